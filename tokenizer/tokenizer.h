@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bert::tokenizer {
+
+// In Unicode scalars of the original text: [begin, end).
+struct Offset {
+  int32_t begin = 0;
+  int32_t end = 0;
+};
+
+// One input, special tokens included.
+struct Encoding {
+  std::vector<int32_t> ids, type_ids;  // [S]
+  std::vector<Offset> offsets;         // [S]
+  bool truncated = false;
+};
+
+// Text to Encoding, as Hugging Face's fast BERT tokenizer does it. Errors are std::runtime_error.
+// Immutable: may be used from many threads.
+class Tokenizer {
+ public:
+  // Reads tokenizer.json, or vocab.txt with tokenizer_config.json where there is none.
+  static Tokenizer load(const std::string& directory);
+  Tokenizer(Tokenizer&&) noexcept;
+  Tokenizer& operator=(Tokenizer&&) noexcept;
+  ~Tokenizer();
+
+  // max_length 0: no limit. With a limit, longest_first truncation; a limit too small for the special
+  // tokens is an error. So is invalid UTF-8, with the byte's position.
+  Encoding encode(std::string_view first, std::optional<std::string_view> second,
+                  int max_length) const;
+
+  int vocabulary_size() const;           // one more than the greatest id
+  const std::string& token(int32_t id) const;
+  int default_max_length() const;        // 0 where the files name none
+  const std::vector<std::string>& notes() const;  // what a user should know: files that disagree
+
+ private:
+  struct Impl;
+  explicit Tokenizer(std::unique_ptr<const Impl> impl);
+  std::unique_ptr<const Impl> impl_;
+};
+
+}  // namespace bert::tokenizer
