@@ -29,7 +29,8 @@ class AddedTokenMatcher {
     int32_t id;
     AddedToken token;
   };
-  // Throws on an empty pattern and on equal patterns, as neither says what to match.
+  // Throws on an empty pattern and on equal patterns: neither says what to match, and of equal ones
+  // Hugging Face takes now one, now another.
   explicit AddedTokenMatcher(std::vector<Pattern> patterns);
 
   struct Piece {

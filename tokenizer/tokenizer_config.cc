@@ -55,7 +55,7 @@ void read_added_tokens_json(const std::string& path, TokenizerConfig& out) {
     DeclaredToken token;
     token.content = content;
     token.id = field.integer(0, Vocabulary::kMaxId);
-    const auto is_it = [&](const auto& named) { return named.second == content; };
+    const auto is_it = [&](const auto& named) { return named.second == token.content; };
     token.special = std::any_of(out.special_tokens.begin(), out.special_tokens.end(), is_it);
     token.normalized = !token.special;
     out.added_tokens.push_back(std::move(token));
