@@ -18,8 +18,7 @@ constexpr size_t kLongestLine = size_t{64} << 20;
 constexpr size_t kChunk = size_t{1} << 18;
 
 // The beginning of what a user wrote, cut between characters: a line may have millions.
-std::string shown(std::string_view text) {
-  size_t end = 60;
+std::string shown(std::string_view text, size_t end = 60) {
   if (text.size() <= end) return std::string(text);
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
   return std::string(text.substr(0, end)) + "...";
@@ -84,11 +83,13 @@ class JsonInput final : public nlohmann::json_sax<nlohmann::json> {
   }
   bool parse_error(size_t position, const std::string&,
                    const nlohmann::json::exception& error) override {
-    // what() reads "[id] parse error at line 1, column 7: reason; last read: ..."
+    // what() reads "[id] parse error at line 1, column 7: reason; last read: ...", or "[id]
+    // reason".
     std::string_view what = error.what();
-    if (const size_t reason = what.find(": "); reason != what.npos) what.remove_prefix(reason + 2);
-    fail(
-        fmt::format("not JSON at byte {}: {}", position, what.substr(0, what.find("; last read"))));
+    what.remove_prefix(what.find("] ") + 2);
+    if (what.starts_with("parse error at")) what.remove_prefix(what.find(": ") + 2);
+    what = what.substr(0, what.find("; last read"));
+    fail(fmt::format("not JSON at byte {}: {}", position, shown(what, 160)));
   }
 
   std::variant<bert::Input, bert::Encoding> take() {
