@@ -13,7 +13,7 @@
 namespace bert::models {
 namespace {
 
-constexpr std::string_view kPrefix = "bert.";
+const std::string kPrefix = "bert.";
 // Buffers that some versions of transformers stored: 0, 1, 2, … and zeros.
 constexpr std::string_view kBuffers[] = {"embeddings.position_ids", "embeddings.token_type_ids"};
 
@@ -46,11 +46,12 @@ Checkpoint::Checkpoint(const std::string& directory) : path_(directory + "/model
     throw std::runtime_error(fmt::format(
         "{}: there is neither model.safetensors nor model.safetensors.index.json", directory));
   }
-  constexpr std::string_view first = "embeddings.word_embeddings.weight";
-  prefix_ = kPrefix;
-  const bool with = find(first).second != nullptr;
-  prefix_ = "";
-  const bool without = find(first).second != nullptr;
+  const std::string first = "embeddings.word_embeddings.weight";
+  const auto stored = [&](const std::string& full) {
+    return std::any_of(files_.begin(), files_.end(),
+                       [&](const SafetensorsFile& file) { return file.find(full); });
+  };
+  const bool with = stored(kPrefix + first), without = stored(first);
   if (with == without) {
     throw std::runtime_error(fmt::format("{}: expected either '{}' or '{}{}', found {}", path_,
                                          first, kPrefix, first, with ? "both" : "neither"));

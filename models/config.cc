@@ -11,6 +11,9 @@
 namespace bert::models {
 namespace {
 
+// Keeps every product of sizes far from overflow; no published model comes near it.
+constexpr int64_t kMost = 1 << 20;
+
 struct Architecture {
   const char* name;
   Head head;
@@ -110,8 +113,6 @@ Config read_config(const std::string& directory) {
   config.architecture = architecture.name;
   config.head = architecture.head;
   config.not_evaluated = architecture.not_evaluated;
-  // The bounds keep every product of sizes far from overflow; no published model comes near them.
-  static constexpr int64_t kMost = 1 << 20;
   const auto size = [&](const char* field, int64_t most = kMost) {
     return static_cast<int>(file.integer(field, 1, most));
   };

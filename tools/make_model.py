@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes a BERT with random weights in the layout of the Hugging Face hub: to test and to time with.
 
-  make_model.py -o DIR --shape 12,768,12,3072 --vocab-file vocab.txt --head classification --labels 3
+  make_model.py -o DIR --shape 12,768,12,3072 --vocab-file vocab.txt --labels 3
 
-Its answers mean nothing. The weights are spread so that mistakes show: attention far from uniform, no
-bias, gain or beta at its neutral value. A tensor depends on the seed and its own name alone, so two
-models that differ in dtype, naming or sharding hold the same weights.
+Its answers mean nothing. The weights are spread so that mistakes show: attention far from uniform,
+no bias, gain or beta at its neutral value. A tensor depends on the seed, its own name and shape
+alone, so two models that differ in dtype, naming or sharding hold the same weights.
 """
 import argparse
 import json
@@ -23,8 +23,8 @@ ARCHITECTURES = {"none": "BertModel", "classification": "BertForSequenceClassifi
                  "nsp": "BertForNextSentencePrediction", "pretraining": "BertForPreTraining"}
 PROBLEMS = ["regression", "single_label_classification", "multi_label_classification"]
 POOLINGS = ["cls", "mean", "max", "mean_sqrt_len"]
-WORDS = ("a an and are at beach boy dog dogs eating girl guitar in is man men music not of on piano "
-         "play playing plays running the two walking woman ##ed ##er ##ing ##ly ##s").split()
+WORDS = ("a an and are at beach boy dog dogs eating girl guitar in is man men music not of on "
+         "piano play playing plays running the two walking woman ##ed ##er ##ing ##ly ##s").split()
 
 
 def vocabulary(size: int) -> list[str]:
@@ -107,7 +107,9 @@ def spelled(name: str, args: argparse.Namespace) -> str:
 
 
 def stored(values: np.ndarray, dtype: str) -> np.ndarray:
-    return to_bfloat16(values) if dtype == "BF16" else values.astype({"F32": "<f4", "F16": "<f2"}[dtype])
+    if dtype == "BF16":
+        return to_bfloat16(values)
+    return values.astype({"F32": "<f4", "F16": "<f2"}[dtype])
 
 
 def write_weights(args: argparse.Namespace, vocab: int) -> None:
@@ -173,7 +175,8 @@ def write_tokenizer(args: argparse.Namespace) -> int:
         lines = vocabulary(args.vocab or 200)
         pieces = len(lines)
         path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-    special = {f"{name}_token": f"[{name.upper()}]" for name in ("cls", "mask", "pad", "sep", "unk")}
+    names = ("cls", "mask", "pad", "sep", "unk")
+    special = {f"{name}_token": f"[{name.upper()}]" for name in names}
     write_json(args.output / "special_tokens_map.json", special)
     write_json(args.output / "tokenizer_config.json",
                {"clean_up_tokenization_spaces": True, **special, "do_lower_case": not args.cased,
@@ -227,7 +230,7 @@ def arguments() -> argparse.ArgumentParser:
     add("--names", choices=["modern", "gamma"], default="modern",
         help="gamma: LayerNorm.gamma and .beta and the position_ids buffer, as older checkpoints")
     add("--prefix", action=argparse.BooleanOptionalAction,
-        help="bert. before the encoder's names (default: as transformers writes, where there is a head)")
+        help="bert. before the encoder's names (default: where there is a head)")
     add("--no-pooler", action="store_true", help="only with --head none")
     add("--no-positions", action="store_true", help="position embeddings of zero")
     add("--sharded", type=int, metavar="N", help="N files and model.safetensors.index.json")
@@ -250,8 +253,8 @@ def check(args: argparse.Namespace) -> None:
                           f"{args.labels}")
     unknown = set((args.sentence_transformers or "mean").split(",")) - set(POOLINGS)
     if unknown:
-        raise FormatError(f"--sentence-transformers is {', '.join(unknown)}, expected one or more of "
-                          f"{', '.join(POOLINGS)}")
+        raise FormatError(f"--sentence-transformers is {', '.join(unknown)}, expected one or more "
+                          f"of {', '.join(POOLINGS)}")
 
 
 def make(argv: list[str]) -> None:

@@ -3,22 +3,23 @@
 """BERT in NumPy and float64: the truth that the tests compare the engine with.
 
 Written from Devlin et al. 2019 and the published behaviour of Hugging Face transformers, and apart
-from the engine: it shares no code with it. Reads an unmodified Hugging Face directory and writes one
-.safetensors file, inputs end to end and never padded (T tokens, N inputs, H hidden, C labels):
+from the engine: it shares no code with it. Reads an unmodified Hugging Face directory and writes
+one .safetensors file, inputs end to end and never padded (T tokens, N inputs, H hidden, C labels):
 
   ids [T] I64, type_ids [T] I64, starts [N + 1] I64
   embeddings [T, H]              output of the embeddings' LayerNorm
   layer.0 ... layer.{L-1} [T, H] output of each encoder layer
   pooler [N, H]                  where the checkpoint has a pooler
   logits [N, C]                  where the architecture has a classification or a next-sentence head
-  embedding [N, H]               sentence embedding as modules.json configures it; without it, the mean
-  __metadata__ "inputs"          JSON array of [first] or [first, second], where all inputs are texts
+  embedding [N, H]               sentence embedding as modules.json says; without it, the mean
+  __metadata__ "inputs"          JSON array of [first] or [first, second], where all are texts
 
   reference.py -m DIR -o FILE --inputs pairs.tsv
   reference.py -m DIR -o FILE --random 5 --lengths 3,31,512 --seed 1
 
-Text is tokenized from vocab.txt by reference_inputs.py, which is right for ordinary text and says what it
-leaves out; where that matters, give ids.
+Text is tokenized from vocab.txt by reference_inputs.py, which is right for ordinary text and says
+what it leaves out; where that matters, give ids. On Debian, libopenblas0-pthread makes NumPy four
+times as fast as its plain BLAS, which matters from BERT-base on.
 """
 import argparse
 import json
@@ -34,7 +35,7 @@ from reference_inputs import Input, WordPiece, random_inputs, read_inputs, read_
 from tensor_file import FormatError, TensorFile, write_tensors
 
 NEXT_SENTENCE = ("BertForNextSentencePrediction", "BertForPreTraining")
-# A masked-language-model checkpoint serves as an encoder; its vocabulary logits are not a reference.
+# A masked-language-model checkpoint serves as an encoder; its vocabulary logits are left out.
 ARCHITECTURES = ("BertModel", "BertForMaskedLM", "BertForSequenceClassification") + NEXT_SENTENCE
 
 
@@ -82,7 +83,8 @@ def read_config(directory: Path) -> Config:
     labels = len(config["id2label"]) if config.get("id2label") else number("num_labels", 2)
     hidden, heads = number("hidden_size"), number("num_attention_heads")
     if hidden % heads:
-        raise FormatError(f"{path}: hidden_size {hidden} is no multiple of num_attention_heads {heads}")
+        raise FormatError(f"{path}: hidden_size is {hidden}, expected a multiple of "
+                          f"num_attention_heads, {heads}")
     return Config(directory, architectures[0], number("num_hidden_layers"), hidden, heads,
                   number("intermediate_size"), number("vocab_size"),
                   number("max_position_embeddings", 512), number("type_vocab_size", 2), labels,
@@ -91,7 +93,7 @@ def read_config(directory: Path) -> Config:
 
 
 class Checkpoint:
-    """The tensors of a directory, one file or sharded, under the names that transformers uses today."""
+    """The tensors of a directory, one file or sharded, under transformers' present names."""
 
     def __init__(self, directory: Path):
         index = directory / "model.safetensors.index.json"
@@ -135,7 +137,8 @@ class Checkpoint:
     def layer_norm(self, x: np.ndarray, name: str, epsilon: float) -> np.ndarray:
         centred = x - x.mean(1, keepdims=True)
         scaled = centred / np.sqrt((centred**2).mean(1, keepdims=True) + epsilon)
-        return scaled * self.get(name + ".weight", x.shape[1]) + self.get(name + ".bias", x.shape[1])
+        width = x.shape[1]
+        return scaled * self.get(name + ".weight", width) + self.get(name + ".bias", width)
 
 
 def gelu(x: np.ndarray) -> np.ndarray:
@@ -233,15 +236,16 @@ def sentence_embedding(directory: Path, states: np.ndarray, starts: np.ndarray) 
     rows = np.array([np.concatenate([pool(states[begin:end]) for pool in poolings])
                      for begin, end in zip(starts, starts[1:])])
     # The floor is that of torch.nn.functional.normalize, which sentence-transformers calls.
-    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12) if normalize else rows
+    norms = np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    return rows / norms if normalize else rows
 
 
 def read_pooling(path: Path) -> list[Callable]:
     modes = [k for k, v in read_json(path).items() if k.startswith("pooling_mode_") and v is True]
     unknown = set(modes) - set(POOLING)
     if unknown or not modes:
-        raise FormatError(f"{path}: {', '.join(sorted(unknown)) or 'no pooling_mode'} is true, expected "
-                          f"some of {', '.join(POOLING)}")
+        raise FormatError(f"{path}: {', '.join(sorted(unknown)) or 'no pooling_mode'} is true, "
+                          f"expected some of {', '.join(POOLING)}")
     return [pool for mode, pool in POOLING.items() if mode in modes]
 
 
@@ -272,7 +276,7 @@ def integers(text: str) -> list[int]:
 def arguments(description: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("-m", "--model", type=Path, required=True, help="Hugging Face directory")
-    parser.add_argument("-o", "--output", type=Path, required=True, help="the .safetensors to write")
+    parser.add_argument("-o", "--output", type=Path, required=True, help=".safetensors to write")
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--inputs", type=Path, help=".tsv, or JSON Lines of texts or ids")
     source.add_argument("--random", type=int, metavar="N", help="N inputs of random ids")

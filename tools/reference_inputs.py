@@ -3,9 +3,9 @@
 
 The tokenizer is the algorithm that came with Devlin et al. 2019 (clean, split, lower-case, longest
 match first), from vocab.txt and tokenizer_config.json. It does not read tokenizer.json, does not
-recognise special tokens inside a text, and takes its character classes from Python's Unicode tables,
-which are newer than those behind Hugging Face's tokenizers: right for ordinary text, and no authority
-on rare characters.
+recognise special tokens inside a text, and takes its character classes from Python's Unicode
+tables, which are newer than those behind Hugging Face's tokenizers: right for ordinary text, and no
+authority on rare characters.
 """
 import json
 import unicodedata
@@ -44,11 +44,23 @@ def is_punctuation(c: str) -> bool:
     return c in "$+<=>^`|~" or unicodedata.category(c).startswith("P")
 
 
+def read_limits(directory: Path, positions: int, asked: int | None) -> tuple[int, bool]:
+    """The greatest length of an input; whether sentence-transformers lowers texts beforehand."""
+    def optional(name: str) -> dict:
+        return read_json(directory / name) if (directory / name).exists() else {}
+
+    sentence = optional("sentence_bert_config.json")
+    limits = (positions, optional("tokenizer_config.json").get("model_max_length"),
+              sentence.get("max_seq_length"))
+    return asked or min(x for x in limits if x is not None), sentence.get("do_lower_case", False)
+
+
 class WordPiece:
     def __init__(self, directory: Path, positions: int = 512, max_length: int | None = None):
         self.path = directory / "vocab.txt"
         lines = self.path.read_bytes().decode("utf-8", "replace").split("\n")
-        self.ids = {line.rstrip("\r"): i for i, line in enumerate(lines) if line or i + 1 < len(lines)}
+        lines = lines[:-1] if lines[-1] == "" else lines
+        self.ids = {line.rstrip("\r"): i for i, line in enumerate(lines)}
         path = directory / "tokenizer_config.json"
         config = read_json(path) if path.exists() else {}
         self.lower = config.get("do_lower_case", True)
@@ -57,11 +69,7 @@ class WordPiece:
         self.split_ideographs = config.get("tokenize_chinese_chars", True)
         self.cls, self.sep, self.unk = (self._special(config, key, default) for key, default in (
             ("cls_token", "[CLS]"), ("sep_token", "[SEP]"), ("unk_token", "[UNK]")))
-        sentence = directory / "sentence_bert_config.json"
-        sentence = read_json(sentence) if sentence.exists() else {}
-        limits = positions, config.get("model_max_length"), sentence.get("max_seq_length")
-        self.max_length = max_length or min(limit for limit in limits if limit is not None)
-        self.lower_first = sentence.get("do_lower_case", False)
+        self.max_length, self.lower_first = read_limits(directory, positions, max_length)
 
     def _special(self, config: dict, key: str, default: str) -> int:
         token = config.get(key) or default
@@ -80,7 +88,7 @@ class WordPiece:
         if len(parts) == 1:
             parts[0] = parts[0][:room]
         elif len(parts[0]) + len(parts[1]) > room:
-            # longest_first: the shorter keeps up to half; of equals, the first counts as the shorter.
+            # longest_first: the shorter keeps up to half; of equals, the first is the shorter.
             shorter = 1 if len(parts[0]) > len(parts[1]) else 0
             keep = min(len(parts[shorter]), room // 2)
             parts[shorter] = parts[shorter][:keep]
@@ -92,8 +100,8 @@ class WordPiece:
         return ids, type_ids
 
     def text_ids(self, text: str) -> list[int]:
-        """Ends with the word that reaches the greatest length, as Hugging Face tokenizers (0.23) does
-        before it truncates: which of two long texts counts as the shorter depends on it."""
+        """Ends with the word that reaches the greatest length, as Hugging Face tokenizers (0.23)
+        does before it truncates: which of two long texts counts as the shorter depends on it."""
         ids: list[int] = []
         for word in self.words(text):
             if len(ids) >= self.max_length:
@@ -143,7 +151,8 @@ def check_input(config, source: str, ids: list[int], type_ids: list[int]) -> Non
             raise FormatError(f"{source}: {field} is not an array of integers")
         bad = [v for v in values if not 0 <= v < limit]
         if bad:
-            raise FormatError(f"{source}: {field} holds {bad[0]}, expected 0 to {limit - 1} ({key})")
+            raise FormatError(f"{source}: {field} holds {bad[0]}, expected 0 to {limit - 1} "
+                              f"({key})")
     if not 0 < len(ids) <= config.positions:
         raise FormatError(f"{source}: {len(ids)} tokens, expected 1 to {config.positions} "
                           "(max_position_embeddings)")

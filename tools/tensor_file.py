@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Safetensors files in NumPy: an 8-byte header length, a JSON header, the tensors' bytes end to end."""
+"""Safetensors files in NumPy: the header's length in 8 bytes, a JSON header, the tensors' bytes."""
 import json
 import math
 import struct
@@ -56,9 +56,10 @@ class TensorFile:
         except (TypeError, KeyError, ValueError):
             raise FormatError(f"{self.path}: {name}: expected dtype, shape and data_offsets, found "
                               f"{entry}") from None
-        if not 0 <= begin <= end <= self.data_size or (dtype in DTYPES and end - begin != expected):
-            raise FormatError(f"{self.path}: {name}: data_offsets {[begin, end]} do not fit {dtype} "
-                              f"{shape} in {self.data_size} bytes")
+        fits = 0 <= begin <= end <= self.data_size
+        if not fits or (dtype in DTYPES and end - begin != expected):
+            raise FormatError(f"{self.path}: {name}: data_offsets {[begin, end]} do not fit "
+                              f"{dtype} {shape} in {self.data_size} bytes")
 
     def shape(self, name: str) -> list[int]:
         return self.entries[name]["shape"]

@@ -3,7 +3,7 @@
 """Makes the golden models and their float64 references: make_goldens.py DIR
 
 DIR gets, for each NAME, the model NAME/ and the reference NAME.safetensors, and index.json:
-{"models": [{"name", "for", "model", "reference"}]}, where "for" says what the model is there to catch.
+{"models": [{"name", "for", "model", "reference"}]}, where "for" says what the model is to catch.
 """
 import json
 import sys
