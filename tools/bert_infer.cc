@@ -37,7 +37,6 @@ struct Answerer {
   bert::Tokenizer tokenizer;
   bert::Info info;  // of the model
   Task task;
-  int max_length;  // 0: none
 };
 
 Answerer load(const InferOptions& options) {
@@ -45,7 +44,7 @@ Answerer load(const InferOptions& options) {
   if (options.task == Task::tokens) {
     bert::Tokenizer tokenizer = bert::Tokenizer::load(directory, options.load.max_length);
     for (const std::string& note : tokenizer.notes()) spdlog::info("note: {}", note);
-    return {{}, std::move(tokenizer), {}, Task::tokens, options.load.max_length};
+    return {{}, std::move(tokenizer), {}, Task::tokens};
   }
   bert::Model model = bert::Model::load(directory, options.load);
   const bert::Info& info = model.info();
@@ -57,7 +56,7 @@ Answerer load(const InferOptions& options) {
         fmt::format("{}: {} has no classification head, expected one for --task logits", directory,
                     info.architecture));
   }
-  return {model, model.tokenizer(), info, task, info.max_length};
+  return {model, model.tokenizer(), info, task};
 }
 
 // Descriptor of the input, closed at the end.
@@ -88,13 +87,16 @@ class InputFile {
   int fd_;
 };
 
-bert::Encoding encode(std::string_view line, InputFormat format, const Answerer& answerer) {
-  auto input = parse_line(line, format);
+// Ids are not truncated: what would be left might not end in [SEP].
+bert::Encoding encode(std::string_view line, const InferOptions& options,
+                      const Answerer& answerer) {
+  auto input = parse_line(line, options.input_format);
   if (auto* text = std::get_if<bert::Input>(&input)) return answerer.tokenizer.encode(*text);
   auto& encoding = std::get<bert::Encoding>(input);
-  if (answerer.max_length > 0 && std::ssize(encoding.ids) > answerer.max_length) {
-    throw std::runtime_error(fmt::format("\"ids\" holds {} ids, expected at most {}",
-                                         encoding.ids.size(), answerer.max_length));
+  const int limit = options.load.max_length;
+  if (limit > 0 && std::ssize(encoding.ids) > limit) {
+    throw std::runtime_error(fmt::format("\"ids\" holds {} ids, expected at most {} (--max-length)",
+                                         encoding.ids.size(), limit));
   }
   return std::move(encoding);
 }
@@ -145,7 +147,11 @@ class Session {
       answers = compute(encodings);
     } catch (const bert::Error& error) {
       const size_t half = encodings.size() / 2;
-      if (half == 0) throw bad_input(lines, 0, error.what());
+      if (half == 0) {
+        std::string_view reason = error.what();
+        if (reason.starts_with("input 0: ")) reason.remove_prefix(9);  // we name it better
+        throw bad_input(lines, 0, reason);
+      }
       answer(encodings.first(half), lines.first(half));
       answer(encodings.subspan(half), lines.subspan(half));
       return;
@@ -218,14 +224,16 @@ class Session {
 
 void report(const Progress& progress, const Answerer& answerer, const bert::Options& load) {
   std::string configuration = "tokenizer alone";
+  int max_length = load.max_length;
   if (answerer.model) {
     const bert::Info& info = answerer.info;
+    max_length = info.max_length;
     configuration = fmt::format("{}, task {}, precision {}, threads {}, batch tokens {}",
                                 info.architecture, kTaskNames[static_cast<int>(answerer.task)],
                                 info.precision, info.threads, load.batch_tokens);
     if (answerer.task == Task::embed) configuration += ", pooling " + info.pooling;
   }
-  if (answerer.max_length > 0) configuration += fmt::format(", max length {}", answerer.max_length);
+  if (max_length > 0) configuration += fmt::format(", max length {}", max_length);
   spdlog::info("{} inputs, {} truncated, {} tokens, {:.0f} tokens/s ({})", progress.inputs,
                progress.truncated, progress.tokens, progress.tokens_per_second(), configuration);
 }
@@ -234,7 +242,7 @@ void run_file(const InferOptions& options, const Answerer& answerer, const Input
               OutputFile& output, Session& session) {
   EncodingReader reader(
       input.fd(), input.name(),
-      [&](std::string_view line) { return encode(line, options.input_format, answerer); },
+      [&](std::string_view line) { return encode(line, options, answerer); },
       int64_t{4} * options.load.batch_tokens);
   for (Window window = reader.take(); !window.lines.empty(); window = reader.take()) {
     session.answer(window.encodings, window.lines);

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // bert-regress: runs the inputs of a reference file and compares every stage that the file holds.
-#include <cctype>
-#include <charconv>
+#include <algorithm>
+#include <climits>
 #include <cmath>
+#include <csignal>
 #include <exception>
 #include <limits>
 #include <map>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -247,7 +249,9 @@ class Regression {
         fail(fmt::format("{} is [{}], expected [{}, columns], a row for each {}", name,
                          fmt::join(tensor.shape, ", "), rows, by_token ? "token" : "input"));
       }
-      stages_[*order] = {.expected = &tensor, .by_token = by_token};
+      Stage& stage = stages_[*order];
+      stage.expected = &tensor;
+      stage.by_token = by_token;
     }
   }
 
@@ -329,10 +333,8 @@ class Regression {
   std::string ids_difference_;
 };
 
-int regress(int argc, char** argv) {
-  spdlog::set_default_logger(spdlog::stderr_logger_mt("bert-regress"));
-  spdlog::set_pattern("%n: %v");
-  RegressOptions options;
+// The exit code, after printing, unless the options are to be used.
+std::optional<int> parse(int argc, char** argv, RegressOptions& options) {
   CLI::App app;
   app.set_help_flag("-h,--help");
   app.set_version_flag("--version", "bert-regress " + bert::version());
@@ -341,21 +343,36 @@ int regress(int argc, char** argv) {
   app.add_option("--atol", options.atol)->check(CLI::NonNegativeNumber);
   app.add_option("--rtol", options.rtol)->check(CLI::NonNegativeNumber);
   app.add_option("--threads", options.load.threads)->check(CLI::Range(1, INT_MAX));
+  const auto print = [](std::string_view text) {
+    OutputFile out("-");
+    out.append(text);
+    out.close();
+    return 0;
+  };
   try {
     app.parse(argc, argv);
+    return std::nullopt;
+  } catch (const CLI::CallForHelp&) {
+    return print(kManual);
+  } catch (const CLI::CallForVersion& version) {
+    return print(fmt::format("{}\n", version.what()));
+  } catch (const CLI::Error& error) {
+    spdlog::error("{} (--help shows the options)", error.what());
+    return 2;
+  }
+}
+
+int regress(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // writes report a closed pipe
+  spdlog::set_default_logger(spdlog::stderr_logger_mt("bert-regress"));
+  spdlog::set_pattern("%n: %v");
+  try {
+    RegressOptions options;
+    if (const auto exit_code = parse(argc, argv, options)) return *exit_code;
     const std::string directory = options.model.empty() ? bert::demo_model() : options.model;
     const bert::Model model = bert::Model::load(directory, options.load);
     for (const std::string& note : model.info().notes) spdlog::info("note: {}", note);
     return Regression(options, model).run() ? 0 : 1;
-  } catch (const CLI::CallForHelp&) {
-    fmt::print("{}", kManual);
-    return 0;
-  } catch (const CLI::CallForVersion& version) {
-    fmt::print("{}\n", version.what());
-    return 0;
-  } catch (const CLI::Error& error) {
-    spdlog::error("{} (--help shows the options)", error.what());
-    return 2;
   } catch (const std::exception& error) {
     spdlog::error("{}", error.what());
     return 1;
