@@ -78,7 +78,7 @@ void require_directory(const std::string& directory) {
 
 // ---- Tokenizer ----------------------------------------------------------------------------------
 
-struct Tokenizer::Impl {
+struct __attribute__((visibility("hidden"))) Tokenizer::Impl {
   tokenizer::Tokenizer tokenizer;
   int max_length;
 
@@ -112,7 +112,7 @@ const std::vector<std::string>& Tokenizer::notes() const { return impl_->tokeniz
 
 // ---- Model --------------------------------------------------------------------------------------
 
-struct Model::Impl {
+struct __attribute__((visibility("hidden"))) Model::Impl {
   Impl(const std::string& directory, const Options& options);
 
   template <typename Result, typename Body>
