@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include <fmt/format.h>
 #include <omp.h>
 #include <sched.h>
 #include <spdlog/sinks/stdout_sinks.h>
@@ -45,7 +46,7 @@ double quota_threads() {
   for (std::string line; std::getline(file, line);) {  // "hierarchy:controllers:path"
     const size_t first = line.find(':'), second = line.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos) continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    const std::string controllers = fmt::format(",{},", line.substr(first + 1, second - first - 1));
     const bool version2 = controllers == ",,";
     if (!version2 && controllers.find(",cpu,") == std::string::npos) continue;
     const std::string root = version2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpu";

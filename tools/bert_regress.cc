@@ -78,7 +78,7 @@ struct Stage {
   bool seen = false;
   double largest = 0, sum = 0;
   int64_t out = 0;  // elements out of tolerance
-  Place largest_at, first_at;
+  Place largest_at = {}, first_at = {};
   double first_found = 0, first_expected = 0;
 
   std::string where(Place at) const {
