@@ -64,8 +64,8 @@ JSON Lines come in input order; numbers read back to the same float32:
   sigmoid). embed gives "embedding"; hidden gives "hidden" and, where the model has one, "pooler";
   tokens gives "ids", "type_ids", "tokens" and "offsets", counted in Unicode characters.
 
-A line that is no input stops the run with FILE:LINE and the reason; the answers to the lines before it
-are written. Notes, progress on a terminal, and a summary at the end go to standard error.
+A line that is no input stops the run with FILE:LINE and the reason; the answers to the lines before
+it are written. Notes, progress on a terminal, and a summary at the end go to standard error.
 Exit status: 0 success, 1 failure, 2 wrong usage.
 
 Examples
