@@ -340,7 +340,7 @@ class Outputs(InferTest):
         write_tensors(path, weights, {"format": "pt"})
         last = len(weights[name]) - 1
         lines = f'{{"ids": [5, 6]}}\n{{"ids": [5, {last}]}}\n'
-        done = self.fail_with(1, "<stdin>:2: .*nan", "-m", model, "--input-format", "jsonl",
+        done = self.fail_with(1, "<stdin>:2: .*nan, expected finite", "-m", model, "--input-format", "jsonl",
                               stdin=lines)
         self.assertEqual(len(done.stdout.splitlines()), 1)
         npy = self.dir / "nan.npy"

@@ -96,7 +96,8 @@ class Streaming(ToolTest):
         self.assertEqual(slow.wait(60), 0)
 
     def test_a_line_without_end(self):
-        done = self.fail_with(1, ":2: the line is longer than 67108864 bytes", stdin=b"a\n" + b"b" * (66 << 20))
+        done = self.fail_with(1, ":2: the line is longer than 67108864 bytes",
+                              stdin=b"a\n" + b"b" * (66 << 20))
         self.assertEqual(len(done.stdout.splitlines()), 1)
 
     def test_many_lines_stay_in_order(self):
