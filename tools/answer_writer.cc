@@ -280,6 +280,8 @@ class Readable final : public AnswerWriter {
                              answer.encoding.truncated ? ", truncated" : ""));
   }
 
+  bool needs_finite() const override { return true; }
+
  private:
   std::string logits(std::span<const float> logits) const {
     const std::vector<float> scores = bert::probabilities(logits, info_);

@@ -29,7 +29,7 @@ class AnswerWriter {
   virtual ~AnswerWriter() = default;
   virtual void write(const Answer& answer) = 0;
   virtual void finish() {}  // writes what stands at the file's head or end; does not close the file
-  // JSON has no spelling for NaN and infinities.
+  // JSON has no spelling for NaN and infinities, and a person should not take them for an answer.
   virtual bool needs_finite() const { return false; }
 };
 

@@ -200,7 +200,9 @@ class Session {
         for (const float value : values) {
           if (std::isfinite(value)) continue;
           throw bad_input(lines, i,
-                          fmt::format("the answer holds {}, which JSON cannot spell", value));
+                          fmt::format("the model answers {}, expected finite numbers (.tsv, .npy "
+                                      "and .safetensors files can hold it)",
+                                      value));
         }
       }
     }

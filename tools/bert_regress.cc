@@ -37,9 +37,10 @@ constexpr const char* kManual =
 
   bert-regress -m DIR REFERENCE [--atol X] [--rtol X] [--threads N]
 
-REFERENCE is a .safetensors file, as tools/reference.py (NumPy, float64) and tools/export_reference.py
-(PyTorch) write it. T tokens in N inputs laid end to end, H hidden size, C labels:
-  ids [T], type_ids [T], starts [N+1]     integers; input i is the tokens from starts[i] to starts[i+1]
+REFERENCE is a .safetensors file, as tools/reference.py (NumPy, float64) and
+tools/export_reference.py (PyTorch) write it. T tokens in N inputs laid end to end, H hidden size,
+C labels:
+  ids [T], type_ids [T], starts [N+1]     integers; input i has the tokens starts[i] to starts[i+1]
   __metadata__ inputs                     JSON array of [first] or [first, second]
   embeddings, layer.0, layer.1 ... [T, H] any of these stages, F32 or F64
   pooler [N, H], logits [N, C], embedding [N, H]
@@ -52,11 +53,11 @@ Ids or texts may be left out. Where both are there, the texts must give the ids.
   -h, --help         this text
       --version      the version
 
-Prints the largest and the mean absolute error of each stage, and names the first stage, in the order
-of the forward pass, and its first element that is out of tolerance.
+Prints the largest and the mean absolute error of each stage, and names the first stage, in the
+order of the forward pass, and its first element that is out of tolerance.
 
-The default tolerance: rounding in float32 keeps a 12-layer model within about 1e-5 of float64, while
-a mistake as small as the tanh form of GELU for the erf form is beyond 1e-4.
+The default tolerance: rounding in float32 keeps a 12-layer model within about 1e-5 of float64,
+while a mistake as small as the tanh form of GELU for the erf form is beyond 1e-4.
 
 Exit status: 0 all within the tolerance, 1 not so, or failure; 2 wrong usage.
 )";

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""bert-regress against the float64 reference, whole and spoiled. Usage: bert_regress_test.py BIN_DIR"""
+"""bert-regress on references, whole and spoiled. Usage: bert_regress_test.py BIN_DIR"""
 import json
 import re
 import subprocess
@@ -24,21 +24,21 @@ class RegressTest(ToolTest):
         inputs = cls.dir / "inputs.tsv"
         inputs.write_text(LINES)
         cls.path = cls.dir / "reference.safetensors"
-        subprocess.run([sys.executable, ROOT / "tools" / "reference.py", "-m", cls.model, "-o", cls.path,
-                        "--inputs", inputs], check=True)
+        subprocess.run([sys.executable, ROOT / "tools" / "reference.py", "-m", cls.model, "-o",
+                        cls.path, "--inputs", inputs], check=True)
         file = TensorFile(cls.path)
         cls.metadata = file.metadata
         cls.tensors = {name: np.array(file.read(name)) for name in file.entries}
 
     def spoil(self, metadata: dict | None = None, **changes):
-        """A copy of the reference: a function changes a tensor, an array replaces it, None removes."""
+        """A copy of the reference: a function changes a tensor, an array is put in, None drops."""
         tensors = dict(self.tensors)
         for name, change in changes.items():
             name = name.replace("layer", "layer.")
             tensors[name] = change(tensors[name].copy()) if callable(change) else change
         path = self.dir / "spoiled.safetensors"
-        write_tensors(path, {name: values for name, values in tensors.items() if values is not None},
-                      self.metadata if metadata is None else metadata)
+        kept = {name: values for name, values in tensors.items() if values is not None}
+        write_tensors(path, kept, self.metadata if metadata is None else metadata)
         return path
 
     @staticmethod
@@ -49,7 +49,7 @@ class RegressTest(ToolTest):
         return change
 
     def test_the_reference_passes(self):
-        report = self.succeed("-m", self.model, self.path)
+        report = self.succeed(self.path)
         rows = {line.split()[0]: line.split() for line in report.splitlines()}
         self.assertEqual([line.split()[0] for line in report.splitlines()],
                          ["stage", "ids", *STAGES, "3"])
@@ -59,7 +59,7 @@ class RegressTest(ToolTest):
             self.assertLess(0, mean)
             self.assertLess(mean, largest)
             self.assertLess(largest, 1e-5)
-        self.succeed("-m", self.model, self.path, "--atol", "1e-5", "--rtol", "0", "--threads", "1")
+        self.succeed(self.path, "--atol", "1e-5", "--rtol", "0", "--threads", "1")
 
     def test_the_first_difference_is_named(self):
         expected = self.tensors["layer.1"][7, 3]
@@ -68,52 +68,49 @@ class RegressTest(ToolTest):
         # Row 7 of the tokens is the second input's, whose tokens begin at row 9, or the first's.
         starts = self.tensors["starts"]
         n = int(np.searchsorted(starts, 7, "right")) - 1
-        done = self.fail_with(
-            1, rf"layer.1 differs first, at input {n}, token {7 - starts[n]}, column 3: found .*1 of ",
-            "-m", self.model, path)
-        found, wanted = map(float, re.search(r"found (\S+), expected (\S+) \(", done.stderr).groups())
+        place = f"input {n}, token {7 - starts[n]}, column 3"
+        done = self.fail_with(1, f"layer.1 differs first, at {place}: found .*1 of ", path)
+        numbers = re.search(r"found (\S+), expected (\S+) \(", done.stderr)
+        found, wanted = map(float, numbers.groups())
         self.assertAlmostEqual(wanted, expected + 0.5, 6)
         self.assertAlmostEqual(found, expected, 5)
         row = next(line for line in done.stdout.splitlines() if line.startswith("layer.1"))
         self.assertAlmostEqual(float(row.split()[2]), 0.5, 4)
-        self.assertIn(f"input {n}, token {7 - starts[n]}, column 3", row)
+        self.assertIn(place, row)
         self.assertRegex(done.stdout, r"\nlogits +9 +1\.000e\+00 .*input 0, column 0\n")
 
     def test_tolerance_is_absolute_plus_relative(self):
         path = self.spoil(pooler=self.add(1, 2, 3e-3))
         value = abs(self.tensors["pooler"][1, 2] + 3e-3)
-        self.fail_with(1, "pooler differs first, at input 1, column 2", "-m", self.model, path)
-        self.succeed("-m", self.model, path, "--atol", "3.1e-3")
-        self.succeed("-m", self.model, path, "--rtol", str(3.1e-3 / value))
-        self.fail_with(1, "pooler", "-m", self.model, path, "--rtol", str(2e-3 / value))
+        self.fail_with(1, "pooler differs first, at input 1, column 2", path)
+        self.succeed(path, "--atol", "3.1e-3")
+        self.succeed(path, "--rtol", str(3.1e-3 / value))
+        self.fail_with(1, "pooler", path, "--rtol", str(2e-3 / value))
 
     def test_ids_or_texts_alone(self):
-        self.succeed("-m", self.model, self.spoil({}))
+        self.succeed(self.spoil({}))
         no_ids = dict.fromkeys(["ids", "type_ids", "starts"])
-        report = self.succeed("-m", self.model, self.spoil(**no_ids))
+        report = self.succeed(self.spoil(**no_ids))
         self.assertNotIn("ids ", report)
-        self.fail_with(1, "neither ids nor __metadata__ inputs", "-m", self.model,
-                       self.spoil({}, **no_ids))
+        self.fail_with(1, "neither ids nor __metadata__ inputs", self.spoil({}, **no_ids))
 
     def test_texts_must_give_the_ids(self):
         inputs = json.loads(self.metadata["inputs"])
         other = {"inputs": json.dumps([inputs[0], ["dog"], inputs[2]])}
         done = self.fail_with(1, r"ids differ first, at input 1, token 1: found id \d+ of type 0, "
-                              r"expected \d+ of type 0", "-m", self.model, self.spoil(other))
+                              r"expected \d+ of type 0", self.spoil(other))
         self.assertRegex(done.stdout, r"\nids .* 1 texts differ\n")
         longer = {"inputs": json.dumps([inputs[0], ["music a"], inputs[2]])}
-        self.fail_with(1, "ids differ first, at input 1, token 2: ", "-m", self.model,
-                       self.spoil(longer))
+        self.fail_with(1, "ids differ first, at input 1, token 2: ", self.spoil(longer))
 
     def test_what_is_no_number(self):
         path = self.spoil(layer0=self.add(0, 1, np.nan))
-        self.fail_with(1, "layer.0 differs first, at input 0, token 0, column 1: .*expected nan", "-m",
-                       self.model, path)
+        self.fail_with(1, "layer.0 differs first, at input 0, token 0, column 1: .*nan", path)
 
     def test_references_that_do_not_fit(self):
         t = self.tensors
         plain = self.make_model("plain", "--head", "none", "--no-pooler")
-        wrong_inputs = [{"inputs": text} for text in ["{", "[]", "[1]", '[["a", "b", "c"]]', "[[]]"]]
+        no_pairs = ["{", "[]", "[1]", '[["a", "b", "c"]]', "[[]]"]
         for pattern, path, *model in [
             ("holds layer.2, expected", lambda: self.spoil(layer2=t["layer.1"])),
             ("holds extra, expected", lambda: self.spoil(extra=t["layer.1"])),
@@ -131,7 +128,8 @@ class RegressTest(ToolTest):
             (r"ids\[0\] is -", lambda: self.spoil(ids=lambda x: -x)),
             ("input 0: .*vocabulary", lambda: self.spoil({}, ids=lambda x: x + 1000)),
             ("2 texts, expected 3", lambda: self.spoil({"inputs": '[["a"], ["b"]]'})),
-            *[("__metadata__ inputs", lambda bad=bad: self.spoil(bad)) for bad in wrong_inputs],
+            *[("__metadata__ inputs", lambda bad=bad: self.spoil({"inputs": bad}))
+              for bad in no_pairs],
             ("holds pooler, which the model does not have", lambda: self.spoil(logits=None), plain),
             ("holds logits, which the model does not have", lambda: self.spoil(pooler=None), plain),
             ("text.safetensors", lambda: self.write("text.safetensors", "no tensors")),
@@ -141,11 +139,13 @@ class RegressTest(ToolTest):
                 self.fail_with(1, pattern, "-m", *(model or [self.model]), path())
 
     def test_usage(self):
-        for arguments, pattern in [([], "REFERENCE"), (["a", "b"], "b"), (["a", "--atol", "-1"], "--atol"),
-                                   (["a", "--rtol", "x"], "--rtol"), (["a", "--threads", "0"], "--threads")]:
+        for arguments, pattern in [([], "REFERENCE"), (["a", "b"], "b"),
+                                   (["a", "--atol", "-1"], "--atol"),
+                                   (["a", "--rtol", "x"], "--rtol"),
+                                   (["a", "--threads", "0"], "--threads")]:
             self.assertEqual(self.fail_with(2, pattern, *arguments).stdout, "")
         text = self.succeed("--help")
-        for word in ["--atol", "--rtol", "--threads", "--model", "REFERENCE", "1e-4", "Exit status"]:
+        for word in ["--atol", "--rtol", "--threads", "--model", "1e-4", "Exit status"]:
             self.assertIn(word, text)
         self.assertRegex(self.succeed("--version"), r"^bert-regress \d+\.\d+\.\d+\n$")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the tools as a shell would, for the tests beside this file; makes the models that they run on."""
+"""Runs the tools as a shell would, and makes models: for the tests beside this file."""
 import json
 import subprocess
 import sys
@@ -37,10 +37,12 @@ class ToolTest(unittest.TestCase):
         return cls.dir / name
 
     def command(self, *arguments) -> list[str]:
-        return [str(self.bin / self.tool), *map(str, arguments)]
+        """With the class's model, where the arguments name no other."""
+        model = [] if "-m" in arguments else ["-m", self.model]
+        return [str(self.bin / self.tool), *map(str, model), *map(str, arguments)]
 
-    def run_tool(self, *arguments, stdin: str | bytes = b"", **options) -> subprocess.CompletedProcess:
-        """stdout and stderr come back as text; stdin is a pipe that holds `stdin`."""
+    def run_tool(self, *arguments, stdin="", **options) -> subprocess.CompletedProcess:
+        """stdout and stderr come back as text; stdin is a pipe that holds text or bytes."""
         data = stdin.encode() if isinstance(stdin, str) else stdin
         options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "timeout": 120} | options
         if "stdin_file" in options:

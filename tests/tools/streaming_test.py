@@ -16,7 +16,7 @@ class Streaming(ToolTest):
     tool = "bert-infer"
 
     def start(self, *arguments, **options) -> subprocess.Popen:
-        process = subprocess.Popen(self.command("-m", self.model, *arguments), stdin=subprocess.PIPE,
+        process = subprocess.Popen(self.command(*arguments), stdin=subprocess.PIPE,
                                    stdout=subprocess.PIPE, **options)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
@@ -28,7 +28,7 @@ class Streaming(ToolTest):
         """Writes a line and reads its answer, while the input stays open."""
         process.stdin.write(line)
         process.stdin.flush()
-        self.assertTrue(select.select([process.stdout], [], [], 60)[0], "no answer to " + repr(line))
+        self.assertTrue(select.select([process.stdout], [], [], 60)[0], f"no answer to {line}")
         return json.loads(process.stdout.readline())
 
     def test_answers_come_while_the_input_is_open(self):
@@ -55,9 +55,8 @@ class Streaming(ToolTest):
         self.assertEqual(errors.read_text(), "")
 
     def test_head_of_an_endless_pipe(self):
-        command = " ".join(self.command("-m", self.model))
-        done = subprocess.run(["bash", "-c", f"yes 'a man' | {command} | head -n 3; echo ${{PIPESTATUS[1]}}"],
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+        pipe = f"yes 'a man' | {' '.join(self.command())} | head -n 3; echo ${{PIPESTATUS[1]}}"
+        done = subprocess.run(["bash", "-c", pipe], capture_output=True, timeout=120)
         lines = done.stdout.decode().splitlines()
         self.assertEqual([json.loads(line)["index"] for line in lines[:3]], [0, 1, 2])
         self.assertEqual((lines[3], done.stderr), ("0", b""))
@@ -66,9 +65,9 @@ class Streaming(ToolTest):
         (self.dir / "full.jsonl").symlink_to("/dev/full")
         with open("/dev/full", "wb") as full:
             for arguments in [["a man"], ["-i", "-"], ["--help"], ["--version"]]:
-                self.fail_with(1, "standard output: .*No space left", "-m", self.model, *arguments,
+                self.fail_with(1, "standard output: .*No space left", *arguments,
                                stdin="a\n", stdout=full)
-        self.fail_with(1, "full.jsonl: .*No space left", "-m", self.model, "-o",
+        self.fail_with(1, "full.jsonl: .*No space left", "-o",
                        self.dir / "full.jsonl", stdin="a\n")
 
     def test_a_file_that_may_not_grow_is_an_error(self):
@@ -76,19 +75,19 @@ class Streaming(ToolTest):
             resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 
         for name in ["small.jsonl", "small.tsv", "small.npy", "small.safetensors"]:
-            self.fail_with(1, f"{name}: .*File too large", "-m", self.model, "-o", self.dir / name,
+            self.fail_with(1, f"{name}: .*File too large", "-o", self.dir / name,
                            stdin="a\n" * 1000, preexec_fn=limit)
 
     def test_a_file_that_cannot_seek(self):
         os.mkfifo(self.dir / "pipe.npy")
         reader = os.open(self.dir / "pipe.npy", os.O_RDONLY | os.O_NONBLOCK)
         self.addCleanup(os.close, reader)
-        self.fail_with(1, "pipe.npy: cannot seek", "-m", self.model, "-o", self.dir / "pipe.npy", "a")
+        self.fail_with(1, "pipe.npy: cannot seek", "-o", self.dir / "pipe.npy", "a")
 
     def test_a_non_blocking_output(self):
         read_end, write_end = os.pipe()
         os.set_blocking(write_end, False)
-        slow = subprocess.Popen(self.command("-m", self.model, "-i", self.write("n.tsv", "a\n" * 3000)),
+        slow = subprocess.Popen(self.command("-i", self.write("n.tsv", "a\n" * 3000)),
                                 stdout=write_end, stderr=subprocess.DEVNULL)
         os.close(write_end)
         time.sleep(0.5)  # the pipe is full now
@@ -97,13 +96,13 @@ class Streaming(ToolTest):
         self.assertEqual(slow.wait(60), 0)
 
     def test_a_line_without_end(self):
-        done = self.fail_with(1, ":2: the line is longer than 67108864 bytes", "-m", self.model,
+        done = self.fail_with(1, ":2: the line is longer than 67108864 bytes",
                               stdin=b"a\n" + b"b" * (66 << 20))
         self.assertEqual(len(done.stdout.splitlines()), 1)
 
     def test_many_lines_stay_in_order(self):
         texts = ["a dog " * (i % 29 + 1) + "man" * (i % 3) for i in range(20000)]
-        answers = read_lines(self.succeed("-m", self.model, stdin="\n".join(texts)))
+        answers = read_lines(self.succeed(stdin="\n".join(texts)))
         self.assertEqual([answer["index"] for answer in answers], list(range(20000)))
         by_text: dict[str, list] = {}
         for text, answer in zip(texts, answers):
@@ -117,7 +116,7 @@ class Streaming(ToolTest):
         # Freed memory that the address sanitizer keeps back would look like growth.
         environment = os.environ | {"ASAN_OPTIONS": "quarantine_size_mb=1"}
         with open(os.devnull, "wb") as null:
-            process = subprocess.Popen(self.command("-m", self.model, "-i", path, *options),
+            process = subprocess.Popen(self.command("-i", path, *options),
                                        stdout=null, stderr=null, env=environment)
             _, status, usage = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
@@ -128,16 +127,17 @@ class Streaming(ToolTest):
         # A model makes its primitives as it meets the heights of batches, so it grows a little.
         for options, few, many in [(["--task", "tokens"], 10000, 200000), ([], 10000, 40000)]:
             small, large = self.peak_memory(few, *options), self.peak_memory(many, *options)
-            self.assertLess(large - small, 4 << 20, f"{small} bytes at {few} lines, {large} at {many}")
+            self.assertLess(large - small, 4 << 20,
+                            f"{small} bytes at {few} lines, {large} at {many}")
 
     def test_summary(self):
-        done = self.run_tool("-m", self.model, "--threads", "1", "--batch-tokens", "99", "--max-length",
+        done = self.run_tool("--threads", "1", "--batch-tokens", "99", "--max-length",
                              "5", stdin="a man\na man is walking\n")
         self.assertRegex(done.stderr.splitlines()[-1],
                          r"^bert-infer: 2 inputs, 1 truncated, 9 tokens, \d+ tokens/s "
                          r"\(BertForSequenceClassification, task logits, precision f32, threads 1, "
                          r"batch tokens 99, max length 5\)$")
-        self.assertNotIn("tokens/s", self.run_tool("-m", self.model, "a man").stderr)
+        self.assertNotIn("tokens/s", self.run_tool("a man").stderr)
 
     def test_progress_only_on_a_terminal(self):
         terminal, end = pty.openpty()
@@ -151,7 +151,7 @@ class Streaming(ToolTest):
         self.assertIn("\r", shown)
         self.assertRegex(shown, r"2 inputs, \d+ tokens/s")
         os.close(terminal)
-        self.assertNotIn("\r", self.run_tool("-m", self.model, stdin="a\n").stderr)
+        self.assertNotIn("\r", self.run_tool(stdin="a\n").stderr)
 
 
 if __name__ == "__main__":
