@@ -37,7 +37,7 @@ struct Shape {
   int64_t m, n, k;
   Activation activation;
   bool add;
-  auto operator<=>(const Shape&) const = default;
+  auto operator<=>(const Shape&) const = default;  // NOLINT(modernize-use-nullptr): a false alarm
 };
 
 memory::desc matrix(int64_t rows, int64_t columns, memory::format_tag tag) {

@@ -2,7 +2,6 @@
 #include "engine/mapped_file.h"
 
 #include <cerrno>
-#include <cstdint>
 #include <cstring>
 #include <stdexcept>
 #include <utility>
@@ -56,10 +55,12 @@ MappedFile::~MappedFile() {
 }
 
 void MappedFile::release(std::span<const std::byte> part) const {
-  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  const uintptr_t begin = (reinterpret_cast<uintptr_t>(part.data()) + page - 1) / page * page;
-  const uintptr_t end = reinterpret_cast<uintptr_t>(part.data() + part.size()) / page * page;
-  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const auto first = static_cast<size_t>(part.data() - bytes_.data());  // the map begins on a page
+  const size_t begin = (first + page - 1) / page * page, end = (first + part.size()) / page * page;
+  if (begin < end) {
+    madvise(const_cast<std::byte*>(bytes_.data()) + begin, end - begin, MADV_DONTNEED);
+  }
 }
 
 }  // namespace bert::engine

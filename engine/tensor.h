@@ -25,9 +25,10 @@ struct View {
     return data + i * columns;
   }
   int64_t size() const { return rows * columns; }
+  // As T* becomes const T*.
   operator View<const Element>() const {
     return {data, rows, columns};
-  }  // NOLINT: as T* to const T*
+  }  // NOLINT(google-explicit-constructor)
 };
 using Tensor = View<float>;
 using ConstTensor = View<const float>;

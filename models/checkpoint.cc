@@ -91,7 +91,7 @@ void Checkpoint::read_index(const std::string& directory) {
 
 Checkpoint::Entry Checkpoint::find(std::string_view name) const {
   for (const std::string& candidate : {std::string(name), old_spelling(name)}) {
-    for (const std::string& full : {prefix_ + candidate, candidate}) {
+    for (const std::string& full : {fmt::format("{}{}", prefix_, candidate), candidate}) {
       for (const SafetensorsFile& file : files_) {
         if (const StoredTensor* tensor = candidate.empty() ? nullptr : file.find(full)) {
           return {&file, tensor};
