@@ -61,7 +61,7 @@ AddedTokenMatcher::AddedTokenMatcher(std::vector<Pattern> patterns)
                     patterns_[static_cast<size_t>(same[0].value)].token.content,
                     patterns_[static_cast<size_t>(same[1].value)].token.content, same->key));
   }
-  trie_ = DoubleArray(std::move(entries));
+  trie_ = DoubleArray(entries, {});
 }
 
 void AddedTokenMatcher::split(std::string_view text, std::vector<Piece>& out) const {
