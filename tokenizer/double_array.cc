@@ -26,7 +26,7 @@ uint64_t prefix(std::string_view key) {
 
 }  // namespace
 
-// Block 0 holds the root alone, so base 0, which nodes without children have, leads nowhere.
+// Block 0 holds the root alone; base 0, which nodes without children have, leads nowhere.
 class DoubleArray::Builder {
  public:
   Builder(DoubleArray& out, std::string_view start)
@@ -44,6 +44,7 @@ class DoubleArray::Builder {
       next.pop_back();
       expand(range);
     }
+    label_free_units();
   }
 
  private:
@@ -59,6 +60,7 @@ class DoubleArray::Builder {
   };
   struct Links {
     uint32_t previous, next;
+    bool free, used_base;
   };
 
   // By radix, as comparing would take longer than all the rest; but keys with equal prefixes by
@@ -102,17 +104,18 @@ class DoubleArray::Builder {
   // Takes the keys that end at range.node; the others become children, later, or a tail.
   void add(Range range) {
     Unit& unit = units_[range.node];
+    int32_t& value = out_.values_[range.node];
     const bool before_start =
         range.depth <= start_.size() && key_starts_with(range, start_.substr(0, range.depth));
     if (before_start && range.depth == start_.size()) out_.start_ = range.node;
     for (; range.begin < range.end && key(range.begin).size() == range.depth; ++range.begin) {
-      out_.count_ += (unit.link & kHasValue) == 0;
-      unit.link |= kHasValue;
-      unit.value = sorted_[range.begin].value;
+      out_.count_ += (unit & kHasValue) == 0;
+      unit |= kHasValue;
+      value = sorted_[range.begin].value;
     }
     if (range.begin == range.end) return;
     const bool is_one = key(range.begin) == key(range.end - 1);
-    if (is_one && (unit.link & kHasValue) == 0 && range.depth > 0 && !before_start) {
+    if (is_one && (unit & kHasValue) == 0 && range.depth > 0 && !before_start) {
       return add_tail(range);
     }
     const bool one = label(range.begin, range.depth) == label(range.end - 1, range.depth);
@@ -125,9 +128,8 @@ class DoubleArray::Builder {
 
   void add_tail(const Range& range) {
     const std::string_view tail = key(range.end - 1).substr(range.depth);
-    Unit& unit = units_[range.node];
-    unit.link = static_cast<uint32_t>(static_cast<uint8_t>(tail[0])) << kFlagBits | kHasTail;
-    unit.value = static_cast<int32_t>(out_.tails_.size());
+    units_[range.node] |= static_cast<Unit>(static_cast<uint8_t>(tail[0])) << kBaseShift | kHasTail;
+    out_.values_[range.node] = static_cast<int32_t>(out_.tails_.size());
     out_.tails_.push_back({static_cast<uint32_t>(out_.tail_bytes_.size()),
                            static_cast<uint32_t>(tail.size()), sorted_[range.end - 1].value});
     out_.tail_bytes_ += tail;
@@ -146,9 +148,10 @@ class DoubleArray::Builder {
     }
     begins[count] = range.end;
     const uint32_t base = place({labels.data(), count});
-    units_[range.node].link |= base << kFlagBits;
+    links_[base].used_base = true;
+    units_[range.node] |= base << kBaseShift;
     for (size_t i = 0; i < count; ++i) {
-      take(base ^ labels[i], range.node);
+      take(base ^ labels[i], labels[i]);
       add({begins[i], begins[i + 1], range.depth + 1, base ^ labels[i]});
     }
   }
@@ -163,32 +166,51 @@ class DoubleArray::Builder {
   }
 
   bool fits(uint32_t base, std::span<const uint8_t> labels) const {
-    return std::all_of(labels.begin(), labels.end(),
-                       [&](uint8_t next) { return units_[base ^ next].parent == kNoParent; });
+    return !links_[base].used_base && std::all_of(labels.begin(), labels.end(), [&](uint8_t next) {
+      return links_[base ^ next].free;
+    });
   }
 
-  void take(uint32_t unit, uint32_t parent) {
-    units_[unit].parent = parent;
-    const Links links = links_[unit];
+  void take(uint32_t unit, uint8_t own_label) {
+    units_[unit] = own_label;
+    Links& links = links_[unit];
     links_[links.previous].next = links.next;
     links_[links.next].previous = links.previous;
+    links.free = false;
   }
 
   // Puts the units of a new block at the head of the list of free ones, which begins and ends at
   // the root.
   uint32_t open_block() {
     const auto begin = static_cast<uint32_t>(units_.size()), end = begin + kBlock;
-    if (end > 1u << (32 - kFlagBits)) throw std::length_error("too many nodes in a trie");
+    if (end > 1u << (32 - kBaseShift)) throw std::length_error("too many nodes in a trie");
     units_.resize(end);
+    out_.values_.resize(end, kNone);
     links_.resize(end);
-    if (begin == kRoot) return kRoot;
+    if (begin == kRoot) {
+      links_[kRoot].used_base = true;
+      return kRoot;
+    }
     const uint32_t head = links_[kRoot].next;
-    for (uint32_t unit = begin; unit < end; ++unit) links_[unit] = {unit - 1, unit + 1};
+    for (uint32_t unit = begin; unit < end; ++unit)
+      links_[unit] = {unit - 1, unit + 1, true, false};
     links_[begin].previous = kRoot;
     links_[kRoot].next = begin;
     links_[end - 1].next = head;
     links_[head].previous = end - 1;
     return begin;
+  }
+
+  // Gives free units labels that lead to them from no base in use. There is one: each base in use
+  // has a unit of its own that is not free.
+  void label_free_units() {
+    for (uint32_t begin = 0; begin < units_.size(); begin += kBlock) {
+      uint32_t base = begin;
+      while (base + 1 < begin + kBlock && links_[base].used_base) ++base;
+      for (uint32_t unit = begin; unit < begin + kBlock; ++unit) {
+        if (begin == kRoot || links_[unit].free) units_[unit] |= (unit ^ base) & kLabelMask;
+      }
+    }
   }
 
   DoubleArray& out_;

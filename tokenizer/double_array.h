@@ -37,17 +37,22 @@ class DoubleArray {
   };
   // The longest key that text begins with, below `node`.
   Match longest_prefix(uint32_t node, std::string_view text) const {
-    Match best;
+    uint32_t unit = units_[node], best = kRoot;
+    size_t length = 0;
     for (size_t i = 0; i < text.size();) {
-      const uint32_t child = child_of(node, text[i]);
-      if (units_[child].parent != node) break;
-      node = child;
+      const auto label = static_cast<uint8_t>(text[i]);
+      node = unit >> kBaseShift ^ label;
+      unit = units_[node];
+      if ((unit & kLabelMask) != label) break;
       ++i;
-      const Unit unit = units_[node];
-      if (unit.link & kHasValue) best = {unit.value, i};
-      if (unit.link & kHasTail) return match_tail(unit, text, i, best);
+      if (unit & kHasValue) best = node, length = i;
+      if (unit & kHasTail) {
+        const Tail& tail = tails_[static_cast<size_t>(values_[node])];
+        if (tail_matches(unit, tail, text, i)) return {tail.value, i + tail.size};
+        break;
+      }
     }
-    return best;
+    return {length == 0 ? kNone : values_[best], length};
   }
   int32_t find(std::string_view key) const {
     const Match match = longest_prefix(kRoot, key);
@@ -55,32 +60,24 @@ class DoubleArray {
   }
 
  private:
-  static constexpr uint32_t kNoParent = ~uint32_t{0};
-  static constexpr uint32_t kHasValue = 1,
-                            kHasTail = 2;  // values_[node] is a value, an index of tails_
-  static constexpr int kFlagBits = 2;
-  struct Unit {
-    uint32_t link = 0;  // base << kFlagBits | flags; for the base, a node with a tail has its first byte
-    uint32_t parent = kNoParent;
-    int32_t value = kNone;  // or the index of the tail
-  };
+  // base << kBaseShift | flags | label. A node with a tail has the tail's first byte for a base.
+  using Unit = uint32_t;
+  static constexpr Unit kLabelMask = 0xff, kHasValue = 1 << 8, kHasTail = 1 << 9;
+  static constexpr int kBaseShift = 10;
   struct Tail {
     uint32_t begin, size;  // in tail_bytes_
     int32_t value;
   };
   class Builder;
 
-  uint32_t child_of(uint32_t node, char byte) const {
-    return (units_[node].link >> kFlagBits) ^ static_cast<uint8_t>(byte);
-  }
-  Match match_tail(const Unit& unit, std::string_view text, size_t at, Match otherwise) const {
-    if (at == text.size() || static_cast<uint8_t>(text[at]) != unit.link >> kFlagBits) return otherwise;
-    const Tail& tail = tails_[static_cast<size_t>(unit.value)];
-    const std::string_view bytes(tail_bytes_.data() + tail.begin, tail.size);
-    return text.substr(at, tail.size) == bytes ? Match{tail.value, at + tail.size} : otherwise;
+  bool tail_matches(Unit unit, const Tail& tail, std::string_view text, size_t at) const {
+    if (at == text.size() || static_cast<uint8_t>(text[at]) != unit >> kBaseShift) return false;
+    return text.substr(at, tail.size) ==
+           std::string_view(tail_bytes_.data() + tail.begin, tail.size);
   }
 
   std::vector<Unit> units_;
+  std::vector<int32_t> values_;  // by node: its value, or the index of its tail
   std::vector<Tail> tails_;
   std::string tail_bytes_;
   uint32_t start_ = kRoot;

@@ -13,13 +13,15 @@ constexpr uint64_t low_bytes(size_t count) {
 }
 }  // namespace
 
-#define MASK(n) {low_bytes(n), low_bytes((n) < 8 ? 0 : (n) - 8)}
+#define MASK(n) \
+  { low_bytes(n), low_bytes((n) < 8 ? 0 : (n)-8) }
 const WordTable::Mask WordTable::kMasks[] = {
-    MASK(0), MASK(1), MASK(2), MASK(3), MASK(4), MASK(5), MASK(6), MASK(7), MASK(8),
+    MASK(0), MASK(1),  MASK(2),  MASK(3),  MASK(4),  MASK(5),  MASK(6),  MASK(7), MASK(8),
     MASK(9), MASK(10), MASK(11), MASK(12), MASK(13), MASK(14), MASK(15), MASK(16)};
 
 WordTable::WordTable(size_t words)
-    : entries_(std::bit_ceil(2 * words + 2)),
+    : tags_(std::bit_ceil(2 * words + 2)),
+      entries_(tags_.size()),
       mask_(entries_.size() - 1),
       shift_(64 - std::countr_zero(entries_.size())) {}
 
@@ -27,8 +29,10 @@ void WordTable::insert(std::string_view word, int32_t id) {
   char bytes[kMaxSize] = {};
   std::memcpy(bytes, word.data(), word.size());
   const Key key(bytes, word.size());
-  size_t i = key.hash() >> shift_;
-  while (entries_[i].key.size != 0 && !(entries_[i].key == key)) i = (i + 1) & mask_;
+  const uint64_t hash = key.hash();
+  size_t i = hash >> shift_;
+  while (tags_[i] != 0 && !(entries_[i].key == key)) i = (i + 1) & mask_;
+  tags_[i] = tag(hash);
   entries_[i] = {key, id};
 }
 

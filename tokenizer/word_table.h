@@ -9,8 +9,8 @@
 
 namespace bert::tokenizer {
 
-// A hash table of short words. Most words of a text are whole tokens, and are found here at once, where a
-// trie takes a step that depends on the last for every byte.
+// A hash table of short words. Most words of a text are whole tokens, and are found here at once,
+// where a trie takes a step that depends on the last for every byte.
 class WordTable {
  public:
   static constexpr size_t kMaxSize = 16;
@@ -24,10 +24,10 @@ class WordTable {
   // kMaxSize bytes can be read at `word`.
   int32_t find(const char* word, size_t size) const {
     const Key key(word, size);
-    for (size_t i = key.hash() >> shift_;; i = (i + 1) & mask_) {
-      const Entry& entry = entries_[i];
-      if (entry.key == key) return entry.id;
-      if (entry.key.size == 0) return kNone;
+    const uint64_t hash = key.hash();
+    for (size_t i = hash >> shift_;; i = (i + 1) & mask_) {
+      if (tags_[i] == tag(hash) && entries_[i].key == key) return entries_[i].id;
+      if (tags_[i] == 0) return kNone;
     }
   }
 
@@ -54,11 +54,14 @@ class WordTable {
     Key key;
     int32_t id = kNone;
   };
+  static uint8_t tag(uint64_t hash) { return static_cast<uint8_t>(hash & 0x7f) | 0x80; }
   struct Mask {
     uint64_t low, high;
   };
   static const Mask kMasks[kMaxSize + 1];
 
+  std::vector<uint8_t>
+      tags_;  // 0: no entry. They spare most looks at entries that are other words.
   std::vector<Entry> entries_;
   size_t mask_;
   int shift_;
