@@ -55,15 +55,16 @@ class NormalizerRun {
     out.size_ = 0;
   }
 
-  void run() {
+  bool run() {
     while (at_ < piece_.size()) {
       if (static_cast<uint8_t>(piece_[at_]) >= 0x80) {
-        take_scalar();
+        if (!take_scalar()) return out_.marks_.clear(), false;
       } else if (!take_block()) {
         take_ascii();
       }
     }
     flush_marks();
+    return true;
   }
 
  private:
@@ -101,16 +102,19 @@ class NormalizerRun {
     ++source_;
   }
 
-  void take_scalar() {
-    const size_t begin = at_;
-    const char32_t c = utf8::decode(piece_.data(), at_);
-    const int32_t source = source_++;
+  bool take_scalar() {
+    char32_t c;
+    const size_t length = utf8::decode_checked(piece_, at_, c);
+    if (length == 0) return false;
     if (c < 0x10000 && normalizer_.plain_[c / 64] >> c % 64 & 1) {
       flush_marks();
-      put_bytes(piece_.data() + begin, at_ - begin, source);
+      put_bytes(piece_.data() + at_, length, source_);
     } else {
-      take(c, source);
+      take(c, source_);
     }
+    at_ += length;
+    ++source_;
+    return true;
   }
 
   void take(char32_t c, int32_t source) {
@@ -246,8 +250,8 @@ bool BertNormalizer::is_plain(char32_t c) const {
   return !moves && (p.flags & not_plain) == 0;
 }
 
-void BertNormalizer::normalize(std::string_view piece, int32_t first, NormalizedText& out) const {
-  NormalizerRun(*this, piece, first, out).run();
+bool BertNormalizer::normalize(std::string_view piece, int32_t first, NormalizedText& out) const {
+  return NormalizerRun(*this, piece, first, out).run();
 }
 
 }  // namespace bert::tokenizer

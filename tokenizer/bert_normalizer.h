@@ -49,9 +49,9 @@ class BertNormalizer {
  public:
   explicit BertNormalizer(const NormalizerOptions& options);
 
-  // piece: well-formed UTF-8, a part of the original text that begins at its scalar `first`. `out`
-  // is overwritten; its memory is kept from call to call.
-  void normalize(std::string_view piece, int32_t first, NormalizedText& out) const;
+  // piece: a part of the original text that begins at its scalar `first`. False where it is not
+  // well-formed UTF-8. `out` is overwritten; its memory is kept from call to call.
+  bool normalize(std::string_view piece, int32_t first, NormalizedText& out) const;
 
  private:
   friend class NormalizerRun;

@@ -60,7 +60,7 @@ struct Tokenizer::Impl {
 
   void encode_text(std::string_view text, const char* which, size_t limit, Scratch& scratch,
                    TokenSequence& out) const;
-  void encode_piece(std::string_view piece, int32_t first, size_t limit, Scratch& scratch,
+  bool encode_piece(std::string_view piece, int32_t first, size_t limit, Scratch& scratch,
                     TokenSequence& out) const;
   void check_template(const Template& pieces) const;
 
@@ -151,9 +151,14 @@ void Tokenizer::Impl::encode_text(std::string_view text, const char* which, size
     throw std::runtime_error(fmt::format("the {} has {} bytes, expected at most {}", which,
                                          text.size(), std::numeric_limits<int32_t>::max()));
   }
-  if (const size_t invalid = utf8::first_invalid(text); invalid != std::string_view::npos) {
-    throw std::runtime_error(fmt::format("the {} is not valid UTF-8 at byte {}", which, invalid));
-  }
+  const auto check = [&](bool valid) {
+    if (valid) return;
+    throw std::runtime_error(
+        fmt::format("the {} is not valid UTF-8 at byte {}", which, utf8::first_invalid(text)));
+  };
+  const auto is_valid = [&] { return utf8::first_invalid(text) == std::string_view::npos; };
+  // Elsewhere UTF-8 is checked by the way, where it is read.
+  if (raw_tokens.looks_around()) check(is_valid());
   raw_tokens.split(text, scratch.pieces);
   int32_t scalar = 0;
   size_t at = 0;
@@ -165,29 +170,30 @@ void Tokenizer::Impl::encode_text(std::string_view text, const char* which, size
     scalar = begin >= at ? scalar + count(at, begin) : scalar - count(begin, at);
     at = begin;
     if (id == AddedTokenMatcher::kText) {
-      encode_piece(text.substr(begin, end - begin), scalar, limit, scratch, out);
+      check(encode_piece(text.substr(begin, end - begin), scalar, limit, scratch, out));
     } else {
       out.push_added(id, scalar, scalar + count(begin, end));
     }
-    if (!out.complete) return;
+    if (!out.complete) return check(is_valid());
   }
 }
 
-void Tokenizer::Impl::encode_piece(std::string_view piece, int32_t first, size_t limit,
+// False where the piece, as far as it was read, is not well-formed UTF-8.
+bool Tokenizer::Impl::encode_piece(std::string_view piece, int32_t first, size_t limit,
                                    Scratch& scratch, TokenSequence& out) const {
   NormalizedText& text = scratch.normalized;
   if (normalized_tokens.empty()) {
     for (size_t size = 0; !piece.empty() && out.complete; piece.remove_prefix(size)) {
       size = std::min(piece.find(' ', kChunk), piece.size());
-      normalizer.normalize(piece.substr(0, size), first, text);
+      if (!normalizer.normalize(piece.substr(0, size), first, text)) return false;
       word_piece.tokenize(text, 0, text.text().size(), limit, out);
       if (size < piece.size()) {
         first += static_cast<int32_t>(utf8::count_scalars(piece.substr(0, size)));
       }
     }
-    return;
+    return true;
   }
-  normalizer.normalize(piece, first, text);
+  if (!normalizer.normalize(piece, first, text)) return false;
   normalized_tokens.split(text.text(), scratch.normalized_pieces);
   for (const auto& [id, begin, end] : scratch.normalized_pieces) {
     if (id == AddedTokenMatcher::kText) {
@@ -196,6 +202,7 @@ void Tokenizer::Impl::encode_piece(std::string_view piece, int32_t first, size_t
       out.push_added(id, text.source(begin), text.source(end - 1) + 1);
     }
   }
+  return true;
 }
 
 Tokenizer Tokenizer::load(const std::string& directory) {
