@@ -22,17 +22,24 @@ namespace {
 
 using dnnl::memory;
 
-constexpr int64_t kMaxRows = 256;
+constexpr int64_t kMaxRows = 240;
 constexpr int64_t kLeastRows = 16;  // a block of fewer costs more in reading weights than it gains
+// oneDNN's older matmul (without AVX-512, in 2.6) adds up a row in an order that depends on where
+// in a tile of rows it lies, so there each height is a multiple of the tile: then all lie alike.
+constexpr int64_t kTileRows = 24;
 
 dnnl::engine& cpu() {
   static dnnl::engine engine(dnnl::engine::kind::cpu, 0);
   return engine;
 }
 
-// The next height of the list 1 … 16, 20 … 64, 72 … 128, 144 … 256.
-int64_t next_height(int64_t rows) {
-  const int64_t step = rows <= 16 ? 1 : rows <= 64 ? 4 : rows <= 128 ? 8 : 16;
+// The next height of the list 1 … 16, 20 … 64, 72 … 128, 144 … 240; or of the multiples of a tile.
+int64_t next_height(int64_t rows, bool by_tiles) {
+  const int64_t step = by_tiles      ? kTileRows
+                       : rows <= 16  ? 1
+                       : rows <= 64  ? 4
+                       : rows <= 128 ? 8
+                                     : 16;
   return (rows + step - 1) / step * step;
 }
 
@@ -100,8 +107,8 @@ int64_t panel_columns(int64_t n, int64_t k) {
 
 }  // namespace
 
-// The last block of a product reads at most the list's largest step, less a row, past its own.
-int64_t padded_rows(int64_t rows) { return rows + 15; }
+// The last block of a product reads at most the largest step, less a row, past its own.
+int64_t padded_rows(int64_t rows) { return rows + kTileRows - 1; }
 
 struct Primitives::Impl {
   ThreadPool* pool;
@@ -136,6 +143,7 @@ struct Linear::Impl {
   Primitives::Impl* primitives;
   int64_t n, k;
   Activation activation;
+  bool by_tiles = false;
   std::vector<Panel> panels;
   Buffer bias;
 
@@ -149,14 +157,18 @@ struct Linear::Impl {
 // the tests of bits at every height hold.
 void Linear::Impl::pack(const float* weight) {
   const int64_t most = panel_columns(n, k);
+  const memory::desc any = matrix(k, most, memory::format_tag::any);
+  const auto description = describe({kTileRows, most, k}, any);
+  by_tiles = !std::string_view(description.impl_info_str()).starts_with("brg");
   for (int64_t begin = 0; begin < n; begin += most) {
     panels.push_back({begin, std::min(most, n - begin), {}});
   }
   primitives->pool->run(std::ssize(panels), [&](int64_t i, int) {
     const OneThread one;
     Panel& panel = panels[i];
-    const memory::desc any = matrix(k, panel.columns, memory::format_tag::any);
-    panel.weights = memory(describe({128, panel.columns, k}, any).weights_desc(), cpu());
+    const memory::desc layout = matrix(k, panel.columns, memory::format_tag::any);
+    panel.weights =
+        memory(describe({5 * kTileRows, panel.columns, k}, layout).weights_desc(), cpu());
     memory plain(matrix(k, panel.columns, memory::format_tag::ba), cpu(),
                  const_cast<float*>(weight + panel.begin * k));
     dnnl::stream stream(cpu());
@@ -173,7 +185,7 @@ void Linear::Impl::run(const float* x, float* y, int64_t rows, bool add) const {
   int64_t height = std::min(rows, kMaxRows);
   const auto blocks = [&] { return (rows + height - 1) / height; };
   while (blocks() * columns < pool.threads() && height > kLeastRows) height = (height + 1) / 2;
-  if (blocks() > 1) height = next_height(height);
+  if (blocks() > 1) height = next_height(height, by_tiles);
   // A panel's blocks follow each other: its weights are still in the cache.
   pool.run(blocks() * columns, [&](int64_t i, int) {
     const int64_t begin = i % blocks() * height;
@@ -189,7 +201,7 @@ void Linear::Impl::run_panel(const Panel& panel, const float* x, float* y, int64
   thread_local dnnl::stream stream(cpu());
   thread_local Buffer scratchpad, result;
   const OneThread one;
-  const Shape shape{next_height(rows), panel.columns, k};
+  const Shape shape{next_height(rows, by_tiles), panel.columns, k};
   const Product& product = primitives->get(shape, panel.weights.get_desc());
   scratchpad.reserve(static_cast<int64_t>(product.scratchpad.get_size() / sizeof(float)) + 1);
   result.reserve(shape.m * shape.n);
