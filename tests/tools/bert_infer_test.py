@@ -130,10 +130,13 @@ class CommandLine(InferTest):
         self.assertIn("(4 tokens)", self.succeed("--", "-5"))
         self.assertIn("(5 tokens)", self.succeed("[ ]", ""))
 
-    def test_closed_stderr_does_not_move_into_the_output(self):
+    def test_closed_standard_streams(self):
+        # Files opened later would get their numbers.
+        bad = "Bad file descriptor"
+        self.fail_with(1, f"<stdin>: .*{bad}", preexec_fn=lambda: os.close(0))
+        self.fail_with(1, f"standard output: .*{bad}", "a", preexec_fn=lambda: os.close(1))
         path = self.dir / "quiet.jsonl"
-        self.run_tool("-i", "-", "-o", path, stdin="a\nb\n",
-                      preexec_fn=lambda: os.close(2))
+        self.run_tool("-i", "-", "-o", path, stdin="a\nb\n", preexec_fn=lambda: os.close(2))
         self.assertEqual([answer["index"] for answer in read_lines(path.read_text())], [0, 1])
 
 
@@ -257,7 +260,9 @@ class Outputs(InferTest):
                 "--task", task, stdin=self.lines)])
             self.assertEqual(expected.shape, (20, columns))
             options = ["--task", task]
-            np.testing.assert_array_equal(np.load(self.run_to("a.npy", *options)), expected)
+            path = self.run_to("a.npy", *options)
+            np.testing.assert_array_equal(np.load(path), expected)
+            self.assertEqual(path.read_bytes()[127:128], b"\n")  # NumPy does not look
             tensors = TensorFile(self.run_to("a.safetensors", *options))
             self.assertEqual(list(tensors.entries), [key])
             np.testing.assert_array_equal(tensors.read(key), expected)
@@ -340,8 +345,8 @@ class Outputs(InferTest):
         write_tensors(path, weights, {"format": "pt"})
         last = len(weights[name]) - 1
         lines = f'{{"ids": [5, 6]}}\n{{"ids": [5, {last}]}}\n'
-        done = self.fail_with(1, "<stdin>:2: .*nan, expected finite", "-m", model, "--input-format", "jsonl",
-                              stdin=lines)
+        done = self.fail_with(1, "<stdin>:2: .*nan, expected finite", "-m", model, "--input-format",
+                              "jsonl", stdin=lines)
         self.assertEqual(len(done.stdout.splitlines()), 1)
         npy = self.dir / "nan.npy"
         self.succeed("-m", model, "--input-format", "jsonl", "-o", npy, stdin=lines)

@@ -80,12 +80,15 @@ class RegressTest(ToolTest):
         self.assertRegex(done.stdout, r"\nlogits +9 +1\.000e\+00 .*input 0, column 0\n")
 
     def test_tolerance_is_absolute_plus_relative(self):
-        path = self.spoil(pooler=self.add(1, 2, 3e-3))
-        value = abs(self.tensors["pooler"][1, 2] + 3e-3)
-        self.fail_with(1, "pooler differs first, at input 1, column 2", path)
-        self.succeed(path, "--atol", "3.1e-3")
-        self.succeed(path, "--rtol", str(3.1e-3 / value))
-        self.fail_with(1, "pooler", path, "--rtol", str(2e-3 / value))
+        # An expected value near 0.3: far from 1, where both parts of the tolerance weigh alike.
+        row, column = divmod(int(np.argmin(abs(self.tensors["layer.1"] - 0.3))), 16)
+        path = self.spoil(layer1=self.add(row, column, 3e-3))
+        value = self.tensors["layer.1"][row, column] + 3e-3
+        self.fail_with(1, f"layer.1 differs first, at input .*, column {column}:", path)
+        self.succeed(path, "--atol", "3.1e-3", "--rtol", "0")
+        self.fail_with(1, "layer.1", path, "--atol", "2.9e-3", "--rtol", "0")
+        self.succeed(path, "--atol", "1e-5", "--rtol", str(3.1e-3 / value))
+        self.fail_with(1, "layer.1", path, "--atol", "1e-5", "--rtol", str(2.9e-3 / value))
 
     def test_ids_or_texts_alone(self):
         self.succeed(self.spoil({}))
@@ -104,8 +107,10 @@ class RegressTest(ToolTest):
         self.fail_with(1, "ids differ first, at input 1, token 2: ", self.spoil(longer))
 
     def test_what_is_no_number(self):
-        path = self.spoil(layer0=self.add(0, 1, np.nan))
-        self.fail_with(1, "layer.0 differs first, at input 0, token 0, column 1: .*nan", path)
+        for value in [np.nan, np.inf]:
+            path = self.spoil(layer0=self.add(0, 1, value))
+            place = "input 0, token 0, column 1"
+            self.fail_with(1, f"layer.0 differs first, at {place}: .*{value}", path)
 
     def test_references_that_do_not_fit(self):
         t = self.tensors

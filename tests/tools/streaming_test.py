@@ -8,6 +8,7 @@ import resource
 import select
 import subprocess
 import time
+from pathlib import Path
 
 from command_line import ToolTest, main, read_lines
 
@@ -130,6 +131,14 @@ class Streaming(ToolTest):
             self.assertLess(large - small, 4 << 20,
                             f"{small} bytes at {few} lines, {large} at {many}")
 
+    def test_memory_does_not_grow_while_nobody_reads_the_output(self):
+        path = self.write("waiting.tsv", "a man is walking the dog\ttwo men\n" * 200000)
+        process = self.start("-i", path, stderr=subprocess.DEVNULL)
+        time.sleep(2)
+        status = Path(f"/proc/{process.pid}/status").read_text()
+        peak = int(status.split("VmHWM:")[1].split()[0]) * 1024
+        self.assertLess(peak - self.peak_memory(10000), 8 << 20)
+
     def test_summary(self):
         done = self.run_tool("--threads", "1", "--batch-tokens", "99", "--max-length",
                              "5", stdin="a man\na man is walking\n")
@@ -141,17 +150,18 @@ class Streaming(ToolTest):
 
     def test_progress_only_on_a_terminal(self):
         terminal, end = pty.openpty()
-        process = self.start(stderr=end)
+        on_terminal, on_pipe = self.start(stderr=end), self.start(stderr=subprocess.PIPE)
         os.close(end)
-        self.answer(process, b"a man\n")
-        time.sleep(1.1)
-        self.answer(process, b"a man\n")
+        for wait in [1.1, 0]:
+            for process in on_terminal, on_pipe:
+                self.answer(process, b"a man\n")
+            time.sleep(wait)
         self.assertTrue(select.select([terminal], [], [], 60)[0])
-        shown = os.read(terminal, 4096).decode()
-        self.assertIn("\r", shown)
-        self.assertRegex(shown, r"2 inputs, \d+ tokens/s")
+        self.assertRegex(os.read(terminal, 4096).decode(), r"\r.*2 inputs, \d+ tokens/s")
         os.close(terminal)
-        self.assertNotIn("\r", self.run_tool(stdin="a\n").stderr)
+        errors = on_pipe.communicate()[1].decode()
+        self.assertNotIn("\r", errors)
+        self.assertEqual(errors.count("tokens/s"), 1)
 
 
 if __name__ == "__main__":
