@@ -71,7 +71,12 @@ class NormalizerRun {
   // Takes the printable ASCII that comes next, as much as fits a block; false where there is none.
   bool take_block() {
     Block block{};
-    std::memcpy(&block, piece_.data() + at_, std::min(kBlock, piece_.size() - at_));
+    const size_t left = piece_.size() - at_;
+    if (left >= kBlock) {  // the usual case, as one load
+      std::memcpy(&block, piece_.data() + at_, kBlock);
+    } else {
+      std::memcpy(&block, piece_.data() + at_, left);
+    }
     const uint32_t printable = bits_of(reinterpret_cast<Halves>(block - 0x20 < 0x5f));
     const auto count = static_cast<uint32_t>(std::countr_one(printable));
     if (count == 0) return false;

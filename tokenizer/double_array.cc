@@ -52,7 +52,10 @@ class DoubleArray::Builder {
     uint64_t prefix;
     std::string_view bytes;
     int32_t value;
-    uint32_t order;
+  };
+  struct Item {
+    uint64_t prefix;
+    uint32_t entry;
   };
   struct Range {  // keys [begin, end) share their first `depth` bytes, which lead to `node`
     size_t begin, end, depth;
@@ -64,35 +67,36 @@ class DoubleArray::Builder {
   };
 
   // By radix, as comparing would take longer than all the rest; but keys with equal prefixes by
-  // comparing. Equal keys keep their order.
+  // comparing. Of equal keys only the last stays.
   void sort(std::span<const Entry> entries) {
-    uint32_t order = 0;
-    for (const Entry& entry : entries) {
-      ++order;
-      if (!entry.key.empty()) sorted_.push_back({prefix(entry.key), entry.key, entry.value, order});
+    std::vector<Item> items, other;
+    for (uint32_t i = 0; i < entries.size(); ++i) {
+      if (!entries[i].key.empty()) items.push_back({prefix(entries[i].key), i});
     }
-    std::vector<Key> other(sorted_.size());
+    other.resize(items.size());
     for (int shift = 0; shift < 64; shift += 8) {
       std::array<size_t, kBlock + 1> begins{};
-      for (const Key& key : sorted_) ++begins[(key.prefix >> shift & 0xff) + 1];
+      for (const Item& item : items) ++begins[(item.prefix >> shift & 0xff) + 1];
       std::partial_sum(begins.begin(), begins.end(), begins.begin());
-      for (const Key& key : sorted_) other[begins[key.prefix >> shift & 0xff]++] = key;
-      sorted_.swap(other);
+      for (const Item& item : items) other[begins[item.prefix >> shift & 0xff]++] = item;
+      items.swap(other);
     }
-    for (auto begin = sorted_.begin(), end = begin; begin != sorted_.end(); begin = end) {
-      while (end != sorted_.end() && end->prefix == begin->prefix) ++end;
+    const auto comes_before = [&](const Item& a, const Item& b) {
+      const int order = entries[a.entry].key.compare(entries[b.entry].key);
+      return order != 0 ? order < 0 : a.entry < b.entry;
+    };
+    for (auto begin = items.begin(), end = begin; begin != items.end(); begin = end) {
+      while (end != items.end() && end->prefix == begin->prefix) ++end;
       if (end - begin > 1) std::sort(begin, end, comes_before);
     }
-  }
-
-  // Of keys with equal prefixes.
-  static bool comes_before(const Key& a, const Key& b) {
-    const size_t skip = std::min({a.bytes.size(), b.bytes.size(), sizeof a.prefix});
-    const std::string_view a_rest = a.bytes.substr(skip), b_rest = b.bytes.substr(skip);
-    const uint64_t a_next = prefix(a_rest), b_next = prefix(b_rest);
-    if (a_next != b_next) return a_next < b_next;
-    const int order = a_rest.compare(b_rest);
-    return order != 0 ? order < 0 : a.order < b.order;
+    sorted_.reserve(items.size());
+    for (const Item& item : items) {
+      const Entry& entry = entries[item.entry];
+      const bool again = !sorted_.empty() && sorted_.back().prefix == item.prefix &&
+                         sorted_.back().bytes == entry.key;
+      if (again) sorted_.pop_back();
+      sorted_.push_back({item.prefix, entry.key, entry.value});
+    }
   }
 
   std::string_view key(size_t i) const { return sorted_[i].bytes; }
@@ -108,13 +112,13 @@ class DoubleArray::Builder {
     const bool before_start =
         range.depth <= start_.size() && key_starts_with(range, start_.substr(0, range.depth));
     if (before_start && range.depth == start_.size()) out_.start_ = range.node;
-    for (; range.begin < range.end && key(range.begin).size() == range.depth; ++range.begin) {
-      out_.count_ += (unit & kHasValue) == 0;
+    if (range.begin < range.end && key(range.begin).size() == range.depth) {
+      ++out_.count_;
       unit |= kHasValue;
-      value = sorted_[range.begin].value;
+      value = sorted_[range.begin++].value;
     }
     if (range.begin == range.end) return;
-    const bool is_one = key(range.begin) == key(range.end - 1);
+    const bool is_one = range.end - range.begin == 1;
     if (is_one && (unit & kHasValue) == 0 && range.depth > 0 && !before_start) {
       return add_tail(range);
     }

@@ -31,6 +31,10 @@ NormalizerOptions read_normalizer(const JsonField& field) {
   return options;
 }
 
+int32_t read_id(const JsonField& field) {
+  return static_cast<int32_t>(field.integer(0, Vocabulary::kMaxId));
+}
+
 void read_model(const JsonField& model, Definition& out) {
   if (!model.is_object()) model.fail("a WordPiece model");
   if (model.has("type")) expect_type(model, "WordPiece");  // old files have no type
@@ -40,12 +44,14 @@ void read_model(const JsonField& model, Definition& out) {
   out.word_piece.max_chars =
       static_cast<size_t>(model.at("max_input_chars_per_word").integer(0, INT32_MAX));
   for (const auto& [token, id] : model.at("vocab").members()) {
-    out.vocabulary.emplace_back(token, static_cast<int32_t>(id.integer(0, Vocabulary::kMaxId)));
+    out.vocabulary.emplace_back(token, read_id(id));
   }
-}
-
-int32_t read_id(const JsonField& field) {
-  return static_cast<int32_t>(field.integer(0, Vocabulary::kMaxId));
+  const auto greatest = std::max_element(out.vocabulary.begin(), out.vocabulary.end(),
+                                         [](auto& a, auto& b) { return a.second < b.second; });
+  if (greatest != out.vocabulary.end() && greatest->second > Vocabulary::kMaxId) {
+    model.at("vocab").fail_with(
+        fmt::format("found id {}, expected at most {}", greatest->second, Vocabulary::kMaxId));
+  }
 }
 
 // The template of TemplateProcessing. Each text stands in it exactly once: without it, or with it
@@ -182,7 +188,7 @@ void compare_config(const std::string& directory, Definition& out) {
 void compare_vocabulary(const std::string& directory, Definition& out) {
   const std::string path = directory + "/vocab.txt";
   if (!file_exists(path)) return;
-  const std::vector<std::string> lines = read_vocabulary_lines(path);
+  const VocabularyLines lines(path);
   std::vector<const std::string*> tokens(lines.size());
   size_t others = 0;
   for (const auto& [token, id] : out.vocabulary) {
@@ -192,12 +198,13 @@ void compare_vocabulary(const std::string& directory, Definition& out) {
       ++others;
     }
   }
+  // Lines lose the white space at their ends; a token that is nothing else stays unknown.
+  const auto is_same = [&](size_t i) {
+    return tokens[i] &&
+           (lines.line(i) == *tokens[i] || lines.token(i) == *tokens[i] || lines.token(i).empty());
+  };
   size_t line = 0;
-  // Lines lose the white space at their ends, so only the part before it is compared.
-  while (line < lines.size() && tokens[line] && tokens[line]->starts_with(lines[line]) &&
-         (tokens[line]->size() == lines[line].size() || lines[line].empty())) {
-    ++line;
-  }
+  while (line < lines.size() && is_same(line)) ++line;
   if (line == lines.size() && others == 0) return;
   out.notes.push_back(fmt::format("{}: line {} is not the token of id {} in {}, which is used",
                                   path, line + 1, line, out.file));
@@ -208,7 +215,7 @@ void compare_vocabulary(const std::string& directory, Definition& out) {
 Definition read_tokenizer_json(const std::string& directory) {
   Definition out;
   out.file = directory + "/tokenizer.json";
-  const nlohmann::json json = parse_json(out.file);
+  const nlohmann::json json = parse_tokenizer_json(out.file, out.vocabulary);
   const JsonField document(json, out.file);
   if (document.has("version") && document.at("version").string() != "1.0") {
     document.at("version").fail("\"1.0\"");

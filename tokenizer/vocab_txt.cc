@@ -60,14 +60,14 @@ class VocabTxtReader {
 
  private:
   void read_lines() {
-    std::vector<std::string> lines = read_vocabulary_lines(path_);
+    const VocabularyLines lines(path_);
     if (lines.size() > static_cast<size_t>(Vocabulary::kMaxId) + 1) {
       throw std::runtime_error(fmt::format("{}: found {} lines, expected at most {}", path_,
                                            lines.size(), Vocabulary::kMaxId + 1));
     }
     out_.vocabulary.reserve(lines.size());
-    for (std::string& line : lines) {
-      out_.vocabulary.emplace_back(std::move(line), static_cast<int32_t>(out_.vocabulary.size()));
+    for (size_t i = 0; i < lines.size(); ++i) {
+      out_.vocabulary.emplace_back(lines.token(i), static_cast<int32_t>(i));
     }
     for (const auto& [token, id] : out_.vocabulary) {
       const auto [known, is_new] = ids_.emplace(token, id);

@@ -5,7 +5,22 @@
 
 #include <fmt/format.h>
 
+#include "tokenizer/unicode_tables.h"
+
 namespace bert::tokenizer {
+
+namespace {
+
+// Punctuation is a word of its own, so a longer token that begins with it, as most of those inside
+// words do, is none.
+bool is_short_word(std::string_view token) {
+  if (token.empty() || token.size() > WordTable::kMaxSize) return false;
+  const auto first = static_cast<uint8_t>(token[0]);
+  return token.size() == 1 || first >= 0x80 ||
+         !(unicode::property(first).flags & unicode::kPunctuation);
+}
+
+}  // namespace
 
 Vocabulary::Vocabulary(std::vector<std::pair<std::string, int32_t>> entries,
                        std::string_view continuing_prefix) {
@@ -13,6 +28,10 @@ Vocabulary::Vocabulary(std::vector<std::pair<std::string, int32_t>> entries,
   keys.reserve(entries.size());
   for (const auto& [token, id] : entries) keys.push_back({token, id});
   trie_ = DoubleArray(keys, continuing_prefix);
+  std::erase_if(keys, [](const auto& entry) { return !is_short_word(entry.key); });
+  words_ = WordTable(keys.size());
+  for (const auto& [word, id] : keys) words_.insert(word, id);
+  tokens_.reserve(entries.size());
   for (auto& [token, id] : entries) name(id, std::move(token));
 }
 

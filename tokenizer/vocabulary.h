@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tokenizer/double_array.h"
+#include "tokenizer/word_table.h"
 
 namespace bert::tokenizer {
 
@@ -34,12 +35,16 @@ class Vocabulary {
   // Spells id as `token`, without making it a piece of words: for added tokens.
   void name(int32_t id, std::string token);
 
+  // All tokens.
   const DoubleArray& trie() const { return trie_; }
+  // The short ones that may be a whole word.
+  const WordTable& words() const { return words_; }
 
  private:
   std::vector<std::string> tokens_;  // by id
   std::vector<bool> has_;
   DoubleArray trie_;
+  WordTable words_{0};
 };
 
 }  // namespace bert::tokenizer

@@ -14,18 +14,13 @@ namespace bert::tokenizer {
 
 WordPiece::WordPiece(const Vocabulary& vocabulary, const WordPieceOptions& options)
     : trie_(vocabulary.trie()),
-      words_(static_cast<size_t>(vocabulary.count())),
+      words_(vocabulary.words()),
       has_continuing_(options.continuing_prefix.empty() || trie_.start() != DoubleArray::kRoot),
       unknown_(vocabulary.find(options.unknown)),
       max_chars_(options.max_chars) {
   if (unknown_ == Vocabulary::kNone) {
     throw std::runtime_error(
         fmt::format("the unknown token \"{}\" is not in the vocabulary", options.unknown));
-  }
-  for (int32_t id = 0; id < vocabulary.end_id(); ++id) {
-    if (!vocabulary.has(id)) continue;
-    const std::string& token = vocabulary.token(id);
-    if (token.size() >= 1 && token.size() <= WordTable::kMaxSize) words_.insert(token, id);
   }
 }
 

@@ -7,7 +7,6 @@
 
 #include "tokenizer/bert_normalizer.h"
 #include "tokenizer/vocabulary.h"
-#include "tokenizer/word_table.h"
 
 namespace bert::tokenizer {
 
@@ -36,7 +35,7 @@ class WordPiece {
                      TokenSequence& out) const;
 
   const DoubleArray& trie_;
-  WordTable words_;
+  const WordTable& words_;
   bool has_continuing_;  // tokens inside words
   int32_t unknown_;
   size_t max_chars_;

@@ -3,9 +3,10 @@
 
 #include <cstdint>
 #include <cstring>
-#include <span>
 #include <string_view>
 #include <vector>
+
+#include "tokenizer/raw_buffer.h"
 
 namespace bert::tokenizer {
 
@@ -21,48 +22,47 @@ class WordTable {
 
   // word: 1 to kMaxSize bytes. Of equal words the last one counts.
   void insert(std::string_view word, int32_t id);
-  // kMaxSize bytes can be read at `word`.
+  // kMaxSize bytes can be read at `word`, which has from 1 to kMaxSize itself.
   int32_t find(const char* word, size_t size) const {
-    const Key key(word, size);
-    const uint64_t hash = key.hash();
+    const Entry wanted = entry_of(word, size);
+    const uint64_t hash = wanted.hash();
     for (size_t i = hash >> shift_;; i = (i + 1) & mask_) {
-      if (tags_[i] == tag(hash) && entries_[i].key == key) return entries_[i].id;
+      if (tags_[i] == tag(hash) && entries_[i].equals(wanted)) return entries_[i].id;
       if (tags_[i] == 0) return kNone;
     }
   }
 
  private:
-  struct Key {
-    Key() = default;
-    Key(const char* word, size_t bytes) : size(static_cast<uint32_t>(bytes)) {
-      std::memcpy(&low, word, sizeof low);
-      std::memcpy(&high, word + sizeof low, sizeof high);
-      low &= kMasks[bytes].low;
-      high &= kMasks[bytes].high;
-    }
-    bool operator==(const Key& other) const {
+  struct Entry {
+    uint64_t low, high;
+    uint32_t size;
+    int32_t id;
+
+    bool equals(const Entry& other) const {
       return ((low ^ other.low) | (high ^ other.high) | (size ^ other.size)) == 0;
     }
     uint64_t hash() const {
       const uint64_t mixed = (low ^ high * 0x9e3779b97f4a7c15u) + size;
       return (mixed ^ mixed >> 29) * 0xbf58476d1ce4e5b9u;
     }
-    uint64_t low = 0, high = 0;
-    uint32_t size = 0;
   };
-  struct Entry {
-    Key key;
-    int32_t id = kNone;
-  };
+
+  static Entry entry_of(const char* word, size_t size) {
+    Entry entry{0, 0, static_cast<uint32_t>(size), kNone};
+    std::memcpy(&entry.low, word, sizeof entry.low);
+    std::memcpy(&entry.high, word + sizeof entry.low, sizeof entry.high);
+    entry.low &= low_bytes(size);
+    entry.high &= low_bytes(size < 8 ? 0 : size - 8);
+    return entry;
+  }
+  static uint64_t low_bytes(size_t count) {
+    return count >= 8 ? ~uint64_t{0} : (uint64_t{1} << 8 * count) - 1;
+  }
   static uint8_t tag(uint64_t hash) { return static_cast<uint8_t>(hash & 0x7f) | 0x80; }
-  struct Mask {
-    uint64_t low, high;
-  };
-  static const Mask kMasks[kMaxSize + 1];
 
   std::vector<uint8_t>
       tags_;  // 0: no entry. They spare most looks at entries that are other words.
-  std::vector<Entry> entries_;
+  RawBuffer<Entry> entries_;
   size_t mask_;
   int shift_;
 };
