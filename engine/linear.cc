@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include <dlfcn.h>
 #include <fmt/format.h>
-#include <omp.h>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <spdlog/spdlog.h>
 
@@ -78,15 +78,29 @@ void check_implementation(std::string_view name, const Shape& shape) {
 #endif
 }
 
+// The OpenMP runtime that oneDNN came with, if any: ours to link might be another (Clang's beside
+// GCC's), whose setting oneDNN would not see.
+struct OpenMp {
+  int (*get)() = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "omp_get_max_threads"));
+  void (*set)(int) = reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"));
+};
+
 // oneDNN takes one thread for each call, and gives the caller's setting back.
 class OneThread {
  public:
-  OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
-  ~OneThread() { omp_set_num_threads(before_); }
+  OneThread() : before_(library().get ? library().get() : 1) { set(1); }
+  ~OneThread() { set(before_); }
   OneThread(const OneThread&) = delete;
   OneThread& operator=(const OneThread&) = delete;
 
  private:
+  static const OpenMp& library() {
+    static const OpenMp found;
+    return found;
+  }
+  static void set(int threads) {
+    if (library().set) library().set(threads);
+  }
   int before_;
 };
 
