@@ -100,11 +100,11 @@ class NormalizerRun {
 
   void take_ascii() {
     const auto c = static_cast<uint8_t>(piece_[at_++]);
+    const int32_t source = source_++;
+    const uint8_t becomes = normalizer_.ascii_[c];
+    if (becomes == BertNormalizer::kDrop) return;  // and the marks on both sides are one sequence
     flush_marks();
-    if (const uint8_t becomes = normalizer_.ascii_[c]; becomes != BertNormalizer::kDrop) {
-      put(becomes, unicode::property(becomes).flags, source_);
-    }
-    ++source_;
+    put(becomes, unicode::property(becomes).flags, source);
   }
 
   bool take_scalar() {

@@ -2,8 +2,13 @@
 #include "tokenizer/tokenizer.h"
 
 #include <algorithm>
+#include <atomic>
+#include <functional>
 #include <limits>
+#include <mutex>
 #include <stdexcept>
+#include <system_error>
+#include <thread>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -51,6 +56,42 @@ void longest_first(size_t room, size_t& first, size_t& second) {
     shorter = room / 2;
     longer = room - shorter;
   }
+}
+
+// The template with so many tokens of each text.
+Encoding fill(const Template& pieces, const Scratch& scratch, size_t first_size,
+              size_t second_size) {
+  Encoding out;
+  const size_t size = special_count(pieces) + first_size + second_size;
+  out.ids.reserve(size);
+  out.type_ids.reserve(size);
+  out.offsets.reserve(size);
+  for (const TemplatePiece& piece : pieces) {
+    if (piece.kind == TemplatePiece::Kind::special) {
+      out.ids.insert(out.ids.end(), piece.ids.begin(), piece.ids.end());
+    } else {
+      const bool is_first = piece.kind == TemplatePiece::Kind::first;
+      const TokenSequence& text = is_first ? scratch.first : scratch.second;
+      const size_t kept = is_first ? first_size : second_size;
+      out.ids.insert(out.ids.end(), text.ids.data(), text.ids.data() + kept);
+      out.offsets.insert(out.offsets.end(), text.offsets.data(), text.offsets.data() + kept);
+    }
+    out.offsets.resize(out.ids.size());
+    out.type_ids.resize(out.ids.size(), piece.type_id);
+  }
+  return out;
+}
+
+// Runs work() on so many threads, or as many as there can be, this one among them.
+void run_on_threads(size_t count, const std::function<void()>& work) {
+  std::vector<std::thread> others;
+  try {
+    for (size_t i = 1; i < count; ++i) others.emplace_back(work);
+  } catch (const std::system_error&) {
+    // Those that there are take the others' work.
+  }
+  work();
+  for (std::thread& other : others) other.join();
 }
 
 }  // namespace
@@ -235,29 +276,40 @@ Encoding Tokenizer::encode(std::string_view first, std::optional<std::string_vie
   scratch.second.clear();
   if (second) impl_->encode_text(*second, "second text", limit, scratch, scratch.second);
   size_t first_size = scratch.first.size, second_size = scratch.second.size;
-  Encoding out;
-  out.truncated = !scratch.first.complete || !scratch.second.complete;
-  if (limit != kNoLimit) {
-    longest_first(limit - special, first_size, second_size);
-    out.truncated =
-        out.truncated || first_size < scratch.first.size || second_size < scratch.second.size;
-  }
-  const size_t size = special + first_size + second_size;
-  out.ids.reserve(size);
-  out.type_ids.reserve(size);
-  out.offsets.reserve(size);
-  for (const TemplatePiece& piece : pieces) {
-    if (piece.kind == TemplatePiece::Kind::special) {
-      out.ids.insert(out.ids.end(), piece.ids.begin(), piece.ids.end());
-    } else {
-      const bool is_first = piece.kind == TemplatePiece::Kind::first;
-      const TokenSequence& text = is_first ? scratch.first : scratch.second;
-      const size_t kept = is_first ? first_size : second_size;
-      out.ids.insert(out.ids.end(), text.ids.data(), text.ids.data() + kept);
-      out.offsets.insert(out.offsets.end(), text.offsets.data(), text.offsets.data() + kept);
+  if (limit != kNoLimit) longest_first(limit - special, first_size, second_size);
+  Encoding out = fill(pieces, scratch, first_size, second_size);
+  out.truncated = !scratch.first.complete || !scratch.second.complete ||
+                  first_size < scratch.first.size || second_size < scratch.second.size;
+  return out;
+}
+
+std::vector<Encoding> Tokenizer::encode_batch(std::span<const Texts> inputs, int max_length,
+                                              int threads) const {
+  // Threads take a few inputs at a time, so that long ones do not keep the others waiting.
+  constexpr size_t kShare = 64;
+  std::vector<Encoding> out(inputs.size());
+  std::atomic<size_t> next = 0, first_error = inputs.size();
+  std::string message;
+  std::mutex mutex;
+  const auto work = [&] {
+    for (size_t begin; (begin = next.fetch_add(kShare)) < first_error;) {
+      size_t i = begin;
+      try {
+        for (; i < std::min(begin + kShare, inputs.size()); ++i) {
+          out[i] = encode(inputs[i].first, inputs[i].second, max_length);
+        }
+      } catch (const std::exception& error) {
+        const std::lock_guard lock(mutex);
+        if (i >= first_error) continue;
+        first_error = i;
+        message = error.what();
+      }
     }
-    out.offsets.resize(out.ids.size());
-    out.type_ids.resize(out.ids.size(), piece.type_id);
+  };
+  const size_t shares = (inputs.size() + kShare - 1) / kShare;
+  run_on_threads(std::min(static_cast<size_t>(std::max(threads, 1)), shares), work);
+  if (first_error < inputs.size()) {
+    throw std::runtime_error(fmt::format("inputs[{}]: {}", first_error.load(), message));
   }
   return out;
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,12 @@ struct Encoding {
   bool truncated = false;
 };
 
+// A text, or a pair of texts, in UTF-8.
+struct Texts {
+  std::string_view first;
+  std::optional<std::string_view> second = std::nullopt;
+};
+
 // Text to Encoding, as Hugging Face's fast BERT tokenizer does it. Errors are std::runtime_error.
 // Immutable: may be used from many threads.
 class Tokenizer {
@@ -37,6 +44,10 @@ class Tokenizer {
   // special tokens is an error. So is invalid UTF-8, with the byte's position.
   Encoding encode(std::string_view first, std::optional<std::string_view> second,
                   int max_length) const;
+  // The encodings of all inputs in their order, whatever the number of threads (at least 1). Of
+  // errors, that of the first input which has one is thrown, as "inputs[i]: ...".
+  std::vector<Encoding> encode_batch(std::span<const Texts> inputs, int max_length,
+                                     int threads) const;
 
   int vocabulary_size() const;  // one more than the greatest id
   const std::string& token(int32_t id) const;

@@ -69,7 +69,7 @@ class Nasty:
         return self.some(1, 30, ALL, ALL[:0x800], ALL[0x800:0x4000], LETTERS, [" "])
 
     def combining(self) -> str:
-        return self.some(1, 30, LETTERS, COMPOSED, MARKS, NON_STARTERS, NON_STARTERS, [" "])
+        return self.some(1, 30, LETTERS, COMPOSED, MARKS, NON_STARTERS, NON_STARTERS, CONTROLS, [" "])
 
     def hangul(self) -> str:
         return self.some(1, 30, HANGUL, JAMO, NON_STARTERS, [" ", "a"])

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -88,7 +89,7 @@ TEST_P(Scalars, AreEqual) {
     const auto c = static_cast<char32_t>(std::strtoul(line, &rest, 16));
     char scalar[4];
     const std::string s(scalar, utf8::encode(c, scalar));
-    const Encoding got = tokenizer.encode("a" + s + "b c" + s, std::nullopt, 0);
+    const Encoding got = tokenizer.encode(fmt::format("a{0}b c{0}", s), std::nullopt, 0);
     std::string ids;
     for (size_t i = 1; i + 1 < got.ids.size(); ++i) {
       ids += (i == 1 ? "" : " ") + std::to_string(got.ids[i]);

@@ -226,5 +226,43 @@ TEST(Template, BertProcessingAndNone) {
   EXPECT_EQ(none.type_ids, (std::vector<int32_t>{0, 1}));
 }
 
+TEST(Batch, IsInOrderOnAnyNumberOfThreads) {
+  const Tokenizer tokenizer = make(small_tokenizer(kWords));
+  std::vector<std::string> texts;
+  std::vector<Texts> inputs;
+  for (size_t i = 0; i < 1000; ++i) {
+    texts.push_back(std::string(i % 7, 'a') + std::string(i * i % 50, ' ') + "b there");
+    if (i % 300 == 0) texts.back() += std::string(20000, '!');
+  }
+  for (size_t i = 0; i < texts.size(); ++i) {
+    inputs.push_back({texts[i]});
+    if (i % 3 == 0) inputs.back().second = texts[texts.size() - 1 - i];
+  }
+  for (const int threads : {-1, 1, 2, 5, 2000}) {
+    const std::vector<Encoding> got = tokenizer.encode_batch(inputs, 12, threads);
+    ASSERT_EQ(got.size(), inputs.size());
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const Encoding expected = tokenizer.encode(inputs[i].first, inputs[i].second, 12);
+      ASSERT_EQ(got[i].ids, expected.ids) << i;
+      ASSERT_EQ(offsets_of(got[i]), offsets_of(expected)) << i;
+    }
+  }
+  EXPECT_TRUE(tokenizer.encode_batch({}, 0, 2).empty());
+}
+
+TEST(Batch, ThrowsTheFirstInputsError) {
+  const Tokenizer tokenizer = make(small_tokenizer(kWords));
+  std::vector<Texts> inputs(1000, Texts{"a b c"});
+  for (const size_t bad : {990, 500, 333}) inputs[bad].first = "a\xff";
+  for (const int threads : {1, 3}) {
+    try {
+      tokenizer.encode_batch(inputs, 0, threads);
+      ADD_FAILURE() << "nothing was thrown";
+    } catch (const std::runtime_error& error) {
+      EXPECT_STREQ(error.what(), "inputs[333]: the first text is not valid UTF-8 at byte 1");
+    }
+  }
+}
+
 }  // namespace
 }  // namespace bert::tokenizer
