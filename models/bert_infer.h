@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// bert-infer: BERT encoders from an unmodified Hugging Face directory. This is the whole public API.
+// bert-infer: BERT encoders from an unmodified Hugging Face directory. This is the whole public
+// API.
 //
 //   const bert::Model model = bert::Model::load("path/to/model");
 //   const std::vector<bert::Input> pairs = {{"A man plays.", "Somebody plays."}};
@@ -86,15 +87,15 @@ enum class Scores { softmax, sigmoid, raw };
 struct Info {
   std::string architecture;  // as in config.json: BertForSequenceClassification, ...
   int layers = 0, hidden = 0, heads = 0, intermediate = 0, vocabulary = 0;
-  int max_length = 0;               // tokens, special tokens included
-  bool has_logits = false;          // a head that run() evaluates
+  int max_length = 0;       // tokens, special tokens included
+  bool has_logits = false;  // a head that run() evaluates
   bool has_pooler = false;
   std::vector<std::string> labels;  // [C], in the order of the logits
   Scores scores = Scores::raw;
-  std::string pooling;              // what embed() does: "mean", "cls, normalised", ...
-  std::string precision;            // what was resolved: "f32"
+  std::string pooling;    // what embed() does: "mean", "cls, normalised", ...
+  std::string precision;  // what was resolved: "f32"
   int threads = 0;
-  std::vector<std::string> notes;   // what loading resolved and a user should know, a sentence each
+  std::vector<std::string> notes;  // what loading resolved and a user should know, a sentence each
 };
 
 struct Label {
@@ -108,8 +109,8 @@ BERT_INFER_API std::vector<float> probabilities(std::span<const float> logits, c
 // The label with the greatest logit; the first of equals.
 BERT_INFER_API Label best_label(std::span<const float> logits, const Info& info);
 
-// Text to ids. Needs only the tokenizer's files of a model's directory: tokenizer.json, or vocab.txt
-// with tokenizer_config.json. Immutable: may be used from many threads.
+// Text to ids. Needs only the tokenizer's files of a model's directory: tokenizer.json, or
+// vocab.txt with tokenizer_config.json. Immutable: may be used from many threads.
 class BERT_INFER_API Tokenizer {
  public:
   // max_length: 0 takes the directory's own, or none where it names none.
@@ -152,6 +153,7 @@ class BERT_INFER_API Model {
 
  private:
   struct Impl;
+  friend struct Internals;  // what bert-regress sees of the stages between
   explicit Model(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
   std::shared_ptr<const Impl> impl_;
 };

@@ -33,14 +33,14 @@ class Tokenizer {
   Tokenizer& operator=(Tokenizer&&) noexcept;
   ~Tokenizer();
 
-  // max_length 0: no limit. With a limit, longest_first truncation; a limit too small for the special
-  // tokens is an error. So is invalid UTF-8, with the byte's position.
+  // max_length 0: no limit. With a limit, longest_first truncation; a limit too small for the
+  // special tokens is an error. So is invalid UTF-8, with the byte's position.
   Encoding encode(std::string_view first, std::optional<std::string_view> second,
                   int max_length) const;
 
-  int vocabulary_size() const;           // one more than the greatest id
+  int vocabulary_size() const;  // one more than the greatest id
   const std::string& token(int32_t id) const;
-  int default_max_length() const;        // 0 where the files name none
+  int default_max_length() const;                 // 0 where the files name none
   const std::vector<std::string>& notes() const;  // what a user should know: files that disagree
 
  private:

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/mapped_file.h"
+
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace bert::engine {
+namespace {
+
+[[noreturn]] void fail(const std::string& path) {
+  throw std::runtime_error(fmt::format("{}: {}", path, std::strerror(errno)));
+}
+
+}  // namespace
+
+MappedFile::MappedFile(const std::string& path) : path_(path) {
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) fail(path);
+  struct stat status;
+  if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
+    close(descriptor);
+    throw std::runtime_error(path + ": not a regular file");
+  }
+  const auto size = static_cast<size_t>(status.st_size);
+  if (size > 0) {  // an empty map is not allowed, and an empty file is for the reader to judge
+    void* data = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    if (data == MAP_FAILED) {
+      close(descriptor);
+      fail(path);
+    }
+    bytes_ = {static_cast<const std::byte*>(data), size};
+  }
+  close(descriptor);
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : path_(std::move(other.path_)), bytes_(std::exchange(other.bytes_, {})) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+MappedFile::~MappedFile() {
+  if (!bytes_.empty()) munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+}
+
+void MappedFile::release(std::span<const std::byte> part) const {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const auto first = static_cast<size_t>(part.data() - bytes_.data());  // the map begins on a page
+  const size_t begin = (first + page - 1) / page * page, end = (first + part.size()) / page * page;
+  if (begin < end) {
+    madvise(const_cast<std::byte*>(bytes_.data()) + begin, end - begin, MADV_DONTNEED);
+  }
+}
+
+}  // namespace bert::engine

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace bert::engine {
+
+// One head of one sequence: softmax(scale q k^T) v.
+// q, k and v point at the head's first column of the sequence's first row, D columns wide, and step
+// by `stride` from row to row; context likewise by context_stride.
+struct AttentionTask {
+  const float *q, *k, *v;  // [S, D] each
+  float* context;          // [S, D]
+  int64_t stride, context_stride;
+  int64_t length, width;  // S, D
+  float scale;
+};
+
+// The same text compiled for each instruction set (see CMakeLists.txt). Every result depends on its
+// own row alone, whatever the others are, so that batches cannot change bits.
+struct RowKernels {
+  const char* name;
+  // y = (x - mean) / sqrt(variance + epsilon) * gamma + beta, over `width`. y may be x.
+  void (*layer_norm)(const float* x, const float* gamma, const float* beta, float epsilon,
+                     int64_t width, float* y);
+  // y = a + b + c
+  void (*add3)(const float* a, const float* b, const float* c, int64_t width, float* y);
+  // y += x
+  void (*add)(const float* x, int64_t width, float* y);
+  // Floats of scratch that attention needs for one task.
+  int64_t (*attention_scratch)(int64_t length, int64_t width);
+  void (*attention)(const AttentionTask& task, float* scratch);
+};
+
+namespace portable {
+extern const RowKernels kernels;
+}
+namespace avx2 {
+extern const RowKernels kernels;
+}
+namespace avx512 {
+extern const RowKernels kernels;
+}
+
+}  // namespace bert::engine

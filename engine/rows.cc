@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/rows.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <oneapi/dnnl/dnnl.hpp>
+#include <spdlog/spdlog.h>
+
+#include "engine/runtime.h"
+
+namespace bert::engine {
+namespace {
+
+// Rows that one thread takes at a time: enough to outweigh handing them out.
+constexpr int64_t kRowBlock = 32;
+
+void for_row_blocks(int threads, int64_t rows, const std::function<void(int64_t)>& body) {
+  parallel_for(threads, (rows + kRowBlock - 1) / kRowBlock, [&](int64_t block, int) {
+    const int64_t end = std::min(rows, (block + 1) * kRowBlock);
+    for (int64_t i = block * kRowBlock; i < end; ++i) body(i);
+  });
+}
+
+const RowKernels& pick_kernels() {
+#if defined(__x86_64__)
+  using dnnl::cpu_isa;
+  const cpu_isa isa = dnnl::get_effective_cpu_isa();
+  // Newer sets have higher numbers, each a superset of the one that it extends.
+  const auto has = [isa](cpu_isa wanted) {
+    return (static_cast<unsigned>(isa) & static_cast<unsigned>(wanted)) ==
+           static_cast<unsigned>(wanted);
+  };
+  if (has(cpu_isa::avx512_core)) return avx512::kernels;
+  if (has(cpu_isa::avx2)) return avx2::kernels;
+#endif
+  return portable::kernels;
+}
+
+}  // namespace
+
+const RowKernels& row_kernels() {
+  static const RowKernels& picked = [&]() -> const RowKernels& {
+    const RowKernels& kernels = pick_kernels();
+    log().debug("row kernels: {}", kernels.name);
+    return kernels;
+  }();
+  return picked;
+}
+
+void layer_norm(int threads, ConstTensor x, const Norm& norm, Tensor y) {
+  const RowKernels& kernels = row_kernels();
+  for_row_blocks(threads, x.rows, [&](int64_t i) {
+    kernels.layer_norm(x.row(i), norm.gamma.data(), norm.beta.data(), norm.epsilon, x.columns,
+                       y.row(i));
+  });
+}
+
+void embedding_sum(int threads, const EmbeddingTables& tables, std::span<const int32_t> ids,
+                   std::span<const int32_t> positions, std::span<const int32_t> type_ids,
+                   Tensor y) {
+  const RowKernels& kernels = row_kernels();
+  for_row_blocks(threads, y.rows, [&](int64_t t) {
+    kernels.add3(tables.word.row(ids[t]), tables.position.row(positions[t]),
+                 tables.type.row(type_ids[t]), y.columns, y.row(t));
+  });
+}
+
+void attention(int threads, ConstTensor qkv, std::span<const int32_t> starts, int heads,
+               Buffer& scratch, Tensor context) {
+  const RowKernels& kernels = row_kernels();
+  const int64_t hidden = context.columns, width = hidden / heads;
+  const int64_t sequences = static_cast<int64_t>(starts.size()) - 1;
+  int64_t longest = 0;
+  for (int64_t i = 0; i < sequences; ++i) {
+    longest = std::max<int64_t>(longest, starts[i + 1] - starts[i]);
+  }
+  // A cache line apart, so that no two threads write to one.
+  const int64_t each = (kernels.attention_scratch(longest, width) + 15) / 16 * 16;
+  scratch.reserve(each * threads);
+
+  parallel_for(threads, sequences * heads, [&](int64_t i, int worker) {
+    const int64_t sequence = i / heads, head = i % heads;
+    const float* first = qkv.row(starts[sequence]) + head * width;
+    const AttentionTask task{first,
+                             first + hidden,
+                             first + 2 * hidden,
+                             context.row(starts[sequence]) + head * width,
+                             qkv.columns,
+                             hidden,
+                             starts[sequence + 1] - starts[sequence],
+                             width,
+                             1.0f / std::sqrt(static_cast<float>(width))};
+    kernels.attention(task, scratch.data() + worker * each);
+  });
+}
+
+}  // namespace bert::engine

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Letters, here and everywhere: T tokens in a batch, S tokens in a sequence, H hidden, A heads,
+// D = H / A, I intermediate, V vocabulary, L layers, N sequences.
+#pragma once
+
+#include <algorithm>
+#include <cassert>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <new>
+
+namespace bert::engine {
+
+// A row-major view; does not own what it shows.
+template <typename Element>
+struct View {
+  Element* data = nullptr;
+  int64_t rows = 0;
+  int64_t columns = 0;
+
+  Element* row(int64_t i) const {
+    assert(i >= 0 && i < rows);
+    return data + i * columns;
+  }
+  int64_t size() const { return rows * columns; }
+  // As T* becomes const T*.
+  operator View<const Element>() const {
+    return {data, rows, columns};
+  }  // NOLINT(google-explicit-constructor)
+};
+using Tensor = View<float>;
+using ConstTensor = View<const float>;
+
+// Matrix products run on a few heights only (see linear.h) and may so touch rows that the caller
+// did not ask for: every tensor that a Linear reads or writes stands in memory for this many rows.
+int64_t padded_rows(int64_t rows);
+
+// Owns floats on a cache line's boundary. Grows, and never shrinks.
+class Buffer {
+ public:
+  Buffer() = default;
+  explicit Buffer(int64_t size) { reserve(size); }
+
+  float* data() const { return data_.get(); }
+  int64_t size() const { return size_; }
+
+  // At least `size` floats, zero when new. Growing loses what was there.
+  void reserve(int64_t size) {
+    if (size <= size_) return;
+    const size_t bytes = (static_cast<size_t>(size) * sizeof(float) + 63) / 64 * 64;
+    data_.reset();  // before the new block: the two together would set the peak
+    size_ = 0;
+    data_.reset(static_cast<float*>(std::aligned_alloc(64, bytes)));
+    if (!data_) throw std::bad_alloc();
+    std::fill_n(data_.get(), size, 0.0f);
+    size_ = size;
+  }
+  // A [rows, columns] view with memory for padded_rows(rows).
+  Tensor tensor(int64_t rows, int64_t columns) {
+    reserve(padded_rows(rows) * columns);
+    return {data(), rows, columns};
+  }
+
+ private:
+  struct Free {
+    void operator()(float* p) const { std::free(p); }
+  };
+  std::unique_ptr<float, Free> data_;
+  int64_t size_ = 0;
+};
+
+}  // namespace bert::engine

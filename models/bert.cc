@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/bert.h"
+
+#include <algorithm>
+
+namespace bert::models {
+namespace {
+
+using engine::Activation;
+using engine::Linear;
+using engine::Norm;
+using engine::Tensor;
+
+Norm read_norm(Checkpoint& checkpoint, const std::string& name, const Config& config) {
+  return {checkpoint.vector(name + ".weight", config.hidden),
+          checkpoint.vector(name + ".bias", config.hidden), config.norm_epsilon};
+}
+
+}  // namespace
+
+Linear read_linear(Checkpoint& checkpoint, const std::vector<std::string>& names, int64_t columns,
+                   int64_t width, Activation activation, engine::Primitives& primitives) {
+  std::vector<Weight> weights;
+  std::vector<engine::Buffer> biases;
+  std::vector<Linear::Part> parts;
+  for (const std::string& name : names) {
+    weights.push_back(checkpoint.matrix(name + ".weight", columns, width));
+    biases.push_back(checkpoint.vector(name + ".bias", columns));
+    parts.push_back({weights.back().view, biases.back().data()});
+  }
+  Linear linear(primitives, parts, activation);
+  for (const Weight& weight : weights) Checkpoint::release(weight);
+  return linear;
+}
+
+Embeddings::Embeddings(Checkpoint& checkpoint, const Config& config)
+    : word(
+          checkpoint.matrix("embeddings.word_embeddings.weight", config.vocabulary, config.hidden)),
+      position(checkpoint.matrix("embeddings.position_embeddings.weight", config.positions,
+                                 config.hidden)),
+      type(checkpoint.matrix("embeddings.token_type_embeddings.weight", config.types,
+                             config.hidden)),
+      norm(read_norm(checkpoint, "embeddings.LayerNorm", config)) {}
+
+void Embeddings::run(const Batch& batch, int threads, Tensor x) const {
+  engine::embedding_sum(threads, {word.view, position.view, type.view}, batch.ids, batch.positions,
+                        batch.type_ids, x);
+  engine::layer_norm(threads, x, norm, x);
+}
+
+Layer::Layer(Checkpoint& checkpoint, const std::string& name, const Config& config,
+             engine::Primitives& primitives)
+    : heads(config.heads),
+      qkv(read_linear(checkpoint,
+                      {name + ".attention.self.query", name + ".attention.self.key",
+                       name + ".attention.self.value"},
+                      config.hidden, config.hidden, Activation::none, primitives)),
+      attention_output(read_linear(checkpoint, {name + ".attention.output.dense"}, config.hidden,
+                                   config.hidden, Activation::none, primitives)),
+      attention_norm(read_norm(checkpoint, name + ".attention.output.LayerNorm", config)),
+      intermediate(read_linear(checkpoint, {name + ".intermediate.dense"}, config.intermediate,
+                               config.hidden, config.activation, primitives)),
+      output(read_linear(checkpoint, {name + ".output.dense"}, config.hidden, config.intermediate,
+                         Activation::none, primitives)),
+      output_norm(read_norm(checkpoint, name + ".output.LayerNorm", config)) {}
+
+// One post-norm layer (Devlin et al. 2019, section 3). x: [T, H], updated in place.
+void Layer::run(const Batch& batch, int threads, Workspace& space, Tensor x) const {
+  const int64_t tokens = batch.tokens(), hidden = x.columns;
+  const int64_t padded = engine::padded_rows(tokens);
+  space.wide.reserve(padded * std::max(4 * hidden, intermediate.columns()));
+  const Tensor states = {space.wide.data(), tokens, 3 * hidden};
+  const Tensor context = {space.wide.data() + padded * 3 * hidden, tokens, hidden};
+  const Tensor wide = {space.wide.data(), tokens, intermediate.columns()};
+
+  qkv.run(x, states);                                                                 // [T, 3H]
+  engine::attention(threads, states, batch.starts, heads, space.attention, context);  // [T, H]
+  attention_output.run_add(context, x);  // dense + residual
+  engine::layer_norm(threads, x, attention_norm, x);
+  intermediate.run(x, wide);  // [T, I], activation fused
+  output.run_add(wide, x);    // dense + residual
+  engine::layer_norm(threads, x, output_norm, x);
+}
+
+Encoder::Encoder(Checkpoint& checkpoint, const Config& config, engine::Primitives& primitives)
+    : hidden(config.hidden), embeddings(checkpoint, config) {
+  for (int i = 0; i < config.layers; ++i) {
+    layers.emplace_back(checkpoint, "encoder.layer." + std::to_string(i), config, primitives);
+  }
+}
+
+Tensor Encoder::run(const Batch& batch, int threads, Workspace& space, const Trace& trace) const {
+  const Tensor x = space.x.tensor(batch.tokens(), hidden);
+  embeddings.run(batch, threads, x);
+  if (trace) trace("embeddings", x.data, x.rows, x.columns);
+  for (size_t i = 0; i < layers.size(); ++i) {
+    layers[i].run(batch, threads, space, x);
+    if (trace) trace("layer." + std::to_string(i), x.data, x.rows, x.columns);
+  }
+  return x;
+}
+
+}  // namespace bert::models

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The encoder of Devlin et al. 2019, "BERT: Pre-training of Deep Bidirectional Transformers", with
+// the post-norm layers of Vaswani et al. 2017. Read bert.cc: it is the paper's section 3.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/linear.h"
+#include "engine/rows.h"
+#include "engine/tensor.h"
+#include "models/batch.h"
+#include "models/checkpoint.h"
+#include "models/config.h"
+#include "models/trace.h"
+
+namespace bert::models {
+
+// Memory of one forward pass: grows to the largest batch and stays.
+struct Workspace {
+  engine::Buffer x;          // [T, H]
+  engine::Buffer wide;       // [T, 3H] and [T, H] until attention is done, then [T, I]
+  engine::Buffer attention;  // scratch, one part a thread
+  engine::Buffer rows;       // [N, H] what a head reads
+  engine::Buffer pooled;     // [N, H]
+  engine::Buffer logits;     // [N, C]
+};
+
+// Dense layers name.weight [columns, width] and name.bias [columns], for each name, as one.
+engine::Linear read_linear(Checkpoint& checkpoint, const std::vector<std::string>& names,
+                           int64_t columns, int64_t width, engine::Activation activation,
+                           engine::Primitives& primitives);
+
+// embeddings.*
+struct Embeddings {
+  Embeddings(Checkpoint& checkpoint, const Config& config);
+  // LayerNorm of the sum of the token's, its position's and its segment's rows.
+  void run(const Batch& batch, int threads, engine::Tensor x) const;
+
+  Weight word;      // [V, H]
+  Weight position;  // [positions, H]
+  Weight type;      // [types, H]
+  engine::Norm norm;
+};
+
+// encoder.layer.i.*
+struct Layer {
+  Layer(Checkpoint& checkpoint, const std::string& name, const Config& config,
+        engine::Primitives& primitives);
+  void run(const Batch& batch, int threads, Workspace& space, engine::Tensor x) const;
+
+  int heads;
+  engine::Linear qkv;               // [3H, H]
+  engine::Linear attention_output;  // [H, H]
+  engine::Norm attention_norm;
+  engine::Linear intermediate;  // [I, H], the activation fused
+  engine::Linear output;        // [H, I]
+  engine::Norm output_norm;
+};
+
+struct Encoder {
+  Encoder(Checkpoint& checkpoint, const Config& config, engine::Primitives& primitives);
+  // The last hidden state, [T, H], in space.x.
+  engine::Tensor run(const Batch& batch, int threads, Workspace& space, const Trace& trace) const;
+
+  int hidden;
+  Embeddings embeddings;
+  std::vector<Layer> layers;
+};
+
+}  // namespace bert::models

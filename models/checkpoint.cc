@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/checkpoint.h"
+
+#include <algorithm>
+#include <map>
+#include <stdexcept>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "models/json_file.h"
+
+namespace bert::models {
+namespace {
+
+const std::string kPrefix = "bert.";
+// Buffers that some versions of transformers stored: 0, 1, 2, … and zeros.
+constexpr std::string_view kBuffers[] = {"embeddings.position_ids", "embeddings.token_type_ids"};
+
+bool is_float(DType dtype) {
+  return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
+}
+
+// "a.LayerNorm.weight" in the spelling of TensorFlow's checkpoints, or "" where there is none.
+std::string old_spelling(std::string_view name) {
+  for (const auto& [now, before] : {std::pair{"LayerNorm.weight", "LayerNorm.gamma"},
+                                    std::pair{"LayerNorm.bias", "LayerNorm.beta"}}) {
+    const std::string_view ending = now;
+    if (name.ends_with(ending)) {
+      return std::string(name.substr(0, name.size() - ending.size())) + before;
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+Checkpoint::Checkpoint(const std::string& directory) : path_(directory + "/model.safetensors") {
+  const std::string index = path_ + ".index.json";
+  if (file_exists(path_)) {
+    files_.emplace_back(path_);
+  } else if (file_exists(index)) {
+    read_index(directory);
+    path_ = index;
+  } else {
+    throw std::runtime_error(fmt::format(
+        "{}: there is neither model.safetensors nor model.safetensors.index.json", directory));
+  }
+  const std::string first = "embeddings.word_embeddings.weight";
+  const auto stored = [&](const std::string& full) {
+    return std::any_of(files_.begin(), files_.end(),
+                       [&](const SafetensorsFile& file) { return file.find(full); });
+  };
+  const bool with = stored(kPrefix + first), without = stored(first);
+  if (with == without) {
+    throw std::runtime_error(fmt::format("{}: expected either '{}' or '{}{}', found {}", path_,
+                                         first, kPrefix, first, with ? "both" : "neither"));
+  }
+  if (with) prefix_ = kPrefix;
+}
+
+// {"metadata": …, "weight_map": {tensor: file}}. Each tensor must be in the file that the map
+// names, and in no other.
+void Checkpoint::read_index(const std::string& directory) {
+  const JsonFile index(directory + "/model.safetensors.index.json");
+  const nlohmann::json* map = index.find("weight_map");
+  if (!map || !map->is_object() || map->empty())
+    index.fail("weight_map", "an object of file names");
+  std::map<std::string, std::vector<std::string>> names_by_file;
+  for (const auto& [name, file] : map->items()) {
+    if (!file.is_string() || file.get<std::string>().find('/') != std::string::npos) {
+      index.fail("weight_map", fmt::format("the name of a file beside it for '{}'", name));
+    }
+    names_by_file[file.get<std::string>()].push_back(name);
+  }
+  for (const auto& [file, names] : names_by_file) {
+    files_.emplace_back(directory + "/" + file);
+    for (const std::string& name : names) {
+      if (!files_.back().find(name)) {
+        throw std::runtime_error(fmt::format("{}: tensor '{}' is missing, which {} places there",
+                                             files_.back().path(), name, index.path()));
+      }
+    }
+    if (files_.back().tensors().size() != names.size()) {
+      throw std::runtime_error(fmt::format("{}: holds {} tensors, but {} places {} there",
+                                           files_.back().path(), files_.back().tensors().size(),
+                                           index.path(), names.size()));
+    }
+  }
+}
+
+Checkpoint::Entry Checkpoint::find(std::string_view name) const {
+  for (const std::string& candidate : {std::string(name), old_spelling(name)}) {
+    for (const std::string& full : {fmt::format("{}{}", prefix_, candidate), candidate}) {
+      for (const SafetensorsFile& file : files_) {
+        if (const StoredTensor* tensor = candidate.empty() ? nullptr : file.find(full)) {
+          return {&file, tensor};
+        }
+      }
+    }
+  }
+  return {nullptr, nullptr};
+}
+
+bool Checkpoint::has(std::string_view name) const { return find(name).second != nullptr; }
+
+Checkpoint::Entry Checkpoint::take(const std::string& name, const std::vector<int64_t>& shape) {
+  const Entry entry = find(name);
+  const auto& [file, tensor] = entry;
+  if (!tensor) {
+    throw std::runtime_error(fmt::format("{}: tensor '{}{}' is missing", path_, prefix_, name));
+  }
+  if (tensor->shape != shape) {
+    throw std::runtime_error(fmt::format("{}: tensor '{}' has the shape [{}], expected [{}]",
+                                         file->path(), tensor->name, fmt::join(tensor->shape, ", "),
+                                         fmt::join(shape, ", ")));
+  }
+  if (!is_float(tensor->dtype)) {
+    throw std::runtime_error(fmt::format("{}: tensor '{}' is {}, expected F32, F16 or BF16",
+                                         file->path(), tensor->name, dtype_name(tensor->dtype)));
+  }
+  taken_.insert(tensor->name);
+  return entry;
+}
+
+Weight Checkpoint::matrix(const std::string& name, int64_t rows, int64_t columns) {
+  const auto [file, tensor] = take(name, {rows, columns});
+  Weight weight;
+  weight.file = file;
+  weight.stored = tensor;
+  weight.view = {reinterpret_cast<const float*>(tensor->bytes.data()), rows, columns};
+  const bool aligned = reinterpret_cast<uintptr_t>(tensor->bytes.data()) % alignof(float) == 0;
+  if (tensor->dtype != DType::f32 || !aligned) {
+    weight.copy.reserve(rows * columns);
+    tensor->copy_to(weight.copy.data());
+    weight.view.data = weight.copy.data();
+    release(weight);
+  }
+  return weight;
+}
+
+engine::Buffer Checkpoint::vector(const std::string& name, int64_t size) {
+  const auto [file, tensor] = take(name, {size});
+  engine::Buffer values(size);
+  tensor->copy_to(values.data());
+  return values;
+}
+
+int Checkpoint::finish(const std::vector<std::string>& not_evaluated) const {
+  int known = 0;
+  std::vector<std::string> unexpected;
+  for (const SafetensorsFile& file : files_) {
+    for (const StoredTensor& tensor : file.tensors()) {
+      if (taken_.contains(tensor.name)) continue;
+      std::string_view name = tensor.name;
+      if (name.starts_with(prefix_)) name.remove_prefix(prefix_.size());
+      if (std::count(std::begin(kBuffers), std::end(kBuffers), name)) continue;
+      if (std::any_of(not_evaluated.begin(), not_evaluated.end(),
+                      [&](const std::string& start) { return name.starts_with(start); })) {
+        ++known;
+      } else {
+        unexpected.push_back(tensor.name);
+      }
+    }
+  }
+  if (!unexpected.empty()) {
+    throw std::runtime_error(fmt::format(
+        "{}: tensor '{}'{} is not expected by config.json's architecture and sizes", path_,
+        unexpected.front(),
+        unexpected.size() > 1 ? fmt::format(" (and {} more)", unexpected.size() - 1) : ""));
+  }
+  return known;
+}
+
+void Checkpoint::release(const Weight& weight) { weight.file->release(*weight.stored); }
+
+}  // namespace bert::models

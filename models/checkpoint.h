@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "engine/tensor.h"
+#include "models/safetensors.h"
+
+namespace bert::models {
+
+// A matrix of float32: the file's own pages where they can be used as they are, else a copy.
+struct Weight {
+  engine::ConstTensor view;
+  engine::Buffer copy;
+  const SafetensorsFile* file = nullptr;
+  const StoredTensor* stored = nullptr;
+};
+
+// The weights of a directory: model.safetensors, or the shards that model.safetensors.index.json
+// names.
+//
+// Every tensor is asked for by its name in today's transformers without the "bert." prefix; the
+// prefix and the old spellings of LayerNorm's weights (gamma, beta) are known here and nowhere
+// else. What is missing, of another shape or dtype, or left over is an error. Errors are
+// std::runtime_error.
+class Checkpoint {
+ public:
+  explicit Checkpoint(const std::string& directory);
+
+  // name: below the encoder ("embeddings.word_embeddings.weight") or a head's
+  // ("classifier.weight").
+  bool has(std::string_view name) const;
+  Weight matrix(const std::string& name, int64_t rows, int64_t columns);
+  engine::Buffer vector(const std::string& name, int64_t size);
+
+  // To call when all has been taken: throws where a tensor is left that is neither a known buffer
+  // nor begins with one of `not_evaluated`. Returns how many began so.
+  int finish(const std::vector<std::string>& not_evaluated) const;
+
+  // Gives the pages of a weight that has been packed back to the system.
+  static void release(const Weight& weight);
+
+ private:
+  using Entry = std::pair<const SafetensorsFile*, const StoredTensor*>;
+  void read_index(const std::string& directory);
+  Entry find(std::string_view name) const;
+  Entry take(const std::string& name, const std::vector<int64_t>& shape);
+
+  std::string path_;  // what error messages call the whole of it
+  std::vector<SafetensorsFile> files_;
+  std::string prefix_;
+  std::set<std::string, std::less<>> taken_;  // full names
+};
+
+}  // namespace bert::models

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <filesystem>
+
+#include <dlfcn.h>
+
+#include "models/bert_infer.h"
+
+namespace bert {
+
+// Installed, the library or the program that holds it is in PREFIX/lib or PREFIX/bin, and the model
+// in PREFIX/share; in the build tree it is in the project's models/, some folders up.
+std::string demo_model() {
+  namespace fs = std::filesystem;
+  Dl_info self;
+  if (!dladdr(reinterpret_cast<const void*>(&demo_model), &self) || !self.dli_fname) {
+    throw Error("the library's own place cannot be found");
+  }
+  // A main program's name is as it was called, which may be bare: the kernel knows its place.
+  std::error_code error;
+  fs::path place = fs::canonical(self.dli_fname, error);
+  if (error) place = fs::read_symlink("/proc/self/exe", error);
+  for (fs::path folder = place.parent_path(); folder.has_relative_path();
+       folder = folder.parent_path()) {
+    for (const char* candidate : {"share/bert-infer/demo", "models/demo"}) {
+      if (fs::exists(folder / candidate / "config.json", error)) return folder / candidate;
+    }
+  }
+  throw Error("no demo model is installed with " + place.string() + ": name a model's directory");
+}
+
+std::string version() { return BERT_INFER_VERSION; }
+
+}  // namespace bert

@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The public API over the parts: loading, batching, and one exception type for whatever goes wrong.
+#include <algorithm>
+#include <climits>
+#include <filesystem>
+#include <mutex>
+#include <new>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "engine/runtime.h"
+#include "models/batch.h"
+#include "models/bert.h"
+#include "models/bert_infer.h"
+#include "models/heads.h"
+#include "models/json_file.h"
+#include "models/trace.h"
+#include "tokenizer/tokenizer.h"
+
+namespace bert {
+
+Error::~Error() = default;
+
+namespace {
+
+using models::Batch;
+using models::Trace;
+using models::Workspace;
+
+// Runs a body that may throw anything, and throws nothing but Error.
+template <typename Body>
+decltype(auto) guarded(const Body& body) {
+  try {
+    return body();
+  } catch (const Error&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw Error("out of memory");
+  } catch (const std::exception& error) {
+    throw Error(error.what());
+  }
+}
+
+// Workspaces that wait for their next forward pass: as many as there were passes at the same time.
+class WorkspacePool {
+ public:
+  template <typename Body>
+  void use(const Body& body) {
+    std::unique_ptr<Workspace> space = take();
+    body(*space);  // should it throw, the workspace goes with it
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(space));
+  }
+
+ private:
+  std::unique_ptr<Workspace> take() {
+    const std::lock_guard lock(mutex_);
+    if (idle_.empty()) return std::make_unique<Workspace>();
+    std::unique_ptr<Workspace> space = std::move(idle_.back());
+    idle_.pop_back();
+    return space;
+  }
+
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Workspace>> idle_;
+};
+
+void require_directory(const std::string& directory) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(directory, error)) {
+    throw Error(directory + ": not a directory (expected a Hugging Face model directory)");
+  }
+}
+
+}  // namespace
+
+// ---- Tokenizer ----------------------------------------------------------------------------------
+
+struct __attribute__((visibility("hidden"))) Tokenizer::Impl {
+  tokenizer::Tokenizer tokenizer;
+  int max_length;
+
+  Encoding encode(const Input& input) const {
+    tokenizer::Encoding made = tokenizer.encode(input.first, input.second, max_length);
+    Encoding encoding{std::move(made.ids), std::move(made.type_ids), {}, made.truncated};
+    encoding.offsets.reserve(made.offsets.size());
+    for (const auto& offset : made.offsets) encoding.offsets.push_back({offset.begin, offset.end});
+    return encoding;
+  }
+};
+
+Tokenizer Tokenizer::load(const std::string& directory, int max_length) {
+  return guarded([&] {
+    require_directory(directory);
+    auto loaded = tokenizer::Tokenizer::load(directory);
+    const int limit = max_length > 0 ? max_length : loaded.default_max_length();
+    return Tokenizer(std::make_shared<const Impl>(Impl{std::move(loaded), limit}));
+  });
+}
+
+Encoding Tokenizer::encode(const Input& input) const {
+  return guarded([&] { return impl_->encode(input); });
+}
+
+const std::string& Tokenizer::token(int32_t id) const {
+  return guarded([&]() -> const std::string& { return impl_->tokenizer.token(id); });
+}
+
+const std::vector<std::string>& Tokenizer::notes() const { return impl_->tokenizer.notes(); }
+
+// ---- Model --------------------------------------------------------------------------------------
+
+struct __attribute__((visibility("hidden"))) Model::Impl {
+  Impl(const std::string& directory, const Options& options);
+
+  template <typename Result, typename Body>
+  Result for_batches(std::span<const Encoding> encodings, Result result, const Body& body) const;
+  std::vector<Encoding> tokenize(std::span<const Input> inputs) const;
+  Output run(std::span<const Encoding> encodings) const;
+  Output embed(std::span<const Encoding> encodings) const;
+  std::vector<Hidden> hidden(std::span<const Encoding> encodings) const;
+  void trace(const Encoding& encoding, const Trace& trace) const;
+
+  models::Config config;
+  models::Checkpoint checkpoint;  // the embedding tables are read where they lie in its files
+  engine::Primitives primitives;
+  models::Encoder encoder;
+  std::optional<models::Pooler> pooler;
+  std::optional<models::Classifier> classifier;
+  models::Pooling pooling;
+  Info info;
+  int64_t batch_tokens;
+  Tokenizer tokenizer;
+  mutable WorkspacePool spaces;
+
+ private:
+  void check_head() const;
+  void describe(int threads);
+  Tokenizer load_tokenizer(const std::string& directory, int wanted);
+};
+
+namespace {
+
+int resolve_threads(const Options& options) {
+  if (options.threads < 0)
+    throw Error(fmt::format("threads is {}, expected at least 0", options.threads));
+  return options.threads > 0 ? options.threads : engine::usable_threads();
+}
+
+void check_options(const Options& options) {
+  if (options.precision != Precision::automatic && options.precision != Precision::f32) {
+    throw Error("precision bf16 and int8 are not available in this version: use f32");
+  }
+  if (options.batch_tokens < 1) {
+    throw Error(fmt::format("batch_tokens is {}, expected at least 1", options.batch_tokens));
+  }
+  if (options.max_length < 0) {
+    throw Error(fmt::format("max_length is {}, expected at least 0", options.max_length));
+  }
+}
+
+models::Config read_checked_config(const std::string& directory, const Options& options) {
+  check_options(options);
+  require_directory(directory);
+  return models::read_config(directory);
+}
+
+}  // namespace
+
+Model::Impl::Impl(const std::string& directory, const Options& options)
+    : config(read_checked_config(directory, options)),
+      checkpoint(directory),
+      primitives(resolve_threads(options)),
+      encoder(checkpoint, config, primitives),
+      pooling(models::read_pooling(directory, config)),
+      batch_tokens(options.batch_tokens),
+      tokenizer(load_tokenizer(directory, options.max_length)) {
+  // Without a head the pooler is optional: transformers can leave it out of a BertModel.
+  if (config.head != models::Head::none || checkpoint.has("pooler.dense.weight")) {
+    pooler.emplace(checkpoint, config, primitives);
+  }
+  if (config.head != models::Head::none) classifier.emplace(checkpoint, config, primitives);
+  if (const int left = checkpoint.finish(config.not_evaluated); left > 0) {
+    info.notes.push_back(
+        fmt::format("{}: the {} tensors of {} are not evaluated: the head that they "
+                    "belong to is not supported",
+                    directory, left, fmt::join(config.not_evaluated, " and ")));
+  }
+  describe(primitives.threads());
+}
+
+// The greatest length is the one asked for, else the least of what the directory's files name.
+Tokenizer Model::Impl::load_tokenizer(const std::string& directory, int wanted) {
+  if (wanted > config.positions) {
+    throw Error(
+        fmt::format("max_length is {}, but the model has {} positions", wanted, config.positions));
+  }
+  auto loaded = tokenizer::Tokenizer::load(directory);
+  if (loaded.vocabulary_size() > config.vocabulary) {
+    throw Error(
+        fmt::format("{}: the tokenizer has ids up to {}, but config.json's vocab_size is {}",
+                    directory, loaded.vocabulary_size() - 1, config.vocabulary));
+  }
+  int64_t limit = config.positions;
+  if (wanted > 0) {
+    limit = wanted;
+  } else {
+    if (loaded.default_max_length() > 0) {
+      limit = std::min<int64_t>(limit, loaded.default_max_length());
+    }
+    const std::string path = directory + "/sentence_bert_config.json";
+    if (models::file_exists(path)) {
+      limit = std::min(limit, models::JsonFile(path).integer("max_seq_length", 1, INT_MAX, limit));
+    }
+  }
+  info.notes = loaded.notes();
+  info.max_length = static_cast<int>(limit);
+  return Tokenizer(
+      std::make_shared<const Tokenizer::Impl>(Tokenizer::Impl{std::move(loaded), info.max_length}));
+}
+
+void Model::Impl::describe(int threads) {
+  info.architecture = config.architecture;
+  info.layers = config.layers;
+  info.hidden = config.hidden;
+  info.heads = config.heads;
+  info.intermediate = config.intermediate;
+  info.vocabulary = config.vocabulary;
+  info.has_logits = classifier.has_value();
+  info.has_pooler = pooler.has_value();
+  info.labels = config.labels;
+  info.scores = config.scores;
+  info.pooling =
+      pooling.description() + (pooling.configured ? "" : " (no modules.json says otherwise)");
+  info.precision = "f32";
+  info.threads = threads;
+}
+
+// Calls body(batch, order, x, space) for each batch of the encodings: x is its last hidden state,
+// and sequence i of it is encoding order[i].
+template <typename Result, typename Body>
+Result Model::Impl::for_batches(std::span<const Encoding> encodings, Result result,
+                                const Body& body) const {
+  for (size_t i = 0; i < encodings.size(); ++i) {
+    models::check_encoding(encodings[i], static_cast<int64_t>(i), config);
+  }
+  const int threads = primitives.threads();
+  spaces.use([&](Workspace& space) {
+    for (const std::vector<int64_t>& order : models::plan_batches(encodings, batch_tokens)) {
+      const Batch batch = models::make_batch(encodings, order);
+      body(batch, order, encoder.run(batch, threads, space, nullptr), space, result);
+    }
+  });
+  return result;
+}
+
+std::vector<Encoding> Model::Impl::tokenize(std::span<const Input> inputs) const {
+  std::vector<Encoding> encodings;
+  encodings.reserve(inputs.size());
+  for (const Input& input : inputs) {
+    try {
+      encodings.push_back(tokenizer.impl_->encode(input));
+    } catch (const std::exception& error) {
+      throw Error(fmt::format("input {}: {}", encodings.size(), error.what()));
+    }
+  }
+  return encodings;
+}
+
+void Model::Impl::check_head() const {
+  if (!classifier) {
+    throw Error(fmt::format("a {} has no head that gives logits: use embed or hidden",
+                            config.architecture));
+  }
+}
+
+Output Model::Impl::run(std::span<const Encoding> encodings) const {
+  check_head();
+  const auto rows = static_cast<int64_t>(encodings.size());
+  const auto columns = static_cast<int64_t>(config.labels.size());
+  return for_batches(
+      encodings, Output{rows, columns, std::vector<float>(rows * columns)},
+      [&](const Batch& batch, const auto& order, engine::Tensor x, Workspace& space,
+          Output& output) {
+        const engine::Tensor logits = classifier->run(pooler->run(batch, x, space), space);
+        for (int64_t i = 0; i < logits.rows; ++i) {
+          std::copy_n(logits.row(i), columns, output.values.data() + order[i] * columns);
+        }
+      });
+}
+
+Output Model::Impl::embed(std::span<const Encoding> encodings) const {
+  const auto rows = static_cast<int64_t>(encodings.size());
+  const int64_t columns = config.hidden;
+  return for_batches(
+      encodings, Output{rows, columns, std::vector<float>(rows * columns)},
+      [&](const Batch& batch, const auto& order, engine::Tensor x, Workspace&, Output& output) {
+        engine::parallel_for(primitives.threads(), batch.sequences(), [&](int64_t i, int) {
+          pooling.run(batch, x, i, output.values.data() + order[i] * columns);
+        });
+      });
+}
+
+std::vector<Hidden> Model::Impl::hidden(std::span<const Encoding> encodings) const {
+  return for_batches(encodings, std::vector<Hidden>(encodings.size()),
+                     [&](const Batch& batch, const auto& order, engine::Tensor x, Workspace& space,
+                         std::vector<Hidden>& output) {
+                       engine::Tensor pooled;
+                       if (pooler) pooled = pooler->run(batch, x, space);
+                       for (int64_t i = 0; i < batch.sequences(); ++i) {
+                         const int64_t begin = batch.starts[i], end = batch.starts[i + 1];
+                         Hidden& one = output[order[i]];
+                         one.states = {end - begin,
+                                       x.columns,
+                                       {x.row(begin), x.row(begin) + (end - begin) * x.columns}};
+                         if (pooler)
+                           one.pooler.assign(pooled.row(i), pooled.row(i) + pooled.columns);
+                       }
+                     });
+}
+
+void Model::Impl::trace(const Encoding& encoding, const Trace& trace) const {
+  models::check_encoding(encoding, 0, config);
+  spaces.use([&](Workspace& space) {
+    const int64_t order[] = {0};
+    const Batch batch = models::make_batch({&encoding, 1}, order);
+    const engine::Tensor x = encoder.run(batch, primitives.threads(), space, trace);
+    if (pooler) {
+      const engine::Tensor pooled = pooler->run(batch, x, space);
+      trace("pooler", pooled.data, pooled.rows, pooled.columns);
+      if (classifier) {
+        const engine::Tensor logits = classifier->run(pooled, space);
+        trace("logits", logits.data, logits.rows, logits.columns);
+      }
+    }
+    std::vector<float> embedding(config.hidden);
+    pooling.run(batch, x, 0, embedding.data());
+    trace("embedding", embedding.data(), 1, config.hidden);
+  });
+}
+
+struct Internals {
+  static const Model::Impl& impl(const Model& model) { return *model.impl_; }
+};
+
+Model Model::load(const std::string& directory, const Options& options) {
+  return guarded([&] { return Model(std::make_shared<const Impl>(directory, options)); });
+}
+
+Output Model::run(std::span<const Encoding> encodings) const {
+  return guarded([&] { return impl_->run(encodings); });
+}
+Output Model::run(std::span<const Input> inputs) const {
+  return guarded([&] { return impl_->run(impl_->tokenize(inputs)); });
+}
+Output Model::embed(std::span<const Encoding> encodings) const {
+  return guarded([&] { return impl_->embed(encodings); });
+}
+Output Model::embed(std::span<const Input> inputs) const {
+  return guarded([&] { return impl_->embed(impl_->tokenize(inputs)); });
+}
+std::vector<Hidden> Model::hidden(std::span<const Encoding> encodings) const {
+  return guarded([&] { return impl_->hidden(encodings); });
+}
+std::vector<Hidden> Model::hidden(std::span<const Input> inputs) const {
+  return guarded([&] { return impl_->hidden(impl_->tokenize(inputs)); });
+}
+std::vector<Encoding> Model::tokenize(std::span<const Input> inputs) const {
+  return guarded([&] { return impl_->tokenize(inputs); });
+}
+const Tokenizer& Model::tokenizer() const { return impl_->tokenizer; }
+const Info& Model::info() const { return impl_->info; }
+
+}  // namespace bert
+
+namespace bert::models {
+
+void run_traced(const Model& model, const Encoding& encoding, const Trace& trace) {
+  guarded([&] { Internals::impl(model).trace(encoding, trace); });
+}
+
+}  // namespace bert::models

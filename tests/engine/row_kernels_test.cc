@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/row_kernels.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/engine/random_floats.h"
+
+namespace bert::engine {
+namespace {
+
+// Every kernel table that this machine can run.
+std::vector<const RowKernels*> runnable() {
+  std::vector<const RowKernels*> tables = {&portable::kernels};
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    tables.push_back(&avx2::kernels);
+  }
+  if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
+    tables.push_back(&avx512::kernels);
+  }
+#endif
+  return tables;
+}
+
+class RowKernelsTest : public testing::TestWithParam<const RowKernels*> {};
+
+TEST_P(RowKernelsTest, LayerNormAgreesWithItsTwinInDouble) {
+  for (const int64_t width : {1, 2, 26, 31, 48, 104, 312, 768, 1027}) {
+    std::vector<float> x = random_floats(width, 3.0f, 1), y(width + 1, 77.0f);
+    const std::vector<float> gamma = random_floats(width, 1.0f, 2),
+                             beta = random_floats(width, 1, 3);
+    for (float& value : x) value += 5.0f;  // a mean that is not zero
+    GetParam()->layer_norm(x.data(), gamma.data(), beta.data(), 1e-12f, width, y.data());
+
+    double mean = 0, variance = 0;
+    for (const float value : x) mean += value / static_cast<double>(width);
+    for (const float value : x)
+      variance += (value - mean) * (value - mean) / static_cast<double>(width);
+    for (int64_t i = 0; i < width; ++i) {
+      const double want = (x[i] - mean) / std::sqrt(variance + 1e-12) * gamma[i] + beta[i];
+      ASSERT_NEAR(y[i], want, width == 1 ? 0 : 4e-6) << "width " << width << ", column " << i;
+    }
+    ASSERT_EQ(y[width], 77.0f) << "wrote past the row";
+    GetParam()->layer_norm(x.data(), gamma.data(), beta.data(), 1e-12f, width, x.data());
+    ASSERT_TRUE(std::equal(x.begin(), x.end(), y.begin())) << "in place differs";
+  }
+}
+
+TEST_P(RowKernelsTest, SumsAreSums) {
+  const std::vector<float> a = random_floats(131, 1, 1), b = random_floats(131, 1, 2),
+                           c = random_floats(131, 1, 3);
+  std::vector<float> y(131), z = a;
+  GetParam()->add3(a.data(), b.data(), c.data(), 131, y.data());
+  GetParam()->add(b.data(), 131, z.data());
+  for (int i = 0; i < 131; ++i) {
+    ASSERT_EQ(y[i], a[i] + b[i] + c[i]);
+    ASSERT_EQ(z[i], a[i] + b[i]);
+  }
+}
+
+struct Attention {
+  int64_t length, width, heads;
+  std::vector<float> qkv, context;
+
+  Attention(int64_t s, int64_t d, float scale)
+      : length(s),
+        width(d),
+        heads(2),
+        qkv(random_floats(s * 3 * 2 * d, scale, 4)),
+        context(s * 2 * d, -7.0f) {}
+
+  AttentionTask task(int64_t head) {
+    const int64_t hidden = heads * width;
+    return {qkv.data() + head * width,
+            qkv.data() + hidden + head * width,
+            qkv.data() + 2 * hidden + head * width,
+            context.data() + head * width,
+            3 * hidden,
+            hidden,
+            length,
+            width,
+            1.0f / std::sqrt(static_cast<float>(width))};
+  }
+};
+
+// Returns how far float arithmetic may be from it: each product in a score is rounded to 2^-24 of
+// itself, a score's error moves a weight by as much, relatively, and the weights are shares of the
+// greatest value.
+double attention_in_double(const AttentionTask& task, int64_t query, std::vector<double>& context) {
+  std::vector<double> weights(task.length);
+  double top = -INFINITY, sum = 0, products = 0, values = 0;
+  for (int64_t j = 0; j < task.length; ++j) {
+    double dot = 0, size = 0;
+    for (int64_t d = 0; d < task.width; ++d) {
+      const double product =
+          static_cast<double>(task.q[query * task.stride + d]) * task.k[j * task.stride + d];
+      dot += product;
+      size += std::abs(product);
+    }
+    products = std::max(products, size);
+    weights[j] = dot / std::sqrt(static_cast<double>(task.width));
+    top = std::max(top, weights[j]);
+  }
+  for (double& weight : weights) sum += weight = std::exp(weight - top);
+  context.assign(task.width, 0);
+  for (int64_t j = 0; j < task.length; ++j) {
+    for (int64_t d = 0; d < task.width; ++d) {
+      context[d] += weights[j] / sum * task.v[j * task.stride + d];
+      values = std::max<double>(values, std::abs(task.v[j * task.stride + d]));
+    }
+  }
+  const double score_error = 0x1p-24 * products / std::sqrt(static_cast<double>(task.width));
+  return values * (2 * score_error + 16 * 0x1p-24);
+}
+
+TEST_P(RowKernelsTest, AttentionAgreesWithItsTwinInDouble) {
+  for (const float scale : {0.3f, 1.0f, 6.0f}) {  // from nearly uniform to nearly one-hot
+    for (const int64_t width : {1, 8, 13, 26, 32, 64, 70}) {
+      for (const int64_t length : {1, 2, 3, 15, 16, 17, 31, 33, 48, 63, 65, 257}) {
+        Attention a(length, width, scale);
+        std::vector<float> scratch(GetParam()->attention_scratch(length, width) + 1, 99.0f);
+        for (int64_t head = 0; head < a.heads; ++head)
+          GetParam()->attention(a.task(head), scratch.data());
+        ASSERT_EQ(scratch.back(), 99.0f) << "wrote past the scratch";
+        std::vector<double> want;
+        for (int64_t head = 0; head < a.heads; ++head) {
+          const AttentionTask task = a.task(head);
+          for (int64_t i = 0; i<length; i += length> 70 ? 11 : 1) {
+            const double bound = attention_in_double(task, i, want);
+            for (int64_t d = 0; d < width; ++d) {
+              ASSERT_NEAR(task.context[i * task.context_stride + d], want[d], bound)
+                  << "S " << length << ", D " << width << ", query " << i << ", column " << d;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+// Scores hundreds apart: the softmax must neither overflow nor lose the greatest.
+TEST_P(RowKernelsTest, AttentionSurvivesExtremeScores) {
+  Attention a(40, 16, 60.0f);
+  std::vector<float> scratch(GetParam()->attention_scratch(40, 16));
+  GetParam()->attention(a.task(0), scratch.data());
+  std::vector<double> want;
+  for (int64_t i = 0; i < 40; ++i) {
+    const double bound = attention_in_double(a.task(0), i, want);
+    for (int64_t d = 0; d < 16; ++d) ASSERT_NEAR(a.context[i * 32 + d], want[d], bound);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, RowKernelsTest, testing::ValuesIn(runnable()),
+                         [](const auto& test) { return test.param->name; });
+
+}  // namespace
+}  // namespace bert::engine

@@ -1,0 +1,140 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs tools/export_reference.py on a stand-in for transformers: same calls, PyTorch underneath.
+
+It shows that the script asks for the right things and files them rightly; that transformers answers
+as the stand-in does is its documented API's word.
+"""
+import json
+import subprocess
+import sys
+import types
+import unittest
+from pathlib import Path
+
+import numpy as np
+
+from reference_test import InADirectory, torch, torch_layer, torch_weights
+
+import make_goldens
+import reference
+from reference_inputs import WordPiece
+from tensor_file import TensorFile
+
+SCRIPT = Path(__file__).resolve().parents[1] / "tools" / "export_reference.py"
+
+
+class StandIn:
+    """A transformers model of float64 layers, under the attributes that the script uses."""
+
+    def __init__(self, directory: Path):
+        self.config = json.loads((directory / "config.json").read_text())
+        self.weights = torch_weights(directory)
+        self.layers = [torch_layer(self.weights, self.config, i)
+                       for i in range(self.config["num_hidden_layers"])]
+        self.base_model, self.is_float, self.is_eval = self, False, False
+
+    @classmethod
+    def from_pretrained(cls, directory: str, output_loading_info: bool):
+        model = cls(Path(directory))
+        missing = [] if "pooler.dense.weight" in model.weights else ["bert.pooler.dense.weight"]
+        return (model, {"missing_keys": set(missing)}) if output_loading_info else model
+
+    def float(self):
+        self.is_float = True
+        return self
+
+    def eval(self):
+        self.is_eval = True
+        return self
+
+    def pooler(self, states):
+        w = self.weights
+        return torch.tanh(states[:, 0] @ w["pooler.dense.weight"].T + w["pooler.dense.bias"])
+
+    def __call__(self, input_ids, token_type_ids, output_hidden_states, return_dict):
+        assert self.is_float and self.is_eval and output_hidden_states and return_dict
+        w, e = self.weights, "embeddings."
+        x = w[e + "word_embeddings.weight"][input_ids] + w[e + "token_type_embeddings.weight"][
+            token_type_ids] + w[e + "position_embeddings.weight"][:input_ids.shape[1]]
+        x = torch.nn.functional.layer_norm(x, x.shape[2:], w[e + "LayerNorm.weight"],
+                                           w[e + "LayerNorm.bias"], self.config["layer_norm_eps"])
+        states = [x]
+        for layer in self.layers:
+            states.append(layer(states[-1]))
+        output = types.SimpleNamespace(hidden_states=tuple(states))
+        for head, name in (("classifier", "logits"),
+                           ("cls.seq_relationship", "seq_relationship_logits")):
+            if head + ".weight" in w:
+                logits = self.pooler(states[-1]) @ w[head + ".weight"].T + w[head + ".bias"]
+                if self.config["architectures"] == ["BertForNextSentencePrediction"]:
+                    name = "logits"
+                setattr(output, name, logits)
+        return output
+
+
+class StandInTokenizer:
+    @staticmethod
+    def from_pretrained(directory: str):
+        def call(*texts, truncation, max_length, return_token_type_ids):
+            assert truncation == "longest_first" and return_token_type_ids
+            ids, type_ids = WordPiece(Path(directory), max_length=max_length).encode(list(texts))
+            return {"input_ids": ids, "token_type_ids": type_ids}
+        return call
+
+
+def stand_in() -> types.ModuleType:
+    module = types.ModuleType("transformers")
+    module.__version__ = "stand-in"
+    module.AutoTokenizer = StandInTokenizer
+    for name in reference.ARCHITECTURES:
+        if name != "BertForMaskedLM":
+            setattr(module, name, StandIn)
+    return module
+
+
+class Exporting(InADirectory):
+    @unittest.skipIf(torch is None, "PyTorch is not installed")
+    def test_agrees_with_the_float64_reference(self):
+        sys.modules["transformers"] = stand_in()
+        self.addCleanup(sys.modules.pop, "transformers")
+        import export_reference
+        purposes = ("texts", "pretraining", "next-sentence", "no-pooler", "st-mean")
+        for seed, (name, _, arguments, lengths) in enumerate(make_goldens.MODELS):
+            if name in purposes:
+                with self.subTest(name):
+                    make_goldens.make_golden(self.directory, seed, name, arguments, lengths)
+                    self.compare(export_reference, name, seed, lengths)
+
+    def compare(self, export_reference, name, seed, lengths):
+        model, path = self.directory / name, self.directory / f"{name}.exported.safetensors"
+        inputs = self.directory / "inputs.jsonl"
+        source = ["--random", str(len(lengths or [])), "--seed", str(seed)]
+        source += ["--lengths", ",".join(map(str, lengths or []))]
+        if lengths is None:
+            inputs.write_text("".join(json.dumps(dict(zip(("first", "second"), texts))) + "\n"
+                                      for texts in make_goldens.TEXTS))
+            source = ["--inputs", str(inputs)]
+        sys.argv = ["export_reference.py", "-m", str(model), "-o", str(path), *source]
+        export_reference.main()
+        exported, expected = TensorFile(path), TensorFile(self.directory / f"{name}.safetensors")
+        self.assertEqual(list(exported.entries), list(expected.entries))
+        self.assertEqual(exported.metadata.get("inputs"), expected.metadata.get("inputs"))
+        for stage in expected.entries:
+            self.assertEqual(exported.shape(stage), expected.shape(stage))
+            np.testing.assert_allclose(exported.read(stage), expected.read(stage), atol=2e-6,
+                                       rtol=0, err_msg=f"{name}: {stage}")
+
+    def test_says_what_it_needs(self):
+        empty = self.directory / "transformers.py"
+        empty.write_text("raise ImportError('no such thing here')\n")
+        code = "import runpy, sys; sys.path[:0] = sys.argv[1:3]; runpy.run_path(sys.argv[3])"
+        command = [sys.executable, "-c", code, str(self.directory), str(SCRIPT.parent), str(SCRIPT)]
+        result = subprocess.run(command, capture_output=True, text=True)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("needs PyTorch and transformers", result.stderr)
+        self.assertEqual(len(result.stderr.splitlines()), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,90 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the golden models and their float64 references: make_goldens.py DIR
+
+DIR gets, for each NAME, the model NAME/ and the reference NAME.safetensors, and index.json:
+{"models": [{"name", "for", "model", "reference"}]}, where "for" says what the model is to catch.
+"""
+import json
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+
+import make_model  # noqa: E402
+import reference  # noqa: E402
+from reference_inputs import Input, WordPiece, random_inputs  # noqa: E402
+
+UGLY = [3, 31, 33, 257, 512]
+SHORT = [4, 1, 2, 17, 32, 65]
+TEXTS = [["A man is playing a guitar.", "A man plays music."], ["Two dogs run on the beach."],
+         ["the girl is WALKING, and the boy eats?", ""], ["Ca\u0301fé, naïve: 42!", "[x] & y"]]
+
+# name, what it is for, arguments of make_model.py, lengths of the inputs (None: the texts above)
+MODELS = [
+    ("plain", "three labels, head size 8, every ugly length",
+     "--shape 2,48,6,192 --labels 3", UGLY),
+    ("tinybert", "width 312 in 12 heads of 26, four layers, F16 storage",
+     "--shape 4,312,12,1200 --dtype F16 --vocab 150", [3, 31, 33, 257]),
+    ("bf16", "BF16 storage, head size 26, one layer, gelu_new, odd intermediate size",
+     "--shape 1,78,3,133 --dtype BF16 --act gelu_new --labels 4", UGLY),
+    ("wide-heads", "head size 64, three layers, gelu_pytorch_tanh, F16 storage",
+     "--shape 3,128,2,512 --dtype F16 --act gelu_pytorch_tanh --labels 5", UGLY),
+    ("relu", "relu, no bert. prefix under a classification head, one head",
+     "--shape 2,26,1,37 --act relu --no-prefix", SHORT + UGLY),
+    ("pretraining", "gamma and beta, position_ids, cls.predictions.* beside the next-sentence head",
+     "--shape 2,64,8,128 --head pretraining --names gamma", UGLY),
+    ("next-sentence", "next-sentence head, five shards",
+     "--shape 3,96,4,384 --head nsp --sharded 5", UGLY),
+    ("one-label", "a single raw score, large layer_norm_eps",
+     "--shape 1,48,2,96 --labels 1 --problem-type regression --epsilon 1e-3", SHORT),
+    ("multi-label", "sigmoid scores by problem_type, names of labels",
+     "--shape 1,64,4,128 --labels 3 --label-names toxic,rude,fine "
+     "--problem-type multi_label_classification", SHORT),
+    ("encoder", "BertModel with a pooler and no prefix: mean, as no file configures an embedding",
+     "--shape 2,52,2,104 --head none", UGLY),
+    ("no-pooler", "BertModel without a pooler, bert. prefix, old names in BF16",
+     "--shape 2,104,4,200 --head none --no-pooler --prefix --names gamma --dtype BF16", UGLY),
+    ("st-mean", "sentence-transformers, mean and normalised",
+     "--shape 2,48,6,192 --head none --sentence-transformers mean --normalize", SHORT),
+    ("st-cls", "sentence-transformers, first token, normalised",
+     "--shape 2,48,6,192 --head none --sentence-transformers cls --normalize", SHORT),
+    ("st-max", "sentence-transformers, maximum, without a pooler",
+     "--shape 2,48,6,192 --head none --no-pooler --sentence-transformers max", SHORT),
+    ("one-segment", "a single token type, 40 positions",
+     "--shape 1,32,4,64 --types 1 --positions 40", [3, 31, 33, 40]),
+    ("orderless", "position rows of zero: permuting an input's tokens permutes its outputs",
+     "--shape 2,48,6,192 --no-positions", UGLY),
+    ("texts", "inputs as text, through the tokenizer",
+     "--shape 2,64,4,256 --labels 3 --vocab 300", None),
+]
+
+
+def make_golden(directory: Path, seed: int, name: str, arguments: str,
+                lengths: list[int] | None) -> None:
+    model = directory / name
+    make_model.make(["-o", str(model), "--seed", str(seed), *arguments.split()])
+    config = reference.read_config(model)
+    if lengths is None:
+        tokenizer = WordPiece(model)
+        inputs = [Input(*tokenizer.encode(texts), texts) for texts in TEXTS]
+    else:
+        inputs = random_inputs(config, len(lengths), lengths, seed)
+    reference.write_reference(directory / f"{name}.safetensors", reference.compute(model, inputs),
+                              inputs, "<f8", "all", "tools/reference.py, float64")
+
+
+def main() -> None:
+    if len(sys.argv) != 2:
+        sys.exit("usage: make_goldens.py DIR")
+    directory = Path(sys.argv[1])
+    directory.mkdir(parents=True, exist_ok=True)
+    for seed, (name, _, arguments, lengths) in enumerate(MODELS):
+        make_golden(directory, seed, name, arguments, lengths)
+    index = [{"name": name, "for": purpose, "model": name, "reference": f"{name}.safetensors"}
+             for name, purpose, _, _ in MODELS]
+    (directory / "index.json").write_text(json.dumps({"models": index}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

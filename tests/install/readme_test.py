@@ -1,0 +1,43 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the README's commands: readme_test.py BUILD_DIR README MODEL
+
+All of them but ./tools/demo and ./tools/test, which would run this test again.
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+SKIPPED = ("./tools/demo", "./tools/test")
+
+
+def main() -> None:
+    build, readme, model = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
+    blocks = re.findall(r"```console\n(.*?)```", readme.read_text(), re.DOTALL)
+    commands = [line[2:] for block in blocks for line in block.splitlines() if line.startswith("$ ")]
+    assert len(commands) >= 8, f"found only {commands}"
+    with tempfile.TemporaryDirectory() as scratch:
+        here = Path(scratch)
+        (here / "pairs.tsv").write_text("A man plays.\tThe man is playing music.\nOne text.\n")
+        (here / "pairs.jsonl").write_text('{"first": "A dog.", "second": "A cat."}\n')
+        (here / "tools").symlink_to(readme.parent / "tools")
+        (here / "build").mkdir()
+        (here / "build" / "release").symlink_to(build)
+        environment = {**os.environ, "MODEL": model, "PREFIX": str(here / "prefix"),
+                       "PATH": f"{build / 'bin'}:/usr/bin:/bin"}
+        for command in commands:
+            if command.startswith(SKIPPED):
+                continue
+            done = subprocess.run(["bash", "-euo", "pipefail", "-c", command], cwd=here,
+                                  env=environment, capture_output=True, text=True)
+            if done.returncode:
+                sys.exit(f"{command}\nexits {done.returncode}: {done.stderr}")
+        for output in ("answers.jsonl", "embeddings.npy", "states.safetensors"):
+            assert (here / output).stat().st_size > 0, output
+
+
+if __name__ == "__main__":
+    main()

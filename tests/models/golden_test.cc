@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every stage of every golden model against the float64 reference.
+#include <cmath>
+#include <map>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "models/trace.h"
+#include "tests/models/goldens.h"
+
+namespace bert {
+namespace {
+
+using models::SafetensorsFile;
+using models::StoredTensor;
+using testing::IsSupersetOf;
+
+constexpr double kTolerance = 1e-5;
+
+// Rows of a stage that belong to input i: its tokens', or its own.
+int64_t first_row(const SafetensorsFile& reference, std::string_view stage, int64_t i) {
+  const bool by_token = stage == "embeddings" || stage.starts_with("layer.");
+  return by_token ? static_cast<int64_t>(reference.find("starts")->at(i)) : i;
+}
+
+std::vector<std::string> stages_of(const SafetensorsFile& reference) {
+  std::vector<std::string> stages;
+  for (const StoredTensor& tensor : reference.tensors()) {
+    if (tensor.name != "ids" && tensor.name != "type_ids" && tensor.name != "starts") {
+      stages.push_back(tensor.name);
+    }
+  }
+  return stages;
+}
+
+void check_model(const std::string& name) {
+  SCOPED_TRACE(name);
+  Options options;
+  options.threads = 2;
+  const Model model = Model::load(test::golden(name), options);
+  const SafetensorsFile reference(test::golden(name) + ".safetensors");
+  const std::vector<Encoding> inputs = test::reference_inputs(reference);
+  std::map<std::string, double> largest;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    models::run_traced(
+        model, inputs[i],
+        [&](std::string_view stage, const float* values, int64_t rows, int64_t columns) {
+          const StoredTensor* want = reference.find(stage);
+          ASSERT_NE(want, nullptr) << stage << " is not in the reference";
+          ASSERT_EQ(want->shape.back(), columns) << stage;
+          const int64_t offset = first_row(reference, stage, static_cast<int64_t>(i)) * columns;
+          double& error = largest[std::string(stage)];
+          for (int64_t k = 0; k < rows * columns; ++k) {
+            ASSERT_TRUE(std::isfinite(values[k]));
+            error = std::max(error, std::abs(values[k] - want->at(offset + k)));
+          }
+        });
+  }
+  std::vector<std::string> seen;
+  for (const auto& [stage, error] : largest) {
+    EXPECT_LE(error, kTolerance) << stage;
+    seen.push_back(stage);
+  }
+  EXPECT_THAT(seen, IsSupersetOf(stages_of(reference)));
+}
+
+TEST(Golden, EveryStageIsWithinToleranceOfFloat64) {
+  const std::vector<std::string> names = test::golden_names();
+  ASSERT_GE(names.size(), 6u);
+  for (const std::string& name : names) check_model(name);
+}
+
+// The text of the inputs, through the tokenizer, gives the ids that the reference's own gave.
+TEST(Golden, TextsGiveTheReferencesIds) {
+  const Model model = Model::load(test::golden("texts"));
+  const SafetensorsFile reference(test::golden("texts.safetensors"));
+  const std::vector<Encoding> want = test::reference_inputs(reference);
+  const auto texts = nlohmann::json::parse(reference.metadata().at("inputs"));
+  ASSERT_EQ(texts.size(), want.size());
+  std::vector<Input> inputs;
+  for (const auto& text : texts) {
+    inputs.push_back({text[0].get<std::string>()});
+    if (text.size() > 1) inputs.back().second = text[1].get<std::string>();
+  }
+  const std::vector<Encoding> got = model.tokenize(inputs);
+  for (size_t i = 0; i < want.size(); ++i) {
+    EXPECT_EQ(got[i].ids, want[i].ids);
+    EXPECT_EQ(got[i].type_ids, want[i].type_ids);
+  }
+  EXPECT_EQ(model.run(inputs).values, model.run(want).values);
+}
+
+TEST(Golden, HeadsAreWhatTheConfigurationSays) {
+  const Info multi = Model::load(test::golden("multi-label")).info();
+  EXPECT_EQ(multi.scores, Scores::sigmoid);
+  EXPECT_EQ(multi.labels, (std::vector<std::string>{"toxic", "rude", "fine"}));
+  EXPECT_EQ(Model::load(test::golden("one-label")).info().scores, Scores::raw);
+  EXPECT_EQ(Model::load(test::golden("next-sentence")).info().labels,
+            (std::vector<std::string>{"IsNext", "NotNext"}));
+  const Model encoder = Model::load(test::golden("no-pooler"));
+  EXPECT_FALSE(encoder.info().has_logits);
+  EXPECT_FALSE(encoder.info().has_pooler);
+  EXPECT_THROW(encoder.run(std::vector<Input>{{"a"}}), Error);
+  EXPECT_EQ(Model::load(test::golden("st-cls")).info().pooling, "cls, normalised");
+  EXPECT_EQ(Model::load(test::golden("st-max")).info().pooling, "max");
+  EXPECT_THAT(Model::load(test::golden("pretraining")).info().notes,
+              testing::Contains(testing::HasSubstr("cls.predictions.")));
+}
+
+TEST(Scores, BecomeProbabilities) {
+  Info info;
+  info.labels = {"a", "b", "c"};
+  info.scores = Scores::softmax;
+  const std::vector<float> logits = {1000.0f, 1001.0f, 999.0f};
+  const std::vector<float> p = probabilities(logits, info);
+  EXPECT_NEAR(p[1], 1 / (1 + std::exp(-1.0) + std::exp(-2.0)), 1e-6);
+  EXPECT_NEAR(p[0] + p[1] + p[2], 1, 1e-6);
+  EXPECT_EQ(best_label(logits, info).name, "b");
+  EXPECT_EQ(best_label(std::vector<float>{2, 2, 1}, info).index, 0) << "the first of equals";
+  info.scores = Scores::sigmoid;
+  EXPECT_NEAR(probabilities(std::vector<float>{0, 2, -2}, info)[1], 1 / (1 + std::exp(-2.0)), 1e-6);
+  info.scores = Scores::raw;
+  EXPECT_EQ(probabilities(logits, info), logits);
+  EXPECT_TRUE(std::isnan(best_label(logits, info).probability));
+  EXPECT_THROW(best_label(std::vector<float>{1, 2}, info), Error);
+}
+
+}  // namespace
+}  // namespace bert

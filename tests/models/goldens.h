@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "models/bert_infer.h"
+#include "models/json_file.h"
+#include "models/safetensors.h"
+
+namespace bert::test {
+
+// What tests/golden/make_goldens.py wrote: random models and their stages in float64.
+inline std::string golden(const std::string& name) { return std::string(FIXTURE_DIR) + "/" + name; }
+
+inline std::vector<std::string> golden_names() {
+  const models::JsonFile index(golden("index.json"));
+  std::vector<std::string> names;
+  for (const auto& model : index.root().at("models")) {
+    names.push_back(model.at("name").get<std::string>());
+  }
+  return names;
+}
+
+inline std::vector<Encoding> reference_inputs(const models::SafetensorsFile& reference) {
+  const auto &starts = *reference.find("starts"), &ids = *reference.find("ids"),
+             &types = *reference.find("type_ids");
+  std::vector<Encoding> encodings;
+  for (int64_t i = 0; i + 1 < starts.elements(); ++i) {
+    Encoding& encoding = encodings.emplace_back();
+    for (auto t = static_cast<int64_t>(starts.at(i)); t < static_cast<int64_t>(starts.at(i + 1));
+         ++t) {
+      encoding.ids.push_back(static_cast<int32_t>(ids.at(t)));
+      encoding.type_ids.push_back(static_cast<int32_t>(types.at(t)));
+    }
+  }
+  return encodings;
+}
+
+inline Encoding random_encoding(int length, int vocabulary, std::mt19937& generator) {
+  Encoding encoding;
+  for (int i = 0; i < length; ++i) {
+    encoding.ids.push_back(std::uniform_int_distribution<int>(0, vocabulary - 1)(generator));
+    encoding.type_ids.push_back(2 * i > length ? 1 : 0);
+  }
+  return encoding;
+}
+
+}  // namespace bert::test

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a caller can get wrong, and the plans that batches are made by.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "models/batch.h"
+#include "tests/models/goldens.h"
+
+namespace bert {
+namespace {
+
+using testing::HasSubstr;
+
+std::string error_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Inputs, ThatDoNotFitAreRefusedByIndexAndField) {
+  const Model model = Model::load(test::golden("plain"));
+  const auto run = [&](Encoding encoding) {
+    std::vector<Encoding> inputs(2, {{1, 2}, {0, 0}, {}, false});
+    inputs.push_back(std::move(encoding));
+    return error_of([&] { model.run(inputs); });
+  };
+  EXPECT_THAT(run({}), HasSubstr("input 2: no tokens"));
+  EXPECT_THAT(run({{1, 2, 3}, {0, 0}, {}, false}), HasSubstr("3 ids, but 2 type_ids"));
+  EXPECT_THAT(run({{1, 999999}, {0, 0}, {}, false}), HasSubstr("ids[1] is 999999"));
+  EXPECT_THAT(run({{-1}, {0}, {}, false}), HasSubstr("ids[0] is -1"));
+  EXPECT_THAT(run({{1}, {2}, {}, false}), HasSubstr("type_ids[0] is 2"));
+  const std::vector<int32_t> long_ids(513, 1);
+  EXPECT_THAT(run({long_ids, std::vector<int32_t>(513), {}, false}), HasSubstr("513 tokens"));
+  EXPECT_THAT(error_of([&] {
+                model.tokenize(std::vector<Input>{{"ok"}, {"bad \xff"}});
+              }),
+              HasSubstr("input 1"));
+}
+
+TEST(Inputs, NoneGiveNothing) {
+  const Model model = Model::load(test::golden("plain"));
+  const Output logits = model.run(std::span<const Encoding>());
+  EXPECT_EQ(logits.rows, 0);
+  EXPECT_EQ(logits.columns, 3);
+  EXPECT_TRUE(model.hidden(std::span<const Encoding>()).empty());
+}
+
+TEST(Options, ThatMakeNoSenseAreRefused) {
+  const auto load = [](auto change) {
+    Options options;
+    change(options);
+    return error_of([&] { Model::load(test::golden("plain"), options); });
+  };
+  EXPECT_THAT(load([](Options& o) { o.threads = -1; }), HasSubstr("threads"));
+  EXPECT_THAT(load([](Options& o) { o.batch_tokens = 0; }), HasSubstr("batch_tokens"));
+  EXPECT_THAT(load([](Options& o) { o.max_length = -5; }), HasSubstr("max_length"));
+  EXPECT_THAT(load([](Options& o) { o.max_length = 513; }), HasSubstr("512 positions"));
+  EXPECT_THAT(load([](Options& o) { o.precision = Precision::int8; }), HasSubstr("precision"));
+  EXPECT_THAT(error_of([] { Model::load("/nonexistent/model"); }),
+              HasSubstr("/nonexistent/model: not a directory"));
+}
+
+TEST(Options, MaxLengthTruncates) {
+  Options options;
+  options.max_length = 5;
+  const Model model = Model::load(test::golden("plain"), options);
+  const std::vector<Encoding> got =
+      model.tokenize(std::vector<Input>{{"a man plays the guitar", "dogs"}, {"a"}});
+  EXPECT_EQ(got[0].ids.size(), 5u);
+  EXPECT_TRUE(got[0].truncated);
+  EXPECT_FALSE(got[1].truncated);
+  EXPECT_EQ(model.info().max_length, 5);
+}
+
+TEST(Batches, HoldWhatTheBudgetAllowsAndEveryInputOnce) {
+  std::vector<Encoding> inputs;
+  for (const int length : {3, 50, 10, 10, 10, 200, 1}) {
+    inputs.push_back({std::vector<int32_t>(length), std::vector<int32_t>(length), {}, false});
+  }
+  const auto plan = models::plan_batches(inputs, 64);
+  std::vector<int64_t> seen;
+  for (const auto& batch : plan) {
+    int64_t tokens = 0;
+    for (const int64_t i : batch) {
+      tokens += static_cast<int64_t>(inputs[i].ids.size());
+      seen.push_back(i);
+    }
+    EXPECT_TRUE(tokens <= 64 || batch.size() == 1);
+  }
+  EXPECT_THAT(plan.front(), testing::ElementsAre(5));
+  EXPECT_THAT(seen, testing::UnorderedElementsAre(0, 1, 2, 3, 4, 5, 6));
+
+  const models::Batch batch = models::make_batch(inputs, std::vector<int64_t>{6, 0});
+  EXPECT_THAT(batch.starts, testing::ElementsAre(0, 1, 4));
+  EXPECT_THAT(batch.positions, testing::ElementsAre(0, 0, 1, 2));
+}
+
+}  // namespace
+}  // namespace bert

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a directory's files may say, and what is said where they are wrong.
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/tokenizer/test_directory.h"
+
+namespace bert::tokenizer {
+namespace {
+
+using nlohmann::json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+const std::string kLines = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n##b\n\xc3\xa9\n";
+
+std::string error_of(const std::function<void(json&)>& change) {
+  json definition = small_tokenizer({"a"});
+  change(definition);
+  const TestDirectory directory;
+  directory.write("tokenizer.json", definition.dump());
+  return directory.error();
+}
+
+TEST(TokenizerJson, WithoutFiles) {
+  const TestDirectory directory;
+  EXPECT_THAT(directory.error(), HasSubstr("found neither tokenizer.json nor vocab.txt"));
+}
+
+TEST(TokenizerJson, SaysWhatIsWrongAndWhere) {
+  const std::string json_file = "tokenizer.json: ";
+  EXPECT_EQ(error_of([](json& d) { d["version"] = "2.0"; }),
+            json_file + "version: found \"2.0\", expected \"1.0\"");
+  EXPECT_EQ(error_of([](json& d) { d.erase("model"); }), json_file + "\"model\" is missing");
+  EXPECT_EQ(error_of([](json& d) { d["normalizer"]["type"] = "NFC"; }),
+            json_file + "normalizer.type: found \"NFC\", expected \"BertNormalizer\"");
+  EXPECT_EQ(error_of([](json& d) { d["normalizer"] = nullptr; }),
+            json_file + "normalizer: found null, expected a BertNormalizer");
+  EXPECT_EQ(error_of([](json& d) { d["normalizer"]["lowercase"] = 1; }),
+            json_file + "normalizer.lowercase: found 1, expected true or false");
+  EXPECT_EQ(error_of([](json& d) { d["pre_tokenizer"]["type"] = "Whitespace"; }),
+            json_file + "pre_tokenizer.type: found \"Whitespace\", expected \"BertPreTokenizer\"");
+  EXPECT_EQ(error_of([](json& d) { d["model"]["type"] = "BPE"; }),
+            json_file + "model.type: found \"BPE\", expected \"WordPiece\"");
+  EXPECT_EQ(error_of([](json& d) { d["model"].erase("type"); }), "");
+  EXPECT_EQ(error_of([](json& d) { d["model"]["merges"] = json::array(); }),
+            json_file + "model: found \"merges\", which WordPiece does not have");
+  EXPECT_EQ(error_of([](json& d) { d["model"].erase("unk_token"); }),
+            json_file + "model: \"unk_token\" is missing");
+  EXPECT_EQ(error_of([](json& d) { d["model"]["unk_token"] = "<unk>"; }),
+            json_file + "the unknown token \"<unk>\" is not in the vocabulary");
+  EXPECT_EQ(error_of([](json& d) { d["model"]["vocab"]["a"] = -1; }),
+            json_file + "model.vocab[\"a\"]: found -1, expected an integer from 0 to 4194303");
+  EXPECT_EQ(error_of([](json& d) { d["model"]["vocab"]["a"] = 1.5; }),
+            json_file + "model.vocab[\"a\"]: found 1.5, expected an integer from 0 to 4194303");
+  EXPECT_EQ(error_of([](json& d) { d["model"]["vocab"]["a"] = 18446744073709551615u; }),
+            json_file +
+                "model.vocab[\"a\"]: found 18446744073709551615, expected an integer from 0 "
+                "to 4194303");
+  EXPECT_EQ(error_of([](json& d) { d["model"]["vocab"] = json::array(); }),
+            json_file + "model.vocab: found an array, expected an object");
+  EXPECT_EQ(error_of([](json& d) { d["added_tokens"][0].erase("lstrip"); }),
+            json_file + "added_tokens[0]: \"lstrip\" is missing");
+  EXPECT_EQ(error_of([](json& d) { d["post_processor"]["type"] = "RobertaProcessing"; }),
+            json_file +
+                "post_processor.type: found \"RobertaProcessing\", expected "
+                "\"BertProcessing\" or \"TemplateProcessing\"");
+  EXPECT_EQ(error_of([](json& d) { d["post_processor"]["special_tokens"].erase("[SEP]"); }),
+            json_file + "post_processor.special_tokens: \"[SEP]\" is missing");
+  EXPECT_EQ(error_of([](json& d) { d["post_processor"]["special_tokens"]["[SEP]"]["ids"] = {77}; }),
+            json_file + "the template's special token 77 is not in the vocabulary");
+  EXPECT_EQ(error_of([](json& d) { d["post_processor"]["pair"].erase(3); }),
+            json_file +
+                "post_processor.pair: found sequence A 1 times and B 0 times, expected each "
+                "once");
+  EXPECT_EQ(error_of([](json& d) {
+              d["truncation"] = {{"max_length", 0}};
+            }),
+            json_file + "truncation.max_length: found 0, expected an integer from 1 to 2147483647");
+}
+
+TEST(TokenizerJson, EqualNormalizedTokensAreAnError) {
+  EXPECT_EQ(error_of([](json& d) {
+              for (const char* content : {"Foo", "foo"}) {
+                d["added_tokens"].push_back(added_token(content, 6));
+                d["added_tokens"].back()["normalized"] = true;
+              }
+            }),
+            "tokenizer.json: \"Foo\" and \"foo\" are the same text, \"foo\", when they are "
+            "normalised");
+}
+
+TEST(TokenizerJson, NotJson) {
+  const TestDirectory directory;
+  for (const char* text : {"", "{", "[1,]", "{\"a\": \"\xff\"}"}) {
+    directory.write("tokenizer.json", text);
+    EXPECT_THAT(directory.error(), HasSubstr("tokenizer.json: not valid JSON: ")) << text;
+  }
+  directory.write("tokenizer.json", "[]");
+  EXPECT_EQ(directory.error(), "tokenizer.json: found an array, expected an object");
+}
+
+TEST(TokenizerJson, DeepNestingIsNoHarm) {
+  const TestDirectory directory;
+  directory.write("tokenizer.json", std::string(1000000, '[') + std::string(1000000, ']'));
+  EXPECT_EQ(directory.error(), "tokenizer.json: found an array, expected an object");
+}
+
+TEST(TokenizerJson, TruncationIsTheDefaultLength) {
+  json definition = small_tokenizer({"a"});
+  definition["truncation"] = {
+      {"max_length", 128}, {"strategy", "OnlyFirst"}, {"stride", 0}, {"direction", "Right"}};
+  const TestDirectory directory;
+  directory.write("tokenizer.json", definition.dump());
+  EXPECT_EQ(directory.load().default_max_length(), 128);
+  EXPECT_THAT(directory.load().notes(),
+              ElementsAre(HasSubstr("max_length 128 is the default"),
+                          HasSubstr("\"OnlyFirst\" is not followed, \"LongestFirst\" is")));
+}
+
+TEST(TokenizerJson, DisagreementsAreNoted) {
+  const TestDirectory directory;
+  directory.write("tokenizer.json", small_tokenizer({"a"}).dump());
+  directory.write("tokenizer_config.json", R"({"do_lower_case": true, "model_max_length": 512})");
+  directory.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n");
+  EXPECT_THAT(directory.load().notes(), IsEmpty());
+  EXPECT_EQ(directory.load().default_max_length(), 512);
+  directory.write("tokenizer_config.json",
+                  R"({"do_lower_case": false, "unk_token": "<unk>", "strip_accents": false})");
+  directory.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nb\n");
+  EXPECT_THAT(directory.load().notes(),
+              ElementsAre(HasSubstr("do_lower_case is false"), HasSubstr("strip_accents is false"),
+                          HasSubstr("unk_token is \"<unk>\""),
+                          HasSubstr("line 6 is not the token of id 5")));
+  EXPECT_EQ(tokens_of(directory.load(), "A"), "a");
+}
+
+TEST(VocabTxt, Alone) {
+  const TestDirectory directory;
+  directory.write("vocab.txt", kLines);
+  const Tokenizer tokenizer = directory.load();
+  EXPECT_EQ(tokenizer.encode("AB", "[MASK]", 0).ids, (std::vector<int32_t>{2, 5, 6, 3, 4, 3}));
+  EXPECT_EQ(tokenizer.encode("AB", "[MASK]", 0).type_ids, (std::vector<int32_t>{0, 0, 0, 0, 1, 1}));
+  EXPECT_EQ(tokenizer.vocabulary_size(), 8);
+  EXPECT_EQ(tokenizer.default_max_length(), 0);
+  EXPECT_THAT(tokenizer.notes(), ElementsAre(HasSubstr("do_lower_case is not given")));
+}
+
+TEST(VocabTxt, LineEnds) {
+  const TestDirectory directory;
+  std::string crlf;
+  for (const char c : kLines) crlf += c == '\n' ? std::string("\r\n") : std::string(1, c);
+  for (const std::string& text : {crlf, kLines.substr(0, kLines.size() - 1)}) {
+    directory.write("vocab.txt", text);
+    EXPECT_EQ(tokens_of(directory.load(), "ab"), "a ##b");
+    EXPECT_EQ(directory.load().vocabulary_size(), 8);
+  }
+}
+
+TEST(VocabTxt, RepeatedAndBadLines) {
+  const TestDirectory directory;
+  directory.write("vocab.txt", kLines + "a\n");
+  EXPECT_EQ(directory.load().encode("a", std::nullopt, 0).ids[1], 8);
+  EXPECT_THAT(directory.load().notes()[0], HasSubstr("line 9 repeats \"a\" of line 6"));
+  directory.write("vocab.txt", "\xef\xbb\xbf" + kLines);
+  EXPECT_THAT(directory.error(), HasSubstr("vocab.txt: line 1 begins with a byte-order mark"));
+  directory.write("vocab.txt", "[PAD]\nab\xff\n");
+  EXPECT_EQ(directory.error(), "vocab.txt: line 2 is not valid UTF-8 at its byte 2");
+  directory.write("vocab.txt", "");
+  EXPECT_EQ(directory.error(), "vocab.txt: the cls_token \"[CLS]\" is not in the vocabulary");
+}
+
+TEST(VocabTxt, ConfigSwitches) {
+  const TestDirectory directory;
+  directory.write("vocab.txt", kLines + "e\nA\n\xe4\xb8\xad\xe4\xb8\xad\n");
+  const auto tokens = [&](const char* config, const char* text) {
+    directory.write("tokenizer_config.json", config);
+    return tokens_of(directory.load(), text);
+  };
+  EXPECT_EQ(tokens(R"({"do_lower_case": true})", "A\u00c9"), "[UNK]");
+  EXPECT_EQ(tokens(R"({"do_lower_case": true})", "A \u00c9"), "a e");
+  EXPECT_EQ(tokens(R"({"do_lower_case": true, "strip_accents": null})", "A \u00c9"), "a e");
+  EXPECT_EQ(tokens(R"({"do_lower_case": true, "strip_accents": false})", "A \u00c9"), "a \u00e9");
+  EXPECT_EQ(tokens(R"({"do_lower_case": false})", "A \u00e9"), "A \u00e9");
+  EXPECT_EQ(tokens(R"({"do_lower_case": false, "strip_accents": true})", "A \u00e9"), "A e");
+  EXPECT_EQ(tokens(R"({"tokenize_chinese_chars": false})", "中中"), "中中");
+  EXPECT_EQ(tokens(R"({"tokenize_chinese_chars": true})", "中中"), "[UNK] [UNK]");
+  EXPECT_EQ(tokens(R"({"clean_text": true})", "a\x01"), "a");
+  EXPECT_EQ(tokens(R"({"clean_text": false})", "a\x01"), "[UNK]");
+}
+
+TEST(VocabTxt, SpecialTokensByName) {
+  const TestDirectory directory;
+  directory.write("vocab.txt", "<s>\n</s>\n<unk>\na\n<x>\n");
+  const char* const names = R"({"cls_token": "<s>", "sep_token": {"content": "</s>"},
+                                "unk_token": "<unk>", "model_max_length": 1e30)";
+  directory.write("tokenizer_config.json", std::string(names) + R"(, "added_tokens_decoder": {
+      "4": {"content": "<x>", "single_word": false, "lstrip": true, "rstrip": false,
+            "normalized": false, "special": true}}})");
+  EXPECT_EQ(directory.load().encode("a  <x> b", std::nullopt, 0).ids,
+            (std::vector<int32_t>{0, 3, 4, 2, 1}));
+  EXPECT_EQ(directory.load().default_max_length(), 0);
+  directory.write("tokenizer_config.json", std::string(names) + "}");
+  directory.write("special_tokens_map.json", R"({"cls_token": "<x>", "mask_token": "<mask>"})");
+  directory.write("added_tokens.json", R"({"<new>": 6, "<mask>": 5})");
+  EXPECT_EQ(directory.load().encode("a<new><mask>", std::nullopt, 0).ids,
+            (std::vector<int32_t>{0, 3, 6, 5, 1}));
+  EXPECT_THAT(directory.load().notes()[0], HasSubstr("cls_token is \"<x>\""));
+}
+
+TEST(VocabTxt, ConfigErrors) {
+  const TestDirectory directory;
+  directory.write("vocab.txt", kLines);
+  const auto error = [&](const char* config) {
+    directory.write("tokenizer_config.json", config);
+    return directory.error();
+  };
+  const std::string file = "tokenizer_config.json: ";
+  EXPECT_EQ(error(R"({"do_lower_case": "yes"})"),
+            file + "do_lower_case: found \"yes\", expected true or false");
+  EXPECT_EQ(error(R"({"tokenizer_class": "BertJapaneseTokenizer"})"),
+            file +
+                "tokenizer_class: found \"BertJapaneseTokenizer\", expected BertTokenizer or a "
+                "class that is the same");
+  EXPECT_EQ(error(R"({"tokenizer_class": "DistilBertTokenizer"})"), "");
+  EXPECT_EQ(error(R"({"do_basic_tokenize": false})"),
+            file + "do_basic_tokenize: found false, expected true");
+  EXPECT_EQ(error(R"({"model_max_length": 0})"),
+            file + "model_max_length: found 0, expected an integer from 1 to 1000000");
+  EXPECT_EQ(error(R"({"sep_token": 1})"), file + "sep_token: found 1, expected a string");
+  EXPECT_EQ(error(R"({"sep_token": "<s>"})"),
+            "vocab.txt: the sep_token \"<s>\" is not in the vocabulary");
+  EXPECT_THAT(error(R"({"added_tokens_decoder": {"x": {"content": "x", "single_word": false,
+      "lstrip": true, "rstrip": false, "normalized": false, "special": true}}})"),
+              HasSubstr("added_tokens_decoder[\"x\"]: the key is no id"));
+}
+
+}  // namespace
+}  // namespace bert::tokenizer

@@ -1,0 +1,154 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""bert-regress on references, whole and spoiled. Usage: bert_regress_test.py BIN_DIR"""
+import json
+import re
+import subprocess
+import sys
+
+import numpy as np
+from command_line import ROOT, ToolTest, main
+
+from tensor_file import TensorFile, write_tensors
+
+LINES = "a man is walking\ta dog\nmusic\ntwo dogs are running on the beach\tthe men\n"
+STAGES = ["embeddings", "layer.0", "layer.1", "pooler", "logits", "embedding"]
+
+
+class RegressTest(ToolTest):
+    tool = "bert-regress"
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        inputs = cls.dir / "inputs.tsv"
+        inputs.write_text(LINES)
+        cls.path = cls.dir / "reference.safetensors"
+        subprocess.run([sys.executable, ROOT / "tools" / "reference.py", "-m", cls.model, "-o",
+                        cls.path, "--inputs", inputs], check=True)
+        file = TensorFile(cls.path)
+        cls.metadata = file.metadata
+        cls.tensors = {name: np.array(file.read(name)) for name in file.entries}
+
+    def spoil(self, metadata: dict | None = None, **changes):
+        """A copy of the reference: a function changes a tensor, an array is put in, None drops."""
+        tensors = dict(self.tensors)
+        for name, change in changes.items():
+            name = name.replace("layer", "layer.")
+            tensors[name] = change(tensors[name].copy()) if callable(change) else change
+        path = self.dir / "spoiled.safetensors"
+        kept = {name: values for name, values in tensors.items() if values is not None}
+        write_tensors(path, kept, self.metadata if metadata is None else metadata)
+        return path
+
+    @staticmethod
+    def add(row: int, column: int, error: float):
+        def change(values):
+            values[row, column] += error
+            return values
+        return change
+
+    def test_the_reference_passes(self):
+        report = self.succeed(self.path)
+        rows = {line.split()[0]: line.split() for line in report.splitlines()}
+        self.assertEqual([line.split()[0] for line in report.splitlines()],
+                         ["stage", "ids", *STAGES, "3"])
+        for name in STAGES:
+            self.assertEqual(int(rows[name][1]), self.tensors[name].size)
+            largest, mean = map(float, rows[name][2:4])
+            self.assertLess(0, mean)
+            self.assertLess(mean, largest)
+            self.assertLess(largest, 1e-5)
+        self.succeed(self.path, "--atol", "1e-5", "--rtol", "0", "--threads", "1")
+
+    def test_the_first_difference_is_named(self):
+        expected = self.tensors["layer.1"][7, 3]
+        path = self.spoil(logits=self.add(0, 0, 1), layer1=self.add(7, 3, 0.5),
+                          embedding=self.add(2, 5, -1))
+        # Row 7 of the tokens is the second input's, whose tokens begin at row 9, or the first's.
+        starts = self.tensors["starts"]
+        n = int(np.searchsorted(starts, 7, "right")) - 1
+        place = f"input {n}, token {7 - starts[n]}, column 3"
+        done = self.fail_with(1, f"layer.1 differs first, at {place}: found .*1 of ", path)
+        numbers = re.search(r"found (\S+), expected (\S+) \(", done.stderr)
+        found, wanted = map(float, numbers.groups())
+        self.assertAlmostEqual(wanted, expected + 0.5, 6)
+        self.assertAlmostEqual(found, expected, 5)
+        row = next(line for line in done.stdout.splitlines() if line.startswith("layer.1"))
+        self.assertAlmostEqual(float(row.split()[2]), 0.5, 4)
+        self.assertIn(place, row)
+        self.assertRegex(done.stdout, r"\nlogits +9 +1\.000e\+00 .*input 0, column 0\n")
+
+    def test_tolerance_is_absolute_plus_relative(self):
+        path = self.spoil(pooler=self.add(1, 2, 3e-3))
+        value = abs(self.tensors["pooler"][1, 2] + 3e-3)
+        self.fail_with(1, "pooler differs first, at input 1, column 2", path)
+        self.succeed(path, "--atol", "3.1e-3")
+        self.succeed(path, "--rtol", str(3.1e-3 / value))
+        self.fail_with(1, "pooler", path, "--rtol", str(2e-3 / value))
+
+    def test_ids_or_texts_alone(self):
+        self.succeed(self.spoil({}))
+        no_ids = dict.fromkeys(["ids", "type_ids", "starts"])
+        report = self.succeed(self.spoil(**no_ids))
+        self.assertNotIn("ids ", report)
+        self.fail_with(1, "neither ids nor __metadata__ inputs", self.spoil({}, **no_ids))
+
+    def test_texts_must_give_the_ids(self):
+        inputs = json.loads(self.metadata["inputs"])
+        other = {"inputs": json.dumps([inputs[0], ["dog"], inputs[2]])}
+        done = self.fail_with(1, r"ids differ first, at input 1, token 1: found id \d+ of type 0, "
+                              r"expected \d+ of type 0", self.spoil(other))
+        self.assertRegex(done.stdout, r"\nids .* 1 texts differ\n")
+        longer = {"inputs": json.dumps([inputs[0], ["music a"], inputs[2]])}
+        self.fail_with(1, "ids differ first, at input 1, token 2: ", self.spoil(longer))
+
+    def test_what_is_no_number(self):
+        path = self.spoil(layer0=self.add(0, 1, np.nan))
+        self.fail_with(1, "layer.0 differs first, at input 0, token 0, column 1: .*nan", path)
+
+    def test_references_that_do_not_fit(self):
+        t = self.tensors
+        plain = self.make_model("plain", "--head", "none", "--no-pooler")
+        no_pairs = ["{", "[]", "[1]", '[["a", "b", "c"]]', "[[]]"]
+        for pattern, path, *model in [
+            ("holds layer.2, expected", lambda: self.spoil(layer2=t["layer.1"])),
+            ("holds extra, expected", lambda: self.spoil(extra=t["layer.1"])),
+            (r"layer.0 is \[\d+, 16\], expected \[\d+, columns\]", lambda: self.spoil(
+                layer0=lambda x: x[1:])),
+            (r"logits is \[9\]", lambda: self.spoil(logits=lambda x: x.reshape(9))),
+            ("logits has 2 columns, expected 3", lambda: self.spoil(logits=lambda x: x[:, 1:])),
+            ("logits is F16, expected F32 or F64", lambda: self.spoil(
+                logits=lambda x: x.astype(np.float16))),
+            ("ids is F32", lambda: self.spoil(ids=lambda x: x.astype(np.float32))),
+            ("holds no type_ids", lambda: self.spoil(type_ids=None)),
+            ("type_ids has", lambda: self.spoil(type_ids=lambda x: x[1:])),
+            ("starts does not go from 0 to", lambda: self.spoil(starts=lambda x: x[:-1])),
+            ("starts does not grow after 0", lambda: self.spoil(starts=lambda x: x * [1, 0, 1, 1])),
+            (r"ids\[0\] is -", lambda: self.spoil(ids=lambda x: -x)),
+            ("input 0: .*vocabulary", lambda: self.spoil({}, ids=lambda x: x + 1000)),
+            ("2 texts, expected 3", lambda: self.spoil({"inputs": '[["a"], ["b"]]'})),
+            *[("__metadata__ inputs", lambda bad=bad: self.spoil({"inputs": bad}))
+              for bad in no_pairs],
+            ("holds pooler, which the model does not have", lambda: self.spoil(logits=None), plain),
+            ("holds logits, which the model does not have", lambda: self.spoil(pooler=None), plain),
+            ("text.safetensors", lambda: self.write("text.safetensors", "no tensors")),
+            ("nowhere", lambda: "nowhere.safetensors"),
+        ]:
+            with self.subTest(pattern):
+                self.fail_with(1, pattern, "-m", *(model or [self.model]), path())
+
+    def test_usage(self):
+        for arguments, pattern in [([], "REFERENCE"), (["a", "b"], "b"),
+                                   (["a", "--atol", "-1"], "--atol"),
+                                   (["a", "--rtol", "x"], "--rtol"),
+                                   (["a", "--threads", "0"], "--threads")]:
+            self.assertEqual(self.fail_with(2, pattern, *arguments).stdout, "")
+        text = self.succeed("--help")
+        for word in ["--atol", "--rtol", "--threads", "--model", "1e-4", "Exit status"]:
+            self.assertIn(word, text)
+        self.assertRegex(self.succeed("--version"), r"^bert-regress \d+\.\d+\.\d+\n$")
+
+
+if __name__ == "__main__":
+    main()

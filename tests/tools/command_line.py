@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the tools as a shell would, and makes models: for the tests beside this file."""
+import json
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+import make_model  # noqa: E402
+
+# Vocabulary: small letters, digits, punctuation, a few words; see tools/make_model.py.
+PAIR = ("A man is playing a guitar.", "A man plays music.")
+
+
+class ToolTest(unittest.TestCase):
+    """A test case with a directory of its own. `bin` is where the tools are: main() sets it."""
+    bin: Path
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        scratch = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(scratch.cleanup)
+        cls.dir = Path(scratch.name)
+        cls.model = cls.make_model("model", "--labels", "3", "--label-names", "yes,no,maybe")
+
+    @classmethod
+    def make_model(cls, name: str, *options: str) -> Path:
+        make_model.make(["-o", str(cls.dir / name), "--shape", "2,16,2,32", "--positions", "64",
+                         *options])
+        return cls.dir / name
+
+    def command(self, *arguments) -> list[str]:
+        """With the class's model, where the arguments name no other."""
+        model = [] if "-m" in arguments else ["-m", self.model]
+        return [str(self.bin / self.tool), *map(str, model), *map(str, arguments)]
+
+    def run_tool(self, *arguments, stdin="", **options) -> subprocess.CompletedProcess:
+        """stdout and stderr come back as text; stdin is a pipe that holds text or bytes."""
+        data = stdin.encode() if isinstance(stdin, str) else stdin
+        options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "timeout": 120} | options
+        if "stdin_file" in options:
+            options["stdin"] = options.pop("stdin_file")
+        else:
+            options["input"] = data
+        done = subprocess.run(self.command(*arguments), **options)
+        done.stdout = (done.stdout or b"").decode()
+        done.stderr = (done.stderr or b"").decode()
+        return done
+
+    def succeed(self, *arguments, **options) -> str:
+        done = self.run_tool(*arguments, **options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def answers(self, *arguments, **options) -> list[dict]:
+        return read_lines(self.succeed(*arguments, **options))
+
+    def fail_with(self, exit_code: int, pattern: str, *arguments, **options):
+        """Exactly one sentence on stderr, under the tool's name, besides notes."""
+        done = self.run_tool(*arguments, **options)
+        self.assertEqual(done.returncode, exit_code, done.stderr)
+        lines = [line for line in done.stderr.splitlines() if ": note: " not in line]
+        self.assertEqual(len(lines), 1, done.stderr)
+        self.assertRegex(lines[0], f"^{self.tool}: ")
+        self.assertRegex(lines[0], pattern)
+        return done
+
+    def write(self, name: str, content: str | bytes) -> Path:
+        path = self.dir / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+
+def read_lines(text: str) -> list[dict]:
+    def no_constant(name):
+        raise ValueError(f"{name} is not JSON")
+
+    return [json.loads(line, parse_constant=no_constant) for line in text.splitlines()]
+
+
+def floats(values) -> np.ndarray:
+    """JSON numbers as the float32 that they were written from."""
+    return np.array(values, np.float64).astype(np.float32)
+
+
+def main():
+    ToolTest.bin = Path(sys.argv.pop(1)).resolve()
+    unittest.main()

@@ -1,0 +1,158 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""bert-infer on pipes, full disks and long inputs. Usage: streaming_test.py BIN_DIR"""
+import json
+import os
+import pty
+import resource
+import select
+import subprocess
+import time
+
+from command_line import ToolTest, main, read_lines
+
+
+class Streaming(ToolTest):
+    tool = "bert-infer"
+
+    def start(self, *arguments, **options) -> subprocess.Popen:
+        process = subprocess.Popen(self.command(*arguments), stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, **options)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        for stream in (process.stdin, process.stdout):
+            self.addCleanup(stream.close)
+        return process
+
+    def answer(self, process: subprocess.Popen, line: bytes) -> dict:
+        """Writes a line and reads its answer, while the input stays open."""
+        process.stdin.write(line)
+        process.stdin.flush()
+        self.assertTrue(select.select([process.stdout], [], [], 60)[0], f"no answer to {line}")
+        return json.loads(process.stdout.readline())
+
+    def test_answers_come_while_the_input_is_open(self):
+        process = self.start(stderr=subprocess.DEVNULL)
+        for i in range(3):
+            self.assertEqual(self.answer(process, b"a man\n")["index"], i)
+        process.stdin.write(b"half a li")
+        process.stdin.flush()
+        self.assertEqual(select.select([process.stdout], [], [], 0.2)[0], [])
+        self.assertEqual(self.answer(process, b"ne\n")["index"], 3)
+        process.stdin.close()
+        self.assertEqual((process.stdout.read(), process.wait(60)), (b"", 0))
+
+    def test_a_closed_output_ends_quietly(self):
+        errors = self.write("errors.txt", "")
+        with open(errors, "wb") as stderr:
+            process = self.start(stderr=stderr)
+            self.answer(process, b"a man\n")
+            process.stdout.close()
+            # The input stays open: the tool must not wait for its end.
+            process.stdin.write(b"a dog\n")
+            process.stdin.flush()
+            self.assertEqual(process.wait(60), 0)
+        self.assertEqual(errors.read_text(), "")
+
+    def test_head_of_an_endless_pipe(self):
+        pipe = f"yes 'a man' | {' '.join(self.command())} | head -n 3; echo ${{PIPESTATUS[1]}}"
+        done = subprocess.run(["bash", "-c", pipe], capture_output=True, timeout=120)
+        lines = done.stdout.decode().splitlines()
+        self.assertEqual([json.loads(line)["index"] for line in lines[:3]], [0, 1, 2])
+        self.assertEqual((lines[3], done.stderr), ("0", b""))
+
+    def test_a_full_disk_is_an_error(self):
+        (self.dir / "full.jsonl").symlink_to("/dev/full")
+        with open("/dev/full", "wb") as full:
+            for arguments in [["a man"], ["-i", "-"], ["--help"], ["--version"]]:
+                self.fail_with(1, "standard output: .*No space left", *arguments,
+                               stdin="a\n", stdout=full)
+        self.fail_with(1, "full.jsonl: .*No space left", "-o",
+                       self.dir / "full.jsonl", stdin="a\n")
+
+    def test_a_file_that_may_not_grow_is_an_error(self):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+        for name in ["small.jsonl", "small.tsv", "small.npy", "small.safetensors"]:
+            self.fail_with(1, f"{name}: .*File too large", "-o", self.dir / name,
+                           stdin="a\n" * 1000, preexec_fn=limit)
+
+    def test_a_file_that_cannot_seek(self):
+        os.mkfifo(self.dir / "pipe.npy")
+        reader = os.open(self.dir / "pipe.npy", os.O_RDONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, reader)
+        self.fail_with(1, "pipe.npy: cannot seek", "-o", self.dir / "pipe.npy", "a")
+
+    def test_a_non_blocking_output(self):
+        read_end, write_end = os.pipe()
+        os.set_blocking(write_end, False)
+        slow = subprocess.Popen(self.command("-i", self.write("n.tsv", "a\n" * 3000)),
+                                stdout=write_end, stderr=subprocess.DEVNULL)
+        os.close(write_end)
+        time.sleep(0.5)  # the pipe is full now
+        with os.fdopen(read_end, "rb") as stream:
+            self.assertEqual(len(stream.read().splitlines()), 3000)
+        self.assertEqual(slow.wait(60), 0)
+
+    def test_a_line_without_end(self):
+        done = self.fail_with(1, ":2: the line is longer than 67108864 bytes",
+                              stdin=b"a\n" + b"b" * (66 << 20))
+        self.assertEqual(len(done.stdout.splitlines()), 1)
+
+    def test_many_lines_stay_in_order(self):
+        texts = ["a dog " * (i % 29 + 1) + "man" * (i % 3) for i in range(20000)]
+        answers = read_lines(self.succeed(stdin="\n".join(texts)))
+        self.assertEqual([answer["index"] for answer in answers], list(range(20000)))
+        by_text: dict[str, list] = {}
+        for text, answer in zip(texts, answers):
+            self.assertEqual(by_text.setdefault(text, answer["logits"]), answer["logits"])
+        self.assertEqual(len(by_text), 87)
+        self.assertEqual(len({tuple(logits) for logits in by_text.values()}), 87)
+
+    def peak_memory(self, lines: int, *options: str) -> int:
+        """Bytes of the largest resident set, for that many lines."""
+        path = self.write("memory.tsv", "a man is walking the dog on the beach\ttwo men\n" * lines)
+        # Freed memory that the address sanitizer keeps back would look like growth.
+        environment = os.environ | {"ASAN_OPTIONS": "quarantine_size_mb=1"}
+        with open(os.devnull, "wb") as null:
+            process = subprocess.Popen(self.command("-i", path, *options),
+                                       stdout=null, stderr=null, env=environment)
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(process.returncode, 0)
+        return usage.ru_maxrss * 1024
+
+    def test_memory_does_not_grow_with_the_input(self):
+        # A model makes its primitives as it meets the heights of batches, so it grows a little.
+        for options, few, many in [(["--task", "tokens"], 10000, 200000), ([], 10000, 40000)]:
+            small, large = self.peak_memory(few, *options), self.peak_memory(many, *options)
+            self.assertLess(large - small, 4 << 20,
+                            f"{small} bytes at {few} lines, {large} at {many}")
+
+    def test_summary(self):
+        done = self.run_tool("--threads", "1", "--batch-tokens", "99", "--max-length",
+                             "5", stdin="a man\na man is walking\n")
+        self.assertRegex(done.stderr.splitlines()[-1],
+                         r"^bert-infer: 2 inputs, 1 truncated, 9 tokens, \d+ tokens/s "
+                         r"\(BertForSequenceClassification, task logits, precision f32, threads 1, "
+                         r"batch tokens 99, max length 5\)$")
+        self.assertNotIn("tokens/s", self.run_tool("a man").stderr)
+
+    def test_progress_only_on_a_terminal(self):
+        terminal, end = pty.openpty()
+        process = self.start(stderr=end)
+        os.close(end)
+        self.answer(process, b"a man\n")
+        time.sleep(1.1)
+        self.answer(process, b"a man\n")
+        self.assertTrue(select.select([terminal], [], [], 60)[0])
+        shown = os.read(terminal, 4096).decode()
+        self.assertIn("\r", shown)
+        self.assertRegex(shown, r"2 inputs, \d+ tokens/s")
+        os.close(terminal)
+        self.assertNotIn("\r", self.run_tool(stdin="a\n").stderr)
+
+
+if __name__ == "__main__":
+    main()

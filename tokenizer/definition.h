@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tokenizer/added_tokens.h"
+#include "tokenizer/bert_normalizer.h"
+#include "tokenizer/word_piece.h"
+
+namespace bert::tokenizer {
+
+// One part of a template: the tokens of a text, or special tokens.
+struct TemplatePiece {
+  enum class Kind { first, second, special } kind = Kind::special;
+  std::vector<int32_t> ids;  // of special tokens
+  int32_t type_id = 0;
+};
+using Template = std::vector<TemplatePiece>;
+
+struct DeclaredToken : AddedToken {
+  int64_t id = -1;  // as the file says; -1 where it does not
+};
+
+// All that a directory's files say of a tokenizer.
+struct Definition {
+  std::string file;  // the one that defines it, for messages
+  std::vector<std::pair<std::string, int32_t>> vocabulary;
+  WordPieceOptions word_piece;
+  NormalizerOptions normalizer;
+  std::vector<DeclaredToken> added_tokens;
+  Template single, pair;
+  int max_length = 0;  // 0: none is named
+  std::vector<std::string> notes;
+};
+
+// From tokenizer.json; tokenizer_config.json and vocab.txt beside it are compared with it.
+Definition read_tokenizer_json(const std::string& directory);
+// From vocab.txt, with tokenizer_config.json, special_tokens_map.json and added_tokens.json where
+// there are such files; elsewhere as Hugging Face's BertTokenizer defaults.
+Definition read_vocab_txt(const std::string& directory);
+
+}  // namespace bert::tokenizer

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tokenizer/tokenizer.h"
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "tokenizer/added_tokens.h"
+#include "tokenizer/bert_normalizer.h"
+#include "tokenizer/definition.h"
+#include "tokenizer/files.h"
+#include "tokenizer/token_sequence.h"
+#include "tokenizer/utf8.h"
+#include "tokenizer/vocabulary.h"
+#include "tokenizer/word_piece.h"
+
+namespace bert::tokenizer {
+
+namespace {
+
+constexpr size_t kNoLimit = std::numeric_limits<size_t>::max();
+
+// Memory that lives from call to call.
+struct Scratch {
+  TokenSequence first, second;
+  NormalizedText normalized;
+  std::vector<AddedTokenMatcher::Piece> pieces, normalized_pieces;
+};
+
+size_t special_count(const Template& pieces) {
+  size_t count = 0;
+  for (const TemplatePiece& piece : pieces) count += piece.ids.size();
+  return count;
+}
+
+// Hugging Face's longest_first: the shorter text keeps its tokens while the longer one has more;
+// where both must give, they share alike, and an odd token goes to the longer (the second of
+// equals).
+void longest_first(size_t room, size_t& first, size_t& second) {
+  if (first + second <= room) return;
+  size_t& shorter = first > second ? second : first;
+  size_t& longer = first > second ? first : second;
+  longer = shorter > room ? shorter : std::max(shorter, room - shorter);
+  if (shorter + longer > room) {
+    shorter = room / 2;
+    longer = room - shorter;
+  }
+}
+
+}  // namespace
+
+struct Tokenizer::Impl {
+  explicit Impl(Definition definition);
+
+  void encode_text(std::string_view text, const char* which, size_t limit, Scratch& scratch,
+                   TokenSequence& out) const;
+  bool encode_piece(std::string_view piece, int32_t first, size_t limit, Scratch& scratch,
+                    TokenSequence& out) const;
+  void check_template(const Template& pieces) const;
+
+  std::string file;
+  Vocabulary vocabulary;
+  BertNormalizer normalizer;
+  WordPiece word_piece;
+  AddedTokenMatcher raw_tokens{{}}, normalized_tokens{{}};
+  Template single, pair;
+  int max_length;
+  std::vector<std::string> notes;
+
+ private:
+  void add_tokens(const std::vector<DeclaredToken>& declared);
+};
+
+Tokenizer::Impl::Impl(Definition definition)
+    : file(definition.file),
+      vocabulary(std::move(definition.vocabulary)),
+      normalizer(definition.normalizer),
+      word_piece(vocabulary, definition.word_piece),
+      single(std::move(definition.single)),
+      pair(std::move(definition.pair)),
+      max_length(definition.max_length),
+      notes(std::move(definition.notes)) {
+  add_tokens(definition.added_tokens);
+  check_template(single);
+  check_template(pair);
+}
+
+// Added tokens get the ids that Hugging Face gives them: the vocabulary's where it has them, else
+// the next ones after it, whatever the file says.
+void Tokenizer::Impl::add_tokens(const std::vector<DeclaredToken>& declared) {
+  std::unordered_map<std::string_view, int32_t> ids;
+  std::vector<std::pair<int32_t, const DeclaredToken*>> tokens;  // one an id: a later one replaces
+  int32_t next = vocabulary.count();
+  for (const DeclaredToken& token : declared) {
+    if (token.content.empty()) continue;
+    int32_t id = vocabulary.find(token.content);
+    if (id == Vocabulary::kNone) {
+      const auto [known, is_new] = ids.emplace(token.content, next);
+      id = known->second;
+      next += is_new;
+    }
+    if (token.id != -1 && token.id != id) {
+      notes.push_back(
+          fmt::format("{}: the added token \"{}\" has id {} by Hugging Face's rules, not {}", file,
+                      token.content, id, token.id));
+    }
+    const auto same = std::find_if(tokens.begin(), tokens.end(),
+                                   [&](const auto& known) { return known.first == id; });
+    if (same == tokens.end()) {
+      tokens.emplace_back(id, &token);
+    } else {
+      same->second = &token;
+    }
+  }
+  std::vector<AddedTokenMatcher::Pattern> raw, normalized;
+  NormalizedText text;
+  for (const auto& [id, token] : tokens) {
+    if (!vocabulary.has(id)) vocabulary.name(id, token->content);
+    if (!token->normalized) {
+      raw.push_back({token->content, id, *token});
+    } else {
+      normalizer.normalize(token->content, 0, text);
+      normalized.push_back({std::string(text.text()), id, *token});
+    }
+  }
+  raw_tokens = AddedTokenMatcher(std::move(raw));
+  normalized_tokens = AddedTokenMatcher(std::move(normalized));
+}
+
+void Tokenizer::Impl::check_template(const Template& pieces) const {
+  for (const TemplatePiece& piece : pieces) {
+    for (const int32_t id : piece.ids) {
+      if (!vocabulary.has(id)) {
+        throw std::runtime_error(
+            fmt::format("the template's special token {} is not in the vocabulary", id));
+      }
+    }
+  }
+}
+
+void Tokenizer::Impl::encode_text(std::string_view text, const char* which, size_t limit,
+                                  Scratch& scratch, TokenSequence& out) const {
+  out.clear();
+  if (text.size() > static_cast<size_t>(std::numeric_limits<int32_t>::max())) {
+    throw std::runtime_error(fmt::format("the {} has {} bytes, expected at most {}", which,
+                                         text.size(), std::numeric_limits<int32_t>::max()));
+  }
+  if (const size_t invalid = utf8::first_invalid(text); invalid != std::string_view::npos) {
+    throw std::runtime_error(fmt::format("the {} is not valid UTF-8 at byte {}", which, invalid));
+  }
+  raw_tokens.split(text, scratch.pieces);
+  int32_t scalar = 0;
+  size_t at = 0;
+  for (const auto& [id, begin, end] : scratch.pieces) {
+    // Pieces may overlap: see AddedTokenMatcher::split.
+    const auto count = [&](size_t from, size_t to) {
+      return static_cast<int32_t>(utf8::count_scalars(text.substr(from, to - from)));
+    };
+    scalar = begin >= at ? scalar + count(at, begin) : scalar - count(begin, at);
+    at = begin;
+    if (id == AddedTokenMatcher::kText) {
+      if (!encode_piece(text.substr(begin, end - begin), scalar, limit, scratch, out)) {
+        out.complete = false;
+        return;
+      }
+    } else {
+      out.push(id, scalar, scalar + count(begin, end));
+    }
+  }
+}
+
+// False where the limit was reached and the rest is left aside.
+bool Tokenizer::Impl::encode_piece(std::string_view piece, int32_t first, size_t limit,
+                                   Scratch& scratch, TokenSequence& out) const {
+  NormalizedText& text = scratch.normalized;
+  normalizer.normalize(piece, first, text);
+  if (normalized_tokens.empty()) {
+    return word_piece.tokenize(text, 0, text.text().size(), limit, out);
+  }
+  normalized_tokens.split(text.text(), scratch.normalized_pieces);
+  for (const auto& [id, begin, end] : scratch.normalized_pieces) {
+    if (id != AddedTokenMatcher::kText) {
+      out.push(id, text.source(begin), text.source(end - 1) + 1);
+    } else if (!word_piece.tokenize(text, begin, end, limit, out)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+Tokenizer Tokenizer::load(const std::string& directory) {
+  const std::string json = directory + "/tokenizer.json", text = directory + "/vocab.txt";
+  const bool has_json = file_exists(json);
+  if (!has_json && !file_exists(text)) {
+    throw std::runtime_error(
+        fmt::format("{}: found neither tokenizer.json nor vocab.txt, expected one", directory));
+  }
+  Definition definition = has_json ? read_tokenizer_json(directory) : read_vocab_txt(directory);
+  const std::string file = definition.file;
+  try {
+    return Tokenizer(std::make_unique<const Impl>(std::move(definition)));
+  } catch (const std::exception& error) {
+    throw std::runtime_error(fmt::format("{}: {}", file, error.what()));
+  }
+}
+
+Encoding Tokenizer::encode(std::string_view first, std::optional<std::string_view> second,
+                           int max_length) const {
+  thread_local Scratch scratch;
+  const Template& pieces = second ? impl_->pair : impl_->single;
+  const size_t special = special_count(pieces);
+  const auto limit = max_length == 0 ? kNoLimit : static_cast<size_t>(max_length);
+  if (max_length < 0 || limit < special) {
+    throw std::runtime_error(fmt::format(
+        "max_length: found {}, expected at least {} for the special tokens", max_length, special));
+  }
+  impl_->encode_text(first, "first text", limit, scratch, scratch.first);
+  scratch.second.clear();
+  if (second) impl_->encode_text(*second, "second text", limit, scratch, scratch.second);
+  size_t first_size = scratch.first.ids.size(), second_size = scratch.second.ids.size();
+  Encoding out;
+  out.truncated = !scratch.first.complete || !scratch.second.complete;
+  if (limit != kNoLimit) {
+    longest_first(limit - special, first_size, second_size);
+    out.truncated = out.truncated || first_size < scratch.first.ids.size() ||
+                    second_size < scratch.second.ids.size();
+  }
+  const size_t size = special + first_size + second_size;
+  out.ids.reserve(size);
+  out.type_ids.reserve(size);
+  out.offsets.reserve(size);
+  for (const TemplatePiece& piece : pieces) {
+    if (piece.kind == TemplatePiece::Kind::special) {
+      out.ids.insert(out.ids.end(), piece.ids.begin(), piece.ids.end());
+    } else {
+      const bool is_first = piece.kind == TemplatePiece::Kind::first;
+      const TokenSequence& text = is_first ? scratch.first : scratch.second;
+      const auto kept = static_cast<std::ptrdiff_t>(is_first ? first_size : second_size);
+      out.ids.insert(out.ids.end(), text.ids.begin(), text.ids.begin() + kept);
+      out.offsets.insert(out.offsets.end(), text.offsets.begin(), text.offsets.begin() + kept);
+    }
+    out.offsets.resize(out.ids.size());
+    out.type_ids.resize(out.ids.size(), piece.type_id);
+  }
+  return out;
+}
+
+Tokenizer::Tokenizer(std::unique_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
+Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
+Tokenizer::~Tokenizer() = default;
+
+int Tokenizer::vocabulary_size() const { return impl_->vocabulary.end_id(); }
+const std::string& Tokenizer::token(int32_t id) const { return impl_->vocabulary.token(id); }
+int Tokenizer::default_max_length() const { return impl_->max_length; }
+const std::vector<std::string>& Tokenizer::notes() const { return impl_->notes; }
+
+}  // namespace bert::tokenizer

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tokenizer/tokenizer_config.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "tokenizer/files.h"
+
+namespace bert::tokenizer {
+
+namespace {
+
+// "No limit" is written as int(1e30) or int(1e20); no BERT has a million positions.
+constexpr double kNoLimit = 1e6;
+constexpr const char* kNamed[] = {"unk_token", "sep_token", "pad_token", "cls_token", "mask_token"};
+
+std::optional<bool> optional_bool(const JsonField& config, const char* name) {
+  if (!config.has(name)) return std::nullopt;
+  return config.at(name).boolean();
+}
+
+// "[CLS]", or {"content": "[CLS]", ...}.
+std::string token_content(const JsonField& field) {
+  return field.is_object() ? field.at("content").string() : field.string();
+}
+
+int read_max_length(const JsonField& config) {
+  if (!config.has("model_max_length")) return 0;
+  const JsonField field = config.at("model_max_length");
+  const double value = field.number();
+  if (value > kNoLimit) return 0;
+  return static_cast<int>(field.integer(1, static_cast<int64_t>(kNoLimit)));
+}
+
+void read_added_tokens_decoder(const JsonField& config, TokenizerConfig& out) {
+  if (!config.has("added_tokens_decoder")) return;
+  for (const auto& [name, field] : config.at("added_tokens_decoder").members()) {
+    DeclaredToken token{read_added_token(field)};
+    const char* const end = name.data() + name.size();
+    const auto [stop, error] = std::from_chars(name.data(), end, token.id);
+    if (error != std::errc() || stop != end || token.id < 0 || token.id > Vocabulary::kMaxId) {
+      field.fail_with(
+          fmt::format("the key is no id: an integer from 0 to {} is expected", Vocabulary::kMaxId));
+    }
+    out.added_tokens.push_back(std::move(token));
+  }
+}
+
+// The form before added_tokens_decoder: {"token": id}.
+void read_added_tokens_json(const std::string& path, TokenizerConfig& out) {
+  const nlohmann::json document = parse_json(path);
+  for (const auto& [content, field] : JsonField(document, path).members()) {
+    DeclaredToken token;
+    token.content = content;
+    token.id = field.integer(0, Vocabulary::kMaxId);
+    const auto is_it = [&](const auto& named) { return named.second == token.content; };
+    token.special = std::any_of(out.special_tokens.begin(), out.special_tokens.end(), is_it);
+    token.normalized = !token.special;
+    out.added_tokens.push_back(std::move(token));
+  }
+}
+
+void read_special_tokens_map(const std::string& path, TokenizerConfig& out) {
+  const nlohmann::json document = parse_json(path);
+  const JsonField map(document, path);
+  for (const char* name : kNamed) {
+    if (!map.has(name)) continue;
+    const std::string content = token_content(map.at(name));
+    const auto [known, is_new] = out.special_tokens.emplace(name, content);
+    if (!is_new && known->second != content) {
+      out.notes.push_back(fmt::format("{}: {} is \"{}\", and {} has \"{}\", which is used", path,
+                                      name, content, out.file, known->second));
+    }
+  }
+}
+
+void read_config(const JsonField& config, TokenizerConfig& out) {
+  if (config.has("tokenizer_class")) out.tokenizer_class = config.at("tokenizer_class").string();
+  out.do_lower_case = optional_bool(config, "do_lower_case");
+  out.strip_accents = optional_bool(config, "strip_accents");
+  out.tokenize_chinese_chars = optional_bool(config, "tokenize_chinese_chars");
+  out.clean_text = optional_bool(config, "clean_text");
+  out.do_basic_tokenize = optional_bool(config, "do_basic_tokenize");
+  out.model_max_length = read_max_length(config);
+  for (const char* name : kNamed) {
+    if (config.has(name)) out.special_tokens[name] = token_content(config.at(name));
+  }
+  if (config.has("additional_special_tokens")) {
+    for (const JsonField& token : config.at("additional_special_tokens").elements()) {
+      out.additional_special_tokens.push_back(token_content(token));
+    }
+  }
+  read_added_tokens_decoder(config, out);
+}
+
+}  // namespace
+
+AddedToken read_added_token(const JsonField& field) {
+  AddedToken token;
+  token.content = field.at("content").string();
+  token.single_word = field.at("single_word").boolean();
+  token.lstrip = field.at("lstrip").boolean();
+  token.rstrip = field.at("rstrip").boolean();
+  token.normalized = field.at("normalized").boolean();
+  token.special = field.at("special").boolean();
+  return token;
+}
+
+TokenizerConfig read_tokenizer_config(const std::string& directory) {
+  TokenizerConfig out;
+  out.file = directory + "/tokenizer_config.json";
+  if (file_exists(out.file)) {
+    const nlohmann::json document = parse_json(out.file);
+    read_config(JsonField(document, out.file), out);
+  }
+  const std::string map = directory + "/special_tokens_map.json";
+  if (file_exists(map)) read_special_tokens_map(map, out);
+  const std::string added = directory + "/added_tokens.json";
+  if (out.added_tokens.empty() && file_exists(added)) read_added_tokens_json(added, out);
+  std::stable_sort(out.added_tokens.begin(), out.added_tokens.end(),
+                   [](const auto& a, const auto& b) { return a.id < b.id; });
+  return out;
+}
+
+}  // namespace bert::tokenizer

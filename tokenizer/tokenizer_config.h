@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tokenizer/definition.h"
+#include "tokenizer/json_field.h"
+
+namespace bert::tokenizer {
+
+// What tokenizer_config.json says, with special_tokens_map.json and added_tokens.json beside it.
+// Each file may be absent, and so may each field.
+struct TokenizerConfig {
+  std::string file;  // tokenizer_config.json, for messages
+  std::string tokenizer_class;
+  std::optional<bool> do_lower_case, tokenize_chinese_chars, clean_text, do_basic_tokenize;
+  std::optional<bool> strip_accents;                  // null or absent: as do_lower_case
+  std::map<std::string, std::string> special_tokens;  // "cls_token" to "[CLS]"
+  std::vector<DeclaredToken> added_tokens;            // with their ids, in order of id
+  std::vector<std::string> additional_special_tokens;
+  int model_max_length = 0;  // 0: none, or so large that it means none
+  std::vector<std::string> notes;
+};
+
+TokenizerConfig read_tokenizer_config(const std::string& directory);
+
+// An entry of added_tokens, or a value of added_tokens_decoder.
+AddedToken read_added_token(const JsonField& field);
+
+}  // namespace bert::tokenizer

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "tokenizer/definition.h"
+#include "tokenizer/files.h"
+#include "tokenizer/tokenizer_config.h"
+
+namespace bert::tokenizer {
+
+namespace {
+
+// The classes whose vocab.txt is read as BertTokenizer reads it. Others with a vocab.txt are not
+// the same at all: BertJapaneseTokenizer finds words by a dictionary, MPNetTokenizer has another
+// template.
+constexpr const char* kClasses[] = {"Bert",       "DistilBert", "Electra",
+                                    "MobileBert", "ConvBert",   "SqueezeBert",
+                                    "LayoutLM",   "Lxmert",     "RetriBert"};
+
+void check_class(const TokenizerConfig& config) {
+  const std::string& name = config.tokenizer_class;
+  const bool known = std::any_of(std::begin(kClasses), std::end(kClasses), [&](const char* stem) {
+    return name == fmt::format("{}Tokenizer", stem) || name == fmt::format("{}TokenizerFast", stem);
+  });
+  if (!name.empty() && !known) {
+    throw std::runtime_error(fmt::format(
+        "{}: tokenizer_class: found \"{}\", expected BertTokenizer or a class that is the same",
+        config.file, name));
+  }
+  if (config.do_basic_tokenize == false) {
+    throw std::runtime_error(
+        fmt::format("{}: do_basic_tokenize: found false, expected true", config.file));
+  }
+}
+
+using Ids = std::unordered_map<std::string_view, int32_t>;
+
+class VocabTxtReader {
+ public:
+  explicit VocabTxtReader(const std::string& directory)
+      : config_(read_tokenizer_config(directory)), path_(directory + "/vocab.txt") {}
+
+  Definition read() {
+    check_class(config_);
+    out_.file = path_;
+    out_.notes = config_.notes;
+    read_lines();
+    set_options();
+    out_.word_piece.unknown = special("unk_token", "[UNK]");
+    const int32_t cls = id_of("cls_token", special("cls_token", "[CLS]"));
+    const int32_t sep = id_of("sep_token", special("sep_token", "[SEP]"));
+    set_template(cls, sep);
+    set_added_tokens();
+    return std::move(out_);
+  }
+
+ private:
+  void read_lines() {
+    std::vector<std::string> lines = read_vocabulary_lines(path_);
+    if (lines.size() > static_cast<size_t>(Vocabulary::kMaxId) + 1) {
+      throw std::runtime_error(fmt::format("{}: found {} lines, expected at most {}", path_,
+                                           lines.size(), Vocabulary::kMaxId + 1));
+    }
+    out_.vocabulary.reserve(lines.size());
+    for (std::string& line : lines) {
+      out_.vocabulary.emplace_back(std::move(line), static_cast<int32_t>(out_.vocabulary.size()));
+    }
+    for (const auto& [token, id] : out_.vocabulary) {
+      const auto [known, is_new] = ids_.emplace(token, id);
+      if (is_new) continue;
+      out_.notes.push_back(fmt::format("{}: line {} repeats \"{}\" of line {}, which is never used",
+                                       path_, id + 1, token, known->second + 1));
+      known->second = id;
+    }
+  }
+
+  void set_options() {
+    if (!config_.do_lower_case) {
+      out_.notes.push_back(
+          fmt::format("{}: do_lower_case is not given: true, as in BertTokenizer", config_.file));
+    }
+    out_.normalizer.lowercase = config_.do_lower_case.value_or(true);
+    out_.normalizer.strip_accents = config_.strip_accents.value_or(out_.normalizer.lowercase);
+    out_.normalizer.handle_chinese_chars = config_.tokenize_chinese_chars.value_or(true);
+    out_.normalizer.clean_text = config_.clean_text.value_or(true);
+    out_.max_length = config_.model_max_length;
+  }
+
+  std::string special(const char* name, const char* otherwise) const {
+    const auto found = config_.special_tokens.find(name);
+    return found == config_.special_tokens.end() ? otherwise : found->second;
+  }
+
+  int32_t id_of(const char* name, const std::string& token) const {
+    const auto found = ids_.find(token);
+    if (found == ids_.end()) {
+      throw std::runtime_error(
+          fmt::format("{}: the {} \"{}\" is not in the vocabulary", path_, name, token));
+    }
+    return found->second;
+  }
+
+  void set_template(int32_t cls, int32_t sep) {
+    using Kind = TemplatePiece::Kind;
+    out_.single = {{Kind::special, {cls}, 0}, {Kind::first, {}, 0}, {Kind::special, {sep}, 0}};
+    out_.pair = out_.single;
+    out_.pair.push_back({Kind::second, {}, 1});
+    out_.pair.push_back({Kind::special, {sep}, 1});
+  }
+
+  void set_added_tokens() {
+    out_.added_tokens = config_.added_tokens;
+    const auto add = [&](const std::string& content) {
+      const auto is_it = [&](const DeclaredToken& token) { return token.content == content; };
+      if (std::any_of(out_.added_tokens.begin(), out_.added_tokens.end(), is_it)) return;
+      DeclaredToken token;
+      token.content = content;
+      token.special = true;
+      out_.added_tokens.push_back(std::move(token));
+    };
+    constexpr std::array<std::pair<const char*, const char*>, 5> kDefaults = {
+        {{"unk_token", "[UNK]"},
+         {"sep_token", "[SEP]"},
+         {"pad_token", "[PAD]"},
+         {"cls_token", "[CLS]"},
+         {"mask_token", "[MASK]"}}};
+    for (const auto& [name, otherwise] : kDefaults) {
+      // A default that the vocabulary does not know would get an id that the model does not have.
+      const std::string content = special(name, otherwise);
+      if (config_.special_tokens.count(name) != 0 || ids_.count(content) != 0) add(content);
+    }
+    for (const std::string& content : config_.additional_special_tokens) add(content);
+  }
+
+  TokenizerConfig config_;
+  std::string path_;
+  Definition out_;
+  Ids ids_;  // views of out_.vocabulary
+};
+
+}  // namespace
+
+Definition read_vocab_txt(const std::string& directory) { return VocabTxtReader(directory).read(); }
+
+}  // namespace bert::tokenizer

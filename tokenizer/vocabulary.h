@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tokenizer/double_array.h"
+
+namespace bert::tokenizer {
+
+// Tokens and their ids, both ways. Ids may have gaps.
+class Vocabulary {
+ public:
+  static constexpr int32_t kMaxId = (1 << 22) - 1;
+  static constexpr int32_t kNone = DoubleArray::kNone;
+
+  Vocabulary() = default;
+  // Ids lie between 0 and kMaxId. Of equal tokens the last one counts, as in Hugging Face's maps.
+  explicit Vocabulary(std::vector<std::pair<std::string, int32_t>> entries);
+
+  int32_t find(std::string_view token) const;  // kNone where there is none
+  // Throws where no token has this id.
+  const std::string& token(int32_t id) const;
+  bool has(int32_t id) const;
+  // How many different tokens: Hugging Face numbers added tokens from here on.
+  int32_t count() const { return trie_.count(); }
+  int32_t end_id() const { return static_cast<int32_t>(tokens_.size()); }
+  // Spells id as `token`, without making it a piece of words: for added tokens.
+  void name(int32_t id, std::string token);
+
+  const DoubleArray& trie() const { return trie_; }
+
+ private:
+  std::vector<std::string> tokens_;  // by id
+  std::vector<bool> has_;
+  DoubleArray trie_;
+};
+
+}  // namespace bert::tokenizer

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the reference file of tools/reference.py from PyTorch and transformers, in float32.
+
+  pip install torch transformers numpy
+  export_reference.py -m DIR -o FILE --inputs pairs.tsv      (or --random, as reference.py)
+
+Texts go through the model's own AutoTokenizer, inputs one at a time, so without padding. The class
+is the one that config.json names; a BertForMaskedLM is loaded as BertModel. The sentence embedding
+is pooled from the last hidden state as modules.json says. Only long-standing parts of transformers'
+API are used; the project's own test runs the script on a stand-in for transformers that is built on
+PyTorch, not on transformers itself.
+"""
+import sys
+from pathlib import Path
+
+try:
+    import numpy as np
+    import torch
+    import transformers
+except ImportError as error:
+    sys.exit(f"export_reference.py: needs PyTorch and transformers ({error}): pip install torch "
+             "transformers numpy, or use tools/reference.py, which needs NumPy alone")
+
+from reference import (NEXT_SENTENCE, Config, arguments, read_config, sentence_embedding,
+                       write_reference)
+from reference_inputs import Input, random_inputs, read_inputs, read_limits
+from tensor_file import FormatError
+
+
+def tokenize_with(directory: Path, config: Config, max_length: int | None):
+    """The callable that read_inputs asks for, from the directory's own tokenizer."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(str(directory))
+    limit, lower_first = read_limits(directory, config.positions, max_length)
+
+    def tokenize(texts: list[str]) -> tuple[list[int], list[int]]:
+        texts = [text.lower() for text in texts] if lower_first else texts
+        encoding = tokenizer(*texts, truncation="longest_first", max_length=limit,
+                             return_token_type_ids=True)
+        return list(encoding["input_ids"]), list(encoding["token_type_ids"])
+
+    return tokenize
+
+
+def load(directory: Path, architecture: str):
+    """The model, and whether its pooler is the checkpoint's: transformers makes one up if not."""
+    name = "BertModel" if architecture == "BertForMaskedLM" else architecture
+    kind = getattr(transformers, name)
+    model, info = kind.from_pretrained(str(directory), output_loading_info=True)
+    missing = sorted(info["missing_keys"])
+    # A prediction head's output weight is tied to the word embedding and is no part of a reference.
+    wrong = [key for key in missing if "pooler." not in key and "cls.predictions." not in key]
+    if wrong or (missing and name != "BertModel" and any("pooler." in key for key in missing)):
+        raise FormatError(f"{directory}: the checkpoint lacks {', '.join(wrong or missing)}")
+    return model.float().eval(), not any("pooler." in key for key in missing)
+
+
+def run(model, has_pooler: bool, config: Config, item: Input) -> dict[str, torch.Tensor]:
+    """The stages of one input: [S, H] each, pooler and logits [1, ...]."""
+    with torch.no_grad():
+        output = model(input_ids=torch.tensor([item.ids]),
+                       token_type_ids=torch.tensor([item.type_ids]),
+                       output_hidden_states=True, return_dict=True)
+        names = ["embeddings"] + [f"layer.{i}" for i in range(config.layers)]
+        stages = {name: states[0] for name, states in zip(names, output.hidden_states, strict=True)}
+        if has_pooler:
+            stages["pooler"] = model.base_model.pooler(output.hidden_states[-1])
+    if config.architecture == "BertForPreTraining":
+        stages["logits"] = output.seq_relationship_logits
+    elif config.architecture in NEXT_SENTENCE + ("BertForSequenceClassification",):
+        stages["logits"] = output.logits
+    return stages
+
+
+def export(directory: Path, config: Config, inputs: list[Input]) -> dict[str, np.ndarray]:
+    model, has_pooler = load(directory, config.architecture)
+    parts = [run(model, has_pooler, config, item) for item in inputs]
+    starts = np.cumsum([0] + [len(item.ids) for item in inputs]).astype("<i8")
+    stages = {"ids": np.concatenate([item.ids for item in inputs]).astype("<i8"),
+              "type_ids": np.concatenate([item.type_ids for item in inputs]).astype("<i8"),
+              "starts": starts}
+    stages |= {name: torch.cat([part[name] for part in parts]).numpy() for name in parts[0]}
+    last = stages[f"layer.{config.layers - 1}"]
+    stages["embedding"] = sentence_embedding(directory, last, starts)
+    return stages
+
+
+def main() -> None:
+    args = arguments("Writes a BERT model's outputs, as transformers computes them.").parse_args()
+    try:
+        config = read_config(args.model)
+        if args.random is not None:
+            inputs = random_inputs(config, args.random, args.lengths, args.seed)
+        else:
+            tokenize = tokenize_with(args.model, config, args.max_length)
+            inputs = read_inputs(config, args.inputs, tokenize)
+        writer = f"tools/export_reference.py, transformers {transformers.__version__}, " \
+                 f"torch {torch.__version__}"
+        write_reference(args.output, export(args.model, config, inputs), inputs, "<f4", args.stages,
+                        writer)
+    except (FormatError, OSError) as error:
+        sys.exit(f"export_reference.py: {error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/infer_options.h"
+
+#include <climits>
+#include <map>
+#include <stdexcept>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include "tools/output_file.h"
+
+namespace bert::tools {
+namespace {
+
+constexpr const char* kManual =
+    R"(bert-infer: run a BERT encoder from an unmodified Hugging Face directory
+
+  bert-infer [OPTIONS] FIRST [SECOND]   one text or pair; prints a line to read
+  bert-infer [OPTIONS] -i FILE          many, one a line; prints JSON Lines
+  ... | bert-infer [OPTIONS]            the same from a pipe
+
+Model
+  -m, --model DIR        config.json, model.safetensors and the tokenizer's files, as downloaded;
+                         without it, the demo model that comes with bert-infer
+      --precision P      auto (default), f32, bf16 or int8
+      --threads N        default: as many as this process may use
+      --batch-tokens N   the most tokens in one forward pass (default 4096); results do not depend
+                         on it
+      --max-length N     truncate texts to N tokens, special tokens included (default: the model's)
+
+Input
+  -i, --input FILE       by its ending, or - for standard input:
+                           .tsv    first, or first<TAB>second; no quoting
+                           .jsonl  {"first": "text", "second": "text"}, second may be left out, or
+                                   {"ids": [101, ...], "type_ids": [0, ...]}, taken as they are;
+                                   type_ids left out are 0
+      --input-format F   tsv or jsonl, whatever the ending (standard input: tsv)
+
+Task and output
+      --task T           auto    logits where the checkpoint has a head, else embed (default)
+                         logits  one raw score a label
+                         embed   one vector an input, pooled as the directory configures it
+                         hidden  the last hidden state of every token
+                         tokens  ids and pieces; needs only the tokenizer's files
+  -o, --output FILE      by its ending, or - for standard output as JSON Lines:
+                           .jsonl        any task
+                           .tsv          logits, embed: a header line, then one line an input
+                           .npy          logits, embed: float32 [inputs, columns]
+                           .safetensors  logits, embedding: [inputs, columns]; hidden: [tokens, H],
+                                         input i in the rows from starts[i] to starts[i + 1]
+
+Other
+  -h, --help             this text
+      --version          the version
+      --                 what follows is text, even where it begins with a dash
+
+JSON Lines come in input order; numbers read back to the same float32:
+  {"index": 0, "logits": [0.25, -1.5], "label": "yes", "probability": 0.85, "tokens": 17,
+   "truncated": false}
+  label and probability are there only where the head's scores are probabilities (softmax or
+  sigmoid). embed gives "embedding"; hidden gives "hidden" and, where the model has one, "pooler";
+  tokens gives "ids", "type_ids", "tokens" and "offsets", counted in Unicode characters.
+
+A line that is no input stops the run with FILE:LINE and the reason; the answers to the lines before
+it are written. Notes, progress on a terminal, and a summary at the end go to standard error.
+Exit status: 0 success, 1 failure, 2 wrong usage.
+
+Examples
+  bert-infer "A man is playing a guitar." "A man plays music."
+  bert-infer -m DIR --task embed -i texts.tsv -o vectors.npy
+  cut -f 1,2 pairs.tsv | bert-infer -m DIR > answers.jsonl
+  echo '{"first": "Where are my keys?"}' | bert-infer -m DIR --input-format jsonl
+  bert-infer -m DIR --task tokens "unaffable"
+)";
+
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// What the options say, before it is checked that they go together.
+struct Given {
+  std::string model, input, input_format, output, task = "auto", precision = "auto", first, second;
+  CLI::Option *model_option, *input_option, *input_format_option, *output_option, *first_option,
+      *second_option;
+};
+
+void declare(CLI::App& app, Given& given, bert::Options& load) {
+  const auto at_least_one = CLI::Range(1, INT_MAX);
+  app.set_help_flag("-h,--help");
+  app.set_version_flag("--version", "bert-infer " + bert::version());
+  given.model_option = app.add_option("-m,--model", given.model);
+  given.input_option = app.add_option("-i,--input", given.input);
+  given.input_format_option =
+      app.add_option("--input-format", given.input_format)->check(CLI::IsMember({"tsv", "jsonl"}));
+  given.output_option = app.add_option("-o,--output", given.output);
+  app.add_option("--task", given.task)
+      ->check(CLI::IsMember({"auto", "logits", "embed", "hidden", "tokens"}));
+  app.add_option("--precision", given.precision)
+      ->check(CLI::IsMember({"auto", "f32", "bf16", "int8"}));
+  app.add_option("--threads", load.threads)->check(at_least_one);
+  app.add_option("--batch-tokens", load.batch_tokens)->check(at_least_one);
+  app.add_option("--max-length", load.max_length)->check(at_least_one);
+  given.first_option = app.add_option("FIRST", given.first);
+  given.second_option = app.add_option("SECOND", given.second);
+}
+
+InputFormat input_format(const Given& given, const std::string& input) {
+  if (given.input_format_option->count() > 0) {
+    return given.input_format == "jsonl" ? InputFormat::jsonl : InputFormat::tsv;
+  }
+  if (input.ends_with(".jsonl")) return InputFormat::jsonl;
+  if (input == "-" || input.ends_with(".tsv")) return InputFormat::tsv;
+  throw UsageError(
+      fmt::format("--input {}: the name ends neither in .tsv nor in .jsonl, --input-format has to "
+                  "say which it is",
+                  input));
+}
+
+OutputFormat output_format(const std::string& output) {
+  if (output == "-" || output.ends_with(".jsonl")) return OutputFormat::jsonl;
+  if (output.ends_with(".tsv")) return OutputFormat::tsv;
+  if (output.ends_with(".npy")) return OutputFormat::npy;
+  if (output.ends_with(".safetensors")) return OutputFormat::safetensors;
+  throw UsageError(
+      fmt::format("--output {}: unknown ending, expected .jsonl, .tsv, .npy or .safetensors (or - "
+                  "for JSON Lines)",
+                  output));
+}
+
+InferOptions check(const Given& given, const bert::Options& load) {
+  static const std::map<std::string, Task> tasks = {{"auto", Task::automatic},
+                                                    {"logits", Task::logits},
+                                                    {"embed", Task::embed},
+                                                    {"hidden", Task::hidden},
+                                                    {"tokens", Task::tokens}};
+  static const std::map<std::string, bert::Precision> precisions = {
+      {"auto", bert::Precision::automatic},
+      {"f32", bert::Precision::f32},
+      {"bf16", bert::Precision::bf16},
+      {"int8", bert::Precision::int8}};
+  InferOptions options;
+  options.load = load;
+  options.load.precision = precisions.at(given.precision);
+  options.task = tasks.at(given.task);
+  if (given.model_option->count() > 0) options.model = given.model;
+  if (given.first_option->count() > 0) {
+    if (given.input_option->count() > 0) throw UsageError("--input and a text exclude each other");
+    if (given.input_format_option->count() > 0) {
+      throw UsageError("--input-format goes with --input, not with a text");
+    }
+    options.argument = {given.first};
+    if (given.second_option->count() > 0) options.argument->second = given.second;
+    options.output_format = OutputFormat::text;
+  } else {
+    if (given.input_option->count() > 0) options.input = given.input;
+    options.input_format = input_format(given, options.input);
+  }
+  if (given.output_option->count() > 0) {
+    options.output = given.output;
+    options.output_format = output_format(given.output);
+  }
+  if (!can_hold(options.output_format, options.task)) {
+    throw UsageError(
+        fmt::format("--output {} cannot hold the answers of --task {}, a .jsonl file can",
+                    given.output, given.task));
+  }
+  return options;
+}
+
+}  // namespace
+
+std::variant<InferOptions, int> parse_command_line(int argc, char** argv) {
+  CLI::App app;
+  Given given;
+  bert::Options load;
+  declare(app, given, load);
+  const auto print = [](std::string_view text) {
+    OutputFile out("-");
+    out.append(text);
+    out.close();
+    return 0;
+  };
+  try {
+    app.parse(argc, argv);
+    const bool nothing = given.first_option->count() + given.input_option->count() == 0;
+    if (nothing && isatty(STDIN_FILENO) != 0) {
+      fmt::print(stderr, "{}", kManual);
+      return 2;
+    }
+    return check(given, load);
+  } catch (const CLI::CallForHelp&) {
+    return print(kManual);
+  } catch (const CLI::CallForVersion& version) {
+    return print(std::string(version.what()) + '\n');
+  } catch (const CLI::Error& error) {
+    spdlog::error("{} (--help shows the options)", error.what());
+  } catch (const UsageError& error) {
+    spdlog::error("{} (--help shows the options)", error.what());
+  }
+  return 2;
+}
+
+}  // namespace bert::tools

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace bert::tools {
+
+class OutputError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Nobody reads the output any more (EPIPE): a reason to stop, not an error.
+class ClosedPipe : public OutputError {
+ public:
+  ClosedPipe() : OutputError("the output pipe is closed") {}
+};
+
+// A buffered file or standard output whose every failure is thrown as OutputError: a full disk must
+// not look like success.
+class OutputFile {
+ public:
+  // "-" is standard output. Refuses to overwrite the file that input_fd reads (-1: none).
+  explicit OutputFile(const std::string& path, int input_fd = -1);
+  ~OutputFile();  // without close(), what is buffered is lost
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+
+  void append(std::string_view bytes);
+  void flush();
+  void patch(int64_t offset, std::string_view bytes);  // overwrites; needs a file that can seek
+  void close();
+
+ private:
+  void write(std::string_view bytes);
+  [[noreturn]] void fail(const char* what) const;
+
+  std::string name_;
+  int fd_ = -1;
+  std::string buffer_;
+};
+
+}  // namespace bert::tools
