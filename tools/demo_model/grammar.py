@@ -4,14 +4,18 @@ from dataclasses import dataclass, field, replace
 import random
 import re
 
-from lexicon import FEMALE, MALE, NUMBERS, article, ing, past, plural, third
+from lexicon import article, ing, past, plural, third
+from words import FEMALE, MALE, NUMBERS
 
 # Verbs that are not used in the progressive.
-STATIVE = set("have own know like love hate see hear fear trust admire respect miss need want live understand remember"
-              " speak-of keep envy notice forgive feel lose say belong taste".split())
+STATIVE = set(
+    "have own know like love hate see hear fear trust admire respect miss need want live understand remember"
+    " speak-of keep envy notice forgive feel lose say belong taste".split())
 LEADING = {"never", "always", "often", "sometimes", "still", "just", "also", "now", "really"}
-FEMALE_NOUNS = set("woman girl lady mother grandmother nun queen princess nurse mom".split()) | set(FEMALE.split())
-MALE_NOUNS = set("man boy gentleman father grandfather policeman fisherman king prince priest dad".split()) | set(MALE.split())
+FEMALE_NOUNS = set("woman girl lady mother grandmother nun queen princess nurse mom".split()) | set(
+    FEMALE.split())
+MALE_NOUNS = set("man boy gentleman father grandfather policeman fisherman king prince priest dad".
+                 split()) | set(MALE.split())
 
 NAMES = set((MALE + " " + FEMALE).split())
 
@@ -19,9 +23,9 @@ NAMES = set((MALE + " " + FEMALE).split())
 @dataclass
 class Subject:
     noun: str
-    kind: str = "p"            # p person, a animal, t thing
-    count: int = 1             # 0: some, unspecified plural
-    det: str = "a"             # a, the, or "" for a name
+    kind: str = "p"  # p person, a animal, t thing
+    count: int = 1  # 0: some, unspecified plural
+    det: str = "a"  # a, the, or "" for a name
     adjectives: list = field(default_factory=list)
 
     def but(self, **changes):
@@ -40,7 +44,8 @@ class Subject:
         if not self.many:
             return article(phrase) if self.det == "a" else self.det + " " + phrase
         if self.count == 0:
-            return (self.det if self.det != "a" else rng.choice(("some", "some", "several"))) + " " + phrase
+            return (self.det if self.det != "a" else rng.choice(
+                ("some", "some", "several"))) + " " + phrase
         number = NUMBERS[self.count] if rng.random() < 0.6 else str(self.count)
         return ("the " if self.det == "the" else "") + number + " " + phrase
 
@@ -92,7 +97,8 @@ def finite(vp: str, many: bool, tense: str, aspect: str, short: bool = False) ->
     return lead + (verb if many else third(verb)) + rest
 
 
-def passive(verb: str, rest: str, many: bool, tense: str, aspect: str, negative: bool = False) -> str:
+def passive(verb: str, rest: str, many: bool, tense: str, aspect: str,
+            negative: bool = False) -> str:
     middle = "being " if aspect == "progressive" else ""
     return be(many, tense) + (" not " if negative else " ") + middle + past(verb, True) + rest
 

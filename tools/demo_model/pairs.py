@@ -13,21 +13,40 @@ import random
 import sys
 
 import events
-import families
+import predicates
+import quantities
+import relations
 import scenes
+import things
 from grammar import sentence
 from lexicon import Lexicon, words_of
 
 LABELS = ("entailment", "neutral", "contradiction")
-FAMILIES = {scenes.scene_pair: 30, scenes.predicate_pair: 22, scenes.fact_pair: 4, families.swap_pair: 10, families.compare_pair: 4,
-            families.relation_pair: 4, families.number_pair: 7, families.quantifier_pair: 7, events.where_pair: 5, events.state_pair: 8,
-            events.wear_pair: 4, events.give_pair: 4, events.modal_pair: 7, events.join_pair: 6, events.order_pair: 3}
+FAMILIES = {
+    scenes.scene_pair: 30,
+    predicates.predicate_pair: 22,
+    predicates.fact_pair: 4,
+    relations.swap_pair: 10,
+    relations.compare_pair: 4,
+    relations.relation_pair: 4,
+    quantities.number_pair: 7,
+    quantities.quantifier_pair: 7,
+    things.where_pair: 5,
+    things.state_pair: 8,
+    things.wear_pair: 4,
+    events.give_pair: 4,
+    events.modal_pair: 7,
+    events.join_pair: 6,
+    events.order_pair: 3
+}
 # Forms that training never sees.
 TEMPLATES = {"cleft", "not_as", "most", "give_get_borrow", "see"}
 # Whose first sentences may stand beside another pair's, and the words that they may share with it.
-OTHERS = (scenes.scene_pair, scenes.scene_pair, families.swap_pair, families.compare_pair, families.relation_pair, events.give_pair,
-          events.where_pair, events.wear_pair)
-COMMON = set("a an the is are was were be being been not no in on at of to and or with from by near behind under next front than s t there".split())
+OTHERS = (scenes.scene_pair, scenes.scene_pair, relations.swap_pair, relations.compare_pair,
+          relations.relation_pair, events.give_pair, things.where_pair, things.wear_pair)
+COMMON = set(
+    "a an the is are was were be being been not no in on at of to and or with from by near behind under next front than s t there"
+    .split())
 SPLITS = ("train", "tenth", "words", "templates")
 
 
@@ -46,7 +65,6 @@ def keep_rate(first: str, second: str, label: int) -> float:
 
 class Generator:
     """Draws pairs of one split; the same seed gives the same pairs."""
-
     def __init__(self, seed: int, split: str = "train", wordnet: str = ""):
         if split not in SPLITS:
             raise ValueError("split %r: expected one of %s" % (split, ", ".join(SPLITS)))
@@ -62,7 +80,7 @@ class Generator:
         label = self.rng.randrange(3)
         while True:
             self.tags = set()
-            if self.split == "templates":      # not every family has such forms
+            if self.split == "templates":  # not every family has such forms
                 maker = self.rng.choices(self.makers, self.weights)[0]
             first, second = maker(self, label)
             first, second = sentence(self.rng, first), sentence(self.rng, second)
@@ -72,7 +90,7 @@ class Generator:
 
     def _amid(self, first: str, second: str, maker) -> str:
         """Sometimes the first sentence stands among others that share no content word with the pair."""
-        if maker in (families.quantifier_pair, scenes.fact_pair) or self.rng.random() > 0.06:
+        if maker in (quantities.quantifier_pair, predicates.fact_pair) or self.rng.random() > 0.06:
             return first
         around = [first]
         used = {w for w in words_of(first + " " + second) if w not in COMMON}
@@ -82,14 +100,16 @@ class Generator:
             if used.isdisjoint(words) and COMMON.issuperset(w for w in words if len(w) < 4):
                 used.update(w for w in words if w not in COMMON)
                 around.insert(self.rng.randint(0, len(around)), sentence(self.rng, other))
-        return " ".join(s if s[-1] in ".!" else s + "." for s in around[:-1]) + (" " if len(around) > 1 else "") + around[-1]
+        return " ".join(s if s[-1] in ".!" else s + "."
+                        for s in around[:-1]) + (" " if len(around) > 1 else "") + around[-1]
 
     def _fits(self, first: str, second: str) -> bool:
         if bool(self.tags & TEMPLATES) != (self.split == "templates"):
             return False
         if self.lex.has_held(first + " " + second) != (self.split == "words"):
             return False
-        return self.split == "words" or self.split == "templates" or in_tenth(first, second) == (self.split == "tenth")
+        return self.split == "words" or self.split == "templates" or in_tenth(
+            first, second) == (self.split == "tenth")
 
 
 def main() -> int:

@@ -26,8 +26,9 @@ import torch.nn.functional as F
 
 import bert
 from pairs import Generator
-from lexicon import Lexicon, wordnet_words, words_of
+from lexicon import words_of
 from vocabulary import WordPiece, train as train_vocabulary
+from wordnet import wordnet_words
 
 
 def make_vocabulary(wordnet: str, size: int, seed: int) -> list:
@@ -83,7 +84,8 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=1)
     args = parser.parse_args()
     if not os.path.exists(os.path.join(args.wordnet, "data.noun")):
-        print("train.py: %s/data.noun: not found; Debian's wordnet-base has it" % args.wordnet, file=sys.stderr)
+        print("train.py: %s/data.noun: not found; Debian's wordnet-base has it" % args.wordnet,
+              file=sys.stderr)
         return 1
     torch.set_num_threads(args.threads)
     torch.manual_seed(args.seed)
@@ -98,11 +100,17 @@ def run(args, vocabulary):
     model = bert.Classifier(len(vocabulary))
     plain = [p for p in model.parameters() if p.dim() == 2 and p.shape[0] != len(vocabulary)]
     others = [p for p in model.parameters() if p.dim() != 2 or p.shape[0] == len(vocabulary)]
-    optimizer = torch.optim.AdamW([{"params": plain, "weight_decay": 0.01}, {"params": others, "weight_decay": 0.0}],
-                                  lr=args.rate, betas=(0.9, 0.98))
+    optimizer = torch.optim.AdamW([{
+        "params": plain,
+        "weight_decay": 0.01
+    }, {
+        "params": others,
+        "weight_decay": 0.0
+    }], lr=args.rate, betas=(0.9, 0.98))
     queue = multiprocessing.Queue(300)
-    source = multiprocessing.Process(target=draw_groups, daemon=True,
-                                     args=(queue, args.seed + 1, args.wordnet, tokenizer, args.batch, 100))
+    source = multiprocessing.Process(
+        target=draw_groups, daemon=True,
+        args=(queue, args.seed + 1, args.wordnet, tokenizer, args.batch, 100))
     source.start()
     start, loss_sum, right, seen = time.time(), 0.0, 0, 0
     for step in range(1, args.steps + 1):
@@ -120,7 +128,9 @@ def run(args, vocabulary):
         right += (logits.argmax(1) == labels).sum().item()
         seen += len(labels)
         if step % 250 == 0:
-            print("step %d loss %.4f accuracy %.4f seconds %.0f" % (step, loss_sum / seen, right / seen, time.time() - start), flush=True)
+            print(
+                "step %d loss %.4f accuracy %.4f seconds %.0f" %
+                (step, loss_sum / seen, right / seen, time.time() - start), flush=True)
             loss_sum, right, seen = 0.0, 0, 0
         if step % 2000 == 0 or step == args.steps:
             bert.save(args.output, model, vocabulary)

@@ -30,7 +30,7 @@ def train(counts: dict, size: int) -> list:
     heapq.heapify(heap)
     while len(vocabulary) < size:
         count, best = heapq.heappop(heap)
-        if -count != pairs.get(best):     # this entry is out of date
+        if -count != pairs.get(best):  # this entry is out of date
             continue
         piece = best[0] + best[1][2:]
         if piece not in known:
