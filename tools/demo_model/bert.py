@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A BERT sequence classifier in plain torch modules (Devlin et al. 2019), and its Hugging Face directory."""
+"""A BERT sequence classifier in plain torch modules (Devlin et al. 2019), and its Hugging Face
+directory."""
 import json
 import os
 import struct
@@ -54,16 +55,22 @@ class Classifier(nn.Module):
 
     @torch.no_grad()
     def _start_from_matching(self):
-        """Half of the heads begin with equal queries and keys, so that equal words attend to each other, and
-        positions begin as waves; small models learn to compare far sooner so (Trockman and Kolter 2023)."""
+        """Small models learn to compare far sooner when they begin with what comparing needs
+        (after Trockman and Kolter 2023): in the first layers, half of the heads attend to the
+        same word in the other sentence and subtract what they find. Positions begin as waves."""
         half = WIDTH // 2
-        for layer in self.layers:
-            rows = nn.init.normal_(torch.empty(half, WIDTH), std=0.07)
+        side = nn.functional.normalize(torch.randn(WIDTH), dim=0)
+        self.types.weight[0], self.types.weight[1] = side * 0.28, side * -0.28
+        for layer in self.layers[:2]:
+            rows = torch.randn(half, WIDTH) * 0.1
             layer.qkv.weight[:half] = rows
-            layer.qkv.weight[WIDTH:WIDTH + half] = rows
+            layer.qkv.weight[WIDTH:WIDTH + half] = rows - 2 * (rows @ side)[:, None] * side
+            found = torch.randn(half, WIDTH) * WIDTH**-0.5
+            layer.qkv.weight[2 * WIDTH:2 * WIDTH + half] = found
+            layer.attention_output.weight[:, :half] = -found.T
         at = torch.arange(POSITIONS)[:, None] / 1000**(torch.arange(half) / half)
-        self.positions.weight[:, 0::2] = at.sin() * 0.04
-        self.positions.weight[:, 1::2] = at.cos() * 0.04
+        self.positions.weight[:, 0::2] = at.sin() * 0.03
+        self.positions.weight[:, 1::2] = at.cos() * 0.03
 
     def forward(self, ids, types, mask=None, stages=None):  # ids, types: [B, S] -> [B, C]
         x = self.norm(self.words(ids) + self.types(types) + self.positions.weight[:ids.shape[1]])

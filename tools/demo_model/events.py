@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs about giving and taking, what came about, who else did it, and order in time. The second sentence
-is drawn without the label."""
+"""Pairs about giving and taking, what came about, who else did it, and order in time. The second
+sentence is drawn without the label."""
 from grammar import finite, ing_phrase, negate
 from lexicon import article, past
 from relations import FLIP, two

@@ -74,7 +74,8 @@ def held_out(word: str) -> bool:
 
 
 class Lexicon:
-    """The pools with (split="held") or without (split="train") the words that training never sees."""
+    """The pools with (split="held") or without (split="train") the words that training never
+    sees."""
     def __init__(self, split: str = "train", wordnet: str = ""):
         self.split = split
         self.everyday = everyday_words()
@@ -155,7 +156,8 @@ class Lexicon:
         ], [])
 
     def pick(self, rng, kind: str, held: float = 0.5) -> str:
-        """A word of a pool; in the held split, one that training never sees with this probability."""
+        """A word of a pool; in the held split, one that training never sees with this
+        probability."""
         keep, out = self.pools[kind]
         if self.split == "held" and out and rng.random() < held:
             return rng.choice(out)

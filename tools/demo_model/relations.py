@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs about who does what to whom, who is what to whom and how two compare: each function draws the
-second sentence without looking at the label and then writes a first sentence for it."""
+"""Pairs about who does what to whom, who is what to whom and how two compare: each function draws
+the second sentence without looking at the label and then writes a first sentence for it."""
 from grammar import be, finite, passive
 from lexicon import plural
 from world import CONTRADICTION, ENTAILMENT, NEUTRAL, place_phrase, time_phrase

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scenes: who does what, where and when.
 
-The second sentence is drawn first and without knowing the label; the first sentence is then written so
-that it entails the second, contradicts it or leaves it open. The second alone therefore tells nothing.
-All sentences of a pair describe one scene: another animal, number, colour or place contradicts.
-"""
+The second sentence is drawn first and without knowing the label; the first sentence is then
+written so that it entails the second, contradicts it or leaves it open. The second alone
+therefore tells nothing. All sentences of a pair describe one scene: another animal, number,
+colour or place contradicts."""
 from grammar import be, finite, ing_phrase, negate, passive
 from world import (CONTRADICTION, ENTAILMENT, NEUTRAL, PRONOUNS, SIDES, Action, Scene,
                    closer_action, draw_action, draw_subject, general_noun, open_action,

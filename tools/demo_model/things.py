@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs about things and beings: where they are, what they are like and what people wear. The second
-sentence is drawn without the label."""
+"""Pairs about things and beings: where they are, what they are like and what people wear. The
+second sentence is drawn without the label."""
 from grammar import be, finite
 from lexicon import article
 from relations import FLIP

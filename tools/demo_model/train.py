@@ -1,12 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains the demo model from nothing: the vocabulary, then the classifier, on pairs made as it goes.
+"""Trains the demo model from nothing: the vocabulary, then the classifier, on pairs made as it
+goes.
 
     apt-get install python3-torch libopenblas0-openmp wordnet-base
     tools/demo_model/train.py --output models/demo
 
-The same seed on the same machine gives the same bits. Debian's plain libblas would take twenty times as long.
-"""
+The same seed on the same machine gives the same bits. Debian's plain libblas would take twenty
+times as long."""
 import argparse
 import collections
 import multiprocessing
@@ -32,7 +33,8 @@ from wordnet import wordnet_words
 
 
 def make_vocabulary(wordnet: str, size: int, seed: int) -> list:
-    """From the words of generated pairs, the commoner the more they weigh, and all words of WordNet's pools."""
+    """From the words of generated pairs, the commoner the more they weigh, and all words of
+    WordNet's pools."""
     counts = collections.Counter()
     generator = Generator(seed, "train", wordnet)
     for _ in range(30000):
@@ -46,7 +48,7 @@ def make_vocabulary(wordnet: str, size: int, seed: int) -> list:
 
 def draw_groups(queue, seed, wordnet, tokenizer, size: int, chunk: int):
     """Groups of pairs of about one length, without end, from a process of its own."""
-    generator, rng = Generator(seed, "train", wordnet), random.Random(seed)
+    generator, rng = Generator(seed, "train", wordnet, easy=100000), random.Random(seed)
     while True:
         drawn = []
         for _ in range(size * chunk):
@@ -76,7 +78,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--output", required=True, metavar="DIR")
     parser.add_argument("--wordnet", default="/usr/share/wordnet", metavar="DIR")
-    parser.add_argument("--steps", type=int, default=16000)
+    parser.add_argument("--steps", type=int, default=6400)
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--rate", type=float, default=1e-3)
     parser.add_argument("--vocabulary", type=int, default=7500)

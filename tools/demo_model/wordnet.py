@@ -21,7 +21,8 @@ ROOTS = {
 
 
 def wordnet_words(directory: str) -> dict:
-    """Single words of WordNet: by kind where a word's first sense lies under it, and the common rest."""
+    """Single words of WordNet: by kind where a word's first sense lies under it, and the common
+    rest."""
     hyponyms, lemmas = {}, {}
     for line in open(os.path.join(directory, "data.noun"), encoding="ascii"):
         if line.startswith(" "):

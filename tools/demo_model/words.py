@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The words of the demo model's sentences and what they have to do with each other, written for this
-project, the most everyday words first."""
+"""The words of the demo model's sentences and what they have to do with each other, written for
+this project, the most everyday words first."""
 
 
 def table(text: str, separator: str = ";") -> dict:
