@@ -10,9 +10,11 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <omp.h>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <spdlog/spdlog.h>
 
+#include "engine/rows.h"
 #include "engine/runtime.h"
 
 namespace bert::engine {
@@ -20,23 +22,22 @@ namespace {
 
 using dnnl::memory;
 
-constexpr int64_t kMaxRows = 512;
+constexpr int64_t kMaxRows = 256;
+constexpr int64_t kLeastRows = 16;  // a block of fewer costs more in reading weights than it gains
 
 dnnl::engine& cpu() {
   static dnnl::engine engine(dnnl::engine::kind::cpu, 0);
   return engine;
 }
 
-// The next height of the list 1 … 16, 20 … 64, 72 … 128, 144 … 256, 288 … 512.
+// The next height of the list 1 … 16, 20 … 64, 72 … 128, 144 … 256.
 int64_t next_height(int64_t rows) {
-  const int64_t step = rows <= 16 ? 1 : rows <= 64 ? 4 : rows <= 128 ? 8 : rows <= 256 ? 16 : 32;
+  const int64_t step = rows <= 16 ? 1 : rows <= 64 ? 4 : rows <= 128 ? 8 : 16;
   return (rows + step - 1) / step * step;
 }
 
 struct Shape {
   int64_t m, n, k;
-  Activation activation;
-  bool add;
   auto operator<=>(const Shape&) const = default;  // NOLINT(modernize-use-nullptr): a false alarm
 };
 
@@ -44,49 +45,16 @@ memory::desc matrix(int64_t rows, int64_t columns, memory::format_tag tag) {
   return {{rows, columns}, memory::data_type::f32, tag};
 }
 
-#if DNNL_VERSION_MAJOR >= 3
-void append_activation(dnnl::post_ops& ops, dnnl::algorithm kind) {
-  ops.append_eltwise(kind, 0.0f, 0.0f);
-}
-dnnl::matmul::primitive_desc describe(const memory::desc& x, const memory::desc& w,
-                                      const memory::desc& b, const memory::desc& y,
-                                      const dnnl::primitive_attr& attributes) {
-  return {cpu(), x, w, b, y, attributes};
-}
-#else
-void append_activation(dnnl::post_ops& ops, dnnl::algorithm kind) {
-  ops.append_eltwise(1.0f, kind, 0.0f, 0.0f);
-}
-dnnl::matmul::primitive_desc describe(const memory::desc& x, const memory::desc& w,
-                                      const memory::desc& b, const memory::desc& y,
-                                      const dnnl::primitive_attr& attributes) {
-  return {dnnl::matmul::desc(x, w, b, y), attributes, cpu()};
-}
-#endif
-
-dnnl::primitive_attr attributes_of(const Shape& shape) {
-  dnnl::post_ops ops;
-  if (shape.add) ops.append_sum(1.0f);
-  switch (shape.activation) {
-    case Activation::none:
-      break;
-    case Activation::gelu:
-      append_activation(ops, dnnl::algorithm::eltwise_gelu_erf);
-      break;
-    case Activation::gelu_tanh:
-      append_activation(ops, dnnl::algorithm::eltwise_gelu_tanh);
-      break;
-    case Activation::relu:
-      append_activation(ops, dnnl::algorithm::eltwise_relu);
-      break;
-    case Activation::tanh:
-      append_activation(ops, dnnl::algorithm::eltwise_tanh);
-      break;
-  }
+dnnl::matmul::primitive_desc describe(const Shape& shape, const memory::desc& weights) {
+  using tag = memory::format_tag;
   dnnl::primitive_attr attributes;
-  attributes.set_post_ops(ops);
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);  // else not safe from many threads
-  return attributes;
+  const memory::desc x = matrix(shape.m, shape.k, tag::ab), y = matrix(shape.m, shape.n, tag::ab);
+#if DNNL_VERSION_MAJOR >= 3
+  return {cpu(), x, weights, y, attributes};
+#else
+  return {dnnl::matmul::desc(x, weights, y), attributes, cpu()};
+#endif
 }
 
 // A reference implementation is correct and up to ten thousand times slower.
@@ -103,27 +71,40 @@ void check_implementation(std::string_view name, const Shape& shape) {
 #endif
 }
 
-struct Product {
-  dnnl::matmul primitive;
-  memory::desc x, y, bias, scratchpad;
+// oneDNN takes one thread for each call, and gives the caller's setting back.
+class OneThread {
+ public:
+  OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
+  ~OneThread() { omp_set_num_threads(before_); }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  int before_;
 };
 
-// [K, N] as the checkpoint's [N, K] reads, in whatever layout the implementation likes best. It is
-// asked for at one height: the layout does not depend on it, which packed_layout_test holds.
-memory::desc packed_layout(int64_t n, int64_t k) {
-  using tag = memory::format_tag;
-  return describe(matrix(128, k, tag::ab), matrix(k, n, tag::any), matrix(1, n, tag::ab),
-                  matrix(128, n, tag::ab), attributes_of({128, n, k, Activation::none, false}))
-      .weights_desc();
+struct Product {
+  dnnl::matmul primitive;
+  memory::desc x, y, scratchpad;
+};
+
+// A panel's columns: a multiple of oneDNN's blocks of 64 whose weights fit a core's second-level
+// cache beside what they are multiplied with, all of them near the same width.
+int64_t panel_columns(int64_t n, int64_t k) {
+  constexpr int64_t kBytes = 5 << 18, kBlock = 64;
+  const int64_t most =
+      std::max(2 * kBlock, kBytes / (k * int64_t{sizeof(float)}) / kBlock * kBlock);
+  const int64_t panels = (n + most - 1) / most;
+  return ((n + panels - 1) / panels + kBlock - 1) / kBlock * kBlock;
 }
 
 }  // namespace
 
-int64_t padded_rows(int64_t rows) {
-  return rows / kMaxRows * kMaxRows + next_height(rows % kMaxRows);
-}
+// The last block of a product reads at most the list's largest step, less a row, past its own.
+int64_t padded_rows(int64_t rows) { return rows + 15; }
 
 struct Primitives::Impl {
+  ThreadPool* pool;
   std::shared_mutex mutex;
   std::map<Shape, Product> products;
 
@@ -134,62 +115,109 @@ struct Primitives::Impl {
     }
     std::unique_lock lock(mutex);
     if (const auto found = products.find(shape); found != products.end()) return found->second;
-    using tag = memory::format_tag;
-    const auto description =
-        describe(matrix(shape.m, shape.k, tag::ab), weights, matrix(1, shape.n, tag::ab),
-                 matrix(shape.m, shape.n, tag::ab), attributes_of(shape));
+    const auto description = describe(shape, weights);
     check_implementation(description.impl_info_str(), shape);
     return products
-        .emplace(shape,
-                 Product{dnnl::matmul(description), description.src_desc(), description.dst_desc(),
-                         description.bias_desc(), description.scratchpad_desc()})
+        .emplace(shape, Product{dnnl::matmul(description), description.src_desc(),
+                                description.dst_desc(), description.scratchpad_desc()})
         .first->second;
   }
 };
 
-Primitives::Primitives(int threads) : threads_(threads), impl_(std::make_unique<Impl>()) {}
+Primitives::Primitives(ThreadPool& pool) : impl_(std::make_unique<Impl>()) { impl_->pool = &pool; }
 Primitives::~Primitives() = default;
 
 struct Linear::Impl {
-  Primitives* primitives;
+  struct Panel {
+    int64_t begin, columns;
+    memory weights;
+  };
+
+  Primitives::Impl* primitives;
   int64_t n, k;
   Activation activation;
-  memory weights;
+  std::vector<Panel> panels;
   Buffer bias;
 
-  void run(const float* x, float* y, int64_t rows, bool add) const {
-    // One stream and scratchpad a calling thread: streams are not thread-safe, and making one costs
-    // more than a small product.
-    thread_local dnnl::stream stream(cpu());
-    thread_local Buffer scratchpad;
-    const ThreadScope scope(primitives->threads());
-    for (int64_t begin = 0; begin < rows; begin += kMaxRows) {
-      const Shape shape{next_height(std::min(rows - begin, kMaxRows)), n, k, activation, add};
-      const Product& product = primitives->impl_->get(shape, weights.get_desc());
-      scratchpad.reserve(static_cast<int64_t>(product.scratchpad.get_size() / sizeof(float)) + 1);
-      product.primitive.execute(
-          stream, {{DNNL_ARG_SRC, {product.x, cpu(), const_cast<float*>(x + begin * k)}},
-                   {DNNL_ARG_WEIGHTS, weights},
-                   {DNNL_ARG_BIAS, {product.bias, cpu(), bias.data()}},
-                   {DNNL_ARG_DST, {product.y, cpu(), y + begin * n}},
-                   {DNNL_ARG_SCRATCHPAD, {product.scratchpad, cpu(), scratchpad.data()}}});
-    }
-    stream.wait();
-  }
+  void pack(const float* weight);
+  void run(const float* x, float* y, int64_t rows, bool add) const;
+  void run_panel(const Panel& panel, const float* x, float* y, int64_t rows, bool add) const;
 };
+
+// weight: [N, K]. A panel is [K, columns] as the checkpoint's rows read, in whatever layout the
+// implementation likes best. It is asked for at one height: the layout does not depend on it, which
+// the tests of bits at every height hold.
+void Linear::Impl::pack(const float* weight) {
+  const int64_t most = panel_columns(n, k);
+  for (int64_t begin = 0; begin < n; begin += most) {
+    panels.push_back({begin, std::min(most, n - begin), {}});
+  }
+  primitives->pool->run(std::ssize(panels), [&](int64_t i, int) {
+    const OneThread one;
+    Panel& panel = panels[i];
+    const memory::desc any = matrix(k, panel.columns, memory::format_tag::any);
+    panel.weights = memory(describe({128, panel.columns, k}, any).weights_desc(), cpu());
+    memory plain(matrix(k, panel.columns, memory::format_tag::ba), cpu(),
+                 const_cast<float*>(weight + panel.begin * k));
+    dnnl::stream stream(cpu());
+    dnnl::reorder(plain, panel.weights).execute(stream, plain, panel.weights);
+    stream.wait();
+  });
+}
+
+void Linear::Impl::run(const float* x, float* y, int64_t rows, bool add) const {
+  ThreadPool& pool = *primitives->pool;
+  const int64_t columns = std::ssize(panels);
+  // Blocks as high as they may be, but at least one for each thread while that leaves them worth
+  // it.
+  int64_t height = std::min(rows, kMaxRows);
+  const auto blocks = [&] { return (rows + height - 1) / height; };
+  while (blocks() * columns < pool.threads() && height > kLeastRows) height = (height + 1) / 2;
+  if (blocks() > 1) height = next_height(height);
+  // A panel's blocks follow each other: its weights are still in the cache.
+  pool.run(blocks() * columns, [&](int64_t i, int) {
+    const int64_t begin = i % blocks() * height;
+    run_panel(panels[i / blocks()], x + begin * k, y + begin * n, std::min(height, rows - begin),
+              add);
+  });
+}
+
+void Linear::Impl::run_panel(const Panel& panel, const float* x, float* y, int64_t rows,
+                             bool add) const {
+  // One stream and one set of memory a thread: streams are not thread-safe, and making one costs
+  // more than a small product.
+  thread_local dnnl::stream stream(cpu());
+  thread_local Buffer scratchpad, result;
+  const OneThread one;
+  const Shape shape{next_height(rows), panel.columns, k};
+  const Product& product = primitives->get(shape, panel.weights.get_desc());
+  scratchpad.reserve(static_cast<int64_t>(product.scratchpad.get_size() / sizeof(float)) + 1);
+  result.reserve(shape.m * shape.n);
+  product.primitive.execute(
+      stream, {{DNNL_ARG_SRC, {product.x, cpu(), const_cast<float*>(x)}},
+               {DNNL_ARG_WEIGHTS, panel.weights},
+               {DNNL_ARG_DST, {product.y, cpu(), result.data()}},
+               {DNNL_ARG_SCRATCHPAD, {product.scratchpad, cpu(), scratchpad.data()}}});
+  stream.wait();
+  const RowKernels& kernels = row_kernels();
+  for (int64_t i = 0; i < rows; ++i) {
+    kernels.finish(result.data() + i * panel.columns, bias.data() + panel.begin, activation, add,
+                   panel.columns, y + i * n + panel.begin);
+  }
+}
 
 Linear::Linear(Primitives& primitives, std::span<const Part> parts, Activation activation)
     : impl_(std::make_unique<Impl>()) {
   int64_t columns = 0;
   for (const Part& part : parts) columns += part.weight.rows;
   const int64_t width = parts.front().weight.columns;
-  impl_->primitives = &primitives;
+  impl_->primitives = primitives.impl_.get();
   impl_->n = columns;
   impl_->k = width;
   impl_->activation = activation;
   impl_->bias.reserve(columns);
 
-  Buffer joined;  // one part needs no copy: the reorder reads it where it is
+  Buffer joined;  // one part needs no copy: packing reads it where it is
   if (parts.size() > 1) joined.reserve(columns * width);
   int64_t begin = 0;
   for (const Part& part : parts) {
@@ -199,13 +227,7 @@ Linear::Linear(Primitives& primitives, std::span<const Part> parts, Activation a
     }
     begin += part.weight.rows;
   }
-  const ThreadScope scope(primitives.threads());
-  const float* source = parts.size() > 1 ? joined.data() : parts.front().weight.data;
-  memory plain(matrix(width, columns, memory::format_tag::ba), cpu(), const_cast<float*>(source));
-  impl_->weights = memory(packed_layout(columns, width), cpu());
-  dnnl::stream stream(cpu());
-  dnnl::reorder(plain, impl_->weights).execute(stream, plain, impl_->weights);
-  stream.wait();
+  impl_->pack(parts.size() > 1 ? joined.data() : parts.front().weight.data);
 }
 Linear::Linear(Linear&&) noexcept = default;
 Linear& Linear::operator=(Linear&&) noexcept = default;

@@ -5,35 +5,35 @@
 #include <memory>
 #include <span>
 
+#include "engine/row_kernels.h"
 #include "engine/tensor.h"
+#include "engine/thread_pool.h"
 
 namespace bert::engine {
 
-// gelu is x * Phi(x) by erf; gelu_tanh the approximation of Hendrycks and Gimpel 2016 that the hub
-// calls gelu_new and gelu_pytorch_tanh.
-enum class Activation { none, gelu, gelu_tanh, relu, tanh };
-
-// The oneDNN primitives that the Linears of one model share, by shape. Thread-safe. The thread
-// count is part of a primitive, so it belongs here: everything runs on `threads`.
+// The oneDNN primitives that the Linears of one model share, by shape, and the threads that they
+// run on. Thread-safe.
 class Primitives {
  public:
-  explicit Primitives(int threads);
+  explicit Primitives(ThreadPool& pool);
   ~Primitives();
-  int threads() const { return threads_; }
 
  private:
   friend class Linear;
   struct Impl;
-  int threads_;
   std::unique_ptr<Impl> impl_;
 };
 
 // y = activation(x W^T + b), with W packed once into the layout that oneDNN asks for.
 //
-// The layout does not depend on the number of rows, and a row's result is the same bits for every
-// number of rows and threads. A primitive is made for each number of rows, though, and each takes
-// 100 to 200 KB: so there are about fifty heights, a product runs on the next one up, and x and y
-// must have memory for padded_rows(rows), as Buffer::tensor gives it.
+// W is kept in panels of columns that fit a core's cache. Threads share out panels and blocks of
+// rows; each block is a product by oneDNN into memory that stays in cache, and one pass over its
+// rows for bias, activation or residual. A row's result is the same bits for every number of rows
+// and threads.
+//
+// oneDNN makes a primitive for each number of rows, and each takes some 100 KB: so there are about
+// fifty heights, a product runs on the next one up, and x must have memory for padded_rows(rows),
+// as Buffer::tensor gives it.
 class Linear {
  public:
   // Parts are [columns_i, width] row-major as checkpoints store them, with biases [columns_i]; they

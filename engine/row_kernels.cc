@@ -89,10 +89,6 @@ void add3(const float* a, const float* b, const float* c, int64_t width, float* 
   for (int64_t i = 0; i < width; ++i) y[i] = a[i] + b[i] + c[i];
 }
 
-void add(const float* x, int64_t width, float* y) {
-  for (int64_t i = 0; i < width; ++i) y[i] += x[i];
-}
-
 // e^x for x <= 0, within 2 units in the last place: x = n ln 2 + r with |r| <= ln 2 / 2, a
 // polynomial for e^r (Taylor to r^7, whose remainder is 6e-9) and n added to the exponent. Below
 // -87 it is 0.
@@ -117,6 +113,63 @@ inline Vec exp_negative(Vec x) {
   bits += (exponent - 0x4B400000) << 23;  // 0x4B400000 are the bits of 1.5 * 2^23
   __builtin_memcpy(&p, &bits, sizeof p);
   return x < -87.0f ? Vec{} : p;
+}
+
+inline Vec magnitude(Vec x) { return x < 0.0f ? -x : x; }
+
+inline Vec tanh(Vec x) {
+  const Vec e = exp_negative(magnitude(x) * -2.0f);
+  const Vec positive = (1.0f - e) / (1.0f + e);
+  return x < 0.0f ? -positive : positive;
+}
+
+// x Phi(x), with erfc by Abramowitz and Stegun 7.1.26 (within 1.5e-7).
+inline Vec gelu(Vec x) {
+  const Vec z = magnitude(x) * 0.707106781f;
+  const Vec t = 1.0f / (z * 0.3275911f + 1.0f);
+  Vec p = broadcast(1.061405429f);
+  p = p * t - 1.453152027f;
+  p = p * t + 1.421413741f;
+  p = p * t - 0.284496736f;
+  p = p * t + 0.254829592f;
+  const Vec half_tail = p * t * exp_negative(-z * z) * 0.5f;  // Phi(-|x|)
+  return x * (x < 0.0f ? half_tail : 1.0f - half_tail);
+}
+
+inline Vec gelu_tanh(Vec x) {
+  const Vec inner = (x * x * x * 0.044715f + x) * 0.797884561f;  // sqrt(2 / pi)
+  return x * 0.5f * (tanh(inner) + 1.0f);
+}
+
+template <typename Function>
+inline void finish_with(Function function, const float* x, const float* bias, int64_t width,
+                        float* y) {
+  const int64_t whole = width / W * W, rest = width - whole;
+  for (int64_t i = 0; i < whole; i += W) store(y + i, function(load(x + i) + load(bias + i)));
+  if (rest) {
+    store_part(y + whole, rest,
+               function(load_part(x + whole, rest, 0) + load_part(bias + whole, rest, 0)));
+  }
+}
+
+void finish(const float* x, const float* bias, Activation activation, bool add, int64_t width,
+            float* y) {
+  if (add) {
+    for (int64_t i = 0; i < width; ++i) y[i] += x[i] + bias[i];
+    return;
+  }
+  switch (activation) {
+    case Activation::none:
+      return finish_with([](Vec v) { return v; }, x, bias, width, y);
+    case Activation::gelu:
+      return finish_with(gelu, x, bias, width, y);
+    case Activation::gelu_tanh:
+      return finish_with(gelu_tanh, x, bias, width, y);
+    case Activation::relu:
+      return finish_with([](Vec v) { return max(v, Vec{}); }, x, bias, width, y);
+    case Activation::tanh:
+      return finish_with(tanh, x, bias, width, y);
+  }
 }
 
 // c[R, V * W] = a[R, k] b[k, V * W], all of it in registers.
@@ -290,7 +343,7 @@ void attention(const AttentionTask& task, float* scratch) {
 }  // namespace
 
 extern const RowKernels kernels = {
-    NAME(ROW_KERNELS), layer_norm, add3, add, attention_scratch, attention,
+    NAME(ROW_KERNELS), layer_norm, add3, finish, attention_scratch, attention,
 };
 
 }  // namespace bert::engine::ROW_KERNELS

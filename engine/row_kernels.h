@@ -5,6 +5,10 @@
 
 namespace bert::engine {
 
+// gelu is x Phi(x) by erf; gelu_tanh the approximation of Hendrycks and Gimpel 2016 that the hub
+// calls gelu_new and gelu_pytorch_tanh.
+enum class Activation { none, gelu, gelu_tanh, relu, tanh };
+
 // One head of one sequence: softmax(scale q k^T) v.
 // q, k and v point at the head's first column of the sequence's first row, D columns wide, and step
 // by `stride` from row to row; context likewise by context_stride.
@@ -25,8 +29,9 @@ struct RowKernels {
                      int64_t width, float* y);
   // y = a + b + c
   void (*add3)(const float* a, const float* b, const float* c, int64_t width, float* y);
-  // y += x
-  void (*add)(const float* x, int64_t width, float* y);
+  // y = activation(x + bias), or where `add` is set y += x + bias. What follows a matrix product.
+  void (*finish)(const float* x, const float* bias, Activation activation, bool add, int64_t width,
+                 float* y);
   // Floats of scratch that attention needs for one task.
   int64_t (*attention_scratch)(int64_t length, int64_t width);
   void (*attention)(const AttentionTask& task, float* scratch);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include <oneapi/dnnl/dnnl.hpp>
 #include <spdlog/spdlog.h>
@@ -15,8 +16,8 @@ namespace {
 // Rows that one thread takes at a time: enough to outweigh handing them out.
 constexpr int64_t kRowBlock = 32;
 
-void for_row_blocks(int threads, int64_t rows, const std::function<void(int64_t)>& body) {
-  parallel_for(threads, (rows + kRowBlock - 1) / kRowBlock, [&](int64_t block, int) {
+void for_row_blocks(ThreadPool& pool, int64_t rows, const std::function<void(int64_t)>& body) {
+  pool.run((rows + kRowBlock - 1) / kRowBlock, [&](int64_t block, int) {
     const int64_t end = std::min(rows, (block + 1) * kRowBlock);
     for (int64_t i = block * kRowBlock; i < end; ++i) body(i);
   });
@@ -48,25 +49,25 @@ const RowKernels& row_kernels() {
   return picked;
 }
 
-void layer_norm(int threads, ConstTensor x, const Norm& norm, Tensor y) {
+void layer_norm(ThreadPool& pool, ConstTensor x, const Norm& norm, Tensor y) {
   const RowKernels& kernels = row_kernels();
-  for_row_blocks(threads, x.rows, [&](int64_t i) {
+  for_row_blocks(pool, x.rows, [&](int64_t i) {
     kernels.layer_norm(x.row(i), norm.gamma.data(), norm.beta.data(), norm.epsilon, x.columns,
                        y.row(i));
   });
 }
 
-void embedding_sum(int threads, const EmbeddingTables& tables, std::span<const int32_t> ids,
+void embedding_sum(ThreadPool& pool, const EmbeddingTables& tables, std::span<const int32_t> ids,
                    std::span<const int32_t> positions, std::span<const int32_t> type_ids,
                    Tensor y) {
   const RowKernels& kernels = row_kernels();
-  for_row_blocks(threads, y.rows, [&](int64_t t) {
+  for_row_blocks(pool, y.rows, [&](int64_t t) {
     kernels.add3(tables.word.row(ids[t]), tables.position.row(positions[t]),
                  tables.type.row(type_ids[t]), y.columns, y.row(t));
   });
 }
 
-void attention(int threads, ConstTensor qkv, std::span<const int32_t> starts, int heads,
+void attention(ThreadPool& pool, ConstTensor qkv, std::span<const int32_t> starts, int heads,
                Buffer& scratch, Tensor context) {
   const RowKernels& kernels = row_kernels();
   const int64_t hidden = context.columns, width = hidden / heads;
@@ -77,9 +78,9 @@ void attention(int threads, ConstTensor qkv, std::span<const int32_t> starts, in
   }
   // A cache line apart, so that no two threads write to one.
   const int64_t each = (kernels.attention_scratch(longest, width) + 15) / 16 * 16;
-  scratch.reserve(each * threads);
+  scratch.reserve(each * pool.threads());
 
-  parallel_for(threads, sequences * heads, [&](int64_t i, int worker) {
+  pool.run(sequences * heads, [&](int64_t i, int worker) {
     const int64_t sequence = i / heads, head = i % heads;
     const float* first = qkv.row(starts[sequence]) + head * width;
     const AttentionTask task{first,

@@ -10,6 +10,7 @@
 
 #include "engine/row_kernels.h"
 #include "engine/tensor.h"
+#include "engine/thread_pool.h"
 
 namespace bert::engine {
 
@@ -20,20 +21,20 @@ struct Norm {
   Buffer gamma, beta;
   float epsilon = 0;
 };
-void layer_norm(int threads, ConstTensor x, const Norm& norm, Tensor y);  // y may be x
+void layer_norm(ThreadPool& pool, ConstTensor x, const Norm& norm, Tensor y);  // y may be x
 
 // y[t] = word[ids[t]] + position[positions[t]] + type[type_ids[t]]
 struct EmbeddingTables {
   ConstTensor word, position, type;  // [V, H], [positions, H], [types, H]
 };
-void embedding_sum(int threads, const EmbeddingTables& tables, std::span<const int32_t> ids,
+void embedding_sum(ThreadPool& pool, const EmbeddingTables& tables, std::span<const int32_t> ids,
                    std::span<const int32_t> positions, std::span<const int32_t> type_ids, Tensor y);
 
 // Multi-head self-attention over packed sequences (Vaswani et al. 2017, section 3.2): for each
 // sequence and head softmax(q k^T / sqrt D) v. Sequence i owns rows [starts[i], starts[i + 1]), and
 // no token sees another sequence's: there is nothing to mask.
 //   qkv: [T, 3H], queries, keys and values beside each other, each by head.  context: [T, H].
-void attention(int threads, ConstTensor qkv, std::span<const int32_t> starts, int heads,
+void attention(ThreadPool& pool, ConstTensor qkv, std::span<const int32_t> starts, int heads,
                Buffer& scratch, Tensor context);
 
 }  // namespace bert::engine

@@ -2,16 +2,13 @@
 #include "engine/runtime.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include <fmt/format.h>
-#include <omp.h>
 #include <sched.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
@@ -75,37 +72,5 @@ spdlog::logger& log() {
   }();
   return *logger;
 }
-
-#if defined(__SANITIZE_THREAD__)
-// The thread sanitizer does not see libgomp's synchronisation and would report every join as a
-// race. Under it the same work runs on std::thread, which it does see, so that a race in a body is
-// found.
-void parallel_for(int threads, int64_t count, const std::function<void(int64_t, int)>& body) {
-  std::atomic<int64_t> next{0};
-  const auto work = [&](int worker) {
-    for (int64_t i = next++; i < count; i = next++) body(i, worker);
-  };
-  std::vector<std::thread> pool;
-  for (int worker = 1; worker < std::min<int64_t>(threads, count); ++worker) {
-    pool.emplace_back(work, worker);
-  }
-  work(0);
-  for (std::thread& thread : pool) thread.join();
-}
-#else
-void parallel_for(int threads, int64_t count, const std::function<void(int64_t, int)>& body) {
-  if (threads <= 1 || count <= 1) {
-    for (int64_t i = 0; i < count; ++i) body(i, 0);
-    return;
-  }
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
-  for (int64_t i = 0; i < count; ++i) body(i, omp_get_thread_num());
-}
-#endif
-
-ThreadScope::ThreadScope(int threads) : before_(omp_get_max_threads()) {
-  omp_set_num_threads(threads);
-}
-ThreadScope::~ThreadScope() { omp_set_num_threads(before_); }
 
 }  // namespace bert::engine

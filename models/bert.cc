@@ -42,10 +42,10 @@ Embeddings::Embeddings(Checkpoint& checkpoint, const Config& config)
                              config.hidden)),
       norm(read_norm(checkpoint, "embeddings.LayerNorm", config)) {}
 
-void Embeddings::run(const Batch& batch, int threads, Tensor x) const {
-  engine::embedding_sum(threads, {word.view, position.view, type.view}, batch.ids, batch.positions,
+void Embeddings::run(const Batch& batch, engine::ThreadPool& pool, Tensor x) const {
+  engine::embedding_sum(pool, {word.view, position.view, type.view}, batch.ids, batch.positions,
                         batch.type_ids, x);
-  engine::layer_norm(threads, x, norm, x);
+  engine::layer_norm(pool, x, norm, x);
 }
 
 Layer::Layer(Checkpoint& checkpoint, const std::string& name, const Config& config,
@@ -65,7 +65,7 @@ Layer::Layer(Checkpoint& checkpoint, const std::string& name, const Config& conf
       output_norm(read_norm(checkpoint, name + ".output.LayerNorm", config)) {}
 
 // One post-norm layer (Devlin et al. 2019, section 3). x: [T, H], updated in place.
-void Layer::run(const Batch& batch, int threads, Workspace& space, Tensor x) const {
+void Layer::run(const Batch& batch, engine::ThreadPool& pool, Workspace& space, Tensor x) const {
   const int64_t tokens = batch.tokens(), hidden = x.columns;
   const int64_t padded = engine::padded_rows(tokens);
   space.wide.reserve(padded * std::max(4 * hidden, intermediate.columns()));
@@ -73,13 +73,13 @@ void Layer::run(const Batch& batch, int threads, Workspace& space, Tensor x) con
   const Tensor context = {space.wide.data() + padded * 3 * hidden, tokens, hidden};
   const Tensor wide = {space.wide.data(), tokens, intermediate.columns()};
 
-  qkv.run(x, states);                                                                 // [T, 3H]
-  engine::attention(threads, states, batch.starts, heads, space.attention, context);  // [T, H]
+  qkv.run(x, states);                                                              // [T, 3H]
+  engine::attention(pool, states, batch.starts, heads, space.attention, context);  // [T, H]
   attention_output.run_add(context, x);  // dense + residual
-  engine::layer_norm(threads, x, attention_norm, x);
+  engine::layer_norm(pool, x, attention_norm, x);
   intermediate.run(x, wide);  // [T, I], activation fused
   output.run_add(wide, x);    // dense + residual
-  engine::layer_norm(threads, x, output_norm, x);
+  engine::layer_norm(pool, x, output_norm, x);
 }
 
 Encoder::Encoder(Checkpoint& checkpoint, const Config& config, engine::Primitives& primitives)
@@ -89,12 +89,13 @@ Encoder::Encoder(Checkpoint& checkpoint, const Config& config, engine::Primitive
   }
 }
 
-Tensor Encoder::run(const Batch& batch, int threads, Workspace& space, const Trace& trace) const {
+Tensor Encoder::run(const Batch& batch, engine::ThreadPool& pool, Workspace& space,
+                    const Trace& trace) const {
   const Tensor x = space.x.tensor(batch.tokens(), hidden);
-  embeddings.run(batch, threads, x);
+  embeddings.run(batch, pool, x);
   if (trace) trace("embeddings", x.data, x.rows, x.columns);
   for (size_t i = 0; i < layers.size(); ++i) {
-    layers[i].run(batch, threads, space, x);
+    layers[i].run(batch, pool, space, x);
     if (trace) trace("layer." + std::to_string(i), x.data, x.rows, x.columns);
   }
   return x;

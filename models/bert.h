@@ -37,7 +37,7 @@ engine::Linear read_linear(Checkpoint& checkpoint, const std::vector<std::string
 struct Embeddings {
   Embeddings(Checkpoint& checkpoint, const Config& config);
   // LayerNorm of the sum of the token's, its position's and its segment's rows.
-  void run(const Batch& batch, int threads, engine::Tensor x) const;
+  void run(const Batch& batch, engine::ThreadPool& pool, engine::Tensor x) const;
 
   Weight word;      // [V, H]
   Weight position;  // [positions, H]
@@ -49,7 +49,7 @@ struct Embeddings {
 struct Layer {
   Layer(Checkpoint& checkpoint, const std::string& name, const Config& config,
         engine::Primitives& primitives);
-  void run(const Batch& batch, int threads, Workspace& space, engine::Tensor x) const;
+  void run(const Batch& batch, engine::ThreadPool& pool, Workspace& space, engine::Tensor x) const;
 
   int heads;
   engine::Linear qkv;               // [3H, H]
@@ -63,7 +63,8 @@ struct Layer {
 struct Encoder {
   Encoder(Checkpoint& checkpoint, const Config& config, engine::Primitives& primitives);
   // The last hidden state, [T, H], in space.x.
-  engine::Tensor run(const Batch& batch, int threads, Workspace& space, const Trace& trace) const;
+  engine::Tensor run(const Batch& batch, engine::ThreadPool& pool, Workspace& space,
+                     const Trace& trace) const;
 
   int hidden;
   Embeddings embeddings;

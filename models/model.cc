@@ -125,6 +125,7 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
 
   models::Config config;
   models::Checkpoint checkpoint;  // the embedding tables are read where they lie in its files
+  mutable engine::ThreadPool pool;
   engine::Primitives primitives;
   models::Encoder encoder;
   std::optional<models::Pooler> pooler;
@@ -172,7 +173,8 @@ models::Config read_checked_config(const std::string& directory, const Options& 
 Model::Impl::Impl(const std::string& directory, const Options& options)
     : config(read_checked_config(directory, options)),
       checkpoint(directory),
-      primitives(resolve_threads(options)),
+      pool(resolve_threads(options)),
+      primitives(pool),
       encoder(checkpoint, config, primitives),
       pooling(models::read_pooling(directory, config)),
       batch_tokens(options.batch_tokens),
@@ -188,7 +190,7 @@ Model::Impl::Impl(const std::string& directory, const Options& options)
                     "belong to is not supported",
                     directory, left, fmt::join(config.not_evaluated, " and ")));
   }
-  describe(primitives.threads());
+  describe(pool.threads());
 }
 
 // The greatest length is the one asked for, else the least of what the directory's files name.
@@ -246,11 +248,10 @@ Result Model::Impl::for_batches(std::span<const Encoding> encodings, Result resu
   for (size_t i = 0; i < encodings.size(); ++i) {
     models::check_encoding(encodings[i], static_cast<int64_t>(i), config);
   }
-  const int threads = primitives.threads();
   spaces.use([&](Workspace& space) {
     for (const std::vector<int64_t>& order : models::plan_batches(encodings, batch_tokens)) {
       const Batch batch = models::make_batch(encodings, order);
-      body(batch, order, encoder.run(batch, threads, space, nullptr), space, result);
+      body(batch, order, encoder.run(batch, pool, space, nullptr), space, result);
     }
   });
   return result;
@@ -297,7 +298,7 @@ Output Model::Impl::embed(std::span<const Encoding> encodings) const {
   return for_batches(
       encodings, Output{rows, columns, std::vector<float>(rows * columns)},
       [&](const Batch& batch, const auto& order, engine::Tensor x, Workspace&, Output& output) {
-        engine::parallel_for(primitives.threads(), batch.sequences(), [&](int64_t i, int) {
+        pool.run(batch.sequences(), [&](int64_t i, int) {
           pooling.run(batch, x, i, output.values.data() + order[i] * columns);
         });
       });
@@ -326,7 +327,7 @@ void Model::Impl::trace(const Encoding& encoding, const Trace& trace) const {
   spaces.use([&](Workspace& space) {
     const int64_t order[] = {0};
     const Batch batch = models::make_batch({&encoding, 1}, order);
-    const engine::Tensor x = encoder.run(batch, primitives.threads(), space, trace);
+    const engine::Tensor x = encoder.run(batch, pool, space, trace);
     if (pooler) {
       const engine::Tensor pooled = pooler->run(batch, x, space);
       trace("pooler", pooled.data, pooled.rows, pooled.columns);

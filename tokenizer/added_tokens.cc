@@ -50,6 +50,7 @@ AddedTokenMatcher::AddedTokenMatcher(std::vector<Pattern> patterns)
     entries.push_back({pattern.text, static_cast<int32_t>(i)});
     const auto first = static_cast<uint8_t>(pattern.text[0]);
     begins_[first] = true;
+    looks_around_ |= pattern.token.single_word || pattern.token.lstrip || pattern.token.rstrip;
     only_begin_ = i == 0 || only_begin_ == first ? first : -1;
   }
   std::sort(entries.begin(), entries.end(), [](auto& a, auto& b) { return a.key < b.key; });
@@ -61,7 +62,7 @@ AddedTokenMatcher::AddedTokenMatcher(std::vector<Pattern> patterns)
                     patterns_[static_cast<size_t>(same[0].value)].token.content,
                     patterns_[static_cast<size_t>(same[1].value)].token.content, same->key));
   }
-  trie_ = DoubleArray(std::move(entries));
+  trie_ = DoubleArray(entries, {});
 }
 
 void AddedTokenMatcher::split(std::string_view text, std::vector<Piece>& out) const {

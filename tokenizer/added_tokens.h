@@ -40,6 +40,9 @@ class AddedTokenMatcher {
   static constexpr int32_t kText = -1;
 
   bool empty() const { return patterns_.empty(); }
+  // Whether split() looks at what stands beside a match, for which the text must be well-formed
+  // UTF-8.
+  bool looks_around() const { return looks_around_; }
   // The pieces of `text` in order, each of at least one byte. Bytes in none of them do not exist;
   // two may overlap where a token strips white space with which the next one begins.
   void split(std::string_view text, std::vector<Piece>& out) const;
@@ -51,6 +54,7 @@ class AddedTokenMatcher {
   std::vector<Pattern> patterns_;
   DoubleArray trie_;  // to indices of patterns_
   std::array<bool, 256> begins_{};
+  bool looks_around_ = false;
   int only_begin_ = -1;  // where all patterns begin with one byte
 };
 

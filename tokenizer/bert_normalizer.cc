@@ -2,6 +2,8 @@
 #include "tokenizer/bert_normalizer.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 
 #include "tokenizer/unicode_tables.h"
 #include "tokenizer/utf8.h"
@@ -9,56 +11,123 @@
 namespace bert::tokenizer {
 
 namespace {
+
 // Unicode 15, section 3.12.
 constexpr char32_t kHangul = 0xac00, kHangulEnd = 0xd7a4, kVowels = 21, kTrails = 28;
+
+// Sixteen bytes at once, in what GCC and Clang make of any instruction set.
+constexpr size_t kBlock = 16;
+using Block = uint8_t __attribute__((vector_size(kBlock)));
+using Halves = uint64_t __attribute__((vector_size(kBlock)));
+
+// One bit for each byte of a comparison's result.
+uint32_t bits_of(Halves mask) {
+  static_assert(std::endian::native == std::endian::little);
+  const auto gather = [](uint64_t half) {
+    return static_cast<uint32_t>((half & 0x8040201008040201u) * 0x0101010101010101u >> 56);
+  };
+  return gather(mask[0]) | gather(mask[1]) << 8;
+}
+
 }  // namespace
 
-// One call of normalize(), once it has met anything but plain ASCII.
+// One call of normalize().
 //
 // Offsets follow Hugging Face's alignments: canonical reordering moves marks but not the places
 // that they are said to come from, so the k-th scalar that begins a decomposition stands for the
 // k-th scalar of the source, whatever it is.
 class NormalizerRun {
  public:
-  NormalizerRun(const BertNormalizer& normalizer, NormalizedText& out)
-      : options_(normalizer.options_), ascii_(normalizer.ascii_), out_(out) {}
+  NormalizerRun(const BertNormalizer& normalizer, std::string_view piece, int32_t source,
+                NormalizedText& out)
+      : normalizer_(normalizer),
+        options_(normalizer.options_),
+        piece_(piece),
+        source_(source),
+        out_(out) {
+    // A scalar's bytes become three times as many at the most, as the tables' generator checks;
+    // blocks and scalars are written whole.
+    const size_t most = 3 * piece.size() + 2 * kBlock;
+    out.bytes_.reserve(most);
+    out.sources_.reserve(most);
+    out.breaks_.reserve(most / 64 + 2);
+    std::fill_n(out.breaks_.data(), most / 64 + 2, 0);
+    out.size_ = 0;
+  }
 
-  void run(std::string_view piece, int32_t source) {
-    for (size_t at = 0; at < piece.size(); ++source) {
-      reserve();
-      const char32_t c = utf8::decode(piece.data(), at);
-      if (c < 0x80) {
-        if (!out_.marks_.empty()) flush_marks();
-        if (ascii_[c] != BertNormalizer::kDrop) put(ascii_[c], source);
-      } else {
-        take(c, source);
+  bool run() {
+    while (at_ < piece_.size()) {
+      if (static_cast<uint8_t>(piece_[at_]) >= 0x80) {
+        if (!take_scalar()) return out_.marks_.clear(), false;
+      } else if (!take_block()) {
+        take_ascii();
       }
     }
-    reserve();
     flush_marks();
+    return true;
   }
 
  private:
-  // Room for what one scalar can become beside marks, which make their own: two spaces and a
-  // decomposition of at most four scalars.
-  void reserve() { reserve(6); }
-  void reserve(size_t scalars) {
-    if (out_.size_ + 4 * scalars <= out_.bytes_.size()) return;
-    out_.bytes_.resize(2 * out_.bytes_.size() + 4 * scalars);
-    out_.sources_.resize(out_.bytes_.size());
+  // Takes the printable ASCII that comes next, as much as fits a block; false where there is none.
+  bool take_block() {
+    Block block{};
+    std::memcpy(&block, piece_.data() + at_, std::min(kBlock, piece_.size() - at_));
+    const uint32_t printable = bits_of(reinterpret_cast<Halves>(block - 0x20 < 0x5f));
+    const auto count = static_cast<uint32_t>(std::countr_one(printable));
+    if (count == 0) return false;
+    flush_marks();
+    const Block alphabetic = (block | 0x20) - 'a' < 26, digit = block - '0' < 10;
+    const uint32_t in_words = bits_of(reinterpret_cast<Halves>(alphabetic | digit));
+    if (options_.lowercase) block |= alphabetic & 0x20;
+    std::memcpy(out_.bytes_.data() + out_.size_, &block, kBlock);
+    int32_t* const sources = out_.sources_.data() + out_.size_;
+    for (int32_t i = 0; i < static_cast<int32_t>(kBlock); ++i) sources[i] = source_ + i;
+    const uint64_t breaks = ~in_words & ((1u << count) - 1);
+    uint64_t* const words = out_.breaks_.data() + out_.size_ / 64;
+    const size_t shift = out_.size_ % 64;
+    words[0] |= breaks << shift;
+    if (shift > 64 - kBlock) words[1] |= breaks >> (64 - shift);
+    out_.size_ += count;
+    at_ += count;
+    source_ += static_cast<int32_t>(count);
+    return true;
+  }
+
+  void take_ascii() {
+    const auto c = static_cast<uint8_t>(piece_[at_++]);
+    flush_marks();
+    if (const uint8_t becomes = normalizer_.ascii_[c]; becomes != BertNormalizer::kDrop) {
+      put(becomes, unicode::property(becomes).flags, source_);
+    }
+    ++source_;
+  }
+
+  bool take_scalar() {
+    char32_t c;
+    const size_t length = utf8::decode_checked(piece_, at_, c);
+    if (length == 0) return false;
+    if (c < 0x10000 && normalizer_.plain_[c / 64] >> c % 64 & 1) {
+      flush_marks();
+      put_bytes(piece_.data() + at_, length, source_);
+    } else {
+      take(c, source_);
+    }
+    at_ += length;
+    ++source_;
+    return true;
   }
 
   void take(char32_t c, int32_t source) {
     const unicode::Property p = unicode::property(c);
     if (options_.clean_text) {
       if (p.flags & unicode::kDropped) return;
-      if (p.flags & unicode::kSpace) return flush_marks(), put(' ', source);
+      if (p.flags & unicode::kSpace) return flush_marks(), put(' ', unicode::kSpace, source);
     }
     if (options_.handle_chinese_chars && p.flags & unicode::kChinese) {
       flush_marks();
-      put(' ', source);
+      put(' ', unicode::kSpace, source);
       decompose(c, p, source);
-      put(' ', source);
+      put(' ', unicode::kSpace, source);
     } else {
       decompose(c, p, source);
     }
@@ -66,14 +135,7 @@ class NormalizerRun {
 
   void decompose(char32_t c, unicode::Property p, int32_t source) {
     if (!options_.strip_accents) return finish(c, p.flags, source);
-    if (c >= kHangul && c < kHangulEnd) {
-      const char32_t i = c - kHangul;
-      flush_marks();
-      put(0x1100 + i / (kVowels * kTrails), source);
-      put(0x1161 + i % (kVowels * kTrails) / kTrails, source);
-      if (i % kTrails != 0) put(0x11a7 + i % kTrails, source);
-      return;
-    }
+    if (c >= kHangul && c < kHangulEnd) return decompose_hangul(c - kHangul, source);
     const std::u32string_view parts =
         p.flags & unicode::kMapped ? unicode::decomposition(c) : std::u32string_view();
     if (parts.empty()) return order(c, p, source, true);
@@ -82,19 +144,28 @@ class NormalizerRun {
     }
   }
 
+  void decompose_hangul(char32_t i, int32_t source) {
+    flush_marks();
+    put(0x1100 + i / (kVowels * kTrails), 0, source);
+    put(0x1161 + i % (kVowels * kTrails) / kTrails, 0, source);
+    if (i % kTrails != 0) put(0x11a7 + i % kTrails, 0, source);
+  }
+
   // Marks wait for the next starter, which ends the sequence that is to be put in order.
   void order(char32_t c, unicode::Property p, int32_t source, bool first) {
     if (p.rank != 0) return out_.marks_.push_back({c, source, p.rank, first});
-    if (!out_.marks_.empty()) flush_marks();
+    flush_marks();
     finish(c, p.flags, source);
   }
 
   void flush_marks() {
+    if (!out_.marks_.empty()) put_marks();
+  }
+
+  void put_marks() {
     auto& marks = out_.marks_;
-    if (marks.empty()) return;
     const auto by_rank = [](const auto& a, const auto& b) { return a.rank < b.rank; };
     if (!std::is_sorted(marks.begin(), marks.end(), by_rank)) sort_marks();
-    reserve(2 * marks.size() + 6);
     for (const auto& mark : marks) finish(mark.c, unicode::property(mark.c).flags, mark.source);
     marks.clear();
   }
@@ -123,25 +194,36 @@ class NormalizerRun {
 
   void finish(char32_t c, uint8_t flags, int32_t source) {
     if (options_.strip_accents && flags & unicode::kNonspacing) return;
-    if (options_.lowercase) {
-      if (c < 0x80) {
-        c = c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c;
-      } else if (flags & unicode::kMapped) {
-        const char32_t whole = c;
-        c = unicode::to_lower(c);
-        if (whole == 0x130) return put(c, source), put(0x307, source);
-      }
+    if (options_.lowercase && flags & unicode::kMapped) {
+      const char32_t whole = c;
+      c = unicode::to_lower(c);
+      if (whole == 0x130) return put(c, 0, source), put(0x307, 0, source);
     }
-    put(c, source);
+    put(c, flags, source);
   }
 
-  void put(char32_t c, int32_t source) {
-    const size_t length = utf8::encode(c, out_.bytes_.data() + out_.size_);
-    for (size_t i = 0; i < length; ++i) out_.sources_[out_.size_++] = source;
+  void put(char32_t c, uint8_t flags, int32_t source) {
+    if (flags & (unicode::kSpace | unicode::kPunctuation)) {
+      out_.breaks_[out_.size_ / 64] |= uint64_t{1} << out_.size_ % 64;
+    }
+    char bytes[4];
+    put_bytes(bytes, utf8::encode(c, bytes), source);
   }
 
+  // Of one scalar: 1 to 4 bytes.
+  void put_bytes(const char* bytes, size_t length, int32_t source) {
+    char* const out = out_.bytes_.data() + out_.size_;
+    int32_t* const sources = out_.sources_.data() + out_.size_;
+    for (size_t i = 0; i < length; ++i) out[i] = bytes[i];
+    for (size_t i = 0; i < 4; ++i) sources[i] = source;
+    out_.size_ += length;
+  }
+
+  const BertNormalizer& normalizer_;
   const NormalizerOptions options_;
-  const std::array<uint8_t, 128>& ascii_;
+  const std::string_view piece_;
+  size_t at_ = 0;
+  int32_t source_;  // the scalar at at_
   NormalizedText& out_;
 };
 
@@ -152,26 +234,24 @@ BertNormalizer::BertNormalizer(const NormalizerOptions& options) : options_(opti
     if (options.clean_text && flags & unicode::kSpace) ascii_[c] = ' ';
     if (options.clean_text && flags & unicode::kDropped) ascii_[c] = kDrop;
   }
+  for (char32_t c = 0x80; c < 64 * plain_.size(); ++c) {
+    plain_[c / 64] |= static_cast<uint64_t>(is_plain(c)) << c % 64;
+  }
 }
 
-void BertNormalizer::normalize(std::string_view piece, int32_t first, NormalizedText& out) const {
-  if (out.bytes_.size() < piece.size()) {
-    out.bytes_.resize(piece.size() + piece.size() / 2);
-    out.sources_.resize(out.bytes_.size());
-  }
-  out.first_ = first;
-  out.in_step_ = true;
-  out.size_ = 0;
-  for (; out.size_ < piece.size(); ++out.size_) {
-    const auto byte = static_cast<uint8_t>(piece[out.size_]);
-    if (byte >= 0x80 || ascii_[byte] == kDrop) break;
-    out.bytes_[out.size_] = static_cast<char>(ascii_[byte]);
-  }
-  if (out.size_ == piece.size()) return;
-  out.in_step_ = false;
-  const auto done = static_cast<int32_t>(out.size_);
-  for (int32_t i = 0; i < done; ++i) out.sources_[i] = first + i;
-  NormalizerRun(*this, out).run(piece.substr(out.size_), first + done);
+bool BertNormalizer::is_plain(char32_t c) const {
+  const unicode::Property p = unicode::property(c);
+  int not_plain = unicode::kSpace | unicode::kPunctuation;
+  if (options_.clean_text) not_plain |= unicode::kDropped;
+  if (options_.handle_chinese_chars) not_plain |= unicode::kChinese;
+  if (options_.strip_accents) not_plain |= unicode::kNonspacing | unicode::kMapped;
+  if (options_.lowercase) not_plain |= unicode::kMapped;
+  const bool moves = options_.strip_accents && (p.rank != 0 || (c >= kHangul && c < kHangulEnd));
+  return !moves && (p.flags & not_plain) == 0;
+}
+
+bool BertNormalizer::normalize(std::string_view piece, int32_t first, NormalizedText& out) const {
+  return NormalizerRun(*this, piece, first, out).run();
 }
 
 }  // namespace bert::tokenizer

@@ -3,9 +3,10 @@
 
 #include <array>
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <vector>
+
+#include "tokenizer/raw_buffer.h"
 
 namespace bert::tokenizer {
 
@@ -16,22 +17,21 @@ struct NormalizerOptions {
   bool lowercase = true;
 };
 
-// Normalised text in UTF-8, and the scalar of the original text that each of its bytes comes from.
+// Normalised text in UTF-8, the scalar of the original text that each of its bytes comes from, and
+// where words end.
 class NormalizedText {
  public:
   std::string_view text() const { return {bytes_.data(), size_}; }
-  int32_t source(size_t byte) const {
-    return in_step_ ? first_ + static_cast<int32_t>(byte) : sources_[byte];
-  }
+  int32_t source(size_t byte) const { return sources_[byte]; }
+  // Bit i % 64 of word i / 64 says that a white space or punctuation character begins at byte i.
+  const uint64_t* breaks() const { return breaks_.data(); }
 
  private:
-  friend class BertNormalizer;
   friend class NormalizerRun;
-  std::vector<char> bytes_;       // the first size_ are the text
-  std::vector<int32_t> sources_;  // as bytes_, unless in_step_
+  RawBuffer<char> bytes_;
+  RawBuffer<int32_t> sources_;
+  RawBuffer<uint64_t> breaks_;
   size_t size_ = 0;
-  int32_t first_ = 0;
-  bool in_step_ = true;  // every byte is one scalar and stands for the next one of the original
 
   // Scratch of canonical reordering.
   struct Mark {
@@ -49,15 +49,19 @@ class BertNormalizer {
  public:
   explicit BertNormalizer(const NormalizerOptions& options);
 
-  // piece: well-formed UTF-8, a part of the original text that begins at its scalar `first`. `out`
-  // is overwritten; its memory is kept from call to call.
-  void normalize(std::string_view piece, int32_t first, NormalizedText& out) const;
+  // piece: a part of the original text that begins at its scalar `first`. False where it is not
+  // well-formed UTF-8. `out` is overwritten; its memory is kept from call to call.
+  bool normalize(std::string_view piece, int32_t first, NormalizedText& out) const;
 
  private:
   friend class NormalizerRun;
   static constexpr uint8_t kDrop = 0xff;
+  bool is_plain(char32_t c) const;
+
   NormalizerOptions options_;
   std::array<uint8_t, 128> ascii_;  // what an ASCII byte becomes, or kDrop
+  std::array<uint64_t, 1024>
+      plain_{};  // by bit: scalars below U+10000 that stay as they are in words
 };
 
 }  // namespace bert::tokenizer

@@ -3,104 +3,226 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
+#include <numeric>
 #include <stdexcept>
 
 namespace bert::tokenizer {
 
 namespace {
+
 constexpr uint32_t kBlock = 256;
-// Units are only looked for in the last blocks: earlier ones are nearly full, and going over them
-// again for every node would make building quadratic.
-constexpr uint32_t kOpenBlocks = 16;
+// How many free units are tried for a node's first child before a new block is opened.
+constexpr int kTries = 128;
+
+// The first eight bytes, in the order that strings have.
+uint64_t prefix(std::string_view key) {
+  uint64_t bytes = 0;
+  std::memcpy(&bytes, key.data(), std::min(key.size(), sizeof bytes));
+  if constexpr (std::endian::native == std::endian::little) bytes = __builtin_bswap64(bytes);
+  return bytes;
+}
+
 }  // namespace
 
-// Block 0 holds the root alone, so base 0, which leaves have, leads nowhere.
+// Block 0 holds the root alone; base 0, which nodes without children have, leads nowhere.
 class DoubleArray::Builder {
  public:
-  Builder(std::vector<Unit>& units, std::vector<Entry>& entries)
-      : units_(units), entries_(entries) {}
+  Builder(DoubleArray& out, std::string_view start)
+      : out_(out), units_(out.units_), start_(start) {}
 
-  void build() {
-    units_.assign(kBlock, {});
-    used_base_.assign(kBlock, true);
-    std::stable_sort(entries_.begin(), entries_.end(),
-                     [](const Entry& a, const Entry& b) { return a.key < b.key; });
-    std::vector<Range> open = {{0, entries_.size(), 0, kRoot}};
-    while (!open.empty()) {
-      const Range range = open.back();
-      open.pop_back();
-      expand(range, open);
+  void build(std::span<const Entry> entries) {
+    sort(entries);
+    open_block();
+    add({0, sorted_.size(), 0, kRoot});
+    // Nodes with many children are hard to place, so they come first; one child fits anywhere and
+    // fills the gaps.
+    while (!many_.empty() || !one_.empty()) {
+      std::vector<Range>& next = many_.empty() ? one_ : many_;
+      const Range range = next.back();
+      next.pop_back();
+      expand(range);
     }
+    label_free_units();
   }
 
  private:
-  struct Range {  // entries [begin, end) share their first `depth` bytes, which lead to `node`
+  struct Key {
+    uint64_t prefix;
+    std::string_view bytes;
+    int32_t value;
+    uint32_t order;
+  };
+  struct Range {  // keys [begin, end) share their first `depth` bytes, which lead to `node`
     size_t begin, end, depth;
     uint32_t node;
   };
+  struct Links {
+    uint32_t previous, next;
+    bool free, used_base;
+  };
 
-  void expand(Range range, std::vector<Range>& open) {
-    while (range.begin < range.end && entries_[range.begin].key.size() == range.depth) {
-      units_[range.node].value = entries_[range.begin++].value;
+  // By radix, as comparing would take longer than all the rest; but keys with equal prefixes by
+  // comparing. Equal keys keep their order.
+  void sort(std::span<const Entry> entries) {
+    uint32_t order = 0;
+    for (const Entry& entry : entries) {
+      ++order;
+      if (!entry.key.empty()) sorted_.push_back({prefix(entry.key), entry.key, entry.value, order});
     }
+    std::vector<Key> other(sorted_.size());
+    for (int shift = 0; shift < 64; shift += 8) {
+      std::array<size_t, kBlock + 1> begins{};
+      for (const Key& key : sorted_) ++begins[(key.prefix >> shift & 0xff) + 1];
+      std::partial_sum(begins.begin(), begins.end(), begins.begin());
+      for (const Key& key : sorted_) other[begins[key.prefix >> shift & 0xff]++] = key;
+      sorted_.swap(other);
+    }
+    for (auto begin = sorted_.begin(), end = begin; begin != sorted_.end(); begin = end) {
+      while (end != sorted_.end() && end->prefix == begin->prefix) ++end;
+      if (end - begin > 1) std::sort(begin, end, comes_before);
+    }
+  }
+
+  // Of keys with equal prefixes.
+  static bool comes_before(const Key& a, const Key& b) {
+    const size_t skip = std::min({a.bytes.size(), b.bytes.size(), sizeof a.prefix});
+    const std::string_view a_rest = a.bytes.substr(skip), b_rest = b.bytes.substr(skip);
+    const uint64_t a_next = prefix(a_rest), b_next = prefix(b_rest);
+    if (a_next != b_next) return a_next < b_next;
+    const int order = a_rest.compare(b_rest);
+    return order != 0 ? order < 0 : a.order < b.order;
+  }
+
+  std::string_view key(size_t i) const { return sorted_[i].bytes; }
+  uint8_t label(size_t i, size_t depth) const {
+    return depth < sizeof(uint64_t) ? static_cast<uint8_t>(sorted_[i].prefix >> (56 - 8 * depth))
+                                    : static_cast<uint8_t>(key(i)[depth]);
+  }
+
+  // Takes the keys that end at range.node; the others become children, later, or a tail.
+  void add(Range range) {
+    Unit& unit = units_[range.node];
+    int32_t& value = out_.values_[range.node];
+    const bool before_start =
+        range.depth <= start_.size() && key_starts_with(range, start_.substr(0, range.depth));
+    if (before_start && range.depth == start_.size()) out_.start_ = range.node;
+    for (; range.begin < range.end && key(range.begin).size() == range.depth; ++range.begin) {
+      out_.count_ += (unit & kHasValue) == 0;
+      unit |= kHasValue;
+      value = sorted_[range.begin].value;
+    }
+    if (range.begin == range.end) return;
+    const bool is_one = key(range.begin) == key(range.end - 1);
+    if (is_one && (unit & kHasValue) == 0 && range.depth > 0 && !before_start) {
+      return add_tail(range);
+    }
+    const bool one = label(range.begin, range.depth) == label(range.end - 1, range.depth);
+    (one ? one_ : many_).push_back(range);
+  }
+
+  bool key_starts_with(const Range& range, std::string_view bytes) const {
+    return range.begin < range.end && key(range.begin).starts_with(bytes);
+  }
+
+  void add_tail(const Range& range) {
+    const std::string_view tail = key(range.end - 1).substr(range.depth);
+    units_[range.node] |= static_cast<Unit>(static_cast<uint8_t>(tail[0])) << kBaseShift | kHasTail;
+    out_.values_[range.node] = static_cast<int32_t>(out_.tails_.size());
+    out_.tails_.push_back({static_cast<uint32_t>(out_.tail_bytes_.size()),
+                           static_cast<uint32_t>(tail.size()), sorted_[range.end - 1].value});
+    out_.tail_bytes_ += tail;
+    ++out_.count_;
+  }
+
+  void expand(const Range& range) {
     std::array<uint8_t, kBlock> labels;
     std::array<size_t, kBlock + 1> begins;
     size_t count = 0;
     for (size_t i = range.begin; i < range.end; ++i) {
-      const auto label = static_cast<uint8_t>(entries_[i].key[range.depth]);
-      if (count > 0 && labels[count - 1] == label) continue;
-      labels[count] = label;
+      const uint8_t next = label(i, range.depth);
+      if (count > 0 && labels[count - 1] == next) continue;
+      labels[count] = next;
       begins[count++] = i;
     }
-    if (count == 0) return;
     begins[count] = range.end;
     const uint32_t base = place({labels.data(), count});
-    units_[range.node].link = base << kLabelBits | (units_[range.node].link & kLabelMask);
+    links_[base].used_base = true;
+    units_[range.node] |= base << kBaseShift;
     for (size_t i = 0; i < count; ++i) {
-      units_[base ^ labels[i]].link = labels[i];
-      open.push_back({begins[i], begins[i + 1], range.depth + 1, base ^ labels[i]});
+      take(base ^ labels[i], labels[i]);
+      add({begins[i], begins[i + 1], range.depth + 1, base ^ labels[i]});
     }
   }
 
-  // A base whose units for all labels are free. Those units are free no more.
+  // A base whose units for all labels are free.
   uint32_t place(std::span<const uint8_t> labels) {
-    const auto size = static_cast<uint32_t>(units_.size());
-    const uint32_t first =
-        std::max(kBlock, size > kOpenBlocks * kBlock ? size - kOpenBlocks * kBlock : 0);
-    for (uint32_t unit = std::max(first, next_free_); unit < size; ++unit) {
-      if (!free(unit)) continue;
-      const uint32_t base = unit ^ labels[0];
-      if (!used_base_[base] && fits(base, labels)) return take(base, labels);
+    uint32_t unit = links_[kRoot].next;
+    for (int i = 0; i < kTries && unit != kRoot; ++i, unit = links_[unit].next) {
+      if (fits(unit ^ labels[0], labels)) return unit ^ labels[0];
     }
-    if (size + kBlock > 1u << (32 - kLabelBits))
-      throw std::length_error("too many nodes in a trie");
-    units_.resize(size + kBlock);
-    used_base_.resize(size + kBlock, false);
-    return take(size ^ labels[0], labels);
+    return open_block() ^ labels[0];
   }
 
-  bool free(uint32_t unit) const { return units_[unit].link == kNoLabel; }
   bool fits(uint32_t base, std::span<const uint8_t> labels) const {
-    return std::all_of(labels.begin(), labels.end(),
-                       [&](uint8_t label) { return free(base ^ label); });
-  }
-  uint32_t take(uint32_t base, std::span<const uint8_t> labels) {
-    used_base_[base] = true;
-    for (const uint8_t label : labels) units_[base ^ label].link = label;
-    while (next_free_ < units_.size() && !free(next_free_)) ++next_free_;
-    return base;
+    return !links_[base].used_base && std::all_of(labels.begin(), labels.end(), [&](uint8_t next) {
+      return links_[base ^ next].free;
+    });
   }
 
+  void take(uint32_t unit, uint8_t own_label) {
+    units_[unit] = own_label;
+    Links& links = links_[unit];
+    links_[links.previous].next = links.next;
+    links_[links.next].previous = links.previous;
+    links.free = false;
+  }
+
+  // Puts the units of a new block at the head of the list of free ones, which begins and ends at
+  // the root.
+  uint32_t open_block() {
+    const auto begin = static_cast<uint32_t>(units_.size()), end = begin + kBlock;
+    if (end > 1u << (32 - kBaseShift)) throw std::length_error("too many nodes in a trie");
+    units_.resize(end);
+    out_.values_.resize(end, kNone);
+    links_.resize(end);
+    if (begin == kRoot) {
+      links_[kRoot].used_base = true;
+      return kRoot;
+    }
+    const uint32_t head = links_[kRoot].next;
+    for (uint32_t unit = begin; unit < end; ++unit)
+      links_[unit] = {unit - 1, unit + 1, true, false};
+    links_[begin].previous = kRoot;
+    links_[kRoot].next = begin;
+    links_[end - 1].next = head;
+    links_[head].previous = end - 1;
+    return begin;
+  }
+
+  // Gives free units labels that lead to them from no base in use. There is one: each base in use
+  // has a unit of its own that is not free.
+  void label_free_units() {
+    for (uint32_t begin = 0; begin < units_.size(); begin += kBlock) {
+      uint32_t base = begin;
+      while (base + 1 < begin + kBlock && links_[base].used_base) ++base;
+      for (uint32_t unit = begin; unit < begin + kBlock; ++unit) {
+        if (begin == kRoot || links_[unit].free) units_[unit] |= (unit ^ base) & kLabelMask;
+      }
+    }
+  }
+
+  DoubleArray& out_;
   std::vector<Unit>& units_;
-  std::vector<Entry>& entries_;
-  std::vector<bool> used_base_;
-  uint32_t next_free_ = kBlock;  // no unit before it is free, block 0 aside
+  const std::string_view start_;
+  std::vector<Key> sorted_;
+  std::vector<Range> many_, one_;
+  std::vector<Links> links_;
 };
 
-DoubleArray::DoubleArray(std::vector<Entry> entries) {
-  Builder(units_, entries).build();
-  for (const Unit& unit : units_) count_ += unit.value != kNone;
+DoubleArray::DoubleArray(std::span<const Entry> entries, std::string_view start) {
+  Builder(*this, start).build(entries);
 }
 
 }  // namespace bert::tokenizer

@@ -4,14 +4,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 namespace bert::tokenizer {
 
-// A trie of byte strings as a double array (Aoe 1989): the child of node n under byte b is unit
-// base(n) ^ b if that unit carries the label b. As no two nodes share a base, no more need be
-// checked.
+// A trie of byte strings as a double array (Aoe 1989): the child of a node under byte b is unit
+// base ^ b if that unit names the node as its parent. Where one key alone is left below a node, the
+// rest of it is not nodes but a tail, compared at once.
 class DoubleArray {
  public:
   struct Entry {
@@ -21,51 +22,65 @@ class DoubleArray {
   static constexpr uint32_t kRoot = 0;
   static constexpr int32_t kNone = -1;
 
-  DoubleArray() : DoubleArray(std::vector<Entry>()) {}
-  // Of entries with the same key, the last one counts. Throws std::length_error above eight million
-  // nodes.
-  explicit DoubleArray(std::vector<Entry> entries);
+  DoubleArray() : DoubleArray({}, {}) {}
+  // Of entries with the same key, the last one counts. An empty key is never found.
+  // start: a string after which searches may start, if a key goes on after it.
+  DoubleArray(std::span<const Entry> entries, std::string_view start);
 
-  // The child of `node` under `byte`; false where there is none.
-  bool step(uint32_t& node, char byte) const {
-    const auto label = static_cast<uint8_t>(byte);
-    const uint32_t child = (units_[node].link >> kLabelBits) ^ label;
-    if ((units_[child].link & kLabelMask) != label) return false;
-    node = child;
-    return true;
-  }
-  bool walk(uint32_t& node, std::string_view bytes) const {
-    for (const char byte : bytes) {
-      if (!step(node, byte)) return false;
-    }
-    return true;
-  }
-  int32_t value(uint32_t node) const { return units_[node].value; }
-  int32_t count() const { return count_; }  // of different keys
+  // Where to search for what comes after `start`; kRoot where that is empty or begins no key.
+  uint32_t start() const { return start_; }
+  int32_t count() const { return count_; }  // of different keys that are not empty
 
   struct Match {
     int32_t value = kNone;
     size_t length = 0;
   };
-  // The longest key of at least one byte that text begins with, below `node`.
+  // The longest key that text begins with, below `node`.
   Match longest_prefix(uint32_t node, std::string_view text) const {
-    Match match;
-    for (size_t i = 0; i < text.size() && step(node, text[i]); ++i) {
-      if (value(node) != kNone) match = {value(node), i + 1};
+    uint32_t unit = units_[node], best = kRoot;
+    size_t length = 0;
+    for (size_t i = 0; i < text.size();) {
+      const auto label = static_cast<uint8_t>(text[i]);
+      node = unit >> kBaseShift ^ label;
+      unit = units_[node];
+      if ((unit & kLabelMask) != label) break;
+      ++i;
+      if (unit & kHasValue) best = node, length = i;
+      if (unit & kHasTail) {
+        const Tail& tail = tails_[static_cast<size_t>(values_[node])];
+        if (tail_matches(unit, tail, text, i)) return {tail.value, i + tail.size};
+        break;
+      }
     }
-    return match;
+    return {length == 0 ? kNone : values_[best], length};
+  }
+  int32_t find(std::string_view key) const {
+    const Match match = longest_prefix(kRoot, key);
+    return match.length == key.size() ? match.value : kNone;
   }
 
  private:
-  static constexpr int kLabelBits = 9;
-  static constexpr uint32_t kLabelMask = (1u << kLabelBits) - 1;
-  static constexpr uint32_t kNoLabel = 256;  // matches no byte: unused units and the root
-  struct Unit {
-    uint32_t link = kNoLabel;  // base << kLabelBits | label
-    int32_t value = kNone;
+  // base << kBaseShift | flags | label. A node with a tail has the tail's first byte for a base.
+  using Unit = uint32_t;
+  static constexpr Unit kLabelMask = 0xff, kHasValue = 1 << 8, kHasTail = 1 << 9;
+  static constexpr int kBaseShift = 10;
+  struct Tail {
+    uint32_t begin, size;  // in tail_bytes_
+    int32_t value;
   };
   class Builder;
+
+  bool tail_matches(Unit unit, const Tail& tail, std::string_view text, size_t at) const {
+    if (at == text.size() || static_cast<uint8_t>(text[at]) != unit >> kBaseShift) return false;
+    return text.substr(at, tail.size) ==
+           std::string_view(tail_bytes_.data() + tail.begin, tail.size);
+  }
+
   std::vector<Unit> units_;
+  std::vector<int32_t> values_;  // by node: its value, or the index of its tail
+  std::vector<Tail> tails_;
+  std::string tail_bytes_;
+  uint32_t start_ = kRoot;
   int32_t count_ = 0;
 };
 

@@ -22,6 +22,9 @@ namespace bert::tokenizer {
 namespace {
 
 constexpr size_t kNoLimit = std::numeric_limits<size_t>::max();
+// A long text is normalised in parts of about so many bytes, to stay in the nearest caches. They
+// end before a space, where words and sequences of marks do as well.
+constexpr size_t kChunk = 8192;
 
 // Memory that lives from call to call.
 struct Scratch {
@@ -76,7 +79,7 @@ struct Tokenizer::Impl {
 
 Tokenizer::Impl::Impl(Definition definition)
     : file(definition.file),
-      vocabulary(std::move(definition.vocabulary)),
+      vocabulary(std::move(definition.vocabulary), definition.word_piece.continuing_prefix),
       normalizer(definition.normalizer),
       word_piece(vocabulary, definition.word_piece),
       single(std::move(definition.single)),
@@ -148,9 +151,14 @@ void Tokenizer::Impl::encode_text(std::string_view text, const char* which, size
     throw std::runtime_error(fmt::format("the {} has {} bytes, expected at most {}", which,
                                          text.size(), std::numeric_limits<int32_t>::max()));
   }
-  if (const size_t invalid = utf8::first_invalid(text); invalid != std::string_view::npos) {
-    throw std::runtime_error(fmt::format("the {} is not valid UTF-8 at byte {}", which, invalid));
-  }
+  const auto check = [&](bool valid) {
+    if (valid) return;
+    throw std::runtime_error(
+        fmt::format("the {} is not valid UTF-8 at byte {}", which, utf8::first_invalid(text)));
+  };
+  const auto is_valid = [&] { return utf8::first_invalid(text) == std::string_view::npos; };
+  // Elsewhere UTF-8 is checked by the way, where it is read.
+  if (raw_tokens.looks_around()) check(is_valid());
   raw_tokens.split(text, scratch.pieces);
   int32_t scalar = 0;
   size_t at = 0;
@@ -162,30 +170,36 @@ void Tokenizer::Impl::encode_text(std::string_view text, const char* which, size
     scalar = begin >= at ? scalar + count(at, begin) : scalar - count(begin, at);
     at = begin;
     if (id == AddedTokenMatcher::kText) {
-      if (!encode_piece(text.substr(begin, end - begin), scalar, limit, scratch, out)) {
-        out.complete = false;
-        return;
-      }
+      check(encode_piece(text.substr(begin, end - begin), scalar, limit, scratch, out));
     } else {
-      out.push(id, scalar, scalar + count(begin, end));
+      out.push_added(id, scalar, scalar + count(begin, end));
     }
+    if (!out.complete) return check(is_valid());
   }
 }
 
-// False where the limit was reached and the rest is left aside.
+// False where the piece, as far as it was read, is not well-formed UTF-8.
 bool Tokenizer::Impl::encode_piece(std::string_view piece, int32_t first, size_t limit,
                                    Scratch& scratch, TokenSequence& out) const {
   NormalizedText& text = scratch.normalized;
-  normalizer.normalize(piece, first, text);
   if (normalized_tokens.empty()) {
-    return word_piece.tokenize(text, 0, text.text().size(), limit, out);
+    for (size_t size = 0; !piece.empty() && out.complete; piece.remove_prefix(size)) {
+      size = std::min(piece.find(' ', kChunk), piece.size());
+      if (!normalizer.normalize(piece.substr(0, size), first, text)) return false;
+      word_piece.tokenize(text, 0, text.text().size(), limit, out);
+      if (size < piece.size()) {
+        first += static_cast<int32_t>(utf8::count_scalars(piece.substr(0, size)));
+      }
+    }
+    return true;
   }
+  if (!normalizer.normalize(piece, first, text)) return false;
   normalized_tokens.split(text.text(), scratch.normalized_pieces);
   for (const auto& [id, begin, end] : scratch.normalized_pieces) {
-    if (id != AddedTokenMatcher::kText) {
-      out.push(id, text.source(begin), text.source(end - 1) + 1);
-    } else if (!word_piece.tokenize(text, begin, end, limit, out)) {
-      return false;
+    if (id == AddedTokenMatcher::kText) {
+      word_piece.tokenize(text, begin, end, limit, out);
+    } else {
+      out.push_added(id, text.source(begin), text.source(end - 1) + 1);
     }
   }
   return true;
@@ -220,13 +234,13 @@ Encoding Tokenizer::encode(std::string_view first, std::optional<std::string_vie
   impl_->encode_text(first, "first text", limit, scratch, scratch.first);
   scratch.second.clear();
   if (second) impl_->encode_text(*second, "second text", limit, scratch, scratch.second);
-  size_t first_size = scratch.first.ids.size(), second_size = scratch.second.ids.size();
+  size_t first_size = scratch.first.size, second_size = scratch.second.size;
   Encoding out;
   out.truncated = !scratch.first.complete || !scratch.second.complete;
   if (limit != kNoLimit) {
     longest_first(limit - special, first_size, second_size);
-    out.truncated = out.truncated || first_size < scratch.first.ids.size() ||
-                    second_size < scratch.second.ids.size();
+    out.truncated =
+        out.truncated || first_size < scratch.first.size || second_size < scratch.second.size;
   }
   const size_t size = special + first_size + second_size;
   out.ids.reserve(size);
@@ -238,9 +252,9 @@ Encoding Tokenizer::encode(std::string_view first, std::optional<std::string_vie
     } else {
       const bool is_first = piece.kind == TemplatePiece::Kind::first;
       const TokenSequence& text = is_first ? scratch.first : scratch.second;
-      const auto kept = static_cast<std::ptrdiff_t>(is_first ? first_size : second_size);
-      out.ids.insert(out.ids.end(), text.ids.begin(), text.ids.begin() + kept);
-      out.offsets.insert(out.offsets.end(), text.offsets.begin(), text.offsets.begin() + kept);
+      const size_t kept = is_first ? first_size : second_size;
+      out.ids.insert(out.ids.end(), text.ids.data(), text.ids.data() + kept);
+      out.offsets.insert(out.offsets.end(), text.offsets.data(), text.offsets.data() + kept);
     }
     out.offsets.resize(out.ids.size());
     out.type_ids.resize(out.ids.size(), piece.type_id);

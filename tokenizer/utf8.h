@@ -8,13 +8,38 @@
 
 namespace bert::tokenizer::utf8 {
 
-// The position of the first byte that is no part of well-formed UTF-8 (Unicode 15, table 3-7), or
-// npos.
+inline bool is_continuation(char byte) { return (static_cast<uint8_t>(byte) & 0xc0) == 0x80; }
+
+// The length of the scalar c that begins at text[at], or 0 where no well-formed UTF-8 does (Unicode
+// 15, table 3-7).
+inline size_t decode_checked(std::string_view text, size_t at, char32_t& c) {
+  const size_t left = text.size() - at;
+  const auto bits = [&](size_t i) { return static_cast<char32_t>(text[at + i] & 0x3f); };
+  const auto tail = [&](size_t i) { return is_continuation(text[at + i]); };
+  const char32_t lead = static_cast<uint8_t>(text[at]);
+  if (lead < 0x80) {
+    c = lead;
+    return 1;
+  }
+  if (lead < 0xe0) {
+    if (left < 2 || !tail(1)) return 0;
+    c = (lead & 0x1f) << 6 | bits(1);
+    return lead >= 0xc2 ? 2 : 0;
+  }
+  if (lead < 0xf0) {
+    if (left < 3 || !tail(1) || !tail(2)) return 0;
+    c = (lead & 0x0f) << 12 | bits(1) << 6 | bits(2);
+    return c >= 0x800 && (c < 0xd800 || c >= 0xe000) ? 3 : 0;
+  }
+  if (left < 4 || lead > 0xf4 || !tail(1) || !tail(2) || !tail(3)) return 0;
+  c = (lead & 0x07) << 18 | bits(1) << 12 | bits(2) << 6 | bits(3);
+  return c >= 0x10000 && c <= 0x10ffff ? 4 : 0;
+}
+
+// The position of the first byte that is no part of well-formed UTF-8, or npos.
 size_t first_invalid(std::string_view text);
 
 // The functions below take well-formed UTF-8.
-
-inline bool is_continuation(char byte) { return (static_cast<uint8_t>(byte) & 0xc0) == 0x80; }
 
 inline size_t count_scalars(std::string_view text) {
   size_t count = 0;

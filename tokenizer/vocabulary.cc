@@ -7,20 +7,13 @@
 
 namespace bert::tokenizer {
 
-Vocabulary::Vocabulary(std::vector<std::pair<std::string, int32_t>> entries) {
+Vocabulary::Vocabulary(std::vector<std::pair<std::string, int32_t>> entries,
+                       std::string_view continuing_prefix) {
   std::vector<DoubleArray::Entry> keys;
   keys.reserve(entries.size());
   for (const auto& [token, id] : entries) keys.push_back({token, id});
-  trie_ = DoubleArray(std::move(keys));
-  for (auto& [token, id] : entries) {
-    if (find(token) != id) continue;  // a later entry spells the same
-    name(id, std::move(token));
-  }
-}
-
-int32_t Vocabulary::find(std::string_view token) const {
-  uint32_t node = DoubleArray::kRoot;
-  return trie_.walk(node, token) ? trie_.value(node) : kNone;
+  trie_ = DoubleArray(keys, continuing_prefix);
+  for (auto& [token, id] : entries) name(id, std::move(token));
 }
 
 bool Vocabulary::has(int32_t id) const {

@@ -19,9 +19,12 @@ class Vocabulary {
 
   Vocabulary() = default;
   // Ids lie between 0 and kMaxId. Of equal tokens the last one counts, as in Hugging Face's maps.
-  explicit Vocabulary(std::vector<std::pair<std::string, int32_t>> entries);
+  // continuing_prefix: what the tokens inside words begin with.
+  Vocabulary(std::vector<std::pair<std::string, int32_t>> entries,
+             std::string_view continuing_prefix);
 
-  int32_t find(std::string_view token) const;  // kNone where there is none
+  // kNone where there is none; an empty token is never found.
+  int32_t find(std::string_view token) const { return trie_.find(token); }
   // Throws where no token has this id.
   const std::string& token(int32_t id) const;
   bool has(int32_t id) const;

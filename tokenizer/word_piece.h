@@ -7,6 +7,7 @@
 
 #include "tokenizer/bert_normalizer.h"
 #include "tokenizer/vocabulary.h"
+#include "tokenizer/word_table.h"
 
 namespace bert::tokenizer {
 
@@ -25,18 +26,18 @@ class WordPiece {
   // The vocabulary outlives this. Throws where it does not have options.unknown.
   WordPiece(const Vocabulary& vocabulary, const WordPieceOptions& options);
 
-  // Appends the tokens of the words in bytes [begin, end) of `text`. Stops after the first word
-  // with which `out` has `limit` tokens or more; false if that left words aside.
-  bool tokenize(const NormalizedText& text, size_t begin, size_t end, size_t limit,
+  // Appends the tokens of the words in bytes [begin, end) of `text`, as far as the first word with
+  // which `out` has `limit` tokens or more.
+  void tokenize(const NormalizedText& text, size_t begin, size_t end, size_t limit,
                 TokenSequence& out) const;
 
  private:
-  void tokenize_word(const NormalizedText& text, size_t begin, size_t end,
+  void tokenize_word(const NormalizedText& text, size_t begin, size_t end, size_t limit,
                      TokenSequence& out) const;
 
   const DoubleArray& trie_;
-  uint32_t continuing_ = DoubleArray::kRoot;  // the node of the prefix
-  bool has_continuing_;
+  WordTable words_;
+  bool has_continuing_;  // tokens inside words
   int32_t unknown_;
   size_t max_chars_;
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -55,13 +56,37 @@ TEST_P(RowKernelsTest, LayerNormAgreesWithItsTwinInDouble) {
 TEST_P(RowKernelsTest, SumsAreSums) {
   const std::vector<float> a = random_floats(131, 1, 1), b = random_floats(131, 1, 2),
                            c = random_floats(131, 1, 3);
-  std::vector<float> y(131), z = a;
+  std::vector<float> y(131), z = c;
   GetParam()->add3(a.data(), b.data(), c.data(), 131, y.data());
-  GetParam()->add(b.data(), 131, z.data());
+  GetParam()->finish(a.data(), b.data(), Activation::none, true, 131, z.data());
   for (int i = 0; i < 131; ++i) {
     ASSERT_EQ(y[i], a[i] + b[i] + c[i]);
-    ASSERT_EQ(z[i], a[i] + b[i]);
+    ASSERT_EQ(z[i], c[i] + (a[i] + b[i]));
   }
+}
+
+TEST_P(RowKernelsTest, ActivationsAgreeWithTheirTwinsInDouble) {
+  const auto check = [&](Activation activation, const std::function<double(double)>& twin) {
+    std::vector<float> x, bias;
+    for (float v = -30; v < 30; v += 0.0137f) x.push_back(v);
+    for (const float v : {-1e30f, -100.0f, -0.0f, 1e-30f, 100.0f, 1e30f}) x.push_back(v);
+    const auto width = static_cast<int64_t>(x.size());
+    bias = random_floats(width, 0.1f, 5);
+    std::vector<float> y(width + 1, 77.0f);
+    GetParam()->finish(x.data(), bias.data(), activation, false, width, y.data());
+    for (int64_t i = 0; i < width; ++i) {
+      const double at = x[i] + bias[i], want = twin(at);
+      ASSERT_NEAR(y[i], want, 2e-7 * (1 + std::abs(at))) << "at " << at;
+    }
+    ASSERT_EQ(y[width], 77.0f) << "wrote past the row";
+  };
+  check(Activation::none, [](double x) { return x; });
+  check(Activation::relu, [](double x) { return x > 0 ? x : 0; });
+  check(Activation::tanh, [](double x) { return std::tanh(x); });
+  check(Activation::gelu, [](double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); });
+  check(Activation::gelu_tanh, [](double x) {
+    return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+  });
 }
 
 struct Attention {

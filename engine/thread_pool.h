@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace bert::engine {
+
+// The threads of one model. They sleep when there is nothing to do.
+//
+// oneDNN could share out its own work, on OpenMP's threads: those spin between calls, which on a
+// busy machine costs tens of times the work itself, and what they do depends on their number. Here
+// every oneDNN call is made by one thread, and we share out calls.
+class ThreadPool {
+ public:
+  explicit ThreadPool(int threads);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  int threads() const { return static_cast<int>(workers_.size()) + 1; }
+
+  // Calls body(i, worker) once for every i in [0, count), worker in [0, threads()), and returns
+  // when all is done; rethrows the first exception of a body. Of several callers at once one has
+  // the threads, and the others do their work alone, as worker 0.
+  using Body = std::function<void(int64_t i, int worker)>;
+  void run(int64_t count, const Body& body);
+
+ private:
+  void serve(int worker);
+  void work(int worker);
+  void stop();
+
+  std::mutex mutex_;                     // held by the caller that has the threads
+  std::atomic<uint32_t> generation_{0};  // of jobs; changes when there is one
+  std::atomic<int> busy_{0};             // workers that have not finished the current job
+  std::atomic<int64_t> next_{0};
+  std::atomic<bool> stopped_{false};
+  // Of the current job. Written before generation_, read after it.
+  const Body* body_ = nullptr;
+  int64_t count_ = 0;
+  std::mutex error_mutex_;
+  std::exception_ptr error_;
+  std::vector<std::thread> workers_;
+};
+
+}  // namespace bert::engine

@@ -1,0 +1,206 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compares our tokenizer with Hugging Face's on nasty text and on real text.
+
+    npm install --prefix DIR tokenizers@0.23.2
+    real_text.py TEXTS                       (optional: text in two dozen languages)
+    NODE_PATH=DIR/node_modules compare_with_oracle.py --program build/release/tests/compare_encodings \\
+        [--lines N] [--seed S] [--switches] [--texts TEXTS] MODEL...
+
+Each MODEL is a directory with a tokenizer.json. --lines is the number of nasty lines for each;
+--switches takes each combination of the normalizer's switches instead of the model's own. Prints how many
+lines were compared and how many differ, by model and kind of text; exits with 1 if any does.
+"""
+import argparse
+import itertools
+import json
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+import threading
+import unicodedata
+
+HERE = pathlib.Path(__file__).parent
+
+
+def scalars(*ranges: tuple[int, int]) -> list[str]:
+    return [chr(c) for low, high in ranges for c in range(low, high + 1) if not 0xD800 <= c < 0xE000]
+
+
+ALL = scalars((0, 0x10FFFF))
+MARKS = [c for c in scalars((0, 0x1FFFF)) if unicodedata.category(c)[0] == "M"]
+COMPOSED = [c for c in scalars((0, 0x2FFFF)) if unicodedata.normalize("NFD", c) != c]
+NON_STARTERS = [c for c in MARKS if unicodedata.combining(c)]
+UNASSIGNED = [c for c in scalars((0, 0x1FFFF)) if unicodedata.category(c) == "Cn"]
+PUNCTUATION = [c for c in scalars((0, 0x1FFFF)) if unicodedata.category(c)[0] == "P"]
+CASED = [c for c in scalars((0, 0x1FFFF)) if c.lower() != c or c.upper() != c]
+SPACES = [c for c in scalars((0, 0xFFFF)) if c.isspace() or unicodedata.category(c)[0] in "ZC"
+          and not 0xE000 <= ord(c) < 0xF900 and unicodedata.category(c) != "Cn"]
+HANGUL = scalars((0xAC00, 0xD7A3))
+JAMO = scalars((0x1100, 0x11FF), (0xA960, 0xA97C), (0xD7B0, 0xD7FB), (0x3131, 0x318E))
+CHINESE = scalars((0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2CEAF),
+                  (0x2B810, 0x2B930), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F))
+EMOJI = scalars((0x1F300, 0x1FAFF), (0x2600, 0x27BF), (0x1F1E6, 0x1F1FF), (0x1F3FB, 0x1F3FF))
+JOINERS = ["\u200d", "\ufe0f", "\ufe0e", "\u20e3", "\U000e0067", "\U000e007f", "\u200c", "\u2060"]
+CONTROLS = scalars((0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0, 0x1F), (0x7F, 0x9F),
+                   (0xFFF9, 0xFFFD), (0xFEFF, 0xFEFF), (0xAD, 0xAD), (0x61C, 0x61C))
+PRIVATE = scalars((0xE000, 0xF8FF), (0xF0000, 0xF00FF), (0xFFF80, 0xFFFFF), (0x10FF80, 0x10FFFF))
+ASCII = scalars((0, 0x7F))
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+class Nasty:
+    """Lines of text that tokenizers get wrong. Each public method is one kind."""
+
+    def __init__(self, rng: random.Random, vocabulary: list[str], special: list[str]):
+        self.rng, self.vocabulary, self.special = rng, vocabulary, special
+
+    def some(self, low: int, high: int, *pools: list[str]) -> str:
+        rng = self.rng
+        return "".join(rng.choice(rng.choice(pools)) for _ in range(rng.randint(low, high)))
+
+    def word(self) -> str:
+        token = self.rng.choice(self.vocabulary)
+        return token[2:] if token.startswith("##") else token
+
+    def scalars_of_every_plane(self) -> str:
+        return self.some(1, 30, ALL, ALL[:0x800], ALL[0x800:0x4000], LETTERS, [" "])
+
+    def combining(self) -> str:
+        return self.some(1, 30, LETTERS, COMPOSED, MARKS, NON_STARTERS, NON_STARTERS, [" "])
+
+    def hangul(self) -> str:
+        return self.some(1, 30, HANGUL, JAMO, NON_STARTERS, [" ", "a"])
+
+    def emoji(self) -> str:
+        return self.some(1, 20, EMOJI, JOINERS, EMOJI, [" ", "x"])
+
+    def controls(self) -> str:
+        return self.some(1, 30, CONTROLS, PRIVATE, UNASSIGNED, SPACES, ASCII, LETTERS)
+
+    def punctuation(self) -> str:
+        return self.some(1, 30, PUNCTUATION, LETTERS, CASED, SPACES, CHINESE, ["##", "[", "]", "#"])
+
+    def case(self) -> str:
+        return self.some(1, 30, CASED, CASED, MARKS, [" ", "\u0130", "\u03a3", "\u1e9e"])
+
+    def long_words(self) -> str:
+        rng = self.rng
+        fill = rng.choice([LETTERS, COMPOSED, HANGUL, ["a", "\u0301"], ["a", "\u200b"], ["e\u0301"],
+                           CASED, ["\u4e00"], ["\u0130"]])
+        words = ["".join(rng.choice(fill) for _ in range(rng.randint(97, 103))) for _ in range(2)]
+        if rng.random() < 0.5:
+            words.append("a" * rng.randint(99, 102))
+        return " ".join(words)
+
+    def special_tokens(self) -> str:
+        rng, out = self.rng, []
+        for _ in range(rng.randint(1, 8)):
+            token = rng.choice(self.special)
+            out.append(rng.choice([token, token.lower(), token[:-1], token[1:], f"[{token}]", "##",
+                                   self.word(), "[", "]", " ", "\u00a0", "\u0301", token + token]))
+        return "".join(out)
+
+    def vocabulary_words(self) -> str:
+        rng, out = self.rng, []
+        for _ in range(rng.randint(1, 12)):
+            word = self.word() + rng.choice(["", "", self.word(), "s"])
+            if rng.random() < 0.2:
+                at = rng.randint(0, len(word))
+                word = word[:at] + rng.choice(ALL) + word[at:]
+            out.append(rng.choice([word, word.upper(), word.title()]))
+        return rng.choice([" ", "", "-", "  "]).join(out)
+
+
+def kinds(nasty: Nasty):
+    return [getattr(nasty, name) for name in vars(Nasty)
+            if not name.startswith("_") and name not in ("some", "word")]
+
+
+def nasty_inputs(nasty: Nasty, lines: int):
+    """Single texts, and pairs with a length to truncate to."""
+    rng, functions = nasty.rng, kinds(nasty)
+    for i in range(lines):
+        function = functions[i * len(functions) // lines]
+        yield {"kind": function.__name__, "first": function()}
+    for i in range(lines // 20):
+        length = 3 + i * 40 // (lines // 20)
+        pair = {"kind": "pairs", "first": rng.choice(functions)(), "second": rng.choice(functions)()}
+        yield {**pair, "max_length": length} if i % 8 else pair
+
+
+def real_inputs(folder: pathlib.Path):
+    for file in sorted(folder.glob("*.txt")):
+        for line in file.read_text().split("\n"):
+            if line:
+                yield {"kind": file.stem, "first": line}
+
+
+def compare(program: str, directory: pathlib.Path, inputs) -> dict[str, list[int]]:
+    """Runs inputs through the oracle and our program: {kind: [compared, different]}."""
+    oracle = subprocess.Popen(["node", HERE / "oracle_encode.mjs", directory / "tokenizer.json"],
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    ours = subprocess.Popen([program, directory], stdin=oracle.stdout, stdout=subprocess.PIPE)
+
+    def feed():
+        with oracle.stdin as pipe:
+            for item in inputs:
+                pipe.write(json.dumps(item).encode() + b"\n")
+
+    thread = threading.Thread(target=feed)
+    thread.start()
+    result = json.loads(ours.communicate()[0])
+    thread.join()
+    if oracle.wait() or ours.returncode:
+        sys.exit("a program failed")
+    return result
+
+
+def switched(definition: dict):
+    """The tokenizer with each combination of the normalizer's switches, and its name."""
+    for clean, chinese, strip, lower in itertools.product([True, False], [True, False],
+                                                          [True, False, None], [True, False]):
+        normalizer = {"type": "BertNormalizer", "clean_text": clean, "handle_chinese_chars": chinese,
+                      "strip_accents": strip, "lowercase": lower}
+        yield (f"clean={clean} chinese={chinese} strip={strip} lower={lower}",
+               {**definition, "normalizer": normalizer})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--lines", type=int, default=100_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--switches", action="store_true")
+    parser.add_argument("--texts", type=pathlib.Path)
+    parser.add_argument("models", nargs="+", type=pathlib.Path)
+    options = parser.parse_args()
+    total = [0, 0]
+    for model in options.models:
+        definition = json.loads((model / "tokenizer.json").read_text())
+        vocabulary = list(definition["model"]["vocab"])
+        special = [token["content"] for token in definition["added_tokens"]]
+        variants = switched(definition) if options.switches else [("as it is", definition)]
+        for name, variant in variants:
+            with tempfile.TemporaryDirectory() as scratch:
+                directory = pathlib.Path(scratch)
+                (directory / "tokenizer.json").write_text(json.dumps(variant))
+                nasty = Nasty(random.Random(options.seed), vocabulary, special)
+                inputs = nasty_inputs(nasty, options.lines)
+                if options.texts:
+                    inputs = itertools.chain(inputs, real_inputs(options.texts))
+                result = compare(options.program, directory, inputs)
+            for kind, (compared, different) in result.items():
+                total = [total[0] + compared, total[1] + different]
+                if not options.switches or different:
+                    print(f"{model.name}\t{name}\t{kind}\t{compared}\t{different}", flush=True)
+            print(f"{model.name}\t{name}\tall\t{sum(c for c, _ in result.values())}\t"
+                  f"{sum(d for _, d in result.values())}", flush=True)
+    print(f"compared {total[0]}, different {total[1]}")
+    sys.exit(1 if total[1] else 0)
+
+
+if __name__ == "__main__":
+    main()
