@@ -1,0 +1,133 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Generates labelled sentence pairs: first TAB second TAB label, on standard output.
+
+    pairs.py --count 500 --seed 7 [--split train|tenth|words|templates] [--wordnet DIR]
+
+tenth: a random tenth of what training draws from, never trained on; words: at least one noun,
+verb or adjective of the fifth that training never sees; templates: forms that training never
+sees."""
+import argparse
+import hashlib
+import random
+import sys
+
+import events
+import predicates
+import quantities
+import relations
+import scenes
+import things
+from grammar import sentence
+from lexicon import Lexicon, words_of
+
+LABELS = ("entailment", "neutral", "contradiction")
+FAMILIES = {
+    scenes.scene_pair: 30,
+    predicates.predicate_pair: 22,
+    predicates.fact_pair: 4,
+    relations.swap_pair: 10,
+    relations.compare_pair: 4,
+    relations.relation_pair: 4,
+    quantities.number_pair: 7,
+    quantities.quantifier_pair: 7,
+    things.where_pair: 5,
+    things.state_pair: 8,
+    things.wear_pair: 4,
+    events.give_pair: 4,
+    events.modal_pair: 7,
+    events.join_pair: 6,
+    events.order_pair: 3
+}
+# Forms that training never sees.
+TEMPLATES = {"cleft", "not_as", "most", "give_get_borrow", "see"}
+# Whose first sentences may stand beside another pair's, and the words that they may share with it.
+OTHERS = (scenes.scene_pair, scenes.scene_pair, relations.swap_pair, relations.compare_pair,
+          relations.relation_pair, events.give_pair, things.where_pair, things.wear_pair)
+COMMON = set(
+    "a an the is are was were be being been not no in on at of to and or with from by near behind under next front than s t there"
+    .split())
+SPLITS = ("train", "tenth", "words", "templates")
+
+
+def in_tenth(first: str, second: str) -> bool:
+    text = " ".join((first + "\t" + second).lower().replace(".", "").replace("!", "").split())
+    return hashlib.md5(text.encode()).digest()[1] % 10 == 0
+
+
+def keep_rate(first: str, second: str, label: int) -> float:
+    """Thins out what would let the overlap of words tell the label."""
+    known, asked = set(words_of(first)), set(words_of(second))
+    if asked <= known:
+        return (0.2 if asked == known else 0.45, 1.0, 1.0)[label]
+    return (1.0, 0.5, 0.75)[label]
+
+
+class Generator:
+    """Draws pairs of one split; the same seed gives the same pairs."""
+    def __init__(self, seed: int, split: str = "train", wordnet: str = "", easy: int = 0):
+        if split not in SPLITS:
+            raise ValueError("split %r: expected one of %s" % (split, ", ".join(SPLITS)))
+        self.rng = random.Random("%s %d" % (split, seed))
+        self.split, self.easy = split, easy  # the first pairs are not thinned out
+        self.lex = Lexicon("held" if split == "words" else "train", wordnet)
+        self.tags = set()
+        self.makers, self.weights = list(FAMILIES), list(FAMILIES.values())
+
+    def draw(self):
+        """(first, second, label, family) of this split."""
+        maker = self.rng.choices(self.makers, self.weights)[0]
+        label = self.rng.randrange(3)
+        while True:
+            self.tags = set()
+            if self.split == "templates":  # not every family has such forms
+                maker = self.rng.choices(self.makers, self.weights)[0]
+            first, second = maker(self, label)
+            first, second = sentence(self.rng, first), sentence(self.rng, second)
+            first = self._amid(first, second, maker)
+            if self._fits(first, second) and (self.easy > 0 or
+                                              self.rng.random() < keep_rate(first, second, label)):
+                self.easy -= 1
+                return first, second, label, maker.__name__
+
+    def _amid(self, first: str, second: str, maker) -> str:
+        """Sometimes the first sentence stands among others that share no content word with the
+        pair."""
+        if maker in (quantities.quantifier_pair, predicates.fact_pair) or self.rng.random() > 0.06:
+            return first
+        around = [first]
+        used = {w for w in words_of(first + " " + second) if w not in COMMON}
+        for _ in range(self.rng.choice((1, 1, 2, 3))):
+            other = self.rng.choice(OTHERS)(self, self.rng.randrange(3))[0]
+            words = words_of(other)
+            if used.isdisjoint(words) and COMMON.issuperset(w for w in words if len(w) < 4):
+                used.update(w for w in words if w not in COMMON)
+                around.insert(self.rng.randint(0, len(around)), sentence(self.rng, other))
+        return " ".join(s if s[-1] in ".!" else s + "."
+                        for s in around[:-1]) + (" " if len(around) > 1 else "") + around[-1]
+
+    def _fits(self, first: str, second: str) -> bool:
+        if bool(self.tags & TEMPLATES) != (self.split == "templates"):
+            return False
+        if self.lex.has_held(first + " " + second) != (self.split == "words"):
+            return False
+        return self.split == "words" or self.split == "templates" or in_tenth(
+            first, second) == (self.split == "tenth")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--count", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--split", choices=SPLITS, default="tenth")
+    parser.add_argument("--wordnet", default="", metavar="DIR")
+    args = parser.parse_args()
+    generator = Generator(args.seed, args.split, args.wordnet)
+    for _ in range(args.count):
+        first, second, label, _ = generator.draw()
+        print(first, second, LABELS[label], sep="\t")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
