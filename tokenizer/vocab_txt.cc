@@ -69,13 +69,18 @@ class VocabTxtReader {
     for (size_t i = 0; i < lines.size(); ++i) {
       out_.vocabulary.emplace_back(lines.token(i), static_cast<int32_t>(i));
     }
+    size_t repeated = 0;
     for (const auto& [token, id] : out_.vocabulary) {
       const auto [known, is_new] = ids_.emplace(token, id);
       if (is_new) continue;
-      out_.notes.push_back(fmt::format("{}: line {} repeats \"{}\" of line {}, which is never used",
-                                       path_, id + 1, token, known->second + 1));
+      if (repeated++ == 0) {
+        out_.notes.push_back(
+            fmt::format("{}: line {} repeats \"{}\" of line {}, whose id is never used", path_,
+                        id + 1, token, known->second + 1));
+      }
       known->second = id;
     }
+    if (repeated > 1) out_.notes.back() += fmt::format(", and so do {} more lines", repeated - 1);
   }
 
   void set_options() {

@@ -5,11 +5,12 @@
     npm install --prefix DIR tokenizers@0.23.2
     real_text.py TEXTS                       (optional: text in two dozen languages)
     NODE_PATH=DIR/node_modules compare_with_oracle.py --program build/release/tests/compare_encodings \\
-        [--lines N] [--seed S] [--switches] [--texts TEXTS] MODEL...
+        [--lines N] [--seed S] [--switches] [--wild] [--texts TEXTS] MODEL...
 
 Each MODEL is a directory with a tokenizer.json. --lines is the number of nasty lines for each;
---switches takes each combination of the normalizer's switches instead of the model's own. Prints how many
-lines were compared and how many differ, by model and kind of text; exits with 1 if any does.
+--switches takes each combination of the normalizer's switches instead of the model's own, --wild changes
+the definition as files in the wild do: added tokens, prefix, templates and so on. Prints how many lines
+were compared and how many differ, by model and kind of text; exits with 1 if any does.
 """
 import argparse
 import itertools
@@ -168,12 +169,55 @@ def switched(definition: dict):
                {**definition, "normalizer": normalizer})
 
 
+def added_tokens(definition: dict) -> dict:
+    """The tokenizer with an added token of each combination of flags, and some that are hard to find."""
+    contents = ["the", "Stra\u00dfe", "\u00c9t\u00e9", "\u4e2d\u6587", "a b", "abc", "bcd", "<x>", "<x>y",
+                "x>", "\u0301x", "#", "##s", "\ud55c\uad6d", "_", "\u0130"]
+    flags = itertools.product([False, True], repeat=4)
+    size = len(definition["model"]["vocab"])
+    tokens = [{"id": size + i, "content": content, "single_word": single, "lstrip": left,
+               "rstrip": right, "normalized": normalized, "special": i % 2 == 0}
+              for i, (content, (single, left, right, normalized)) in enumerate(zip(contents, flags))]
+    return {**definition, "added_tokens": definition["added_tokens"] + tokens}
+
+
+def wild(definition: dict):
+    """The tokenizer as files in the wild may have it, and what is special in each."""
+    model, vocabulary = definition["model"], definition["model"]["vocab"]
+
+    def with_model(**changes):
+        return {**definition, "model": {**model, **changes}}
+
+    yield "added tokens", added_tokens(definition)
+    normalized = [{**token, "normalized": True, "lstrip": i % 2 == 0, "rstrip": i % 3 == 0}
+                  for i, token in enumerate(definition["added_tokens"])]
+    yield "normalized specials", {**definition, "added_tokens": normalized}
+    yield "no added tokens", {**definition, "added_tokens": []}
+    yield "no type", {**definition, "model": {k: v for k, v in model.items() if k != "type"}}
+    yield "max_input_chars_per_word", with_model(max_input_chars_per_word=5)
+    yield "unk_token", with_model(unk_token="[MASK]")
+    for prefix in ["", "\u2581", "a", "@@"]:
+        renamed = {prefix + token[2:] if token.startswith("##") else token: i
+                   for token, i in vocabulary.items()}
+        yield f"prefix {prefix!r}", with_model(continuing_subword_prefix=prefix, vocab=renamed)
+    yield "no post_processor", {**definition, "post_processor": None}
+    cls, sep = ["[CLS]", vocabulary["[CLS]"]], ["[SEP]", vocabulary["[SEP]"]]
+    yield "BertProcessing", {**definition,
+                             "post_processor": {"type": "BertProcessing", "sep": sep, "cls": cls}}
+    mask = {"SpecialToken": {"id": "m", "type_id": 7}}
+    yield "template", {**definition, "post_processor": {
+        "type": "TemplateProcessing", "single": [mask, {"Sequence": {"id": "A", "type_id": 3}}],
+        "pair": [{"Sequence": {"id": "B", "type_id": 2}}, mask, {"Sequence": {"id": "A", "type_id": 0}}],
+        "special_tokens": {"m": {"id": "m", "ids": [cls[1], sep[1]], "tokens": ["[CLS]", "[SEP]"]}}}}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--program", required=True)
     parser.add_argument("--lines", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--switches", action="store_true")
+    parser.add_argument("--wild", action="store_true")
     parser.add_argument("--texts", type=pathlib.Path)
     parser.add_argument("models", nargs="+", type=pathlib.Path)
     options = parser.parse_args()
@@ -181,9 +225,12 @@ def main() -> None:
     for model in options.models:
         definition = json.loads((model / "tokenizer.json").read_text())
         vocabulary = list(definition["model"]["vocab"])
-        special = [token["content"] for token in definition["added_tokens"]]
-        variants = switched(definition) if options.switches else [("as it is", definition)]
+        variants = [("as it is", definition)]
+        if options.switches or options.wild:
+            variants = itertools.chain(switched(definition) if options.switches else [],
+                                       wild(definition) if options.wild else [])
         for name, variant in variants:
+            special = [token["content"] for token in variant["added_tokens"]] or ["[SEP]"]
             with tempfile.TemporaryDirectory() as scratch:
                 directory = pathlib.Path(scratch)
                 (directory / "tokenizer.json").write_text(json.dumps(variant))
@@ -194,7 +241,7 @@ def main() -> None:
                 result = compare(options.program, directory, inputs)
             for kind, (compared, different) in result.items():
                 total = [total[0] + compared, total[1] + different]
-                if not options.switches or different:
+                if not (options.switches or options.wild) or different:
                     print(f"{model.name}\t{name}\t{kind}\t{compared}\t{different}", flush=True)
             print(f"{model.name}\t{name}\tall\t{sum(c for c, _ in result.values())}\t"
                   f"{sum(d for _, d in result.values())}", flush=True)

@@ -31,6 +31,7 @@ class TestDirectory {
   void write(const std::string& name, const std::string& content) const {
     std::ofstream(path_ + "/" + name, std::ios::binary) << content;
   }
+  void remove(const std::string& name) const { std::filesystem::remove(path_ + "/" + name); }
   Tokenizer load() const { return Tokenizer::load(path_); }
   // What loading says is wrong; empty where nothing is. The directory's own name is left out.
   std::string error() const {

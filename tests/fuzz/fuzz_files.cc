@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Any files in a tokenizer's directory: each part of the input that ends in a NUL byte is a file,
+// first tokenizer.json (where it is empty, there is none), then vocab.txt, tokenizer_config.json,
+// special_tokens_map.json and added_tokens.json. They load, and then any text can be encoded, or
+// what is wrong is said.
+#include <cstdlib>
+#include <iostream>
+#include <string>
+
+#include "tests/tokenizer/test_directory.h"
+
+namespace {
+
+using namespace bert::tokenizer;  // NOLINT(google-build-using-namespace): a program of one file
+
+constexpr const char* kNames[] = {"tokenizer.json", "vocab.txt", "tokenizer_config.json",
+                                  "special_tokens_map.json", "added_tokens.json"};
+
+void use(const Tokenizer& tokenizer) {
+  const std::string text = "the [MASK] a  \u00c9tude<x> \u4e2d\u6587\uac00 e\u0301\u302e!##s";
+  const Encoding encoding = tokenizer.encode(text, text, 0);
+  for (const int32_t id : encoding.ids) {
+    if (id >= tokenizer.vocabulary_size()) std::abort();
+    tokenizer.token(id);
+  }
+  try {
+    const Encoding cut = tokenizer.encode(text, std::nullopt, 5);
+    if (cut.ids.size() > 5) std::abort();
+  } catch (const std::runtime_error& error) {
+    if (std::string(error.what()).find("max_length: found 5") != 0) throw;
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static const TestDirectory directory;
+  const std::string_view input(reinterpret_cast<const char*>(data), size);
+  size_t begin = 0;
+  for (const char* name : kNames) {
+    const size_t end = std::min(input.find('\0', begin), input.size());
+    if (end > begin) {
+      directory.write(name, std::string(input.substr(begin, end - begin)));
+    } else {
+      directory.remove(name);
+    }
+    begin = std::min(end + 1, input.size());
+  }
+  try {
+    const Tokenizer tokenizer = directory.load();
+    use(tokenizer);
+  } catch (const std::runtime_error& error) {
+    if (std::string(error.what()).empty()) std::abort();
+  }
+  return 0;
+}
