@@ -200,10 +200,15 @@ Tokenizer Model::Impl::load_tokenizer(const std::string& directory, int wanted) 
         fmt::format("max_length is {}, but the model has {} positions", wanted, config.positions));
   }
   auto loaded = tokenizer::Tokenizer::load(directory);
-  if (loaded.vocabulary_size() > config.vocabulary) {
+  info.notes = loaded.notes();
+  if (const int size = loaded.vocabulary_size(); size > config.vocabulary) {
     throw Error(
         fmt::format("{}: the tokenizer has ids up to {}, but config.json's vocab_size is {}",
-                    directory, loaded.vocabulary_size() - 1, config.vocabulary));
+                    directory, size - 1, config.vocabulary));
+  } else if (size < config.vocabulary) {  // rows of padding, or a vocabulary that was cut short
+    info.notes.push_back(
+        fmt::format("{}: the tokenizer has {} ids, but config.json's vocab_size is {}", directory,
+                    size, config.vocabulary));
   }
   int64_t limit = config.positions;
   if (wanted > 0) {
@@ -217,7 +222,6 @@ Tokenizer Model::Impl::load_tokenizer(const std::string& directory, int wanted) 
       limit = std::min(limit, models::JsonFile(path).integer("max_seq_length", 1, INT_MAX, limit));
     }
   }
-  info.notes = loaded.notes();
   info.max_length = static_cast<int>(limit);
   return Tokenizer(
       std::make_shared<const Tokenizer::Impl>(Tokenizer::Impl{std::move(loaded), info.max_length}));

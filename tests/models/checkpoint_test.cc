@@ -290,6 +290,18 @@ TEST_F(Directory, MutantsAreCleanErrorsOrGiveTheSameAnswer) {
   EXPECT_GE(errors, 150);
 }
 
+TEST_F(Directory, AVocabularyThatDoesNotFitTheWeightsIsAnErrorOrANote) {
+  const fs::path vocabulary = path_ / "vocab.txt";
+  const std::string good = read_file(vocabulary);
+  EXPECT_TRUE(Model::load(path_).info().notes.empty());
+  write_file(vocabulary, good + "one-more\n");
+  EXPECT_THAT(error(), HasSubstr("ids up to 200, but config.json's vocab_size is 200"));
+  write_file(vocabulary,
+             good.substr(0, good.size() - 2).substr(0, good.rfind('\n', good.size() - 2) + 1));
+  EXPECT_THAT(Model::load(path_).info().notes,
+              testing::ElementsAre(HasSubstr("has 199 ids, but config.json's vocab_size is 200")));
+}
+
 TEST_F(Directory, PoolingThatIsNotSupportedIsRefusedByName) {
   copy("st-mean");
   EXPECT_EQ(error(), "no error");
