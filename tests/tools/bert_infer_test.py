@@ -33,9 +33,7 @@ class CommandLine(InferTest):
         self.write("pairs.tsv", "a man\ta dog\n")
         environment = os.environ | {"PATH": f"{self.bin}:{os.environ['PATH']}"}
         for example in examples:
-            # The demo model has its own tests: here every example runs on a model made for them.
-            line = example.replace("-m DIR ", "")
-            line = line.replace("bert-infer ", f"bert-infer -m {self.model} ")
+            line = example.replace("-m DIR ", f"-m {self.model} ")
             self.assertEqual(os.spawnvpe(os.P_WAIT, "bash", [
                 "bash", "-o", "pipefail", "-c", f"cd {self.dir}; ( {line} ) >out.txt 2>err.txt"],
                 environment), 0, line)
