@@ -118,6 +118,9 @@ class BERT_INFER_API Tokenizer {
 
   // Throws on invalid UTF-8, with the byte's position.
   Encoding encode(const Input& input) const;
+  // The same for each input, in their order, on so many threads (0: as many as this process may
+  // use). Of errors, that of the first input which has one is thrown, as "input i: ...".
+  std::vector<Encoding> encode(std::span<const Input> inputs, int threads = 0) const;
   // The piece of an id, as the vocabulary spells it ("##ing").
   const std::string& token(int32_t id) const;
   const std::vector<std::string>& notes() const;

@@ -74,6 +74,11 @@ void require_directory(const std::string& directory) {
   }
 }
 
+int resolve_threads(int wanted) {
+  if (wanted < 0) throw Error(fmt::format("threads is {}, expected at least 0", wanted));
+  return wanted > 0 ? wanted : engine::usable_threads();
+}
+
 }  // namespace
 
 // ---- Tokenizer ----------------------------------------------------------------------------------
@@ -82,12 +87,23 @@ struct __attribute__((visibility("hidden"))) Tokenizer::Impl {
   tokenizer::Tokenizer tokenizer;
   int max_length;
 
-  Encoding encode(const Input& input) const {
-    tokenizer::Encoding made = tokenizer.encode(input.first, input.second, max_length);
+  static Encoding converted(tokenizer::Encoding made) {
     Encoding encoding{std::move(made.ids), std::move(made.type_ids), {}, made.truncated};
     encoding.offsets.reserve(made.offsets.size());
     for (const auto& offset : made.offsets) encoding.offsets.push_back({offset.begin, offset.end});
     return encoding;
+  }
+
+  std::vector<Encoding> encode(std::span<const Input> inputs, int threads) const {
+    std::vector<tokenizer::Texts> texts;
+    texts.reserve(inputs.size());
+    for (const Input& input : inputs) texts.push_back({input.first, input.second});
+    std::vector<Encoding> encodings;
+    encodings.reserve(inputs.size());
+    for (auto& made : tokenizer.encode_batch(texts, max_length, threads)) {
+      encodings.push_back(converted(std::move(made)));
+    }
+    return encodings;
   }
 };
 
@@ -101,7 +117,13 @@ Tokenizer Tokenizer::load(const std::string& directory, int max_length) {
 }
 
 Encoding Tokenizer::encode(const Input& input) const {
-  return guarded([&] { return impl_->encode(input); });
+  return guarded([&] {
+    return Impl::converted(impl_->tokenizer.encode(input.first, input.second, impl_->max_length));
+  });
+}
+
+std::vector<Encoding> Tokenizer::encode(std::span<const Input> inputs, int threads) const {
+  return guarded([&] { return impl_->encode(inputs, resolve_threads(threads)); });
 }
 
 const std::string& Tokenizer::token(int32_t id) const {
@@ -117,7 +139,9 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
 
   template <typename Result, typename Body>
   Result for_batches(std::span<const Encoding> encodings, Result result, const Body& body) const;
-  std::vector<Encoding> tokenize(std::span<const Input> inputs) const;
+  std::vector<Encoding> tokenize(std::span<const Input> inputs) const {
+    return tokenizer.impl_->encode(inputs, pool.threads());
+  }
   Output run(std::span<const Encoding> encodings) const;
   Output embed(std::span<const Encoding> encodings) const;
   std::vector<Hidden> hidden(std::span<const Encoding> encodings) const;
@@ -144,12 +168,6 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
 
 namespace {
 
-int resolve_threads(const Options& options) {
-  if (options.threads < 0)
-    throw Error(fmt::format("threads is {}, expected at least 0", options.threads));
-  return options.threads > 0 ? options.threads : engine::usable_threads();
-}
-
 void check_options(const Options& options) {
   if (options.precision != Precision::automatic && options.precision != Precision::f32) {
     throw Error("precision bf16 and int8 are not available in this version: use f32");
@@ -173,7 +191,7 @@ models::Config read_checked_config(const std::string& directory, const Options& 
 Model::Impl::Impl(const std::string& directory, const Options& options)
     : config(read_checked_config(directory, options)),
       checkpoint(directory),
-      pool(resolve_threads(options)),
+      pool(resolve_threads(options.threads)),
       primitives(pool),
       encoder(checkpoint, config, primitives),
       pooling(models::read_pooling(directory, config)),
@@ -259,19 +277,6 @@ Result Model::Impl::for_batches(std::span<const Encoding> encodings, Result resu
     }
   });
   return result;
-}
-
-std::vector<Encoding> Model::Impl::tokenize(std::span<const Input> inputs) const {
-  std::vector<Encoding> encodings;
-  encodings.reserve(inputs.size());
-  for (const Input& input : inputs) {
-    try {
-      encodings.push_back(tokenizer.impl_->encode(input));
-    } catch (const std::exception& error) {
-      throw Error(fmt::format("input {}: {}", encodings.size(), error.what()));
-    }
-  }
-  return encodings;
 }
 
 void Model::Impl::check_head() const {

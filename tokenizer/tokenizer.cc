@@ -306,10 +306,14 @@ std::vector<Encoding> Tokenizer::encode_batch(std::span<const Texts> inputs, int
       }
     }
   };
-  const size_t shares = (inputs.size() + kShare - 1) / kShare;
-  run_on_threads(std::min(static_cast<size_t>(std::max(threads, 1)), shares), work);
+  // Less text than this is encoded before another thread has begun.
+  constexpr size_t kBytesToShare = size_t{64} << 10;
+  size_t bytes = 0;
+  for (const Texts& texts : inputs) bytes += texts.first.size() + texts.second.value_or("").size();
+  run_on_threads(std::min(static_cast<size_t>(std::max(threads, 1)), bytes / kBytesToShare + 1),
+                 work);
   if (first_error < inputs.size()) {
-    throw std::runtime_error(fmt::format("inputs[{}]: {}", first_error.load(), message));
+    throw std::runtime_error(fmt::format("input {}: {}", first_error.load(), message));
   }
   return out;
 }

@@ -45,7 +45,7 @@ class Tokenizer {
   Encoding encode(std::string_view first, std::optional<std::string_view> second,
                   int max_length) const;
   // The encodings of all inputs in their order, whatever the number of threads (at least 1). Of
-  // errors, that of the first input which has one is thrown, as "inputs[i]: ...".
+  // errors, that of the first input which has one is thrown, as "input i: ...".
   std::vector<Encoding> encode_batch(std::span<const Texts> inputs, int max_length,
                                      int threads) const;
 

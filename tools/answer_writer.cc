@@ -24,12 +24,9 @@ std::string_view bytes_of(std::span<const float> values) {
   return {reinterpret_cast<const char*>(values.data()), values.size_bytes()};
 }
 
-void append_integer(std::string& line, int64_t value) {
-  fmt::format_to(std::back_inserter(line), "{}", value);
-}
-
-// The shortest decimal that reads back to the same bits.
-void append_float(std::string& line, float value) {
+// Of a float, the shortest decimal that reads back to the same bits.
+template <typename Number>
+void append_number(std::string& line, Number value) {
   char digits[32];
   const auto [end, error] = std::to_chars(digits, std::end(digits), value);
   line.append(digits, end);
@@ -59,7 +56,7 @@ class JsonLines final : public AnswerWriter {
 
   void write(const Answer& answer) override {
     line_ = "{\"index\": ";
-    append_integer(line_, answer.index);
+    append_number(line_, answer.index);
     switch (task_) {
       case Task::automatic:
         break;
@@ -68,7 +65,7 @@ class JsonLines final : public AnswerWriter {
         break;
       case Task::embed:
         line_ += ", \"embedding\": ";
-        append_array(line_, answer.values, append_float);
+        append_array(line_, answer.values, append_number<float>);
         break;
       case Task::hidden:
         write_hidden(answer);
@@ -79,7 +76,7 @@ class JsonLines final : public AnswerWriter {
     }
     if (task_ != Task::tokens) {
       line_ += ", \"tokens\": ";
-      append_integer(line_, static_cast<int64_t>(answer.encoding.ids.size()));
+      append_number(line_, static_cast<int64_t>(answer.encoding.ids.size()));
     }
     line_ += answer.encoding.truncated ? ", \"truncated\": true}\n" : ", \"truncated\": false}\n";
     file_.append(line_);
@@ -90,11 +87,11 @@ class JsonLines final : public AnswerWriter {
  private:
   void write_logits(std::span<const float> logits) {
     line_ += ", \"logits\": ";
-    append_array(line_, logits, append_float);
+    append_array(line_, logits, append_number<float>);
     if (info_.scores == bert::Scores::raw) return;
     const bert::Label best = bert::best_label(logits, info_);
     line_ += ", \"label\": " + quoted(best.name) + ", \"probability\": ";
-    append_float(line_, best.probability);
+    append_number(line_, best.probability);
   }
 
   void write_hidden(const Answer& answer) {
@@ -102,26 +99,30 @@ class JsonLines final : public AnswerWriter {
     line_ += ", \"hidden\": [";
     for (size_t i = 0; i < answer.encoding.ids.size(); ++i) {
       if (i > 0) line_ += ", ";
-      append_array(line_, answer.values.subspan(i * width, width), append_float);
+      append_array(line_, answer.values.subspan(i * width, width), append_number<float>);
     }
     line_ += ']';
     if (answer.pooler.empty()) return;
     line_ += ", \"pooler\": ";
-    append_array(line_, answer.pooler, append_float);
+    append_array(line_, answer.pooler, append_number<float>);
   }
 
   void write_tokens(const bert::Encoding& encoding) {
     line_ += ", \"ids\": ";
-    append_array(line_, std::span(encoding.ids), append_integer);
+    append_array(line_, std::span(encoding.ids), append_number<int32_t>);
     line_ += ", \"type_ids\": ";
-    append_array(line_, std::span(encoding.type_ids), append_integer);
+    append_array(line_, std::span(encoding.type_ids), append_number<int32_t>);
     line_ += ", \"tokens\": ";
     append_array(line_, std::span(encoding.ids),
                  [this](std::string& line, int32_t id) { line += piece(id); });
     if (encoding.offsets.empty()) return;
     line_ += ", \"offsets\": ";
     append_array(line_, std::span(encoding.offsets), [](std::string& line, bert::Offset offset) {
-      fmt::format_to(std::back_inserter(line), "[{}, {}]", offset.begin, offset.end);
+      line += '[';
+      append_number(line, offset.begin);
+      line += ", ";
+      append_number(line, offset.end);
+      line += ']';
     });
   }
 
@@ -156,15 +157,15 @@ class Tsv final : public AnswerWriter {
 
   void write(const Answer& answer) override {
     line_.clear();
-    append_integer(line_, answer.index);
+    append_number(line_, answer.index);
     if (labelled_) {
       const bert::Label best = bert::best_label(answer.values, info_);
       line_ += '\t' + field(best.name) + '\t';
-      append_float(line_, best.probability);
+      append_number(line_, best.probability);
     }
     for (const float value : answer.values) {
       line_ += '\t';
-      append_float(line_, value);
+      append_number(line_, value);
     }
     file_.append(line_ += '\n');
   }

@@ -29,6 +29,8 @@
 namespace bert::tools {
 namespace {
 
+// Without a model, tokenizing is all the work: worth sharing out from some 100 KB of text on.
+constexpr int64_t kTokensAhead = int64_t{1} << 17;
 constexpr const char* kTaskNames[] = {"auto", "logits", "embed", "hidden", "tokens"};
 
 // What answers: a model, or for the tokens task its tokenizer alone.
@@ -88,17 +90,16 @@ class InputFile {
 };
 
 // Ids are not truncated: what would be left might not end in [SEP].
-bert::Encoding encode(std::string_view line, const InferOptions& options,
-                      const Answerer& answerer) {
+std::variant<bert::Input, bert::Encoding> parse(std::string_view line,
+                                                const InferOptions& options) {
   auto input = parse_line(line, options.input_format);
-  if (auto* text = std::get_if<bert::Input>(&input)) return answerer.tokenizer.encode(*text);
-  auto& encoding = std::get<bert::Encoding>(input);
   const int limit = options.load.max_length;
-  if (limit > 0 && std::ssize(encoding.ids) > limit) {
+  const auto* encoding = std::get_if<bert::Encoding>(&input);
+  if (encoding && limit > 0 && std::ssize(encoding->ids) > limit) {
     throw std::runtime_error(fmt::format("\"ids\" holds {} ids, expected at most {} (--max-length)",
-                                         encoding.ids.size(), limit));
+                                         encoding->ids.size(), limit));
   }
-  return std::move(encoding);
+  return input;
 }
 
 // Counts answers and shows progress, at most once a second and only to a terminal.
@@ -243,9 +244,11 @@ void report(const Progress& progress, const Answerer& answerer, const bert::Opti
 void run_file(const InferOptions& options, const Answerer& answerer, const InputFile& input,
               OutputFile& output, Session& session) {
   EncodingReader reader(
-      input.fd(), input.name(),
-      [&](std::string_view line) { return encode(line, options, answerer); },
-      int64_t{4} * options.load.batch_tokens);
+      input.fd(), input.name(), [&](std::string_view line) { return parse(line, options); },
+      [&](std::span<const bert::Input> texts) {
+        return answerer.tokenizer.encode(texts, options.load.threads);
+      },
+      answerer.model ? int64_t{4} * options.load.batch_tokens : kTokensAhead);
   for (Window window = reader.take(); !window.lines.empty(); window = reader.take()) {
     session.answer(window.encodings, window.lines);
     if (reader.idle()) output.flush();

@@ -29,12 +29,58 @@ void Window::add(bert::Encoding encoding, int64_t line) {
   lines.push_back(line);
 }
 
-EncodingReader::EncodingReader(int fd, std::string name, Encode encode, int64_t capacity)
+// Texts that wait to be encoded together, and the lines that they came from.
+class EncodingReader::Texts {
+ public:
+  Texts(const std::string& name, const Encode& encode) : name_(name), encode_(encode) {}
+
+  void add(bert::Input text, int64_t line) {
+    bytes_ += std::ssize(text.first) + (text.second ? std::ssize(*text.second) : 0);
+    texts_.push_back(std::move(text));
+    lines_.push_back(line);
+  }
+  int64_t bytes() const { return bytes_; }
+
+  // Adds their encodings to the batch: where one is bad, those before it.
+  void encode_into(Window& batch) {
+    std::vector<bert::Encoding> encodings;
+    try {
+      encodings = encode_(texts_);
+    } catch (const std::exception&) {
+      encode_one_by_one(batch);
+    }
+    for (size_t i = 0; i < encodings.size(); ++i) batch.add(std::move(encodings[i]), lines_[i]);
+    texts_.clear();
+    lines_.clear();
+    bytes_ = 0;
+  }
+
+ private:
+  void encode_one_by_one(Window& batch) const {
+    for (size_t i = 0; i < texts_.size(); ++i) {
+      try {
+        batch.add(std::move(encode_({&texts_[i], 1})[0]), lines_[i]);
+      } catch (const std::exception& error) {
+        std::string_view reason = error.what();
+        if (reason.starts_with("input 0: ")) reason.remove_prefix(9);  // we name it better
+        throw std::runtime_error(line_error(name_, lines_[i], reason));
+      }
+    }
+  }
+
+  const std::string& name_;
+  const Encode& encode_;
+  std::vector<bert::Input> texts_;
+  std::vector<int64_t> lines_;
+  int64_t bytes_ = 0;
+};
+
+EncodingReader::EncodingReader(int fd, std::string name, Parse parse, Encode encode,
+                               int64_t capacity)
     : capacity_(capacity),
       stop_fd_(make_eventfd()),
-      thread_([this, fd, name = std::move(name), encode = std::move(encode)] {
-        read(fd, name, encode);
-      }) {}
+      thread_([this, fd, name = std::move(name), parse = std::move(parse),
+               encode = std::move(encode)] { read(fd, name, parse, encode); }) {}
 
 EncodingReader::~EncodingReader() {
   {
@@ -47,22 +93,31 @@ EncodingReader::~EncodingReader() {
   close(stop_fd_);
 }
 
-void EncodingReader::read(int fd, const std::string& name, const Encode& encode) {
+void EncodingReader::read(int fd, const std::string& name, const Parse& parse,
+                          const Encode& encode) {
   std::exception_ptr error;
   Window batch;
   try {
     LineReader lines(fd, name, stop_fd_);
+    Texts texts(name, encode);
     while (const auto line = lines.next()) {
+      std::variant<bert::Input, bert::Encoding> input;
       try {
-        batch.add(encode(*line), lines.number());
+        input = parse(*line);
       } catch (const std::exception& reason) {
+        texts.encode_into(batch);
         throw std::runtime_error(line_error(name, lines.number(), reason.what()));
       }
+      const bool is_text = std::holds_alternative<bert::Input>(input);
+      if (is_text) texts.add(std::get<bert::Input>(std::move(input)), lines.number());
       // Handing lines over one by one would cost more than encoding them; but none may wait here
-      // while the next is not even written.
-      if ((batch.tokens >= capacity_ / 4 || !lines.ready()) && !put(std::exchange(batch, {})))
-        break;
+      // while the next is not even written. A token is about four bytes.
+      const bool waits = !lines.ready();
+      if (!is_text || waits || texts.bytes() >= capacity_) texts.encode_into(batch);
+      if (!is_text) batch.add(std::get<bert::Encoding>(std::move(input)), lines.number());
+      if ((batch.tokens >= capacity_ / 4 || waits) && !put(std::exchange(batch, {}))) break;
     }
+    texts.encode_into(batch);
   } catch (...) {
     error = std::current_exception();
   }

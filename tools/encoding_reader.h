@@ -5,9 +5,11 @@
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <variant>
 #include <vector>
 
 #include "models/bert_infer.h"
@@ -23,15 +25,17 @@ struct Window {
   void add(bert::Encoding encoding, int64_t line);
 };
 
-// Reads and encodes lines in a thread of its own, ahead of whoever takes them by at most `capacity`
-// tokens: so a slow pipe gets each answer at once, a fast one is computed in large windows, and
-// memory does not depend on the input's length.
+// Reads lines and has them encoded in a thread of its own, ahead of whoever takes them by at most
+// `capacity` tokens: so a slow pipe gets each answer at once, a fast one is computed in large
+// windows, and memory does not depend on the input's length.
 class EncodingReader {
  public:
-  using Encode = std::function<bert::Encoding(std::string_view line)>;
+  // Both run in the reader's thread; what `parse` throws, and `encode` of one input, is a bad line.
+  using Parse = std::function<std::variant<bert::Input, bert::Encoding>(std::string_view line)>;
+  using Encode = std::function<std::vector<bert::Encoding>(std::span<const bert::Input> inputs)>;
 
-  // Does not own fd. `encode` runs in the reader's thread; what it throws is a bad line.
-  EncodingReader(int fd, std::string name, Encode encode, int64_t capacity);
+  // Does not own fd.
+  EncodingReader(int fd, std::string name, Parse parse, Encode encode, int64_t capacity);
   ~EncodingReader();
   EncodingReader(const EncodingReader&) = delete;
   EncodingReader& operator=(const EncodingReader&) = delete;
@@ -42,7 +46,9 @@ class EncodingReader {
   bool idle() const;  // nothing is ready now
 
  private:
-  void read(int fd, const std::string& name, const Encode& encode);
+  class Texts;  // that wait to be encoded together
+
+  void read(int fd, const std::string& name, const Parse& parse, const Encode& encode);
   bool put(Window batch);  // false once stopped
 
   const int64_t capacity_;

@@ -232,7 +232,7 @@ TEST(Batch, IsInOrderOnAnyNumberOfThreads) {
   std::vector<Texts> inputs;
   for (size_t i = 0; i < 1000; ++i) {
     texts.push_back(std::string(i % 7, 'a') + std::string(i * i % 50, ' ') + "b there");
-    if (i % 300 == 0) texts.back() += std::string(20000, '!');
+    if (i % 300 == 0) texts.back() += std::string(200000, '!');
   }
   for (size_t i = 0; i < texts.size(); ++i) {
     inputs.push_back({texts[i]});
@@ -253,13 +253,15 @@ TEST(Batch, IsInOrderOnAnyNumberOfThreads) {
 TEST(Batch, ThrowsTheFirstInputsError) {
   const Tokenizer tokenizer = make(small_tokenizer(kWords));
   std::vector<Texts> inputs(1000, Texts{"a b c"});
+  const std::string much(1000, ' ');  // enough for many threads
+  for (size_t i = 0; i < inputs.size(); ++i) inputs[i].second = much;
   for (const size_t bad : {990, 500, 333}) inputs[bad].first = "a\xff";
   for (const int threads : {1, 3}) {
     try {
       tokenizer.encode_batch(inputs, 0, threads);
       ADD_FAILURE() << "nothing was thrown";
     } catch (const std::runtime_error& error) {
-      EXPECT_STREQ(error.what(), "inputs[333]: the first text is not valid UTF-8 at byte 1");
+      EXPECT_STREQ(error.what(), "input 333: the first text is not valid UTF-8 at byte 1");
     }
   }
 }
