@@ -14,6 +14,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 #include <spdlog/spdlog.h>
 
+#include "engine/profile.h"
 #include "engine/rows.h"
 #include "engine/runtime.h"
 
@@ -107,7 +108,39 @@ class OneThread {
 struct Product {
   dnnl::matmul primitive;
   memory::desc x, y, scratchpad;
+
+  explicit Product(const dnnl::matmul::primitive_desc& description)
+      : primitive(description),
+        x(description.src_desc()),
+        y(description.dst_desc()),
+        scratchpad(description.scratchpad_desc()) {}
+
+  // On this thread alone, with one stream and one scratchpad a thread: streams are not
+  // thread-safe, and making one costs more than a small product.
+  void run(const float* from, const memory& weights, float* to) const {
+    thread_local dnnl::stream stream(cpu());
+    thread_local Buffer space;
+    const OneThread one;
+    space.reserve(static_cast<int64_t>(scratchpad.get_size() / sizeof(float)) + 1);
+    primitive.execute(stream, {{DNNL_ARG_SRC, {x, cpu(), const_cast<float*>(from)}},
+                               {DNNL_ARG_WEIGHTS, weights},
+                               {DNNL_ARG_DST, {y, cpu(), to}},
+                               {DNNL_ARG_SCRATCHPAD, {scratchpad, cpu(), space.data()}}});
+    stream.wait();
+  }
 };
+
+// weight [n, k], as the checkpoint's rows read, in the layout that the product asks for.
+memory packed(const dnnl::matmul::primitive_desc& description, const float* weight, int64_t n,
+              int64_t k) {
+  const OneThread one;
+  memory packed(description.weights_desc(), cpu());
+  memory plain(matrix(k, n, memory::format_tag::ba), cpu(), const_cast<float*>(weight));
+  dnnl::stream stream(cpu());
+  dnnl::reorder(plain, packed).execute(stream, plain, packed);
+  stream.wait();
+  return packed;
+}
 
 // A panel's columns: a multiple of oneDNN's blocks of 64 whose weights fit a core's second-level
 // cache beside what they are multiplied with, all of them near the same width.
@@ -138,10 +171,7 @@ struct Primitives::Impl {
     if (const auto found = products.find(shape); found != products.end()) return found->second;
     const auto description = describe(shape, weights);
     check_implementation(description.impl_info_str(), shape);
-    return products
-        .emplace(shape, Product{dnnl::matmul(description), description.src_desc(),
-                                description.dst_desc(), description.scratchpad_desc()})
-        .first->second;
+    return products.emplace(shape, Product(description)).first->second;
   }
 };
 
@@ -178,20 +208,15 @@ void Linear::Impl::pack(const float* weight) {
     panels.push_back({begin, std::min(most, n - begin), {}});
   }
   primitives->pool->run(std::ssize(panels), [&](int64_t i, int) {
-    const OneThread one;
     Panel& panel = panels[i];
     const memory::desc layout = matrix(k, panel.columns, memory::format_tag::any);
-    panel.weights =
-        memory(describe({5 * kTileRows, panel.columns, k}, layout).weights_desc(), cpu());
-    memory plain(matrix(k, panel.columns, memory::format_tag::ba), cpu(),
-                 const_cast<float*>(weight + panel.begin * k));
-    dnnl::stream stream(cpu());
-    dnnl::reorder(plain, panel.weights).execute(stream, plain, panel.weights);
-    stream.wait();
+    panel.weights = packed(describe({5 * kTileRows, panel.columns, k}, layout),
+                           weight + panel.begin * k, panel.columns, k);
   });
 }
 
 void Linear::Impl::run(const float* x, float* y, int64_t rows, bool add) const {
+  const Timed timed(Step::linear);
   ThreadPool& pool = *primitives->pool;
   const int64_t columns = std::ssize(panels);
   // Blocks as high as they may be, but at least one for each thread while that leaves them worth
@@ -210,21 +235,11 @@ void Linear::Impl::run(const float* x, float* y, int64_t rows, bool add) const {
 
 void Linear::Impl::run_panel(const Panel& panel, const float* x, float* y, int64_t rows,
                              bool add) const {
-  // One stream and one set of memory a thread: streams are not thread-safe, and making one costs
-  // more than a small product.
-  thread_local dnnl::stream stream(cpu());
-  thread_local Buffer scratchpad, result;
-  const OneThread one;
+  thread_local Buffer result;
   const Shape shape{next_height(rows, by_tiles), panel.columns, k};
   const Product& product = primitives->get(shape, panel.weights.get_desc());
-  scratchpad.reserve(static_cast<int64_t>(product.scratchpad.get_size() / sizeof(float)) + 1);
   result.reserve(shape.m * shape.n);
-  product.primitive.execute(
-      stream, {{DNNL_ARG_SRC, {product.x, cpu(), const_cast<float*>(x)}},
-               {DNNL_ARG_WEIGHTS, panel.weights},
-               {DNNL_ARG_DST, {product.y, cpu(), result.data()}},
-               {DNNL_ARG_SCRATCHPAD, {product.scratchpad, cpu(), scratchpad.data()}}});
-  stream.wait();
+  product.run(x, panel.weights, result.data());
   const RowKernels& kernels = row_kernels();
   for (int64_t i = 0; i < rows; ++i) {
     kernels.finish(result.data() + i * panel.columns, bias.data() + panel.begin, activation, add,
@@ -271,5 +286,17 @@ void Linear::run_add(ConstTensor x, Tensor y) const {
   assert(x.columns == impl_->k && y.columns == impl_->n && x.rows == y.rows);
   impl_->run(x.data, y.data, x.rows, true);
 }
+
+struct PlainMatmul::Impl {
+  Product product;
+  memory weights;
+};
+
+PlainMatmul::PlainMatmul(int64_t m, int64_t n, int64_t k, const float* w) {
+  const auto description = describe({m, n, k}, matrix(k, n, memory::format_tag::any));
+  impl_ = std::make_unique<Impl>(Product(description), packed(description, w, n, k));
+}
+PlainMatmul::~PlainMatmul() = default;
+void PlainMatmul::run(const float* x, float* y) const { impl_->product.run(x, impl_->weights, y); }
 
 }  // namespace bert::engine

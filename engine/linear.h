@@ -58,4 +58,17 @@ class Linear {
   std::unique_ptr<Impl> impl_;
 };
 
+// y [m, n] = x [m, k] w^T by one oneDNN primitive on this thread, and nothing else: the measure of
+// the machine that engine/peak.h takes. w: [n, k].
+class PlainMatmul {
+ public:
+  PlainMatmul(int64_t m, int64_t n, int64_t k, const float* w);
+  ~PlainMatmul();
+  void run(const float* x, float* y) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
 }  // namespace bert::engine

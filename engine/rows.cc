@@ -8,6 +8,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 #include <spdlog/spdlog.h>
 
+#include "engine/profile.h"
 #include "engine/runtime.h"
 
 namespace bert::engine {
@@ -50,6 +51,7 @@ const RowKernels& row_kernels() {
 }
 
 void layer_norm(ThreadPool& pool, ConstTensor x, const Norm& norm, Tensor y) {
+  const Timed timed(Step::norm);
   const RowKernels& kernels = row_kernels();
   for_row_blocks(pool, x.rows, [&](int64_t i) {
     kernels.layer_norm(x.row(i), norm.gamma.data(), norm.beta.data(), norm.epsilon, x.columns,
@@ -60,6 +62,7 @@ void layer_norm(ThreadPool& pool, ConstTensor x, const Norm& norm, Tensor y) {
 void embedding_sum(ThreadPool& pool, const EmbeddingTables& tables, std::span<const int32_t> ids,
                    std::span<const int32_t> positions, std::span<const int32_t> type_ids,
                    Tensor y) {
+  const Timed timed(Step::embedding);
   const RowKernels& kernels = row_kernels();
   for_row_blocks(pool, y.rows, [&](int64_t t) {
     kernels.add3(tables.word.row(ids[t]), tables.position.row(positions[t]),
@@ -69,6 +72,7 @@ void embedding_sum(ThreadPool& pool, const EmbeddingTables& tables, std::span<co
 
 void attention(ThreadPool& pool, ConstTensor qkv, std::span<const int32_t> starts, int heads,
                Buffer& scratch, Tensor context) {
+  const Timed timed(Step::attention);
   const RowKernels& kernels = row_kernels();
   const int64_t hidden = context.columns, width = hidden / heads;
   const int64_t sequences = static_cast<int64_t>(starts.size()) - 1;

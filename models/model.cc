@@ -391,4 +391,31 @@ void run_traced(const Model& model, const Encoding& encoding, const Trace& trace
   guarded([&] { Internals::impl(model).trace(encoding, trace); });
 }
 
+struct Pass::Impl {
+  const Model model;
+  Batch batch;
+  Workspace space;
+};
+
+Pass::Pass(const Model& model, std::span<const Encoding> encodings) {
+  std::vector<int64_t> order;
+  for (size_t i = 0; i < encodings.size(); ++i) {
+    check_encoding(encodings[i], static_cast<int64_t>(i), Internals::impl(model).config);
+    order.push_back(static_cast<int64_t>(i));
+  }
+  impl_ = std::make_unique<Impl>(model, make_batch(encodings, order), Workspace{});
+}
+Pass::~Pass() = default;
+
+void Pass::hidden() {
+  const auto& model = Internals::impl(impl_->model);
+  model.encoder.run(impl_->batch, model.pool, impl_->space, nullptr);
+}
+void Pass::logits() {
+  const auto& model = Internals::impl(impl_->model);
+  const engine::Tensor x = model.encoder.run(impl_->batch, model.pool, impl_->space, nullptr);
+  model.classifier->run(model.pooler->run(impl_->batch, x, impl_->space), impl_->space);
+}
+engine::ThreadPool& Pass::pool() { return Internals::impl(impl_->model).pool; }
+
 }  // namespace bert::models

@@ -3,8 +3,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <span>
 #include <string_view>
 
+#include "engine/thread_pool.h"
 #include "models/bert_infer.h"
 
 namespace bert::models {
@@ -17,5 +20,20 @@ using Trace =
 // One input through everything that the model has: the encoder, the pooler and the head if any, and
 // the sentence embedding. For regression tests.
 void run_traced(const Model& model, const Encoding& encoding, const Trace& trace);
+
+// What the model does for one batch of these encodings, and nothing of what run() and hidden() do
+// around it: to time.
+class Pass {
+ public:
+  Pass(const Model& model, std::span<const Encoding> encodings);
+  ~Pass();
+  void hidden();  // the last hidden state of every token
+  void logits();  // the head's answers; only where the model has one
+  engine::ThreadPool& pool();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
 
 }  // namespace bert::models
