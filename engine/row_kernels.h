@@ -20,6 +20,18 @@ struct AttentionTask {
   float scale;
 };
 
+// Some columns of y = activation(x W^T + b), or where `add` is set of y += x W^T + b.
+struct MatmulTask {
+  const float* x;      // [rows, k]
+  const float* panel;  // [k, panel_columns]: these columns of W^T, and zeros past the last one
+  const float* next;   // what will be read after the panel; may be anywhere
+  const float* bias;   // [columns]
+  float* y;            // [rows, columns], y_stride from row to row
+  int64_t rows, k, columns, y_stride;
+  Activation activation;
+  bool add;
+};
+
 // The same text compiled for each instruction set (see CMakeLists.txt). Every result depends on its
 // own row alone, whatever the others are, so that batches cannot change bits.
 struct RowKernels {
@@ -29,9 +41,10 @@ struct RowKernels {
                      int64_t width, float* y);
   // y = a + b + c
   void (*add3)(const float* a, const float* b, const float* c, int64_t width, float* y);
-  // y = activation(x + bias), or where `add` is set y += x + bias. What follows a matrix product.
-  void (*finish)(const float* x, const float* bias, Activation activation, bool add, int64_t width,
-                 float* y);
+  // A panel of a weight matrix, from its rows [k]: of `columns` of them, at most panel_columns.
+  int64_t panel_columns;
+  void (*pack_panel)(const float* const* rows, int64_t columns, int64_t k, float* panel);
+  void (*matmul)(const MatmulTask& task);
   // Floats of scratch that attention needs for one task.
   int64_t (*attention_scratch)(int64_t length, int64_t width);
   void (*attention)(const AttentionTask& task, float* scratch);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What is done row by row: norms, sums, attention. The kernels are picked once, for the instruction
-// set that oneDNN takes on this machine (so ONEDNN_MAX_CPU_ISA governs both).
+// set that oneDNN finds on this machine (so ONEDNN_MAX_CPU_ISA governs both).
 #pragma once
 
 #include <cstdint>

@@ -11,7 +11,7 @@ namespace bert::engine {
 int usable_threads();
 
 // The library's diagnostics. Silent unless the environment's BERT_INFER_LOG names
-// a level: debug tells what oneDNN dispatched, warn what it should not have.
+// a level: debug tells which kernels were picked.
 spdlog::logger& log();
 
 }  // namespace bert::engine

@@ -33,10 +33,6 @@ struct View {
 using Tensor = View<float>;
 using ConstTensor = View<const float>;
 
-// Matrix products run on a few heights only (see linear.h) and may so touch rows that the caller
-// did not ask for: every tensor that a Linear reads or writes stands in memory for this many rows.
-int64_t padded_rows(int64_t rows);
-
 // Owns floats on a cache line's boundary. Grows, and never shrinks.
 class Buffer {
  public:
@@ -57,9 +53,8 @@ class Buffer {
     std::fill_n(data_.get(), size, 0.0f);
     size_ = size;
   }
-  // A [rows, columns] view with memory for padded_rows(rows).
   Tensor tensor(int64_t rows, int64_t columns) {
-    reserve(padded_rows(rows) * columns);
+    reserve(rows * columns);
     return {data(), rows, columns};
   }
 

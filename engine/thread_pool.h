@@ -13,9 +13,7 @@ namespace bert::engine {
 
 // The threads of one model. They sleep when there is nothing to do.
 //
-// oneDNN could share out its own work, on OpenMP's threads: those spin between calls, which on a
-// busy machine costs tens of times the work itself, and what they do depends on their number. Here
-// every oneDNN call is made by one thread, and we share out calls.
+// OpenMP's spin between calls, which on a busy machine costs tens of times the work itself.
 class ThreadPool {
  public:
   explicit ThreadPool(int threads);

@@ -19,7 +19,7 @@ Norm read_norm(Checkpoint& checkpoint, const std::string& name, const Config& co
 }  // namespace
 
 Linear read_linear(Checkpoint& checkpoint, const std::vector<std::string>& names, int64_t columns,
-                   int64_t width, Activation activation, engine::Primitives& primitives) {
+                   int64_t width, Activation activation, engine::ThreadPool& pool) {
   std::vector<Weight> weights;
   std::vector<engine::Buffer> biases;
   std::vector<Linear::Part> parts;
@@ -28,7 +28,7 @@ Linear read_linear(Checkpoint& checkpoint, const std::vector<std::string>& names
     biases.push_back(checkpoint.vector(name + ".bias", columns));
     parts.push_back({weights.back().view, biases.back().data()});
   }
-  Linear linear(primitives, parts, activation);
+  Linear linear(pool, parts, activation);
   for (const Weight& weight : weights) Checkpoint::release(weight);
   return linear;
 }
@@ -49,28 +49,27 @@ void Embeddings::run(const Batch& batch, engine::ThreadPool& pool, Tensor x) con
 }
 
 Layer::Layer(Checkpoint& checkpoint, const std::string& name, const Config& config,
-             engine::Primitives& primitives)
+             engine::ThreadPool& pool)
     : heads(config.heads),
       qkv(read_linear(checkpoint,
                       {name + ".attention.self.query", name + ".attention.self.key",
                        name + ".attention.self.value"},
-                      config.hidden, config.hidden, Activation::none, primitives)),
+                      config.hidden, config.hidden, Activation::none, pool)),
       attention_output(read_linear(checkpoint, {name + ".attention.output.dense"}, config.hidden,
-                                   config.hidden, Activation::none, primitives)),
+                                   config.hidden, Activation::none, pool)),
       attention_norm(read_norm(checkpoint, name + ".attention.output.LayerNorm", config)),
       intermediate(read_linear(checkpoint, {name + ".intermediate.dense"}, config.intermediate,
-                               config.hidden, config.activation, primitives)),
+                               config.hidden, config.activation, pool)),
       output(read_linear(checkpoint, {name + ".output.dense"}, config.hidden, config.intermediate,
-                         Activation::none, primitives)),
+                         Activation::none, pool)),
       output_norm(read_norm(checkpoint, name + ".output.LayerNorm", config)) {}
 
 // One post-norm layer (Devlin et al. 2019, section 3). x: [T, H], updated in place.
 void Layer::run(const Batch& batch, engine::ThreadPool& pool, Workspace& space, Tensor x) const {
   const int64_t tokens = batch.tokens(), hidden = x.columns;
-  const int64_t padded = engine::padded_rows(tokens);
-  space.wide.reserve(padded * std::max(4 * hidden, intermediate.columns()));
+  space.wide.reserve(tokens * std::max(4 * hidden, intermediate.columns()));
   const Tensor states = {space.wide.data(), tokens, 3 * hidden};
-  const Tensor context = {space.wide.data() + padded * 3 * hidden, tokens, hidden};
+  const Tensor context = {space.wide.data() + tokens * 3 * hidden, tokens, hidden};
   const Tensor wide = {space.wide.data(), tokens, intermediate.columns()};
 
   qkv.run(x, states);                                                              // [T, 3H]
@@ -82,10 +81,10 @@ void Layer::run(const Batch& batch, engine::ThreadPool& pool, Workspace& space, 
   engine::layer_norm(pool, x, output_norm, x);
 }
 
-Encoder::Encoder(Checkpoint& checkpoint, const Config& config, engine::Primitives& primitives)
+Encoder::Encoder(Checkpoint& checkpoint, const Config& config, engine::ThreadPool& pool)
     : hidden(config.hidden), embeddings(checkpoint, config) {
   for (int i = 0; i < config.layers; ++i) {
-    layers.emplace_back(checkpoint, "encoder.layer." + std::to_string(i), config, primitives);
+    layers.emplace_back(checkpoint, "encoder.layer." + std::to_string(i), config, pool);
   }
 }
 

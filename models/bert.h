@@ -31,7 +31,7 @@ struct Workspace {
 // Dense layers name.weight [columns, width] and name.bias [columns], for each name, as one.
 engine::Linear read_linear(Checkpoint& checkpoint, const std::vector<std::string>& names,
                            int64_t columns, int64_t width, engine::Activation activation,
-                           engine::Primitives& primitives);
+                           engine::ThreadPool& pool);
 
 // embeddings.*
 struct Embeddings {
@@ -48,7 +48,7 @@ struct Embeddings {
 // encoder.layer.i.*
 struct Layer {
   Layer(Checkpoint& checkpoint, const std::string& name, const Config& config,
-        engine::Primitives& primitives);
+        engine::ThreadPool& pool);
   void run(const Batch& batch, engine::ThreadPool& pool, Workspace& space, engine::Tensor x) const;
 
   int heads;
@@ -61,7 +61,7 @@ struct Layer {
 };
 
 struct Encoder {
-  Encoder(Checkpoint& checkpoint, const Config& config, engine::Primitives& primitives);
+  Encoder(Checkpoint& checkpoint, const Config& config, engine::ThreadPool& pool);
   // The last hidden state, [T, H], in space.x.
   engine::Tensor run(const Batch& batch, engine::ThreadPool& pool, Workspace& space,
                      const Trace& trace) const;

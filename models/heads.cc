@@ -15,9 +15,9 @@ using engine::Activation;
 using engine::ConstTensor;
 using engine::Tensor;
 
-Pooler::Pooler(Checkpoint& checkpoint, const Config& config, engine::Primitives& primitives)
+Pooler::Pooler(Checkpoint& checkpoint, const Config& config, engine::ThreadPool& pool)
     : dense(read_linear(checkpoint, {"pooler.dense"}, config.hidden, config.hidden,
-                        Activation::tanh, primitives)) {}
+                        Activation::tanh, pool)) {}
 
 Tensor Pooler::run(const Batch& batch, ConstTensor x, Workspace& space) const {
   const Tensor first = space.rows.tensor(batch.sequences(), x.columns);
@@ -29,11 +29,10 @@ Tensor Pooler::run(const Batch& batch, ConstTensor x, Workspace& space) const {
   return pooled;
 }
 
-Classifier::Classifier(Checkpoint& checkpoint, const Config& config, engine::Primitives& primitives)
+Classifier::Classifier(Checkpoint& checkpoint, const Config& config, engine::ThreadPool& pool)
     : dense(read_linear(
           checkpoint, {config.head == Head::next_sentence ? "cls.seq_relationship" : "classifier"},
-          static_cast<int64_t>(config.labels.size()), config.hidden, Activation::none,
-          primitives)) {}
+          static_cast<int64_t>(config.labels.size()), config.hidden, Activation::none, pool)) {}
 
 Tensor Classifier::run(ConstTensor pooled, Workspace& space) const {
   const Tensor logits = space.logits.tensor(pooled.rows, dense.columns());

@@ -12,7 +12,7 @@ namespace bert::models {
 
 // tanh of a dense layer on each sequence's first token ([CLS]). Its checkpoint name: pooler.dense.
 struct Pooler {
-  Pooler(Checkpoint& checkpoint, const Config& config, engine::Primitives& primitives);
+  Pooler(Checkpoint& checkpoint, const Config& config, engine::ThreadPool& pool);
   // [N, H], in space.pooled.
   engine::Tensor run(const Batch& batch, engine::ConstTensor x, Workspace& space) const;
 
@@ -22,7 +22,7 @@ struct Pooler {
 // A dense layer on the pooler's output: classifier (sequence classification) or
 // cls.seq_relationship (next sentence).
 struct Classifier {
-  Classifier(Checkpoint& checkpoint, const Config& config, engine::Primitives& primitives);
+  Classifier(Checkpoint& checkpoint, const Config& config, engine::ThreadPool& pool);
   // [N, C], in space.logits.
   engine::Tensor run(engine::ConstTensor pooled, Workspace& space) const;
 

@@ -150,7 +150,6 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   models::Config config;
   models::Checkpoint checkpoint;  // the embedding tables are read where they lie in its files
   mutable engine::ThreadPool pool;
-  engine::Primitives primitives;
   models::Encoder encoder;
   std::optional<models::Pooler> pooler;
   std::optional<models::Classifier> classifier;
@@ -192,16 +191,15 @@ Model::Impl::Impl(const std::string& directory, const Options& options)
     : config(read_checked_config(directory, options)),
       checkpoint(directory),
       pool(resolve_threads(options.threads)),
-      primitives(pool),
-      encoder(checkpoint, config, primitives),
+      encoder(checkpoint, config, pool),
       pooling(models::read_pooling(directory, config)),
       batch_tokens(options.batch_tokens),
       tokenizer(load_tokenizer(directory, options.max_length)) {
   // Without a head the pooler is optional: transformers can leave it out of a BertModel.
   if (config.head != models::Head::none || checkpoint.has("pooler.dense.weight")) {
-    pooler.emplace(checkpoint, config, primitives);
+    pooler.emplace(checkpoint, config, pool);
   }
-  if (config.head != models::Head::none) classifier.emplace(checkpoint, config, primitives);
+  if (config.head != models::Head::none) classifier.emplace(checkpoint, config, pool);
   if (const int left = checkpoint.finish(config.not_evaluated); left > 0) {
     info.notes.push_back(
         fmt::format("{}: the {} tensors of {} are not evaluated: the head that they "

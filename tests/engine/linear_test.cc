@@ -44,9 +44,8 @@ TEST(Linear, AgreesWithItsTwinInDouble) {
                                  bias = random_floats(n, 1, 2),
                                  input = random_floats(rows * k, 1, 3);
         ThreadPool pool(2);
-        Primitives primitives(pool);
         const Linear::Part part{{weight.data(), n, k}, bias.data()};
-        const Linear linear(primitives, {&part, 1}, activation);
+        const Linear linear(pool, {&part, 1}, activation);
         Buffer x_memory, y_memory;
         const Tensor x = fill(x_memory, rows, k, input), y = y_memory.tensor(rows, n);
         linear.run(x, y);
@@ -74,14 +73,13 @@ TEST(Linear, JoinsItsParts) {
   const std::vector<float> a = random_floats(5 * 7, 1, 1), b = random_floats(6 * 7, 1, 2),
                            bias = random_floats(11, 1, 3), input = random_floats(4 * 7, 1, 4);
   ThreadPool pool(1);
-  Primitives primitives(pool);
   const Linear::Part parts[] = {{{a.data(), 5, 7}, bias.data()},
                                 {{b.data(), 6, 7}, bias.data() + 5}};
   std::vector<float> joined = a;
   joined.insert(joined.end(), b.begin(), b.end());
   const Linear::Part whole{{joined.data(), 11, 7}, bias.data()};
-  const Linear by_parts(primitives, parts, Activation::none),
-      at_once(primitives, {&whole, 1}, Activation::none);
+  const Linear by_parts(pool, parts, Activation::none),
+      at_once(pool, {&whole, 1}, Activation::none);
   Buffer x_memory, y_memory, z_memory;
   const Tensor x = fill(x_memory, 4, 7, input), y = y_memory.tensor(4, 11),
                z = z_memory.tensor(4, 11);
@@ -90,9 +88,8 @@ TEST(Linear, JoinsItsParts) {
   EXPECT_EQ(std::memcmp(y.data, z.data, sizeof(float) * y.size()), 0);
 }
 
-// The packed layout is asked for at one height, and a batch must not change bits: both rest on each
-// row's result being the same at every height, for every thread count, with and without the
-// residual.
+// A batch must not change bits: each row's result is the same at every height, for every thread
+// count, with and without the residual.
 TEST(Linear, RowsAreTheSameBitsAtEveryHeightAndThreadCount) {
   constexpr int64_t kMost = 700;
   for (const auto& [k, n] : {std::pair{104, 312}, {48, 2}, {768, 768}, {2048, 300}}) {
@@ -103,9 +100,8 @@ TEST(Linear, RowsAreTheSameBitsAtEveryHeightAndThreadCount) {
       std::vector<float> all;
       for (const int threads : {1, 2, 3}) {
         ThreadPool pool(threads);
-        Primitives primitives(pool);
         const Linear::Part part{{weight.data(), n, k}, bias.data()};
-        const Linear linear(primitives, {&part, 1}, add ? Activation::none : Activation::gelu);
+        const Linear linear(pool, {&part, 1}, add ? Activation::none : Activation::gelu);
         for (const int64_t rows : {700, 1, 2, 15, 16, 17, 31, 65, 127, 128, 130, 255, 512, 513}) {
           Buffer x_memory, y_memory;
           const int64_t first = kMost - rows;
@@ -127,35 +123,14 @@ TEST(Linear, AddsToWhatIsThere) {
                            input = random_floats(3 * 5, 1, 3),
                            residual = random_floats(3 * 6, 1, 4);
   ThreadPool pool(1);
-  Primitives primitives(pool);
   const Linear::Part part{{weight.data(), 6, 5}, bias.data()};
-  const Linear linear(primitives, {&part, 1}, Activation::none);
+  const Linear linear(pool, {&part, 1}, Activation::none);
   Buffer x_memory, y_memory, z_memory;
   const Tensor x = fill(x_memory, 3, 5, input), y = fill(y_memory, 3, 6, residual),
                z = z_memory.tensor(3, 6);
   linear.run_add(x, y);
   linear.run(x, z);
   for (int64_t i = 0; i < y.size(); ++i) EXPECT_NEAR(y.data[i], z.data[i] + residual[i], 1e-6);
-}
-
-// A product may write past its rows, but only as far as padded_rows says: the address sanitizer
-// sees the rest.
-TEST(Linear, StaysInsidePaddedRows) {
-  constexpr int64_t kWidth = 32;
-  const std::vector<float> weight = random_floats(kWidth * kWidth, 1, 1),
-                           bias = random_floats(kWidth, 1, 2);
-  for (const int threads : {1, 3, 7}) {
-    ThreadPool pool(threads);
-    Primitives primitives(pool);
-    const Linear::Part part{{weight.data(), kWidth, kWidth}, bias.data()};
-    const Linear linear(primitives, {&part, 1}, Activation::none);
-    for (int64_t rows = 1; rows < 1100; rows += 1 + rows / 9) {
-      std::vector<float> x(padded_rows(rows) * kWidth), y(rows * kWidth + 1, 5.0f);
-      linear.run({x.data(), rows, kWidth}, {y.data(), rows, kWidth});
-      ASSERT_EQ(y.back(), 5.0f) << rows << " rows";
-      ASSERT_EQ(y[(rows - 1) * kWidth], bias[0]) << rows << " rows";
-    }
-  }
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <string_view>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -56,29 +57,77 @@ TEST_P(RowKernelsTest, LayerNormAgreesWithItsTwinInDouble) {
 TEST_P(RowKernelsTest, SumsAreSums) {
   const std::vector<float> a = random_floats(131, 1, 1), b = random_floats(131, 1, 2),
                            c = random_floats(131, 1, 3);
-  std::vector<float> y(131), z = c;
+  std::vector<float> y(131);
   GetParam()->add3(a.data(), b.data(), c.data(), 131, y.data());
-  GetParam()->finish(a.data(), b.data(), Activation::none, true, 131, z.data());
-  for (int i = 0; i < 131; ++i) {
-    ASSERT_EQ(y[i], a[i] + b[i] + c[i]);
-    ASSERT_EQ(z[i], c[i] + (a[i] + b[i]));
+  for (int i = 0; i < 131; ++i) ASSERT_EQ(y[i], a[i] + b[i] + c[i]);
+}
+
+// x [rows, k] times the transpose of w [columns, k], through a packed panel.
+std::vector<float> multiply(const RowKernels& kernels, const std::vector<float>& x, int64_t rows,
+                            const std::vector<float>& w, int64_t k, const std::vector<float>& bias,
+                            Activation activation, std::vector<float> y, bool add) {
+  const int64_t columns = std::ssize(bias);
+  std::vector<const float*> parts;
+  for (int64_t j = 0; j < columns; ++j) parts.push_back(w.data() + j * k);
+  std::vector<float> panel(k * kernels.panel_columns);
+  kernels.pack_panel(parts.data(), columns, k, panel.data());
+  kernels.matmul({x.data(), panel.data(), nullptr, bias.data(), y.data(), rows, k, columns, columns,
+                  activation, add});
+  return y;
+}
+
+TEST_P(RowKernelsTest, MatmulAgreesWithItsTwinInDouble) {
+  for (const int64_t columns : {int64_t{1}, int64_t{3}, GetParam()->panel_columns}) {
+    for (const int64_t k : {1, 5, 26, 256, 257, 768, 3072}) {
+      const std::vector<float> w = random_floats(columns * k, 1, 1),
+                               bias = random_floats(columns, 1, 2);
+      for (const int64_t rows : {1, 2, 3, 4, 5, 6, 7, 13, 24, 31}) {
+        for (const bool add : {false, true}) {
+          const std::vector<float> x = random_floats(rows * k, 1, 3),
+                                   before = random_floats(rows * columns + 1, 1, 4);
+          const std::vector<float> y =
+              multiply(*GetParam(), x, rows, w, k, bias, Activation::none, before, add);
+          for (int64_t i = 0; i < rows * columns; ++i) {
+            double want = bias[i % columns] + (add ? before[i] : 0);
+            double size = std::abs(bias[i % columns]) + (add ? std::abs(before[i]) : 0);
+            for (int64_t p = 0; p < k; ++p) {
+              const double product =
+                  static_cast<double>(x[i / columns * k + p]) * w[i % columns * k + p];
+              want += product;
+              size += std::abs(product);
+            }
+            // Of one product, the bias and what was there, each sum rounds; more products round in
+            // random directions.
+            ASSERT_NEAR(y[i], want, 4 * 0x1p-24 * size)
+                << rows << "x" << columns << "x" << k << " at " << i << ", add " << add;
+          }
+          ASSERT_EQ(y.back(), before.back()) << "wrote past the rows";
+        }
+      }
+    }
   }
+}
+
+// A build that multiplies and adds in two steps is right, and half as fast on most machines.
+TEST_P(RowKernelsTest, MatmulFusesProductsAndSums) {
+  if (GetParam()->name == std::string_view("portable")) GTEST_SKIP() << "not every machine can";
+  const float a = 1 + 0x1p-12f;  // its square is 1 + 2^-11 + 2^-24, whose end a rounding would lose
+  const std::vector<float> y =
+      multiply(*GetParam(), {1, a}, 1, {-(1 + 0x1p-11f), a}, 2, {0}, Activation::none, {0}, false);
+  EXPECT_EQ(y[0], 0x1p-24f);
 }
 
 TEST_P(RowKernelsTest, ActivationsAgreeWithTheirTwinsInDouble) {
   const auto check = [&](Activation activation, const std::function<double(double)>& twin) {
-    std::vector<float> x, bias;
+    std::vector<float> x;
     for (float v = -30; v < 30; v += 0.0137f) x.push_back(v);
     for (const float v : {-1e30f, -100.0f, -0.0f, 1e-30f, 100.0f, 1e30f}) x.push_back(v);
-    const auto width = static_cast<int64_t>(x.size());
-    bias = random_floats(width, 0.1f, 5);
-    std::vector<float> y(width + 1, 77.0f);
-    GetParam()->finish(x.data(), bias.data(), activation, false, width, y.data());
-    for (int64_t i = 0; i < width; ++i) {
-      const double at = x[i] + bias[i], want = twin(at);
+    const std::vector<float> y = multiply(*GetParam(), x, std::ssize(x), {1}, 1, {0.05f},
+                                          activation, std::vector<float>(x.size()), false);
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double at = x[i] + 0.05f, want = twin(at);
       ASSERT_NEAR(y[i], want, 2e-7 * (1 + std::abs(at))) << "at " << at;
     }
-    ASSERT_EQ(y[width], 77.0f) << "wrote past the row";
   };
   check(Activation::none, [](double x) { return x; });
   check(Activation::relu, [](double x) { return x > 0 ? x : 0; });

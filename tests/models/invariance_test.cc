@@ -81,10 +81,8 @@ TEST(Invariance, OrderAndRepetitionOfInputsChangeNothing) {
   }
 }
 
-// Under the thread sanitizer. All threads are ours and instrumented: oneDNN is asked to use only
-// the calling thread, so libgomp, whose joins the sanitizer cannot see, starts none. oneDNN's own
-// reads and writes are not instrumented: a race between two of its calls on the same memory would
-// not be found here, but by the bits.
+// Under the thread sanitizer: all threads and all that they do to the model's memory are ours and
+// instrumented.
 TEST(Threads, EightCallersOfOneModelGetTheSameBits) {
   const Model model = load("plain", 2, 512);
   std::vector<Encoding> inputs = mixed_inputs(model, 10);

@@ -137,8 +137,7 @@ class Streaming(ToolTest):
         return self.peak(process)
 
     def test_memory_does_not_grow_with_the_input(self):
-        # A model makes its primitives as it meets the heights of batches, and windows differ in size,
-        # so it grows a little. To keep each input (a line, ids, type ids, offsets: 300 bytes and
+        # Windows differ in size, and so does what holds the largest of them. To keep each input (a line, ids, type ids, offsets: 300 bytes and
         # more) would take 9 MB of the model and 27 MB of the tokenizer alone.
         for options, few, many in [(["--task", "tokens"], 10000, 100000), ([], 10000, 40000)]:
             small, large = self.peak_after(few, *options), self.peak_after(many, *options)

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/vectors.h"
+
+namespace bert::engine::ROW_KERNELS {
+namespace {
+
+// Products are added up in blocks of so many, and the blocks' sums to each other: rounding errors
+// grow with the number of additions in a row.
+constexpr int64_t kSumBlock = 256;
+
+inline Vec magnitude(Vec x) { return x < 0.0f ? -x : x; }
+
+inline Vec tanh(Vec x) {
+  const Vec e = exp_negative(magnitude(x) * -2.0f);
+  const Vec positive = (1.0f - e) / (1.0f + e);
+  return x < 0.0f ? -positive : positive;
+}
+
+// x Phi(x), with erfc by Abramowitz and Stegun 7.1.26 (within 1.5e-7).
+inline Vec gelu(Vec x) {
+  const Vec z = magnitude(x) * 0.707106781f;
+  const Vec t = 1.0f / (z * 0.3275911f + 1.0f);
+  Vec p = broadcast(1.061405429f);
+  p = p * t - 1.453152027f;
+  p = p * t + 1.421413741f;
+  p = p * t - 0.284496736f;
+  p = p * t + 0.254829592f;
+  const Vec half_tail = p * t * exp_negative(-z * z) * 0.5f;  // Phi(-|x|)
+  return x * (x < 0.0f ? half_tail : 1.0f - half_tail);
+}
+
+inline Vec gelu_tanh(Vec x) {
+  const Vec inner = (x * x * x * 0.044715f + x) * 0.797884561f;  // sqrt(2 / pi)
+  return x * 0.5f * (tanh(inner) + 1.0f);
+}
+
+template <typename Function>
+inline void finish_with(Function function, const float* x, const float* bias, int64_t width,
+                        float* y) {
+  const int64_t whole = width / W * W, rest = width - whole;
+  for (int64_t i = 0; i < whole; i += W) store(y + i, function(load(x + i) + load(bias + i)));
+  if (rest) {
+    store_part(y + whole, rest,
+               function(load_part(x + whole, rest, 0) + load_part(bias + whole, rest, 0)));
+  }
+}
+
+// y = activation(x + bias), or y += x + bias.
+inline void finish(const float* x, const float* bias, Activation activation, bool add,
+                   int64_t width, float* y) {
+  if (add) {
+    for (int64_t i = 0; i < width; ++i) y[i] += x[i] + bias[i];
+    return;
+  }
+  switch (activation) {
+    case Activation::none:
+      return finish_with([](Vec v) { return v; }, x, bias, width, y);
+    case Activation::gelu:
+      return finish_with(gelu, x, bias, width, y);
+    case Activation::gelu_tanh:
+      return finish_with(gelu_tanh, x, bias, width, y);
+    case Activation::relu:
+      return finish_with([](Vec v) { return max(v, Vec{}); }, x, bias, width, y);
+    case Activation::tanh:
+      return finish_with(tanh, x, bias, width, y);
+  }
+}
+
+// sums[R, kPanel] = x[R, k] panel[k, kPanel], in registers. Meanwhile fetches kAhead floats at
+// `ahead` for each row of the panel.
+template <int R, int kAhead>
+inline void tile(const float* x, int64_t k, const float* panel, const float* ahead, float* sums) {
+  for (int64_t begin = 0; begin < k; begin += kSumBlock) {
+    const int64_t end = k - begin < kSumBlock ? k : begin + kSumBlock;
+    Vec sum[R][kVectors] = {};
+    for (int64_t i = begin; i < end; ++i) {
+#pragma GCC unroll 8
+      for (int f = 0; f < kAhead; f += 16) __builtin_prefetch(ahead + i * kAhead + f, 0, 2);
+      Vec row[kVectors];
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) row[v] = load(panel + i * kPanel + v * W);
+#pragma GCC unroll 8
+      for (int r = 0; r < R; ++r) {
+        const Vec value = broadcast(x[r * k + i]);
+#pragma GCC unroll 8
+        for (int v = 0; v < kVectors; ++v) sum[r][v] += value * row[v];
+      }
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) {
+        float* to = sums + r * kPanel + v * W;
+        store(to, begin > 0 ? load(to) + sum[r][v] : sum[r][v]);
+      }
+    }
+  }
+}
+
+// A tile of so many rows, from the first one on.
+template <int R, int kAhead>
+void matmul_tile(const MatmulTask& task, int64_t first, const float* ahead) {
+  alignas(64) float sums[R * kPanel];
+  tile<R, kAhead>(task.x + first * task.k, task.k, task.panel, ahead, sums);
+  for (int r = 0; r < R; ++r) {
+    finish(sums + r * kPanel, task.bias, task.activation, task.add, task.columns,
+           task.y + (first + r) * task.y_stride);
+  }
+}
+
+using Tile = void (*)(const MatmulTask&, int64_t, const float*);
+template <int kAhead>
+constexpr Tile kTiles[] = {nullptr,
+                           matmul_tile<1, kAhead>,
+                           matmul_tile<2, kAhead>,
+                           matmul_tile<3, kAhead>,
+                           matmul_tile<4, kAhead>,
+                           matmul_tile<(kRows > 4 ? 5 : 4), kAhead>,
+                           matmul_tile<(kRows > 4 ? 6 : 4), kAhead>};
+
+}  // namespace
+
+void pack_panel(const float* const* rows, int64_t columns, int64_t k, float* panel) {
+  for (int64_t j = 0; j < kPanel; j += W) {
+    for (int64_t i = 0; i < k; i += W) {
+      const int64_t left = k - i < W ? k - i : W;
+      Vec block[W];
+      for (int c = 0; c < W; ++c) {
+        const bool inside = j + c < columns;
+        block[c] = !inside     ? Vec{}
+                   : left == W ? load(rows[j + c] + i)
+                               : load_part(rows[j + c] + i, left, 0);
+      }
+      transpose(block);
+      for (int64_t d = 0; d < left; ++d) store(panel + (i + d) * kPanel + j, block[d]);
+    }
+  }
+}
+
+// The last tiles fetch what comes after the panel, so that memory is read while there is something
+// to compute: one tile all of it, two a half each, four and more a quarter.
+void matmul(const MatmulTask& task) {
+  const int64_t tiles = (task.rows + kRows - 1) / kRows;
+  constexpr int64_t kMost = kPanel >= 64 ? 4 : 1;
+  const int64_t sharers = tiles >= kMost ? kMost : tiles >= 2 && kMost > 1 ? 2 : 1;
+  const Tile* fetching = sharers == 4   ? kTiles<(kPanel >= 64 ? 16 : 0)>
+                         : sharers == 2 ? kTiles<(kPanel >= 64 ? 32 : 0)>
+                                        : kTiles<kPanel>;
+  const float* ahead = task.next;
+  for (int64_t t = 0; t < tiles; ++t) {
+    const int64_t first = t * kRows;
+    const int64_t rows = task.rows - first < kRows ? task.rows - first : kRows;
+    if (t < tiles - sharers) {
+      kTiles<0>[rows](task, first, nullptr);
+    } else {
+      fetching[rows](task, first, ahead);
+      ahead += task.k * kPanel / sharers;
+    }
+  }
+}
+
+}  // namespace bert::engine::ROW_KERNELS

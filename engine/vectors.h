@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the kernels of one instruction set share. They are compiled several times, with ROW_KERNELS
+// naming the set, so nothing of theirs may come from a template or inline function of another
+// header: the linker could keep the copy made for another machine. What is here is each file's own.
+//
+// Products and sums contract to fused multiply-adds wherever the machine has them, and always over
+// the same vectors in the same order, tails included: they are padded, never done by other code.
+#pragma once
+
+#include "engine/row_kernels.h"
+
+namespace bert::engine::ROW_KERNELS {
+
+void pack_panel(const float* const* rows, int64_t columns, int64_t k, float* panel);
+void matmul(const MatmulTask& task);
+int64_t attention_scratch(int64_t length, int64_t width);
+void attention(const AttentionTask& task, float* scratch);
+
+namespace {
+
+#if defined(__AVX512F__)
+constexpr int W = 16;                   // floats in a vector
+constexpr int kRows = 6, kVectors = 4;  // a tile of accumulators that leaves registers for operands
+#elif defined(__AVX2__)
+constexpr int W = 8;
+constexpr int kRows = 6, kVectors = 2;
+#else
+constexpr int W = 4;
+constexpr int kRows = 4, kVectors = 2;
+#endif
+constexpr int64_t kPanel = kVectors * W;  // columns of a tile
+
+typedef float Vec __attribute__((vector_size(W * sizeof(float))));
+typedef int32_t IntVec __attribute__((vector_size(W * sizeof(int32_t))));
+
+inline Vec load(const float* p) {
+  Vec v;
+  __builtin_memcpy(&v, p, sizeof v);
+  return v;
+}
+inline void store(float* p, Vec v) { __builtin_memcpy(p, &v, sizeof v); }
+inline Vec broadcast(float x) { return x - Vec{}; }
+// The first n floats at p, and `fill` in the other lanes.
+inline Vec load_part(const float* p, int64_t n, float fill) {
+  float lanes[W];
+  for (int i = 0; i < W; ++i) lanes[i] = i < n ? p[i] : fill;
+  return load(lanes);
+}
+inline void store_part(float* p, int64_t n, Vec v) {
+  for (int i = 0; i < n; ++i) p[i] = v[i];
+}
+inline float sum_lanes(Vec v) {
+  float lanes[W];
+  store(lanes, v);
+  for (int half = W / 2; half > 0; half /= 2) {
+    for (int i = 0; i < half; ++i) lanes[i] += lanes[i + half];
+  }
+  return lanes[0];
+}
+inline Vec max(Vec a, Vec b) { return a > b ? a : b; }
+inline int64_t round_up(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
+
+template <int... I>
+struct Lanes {};
+template <int N, int... I>
+struct CountLanes : CountLanes<N - 1, N - 1, I...> {};
+template <int... I>
+struct CountLanes<0, I...> {
+  typedef Lanes<I...> Type;
+};
+template <int... I>
+inline Vec interleave_low(Vec a, Vec b, Lanes<I...>) {
+  return __builtin_shufflevector(a, b, (I % 2 ? W + I / 2 : I / 2)...);
+}
+template <int... I>
+inline Vec interleave_high(Vec a, Vec b, Lanes<I...>) {
+  return __builtin_shufflevector(a, b, (I % 2 ? W + W / 2 + I / 2 : W / 2 + I / 2)...);
+}
+
+// Exchanges rows and columns: log2 W perfect shuffles of the rows' halves.
+inline void transpose(Vec (&block)[W]) {
+  const CountLanes<W>::Type lanes;
+  for (int round = 1; round < W; round *= 2) {
+    Vec shuffled[W];
+#pragma GCC unroll 16
+    for (int i = 0; i < W / 2; ++i) {
+      shuffled[2 * i] = interleave_low(block[i], block[i + W / 2], lanes);
+      shuffled[2 * i + 1] = interleave_high(block[i], block[i + W / 2], lanes);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < W; ++i) block[i] = shuffled[i];
+  }
+}
+
+// e^x for x <= 0, within 2 units in the last place: x = n ln 2 + r with |r| <= ln 2 / 2, a
+// polynomial for e^r (Taylor to r^7, whose remainder is 6e-9) and n added to the exponent. Below
+// -87 it is 0.
+inline Vec exp_negative(Vec x) {
+  const Vec clamped = max(x, broadcast(-87.0f));
+  const Vec magic = broadcast(12582912.0f);  // 1.5 * 2^23: adding it rounds to a whole number
+  const Vec shifted = clamped * 1.44269504f + magic;
+  const Vec n = shifted - magic;
+  const Vec r =
+      clamped - n * 0.693359375f - n * -2.12194440e-4f;  // ln 2 in two parts (Cody, Waite)
+  Vec p = broadcast(1.0f / 5040);
+  p = p * r + 1.0f / 720;
+  p = p * r + 1.0f / 120;
+  p = p * r + 1.0f / 24;
+  p = p * r + 1.0f / 6;
+  p = p * r + 0.5f;
+  p = p * r + 1.0f;
+  p = p * r + 1.0f;
+  IntVec bits, exponent;
+  __builtin_memcpy(&bits, &p, sizeof bits);
+  __builtin_memcpy(&exponent, &shifted, sizeof exponent);
+  bits += (exponent - 0x4B400000) << 23;  // 0x4B400000 are the bits of 1.5 * 2^23
+  __builtin_memcpy(&p, &bits, sizeof p);
+  return x < -87.0f ? Vec{} : p;
+}
+
+}  // namespace
+}  // namespace bert::engine::ROW_KERNELS
