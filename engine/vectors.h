@@ -94,8 +94,8 @@ inline void transpose(Vec (&block)[W]) {
 }
 
 // e^x for x <= 0, within 2 units in the last place: x = n ln 2 + r with |r| <= ln 2 / 2, a
-// polynomial for e^r (Taylor to r^7, whose remainder is 6e-9) and n added to the exponent. Below
-// -87 it is 0.
+// polynomial for e^r (its greatest relative error, 2e-9, is the least of this degree) and n added
+// to the exponent. Below -87 it is 0.
 inline Vec exp_negative(Vec x) {
   const Vec clamped = max(x, broadcast(-87.0f));
   const Vec magic = broadcast(12582912.0f);  // 1.5 * 2^23: adding it rounds to a whole number
@@ -103,12 +103,11 @@ inline Vec exp_negative(Vec x) {
   const Vec n = shifted - magic;
   const Vec r =
       clamped - n * 0.693359375f - n * -2.12194440e-4f;  // ln 2 in two parts (Cody, Waite)
-  Vec p = broadcast(1.0f / 5040);
-  p = p * r + 1.0f / 720;
-  p = p * r + 1.0f / 120;
-  p = p * r + 1.0f / 24;
-  p = p * r + 1.0f / 6;
-  p = p * r + 0.5f;
+  Vec p = broadcast(0.00138436536f);
+  p = p * r + 0.00837415569f;
+  p = p * r + 0.0416680001f;
+  p = p * r + 0.16666431f;
+  p = p * r + 0.499999938f;
   p = p * r + 1.0f;
   p = p * r + 1.0f;
   IntVec bits, exponent;
