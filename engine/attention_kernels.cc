@@ -52,6 +52,12 @@ void multiply(int64_t rows, int64_t columns, int64_t k, const float* a, int64_t 
   for (; j < columns; j += W) tile_rows<1>(rows, a, a_stride, b + j, b_stride, k, c + j, c_stride);
 }
 
+// Rows lie too far apart for the processor to see what comes next.
+constexpr int64_t kRowsAhead = 8;
+inline void fetch(const float* row, int64_t width) {
+  for (int64_t d = 0; d < width; d += 16) __builtin_prefetch(row + d);
+}
+
 // k [S, D] into panels of kPanel keys (the last may be narrower, a multiple of W), each [D, keys]
 // with the keys beside each other. Keys past the end are zero.
 void pack_keys(const AttentionTask& task, float* packed) {
@@ -65,6 +71,7 @@ void pack_keys(const AttentionTask& task, float* packed) {
       Vec block[W];
       for (int i = 0; i < W; ++i) {
         const float* row = task.k + (j + i) * task.stride + d;
+        __builtin_prefetch(row + W * task.stride);
         block[i] = j + i >= task.length ? Vec{} : dims == W ? load(row) : load_part(row, dims, 0);
       }
       transpose(block);
@@ -77,6 +84,8 @@ void pack_values(const AttentionTask& task, float* packed) {
   const int64_t padded = round_up(task.width, W);
   for (int64_t i = 0; i < task.length; ++i) {
     const float* row = task.v + i * task.stride;
+    fetch(row + kRowsAhead * task.stride, task.width);
+    fetch(task.q + i * task.stride, task.width);
     for (int64_t d = 0; d < padded; d += W) {
       const int64_t dims = task.width - d < W ? task.width - d : W;
       store(packed + i * padded + d, dims == W ? load(row + d) : load_part(row + d, dims, 0));

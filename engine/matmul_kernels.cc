@@ -7,6 +7,7 @@ namespace {
 // Products are added up in blocks of so many, and the blocks' sums to each other: rounding errors
 // grow with the number of additions in a row.
 constexpr int64_t kSumBlock = 256;
+constexpr int64_t kSharers = 4;
 
 inline Vec magnitude(Vec x) { return x < 0.0f ? -x : x; }
 
@@ -105,6 +106,11 @@ inline void tile(const float* x, int64_t k, const float* panel, const float* ahe
 template <int R, int kAhead>
 void matmul_tile(const MatmulTask& task, int64_t first, const float* ahead) {
   alignas(64) float sums[R * kPanel];
+  for (int r = 0; r < R; ++r) {  // the lines that will be written
+    for (int64_t j = 0; j < task.columns; j += 16) {
+      __builtin_prefetch(task.y + (first + r) * task.y_stride + j, 1);
+    }
+  }
   tile<R, kAhead>(task.x + first * task.k, task.k, task.panel, ahead, sums);
   for (int r = 0; r < R; ++r) {
     finish(sums + r * kPanel, task.bias, task.activation, task.add, task.columns,
@@ -141,25 +147,26 @@ void pack_panel(const float* const* rows, int64_t columns, int64_t k, float* pan
   }
 }
 
-// The last tiles fetch what comes after the panel, so that memory is read while there is something
-// to compute: one tile all of it, two a half each, four and more a quarter.
+// While the last tiles are computed, what comes after the panel is fetched: a line for each row of
+// the panel by each of the last four, or more by each where there are fewer.
 void matmul(const MatmulTask& task) {
+  constexpr int64_t kLine = 16;  // floats in a cache line
   const int64_t tiles = (task.rows + kRows - 1) / kRows;
-  constexpr int64_t kMost = kPanel >= 64 ? 4 : 1;
-  const int64_t sharers = tiles >= kMost ? kMost : tiles >= 2 && kMost > 1 ? 2 : 1;
-  const Tile* fetching = sharers == 4   ? kTiles<(kPanel >= 64 ? 16 : 0)>
-                         : sharers == 2 ? kTiles<(kPanel >= 64 ? 32 : 0)>
-                                        : kTiles<kPanel>;
   const float* ahead = task.next;
   for (int64_t t = 0; t < tiles; ++t) {
-    const int64_t first = t * kRows;
+    const int64_t first = t * kRows, left = tiles - t;
     const int64_t rows = task.rows - first < kRows ? task.rows - first : kRows;
-    if (t < tiles - sharers) {
+    if (kPanel == kLine * kSharers ? left > kSharers : left > 1) {
       kTiles<0>[rows](task, first, nullptr);
-    } else {
-      fetching[rows](task, first, ahead);
-      ahead += task.k * kPanel / sharers;
+      continue;
     }
+    const int64_t fetched = (ahead - task.next) / task.k;  // of each row of kPanel floats
+    const int64_t share = (kPanel - fetched) / left;
+    const Tile* fetching = share >= 4 * kLine   ? kTiles<4 * kLine>
+                           : share >= 2 * kLine ? kTiles<2 * kLine>
+                                                : kTiles<kLine>;
+    fetching[rows](task, first, ahead);
+    ahead += task.k * (share >= 4 * kLine ? 4 * kLine : share >= 2 * kLine ? 2 * kLine : kLine);
   }
 }
 
