@@ -3,9 +3,11 @@
 """Measures the demo model through bert-infer, and how little the second sentence or word overlap
 alone tell.
 
-    evaluate.py --bert-infer build/bin/bert-infer [--wordnet DIR] accuracy|leakage|sample
+    evaluate.py --bert-infer build/release/bin/bert-infer [--wordnet DIR]
+        accuracy | leakage | sample | FILE
 
-sample: 500 new pairs, and the exit code says whether at least 95 % are right."""
+sample: 500 new pairs, and the exit code says whether at least 95 % are right. FILE: the pairs of a
+file, first TAB second TAB label a line."""
 import argparse
 import collections
 import json
@@ -115,7 +117,7 @@ def leakage(pairs):
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("what", choices=("accuracy", "leakage", "sample"))
+    parser.add_argument("what", metavar="accuracy|leakage|sample|FILE")
     parser.add_argument("--bert-infer", default="bert-infer", metavar="PATH")
     parser.add_argument("--model", default=MODEL, metavar="DIR")
     parser.add_argument("--wordnet", default="", metavar="DIR")
@@ -131,6 +133,10 @@ def main() -> int:
         answers = predict(args.bert_infer, args.model, pairs)
         print(table(pairs, answers))
         return 0 if sum(p[2] == a for p, a in zip(pairs, answers)) >= 0.95 * len(pairs) else 1
+    elif args.what != "accuracy":
+        rows = [line.split("\t") for line in open(args.what).read().splitlines()]
+        pairs = [(first, second, LABELS.index(label), "") for first, second, label in rows]
+        print(table(pairs, predict(args.bert_infer, args.model, pairs)))
     else:
         for split in ("tenth", "words", "templates"):
             pairs = draw(split, 99, 5000)

@@ -4,7 +4,8 @@ sentence is drawn without the label."""
 from grammar import finite, ing_phrase, negate
 from lexicon import article, past
 from relations import FLIP, two
-from world import CONTRADICTION, ENTAILMENT, NEUTRAL, draw_action, draw_subject, other_action, place_phrase, time_phrase
+from world import (CONTRADICTION, ENTAILMENT, NEUTRAL, draw_action, draw_subject, other_action,
+                   place_phrase, time_phrase)
 
 GIVING = (("give", "to", "get", "from"), ("sell", "to", "buy", "from"),
           ("lend", "to", "borrow", "from"), ("send", "to", "receive", "from"),
@@ -135,6 +136,31 @@ def modal_pair(g, label):
          "i do not know whether " + plain(False))), text
 
 
+def join_both(g, label, names, vp, say, tense):
+    """Two who do the same."""
+    x, y, z = names
+    text = say(x + " and " + y, vp, True)
+    yes = [
+        "both " + text,
+        say(y + " and " + x, vp, True),
+        say(x + " , " + y + " and " + z, vp, True),
+        say(x, vp) + " and " + say(y, vp),
+        say(x, vp) + " and so " + ("did " if tense == "past" else "does ") + y
+    ]
+    no = [
+        say("neither " + x + " nor " + y, vp),
+        say(x, vp) + " but " + say(y, negate(vp)),
+        say(y, negate(vp)), "only " + say(x, vp) + " and not " + y
+    ]
+    maybe = [
+        say(x + " or " + y, vp),
+        say(x, vp),
+        say(x + " and " + z, vp, True),
+        say(y, vp) + " and perhaps " + x + " too"
+    ]
+    return g.rng.choice((yes, maybe, no)[label]), text
+
+
 def join_pair(g, label):
     """And, or, neither, but not, both, only, without, instead of."""
     rng = g.rng
@@ -150,27 +176,7 @@ def join_pair(g, label):
     both = rng.random() < 0.25
     label_ = FLIP[label] if negative else label
     if both:
-        negative, label_ = False, label
-        text = say(x + " and " + y, vp, True)
-        yes = [
-            "both " + text,
-            say(y + " and " + x, vp, True),
-            say(x + " , " + y + " and " + z, vp, True),
-            say(x, vp) + " and " + say(y, vp),
-            say(x, vp) + " and so " + ("did " if tense == "past" else "does ") + y
-        ]
-        no = [
-            say("neither " + x + " nor " + y, vp),
-            say(x, vp) + " but " + say(y, negate(vp)),
-            say(y, negate(vp)), "only " + say(x, vp) + " and not " + y
-        ]
-        maybe = [
-            say(x + " or " + y, vp),
-            say(x, vp),
-            say(x + " and " + z, vp, True),
-            say(y, vp) + " and perhaps " + x + " too"
-        ]
-        return rng.choice((yes, maybe, no)[label_]), text
+        return join_both(g, label, (x, y, z), vp, say, tense)
     text = say(x, negate(vp) if negative else vp)
     yes = [
         say(x + " and " + y, vp, True),

@@ -9,7 +9,8 @@ from words import FEMALE, MALE, NUMBERS
 
 # Verbs that are not used in the progressive.
 STATIVE = set(
-    "have own know like love hate see hear fear trust admire respect miss need want live understand remember"
+    "have own know like love hate see hear fear trust admire respect miss need want live"
+    " understand remember"
     " speak-of keep envy notice forgive feel lose say belong taste".split())
 LEADING = {"never", "always", "often", "sometimes", "still", "just", "also", "now", "really"}
 FEMALE_NOUNS = set("woman girl lady mother grandmother nun queen princess nurse mom".split()) | set(

@@ -26,15 +26,15 @@ FAMILIES = {
     scenes.scene_pair: 30,
     predicates.predicate_pair: 22,
     predicates.fact_pair: 4,
-    relations.swap_pair: 10,
-    relations.compare_pair: 4,
-    relations.relation_pair: 4,
+    relations.swap_pair: 14,
+    relations.compare_pair: 7,
+    relations.relation_pair: 6,
     quantities.number_pair: 7,
     quantities.quantifier_pair: 7,
     things.where_pair: 5,
     things.state_pair: 8,
     things.wear_pair: 4,
-    events.give_pair: 4,
+    events.give_pair: 7,
     events.modal_pair: 7,
     events.join_pair: 6,
     events.order_pair: 3
@@ -45,7 +45,8 @@ TEMPLATES = {"cleft", "not_as", "most", "give_get_borrow", "see"}
 OTHERS = (scenes.scene_pair, scenes.scene_pair, relations.swap_pair, relations.compare_pair,
           relations.relation_pair, events.give_pair, things.where_pair, things.wear_pair)
 COMMON = set(
-    "a an the is are was were be being been not no in on at of to and or with from by near behind under next front than s t there"
+    "a an the is are was were be being been not no in on at of to and or with from by near"
+    " behind under next front than s t there"
     .split())
 SPLITS = ("train", "tenth", "words", "templates")
 

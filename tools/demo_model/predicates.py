@@ -3,7 +3,8 @@
 from everyday import PREDICATES, SENTENCES, rows
 from grammar import finite, negate
 from scenes import FORMS, soften, tell
-from world import CONTRADICTION, ENTAILMENT, NEUTRAL, Scene, draw_action, draw_subject, place_phrase, time_phrase
+from world import (CONTRADICTION, ENTAILMENT, NEUTRAL, Scene, draw_action, draw_subject,
+                   place_phrase, time_phrase)
 
 ROWS, FACTS = rows(PREDICATES), rows(SENTENCES)
 # Predicates that no act bears on.

@@ -4,7 +4,8 @@ label."""
 from grammar import finite, negate
 from lexicon import plural
 from relations import FLIP
-from world import ENTAILMENT, NEUTRAL, SIDES, adjective, draw_action, other_action, place_phrase, unrelated
+from world import (ENTAILMENT, NEUTRAL, SIDES, adjective, draw_action, other_action, place_phrase,
+                   unrelated)
 from words import NUMBERS
 
 
@@ -69,6 +70,24 @@ def number_pair(g, label):
     return state(first), text
 
 
+def somebody_pair(g, label, form, vp, tense, aspect, where):
+    """Somebody, nobody, everybody."""
+    rng = g.rng
+    who = rng.choice(("a man", "a woman", "the girl", "a boy", "my friend", "the teacher",
+                      g.lex.pick(rng, "female")))
+    single = lambda q, v: q + " " + finite(v, False, tense, aspect) + where
+    some = lambda: single(
+        rng.choice((who, who, who, "somebody", "someone", "everybody", "everyone")), vp)
+    no = lambda: single(rng.choice(("nobody", "no one", "no person")), vp)
+    maybe = lambda: rng.choice((single(who, "want to " + vp), single("somebody", "stand"),
+                                single("nobody", "talk about it"), single(who, "wait"),
+                                single("everybody", "like to " + vp)))
+    pos = form == "somebody"
+    text = single(
+        rng.choice(("somebody", "someone", "a person") if pos else ("nobody", "no one")), vp)
+    return ((some if pos else no), maybe, (no if pos else some))[label](), text
+
+
 def quantifier_pair(g, label):
     """All, some, no, most."""
     rng = g.rng
@@ -94,19 +113,7 @@ def quantifier_pair(g, label):
     one = rng.choice(("two", "three", "some", "a few", "many", "most"))
     form = rng.choice(("all", "some", "none", "not_all", "nobody", "somebody"))
     if form in ("nobody", "somebody"):
-        who = rng.choice(("a man", "a woman", "the girl", "a boy", "my friend", "the teacher",
-                          g.lex.pick(rng, "female")))
-        single = lambda q, v: q + " " + finite(v, False, tense, aspect) + where
-        some = lambda: single(
-            rng.choice((who, who, who, "somebody", "someone", "everybody", "everyone")), vp)
-        no = lambda: single(rng.choice(("nobody", "no one", "no person")), vp)
-        maybe = lambda: rng.choice((single(who, "want to " + vp), single("somebody", "stand"),
-                                    single("nobody", "talk about it"), single(who, "wait"),
-                                    single("everybody", "like to " + vp)))
-        pos = form == "somebody"
-        text = single(
-            rng.choice(("somebody", "someone", "a person") if pos else ("nobody", "no one")), vp)
-        return ((some if pos else no), maybe, (no if pos else some))[label](), text
+        return somebody_pair(g, label, form, vp, tense, aspect, where)
     text = {
         "all": say(every(), vp),
         "some": say(of("some"), vp),

@@ -97,7 +97,8 @@ def swap_open(g, kind, x, verb, y, z, tense, aspect):
 
 
 COMPARE = (
-    "tall/short old/young strong/weak fast/slow rich/poor big/small heavy/light happy/sad thin/thick loud/quiet"
+    "tall/short old/young strong/weak fast/slow rich/poor big/small heavy/light happy/sad"
+    " thin/thick loud/quiet"
     " cheap/dear clever/dull warm/cool hard/soft kind/rude wide/narrow high/low long/brief"
 ).split()
 
@@ -164,8 +165,8 @@ RELATIONS = [
               "master:servant:knows", "wife:husband:friend", "husband:wife:friend",
               "seller:buyer:friend", "lawyer:client:friend", "trainer:pupil:colleague")
 ]
-SYMMETRIC = "neighbor friend cousin colleague classmate partner twin enemy rival roommate sibling relative teammate".split(
-)
+SYMMETRIC = ("neighbor friend cousin colleague classmate partner twin enemy rival roommate sibling"
+             " relative teammate").split()
 
 
 def is_a(rng, x, role, y, no=""):

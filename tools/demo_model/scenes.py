@@ -13,9 +13,12 @@ from world import (CONTRADICTION, ENTAILMENT, NEUTRAL, PRONOUNS, SIDES, Action, 
 from words import TRANSITIVE
 
 TAILS = (
-    "for {} mother;with {} brother;for the first time;because {1} tired;to relax;for a friend;to win a prize;on the way home;with {} dog;for"
-    " school;for the party;with {} sister;to impress {} friends;for money;before going home;for {} birthday;with {} family;because {1} bored;for the"
-    " guests;to make {} parents happy;while waiting for the bus;to get warm;after a long day;with {} friends;for {} wife;with {} children;as a job"
+    "for {} mother;with {} brother;for the first time;because {1} tired;to relax;for a friend;to"
+    " win a prize;on the way home;with {} dog;for"
+    " school;for the party;with {} sister;to impress {} friends;for money;before going home;for"
+    " {} birthday;with {} family;because {1} bored;for the"
+    " guests;to make {} parents happy;while waiting for the bus;to get warm;after a long"
+    " day;with {} friends;for {} wife;with {} children;as a job"
 )
 
 
@@ -124,8 +127,8 @@ def scene_pair(g, label):
         label = {ENTAILMENT: CONTRADICTION, CONTRADICTION: ENTAILMENT}.get(label, label)
     if subject.kind == "p" and not negative and rng.random() < 0.15:
         h.tail = draw_tail(g, subject)
-    if action.object and not general and not negative and not h.tail and subject.noun not in PRONOUNS and rng.random(
-    ) < 0.08:
+    plain = action.object and not general and not negative and not h.tail
+    if plain and subject.noun not in PRONOUNS and rng.random() < 0.08:
         text = tell_passive(g, h, action, tense, aspect)
     else:
         text = tell(g, h,
@@ -152,9 +155,8 @@ def premise(g, label, h, action, general, slot, tense, aspect, negative):
         vp = leave_open(g, p, h, action, general, slot, vp, negative)
     if vp.startswith("not "):
         return tell(g, p, vp, tense, aspect)
-    if vp == act.vp(
-    ) and act.object and not p.tail and not p.subject.adjectives and p.subject.noun not in PRONOUNS and rng.random(
-    ) < 0.1:
+    plain = vp == act.vp() and act.object and not p.tail and not p.subject.adjectives
+    if plain and p.subject.noun not in PRONOUNS and rng.random() < 0.1:
         return tell_passive(g, p, act, tense, aspect)
     if not p.place and (slot != "place" or label == CONTRADICTION) and rng.random() < 0.35:
         p.place = place_phrase(g)

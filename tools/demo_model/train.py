@@ -78,7 +78,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--output", required=True, metavar="DIR")
     parser.add_argument("--wordnet", default="/usr/share/wordnet", metavar="DIR")
-    parser.add_argument("--steps", type=int, default=6400)
+    parser.add_argument("--steps", type=int, default=30000)
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--rate", type=float, default=1e-3)
     parser.add_argument("--vocabulary", type=int, default=7500)

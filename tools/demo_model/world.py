@@ -59,7 +59,8 @@ COUNTABLE = set(" ".join(KINDS[k] for k in ("fruit", "vegetable", "meal")).split
 }
 PRONOUNS = {"i", "we", "he", "she", "they"}
 PLAIN_ADJ = set(
-    "big small large little old young tall short rich poor clever kind famous beautiful ugly fat slim new expensive cheap friendly honest patient"
+    "big small large little old young tall short rich poor clever kind famous beautiful ugly fat"
+    " slim new expensive cheap friendly honest patient"
     " married lucky strong polite".split())
 
 
