@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A BERT encoder as the graph that ONNX Runtime fuses on a CPU: to compare with."""
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+import reference
+
+MICROSOFT = "com.microsoft"
+
+
+class Graph:
+    """Nodes and weights as they are added. Values are named by who makes them."""
+
+    def __init__(self, directory: Path):
+        self.config = reference.read_config(directory)
+        self.checkpoint = reference.Checkpoint(directory)
+        self.nodes, self.weights = [], []
+
+    def tensor(self, name: str) -> np.ndarray:
+        file, stored = self.checkpoint.tensors[name]
+        return file.read(stored).astype(np.float32)
+
+    def constant(self, name: str, values: np.ndarray) -> str:
+        self.weights.append(numpy_helper.from_array(np.ascontiguousarray(values), name))
+        return name
+
+    def stored(self, name: str) -> str:
+        return self.constant(name, self.tensor(name))
+
+    def fused(self, operator: str, inputs: list[str], outputs: list[str], **attributes) -> None:
+        self.nodes.append(helper.make_node(operator, inputs, outputs, domain=MICROSOFT, **attributes))
+
+    def product(self, x: str, name: str) -> str:
+        """x W^T; the bias is added by the fused operator that follows."""
+        weight = self.constant(name + ".weight", self.tensor(name + ".weight").T)
+        self.nodes.append(helper.make_node("MatMul", [x, weight], [name]))
+        return name
+
+    def embeddings(self) -> str:
+        e = "embeddings."
+        tables = [self.stored(e + table + "_embeddings.weight")
+                  for table in ("word", "position", "token_type")]
+        norm = [self.stored(e + "LayerNorm." + part) for part in ("weight", "bias")]
+        self.fused("EmbedLayerNormalization", ["ids", "type_ids", *tables, *norm, "mask"],
+                   ["embedded", "lengths"], epsilon=self.config.epsilon)
+        return "embedded"
+
+    def add_and_norm(self, x: str, residual: str, name: str) -> str:
+        parts = ["LayerNorm.weight", "LayerNorm.bias", "dense.bias"]
+        self.fused("SkipLayerNormalization",
+                   [x, residual, *(self.stored(f"{name}.{part}") for part in parts)],
+                   [name + ".sum"], epsilon=self.config.epsilon)
+        return name + ".sum"
+
+    def layer(self, x: str, i: int) -> str:
+        p = f"encoder.layer.{i}."
+        names = [p + "attention.self." + part for part in ("query", "key", "value")]
+        weight = np.concatenate([self.tensor(n + ".weight").T for n in names], 1)
+        bias = np.concatenate([self.tensor(n + ".bias") for n in names])
+        self.fused("Attention", [x, self.constant(p + "qkv.weight", weight),
+                                 self.constant(p + "qkv.bias", bias), "lengths"],
+                   [p + "context"], num_heads=self.config.heads)
+        dense = self.product(p + "context", p + "attention.output.dense")
+        x = self.add_and_norm(dense, x, p + "attention.output")
+        wide = self.product(x, p + "intermediate.dense")
+        self.fused("BiasGelu", [wide, self.stored(p + "intermediate.dense.bias")], [p + "gelu"])
+        return self.add_and_norm(self.product(p + "gelu", p + "output.dense"), x, p + "output")
+
+
+def write(directory: Path, path: Path) -> None:
+    """Inputs ids, type_ids and mask, int32 [B, S]; output the last hidden state, [B, S, H]."""
+    graph = Graph(directory)
+    x = graph.embeddings()
+    for i in range(graph.config.layers):
+        x = graph.layer(x, i)
+    inputs = [helper.make_tensor_value_info(name, TensorProto.INT32, ["B", "S"])
+              for name in ("ids", "type_ids", "mask")]
+    output = helper.make_tensor_value_info(x, TensorProto.FLOAT, ["B", "S", graph.config.hidden])
+    model = helper.make_model(
+        helper.make_graph(graph.nodes, "bert", inputs, [output], graph.weights),
+        opset_imports=[helper.make_opsetid("", 14), helper.make_opsetid(MICROSOFT, 1)])
+    model.ir_version = 8
+    onnx.save(model, str(path))
