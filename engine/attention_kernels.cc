@@ -85,7 +85,7 @@ void pack_values(const AttentionTask& task, float* packed) {
   for (int64_t i = 0; i < task.length; ++i) {
     const float* row = task.v + i * task.stride;
     fetch(row + kRowsAhead * task.stride, task.width);
-    fetch(task.q + i * task.stride, task.width);
+    if (i < task.queries) fetch(task.q + i * task.stride, task.width);
     for (int64_t d = 0; d < padded; d += W) {
       const int64_t dims = task.width - d < W ? task.width - d : W;
       store(packed + i * padded + d, dims == W ? load(row + d) : load_part(row + d, dims, 0));
@@ -124,13 +124,13 @@ void attention(const AttentionTask& task, float* scratch) {
   float* packed_keys = scratch;
   float* packed_values = packed_keys + keys * task.width;
   float* scores = packed_values + task.length * dims;
-  const int64_t most = task.length < kQueryBlock ? task.length : kQueryBlock;
+  const int64_t most = task.queries < kQueryBlock ? task.queries : kQueryBlock;
   float* context = scores + most * keys;
   pack_keys(task, packed_keys);
   pack_values(task, packed_values);
 
-  for (int64_t first = 0; first < task.length; first += kQueryBlock) {
-    const int64_t left = task.length - first;
+  for (int64_t first = 0; first < task.queries; first += kQueryBlock) {
+    const int64_t left = task.queries - first;
     const int64_t queries = left < kQueryBlock ? left : kQueryBlock;
     for (int64_t j = 0; j < keys; j += kPanel) {
       const int64_t panel = keys - j < kPanel ? keys - j : kPanel;

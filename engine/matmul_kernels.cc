@@ -6,7 +6,7 @@ namespace {
 
 // Products are added up in blocks of so many, and the blocks' sums to each other: rounding errors
 // grow with the number of additions in a row.
-constexpr int64_t kSumBlock = 256;
+constexpr int64_t kSumBlock = 128;
 constexpr int64_t kSharers = 4;
 
 inline Vec magnitude(Vec x) { return x < 0.0f ? -x : x; }
@@ -39,35 +39,47 @@ inline Vec gelu_tanh(Vec x) {
   return x * 0.5f * (tanh(inner) + 1.0f);
 }
 
-template <typename Function>
-inline void finish_with(Function function, const float* x, const float* bias, int64_t width,
-                        float* y) {
-  const int64_t whole = width / W * W, rest = width - whole;
-  for (int64_t i = 0; i < whole; i += W) store(y + i, function(load(x + i) + load(bias + i)));
-  if (rest) {
-    store_part(y + whole, rest,
-               function(load_part(x + whole, rest, 0) + load_part(bias + whole, rest, 0)));
+// y[r] = function(sums[r] + bias, y[r]) for R rows of a tile.
+template <int R, typename Function>
+inline void finish_with(Function function, const MatmulTask& task, const float* sums, float* y) {
+  const int64_t whole = task.columns / W, rest = task.columns % W;
+  for (int r = 0; r < R; ++r, sums += kPanel, y += task.y_stride) {
+    if (whole == kVectors) {
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) {
+        const int64_t j = v * W;
+        store(y + j, function(load(sums + j) + load(task.bias + j), y + j));
+      }
+      continue;
+    }
+    for (int64_t j = 0; j < whole * W; j += W) {
+      store(y + j, function(load(sums + j) + load(task.bias + j), y + j));
+    }
+    if (rest > 0) {
+      const int64_t j = whole * W;
+      float before[W] = {};
+      store_part(before, rest, load_part(y + j, rest, 0));
+      store_part(y + j, rest, function(load(sums + j) + load_part(task.bias + j, rest, 0), before));
+    }
   }
 }
 
-// y = activation(x + bias), or y += x + bias.
-inline void finish(const float* x, const float* bias, Activation activation, bool add,
-                   int64_t width, float* y) {
-  if (add) {
-    for (int64_t i = 0; i < width; ++i) y[i] += x[i] + bias[i];
-    return;
+template <int R>
+inline void finish(const MatmulTask& task, const float* sums, float* y) {
+  if (task.add) {
+    return finish_with<R>([](Vec v, const float* at) { return load(at) + v; }, task, sums, y);
   }
-  switch (activation) {
+  switch (task.activation) {
     case Activation::none:
-      return finish_with([](Vec v) { return v; }, x, bias, width, y);
+      return finish_with<R>([](Vec v, const float*) { return v; }, task, sums, y);
     case Activation::gelu:
-      return finish_with(gelu, x, bias, width, y);
+      return finish_with<R>([](Vec v, const float*) { return gelu(v); }, task, sums, y);
     case Activation::gelu_tanh:
-      return finish_with(gelu_tanh, x, bias, width, y);
+      return finish_with<R>([](Vec v, const float*) { return gelu_tanh(v); }, task, sums, y);
     case Activation::relu:
-      return finish_with([](Vec v) { return max(v, Vec{}); }, x, bias, width, y);
+      return finish_with<R>([](Vec v, const float*) { return max(v, Vec{}); }, task, sums, y);
     case Activation::tanh:
-      return finish_with(tanh, x, bias, width, y);
+      return finish_with<R>([](Vec v, const float*) { return tanh(v); }, task, sums, y);
   }
 }
 
@@ -112,10 +124,7 @@ void matmul_tile(const MatmulTask& task, int64_t first, const float* ahead) {
     }
   }
   tile<R, kAhead>(task.x + first * task.k, task.k, task.panel, ahead, sums);
-  for (int r = 0; r < R; ++r) {
-    finish(sums + r * kPanel, task.bias, task.activation, task.add, task.columns,
-           task.y + (first + r) * task.y_stride);
-  }
+  finish<R>(task, sums, task.y + first * task.y_stride);
 }
 
 using Tile = void (*)(const MatmulTask&, int64_t, const float*);

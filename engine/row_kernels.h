@@ -9,14 +9,14 @@ namespace bert::engine {
 // calls gelu_new and gelu_pytorch_tanh.
 enum class Activation { none, gelu, gelu_tanh, relu, tanh };
 
-// One head of one sequence: softmax(scale q k^T) v.
+// One head of one sequence: softmax(scale q k^T) v, for its first `queries` tokens.
 // q, k and v point at the head's first column of the sequence's first row, D columns wide, and step
 // by `stride` from row to row; context likewise by context_stride.
 struct AttentionTask {
-  const float *q, *k, *v;  // [S, D] each
-  float* context;          // [S, D]
+  const float *q, *k, *v;  // [queries, D], [S, D], [S, D]
+  float* context;          // [queries, D]
   int64_t stride, context_stride;
-  int64_t length, width;  // S, D
+  int64_t length, width, queries;  // S, D
   float scale;
 };
 

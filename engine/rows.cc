@@ -71,7 +71,7 @@ void embedding_sum(ThreadPool& pool, const EmbeddingTables& tables, std::span<co
 }
 
 void attention(ThreadPool& pool, ConstTensor qkv, std::span<const int32_t> starts, int heads,
-               Buffer& scratch, Tensor context) {
+               Reads reads, Buffer& scratch, Tensor context) {
   const Timed timed(Step::attention);
   const RowKernels& kernels = row_kernels();
   const int64_t hidden = context.columns, width = hidden / heads;
@@ -87,14 +87,17 @@ void attention(ThreadPool& pool, ConstTensor qkv, std::span<const int32_t> start
   pool.run(sequences * heads, [&](int64_t i, int worker) {
     const int64_t sequence = i / heads, head = i % heads;
     const float* first = qkv.row(starts[sequence]) + head * width;
+    const int64_t length = starts[sequence + 1] - starts[sequence];
+    const bool all = reads == Reads::all;
     const AttentionTask task{first,
                              first + hidden,
                              first + 2 * hidden,
-                             context.row(starts[sequence]) + head * width,
+                             context.row(all ? starts[sequence] : sequence) + head * width,
                              qkv.columns,
                              hidden,
-                             starts[sequence + 1] - starts[sequence],
+                             length,
                              width,
+                             all ? length : 1,
                              1.0f / std::sqrt(static_cast<float>(width))};
     kernels.attention(task, scratch.data() + worker * each);
   });

@@ -33,8 +33,10 @@ void embedding_sum(ThreadPool& pool, const EmbeddingTables& tables, std::span<co
 // Multi-head self-attention over packed sequences (Vaswani et al. 2017, section 3.2): for each
 // sequence and head softmax(q k^T / sqrt D) v. Sequence i owns rows [starts[i], starts[i + 1]), and
 // no token sees another sequence's: there is nothing to mask.
-//   qkv: [T, 3H], queries, keys and values beside each other, each by head.  context: [T, H].
+//   qkv: [T, 3H], queries, keys and values beside each other, each by head.
+//   context: [T, H], or with Reads::first [N, H], of the first token of each sequence.
+enum class Reads { all, first };
 void attention(ThreadPool& pool, ConstTensor qkv, std::span<const int32_t> starts, int heads,
-               Buffer& scratch, Tensor context);
+               Reads reads, Buffer& scratch, Tensor context);
 
 }  // namespace bert::engine

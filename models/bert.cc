@@ -9,6 +9,7 @@ namespace {
 using engine::Activation;
 using engine::Linear;
 using engine::Norm;
+using engine::Reads;
 using engine::Tensor;
 
 Norm read_norm(Checkpoint& checkpoint, const std::string& name, const Config& config) {
@@ -64,21 +65,33 @@ Layer::Layer(Checkpoint& checkpoint, const std::string& name, const Config& conf
                          Activation::none, pool)),
       output_norm(read_norm(checkpoint, name + ".output.LayerNorm", config)) {}
 
-// One post-norm layer (Devlin et al. 2019, section 3). x: [T, H], updated in place.
-void Layer::run(const Batch& batch, engine::ThreadPool& pool, Workspace& space, Tensor x) const {
-  const int64_t tokens = batch.tokens(), hidden = x.columns;
+Tensor first_rows(const Batch& batch, engine::ConstTensor x, Workspace& space) {
+  const Tensor first = space.rows.tensor(batch.sequences(), x.columns);
+  for (int64_t i = 0; i < first.rows; ++i) {
+    std::copy_n(x.row(batch.starts[i]), x.columns, first.row(i));
+  }
+  return first;
+}
+
+// One post-norm layer (Devlin et al. 2019, section 3). x: [T, H].
+Tensor Layer::run(const Batch& batch, engine::ThreadPool& pool, Reads reads, Workspace& space,
+                  Tensor x) const {
+  const int64_t tokens = x.rows, hidden = x.columns;
+  const int64_t rows = reads == Reads::all ? tokens : batch.sequences();
   space.wide.reserve(tokens * std::max(4 * hidden, intermediate.columns()));
   const Tensor states = {space.wide.data(), tokens, 3 * hidden};
-  const Tensor context = {space.wide.data() + tokens * 3 * hidden, tokens, hidden};
-  const Tensor wide = {space.wide.data(), tokens, intermediate.columns()};
+  const Tensor context = {space.wide.data() + tokens * 3 * hidden, rows, hidden};
+  const Tensor wide = {space.wide.data(), rows, intermediate.columns()};
 
-  qkv.run(x, states);                                                              // [T, 3H]
-  engine::attention(pool, states, batch.starts, heads, space.attention, context);  // [T, H]
-  attention_output.run_add(context, x);  // dense + residual
+  qkv.run(x, states);  // [T, 3H]
+  engine::attention(pool, states, batch.starts, heads, reads, space.attention, context);
+  if (reads == Reads::first) x = first_rows(batch, x, space);  // from here on [rows, H]
+  attention_output.run_add(context, x);                        // dense + residual
   engine::layer_norm(pool, x, attention_norm, x);
-  intermediate.run(x, wide);  // [T, I], activation fused
+  intermediate.run(x, wide);  // [rows, I], activation fused
   output.run_add(wide, x);    // dense + residual
   engine::layer_norm(pool, x, output_norm, x);
+  return x;
 }
 
 Encoder::Encoder(Checkpoint& checkpoint, const Config& config, engine::ThreadPool& pool)
@@ -88,13 +101,13 @@ Encoder::Encoder(Checkpoint& checkpoint, const Config& config, engine::ThreadPoo
   }
 }
 
-Tensor Encoder::run(const Batch& batch, engine::ThreadPool& pool, Workspace& space,
+Tensor Encoder::run(const Batch& batch, engine::ThreadPool& pool, Reads reads, Workspace& space,
                     const Trace& trace) const {
-  const Tensor x = space.x.tensor(batch.tokens(), hidden);
+  Tensor x = space.x.tensor(batch.tokens(), hidden);
   embeddings.run(batch, pool, x);
   if (trace) trace("embeddings", x.data, x.rows, x.columns);
   for (size_t i = 0; i < layers.size(); ++i) {
-    layers[i].run(batch, pool, space, x);
+    x = layers[i].run(batch, pool, i + 1 < layers.size() ? Reads::all : reads, space, x);
     if (trace) trace("layer." + std::to_string(i), x.data, x.rows, x.columns);
   }
   return x;

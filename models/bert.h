@@ -49,7 +49,10 @@ struct Embeddings {
 struct Layer {
   Layer(Checkpoint& checkpoint, const std::string& name, const Config& config,
         engine::ThreadPool& pool);
-  void run(const Batch& batch, engine::ThreadPool& pool, Workspace& space, engine::Tensor x) const;
+  // The next hidden state, in place of x; with Reads::first only that of each sequence's first
+  // token, [N, H] in space.rows.
+  engine::Tensor run(const Batch& batch, engine::ThreadPool& pool, engine::Reads reads,
+                     Workspace& space, engine::Tensor x) const;
 
   int heads;
   engine::Linear qkv;               // [3H, H]
@@ -60,11 +63,15 @@ struct Layer {
   engine::Norm output_norm;
 };
 
+// Each sequence's first row of x [T, H], as [N, H] in space.rows.
+engine::Tensor first_rows(const Batch& batch, engine::ConstTensor x, Workspace& space);
+
 struct Encoder {
   Encoder(Checkpoint& checkpoint, const Config& config, engine::ThreadPool& pool);
-  // The last hidden state, [T, H], in space.x.
-  engine::Tensor run(const Batch& batch, engine::ThreadPool& pool, Workspace& space,
-                     const Trace& trace) const;
+  // The last hidden state: [T, H], or [N, H] of each sequence's first token, which the last layer
+  // is then computed for alone.
+  engine::Tensor run(const Batch& batch, engine::ThreadPool& pool, engine::Reads reads,
+                     Workspace& space, const Trace& trace) const;
 
   int hidden;
   Embeddings embeddings;

@@ -19,12 +19,8 @@ Pooler::Pooler(Checkpoint& checkpoint, const Config& config, engine::ThreadPool&
     : dense(read_linear(checkpoint, {"pooler.dense"}, config.hidden, config.hidden,
                         Activation::tanh, pool)) {}
 
-Tensor Pooler::run(const Batch& batch, ConstTensor x, Workspace& space) const {
-  const Tensor first = space.rows.tensor(batch.sequences(), x.columns);
-  for (int64_t i = 0; i < first.rows; ++i) {
-    std::copy_n(x.row(batch.starts[i]), x.columns, first.row(i));
-  }
-  const Tensor pooled = space.pooled.tensor(first.rows, x.columns);
+Tensor Pooler::run(ConstTensor first, Workspace& space) const {
+  const Tensor pooled = space.pooled.tensor(first.rows, first.columns);
   dense.run(first, pooled);
   return pooled;
 }
@@ -45,8 +41,7 @@ std::string Pooling::description() const {
   return std::string(name) + (normalize ? ", normalised" : "");
 }
 
-void Pooling::run(const Batch& batch, ConstTensor x, int64_t i, float* y) const {
-  const int64_t begin = batch.starts[i], end = batch.starts[i + 1];
+void Pooling::run(ConstTensor x, int64_t begin, int64_t end, float* y) const {
   std::copy_n(x.row(begin), x.columns, y);
   if (kind != Kind::cls) {
     for (int64_t t = begin + 1; t < end; ++t) {

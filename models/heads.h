@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is read off the last hidden state, x [T, H].
+// What is read off the last hidden state.
 #pragma once
 
 #include <optional>
@@ -10,11 +10,12 @@
 
 namespace bert::models {
 
-// tanh of a dense layer on each sequence's first token ([CLS]). Its checkpoint name: pooler.dense.
+// tanh of a dense layer on each sequence's first token ([CLS]), first [N, H]. Its checkpoint name:
+// pooler.dense.
 struct Pooler {
   Pooler(Checkpoint& checkpoint, const Config& config, engine::ThreadPool& pool);
   // [N, H], in space.pooled.
-  engine::Tensor run(const Batch& batch, engine::ConstTensor x, Workspace& space) const;
+  engine::Tensor run(engine::ConstTensor first, Workspace& space) const;
 
   engine::Linear dense;  // [H, H]
 };
@@ -38,8 +39,11 @@ struct Pooling {
   bool configured = false;
 
   std::string description() const;
-  // y: [H] of sequence i.
-  void run(const Batch& batch, engine::ConstTensor x, int64_t i, float* y) const;
+  engine::Reads reads() const {
+    return kind == Kind::cls ? engine::Reads::first : engine::Reads::all;
+  }
+  // y [H] of the sequence whose rows of x are [begin, end): of its first one for cls.
+  void run(engine::ConstTensor x, int64_t begin, int64_t end, float* y) const;
 };
 Pooling read_pooling(const std::string& directory, const Config& config);
 

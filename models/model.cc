@@ -26,6 +26,7 @@ Error::~Error() = default;
 namespace {
 
 using models::Batch;
+using models::first_rows;
 using models::Trace;
 using models::Workspace;
 
@@ -138,7 +139,8 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   Impl(const std::string& directory, const Options& options);
 
   template <typename Result, typename Body>
-  Result for_batches(std::span<const Encoding> encodings, Result result, const Body& body) const;
+  Result for_batches(std::span<const Encoding> encodings, engine::Reads reads, Result result,
+                     const Body& body) const;
   std::vector<Encoding> tokenize(std::span<const Input> inputs) const {
     return tokenizer.impl_->encode(inputs, pool.threads());
   }
@@ -260,18 +262,18 @@ void Model::Impl::describe(int threads) {
   info.threads = threads;
 }
 
-// Calls body(batch, order, x, space) for each batch of the encodings: x is its last hidden state,
-// and sequence i of it is encoding order[i].
+// Calls body(batch, order, x, space, result) for each batch of the encodings: x is what is read of
+// its last hidden state, and sequence i of it is encoding order[i].
 template <typename Result, typename Body>
-Result Model::Impl::for_batches(std::span<const Encoding> encodings, Result result,
-                                const Body& body) const {
+Result Model::Impl::for_batches(std::span<const Encoding> encodings, engine::Reads reads,
+                                Result result, const Body& body) const {
   for (size_t i = 0; i < encodings.size(); ++i) {
     models::check_encoding(encodings[i], static_cast<int64_t>(i), config);
   }
   spaces.use([&](Workspace& space) {
     for (const std::vector<int64_t>& order : models::plan_batches(encodings, batch_tokens)) {
       const Batch batch = models::make_batch(encodings, order);
-      body(batch, order, encoder.run(batch, pool, space, nullptr), space, result);
+      body(batch, order, encoder.run(batch, pool, reads, space, nullptr), space, result);
     }
   });
   return result;
@@ -289,10 +291,9 @@ Output Model::Impl::run(std::span<const Encoding> encodings) const {
   const auto rows = static_cast<int64_t>(encodings.size());
   const auto columns = static_cast<int64_t>(config.labels.size());
   return for_batches(
-      encodings, Output{rows, columns, std::vector<float>(rows * columns)},
-      [&](const Batch& batch, const auto& order, engine::Tensor x, Workspace& space,
-          Output& output) {
-        const engine::Tensor logits = classifier->run(pooler->run(batch, x, space), space);
+      encodings, engine::Reads::first, Output{rows, columns, std::vector<float>(rows * columns)},
+      [&](const Batch&, const auto& order, engine::Tensor first, Workspace& space, Output& output) {
+        const engine::Tensor logits = classifier->run(pooler->run(first, space), space);
         for (int64_t i = 0; i < logits.rows; ++i) {
           std::copy_n(logits.row(i), columns, output.values.data() + order[i] * columns);
         }
@@ -303,20 +304,22 @@ Output Model::Impl::embed(std::span<const Encoding> encodings) const {
   const auto rows = static_cast<int64_t>(encodings.size());
   const int64_t columns = config.hidden;
   return for_batches(
-      encodings, Output{rows, columns, std::vector<float>(rows * columns)},
+      encodings, pooling.reads(), Output{rows, columns, std::vector<float>(rows * columns)},
       [&](const Batch& batch, const auto& order, engine::Tensor x, Workspace&, Output& output) {
+        const bool first = pooling.reads() == engine::Reads::first;
         pool.run(batch.sequences(), [&](int64_t i, int) {
-          pooling.run(batch, x, i, output.values.data() + order[i] * columns);
+          pooling.run(x, first ? i : batch.starts[i], first ? i + 1 : batch.starts[i + 1],
+                      output.values.data() + order[i] * columns);
         });
       });
 }
 
 std::vector<Hidden> Model::Impl::hidden(std::span<const Encoding> encodings) const {
-  return for_batches(encodings, std::vector<Hidden>(encodings.size()),
+  return for_batches(encodings, engine::Reads::all, std::vector<Hidden>(encodings.size()),
                      [&](const Batch& batch, const auto& order, engine::Tensor x, Workspace& space,
                          std::vector<Hidden>& output) {
                        engine::Tensor pooled;
-                       if (pooler) pooled = pooler->run(batch, x, space);
+                       if (pooler) pooled = pooler->run(first_rows(batch, x, space), space);
                        for (int64_t i = 0; i < batch.sequences(); ++i) {
                          const int64_t begin = batch.starts[i], end = batch.starts[i + 1];
                          Hidden& one = output[order[i]];
@@ -334,9 +337,9 @@ void Model::Impl::trace(const Encoding& encoding, const Trace& trace) const {
   spaces.use([&](Workspace& space) {
     const int64_t order[] = {0};
     const Batch batch = models::make_batch({&encoding, 1}, order);
-    const engine::Tensor x = encoder.run(batch, pool, space, trace);
+    const engine::Tensor x = encoder.run(batch, pool, engine::Reads::all, space, trace);
     if (pooler) {
-      const engine::Tensor pooled = pooler->run(batch, x, space);
+      const engine::Tensor pooled = pooler->run(first_rows(batch, x, space), space);
       trace("pooler", pooled.data, pooled.rows, pooled.columns);
       if (classifier) {
         const engine::Tensor logits = classifier->run(pooled, space);
@@ -344,7 +347,7 @@ void Model::Impl::trace(const Encoding& encoding, const Trace& trace) const {
       }
     }
     std::vector<float> embedding(config.hidden);
-    pooling.run(batch, x, 0, embedding.data());
+    pooling.run(x, 0, x.rows, embedding.data());
     trace("embedding", embedding.data(), 1, config.hidden);
   });
 }
@@ -407,12 +410,13 @@ Pass::~Pass() = default;
 
 void Pass::hidden() {
   const auto& model = Internals::impl(impl_->model);
-  model.encoder.run(impl_->batch, model.pool, impl_->space, nullptr);
+  model.encoder.run(impl_->batch, model.pool, engine::Reads::all, impl_->space, nullptr);
 }
 void Pass::logits() {
   const auto& model = Internals::impl(impl_->model);
-  const engine::Tensor x = model.encoder.run(impl_->batch, model.pool, impl_->space, nullptr);
-  model.classifier->run(model.pooler->run(impl_->batch, x, impl_->space), impl_->space);
+  const engine::Tensor first =
+      model.encoder.run(impl_->batch, model.pool, engine::Reads::first, impl_->space, nullptr);
+  model.classifier->run(model.pooler->run(first, impl_->space), impl_->space);
 }
 engine::ThreadPool& Pass::pool() { return Internals::impl(impl_->model).pool; }
 

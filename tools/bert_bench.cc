@@ -116,16 +116,18 @@ struct Work {
   double bytes = 0;  // of weights that are read
 };
 
-Work work_of(const std::vector<int>& lengths, const bert::Info& info) {
+// For the logits, of the last layer only each input's first token after keys and values.
+Work work_of(const std::vector<int>& lengths, const bert::Info& info, bool logits) {
   const double h = info.hidden, i = info.intermediate, layers = info.layers;
+  const double qkv = 3 * h * h, rest = h * h + 2 * h * i;
   Work work;
   for (const int length : lengths) {
+    const double tokens = length, last = logits ? 1 : tokens;
     work.tokens += length;
-    work.flops += layers * 4.0 * h * length * length;
+    work.flops += 2 * layers * qkv * tokens + 2 * rest * ((layers - 1) * tokens + last);
+    work.flops += 4 * h * tokens * ((layers - 1) * tokens + last);  // attention
   }
-  const double weights = layers * (4 * h * h + 2 * h * i);
-  work.flops += 2.0 * weights * static_cast<double>(work.tokens);
-  work.bytes = 4.0 * weights;
+  work.bytes = 4 * layers * (qkv + rest);
   return work;
 }
 
@@ -232,7 +234,8 @@ void run(const BenchOptions& options) {
   for (size_t i = 0; i < shapes.size(); ++i) {
     const Timing timing = time_shape(options, model, shapes[i]);
     (options.json ? print_json : print_row)(out, options.shapes[i], shapes[i].size(),
-                                            work_of(shapes[i], info), timing, info);
+                                            work_of(shapes[i], info, options.task == "logits"),
+                                            timing, info);
     out.flush();
   }
   out.close();

@@ -159,6 +159,7 @@ struct Attention {
             hidden,
             length,
             width,
+            length,
             1.0f / std::sqrt(static_cast<float>(width))};
   }
 };
@@ -215,6 +216,20 @@ TEST_P(RowKernelsTest, AttentionAgreesWithItsTwinInDouble) {
         }
       }
     }
+  }
+}
+
+TEST_P(RowKernelsTest, AttentionOfSomeQueriesIsTheSameBits) {
+  for (const int64_t length : {1, 7, 64, 130}) {
+    Attention a(length, 32, 1.0f);
+    std::vector<float> scratch(GetParam()->attention_scratch(length, 32));
+    AttentionTask task = a.task(0);
+    GetParam()->attention(task, scratch.data());
+    const std::vector<float> first(task.context, task.context + 32);
+    std::fill_n(task.context, 32, -7.0f);
+    task.queries = 1;
+    GetParam()->attention(task, scratch.data());
+    EXPECT_TRUE(std::equal(first.begin(), first.end(), task.context)) << "S " << length;
   }
 }
 

@@ -66,6 +66,24 @@ TEST(Invariance, AnInputGivesTheSameBitsAloneInAnyBatchAndForAnyThreadCount) {
   }
 }
 
+// run() computes the last layer only for the rows that the head reads, run_traced() for all.
+TEST(Invariance, LogitsDoNotDependOnWhichRowsOfTheLastLayerAreComputed) {
+  const Model model = load("plain", 2);
+  const std::vector<Encoding> inputs = mixed_inputs(model, 11);
+  const Output logits = model.run(inputs);
+  for (size_t i = 0; i < inputs.size(); i += 5) {
+    int seen = 0;
+    models::run_traced(
+        model, inputs[i],
+        [&](std::string_view stage, const float* values, int64_t rows, int64_t columns) {
+          if (stage != "logits") return;
+          ++seen;
+          EXPECT_TRUE(same_bits({values, static_cast<size_t>(rows * columns)}, logits.row(i))) << i;
+        });
+    EXPECT_EQ(seen, 1);
+  }
+}
+
 TEST(Invariance, OrderAndRepetitionOfInputsChangeNothing) {
   const Model model = load("plain", 2, 300);
   std::vector<Encoding> inputs = mixed_inputs(model, 8);
