@@ -33,7 +33,7 @@ struct Shares {
 }  // namespace
 
 Linear::Linear(ThreadPool& pool, std::span<const Part> parts, Activation activation)
-    : pool_(&pool), k_(parts.front().weight.columns), activation_(activation) {
+    : k_(parts.front().weight.columns), activation_(activation) {
   std::vector<const float*> rows;
   for (const Part& part : parts) {
     for (int64_t i = 0; i < part.weight.rows; ++i) rows.push_back(part.weight.row(i));
@@ -53,13 +53,13 @@ Linear::Linear(ThreadPool& pool, std::span<const Part> parts, Activation activat
   });
 }
 
-void Linear::run(ConstTensor x, Tensor y, bool add) const {
+void Linear::run(ThreadPool& pool, ConstTensor x, Tensor y, bool add) const {
   assert(x.columns == k_ && y.columns == n_ && x.rows == y.rows);
   const Timed timed(Step::linear);
   const RowKernels& kernels = row_kernels();
   const int64_t width = kernels.panel_columns, panels = divide_up(n_, width);
-  const Shares shares(x.rows, panels, pool_->threads());
-  pool_->run(shares.blocks * shares.runs, [&](int64_t share, int) {
+  const Shares shares(x.rows, panels, pool.threads());
+  pool.run(shares.blocks * shares.runs, [&](int64_t share, int) {
     const int64_t first = share / shares.runs * shares.height;
     const int64_t begin = share % shares.runs * shares.run;
     for (int64_t i = begin; i < std::min(begin + shares.run, panels); ++i) {

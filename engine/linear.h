@@ -20,7 +20,7 @@ namespace bert::engine {
 class Linear {
  public:
   // Parts are [columns_i, width] row-major as checkpoints store them, with biases [columns_i]; they
-  // are laid one below the other. Nothing of them is kept. The pool must outlive this.
+  // are laid one below the other. Nothing of them is kept.
   struct Part {
     ConstTensor weight;
     const float* bias;
@@ -30,13 +30,14 @@ class Linear {
   int64_t width() const { return k_; }    // K
   int64_t columns() const { return n_; }  // N
 
-  void run(ConstTensor x, Tensor y) const { run(x, y, false); }     // y = activation(x W^T + b)
-  void run_add(ConstTensor x, Tensor y) const { run(x, y, true); }  // y += x W^T + b
+  // y = activation(x W^T + b)
+  void run(ThreadPool& pool, ConstTensor x, Tensor y) const { run(pool, x, y, false); }
+  // y += x W^T + b
+  void run_add(ThreadPool& pool, ConstTensor x, Tensor y) const { run(pool, x, y, true); }
 
  private:
-  void run(ConstTensor x, Tensor y, bool add) const;
+  void run(ThreadPool& pool, ConstTensor x, Tensor y, bool add) const;
 
-  ThreadPool* pool_;
   int64_t n_ = 0, k_ = 0;
   Activation activation_;
   Buffer panels_;  // [panels, K, panel_columns]

@@ -83,13 +83,13 @@ Tensor Layer::run(const Batch& batch, engine::ThreadPool& pool, Reads reads, Wor
   const Tensor context = {space.wide.data() + tokens * 3 * hidden, rows, hidden};
   const Tensor wide = {space.wide.data(), rows, intermediate.columns()};
 
-  qkv.run(x, states);  // [T, 3H]
+  qkv.run(pool, x, states);  // [T, 3H]
   engine::attention(pool, states, batch.starts, heads, reads, space.attention, context);
   if (reads == Reads::first) x = first_rows(batch, x, space);  // from here on [rows, H]
-  attention_output.run_add(context, x);                        // dense + residual
+  attention_output.run_add(pool, context, x);                  // dense + residual
   engine::layer_norm(pool, x, attention_norm, x);
-  intermediate.run(x, wide);  // [rows, I], activation fused
-  output.run_add(wide, x);    // dense + residual
+  intermediate.run(pool, x, wide);  // [rows, I], activation fused
+  output.run_add(pool, wide, x);    // dense + residual
   engine::layer_norm(pool, x, output_norm, x);
   return x;
 }

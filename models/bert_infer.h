@@ -76,8 +76,12 @@ enum class Precision { automatic, f32, bf16, int8 };
 
 struct Options {
   Precision precision = Precision::automatic;
-  int threads = 0;          // 0: as many as this process may use (affinity, cgroup quota)
-  int batch_tokens = 4096;  // the most tokens in one forward pass (one longer input goes alone)
+  // Batches that are computed at a time, all with one copy of the weights, and the threads that
+  // each is computed on. What is too little to share out is one batch, on all of them. With both 0
+  // there are as many workers of one thread as this process may use threads (affinity, cgroup
+  // quota); threads alone means one worker, workers alone shares out what the process may use.
+  int workers = 0, threads = 0;
+  int batch_tokens = 4096;  // the most tokens computed at a time (one longer input goes alone)
   int max_length = 0;       // tokens an input is truncated to; 0: the model's own
 };
 
@@ -94,7 +98,7 @@ struct Info {
   Scores scores = Scores::raw;
   std::string pooling;    // what embed() does: "mean", "cls, normalised", ...
   std::string precision;  // what was resolved: "f32"
-  int threads = 0;
+  int workers = 0, threads = 0;
   std::vector<std::string> notes;  // what loading resolved and a user should know, a sentence each
 };
 

@@ -19,9 +19,9 @@ Pooler::Pooler(Checkpoint& checkpoint, const Config& config, engine::ThreadPool&
     : dense(read_linear(checkpoint, {"pooler.dense"}, config.hidden, config.hidden,
                         Activation::tanh, pool)) {}
 
-Tensor Pooler::run(ConstTensor first, Workspace& space) const {
+Tensor Pooler::run(engine::ThreadPool& pool, ConstTensor first, Workspace& space) const {
   const Tensor pooled = space.pooled.tensor(first.rows, first.columns);
-  dense.run(first, pooled);
+  dense.run(pool, first, pooled);
   return pooled;
 }
 
@@ -30,9 +30,9 @@ Classifier::Classifier(Checkpoint& checkpoint, const Config& config, engine::Thr
           checkpoint, {config.head == Head::next_sentence ? "cls.seq_relationship" : "classifier"},
           static_cast<int64_t>(config.labels.size()), config.hidden, Activation::none, pool)) {}
 
-Tensor Classifier::run(ConstTensor pooled, Workspace& space) const {
+Tensor Classifier::run(engine::ThreadPool& pool, ConstTensor pooled, Workspace& space) const {
   const Tensor logits = space.logits.tensor(pooled.rows, dense.columns());
-  dense.run(pooled, logits);
+  dense.run(pool, pooled, logits);
   return logits;
 }
 

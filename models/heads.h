@@ -15,7 +15,7 @@ namespace bert::models {
 struct Pooler {
   Pooler(Checkpoint& checkpoint, const Config& config, engine::ThreadPool& pool);
   // [N, H], in space.pooled.
-  engine::Tensor run(engine::ConstTensor first, Workspace& space) const;
+  engine::Tensor run(engine::ThreadPool& pool, engine::ConstTensor first, Workspace& space) const;
 
   engine::Linear dense;  // [H, H]
 };
@@ -25,7 +25,7 @@ struct Pooler {
 struct Classifier {
   Classifier(Checkpoint& checkpoint, const Config& config, engine::ThreadPool& pool);
   // [N, C], in space.logits.
-  engine::Tensor run(engine::ConstTensor pooled, Workspace& space) const;
+  engine::Tensor run(engine::ThreadPool& pool, engine::ConstTensor pooled, Workspace& space) const;
 
   engine::Linear dense;  // [C, H]
 };

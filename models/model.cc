@@ -68,6 +68,53 @@ class WorkspacePool {
   std::vector<std::unique_ptr<Workspace>> idle_;
 };
 
+// The threads of a model: all together, or in teams that each compute a batch of their own.
+class Workers {
+ public:
+  explicit Workers(const Options& options) {
+    const auto check = [](const char* name, int value) {
+      if (value < 0) throw Error(fmt::format("{} is {}, expected at least 0", name, value));
+    };
+    check("workers", options.workers);
+    check("threads", options.threads);
+    const int usable = engine::usable_threads();
+    const int count = options.workers > 0 ? options.workers : options.threads > 0 ? 1 : usable;
+    const int each = options.threads > 0 ? options.threads : std::max(1, usable / count);
+    all_ = std::make_unique<engine::ThreadPool>(count * each);
+    if (count == 1) return;
+    leaders_ = std::make_unique<engine::ThreadPool>(count);
+    for (int i = 0; i < count; ++i) teams_.push_back(std::make_unique<engine::ThreadPool>(each));
+  }
+
+  int count() const { return teams_.empty() ? 1 : static_cast<int>(teams_.size()); }
+  int threads_of_each() const { return all_->threads() / count(); }
+  engine::ThreadPool& all() { return *all_; }
+
+  // The most tokens of a batch, for so many in all: at least two batches a team, unless they would
+  // be so small that their weights are read more than they are used.
+  int64_t share(int64_t tokens, int64_t most) const {
+    constexpr int64_t kLeast = 256;
+    if (count() == 1 || tokens < kLeast * count()) return most;
+    const int64_t greatest = std::max<int64_t>(1, most / count());
+    return std::clamp(tokens / (2 * count()), std::min(kLeast, greatest), greatest);
+  }
+
+  // Calls body(i, pool) for every i in [0, tasks): at the same time, each with a team's threads, if
+  // there is one for each team at least; else one after the other with all threads.
+  template <typename Body>
+  void run(int64_t tasks, const Body& body) {
+    if (count() == 1 || tasks < count()) {
+      for (int64_t i = 0; i < tasks; ++i) body(i, *all_);
+    } else {
+      leaders_->run(tasks, [&](int64_t i, int worker) { body(i, *teams_[worker]); });
+    }
+  }
+
+ private:
+  std::unique_ptr<engine::ThreadPool> all_, leaders_;
+  std::vector<std::unique_ptr<engine::ThreadPool>> teams_;
+};
+
 void require_directory(const std::string& directory) {
   std::error_code error;
   if (!std::filesystem::is_directory(directory, error)) {
@@ -142,7 +189,7 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   Result for_batches(std::span<const Encoding> encodings, engine::Reads reads, Result result,
                      const Body& body) const;
   std::vector<Encoding> tokenize(std::span<const Input> inputs) const {
-    return tokenizer.impl_->encode(inputs, pool.threads());
+    return tokenizer.impl_->encode(inputs, workers.all().threads());
   }
   Output run(std::span<const Encoding> encodings) const;
   Output embed(std::span<const Encoding> encodings) const;
@@ -151,7 +198,7 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
 
   models::Config config;
   models::Checkpoint checkpoint;  // the embedding tables are read where they lie in its files
-  mutable engine::ThreadPool pool;
+  mutable Workers workers;
   models::Encoder encoder;
   std::optional<models::Pooler> pooler;
   std::optional<models::Classifier> classifier;
@@ -163,7 +210,7 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
 
  private:
   void check_head() const;
-  void describe(int threads);
+  void describe();
   Tokenizer load_tokenizer(const std::string& directory, int wanted);
 };
 
@@ -192,23 +239,23 @@ models::Config read_checked_config(const std::string& directory, const Options& 
 Model::Impl::Impl(const std::string& directory, const Options& options)
     : config(read_checked_config(directory, options)),
       checkpoint(directory),
-      pool(resolve_threads(options.threads)),
-      encoder(checkpoint, config, pool),
+      workers(options),
+      encoder(checkpoint, config, workers.all()),
       pooling(models::read_pooling(directory, config)),
       batch_tokens(options.batch_tokens),
       tokenizer(load_tokenizer(directory, options.max_length)) {
   // Without a head the pooler is optional: transformers can leave it out of a BertModel.
   if (config.head != models::Head::none || checkpoint.has("pooler.dense.weight")) {
-    pooler.emplace(checkpoint, config, pool);
+    pooler.emplace(checkpoint, config, workers.all());
   }
-  if (config.head != models::Head::none) classifier.emplace(checkpoint, config, pool);
+  if (config.head != models::Head::none) classifier.emplace(checkpoint, config, workers.all());
   if (const int left = checkpoint.finish(config.not_evaluated); left > 0) {
     info.notes.push_back(
         fmt::format("{}: the {} tensors of {} are not evaluated: the head that they "
                     "belong to is not supported",
                     directory, left, fmt::join(config.not_evaluated, " and ")));
   }
-  describe(pool.threads());
+  describe();
 }
 
 // The greatest length is the one asked for, else the least of what the directory's files name.
@@ -245,7 +292,7 @@ Tokenizer Model::Impl::load_tokenizer(const std::string& directory, int wanted) 
       std::make_shared<const Tokenizer::Impl>(Tokenizer::Impl{std::move(loaded), info.max_length}));
 }
 
-void Model::Impl::describe(int threads) {
+void Model::Impl::describe() {
   info.architecture = config.architecture;
   info.layers = config.layers;
   info.hidden = config.hidden;
@@ -259,22 +306,27 @@ void Model::Impl::describe(int threads) {
   info.pooling =
       pooling.description() + (pooling.configured ? "" : " (no modules.json says otherwise)");
   info.precision = "f32";
-  info.threads = threads;
+  info.workers = workers.count();
+  info.threads = workers.threads_of_each();
 }
 
-// Calls body(batch, order, x, space, result) for each batch of the encodings: x is what is read of
-// its last hidden state, and sequence i of it is encoding order[i].
+// Calls body(batch, order, x, pool, space, result) for each batch of the encodings: x is what is
+// read of its last hidden state, and sequence i of it is encoding order[i].
 template <typename Result, typename Body>
 Result Model::Impl::for_batches(std::span<const Encoding> encodings, engine::Reads reads,
                                 Result result, const Body& body) const {
   for (size_t i = 0; i < encodings.size(); ++i) {
     models::check_encoding(encodings[i], static_cast<int64_t>(i), config);
   }
-  spaces.use([&](Workspace& space) {
-    for (const std::vector<int64_t>& order : models::plan_batches(encodings, batch_tokens)) {
-      const Batch batch = models::make_batch(encodings, order);
-      body(batch, order, encoder.run(batch, pool, reads, space, nullptr), space, result);
-    }
+  int64_t tokens = 0;
+  for (const Encoding& encoding : encodings) tokens += std::ssize(encoding.ids);
+  const int64_t share = workers.share(tokens, batch_tokens);
+  const auto orders = models::plan_batches(encodings, share);
+  workers.run(std::ssize(orders), [&](int64_t i, engine::ThreadPool& pool) {
+    spaces.use([&](Workspace& space) {
+      const Batch batch = models::make_batch(encodings, orders[i]);
+      body(batch, orders[i], encoder.run(batch, pool, reads, space, nullptr), pool, space, result);
+    });
   });
   return result;
 }
@@ -292,8 +344,9 @@ Output Model::Impl::run(std::span<const Encoding> encodings) const {
   const auto columns = static_cast<int64_t>(config.labels.size());
   return for_batches(
       encodings, engine::Reads::first, Output{rows, columns, std::vector<float>(rows * columns)},
-      [&](const Batch&, const auto& order, engine::Tensor first, Workspace& space, Output& output) {
-        const engine::Tensor logits = classifier->run(pooler->run(first, space), space);
+      [&](const Batch&, const auto& order, engine::Tensor first, engine::ThreadPool& pool,
+          Workspace& space, Output& output) {
+        const engine::Tensor logits = classifier->run(pool, pooler->run(pool, first, space), space);
         for (int64_t i = 0; i < logits.rows; ++i) {
           std::copy_n(logits.row(i), columns, output.values.data() + order[i] * columns);
         }
@@ -305,7 +358,8 @@ Output Model::Impl::embed(std::span<const Encoding> encodings) const {
   const int64_t columns = config.hidden;
   return for_batches(
       encodings, pooling.reads(), Output{rows, columns, std::vector<float>(rows * columns)},
-      [&](const Batch& batch, const auto& order, engine::Tensor x, Workspace&, Output& output) {
+      [&](const Batch& batch, const auto& order, engine::Tensor x, engine::ThreadPool& pool,
+          Workspace&, Output& output) {
         const bool first = pooling.reads() == engine::Reads::first;
         pool.run(batch.sequences(), [&](int64_t i, int) {
           pooling.run(x, first ? i : batch.starts[i], first ? i + 1 : batch.starts[i + 1],
@@ -316,10 +370,10 @@ Output Model::Impl::embed(std::span<const Encoding> encodings) const {
 
 std::vector<Hidden> Model::Impl::hidden(std::span<const Encoding> encodings) const {
   return for_batches(encodings, engine::Reads::all, std::vector<Hidden>(encodings.size()),
-                     [&](const Batch& batch, const auto& order, engine::Tensor x, Workspace& space,
-                         std::vector<Hidden>& output) {
+                     [&](const Batch& batch, const auto& order, engine::Tensor x,
+                         engine::ThreadPool& pool, Workspace& space, std::vector<Hidden>& output) {
                        engine::Tensor pooled;
-                       if (pooler) pooled = pooler->run(first_rows(batch, x, space), space);
+                       if (pooler) pooled = pooler->run(pool, first_rows(batch, x, space), space);
                        for (int64_t i = 0; i < batch.sequences(); ++i) {
                          const int64_t begin = batch.starts[i], end = batch.starts[i + 1];
                          Hidden& one = output[order[i]];
@@ -337,12 +391,12 @@ void Model::Impl::trace(const Encoding& encoding, const Trace& trace) const {
   spaces.use([&](Workspace& space) {
     const int64_t order[] = {0};
     const Batch batch = models::make_batch({&encoding, 1}, order);
-    const engine::Tensor x = encoder.run(batch, pool, engine::Reads::all, space, trace);
+    const engine::Tensor x = encoder.run(batch, workers.all(), engine::Reads::all, space, trace);
     if (pooler) {
-      const engine::Tensor pooled = pooler->run(first_rows(batch, x, space), space);
+      const engine::Tensor pooled = pooler->run(workers.all(), first_rows(batch, x, space), space);
       trace("pooler", pooled.data, pooled.rows, pooled.columns);
       if (classifier) {
-        const engine::Tensor logits = classifier->run(pooled, space);
+        const engine::Tensor logits = classifier->run(workers.all(), pooled, space);
         trace("logits", logits.data, logits.rows, logits.columns);
       }
     }
@@ -410,14 +464,14 @@ Pass::~Pass() = default;
 
 void Pass::hidden() {
   const auto& model = Internals::impl(impl_->model);
-  model.encoder.run(impl_->batch, model.pool, engine::Reads::all, impl_->space, nullptr);
+  model.encoder.run(impl_->batch, pool(), engine::Reads::all, impl_->space, nullptr);
 }
 void Pass::logits() {
   const auto& model = Internals::impl(impl_->model);
   const engine::Tensor first =
-      model.encoder.run(impl_->batch, model.pool, engine::Reads::first, impl_->space, nullptr);
-  model.classifier->run(model.pooler->run(first, impl_->space), impl_->space);
+      model.encoder.run(impl_->batch, pool(), engine::Reads::first, impl_->space, nullptr);
+  model.classifier->run(pool(), model.pooler->run(pool(), first, impl_->space), impl_->space);
 }
-engine::ThreadPool& Pass::pool() { return Internals::impl(impl_->model).pool; }
+engine::ThreadPool& Pass::pool() { return Internals::impl(impl_->model).workers.all(); }
 
 }  // namespace bert::models

@@ -60,6 +60,8 @@ struct BenchOptions {
   bert::Options load;
   int runs = 7;
   bool profile = false, json = false;
+
+  BenchOptions() { load.workers = 1; }  // a shape is one batch
 };
 
 using Clock = std::chrono::steady_clock;

@@ -231,9 +231,10 @@ void report(const Progress& progress, const Answerer& answerer, const bert::Opti
   if (answerer.model) {
     const bert::Info& info = answerer.info;
     max_length = info.max_length;
-    configuration = fmt::format("{}, task {}, precision {}, threads {}, batch tokens {}",
-                                info.architecture, kTaskNames[static_cast<int>(answerer.task)],
-                                info.precision, info.threads, load.batch_tokens);
+    configuration =
+        fmt::format("{}, task {}, precision {}, workers {}, threads {}, batch tokens {}",
+                    info.architecture, kTaskNames[static_cast<int>(answerer.task)], info.precision,
+                    info.workers, info.threads, load.batch_tokens);
     if (answerer.task == Task::embed) configuration += ", pooling " + info.pooling;
   }
   if (max_length > 0) configuration += fmt::format(", max length {}", max_length);
@@ -246,7 +247,8 @@ void run_file(const InferOptions& options, const Answerer& answerer, const Input
   EncodingReader reader(
       input.fd(), input.name(), [&](std::string_view line) { return parse(line, options); },
       [&](std::span<const bert::Input> texts) {
-        return answerer.tokenizer.encode(texts, options.load.threads);
+        return answerer.tokenizer.encode(texts,
+                                         options.load.threads * std::max(1, options.load.workers));
       },
       answerer.model ? int64_t{4} * options.load.batch_tokens : kTokensAhead);
   for (Window window = reader.take(); !window.lines.empty(); window = reader.take()) {

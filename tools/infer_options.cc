@@ -26,9 +26,12 @@ Model
   -m, --model DIR        config.json, model.safetensors and the tokenizer's files, as downloaded;
                          without it, the demo model that comes with bert-infer
       --precision P      auto (default), f32, bf16 or int8
-      --threads N        default: as many as this process may use
-      --batch-tokens N   the most tokens in one forward pass (default 4096); results do not depend
-                         on it
+      --workers N        batches computed at a time, with one copy of the weights
+      --threads N        threads of each worker; alone, it means one worker. Default: as many
+                         workers of one thread as this process may use threads
+      --batch-tokens N   the most tokens computed at a time (default 4096), on which the memory
+                         beside the weights depends: some 20 H bytes each. Results do not
+                         depend on these three
       --max-length N     truncate texts to N tokens, special tokens included (default: the model's)
 
 Input
@@ -101,6 +104,7 @@ void declare(CLI::App& app, Given& given, bert::Options& load) {
       ->check(CLI::IsMember({"auto", "logits", "embed", "hidden", "tokens"}));
   app.add_option("--precision", given.precision)
       ->check(CLI::IsMember({"auto", "f32", "bf16", "int8"}));
+  app.add_option("--workers", load.workers)->check(at_least_one);
   app.add_option("--threads", load.threads)->check(at_least_one);
   app.add_option("--batch-tokens", load.batch_tokens)->check(at_least_one);
   app.add_option("--max-length", load.max_length)->check(at_least_one);

@@ -48,7 +48,7 @@ TEST(Linear, AgreesWithItsTwinInDouble) {
         const Linear linear(pool, {&part, 1}, activation);
         Buffer x_memory, y_memory;
         const Tensor x = fill(x_memory, rows, k, input), y = y_memory.tensor(rows, n);
-        linear.run(x, y);
+        linear.run(pool, x, y);
         for (int64_t i = 0; i < rows; i += 1 + rows / 40) {
           for (int64_t j = 0; j < n; ++j) {
             double sum = bias[j], size = 1;
@@ -83,8 +83,8 @@ TEST(Linear, JoinsItsParts) {
   Buffer x_memory, y_memory, z_memory;
   const Tensor x = fill(x_memory, 4, 7, input), y = y_memory.tensor(4, 11),
                z = z_memory.tensor(4, 11);
-  by_parts.run(x, y);
-  at_once.run(x, z);
+  by_parts.run(pool, x, y);
+  at_once.run(pool, x, z);
   EXPECT_EQ(std::memcmp(y.data, z.data, sizeof(float) * y.size()), 0);
 }
 
@@ -108,7 +108,7 @@ TEST(Linear, RowsAreTheSameBitsAtEveryHeightAndThreadCount) {
           const Tensor x = x_memory.tensor(rows, k), y = y_memory.tensor(rows, n);
           std::copy_n(input.begin() + first * k, rows * k, x.data);
           std::copy_n(residual.begin() + first * n, rows * n, y.data);
-          add ? linear.run_add(x, y) : linear.run(x, y);
+          add ? linear.run_add(pool, x, y) : linear.run(pool, x, y);
           if (all.empty()) all.assign(y.data, y.data + y.size());
           ASSERT_EQ(std::memcmp(y.data, all.data() + first * n, sizeof(float) * y.size()), 0)
               << rows << "x" << n << "x" << k << ", threads " << threads << ", add " << add;
@@ -128,8 +128,8 @@ TEST(Linear, AddsToWhatIsThere) {
   Buffer x_memory, y_memory, z_memory;
   const Tensor x = fill(x_memory, 3, 5, input), y = fill(y_memory, 3, 6, residual),
                z = z_memory.tensor(3, 6);
-  linear.run_add(x, y);
-  linear.run(x, z);
+  linear.run_add(pool, x, y);
+  linear.run(pool, x, z);
   for (int64_t i = 0; i < y.size(); ++i) EXPECT_NEAR(y.data[i], z.data[i] + residual[i], 1e-6);
 }
 

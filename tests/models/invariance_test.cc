@@ -19,9 +19,10 @@ namespace {
 
 using models::SafetensorsFile;
 
-Model load(const std::string& name, int threads, int batch_tokens = 4096) {
+Model load(const std::string& name, int threads, int batch_tokens = 4096, int workers = 1) {
   Options options;
   options.threads = threads;
+  options.workers = workers;
   options.batch_tokens = batch_tokens;
   return Model::load(test::golden(name), options);
 }
@@ -46,6 +47,7 @@ TEST(Invariance, AnInputGivesTheSameBitsAloneInAnyBatchAndForAnyThreadCount) {
   for (const char* name : {"plain", "tinybert", "wide-heads", "bf16"}) {
     SCOPED_TRACE(name);
     const Model one = load(name, 1), two = load(name, 2), three = load(name, 3, 100);
+    const Model workers = load(name, 1, 3000, 3), teams = load(name, 2, 500, 2);
     const std::vector<Encoding> inputs = mixed_inputs(one, 7);
     const Output batch = one.run(inputs);
     const std::vector<Hidden> states = one.hidden(inputs);
@@ -54,6 +56,9 @@ TEST(Invariance, AnInputGivesTheSameBitsAloneInAnyBatchAndForAnyThreadCount) {
     EXPECT_TRUE(same_bits(three.run(inputs).values, batch.values))
         << "small batches, three threads";
     EXPECT_TRUE(same_bits(three.embed(inputs).values, embeddings.values));
+    EXPECT_TRUE(same_bits(workers.run(inputs).values, batch.values)) << "three workers";
+    EXPECT_TRUE(same_bits(teams.run(inputs).values, batch.values)) << "two teams of two";
+    EXPECT_TRUE(same_bits(teams.embed(inputs).values, embeddings.values));
     for (size_t i = 0; i < inputs.size(); ++i) {
       const std::span<const Encoding> alone(&inputs[i], 1);
       const Model& model = i % 2 ? one : two;
@@ -102,7 +107,7 @@ TEST(Invariance, OrderAndRepetitionOfInputsChangeNothing) {
 // Under the thread sanitizer: all threads and all that they do to the model's memory are ours and
 // instrumented.
 TEST(Threads, EightCallersOfOneModelGetTheSameBits) {
-  const Model model = load("plain", 2, 512);
+  const Model model = load("plain", 2, 512, 2);
   std::vector<Encoding> inputs = mixed_inputs(model, 10);
   inputs.resize(24);
   const Output want = model.run(inputs);

@@ -21,7 +21,7 @@ class CommandLine(InferTest):
         text = self.succeed("--help")
         self.assertEqual(text, self.succeed("-h"))
         for option in ["-m, --model", "-i, --input", "--input-format", "-o, --output", "--task",
-                       "--precision", "--threads", "--batch-tokens", "--max-length", "--version",
+                       "--precision", "--workers", "--threads", "--batch-tokens", "--max-length", "--version",
                        "--help", "Examples", "Exit status"]:
             self.assertIn(option, text)
         self.assertLessEqual(max(map(len, text.splitlines())), 100)
@@ -220,6 +220,7 @@ class Inputs(InferTest):
         expected = self.succeed(stdin=lines)
         self.assertEqual(len(expected.splitlines()), 200)
         for options in [["--threads", 1], ["--threads", 2], ["--batch-tokens", 1],
+                        ["--workers", 3], ["--workers", 2, "--threads", 2],
                         ["--batch-tokens", 100], ["--precision", "f32"], ["-i", "-"]]:
             self.assertEqual(self.succeed(*options, stdin=lines), expected, options)
 

@@ -163,7 +163,7 @@ class Streaming(ToolTest):
                              "5", stdin="a man\na man is walking\n")
         self.assertRegex(done.stderr.splitlines()[-1],
                          r"^bert-infer: 2 inputs, 1 truncated, 9 tokens, \d+ tokens/s "
-                         r"\(BertForSequenceClassification, task logits, precision f32, threads 1, "
+                         r"\(BertForSequenceClassification, task logits, precision f32, workers 1, threads 1, "
                          r"batch tokens 99, max length 5\)$")
         self.assertNotIn("tokens/s", self.run_tool("a man").stderr)
 
