@@ -29,27 +29,34 @@ inline void tile(const float* a, int64_t a_stride, const float* b, int64_t b_str
   }
 }
 
-// The same for `rows` rows, kRows at a time.
+// The same for `rows` rows: as many at a time as there are registers for.
 template <int V>
 void tile_rows(int64_t rows, const float* a, int64_t a_stride, const float* b, int64_t b_stride,
                int64_t k, float* c, int64_t c_stride) {
-  for (; rows >= kRows; rows -= kRows, a += kRows * a_stride, c += kRows * c_stride) {
-    tile<kRows, V>(a, a_stride, b, b_stride, k, c, c_stride);
-  }
-  for (; rows >= 2; rows -= 2, a += 2 * a_stride, c += 2 * c_stride) {
-    tile<2, V>(a, a_stride, b, b_stride, k, c, c_stride);
-  }
-  if (rows) tile<1, V>(a, a_stride, b, b_stride, k, c, c_stride);
+  constexpr int kMost = kRows * kVectors / V < 12 ? kRows * kVectors / V : 12;
+  const auto tiles = [&]<int R>() {
+    for (; rows >= R; rows -= R, a += R * a_stride, c += R * c_stride) {
+      tile<R, V>(a, a_stride, b, b_stride, k, c, c_stride);
+    }
+  };
+  tiles.template operator()<kMost>();
+  tiles.template operator()<4>();
+  tiles.template operator()<2>();
+  tiles.template operator()<1>();
 }
 
 // c[rows, columns] = a[rows, k] b[k, columns], columns a multiple of W.
 void multiply(int64_t rows, int64_t columns, int64_t k, const float* a, int64_t a_stride,
               const float* b, int64_t b_stride, float* c, int64_t c_stride) {
-  int64_t j = 0;
-  for (; j + kPanel <= columns; j += kPanel) {
-    tile_rows<kVectors>(rows, a, a_stride, b + j, b_stride, k, c + j, c_stride);
+  for (; columns >= kPanel; columns -= kPanel, b += kPanel, c += kPanel) {
+    tile_rows<kVectors>(rows, a, a_stride, b, b_stride, k, c, c_stride);
   }
-  for (; j < columns; j += W) tile_rows<1>(rows, a, a_stride, b + j, b_stride, k, c + j, c_stride);
+  const auto rest = columns / W;
+  if (rest == 1) return tile_rows<1>(rows, a, a_stride, b, b_stride, k, c, c_stride);
+  if constexpr (kVectors == 4) {
+    if (rest == 2) return tile_rows<2>(rows, a, a_stride, b, b_stride, k, c, c_stride);
+    if (rest == 3) return tile_rows<3>(rows, a, a_stride, b, b_stride, k, c, c_stride);
+  }
 }
 
 // Rows lie too far apart for the processor to see what comes next.
