@@ -93,7 +93,7 @@ double seconds_of(ThreadPool& pool, const ThreadPool::Body& body) {
 }  // namespace
 
 double matmul_peak(ThreadPool& pool) {
-  constexpr int kRounds = 12, kTries = 7;
+  constexpr int kRounds = 6, kTries = 5;
   std::vector<std::unique_ptr<Product>> products(pool.threads());
   double best = 0;
   for (int i = -1; i < kTries; ++i) {  // the first makes what the others need

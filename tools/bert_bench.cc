@@ -84,9 +84,8 @@ std::vector<int> parse_lengths(const std::string& shape) {
   std::string_view rest = shape;
   if (!rest.starts_with(kLengths)) {
     const size_t x = rest.find('x');
-    if (x == std::string_view::npos) return {positive(rest, shape)};
-    return std::vector<int>(positive(rest.substr(0, x), shape),
-                            positive(rest.substr(x + 1), shape));
+    const auto length = x == std::string_view::npos ? std::string_view() : rest.substr(x + 1);
+    return std::vector<int>(positive(rest.substr(0, x), shape), positive(length, shape));
   }
   rest.remove_prefix(kLengths.size());
   std::vector<int> lengths;

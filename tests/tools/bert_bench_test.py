@@ -1,0 +1,77 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""bert-bench's rows, and what it refuses. Usage: bert_bench_test.py BIN_DIR"""
+import os
+import subprocess
+
+from command_line import ToolTest, main, read_lines
+
+
+class BenchTest(ToolTest):
+    tool = "bert-bench"
+
+    def test_rows_add_up(self):
+        shapes = ["1x5", "3x7", "lengths:2,31,9"]
+        rows = self.answers("--json", "--profile", "--runs", 3, "--threads", 1, *shapes)
+        self.assertEqual([row["shape"] for row in rows], shapes)
+        self.assertEqual([(row["batch"], row["tokens"]) for row in rows], [(1, 5), (3, 21), (3, 42)])
+        for row, lengths in zip(rows, [[5], [7] * 3, [2, 31, 9]]):
+            self.assertEqual((row["precision"], row["threads"]), ("f32", 1))
+            self.assertLessEqual(row["min_ms"], row["median_ms"])
+            self.assertAlmostEqual(row["tokens_per_s"] * row["median_ms"] / 1e3, row["tokens"], 3)
+            # 2 layers of hidden size 16 and intermediate size 32: 4 H^2 + 2 H I weights, and S^2
+            # scores and sums of values.
+            flops = sum(2 * (2 * (4 * 16 * 16 + 2 * 16 * 32) * s + 4 * 16 * s * s) for s in lengths)
+            self.assertAlmostEqual(row["gflops"] * row["median_ms"] * 1e6 / flops, 1, 6)
+            self.assertTrue(0 < row["peak_fraction"] < 1.1, row)
+            self.assertEqual(list(row["profile_ms"]),
+                             ["linear", "attention", "norm", "embedding", "rest"])
+            self.assertGreater(row["floor_ms"]["compute"], 0)
+            self.assertGreater(row["floor_ms"]["weights"], 0)
+
+    def test_logits_are_less_work(self):
+        hidden, = self.answers("--json", "--runs", 3, "4x30")
+        logits, = self.answers("--json", "--runs", 3, "--task", "logits", "4x30")
+        work = [row["gflops"] * row["median_ms"] for row in (hidden, logits)]
+        self.assertLess(work[1], work[0])
+
+    def test_a_table_for_people(self):
+        lines = self.succeed("--runs", 3, "2x5").splitlines()
+        self.assertEqual(lines[0].split()[:3], ["shape", "type", "threads"])
+        self.assertEqual(lines[1].split()[0], "2x5")
+
+    def test_random_weights_leave_nothing_behind(self):
+        scratch = self.dir / "scratch"
+        scratch.mkdir()
+        done = subprocess.run([self.bin / self.tool, "--shape", "1,32,2,64", "--json", "2x9"],
+                              env={**os.environ, "TMPDIR": str(scratch)}, capture_output=True,
+                              text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(read_lines(done.stdout)[0]["tokens"], 18)
+        self.assertEqual(list(scratch.iterdir()), [])
+
+    def test_what_it_refuses(self):
+        for shape in ["", "x", "0x5", "1x", "lengths:", "lengths:3,,4", "2x-1", "1e3x2", "5x5x5", "5"]:
+            self.fail_with(1, "shape '", shape)
+        self.fail_with(1, "positions", "1x65")
+        self.fail_with(2, "SHAPE")
+        self.fail_with(2, "--shape", "--shape", "tiny", "1x1")  # and the -m that the test adds
+        for shape in ["5", "1,2,3", "a,b,c,d", "1,2,3,4,5", "1,16,3,4", "0,16,2,4"]:
+            done = subprocess.run([self.bin / self.tool, "--shape", shape, "1x1"],
+                                  capture_output=True, text=True, timeout=120)
+            self.assertEqual((done.returncode, done.stdout), (1, ""), shape)
+            self.assertRegex(done.stderr, "^bert-bench: --shape is '")
+
+    def test_a_model_without_a_head_has_no_logits(self):
+        encoder = self.make_model("encoder", "--head", "none")
+        self.fail_with(1, "no classification head", "-m", encoder, "--task", "logits", "1x3")
+
+    def test_help_names_every_option(self):
+        text = self.succeed("--help")
+        for word in ["--model", "--shape", "--task", "--precision", "--threads", "--runs",
+                     "--profile", "--json", "--version", "lengths:"]:
+            self.assertIn(word, text)
+
+
+if __name__ == "__main__":
+    main()
