@@ -31,7 +31,8 @@ class Graph:
         return self.constant(name, self.tensor(name))
 
     def fused(self, operator: str, inputs: list[str], outputs: list[str], **attributes) -> None:
-        self.nodes.append(helper.make_node(operator, inputs, outputs, domain=MICROSOFT, **attributes))
+        self.nodes.append(
+            helper.make_node(operator, inputs, outputs, domain=MICROSOFT, **attributes))
 
     def product(self, x: str, name: str) -> str:
         """x W^T; the bias is added by the fused operator that follows."""

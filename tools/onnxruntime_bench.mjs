@@ -58,7 +58,8 @@ if (task === 'start') {
     const out = fs.openSync(rest[1], 'w');
     for (const input of JSON.parse(fs.readFileSync(rest[0]))) {
       const [states] = Object.values(await session.run(feeds([input])));
-      fs.writeSync(out, new Uint8Array(states.data.buffer, states.data.byteOffset, states.data.byteLength));
+      const {buffer, byteOffset, byteLength} = states.data;
+      fs.writeSync(out, new Uint8Array(buffer, byteOffset, byteLength));
     }
     fs.closeSync(out);
   }

@@ -7,7 +7,9 @@ animal), b (either), t (a thing: its nouns follow the letter) or s (the cells ho
 """
 
 PREDICATES = """
-b|be asleep;be sleeping|take a nap;snore;sleep soundly;dream;doze;be fast asleep|be awake;run around;jump up and down;stand in the middle of the room;be wide awake;eat|be in bed;be tired;lie on the sofa;be at home;be quiet;rest;have closed eyes
+b|be asleep;be sleeping|take a nap;snore;sleep soundly;dream;doze;be fast asleep|be awake;run around;jump up and down;stand in the middle of the room;be wide awake;eat;swim in the lake;run on the beach;play in the park;jump over a fence;chase a ball;drink water;look out of the window|be in bed;be tired;lie on the sofa;be at home;be quiet;rest;have closed eyes
+b|be asleep;be sleeping|take a nap;snore;sleep soundly;dream;doze;be fast asleep|be awake;run around;jump up and down;stand in the middle of the room;be wide awake;eat;swim in the lake;run on the beach;play in the park;jump over a fence;chase a ball;drink water;look out of the window|be in bed;be tired;lie on the sofa;be at home;be quiet;rest;have closed eyes
+b|be awake|run;jump;eat;walk around;play;look around;swim|sleep;be asleep;snore;take a nap;dream|be in bed;be at home;be indoors;sit on the sofa;be thirsty;lie on the grass
 b|be awake|run;jump;eat;walk around;play;look around;swim|sleep;be asleep;snore;take a nap;dream|be in bed;be at home;be indoors;sit on the sofa;be thirsty;lie on the grass
 b|be outdoors;be outside|walk in the forest;run on the beach;play in the park;swim in the lake;sit in the garden;climb a tree;stand in the rain|sit in the kitchen;lie in bed;be in the living room;be inside the house;sleep in the bedroom;stay indoors|be tired;eat;be happy;play with a ball;look at the sky;sleep;wait;be alone
 b|be indoors;be inside|sit in the kitchen;lie in bed;be in the living room;sleep in the bedroom;stand in the bathroom|walk in the forest;run on the beach;play in the park;swim in the lake;climb a tree;be outside|be tired;eat;be happy;play with a ball;sleep;wait;be alone

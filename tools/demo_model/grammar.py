@@ -28,6 +28,7 @@ class Subject:
     count: int = 1  # 0: some, unspecified plural
     det: str = "a"  # a, the, or "" for a name
     adjectives: list = field(default_factory=list)
+    dressed: str = ""  # in a red coat
 
     def but(self, **changes):
         changes.setdefault("adjectives", list(self.adjectives))
@@ -41,7 +42,7 @@ class Subject:
         if self.det == "":
             return self.noun
         noun = plural(self.noun) if self.many else self.noun
-        phrase = " ".join(self.adjectives + [noun])
+        phrase = " ".join(self.adjectives + [noun] + [self.dressed] * bool(self.dressed))
         if not self.many:
             return article(phrase) if self.det == "a" else self.det + " " + phrase
         if self.count == 0:

@@ -13,6 +13,17 @@ LASTING = ("have a", "have children", "have hair", "have blond", "be married", "
            "be a musician", "be a student", "be good at", "like animals", "know how", "have a job")
 
 
+RESTING = set("sleep rest lie sit nap wait stand hide yawn snore".split())
+
+
+def awake(g, kind):
+    """What nobody does asleep."""
+    while True:
+        action = draw_action(g, kind)
+        if action.verb.split()[0] not in RESTING and action.kind != "rare":
+            return action.vp()
+
+
 def predicate_pair(g, label):
     """What everyday predicates imply."""
     rng = g.rng
@@ -47,6 +58,11 @@ def predicate_pair(g, label):
                 "feed", "eat", "ride") else action.vp()
         elif rng.random() < 0.15:
             vp = rng.choice(("want to ", "hope to ", "try to ")) + rng.choice(hyps)
+    if (hyps[0] == "be asleep" and label == CONTRADICTION or hyps[0] == "be awake" and
+            label == ENTAILMENT) and not vp.startswith("not ") and rng.random() < 0.7:
+        vp = awake(g, subject.kind)
+        if rng.random() < 0.5:
+            p.place = place_phrase(g)
     if rng.random(
     ) < 0.12 and label != NEUTRAL and not negative:  # one more fact about the same being
         vp = vp + " and " + (finite(rng.choice(maybe), p.subject.many, tense, aspect))

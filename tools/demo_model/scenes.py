@@ -6,6 +6,7 @@ written so that it entails the second, contradicts it or leaves it open. The sec
 therefore tells nothing. All sentences of a pair describe one scene: another animal, number,
 colour or place contradicts."""
 from grammar import be, finite, ing_phrase, negate, passive
+from lexicon import article
 from world import (CONTRADICTION, ENTAILMENT, NEUTRAL, PRONOUNS, SIDES, Action, Scene,
                    closer_action, draw_action, draw_subject, general_noun, open_action,
                    other_action, other_noun, other_place, other_time, place_phrase,
@@ -103,6 +104,9 @@ def soften(g, subject):
         s.adjectives.append(unrelated(g, s.kind, ""))
     if s.det and rng.random() < 0.3:
         s.det = rng.choice(("a", "the"))
+    if s.det and s.kind == "p" and not s.many and rng.random() < 0.08:
+        s.dressed = "in " + article(
+            g.lex.pick(rng, "colour") + " " + g.lex.pick(rng, "garment"))
     if s.count == 0 and rng.random() < 0.5:
         s.count = rng.choice((3, 4, 5, 6, 7, 9, 12))
     return s

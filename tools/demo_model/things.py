@@ -5,7 +5,7 @@ from grammar import be, finite
 from lexicon import article
 from relations import FLIP
 from scenes import soften
-from world import (CONTRADICTION, ENTAILMENT, PLAIN_ADJ, SIDES, adjective, draw_action,
+from world import (CONTRADICTION, ENTAILMENT, NEUTRAL, PLAIN_ADJ, SIDES, adjective, draw_action,
                    draw_subject, other_noun, place_phrase, unrelated)
 
 CONVERSE = {
@@ -148,6 +148,12 @@ def wear_pair(g, label):
     label = FLIP[label] if negative else label
     other = rng.choice([c for c in g.lex.pools["colour"][0] if c != colour])
     p = soften(g, s) if not negative else s.but()
+    p.dressed = ""
+    if piece != noun and verb == "wear" and s.det and label != NEUTRAL and rng.random() < 0.4:
+        # said in passing: a man in a red coat is ...
+        p.dressed = "in " + article(piece if label == ENTAILMENT else other + " " + noun)
+        act = finite(draw_action(g, "p").vp(), p.many, "present", "progressive")
+        return p.text(rng) + " " + act + rng.choice(("", " " + place_phrase(g))), text
     if label == ENTAILMENT:
         return say(
             p, piece if piece != noun else rng.choice(
