@@ -49,6 +49,29 @@ TEST(Inputs, NoneGiveNothing) {
   EXPECT_TRUE(model.hidden(std::span<const Encoding>()).empty());
 }
 
+TEST(Inputs, AreEncodedInOrderOnAnyNumberOfThreads) {
+  const Tokenizer tokenizer = Tokenizer::load(test::golden("plain"), 30);
+  std::vector<Input> inputs;
+  for (int i = 0; i < 3000; ++i) {
+    inputs.push_back(
+        {std::string(i % 90, 'a') + " dog", i % 2 ? std::optional("a man") : std::nullopt});
+  }
+  for (const int threads : {0, 1, 3}) {
+    const std::vector<Encoding> got = tokenizer.encode(inputs, threads);
+    ASSERT_EQ(got.size(), inputs.size());
+    for (size_t i = 0; i < inputs.size(); i += 7) {
+      const Encoding alone = tokenizer.encode(inputs[i]);
+      ASSERT_EQ(got[i].ids, alone.ids) << i;
+      ASSERT_EQ(got[i].type_ids, alone.type_ids) << i;
+      ASSERT_EQ(got[i].offsets, alone.offsets) << i;
+      ASSERT_EQ(got[i].truncated, alone.truncated) << i;
+    }
+  }
+  inputs[7].second = "\xff";
+  EXPECT_THAT(error_of([&] { tokenizer.encode(inputs, 3); }), HasSubstr("input 7: "));
+  EXPECT_THAT(error_of([&] { tokenizer.encode(inputs, -1); }), HasSubstr("threads is -1"));
+}
+
 TEST(Options, ThatMakeNoSenseAreRefused) {
   const auto load = [](auto change) {
     Options options;
@@ -56,6 +79,7 @@ TEST(Options, ThatMakeNoSenseAreRefused) {
     return error_of([&] { Model::load(test::golden("plain"), options); });
   };
   EXPECT_THAT(load([](Options& o) { o.threads = -1; }), HasSubstr("threads"));
+  EXPECT_THAT(load([](Options& o) { o.workers = -1; }), HasSubstr("workers"));
   EXPECT_THAT(load([](Options& o) { o.batch_tokens = 0; }), HasSubstr("batch_tokens"));
   EXPECT_THAT(load([](Options& o) { o.max_length = -5; }), HasSubstr("max_length"));
   EXPECT_THAT(load([](Options& o) { o.max_length = 513; }), HasSubstr("512 positions"));
