@@ -7,7 +7,6 @@ namespace {
 // Products are added up in blocks of so many, and the blocks' sums to each other: rounding errors
 // grow with the number of additions in a row.
 constexpr int64_t kSumBlock = 128;
-constexpr int64_t kSharers = 4;
 
 inline Vec magnitude(Vec x) { return x < 0.0f ? -x : x; }
 
@@ -160,22 +159,23 @@ void pack_panel(const float* const* rows, int64_t columns, int64_t k, float* pan
 // the panel by each of the last four, or more by each where there are fewer.
 void matmul(const MatmulTask& task) {
   constexpr int64_t kLine = 16;  // floats in a cache line
+  constexpr int64_t kFetching = kPanel > kLine ? kPanel / kLine : 1;
   const int64_t tiles = (task.rows + kRows - 1) / kRows;
-  const float* ahead = task.next;
+  int64_t fetched = 0;  // floats of each row of the next panel
   for (int64_t t = 0; t < tiles; ++t) {
     const int64_t first = t * kRows, left = tiles - t;
     const int64_t rows = task.rows - first < kRows ? task.rows - first : kRows;
-    if (kPanel == kLine * kSharers ? left > kSharers : left > 1) {
+    if (left > kFetching) {
       kTiles<0>[rows](task, first, nullptr);
       continue;
     }
-    const int64_t fetched = (ahead - task.next) / task.k;  // of each row of kPanel floats
     const int64_t share = (kPanel - fetched) / left;
-    const Tile* fetching = share >= 4 * kLine   ? kTiles<4 * kLine>
-                           : share >= 2 * kLine ? kTiles<2 * kLine>
-                                                : kTiles<kLine>;
-    fetching[rows](task, first, ahead);
-    ahead += task.k * (share >= 4 * kLine ? 4 * kLine : share >= 2 * kLine ? 2 * kLine : kLine);
+    const int64_t lines = share >= 4 * kLine ? 4 : share >= 2 * kLine ? 2 : 1;
+    const Tile* fetching = lines == 4   ? kTiles<4 * kLine>
+                           : lines == 2 ? kTiles<2 * kLine>
+                                        : kTiles<kLine>;
+    fetching[rows](task, first, task.next + fetched * task.k);
+    fetched += lines * kLine;
   }
 }
 

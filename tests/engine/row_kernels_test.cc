@@ -71,8 +71,8 @@ std::vector<float> multiply(const RowKernels& kernels, const std::vector<float>&
   for (int64_t j = 0; j < columns; ++j) parts.push_back(w.data() + j * k);
   std::vector<float> panel(k * kernels.panel_columns);
   kernels.pack_panel(parts.data(), columns, k, panel.data());
-  kernels.matmul({x.data(), panel.data(), nullptr, bias.data(), y.data(), rows, k, columns, columns,
-                  activation, add});
+  kernels.matmul({x.data(), panel.data(), panel.data(), bias.data(), y.data(), rows, k, columns,
+                  columns, activation, add});
   return y;
 }
 
