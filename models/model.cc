@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <climits>
 #include <filesystem>
-#include <mutex>
 #include <new>
 
 #include <fmt/format.h>
@@ -17,6 +16,7 @@
 #include "models/heads.h"
 #include "models/json_file.h"
 #include "models/trace.h"
+#include "models/workers.h"
 #include "tokenizer/tokenizer.h"
 
 namespace bert {
@@ -28,7 +28,9 @@ namespace {
 using models::Batch;
 using models::first_rows;
 using models::Trace;
+using models::Workers;
 using models::Workspace;
+using models::WorkspacePool;
 
 // Runs a body that may throw anything, and throws nothing but Error.
 template <typename Body>
@@ -44,87 +46,11 @@ decltype(auto) guarded(const Body& body) {
   }
 }
 
-// Workspaces that wait for their next forward pass: as many as there were passes at the same time.
-class WorkspacePool {
- public:
-  template <typename Body>
-  void use(const Body& body) {
-    std::unique_ptr<Workspace> space = take();
-    body(*space);  // should it throw, the workspace goes with it
-    const std::lock_guard lock(mutex_);
-    idle_.push_back(std::move(space));
-  }
-
- private:
-  std::unique_ptr<Workspace> take() {
-    const std::lock_guard lock(mutex_);
-    if (idle_.empty()) return std::make_unique<Workspace>();
-    std::unique_ptr<Workspace> space = std::move(idle_.back());
-    idle_.pop_back();
-    return space;
-  }
-
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<Workspace>> idle_;
-};
-
-// The threads of a model: all together, or in teams that each compute a batch of their own.
-class Workers {
- public:
-  explicit Workers(const Options& options) {
-    const auto check = [](const char* name, int value) {
-      if (value < 0) throw Error(fmt::format("{} is {}, expected at least 0", name, value));
-    };
-    check("workers", options.workers);
-    check("threads", options.threads);
-    const int usable = engine::usable_threads();
-    const int count = options.workers > 0 ? options.workers : options.threads > 0 ? 1 : usable;
-    const int each = options.threads > 0 ? options.threads : std::max(1, usable / count);
-    all_ = std::make_unique<engine::ThreadPool>(count * each);
-    if (count == 1) return;
-    leaders_ = std::make_unique<engine::ThreadPool>(count);
-    for (int i = 0; i < count; ++i) teams_.push_back(std::make_unique<engine::ThreadPool>(each));
-  }
-
-  int count() const { return teams_.empty() ? 1 : static_cast<int>(teams_.size()); }
-  int threads_of_each() const { return all_->threads() / count(); }
-  engine::ThreadPool& all() { return *all_; }
-
-  // The most tokens of a batch, for so many in all: at least two batches a team, unless they would
-  // be so small that their weights are read more than they are used.
-  int64_t share(int64_t tokens, int64_t most) const {
-    constexpr int64_t kLeast = 256;
-    if (count() == 1 || tokens < kLeast * count()) return most;
-    const int64_t greatest = std::max<int64_t>(1, most / count());
-    return std::clamp(tokens / (2 * count()), std::min(kLeast, greatest), greatest);
-  }
-
-  // Calls body(i, pool) for every i in [0, tasks): at the same time, each with a team's threads, if
-  // there is one for each team at least; else one after the other with all threads.
-  template <typename Body>
-  void run(int64_t tasks, const Body& body) {
-    if (count() == 1 || tasks < count()) {
-      for (int64_t i = 0; i < tasks; ++i) body(i, *all_);
-    } else {
-      leaders_->run(tasks, [&](int64_t i, int worker) { body(i, *teams_[worker]); });
-    }
-  }
-
- private:
-  std::unique_ptr<engine::ThreadPool> all_, leaders_;
-  std::vector<std::unique_ptr<engine::ThreadPool>> teams_;
-};
-
 void require_directory(const std::string& directory) {
   std::error_code error;
   if (!std::filesystem::is_directory(directory, error)) {
     throw Error(directory + ": not a directory (expected a Hugging Face model directory)");
   }
-}
-
-int resolve_threads(int wanted) {
-  if (wanted < 0) throw Error(fmt::format("threads is {}, expected at least 0", wanted));
-  return wanted > 0 ? wanted : engine::usable_threads();
 }
 
 }  // namespace
@@ -171,7 +97,7 @@ Encoding Tokenizer::encode(const Input& input) const {
 }
 
 std::vector<Encoding> Tokenizer::encode(std::span<const Input> inputs, int threads) const {
-  return guarded([&] { return impl_->encode(inputs, resolve_threads(threads)); });
+  return guarded([&] { return impl_->encode(inputs, models::resolve_threads(threads)); });
 }
 
 const std::string& Tokenizer::token(int32_t id) const {

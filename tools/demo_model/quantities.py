@@ -121,33 +121,21 @@ def quantifier_pair(g, label):
         "not_all": "not " + say(every(), vp)
     }[form]
     cells = {
-        "all": ([say(every(), vp), say("each and every one of the " + noun, vp)], [
-            say(of(one), vp), say(of("some"), vp),
-            say(of("most"), vp)
-        ], [none(vp),
-            say(of("some"), negate(vp)), "not " + say(every(), vp),
-            say(every(), wrong)]),
-        "some": ([say(every(), vp), say(of(one), vp),
-                  say(of("some"), vp)], [
-                      say(every(), "want to " + vp),
-                      say(of("some"), "like to " + vp),
-                      say(of(one), "hope to " + vp)
-                  ], [none(vp), say(every(), wrong)]),
-        "none":
-            ([none(vp), say(every(), wrong)],
-             [say(of("some"), negate(vp)),
-              say(of("some"), wrong),
-              say(of(one),
-                  "want to " + vp)], [say(every(), vp),
-                                      say(of("some"), vp),
-                                      say(of(one), vp)]),
-        "not_all":
-            ([none(vp),
-              say(of("some"), negate(vp)),
-              say(every(), wrong),
-              say(of("some"), wrong)],
-             [say(of("some"), vp),
-              say(of(one), vp),
-              say(of("some"), "want to " + vp)], [say(every(), vp)])
+        "all": ([say(every(), vp), say("each and every one of the " + noun, vp)],
+                [say(of(one), vp), say(of("some"), vp), say(of("most"), vp)],
+                [none(vp), say(of("some"), negate(vp)), "not " + say(every(), vp),
+                 say(every(), wrong)]),
+        "some": ([say(every(), vp), say(of(one), vp), say(of("some"), vp)],
+                 [say(every(), "want to " + vp), say(of("some"), "like to " + vp),
+                  say(of(one), "hope to " + vp)],
+                 [none(vp), say(every(), wrong)]),
+        "none": ([none(vp), say(every(), wrong)],
+                 [say(of("some"), negate(vp)), say(of("some"), wrong),
+                  say(of(one), "want to " + vp)],
+                 [say(every(), vp), say(of("some"), vp), say(of(one), vp)]),
+        "not_all": ([none(vp), say(of("some"), negate(vp)), say(every(), wrong),
+                     say(of("some"), wrong)],
+                    [say(of("some"), vp), say(of(one), vp), say(of("some"), "want to " + vp)],
+                    [say(every(), vp)])
     }[form]
     return rng.choice(cells[label]), text
