@@ -244,10 +244,7 @@ Result Model::Impl::for_batches(std::span<const Encoding> encodings, engine::Rea
   for (size_t i = 0; i < encodings.size(); ++i) {
     models::check_encoding(encodings[i], static_cast<int64_t>(i), config);
   }
-  int64_t tokens = 0;
-  for (const Encoding& encoding : encodings) tokens += std::ssize(encoding.ids);
-  const int64_t share = workers.share(tokens, batch_tokens);
-  const auto orders = models::plan_batches(encodings, share);
+  const auto orders = models::plan_batches(encodings, workers.share(encodings, batch_tokens));
   workers.run(std::ssize(orders), [&](int64_t i, engine::ThreadPool& pool) {
     spaces.use([&](Workspace& space) {
       const Batch batch = models::make_batch(encodings, orders[i]);

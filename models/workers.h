@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -69,9 +70,11 @@ class Workers {
   int threads_of_each() const { return all_->threads() / count(); }
   engine::ThreadPool& all() { return *all_; }
 
-  // The most tokens of a batch, for so many in all: at least two batches a team, unless they would
+  // The most tokens of a batch of these inputs: at least two batches a team, unless they would
   // be so small that their weights are read more than they are used.
-  int64_t share(int64_t tokens, int64_t most) const {
+  int64_t share(std::span<const Encoding> encodings, int64_t most) const {
+    int64_t tokens = 0;
+    for (const Encoding& encoding : encodings) tokens += std::ssize(encoding.ids);
     constexpr int64_t kLeast = 256;
     if (count() == 1 || tokens < kLeast * count()) return most;
     const int64_t greatest = std::max<int64_t>(1, most / count());
