@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/linear.h"
 
-#include <vector>
+#include <numeric>
 
 #include "engine/profile.h"
 #include "engine/rows.h"
@@ -30,10 +30,17 @@ struct Shares {
   }
 };
 
+int64_t per_unit(Precision precision) {
+  return precision == Precision::f32    ? 1
+         : precision == Precision::bf16 ? 2
+                                        : row_kernels().int8_per_unit;
+}
+
 }  // namespace
 
-Linear::Linear(ThreadPool& pool, std::span<const Part> parts, Activation activation)
-    : k_(parts.front().weight.columns), activation_(activation) {
+Linear::Linear(ThreadPool& pool, std::span<const Part> parts, Activation activation,
+               Precision precision)
+    : k_(parts.front().weight.columns), activation_(activation), precision_(precision) {
   std::vector<const float*> rows;
   for (const Part& part : parts) {
     for (int64_t i = 0; i < part.weight.rows; ++i) rows.push_back(part.weight.row(i));
@@ -42,34 +49,81 @@ Linear::Linear(ThreadPool& pool, std::span<const Part> parts, Activation activat
   bias_.reserve(n_);
   float* bias = bias_.data();
   for (const Part& part : parts) bias = std::copy_n(part.bias, part.weight.rows, bias);
+  pack(pool, rows);
+}
 
+void Linear::pack(ThreadPool& pool, const std::vector<const float*>& rows) {
   const RowKernels& kernels = row_kernels();
   const int64_t width = kernels.panel_columns, panels = divide_up(n_, width);
-  panels_.reserve(panels * k_ * width);
+  units_ = divide_up(k_, per_unit(precision_));
+  panels_.reserve(panels * units_ * width);
+  if (precision_ == Precision::int8) {
+    column_scales_.reserve(panels * width);
+    column_sums_.resize(panels * width);
+  }
   pool.run(panels, [&](int64_t i, int) {
-    const int64_t begin = i * width;
-    kernels.pack_panel(rows.data() + begin, std::min(width, n_ - begin), k_,
-                       panels_.data() + begin * k_);
+    const int64_t begin = i * width, columns = std::min(width, n_ - begin);
+    std::vector<const Unit*> sources(rows.begin() + begin, rows.begin() + begin + columns);
+    Buffer converted(precision_ == Precision::f32 ? 0 : columns * units_);
+    std::vector<int8_t> q(precision_ == Precision::int8 ? k_ : 0);
+    for (int64_t c = 0; c < columns && precision_ != Precision::f32; ++c) {
+      Unit* to = converted.data() + c * units_;
+      if (precision_ == Precision::bf16) {
+        kernels.round_bf16(sources[c], k_, to);
+      } else {
+        column_scales_.data()[begin + c] =
+            kernels.quantise_weights(sources[c], nullptr, k_, q.data());
+        column_sums_[begin + c] = std::accumulate(q.begin(), q.end(), 0);
+        kernels.pack_int8(q.data(), k_, to);
+      }
+      sources[c] = to;
+    }
+    kernels.pack_panel(sources.data(), columns, units_, panels_.data() + begin * units_);
   });
 }
 
-void Linear::run(ThreadPool& pool, ConstTensor x, Tensor y, bool add) const {
+void Linear::run(ThreadPool& pool, ConstTensor x, Buffer& scratch, Tensor y, bool add) const {
   assert(x.columns == k_ && y.columns == n_ && x.rows == y.rows);
-  const Timed timed(Step::linear);
   const RowKernels& kernels = row_kernels();
+  const Inputs inputs = convert(pool, x, scratch);
+  const Timed timed(Step::linear);
   const int64_t width = kernels.panel_columns, panels = divide_up(n_, width);
+  const auto matmul = kernels.matmul[static_cast<int>(precision_)];
   const Shares shares(x.rows, panels, pool.threads());
   pool.run(shares.blocks * shares.runs, [&](int64_t share, int) {
     const int64_t first = share / shares.runs * shares.height;
     const int64_t begin = share % shares.runs * shares.run;
     for (int64_t i = begin; i < std::min(begin + shares.run, panels); ++i) {
       const int64_t column = i * width;
-      kernels.matmul({x.row(first), panels_.data() + column * k_,
-                      panels_.data() + (column + width) * k_, bias_.data() + column,
-                      y.row(first) + column, std::min(shares.height, x.rows - first), k_,
-                      std::min(width, n_ - column), n_, activation_, add});
+      matmul({inputs.rows + first * units_, panels_.data() + column * units_,
+              panels_.data() + (column + width) * units_, bias_.data() + column,
+              y.row(first) + column, std::min(shares.height, x.rows - first), units_,
+              std::min(width, n_ - column), n_, activation_, add, inputs.scales + first,
+              column_scales_.data() + column, column_sums_.data() + column});
     }
   });
+}
+
+// x in the weights' precision: for f32 as it is.
+Linear::Inputs Linear::convert(ThreadPool& pool, ConstTensor x, Buffer& scratch) const {
+  if (precision_ == Precision::f32) return {x.data, nullptr};
+  const Timed timed(Step::convert);
+  const RowKernels& kernels = row_kernels();
+  static_assert(sizeof(RowScale) == 2 * sizeof(float));
+  scratch.reserve(x.rows * (units_ + 2));
+  Unit* units = scratch.data();
+  auto* scales = reinterpret_cast<RowScale*>(units + x.rows * units_);
+  constexpr int64_t kRowBlock = 16;
+  pool.run(divide_up(x.rows, kRowBlock), [&](int64_t block, int) {
+    for (int64_t i = block * kRowBlock; i < std::min(x.rows, (block + 1) * kRowBlock); ++i) {
+      if (precision_ == Precision::bf16) {
+        kernels.round_bf16(x.row(i), k_, units + i * units_);
+      } else {
+        scales[i] = kernels.quantise_inputs(x.row(i), nullptr, k_, units + i * units_);
+      }
+    }
+  });
+  return {units, scales};
 }
 
 }  // namespace bert::engine

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "engine/row_kernels.h"
 #include "engine/tensor.h"
@@ -25,23 +26,37 @@ class Linear {
     ConstTensor weight;
     const float* bias;
   };
-  Linear(ThreadPool& pool, std::span<const Part> parts, Activation activation);
+  Linear(ThreadPool& pool, std::span<const Part> parts, Activation activation,
+         Precision precision = Precision::f32);
 
   int64_t width() const { return k_; }    // K
   int64_t columns() const { return n_; }  // N
 
-  // y = activation(x W^T + b)
-  void run(ThreadPool& pool, ConstTensor x, Tensor y) const { run(pool, x, y, false); }
+  // y = activation(x W^T + b). scratch: what x becomes in the Linear's precision.
+  void run(ThreadPool& pool, ConstTensor x, Buffer& scratch, Tensor y) const {
+    run(pool, x, scratch, y, false);
+  }
   // y += x W^T + b
-  void run_add(ThreadPool& pool, ConstTensor x, Tensor y) const { run(pool, x, y, true); }
+  void run_add(ThreadPool& pool, ConstTensor x, Buffer& scratch, Tensor y) const {
+    run(pool, x, scratch, y, true);
+  }
 
  private:
-  void run(ThreadPool& pool, ConstTensor x, Tensor y, bool add) const;
+  void pack(ThreadPool& pool, const std::vector<const float*>& rows);
+  void run(ThreadPool& pool, ConstTensor x, Buffer& scratch, Tensor y, bool add) const;
+  struct Inputs {
+    const Unit* rows;        // [T, units]
+    const RowScale* scales;  // [T], int8 alone
+  };
+  Inputs convert(ThreadPool& pool, ConstTensor x, Buffer& scratch) const;
 
-  int64_t n_ = 0, k_ = 0;
+  int64_t n_ = 0, k_ = 0, units_ = 0;  // units_: of 32 bits, that a row takes
   Activation activation_;
-  Buffer panels_;  // [panels, K, panel_columns]
-  Buffer bias_;    // [N]
+  Precision precision_;
+  Buffer panels_;         // [panels, units, panel_columns]
+  Buffer bias_;           // [N]
+  Buffer column_scales_;  // int8: [panels, panel_columns]
+  std::vector<int32_t> column_sums_;
 };
 
 }  // namespace bert::engine

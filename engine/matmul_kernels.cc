@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
 #include "engine/vectors.h"
 
 namespace bert::engine::ROW_KERNELS {
@@ -82,24 +86,86 @@ inline void finish(const MatmulTask& task, const float* sums, float* y) {
   }
 }
 
-// sums[R, kPanel] = x[R, k] panel[k, kPanel], in registers. Meanwhile fetches kAhead floats at
-// `ahead` for each row of the panel.
-template <int R, int kAhead>
-inline void tile(const float* x, int64_t k, const float* panel, const float* ahead, float* sums) {
-  for (int64_t begin = 0; begin < k; begin += kSumBlock) {
-    const int64_t end = k - begin < kSumBlock ? k : begin + kSumBlock;
-    Vec sum[R][kVectors] = {};
+// How units are multiplied and added up. Sum: what is added up in; kBlock: in units.
+struct F32 {
+  using In = Vec;
+  using Sum = Vec;
+  static constexpr int64_t kBlock = kSumBlock;
+  static In broadcast(const Unit* p) { return ROW_KERNELS::broadcast(*p); }
+  static In load(const Unit* p) { return ROW_KERNELS::load(p); }
+  static Sum dot(Sum sum, In x, In w) { return sum + x * w; }
+};
+
+struct Bf16 {
+  using In = IntVec;
+  using Sum = Vec;
+  static constexpr int64_t kBlock = kSumBlock / 2;
+  static In broadcast(const Unit* p) { return broadcast_bits(p); }
+  static In load(const Unit* p) { return load_bits(p); }
+  static Sum dot(Sum sum, In x, In w) {
+#if defined(__AVX512BF16__)
+    return (Vec)_mm512_dpbf16_ps((__m512)sum, (__m512bh)x, (__m512bh)w);
+#else  // a bf16 is the upper half of a float
+    sum += (Vec)(x << 16) * (Vec)(w << 16);
+    const IntVec upper = IntVec{} - 65536;
+    return sum + (Vec)(x & upper) * (Vec)(w & upper);
+#endif
+  }
+};
+
+struct Bytes {
+  using In = IntVec;
+  using Sum = IntVec;
+  static constexpr int64_t kBlock = int64_t{1} << 40;  // whole numbers: nothing is rounded
+  static In broadcast(const Unit* p) { return broadcast_bits(p); }
+  static In load(const Unit* p) { return load_bits(p); }
+  static Sum dot(Sum sum, In x, In w) {
+#if defined(__AVX512VNNI__)
+    return (Sum)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)x, (__m512i)w);
+#elif defined(__AVXVNNI__)
+    return (Sum)_mm256_dpbusd_avx_epi32((__m256i)sum, (__m256i)x, (__m256i)w);
+#elif defined(__AVX512BW__)
+    return sum + (Sum)_mm512_madd_epi16((__m512i)x, (__m512i)w);
+#elif defined(__AVX2__)
+    return sum + (Sum)_mm256_madd_epi16((__m256i)x, (__m256i)w);
+#elif defined(__SSE2__)
+    return sum + (Sum)_mm_madd_epi16((__m128i)x, (__m128i)w);
+#else
+    return sum + (x << 16 >> 16) * (w << 16 >> 16) + (x >> 16) * (w >> 16);
+#endif
+  }
+};
+
+// What a sum is worth: row `row` and columns `column` to `column` + W of the task.
+inline Vec value(const MatmulTask&, int64_t, int64_t, Vec sum) { return sum; }
+inline Vec value(const MatmulTask& task, int64_t row, int64_t column, IntVec sum) {
+  const RowScale& scale = task.row_scales[row];
+  IntVec column_sums;
+  __builtin_memcpy(&column_sums, task.column_sums + column, sizeof column_sums);
+  const Vec exact = __builtin_convertvector(sum - scale.zero * column_sums, Vec);
+  return exact * (scale.scale * load(task.column_scales + column));
+}
+
+// sums[R, kPanel] = x[R, k] panel[k, kPanel] for R rows from `first` on, in registers. Meanwhile
+// fetches kAhead units at `ahead` for each row of the panel.
+template <typename Kind, int R, int kAhead>
+inline void tile(const MatmulTask& task, int64_t first, const Unit* ahead, float* sums) {
+  const int64_t units = task.units;
+  const Unit *x = task.x + first * units, *panel = task.panel;
+  for (int64_t begin = 0; begin < units; begin += Kind::kBlock) {
+    const int64_t end = units - begin < Kind::kBlock ? units : begin + Kind::kBlock;
+    typename Kind::Sum sum[R][kVectors] = {};
     for (int64_t i = begin; i < end; ++i) {
 #pragma GCC unroll 8
       for (int f = 0; f < kAhead; f += 16) __builtin_prefetch(ahead + i * kAhead + f, 0, 2);
-      Vec row[kVectors];
+      typename Kind::In row[kVectors];
 #pragma GCC unroll 8
-      for (int v = 0; v < kVectors; ++v) row[v] = load(panel + i * kPanel + v * W);
+      for (int v = 0; v < kVectors; ++v) row[v] = Kind::load(panel + i * kPanel + v * W);
 #pragma GCC unroll 8
       for (int r = 0; r < R; ++r) {
-        const Vec value = broadcast(x[r * k + i]);
+        const typename Kind::In in = Kind::broadcast(x + r * units + i);
 #pragma GCC unroll 8
-        for (int v = 0; v < kVectors; ++v) sum[r][v] += value * row[v];
+        for (int v = 0; v < kVectors; ++v) sum[r][v] = Kind::dot(sum[r][v], in, row[v]);
       }
     }
 #pragma GCC unroll 8
@@ -107,41 +173,42 @@ inline void tile(const float* x, int64_t k, const float* panel, const float* ahe
 #pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) {
         float* to = sums + r * kPanel + v * W;
-        store(to, begin > 0 ? load(to) + sum[r][v] : sum[r][v]);
+        const Vec part = value(task, first + r, v * W, sum[r][v]);
+        store(to, begin > 0 ? load(to) + part : part);
       }
     }
   }
 }
 
 // A tile of so many rows, from the first one on.
-template <int R, int kAhead>
-void matmul_tile(const MatmulTask& task, int64_t first, const float* ahead) {
+template <typename Kind, int R, int kAhead>
+void matmul_tile(const MatmulTask& task, int64_t first, const Unit* ahead) {
   alignas(64) float sums[R * kPanel];
   for (int r = 0; r < R; ++r) {  // the lines that will be written
     for (int64_t j = 0; j < task.columns; j += 16) {
       __builtin_prefetch(task.y + (first + r) * task.y_stride + j, 1);
     }
   }
-  tile<R, kAhead>(task.x + first * task.k, task.k, task.panel, ahead, sums);
+  tile<Kind, R, kAhead>(task, first, ahead, sums);
   finish<R>(task, sums, task.y + first * task.y_stride);
 }
 
-using Tile = void (*)(const MatmulTask&, int64_t, const float*);
-template <int kAhead>
+using Tile = void (*)(const MatmulTask&, int64_t, const Unit*);
+template <typename Kind, int kAhead>
 constexpr Tile kTiles[] = {nullptr,
-                           matmul_tile<1, kAhead>,
-                           matmul_tile<2, kAhead>,
-                           matmul_tile<3, kAhead>,
-                           matmul_tile<4, kAhead>,
-                           matmul_tile<(kRows > 4 ? 5 : 4), kAhead>,
-                           matmul_tile<(kRows > 4 ? 6 : 4), kAhead>};
+                           matmul_tile<Kind, 1, kAhead>,
+                           matmul_tile<Kind, 2, kAhead>,
+                           matmul_tile<Kind, 3, kAhead>,
+                           matmul_tile<Kind, 4, kAhead>,
+                           matmul_tile<Kind, (kRows > 4 ? 5 : 4), kAhead>,
+                           matmul_tile<Kind, (kRows > 4 ? 6 : 4), kAhead>};
 
 }  // namespace
 
-void pack_panel(const float* const* rows, int64_t columns, int64_t k, float* panel) {
+void pack_panel(const Unit* const* rows, int64_t columns, int64_t units, Unit* panel) {
   for (int64_t j = 0; j < kPanel; j += W) {
-    for (int64_t i = 0; i < k; i += W) {
-      const int64_t left = k - i < W ? k - i : W;
+    for (int64_t i = 0; i < units; i += W) {
+      const int64_t left = units - i < W ? units - i : W;
       Vec block[W];
       for (int c = 0; c < W; ++c) {
         const bool inside = j + c < columns;
@@ -155,28 +222,37 @@ void pack_panel(const float* const* rows, int64_t columns, int64_t k, float* pan
   }
 }
 
+namespace {
+
 // While the last tiles are computed, what comes after the panel is fetched: a line for each row of
 // the panel by each of the last four, or more by each where there are fewer.
+template <typename Kind>
 void matmul(const MatmulTask& task) {
-  constexpr int64_t kLine = 16;  // floats in a cache line
+  constexpr int64_t kLine = 16;  // units in a cache line
   constexpr int64_t kFetching = kPanel > kLine ? kPanel / kLine : 1;
   const int64_t tiles = (task.rows + kRows - 1) / kRows;
-  int64_t fetched = 0;  // floats of each row of the next panel
+  int64_t fetched = 0;  // units of each row of the next panel
   for (int64_t t = 0; t < tiles; ++t) {
     const int64_t first = t * kRows, left = tiles - t;
     const int64_t rows = task.rows - first < kRows ? task.rows - first : kRows;
     if (left > kFetching) {
-      kTiles<0>[rows](task, first, nullptr);
+      kTiles<Kind, 0>[rows](task, first, nullptr);
       continue;
     }
     const int64_t share = (kPanel - fetched) / left;
     const int64_t lines = share >= 4 * kLine ? 4 : share >= 2 * kLine ? 2 : 1;
-    const Tile* fetching = lines == 4   ? kTiles<4 * kLine>
-                           : lines == 2 ? kTiles<2 * kLine>
-                                        : kTiles<kLine>;
-    fetching[rows](task, first, task.next + fetched * task.k);
+    const Tile* fetching = lines == 4   ? kTiles<Kind, 4 * kLine>
+                           : lines == 2 ? kTiles<Kind, 2 * kLine>
+                                        : kTiles<Kind, kLine>;
+    fetching[rows](task, first, task.next + fetched * task.units);
     fetched += lines * kLine;
   }
 }
+
+}  // namespace
+
+void matmul_f32(const MatmulTask& task) { matmul<F32>(task); }
+void matmul_bf16(const MatmulTask& task) { matmul<Bf16>(task); }
+void matmul_int8(const MatmulTask& task) { matmul<Bytes>(task); }
 
 }  // namespace bert::engine::ROW_KERNELS

@@ -6,9 +6,11 @@
 
 namespace bert::engine {
 
-// Where the time of a forward pass goes. Linear's includes what is fused into it.
-enum class Step { linear, attention, norm, embedding };
-constexpr std::array<const char*, 4> kStepNames = {"linear", "attention", "norm", "embedding"};
+// Where the time of a forward pass goes. linear includes what is fused
+// into it; convert is what its inputs become in its precision.
+enum class Step { linear, convert, attention, norm, embedding };
+constexpr std::array<const char*, 5> kStepNames = {"linear", "convert", "attention", "norm",
+                                                    "embedding"};
 using Profile = std::array<double, kStepNames.size()>;  // seconds
 
 // Where this thread's calls into the engine add their times; null, as it mostly is: nowhere.

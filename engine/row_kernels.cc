@@ -46,7 +46,19 @@ void add3(const float* a, const float* b, const float* c, int64_t width, float* 
 }  // namespace
 
 extern const RowKernels kernels = {
-    NAME(ROW_KERNELS), layer_norm, add3, kPanel, pack_panel, matmul, attention_scratch, attention,
+    NAME(ROW_KERNELS),
+    layer_norm,
+    add3,
+    kPanel,
+    pack_panel,
+    {matmul_f32, matmul_bf16, matmul_int8},
+    round_bf16,
+    quantise_weights,
+    kInt8,
+    pack_int8,
+    quantise_inputs,
+    attention_scratch,
+    attention,
 };
 
 }  // namespace bert::engine::ROW_KERNELS

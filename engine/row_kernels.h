@@ -20,16 +20,33 @@ struct AttentionTask {
   float scale;
 };
 
+// In what the inputs and the weights of a product are multiplied; sums are f32, or s32 for int8.
+enum class Precision { f32, bf16, int8 };
+
+// 32 bits of inputs or weights that a product takes at once, moved as a float whatever they are: one
+// f32, two bf16, four bytes, or two shorts where a machine cannot multiply bytes exactly.
+using Unit = float;
+
+// A row of inputs in u8: x = (q - zero) scale.
+struct RowScale {
+  float scale;
+  int32_t zero;
+};
+
 // Some columns of y = activation(x W^T + b), or where `add` is set of y += x W^T + b.
 struct MatmulTask {
-  const float* x;      // [rows, k]
-  const float* panel;  // [k, panel_columns]: these columns of W^T, and zeros past the last one
-  const float* next;   // what will be read after the panel; may be anywhere
+  const Unit* x;       // [rows, units]
+  const Unit* panel;   // [units, panel_columns]: these columns of W^T, and zeros past the last one
+  const Unit* next;    // what will be read after the panel; may be anywhere
   const float* bias;   // [columns]
   float* y;            // [rows, columns], y_stride from row to row
-  int64_t rows, k, columns, y_stride;
+  int64_t rows, units, columns, y_stride;
   Activation activation;
   bool add;
+  // int8 alone.
+  const RowScale* row_scales = nullptr;   // [rows]
+  const float* column_scales = nullptr;    // [panel_columns]: w = q column_scale
+  const int32_t* column_sums = nullptr;    // [panel_columns]: of the q of each column
 };
 
 // The same text compiled for each instruction set (see CMakeLists.txt). Every result depends on its
@@ -41,10 +58,21 @@ struct RowKernels {
                      int64_t width, float* y);
   // y = a + b + c
   void (*add3)(const float* a, const float* b, const float* c, int64_t width, float* y);
-  // A panel of a weight matrix, from its rows [k]: of `columns` of them, at most panel_columns.
+  // A panel of a weight matrix, from its rows [units]: of `columns` of them, at most panel_columns.
   int64_t panel_columns;
-  void (*pack_panel)(const float* const* rows, int64_t columns, int64_t k, float* panel);
-  void (*matmul)(const MatmulTask& task);
+  void (*pack_panel)(const Unit* const* rows, int64_t columns, int64_t units, Unit* panel);
+  void (*matmul[3])(const MatmulTask& task);  // by Precision
+
+  // Rows [k] as bf16, the nearest (of two as near the even one), in units; zeros fill the last.
+  void (*round_bf16)(const float* row, int64_t k, Unit* units);
+  // A row of weights as q [k], -127 to 127, times the scale that is returned: not a finite number
+  // where a weight is none. Each weight is multiplied by its factor before, if there are any.
+  float (*quantise_weights)(const float* row, const float* factors, int64_t k, int8_t* q);
+  int64_t int8_per_unit;
+  void (*pack_int8)(const int8_t* q, int64_t k, Unit* units);
+  // A row of inputs as u8 between its least and its greatest value and 0. Each input is multiplied
+  // by its factor before, if there are any.
+  RowScale (*quantise_inputs)(const float* x, const float* factors, int64_t k, Unit* units);
   // Floats of scratch that attention needs for one task.
   int64_t (*attention_scratch)(int64_t length, int64_t width);
   void (*attention)(const AttentionTask& task, float* scratch);
@@ -56,7 +84,16 @@ extern const RowKernels kernels;
 namespace avx2 {
 extern const RowKernels kernels;
 }
+namespace avx2_vnni {
+extern const RowKernels kernels;
+}
 namespace avx512 {
+extern const RowKernels kernels;
+}
+namespace avx512_vnni {
+extern const RowKernels kernels;
+}
+namespace avx512_bf16 {
 extern const RowKernels kernels;
 }
 

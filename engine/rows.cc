@@ -33,7 +33,10 @@ const RowKernels& pick_kernels() {
     return (static_cast<unsigned>(isa) & static_cast<unsigned>(wanted)) ==
            static_cast<unsigned>(wanted);
   };
+  if (has(cpu_isa::avx512_core_bf16)) return avx512_bf16::kernels;
+  if (has(cpu_isa::avx512_core_vnni)) return avx512_vnni::kernels;
   if (has(cpu_isa::avx512_core)) return avx512::kernels;
+  if (has(cpu_isa::avx2_vnni)) return avx2_vnni::kernels;
   if (has(cpu_isa::avx2)) return avx2::kernels;
 #endif
   return portable::kernels;

@@ -12,8 +12,14 @@
 
 namespace bert::engine::ROW_KERNELS {
 
-void pack_panel(const float* const* rows, int64_t columns, int64_t k, float* panel);
-void matmul(const MatmulTask& task);
+void pack_panel(const Unit* const* rows, int64_t columns, int64_t units, Unit* panel);
+void matmul_f32(const MatmulTask& task);
+void matmul_bf16(const MatmulTask& task);
+void matmul_int8(const MatmulTask& task);
+void round_bf16(const float* row, int64_t k, Unit* units);
+float quantise_weights(const float* row, const float* factors, int64_t k, int8_t* q);
+void pack_int8(const int8_t* q, int64_t k, Unit* units);
+RowScale quantise_inputs(const float* x, const float* factors, int64_t k, Unit* units);
 int64_t attention_scratch(int64_t length, int64_t width);
 void attention(const AttentionTask& task, float* scratch);
 
@@ -30,6 +36,16 @@ constexpr int W = 4;
 constexpr int kRows = 4, kVectors = 2;
 #endif
 constexpr int64_t kPanel = kVectors * W;  // columns of a tile
+// Inputs of int8 products in a unit: bytes where the machine adds up four products of them exactly
+// (VNNI), else shorts, since the older instructions for bytes saturate.
+#if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
+typedef int8_t Int8;
+typedef uint8_t UInt8;
+#else
+typedef int16_t Int8;
+typedef uint16_t UInt8;
+#endif
+constexpr int64_t kInt8 = sizeof(Unit) / sizeof(Int8);
 
 typedef float Vec __attribute__((vector_size(W * sizeof(float))));
 typedef int32_t IntVec __attribute__((vector_size(W * sizeof(int32_t))));
@@ -41,6 +57,16 @@ inline Vec load(const float* p) {
 }
 inline void store(float* p, Vec v) { __builtin_memcpy(p, &v, sizeof v); }
 inline Vec broadcast(float x) { return x - Vec{}; }
+inline IntVec load_bits(const Unit* p) {
+  IntVec v;
+  __builtin_memcpy(&v, p, sizeof v);
+  return v;
+}
+inline IntVec broadcast_bits(const Unit* p) {
+  int32_t x;
+  __builtin_memcpy(&x, p, sizeof x);
+  return x - IntVec{};
+}
 // The first n floats at p, and `fill` in the other lanes.
 inline Vec load_part(const float* p, int64_t n, float fill) {
   float lanes[W];

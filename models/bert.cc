@@ -9,6 +9,7 @@ namespace {
 using engine::Activation;
 using engine::Linear;
 using engine::Norm;
+using engine::Precision;
 using engine::Reads;
 using engine::Tensor;
 
@@ -20,7 +21,8 @@ Norm read_norm(Checkpoint& checkpoint, const std::string& name, const Config& co
 }  // namespace
 
 Linear read_linear(Checkpoint& checkpoint, const std::vector<std::string>& names, int64_t columns,
-                   int64_t width, Activation activation, engine::ThreadPool& pool) {
+                   int64_t width, Activation activation, Precision precision,
+                   engine::ThreadPool& pool) {
   std::vector<Weight> weights;
   std::vector<engine::Buffer> biases;
   std::vector<Linear::Part> parts;
@@ -29,7 +31,7 @@ Linear read_linear(Checkpoint& checkpoint, const std::vector<std::string>& names
     biases.push_back(checkpoint.vector(name + ".bias", columns));
     parts.push_back({weights.back().view, biases.back().data()});
   }
-  Linear linear(pool, parts, activation);
+  Linear linear(pool, parts, activation, precision);
   for (const Weight& weight : weights) Checkpoint::release(weight);
   return linear;
 }
@@ -50,19 +52,19 @@ void Embeddings::run(const Batch& batch, engine::ThreadPool& pool, Tensor x) con
 }
 
 Layer::Layer(Checkpoint& checkpoint, const std::string& name, const Config& config,
-             engine::ThreadPool& pool)
+             Precision precision, engine::ThreadPool& pool)
     : heads(config.heads),
       qkv(read_linear(checkpoint,
                       {name + ".attention.self.query", name + ".attention.self.key",
                        name + ".attention.self.value"},
-                      config.hidden, config.hidden, Activation::none, pool)),
+                      config.hidden, config.hidden, Activation::none, precision, pool)),
       attention_output(read_linear(checkpoint, {name + ".attention.output.dense"}, config.hidden,
-                                   config.hidden, Activation::none, pool)),
+                                   config.hidden, Activation::none, precision, pool)),
       attention_norm(read_norm(checkpoint, name + ".attention.output.LayerNorm", config)),
       intermediate(read_linear(checkpoint, {name + ".intermediate.dense"}, config.intermediate,
-                               config.hidden, config.activation, pool)),
+                               config.hidden, config.activation, precision, pool)),
       output(read_linear(checkpoint, {name + ".output.dense"}, config.hidden, config.intermediate,
-                         Activation::none, pool)),
+                         Activation::none, precision, pool)),
       output_norm(read_norm(checkpoint, name + ".output.LayerNorm", config)) {}
 
 Tensor first_rows(const Batch& batch, engine::ConstTensor x, Workspace& space) {
@@ -83,21 +85,24 @@ Tensor Layer::run(const Batch& batch, engine::ThreadPool& pool, Reads reads, Wor
   const Tensor context = {space.wide.data() + tokens * 3 * hidden, rows, hidden};
   const Tensor wide = {space.wide.data(), rows, intermediate.columns()};
 
-  qkv.run(pool, x, states);  // [T, 3H]
-  engine::attention(pool, states, batch.starts, heads, reads, space.attention, context);
+  qkv.run(pool, x, space.scratch, states);  // [T, 3H]
+  engine::attention(pool, states, batch.starts, heads, reads, space.scratch, context);
   if (reads == Reads::first) x = first_rows(batch, x, space);  // from here on [rows, H]
-  attention_output.run_add(pool, context, x);                  // dense + residual
+  attention_output.run_add(pool, context, space.scratch, x);   // dense + residual
   engine::layer_norm(pool, x, attention_norm, x);
-  intermediate.run(pool, x, wide);  // [rows, I], activation fused
-  output.run_add(pool, wide, x);    // dense + residual
+  intermediate.run(pool, x, space.scratch, wide);  // [rows, I], activation fused
+  output.run_add(pool, wide, space.scratch, x);    // dense + residual
   engine::layer_norm(pool, x, output_norm, x);
   return x;
 }
 
-Encoder::Encoder(Checkpoint& checkpoint, const Config& config, engine::ThreadPool& pool)
-    : hidden(config.hidden), embeddings(checkpoint, config) {
+Encoder::Encoder(Checkpoint& checkpoint, const Config& config, Precision precision_of_layers,
+                 engine::ThreadPool& pool)
+    : precision(precision_of_layers),
+      hidden(config.hidden),
+      embeddings(checkpoint, config) {
   for (int i = 0; i < config.layers; ++i) {
-    layers.emplace_back(checkpoint, "encoder.layer." + std::to_string(i), config, pool);
+    layers.emplace_back(checkpoint, "encoder.layer." + std::to_string(i), config, precision, pool);
   }
 }
 

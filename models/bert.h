@@ -22,7 +22,7 @@ namespace bert::models {
 struct Workspace {
   engine::Buffer x;          // [T, H]
   engine::Buffer wide;       // [T, 3H] and [T, H] until attention is done, then [T, I]
-  engine::Buffer attention;  // scratch, one part a thread
+  engine::Buffer scratch;    // of one call into the engine
   engine::Buffer rows;       // [N, H] what a head reads
   engine::Buffer pooled;     // [N, H]
   engine::Buffer logits;     // [N, C]
@@ -31,7 +31,7 @@ struct Workspace {
 // Dense layers name.weight [columns, width] and name.bias [columns], for each name, as one.
 engine::Linear read_linear(Checkpoint& checkpoint, const std::vector<std::string>& names,
                            int64_t columns, int64_t width, engine::Activation activation,
-                           engine::ThreadPool& pool);
+                           engine::Precision precision, engine::ThreadPool& pool);
 
 // embeddings.*
 struct Embeddings {
@@ -48,7 +48,7 @@ struct Embeddings {
 // encoder.layer.i.*
 struct Layer {
   Layer(Checkpoint& checkpoint, const std::string& name, const Config& config,
-        engine::ThreadPool& pool);
+        engine::Precision precision, engine::ThreadPool& pool);
   // The next hidden state, in place of x; with Reads::first only that of each sequence's first
   // token, [N, H] in space.rows.
   engine::Tensor run(const Batch& batch, engine::ThreadPool& pool, engine::Reads reads,
@@ -67,12 +67,14 @@ struct Layer {
 engine::Tensor first_rows(const Batch& batch, engine::ConstTensor x, Workspace& space);
 
 struct Encoder {
-  Encoder(Checkpoint& checkpoint, const Config& config, engine::ThreadPool& pool);
+  Encoder(Checkpoint& checkpoint, const Config& config, engine::Precision precision_of_layers,
+          engine::ThreadPool& pool);
   // The last hidden state: [T, H], or [N, H] of each sequence's first token, which the last layer
   // is then computed for alone.
   engine::Tensor run(const Batch& batch, engine::ThreadPool& pool, engine::Reads reads,
                      Workspace& space, const Trace& trace) const;
 
+  engine::Precision precision;
   int hidden;
   Embeddings embeddings;
   std::vector<Layer> layers;

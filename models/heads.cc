@@ -17,22 +17,23 @@ using engine::Tensor;
 
 Pooler::Pooler(Checkpoint& checkpoint, const Config& config, engine::ThreadPool& pool)
     : dense(read_linear(checkpoint, {"pooler.dense"}, config.hidden, config.hidden,
-                        Activation::tanh, pool)) {}
+                        Activation::tanh, engine::Precision::f32, pool)) {}
 
 Tensor Pooler::run(engine::ThreadPool& pool, ConstTensor first, Workspace& space) const {
   const Tensor pooled = space.pooled.tensor(first.rows, first.columns);
-  dense.run(pool, first, pooled);
+  dense.run(pool, first, space.scratch, pooled);
   return pooled;
 }
 
 Classifier::Classifier(Checkpoint& checkpoint, const Config& config, engine::ThreadPool& pool)
     : dense(read_linear(
           checkpoint, {config.head == Head::next_sentence ? "cls.seq_relationship" : "classifier"},
-          static_cast<int64_t>(config.labels.size()), config.hidden, Activation::none, pool)) {}
+          static_cast<int64_t>(config.labels.size()), config.hidden, Activation::none,
+          engine::Precision::f32, pool)) {}
 
 Tensor Classifier::run(engine::ThreadPool& pool, ConstTensor pooled, Workspace& space) const {
   const Tensor logits = space.logits.tensor(pooled.rows, dense.columns());
-  dense.run(pool, pooled, logits);
+  dense.run(pool, pooled, space.scratch, logits);
   return logits;
 }
 

@@ -143,15 +143,18 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
 namespace {
 
 void check_options(const Options& options) {
-  if (options.precision != Precision::automatic && options.precision != Precision::f32) {
-    throw Error("precision bf16 and int8 are not available in this version: use f32");
-  }
   if (options.batch_tokens < 1) {
     throw Error(fmt::format("batch_tokens is {}, expected at least 1", options.batch_tokens));
   }
   if (options.max_length < 0) {
     throw Error(fmt::format("max_length is {}, expected at least 0", options.max_length));
   }
+}
+
+engine::Precision resolve(Precision wanted) {
+  return wanted == Precision::int8   ? engine::Precision::int8
+         : wanted == Precision::bf16 ? engine::Precision::bf16
+                                     : engine::Precision::f32;
 }
 
 models::Config read_checked_config(const std::string& directory, const Options& options) {
@@ -166,7 +169,7 @@ Model::Impl::Impl(const std::string& directory, const Options& options)
     : config(read_checked_config(directory, options)),
       checkpoint(directory),
       workers(options),
-      encoder(checkpoint, config, workers.all()),
+      encoder(checkpoint, config, resolve(options.precision), workers.all()),
       pooling(models::read_pooling(directory, config)),
       batch_tokens(options.batch_tokens),
       tokenizer(load_tokenizer(directory, options.max_length)) {
@@ -231,7 +234,9 @@ void Model::Impl::describe() {
   info.scores = config.scores;
   info.pooling =
       pooling.description() + (pooling.configured ? "" : " (no modules.json says otherwise)");
-  info.precision = "f32";
+  info.precision = encoder.precision == engine::Precision::f32    ? "f32"
+                   : encoder.precision == engine::Precision::bf16 ? "bf16"
+                                                                  : "int8";
   info.workers = workers.count();
   info.threads = workers.threads_of_each();
 }
@@ -394,6 +399,9 @@ void Pass::logits() {
   const engine::Tensor first =
       model.encoder.run(impl_->batch, pool(), engine::Reads::first, impl_->space, nullptr);
   model.classifier->run(pool(), model.pooler->run(pool(), first, impl_->space), impl_->space);
+}
+engine::Precision Pass::precision() const {
+  return Internals::impl(impl_->model).encoder.precision;
 }
 engine::ThreadPool& Pass::pool() { return Internals::impl(impl_->model).workers.all(); }
 

@@ -7,6 +7,7 @@
 #include <span>
 #include <string_view>
 
+#include "engine/row_kernels.h"
 #include "engine/thread_pool.h"
 #include "models/bert_infer.h"
 
@@ -30,6 +31,7 @@ class Pass {
   void hidden();  // the last hidden state of every token
   void logits();  // the head's answers; only where the model has one
   engine::ThreadPool& pool();
+  engine::Precision precision() const;
 
  private:
   struct Impl;

@@ -7,6 +7,7 @@
 #include <climits>
 #include <csignal>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -40,7 +41,7 @@ A SHAPE is BxS, B inputs of S tokens in one batch, or lengths:17,31,128, one bat
                        hidden size, heads, intermediate size)
       --task TASK      hidden (default), the last hidden state of every token; or logits, which
                        the head needs only one row an input for
-      --precision P    auto, f32 (default auto)
+      --precision P    auto (default), f32, bf16 or int8
       --threads N      default: as many as this process may use
       --runs N         timed runs of each shape, at least (default 7; more fit into half a second)
       --profile        where the time goes, and the least that the machine could take
@@ -49,8 +50,8 @@ A SHAPE is BxS, B inputs of S tokens in one batch, or lengths:17,31,128, one bat
       --version        the version
 
 gflops counts the multiplications and additions of the matrix products and of attention.
-peak_fraction is its share of a oneDNN matmul of 1024 x 1024 x 1024 on the same threads, timed just
-before and after. The floor is the greater of the operations over that peak and the weights' bytes
+peak_fraction is its share of a oneDNN matmul of 1024 x 1024 x 1024 in the same precision (int8: u8
+by s8) on the same threads, timed just before and after. The floor is the greater of the operations over that peak and the weights' bytes
 over the bandwidth at which the threads read memory.
 )";
 
@@ -128,7 +129,8 @@ Work work_of(const std::vector<int>& lengths, const bert::Info& info, bool logit
     work.flops += 2 * layers * qkv * tokens + 2 * rest * ((layers - 1) * tokens + last);
     work.flops += 4 * h * tokens * ((layers - 1) * tokens + last);  // attention
   }
-  work.bytes = 4 * layers * (qkv + rest);
+  const double weight = info.precision == "int8" ? 1 : info.precision == "bf16" ? 2 : 4;
+  work.bytes = weight * layers * (qkv + rest);
   return work;
 }
 
@@ -142,7 +144,7 @@ Timing time_shape(const BenchOptions& options, const bert::Model& model,
   models::Pass pass(model, make_inputs(lengths, model.info().vocabulary));
   const auto once = [&] { options.task == "logits" ? pass.logits() : pass.hidden(); };
   Timing timing;
-  timing.peak = engine::matmul_peak(pass.pool());
+  timing.peak = engine::matmul_peak(pass.pool(), pass.precision());
   if (options.profile) timing.bandwidth = engine::read_bandwidth(pass.pool());
   for (int i = 0; i < 2; ++i) once();
   std::vector<double> seconds;
@@ -153,7 +155,7 @@ Timing time_shape(const BenchOptions& options, const bert::Model& model,
     seconds.push_back(since(start));
   }
   engine::profile = nullptr;
-  timing.peak = std::max(timing.peak, engine::matmul_peak(pass.pool()));
+  timing.peak = std::max(timing.peak, engine::matmul_peak(pass.pool(), pass.precision()));
   for (double& part : timing.profile) part /= static_cast<double>(seconds.size());
   std::ranges::sort(seconds);
   timing.median = seconds[seconds.size() / 2];
@@ -246,11 +248,15 @@ std::optional<int> parse(int argc, char** argv, BenchOptions& options) {
   CLI::App app;
   app.set_help_flag("-h,--help");
   app.set_version_flag("--version", "bert-bench " + bert::version());
-  std::string precision = "auto";
+  static const std::map<std::string, bert::Precision> precisions = {
+      {"auto", Precision::automatic},
+      {"f32", Precision::f32},
+      {"bf16", Precision::bf16},
+      {"int8", Precision::int8}};
   auto* model = app.add_option("-m,--model", options.model);
   app.add_option("--shape", options.shape)->excludes(model);
   app.add_option("--task", options.task)->check(CLI::IsMember({"hidden", "logits"}));
-  app.add_option("--precision", precision)->check(CLI::IsMember({"auto", "f32"}));
+  app.add_option("--precision", options.load.precision)->transform(CLI::CheckedTransformer(precisions));
   app.add_option("--threads", options.load.threads)->check(CLI::Range(1, INT_MAX));
   app.add_option("--runs", options.runs)->check(CLI::Range(1, INT_MAX));
   app.add_flag("--profile", options.profile);

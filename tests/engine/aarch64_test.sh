@@ -15,7 +15,7 @@ done
 
 mkdir -p "$1" && cd "$1"
 flags=(-std=c++20 -I"$root" -Wno-psabi)
-for kernels in row matmul attention; do
+for kernels in row matmul quantise attention; do
   "$compiler" "${flags[@]}" -O3 -ffp-contract=fast -DROW_KERNELS=portable \
     -c "$root/engine/${kernels}_kernels.cc"
 done

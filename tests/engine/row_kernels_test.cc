@@ -25,7 +25,10 @@ std::vector<const RowKernels*> runnable() {
   }
   if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
     tables.push_back(&avx512::kernels);
+    if (__builtin_cpu_supports("avx512vnni")) tables.push_back(&avx512_vnni::kernels);
+    if (__builtin_cpu_supports("avx512bf16")) tables.push_back(&avx512_bf16::kernels);
   }
+  if (__builtin_cpu_supports("avxvnni")) tables.push_back(&avx2_vnni::kernels);
 #endif
   return tables;
 }
@@ -71,9 +74,182 @@ std::vector<float> multiply(const RowKernels& kernels, const std::vector<float>&
   for (int64_t j = 0; j < columns; ++j) parts.push_back(w.data() + j * k);
   std::vector<float> panel(k * kernels.panel_columns);
   kernels.pack_panel(parts.data(), columns, k, panel.data());
-  kernels.matmul({x.data(), panel.data(), panel.data(), bias.data(), y.data(), rows, k, columns,
-                  columns, activation, add});
+  kernels.matmul[0]({x.data(), panel.data(), panel.data(), bias.data(), y.data(), rows, k, columns,
+                     columns, activation, add});
   return y;
+}
+
+// The i-th element of a row of units.
+template <typename Element>
+int64_t element(const Unit* units, int64_t i) {
+  Element value;
+  std::memcpy(&value, reinterpret_cast<const char*>(units) + i * sizeof value, sizeof value);
+  return value;
+}
+int64_t quantised(const RowKernels& kernels, const Unit* units, int64_t i) {
+  return kernels.int8_per_unit == 4 ? element<uint8_t>(units, i) : element<uint16_t>(units, i);
+}
+
+TEST_P(RowKernelsTest, QuantisedInputsAreWithinHalfAStep) {
+  for (const int64_t k : {1, 2, 3, 5, 26, 31, 33, 312, 768, 3073}) {
+    for (const float middle : {0.0f, 0.4f, 3.0f, -3.0f}) {
+      for (const bool scaled : {false, true}) {
+        std::vector<float> x = random_floats(k, 1, 3);
+        for (float& value : x) value += middle;
+        std::vector<float> factors = random_floats(k, 1, 4);
+        for (float& factor : factors) factor = 0.5f + factor * factor;
+        const int64_t units = (k + GetParam()->int8_per_unit - 1) / GetParam()->int8_per_unit;
+        std::vector<Unit> packed(units + 1, 77.0f);
+        const RowScale scale = GetParam()->quantise_inputs(
+            x.data(), scaled ? factors.data() : nullptr, k, packed.data());
+        float least = 0, greatest = 0;
+        for (int64_t i = 0; i < k; ++i) {
+          const float value = x[i] * (scaled ? factors[i] : 1.0f);
+          least = std::min(least, value);
+          greatest = std::max(greatest, value);
+          const auto q = quantised(*GetParam(), packed.data(), i);
+          ASSERT_TRUE(q >= 0 && q <= 255) << q;
+          // The zero is rounded to a step too, which moves the ends by half a step at most.
+          const bool end = q == 0 || q == 255;
+          ASSERT_NEAR(static_cast<float>(q - scale.zero) * scale.scale, value,
+                      scale.scale * (end ? 1.001f : 0.501f))
+              << "k " << k << " at " << i;
+        }
+        ASSERT_FLOAT_EQ(scale.scale, (greatest - least) / 255);
+        ASSERT_EQ(packed[units], 77.0f) << "wrote past the row";
+      }
+    }
+  }
+}
+
+TEST_P(RowKernelsTest, QuantisingFindsWhatIsNoNumber) {
+  for (const float bad : {NAN, INFINITY, -INFINITY}) {
+    for (const int at : {0, 5, 40}) {
+      std::vector<float> x = random_floats(41, 1, 1);
+      x[at] = bad;
+      std::vector<Unit> units(41);
+      std::vector<int8_t> q(41);
+      EXPECT_TRUE(
+          std::isnan(GetParam()->quantise_inputs(x.data(), nullptr, 41, units.data()).scale));
+      EXPECT_FALSE(
+          std::isfinite(GetParam()->quantise_weights(x.data(), nullptr, 41, q.data())));
+    }
+  }
+  const std::vector<float> zeros(41);
+  std::vector<Unit> units(41, 1.0f);
+  EXPECT_EQ(GetParam()->quantise_inputs(zeros.data(), nullptr, 41, units.data()).zero, 0);
+  EXPECT_EQ(quantised(*GetParam(), units.data(), 40), 0);
+}
+
+// Whole numbers: every product and sum is exact, at the largest values too.
+TEST_P(RowKernelsTest, Int8MatmulIsExact) {
+  const RowKernels& kernels = *GetParam();
+  for (const int64_t columns : {int64_t{1}, int64_t{3}, kernels.panel_columns}) {
+    for (const int64_t k : {1, 2, 3, 26, 257, 768, 3072}) {
+      const int64_t per = kernels.int8_per_unit, units = (k + per - 1) / per;
+      std::vector<int8_t> w(columns * k);
+      std::vector<float> random = random_floats(columns * k, 1, 5);
+      for (size_t i = 0; i < w.size(); ++i) {
+        w[i] = static_cast<int8_t>(k == 3072 ? -127 : std::clamp(random[i] * 50, -127.0f, 127.0f));
+      }
+      std::vector<Unit> packed_rows(columns * units), panel(units * kernels.panel_columns);
+      std::vector<const Unit*> parts;
+      std::vector<int32_t> sums(kernels.panel_columns);
+      std::vector<float> scales(kernels.panel_columns, 0.25f);
+      for (int64_t j = 0; j < columns; ++j) {
+        kernels.pack_int8(w.data() + j * k, k, packed_rows.data() + j * units);
+        parts.push_back(packed_rows.data() + j * units);
+        for (int64_t p = 0; p < k; ++p) sums[j] += w[j * k + p];
+      }
+      kernels.pack_panel(parts.data(), columns, units, panel.data());
+      const std::vector<float> bias(columns, 1.0f);
+      for (const int64_t rows : {1, 2, 5, 6, 7, 31}) {
+        const std::vector<float> x = random_floats(rows * k, 1, 6);
+        std::vector<Unit> inputs(rows * units);
+        std::vector<RowScale> row_scales;
+        for (int64_t i = 0; i < rows; ++i) {
+          row_scales.push_back(kernels.quantise_inputs(x.data() + i * k, nullptr, k,
+                                                       inputs.data() + i * units));
+          row_scales.back().scale = 0.5f;
+        }
+        std::vector<float> y(rows * columns + 1, 77.0f);
+        kernels.matmul[static_cast<int>(Precision::int8)](
+            {inputs.data(), panel.data(), panel.data(), bias.data(), y.data(), rows, units, columns,
+             columns, Activation::none, false, row_scales.data(), scales.data(), sums.data()});
+        for (int64_t i = 0; i < rows * columns; ++i) {
+          int64_t sum = 0;
+          for (int64_t p = 0; p < k; ++p) {
+            const int64_t q = quantised(kernels, inputs.data() + i / columns * units, p);
+            sum += (q - row_scales[i / columns].zero) * w[i % columns * k + p];
+          }
+          ASSERT_EQ(y[i], static_cast<float>(sum) * 0.125f + 1.0f)
+              << rows << "x" << columns << "x" << k << " at " << i;
+        }
+        ASSERT_EQ(y.back(), 77.0f) << "wrote past the rows";
+      }
+    }
+  }
+}
+
+float from_bf16(int64_t upper) {
+  const auto bits = static_cast<uint32_t>(upper << 16);
+  float value;
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+TEST_P(RowKernelsTest, Bf16IsTheNearestAndItsMatmulAgreesWithItsTwinInDouble) {
+  const RowKernels& kernels = *GetParam();
+  constexpr int64_t kColumns = 3, kRows = 8;
+  for (const int64_t k : {1, 2, 3, 31, 257, 768}) {
+    const int64_t units = (k + 1) / 2;
+    std::vector<float> w = random_floats(kColumns * k, 1, 1), x = random_floats(kRows * k, 1, 2);
+    const auto round = [&](std::vector<float>& rows, int64_t count) {
+      std::vector<Unit> packed(count * units + 1, 77.0f);
+      for (int64_t i = 0; i < count; ++i) {
+        kernels.round_bf16(rows.data() + i * k, k, packed.data() + i * units);
+        for (int64_t p = 0; p < k; ++p) {
+          const float rounded = from_bf16(element<uint16_t>(packed.data() + i * units, p));
+          EXPECT_LE(std::abs(rounded - rows[i * k + p]), std::abs(rounded) * 0x1p-8f);
+          rows[i * k + p] = rounded;
+        }
+      }
+      EXPECT_EQ(packed[count * units], 77.0f) << "wrote past the row";
+      return packed;
+    };
+    const std::vector<Unit> weights = round(w, kColumns), inputs = round(x, kRows);
+    std::vector<const Unit*> parts;
+    for (int64_t j = 0; j < kColumns; ++j) parts.push_back(weights.data() + j * units);
+    std::vector<Unit> panel(units * kernels.panel_columns);
+    kernels.pack_panel(parts.data(), kColumns, units, panel.data());
+    const std::vector<float> bias(kColumns, 1.0f);
+    std::vector<float> y(kRows * kColumns);
+    kernels.matmul[static_cast<int>(Precision::bf16)]({inputs.data(), panel.data(), panel.data(),
+                                                       bias.data(), y.data(), kRows, units,
+                                                       kColumns, kColumns, Activation::none,
+                                                       false});
+    for (int64_t i = 0; i < kRows * kColumns; ++i) {
+      double want = 1, size = 1;
+      for (int64_t p = 0; p < k; ++p) {
+        const double product =
+            static_cast<double>(x[i / kColumns * k + p]) * w[i % kColumns * k + p];
+        want += product;
+        size += std::abs(product);
+      }
+      ASSERT_NEAR(y[i], want, 4 * 0x1p-24 * size) << "k " << k << " at " << i;
+    }
+  }
+  // Ties go to the even one, and what is no number stays so.
+  const std::vector<float> x = {1 + 0x1p-8f, 1 + 3 * 0x1p-8f, NAN, INFINITY, -INFINITY, 3e38f};
+  std::vector<Unit> packed(3);
+  kernels.round_bf16(x.data(), 6, packed.data());
+  const auto at = [&](int64_t i) { return from_bf16(element<uint16_t>(packed.data(), i)); };
+  EXPECT_EQ(at(0), 1.0f);
+  EXPECT_EQ(at(1), 1 + 0x1p-6f);
+  EXPECT_TRUE(std::isnan(at(2)));
+  EXPECT_EQ(at(3), INFINITY);
+  EXPECT_EQ(at(4), -INFINITY);
+  EXPECT_NEAR(at(5), 3e38f, 3e38f * 0x1p-8f);
 }
 
 TEST_P(RowKernelsTest, MatmulAgreesWithItsTwinInDouble) {

@@ -25,9 +25,15 @@ class BenchTest(ToolTest):
             self.assertAlmostEqual(row["gflops"] * row["median_ms"] * 1e6 / flops, 1, 6)
             self.assertTrue(0 < row["peak_fraction"] < 1.1, row)
             self.assertEqual(list(row["profile_ms"]),
-                             ["linear", "attention", "norm", "embedding", "rest"])
+                             ["linear", "convert", "attention", "norm", "embedding", "rest"])
             self.assertGreater(row["floor_ms"]["compute"], 0)
             self.assertGreater(row["floor_ms"]["weights"], 0)
+
+    def test_each_precision(self):
+        for precision in ["f32", "bf16", "int8"]:
+            row, = self.answers("--json", "--runs", 3, "--precision", precision, "3x7")
+            self.assertEqual(row["precision"], precision)
+            self.assertTrue(0 < row["peak_fraction"] < 1.1, row)
 
     def test_logits_are_less_work(self):
         hidden, = self.answers("--json", "--runs", 3, "4x30")

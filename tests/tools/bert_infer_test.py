@@ -86,8 +86,6 @@ class CommandLine(InferTest):
             (["-i", "in.tsv", "-o", "in.tsv"], "in.tsv: is both"),
             (["--max-length", "65", "a"], "max_length is 65.* 64 positions"),
             (["--max-length", "2", "a", "b"], "2"),
-            (["--precision", "bf16", "a"], "bf16"),
-            (["--precision", "int8", "a"], "int8"),
             (["-m", self.make_model("plain", "--head", "none"), "--task", "logits", "a"],
              "BertModel has no classification head"),
             ([b"a \xff"], "UTF-8.*2"),
