@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -18,21 +19,30 @@ namespace bert::engine {
 // and residual happen in the first-level cache, sums in blocks round less, nothing has to be made
 // for each number of rows, and a row's result is the same bits for every number of rows and
 // threads.
+//
+// int8: weights are s8 with a scale for each column, inputs u8 with a scale and a zero for each
+// row, sums s32. How the inputs are spread is learned from those of the first run(), which loading
+// makes: the few inputs that are much larger than the others stay in f32 (as Dettmers et al. 2022,
+// LLM.int8(), but chosen once), and what rounding the weights adds to the outputs on average is
+// taken off the bias (Nagel et al. 2019, Data-Free Quantization, section 4.2).
 class Linear {
  public:
   // Parts are [columns_i, width] row-major as checkpoints store them, with biases [columns_i]; they
-  // are laid one below the other. Nothing of them is kept.
+  // are laid one below the other.
   struct Part {
     ConstTensor weight;
     const float* bias;
   };
+  // owner: keeps the parts' weights. It is let go when they are packed: here, or for int8 in the
+  // first run(), which no other thread's may then overlap.
   Linear(ThreadPool& pool, std::span<const Part> parts, Activation activation,
-         Precision precision = Precision::f32);
+         Precision precision = Precision::f32, std::shared_ptr<void> owner = nullptr);
 
-  int64_t width() const { return k_; }    // K
-  int64_t columns() const { return n_; }  // N
+  int64_t width() const { return packed_->k; }    // K
+  int64_t columns() const { return packed_->n; }  // N
 
-  // y = activation(x W^T + b). scratch: what x becomes in the Linear's precision.
+  // y = activation(x W^T + b). scratch: what x becomes in the Linear's precision. int8 throws
+  // std::domain_error where a weight is no finite number.
   void run(ThreadPool& pool, ConstTensor x, Buffer& scratch, Tensor y) const {
     run(pool, x, scratch, y, false);
   }
@@ -42,21 +52,30 @@ class Linear {
   }
 
  private:
-  void pack(ThreadPool& pool, const std::vector<const float*>& rows);
-  void run(ThreadPool& pool, ConstTensor x, Buffer& scratch, Tensor y, bool add) const;
-  struct Inputs {
-    const Unit* rows;        // [T, units]
-    const RowScale* scales;  // [T], int8 alone
-  };
-  Inputs convert(ThreadPool& pool, ConstTensor x, Buffer& scratch) const;
+  struct Packed {
+    int64_t n = 0, k = 0, units = 0;  // units: of 32 bits, that a row takes without the exact ones
+    Activation activation;
+    Precision precision;
+    Buffer panels;  // [panels, units + exact, panel_columns]
+    Buffer bias;    // [N]
+    // int8
+    Buffer column_scales;               // [panels, panel_columns]
+    std::vector<int32_t> column_sums;   // [panels, panel_columns]
+    std::vector<int32_t> exact;         // the inputs that stay in f32
+    std::vector<float> factors;         // [K], 0 for those and 1 for the others; or none
+    // Until it is packed.
+    std::vector<const float*> rows;  // [N] of [K]
+    std::shared_ptr<void> owner;
 
-  int64_t n_ = 0, k_ = 0, units_ = 0;  // units_: of 32 bits, that a row takes
-  Activation activation_;
-  Precision precision_;
-  Buffer panels_;         // [panels, units, panel_columns]
-  Buffer bias_;           // [N]
-  Buffer column_scales_;  // int8: [panels, panel_columns]
-  std::vector<int32_t> column_sums_;
+    void learn(ConstTensor x, std::vector<float>& mean);
+    void pack(ThreadPool& pool, const std::vector<float>& mean);
+    void quantise_row(int64_t column, const std::vector<float>& mean, std::vector<int8_t>& q,
+                      Unit* to);
+    const Unit* convert(ThreadPool& pool, ConstTensor x, Buffer& scratch) const;
+  };
+  void run(ThreadPool& pool, ConstTensor x, Buffer& scratch, Tensor y, bool add) const;
+
+  std::unique_ptr<Packed> packed_;
 };
 
 }  // namespace bert::engine

@@ -59,7 +59,8 @@ void round_bf16(const float* row, int64_t k, Unit* units) {
   }
 }
 
-float quantise_weights(const float* row, const float* factors, int64_t k, int8_t* q) {
+RowKernels::Quantised quantise_weights(const float* row, const float* factors, const float* mean,
+                                       int64_t k, int8_t* q) {
   const Row values{row, factors, k};
   Vec most{};
   IntVec bad{};
@@ -69,22 +70,23 @@ float quantise_weights(const float* row, const float* factors, int64_t k, int8_t
     bad |= x - x != 0.0f;
   }
   for (int i = 0; i < W; ++i) {
-    if (bad[i]) return __builtin_nanf("");
+    if (bad[i]) return {__builtin_nanf(""), 0};
   }
   const float scale = greatest_lane(most) / 127.0f;
   const float inverse = scale > 1e-30f ? 1.0f / scale : 0.0f;
+  Vec excess{};
   for (int64_t i = 0; i < k; i += W) {
-    const Vec x = min(max(values.at(i) * inverse, broadcast(-127.0f)), broadcast(127.0f));
+    const Vec x = values.at(i);
+    const IntVec whole =
+        rounded(min(max(x * inverse, broadcast(-127.0f)), broadcast(127.0f)));
     typedef int8_t Narrow __attribute__((vector_size(W)));
-    const Narrow narrow = __builtin_convertvector(rounded(x), Narrow);
+    const Narrow narrow = __builtin_convertvector(whole, Narrow);
     const int64_t n = k - i < W ? k - i : W;
-    if (n == W) {
-      __builtin_memcpy(q + i, &narrow, W);
-    } else {
-      for (int64_t j = 0; j < n; ++j) q[i + j] = narrow[j];
-    }
+    for (int64_t j = 0; j < n; ++j) q[i + j] = narrow[j];
+    const Vec means = n < W ? load_part(mean + i, n, 0) : load(mean + i);
+    excess += (__builtin_convertvector(whole, Vec) * scale - x) * means;
   }
-  return scale;
+  return {scale, sum_lanes(excess)};
 }
 
 void pack_int8(const int8_t* q, int64_t k, Unit* units) {

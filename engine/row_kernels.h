@@ -35,15 +35,16 @@ struct RowScale {
 
 // Some columns of y = activation(x W^T + b), or where `add` is set of y += x W^T + b.
 struct MatmulTask {
-  const Unit* x;       // [rows, units]
-  const Unit* panel;   // [units, panel_columns]: these columns of W^T, and zeros past the last one
-  const Unit* next;    // what will be read after the panel; may be anywhere
-  const float* bias;   // [columns]
-  float* y;            // [rows, columns], y_stride from row to row
+  const Unit* x;      // [rows, units + exact]
+  const Unit* panel;  // [units + exact, panel_columns]: these columns of W^T, zeros past the last
+  const Unit* next;   // what will be read after the panel; may be anywhere
+  const float* bias;  // [columns]
+  float* y;           // [rows, columns], y_stride from row to row
   int64_t rows, units, columns, y_stride;
   Activation activation;
   bool add;
   // int8 alone.
+  int64_t exact = 0;  // of the inputs that are multiplied in f32, after the others
   const RowScale* row_scales = nullptr;   // [rows]
   const float* column_scales = nullptr;    // [panel_columns]: w = q column_scale
   const int32_t* column_sums = nullptr;    // [panel_columns]: of the q of each column
@@ -65,9 +66,14 @@ struct RowKernels {
 
   // Rows [k] as bf16, the nearest (of two as near the even one), in units; zeros fill the last.
   void (*round_bf16)(const float* row, int64_t k, Unit* units);
-  // A row of weights as q [k], -127 to 127, times the scale that is returned: not a finite number
-  // where a weight is none. Each weight is multiplied by its factor before, if there are any.
-  float (*quantise_weights)(const float* row, const float* factors, int64_t k, int8_t* q);
+  // A row of weights as q [k], -127 to 127, times the scale: not a finite number where a weight is
+  // none. Each weight is multiplied by its factor before, if there are any. The excess is that of
+  // the sum of q scale mean over the sum of the weights times mean [k].
+  struct Quantised {
+    float scale, excess;
+  };
+  Quantised (*quantise_weights)(const float* row, const float* factors, const float* mean,
+                                int64_t k, int8_t* q);
   int64_t int8_per_unit;
   void (*pack_int8)(const int8_t* q, int64_t k, Unit* units);
   // A row of inputs as u8 between its least and its greatest value and 0. Each input is multiplied

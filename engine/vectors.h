@@ -17,7 +17,8 @@ void matmul_f32(const MatmulTask& task);
 void matmul_bf16(const MatmulTask& task);
 void matmul_int8(const MatmulTask& task);
 void round_bf16(const float* row, int64_t k, Unit* units);
-float quantise_weights(const float* row, const float* factors, int64_t k, int8_t* q);
+RowKernels::Quantised quantise_weights(const float* row, const float* factors, const float* mean,
+                                       int64_t k, int8_t* q);
 void pack_int8(const int8_t* q, int64_t k, Unit* units);
 RowScale quantise_inputs(const float* x, const float* factors, int64_t k, Unit* units);
 int64_t attention_scratch(int64_t length, int64_t width);

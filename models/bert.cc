@@ -2,6 +2,7 @@
 #include "models/bert.h"
 
 #include <algorithm>
+#include <stdexcept>
 
 namespace bert::models {
 namespace {
@@ -23,17 +24,19 @@ Norm read_norm(Checkpoint& checkpoint, const std::string& name, const Config& co
 Linear read_linear(Checkpoint& checkpoint, const std::vector<std::string>& names, int64_t columns,
                    int64_t width, Activation activation, Precision precision,
                    engine::ThreadPool& pool) {
-  std::vector<Weight> weights;
   std::vector<engine::Buffer> biases;
   std::vector<Linear::Part> parts;
+  const auto release = [](const std::vector<Weight>* weights) {
+    for (const Weight& weight : *weights) Checkpoint::release(weight);
+    delete weights;
+  };
+  const std::shared_ptr<std::vector<Weight>> weights(new std::vector<Weight>, release);
   for (const std::string& name : names) {
-    weights.push_back(checkpoint.matrix(name + ".weight", columns, width));
+    weights->push_back(checkpoint.matrix(name + ".weight", columns, width));
     biases.push_back(checkpoint.vector(name + ".bias", columns));
-    parts.push_back({weights.back().view, biases.back().data()});
+    parts.push_back({weights->back().view, biases.back().data()});
   }
-  Linear linear(pool, parts, activation, precision);
-  for (const Weight& weight : weights) Checkpoint::release(weight);
-  return linear;
+  return Linear(pool, parts, activation, precision, weights);
 }
 
 Embeddings::Embeddings(Checkpoint& checkpoint, const Config& config)
@@ -97,12 +100,25 @@ Tensor Layer::run(const Batch& batch, engine::ThreadPool& pool, Reads reads, Wor
 }
 
 Encoder::Encoder(Checkpoint& checkpoint, const Config& config, Precision precision_of_layers,
-                 engine::ThreadPool& pool)
+                 const Batch& example, engine::ThreadPool& pool)
     : precision(precision_of_layers),
       hidden(config.hidden),
       embeddings(checkpoint, config) {
+  Workspace space;
+  Tensor x = space.x.tensor(example.tokens(), hidden);
+  if (precision == Precision::int8) {
+    embeddings.run(example, pool, x);
+    Checkpoint::release(embeddings.word);  // its rows lie far apart, and whole regions were read
+  }
   for (int i = 0; i < config.layers; ++i) {
-    layers.emplace_back(checkpoint, "encoder.layer." + std::to_string(i), config, precision, pool);
+    const std::string name = "encoder.layer." + std::to_string(i);
+    layers.emplace_back(checkpoint, name, config, precision, pool);
+    if (precision != Precision::int8) continue;
+    try {
+      x = layers.back().run(example, pool, Reads::all, space, x);
+    } catch (const std::domain_error& error) {
+      throw std::runtime_error(checkpoint.path() + ": " + name + ": " + error.what());
+    }
   }
 }
 

@@ -67,8 +67,9 @@ struct Layer {
 engine::Tensor first_rows(const Batch& batch, engine::ConstTensor x, Workspace& space);
 
 struct Encoder {
+  // example: any inputs of the model's kind, from which int8 learns how its inputs are spread.
   Encoder(Checkpoint& checkpoint, const Config& config, engine::Precision precision_of_layers,
-          engine::ThreadPool& pool);
+          const Batch& example, engine::ThreadPool& pool);
   // The last hidden state: [T, H], or [N, H] of each sequence's first token, which the last layer
   // is then computed for alone.
   engine::Tensor run(const Batch& batch, engine::ThreadPool& pool, engine::Reads reads,

@@ -32,6 +32,7 @@ class Checkpoint {
  public:
   explicit Checkpoint(const std::string& directory);
 
+  const std::string& path() const { return path_; }
   // name: below the encoder ("embeddings.word_embeddings.weight") or a head's
   // ("classifier.weight").
   bool has(std::string_view name) const;

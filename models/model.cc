@@ -5,6 +5,8 @@
 #include <climits>
 #include <filesystem>
 #include <new>
+#include <numeric>
+#include <random>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -125,19 +127,20 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   models::Config config;
   models::Checkpoint checkpoint;  // the embedding tables are read where they lie in its files
   mutable Workers workers;
+  Info info;
+  Tokenizer tokenizer;
   models::Encoder encoder;
   std::optional<models::Pooler> pooler;
   std::optional<models::Classifier> classifier;
   models::Pooling pooling;
-  Info info;
   int64_t batch_tokens;
-  Tokenizer tokenizer;
   mutable WorkspacePool spaces;
 
  private:
   void check_head() const;
   void describe();
   Tokenizer load_tokenizer(const std::string& directory, int wanted);
+  Batch example() const;
 };
 
 namespace {
@@ -169,10 +172,10 @@ Model::Impl::Impl(const std::string& directory, const Options& options)
     : config(read_checked_config(directory, options)),
       checkpoint(directory),
       workers(options),
-      encoder(checkpoint, config, resolve(options.precision), workers.all()),
+      tokenizer(load_tokenizer(directory, options.max_length)),
+      encoder(checkpoint, config, resolve(options.precision), example(), workers.all()),
       pooling(models::read_pooling(directory, config)),
-      batch_tokens(options.batch_tokens),
-      tokenizer(load_tokenizer(directory, options.max_length)) {
+      batch_tokens(options.batch_tokens) {
   // Without a head the pooler is optional: transformers can leave it out of a BertModel.
   if (config.head != models::Head::none || checkpoint.has("pooler.dense.weight")) {
     pooler.emplace(checkpoint, config, workers.all());
@@ -219,6 +222,32 @@ Tokenizer Model::Impl::load_tokenizer(const std::string& directory, int wanted) 
   info.max_length = static_cast<int>(limit);
   return Tokenizer(
       std::make_shared<const Tokenizer::Impl>(Tokenizer::Impl{std::move(loaded), info.max_length}));
+}
+
+// A few pairs of tokens from everywhere in the vocabulary, always the same, between the special
+// tokens that the tokenizer puts around two texts.
+Batch Model::Impl::example() const {
+  constexpr int kPairs = 4, kTokens = 12;  // kTokens: of each text
+  const tokenizer::Encoding empty = tokenizer.impl_->tokenizer.encode("", "", 0);
+  std::mt19937 generator(1);
+  std::vector<Encoding> encodings(kPairs);
+  std::vector<int64_t> order;
+  for (Encoding& encoding : encodings) {
+    const auto add = [&](int32_t id, int32_t type) {
+      if (std::ssize(encoding.ids) == info.max_length) return;
+      encoding.ids.push_back(id);
+      encoding.type_ids.push_back(std::min(type, config.types - 1));
+    };
+    for (size_t i = 0; i < std::max<size_t>(empty.ids.size(), 1); ++i) {
+      if (i < empty.ids.size()) add(empty.ids[i], empty.type_ids[i]);
+      const int32_t type = i + 1 < empty.ids.size() ? empty.type_ids[i + 1] : 0;
+      for (int j = 0; j < kTokens && (i == 0 || i + 1 < empty.ids.size()); ++j) {
+        add(static_cast<int32_t>(generator() % config.vocabulary), type);
+      }
+    }
+    order.push_back(std::ssize(order));
+  }
+  return models::make_batch(encodings, order);
 }
 
 void Model::Impl::describe() {

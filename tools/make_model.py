@@ -84,6 +84,18 @@ class Weights:
         self.dense(p + "output.dense", hidden, intermediate, 0.8)
         self.norm(p + "output.LayerNorm", hidden)
 
+    def outliers(self, count: int, layers: int, hidden: int) -> None:
+        """As trained checkpoints have them: a few channels of the hidden state are 10 to 40 times
+        larger than the rest, in the gains of the norms and the rows that write to them."""
+        rng = np.random.default_rng([self.seed, count])
+        channels = rng.choice(hidden, count, replace=False)
+        for i in range(layers):
+            p = f"bert.encoder.layer.{i}."
+            for name in ("attention.output.LayerNorm", "output.LayerNorm", "output.dense"):
+                factors = rng.uniform(10, 40, count).astype(np.float32)
+                weight = self.tensors[f"{p}{name}.weight"]
+                weight[channels] *= factors.reshape(-1, *[1] * (weight.ndim - 1))
+
     def head(self, args: argparse.Namespace, hidden: int, vocab: int) -> None:
         if not args.no_pooler:
             self.dense("bert.pooler.dense", hidden, hidden, 1)
@@ -118,6 +130,7 @@ def write_weights(args: argparse.Namespace, vocab: int) -> None:
     weights.embeddings(args, hidden, vocab)
     for i in range(layers):
         weights.layer(i, hidden, intermediate)
+    weights.outliers(args.outliers, layers, hidden)
     weights.head(args, hidden, vocab)
     tensors = {spelled(k, args): stored(v, args.dtype) for k, v in weights.tensors.items()}
     if args.names == "gamma":  # checkpoints of that age also hold this buffer
@@ -239,6 +252,8 @@ def arguments() -> argparse.ArgumentParser:
     add("--normalize", action="store_true", help="2_Normalize after the pooling")
     add("--max-seq-length", type=int, help="of sentence_bert_config.json")
     add("--scale", type=float, default=1, help="factor on the spread of all dense weights")
+    add("--outliers", type=int, default=0, metavar="N",
+        help="channels of the hidden state that are 10 to 40 times larger")
     add("--seed", type=int, default=0)
     return parser
 

@@ -11,10 +11,17 @@ import reference
 MICROSOFT = "com.microsoft"
 
 
+def quantised(weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """int8 and a scale for each column, symmetric."""
+    scale = (np.maximum(np.abs(weight).max(0), 1e-12) / 127).astype(np.float32)
+    return np.rint(weight / scale).astype(np.int8), scale
+
+
 class Graph:
     """Nodes and weights as they are added. Values are named by who makes them."""
 
-    def __init__(self, directory: Path):
+    def __init__(self, directory: Path, precision: str):
+        self.int8 = precision == "int8"
         self.config = reference.read_config(directory)
         self.checkpoint = reference.Checkpoint(directory)
         self.nodes, self.weights = [], []
@@ -36,8 +43,14 @@ class Graph:
 
     def product(self, x: str, name: str) -> str:
         """x W^T; the bias is added by the fused operator that follows."""
-        weight = self.constant(name + ".weight", self.tensor(name + ".weight").T)
-        self.nodes.append(helper.make_node("MatMul", [x, weight], [name]))
+        weight = self.tensor(name + ".weight").T
+        if self.int8:
+            values, scale = quantised(weight)
+            self.fused("DynamicQuantizeMatMul", [x, self.constant(name + ".weight", values),
+                                                 self.constant(name + ".scale", scale)], [name])
+        else:
+            weight = self.constant(name + ".weight", weight)
+            self.nodes.append(helper.make_node("MatMul", [x, weight], [name]))
         return name
 
     def embeddings(self) -> str:
@@ -56,14 +69,27 @@ class Graph:
                    [name + ".sum"], epsilon=self.config.epsilon)
         return name + ".sum"
 
+    def attention(self, x: str, p: str, weight: np.ndarray, bias: str) -> None:
+        heads, out = self.config.heads, [p + "context"]
+        if not self.int8:
+            weight = self.constant(p + "qkv.weight", weight)
+            self.fused("Attention", [x, weight, bias, "lengths"], out, num_heads=heads)
+            return
+        values, scale = quantised(weight)
+        inputs = [p + "qkv.input", p + "qkv.input.scale", p + "qkv.input.zero"]
+        self.nodes.append(helper.make_node("DynamicQuantizeLinear", [x], inputs))
+        self.fused("QAttention",
+                   [inputs[0], self.constant(p + "qkv.weight", values), bias, inputs[1],
+                    self.constant(p + "qkv.scale", scale), "lengths", inputs[2],
+                    self.constant(p + "qkv.zero", np.zeros(len(scale), np.int8))],
+                   out, num_heads=heads)
+
     def layer(self, x: str, i: int) -> str:
         p = f"encoder.layer.{i}."
         names = [p + "attention.self." + part for part in ("query", "key", "value")]
         weight = np.concatenate([self.tensor(n + ".weight").T for n in names], 1)
         bias = np.concatenate([self.tensor(n + ".bias") for n in names])
-        self.fused("Attention", [x, self.constant(p + "qkv.weight", weight),
-                                 self.constant(p + "qkv.bias", bias), "lengths"],
-                   [p + "context"], num_heads=self.config.heads)
+        self.attention(x, p, weight, self.constant(p + "qkv.bias", bias))
         dense = self.product(p + "context", p + "attention.output.dense")
         x = self.add_and_norm(dense, x, p + "attention.output")
         wide = self.product(x, p + "intermediate.dense")
@@ -71,9 +97,10 @@ class Graph:
         return self.add_and_norm(self.product(p + "gelu", p + "output.dense"), x, p + "output")
 
 
-def write(directory: Path, path: Path) -> None:
-    """Inputs ids, type_ids and mask, int32 [B, S]; output the last hidden state, [B, S, H]."""
-    graph = Graph(directory)
+def write(directory: Path, path: Path, precision: str) -> None:
+    """precision: f32, or int8 as ONNX Runtime's dynamic quantisation makes it, with a scale for
+    each column of the weights. Inputs ids, type_ids and mask, int32 [B, S]; output the last hidden state, [B, S, H]."""
+    graph = Graph(directory, precision)
     x = graph.embeddings()
     for i in range(graph.config.layers):
         x = graph.layer(x, i)

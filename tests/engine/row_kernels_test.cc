@@ -131,8 +131,8 @@ TEST_P(RowKernelsTest, QuantisingFindsWhatIsNoNumber) {
       std::vector<int8_t> q(41);
       EXPECT_TRUE(
           std::isnan(GetParam()->quantise_inputs(x.data(), nullptr, 41, units.data()).scale));
-      EXPECT_FALSE(
-          std::isfinite(GetParam()->quantise_weights(x.data(), nullptr, 41, q.data())));
+      EXPECT_FALSE(std::isfinite(
+          GetParam()->quantise_weights(x.data(), nullptr, units.data(), 41, q.data()).scale));
     }
   }
   const std::vector<float> zeros(41);
@@ -175,7 +175,7 @@ TEST_P(RowKernelsTest, Int8MatmulIsExact) {
         std::vector<float> y(rows * columns + 1, 77.0f);
         kernels.matmul[static_cast<int>(Precision::int8)](
             {inputs.data(), panel.data(), panel.data(), bias.data(), y.data(), rows, units, columns,
-             columns, Activation::none, false, row_scales.data(), scales.data(), sums.data()});
+             columns, Activation::none, false, 0, row_scales.data(), scales.data(), sums.data()});
         for (int64_t i = 0; i < rows * columns; ++i) {
           int64_t sum = 0;
           for (int64_t p = 0; p < k; ++p) {
