@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/linear.h"
 
+#include <chrono>
 #include <cmath>
 #include <numeric>
 #include <stdexcept>
@@ -38,6 +39,38 @@ int64_t per_unit(Precision precision) {
                                         : row_kernels().int8_per_unit;
 }
 
+// How the inputs of a Linear are spread.
+struct Spread {
+  std::vector<float> mean, largest;  // [K], largest without its sign
+
+  explicit Spread(ConstTensor x) : mean(x.columns), largest(x.columns) {
+    for (int64_t i = 0; i < x.rows; ++i) {
+      for (int64_t j = 0; j < x.columns; ++j) {
+        mean[j] += x.row(i)[j] / static_cast<float>(x.rows);
+        largest[j] = std::max(largest[j], std::abs(x.row(i)[j]));
+      }
+    }
+  }
+
+  // Those that are kFar times as large as the median, the largest first. By measurement on random
+  // weights with and without such inputs: 3 and 6 give about the same errors, and 16 of 768 in f32
+  // cost a tenth of the time.
+  std::vector<int32_t> far() const {
+    constexpr float kFar = 4;
+    constexpr size_t kMost = 16;
+    std::vector<float> sorted = largest;
+    const auto median = sorted.begin() + std::ssize(sorted) / 2;
+    std::nth_element(sorted.begin(), median, sorted.end());
+    std::vector<int32_t> inputs;
+    for (size_t j = 0; j < largest.size(); ++j) {
+      if (largest[j] > kFar * *median) inputs.push_back(static_cast<int32_t>(j));
+    }
+    std::ranges::stable_sort(inputs, [&](auto a, auto b) { return largest[a] > largest[b]; });
+    if (inputs.size() > kMost) inputs.resize(kMost);
+    return inputs;
+  }
+};
+
 }  // namespace
 
 Linear::Linear(ThreadPool& pool, std::span<const Part> parts, Activation activation,
@@ -55,50 +88,83 @@ Linear::Linear(ThreadPool& pool, std::span<const Part> parts, Activation activat
   packed.bias.reserve(packed.n);
   float* bias = packed.bias.data();
   for (const Part& part : parts) bias = std::copy_n(part.bias, part.weight.rows, bias);
-  if (precision != Precision::int8) packed.pack(pool, {});
+  if (precision == Precision::int8) return;
+  packed.pack(pool, [&](int64_t column, Unit* to) {
+    row_kernels().round_bf16(packed.rows[column], packed.k, to);
+  });
 }
 
-// Which inputs stay in f32: those that are kFar times as large as the median, the largest first.
-// By measurement on random weights with and without such channels: 3 and 6 give about the same
-// errors, and 16 of 768 cost a tenth of the time.
-void Linear::Packed::learn(ConstTensor x, std::vector<float>& mean) {
-  constexpr float kFar = 4;
-  constexpr size_t kMost = 16;
-  mean.assign(k, 0);
-  std::vector<float> largest(k);
-  for (int64_t i = 0; i < x.rows; ++i) {
-    for (int64_t j = 0; j < k; ++j) {
-      mean[j] += x.row(i)[j] / static_cast<float>(x.rows);
-      largest[j] = std::max(largest[j], std::abs(x.row(i)[j]));
+Linear::Linear(ThreadPool& pool, const Stored& stored, int64_t width, Activation activation)
+    : packed_(std::make_unique<Packed>()) {
+  Packed& packed = *packed_;
+  packed.n = std::ssize(stored.bias);
+  packed.k = width;
+  packed.activation = activation;
+  packed.precision = Precision::int8;
+  packed.bias.reserve(packed.n);
+  std::ranges::copy(stored.bias, packed.bias.data());
+  packed.keep_exact(stored.exact);
+  const int64_t exact = std::ssize(stored.exact);
+  packed.pack(pool, [&](int64_t column, Unit* to) {
+    packed.keep_quantised(column, stored.q.data() + column * width, stored.scales[column], to);
+    std::copy_n(stored.exact_weights.data() + column * exact, exact, to + packed.units);
+  });
+}
+
+Linear::Stored Linear::stored() const {
+  const Packed& packed = *packed_;
+  const RowKernels& kernels = row_kernels();
+  const int64_t width = kernels.panel_columns, exact = std::ssize(packed.exact);
+  const int64_t all = packed.units + exact;
+  Stored stored{std::vector<int8_t>(packed.n * packed.k),
+                {packed.column_scales.data(), packed.column_scales.data() + packed.n},
+                {packed.bias.data(), packed.bias.data() + packed.n},
+                packed.exact,
+                std::vector<float>(packed.n * exact)};
+  for (int64_t column = 0; column < packed.n; ++column) {
+    const Unit* panel = packed.panels.data() + column / width * width * all + column % width;
+    int8_t* q = stored.q.data() + column * packed.k;
+    for (int64_t i = 0; i < packed.k; ++i) {
+      // A byte, or the lower byte of a short.
+      const int64_t unit = i / kernels.int8_per_unit, part = i % kernels.int8_per_unit;
+      q[i] = reinterpret_cast<const int8_t*>(panel + unit * width)[part * 4 /
+                                                                   kernels.int8_per_unit];
+    }
+    for (int64_t e = 0; e < exact; ++e) {
+      stored.exact_weights[column * exact + e] = panel[(packed.units + e) * width];
     }
   }
-  std::vector<float> sorted = largest;
-  std::nth_element(sorted.begin(), sorted.begin() + k / 2, sorted.end());
-  for (int64_t j = 0; j < k; ++j) {
-    if (largest[j] > kFar * sorted[k / 2]) exact.push_back(static_cast<int32_t>(j));
-  }
-  std::ranges::stable_sort(exact, [&](int32_t a, int32_t b) { return largest[a] > largest[b]; });
-  if (exact.size() > kMost) exact.resize(kMost);
+  return stored;
+}
+
+void Linear::Packed::keep_exact(std::vector<int32_t> inputs) {
+  exact = std::move(inputs);
   if (exact.empty()) return;
   factors.assign(k, 1);
   for (const int32_t j : exact) factors[j] = 0;
 }
 
-// The row's units: what is quantised, then what is exact.
-void Linear::Packed::quantise_row(int64_t column, const std::vector<float>& mean,
-                                  std::vector<int8_t>& q, Unit* to) {
-  const RowKernels& kernels = row_kernels();
-  const auto [scale, excess] = kernels.quantise_weights(
-      rows[column], factors.empty() ? nullptr : factors.data(), mean.data(), k, q.data());
-  if (!std::isfinite(scale)) throw std::domain_error("a weight is not a finite number");
+void Linear::Packed::keep_quantised(int64_t column, const int8_t* q, float scale, Unit* to) {
   column_scales.data()[column] = scale;
-  column_sums[column] = std::accumulate(q.begin(), q.end(), 0);
-  bias.data()[column] -= excess;
-  kernels.pack_int8(q.data(), k, to);
-  for (size_t e = 0; e < exact.size(); ++e) to[units + e] = rows[column][exact[e]];
+  column_sums[column] = std::accumulate(q, q + k, 0);
+  row_kernels().pack_int8(q, k, to);
 }
 
-void Linear::Packed::pack(ThreadPool& pool, const std::vector<float>& mean) {
+void Linear::Packed::learn(ThreadPool& pool, ConstTensor x) {
+  const Spread spread(x);
+  keep_exact(spread.far());
+  pack(pool, [&](int64_t column, Unit* to) {
+    std::vector<int8_t> q(k);
+    const auto [scale, excess] = row_kernels().quantise_weights(
+        rows[column], factors.empty() ? nullptr : factors.data(), spread.mean.data(), k, q.data());
+    if (!std::isfinite(scale)) throw std::domain_error("a weight is not a finite number");
+    keep_quantised(column, q.data(), scale, to);
+    bias.data()[column] -= excess;
+    for (size_t e = 0; e < exact.size(); ++e) to[units + e] = rows[column][exact[e]];
+  });
+}
+
+void Linear::Packed::pack(ThreadPool& pool, const FillRow& fill) {
   const RowKernels& kernels = row_kernels();
   const int64_t width = kernels.panel_columns, panels_count = divide_up(n, width);
   units = divide_up(k, per_unit(precision));
@@ -110,17 +176,12 @@ void Linear::Packed::pack(ThreadPool& pool, const std::vector<float>& mean) {
   }
   pool.run(panels_count, [&](int64_t i, int) {
     const int64_t begin = i * width, columns = std::min(width, n - begin);
-    std::vector<const Unit*> sources(rows.begin() + begin, rows.begin() + begin + columns);
-    Buffer converted(precision == Precision::f32 ? 0 : columns * all);
-    std::vector<int8_t> q(k);
-    for (int64_t c = 0; c < columns && precision != Precision::f32; ++c) {
-      Unit* to = converted.data() + c * all;
-      if (precision == Precision::bf16) {
-        kernels.round_bf16(sources[c], k, to);
-      } else {
-        quantise_row(begin + c, mean, q, to);
-      }
-      sources[c] = to;
+    const bool as_stored = precision == Precision::f32;
+    Buffer filled(as_stored ? 0 : columns * all);
+    std::vector<const Unit*> sources;
+    for (int64_t c = 0; c < columns; ++c) {
+      if (!as_stored) fill(begin + c, filled.data() + c * all);
+      sources.push_back(as_stored ? rows[begin + c] : filled.data() + c * all);
     }
     kernels.pack_panel(sources.data(), columns, all, panels.data() + begin * all);
   });
@@ -156,11 +217,7 @@ const Unit* Linear::Packed::convert(ThreadPool& pool, ConstTensor x, Buffer& scr
 
 void Linear::run(ThreadPool& pool, ConstTensor x, Buffer& scratch, Tensor y, bool add) const {
   assert(x.columns == width() && y.columns == columns() && x.rows == y.rows);
-  if (!packed_->rows.empty()) {
-    std::vector<float> mean;
-    packed_->learn(x, mean);
-    packed_->pack(pool, mean);
-  }
+  if (!packed_->rows.empty()) packed_->learn(pool, x);
   const Packed& w = *packed_;
   const RowKernels& kernels = row_kernels();
   const Unit* inputs = w.convert(pool, x, scratch);
@@ -196,6 +253,26 @@ void Linear::run(ThreadPool& pool, ConstTensor x, Buffer& scratch, Tensor y, boo
       matmul(task);
     }
   });
+}
+
+double bf16_speed() {
+  constexpr int64_t kRows = 24, kWidth = 512;
+  const RowKernels& kernels = row_kernels();
+  const int64_t columns = kernels.panel_columns;
+  const Buffer x(kRows * kWidth), panel(kWidth * columns), bias(columns), y(kRows * columns);
+  double best[2] = {1, 1};
+  for (int round = 0; round < 12; ++round) {
+    for (const Precision precision : {Precision::f32, Precision::bf16}) {
+      const auto begin = std::chrono::steady_clock::now();
+      kernels.matmul[static_cast<int>(precision)](
+          {x.data(), panel.data(), panel.data(), bias.data(), y.data(), kRows,
+           kWidth / per_unit(precision), columns, columns, Activation::none, false});
+      const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+      double& least = best[precision == Precision::bf16];
+      least = std::min(least, seconds.count());
+    }
+  }
+  return best[0] / best[1];
 }
 
 }  // namespace bert::engine

@@ -19,11 +19,25 @@ Norm read_norm(Checkpoint& checkpoint, const std::string& name, const Config& co
           checkpoint.vector(name + ".bias", config.hidden), config.norm_epsilon};
 }
 
+using Names = std::vector<std::string>;
+const Names kQkv = {".attention.self.query", ".attention.self.key", ".attention.self.value"};
+const Names kAttentionOutput = {".attention.output.dense"};
+const Names kIntermediate = {".intermediate.dense"};
+const Names kOutput = {".output.dense"};
+
+Names below(const std::string& layer, Names names) {
+  for (std::string& name : names) name.insert(0, layer);
+  return names;
+}
+
 }  // namespace
 
 Linear read_linear(Checkpoint& checkpoint, const std::vector<std::string>& names, int64_t columns,
                    int64_t width, Activation activation, Precision precision,
                    engine::ThreadPool& pool) {
+  if (checkpoint.is_int8(names.front())) {
+    return Linear(pool, checkpoint.int8(names, columns, width), width, activation);
+  }
   std::vector<engine::Buffer> biases;
   std::vector<Linear::Part> parts;
   const auto release = [](const std::vector<Weight>* weights) {
@@ -57,18 +71,24 @@ void Embeddings::run(const Batch& batch, engine::ThreadPool& pool, Tensor x) con
 Layer::Layer(Checkpoint& checkpoint, const std::string& name, const Config& config,
              Precision precision, engine::ThreadPool& pool)
     : heads(config.heads),
-      qkv(read_linear(checkpoint,
-                      {name + ".attention.self.query", name + ".attention.self.key",
-                       name + ".attention.self.value"},
-                      config.hidden, config.hidden, Activation::none, precision, pool)),
-      attention_output(read_linear(checkpoint, {name + ".attention.output.dense"}, config.hidden,
+      qkv(read_linear(checkpoint, below(name, kQkv), config.hidden, config.hidden, Activation::none,
+                      precision, pool)),
+      attention_output(read_linear(checkpoint, below(name, kAttentionOutput), config.hidden,
                                    config.hidden, Activation::none, precision, pool)),
       attention_norm(read_norm(checkpoint, name + ".attention.output.LayerNorm", config)),
-      intermediate(read_linear(checkpoint, {name + ".intermediate.dense"}, config.intermediate,
+      intermediate(read_linear(checkpoint, below(name, kIntermediate), config.intermediate,
                                config.hidden, config.activation, precision, pool)),
-      output(read_linear(checkpoint, {name + ".output.dense"}, config.hidden, config.intermediate,
+      output(read_linear(checkpoint, below(name, kOutput), config.hidden, config.intermediate,
                          Activation::none, precision, pool)),
-      output_norm(read_norm(checkpoint, name + ".output.LayerNorm", config)) {}
+      output_norm(read_norm(checkpoint, name + ".output.LayerNorm", config)),
+      feed_forward_rows(precision == Precision::int8 ? 96 : INT32_MAX) {}
+
+std::vector<Layer::Dense> Layer::dense_layers() const {
+  return {{kQkv, qkv},
+          {kAttentionOutput, attention_output},
+          {kIntermediate, intermediate},
+          {kOutput, output}};
+}
 
 Tensor first_rows(const Batch& batch, engine::ConstTensor x, Workspace& space) {
   const Tensor first = space.rows.tensor(batch.sequences(), x.columns);
@@ -86,15 +106,20 @@ Tensor Layer::run(const Batch& batch, engine::ThreadPool& pool, Reads reads, Wor
   space.wide.reserve(tokens * std::max(4 * hidden, intermediate.columns()));
   const Tensor states = {space.wide.data(), tokens, 3 * hidden};
   const Tensor context = {space.wide.data() + tokens * 3 * hidden, rows, hidden};
-  const Tensor wide = {space.wide.data(), rows, intermediate.columns()};
 
   qkv.run(pool, x, space.scratch, states);  // [T, 3H]
   engine::attention(pool, states, batch.starts, heads, reads, space.scratch, context);
   if (reads == Reads::first) x = first_rows(batch, x, space);  // from here on [rows, H]
   attention_output.run_add(pool, context, space.scratch, x);   // dense + residual
   engine::layer_norm(pool, x, attention_norm, x);
-  intermediate.run(pool, x, space.scratch, wide);  // [rows, I], activation fused
-  output.run_add(pool, wide, space.scratch, x);    // dense + residual
+  const int64_t most = feed_forward_rows * pool.threads();
+  for (int64_t first = 0; first < rows; first += most) {
+    const int64_t count = std::min(most, rows - first);
+    const Tensor part = {x.row(first), count, hidden};
+    const Tensor wide = {space.wide.data(), count, intermediate.columns()};
+    intermediate.run(pool, part, space.scratch, wide);  // [count, I], activation fused
+    output.run_add(pool, wide, space.scratch, part);    // dense + residual
+  }
   engine::layer_norm(pool, x, output_norm, x);
   return x;
 }
@@ -106,14 +131,15 @@ Encoder::Encoder(Checkpoint& checkpoint, const Config& config, Precision precisi
       embeddings(checkpoint, config) {
   Workspace space;
   Tensor x = space.x.tensor(example.tokens(), hidden);
-  if (precision == Precision::int8) {
+  const bool learns = precision == Precision::int8 && !checkpoint.is_int8();
+  if (learns) {
     embeddings.run(example, pool, x);
     Checkpoint::release(embeddings.word);  // its rows lie far apart, and whole regions were read
   }
   for (int i = 0; i < config.layers; ++i) {
     const std::string name = "encoder.layer." + std::to_string(i);
     layers.emplace_back(checkpoint, name, config, precision, pool);
-    if (precision != Precision::int8) continue;
+    if (!learns) continue;
     try {
       x = layers.back().run(example, pool, Reads::all, space, x);
     } catch (const std::domain_error& error) {

@@ -104,7 +104,8 @@ Checkpoint::Entry Checkpoint::find(std::string_view name) const {
 
 bool Checkpoint::has(std::string_view name) const { return find(name).second != nullptr; }
 
-Checkpoint::Entry Checkpoint::take(const std::string& name, const std::vector<int64_t>& shape) {
+Checkpoint::Entry Checkpoint::take(const std::string& name, const std::vector<int64_t>& shape,
+                                   std::optional<DType> dtype) {
   const Entry entry = find(name);
   const auto& [file, tensor] = entry;
   if (!tensor) {
@@ -115,9 +116,10 @@ Checkpoint::Entry Checkpoint::take(const std::string& name, const std::vector<in
                                          file->path(), tensor->name, fmt::join(tensor->shape, ", "),
                                          fmt::join(shape, ", ")));
   }
-  if (!is_float(tensor->dtype)) {
-    throw std::runtime_error(fmt::format("{}: tensor '{}' is {}, expected F32, F16 or BF16",
-                                         file->path(), tensor->name, dtype_name(tensor->dtype)));
+  if (dtype ? tensor->dtype != *dtype : !is_float(tensor->dtype)) {
+    throw std::runtime_error(fmt::format("{}: tensor '{}' is {}, expected {}", file->path(),
+                                         tensor->name, dtype_name(tensor->dtype),
+                                         dtype ? dtype_name(*dtype) : "F32, F16 or BF16"));
   }
   taken_.insert(tensor->name);
   return entry;
@@ -144,6 +146,57 @@ engine::Buffer Checkpoint::vector(const std::string& name, int64_t size) {
   engine::Buffer values(size);
   tensor->copy_to(values.data());
   return values;
+}
+
+bool Checkpoint::is_int8(const std::string& name) const { return has(name + ".weight_scale"); }
+
+bool Checkpoint::is_bf16() const {
+  const StoredTensor* tensor = find("encoder.layer.0.output.dense.weight").second;
+  return tensor && tensor->dtype == DType::bf16;
+}
+
+std::vector<int32_t> Checkpoint::exact_inputs(const std::string& name, int64_t width) {
+  const StoredTensor* found = find(name).second;
+  if (!found) return {};
+  const auto [file, tensor] = take(name, {found->elements()}, DType::i32);
+  std::vector<int32_t> inputs;
+  for (int64_t i = 0; i < tensor->elements(); ++i) {
+    const double input = tensor->at(i);
+    if (input < 0 || input >= static_cast<double>(width) || std::ranges::count(inputs, input)) {
+      throw std::runtime_error(
+          fmt::format("{}: tensor '{}'[{}] is {}, expected one of {} inputs, each at most once",
+                      file->path(), tensor->name, i, input, width));
+    }
+    inputs.push_back(static_cast<int32_t>(input));
+  }
+  return inputs;
+}
+
+engine::Linear::Stored Checkpoint::int8(const std::vector<std::string>& names, int64_t columns,
+                                        int64_t width) {
+  engine::Linear::Stored all;
+  const auto append = [](auto& to, const StoredTensor& tensor) {
+    const size_t before = to.size();
+    to.resize(before + static_cast<size_t>(tensor.elements()));
+    tensor.copy_to(to.data() + before);
+  };
+  all.exact = exact_inputs(names.front() + ".exact_inputs", width);
+  for (const std::string& name : names) {
+    const auto [file, weight] = take(name + ".weight", {columns, width}, DType::i8);
+    const auto* q = reinterpret_cast<const int8_t*>(weight->bytes.data());
+    all.q.insert(all.q.end(), q, q + columns * width);
+    file->release(*weight);
+    append(all.scales, *take(name + ".weight_scale", {columns}, DType::f32).second);
+    append(all.bias, *take(name + ".bias", {columns}, DType::f32).second);
+    if (exact_inputs(name + ".exact_inputs", width) != all.exact) {
+      throw std::runtime_error(fmt::format("{}: tensor '{}.exact_inputs' differs from '{}'s",
+                                           file->path(), name, names.front()));
+    }
+    if (all.exact.empty()) continue;
+    append(all.exact_weights,
+           *take(name + ".exact_weight", {columns, std::ssize(all.exact)}, DType::f32).second);
+  }
+  return all;
 }
 
 int Checkpoint::finish(const std::vector<std::string>& not_evaluated) const {

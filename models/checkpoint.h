@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "engine/linear.h"
 #include "engine/tensor.h"
 #include "models/safetensors.h"
 
@@ -39,6 +41,14 @@ class Checkpoint {
   Weight matrix(const std::string& name, int64_t rows, int64_t columns);
   engine::Buffer vector(const std::string& name, int64_t size);
 
+  // As bert-convert writes an int8 dense layer: name.weight I8 [columns, width], weight_scale F32
+  // [columns], bias F32, and where inputs stay in f32 exact_inputs I32 [E] and exact_weight F32
+  // [columns, E]. Those of several names lie one below the other and share their exact inputs.
+  bool is_int8(const std::string& name = "encoder.layer.0.output.dense") const;
+  engine::Linear::Stored int8(const std::vector<std::string>& names, int64_t columns,
+                              int64_t width);
+  bool is_bf16() const;  // the encoder's weights
+
   // To call when all has been taken: throws where a tensor is left that is neither a known buffer
   // nor begins with one of `not_evaluated`. Returns how many began so.
   int finish(const std::vector<std::string>& not_evaluated) const;
@@ -50,7 +60,10 @@ class Checkpoint {
   using Entry = std::pair<const SafetensorsFile*, const StoredTensor*>;
   void read_index(const std::string& directory);
   Entry find(std::string_view name) const;
-  Entry take(const std::string& name, const std::vector<int64_t>& shape);
+  // A tensor of float32, float16 or bfloat16, or of the one dtype that is asked for.
+  Entry take(const std::string& name, const std::vector<int64_t>& shape,
+             std::optional<DType> dtype = std::nullopt);
+  std::vector<int32_t> exact_inputs(const std::string& name, int64_t width);
 
   std::string path_;  // what error messages call the whole of it
   std::vector<SafetensorsFile> files_;

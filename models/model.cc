@@ -13,13 +13,8 @@
 
 #include "engine/runtime.h"
 #include "models/batch.h"
-#include "models/bert.h"
-#include "models/bert_infer.h"
-#include "models/heads.h"
 #include "models/json_file.h"
-#include "models/trace.h"
-#include "models/workers.h"
-#include "tokenizer/tokenizer.h"
+#include "models/model_impl.h"
 
 namespace bert {
 
@@ -29,24 +24,8 @@ namespace {
 
 using models::Batch;
 using models::first_rows;
-using models::Trace;
-using models::Workers;
+using models::guarded;
 using models::Workspace;
-using models::WorkspacePool;
-
-// Runs a body that may throw anything, and throws nothing but Error.
-template <typename Body>
-decltype(auto) guarded(const Body& body) {
-  try {
-    return body();
-  } catch (const Error&) {
-    throw;
-  } catch (const std::bad_alloc&) {
-    throw Error("out of memory");
-  } catch (const std::exception& error) {
-    throw Error(error.what());
-  }
-}
 
 void require_directory(const std::string& directory) {
   std::error_code error;
@@ -58,30 +37,6 @@ void require_directory(const std::string& directory) {
 }  // namespace
 
 // ---- Tokenizer ----------------------------------------------------------------------------------
-
-struct __attribute__((visibility("hidden"))) Tokenizer::Impl {
-  tokenizer::Tokenizer tokenizer;
-  int max_length;
-
-  static Encoding converted(tokenizer::Encoding made) {
-    Encoding encoding{std::move(made.ids), std::move(made.type_ids), {}, made.truncated};
-    encoding.offsets.reserve(made.offsets.size());
-    for (const auto& offset : made.offsets) encoding.offsets.push_back({offset.begin, offset.end});
-    return encoding;
-  }
-
-  std::vector<Encoding> encode(std::span<const Input> inputs, int threads) const {
-    std::vector<tokenizer::Texts> texts;
-    texts.reserve(inputs.size());
-    for (const Input& input : inputs) texts.push_back({input.first, input.second});
-    std::vector<Encoding> encodings;
-    encodings.reserve(inputs.size());
-    for (auto& made : tokenizer.encode_batch(texts, max_length, threads)) {
-      encodings.push_back(converted(std::move(made)));
-    }
-    return encodings;
-  }
-};
 
 Tokenizer Tokenizer::load(const std::string& directory, int max_length) {
   return guarded([&] {
@@ -110,39 +65,6 @@ const std::vector<std::string>& Tokenizer::notes() const { return impl_->tokeniz
 
 // ---- Model --------------------------------------------------------------------------------------
 
-struct __attribute__((visibility("hidden"))) Model::Impl {
-  Impl(const std::string& directory, const Options& options);
-
-  template <typename Result, typename Body>
-  Result for_batches(std::span<const Encoding> encodings, engine::Reads reads, Result result,
-                     const Body& body) const;
-  std::vector<Encoding> tokenize(std::span<const Input> inputs) const {
-    return tokenizer.impl_->encode(inputs, workers.all().threads());
-  }
-  Output run(std::span<const Encoding> encodings) const;
-  Output embed(std::span<const Encoding> encodings) const;
-  std::vector<Hidden> hidden(std::span<const Encoding> encodings) const;
-  void trace(const Encoding& encoding, const Trace& trace) const;
-
-  models::Config config;
-  models::Checkpoint checkpoint;  // the embedding tables are read where they lie in its files
-  mutable Workers workers;
-  Info info;
-  Tokenizer tokenizer;
-  models::Encoder encoder;
-  std::optional<models::Pooler> pooler;
-  std::optional<models::Classifier> classifier;
-  models::Pooling pooling;
-  int64_t batch_tokens;
-  mutable WorkspacePool spaces;
-
- private:
-  void check_head() const;
-  void describe();
-  Tokenizer load_tokenizer(const std::string& directory, int wanted);
-  Batch example() const;
-};
-
 namespace {
 
 void check_options(const Options& options) {
@@ -152,12 +74,6 @@ void check_options(const Options& options) {
   if (options.max_length < 0) {
     throw Error(fmt::format("max_length is {}, expected at least 0", options.max_length));
   }
-}
-
-engine::Precision resolve(Precision wanted) {
-  return wanted == Precision::int8   ? engine::Precision::int8
-         : wanted == Precision::bf16 ? engine::Precision::bf16
-                                     : engine::Precision::f32;
 }
 
 models::Config read_checked_config(const std::string& directory, const Options& options) {
@@ -173,7 +89,7 @@ Model::Impl::Impl(const std::string& directory, const Options& options)
       checkpoint(directory),
       workers(options),
       tokenizer(load_tokenizer(directory, options.max_length)),
-      encoder(checkpoint, config, resolve(options.precision), example(), workers.all()),
+      encoder(load_encoder(options.precision)),
       pooling(models::read_pooling(directory, config)),
       batch_tokens(options.batch_tokens) {
   // Without a head the pooler is optional: transformers can leave it out of a BertModel.
@@ -224,30 +140,36 @@ Tokenizer Model::Impl::load_tokenizer(const std::string& directory, int wanted) 
       std::make_shared<const Tokenizer::Impl>(Tokenizer::Impl{std::move(loaded), info.max_length}));
 }
 
-// A few pairs of tokens from everywhere in the vocabulary, always the same, between the special
-// tokens that the tokenizer puts around two texts.
-Batch Model::Impl::example() const {
-  constexpr int kPairs = 4, kTokens = 12;  // kTokens: of each text
-  const tokenizer::Encoding empty = tokenizer.impl_->tokenizer.encode("", "", 0);
-  std::mt19937 generator(1);
-  std::vector<Encoding> encodings(kPairs);
-  std::vector<int64_t> order;
-  for (Encoding& encoding : encodings) {
-    const auto add = [&](int32_t id, int32_t type) {
-      if (std::ssize(encoding.ids) == info.max_length) return;
-      encoding.ids.push_back(id);
-      encoding.type_ids.push_back(std::min(type, config.types - 1));
-    };
-    for (size_t i = 0; i < std::max<size_t>(empty.ids.size(), 1); ++i) {
-      if (i < empty.ids.size()) add(empty.ids[i], empty.type_ids[i]);
-      const int32_t type = i + 1 < empty.ids.size() ? empty.type_ids[i + 1] : 0;
-      for (int j = 0; j < kTokens && (i == 0 || i + 1 < empty.ids.size()); ++j) {
-        add(static_cast<int32_t>(generator() % config.vocabulary), type);
-      }
+// auto is f32, except where the directory itself says otherwise: int8 where it holds int8, and bf16
+// where it holds bf16 and this machine multiplies that faster. Rounding the inputs of an f32 model
+// would be fast too, but not what was asked for.
+engine::Precision Model::Impl::resolve(Precision wanted) {
+  if (checkpoint.is_int8()) {
+    if (wanted == Precision::f32 || wanted == Precision::bf16) {
+      throw Error(checkpoint.path() + ": holds int8 weights: precision is int8 or auto");
     }
-    order.push_back(std::ssize(order));
+    return engine::Precision::int8;
   }
-  return models::make_batch(encodings, order);
+  if (wanted == Precision::int8) return engine::Precision::int8;
+  if (wanted == Precision::bf16) return engine::Precision::bf16;
+  if (wanted == Precision::automatic && checkpoint.is_bf16()) {
+    const double ratio = engine::bf16_speed();
+    constexpr double kWorthwhile = 1.25;  // far enough from 1 that no noise decides
+    const bool faster = ratio > kWorthwhile;
+    info.notes.push_back(fmt::format(
+        "{}: precision auto is {}: the weights are stored in BF16, and this machine multiplies it "
+        "{:.1f} times as fast as f32",
+        checkpoint.path(), faster ? "bf16" : "f32", ratio));
+    if (faster) return engine::Precision::bf16;
+  }
+  return engine::Precision::f32;
+}
+
+models::Encoder Model::Impl::load_encoder(Precision wanted) {
+  const tokenizer::Encoding empty = tokenizer.impl_->tokenizer.encode("", "", 0);
+  const Batch example =
+      models::example_batch(empty.ids, empty.type_ids, info.max_length, config);
+  return models::Encoder(checkpoint, config, resolve(wanted), example, workers.all());
 }
 
 void Model::Impl::describe() {
@@ -343,30 +265,6 @@ std::vector<Hidden> Model::Impl::hidden(std::span<const Encoding> encodings) con
                      });
 }
 
-void Model::Impl::trace(const Encoding& encoding, const Trace& trace) const {
-  models::check_encoding(encoding, 0, config);
-  spaces.use([&](Workspace& space) {
-    const int64_t order[] = {0};
-    const Batch batch = models::make_batch({&encoding, 1}, order);
-    const engine::Tensor x = encoder.run(batch, workers.all(), engine::Reads::all, space, trace);
-    if (pooler) {
-      const engine::Tensor pooled = pooler->run(workers.all(), first_rows(batch, x, space), space);
-      trace("pooler", pooled.data, pooled.rows, pooled.columns);
-      if (classifier) {
-        const engine::Tensor logits = classifier->run(workers.all(), pooled, space);
-        trace("logits", logits.data, logits.rows, logits.columns);
-      }
-    }
-    std::vector<float> embedding(config.hidden);
-    pooling.run(x, 0, x.rows, embedding.data());
-    trace("embedding", embedding.data(), 1, config.hidden);
-  });
-}
-
-struct Internals {
-  static const Model::Impl& impl(const Model& model) { return *model.impl_; }
-};
-
 Model Model::load(const std::string& directory, const Options& options) {
   return guarded([&] { return Model(std::make_shared<const Impl>(directory, options)); });
 }
@@ -396,42 +294,3 @@ const Tokenizer& Model::tokenizer() const { return impl_->tokenizer; }
 const Info& Model::info() const { return impl_->info; }
 
 }  // namespace bert
-
-namespace bert::models {
-
-void run_traced(const Model& model, const Encoding& encoding, const Trace& trace) {
-  guarded([&] { Internals::impl(model).trace(encoding, trace); });
-}
-
-struct Pass::Impl {
-  const Model model;
-  Batch batch;
-  Workspace space;
-};
-
-Pass::Pass(const Model& model, std::span<const Encoding> encodings) {
-  std::vector<int64_t> order;
-  for (size_t i = 0; i < encodings.size(); ++i) {
-    check_encoding(encodings[i], static_cast<int64_t>(i), Internals::impl(model).config);
-    order.push_back(static_cast<int64_t>(i));
-  }
-  impl_ = std::make_unique<Impl>(model, make_batch(encodings, order), Workspace{});
-}
-Pass::~Pass() = default;
-
-void Pass::hidden() {
-  const auto& model = Internals::impl(impl_->model);
-  model.encoder.run(impl_->batch, pool(), engine::Reads::all, impl_->space, nullptr);
-}
-void Pass::logits() {
-  const auto& model = Internals::impl(impl_->model);
-  const engine::Tensor first =
-      model.encoder.run(impl_->batch, pool(), engine::Reads::first, impl_->space, nullptr);
-  model.classifier->run(pool(), model.pooler->run(pool(), first, impl_->space), impl_->space);
-}
-engine::Precision Pass::precision() const {
-  return Internals::impl(impl_->model).encoder.precision;
-}
-engine::ThreadPool& Pass::pool() { return Internals::impl(impl_->model).workers.all(); }
-
-}  // namespace bert::models

@@ -5,25 +5,21 @@
 #include <charconv>
 #include <chrono>
 #include <climits>
-#include <csignal>
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <spdlog/sinks/stdout_sinks.h>
-#include <spdlog/spdlog.h>
 
 #include "engine/peak.h"
 #include "engine/profile.h"
 #include "models/bert_infer.h"
 #include "models/trace.h"
+#include "tools/command_line.h"
 #include "tools/output_file.h"
 #include "tools/random_model.h"
 
@@ -244,61 +240,28 @@ void run(const BenchOptions& options) {
   out.close();
 }
 
-std::optional<int> parse(int argc, char** argv, BenchOptions& options) {
-  CLI::App app;
-  app.set_help_flag("-h,--help");
-  app.set_version_flag("--version", "bert-bench " + bert::version());
-  static const std::map<std::string, bert::Precision> precisions = {
-      {"auto", Precision::automatic},
-      {"f32", Precision::f32},
-      {"bf16", Precision::bf16},
-      {"int8", Precision::int8}};
+void declare(CLI::App& app, BenchOptions& options) {
   auto* model = app.add_option("-m,--model", options.model);
   app.add_option("--shape", options.shape)->excludes(model);
   app.add_option("--task", options.task)->check(CLI::IsMember({"hidden", "logits"}));
-  app.add_option("--precision", options.load.precision)->transform(CLI::CheckedTransformer(precisions));
+  add_precision(app, options.load.precision);
   app.add_option("--threads", options.load.threads)->check(CLI::Range(1, INT_MAX));
   app.add_option("--runs", options.runs)->check(CLI::Range(1, INT_MAX));
   app.add_flag("--profile", options.profile);
   app.add_flag("--json", options.json);
   app.add_option("SHAPE", options.shapes)->required();
-  const auto print = [](std::string_view text) {
-    OutputFile out("-");
-    out.append(text);
-    out.close();
-    return 0;
-  };
-  try {
-    app.parse(argc, argv);
-    return std::nullopt;
-  } catch (const CLI::CallForHelp&) {
-    return print(kManual);
-  } catch (const CLI::CallForVersion& version) {
-    return print(fmt::format("{}\n", version.what()));
-  } catch (const CLI::Error& error) {
-    spdlog::error("{} (--help shows the options)", error.what());
-    return 2;
-  }
-}
-
-int bench(int argc, char** argv) {
-  std::signal(SIGPIPE, SIG_IGN);  // writes report a closed pipe
-  spdlog::set_default_logger(spdlog::stderr_logger_mt("bert-bench"));
-  spdlog::set_pattern("%n: %v");
-  try {
-    BenchOptions options;
-    if (const auto exit_code = parse(argc, argv, options)) return *exit_code;
-    run(options);
-    return 0;
-  } catch (const ClosedPipe&) {
-    return 0;
-  } catch (const std::exception& error) {
-    spdlog::error("{}", error.what());
-    return 1;
-  }
 }
 
 }  // namespace
 }  // namespace bert::tools
 
-int main(int argc, char** argv) { return bert::tools::bench(argc, argv); }
+int main(int argc, char** argv) {
+  using namespace bert::tools;
+  BenchOptions options;
+  return run_tool(
+      "bert-bench", kManual, argc, argv, [&](CLI::App& app) { declare(app, options); },
+      [&] {
+        run(options);
+        return 0;
+      });
+}

@@ -7,21 +7,20 @@
 #include <cerrno>
 #include <chrono>
 #include <cmath>
-#include <csignal>
 #include <exception>
 #include <memory>
 #include <optional>
 #include <system_error>
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "tools/answer_writer.h"
 #include "tools/encoding_reader.h"
+#include "tools/command_line.h"
 #include "tools/infer_options.h"
 #include "tools/input_lines.h"
 #include "tools/output_file.h"
@@ -286,33 +285,19 @@ void run(const InferOptions& options) {
   if (input) report(session.progress(), answerer, options.load);
 }
 
-// Were one of these closed, a file opened later would get its number, and messages would end in it.
-void keep_standard_descriptors() {
-  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    if (fcntl(fd, F_GETFD) < 0) open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
-  }
-}
-
-int infer(int argc, char** argv) {
-  keep_standard_descriptors();
-  std::signal(SIGPIPE, SIG_IGN);  // writes report a closed pipe
-  std::signal(SIGXFSZ, SIG_IGN);  // and a file that may not grow
-  spdlog::set_default_logger(spdlog::stderr_logger_mt("bert-infer"));
-  spdlog::set_pattern("%n: %v");
-  try {
-    const auto parsed = parse_command_line(argc, argv);
-    if (const int* exit_code = std::get_if<int>(&parsed)) return *exit_code;
-    run(std::get<InferOptions>(parsed));
-    return 0;
-  } catch (const ClosedPipe&) {
-    return 0;
-  } catch (const std::exception& error) {
-    spdlog::error("{}", error.what());
-    return 1;
-  }
-}
-
 }  // namespace
 }  // namespace bert::tools
 
-int main(int argc, char** argv) { return bert::tools::infer(argc, argv); }
+int main(int argc, char** argv) {
+  using namespace bert::tools;
+  InferCommandLine line;
+  return run_tool(
+      "bert-infer", InferCommandLine::kManual, argc, argv,
+      [&](CLI::App& app) { line.declare(app); },
+      [&] {
+        const auto options = line.options();
+        if (!options) return 2;
+        run(*options);
+        return 0;
+      });
+}

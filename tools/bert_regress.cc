@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <climits>
 #include <cmath>
-#include <csignal>
 #include <exception>
 #include <limits>
 #include <map>
@@ -15,15 +14,14 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include "models/bert_infer.h"
 #include "models/safetensors.h"
 #include "models/trace.h"
+#include "tools/command_line.h"
 #include "tools/output_file.h"
 
 namespace bert::tools {
@@ -334,53 +332,29 @@ class Regression {
   std::string ids_difference_;
 };
 
-// The exit code, after printing, unless the options are to be used.
-std::optional<int> parse(int argc, char** argv, RegressOptions& options) {
-  CLI::App app;
-  app.set_help_flag("-h,--help");
-  app.set_version_flag("--version", "bert-regress " + bert::version());
+void declare(CLI::App& app, RegressOptions& options) {
   app.add_option("-m,--model", options.model);
   app.add_option("REFERENCE", options.reference)->required();
   app.add_option("--atol", options.atol)->check(CLI::NonNegativeNumber);
   app.add_option("--rtol", options.rtol)->check(CLI::NonNegativeNumber);
+  add_precision(app, options.load.precision);
   app.add_option("--threads", options.load.threads)->check(CLI::Range(1, INT_MAX));
-  const auto print = [](std::string_view text) {
-    OutputFile out("-");
-    out.append(text);
-    out.close();
-    return 0;
-  };
-  try {
-    app.parse(argc, argv);
-    return std::nullopt;
-  } catch (const CLI::CallForHelp&) {
-    return print(kManual);
-  } catch (const CLI::CallForVersion& version) {
-    return print(fmt::format("{}\n", version.what()));
-  } catch (const CLI::Error& error) {
-    spdlog::error("{} (--help shows the options)", error.what());
-    return 2;
-  }
 }
 
-int regress(int argc, char** argv) {
-  std::signal(SIGPIPE, SIG_IGN);  // writes report a closed pipe
-  spdlog::set_default_logger(spdlog::stderr_logger_mt("bert-regress"));
-  spdlog::set_pattern("%n: %v");
-  try {
-    RegressOptions options;
-    if (const auto exit_code = parse(argc, argv, options)) return *exit_code;
-    const std::string directory = options.model.empty() ? bert::demo_model() : options.model;
-    const bert::Model model = bert::Model::load(directory, options.load);
-    for (const std::string& note : model.info().notes) spdlog::info("note: {}", note);
-    return Regression(options, model).run() ? 0 : 1;
-  } catch (const std::exception& error) {
-    spdlog::error("{}", error.what());
-    return 1;
-  }
+int regress(const RegressOptions& options) {
+  const std::string directory = options.model.empty() ? bert::demo_model() : options.model;
+  const bert::Model model = bert::Model::load(directory, options.load);
+  for (const std::string& note : model.info().notes) spdlog::info("note: {}", note);
+  return Regression(options, model).run() ? 0 : 1;
 }
 
 }  // namespace
 }  // namespace bert::tools
 
-int main(int argc, char** argv) { return bert::tools::regress(argc, argv); }
+int main(int argc, char** argv) {
+  using namespace bert::tools;
+  RegressOptions options;
+  return run_tool(
+      "bert-regress", kManual, argc, argv, [&](CLI::App& app) { declare(app, options); },
+      [&] { return regress(options); });
+}

@@ -3,19 +3,15 @@
 
 #include <climits>
 #include <map>
-#include <stdexcept>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
-#include "tools/output_file.h"
+#include "tools/command_line.h"
 
 namespace bert::tools {
-namespace {
 
-constexpr const char* kManual =
+const char* const InferCommandLine::kManual =
     R"(bert-infer: run a BERT encoder from an unmodified Hugging Face directory
 
   bert-infer [OPTIONS] FIRST [SECOND]   one text or pair; prints a line to read
@@ -79,50 +75,7 @@ Examples
   bert-infer -m DIR --task tokens "unaffable"
 )";
 
-class UsageError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
-// What the options say, before it is checked that they go together.
-struct Given {
-  std::string model, input, input_format, output, task = "auto", precision = "auto", first, second;
-  CLI::Option *model_option, *input_option, *input_format_option, *output_option, *first_option,
-      *second_option;
-};
-
-void declare(CLI::App& app, Given& given, bert::Options& load) {
-  const auto at_least_one = CLI::Range(1, INT_MAX);
-  app.set_help_flag("-h,--help");
-  app.set_version_flag("--version", "bert-infer " + bert::version());
-  given.model_option = app.add_option("-m,--model", given.model);
-  given.input_option = app.add_option("-i,--input", given.input);
-  given.input_format_option =
-      app.add_option("--input-format", given.input_format)->check(CLI::IsMember({"tsv", "jsonl"}));
-  given.output_option = app.add_option("-o,--output", given.output);
-  app.add_option("--task", given.task)
-      ->check(CLI::IsMember({"auto", "logits", "embed", "hidden", "tokens"}));
-  app.add_option("--precision", given.precision)
-      ->check(CLI::IsMember({"auto", "f32", "bf16", "int8"}));
-  app.add_option("--workers", load.workers)->check(at_least_one);
-  app.add_option("--threads", load.threads)->check(at_least_one);
-  app.add_option("--batch-tokens", load.batch_tokens)->check(at_least_one);
-  app.add_option("--max-length", load.max_length)->check(at_least_one);
-  given.first_option = app.add_option("FIRST", given.first);
-  given.second_option = app.add_option("SECOND", given.second);
-}
-
-InputFormat input_format(const Given& given, const std::string& input) {
-  if (given.input_format_option->count() > 0) {
-    return given.input_format == "jsonl" ? InputFormat::jsonl : InputFormat::tsv;
-  }
-  if (input.ends_with(".jsonl")) return InputFormat::jsonl;
-  if (input == "-" || input.ends_with(".tsv")) return InputFormat::tsv;
-  throw UsageError(
-      fmt::format("--input {}: the name ends neither in .tsv nor in .jsonl, --input-format has to "
-                  "say which it is",
-                  input));
-}
+namespace {
 
 OutputFormat output_format(const std::string& output) {
   if (output == "-" || output.ends_with(".jsonl")) return OutputFormat::jsonl;
@@ -135,77 +88,74 @@ OutputFormat output_format(const std::string& output) {
                   output));
 }
 
-InferOptions check(const Given& given, const bert::Options& load) {
+}  // namespace
+
+void InferCommandLine::declare(CLI::App& app) {
+  const auto at_least_one = CLI::Range(1, INT_MAX);
+  model_option_ = app.add_option("-m,--model", model_);
+  input_option_ = app.add_option("-i,--input", input_);
+  input_format_option_ =
+      app.add_option("--input-format", input_format_)->check(CLI::IsMember({"tsv", "jsonl"}));
+  output_option_ = app.add_option("-o,--output", output_);
+  app.add_option("--task", task_)
+      ->check(CLI::IsMember({"auto", "logits", "embed", "hidden", "tokens"}));
+  add_precision(app, load_.precision);
+  app.add_option("--workers", load_.workers)->check(at_least_one);
+  app.add_option("--threads", load_.threads)->check(at_least_one);
+  app.add_option("--batch-tokens", load_.batch_tokens)->check(at_least_one);
+  app.add_option("--max-length", load_.max_length)->check(at_least_one);
+  first_option_ = app.add_option("FIRST", first_);
+  second_option_ = app.add_option("SECOND", second_);
+}
+
+InputFormat InferCommandLine::input_format(const std::string& input) const {
+  if (input_format_option_->count() > 0) {
+    return input_format_ == "jsonl" ? InputFormat::jsonl : InputFormat::tsv;
+  }
+  if (input.ends_with(".jsonl")) return InputFormat::jsonl;
+  if (input == "-" || input.ends_with(".tsv")) return InputFormat::tsv;
+  throw UsageError(
+      fmt::format("--input {}: the name ends neither in .tsv nor in .jsonl, --input-format has to "
+                  "say which it is",
+                  input));
+}
+
+std::optional<InferOptions> InferCommandLine::options() const {
   static const std::map<std::string, Task> tasks = {{"auto", Task::automatic},
                                                     {"logits", Task::logits},
                                                     {"embed", Task::embed},
                                                     {"hidden", Task::hidden},
                                                     {"tokens", Task::tokens}};
-  static const std::map<std::string, bert::Precision> precisions = {
-      {"auto", bert::Precision::automatic},
-      {"f32", bert::Precision::f32},
-      {"bf16", bert::Precision::bf16},
-      {"int8", bert::Precision::int8}};
+  if (first_option_->count() + input_option_->count() == 0 && isatty(STDIN_FILENO) != 0) {
+    fmt::print(stderr, "{}", kManual);
+    return std::nullopt;
+  }
   InferOptions options;
-  options.load = load;
-  options.load.precision = precisions.at(given.precision);
-  options.task = tasks.at(given.task);
-  if (given.model_option->count() > 0) options.model = given.model;
-  if (given.first_option->count() > 0) {
-    if (given.input_option->count() > 0) throw UsageError("--input and a text exclude each other");
-    if (given.input_format_option->count() > 0) {
+  options.load = load_;
+  options.task = tasks.at(task_);
+  if (model_option_->count() > 0) options.model = model_;
+  if (first_option_->count() > 0) {
+    if (input_option_->count() > 0) throw UsageError("--input and a text exclude each other");
+    if (input_format_option_->count() > 0) {
       throw UsageError("--input-format goes with --input, not with a text");
     }
-    options.argument = {given.first};
-    if (given.second_option->count() > 0) options.argument->second = given.second;
+    options.argument = {first_};
+    if (second_option_->count() > 0) options.argument->second = second_;
     options.output_format = OutputFormat::text;
   } else {
-    if (given.input_option->count() > 0) options.input = given.input;
-    options.input_format = input_format(given, options.input);
+    if (input_option_->count() > 0) options.input = input_;
+    options.input_format = input_format(options.input);
   }
-  if (given.output_option->count() > 0) {
-    options.output = given.output;
-    options.output_format = output_format(given.output);
+  if (output_option_->count() > 0) {
+    options.output = output_;
+    options.output_format = output_format(output_);
   }
   if (!can_hold(options.output_format, options.task)) {
     throw UsageError(
-        fmt::format("--output {} cannot hold the answers of --task {}, a .jsonl file can",
-                    given.output, given.task));
+        fmt::format("--output {} cannot hold the answers of --task {}, a .jsonl file can", output_,
+                    task_));
   }
   return options;
-}
-
-}  // namespace
-
-std::variant<InferOptions, int> parse_command_line(int argc, char** argv) {
-  CLI::App app;
-  Given given;
-  bert::Options load;
-  declare(app, given, load);
-  const auto print = [](std::string_view text) {
-    OutputFile out("-");
-    out.append(text);
-    out.close();
-    return 0;
-  };
-  try {
-    app.parse(argc, argv);
-    const bool nothing = given.first_option->count() + given.input_option->count() == 0;
-    if (nothing && isatty(STDIN_FILENO) != 0) {
-      fmt::print(stderr, "{}", kManual);
-      return 2;
-    }
-    return check(given, load);
-  } catch (const CLI::CallForHelp&) {
-    return print(kManual);
-  } catch (const CLI::CallForVersion& version) {
-    return print(std::string(version.what()) + '\n');
-  } catch (const CLI::Error& error) {
-    spdlog::error("{} (--help shows the options)", error.what());
-  } catch (const UsageError& error) {
-    spdlog::error("{} (--help shows the options)", error.what());
-  }
-  return 2;
 }
 
 }  // namespace bert::tools

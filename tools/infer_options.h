@@ -3,7 +3,8 @@
 
 #include <optional>
 #include <string>
-#include <variant>
+
+#include <CLI/CLI.hpp>
 
 #include "models/bert_infer.h"
 #include "tools/answer_writer.h"
@@ -23,8 +24,22 @@ struct InferOptions {
   bert::Options load;
 };
 
-// Throws OutputError where --help cannot be written. The other possibility is the exit code, after
-// printing help or what is wrong.
-std::variant<InferOptions, int> parse_command_line(int argc, char** argv);
+class InferCommandLine {
+ public:
+  static const char* const kManual;
+  void declare(CLI::App& app);
+  // None where there is neither a text nor an input and nobody pipes one in: the manual is then
+  // printed on stderr. Throws UsageError where the options do not go together.
+  std::optional<InferOptions> options() const;
+
+ private:
+  InputFormat input_format(const std::string& input) const;
+
+  // What the options say, before it is checked that they go together.
+  std::string model_, input_, input_format_, output_, task_ = "auto", first_, second_;
+  bert::Options load_;
+  const CLI::Option *model_option_, *input_option_, *input_format_option_, *output_option_,
+      *first_option_, *second_option_;
+};
 
 }  // namespace bert::tools

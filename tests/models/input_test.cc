@@ -83,7 +83,6 @@ TEST(Options, ThatMakeNoSenseAreRefused) {
   EXPECT_THAT(load([](Options& o) { o.batch_tokens = 0; }), HasSubstr("batch_tokens"));
   EXPECT_THAT(load([](Options& o) { o.max_length = -5; }), HasSubstr("max_length"));
   EXPECT_THAT(load([](Options& o) { o.max_length = 513; }), HasSubstr("512 positions"));
-  EXPECT_THAT(load([](Options& o) { o.precision = Precision::int8; }), HasSubstr("precision"));
   EXPECT_THAT(error_of([] { Model::load("/nonexistent/model"); }),
               HasSubstr("/nonexistent/model: not a directory"));
 }

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the public API's Tokenizer and Model hold.
+#pragma once
+
+#include <new>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/bert.h"
+#include "models/bert_infer.h"
+#include "models/heads.h"
+#include "models/trace.h"
+#include "models/workers.h"
+#include "tokenizer/tokenizer.h"
+
+namespace bert {
+namespace models {
+
+// Runs a body that may throw anything, and throws nothing but Error.
+template <typename Body>
+decltype(auto) guarded(const Body& body) {
+  try {
+    return body();
+  } catch (const Error&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw Error("out of memory");
+  } catch (const std::exception& error) {
+    throw Error(error.what());
+  }
+}
+
+}  // namespace models
+
+struct Internals {
+  static const Model::Impl& impl(const Model& model) { return *model.impl_; }
+};
+
+struct __attribute__((visibility("hidden"))) Tokenizer::Impl {
+  tokenizer::Tokenizer tokenizer;
+  int max_length;
+
+  static Encoding converted(tokenizer::Encoding made) {
+    Encoding encoding{std::move(made.ids), std::move(made.type_ids), {}, made.truncated};
+    encoding.offsets.reserve(made.offsets.size());
+    for (const auto& offset : made.offsets) encoding.offsets.push_back({offset.begin, offset.end});
+    return encoding;
+  }
+
+  std::vector<Encoding> encode(std::span<const Input> inputs, int threads) const {
+    std::vector<tokenizer::Texts> texts;
+    texts.reserve(inputs.size());
+    for (const Input& input : inputs) texts.push_back({input.first, input.second});
+    std::vector<Encoding> encodings;
+    encodings.reserve(inputs.size());
+    for (auto& made : tokenizer.encode_batch(texts, max_length, threads)) {
+      encodings.push_back(converted(std::move(made)));
+    }
+    return encodings;
+  }
+};
+
+struct __attribute__((visibility("hidden"))) Model::Impl {
+  Impl(const std::string& directory, const Options& options);
+
+  template <typename Result, typename Body>
+  Result for_batches(std::span<const Encoding> encodings, engine::Reads reads, Result result,
+                     const Body& body) const;
+  std::vector<Encoding> tokenize(std::span<const Input> inputs) const {
+    return tokenizer.impl_->encode(inputs, workers.all().threads());
+  }
+  Output run(std::span<const Encoding> encodings) const;
+  Output embed(std::span<const Encoding> encodings) const;
+  std::vector<Hidden> hidden(std::span<const Encoding> encodings) const;
+  void trace(const Encoding& encoding, const models::Trace& trace) const;
+
+  models::Config config;
+  models::Checkpoint checkpoint;  // the embedding tables are read where they lie in its files
+  mutable models::Workers workers;
+  Info info;
+  Tokenizer tokenizer;
+  models::Encoder encoder;
+  std::optional<models::Pooler> pooler;
+  std::optional<models::Classifier> classifier;
+  models::Pooling pooling;
+  int64_t batch_tokens;
+  mutable models::WorkspacePool spaces;
+
+ private:
+  void check_head() const;
+  void describe();
+  Tokenizer load_tokenizer(const std::string& directory, int wanted);
+  engine::Precision resolve(Precision wanted);
+  models::Encoder load_encoder(Precision wanted);
+};
+
+}  // namespace bert

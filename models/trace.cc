@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/trace.h"
+
+#include "models/batch.h"
+#include "models/model_impl.h"
+
+namespace bert {
+
+using engine::Tensor;
+using models::first_rows;
+using models::Workspace;
+
+void Model::Impl::trace(const Encoding& encoding, const models::Trace& trace) const {
+  models::check_encoding(encoding, 0, config);
+  spaces.use([&](Workspace& space) {
+    const int64_t order[] = {0};
+    const models::Batch batch = models::make_batch({&encoding, 1}, order);
+    const engine::Tensor x = encoder.run(batch, workers.all(), engine::Reads::all, space, trace);
+    if (pooler) {
+      const engine::Tensor pooled = pooler->run(workers.all(), first_rows(batch, x, space), space);
+      trace("pooler", pooled.data, pooled.rows, pooled.columns);
+      if (classifier) {
+        const engine::Tensor logits = classifier->run(workers.all(), pooled, space);
+        trace("logits", logits.data, logits.rows, logits.columns);
+      }
+    }
+    std::vector<float> embedding(config.hidden);
+    pooling.run(x, 0, x.rows, embedding.data());
+    trace("embedding", embedding.data(), 1, config.hidden);
+  });
+}
+
+}  // namespace bert
+
+namespace bert::models {
+
+void run_traced(const Model& model, const Encoding& encoding, const Trace& trace) {
+  guarded([&] { Internals::impl(model).trace(encoding, trace); });
+}
+
+struct Pass::Impl {
+  const Model model;
+  Batch batch;
+  Workspace space;
+};
+
+Pass::Pass(const Model& model, std::span<const Encoding> encodings) {
+  std::vector<int64_t> order;
+  for (size_t i = 0; i < encodings.size(); ++i) {
+    check_encoding(encodings[i], static_cast<int64_t>(i), Internals::impl(model).config);
+    order.push_back(static_cast<int64_t>(i));
+  }
+  impl_ = std::make_unique<Impl>(model, make_batch(encodings, order), Workspace{});
+}
+Pass::~Pass() = default;
+
+void Pass::hidden() {
+  const auto& model = Internals::impl(impl_->model);
+  model.encoder.run(impl_->batch, pool(), engine::Reads::all, impl_->space, nullptr);
+}
+void Pass::logits() {
+  const auto& model = Internals::impl(impl_->model);
+  const engine::Tensor first =
+      model.encoder.run(impl_->batch, pool(), engine::Reads::first, impl_->space, nullptr);
+  model.classifier->run(pool(), model.pooler->run(pool(), first, impl_->space), impl_->space);
+}
+engine::Precision Pass::precision() const {
+  return Internals::impl(impl_->model).encoder.precision;
+}
+engine::ThreadPool& Pass::pool() { return Internals::impl(impl_->model).workers.all(); }
+
+}  // namespace bert::models
