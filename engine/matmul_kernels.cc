@@ -182,6 +182,9 @@ inline void tile(const MatmulTask& task, int64_t first, const Unit* ahead, float
         store(to, there ? load(to) + part(r, v) : part(r, v));
       }
     }
+    // What is added later must not be fused with the last multiplication before: the compiler would
+    // for few rows and not for many, and a row's bits would depend on its company.
+    asm volatile("" : : "r"(sums) : "memory");
   };
   for (int64_t begin = 0; begin < units; begin += Kind::kBlock) {
     const int64_t end = units - begin < Kind::kBlock ? units : begin + Kind::kBlock;

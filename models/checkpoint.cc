@@ -102,6 +102,16 @@ Checkpoint::Entry Checkpoint::find(std::string_view name) const {
   return {nullptr, nullptr};
 }
 
+std::vector<const StoredTensor*> Checkpoint::tensors() const {
+  std::vector<const StoredTensor*> all;
+  for (const SafetensorsFile& file : files_) {
+    for (const StoredTensor& tensor : file.tensors()) all.push_back(&tensor);
+  }
+  return all;
+}
+
+const StoredTensor& Checkpoint::stored(std::string_view name) const { return *find(name).second; }
+
 bool Checkpoint::has(std::string_view name) const { return find(name).second != nullptr; }
 
 Checkpoint::Entry Checkpoint::take(const std::string& name, const std::vector<int64_t>& shape,

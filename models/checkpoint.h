@@ -35,6 +35,8 @@ class Checkpoint {
   explicit Checkpoint(const std::string& directory);
 
   const std::string& path() const { return path_; }
+  std::vector<const StoredTensor*> tensors() const;         // of all files
+  const StoredTensor& stored(std::string_view name) const;  // one that is there
   // name: below the encoder ("embeddings.word_embeddings.weight") or a head's
   // ("classifier.weight").
   bool has(std::string_view name) const;

@@ -49,12 +49,14 @@ int run_tool(const char* name, const char* manual, int argc, char** argv,
     return 2;
   };
   try {
-    app.parse(argc, argv);
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::CallForHelp&) {
+      return print(manual);
+    } catch (const CLI::CallForVersion& version) {
+      return print(fmt::format("{}\n", version.what()));
+    }
     return run();
-  } catch (const CLI::CallForHelp&) {
-    return print(manual);
-  } catch (const CLI::CallForVersion& version) {
-    return print(fmt::format("{}\n", version.what()));
   } catch (const CLI::Error& error) {
     return usage(error);
   } catch (const UsageError& error) {

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 # NumPy has no bfloat16: its bits travel as uint16, which no file of ours needs for itself.
-DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4"}
+DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4",
+          "I8": "i1"}
 
 
 class FormatError(Exception):

@@ -19,8 +19,10 @@ namespace {
 
 using models::SafetensorsFile;
 
-Model load(const std::string& name, int threads, int batch_tokens = 4096, int workers = 1) {
+Model load(const std::string& name, int threads, int batch_tokens = 4096, int workers = 1,
+           Precision precision = Precision::automatic) {
   Options options;
+  options.precision = precision;
   options.threads = threads;
   options.workers = workers;
   options.batch_tokens = batch_tokens;
@@ -44,10 +46,17 @@ std::vector<Encoding> mixed_inputs(const Model& model, uint32_t seed) {
 }
 
 TEST(Invariance, AnInputGivesTheSameBitsAloneInAnyBatchAndForAnyThreadCount) {
-  for (const char* name : {"plain", "tinybert", "wide-heads", "bf16"}) {
+  for (const auto& [name, precision] :
+       {std::pair{"plain", Precision::f32}, {"tinybert", Precision::f32},
+        {"wide-heads", Precision::f32}, {"bf16", Precision::f32}, {"plain", Precision::bf16},
+        {"tinybert", Precision::bf16}, {"plain", Precision::int8}, {"tinybert", Precision::int8},
+        {"wide-heads", Precision::int8}}) {
     SCOPED_TRACE(name);
-    const Model one = load(name, 1), two = load(name, 2), three = load(name, 3, 100);
-    const Model workers = load(name, 1, 3000, 3), teams = load(name, 2, 500, 2);
+    SCOPED_TRACE(static_cast<int>(precision));
+    const Model one = load(name, 1, 4096, 1, precision), two = load(name, 2, 4096, 1, precision),
+                three = load(name, 3, 100, 1, precision);
+    const Model workers = load(name, 1, 3000, 3, precision),
+                teams = load(name, 2, 500, 2, precision);
     const std::vector<Encoding> inputs = mixed_inputs(one, 7);
     const Output batch = one.run(inputs);
     const std::vector<Hidden> states = one.hidden(inputs);

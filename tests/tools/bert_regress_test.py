@@ -90,6 +90,16 @@ class RegressTest(ToolTest):
         self.succeed(path, "--atol", "1e-5", "--rtol", str(3.1e-3 / value))
         self.fail_with(1, "layer.1", path, "--atol", "1e-5", "--rtol", str(2.9e-3 / value))
 
+    def test_each_precision_has_its_tolerance(self):
+        for precision in ["bf16", "int8"]:
+            self.succeed(self.path, "--precision", precision)
+            self.fail_with(1, "embeddings|layer.0", self.path, "--precision", precision, "--atol",
+                           "1e-5", "--rtol", "1e-5")
+            # Everywhere a bit too much: no element is out, and the mean is.
+            path = self.spoil(layer1=lambda values: values + 0.11 * abs(values).mean())
+            self.fail_with(1, "layer.1 differs by 0.[01].* of its mean", path, "--precision", precision)
+            self.succeed(path, "--precision", precision, "--mean", "0.2")
+
     def test_ids_or_texts_alone(self):
         self.succeed(self.spoil({}))
         no_ids = dict.fromkeys(["ids", "type_ids", "starts"])
@@ -150,7 +160,7 @@ class RegressTest(ToolTest):
                                    (["a", "--threads", "0"], "--threads")]:
             self.assertEqual(self.fail_with(2, pattern, *arguments).stdout, "")
         text = self.succeed("--help")
-        for word in ["--atol", "--rtol", "--threads", "--model", "1e-4", "Exit status"]:
+        for word in ["--atol", "--rtol", "--mean", "--precision", "--threads", "--model", "1e-4", "Exit status"]:
             self.assertIn(word, text)
         self.assertRegex(self.succeed("--version"), r"^bert-regress \d+\.\d+\.\d+\n$")
 

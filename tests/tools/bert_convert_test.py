@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""bert-convert: what it writes loads as that precision and gives the same bits."""
+import json
+import resource
+import shutil
+
+import numpy as np
+
+from command_line import PAIR, ToolTest, main
+from tensor_file import TensorFile, write_tensors
+
+LAYER = "bert.encoder.layer.1."
+
+
+class ConvertTest(ToolTest):
+    tool = "bert-convert"
+
+    def answer(self, model, precision: str) -> list[float]:
+        self.tool = "bert-infer"
+        try:
+            done, = self.answers("-m", model, "--precision", precision, stdin="\t".join(PAIR) + "\n")
+        finally:
+            self.tool = "bert-convert"
+        return done["logits"]
+
+    def convert(self, name: str, precision: str, *options: str):
+        """A model made with these options, and what it becomes."""
+        source, target = self.make_model(name, *options), self.dir / (name + "-" + precision)
+        self.succeed("-m", source, "--precision", precision, "-o", target)
+        return source, target
+
+    def test_the_same_bits(self):
+        for i, options in enumerate([["--labels", "3"], ["--head", "classification", "--sharded", "3"],
+                                     ["--names", "gamma", "--dtype", "F16"],
+                                     ["--outliers", "3", "--prefix"], ["--dtype", "BF16"]]):
+            for precision in ["int8", "bf16"]:
+                with self.subTest(options, precision=precision):
+                    source, target = self.convert(f"same{i}{precision}", precision, *options)
+                    wanted = self.answer(source, precision)
+                    self.assertEqual(self.answer(target, precision), wanted)
+                    if precision == "int8":
+                        self.assertEqual(self.answer(target, "auto"), wanted)
+                        self.assertNotEqual(self.answer(source, "f32"), wanted)
+
+    def test_bf16_is_an_ordinary_checkpoint(self):
+        source, target = self.convert("plain", "bf16")
+        before, after = (TensorFile(d / "model.safetensors") for d in (source, target))
+        self.assertEqual(set(after.entries), set(before.entries))
+        name = LAYER + "output.dense.weight"
+        self.assertEqual(after.entries[name]["dtype"], "BF16")
+        self.assertTrue(np.allclose(after.read(name), before.read(name), rtol=2**-8))
+        self.assertEqual(after.entries["bert.pooler.dense.weight"]["dtype"], "F32")
+        self.assertEqual((target / "config.json").read_text(), (source / "config.json").read_text())
+
+    def test_int8_is_what_it_says(self):
+        source, target = self.convert("scales", "int8", "--outliers", "2")
+        before, after = (TensorFile(d / "model.safetensors") for d in (source, target))
+        for name in ["attention.self.key", "intermediate.dense", "output.dense"]:
+            weight, scale = (after.read(f"{LAYER}{name}.{part}") for part in ("weight", "weight_scale"))
+            wanted = np.array(before.read(f"{LAYER}{name}.weight"))
+            found = weight.astype(float) * scale[:, None]
+            if f"{LAYER}{name}.exact_inputs" in after.entries:
+                exact = after.read(f"{LAYER}{name}.exact_inputs")
+                found[:, exact] = after.read(f"{LAYER}{name}.exact_weight")
+            self.assertLess((abs(found - wanted) / scale[:, None]).max(), 0.501)
+        config = json.loads((target / "config.json").read_text())
+        self.assertEqual(config["quantization_config"]["quant_method"], "bert-infer")
+
+    def test_other_files_come_along_and_weights_do_not(self):
+        source = self.make_model("files", "--sentence-transformers", "mean", "--head", "none")
+        (source / "pytorch_model.bin").write_bytes(b"old")
+        (source / ".cache").mkdir()
+        (source / ".cache" / "x").write_text("x")
+        target = self.dir / "files-int8"
+        self.succeed("-m", source, "--precision", "int8", "-o", target)
+        names = {str(path.relative_to(target)) for path in target.rglob("*") if path.is_file()}
+        self.assertLessEqual({"vocab.txt", "modules.json", "1_Pooling/config.json"}, names)
+        self.assertFalse(names & {"pytorch_model.bin", ".cache/x"})
+
+    def test_what_it_refuses(self):
+        new = self.dir / "refused"
+        self.fail_with(2, "--output is required", "--precision", "int8")
+        for precision in [[], ["--precision", "f32"], ["--precision", "auto"]]:
+            self.fail_with(2, "--precision is needed", "-o", new, *precision)
+        self.fail_with(1, "exists and is not an empty", "-o", self.dir, "--precision", "int8")
+        self.fail_with(1, "not a directory", "-m", "nowhere", "-o", new, "--precision", "int8")
+        self.assertFalse(new.exists())
+        _, int8 = self.convert("again", "int8")
+        self.fail_with(1, "nothing to convert", "-m", int8, "-o", new, "--precision", "int8")
+        self.fail_with(1, "holds int8 weights", "-m", int8, "-o", new, "--precision", "bf16")
+        self.assertFalse(new.exists())
+        self.tool = "bert-infer"
+        self.fail_with(1, "holds int8 weights", "-m", int8, "--precision", "f32", "a")
+        self.tool = "bert-convert"
+        source = self.make_model("infinite")
+        path = source / "model.safetensors"
+        file = TensorFile(path)
+        tensors = {name: np.array(file.read(name)) for name in file.entries}
+        tensors[LAYER + "output.dense.weight"][3, 4] = np.inf
+        write_tensors(path, tensors, file.metadata)
+        self.fail_with(1, r"model.safetensors: encoder.layer.1: a weight is not a finite", "-m",
+                       source, "-o", self.dir / "infinite8", "--precision", "int8")
+
+    def test_damaged_int8_files_are_clean_errors(self):
+        _, target = self.convert("damaged", "int8", "--outliers", "2")
+        file = TensorFile(target / "model.safetensors")
+        tensors = {name: np.array(file.read(name)) for name in file.entries}
+        exact = next(name for name in tensors if name.endswith("intermediate.dense.exact_inputs"))
+        start = exact.removesuffix("exact_inputs")
+        width = tensors[start + "weight"].shape[1]
+        self.tool = "bert-infer"
+        for name, value, pattern in [
+            (start + "weight_scale", None, "weight' is I8, expected F32"),
+            (start + "bias", None, "bias' is missing"),
+            (start + "weight", tensors[start + "weight"].astype(np.float32), "F32, expected I8"),
+            (start + "weight_scale", tensors[start + "weight_scale"][:-1], "shape"),
+            (exact, np.full_like(tensors[exact], width), f"is {width}, expected one of {width}"),
+            (exact, np.full_like(tensors[exact], -1), "is -1, expected one of"),
+            (exact, None, "exact_weight' is not expected"),
+        ]:
+            with self.subTest(name, pattern=pattern):
+                broken = self.dir / "broken"
+                shutil.copytree(target, broken)
+                kept = {k: value if k == name else v for k, v in tensors.items()
+                        if k != name or value is not None}
+                write_tensors(broken / "model.safetensors", kept, file.metadata)
+                self.fail_with(1, "model.safetensors: .*" + pattern, "-m", broken, "a")
+                shutil.rmtree(broken)
+        self.tool = "bert-convert"
+
+    def test_a_full_disk_leaves_no_model(self):
+        source = self.make_model("full")
+        target = self.dir / "full8"
+        done = self.run_tool("-m", source, "-o", target, "--precision", "int8",
+                             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE,
+                                                                   (9000, 9000)))
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertRegex(done.stderr, "^bert-convert: .*full8")
+        self.assertFalse(target.exists())
+
+    def test_help_and_version(self):
+        text = self.succeed("--help")
+        for word in ["--model", "--output", "--precision", "--threads", "int8", "bf16"]:
+            self.assertIn(word, text)
+        self.assertRegex(self.succeed("--version"), r"^bert-convert \d+\.\d+\.\d+\n$")
+
+
+if __name__ == "__main__":
+    main()

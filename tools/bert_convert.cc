@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// bert-convert: a model's directory with its encoder's weights in int8 or bf16.
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <spdlog/spdlog.h>
+
+#include "models/bert_infer.h"
+#include "models/convert.h"
+#include "models/json_file.h"
+#include "tools/command_line.h"
+#include "tools/output_file.h"
+
+namespace bert::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kManual =
+    R"(bert-convert: write a model with its encoder's weights in int8 or bf16
+
+  bert-convert -m DIR --precision int8|bf16 -o NEW
+
+Writes the directory NEW: the weights of DIR converted, and its other files as they are. NEW gives
+the same bits as DIR with --precision int8 or bf16, is smaller and starts faster, as nothing is
+quantised when it is loaded. What is not of the encoder's dense layers (embeddings, norms, biases,
+heads) stays as it is stored.
+
+  -m, --model DIR      a Hugging Face directory; default: the demo model
+  -o, --output NEW     a directory that is not there yet, or empty
+      --precision P    int8: an I8 weight and an F32 scale for each output, which bert-infer takes
+                       with --precision auto or int8, and other programs do not know;
+                       bf16: BF16 weights, an ordinary checkpoint, for --precision bf16
+      --threads N      default: as many as this process may use
+  -h, --help           this text
+      --version        the version
+)";
+
+struct ConvertOptions {
+  std::string model, output;
+  bert::Options load;
+};
+
+// Weights in any format: not copied.
+bool holds_weights(const fs::path& path) {
+  const std::string name = path.filename();
+  for (const char* ending : {".safetensors", ".safetensors.index.json", ".bin", ".bin.index.json",
+                             ".h5", ".msgpack", ".onnx", ".ot", ".ckpt"}) {
+    if (name.ends_with(ending)) return true;
+  }
+  return false;
+}
+
+// Hidden files and folders belong to whoever downloaded the directory.
+void copy_others(const fs::path& from, const fs::path& to) {
+  for (auto at = fs::recursive_directory_iterator(from); at != fs::recursive_directory_iterator();
+       ++at) {
+    const std::string name = at->path().filename();
+    const fs::path target = to / fs::relative(at->path(), from);
+    if (name.starts_with(".") || fs::equivalent(at->path(), to)) {
+      at.disable_recursion_pending();
+    } else if (at->is_directory()) {
+      fs::create_directories(target);
+    } else if (at->is_regular_file() && !holds_weights(name)) {
+      fs::copy_file(at->path(), target);
+    }
+  }
+}
+
+// So that no other program takes int8 for floats.
+void mark_int8(const std::string& path) {
+  nlohmann::ordered_json config;
+  {
+    const models::JsonFile file(path);
+    config = nlohmann::ordered_json::parse(file.root().dump());
+  }
+  config["quantization_config"] = {{"quant_method", "bert-infer"}, {"bits", 8}};
+  OutputFile out(path);
+  out.append(config.dump(2) + "\n");
+  out.close();
+}
+
+int64_t size_of(const fs::path& directory) {
+  int64_t size = 0;
+  for (const auto& file : fs::directory_iterator(directory)) {
+    if (file.path().string().ends_with(".safetensors")) {
+      size += static_cast<int64_t>(file.file_size());
+    }
+  }
+  return size;
+}
+
+void write_directory(const bert::Model& model, const fs::path& from, const fs::path& to,
+                     Precision precision) {
+  fs::create_directories(to);
+  copy_others(from, to);
+  if (precision == Precision::int8) mark_int8(to / "config.json");
+  OutputFile out(to / "model.safetensors");
+  models::write_converted(model, [&](std::string_view bytes) { out.append(bytes); });
+  out.close();
+}
+
+int convert(const ConvertOptions& options) {
+  if (options.load.precision != Precision::int8 && options.load.precision != Precision::bf16) {
+    throw UsageError("--precision is needed, int8 or bf16");
+  }
+  const std::string from = options.model.empty() ? bert::demo_model() : options.model;
+  const fs::path to = options.output;
+  if (fs::exists(to) && (!fs::is_directory(to) || !fs::is_empty(to))) {
+    throw std::runtime_error(to.string() + ": exists and is not an empty directory");
+  }
+  const bert::Model model = bert::Model::load(from, options.load);
+  for (const std::string& note : model.info().notes) spdlog::info("note: {}", note);
+  try {
+    write_directory(model, from, to, options.load.precision);
+  } catch (...) {  // there was nothing before, and half a model is worse
+    std::error_code ignored;
+    fs::remove_all(to, ignored);
+    throw;
+  }
+  spdlog::info("{}: {:.1f} MB of weights, {} has {:.1f} MB", to.string(),
+               static_cast<double>(size_of(to)) / 1e6, from,
+               static_cast<double>(size_of(from)) / 1e6);
+  return 0;
+}
+
+void declare(CLI::App& app, ConvertOptions& options) {
+  app.add_option("-m,--model", options.model);
+  app.add_option("-o,--output", options.output)->required();
+  add_precision(app, options.load.precision);
+  app.add_option("--threads", options.load.threads)->check(CLI::Range(1, INT_MAX));
+}
+
+}  // namespace
+}  // namespace bert::tools
+
+int main(int argc, char** argv) {
+  using namespace bert::tools;
+  ConvertOptions options;
+  return run_tool(
+      "bert-convert", kManual, argc, argv, [&](CLI::App& app) { declare(app, options); },
+      [&] { return convert(options); });
+}
