@@ -80,8 +80,7 @@ Layer::Layer(Checkpoint& checkpoint, const std::string& name, const Config& conf
                                config.hidden, config.activation, precision, pool)),
       output(read_linear(checkpoint, below(name, kOutput), config.hidden, config.intermediate,
                          Activation::none, precision, pool)),
-      output_norm(read_norm(checkpoint, name + ".output.LayerNorm", config)),
-      feed_forward_rows(precision == Precision::int8 ? 96 : INT32_MAX) {}
+      output_norm(read_norm(checkpoint, name + ".output.LayerNorm", config)) {}
 
 std::vector<Layer::Dense> Layer::dense_layers() const {
   return {{kQkv, qkv},
@@ -139,12 +138,12 @@ Encoder::Encoder(Checkpoint& checkpoint, const Config& config, Precision precisi
   for (int i = 0; i < config.layers; ++i) {
     const std::string name = "encoder.layer." + std::to_string(i);
     layers.emplace_back(checkpoint, name, config, precision, pool);
-    if (!learns) continue;
     try {
-      x = layers.back().run(example, pool, Reads::all, space, x);
+      if (learns) x = layers.back().run(example, pool, Reads::all, space, x);
     } catch (const std::domain_error& error) {
       throw std::runtime_error(checkpoint.path() + ": " + name + ": " + error.what());
     }
+    if (precision == Precision::int8) layers.back().feed_forward_rows = 96;
   }
 }
 

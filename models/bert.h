@@ -69,10 +69,10 @@ struct Layer {
   engine::Linear intermediate;  // [I, H], the activation fused
   engine::Linear output;        // [H, I]
   engine::Norm output_norm;
-  // Tokens a thread that the feed-forward takes at a time. In int8 the products are so fast that
-  // [T, I] should not leave the cache before it is read again (8x128: -8 %); in f32 that costs more
-  // in reading weights again than it saves.
-  int64_t feed_forward_rows;
+  // Tokens a thread that the feed-forward takes at a time: all, but in int8 96, once it has learned
+  // from all. Its products are so fast that [T, I] should not leave the cache before it is read
+  // again (8x128: -8 %); in f32 reading weights again costs more than that saves.
+  int64_t feed_forward_rows = INT32_MAX;
 };
 
 // Each sequence's first row of x [T, H], as [N, H] in space.rows.
