@@ -6,20 +6,20 @@ namespace {
 
 constexpr int64_t kQueryBlock = 8 * kRows;  // queries whose scores are kept at once, in L2
 
-// c[R, V * W] = a[R, k] b[k, V * W], all of it in registers.
-template <int R, int V>
-inline void tile(const float* a, int64_t a_stride, const float* b, int64_t b_stride, int64_t k,
+// c[R, V * W] = a[R, k] b[k, V * W], k in units, all of it in registers.
+template <typename Kind, int R, int V>
+inline void tile(const Unit* a, int64_t a_stride, const Unit* b, int64_t b_stride, int64_t k,
                  float* c, int64_t c_stride) {
   Vec sum[R][V] = {};
   for (int64_t i = 0; i < k; ++i) {
-    Vec row[V];
+    typename Kind::In row[V];
 #pragma GCC unroll 8
-    for (int v = 0; v < V; ++v) row[v] = load(b + i * b_stride + v * W);
+    for (int v = 0; v < V; ++v) row[v] = Kind::load(b + i * b_stride + v * W);
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
-      const Vec x = broadcast(a[r * a_stride + i]);
+      const typename Kind::In x = Kind::broadcast(a + r * a_stride + i);
 #pragma GCC unroll 8
-      for (int v = 0; v < V; ++v) sum[r][v] += x * row[v];
+      for (int v = 0; v < V; ++v) sum[r][v] = Kind::dot(sum[r][v], x, row[v]);
     }
   }
 #pragma GCC unroll 8
@@ -30,13 +30,13 @@ inline void tile(const float* a, int64_t a_stride, const float* b, int64_t b_str
 }
 
 // The same for `rows` rows: as many at a time as there are registers for.
-template <int V>
-void tile_rows(int64_t rows, const float* a, int64_t a_stride, const float* b, int64_t b_stride,
+template <typename Kind, int V>
+void tile_rows(int64_t rows, const Unit* a, int64_t a_stride, const Unit* b, int64_t b_stride,
                int64_t k, float* c, int64_t c_stride) {
   constexpr int kMost = kRows * kVectors / V < 12 ? kRows * kVectors / V : 12;
   const auto tiles = [&]<int R>() {
     for (; rows >= R; rows -= R, a += R * a_stride, c += R * c_stride) {
-      tile<R, V>(a, a_stride, b, b_stride, k, c, c_stride);
+      tile<Kind, R, V>(a, a_stride, b, b_stride, k, c, c_stride);
     }
   };
   tiles.template operator()<kMost>();
@@ -46,17 +46,23 @@ void tile_rows(int64_t rows, const float* a, int64_t a_stride, const float* b, i
 }
 
 // c[rows, columns] = a[rows, k] b[k, columns], columns a multiple of W.
-void multiply(int64_t rows, int64_t columns, int64_t k, const float* a, int64_t a_stride,
-              const float* b, int64_t b_stride, float* c, int64_t c_stride) {
+template <typename Kind>
+void multiply(int64_t rows, int64_t columns, int64_t k, const Unit* a, int64_t a_stride,
+              const Unit* b, int64_t b_stride, float* c, int64_t c_stride) {
   for (; columns >= kPanel; columns -= kPanel, b += kPanel, c += kPanel) {
-    tile_rows<kVectors>(rows, a, a_stride, b, b_stride, k, c, c_stride);
+    tile_rows<Kind, kVectors>(rows, a, a_stride, b, b_stride, k, c, c_stride);
   }
   const auto rest = columns / W;
-  if (rest == 1) return tile_rows<1>(rows, a, a_stride, b, b_stride, k, c, c_stride);
+  if (rest == 1) return tile_rows<Kind, 1>(rows, a, a_stride, b, b_stride, k, c, c_stride);
   if constexpr (kVectors == 4) {
-    if (rest == 2) return tile_rows<2>(rows, a, a_stride, b, b_stride, k, c, c_stride);
-    if (rest == 3) return tile_rows<3>(rows, a, a_stride, b, b_stride, k, c, c_stride);
+    if (rest == 2) return tile_rows<Kind, 2>(rows, a, a_stride, b, b_stride, k, c, c_stride);
+    if (rest == 3) return tile_rows<Kind, 3>(rows, a, a_stride, b, b_stride, k, c, c_stride);
   }
+}
+
+template <typename Kind>
+constexpr int64_t units_of(int64_t floats) {
+  return (floats + Kind::kPer - 1) / Kind::kPer;
 }
 
 // Rows lie too far apart for the processor to see what comes next.
@@ -65,37 +71,58 @@ inline void fetch(const float* row, int64_t width) {
   for (int64_t d = 0; d < width; d += 16) __builtin_prefetch(row + d);
 }
 
-// k [S, D] into panels of kPanel keys (the last may be narrower, a multiple of W), each [D, keys]
-// with the keys beside each other. Keys past the end are zero.
-void pack_keys(const AttentionTask& task, float* packed) {
-  const int64_t padded = round_up(task.length, W);
+// W units of a row from element d on, with zeros past the last one.
+template <typename Kind>
+inline typename Kind::In units_at(const float* row, int64_t d, int64_t width) {
+  constexpr int64_t kMost = W * Kind::kPer;
+  if (width - d >= kMost) return Kind::from(row + d);
+  float part[kMost] = {};
+  for (int64_t i = 0; d + i < width; ++i) part[i] = row[d + i];
+  return Kind::from(part);
+}
+
+// k [S, D] into panels of kPanel keys (the last may be narrower, a multiple of W), each
+// [D in units, keys] with the keys beside each other. Keys past the end are zero.
+template <typename Kind>
+void pack_keys(const AttentionTask& task, Unit* packed) {
+  const int64_t padded = round_up(task.length, W), units = units_of<Kind>(task.width);
   for (int64_t j = 0; j < padded; j += W) {
     const int64_t panel = j / kPanel * kPanel;
     const int64_t keys = padded - panel < kPanel ? padded - panel : kPanel;
-    float* to = packed + panel * task.width + (j - panel);
-    for (int64_t d = 0; d < task.width; d += W) {
-      const int64_t dims = task.width - d < W ? task.width - d : W;
+    Unit* to = packed + panel * units + (j - panel);
+    for (int64_t d = 0; d < units; d += W) {
       Vec block[W];
       for (int i = 0; i < W; ++i) {
-        const float* row = task.k + (j + i) * task.stride + d;
-        __builtin_prefetch(row + W * task.stride);
-        block[i] = j + i >= task.length ? Vec{} : dims == W ? load(row) : load_part(row, dims, 0);
+        const float* row = task.k + (j + i) * task.stride;
+        fetch(row + W * task.stride + d * Kind::kPer, W * Kind::kPer);
+        block[i] = j + i >= task.length ? Vec{} : (Vec)units_at<Kind>(row, d * Kind::kPer, task.width);
       }
       transpose(block);
-      for (int64_t i = 0; i < dims; ++i) store(to + (d + i) * keys, block[i]);
+      const int64_t rows = units - d < W ? units - d : W;
+      for (int64_t i = 0; i < rows; ++i) store(to + (d + i) * keys, block[i]);
     }
   }
 }
 
-void pack_values(const AttentionTask& task, float* packed) {
+// v [S, D] as [S in units, D padded to whole vectors].
+template <typename Kind>
+void pack_values(const AttentionTask& task, Unit* packed) {
   const int64_t padded = round_up(task.width, W);
-  for (int64_t i = 0; i < task.length; ++i) {
+  for (int64_t i = 0; i < task.length; i += Kind::kPer) {
     const float* row = task.v + i * task.stride;
-    fetch(row + kRowsAhead * task.stride, task.width);
-    if (i < task.queries) fetch(task.q + i * task.stride, task.width);
+    const float* next = row + task.stride;
+    for (int r = 0; r < Kind::kPer; ++r) {
+      fetch(row + (kRowsAhead + r) * task.stride, task.width);
+      if (i + r < task.queries) fetch(task.q + (i + r) * task.stride, task.width);
+    }
     for (int64_t d = 0; d < padded; d += W) {
       const int64_t dims = task.width - d < W ? task.width - d : W;
-      store(packed + i * padded + d, dims == W ? load(row + d) : load_part(row + d, dims, 0));
+      float low[W] = {}, high[W] = {};
+      const bool both = Kind::kPer == 2 && i + 1 < task.length, whole = dims == W;
+      if (!whole) store(low, load_part(row + d, dims, 0));
+      if (both && !whole) store(high, load_part(next + d, dims, 0));
+      const auto made = Kind::pair(whole ? row + d : low, both && whole ? next + d : high);
+      store(packed + i / Kind::kPer * padded + d, (Vec)made);
     }
   }
 }
@@ -118,6 +145,61 @@ float exp_row(float* scores, int64_t length, float scale) {
   return sum_lanes(sum);
 }
 
+// What is there becomes units, in place: each comes to lie where it was read or before.
+template <typename Kind>
+void to_units(float* row, int64_t padded) {
+  for (int64_t i = 0; Kind::kPer > 1 && i < padded / Kind::kPer; i += W) {
+    store(row + i, (Vec)units_at<Kind>(row, i * Kind::kPer, padded));
+  }
+}
+
+template <typename Kind>
+void attend(const AttentionTask& task, float* scratch) {
+  const int64_t keys = round_up(task.length, W), dims = round_up(task.width, W);
+  const int64_t width = units_of<Kind>(task.width);
+  Unit* packed_keys = scratch;
+  Unit* packed_values = packed_keys + keys * width;
+  float* scores = packed_values + units_of<Kind>(task.length) * dims;
+  const int64_t most = task.queries < kQueryBlock ? task.queries : kQueryBlock;
+  float* context = scores + most * keys;
+  pack_keys<Kind>(task, packed_keys);
+  pack_values<Kind>(task, packed_values);
+
+  for (int64_t first = 0; first < task.queries; first += kQueryBlock) {
+    const int64_t left = task.queries - first;
+    const int64_t queries = left < kQueryBlock ? left : kQueryBlock;
+    const Unit* q = task.q + first * task.stride;
+    int64_t q_stride = task.stride;
+    if (Kind::kPer > 1) {  // where the context will be
+      for (int64_t i = 0; i < queries; ++i) {
+        for (int64_t d = 0; d < width; d += W) {
+          store(context + i * dims + d,
+                (Vec)units_at<Kind>(q + i * task.stride, d * Kind::kPer, task.width));
+        }
+      }
+      q = context;
+      q_stride = dims;
+    }
+    for (int64_t j = 0; j < keys; j += kPanel) {
+      const int64_t panel = keys - j < kPanel ? keys - j : kPanel;
+      multiply<Kind>(queries, panel, width, q, q_stride, packed_keys + j * width, panel, scores + j,
+                     keys);
+    }
+    float sums[kQueryBlock];
+    for (int64_t i = 0; i < queries; ++i) {
+      sums[i] = exp_row(scores + i * keys, task.length, task.scale);
+      to_units<Kind>(scores + i * keys, keys);
+    }
+    multiply<Kind>(queries, dims, units_of<Kind>(task.length), scores, keys, packed_values, dims,
+                   context, dims);
+    for (int64_t i = 0; i < queries; ++i) {
+      float* to = task.context + (first + i) * task.context_stride;
+      const float inverse = 1.0f / sums[i];
+      for (int64_t d = 0; d < task.width; ++d) to[d] = context[i * dims + d] * inverse;
+    }
+  }
+}
+
 }  // namespace
 
 int64_t attention_scratch(int64_t length, int64_t width) {
@@ -126,35 +208,15 @@ int64_t attention_scratch(int64_t length, int64_t width) {
   return keys * width + length * dims + queries * (keys + dims);
 }
 
-void attention(const AttentionTask& task, float* scratch) {
-  const int64_t keys = round_up(task.length, W), dims = round_up(task.width, W);
-  float* packed_keys = scratch;
-  float* packed_values = packed_keys + keys * task.width;
-  float* scores = packed_values + task.length * dims;
-  const int64_t most = task.queries < kQueryBlock ? task.queries : kQueryBlock;
-  float* context = scores + most * keys;
-  pack_keys(task, packed_keys);
-  pack_values(task, packed_values);
+void attention_f32(const AttentionTask& task, float* scratch) { attend<F32>(task, scratch); }
 
-  for (int64_t first = 0; first < task.queries; first += kQueryBlock) {
-    const int64_t left = task.queries - first;
-    const int64_t queries = left < kQueryBlock ? left : kQueryBlock;
-    for (int64_t j = 0; j < keys; j += kPanel) {
-      const int64_t panel = keys - j < kPanel ? keys - j : kPanel;
-      multiply(queries, panel, task.width, task.q + first * task.stride, task.stride,
-               packed_keys + j * task.width, panel, scores + j, keys);
-    }
-    float sums[kQueryBlock];
-    for (int64_t i = 0; i < queries; ++i) {
-      sums[i] = exp_row(scores + i * keys, task.length, task.scale);
-    }
-    multiply(queries, dims, task.length, scores, keys, packed_values, dims, context, dims);
-    for (int64_t i = 0; i < queries; ++i) {
-      float* to = task.context + (first + i) * task.context_stride;
-      const float inverse = 1.0f / sums[i];
-      for (int64_t d = 0; d < task.width; ++d) to[d] = context[i * dims + d] * inverse;
-    }
-  }
+// Only where the machine multiplies bf16 is it faster than f32.
+void attention_bf16(const AttentionTask& task, float* scratch) {
+#if defined(__AVX512BF16__)
+  attend<Bf16>(task, scratch);
+#else
+  attend<F32>(task, scratch);
+#endif
 }
 
 }  // namespace bert::engine::ROW_KERNELS

@@ -1,16 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#if defined(__SSE2__)
-#include <immintrin.h>
-#endif
-
 #include "engine/vectors.h"
 
 namespace bert::engine::ROW_KERNELS {
 namespace {
-
-// Products are added up in blocks of so many, and the blocks' sums to each other: rounding errors
-// grow with the number of additions in a row.
-constexpr int64_t kSumBlock = 128;
 
 inline Vec magnitude(Vec x) { return x < 0.0f ? -x : x; }
 
@@ -86,33 +78,7 @@ inline void finish(const MatmulTask& task, const float* sums, float* y) {
   }
 }
 
-// How units are multiplied and added up. Sum: what is added up in; kBlock: in units.
-struct F32 {
-  using In = Vec;
-  using Sum = Vec;
-  static constexpr int64_t kBlock = kSumBlock;
-  static In broadcast(const Unit* p) { return ROW_KERNELS::broadcast(*p); }
-  static In load(const Unit* p) { return ROW_KERNELS::load(p); }
-  static Sum dot(Sum sum, In x, In w) { return sum + x * w; }
-};
-
-struct Bf16 {
-  using In = IntVec;
-  using Sum = Vec;
-  static constexpr int64_t kBlock = kSumBlock / 2;
-  static In broadcast(const Unit* p) { return broadcast_bits(p); }
-  static In load(const Unit* p) { return load_bits(p); }
-  static Sum dot(Sum sum, In x, In w) {
-#if defined(__AVX512BF16__)
-    return (Vec)_mm512_dpbf16_ps((__m512)sum, (__m512bh)x, (__m512bh)w);
-#else  // a bf16 is the upper half of a float
-    sum += (Vec)(x << 16) * (Vec)(w << 16);
-    const IntVec upper = IntVec{} - 65536;
-    return sum + (Vec)(x & upper) * (Vec)(w & upper);
-#endif
-  }
-};
-
+// Like F32 and Bf16 in vectors.h.
 struct Bytes {
   using In = IntVec;
   using Sum = IntVec;
@@ -182,8 +148,8 @@ inline void tile(const MatmulTask& task, int64_t first, const Unit* ahead, float
         store(to, there ? load(to) + part(r, v) : part(r, v));
       }
     }
-    // What is added later must not be fused with the last multiplication before: the compiler would
-    // for few rows and not for many, and a row's bits would depend on its company.
+    // A compiler that kept the sums of a few rows in registers, and not those of many, could fuse the
+    // last multiplication with what is added next: a row's bits would depend on its company.
     asm volatile("" : : "r"(sums) : "memory");
   };
   for (int64_t begin = 0; begin < units; begin += Kind::kBlock) {

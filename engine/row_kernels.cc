@@ -58,7 +58,8 @@ extern const RowKernels kernels = {
     pack_int8,
     quantise_inputs,
     attention_scratch,
-    attention,
+    attention_f32,
+    attention_bf16,
 };
 
 }  // namespace bert::engine::ROW_KERNELS

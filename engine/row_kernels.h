@@ -81,7 +81,8 @@ struct RowKernels {
   RowScale (*quantise_inputs)(const float* x, const float* factors, int64_t k, Unit* units);
   // Floats of scratch that attention needs for one task.
   int64_t (*attention_scratch)(int64_t length, int64_t width);
-  void (*attention)(const AttentionTask& task, float* scratch);
+  void (*attention_f32)(const AttentionTask& task, float* scratch);
+  void (*attention_bf16)(const AttentionTask& task, float* scratch);  // or f32 where that is faster
 };
 
 namespace portable {

@@ -74,9 +74,11 @@ void embedding_sum(ThreadPool& pool, const EmbeddingTables& tables, std::span<co
 }
 
 void attention(ThreadPool& pool, ConstTensor qkv, std::span<const int32_t> starts, int heads,
-               Reads reads, Buffer& scratch, Tensor context) {
+               Reads reads, Precision precision, Buffer& scratch, Tensor context) {
   const Timed timed(Step::attention);
   const RowKernels& kernels = row_kernels();
+  const auto attend =
+      precision == Precision::f32 ? kernels.attention_f32 : kernels.attention_bf16;
   const int64_t hidden = context.columns, width = hidden / heads;
   const int64_t sequences = static_cast<int64_t>(starts.size()) - 1;
   int64_t longest = 0;
@@ -102,7 +104,7 @@ void attention(ThreadPool& pool, ConstTensor qkv, std::span<const int32_t> start
                              width,
                              all ? length : 1,
                              1.0f / std::sqrt(static_cast<float>(width))};
-    kernels.attention(task, scratch.data() + worker * each);
+    attend(task, scratch.data() + worker * each);
   });
 }
 

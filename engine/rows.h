@@ -34,9 +34,10 @@ void embedding_sum(ThreadPool& pool, const EmbeddingTables& tables, std::span<co
 // sequence and head softmax(q k^T / sqrt D) v. Sequence i owns rows [starts[i], starts[i + 1]), and
 // no token sees another sequence's: there is nothing to mask.
 //   qkv: [T, 3H], queries, keys and values beside each other, each by head.
+// In f32, or otherwise with the products in bf16 where the machine is faster at that.
 //   context: [T, H], or with Reads::first [N, H], of the first token of each sequence.
 enum class Reads { all, first };
 void attention(ThreadPool& pool, ConstTensor qkv, std::span<const int32_t> starts, int heads,
-               Reads reads, Buffer& scratch, Tensor context);
+               Reads reads, Precision precision, Buffer& scratch, Tensor context);
 
 }  // namespace bert::engine

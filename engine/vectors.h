@@ -8,6 +8,10 @@
 // the same vectors in the same order, tails included: they are padded, never done by other code.
 #pragma once
 
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
 #include "engine/row_kernels.h"
 
 namespace bert::engine::ROW_KERNELS {
@@ -22,7 +26,8 @@ RowKernels::Quantised quantise_weights(const float* row, const float* factors, c
 void pack_int8(const int8_t* q, int64_t k, Unit* units);
 RowScale quantise_inputs(const float* x, const float* factors, int64_t k, Unit* units);
 int64_t attention_scratch(int64_t length, int64_t width);
-void attention(const AttentionTask& task, float* scratch);
+void attention_f32(const AttentionTask& task, float* scratch);
+void attention_bf16(const AttentionTask& task, float* scratch);
 
 namespace {
 
@@ -144,6 +149,53 @@ inline Vec exp_negative(Vec x) {
   __builtin_memcpy(&p, &bits, sizeof p);
   return x < -87.0f ? Vec{} : p;
 }
+
+// Products are added up in blocks of so many, and the blocks' sums to each other: rounding errors
+// grow with the number of additions in a row.
+constexpr int64_t kSumBlock = 128;
+
+// How units are multiplied and added up. Sum: what is added up in; kBlock: in units.
+struct F32 {
+  using In = Vec;
+  using Sum = Vec;
+  static constexpr int64_t kBlock = kSumBlock;
+  static In broadcast(const Unit* p) { return ROW_KERNELS::broadcast(*p); }
+  static In load(const Unit* p) { return ROW_KERNELS::load(p); }
+  static Sum dot(Sum sum, In x, In w) { return sum + x * w; }
+  static constexpr int kPer = 1;  // of floats in a unit
+  static In from(const float* x) { return ROW_KERNELS::load(x); }      // W units of neighbours
+  static In pair(const float* x, const float*) { return from(x); }     // W units across rows
+};
+
+struct Bf16 {
+  using In = IntVec;
+  using Sum = Vec;
+  static constexpr int64_t kBlock = kSumBlock / 2;
+  static In broadcast(const Unit* p) { return broadcast_bits(p); }
+  static In load(const Unit* p) { return load_bits(p); }
+  static Sum dot(Sum sum, In x, In w) {
+#if defined(__AVX512BF16__)
+    return (Vec)_mm512_dpbf16_ps((__m512)sum, (__m512bh)x, (__m512bh)w);
+#else  // a bf16 is the upper half of a float
+    sum += (Vec)(x << 16) * (Vec)(w << 16);
+    const IntVec upper = IntVec{} - 65536;
+    return sum + (Vec)(x & upper) * (Vec)(w & upper);
+#endif
+  }
+#if defined(__AVX512BF16__)
+  static constexpr int kPer = 2;
+  static In from(const float* x) {
+    return (In)_mm512_cvtne2ps_pbh((__m512)ROW_KERNELS::load(x + W), (__m512)ROW_KERNELS::load(x));
+  }
+  static In pair(const float* low, const float* high) { return widen(low) | widen(high) << 16; }
+
+ private:
+  static In widen(const float* x) {
+    typedef uint16_t Narrow __attribute__((vector_size(W * sizeof(uint16_t))));
+    return __builtin_convertvector((Narrow)_mm512_cvtneps_pbh((__m512)ROW_KERNELS::load(x)), In);
+  }
+#endif
+};
 
 }  // namespace
 }  // namespace bert::engine::ROW_KERNELS

@@ -69,8 +69,9 @@ void Embeddings::run(const Batch& batch, engine::ThreadPool& pool, Tensor x) con
 }
 
 Layer::Layer(Checkpoint& checkpoint, const std::string& name, const Config& config,
-             Precision precision, engine::ThreadPool& pool)
-    : heads(config.heads),
+             Precision precision_of_products, engine::ThreadPool& pool)
+    : precision(precision_of_products),
+      heads(config.heads),
       qkv(read_linear(checkpoint, below(name, kQkv), config.hidden, config.hidden, Activation::none,
                       precision, pool)),
       attention_output(read_linear(checkpoint, below(name, kAttentionOutput), config.hidden,
@@ -107,7 +108,7 @@ Tensor Layer::run(const Batch& batch, engine::ThreadPool& pool, Reads reads, Wor
   const Tensor context = {space.wide.data() + tokens * 3 * hidden, rows, hidden};
 
   qkv.run(pool, x, space.scratch, states);  // [T, 3H]
-  engine::attention(pool, states, batch.starts, heads, reads, space.scratch, context);
+  engine::attention(pool, states, batch.starts, heads, reads, precision, space.scratch, context);
   if (reads == Reads::first) x = first_rows(batch, x, space);  // from here on [rows, H]
   attention_output.run_add(pool, context, space.scratch, x);   // dense + residual
   engine::layer_norm(pool, x, attention_norm, x);

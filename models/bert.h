@@ -49,7 +49,7 @@ struct Embeddings {
 // encoder.layer.i.*
 struct Layer {
   Layer(Checkpoint& checkpoint, const std::string& name, const Config& config,
-        engine::Precision precision, engine::ThreadPool& pool);
+        engine::Precision precision_of_products, engine::ThreadPool& pool);
   // The next hidden state, in place of x; with Reads::first only that of each sequence's first
   // token, [N, H] in space.rows.
   engine::Tensor run(const Batch& batch, engine::ThreadPool& pool, engine::Reads reads,
@@ -62,6 +62,7 @@ struct Layer {
   };
   std::vector<Dense> dense_layers() const;
 
+  engine::Precision precision;
   int heads;
   engine::Linear qkv;               // [3H, H]
   engine::Linear attention_output;  // [H, H]

@@ -340,10 +340,11 @@ struct Attention {
   }
 };
 
-// Returns how far float arithmetic may be from it: each product in a score is rounded to 2^-24 of
-// itself, a score's error moves a weight by as much, relatively, and the weights are shares of the
-// greatest value.
-double attention_in_double(const AttentionTask& task, int64_t query, std::vector<double>& context) {
+// Returns how far arithmetic that rounds to `epsilon` may be from it: each product in a score is
+// rounded to so much of itself, a score's error moves a weight by as much, relatively, and the
+// weights are shares of the greatest value.
+double attention_in_double(const AttentionTask& task, int64_t query, std::vector<double>& context,
+                           double epsilon = 0x1p-24) {
   std::vector<double> weights(task.length);
   double top = -INFINITY, sum = 0, products = 0, values = 0;
   for (int64_t j = 0; j < task.length; ++j) {
@@ -366,24 +367,25 @@ double attention_in_double(const AttentionTask& task, int64_t query, std::vector
       values = std::max<double>(values, std::abs(task.v[j * task.stride + d]));
     }
   }
-  const double score_error = 0x1p-24 * products / std::sqrt(static_cast<double>(task.width));
-  return values * (2 * score_error + 16 * 0x1p-24);
+  const double score_error = epsilon * products / std::sqrt(static_cast<double>(task.width));
+  return values * (2 * score_error + 16 * epsilon);
 }
 
-TEST_P(RowKernelsTest, AttentionAgreesWithItsTwinInDouble) {
+using AttentionKernel = void (*)(const AttentionTask&, float*);
+void check_attention(const RowKernels& kernels, AttentionKernel attention, double epsilon) {
   for (const float scale : {0.3f, 1.0f, 6.0f}) {  // from nearly uniform to nearly one-hot
     for (const int64_t width : {1, 8, 13, 26, 32, 64, 70}) {
       for (const int64_t length : {1, 2, 3, 15, 16, 17, 31, 33, 48, 63, 65, 257}) {
         Attention a(length, width, scale);
-        std::vector<float> scratch(GetParam()->attention_scratch(length, width) + 1, 99.0f);
+        std::vector<float> scratch(kernels.attention_scratch(length, width) + 1, 99.0f);
         for (int64_t head = 0; head < a.heads; ++head)
-          GetParam()->attention(a.task(head), scratch.data());
+          attention(a.task(head), scratch.data());
         ASSERT_EQ(scratch.back(), 99.0f) << "wrote past the scratch";
         std::vector<double> want;
         for (int64_t head = 0; head < a.heads; ++head) {
           const AttentionTask task = a.task(head);
           for (int64_t i = 0; i<length; i += length> 70 ? 11 : 1) {
-            const double bound = attention_in_double(task, i, want);
+            const double bound = attention_in_double(task, i, want, epsilon);
             for (int64_t d = 0; d < width; ++d) {
               ASSERT_NEAR(task.context[i * task.context_stride + d], want[d], bound)
                   << "S " << length << ", D " << width << ", query " << i << ", column " << d;
@@ -395,17 +397,25 @@ TEST_P(RowKernelsTest, AttentionAgreesWithItsTwinInDouble) {
   }
 }
 
+TEST_P(RowKernelsTest, AttentionAgreesWithItsTwinInDouble) {
+  check_attention(*GetParam(), GetParam()->attention_f32, 0x1p-24);
+  // Each of two factors is rounded by 2^-9; the 16 roundings that the bound allows for are f32's.
+  check_attention(*GetParam(), GetParam()->attention_bf16, 0x1p-8 / 4);
+}
+
 TEST_P(RowKernelsTest, AttentionOfSomeQueriesIsTheSameBits) {
-  for (const int64_t length : {1, 7, 64, 130}) {
-    Attention a(length, 32, 1.0f);
-    std::vector<float> scratch(GetParam()->attention_scratch(length, 32));
-    AttentionTask task = a.task(0);
-    GetParam()->attention(task, scratch.data());
-    const std::vector<float> first(task.context, task.context + 32);
-    std::fill_n(task.context, 32, -7.0f);
-    task.queries = 1;
-    GetParam()->attention(task, scratch.data());
-    EXPECT_TRUE(std::equal(first.begin(), first.end(), task.context)) << "S " << length;
+  for (const AttentionKernel attention : {GetParam()->attention_f32, GetParam()->attention_bf16}) {
+    for (const int64_t length : {1, 7, 64, 130}) {
+      Attention a(length, 32, 1.0f);
+      std::vector<float> scratch(GetParam()->attention_scratch(length, 32));
+      AttentionTask task = a.task(0);
+      attention(task, scratch.data());
+      const std::vector<float> first(task.context, task.context + 32);
+      std::fill_n(task.context, 32, -7.0f);
+      task.queries = 1;
+      attention(task, scratch.data());
+      EXPECT_TRUE(std::equal(first.begin(), first.end(), task.context)) << "S " << length;
+    }
   }
 }
 
@@ -413,7 +423,7 @@ TEST_P(RowKernelsTest, AttentionOfSomeQueriesIsTheSameBits) {
 TEST_P(RowKernelsTest, AttentionSurvivesExtremeScores) {
   Attention a(40, 16, 60.0f);
   std::vector<float> scratch(GetParam()->attention_scratch(40, 16));
-  GetParam()->attention(a.task(0), scratch.data());
+  GetParam()->attention_f32(a.task(0), scratch.data());
   std::vector<double> want;
   for (int64_t i = 0; i < 40; ++i) {
     const double bound = attention_in_double(a.task(0), i, want);
