@@ -51,6 +51,8 @@ class Linear {
 
   int64_t width() const { return packed_->k; }    // K
   int64_t columns() const { return packed_->n; }  // N
+  // Of an int8 Linear that has learned: how many of its inputs stay in f32.
+  int64_t exact_inputs() const { return std::ssize(packed_->exact); }
 
   // y = activation(x W^T + b). scratch: what x becomes in the Linear's precision. int8 throws
   // std::domain_error where a weight is no finite number.

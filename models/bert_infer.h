@@ -72,6 +72,15 @@ struct Hidden {
   std::vector<float> pooler;  // [H] pooler output, or empty where the checkpoint has no pooler
 };
 
+// What the encoder's dense layers and attention are multiplied in. Sums, norms, softmax, GELU, the
+// embeddings and the heads are f32 in each.
+//   automatic  f32; int8 where the directory holds int8 weights (bert-convert)
+//   f32        within 1e-5 of float64
+//   bf16       half the memory, near f32; faster only where the processor multiplies it, as
+//              info().notes say of a BF16 checkpoint
+//   int8       a third of the memory and of the time; a label in a thousand or so changes. Weights
+//              are s8 with a scale an output, inputs u8 by token, so that a result depends on
+//              nothing else in its batch
 enum class Precision { automatic, f32, bf16, int8 };
 
 struct Options {
@@ -97,7 +106,7 @@ struct Info {
   std::vector<std::string> labels;  // [C], in the order of the logits
   Scores scores = Scores::raw;
   std::string pooling;    // what embed() does: "mean", "cls, normalised", ...
-  std::string precision;  // what was resolved: "f32"
+  std::string precision;  // what was resolved: "f32", "bf16" or "int8"
   int workers = 0, threads = 0;
   std::vector<std::string> notes;  // what loading resolved and a user should know, a sentence each
 };

@@ -184,6 +184,18 @@ void Model::Impl::describe() {
   info.precision = encoder.precision == engine::Precision::f32    ? "f32"
                    : encoder.precision == engine::Precision::bf16 ? "bf16"
                                                                   : "int8";
+  if (encoder.precision == engine::Precision::int8) {
+    int64_t exact = 0, all = 0;
+    for (const models::Layer& layer : encoder.layers) {
+      for (const auto& dense : layer.dense_layers()) {
+        exact += dense.linear.exact_inputs();
+        all += dense.linear.width();
+      }
+    }
+    info.notes.push_back(fmt::format(
+        "int8: of the {} inputs of dense layers {} are far larger than the rest and stay in f32",
+        all, exact));
+  }
   info.workers = workers.count();
   info.threads = workers.threads_of_each();
 }

@@ -47,8 +47,8 @@ A SHAPE is BxS, B inputs of S tokens in one batch, or lengths:17,31,128, one bat
 
 gflops counts the multiplications and additions of the matrix products and of attention.
 peak_fraction is its share of a oneDNN matmul of 1024 x 1024 x 1024 in the same precision (int8: u8
-by s8) on the same threads, timed just before and after. The floor is the greater of the operations over that peak and the weights' bytes
-over the bandwidth at which the threads read memory.
+by s8) on the same threads, timed just before and after. The floor is the greater of the operations
+over that peak and the weights' bytes over the bandwidth at which the threads read memory.
 )";
 
 struct BenchOptions {
@@ -223,6 +223,9 @@ void run(const BenchOptions& options) {
     throw std::runtime_error(
         fmt::format("{}: {} has no classification head, expected one for --task logits", directory,
                     info.architecture));
+  }
+  if (options.profile) {
+    for (const std::string& note : info.notes) spdlog::info("note: {}", note);
   }
   OutputFile out("-");
   if (!options.json) {
