@@ -95,7 +95,8 @@ void pack_keys(const AttentionTask& task, Unit* packed) {
       for (int i = 0; i < W; ++i) {
         const float* row = task.k + (j + i) * task.stride;
         fetch(row + W * task.stride + d * Kind::kPer, W * Kind::kPer);
-        block[i] = j + i >= task.length ? Vec{} : (Vec)units_at<Kind>(row, d * Kind::kPer, task.width);
+        block[i] =
+            j + i >= task.length ? Vec{} : (Vec)units_at<Kind>(row, d * Kind::kPer, task.width);
       }
       transpose(block);
       const int64_t rows = units - d < W ? units - d : W;

@@ -127,8 +127,8 @@ Linear::Stored Linear::stored() const {
     for (int64_t i = 0; i < packed.k; ++i) {
       // A byte, or the lower byte of a short.
       const int64_t unit = i / kernels.int8_per_unit, part = i % kernels.int8_per_unit;
-      q[i] = reinterpret_cast<const int8_t*>(panel + unit * width)[part * 4 /
-                                                                   kernels.int8_per_unit];
+      q[i] =
+          reinterpret_cast<const int8_t*>(panel + unit * width)[part * 4 / kernels.int8_per_unit];
     }
     for (int64_t e = 0; e < exact; ++e) {
       stored.exact_weights[column * exact + e] = panel[(packed.units + e) * width];
@@ -207,8 +207,8 @@ const Unit* Linear::Packed::convert(ThreadPool& pool, ConstTensor x, Buffer& scr
         kernels.round_bf16(row, k, to + i * all);
         continue;
       }
-      scales[i] = kernels.quantise_inputs(row, factors.empty() ? nullptr : factors.data(), k,
-                                          to + i * all);
+      scales[i] =
+          kernels.quantise_inputs(row, factors.empty() ? nullptr : factors.data(), k, to + i * all);
       for (size_t e = 0; e < exact.size(); ++e) to[i * all + units + e] = row[exact[e]];
     }
   });

@@ -36,10 +36,10 @@ class Linear {
   };
   // An int8 Linear as bert-convert keeps it, [N, K] without any panels.
   struct Stored {
-    std::vector<int8_t> q;            // [N, K], 0 at the exact inputs
-    std::vector<float> scales, bias;  // [N]; the bias with what rounding adds taken off
-    std::vector<int32_t> exact;       // [E]: inputs that stay in f32
-    std::vector<float> exact_weights; // [N, E]
+    std::vector<int8_t> q;             // [N, K], 0 at the exact inputs
+    std::vector<float> scales, bias;   // [N]; the bias with what rounding adds taken off
+    std::vector<int32_t> exact;        // [E]: inputs that stay in f32
+    std::vector<float> exact_weights;  // [N, E]
   };
   Linear(ThreadPool& pool, const Stored& stored, int64_t width, Activation activation);
   Stored stored() const;
@@ -72,10 +72,10 @@ class Linear {
     Buffer panels;  // [panels, units + exact, panel_columns]
     Buffer bias;    // [N]
     // int8
-    Buffer column_scales;               // [panels, panel_columns]
-    std::vector<int32_t> column_sums;   // [panels, panel_columns]
-    std::vector<int32_t> exact;         // the inputs that stay in f32
-    std::vector<float> factors;         // [K], 0 for those and 1 for the others; or none
+    Buffer column_scales;              // [panels, panel_columns]
+    std::vector<int32_t> column_sums;  // [panels, panel_columns]
+    std::vector<int32_t> exact;        // the inputs that stay in f32
+    std::vector<float> factors;        // [K], 0 for those and 1 for the others; or none
     // Until it is packed.
     std::vector<const float*> rows;  // [N] of [K]
     std::shared_ptr<void> owner;

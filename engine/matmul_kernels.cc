@@ -148,8 +148,8 @@ inline void tile(const MatmulTask& task, int64_t first, const Unit* ahead, float
         store(to, there ? load(to) + part(r, v) : part(r, v));
       }
     }
-    // A compiler that kept the sums of a few rows in registers, and not those of many, could fuse the
-    // last multiplication with what is added next: a row's bits would depend on its company.
+    // A compiler that kept the sums of a few rows in registers, and not those of many, could fuse
+    // the last multiplication with what is added next: a row's bits would depend on its company.
     asm volatile("" : : "r"(sums) : "memory");
   };
   for (int64_t begin = 0; begin < units; begin += Kind::kBlock) {

@@ -10,7 +10,7 @@ namespace bert::engine {
 // into it; convert is what its inputs become in its precision.
 enum class Step { linear, convert, attention, norm, embedding };
 constexpr std::array<const char*, 5> kStepNames = {"linear", "convert", "attention", "norm",
-                                                    "embedding"};
+                                                   "embedding"};
 using Profile = std::array<double, kStepNames.size()>;  // seconds
 
 // Where this thread's calls into the engine add their times; null, as it mostly is: nowhere.

@@ -23,8 +23,8 @@ struct AttentionTask {
 // In what the inputs and the weights of a product are multiplied; sums are f32, or s32 for int8.
 enum class Precision { f32, bf16, int8 };
 
-// 32 bits of inputs or weights that a product takes at once, moved as a float whatever they are: one
-// f32, two bf16, four bytes, or two shorts where a machine cannot multiply bytes exactly.
+// 32 bits of inputs or weights that a product takes at once, moved as a float whatever they are:
+// one f32, two bf16, four bytes, or two shorts where a machine cannot multiply bytes exactly.
 using Unit = float;
 
 // A row of inputs in u8: x = (q - zero) scale.
@@ -45,9 +45,9 @@ struct MatmulTask {
   bool add;
   // int8 alone.
   int64_t exact = 0;  // of the inputs that are multiplied in f32, after the others
-  const RowScale* row_scales = nullptr;   // [rows]
-  const float* column_scales = nullptr;    // [panel_columns]: w = q column_scale
-  const int32_t* column_sums = nullptr;    // [panel_columns]: of the q of each column
+  const RowScale* row_scales = nullptr;  // [rows]
+  const float* column_scales = nullptr;  // [panel_columns]: w = q column_scale
+  const int32_t* column_sums = nullptr;  // [panel_columns]: of the q of each column
 };
 
 // The same text compiled for each instruction set (see CMakeLists.txt). Every result depends on its

@@ -77,8 +77,7 @@ void attention(ThreadPool& pool, ConstTensor qkv, std::span<const int32_t> start
                Reads reads, Precision precision, Buffer& scratch, Tensor context) {
   const Timed timed(Step::attention);
   const RowKernels& kernels = row_kernels();
-  const auto attend =
-      precision == Precision::f32 ? kernels.attention_f32 : kernels.attention_bf16;
+  const auto attend = precision == Precision::f32 ? kernels.attention_f32 : kernels.attention_bf16;
   const int64_t hidden = context.columns, width = hidden / heads;
   const int64_t sequences = static_cast<int64_t>(starts.size()) - 1;
   int64_t longest = 0;

@@ -162,9 +162,9 @@ struct F32 {
   static In broadcast(const Unit* p) { return ROW_KERNELS::broadcast(*p); }
   static In load(const Unit* p) { return ROW_KERNELS::load(p); }
   static Sum dot(Sum sum, In x, In w) { return sum + x * w; }
-  static constexpr int kPer = 1;  // of floats in a unit
-  static In from(const float* x) { return ROW_KERNELS::load(x); }      // W units of neighbours
-  static In pair(const float* x, const float*) { return from(x); }     // W units across rows
+  static constexpr int kPer = 1;                                    // of floats in a unit
+  static In from(const float* x) { return ROW_KERNELS::load(x); }   // W units of neighbours
+  static In pair(const float* x, const float*) { return from(x); }  // W units across rows
 };
 
 struct Bf16 {

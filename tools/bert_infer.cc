@@ -12,15 +12,15 @@
 #include <optional>
 #include <system_error>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "tools/answer_writer.h"
-#include "tools/encoding_reader.h"
 #include "tools/command_line.h"
+#include "tools/encoding_reader.h"
 #include "tools/infer_options.h"
 #include "tools/input_lines.h"
 #include "tools/output_file.h"

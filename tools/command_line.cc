@@ -6,11 +6,10 @@
 #include <string>
 
 #include <fcntl.h>
-#include <unistd.h>
-
 #include <fmt/format.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include "tools/output_file.h"
 
@@ -70,11 +69,10 @@ int run_tool(const char* name, const char* manual, int argc, char** argv,
 }
 
 void add_precision(CLI::App& app, bert::Precision& precision) {
-  static const std::map<std::string, bert::Precision> names = {
-      {"auto", Precision::automatic},
-      {"f32", Precision::f32},
-      {"bf16", Precision::bf16},
-      {"int8", Precision::int8}};
+  static const std::map<std::string, bert::Precision> names = {{"auto", Precision::automatic},
+                                                               {"f32", Precision::f32},
+                                                               {"bf16", Precision::bf16},
+                                                               {"int8", Precision::int8}};
   app.add_option("--precision")
       ->check(CLI::IsMember({"auto", "f32", "bf16", "int8"}))
       ->each([&](const std::string& name) { precision = names.at(name); });

@@ -155,9 +155,8 @@ std::optional<InferOptions> InferCommandLine::options() const {
     options.output_format = output_format(output_);
   }
   if (!can_hold(options.output_format, options.task)) {
-    throw UsageError(
-        fmt::format("--output {} cannot hold the answers of --task {}, a .jsonl file can", output_,
-                    task_));
+    throw UsageError(fmt::format(
+        "--output {} cannot hold the answers of --task {}, a .jsonl file can", output_, task_));
   }
   return options;
 }
