@@ -188,7 +188,15 @@ void attend(const AttentionTask& task, float* scratch) {
     }
     float sums[kQueryBlock];
     for (int64_t i = 0; i < queries; ++i) {
+      if (task.bias) {
+        const float* bias = task.bias + (first + i) * task.bias_stride;
+        for (int64_t j = 0; j < task.length; ++j) scores[i * keys + j] += bias[j];
+      }
       sums[i] = exp_row(scores + i * keys, task.length, task.scale);
+      if (task.probabilities) {
+        float* to = task.probabilities + (first + i) * task.length;
+        for (int64_t j = 0; j < task.length; ++j) to[j] = scores[i * keys + j] / sums[i];
+      }
       to_units<Kind>(scores + i * keys, keys);
     }
     multiply<Kind>(queries, dims, units_of<Kind>(task.length), scores, keys, packed_values, dims,

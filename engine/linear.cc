@@ -255,6 +255,25 @@ void Linear::run(ThreadPool& pool, ConstTensor x, Buffer& scratch, Tensor y, boo
   });
 }
 
+void multiply_in_place(ThreadPool& pool, ConstTensor x, ConstTensor weight, const float* bias,
+                       Tensor y) {
+  assert(x.columns == weight.columns && y.columns == weight.rows && x.rows == y.rows);
+  const Timed timed(Step::linear);
+  const RowKernels& kernels = row_kernels();
+  const int64_t width = kernels.panel_columns, each = (width * x.columns + 15) / 16 * 16;
+  Buffer panels(each * pool.threads());
+  pool.run(divide_up(weight.rows, width), [&](int64_t i, int worker) {
+    const int64_t first = i * width, columns = std::min(width, weight.rows - first);
+    float* panel = panels.data() + worker * each;
+    std::vector<const Unit*> rows;
+    for (int64_t c = 0; c < columns; ++c) rows.push_back(weight.row(first + c));
+    kernels.pack_panel(rows.data(), columns, x.columns, panel);
+    kernels.matmul[static_cast<int>(Precision::f32)]({x.data, panel, panel, bias + first,
+                                                      y.data + first, x.rows, x.columns, columns,
+                                                      y.columns, Activation::none, false});
+  });
+}
+
 double bf16_speed() {
   constexpr int64_t kRows = 24, kWidth = 512;
   const RowKernels& kernels = row_kernels();

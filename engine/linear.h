@@ -93,6 +93,12 @@ class Linear {
   std::unique_ptr<Packed> packed_;
 };
 
+// y [M, N] = x W^T + b in f32, of weights [N, K] that stay where they are: for the decoder of a
+// masked language model, which is the table of word embeddings and so large that it should not lie
+// in memory twice. Few rows of x are read for that, and it costs little more than reading W.
+void multiply_in_place(ThreadPool& pool, ConstTensor x, ConstTensor weight, const float* bias,
+                       Tensor y);
+
 // How many times as fast as in f32 this machine multiplies in bf16, measured now, in 1 ms or less.
 double bf16_speed();
 

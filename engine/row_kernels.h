@@ -18,6 +18,10 @@ struct AttentionTask {
   int64_t stride, context_stride;
   int64_t length, width, queries;  // S, D
   float scale;
+  // Added to q_i k_j before it is scaled is bias[i bias_stride + j], if there is a bias.
+  const float* bias = nullptr;
+  int64_t bias_stride = 0;
+  float* probabilities = nullptr;  // [queries, S] what v is multiplied with, or null
 };
 
 // In what the inputs and the weights of a product are multiplied; sums are f32, or s32 for int8.

@@ -2,7 +2,6 @@
 #include "engine/rows.h"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 
 #include <oneapi/dnnl/dnnl.hpp>
@@ -70,40 +69,6 @@ void embedding_sum(ThreadPool& pool, const EmbeddingTables& tables, std::span<co
   for_row_blocks(pool, y.rows, [&](int64_t t) {
     kernels.add3(tables.word.row(ids[t]), tables.position.row(positions[t]),
                  tables.type.row(type_ids[t]), y.columns, y.row(t));
-  });
-}
-
-void attention(ThreadPool& pool, ConstTensor qkv, std::span<const int32_t> starts, int heads,
-               Reads reads, Precision precision, Buffer& scratch, Tensor context) {
-  const Timed timed(Step::attention);
-  const RowKernels& kernels = row_kernels();
-  const auto attend = precision == Precision::f32 ? kernels.attention_f32 : kernels.attention_bf16;
-  const int64_t hidden = context.columns, width = hidden / heads;
-  const int64_t sequences = static_cast<int64_t>(starts.size()) - 1;
-  int64_t longest = 0;
-  for (int64_t i = 0; i < sequences; ++i) {
-    longest = std::max<int64_t>(longest, starts[i + 1] - starts[i]);
-  }
-  // A cache line apart, so that no two threads write to one.
-  const int64_t each = (kernels.attention_scratch(longest, width) + 15) / 16 * 16;
-  scratch.reserve(each * pool.threads());
-
-  pool.run(sequences * heads, [&](int64_t i, int worker) {
-    const int64_t sequence = i / heads, head = i % heads;
-    const float* first = qkv.row(starts[sequence]) + head * width;
-    const int64_t length = starts[sequence + 1] - starts[sequence];
-    const bool all = reads == Reads::all;
-    const AttentionTask task{first,
-                             first + hidden,
-                             first + 2 * hidden,
-                             context.row(all ? starts[sequence] : sequence) + head * width,
-                             qkv.columns,
-                             hidden,
-                             length,
-                             width,
-                             all ? length : 1,
-                             1.0f / std::sqrt(static_cast<float>(width))};
-    attend(task, scratch.data() + worker * each);
   });
 }
 

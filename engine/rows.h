@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is done row by row: norms, sums, attention. The kernels are picked once, for the instruction
+// What is done row by row: norms and sums. The kernels are picked once, for the instruction
 // set that oneDNN finds on this machine (so ONEDNN_MAX_CPU_ISA governs both).
 #pragma once
 
@@ -29,15 +29,5 @@ struct EmbeddingTables {
 };
 void embedding_sum(ThreadPool& pool, const EmbeddingTables& tables, std::span<const int32_t> ids,
                    std::span<const int32_t> positions, std::span<const int32_t> type_ids, Tensor y);
-
-// Multi-head self-attention over packed sequences (Vaswani et al. 2017, section 3.2): for each
-// sequence and head softmax(q k^T / sqrt D) v. Sequence i owns rows [starts[i], starts[i + 1]), and
-// no token sees another sequence's: there is nothing to mask.
-//   qkv: [T, 3H], queries, keys and values beside each other, each by head.
-// In f32, or otherwise with the products in bf16 where the machine is faster at that.
-//   context: [T, H], or with Reads::first [N, H], of the first token of each sequence.
-enum class Reads { all, first };
-void attention(ThreadPool& pool, ConstTensor qkv, std::span<const int32_t> starts, int heads,
-               Reads reads, Precision precision, Buffer& scratch, Tensor context);
 
 }  // namespace bert::engine

@@ -27,24 +27,40 @@ void check_encoding(const Encoding& encoding, int64_t index, const Config& confi
       fail(fmt::format("ids[{}] is {}, outside the vocabulary of {}", i, encoding.ids[i],
                        config.vocabulary));
     }
-    if (encoding.type_ids[i] < 0 || encoding.type_ids[i] >= config.types) {
+    if (config.types > 0 && (encoding.type_ids[i] < 0 || encoding.type_ids[i] >= config.types)) {
       fail(fmt::format("type_ids[{}] is {}, but the model has {} segments", i, encoding.type_ids[i],
                        config.types));
     }
   }
 }
 
-Batch make_batch(std::span<const Encoding> encodings, std::span<const int64_t> order) {
+int64_t Batch::pairs() const {
+  int64_t sum = 0;
+  for (size_t i = 0; i + 1 < starts.size(); ++i) {
+    const int64_t length = starts[i + 1] - starts[i];
+    sum += length * length;
+  }
+  return sum;
+}
+
+Batch make_batch(std::span<const Encoding> encodings, std::span<const int64_t> order,
+                 const Config& config) {
   Batch batch;
   batch.starts.push_back(0);
   for (const int64_t i : order) {
     const Encoding& encoding = encodings[i];
     batch.ids.insert(batch.ids.end(), encoding.ids.begin(), encoding.ids.end());
     batch.type_ids.insert(batch.type_ids.end(), encoding.type_ids.begin(), encoding.type_ids.end());
-    batch.positions.resize(batch.ids.size());
-    std::iota(batch.positions.begin() + batch.starts.back(), batch.positions.end(), 0);
+    int32_t position = config.first_position;
+    for (const int32_t id : encoding.ids) {
+      // A padding token within a text is not counted.
+      batch.positions.push_back(id == config.padding ? config.padding : position++);
+    }
     batch.starts.push_back(static_cast<int32_t>(batch.ids.size()));
   }
+  // Tables that the model does not have are a row of zeros.
+  if (config.types == 0) std::ranges::fill(batch.type_ids, 0);
+  if (config.position_type != PositionType::absolute) std::ranges::fill(batch.positions, 0);
   return batch;
 }
 
@@ -59,7 +75,7 @@ Batch example_batch(std::span<const int32_t> empty_ids, std::span<const int32_t>
     const auto add = [&](int32_t id, int32_t type) {
       if (std::ssize(encoding.ids) == max_length) return;
       encoding.ids.push_back(id);
-      encoding.type_ids.push_back(std::min(type, config.types - 1));
+      encoding.type_ids.push_back(std::min(type, std::max(config.types - 1, 0)));
     };
     for (size_t i = 0; i < std::max(special, texts); ++i) {
       if (i < special) add(empty_ids[i], empty_type_ids[i]);
@@ -71,7 +87,7 @@ Batch example_batch(std::span<const int32_t> empty_ids, std::span<const int32_t>
     }
     order.push_back(std::ssize(order));
   }
-  return make_batch(encodings, order);
+  return make_batch(encodings, order, config);
 }
 
 std::vector<std::vector<int64_t>> plan_batches(std::span<const Encoding> encodings,

@@ -17,6 +17,7 @@ struct Batch {
 
   int64_t tokens() const { return static_cast<int64_t>(ids.size()); }
   int64_t sequences() const { return static_cast<int64_t>(starts.size()) - 1; }
+  int64_t pairs() const;  // of tokens of a sequence: the sum of S * S
 };
 
 // Throws where an encoding does not fit the model: empty, longer than its positions, type_ids of
@@ -24,7 +25,8 @@ struct Batch {
 void check_encoding(const Encoding& encoding, int64_t index, const Config& config);
 
 // The encodings that `order` names, in that order.
-Batch make_batch(std::span<const Encoding> encodings, std::span<const int64_t> order);
+Batch make_batch(std::span<const Encoding> encodings, std::span<const int64_t> order,
+                 const Config& config);
 
 // A few inputs of tokens from everywhere in the vocabulary, always the same, between the special
 // tokens that two empty texts are encoded as; none longer than max_length.

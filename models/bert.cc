@@ -4,90 +4,57 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "models/weights.h"
+
 namespace bert::models {
-namespace {
 
 using engine::Activation;
-using engine::Linear;
-using engine::Norm;
 using engine::Precision;
 using engine::Reads;
 using engine::Tensor;
 
-Norm read_norm(Checkpoint& checkpoint, const std::string& name, const Config& config) {
-  return {checkpoint.vector(name + ".weight", config.hidden),
-          checkpoint.vector(name + ".bias", config.hidden), config.norm_epsilon};
-}
+Embeddings::Embeddings(Checkpoint& checkpoint, const Config& config, engine::ThreadPool& pool)
+    : word(checkpoint.matrix("embeddings.word_embeddings.weight", config.vocabulary,
+                             config.embedding)),
+      position(read_position_table(checkpoint, config)),
+      type(read_type_table(checkpoint, config)),
+      norm(read_norm(checkpoint, "embeddings.LayerNorm", config.embedding, config)),
+      projection(read_projection(checkpoint, config, pool)) {}
 
-using Names = std::vector<std::string>;
-const Names kQkv = {".attention.self.query", ".attention.self.key", ".attention.self.value"};
-const Names kAttentionOutput = {".attention.output.dense"};
-const Names kIntermediate = {".intermediate.dense"};
-const Names kOutput = {".output.dense"};
-
-Names below(const std::string& layer, Names names) {
-  for (std::string& name : names) name.insert(0, layer);
-  return names;
-}
-
-}  // namespace
-
-Linear read_linear(Checkpoint& checkpoint, const std::vector<std::string>& names, int64_t columns,
-                   int64_t width, Activation activation, Precision precision,
-                   engine::ThreadPool& pool) {
-  if (checkpoint.is_int8(names.front())) {
-    return Linear(pool, checkpoint.int8(names, columns, width), width, activation);
-  }
-  std::vector<engine::Buffer> biases;
-  std::vector<Linear::Part> parts;
-  const auto release = [](const std::vector<Weight>* weights) {
-    for (const Weight& weight : *weights) Checkpoint::release(weight);
-    delete weights;
-  };
-  const std::shared_ptr<std::vector<Weight>> weights(new std::vector<Weight>, release);
-  for (const std::string& name : names) {
-    weights->push_back(checkpoint.matrix(name + ".weight", columns, width));
-    biases.push_back(checkpoint.vector(name + ".bias", columns));
-    parts.push_back({weights->back().view, biases.back().data()});
-  }
-  return Linear(pool, parts, activation, precision, weights);
-}
-
-Embeddings::Embeddings(Checkpoint& checkpoint, const Config& config)
-    : word(
-          checkpoint.matrix("embeddings.word_embeddings.weight", config.vocabulary, config.hidden)),
-      position(checkpoint.matrix("embeddings.position_embeddings.weight", config.positions,
-                                 config.hidden)),
-      type(checkpoint.matrix("embeddings.token_type_embeddings.weight", config.types,
-                             config.hidden)),
-      norm(read_norm(checkpoint, "embeddings.LayerNorm", config)) {}
-
-void Embeddings::run(const Batch& batch, engine::ThreadPool& pool, Tensor x) const {
+void Embeddings::run(const Batch& batch, engine::ThreadPool& pool, Workspace& space,
+                     Tensor x) const {
+  const Tensor sum = projection ? space.embedded.tensor(x.rows, word.view.columns) : x;
   engine::embedding_sum(pool, {word.view, position.view, type.view}, batch.ids, batch.positions,
-                        batch.type_ids, x);
-  engine::layer_norm(pool, x, norm, x);
+                        batch.type_ids, sum);
+  engine::layer_norm(pool, sum, norm, sum);
+  if (projection) projection->run(pool, sum, space.scratch, x);
 }
 
-Layer::Layer(Checkpoint& checkpoint, const std::string& name, const Config& config,
-             Precision precision_of_products, engine::ThreadPool& pool)
-    : precision(precision_of_products),
+Layer::Layer(Checkpoint& checkpoint, const std::string& name_in_checkpoint, const Config& config,
+             Precision precision_of_products, const engine::RelativeBias* bias,
+             engine::ThreadPool& pool)
+    : name(name_in_checkpoint),
+      names(config.family->layer),
+      precision(precision_of_products),
       heads(config.heads),
-      qkv(read_linear(checkpoint, below(name, kQkv), config.hidden, config.hidden, Activation::none,
-                      precision, pool)),
-      attention_output(read_linear(checkpoint, below(name, kAttentionOutput), config.hidden,
+      qkv(read_linear(checkpoint, {name + names.query, name + names.key, name + names.value},
+                      config.hidden, config.hidden, Activation::none, precision, pool)),
+      relative_bias(bias),
+      relative_keys(read_relative_keys(checkpoint, name, config, pool)),
+      attention_output(read_linear(checkpoint, {name + names.attention_output}, config.hidden,
                                    config.hidden, Activation::none, precision, pool)),
-      attention_norm(read_norm(checkpoint, name + ".attention.output.LayerNorm", config)),
-      intermediate(read_linear(checkpoint, below(name, kIntermediate), config.intermediate,
+      attention_norm(read_norm(checkpoint, name + names.attention_norm, config.hidden, config)),
+      intermediate(read_linear(checkpoint, {name + names.intermediate}, config.intermediate,
                                config.hidden, config.activation, precision, pool)),
-      output(read_linear(checkpoint, below(name, kOutput), config.hidden, config.intermediate,
+      output(read_linear(checkpoint, {name + names.output}, config.hidden, config.intermediate,
                          Activation::none, precision, pool)),
-      output_norm(read_norm(checkpoint, name + ".output.LayerNorm", config)) {}
+      output_norm(read_norm(checkpoint, name + names.output_norm, config.hidden, config)) {}
 
 std::vector<Layer::Dense> Layer::dense_layers() const {
-  return {{kQkv, qkv},
-          {kAttentionOutput, attention_output},
-          {kIntermediate, intermediate},
-          {kOutput, output}};
+  return {{{name + names.query, name + names.key, name + names.value}, qkv},
+          {{name + names.attention_output}, attention_output},
+          {{name + names.intermediate}, intermediate},
+          {{name + names.output}, output}};
 }
 
 Tensor first_rows(const Batch& batch, engine::ConstTensor x, Workspace& space) {
@@ -99,8 +66,8 @@ Tensor first_rows(const Batch& batch, engine::ConstTensor x, Workspace& space) {
 }
 
 // One post-norm layer (Devlin et al. 2019, section 3). x: [T, H].
-Tensor Layer::run(const Batch& batch, engine::ThreadPool& pool, Reads reads, Workspace& space,
-                  Tensor x) const {
+Tensor Layer::run(const Batch& batch, engine::ThreadPool& pool, Reads reads, bool probabilities,
+                  Workspace& space, Tensor x) const {
   const int64_t tokens = x.rows, hidden = x.columns;
   const int64_t rows = reads == Reads::all ? tokens : batch.sequences();
   space.wide.reserve(tokens * std::max(4 * hidden, intermediate.columns()));
@@ -108,7 +75,14 @@ Tensor Layer::run(const Batch& batch, engine::ThreadPool& pool, Reads reads, Wor
   const Tensor context = {space.wide.data() + tokens * 3 * hidden, rows, hidden};
 
   qkv.run(pool, x, space.scratch, states);  // [T, 3H]
-  engine::attention(pool, states, batch.starts, heads, reads, precision, space.scratch, context);
+  engine::attention(pool, states, batch.starts,
+                    {.heads = heads,
+                     .reads = reads,
+                     .precision = precision,
+                     .bias = relative_bias,
+                     .keys = relative_keys ? &*relative_keys : nullptr,
+                     .probabilities = probabilities ? space.probabilities.data() : nullptr},
+                    space.scratch, context);
   if (reads == Reads::first) x = first_rows(batch, x, space);  // from here on [rows, H]
   attention_output.run_add(pool, context, space.scratch, x);   // dense + residual
   engine::layer_norm(pool, x, attention_norm, x);
@@ -128,19 +102,23 @@ Encoder::Encoder(Checkpoint& checkpoint, const Config& config, Precision precisi
                  const Batch& example, engine::ThreadPool& pool)
     : precision(precision_of_layers),
       hidden(config.hidden),
-      embeddings(checkpoint, config) {
+      embeddings(checkpoint, config, pool),
+      relative_bias(read_relative_bias(checkpoint, config)),
+      order(config.layer_order),
+      in_one(config.layers_in_one) {
   Workspace space;
   Tensor x = space.x.tensor(example.tokens(), hidden);
-  const bool learns = precision == Precision::int8 && !checkpoint.is_int8();
+  const bool learns = precision == Precision::int8 &&
+                      !checkpoint.is_int8(config.layer_names.front() + config.family->layer.output);
   if (learns) {
-    embeddings.run(example, pool, x);
+    embeddings.run(example, pool, space, x);
     Checkpoint::release(embeddings.word);  // its rows lie far apart, and whole regions were read
   }
-  for (int i = 0; i < config.layers; ++i) {
-    const std::string name = "encoder.layer." + std::to_string(i);
-    layers.emplace_back(checkpoint, name, config, precision, pool);
+  layers.reserve(config.layer_names.size());
+  for (const std::string& name : config.layer_names) {
+    layers.emplace_back(checkpoint, name, config, precision, relative_bias.get(), pool);
     try {
-      if (learns) x = layers.back().run(example, pool, Reads::all, space, x);
+      if (learns) x = layers.back().run(example, pool, Reads::all, false, space, x);
     } catch (const std::domain_error& error) {
       throw std::runtime_error(checkpoint.path() + ": " + name + ": " + error.what());
     }
@@ -151,11 +129,21 @@ Encoder::Encoder(Checkpoint& checkpoint, const Config& config, Precision precisi
 Tensor Encoder::run(const Batch& batch, engine::ThreadPool& pool, Reads reads, Workspace& space,
                     const Trace& trace) const {
   Tensor x = space.x.tensor(batch.tokens(), hidden);
-  embeddings.run(batch, pool, x);
-  if (trace) trace("embeddings", x.data, x.rows, x.columns);
-  for (size_t i = 0; i < layers.size(); ++i) {
-    x = layers[i].run(batch, pool, i + 1 < layers.size() ? Reads::all : reads, space, x);
-    if (trace) trace("layer." + std::to_string(i), x.data, x.rows, x.columns);
+  embeddings.run(batch, pool, space, x);
+  trace("embeddings", x);
+  for (size_t i = 0; i < order.size(); ++i) {
+    const bool probabilities = trace.wants_attention(i);
+    if (probabilities) space.probabilities.reserve(batch.pairs() * layers.front().heads);
+    for (int j = 0; j < in_one; ++j) {
+      const bool last = i + 1 == order.size() && j + 1 == in_one;
+      x = layers[order[i] + j].run(batch, pool, last ? reads : Reads::all,
+                                   probabilities && j + 1 == in_one, space, x);
+    }
+    if (probabilities) {
+      trace("attention." + std::to_string(i),
+            {space.probabilities.data(), layers.front().heads, batch.pairs()});
+    }
+    trace("layer." + std::to_string(i), x);
   }
   return x;
 }

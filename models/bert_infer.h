@@ -101,9 +101,12 @@ struct Info {
   std::string architecture;  // as in config.json: BertForSequenceClassification, ...
   int layers = 0, hidden = 0, heads = 0, intermediate = 0, vocabulary = 0;
   int max_length = 0;       // tokens, special tokens included
-  bool has_logits = false;  // a head that run() evaluates
+  bool has_logits = false;        // a head that run() evaluates
+  bool has_token_logits = false;  // a head that run_tokens() evaluates
   bool has_pooler = false;
-  std::vector<std::string> labels;  // [C], in the order of the logits
+  // [C], in the order of the logits of run(), or where there is only that of run_tokens(). The
+  // logits of a masked language model are the vocabulary's.
+  std::vector<std::string> labels;
   Scores scores = Scores::raw;
   std::string pooling;    // what embed() does: "mean", "cls, normalised", ...
   std::string precision;  // what was resolved: "f32", "bf16" or "int8"
@@ -153,9 +156,15 @@ class BERT_INFER_API Model {
  public:
   static Model load(const std::string& directory, const Options& options = {});
 
-  // Raw logits, [N, C]. Throws where the checkpoint has no classification head.
+  // Raw logits of each input, [N, C]: of a classification, a next sentence or a choice. Throws where
+  // the checkpoint has no head for that.
   Output run(std::span<const Input> inputs) const;
   Output run(std::span<const Encoding> encodings) const;
+  // Raw logits of each token, [N] of [S, C]: of a token classification, of question answering (start
+  // and end), of a masked language model (the vocabulary's), of ELECTRA's pre-training. Throws where
+  // the checkpoint has no head for that.
+  std::vector<Output> run_tokens(std::span<const Input> inputs) const;
+  std::vector<Output> run_tokens(std::span<const Encoding> encodings) const;
   // One vector an input, [N, H], as the directory's pooling configuration says (info().pooling).
   Output embed(std::span<const Input> inputs) const;
   Output embed(std::span<const Encoding> encodings) const;

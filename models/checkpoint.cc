@@ -13,7 +13,6 @@
 namespace bert::models {
 namespace {
 
-const std::string kPrefix = "bert.";
 // Buffers that some versions of transformers stored: 0, 1, 2, … and zeros.
 constexpr std::string_view kBuffers[] = {"embeddings.position_ids", "embeddings.token_type_ids"};
 
@@ -35,7 +34,8 @@ std::string old_spelling(std::string_view name) {
 
 }  // namespace
 
-Checkpoint::Checkpoint(const std::string& directory) : path_(directory + "/model.safetensors") {
+Checkpoint::Checkpoint(const std::string& directory, std::string prefix)
+    : path_(directory + "/model.safetensors") {
   const std::string index = path_ + ".index.json";
   if (file_exists(path_)) {
     files_.emplace_back(path_);
@@ -51,12 +51,12 @@ Checkpoint::Checkpoint(const std::string& directory) : path_(directory + "/model
     return std::any_of(files_.begin(), files_.end(),
                        [&](const SafetensorsFile& file) { return file.find(full); });
   };
-  const bool with = stored(kPrefix + first), without = stored(first);
+  const bool with = stored(prefix + first), without = stored(first);
   if (with == without) {
     throw std::runtime_error(fmt::format("{}: expected either '{}' or '{}{}', found {}", path_,
-                                         first, kPrefix, first, with ? "both" : "neither"));
+                                         first, prefix, first, with ? "both" : "neither"));
   }
-  if (with) prefix_ = kPrefix;
+  if (with) prefix_ = std::move(prefix);
 }
 
 // {"metadata": …, "weight_map": {tensor: file}}. Each tensor must be in the file that the map
@@ -160,8 +160,8 @@ engine::Buffer Checkpoint::vector(const std::string& name, int64_t size) {
 
 bool Checkpoint::is_int8(const std::string& name) const { return has(name + ".weight_scale"); }
 
-bool Checkpoint::is_bf16() const {
-  const StoredTensor* tensor = find("encoder.layer.0.output.dense.weight").second;
+bool Checkpoint::is_bf16(const std::string& name) const {
+  const StoredTensor* tensor = find(name + ".weight").second;
   return tensor && tensor->dtype == DType::bf16;
 }
 

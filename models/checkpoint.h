@@ -26,13 +26,13 @@ struct Weight {
 // The weights of a directory: model.safetensors, or the shards that model.safetensors.index.json
 // names.
 //
-// Every tensor is asked for by its name in today's transformers without the "bert." prefix; the
-// prefix and the old spellings of LayerNorm's weights (gamma, beta) are known here and nowhere
-// else. What is missing, of another shape or dtype, or left over is an error. Errors are
+// Every tensor is asked for by its name in today's transformers without the prefix ("bert."); that
+// and the old spellings of LayerNorm's weights (gamma, beta) are known here and nowhere else. What is missing, of another shape or dtype, or left over is an error. Errors are
 // std::runtime_error.
 class Checkpoint {
  public:
-  explicit Checkpoint(const std::string& directory);
+  // prefix: "bert.", what stands before the encoder's names where there is a head.
+  Checkpoint(const std::string& directory, std::string prefix);
 
   const std::string& path() const { return path_; }
   std::vector<const StoredTensor*> tensors() const;         // of all files
@@ -46,10 +46,10 @@ class Checkpoint {
   // As bert-convert writes an int8 dense layer: name.weight I8 [columns, width], weight_scale F32
   // [columns], bias F32, and where inputs stay in f32 exact_inputs I32 [E] and exact_weight F32
   // [columns, E]. Those of several names lie one below the other and share their exact inputs.
-  bool is_int8(const std::string& name = "encoder.layer.0.output.dense") const;
+  bool is_int8(const std::string& name) const;
   engine::Linear::Stored int8(const std::vector<std::string>& names, int64_t columns,
                               int64_t width);
-  bool is_bf16() const;  // the encoder's weights
+  bool is_bf16(const std::string& name) const;  // a dense layer
 
   // To call when all has been taken: throws where a tensor is left that is neither a known buffer
   // nor begins with one of `not_evaluated`. Returns how many began so.

@@ -2,9 +2,12 @@
 #include "models/config.h"
 
 #include <algorithm>
+#include <set>
 #include <stdexcept>
+#include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "models/json_file.h"
 
@@ -14,47 +17,62 @@ namespace {
 // Keeps every product of sizes far from overflow; no published model comes near it.
 constexpr int64_t kMost = 1 << 20;
 
-struct Architecture {
-  const char* name;
-  Head head;
-  std::vector<std::string> not_evaluated;
+const std::pair<std::string_view, engine::Activation> kActivations[] = {
+    {"gelu", engine::Activation::gelu},
+    {"gelu_new", engine::Activation::gelu_tanh},
+    {"gelu_pytorch_tanh", engine::Activation::gelu_tanh},
+    {"relu", engine::Activation::relu},
+    {"tanh", engine::Activation::tanh},
 };
 
-// The prefixes are the parts of the hub's checkpoints that a head of that name comes with.
-const std::vector<Architecture>& architectures() {
-  static const std::vector<Architecture> rows = {
-      {"BertModel", Head::none, {}},
-      {"BertForSequenceClassification", Head::classification, {}},
-      {"BertForNextSentencePrediction", Head::next_sentence, {}},
-      {"BertForPreTraining", Head::next_sentence, {"cls.predictions."}},
-      {"BertForMaskedLM", Head::none, {"cls.predictions.", "cls.seq_relationship."}},
-  };
-  return rows;
+engine::Activation read_activation(const JsonFile& file, const SettingNames& names) {
+  const std::string name = file.text(names.activation, names.default_activation);
+  if (const engine::Activation* found = find_activation(name)) return *found;
+  file.fail(names.activation, "gelu, gelu_new, gelu_pytorch_tanh, relu or tanh");
 }
 
-const Architecture& read_architecture(const JsonFile& file) {
-  if (const std::string type = file.text("model_type", "bert"); type != "bert") {
-    file.fail("model_type", "\"bert\": this family is not supported");
+const Family& read_family(const JsonFile& file) {
+  const std::string type = file.text("model_type", "bert");
+  std::string known;
+  for (const Family& family : families()) {
+    if (family.model_type == type) return family;
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", family.model_type);
   }
-  std::string names;
-  for (const Architecture& row : architectures()) names += std::string(", ") + row.name;
-  const std::string expected = "one of " + names.substr(2) + " in an array";
+  file.fail("model_type", fmt::format("one of {}: other families are not supported", known));
+}
+
+// The encoder alone, or with the heads of that name.
+void read_architecture(const JsonFile& file, Config& config) {
+  const Family& family = *config.family;
+  const std::string classes = family.classes;
+  std::set<std::string> names = {classes + "Model"};
+  for (const HeadRow& head : family.heads) names.insert(classes + head.suffix);
   const nlohmann::json* value = file.find("architectures");
-  if (!value || !value->is_array() || value->size() != 1 || !value->front().is_string()) {
-    file.fail("architectures", expected);
+  if (!value || !value->is_array() || value->size() != 1 || !value->front().is_string() ||
+      !names.contains(value->front().get<std::string>())) {
+    file.fail("architectures", fmt::format("one of {} in an array", fmt::join(names, ", ")));
   }
-  for (const Architecture& row : architectures()) {
-    if (value->front() == row.name) return row;
+  config.architecture = value->front().get<std::string>();
+  for (const HeadRow& head : family.heads) {
+    if (classes + head.suffix == config.architecture) config.heads_on_top.push_back(&head);
   }
-  file.fail("architectures", expected);
 }
 
-engine::Activation read_activation(const JsonFile& file) {
-  const std::string name = file.text("hidden_act", "gelu");
-  if (name == "gelu") return engine::Activation::gelu;
-  if (name == "gelu_new" || name == "gelu_pytorch_tanh") return engine::Activation::gelu_tanh;
-  if (name == "relu") return engine::Activation::relu;
-  file.fail("hidden_act", "gelu, gelu_new, gelu_pytorch_tanh or relu");
+// What other heads leave in published checkpoints of an architecture: BERT's have both of its
+// pre-training heads, whichever is named.
+void find_not_evaluated(Config& config) {
+  const auto& heads = config.heads_on_top;
+  const bool predicts = std::any_of(heads.begin(), heads.end(), [](const HeadRow* head) {
+    return head->kind == HeadKind::masked_lm;
+  });
+  if (!predicts) return;
+  for (const HeadRow& head : config.family->heads) {
+    const bool of_sentences =
+        head.kind == HeadKind::next_sentence || head.kind == HeadKind::sentence_order;
+    if (!of_sentences || std::ranges::count(heads, &head)) continue;
+    const std::string name = head.output;
+    config.not_evaluated.push_back(name.substr(0, name.rfind('.') + 1));
+  }
 }
 
 // id2label has the keys "0" … "C-1" in any order; without it there are num_labels labels, 2 by
@@ -92,9 +110,6 @@ Scores read_scores(const JsonFile& file, size_t labels) {
 
 // What changes the forward pass and is not built must be as if it were not there.
 void refuse_variants(const JsonFile& file) {
-  if (file.text("position_embedding_type", "absolute") != "absolute") {
-    file.fail("position_embedding_type", "\"absolute\"");
-  }
   for (const char* field : {"is_decoder", "add_cross_attention", "is_encoder_decoder"}) {
     if (file.boolean(field, false)) file.fail(field, "false: only encoders are supported");
   }
@@ -102,42 +117,124 @@ void refuse_variants(const JsonFile& file) {
   if (pruned && !pruned->empty()) file.fail("pruned_heads", "none");
 }
 
-}  // namespace
-
-Config read_config(const std::string& directory) {
-  const JsonFile file(directory + "/config.json");
-  const Architecture& architecture = read_architecture(file);
-  refuse_variants(file);
-
-  Config config;
-  config.architecture = architecture.name;
-  config.head = architecture.head;
-  config.not_evaluated = architecture.not_evaluated;
+void read_sizes(const JsonFile& file, Config& config) {
+  const SettingNames& names = config.family->settings;
   const auto size = [&](const char* field, int64_t most = kMost) {
     return static_cast<int>(file.integer(field, 1, most));
   };
-  config.layers = size("num_hidden_layers", 1000);
-  config.hidden = size("hidden_size", 1 << 16);
-  config.heads = size("num_attention_heads", 1 << 16);
-  config.intermediate = size("intermediate_size");
+  config.layers = size(names.layers, 1000);
+  config.hidden = size(names.hidden, 1 << 16);
+  config.heads = size(names.heads, 1 << 16);
+  config.intermediate = size(names.intermediate);
   config.vocabulary = size("vocab_size", 1 << 24);
-  config.positions = size("max_position_embeddings");
-  config.types = static_cast<int>(file.integer("type_vocab_size", 1, kMost, 2));
+  config.types =
+      config.family->has_types ? static_cast<int>(file.integer("type_vocab_size", 1, kMost, 2)) : 0;
+  config.embedding =
+      *config.family->projection ? size("embedding_size", 1 << 16) : config.hidden;
   if (config.hidden % config.heads != 0) {
-    file.fail("num_attention_heads",
-              fmt::format("a divisor of 'hidden_size', which is {}", config.hidden));
+    file.fail(names.heads, fmt::format("a divisor of '{}', which is {}", names.hidden, config.hidden));
   }
   config.norm_epsilon = static_cast<float>(file.number("layer_norm_eps", 1e-12));
   if (!(config.norm_epsilon >= 0 && config.norm_epsilon < 1)) {
     file.fail("layer_norm_eps", "a number from 0 to 1");
   }
-  config.activation = read_activation(file);
-  if (config.head == Head::classification) {
-    config.labels = read_labels(file);
-    config.scores = read_scores(file, config.labels.size());
-  } else if (config.head == Head::next_sentence) {
-    config.labels = {"IsNext", "NotNext"};  // Devlin et al. 2019, section 3.1
-    config.scores = Scores::softmax;
+  config.activation = read_activation(file, names);
+}
+
+void read_positions(const JsonFile& file, Config& config) {
+  const auto rows = static_cast<int>(file.integer("max_position_embeddings", 1, kMost));
+  if (config.family->positions_after_padding) {
+    config.padding = static_cast<int>(file.integer("pad_token_id", 0, config.vocabulary - 1, 1));
+    config.first_position = config.padding + 1;
+    if (rows <= config.first_position) {
+      file.fail("max_position_embeddings",
+                fmt::format("more than {}, where positions begin", config.first_position));
+    }
+  }
+  config.positions = rows - config.first_position;
+  config.sinusoidal = file.boolean("sinusoidal_pos_embds", false);
+  const std::string type = file.text("position_embedding_type", "absolute");
+  if (type == "relative_key") {
+    config.position_type = PositionType::relative_key;
+  } else if (type == "relative_key_query") {
+    config.position_type = PositionType::relative_key_query;
+  } else if (type != "absolute") {
+    file.fail("position_embedding_type", "absolute, relative_key or relative_key_query");
+  }
+}
+
+// Each layer has weights of its own, but for ALBERT's: its layers are in groups, all layers of a
+// group share those of inner_group_num that are run one after the other (Lan et al. 2020).
+void name_layers(const JsonFile& file, Config& config) {
+  const std::string pattern = config.family->layer.layer;
+  const bool grouped = pattern.find("{}") != pattern.rfind("{}");
+  if (!grouped) {
+    for (int i = 0; i < config.layers; ++i) {
+      config.layer_names.push_back(fmt::format(fmt::runtime(pattern), i));
+      config.layer_order.push_back(i);
+    }
+    return;
+  }
+  const auto groups = static_cast<int>(file.integer("num_hidden_groups", 1, config.layers, 1));
+  const int inner = config.layers_in_one =
+      static_cast<int>(file.integer("inner_group_num", 1, 1000, 1));
+  for (int i = 0; i < groups * inner; ++i) {
+    config.layer_names.push_back(fmt::format(fmt::runtime(pattern), i / inner, i % inner));
+  }
+  for (int i = 0; i < config.layers; ++i) {
+    const int group = static_cast<int>(i / (static_cast<double>(config.layers) / groups));
+    config.layer_order.push_back(group * inner);
+  }
+}
+
+Config::Labels read_labels_of(const JsonFile& file, HeadKind kind) {
+  switch (kind) {
+    case HeadKind::classification: {
+      std::vector<std::string> labels = read_labels(file);
+      const Scores scores = read_scores(file, labels.size());
+      return {std::move(labels), scores};
+    }
+    case HeadKind::token_classification:
+      return {read_labels(file), Scores::softmax};
+    case HeadKind::next_sentence:  // Devlin et al. 2019, section 3.1
+      return {{"IsNext", "NotNext"}, Scores::softmax};
+    case HeadKind::sentence_order:  // Lan et al. 2020, section 3.1
+      return {{"InOrder", "Swapped"}, Scores::softmax};
+    case HeadKind::question_answering:
+      return {{"start", "end"}, Scores::raw};
+    case HeadKind::multiple_choice:
+      return {{"choice"}, Scores::raw};
+    case HeadKind::replaced_token:  // Clark et al. 2020, section 2
+      return {{"replaced"}, Scores::sigmoid};
+    case HeadKind::masked_lm:
+      break;
+  }
+  return {{}, Scores::softmax};
+}
+
+}  // namespace
+
+const engine::Activation* find_activation(std::string_view name) {
+  for (const auto& [known, activation] : kActivations) {
+    if (known == name) return &activation;
+  }
+  return nullptr;
+}
+
+Config read_config(const std::string& directory) {
+  const JsonFile file(directory + "/config.json");
+  Config config;
+  config.family = &read_family(file);
+  read_architecture(file, config);
+  find_not_evaluated(config);
+  refuse_variants(file);
+  read_sizes(file, config);
+  read_positions(file, config);
+  name_layers(file, config);
+  config.tied = file.boolean("tie_word_embeddings", true);
+  for (const HeadRow* head : config.heads_on_top) {
+    (head->reads == ReadBy::every ? config.by_token : config.by_sequence) =
+        read_labels_of(file, head->kind);
   }
   return config;
 }

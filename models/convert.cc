@@ -42,8 +42,7 @@ void add_int8(const Checkpoint& checkpoint, const std::string& name,
   written.push_back({weight, "I8", {rows, width}, part(stored.q, width)});
   written.push_back({start + "weight_scale", "F32", {rows}, part(stored.scales, 1)});
   if (const int64_t exact = std::ssize(stored.exact); exact > 0) {
-    written.push_back(
-        {start + "exact_inputs", "I32", {exact}, bytes_of(std::span(stored.exact))});
+    written.push_back({start + "exact_inputs", "I32", {exact}, bytes_of(std::span(stored.exact))});
     written.push_back(
         {start + "exact_weight", "F32", {rows, exact}, part(stored.exact_weights, exact)});
   }
@@ -63,13 +62,13 @@ void add_bf16(const Checkpoint& checkpoint, const std::string& name, Replacement
 
 Replacements replacements(const Encoder& encoder, const Checkpoint& checkpoint) {
   Replacements all;
-  for (size_t i = 0; i < encoder.layers.size(); ++i) {
-    for (const auto& [names, linear] : encoder.layers[i].dense_layers()) {
+  for (const Layer& layer : encoder.layers) {
+    for (const auto& [names, linear] : layer.dense_layers()) {
       const auto rows = linear.columns() / std::ssize(names);
       const bool int8 = encoder.precision == engine::Precision::int8;
       const auto stored = int8 ? linear.stored() : engine::Linear::Stored();
       for (size_t part = 0; part < names.size(); ++part) {
-        const std::string name = fmt::format("encoder.layer.{}{}", i, names[part]);
+        const std::string& name = names[part];
         if (int8) {
           add_int8(checkpoint, name, stored, static_cast<int64_t>(part) * rows, rows,
                    linear.width(), all);
@@ -86,7 +85,7 @@ Replacements replacements(const Encoder& encoder, const Checkpoint& checkpoint) 
 
 void write_converted(const Model& model, const std::function<void(std::string_view)>& write) {
   const auto& impl = Internals::impl(model);
-  if (impl.encoder.precision == engine::Precision::f32 || impl.checkpoint.is_int8()) {
+  if (impl.encoder.precision == engine::Precision::f32 || impl.is_int8()) {
     throw Error(impl.checkpoint.path() + ": nothing to convert: the precision is that of its files");
   }
   const Replacements replaced = replacements(impl.encoder, impl.checkpoint);

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "models/json_file.h"
+#include "models/weights.h"
 
 namespace bert::models {
 
@@ -16,7 +17,7 @@ using engine::ConstTensor;
 using engine::Tensor;
 
 Pooler::Pooler(Checkpoint& checkpoint, const Config& config, engine::ThreadPool& pool)
-    : dense(read_linear(checkpoint, {"pooler.dense"}, config.hidden, config.hidden,
+    : dense(read_linear(checkpoint, {config.family->pooler}, config.hidden, config.hidden,
                         Activation::tanh, engine::Precision::f32, pool)) {}
 
 Tensor Pooler::run(engine::ThreadPool& pool, ConstTensor first, Workspace& space) const {
@@ -25,15 +26,47 @@ Tensor Pooler::run(engine::ThreadPool& pool, ConstTensor first, Workspace& space
   return pooled;
 }
 
-Classifier::Classifier(Checkpoint& checkpoint, const Config& config, engine::ThreadPool& pool)
-    : dense(read_linear(
-          checkpoint, {config.head == Head::next_sentence ? "cls.seq_relationship" : "classifier"},
-          static_cast<int64_t>(config.labels.size()), config.hidden, Activation::none,
-          engine::Precision::f32, pool)) {}
+Head::Head(Checkpoint& checkpoint, const Config& config, const HeadRow& head_row,
+           const Embeddings& embeddings, engine::ThreadPool& pool)
+    : row(head_row) {
+  const bool masked_lm = row.kind == HeadKind::masked_lm;
+  const int64_t width = masked_lm ? config.embedding : config.hidden;
+  if (*row.transform) {
+    const Activation activation =
+        *row.activation ? *find_activation(row.activation) : config.activation;
+    transform.emplace(read_linear(checkpoint, {row.transform}, width, config.hidden, activation,
+                                  engine::Precision::f32, pool));
+  }
+  if (*row.norm) norm.emplace(read_norm(checkpoint, row.norm, width, config));
+  const std::string name = row.output;
+  if (!masked_lm) {
+    output.emplace(read_linear(checkpoint, {name}, std::ssize(config.labels_of(row)), config.hidden,
+                               Activation::none, engine::Precision::f32, pool));
+    return;
+  }
+  decoder = embeddings.word.view;
+  if (!config.tied) {
+    own_decoder = checkpoint.matrix(name + ".weight", config.vocabulary, config.embedding);
+    decoder = own_decoder.view;
+  }
+  // transformers keeps the bias twice, tied, and writes either or both.
+  const std::string other = name + ".bias";
+  decoder_bias = checkpoint.vector(checkpoint.has(row.bias) ? row.bias : other, config.vocabulary);
+}
 
-Tensor Classifier::run(engine::ThreadPool& pool, ConstTensor pooled, Workspace& space) const {
-  const Tensor logits = space.logits.tensor(pooled.rows, dense.columns());
-  dense.run(pool, pooled, space.scratch, logits);
+Tensor Head::run(engine::ThreadPool& pool, ConstTensor x, Workspace& space) const {
+  if (transform) {
+    const Tensor transformed = space.transformed.tensor(x.rows, transform->columns());
+    transform->run(pool, x, space.scratch, transformed);
+    if (norm) engine::layer_norm(pool, transformed, *norm, transformed);
+    x = transformed;
+  }
+  const Tensor logits = space.logits.tensor(x.rows, columns());
+  if (output) {
+    output->run(pool, x, space.scratch, logits);
+  } else {
+    engine::multiply_in_place(pool, x, decoder, decoder_bias.data(), logits);
+  }
   return logits;
 }
 

@@ -10,8 +10,7 @@
 
 namespace bert::models {
 
-// tanh of a dense layer on each sequence's first token ([CLS]), first [N, H]. Its checkpoint name:
-// pooler.dense.
+// tanh of a dense layer on each sequence's first token ([CLS]), first [N, H].
 struct Pooler {
   Pooler(Checkpoint& checkpoint, const Config& config, engine::ThreadPool& pool);
   // [N, H], in space.pooled.
@@ -20,14 +19,22 @@ struct Pooler {
   engine::Linear dense;  // [H, H]
 };
 
-// A dense layer on the pooler's output: classifier (sequence classification) or
-// cls.seq_relationship (next sentence).
-struct Classifier {
-  Classifier(Checkpoint& checkpoint, const Config& config, engine::ThreadPool& pool);
-  // [N, C], in space.logits.
-  engine::Tensor run(engine::ThreadPool& pool, engine::ConstTensor pooled, Workspace& space) const;
+// logits = output(norm(activation(transform(x)))), of rows x [R, H] as row.reads says.
+struct Head {
+  // embeddings: those of the encoder, which a masked language model's output shares.
+  Head(Checkpoint& checkpoint, const Config& config, const HeadRow& row,
+       const Embeddings& embeddings, engine::ThreadPool& pool);
+  // [R, C], in space.logits.
+  engine::Tensor run(engine::ThreadPool& pool, engine::ConstTensor x, Workspace& space) const;
+  int64_t columns() const { return output ? output->columns() : decoder.rows; }
 
-  engine::Linear dense;  // [C, H]
+  const HeadRow& row;
+  std::optional<engine::Linear> transform;  // [H, H] or [E, H], the activation fused
+  std::optional<engine::Norm> norm;
+  std::optional<engine::Linear> output;  // [C, H], or instead
+  engine::ConstTensor decoder;           // [V, E]
+  Weight own_decoder;                    // where it is not the table of word embeddings
+  engine::Buffer decoder_bias;           // [V]
 };
 
 // One vector a sequence, as a sentence-transformers directory configures it in modules.json,

@@ -86,17 +86,13 @@ models::Config read_checked_config(const std::string& directory, const Options& 
 
 Model::Impl::Impl(const std::string& directory, const Options& options)
     : config(read_checked_config(directory, options)),
-      checkpoint(directory),
+      checkpoint(directory, config.family->prefix),
       workers(options),
       tokenizer(load_tokenizer(directory, options.max_length)),
       encoder(load_encoder(options.precision)),
       pooling(models::read_pooling(directory, config)),
       batch_tokens(options.batch_tokens) {
-  // Without a head the pooler is optional: transformers can leave it out of a BertModel.
-  if (config.head != models::Head::none || checkpoint.has("pooler.dense.weight")) {
-    pooler.emplace(checkpoint, config, workers.all());
-  }
-  if (config.head != models::Head::none) classifier.emplace(checkpoint, config, workers.all());
+  load_heads();
   if (const int left = checkpoint.finish(config.not_evaluated); left > 0) {
     info.notes.push_back(
         fmt::format("{}: the {} tensors of {} are not evaluated: the head that they "
@@ -104,6 +100,22 @@ Model::Impl::Impl(const std::string& directory, const Options& options)
                     directory, left, fmt::join(config.not_evaluated, " and ")));
   }
   describe();
+}
+
+void Model::Impl::load_heads() {
+  const auto reads_pooler = [](const models::HeadRow* row) {
+    return row->reads == models::ReadBy::pooler;
+  };
+  // Where no head reads it the pooler is optional: transformers can leave it out.
+  const std::string name = config.family->pooler;
+  if (std::ranges::any_of(config.heads_on_top, reads_pooler) ||
+      (!name.empty() && checkpoint.has(name + ".weight"))) {
+    pooler.emplace(checkpoint, config, workers.all());
+  }
+  for (const models::HeadRow* row : config.heads_on_top) {
+    auto& head = row->reads == models::ReadBy::every ? token_head : sequence_head;
+    head.emplace(checkpoint, config, *row, encoder.embeddings, workers.all());
+  }
 }
 
 // The greatest length is the one asked for, else the least of what the directory's files name.
@@ -140,11 +152,15 @@ Tokenizer Model::Impl::load_tokenizer(const std::string& directory, int wanted) 
       std::make_shared<const Tokenizer::Impl>(Tokenizer::Impl{std::move(loaded), info.max_length}));
 }
 
+std::string Model::Impl::some_layer() const {
+  return config.layer_names.front() + config.family->layer.output;
+}
+
 // auto is f32, whatever the weights are stored in and however fast bf16 is: rounding what goes into
 // the products would cost the agreement with Hugging Face's logits to the fifth decimal. Only int8
 // weights leave no choice.
 engine::Precision Model::Impl::resolve(Precision wanted) {
-  if (checkpoint.is_int8()) {
+  if (is_int8()) {
     if (wanted == Precision::f32 || wanted == Precision::bf16) {
       throw Error(checkpoint.path() + ": holds int8 weights: precision is int8 or auto");
     }
@@ -152,7 +168,7 @@ engine::Precision Model::Impl::resolve(Precision wanted) {
   }
   if (wanted == Precision::int8) return engine::Precision::int8;
   if (wanted == Precision::bf16) return engine::Precision::bf16;
-  if (wanted == Precision::automatic && checkpoint.is_bf16()) {
+  if (wanted == Precision::automatic && checkpoint.is_bf16(some_layer())) {
     info.notes.push_back(
         fmt::format("{}: the weights are stored in BF16; precision auto is f32, which is exact; "
                     "bf16 would be {:.1f} times as fast on this machine",
@@ -175,10 +191,12 @@ void Model::Impl::describe() {
   info.heads = config.heads;
   info.intermediate = config.intermediate;
   info.vocabulary = config.vocabulary;
-  info.has_logits = classifier.has_value();
+  info.has_logits = sequence_head.has_value();
+  info.has_token_logits = token_head.has_value();
   info.has_pooler = pooler.has_value();
-  info.labels = config.labels;
-  info.scores = config.scores;
+  const auto& labels = sequence_head ? config.by_sequence : config.by_token;
+  info.labels = labels.names;
+  info.scores = labels.scores;
   info.pooling =
       pooling.description() + (pooling.configured ? "" : " (no modules.json says otherwise)");
   info.precision = encoder.precision == engine::Precision::f32    ? "f32"
@@ -211,31 +229,51 @@ Result Model::Impl::for_batches(std::span<const Encoding> encodings, engine::Rea
   const auto orders = models::plan_batches(encodings, workers.share(encodings, batch_tokens));
   workers.run(std::ssize(orders), [&](int64_t i, engine::ThreadPool& pool) {
     spaces.use([&](Workspace& space) {
-      const Batch batch = models::make_batch(encodings, orders[i]);
-      body(batch, orders[i], encoder.run(batch, pool, reads, space, nullptr), pool, space, result);
+      const Batch batch = models::make_batch(encodings, orders[i], config);
+      body(batch, orders[i], encoder.run(batch, pool, reads, space, {}), pool, space, result);
     });
   });
   return result;
 }
 
-void Model::Impl::check_head() const {
-  if (!classifier) {
-    throw Error(fmt::format("a {} has no head that gives logits: use embed or hidden",
-                            config.architecture));
+void Model::Impl::check_head(const std::optional<models::Head>& head, const char* what) const {
+  if (!head) {
+    throw Error(fmt::format("a {} has no head that gives logits for {}", config.architecture, what));
   }
 }
 
+engine::Tensor Model::Impl::by_sequence(engine::ThreadPool& pool, engine::Tensor first,
+                                        Workspace& space) const {
+  const bool pooled = sequence_head->row.reads == models::ReadBy::pooler;
+  return sequence_head->run(pool, pooled ? pooler->run(pool, first, space) : first, space);
+}
+
 Output Model::Impl::run(std::span<const Encoding> encodings) const {
-  check_head();
-  const auto rows = static_cast<int64_t>(encodings.size());
-  const auto columns = static_cast<int64_t>(config.labels.size());
+  check_head(sequence_head, "a whole input");
+  const auto rows = std::ssize(encodings);
+  const int64_t columns = sequence_head->columns();
   return for_batches(
       encodings, engine::Reads::first, Output{rows, columns, std::vector<float>(rows * columns)},
       [&](const Batch&, const auto& order, engine::Tensor first, engine::ThreadPool& pool,
           Workspace& space, Output& output) {
-        const engine::Tensor logits = classifier->run(pool, pooler->run(pool, first, space), space);
+        const engine::Tensor logits = by_sequence(pool, first, space);
         for (int64_t i = 0; i < logits.rows; ++i) {
           std::copy_n(logits.row(i), columns, output.values.data() + order[i] * columns);
+        }
+      });
+}
+
+std::vector<Output> Model::Impl::run_tokens(std::span<const Encoding> encodings) const {
+  check_head(token_head, "each token");
+  return for_batches(
+      encodings, engine::Reads::all, std::vector<Output>(encodings.size()),
+      [&](const Batch& batch, const auto& order, engine::Tensor x, engine::ThreadPool& pool,
+          Workspace& space, std::vector<Output>& output) {
+        const engine::Tensor logits = token_head->run(pool, x, space);
+        for (int64_t i = 0; i < batch.sequences(); ++i) {
+          const int64_t begin = batch.starts[i], end = batch.starts[i + 1];
+          output[order[i]] = {end - begin, logits.columns,
+                              {logits.row(begin), logits.row(begin) + (end - begin) * logits.columns}};
         }
       });
 }
@@ -282,6 +320,12 @@ Output Model::run(std::span<const Encoding> encodings) const {
 }
 Output Model::run(std::span<const Input> inputs) const {
   return guarded([&] { return impl_->run(impl_->tokenize(inputs)); });
+}
+std::vector<Output> Model::run_tokens(std::span<const Encoding> encodings) const {
+  return guarded([&] { return impl_->run_tokens(encodings); });
+}
+std::vector<Output> Model::run_tokens(std::span<const Input> inputs) const {
+  return guarded([&] { return impl_->run_tokens(impl_->tokenize(inputs)); });
 }
 Output Model::embed(std::span<const Encoding> encodings) const {
   return guarded([&] { return impl_->embed(encodings); });

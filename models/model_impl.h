@@ -63,6 +63,7 @@ struct __attribute__((visibility("hidden"))) Tokenizer::Impl {
 };
 
 struct __attribute__((visibility("hidden"))) Model::Impl {
+  using Workspace = models::Workspace;
   Impl(const std::string& directory, const Options& options);
 
   template <typename Result, typename Body>
@@ -72,9 +73,13 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
     return tokenizer.impl_->encode(inputs, workers.all().threads());
   }
   Output run(std::span<const Encoding> encodings) const;
+  std::vector<Output> run_tokens(std::span<const Encoding> encodings) const;
   Output embed(std::span<const Encoding> encodings) const;
   std::vector<Hidden> hidden(std::span<const Encoding> encodings) const;
   void trace(const Encoding& encoding, const models::Trace& trace) const;
+  bool is_int8() const { return checkpoint.is_int8(some_layer()); }
+  // [N, C], from the first row of each sequence.
+  engine::Tensor by_sequence(engine::ThreadPool& pool, engine::Tensor first, Workspace& space) const;
 
   models::Config config;
   models::Checkpoint checkpoint;  // the embedding tables are read where they lie in its files
@@ -83,13 +88,15 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   Tokenizer tokenizer;
   models::Encoder encoder;
   std::optional<models::Pooler> pooler;
-  std::optional<models::Classifier> classifier;
+  std::optional<models::Head> sequence_head, token_head;
   models::Pooling pooling;
   int64_t batch_tokens;
   mutable models::WorkspacePool spaces;
 
  private:
-  void check_head() const;
+  std::string some_layer() const;
+  void load_heads();
+  void check_head(const std::optional<models::Head>& head, const char* what) const;
   void describe();
   Tokenizer load_tokenizer(const std::string& directory, int wanted);
   engine::Precision resolve(Precision wanted);

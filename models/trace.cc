@@ -14,19 +14,18 @@ void Model::Impl::trace(const Encoding& encoding, const models::Trace& trace) co
   models::check_encoding(encoding, 0, config);
   spaces.use([&](Workspace& space) {
     const int64_t order[] = {0};
-    const models::Batch batch = models::make_batch({&encoding, 1}, order);
-    const engine::Tensor x = encoder.run(batch, workers.all(), engine::Reads::all, space, trace);
-    if (pooler) {
-      const engine::Tensor pooled = pooler->run(workers.all(), first_rows(batch, x, space), space);
-      trace("pooler", pooled.data, pooled.rows, pooled.columns);
-      if (classifier) {
-        const engine::Tensor logits = classifier->run(workers.all(), pooled, space);
-        trace("logits", logits.data, logits.rows, logits.columns);
-      }
+    engine::ThreadPool& pool = workers.all();
+    const models::Batch batch = models::make_batch({&encoding, 1}, order, config);
+    const Tensor x = encoder.run(batch, pool, engine::Reads::all, space, trace);
+    const Tensor first = first_rows(batch, x, space);
+    if (pooler) trace("pooler", pooler->run(pool, first, space));
+    if (token_head) trace("logits", token_head->run(pool, x, space));
+    if (sequence_head) {
+      trace(token_head ? "next_sentence" : "logits", by_sequence(pool, first, space));
     }
     std::vector<float> embedding(config.hidden);
     pooling.run(x, 0, x.rows, embedding.data());
-    trace("embedding", embedding.data(), 1, config.hidden);
+    trace("embedding", {embedding.data(), 1, config.hidden});
   });
 }
 
@@ -34,8 +33,8 @@ void Model::Impl::trace(const Encoding& encoding, const models::Trace& trace) co
 
 namespace bert::models {
 
-void run_traced(const Model& model, const Encoding& encoding, const Trace& trace) {
-  guarded([&] { Internals::impl(model).trace(encoding, trace); });
+void run_traced(const Model& model, const Encoding& encoding, const OnStage& on_stage) {
+  guarded([&] { Internals::impl(model).trace(encoding, {on_stage}); });
 }
 
 struct Pass::Impl {
@@ -50,19 +49,19 @@ Pass::Pass(const Model& model, std::span<const Encoding> encodings) {
     check_encoding(encodings[i], static_cast<int64_t>(i), Internals::impl(model).config);
     order.push_back(static_cast<int64_t>(i));
   }
-  impl_ = std::make_unique<Impl>(model, make_batch(encodings, order), Workspace{});
+  impl_ = std::make_unique<Impl>(model, make_batch(encodings, order, Internals::impl(model).config), Workspace{});
 }
 Pass::~Pass() = default;
 
 void Pass::hidden() {
   const auto& model = Internals::impl(impl_->model);
-  model.encoder.run(impl_->batch, pool(), engine::Reads::all, impl_->space, nullptr);
+  model.encoder.run(impl_->batch, pool(), engine::Reads::all, impl_->space, {});
 }
 void Pass::logits() {
   const auto& model = Internals::impl(impl_->model);
   const engine::Tensor first =
-      model.encoder.run(impl_->batch, pool(), engine::Reads::first, impl_->space, nullptr);
-  model.classifier->run(pool(), model.pooler->run(pool(), first, impl_->space), impl_->space);
+      model.encoder.run(impl_->batch, pool(), engine::Reads::first, impl_->space, {});
+  model.by_sequence(pool(), first, impl_->space);
 }
 engine::Precision Pass::precision() const {
   return Internals::impl(impl_->model).encoder.precision;

@@ -20,6 +20,7 @@ for kernels in row matmul quantise attention; do
     -c "$root/engine/${kernels}_kernels.cc"
 done
 "$compiler" "${flags[@]}" -I"$gtest/googletest" -I"$gtest/googletest/include" \
-  -I"$gtest/googlemock/include" "$root/tests/engine/row_kernels_test.cc" ./*_kernels.o \
+  -I"$gtest/googlemock/include" "$root"/tests/engine/{row,attention}_kernels_test.cc \
+  ./*_kernels.o \
   "$gtest"/googletest/src/gtest{-all,_main}.cc -static -pthread -o row_kernels_test
 qemu-aarch64 ./row_kernels_test

@@ -12,26 +12,10 @@
 #include <gtest/gtest.h>
 
 #include "tests/engine/random_floats.h"
+#include "tests/engine/runnable_kernels.h"
 
 namespace bert::engine {
 namespace {
-
-// Every kernel table that this machine can run.
-std::vector<const RowKernels*> runnable() {
-  std::vector<const RowKernels*> tables = {&portable::kernels};
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-    tables.push_back(&avx2::kernels);
-  }
-  if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
-    tables.push_back(&avx512::kernels);
-    if (__builtin_cpu_supports("avx512vnni")) tables.push_back(&avx512_vnni::kernels);
-    if (__builtin_cpu_supports("avx512bf16")) tables.push_back(&avx512_bf16::kernels);
-  }
-  if (__builtin_cpu_supports("avxvnni")) tables.push_back(&avx2_vnni::kernels);
-#endif
-  return tables;
-}
 
 class RowKernelsTest : public testing::TestWithParam<const RowKernels*> {};
 
@@ -314,124 +298,7 @@ TEST_P(RowKernelsTest, ActivationsAgreeWithTheirTwinsInDouble) {
   });
 }
 
-struct Attention {
-  int64_t length, width, heads;
-  std::vector<float> qkv, context;
-
-  Attention(int64_t s, int64_t d, float scale)
-      : length(s),
-        width(d),
-        heads(2),
-        qkv(random_floats(s * 3 * 2 * d, scale, 4)),
-        context(s * 2 * d, -7.0f) {}
-
-  AttentionTask task(int64_t head) {
-    const int64_t hidden = heads * width;
-    return {qkv.data() + head * width,
-            qkv.data() + hidden + head * width,
-            qkv.data() + 2 * hidden + head * width,
-            context.data() + head * width,
-            3 * hidden,
-            hidden,
-            length,
-            width,
-            length,
-            1.0f / std::sqrt(static_cast<float>(width))};
-  }
-};
-
-// Returns how far arithmetic that rounds to `epsilon` may be from it: each product in a score is
-// rounded to so much of itself, a score's error moves a weight by as much, relatively, and the
-// weights are shares of the greatest value.
-double attention_in_double(const AttentionTask& task, int64_t query, std::vector<double>& context,
-                           double epsilon = 0x1p-24) {
-  std::vector<double> weights(task.length);
-  double top = -INFINITY, sum = 0, products = 0, values = 0;
-  for (int64_t j = 0; j < task.length; ++j) {
-    double dot = 0, size = 0;
-    for (int64_t d = 0; d < task.width; ++d) {
-      const double product =
-          static_cast<double>(task.q[query * task.stride + d]) * task.k[j * task.stride + d];
-      dot += product;
-      size += std::abs(product);
-    }
-    products = std::max(products, size);
-    weights[j] = dot / std::sqrt(static_cast<double>(task.width));
-    top = std::max(top, weights[j]);
-  }
-  for (double& weight : weights) sum += weight = std::exp(weight - top);
-  context.assign(task.width, 0);
-  for (int64_t j = 0; j < task.length; ++j) {
-    for (int64_t d = 0; d < task.width; ++d) {
-      context[d] += weights[j] / sum * task.v[j * task.stride + d];
-      values = std::max<double>(values, std::abs(task.v[j * task.stride + d]));
-    }
-  }
-  const double score_error = epsilon * products / std::sqrt(static_cast<double>(task.width));
-  return values * (2 * score_error + 16 * epsilon);
-}
-
-using AttentionKernel = void (*)(const AttentionTask&, float*);
-void check_attention(const RowKernels& kernels, AttentionKernel attention, double epsilon) {
-  for (const float scale : {0.3f, 1.0f, 6.0f}) {  // from nearly uniform to nearly one-hot
-    for (const int64_t width : {1, 8, 13, 26, 32, 64, 70}) {
-      for (const int64_t length : {1, 2, 3, 15, 16, 17, 31, 33, 48, 63, 65, 257}) {
-        Attention a(length, width, scale);
-        std::vector<float> scratch(kernels.attention_scratch(length, width) + 1, 99.0f);
-        for (int64_t head = 0; head < a.heads; ++head)
-          attention(a.task(head), scratch.data());
-        ASSERT_EQ(scratch.back(), 99.0f) << "wrote past the scratch";
-        std::vector<double> want;
-        for (int64_t head = 0; head < a.heads; ++head) {
-          const AttentionTask task = a.task(head);
-          for (int64_t i = 0; i<length; i += length> 70 ? 11 : 1) {
-            const double bound = attention_in_double(task, i, want, epsilon);
-            for (int64_t d = 0; d < width; ++d) {
-              ASSERT_NEAR(task.context[i * task.context_stride + d], want[d], bound)
-                  << "S " << length << ", D " << width << ", query " << i << ", column " << d;
-            }
-          }
-        }
-      }
-    }
-  }
-}
-
-TEST_P(RowKernelsTest, AttentionAgreesWithItsTwinInDouble) {
-  check_attention(*GetParam(), GetParam()->attention_f32, 0x1p-24);
-  // Each of two factors is rounded by 2^-9; the 16 roundings that the bound allows for are f32's.
-  check_attention(*GetParam(), GetParam()->attention_bf16, 0x1p-8 / 4);
-}
-
-TEST_P(RowKernelsTest, AttentionOfSomeQueriesIsTheSameBits) {
-  for (const AttentionKernel attention : {GetParam()->attention_f32, GetParam()->attention_bf16}) {
-    for (const int64_t length : {1, 7, 64, 130}) {
-      Attention a(length, 32, 1.0f);
-      std::vector<float> scratch(GetParam()->attention_scratch(length, 32));
-      AttentionTask task = a.task(0);
-      attention(task, scratch.data());
-      const std::vector<float> first(task.context, task.context + 32);
-      std::fill_n(task.context, 32, -7.0f);
-      task.queries = 1;
-      attention(task, scratch.data());
-      EXPECT_TRUE(std::equal(first.begin(), first.end(), task.context)) << "S " << length;
-    }
-  }
-}
-
-// Scores hundreds apart: the softmax must neither overflow nor lose the greatest.
-TEST_P(RowKernelsTest, AttentionSurvivesExtremeScores) {
-  Attention a(40, 16, 60.0f);
-  std::vector<float> scratch(GetParam()->attention_scratch(40, 16));
-  GetParam()->attention_f32(a.task(0), scratch.data());
-  std::vector<double> want;
-  for (int64_t i = 0; i < 40; ++i) {
-    const double bound = attention_in_double(a.task(0), i, want);
-    for (int64_t d = 0; d < 16; ++d) ASSERT_NEAR(a.context[i * 32 + d], want[d], bound);
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(All, RowKernelsTest, testing::ValuesIn(runnable()),
+INSTANTIATE_TEST_SUITE_P(All, RowKernelsTest, testing::ValuesIn(runnable_kernels()),
                          [](const auto& test) { return test.param->name; });
 
 }  // namespace

@@ -117,9 +117,19 @@ TEST(Batches, HoldWhatTheBudgetAllowsAndEveryInputOnce) {
   EXPECT_THAT(plan.front(), testing::ElementsAre(5));
   EXPECT_THAT(seen, testing::UnorderedElementsAre(0, 1, 2, 3, 4, 5, 6));
 
-  const models::Batch batch = models::make_batch(inputs, std::vector<int64_t>{6, 0});
+  models::Config config;
+  config.types = 2;
+  const models::Batch batch = models::make_batch(inputs, std::vector<int64_t>{6, 0}, config);
   EXPECT_THAT(batch.starts, testing::ElementsAre(0, 1, 4));
   EXPECT_THAT(batch.positions, testing::ElementsAre(0, 0, 1, 2));
+  EXPECT_EQ(batch.pairs(), 1 + 9);
+
+  // As in fairseq: positions begin after the padding token's, which is not counted.
+  config.padding = 1;
+  config.first_position = 2;
+  inputs[0].ids = {5, 1, 7};
+  EXPECT_THAT(models::make_batch(inputs, std::vector<int64_t>{0}, config).positions,
+              testing::ElementsAre(2, 1, 3));
 }
 
 }  // namespace
