@@ -17,7 +17,6 @@ import numpy as np
 from reference_test import InADirectory, torch, torch_layer, torch_weights
 
 import make_goldens
-import reference
 from reference_inputs import WordPiece
 from tensor_file import TensorFile
 
@@ -52,6 +51,15 @@ class StandIn:
         w = self.weights
         return torch.tanh(states[:, 0] @ w["pooler.dense.weight"].T + w["pooler.dense.bias"])
 
+    def predictions(self, states):
+        w, p = self.weights, "cls.predictions."
+        x = torch.nn.functional.gelu(states @ w[p + "transform.dense.weight"].T
+                                     + w[p + "transform.dense.bias"])
+        x = torch.nn.functional.layer_norm(x, x.shape[2:], w[p + "transform.LayerNorm.weight"],
+                                           w[p + "transform.LayerNorm.bias"],
+                                           self.config["layer_norm_eps"])
+        return x @ w["embeddings.word_embeddings.weight"].T + w[p + "bias"]
+
     def __call__(self, input_ids, token_type_ids, output_hidden_states, return_dict):
         assert self.is_float and self.is_eval and output_hidden_states and return_dict
         w, e = self.weights, "embeddings."
@@ -63,6 +71,8 @@ class StandIn:
         for layer in self.layers:
             states.append(layer(states[-1]))
         output = types.SimpleNamespace(hidden_states=tuple(states))
+        if self.config["architectures"] == ["BertForPreTraining"]:
+            output.prediction_logits = self.predictions(states[-1])
         for head, name in (("classifier", "logits"),
                            ("cls.seq_relationship", "seq_relationship_logits")):
             if head + ".weight" in w:
@@ -87,9 +97,9 @@ def stand_in() -> types.ModuleType:
     module = types.ModuleType("transformers")
     module.__version__ = "stand-in"
     module.AutoTokenizer = StandInTokenizer
-    for name in reference.ARCHITECTURES:
-        if name != "BertForMaskedLM":
-            setattr(module, name, StandIn)
+    for head in ("Model", "ForSequenceClassification", "ForNextSentencePrediction",
+                 "ForPreTraining"):
+        setattr(module, "Bert" + head, StandIn)
     return module
 
 

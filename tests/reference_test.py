@@ -114,7 +114,8 @@ class AgainstTorch(unittest.TestCase):
         head = "classifier" if "classifier.weight" in weights else "cls.seq_relationship"
         self.assertEqual("logits" in file.entries, head + ".weight" in weights)
         if "logits" in file.entries:
-            close("logits", i, linear(pooled, weights[head + ".weight"], weights[head + ".bias"]))
+            stage = "next_sentence" if "next_sentence" in file.entries else "logits"
+            close(stage, i, linear(pooled, weights[head + ".weight"], weights[head + ".bias"]))
 
 
 class InADirectory(unittest.TestCase):
@@ -171,7 +172,7 @@ class Models(InADirectory):
         good = json.loads(path.read_text())
         for key, value in (("hidden_act", "swish"), ("hidden_size", 49), ("num_hidden_layers", "2"),
                            ("architectures", ["T5Model"]),
-                           ("position_embedding_type", "relative_key")):
+                           ("position_embedding_type", "rotary")):
             path.write_text(json.dumps({**good, key: value}))
             with self.fails(str(path), key, str(value)):
                 reference.read_config(model)

@@ -1,44 +1,28 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a BERT with random weights in the layout of the Hugging Face hub: to test and to time with.
+"""Makes a BERT, or a relative of it, with random weights in the layout of the Hugging Face hub.
 
   make_model.py -o DIR --shape 12,768,12,3072 --vocab-file vocab.txt --labels 3
+  make_model.py -o DIR --family albert --embedding-size 64 --head mlm
 
-Its answers mean nothing. The weights are spread so that mistakes show: attention far from uniform,
+To test and to time with: its answers mean nothing. The weights are spread so that mistakes show: attention far from uniform,
 no bias, gain or beta at its neutral value. A tensor depends on the seed, its own name and shape
 alone, so two models that differ in dtype, naming or sharding hold the same weights.
 """
 import argparse
-import json
-import shutil
 import sys
 import zlib
 from pathlib import Path
 
 import numpy as np
 
+from model_families import (FAMILIES, HEADS, POSITION_TYPES, Family, config, layer_names,
+                            settle)
+from model_tokenizers import write_json, write_tokenizer
 from tensor_file import FormatError, to_bfloat16, write_tensors
 
-ARCHITECTURES = {"none": "BertModel", "classification": "BertForSequenceClassification",
-                 "nsp": "BertForNextSentencePrediction", "pretraining": "BertForPreTraining"}
 PROBLEMS = ["regression", "single_label_classification", "multi_label_classification"]
 POOLINGS = ["cls", "mean", "max", "mean_sqrt_len"]
-WORDS = ("a an and are at beach boy dog dogs eating girl guitar in is man men music not of on "
-         "piano play playing plays running the two walking woman ##ed ##er ##ing ##ly ##s").split()
-
-
-def vocabulary(size: int) -> list[str]:
-    """Special tokens, unused rows up to the size, letters, digits, punctuation, a few words."""
-    letters = [chr(c) for c in range(ord("a"), ord("z") + 1)]
-    plain = [chr(c) for c in range(0x21, 0x7F) if not chr(c).isupper() and not chr(c).islower()]
-    pieces = plain + letters + ["##" + c for c in letters + [str(d) for d in range(10)]]
-    pieces += [word for word in WORDS if word not in pieces]
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    unused = size - len(special) - len(pieces)
-    if unused < 0:
-        raise FormatError(f"--vocab is {size}, expected at least {size - unused}")
-    # [PAD] first and the others after unused rows, as in the published vocabularies.
-    return special[:1] + [f"[unused{i}]" for i in range(unused)] + special[1:] + pieces
 
 
 class Weights:
@@ -64,54 +48,84 @@ class Weights:
         self.add(name + ".weight", (width,), 0.1, 1)
         self.add(name + ".bias", (width,), 0.1)
 
-    def embeddings(self, args: argparse.Namespace, hidden: int, vocab: int) -> None:
-        e = "bert.embeddings."
-        self.add(e + "word_embeddings.weight", (vocab, hidden), 0.05)
+    def embeddings(self, args: argparse.Namespace, family: Family, vocab: int) -> None:
+        e, hidden, width = family.prefix + "embeddings.", args.shape[1], args.embedding_size
+        self.add(e + "word_embeddings.weight", (vocab, width), 0.05)
         positions = 0 if args.no_positions else 0.03
-        self.add(e + "position_embeddings.weight", (args.positions, hidden), positions)
-        self.add(e + "token_type_embeddings.weight", (args.types, hidden), 0.03)
-        self.norm(e + "LayerNorm", hidden)
+        self.add(e + "position_embeddings.weight", (args.positions, width), positions)
+        if args.position_type == "sinusoidal":
+            self.tensors[e + "position_embeddings.weight"] = sinusoids(args.positions, width)
+        if family.types:
+            self.add(e + "token_type_embeddings.weight", (args.types, width), 0.03)
+        self.norm(e + "LayerNorm", width)
+        if args.family == "albert":
+            self.dense(family.prefix + "encoder.embedding_hidden_mapping_in", hidden, width, 1)
+        elif width != hidden:
+            self.dense(family.prefix + "embeddings_project", hidden, width, 1)
+        if args.family == "mpnet":
+            self.add(family.prefix + "encoder.relative_attention_bias.weight",
+                     (family.settings["relative_attention_num_buckets"], args.shape[2]), 1)
 
-    def layer(self, i: int, hidden: int, intermediate: int) -> None:
-        p = f"bert.encoder.layer.{i}."
+    def layer(self, args: argparse.Namespace, family: Family, p: str) -> None:
+        _, hidden, heads, intermediate = args.shape
+        q, k, v, o, norm, wide, narrow, last = (p + part for part in family.parts)
         # Scores q k / sqrt(D) then spread by 1.7: each token looks at a few others.
-        self.dense(p + "attention.self.query", hidden, hidden, 1.3)
-        self.dense(p + "attention.self.key", hidden, hidden, 1.3)
-        self.dense(p + "attention.self.value", hidden, hidden, 1)
-        self.dense(p + "attention.output.dense", hidden, hidden, 1)
-        self.norm(p + "attention.output.LayerNorm", hidden)
-        self.dense(p + "intermediate.dense", intermediate, hidden, 1.5)
-        self.dense(p + "output.dense", hidden, intermediate, 0.8)
-        self.norm(p + "output.LayerNorm", hidden)
+        self.dense(q, hidden, hidden, 1.3)
+        self.dense(k, hidden, hidden, 1.3)
+        self.dense(v, hidden, hidden, 1)
+        if args.position_type.startswith("relative_key"):
+            self.add(p + "attention.self.distance_embedding.weight",
+                     (2 * args.positions - 1, hidden // heads), 1)
+        self.dense(o, hidden, hidden, 1)
+        self.norm(norm, hidden)
+        self.dense(wide, intermediate, hidden, 1.5)
+        self.dense(narrow, hidden, intermediate, 0.8)
+        self.norm(last, hidden)
 
-    def outliers(self, count: int, layers: int, hidden: int) -> None:
+    def outliers(self, args: argparse.Namespace, family: Family) -> None:
         """As trained checkpoints have them: a few channels of the hidden state are 10 to 40 times
         larger than the rest, in the gains of the norms and the rows that write to them."""
-        rng = np.random.default_rng([self.seed, count])
-        channels = rng.choice(hidden, count, replace=False)
-        for i in range(layers):
-            p = f"bert.encoder.layer.{i}."
-            for name in ("attention.output.LayerNorm", "output.LayerNorm", "output.dense"):
-                factors = rng.uniform(10, 40, count).astype(np.float32)
+        rng = np.random.default_rng([self.seed, args.outliers])
+        channels = rng.choice(args.shape[1], args.outliers, replace=False)
+        for p in layer_names(args):
+            for name in (family.parts[4], family.parts[7], family.parts[6]):
+                factors = rng.uniform(10, 40, args.outliers).astype(np.float32)
                 weight = self.tensors[f"{p}{name}.weight"]
                 weight[channels] *= factors.reshape(-1, *[1] * (weight.ndim - 1))
 
-    def head(self, args: argparse.Namespace, hidden: int, vocab: int) -> None:
-        if not args.no_pooler:
-            self.dense("bert.pooler.dense", hidden, hidden, 1)
-        if args.head == "classification":
-            self.dense("classifier", args.labels, hidden, 2)
-        elif args.head != "none":
-            self.dense("cls.seq_relationship", 2, hidden, 2)
-        if args.head == "pretraining":
-            self.add("cls.predictions.bias", (vocab,), 0.1)
-            self.dense("cls.predictions.transform.dense", hidden, hidden, 1)
-            self.norm("cls.predictions.transform.LayerNorm", hidden)
+    def head(self, args: argparse.Namespace, family: Family, vocab: int) -> None:
+        hidden = args.shape[1]
+        if family.pooler and args.head in family.pooled and not args.no_pooler:
+            self.dense(family.prefix + family.pooler, hidden, hidden, 1)
+        sizes = {"H": hidden, "E": args.embedding_size, "V": vocab, "C": args.labels}
+        for part in filter(None, family.heads.get(args.head, "").split("; ")):
+            kind, name, outputs, *rest = part.split()
+            size = sizes.get(outputs) or int(outputs)
+            if kind == "dense":
+                self.dense(name, size, sizes[rest[0]], float(rest[1]))
+            elif kind == "norm":
+                self.norm(name, size)
+            else:
+                self.add(name, (size,), 0.1)
+        if args.decoder == "stored":
+            words = self.tensors[family.prefix + "embeddings.word_embeddings.weight"]
+            self.tensors[family.decoder] = words
+            if family.decoder_bias:
+                bias = family.decoder_bias.replace("decoder.", "")
+                self.tensors[family.decoder_bias] = self.tensors[bias]
+        elif args.decoder == "untied":
+            self.add(family.decoder, (vocab, args.embedding_size), 0.05)
+
+
+def sinusoids(positions: int, width: int) -> np.ndarray:
+    """Vaswani et al. 2017, section 3.5: sines in the even columns, cosines in the odd."""
+    angles = np.arange(positions)[:, None] / 10000 ** (2 * (np.arange(width) // 2) / width)
+    return np.where(np.arange(width) % 2, np.cos(angles), np.sin(angles)).astype(np.float32)
 
 
 def spelled(name: str, args: argparse.Namespace) -> str:
     if not args.prefix:
-        name = name.removeprefix("bert.")
+        name = name.removeprefix(FAMILIES[args.family].prefix)
     if args.names == "gamma":
         name = name.replace("LayerNorm.weight", "LayerNorm.gamma")
         name = name.replace("LayerNorm.bias", "LayerNorm.beta")
@@ -125,16 +139,17 @@ def stored(values: np.ndarray, dtype: str) -> np.ndarray:
 
 
 def write_weights(args: argparse.Namespace, vocab: int) -> None:
-    layers, hidden, _, intermediate = args.shape
+    family = FAMILIES[args.family]
     weights = Weights(args.seed, args.scale)
-    weights.embeddings(args, hidden, vocab)
-    for i in range(layers):
-        weights.layer(i, hidden, intermediate)
-    weights.outliers(args.outliers, layers, hidden)
-    weights.head(args, hidden, vocab)
+    weights.embeddings(args, family, vocab)
+    for p in layer_names(args):
+        weights.layer(args, family, p)
+    weights.outliers(args, family)
+    weights.head(args, family, vocab)
     tensors = {spelled(k, args): stored(v, args.dtype) for k, v in weights.tensors.items()}
-    if args.names == "gamma":  # checkpoints of that age also hold this buffer
-        tensors[spelled("bert.embeddings.position_ids", args)] = np.arange(args.positions)[None]
+    if args.names == "gamma" or args.position_ids:
+        buffer = spelled(family.prefix + "embeddings.position_ids", args)
+        tensors[buffer] = np.arange(args.positions)[None]
     if not args.sharded:
         write_tensors(args.output / "model.safetensors", tensors, {"format": "pt"})
         return
@@ -150,52 +165,16 @@ def write_weights(args: argparse.Namespace, vocab: int) -> None:
                {"metadata": {"total_size": total}, "weight_map": weight_map})
 
 
-def write_json(path: Path, content: dict | list) -> None:
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
 def write_config(args: argparse.Namespace, vocab: int) -> None:
-    layers, hidden, heads, intermediate = args.shape
-    config = {"architectures": [ARCHITECTURES[args.head]], "attention_probs_dropout_prob": 0.1,
-              "hidden_act": args.act, "hidden_dropout_prob": 0.1, "hidden_size": hidden,
-              "initializer_range": 0.02, "intermediate_size": intermediate,
-              "layer_norm_eps": args.epsilon, "max_position_embeddings": args.positions,
-              "model_type": "bert", "num_attention_heads": heads, "num_hidden_layers": layers,
-              "pad_token_id": 0, "position_embedding_type": "absolute",
-              "torch_dtype": {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}[args.dtype],
-              "type_vocab_size": args.types, "use_cache": True, "vocab_size": vocab}
+    content = config(args, vocab)
     # As transformers does, which leaves the default of two labels out.
-    if args.head == "classification" and (args.labels != 2 or args.label_names):
+    if args.head in ("classification", "tokens") and (args.labels != 2 or args.label_names):
         names = args.label_names or [f"LABEL_{i}" for i in range(args.labels)]
-        config["id2label"] = {str(i): name for i, name in enumerate(names)}
-        config["label2id"] = {name: i for i, name in enumerate(names)}
+        content["id2label"] = {str(i): name for i, name in enumerate(names)}
+        content["label2id"] = {name: i for i, name in enumerate(names)}
     if args.problem_type:
-        config["problem_type"] = args.problem_type
-    write_json(args.output / "config.json", dict(sorted(config.items())))
-
-
-def write_tokenizer(args: argparse.Namespace) -> int:
-    """Writes vocab.txt and tokenizer_config.json; returns the vocabulary's size."""
-    path = args.output / "vocab.txt"
-    if args.vocab_file:
-        shutil.copyfile(args.vocab_file, path)
-        pieces = path.read_bytes().rstrip(b"\n").count(b"\n") + 1
-        if args.vocab and args.vocab < pieces:
-            raise FormatError(f"--vocab is {args.vocab}, expected at least the {pieces} pieces of "
-                              f"{args.vocab_file}")
-    else:
-        lines = vocabulary(args.vocab or 200)
-        pieces = len(lines)
-        path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-    names = ("cls", "mask", "pad", "sep", "unk")
-    special = {f"{name}_token": f"[{name.upper()}]" for name in names}
-    write_json(args.output / "special_tokens_map.json", special)
-    write_json(args.output / "tokenizer_config.json",
-               {"clean_up_tokenization_spaces": True, **special, "do_lower_case": not args.cased,
-                "model_max_length": args.positions, "strip_accents": None,
-                "tokenize_chinese_chars": True, "tokenizer_class": "BertTokenizer"})
-    return args.vocab or pieces
+        content["problem_type"] = args.problem_type
+    write_json(args.output / "config.json", dict(sorted(content.items())))
 
 
 def write_sentence_transformers(args: argparse.Namespace) -> None:
@@ -223,27 +202,37 @@ def shape(text: str) -> list[int]:
 
 
 def arguments() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description="Makes a BERT with random weights.")
+    parser = argparse.ArgumentParser(description="Makes a BERT or a relative with random weights.")
     add = parser.add_argument
     add("-o", "--output", type=Path, required=True, help="directory to write")
+    add("--family", choices=list(FAMILIES), default="bert", help="model_type (default bert)")
     add("--shape", type=shape, default=[2, 128, 2, 512], metavar="L,H,A,I",
         help="layers, hidden, heads, intermediate; H a multiple of A (default 2,128,2,512)")
     add("--vocab", type=int, help="rows of the word embedding (default: the vocabulary's, or 200)")
     add("--vocab-file", type=Path, help="a vocab.txt to copy in; otherwise a small one is made")
     add("--cased", action="store_true", help="the tokenizer keeps case and accents")
     add("--positions", type=int, default=512, help="max_position_embeddings")
-    add("--types", type=int, default=2, help="type_vocab_size")
-    add("--head", choices=list(ARCHITECTURES), default="classification")
-    add("--labels", type=int, default=2, help="of the classification head")
+    add("--position-type", choices=list(POSITION_TYPES), default="absolute",
+        help="position_embedding_type; sinusoidal is DistilBERT's")
+    add("--embedding-size", type=int, metavar="E",
+        help="of ELECTRA's and ALBERT's embeddings (default: H)")
+    add("--groups", type=int, default=1, help="num_hidden_groups of ALBERT")
+    add("--inner-groups", type=int, default=1, help="inner_group_num of ALBERT")
+    add("--types", type=int, help="type_vocab_size (default: the family's)")
+    add("--head", choices=list(HEADS), default="classification")
+    add("--decoder", choices=["tied", "stored", "untied"], default="tied",
+        help="masked language models: not stored, stored as well, or stored and different")
+    add("--labels", type=int, default=2, help="of the classification or the token head")
     add("--label-names", type=lambda text: text.split(","), help="id2label, one name a label")
     add("--problem-type", choices=PROBLEMS)
-    add("--act", default="gelu", help="hidden_act")
-    add("--epsilon", type=float, default=1e-12, help="layer_norm_eps")
+    add("--act", help="hidden_act (default: the family's)")
+    add("--epsilon", type=float, help="layer_norm_eps (default: the family's; not DistilBERT's)")
     add("--dtype", choices=["F32", "F16", "BF16"], default="F32", help="as stored")
     add("--names", choices=["modern", "gamma"], default="modern",
         help="gamma: LayerNorm.gamma and .beta and the position_ids buffer, as older checkpoints")
+    add("--position-ids", action="store_true", help="the buffer position_ids alone, likewise")
     add("--prefix", action=argparse.BooleanOptionalAction,
-        help="bert. before the encoder's names (default: where there is a head)")
+        help="bert. or the like before the encoder's names (default: where there is a head)")
     add("--no-pooler", action="store_true", help="only with --head none")
     add("--no-positions", action="store_true", help="position embeddings of zero")
     add("--sharded", type=int, metavar="N", help="N files and model.safetensors.index.json")
@@ -275,6 +264,7 @@ def check(args: argparse.Namespace) -> None:
 def make(argv: list[str]) -> None:
     args = arguments().parse_args(argv)
     check(args)
+    settle(args)
     args.output.mkdir(parents=True, exist_ok=True)
     vocab = write_tokenizer(args)
     write_config(args, vocab)

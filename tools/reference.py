@@ -1,16 +1,23 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""BERT in NumPy and float64: the truth that the tests compare the engine with.
+"""BERT and its relatives in NumPy and float64: the truth that the engine is compared with.
 
-Written from Devlin et al. 2019 and the published behaviour of Hugging Face transformers, and apart
-from the engine: it shares no code with it. Reads an unmodified Hugging Face directory and writes
-one .safetensors file, inputs end to end and never padded (T tokens, N inputs, H hidden, C labels):
+Written from the papers (Devlin et al. 2019 and those of DistilBERT, ELECTRA, ALBERT, RoBERTa and
+MPNet) and the published behaviour of Hugging Face transformers, and apart from the engine: it
+shares no code with it. Reads an unmodified Hugging Face directory and writes one .safetensors file,
+inputs end to end and never padded (T tokens, N inputs, H hidden, C labels, V vocabulary):
 
   ids [T] I64, type_ids [T] I64, starts [N + 1] I64
-  embeddings [T, H]              output of the embeddings' LayerNorm
-  layer.0 ... layer.{L-1} [T, H] output of each encoder layer
+  embeddings [T, H]              what enters the first layer: normalised, and projected to H
+  layer.0 ... layer.{L-1} [T, H] output of each encoder layer (ALBERT: of each one applied)
   pooler [N, H]                  where the checkpoint has a pooler
-  logits [N, C]                  where the architecture has a classification or a next-sentence head
+  logits                         where the architecture has a head:
+         [N, C]                  sequence classification; next sentence, C = 2
+         [N, 1]                  multiple choice, each pair of prompt and choice an input
+         [T, C]                  token classification; question answering, C = 2: start and end;
+                                 ELECTRA's pretraining, C = 1
+         [T, V]                  masked language model; BERT's and ALBERT's pretraining
+  next_sentence [N, 2]           the other half of those two: ALBERT's is sentence order
   embedding [N, H]               sentence embedding as modules.json says; without it, the mean
   __metadata__ "inputs"          JSON array of [first] or [first, second], where all are texts
 
@@ -22,194 +29,127 @@ what it leaves out; where that matters, give ids. On Debian, libopenblas0-pthrea
 times as fast as its plain BLAS, which matters from BERT-base on.
 """
 import argparse
+import functools
 import json
 import math
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from reference_config import Config, read_config
+from reference_heads import add_heads
 from reference_inputs import Input, WordPiece, random_inputs, read_inputs, read_json
-from tensor_file import FormatError, TensorFile, write_tensors
+from reference_tensors import ACTIVATIONS, Checkpoint
+from tensor_file import FormatError, write_tensors
 
-NEXT_SENTENCE = ("BertForNextSentencePrediction", "BertForPreTraining")
-# A masked-language-model checkpoint serves as an encoder; its vocabulary logits are left out.
-ARCHITECTURES = ("BertModel", "BertForMaskedLM", "BertForSequenceClassification") + NEXT_SENTENCE
-
-
-@dataclass
-class Config:
-    directory: Path
-    architecture: str
-    layers: int
-    hidden: int
-    heads: int
-    intermediate: int
-    vocabulary: int
-    positions: int
-    types: int
-    labels: int
-    activation: str
-    epsilon: float
+Scores = Callable[[np.ndarray, np.ndarray, int], np.ndarray]
 
 
-def read_config(directory: Path) -> Config:
-    path = directory / "config.json"
-    config = read_json(path)
+def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, starts: np.ndarray, heads: int,
+              more_scores: Scores | None):
+    """softmax(q k^T / sqrt(D) + more) v within each sequence and head; [T, H] each.
 
-    def number(key: str, default: int | None = None) -> int:
-        value = config.get(key, default)
-        if type(value) is not int or value < 1:
-            raise FormatError(f"{path}: {key} is {value}, expected a positive integer")
-        return value
-
-    def expect(key: str, allowed: tuple, default=None):
-        value = config.get(key, default)
-        if value not in allowed:
-            raise FormatError(f"{path}: {key} is {value!r}, expected one of "
-                              f"{', '.join(map(repr, allowed))}")
-        return value
-
-    expect("model_type", ("bert",), "bert")
-    expect("position_embedding_type", ("absolute",), "absolute")
-    expect("is_decoder", (False,), False)
-    architectures = config.get("architectures") or ["BertModel"]
-    if architectures[0] not in ARCHITECTURES:
-        raise FormatError(f"{path}: architectures is {architectures}, expected one of "
-                          f"{', '.join(ARCHITECTURES)}")
-    # transformers writes id2label only where it is not the default, two labels.
-    labels = len(config["id2label"]) if config.get("id2label") else number("num_labels", 2)
-    hidden, heads = number("hidden_size"), number("num_attention_heads")
-    if hidden % heads:
-        raise FormatError(f"{path}: hidden_size is {hidden}, expected a multiple of "
-                          f"num_attention_heads, {heads}")
-    return Config(directory, architectures[0], number("num_hidden_layers"), hidden, heads,
-                  number("intermediate_size"), number("vocab_size"),
-                  number("max_position_embeddings", 512), number("type_vocab_size", 2), labels,
-                  expect("hidden_act", tuple(ACTIVATIONS), "gelu"),
-                  float(config.get("layer_norm_eps", 1e-12)))
-
-
-class Checkpoint:
-    """The tensors of a directory, one file or sharded, under transformers' present names."""
-
-    def __init__(self, directory: Path):
-        index = directory / "model.safetensors.index.json"
-        self.path = directory / "model.safetensors"
-        self.tensors: dict[str, tuple[TensorFile, str]] = {}
-        if self.path.exists() or not index.exists():
-            file = TensorFile(self.path)
-            self._add({name: file for name in file.entries})
-            return
-        self.path = index
-        weight_map = read_json(index).get("weight_map")
-        if not isinstance(weight_map, dict):
-            raise FormatError(f"{index}: weight_map is missing")
-        shards = {name: TensorFile(directory / name) for name in sorted(set(weight_map.values()))}
-        self._add({name: shards[shard] for name, shard in weight_map.items()})
-
-    def _add(self, files: dict[str, TensorFile]) -> None:
-        for stored, file in files.items():
-            if stored not in file.entries:
-                raise FormatError(f"{self.path}: weight_map: {stored} is not in {file.path.name}")
-            name = stored.removeprefix("bert.")
-            name = name.replace("LayerNorm.gamma", "LayerNorm.weight")
-            self.tensors[name.replace("LayerNorm.beta", "LayerNorm.bias")] = (file, stored)
-
-    def get(self, name: str, *shape: int) -> np.ndarray:
-        if name not in self.tensors:
-            raise FormatError(f"{self.path}: {name} is missing")
-        file, stored = self.tensors[name]
-        if file.shape(stored) != list(shape):
-            raise FormatError(f"{file.path}: {stored} has shape {file.shape(stored)}, expected "
-                              f"{list(shape)}")
-        if file.entries[stored]["dtype"] not in ("F32", "F16", "BF16"):
-            raise FormatError(f"{file.path}: {stored} is {file.entries[stored]['dtype']}, expected "
-                              "F32, F16 or BF16")
-        return file.read(stored).astype(np.float64)
-
-    def linear(self, x: np.ndarray, name: str, outputs: int) -> np.ndarray:
-        weight = self.get(name + ".weight", outputs, x.shape[1])
-        return x @ weight.T + self.get(name + ".bias", outputs)
-
-    def layer_norm(self, x: np.ndarray, name: str, epsilon: float) -> np.ndarray:
-        centred = x - x.mean(1, keepdims=True)
-        scaled = centred / np.sqrt((centred**2).mean(1, keepdims=True) + epsilon)
-        width = x.shape[1]
-        return scaled * self.get(name + ".weight", width) + self.get(name + ".bias", width)
-
-
-def gelu(x: np.ndarray) -> np.ndarray:
-    erf = np.fromiter(map(math.erf, (x / math.sqrt(2)).ravel().tolist()), np.float64, x.size)
-    return 0.5 * x * (1 + erf.reshape(x.shape))
-
-
-def gelu_tanh(x: np.ndarray) -> np.ndarray:
-    return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
-
-
-ACTIVATIONS: dict[str, Callable] = {"gelu": gelu, "gelu_new": gelu_tanh,
-                                    "gelu_pytorch_tanh": gelu_tanh,
-                                    "relu": lambda x: np.maximum(x, 0)}
-
-
-def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, starts: np.ndarray, heads: int):
-    """softmax(q k^T / sqrt(D)) v within each sequence and head; [T, H] each."""
+    more_scores(q, k, head): [S, S], by the tokens' distance."""
     size = q.shape[1] // heads
     context = np.empty_like(q)
     for begin, end in zip(starts, starts[1:]):
-        for column in range(0, q.shape[1], size):
-            part = np.s_[begin:end, column:column + size]
+        for head in range(heads):
+            part = np.s_[begin:end, head * size:(head + 1) * size]
             scores = q[part] @ k[part].T / math.sqrt(size)
+            if more_scores:
+                scores += more_scores(q[part], k[part], head)
             weights = np.exp(scores - scores.max(1, keepdims=True))
             context[part] = weights / weights.sum(1, keepdims=True) @ v[part]
     return context
 
 
+def distances(tokens: int) -> np.ndarray:
+    """[S, S]: the query's position (row) less the key's (column)."""
+    return np.subtract.outer(np.arange(tokens), np.arange(tokens))
+
+
+def relative_keys(config: Config, checkpoint: Checkpoint, layer: str) -> Scores:
+    """Shaw et al. 2018; relative_key_query: Huang et al. 2020, method 4."""
+    size, last = config.hidden // config.heads, config.positions - 1
+    table = checkpoint.get(layer + "attention.self.distance_embedding.weight", 2 * last + 1, size)
+
+    def scores(q: np.ndarray, k: np.ndarray, _: int) -> np.ndarray:
+        index = distances(len(q)) + last
+        out = np.take_along_axis(q @ table.T, index, 1)
+        if config.position_type == "relative_key_query":
+            out += np.take_along_axis(table @ k.T, index, 0)
+        return out / math.sqrt(size)
+
+    return scores
+
+
+def buckets(distance: np.ndarray, count: int, farthest: int = 128) -> np.ndarray:
+    """Raffel et al. 2020 (T5), both directions: half the buckets for keys that come later; in each
+    half one a distance for the first half of it, then logarithmic up to the farthest."""
+    half, exact, far = count // 2, count // 4, np.abs(distance)
+    slope = (half - exact) / math.log(farthest / exact)
+    logarithmic = exact + (np.log(np.maximum(far, 1) / exact) * slope).astype(int)
+    return np.where(far < exact, far, np.minimum(logarithmic, half - 1)) + half * (distance < 0)
+
+
+def relative_bias(config: Config, checkpoint: Checkpoint) -> Scores:
+    """One table for all layers: MPNet. Not divided by sqrt(D)."""
+    name = "encoder.relative_attention_bias.weight"
+    table = checkpoint.get(name, config.buckets, config.heads)
+    return lambda q, _, head: table[buckets(distances(len(q)), config.buckets), head]
+
+
+def position_ids(ids: np.ndarray, padding: int | None) -> np.ndarray:
+    """Rows of the position embedding for one input. RoBERTa's count the tokens that are not the
+    padding id, from padding + 1; those that are it, inside a text too, have its own row."""
+    if padding is None:
+        return np.arange(len(ids))
+    return np.where(ids == padding, padding, padding + np.cumsum(ids != padding))
+
+
+def embed(config: Config, checkpoint: Checkpoint, inputs: list[Input]) -> np.ndarray:
+    """[T, H]: what enters the first layer."""
+    e, width = "embeddings.", config.embedding
+    ids = np.concatenate([x.ids for x in inputs]).astype("<i8")
+    x = checkpoint.get(e + "word_embeddings.weight", config.vocabulary, width)[ids]
+    if config.position_type == "absolute":
+        positions = np.concatenate([position_ids(np.array(x.ids), config.padding) for x in inputs])
+        table = checkpoint.get(e + "position_embeddings.weight", config.positions, width)
+        x += table[positions]
+    if config.types:
+        type_ids = np.concatenate([x.type_ids for x in inputs])
+        x += checkpoint.get(e + "token_type_embeddings.weight", config.types, width)[type_ids]
+    x = checkpoint.layer_norm(x, e + "LayerNorm", config.epsilon)
+    # ALBERT projects always, ELECTRA where the widths differ.
+    if config.family.projection and (config.layer_names[0].startswith("encoder.albert")
+                                     or width != config.hidden):
+        x = checkpoint.linear(x, config.family.projection, config.hidden)
+    return x
+
+
 def encode(config: Config, checkpoint: Checkpoint, inputs: list[Input]) -> dict[str, np.ndarray]:
     """The inputs and the output of each stage from embeddings to the last layer."""
-    ids = np.concatenate([x.ids for x in inputs]).astype("<i8")
-    type_ids = np.concatenate([x.type_ids for x in inputs]).astype("<i8")
     starts = np.cumsum([0] + [len(x.ids) for x in inputs]).astype("<i8")
-    positions = np.concatenate([np.arange(len(x.ids)) for x in inputs])
-    hidden, eps = config.hidden, config.epsilon
-
-    e = "embeddings."
-    x = (checkpoint.get(e + "word_embeddings.weight", config.vocabulary, hidden)[ids]
-         + checkpoint.get(e + "position_embeddings.weight", config.positions, hidden)[positions]
-         + checkpoint.get(e + "token_type_embeddings.weight", config.types, hidden)[type_ids])
-    x = checkpoint.layer_norm(x, e + "LayerNorm", eps)
-    stages = {"ids": ids, "type_ids": type_ids, "starts": starts, "embeddings": x}
-    for i in range(config.layers):
-        p = f"encoder.layer.{i}."
-        q, k, v = (checkpoint.linear(x, f"{p}attention.self.{name}", hidden)
-                   for name in ("query", "key", "value"))
-        context = attention(q, k, v, starts, config.heads)
-        dense = checkpoint.linear(context, p + "attention.output.dense", hidden)
-        x = checkpoint.layer_norm(x + dense, p + "attention.output.LayerNorm", eps)
-        wide = checkpoint.linear(x, p + "intermediate.dense", config.intermediate)
-        dense = checkpoint.linear(ACTIVATIONS[config.activation](wide), p + "output.dense", hidden)
-        x = checkpoint.layer_norm(x + dense, p + "output.LayerNorm", eps)
+    family, hidden, eps = config.family, config.hidden, config.epsilon
+    x = embed(config, checkpoint, inputs)
+    stages = {"ids": np.concatenate([x.ids for x in inputs]).astype("<i8"),
+              "type_ids": np.concatenate([x.type_ids for x in inputs]).astype("<i8"),
+              "starts": starts, "embeddings": x}
+    more_scores = relative_bias(config, checkpoint) if config.buckets else None
+    for i, p in enumerate(config.layer_names):
+        if config.position_type != "absolute":
+            more_scores = relative_keys(config, checkpoint, p)
+        q, k, v = (checkpoint.linear(x, p + name, hidden) for name in family.attention[:3])
+        context = attention(q, k, v, starts, config.heads, more_scores)
+        dense = checkpoint.linear(context, p + family.attention[3], hidden)
+        x = checkpoint.layer_norm(x + dense, p + family.attention_norm, eps)
+        wide = checkpoint.linear(x, p + family.wide, config.intermediate)
+        dense = checkpoint.linear(ACTIVATIONS[config.activation](wide), p + family.narrow, hidden)
+        x = checkpoint.layer_norm(x + dense, p + family.norm, eps)
         stages[f"layer.{i}"] = x
     return stages
-
-
-def finish(config: Config, checkpoint: Checkpoint, stages: dict[str, np.ndarray]) -> None:
-    """Adds what follows the encoder: pooler, logits, embedding."""
-    states, starts = stages[f"layer.{config.layers - 1}"], stages["starts"]
-    head = None
-    if config.architecture == "BertForSequenceClassification":
-        head, labels = "classifier", config.labels
-    elif config.architecture in NEXT_SENTENCE:
-        head, labels = "cls.seq_relationship", 2
-    if head or "pooler.dense.weight" in checkpoint.tensors:
-        first = states[starts[:-1]]
-        stages["pooler"] = np.tanh(checkpoint.linear(first, "pooler.dense", config.hidden))
-    if head:
-        stages["logits"] = checkpoint.linear(stages["pooler"], head, labels)
-    stages["embedding"] = sentence_embedding(config.directory, states, starts)
 
 
 # In the order in which sentence-transformers concatenates them where several are on.
@@ -263,9 +203,12 @@ def write_reference(path: Path, stages: dict[str, np.ndarray], inputs: list[Inpu
 
 
 def compute(directory: Path, inputs: list[Input]) -> dict[str, np.ndarray]:
-    config, checkpoint = read_config(directory), Checkpoint(directory)
+    config = read_config(directory)
+    checkpoint = Checkpoint(directory, config.family.prefix)
     stages = encode(config, checkpoint, inputs)
-    finish(config, checkpoint, stages)
+    add_heads(config, checkpoint, stages)
+    last = stages[f"layer.{config.layers - 1}"]
+    stages["embedding"] = sentence_embedding(directory, last, stages["starts"])
     return stages
 
 
@@ -289,6 +232,12 @@ def arguments(description: str) -> argparse.ArgumentParser:
     return parser
 
 
+def tokenize_with(config: Config, max_length: int | None) -> Callable:
+    """Reads vocab.txt when the first text comes: ids do without it."""
+    tokenizer = functools.cache(lambda: WordPiece(config.directory, config.longest, max_length))
+    return lambda texts: tokenizer().encode(texts)
+
+
 def main() -> None:
     parser = arguments("Writes reference outputs of a BERT model, computed in float64.")
     parser.add_argument("--dtype", choices=["f32", "f64"], default="f64", help="as stored")
@@ -298,8 +247,7 @@ def main() -> None:
         if args.random is not None:
             inputs = random_inputs(config, args.random, args.lengths, args.seed)
         else:
-            tokenizer = WordPiece(args.model, config.positions, args.max_length)
-            inputs = read_inputs(config, args.inputs, tokenizer.encode)
+            inputs = read_inputs(config, args.inputs, tokenize_with(config, args.max_length))
         stages = compute(args.model, inputs)
         write_reference(args.output, stages, inputs, {"f32": "<f4", "f64": "<f8"}[args.dtype],
                         args.stages, "tools/reference.py, float64")

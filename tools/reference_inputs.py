@@ -69,6 +69,8 @@ class WordPiece:
         self.split_ideographs = config.get("tokenize_chinese_chars", True)
         self.cls, self.sep, self.unk = (self._special(config, key, default) for key, default in (
             ("cls_token", "[CLS]"), ("sep_token", "[SEP]"), ("unk_token", "[UNK]")))
+        # MPNet, as RoBERTa: <s> first </s></s> second </s>, all of type 0.
+        self.like_roberta = str(config.get("tokenizer_class")).startswith("MPNet")
         self.max_length, self.lower_first = read_limits(directory, positions, max_length)
 
     def _special(self, config: dict, key: str, default: str) -> int:
@@ -81,10 +83,11 @@ class WordPiece:
     def encode(self, texts: list[str]) -> tuple[list[int], list[int]]:
         """ids and type_ids of [CLS] first [SEP], or of [CLS] first [SEP] second [SEP]."""
         parts = [self.text_ids(text) for text in texts]
-        room = self.max_length - 1 - len(parts)
+        special = 1 + len(parts) + (self.like_roberta and len(parts) == 2)
+        room = self.max_length - special
         if room < 0:
             raise FormatError(f"the greatest length is {self.max_length}, expected at least "
-                              f"{1 + len(parts)} for the special tokens")
+                              f"{special} for the special tokens")
         if len(parts) == 1:
             parts[0] = parts[0][:room]
         elif len(parts[0]) + len(parts[1]) > room:
@@ -95,9 +98,10 @@ class WordPiece:
             parts[1 - shorter] = parts[1 - shorter][:room - keep]
         ids, type_ids = [self.cls], [0]
         for segment, part in enumerate(parts):
-            ids += part + [self.sep]
+            between = [self.sep] if segment and self.like_roberta else []
+            ids += between + part + [self.sep]
             type_ids += [segment] * (len(part) + 1)
-        return ids, type_ids
+        return ids, [0] * len(ids) if self.like_roberta else type_ids
 
     def text_ids(self, text: str) -> list[int]:
         """Ends with the word that reaches the greatest length, as Hugging Face tokenizers (0.23)
@@ -143,9 +147,10 @@ class WordPiece:
 
 
 def check_input(config, source: str, ids: list[int], type_ids: list[int]) -> None:
-    """config: a reference.Config, here and below."""
+    """config: a reference_config.Config, here and below."""
+    # A model without token types ignores what its input gives, which may still be two segments.
     limits = (("ids", ids, config.vocabulary, "vocab_size"),
-              ("type_ids", type_ids, config.types, "type_vocab_size"))
+              ("type_ids", type_ids, config.types or 2, "type_vocab_size"))
     for field, values, limit, key in limits:
         if not isinstance(values, list) or any(type(v) is not int for v in values):
             raise FormatError(f"{source}: {field} is not an array of integers")
@@ -153,8 +158,8 @@ def check_input(config, source: str, ids: list[int], type_ids: list[int]) -> Non
         if bad:
             raise FormatError(f"{source}: {field} holds {bad[0]}, expected 0 to {limit - 1} "
                               f"({key})")
-    if not 0 < len(ids) <= config.positions:
-        raise FormatError(f"{source}: {len(ids)} tokens, expected 1 to {config.positions} "
+    if not 0 < len(ids) <= config.longest:
+        raise FormatError(f"{source}: {len(ids)} tokens, expected 1 to {config.longest} "
                           "(max_position_embeddings)")
     if len(ids) != len(type_ids):
         raise FormatError(f"{source}: {len(ids)} ids but {len(type_ids)} type_ids")
@@ -208,10 +213,10 @@ def random_inputs(config, count: int, lengths: list[int], seed: int) -> list[Inp
     for i in range(count):
         length = lengths[i % len(lengths)]
         ids = rng.integers(0, config.vocabulary, length).tolist()
-        type_ids = rng.integers(0, config.types, length).tolist()
+        type_ids = rng.integers(0, config.types or 2, length).tolist()
         if special and length >= 2:
             ids[0], ids[-1] = special[0], special[1]
-            first = length if length < 5 or config.types < 2 else int(rng.integers(3, length - 1))
+            first = length if length < 5 or config.types == 1 else int(rng.integers(3, length - 1))
             ids[first - 1] = special[1]
             type_ids = [0] * first + [1] * (length - first)
         inputs.append(Input(ids, type_ids))

@@ -59,6 +59,73 @@ MODELS = [
      "--shape 2,64,4,256 --labels 3 --vocab 300", None),
 ]
 
+ODD = [1, 2, 17, 33, 65, 100]
+FAR = [5, 64, 130, 200]  # MPNet's last bucket is for distances from about 110 on
+# --family, --shape and what else each needs; head sizes are 13 and 26
+SHAPES = {
+    "bert": "--shape 2,39,3,77 --positions 100",
+    "distilbert": "--family distilbert --shape 3,26,2,61 --positions 100",
+    "electra": "--family electra --shape 2,52,2,90 --embedding-size 20 --positions 100",
+    "albert": "--family albert --shape 3,39,3,80 --embedding-size 14 --positions 100",
+    "xlm-roberta": "--family xlm-roberta --shape 2,26,2,51 --positions 102",
+    "camembert": "--family camembert --shape 2,39,3,60 --positions 102",
+    "mpnet": "--family mpnet --shape 2,39,3,70 --positions 202",
+}
+HEADS = {
+    "mlm": "scores of the vocabulary for each token, decoder tied to the word embeddings",
+    "tokens": "five labels a token", "qa": "start and end scores of each token",
+    "choice": "one score a pair of prompt and choice",
+    "none": "the encoder alone, with its pooler where it has one",
+    "classification": "four labels, by the family's own head",
+}
+
+
+def relatives() -> list[tuple[str, str, str, list[int] | None]]:
+    """Each family with each head, then what only some have."""
+    models = []
+    for family, shape in SHAPES.items():
+        lengths = FAR if family == "mpnet" else ODD
+        for head, purpose in HEADS.items():
+            if family == "bert" and head in ("none", "classification"):
+                continue  # encoder and plain
+            labels = {"tokens": " --labels 5", "classification": " --labels 4"}.get(head, "")
+            name = family if head == "none" else f"{family}-{head}"
+            models.append((name, purpose, f"{shape} --head {head}{labels}", lengths))
+    bert, electra, albert, xlm = (SHAPES[x] for x in ("bert", "electra", "albert", "xlm-roberta"))
+    return models + [
+        ("electra-pretraining", "original or replaced: one score a token",
+         f"{electra} --head pretraining --act gelu_new", ODD),
+        ("electra-one-width", "embeddings as wide as the hidden state: no projection, F16",
+         "--family electra --shape 2,39,3,70 --positions 100 --head none --prefix --dtype F16", ODD),
+        ("albert-pretraining", "masked language model and sentence order",
+         f"{albert} --head pretraining", ODD),
+        ("albert-groups", "five layers from two groups of two inner layers each, all in BF16",
+         "--family albert --shape 5,26,2,40 --groups 2 --inner-groups 2 --dtype BF16 --head mlm "
+         "--positions 100", ODD),
+        ("bert-mlm-stored", "decoder weight and bias stored beside what they are tied to",
+         f"{bert} --head mlm --decoder stored --act relu", ODD),
+        ("xlm-roberta-untied", "tie_word_embeddings is false; the buffer position_ids",
+         f"{xlm} --head mlm --decoder untied --position-ids", ODD),
+        ("distilbert-stored", "vocab_projector.weight stored as well",
+         f"{SHAPES['distilbert']} --head mlm --decoder stored", ODD),
+        ("relative-key", "distances in the scores, position embeddings stored but not used",
+         f"{bert} --position-type relative_key --labels 3", ODD),
+        ("relative-key-query", "distances against queries and keys",
+         f"{bert} --position-type relative_key_query --head none", ODD),
+        ("distilbert-sinusoidal", "sines and cosines as the stored position embeddings",
+         f"{SHAPES['distilbert']} --position-type sinusoidal --head none", ODD),
+        ("mpnet-sentence", "sentence-transformers, mean and normalised; texts, <s> a </s></s> b </s>",
+         "--family mpnet --shape 2,52,4,90 --head none --sentence-transformers mean --normalize",
+         None),
+        ("distilbert-texts", "inputs as text, of which the types are ignored",
+         "--family distilbert --shape 2,26,2,61 --labels 3", None),
+        ("xlm-roberta-sentence", "sentence-transformers on RoBERTa's positions",
+         f"{xlm} --head none --sentence-transformers mean --normalize", ODD),
+    ]
+
+
+MODELS += relatives()
+
 
 def make_golden(directory: Path, seed: int, name: str, arguments: str,
                 lengths: list[int] | None) -> None:
@@ -70,6 +137,9 @@ def make_golden(directory: Path, seed: int, name: str, arguments: str,
         inputs = [Input(*tokenizer.encode(texts), texts) for texts in TEXTS]
     else:
         inputs = random_inputs(config, len(lengths), lengths, seed)
+        for item in inputs:
+            if config.padding is not None and len(item.ids) > 4:  # inside a text it is not counted
+                item.ids[len(item.ids) // 2] = config.padding
     reference.write_reference(directory / f"{name}.safetensors", reference.compute(model, inputs),
                               inputs, "<f8", "all", "tools/reference.py, float64")
 

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What reference.py knows of each family: names of tensors and classes; and config.json.
+
+From the published behaviour of Hugging Face transformers; kept apart from make_model.py's table.
+"""
+from dataclasses import dataclass
+from pathlib import Path
+
+from reference_inputs import read_json
+from reference_tensors import ACTIVATIONS
+from tensor_file import FormatError
+
+EVERY_FAMILY = ("Model", "ForSequenceClassification", "ForMaskedLM", "ForTokenClassification",
+                "ForQuestionAnswering", "ForMultipleChoice")
+BOTH_HALVES = ("BertForPreTraining", "AlbertForPreTraining")
+
+
+@dataclass(frozen=True)
+class Head:
+    """dense, activation and output of what scores the first token's state."""
+    dense: str | None
+    activation: str
+    output: str
+
+
+@dataclass(frozen=True)
+class MaskedLM:
+    dense: str
+    norm: str
+    decoder: str  # its weight is the word embedding, where they are tied
+    bias: str
+    activation: str | None = None  # None: hidden_act
+    decoder_bias: str | None = None  # another name of the bias
+
+
+@dataclass(frozen=True)
+class Family:
+    classes: str
+    prefix: str
+    attention: tuple[str, str, str, str]  # query, key, value, output
+    attention_norm: str
+    wide: str
+    narrow: str
+    norm: str
+    classification: Head
+    choice: Head
+    masked_lm: MaskedLM
+    pooler: str | None = "pooler.dense"
+    more_heads: tuple[str, ...] = ()
+    layer: str = "encoder.layer.{}."
+    projection: str | None = None  # from the embedding's width to the hidden one
+    has_types: bool = True
+
+
+POOLED = Head(None, "", "classifier")  # on the pooler's output
+DENSE_TANH = Head("classifier.dense", "tanh", "classifier.out_proj")
+PRE_CLASSIFIER = Head("pre_classifier", "relu", "classifier")
+BERT_ATTENTION = ("attention.self.query", "attention.self.key", "attention.self.value",
+                  "attention.output.dense")
+BERT_LAYER = (BERT_ATTENTION, "attention.output.LayerNorm", "intermediate.dense", "output.dense",
+              "output.LayerNorm")
+LM_HEAD = MaskedLM("lm_head.dense", "lm_head.layer_norm", "lm_head.decoder.weight", "lm_head.bias",
+                   "gelu", "lm_head.decoder.bias")
+FAMILIES = {
+    "bert": Family(
+        "Bert", "bert.", *BERT_LAYER, POOLED, POOLED,
+        MaskedLM("cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm",
+                 "cls.predictions.decoder.weight", "cls.predictions.bias",
+                 decoder_bias="cls.predictions.decoder.bias"),
+        more_heads=("ForPreTraining", "ForNextSentencePrediction")),
+    "distilbert": Family(
+        "DistilBert", "distilbert.",
+        ("attention.q_lin", "attention.k_lin", "attention.v_lin", "attention.out_lin"),
+        "sa_layer_norm", "ffn.lin1", "ffn.lin2", "output_layer_norm", PRE_CLASSIFIER,
+        PRE_CLASSIFIER, MaskedLM("vocab_transform", "vocab_layer_norm", "vocab_projector.weight",
+                                 "vocab_projector.bias"),
+        pooler=None, layer="transformer.layer.{}.", has_types=False),
+    "electra": Family(
+        "Electra", "electra.", *BERT_LAYER, Head("classifier.dense", "gelu", "classifier.out_proj"),
+        Head("sequence_summary.summary", "gelu", "classifier"),
+        MaskedLM("generator_predictions.dense", "generator_predictions.LayerNorm",
+                 "generator_lm_head.weight", "generator_lm_head.bias", "gelu"),
+        pooler=None, more_heads=("ForPreTraining",), projection="embeddings_project"),
+    "albert": Family(
+        "Albert", "albert.",
+        ("attention.query", "attention.key", "attention.value", "attention.dense"),
+        "attention.LayerNorm", "ffn", "ffn_output", "full_layer_layer_norm", POOLED, POOLED,
+        MaskedLM("predictions.dense", "predictions.LayerNorm", "predictions.decoder.weight",
+                 "predictions.bias", decoder_bias="predictions.decoder.bias"),
+        pooler="pooler", more_heads=("ForPreTraining",),
+        layer="encoder.albert_layer_groups.{}.albert_layers.{}.",
+        projection="encoder.embedding_hidden_mapping_in"),
+    "xlm-roberta": Family("XLMRoberta", "roberta.", *BERT_LAYER, DENSE_TANH, POOLED, LM_HEAD),
+    "camembert": Family("Camembert", "roberta.", *BERT_LAYER, DENSE_TANH, POOLED, LM_HEAD),
+    "mpnet": Family(
+        "MPNet", "mpnet.",
+        ("attention.attn.q", "attention.attn.k", "attention.attn.v", "attention.attn.o"),
+        "attention.LayerNorm", "intermediate.dense", "output.dense", "output.LayerNorm",
+        DENSE_TANH, POOLED, LM_HEAD, has_types=False),
+}
+DISTILBERT_KEYS = {"hidden_size": "dim", "num_hidden_layers": "n_layers",
+                   "num_attention_heads": "n_heads", "intermediate_size": "hidden_dim",
+                   "hidden_act": "activation"}
+
+
+@dataclass
+class Config:
+    directory: Path
+    family: Family
+    architecture: str
+    layer_names: list[str]  # what each applied layer's tensors begin with: ALBERT's repeat
+    hidden: int
+    heads: int
+    intermediate: int
+    vocabulary: int
+    positions: int  # rows of the position embedding
+    types: int  # 0: type ids are ignored
+    labels: int
+    activation: str
+    epsilon: float
+    embedding: int  # width of the embeddings
+    padding: int | None  # the id that positions are counted by; None: they count from 0
+    position_type: str
+    buckets: int  # of MPNet's relative positions; 0: none
+    tied: bool
+
+    @property
+    def layers(self) -> int:
+        return len(self.layer_names)
+
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest input."""
+        return self.positions if self.padding is None else self.positions - self.padding - 1
+
+
+class ConfigFile:
+    """config.json, with DistilBERT's own keys."""
+
+    def __init__(self, directory: Path):
+        self.path = directory / "config.json"
+        self.content = read_json(self.path)
+        self.model_type = self.expect("model_type", tuple(FAMILIES), "bert")
+
+    def key(self, name: str) -> str:
+        return DISTILBERT_KEYS.get(name, name) if self.model_type == "distilbert" else name
+
+    def number(self, name: str, default: int | None = None, least: int = 1) -> int:
+        value = self.content.get(self.key(name), default)
+        if type(value) is not int or value < least:
+            kind = "a positive integer" if least else "an integer from 0"
+            raise FormatError(f"{self.path}: {self.key(name)} is {value}, expected {kind}")
+        return value
+
+    def expect(self, name: str, allowed: tuple, default=None):
+        key = self.key(name) if name != "model_type" else name
+        value = self.content.get(key, default)
+        if value not in allowed:
+            raise FormatError(f"{self.path}: {key} is {value!r}, expected one of "
+                              f"{', '.join(map(repr, allowed))}")
+        return value
+
+    def architecture(self, family: Family) -> str:
+        allowed = [family.classes + head for head in EVERY_FAMILY + family.more_heads]
+        found = self.content.get("architectures") or allowed[:1]
+        if found[0] not in allowed:
+            raise FormatError(f"{self.path}: architectures is {found}, expected one of "
+                              f"{', '.join(allowed)}")
+        return found[0]
+
+    def labels(self) -> int:
+        # transformers writes id2label only where it is not the default, two labels.
+        names = self.content.get("id2label")
+        return len(names) if names else self.number("num_labels", 2)
+
+    def layer_names(self, family: Family) -> list[str]:
+        layers = self.number("num_hidden_layers")
+        if self.model_type != "albert":
+            return [family.layer.format(i) for i in range(layers)]
+        groups, inner = self.number("num_hidden_groups", 1), self.number("inner_group_num", 1)
+        return [family.layer.format(i * groups // layers, j)
+                for i in range(layers) for j in range(inner)]
+
+    def padding(self) -> int | None:
+        if self.model_type == "mpnet":
+            return 1  # whatever pad_token_id is
+        counted = self.model_type in ("xlm-roberta", "camembert")
+        return self.number("pad_token_id", 1, least=0) if counted else None
+
+
+def read_config(directory: Path) -> Config:
+    file = ConfigFile(directory)
+    kind, family = file.model_type, FAMILIES[file.model_type]
+    relative = ("relative_key", "relative_key_query") if kind == "bert" else ()
+    file.expect("is_decoder", (False,), False)
+    architecture = file.architecture(family)
+    if architecture == "ElectraForMultipleChoice":
+        file.expect("summary_type", ("first",), "first")
+        file.expect("summary_use_proj", (True,), True)
+        file.expect("summary_activation", ("gelu",), "gelu")
+    hidden, heads = file.number("hidden_size"), file.number("num_attention_heads")
+    if hidden % heads:
+        raise FormatError(f"{file.path}: {file.key('hidden_size')} is {hidden}, expected a "
+                          f"multiple of {file.key('num_attention_heads')}, {heads}")
+    activation = "gelu_new" if kind == "albert" else "gelu"
+    return Config(
+        directory, family, architecture, file.layer_names(family), hidden, heads,
+        intermediate=file.number("intermediate_size"), vocabulary=file.number("vocab_size"),
+        positions=file.number("max_position_embeddings", 512),
+        types=file.number("type_vocab_size", 2) if family.has_types else 0,
+        labels=file.labels(),
+        activation=file.expect("hidden_act", tuple(ACTIVATIONS), activation),
+        epsilon=1e-12 if kind == "distilbert" else float(file.content.get("layer_norm_eps", 1e-12)),
+        embedding=file.number("embedding_size", 128) if family.projection else hidden,
+        padding=file.padding(),
+        position_type=file.expect("position_embedding_type", ("absolute", *relative), "absolute"),
+        # transformers' bucket formula is for 32, whatever the config says.
+        buckets=file.expect("relative_attention_num_buckets", (32,), 32) if kind == "mpnet" else 0,
+        tied=file.expect("tie_word_embeddings", (True, False), True))
