@@ -41,7 +41,8 @@ C labels:
   ids [T], type_ids [T], starts [N+1]     integers; input i has the tokens starts[i] to starts[i+1]
   __metadata__ inputs                     JSON array of [first] or [first, second]
   embeddings, layer.0, layer.1 ... [T, H] any of these stages, F32 or F64
-  pooler [N, H], logits [N, C], embedding [N, H]
+  pooler [N, H], logits [N, C] or of a head that answers for each token [T, C], embedding [N, H]
+  next_sentence [N, 2] where logits are those of the vocabulary, [T, V]
 Ids or texts may be left out. Where both are there, the texts must give the ids.
 
   -m, --model DIR    default: the demo model
@@ -116,7 +117,8 @@ std::optional<int> stage_order(const std::string& name, int layers) {
   if (name == "embeddings") return -1;
   if (name == "pooler") return layers;
   if (name == "logits") return layers + 1;
-  if (name == "embedding") return layers + 2;
+  if (name == "next_sentence") return layers + 2;
+  if (name == "embedding") return layers + 3;
   for (int i = 0; i < layers; ++i) {
     if (name == fmt::format("layer.{}", i)) return i;
   }
@@ -261,13 +263,14 @@ class Regression {
       if (!order) {
         fail(fmt::format(
             "holds {}, expected ids, type_ids, starts, embeddings, layer.0 to layer.{}, "
-            "pooler, logits or embedding",
+            "pooler, logits, next_sentence or embedding",
             name, model_.info().layers - 1));
       }
       if (tensor.dtype != DType::f32 && tensor.dtype != DType::f64) {
         fail(fmt::format("{} is {}, expected F32 or F64", name, models::dtype_name(tensor.dtype)));
       }
-      const bool by_token = *order < model_.info().layers;
+      const bool by_token = *order < model_.info().layers ||
+                            (name == "logits" && model_.info().has_token_logits);
       const int64_t rows = by_token ? starts_.back() : std::ssize(encodings_);
       if (tensor.shape.size() != 2 || tensor.shape[0] != rows) {
         fail(fmt::format("{} is [{}], expected [{}, columns], a row for each {}", name,

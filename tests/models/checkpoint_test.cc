@@ -220,9 +220,13 @@ TEST_F(ConfigFile, ErrorsNameTheFieldWhatWasFoundAndWhatWasExpected) {
   EXPECT_THAT(after("num_hidden_layers", 4e18), HasSubstr("num_hidden_layers"));
   EXPECT_THAT(after("architectures", {"BertLMHeadModel"}), HasSubstr("BertLMHeadModel"));
   EXPECT_THAT(after("architectures", nullptr), HasSubstr("'architectures' is missing"));
-  EXPECT_THAT(after("model_type", "distilbert"), HasSubstr("distilbert"));
+  EXPECT_THAT(after("model_type", "distilbert"), HasSubstr("one of DistilBertFor"));
+  EXPECT_THAT(after("model_type", "deberta-v2"),
+              AllOf(HasSubstr("is \"deberta-v2\""), HasSubstr("one of bert, distilbert")));
   EXPECT_THAT(after("is_decoder", true), HasSubstr("only encoders"));
-  EXPECT_THAT(after("position_embedding_type", "relative_key"), HasSubstr("relative_key"));
+  EXPECT_THAT(after("position_embedding_type", "relative_key"),
+              HasSubstr("layer.0.attention.self.distance_embedding.weight' is missing"));
+  EXPECT_THAT(after("position_embedding_type", "rotary"), HasSubstr("relative_key_query"));
   EXPECT_THAT(after("layer_norm_eps", -1), HasSubstr("layer_norm_eps"));
   EXPECT_THAT(after("problem_type", "ranking"), HasSubstr("ranking"));
   EXPECT_THAT(after("id2label", {{"0", "a"}, {"2", "b"}, {"3", "c"}}),
