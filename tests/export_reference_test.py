@@ -17,6 +17,7 @@ import numpy as np
 from reference_test import InADirectory, torch, torch_layer, torch_weights
 
 import make_goldens
+import reference_config
 from reference_inputs import WordPiece
 from tensor_file import TensorFile
 
@@ -32,11 +33,15 @@ class StandIn:
         self.layers = [torch_layer(self.weights, self.config, i)
                        for i in range(self.config["num_hidden_layers"])]
         self.base_model, self.is_float, self.is_eval = self, False, False
+        self.architecture = self.config["architectures"][0]
+        if self.architecture.endswith(("MaskedLM", "TokenClassification", "QuestionAnswering")):
+            self.pooler = None
 
     @classmethod
     def from_pretrained(cls, directory: str, output_loading_info: bool):
         model = cls(Path(directory))
-        missing = [] if "pooler.dense.weight" in model.weights else ["bert.pooler.dense.weight"]
+        has_pooler = "pooler.dense.weight" in model.weights or model.pooler is None
+        missing = [] if has_pooler else ["bert.pooler.dense.weight"]
         return (model, {"missing_keys": set(missing)}) if output_loading_info else model
 
     def float(self):
@@ -62,6 +67,8 @@ class StandIn:
 
     def __call__(self, input_ids, token_type_ids, output_hidden_states, return_dict):
         assert self.is_float and self.is_eval and output_hidden_states and return_dict
+        if self.architecture == "BertForMultipleChoice":
+            input_ids, token_type_ids = input_ids[:, 0], token_type_ids[:, 0]
         w, e = self.weights, "embeddings."
         x = w[e + "word_embeddings.weight"][input_ids] + w[e + "token_type_embeddings.weight"][
             token_type_ids] + w[e + "position_embeddings.weight"][:input_ids.shape[1]]
@@ -70,14 +77,26 @@ class StandIn:
         states = [x]
         for layer in self.layers:
             states.append(layer(states[-1]))
-        output = types.SimpleNamespace(hidden_states=tuple(states))
-        if self.config["architectures"] == ["BertForPreTraining"]:
-            output.prediction_logits = self.predictions(states[-1])
+        return self.scores(types.SimpleNamespace(hidden_states=tuple(states)))
+
+    def scores(self, output):
+        """logits and what else the class names them."""
+        w, last = self.weights, output.hidden_states[-1]
+        if self.architecture == "BertForPreTraining":
+            output.prediction_logits = self.predictions(last)
+        elif self.architecture == "BertForMaskedLM":
+            output.logits = self.predictions(last)
+        elif self.architecture == "BertForQuestionAnswering":
+            columns = last @ w["qa_outputs.weight"].T + w["qa_outputs.bias"]
+            output.start_logits, output.end_logits = columns[..., 0], columns[..., 1]
+        elif self.architecture == "BertForTokenClassification":
+            output.logits = last @ w["classifier.weight"].T + w["classifier.bias"]
+            return output
         for head, name in (("classifier", "logits"),
                            ("cls.seq_relationship", "seq_relationship_logits")):
             if head + ".weight" in w:
-                logits = self.pooler(states[-1]) @ w[head + ".weight"].T + w[head + ".bias"]
-                if self.config["architectures"] == ["BertForNextSentencePrediction"]:
+                logits = self.pooler(last) @ w[head + ".weight"].T + w[head + ".bias"]
+                if self.architecture == "BertForNextSentencePrediction":
                     name = "logits"
                 setattr(output, name, logits)
         return output
@@ -97,8 +116,7 @@ def stand_in() -> types.ModuleType:
     module = types.ModuleType("transformers")
     module.__version__ = "stand-in"
     module.AutoTokenizer = StandInTokenizer
-    for head in ("Model", "ForSequenceClassification", "ForNextSentencePrediction",
-                 "ForPreTraining"):
+    for head in reference_config.EVERY_FAMILY + reference_config.FAMILIES["bert"].more_heads:
         setattr(module, "Bert" + head, StandIn)
     return module
 
@@ -109,7 +127,8 @@ class Exporting(InADirectory):
         sys.modules["transformers"] = stand_in()
         self.addCleanup(sys.modules.pop, "transformers")
         import export_reference
-        purposes = ("texts", "pretraining", "next-sentence", "no-pooler", "st-mean")
+        purposes = ("texts", "pretraining", "next-sentence", "no-pooler", "st-mean", "bert-mlm",
+                    "bert-tokens", "bert-qa", "bert-choice")
         for seed, (name, _, arguments, lengths) in enumerate(make_goldens.MODELS):
             if name in purposes:
                 with self.subTest(name):

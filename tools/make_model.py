@@ -5,9 +5,10 @@
   make_model.py -o DIR --shape 12,768,12,3072 --vocab-file vocab.txt --labels 3
   make_model.py -o DIR --family albert --embedding-size 64 --head mlm
 
-To test and to time with: its answers mean nothing. The weights are spread so that mistakes show: attention far from uniform,
-no bias, gain or beta at its neutral value. A tensor depends on the seed, its own name and shape
-alone, so two models that differ in dtype, naming or sharding hold the same weights.
+To test and to time with: its answers mean nothing. The weights are spread so that mistakes show:
+attention far from uniform, no bias, gain or beta at its neutral value. A tensor depends on the
+seed, its own name and shape alone, so two models that differ in dtype, naming or sharding hold the
+same weights.
 """
 import argparse
 import sys

@@ -59,14 +59,14 @@ DISTILBERT = Family(
     heads={**ONE_LAYER,
            "classification": "dense pre_classifier H H 1.5; dense classifier C H 2",
            "choice": "dense pre_classifier H H 1.5; dense classifier 1 H 2",
-           "mlm": "dense vocab_transform H H 1; norm vocab_layer_norm H; bias vocab_projector.bias V"
-           }, decoder="vocab_projector.weight")
+           "mlm": "dense vocab_transform H H 1; norm vocab_layer_norm H; "
+                  "bias vocab_projector.bias V"}, decoder="vocab_projector.weight")
 ELECTRA = Family(
     "Electra", "electra.", pooler=None,
     heads={**ONE_LAYER, "classification": ON_FIRST["classification"],
            "choice": "dense sequence_summary.summary H H 1.5; dense classifier 1 H 2",
-           "mlm": "norm generator_predictions.LayerNorm E; dense generator_predictions.dense E H 1; "
-                  "bias generator_lm_head.bias V",
+           "mlm": "norm generator_predictions.LayerNorm E; "
+                  "dense generator_predictions.dense E H 1; bias generator_lm_head.bias V",
            "pretraining": "dense discriminator_predictions.dense H H 1.5; "
                           "dense discriminator_predictions.dense_prediction 1 H 2"},
     decoder="generator_lm_head.weight",

@@ -57,7 +57,8 @@ def vocabulary(size: int, family: str = "bert") -> list[str]:
     pieces = characters() + letters() + ["##" + c for c in letters() + [str(d) for d in range(10)]]
     pieces += [word for word in WORDS if word not in pieces]
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    before, after = (["<s>", "<pad>", "</s>", "<unk>"], ["<mask>"]) if family == "mpnet" else ([], [])
+    before = ["<s>", "<pad>", "</s>", "<unk>"] if family == "mpnet" else []
+    after = ["<mask>"] if family == "mpnet" else []
     filler = unused(size, len(before + special + pieces + after))
     # [PAD] first and the others after unused rows, as in the published vocabularies.
     return before + special[:1] + filler + special[1:] + pieces + after
@@ -108,7 +109,7 @@ def write_unigram(args: argparse.Namespace, special: dict[str, str]) -> int:
     ids = {piece: i for i, (piece, _) in enumerate(vocab)}
     added = [{"id": ids[token], "content": token, "single_word": False,
               "lstrip": token == special["mask_token"], "rstrip": False, "normalized": False,
-              "special": True} for token in sorted(set(special.values()), key=ids.get)]
+              "special": True} for token in first + last]
     metaspace = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
     write_json(args.output / "tokenizer.json", {
         "version": "1.0", "truncation": None, "padding": None, "added_tokens": added,

@@ -85,20 +85,21 @@ def relative_keys(config: Config, checkpoint: Checkpoint, layer: str) -> Scores:
     return scores
 
 
-def buckets(distance: np.ndarray, count: int, farthest: int = 128) -> np.ndarray:
-    """Raffel et al. 2020 (T5), both directions: half the buckets for keys that come later; in each
-    half one a distance for the first half of it, then logarithmic up to the farthest."""
-    half, exact, far = count // 2, count // 4, np.abs(distance)
-    slope = (half - exact) / math.log(farthest / exact)
-    logarithmic = exact + (np.log(np.maximum(far, 1) / exact) * slope).astype(int)
-    return np.where(far < exact, far, np.minimum(logarithmic, half - 1)) + half * (distance < 0)
+def buckets(distance: np.ndarray) -> np.ndarray:
+    """Raffel et al. 2020 (T5), 32 buckets: 16 for keys before the query and 16 for those after; in
+    each, one a distance below 8, then 8 + 8 log(distance / 8) / log(128 / 8), rounded down and at
+    most 15. That is 2 + log2(distance^2), exact where logarithms round a power of two either way;
+    transformers' own, in float32, gives the same at every distance."""
+    far = np.abs(distance)
+    logarithmic = 2 + np.frexp(np.maximum(far, 1).astype(float) ** 2)[1] - 1
+    return np.where(far < 8, far, np.minimum(logarithmic, 15)) + 16 * (distance < 0)
 
 
 def relative_bias(config: Config, checkpoint: Checkpoint) -> Scores:
     """One table for all layers: MPNet. Not divided by sqrt(D)."""
     name = "encoder.relative_attention_bias.weight"
     table = checkpoint.get(name, config.buckets, config.heads)
-    return lambda q, _, head: table[buckets(distances(len(q)), config.buckets), head]
+    return lambda q, _, head: table[buckets(distances(len(q))), head]
 
 
 def position_ids(ids: np.ndarray, padding: int | None) -> np.ndarray:
