@@ -158,6 +158,14 @@ engine::Buffer Checkpoint::vector(const std::string& name, int64_t size) {
   return values;
 }
 
+void Checkpoint::expect_equal(const Weight& stored, const Weight& tied) const {
+  if (std::equal(stored.view.data, stored.view.data + stored.view.size(), tied.view.data)) return;
+  throw std::runtime_error(
+      fmt::format("{}: tensor '{}' differs from '{}', expected the same, as config.json's "
+                  "tie_word_embeddings is true",
+                  stored.file->path(), stored.stored->name, tied.stored->name));
+}
+
 bool Checkpoint::is_int8(const std::string& name) const { return has(name + ".weight_scale"); }
 
 bool Checkpoint::is_bf16(const std::string& name) const {

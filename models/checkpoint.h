@@ -43,6 +43,10 @@ class Checkpoint {
   Weight matrix(const std::string& name, int64_t rows, int64_t columns);
   engine::Buffer vector(const std::string& name, int64_t size);
 
+  // Throws where two matrices differ that the configuration ties to one (some versions of
+  // transformers take the one then, some the other).
+  void expect_equal(const Weight& stored, const Weight& tied) const;
+
   // As bert-convert writes an int8 dense layer: name.weight I8 [columns, width], weight_scale F32
   // [columns], bias F32, and where inputs stay in f32 exact_inputs I32 [E] and exact_weight F32
   // [columns, E]. Those of several names lie one below the other and share their exact inputs.

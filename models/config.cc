@@ -109,7 +109,18 @@ Scores read_scores(const JsonFile& file, size_t labels) {
 }
 
 // What changes the forward pass and is not built must be as if it were not there.
-void refuse_variants(const JsonFile& file) {
+void refuse_variants(const JsonFile& file, const Config& config) {
+  for (const HeadRow* head : config.heads_on_top) {
+    if (!std::string_view(head->transform).starts_with("sequence_summary.")) continue;
+    if (file.text("summary_type", "first") != "first") file.fail("summary_type", "\"first\"");
+    if (!file.boolean("summary_use_proj", true)) file.fail("summary_use_proj", "true");
+    if (file.text("summary_activation", "gelu") != "gelu") {
+      file.fail("summary_activation", "\"gelu\"");
+    }
+  }
+  if (file.integer("relative_attention_num_buckets", 1, kMost, 32) != 32) {
+    file.fail("relative_attention_num_buckets", "32");
+  }
   for (const char* field : {"is_decoder", "add_cross_attention", "is_encoder_decoder"}) {
     if (file.boolean(field, false)) file.fail(field, "false: only encoders are supported");
   }
@@ -143,8 +154,10 @@ void read_sizes(const JsonFile& file, Config& config) {
 
 void read_positions(const JsonFile& file, Config& config) {
   const auto rows = static_cast<int>(file.integer("max_position_embeddings", 1, kMost));
-  if (config.family->positions_after_padding) {
-    config.padding = static_cast<int>(file.integer("pad_token_id", 0, config.vocabulary - 1, 1));
+  if (config.family->positions != Family::Positions::from_0) {
+    const bool named = config.family->positions == Family::Positions::after_pad_token;
+    config.padding =
+        named ? static_cast<int>(file.integer("pad_token_id", 0, config.vocabulary - 1, 1)) : 1;
     config.first_position = config.padding + 1;
     if (rows <= config.first_position) {
       file.fail("max_position_embeddings",
@@ -154,11 +167,13 @@ void read_positions(const JsonFile& file, Config& config) {
   config.positions = rows - config.first_position;
   config.sinusoidal = file.boolean("sinusoidal_pos_embds", false);
   const std::string type = file.text("position_embedding_type", "absolute");
+  if (type == "absolute") return;
+  if (!config.family->relative_keys) file.fail("position_embedding_type", "absolute");
   if (type == "relative_key") {
     config.position_type = PositionType::relative_key;
   } else if (type == "relative_key_query") {
     config.position_type = PositionType::relative_key_query;
-  } else if (type != "absolute") {
+  } else {
     file.fail("position_embedding_type", "absolute, relative_key or relative_key_query");
   }
 }
@@ -227,7 +242,7 @@ Config read_config(const std::string& directory) {
   config.family = &read_family(file);
   read_architecture(file, config);
   find_not_evaluated(config);
-  refuse_variants(file);
+  refuse_variants(file, config);
   read_sizes(file, config);
   read_positions(file, config);
   name_layers(file, config);

@@ -172,7 +172,7 @@ constexpr Family roberta(const char* model_type, const char* classes) {
           .settings = kBertSettings,
           .layer = kBertLayer,
           .pooler = "pooler.dense",
-          .positions_after_padding = true,
+          .positions = Family::Positions::after_pad_token,
           .heads = kRobertaHeads};
 }
 
@@ -183,6 +183,7 @@ constexpr Family kFamilies[] = {
      .settings = kBertSettings,
      .layer = kBertLayer,
      .pooler = "pooler.dense",
+     .relative_keys = true,
      .heads = kBertHeads},
     {.model_type = "distilbert",
      .classes = "DistilBert",
@@ -217,7 +218,7 @@ constexpr Family kFamilies[] = {
      .layer = kMpnetLayer,
      .pooler = "pooler.dense",
      .has_types = false,
-     .positions_after_padding = true,
+     .positions = Family::Positions::after_1,
      .relative_bias = "encoder.relative_attention_bias.weight",
      .heads = kRobertaHeads},
 };

@@ -57,9 +57,10 @@ struct Family {
   bool always_projected = false;  // even where both sizes are equal
   const char* pooler = "";        // dense
   bool has_types = true;
-  // Positions are counted from pad_token_id + 1, and padding tokens are not counted (Liu et al.
-  // 2019's implementation, fairseq).
-  bool positions_after_padding = false;
+  // Positions are counted from the padding token's id + 1, and padding tokens are not counted, as
+  // fairseq does (Liu et al. 2019). The id is pad_token_id or always 1.
+  enum class Positions { from_0, after_pad_token, after_1 } positions = Positions::from_0;
+  bool relative_keys = false;  // position_embedding_type may be relative_key and relative_key_query
   // relative_attention_bias by distance, in buckets (Raffel et al. 2020, T5).
   const char* relative_bias = "";
   std::span<const HeadRow> heads = {};

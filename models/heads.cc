@@ -44,14 +44,18 @@ Head::Head(Checkpoint& checkpoint, const Config& config, const HeadRow& head_row
                                Activation::none, engine::Precision::f32, pool));
     return;
   }
-  decoder = embeddings.word.view;
-  if (!config.tied) {
+  // Both are tied to others in transformers, which writes either or both of each pair.
+  if (!config.tied || checkpoint.has(name + ".weight")) {
     own_decoder = checkpoint.matrix(name + ".weight", config.vocabulary, config.embedding);
-    decoder = own_decoder.view;
+    if (config.tied) {
+      checkpoint.expect_equal(own_decoder, embeddings.word);
+      own_decoder = {};
+    }
   }
-  // transformers keeps the bias twice, tied, and writes either or both.
+  decoder = config.tied ? embeddings.word.view : own_decoder.view;
   const std::string other = name + ".bias";
   decoder_bias = checkpoint.vector(checkpoint.has(row.bias) ? row.bias : other, config.vocabulary);
+  if (other != row.bias && checkpoint.has(other)) checkpoint.vector(other, config.vocabulary);
 }
 
 Tensor Head::run(engine::ThreadPool& pool, ConstTensor x, Workspace& space) const {

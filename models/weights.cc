@@ -2,6 +2,7 @@
 #include "models/weights.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <utility>
 
@@ -105,7 +106,7 @@ std::optional<engine::RelativeKeys> read_relative_keys(Checkpoint& checkpoint,
 std::unique_ptr<engine::RelativeBias> read_relative_bias(Checkpoint& checkpoint,
                                                          const Config& config) {
   if (!*config.family->relative_bias) return nullptr;
-  constexpr int kBuckets = 32, kFar = 128, kHalf = kBuckets / 2, kExact = kHalf / 2;
+  constexpr int64_t kBuckets = 32, kHalf = kBuckets / 2, kExact = kHalf / 2;
   const Weight table = checkpoint.matrix(config.family->relative_bias, kBuckets, config.heads);
   auto bias = std::make_unique<engine::RelativeBias>();
   bias->most = config.positions;
@@ -114,10 +115,10 @@ std::unique_ptr<engine::RelativeBias> read_relative_bias(Checkpoint& checkpoint,
   const float scale = std::sqrt(static_cast<float>(config.hidden / config.heads));
   for (int64_t i = 0; i < width; ++i) {
     const int64_t behind = i - (bias->most - 1), distance = std::abs(behind);
-    const auto wide = static_cast<float>(std::log(static_cast<float>(distance) / kExact)) /
-                      static_cast<float>(std::log(static_cast<double>(kFar) / kExact)) * kExact;
-    const int64_t bucket =
-        distance < kExact ? distance : std::min<int64_t>(kExact + int64_t(wide), kHalf - 1);
+    // kExact + log(distance / kExact) / log(128 / kExact) * kExact, rounded down: in whole numbers,
+    // as the logarithms of powers of two would be rounded to either side.
+    const int64_t wide = std::bit_width(static_cast<uint64_t>(distance * distance)) + 1;
+    const int64_t bucket = distance < kExact ? distance : std::min(wide, kHalf - 1);
     const float* row = table.view.row((behind > 0 ? kHalf : 0) + bucket);
     for (int64_t head = 0; head < config.heads; ++head) {
       bias->values.data()[head * width + i] = row[head] * scale;

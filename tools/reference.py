@@ -9,7 +9,7 @@ inputs end to end and never padded (T tokens, N inputs, H hidden, C labels, V vo
 
   ids [T] I64, type_ids [T] I64, starts [N + 1] I64
   embeddings [T, H]              what enters the first layer: normalised, and projected to H
-  layer.0 ... layer.{L-1} [T, H] output of each encoder layer (ALBERT: of each one applied)
+  layer.0 ... layer.{L-1} [T, H] output of each encoder layer
   pooler [N, H]                  where the checkpoint has a pooler
   logits                         where the architecture has a head:
          [N, C]                  sequence classification; next sentence, C = 2
@@ -149,7 +149,7 @@ def encode(config: Config, checkpoint: Checkpoint, inputs: list[Input]) -> dict[
         wide = checkpoint.linear(x, p + family.wide, config.intermediate)
         dense = checkpoint.linear(ACTIVATIONS[config.activation](wide), p + family.narrow, hidden)
         x = checkpoint.layer_norm(x + dense, p + family.norm, eps)
-        stages[f"layer.{i}"] = x
+        stages[f"layer.{i * config.layers // len(config.layer_names)}"] = x  # of several the last
     return stages
 
 

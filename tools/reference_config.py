@@ -108,7 +108,10 @@ class Config:
     directory: Path
     family: Family
     architecture: str
-    layer_names: list[str]  # what each applied layer's tensors begin with: ALBERT's repeat
+    layers: int
+    # What the tensors of those that are applied begin with: ALBERT's repeat, and a layer of it may
+    # be several.
+    layer_names: list[str]
     hidden: int
     heads: int
     intermediate: int
@@ -123,10 +126,6 @@ class Config:
     position_type: str
     buckets: int  # of MPNet's relative positions; 0: none
     tied: bool
-
-    @property
-    def layers(self) -> int:
-        return len(self.layer_names)
 
     @property
     def longest(self) -> int:
@@ -204,7 +203,8 @@ def read_config(directory: Path) -> Config:
                           f"multiple of {file.key('num_attention_heads')}, {heads}")
     activation = "gelu_new" if kind == "albert" else "gelu"
     return Config(
-        directory, family, architecture, file.layer_names(family), hidden, heads,
+        directory, family, architecture, file.number("num_hidden_layers"),
+        file.layer_names(family), hidden, heads,
         intermediate=file.number("intermediate_size"), vocabulary=file.number("vocab_size"),
         positions=file.number("max_position_embeddings", 512),
         types=file.number("type_vocab_size", 2) if family.has_types else 0,
