@@ -11,7 +11,7 @@
 
 #include "engine/linear.h"
 #include "engine/tensor.h"
-#include "models/safetensors.h"
+#include "models/weight_file.h"
 
 namespace bert::models {
 
@@ -19,12 +19,14 @@ namespace bert::models {
 struct Weight {
   engine::ConstTensor view;
   engine::Buffer copy;
-  const SafetensorsFile* file = nullptr;
+  const WeightFile* file = nullptr;
   const StoredTensor* stored = nullptr;
 };
 
-// The weights of a directory: model.safetensors, or the shards that model.safetensors.index.json
-// names.
+// The weights of a directory, of the first of these that is there (notes() says so where there are
+// several): model.safetensors, the shards of model.safetensors.index.json, pytorch_model.bin, the
+// shards of pytorch_model.bin.index.json, TensorFlow's bert_model.ckpt.index or model.ckpt*.index
+// with the data beside it, under the names that transformers gives its tensors.
 //
 // Every tensor is asked for by its name in today's transformers without the "bert." prefix; the
 // prefix and the old spellings of LayerNorm's weights (gamma, beta) are known here and nowhere
@@ -32,9 +34,10 @@ struct Weight {
 // std::runtime_error.
 class Checkpoint {
  public:
-  explicit Checkpoint(const std::string& directory);
+  explicit Checkpoint(const std::string& directory) : Checkpoint(open_weights(directory)) {}
 
   const std::string& path() const { return path_; }
+  const std::vector<std::string>& notes() const { return notes_; }
   std::vector<const StoredTensor*> tensors() const;         // of all files
   const StoredTensor& stored(std::string_view name) const;  // one that is there
   // name: below the encoder ("embeddings.word_embeddings.weight") or a head's
@@ -59,8 +62,8 @@ class Checkpoint {
   static void release(const Weight& weight);
 
  private:
-  using Entry = std::pair<const SafetensorsFile*, const StoredTensor*>;
-  void read_index(const std::string& directory);
+  explicit Checkpoint(Weights weights);
+  using Entry = std::pair<const WeightFile*, const StoredTensor*>;
   Entry find(std::string_view name) const;
   // A tensor of float32, float16 or bfloat16, or of the one dtype that is asked for.
   Entry take(const std::string& name, const std::vector<int64_t>& shape,
@@ -68,7 +71,8 @@ class Checkpoint {
   std::vector<int32_t> exact_inputs(const std::string& name, int64_t width);
 
   std::string path_;  // what error messages call the whole of it
-  std::vector<SafetensorsFile> files_;
+  std::vector<WeightFile> files_;
+  std::vector<std::string> notes_;
   std::string prefix_;
   std::set<std::string, std::less<>> taken_;  // full names
 };

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "models/json_file.h"
+#include "models/weight_file.h"
 
 namespace bert::models {
 namespace {
@@ -30,6 +31,26 @@ const std::vector<Architecture>& architectures() {
       {"BertForMaskedLM", Head::none, {"cls.predictions.", "cls.seq_relationship."}},
   };
   return rows;
+}
+
+// Adds to Google's configuration what transformers' has, by the weights beside it.
+void complete(JsonFile& file, const std::string& directory) {
+  const Weights weights = open_weights(directory);
+  const auto find = [&](std::string_view name) {
+    const StoredTensor* found = nullptr;
+    for (const WeightFile& part : weights.files) found = found ? found : part.find(name);
+    return found;
+  };
+  const StoredTensor* classifier = find("classifier.weight");
+  const bool predictions = find("cls.predictions.bias"), next = find("cls.seq_relationship.weight");
+  const char* architecture = predictions && next         ? "BertForPreTraining"
+                             : predictions               ? "BertForMaskedLM"
+                             : next                      ? "BertForNextSentencePrediction"
+                             : find("qa_outputs.weight") ? "BertForQuestionAnswering"
+                             : classifier                ? "BertForSequenceClassification"
+                                                         : "BertModel";
+  file.set("architectures", nlohmann::json::array({architecture}));
+  if (classifier && !classifier->shape.empty()) file.set("num_labels", classifier->shape[0]);
 }
 
 const Architecture& read_architecture(const JsonFile& file) {
@@ -105,11 +126,18 @@ void refuse_variants(const JsonFile& file) {
 }  // namespace
 
 Config read_config(const std::string& directory) {
-  const JsonFile file(directory + "/config.json");
+  Config config;
+  const std::string path = directory + "/config.json", google = directory + "/bert_config.json";
+  const bool is_google = !file_exists(path) && file_exists(google);
+  JsonFile file(is_google ? google : path);
+  if (is_google && !file.find("architectures")) {
+    complete(file, directory);
+    config.notes.push_back(fmt::format("{}: names no architecture: the weights are those of {}",
+                                       google, file.find("architectures")->front().dump()));
+  }
   const Architecture& architecture = read_architecture(file);
   refuse_variants(file);
 
-  Config config;
   config.architecture = architecture.name;
   config.head = architecture.head;
   config.not_evaluated = architecture.not_evaluated;

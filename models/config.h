@@ -27,8 +27,11 @@ struct Config {
 
   std::vector<std::string> labels;  // of the head's logits
   Scores scores = Scores::raw;
+  std::vector<std::string> notes;  // what was resolved and a user should know
 };
 
+// Where there is no config.json, Google's bert_config.json does: it names no architecture and no
+// labels, which are then those of the tensors that are there.
 Config read_config(const std::string& directory);
 
 }  // namespace bert::models

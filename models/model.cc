@@ -92,6 +92,9 @@ Model::Impl::Impl(const std::string& directory, const Options& options)
       encoder(load_encoder(options.precision)),
       pooling(models::read_pooling(directory, config)),
       batch_tokens(options.batch_tokens) {
+  for (const auto& notes : {config.notes, checkpoint.notes()}) {
+    info.notes.insert(info.notes.end(), notes.begin(), notes.end());
+  }
   // Without a head the pooler is optional: transformers can leave it out of a BertModel.
   if (config.head != models::Head::none || checkpoint.has("pooler.dense.weight")) {
     pooler.emplace(checkpoint, config, workers.all());
