@@ -2,13 +2,10 @@
 #include "models/checkpoint.h"
 
 #include <algorithm>
-#include <map>
 #include <stdexcept>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-
-#include "models/json_file.h"
 
 namespace bert::models {
 namespace {
@@ -34,65 +31,27 @@ std::string old_spelling(std::string_view name) {
 
 }  // namespace
 
-Checkpoint::Checkpoint(const std::string& directory, std::string prefix)
-    : path_(directory + "/model.safetensors") {
-  const std::string index = path_ + ".index.json";
-  if (file_exists(path_)) {
-    files_.emplace_back(path_);
-  } else if (file_exists(index)) {
-    read_index(directory);
-    path_ = index;
-  } else {
-    throw std::runtime_error(fmt::format(
-        "{}: there is neither model.safetensors nor model.safetensors.index.json", directory));
-  }
+Checkpoint::Checkpoint(Weights weights, const std::string& prefix)
+    : path_(std::move(weights.path)),
+      files_(std::move(weights.files)),
+      notes_(std::move(weights.notes)) {
   const std::string first = "embeddings.word_embeddings.weight";
   const auto stored = [&](const std::string& full) {
     return std::any_of(files_.begin(), files_.end(),
-                       [&](const SafetensorsFile& file) { return file.find(full); });
+                       [&](const WeightFile& file) { return file.find(full); });
   };
   const bool with = stored(prefix + first), without = stored(first);
   if (with == without) {
     throw std::runtime_error(fmt::format("{}: expected either '{}' or '{}{}', found {}", path_,
                                          first, prefix, first, with ? "both" : "neither"));
   }
-  if (with) prefix_ = std::move(prefix);
-}
-
-// {"metadata": …, "weight_map": {tensor: file}}. Each tensor must be in the file that the map
-// names, and in no other.
-void Checkpoint::read_index(const std::string& directory) {
-  const JsonFile index(directory + "/model.safetensors.index.json");
-  const nlohmann::json* map = index.find("weight_map");
-  if (!map || !map->is_object() || map->empty())
-    index.fail("weight_map", "an object of file names");
-  std::map<std::string, std::vector<std::string>> names_by_file;
-  for (const auto& [name, file] : map->items()) {
-    if (!file.is_string() || file.get<std::string>().find('/') != std::string::npos) {
-      index.fail("weight_map", fmt::format("the name of a file beside it for '{}'", name));
-    }
-    names_by_file[file.get<std::string>()].push_back(name);
-  }
-  for (const auto& [file, names] : names_by_file) {
-    files_.emplace_back(directory + "/" + file);
-    for (const std::string& name : names) {
-      if (!files_.back().find(name)) {
-        throw std::runtime_error(fmt::format("{}: tensor '{}' is missing, which {} places there",
-                                             files_.back().path(), name, index.path()));
-      }
-    }
-    if (files_.back().tensors().size() != names.size()) {
-      throw std::runtime_error(fmt::format("{}: holds {} tensors, but {} places {} there",
-                                           files_.back().path(), files_.back().tensors().size(),
-                                           index.path(), names.size()));
-    }
-  }
+  if (with) prefix_ = prefix;
 }
 
 Checkpoint::Entry Checkpoint::find(std::string_view name) const {
   for (const std::string& candidate : {std::string(name), old_spelling(name)}) {
     for (const std::string& full : {fmt::format("{}{}", prefix_, candidate), candidate}) {
-      for (const SafetensorsFile& file : files_) {
+      for (const WeightFile& file : files_) {
         if (const StoredTensor* tensor = candidate.empty() ? nullptr : file.find(full)) {
           return {&file, tensor};
         }
@@ -104,7 +63,7 @@ Checkpoint::Entry Checkpoint::find(std::string_view name) const {
 
 std::vector<const StoredTensor*> Checkpoint::tensors() const {
   std::vector<const StoredTensor*> all;
-  for (const SafetensorsFile& file : files_) {
+  for (const WeightFile& file : files_) {
     for (const StoredTensor& tensor : file.tensors()) all.push_back(&tensor);
   }
   return all;
@@ -131,7 +90,7 @@ Checkpoint::Entry Checkpoint::take(const std::string& name, const std::vector<in
                                          tensor->name, dtype_name(tensor->dtype),
                                          dtype ? dtype_name(*dtype) : "F32, F16 or BF16"));
   }
-  taken_.insert(tensor->name);
+  if (taken_.insert(tensor->name).second) file->check(*tensor);
   return entry;
 }
 
@@ -142,7 +101,7 @@ Weight Checkpoint::matrix(const std::string& name, int64_t rows, int64_t columns
   weight.stored = tensor;
   weight.view = {reinterpret_cast<const float*>(tensor->bytes.data()), rows, columns};
   const bool aligned = reinterpret_cast<uintptr_t>(tensor->bytes.data()) % alignof(float) == 0;
-  if (tensor->dtype != DType::f32 || !aligned) {
+  if (tensor->dtype != DType::f32 || !tensor->strides.empty() || !aligned) {
     weight.copy.reserve(rows * columns);
     tensor->copy_to(weight.copy.data());
     weight.view.data = weight.copy.data();
@@ -201,8 +160,8 @@ engine::Linear::Stored Checkpoint::int8(const std::vector<std::string>& names, i
   all.exact = exact_inputs(names.front() + ".exact_inputs", width);
   for (const std::string& name : names) {
     const auto [file, weight] = take(name + ".weight", {columns, width}, DType::i8);
-    const auto* q = reinterpret_cast<const int8_t*>(weight->bytes.data());
-    all.q.insert(all.q.end(), q, q + columns * width);
+    const std::string q = weight->row_major();
+    all.q.insert(all.q.end(), q.begin(), q.end());
     file->release(*weight);
     append(all.scales, *take(name + ".weight_scale", {columns}, DType::f32).second);
     append(all.bias, *take(name + ".bias", {columns}, DType::f32).second);
@@ -220,7 +179,7 @@ engine::Linear::Stored Checkpoint::int8(const std::vector<std::string>& names, i
 int Checkpoint::finish(const std::vector<std::string>& not_evaluated) const {
   int known = 0;
   std::vector<std::string> unexpected;
-  for (const SafetensorsFile& file : files_) {
+  for (const WeightFile& file : files_) {
     for (const StoredTensor& tensor : file.tensors()) {
       if (taken_.contains(tensor.name)) continue;
       std::string_view name = tensor.name;

@@ -11,7 +11,7 @@
 
 #include "engine/linear.h"
 #include "engine/tensor.h"
-#include "models/safetensors.h"
+#include "models/weight_file.h"
 
 namespace bert::models {
 
@@ -19,22 +19,26 @@ namespace bert::models {
 struct Weight {
   engine::ConstTensor view;
   engine::Buffer copy;
-  const SafetensorsFile* file = nullptr;
+  const WeightFile* file = nullptr;
   const StoredTensor* stored = nullptr;
 };
 
-// The weights of a directory: model.safetensors, or the shards that model.safetensors.index.json
-// names.
+// The weights of a directory, of the first of these that is there (notes() says so where there are
+// several): model.safetensors, the shards of model.safetensors.index.json, pytorch_model.bin, the
+// shards of pytorch_model.bin.index.json, TensorFlow's bert_model.ckpt.index or model.ckpt*.index
+// with the data beside it, under the names that transformers gives its tensors.
 //
 // Every tensor is asked for by its name in today's transformers without the prefix ("bert."); that
-// and the old spellings of LayerNorm's weights (gamma, beta) are known here and nowhere else. What is missing, of another shape or dtype, or left over is an error. Errors are
-// std::runtime_error.
+// and the old spellings of LayerNorm's weights (gamma, beta) are known here and nowhere else. What is
+// missing, of another shape or dtype, or left over is an error. Errors are std::runtime_error.
 class Checkpoint {
  public:
   // prefix: "bert.", what stands before the encoder's names where there is a head.
-  Checkpoint(const std::string& directory, std::string prefix);
+  Checkpoint(const std::string& directory, const std::string& prefix)
+      : Checkpoint(open_weights(directory), prefix) {}
 
   const std::string& path() const { return path_; }
+  const std::vector<std::string>& notes() const { return notes_; }
   std::vector<const StoredTensor*> tensors() const;         // of all files
   const StoredTensor& stored(std::string_view name) const;  // one that is there
   // name: below the encoder ("embeddings.word_embeddings.weight") or a head's
@@ -63,8 +67,8 @@ class Checkpoint {
   static void release(const Weight& weight);
 
  private:
-  using Entry = std::pair<const SafetensorsFile*, const StoredTensor*>;
-  void read_index(const std::string& directory);
+  Checkpoint(Weights weights, const std::string& prefix);
+  using Entry = std::pair<const WeightFile*, const StoredTensor*>;
   Entry find(std::string_view name) const;
   // A tensor of float32, float16 or bfloat16, or of the one dtype that is asked for.
   Entry take(const std::string& name, const std::vector<int64_t>& shape,
@@ -72,7 +76,8 @@ class Checkpoint {
   std::vector<int32_t> exact_inputs(const std::string& name, int64_t width);
 
   std::string path_;  // what error messages call the whole of it
-  std::vector<SafetensorsFile> files_;
+  std::vector<WeightFile> files_;
+  std::vector<std::string> notes_;
   std::string prefix_;
   std::set<std::string, std::less<>> taken_;  // full names
 };

@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "models/json_file.h"
+#include "models/weight_file.h"
 
 namespace bert::models {
 namespace {
@@ -29,6 +30,26 @@ engine::Activation read_activation(const JsonFile& file, const SettingNames& nam
   const std::string name = file.text(names.activation, names.default_activation);
   if (const engine::Activation* found = find_activation(name)) return *found;
   file.fail(names.activation, "gelu, gelu_new, gelu_pytorch_tanh, relu or tanh");
+}
+
+// Adds to Google's configuration what transformers' has, by the weights beside it.
+void complete(JsonFile& file, const std::string& directory) {
+  const Weights weights = open_weights(directory);
+  const auto find = [&](std::string_view name) {
+    const StoredTensor* found = nullptr;
+    for (const WeightFile& part : weights.files) found = found ? found : part.find(name);
+    return found;
+  };
+  const StoredTensor* classifier = find("classifier.weight");
+  const bool predictions = find("cls.predictions.bias"), next = find("cls.seq_relationship.weight");
+  const char* architecture = predictions && next         ? "BertForPreTraining"
+                             : predictions               ? "BertForMaskedLM"
+                             : next                      ? "BertForNextSentencePrediction"
+                             : find("qa_outputs.weight") ? "BertForQuestionAnswering"
+                             : classifier                ? "BertForSequenceClassification"
+                                                         : "BertModel";
+  file.set("architectures", nlohmann::json::array({architecture}));
+  if (classifier && !classifier->shape.empty()) file.set("num_labels", classifier->shape[0]);
 }
 
 const Family& read_family(const JsonFile& file) {
@@ -237,8 +258,15 @@ const engine::Activation* find_activation(std::string_view name) {
 }
 
 Config read_config(const std::string& directory) {
-  const JsonFile file(directory + "/config.json");
   Config config;
+  const std::string path = directory + "/config.json", google = directory + "/bert_config.json";
+  const bool is_google = !file_exists(path) && file_exists(google);
+  JsonFile file(is_google ? google : path);
+  if (is_google && !file.find("architectures")) {
+    complete(file, directory);
+    config.notes.push_back(fmt::format("{}: names no architecture: the weights are those of {}",
+                                       google, file.find("architectures")->front().dump()));
+  }
   config.family = &read_family(file);
   read_architecture(file, config);
   find_not_evaluated(config);

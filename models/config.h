@@ -54,8 +54,11 @@ struct Config {
   const std::vector<std::string>& labels_of(const HeadRow& head) const {
     return head.reads == ReadBy::every ? by_token.names : by_sequence.names;
   }
+  std::vector<std::string> notes;  // what was resolved and a user should know
 };
 
+// Where there is no config.json, Google's bert_config.json does: it names no architecture and no
+// labels, which are then those of the tensors that are there.
 Config read_config(const std::string& directory);
 
 // As hidden_act spells it; nullptr where it is none.

@@ -92,8 +92,8 @@ void write_converted(const Model& model, const std::function<void(std::string_vi
   nlohmann::ordered_json header = {{"__metadata__", {{"format", "pt"}}}};
   int64_t at = 0;
   const auto declare = [&](const std::string& name, std::string_view dtype,
-                           const std::vector<int64_t>& shape, size_t size) {
-    const int64_t end = at + static_cast<int64_t>(size);
+                           const std::vector<int64_t>& shape, int64_t size) {
+    const int64_t end = at + size;
     header[name] = {{"dtype", dtype}, {"shape", shape}, {"data_offsets", {at, end}}};
     at = end;
   };
@@ -110,9 +110,9 @@ void write_converted(const Model& model, const std::function<void(std::string_vi
   };
   for_all(
       [&](const StoredTensor& t) {
-        declare(t.name, dtype_name(t.dtype), t.shape, t.bytes.size());
+        declare(t.name, dtype_name(t.dtype), t.shape, t.size());
       },
-      [&](const Written& w) { declare(w.name, w.dtype, w.shape, w.bytes.size()); });
+      [&](const Written& w) { declare(w.name, w.dtype, w.shape, std::ssize(w.bytes)); });
   std::string text = header.dump();
   text.append(-text.size() % 8, ' ');
   const uint64_t length = text.size();
@@ -120,6 +120,7 @@ void write_converted(const Model& model, const std::function<void(std::string_vi
   write(text);
   for_all(
       [&](const StoredTensor& t) {
+        if (!t.strides.empty()) return write(t.row_major());
         write({reinterpret_cast<const char*>(t.bytes.data()), t.bytes.size()});
       },
       [&](const Written& w) { write(w.bytes); });

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -16,6 +17,7 @@ class JsonFile {
   explicit JsonFile(std::string path);
 
   const nlohmann::json& root() const { return root_; }
+  void set(const std::string& field, nlohmann::json value) { root_[field] = std::move(value); }
   const nlohmann::json* find(const std::string& field) const;  // nullptr where absent
   [[noreturn]] void fail(const std::string& field, const std::string& expected) const;
 

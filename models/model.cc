@@ -93,6 +93,9 @@ Model::Impl::Impl(const std::string& directory, const Options& options)
       pooling(models::read_pooling(directory, config)),
       batch_tokens(options.batch_tokens) {
   load_heads();
+  for (const auto& notes : {config.notes, checkpoint.notes()}) {
+    info.notes.insert(info.notes.end(), notes.begin(), notes.end());
+  }
   if (const int left = checkpoint.finish(config.not_evaluated); left > 0) {
     info.notes.push_back(
         fmt::format("{}: the {} tensors of {} are not evaluated: the head that they "

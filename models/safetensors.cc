@@ -2,7 +2,6 @@
 #include "models/safetensors.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <stdexcept>
 #include <utility>
@@ -15,44 +14,12 @@ namespace {
 
 using nlohmann::json;
 
-static_assert(std::endian::native == std::endian::little, "safetensors data is little-endian");
-
-struct DTypeRow {
-  std::string_view name;
-  DType dtype;
-  int64_t size;
-};
-constexpr DTypeRow kDTypes[] = {
-    {"F64", DType::f64, 8},      {"F32", DType::f32, 4}, {"F16", DType::f16, 2},
-    {"BF16", DType::bf16, 2},    {"I64", DType::i64, 8}, {"I32", DType::i32, 4},
-    {"I16", DType::i16, 2},      {"I8", DType::i8, 1},   {"U8", DType::u8, 1},
-    {"BOOL", DType::boolean, 1},
-};
-
-const DTypeRow& row_of(DType dtype) {
-  return *std::find_if(std::begin(kDTypes), std::end(kDTypes),
-                       [&](const DTypeRow& row) { return row.dtype == dtype; });
-}
-
 template <typename T>
 T read(const std::byte* from) {
   T value;
   std::memcpy(&value, from, sizeof value);
   return value;
 }
-
-float half_to_float(uint16_t half) {
-  const uint32_t sign = static_cast<uint32_t>(half & 0x8000) << 16;
-  const uint32_t exponent = half >> 10 & 31, fraction = half & 1023;
-  if (exponent == 0) {  // zero and subnormals: the fraction counts units of 2^-24
-    const float value = static_cast<float>(fraction) * 0x1p-24f;
-    return sign ? -value : value;
-  }
-  const uint32_t wide = exponent == 31 ? 255 : exponent + 112;  // 112: the biases' difference
-  return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
-}
-
-float bfloat_to_float(uint16_t bits) { return std::bit_cast<float>(uint32_t{bits} << 16); }
 
 [[noreturn]] void fail(const std::string& path, const std::string& reason) {
   throw std::runtime_error(path + ": " + reason);
@@ -76,15 +43,12 @@ StoredTensor read_entry(const std::string& name, const json& entry, const std::s
   if (entry.size() != 3) fail(path, what + " has fields other than dtype, shape and data_offsets");
   if (!entry["dtype"].is_string()) fail(path, what + ": 'dtype' is not a string");
   const auto dtype_text = entry["dtype"].get<std::string>();
-  const auto dtype = std::find_if(std::begin(kDTypes), std::end(kDTypes),
-                                  [&](const DTypeRow& row) { return row.name == dtype_text; });
-  if (dtype == std::end(kDTypes)) {
-    fail(path, fmt::format("{}: dtype '{}' is not supported", what, dtype_text));
-  }
+  const std::optional<DType> dtype = dtype_named(dtype_text);
+  if (!dtype) fail(path, fmt::format("{}: dtype '{}' is not supported", what, dtype_text));
 
-  StoredTensor tensor{name, dtype->dtype, {}, {}};
+  StoredTensor tensor{name, *dtype, {}, {}};
   if (!entry["shape"].is_array()) fail(path, what + ": 'shape' is not an array");
-  int64_t size = dtype->size;
+  int64_t size = dtype_size(*dtype);
   for (const json& dimension : entry["shape"]) {
     tensor.shape.push_back(read_count(dimension, path, what + ": a dimension"));
     if (__builtin_mul_overflow(size, tensor.shape.back(), &size)) {
@@ -137,56 +101,10 @@ void check_layout(std::vector<const StoredTensor*> tensors, const std::string& p
 
 }  // namespace
 
-std::string_view dtype_name(DType dtype) { return row_of(dtype).name; }
-
-int64_t StoredTensor::elements() const {
-  return static_cast<int64_t>(bytes.size()) / row_of(dtype).size;
-}
-
-double StoredTensor::at(int64_t i) const {
-  const std::byte* from = bytes.data() + i * row_of(dtype).size;
-  switch (dtype) {
-    case DType::f64:
-      return read<double>(from);
-    case DType::f32:
-      return read<float>(from);
-    case DType::f16:
-      return half_to_float(read<uint16_t>(from));
-    case DType::bf16:
-      return bfloat_to_float(read<uint16_t>(from));
-    case DType::i64:
-      return static_cast<double>(read<int64_t>(from));
-    case DType::i32:
-      return read<int32_t>(from);
-    case DType::i16:
-      return read<int16_t>(from);
-    case DType::i8:
-      return read<int8_t>(from);
-    case DType::u8:
-    case DType::boolean:
-      return read<uint8_t>(from);
-  }
-  return 0;
-}
-
-void StoredTensor::copy_to(float* values) const {
-  const int64_t count = elements();
-  if (dtype == DType::f32) {
-    if (count) std::memcpy(values, bytes.data(), bytes.size());
-  } else if (dtype == DType::f16) {
-    for (int64_t i = 0; i < count; ++i)
-      values[i] = half_to_float(read<uint16_t>(bytes.data() + 2 * i));
-  } else if (dtype == DType::bf16) {
-    for (int64_t i = 0; i < count; ++i) {
-      values[i] = bfloat_to_float(read<uint16_t>(bytes.data() + 2 * i));
-    }
-  } else {
-    for (int64_t i = 0; i < count; ++i) values[i] = static_cast<float>(at(i));
-  }
-}
-
-SafetensorsFile::SafetensorsFile(const std::string& path) : file_(path) {
-  const std::span<const std::byte> bytes = file_.bytes();
+WeightFile read_safetensors(const std::string& path) {
+  std::vector<engine::MappedFile> maps;
+  maps.emplace_back(path);
+  const std::span<const std::byte> bytes = maps.front().bytes();
   if (bytes.size() < 8) {
     fail(path, fmt::format("{} bytes are too few for a safetensors file", bytes.size()));
   }
@@ -202,27 +120,23 @@ SafetensorsFile::SafetensorsFile(const std::string& path) : file_(path) {
   const json header = json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!header.is_object()) fail(path, "the header is not a JSON object");
 
+  std::vector<StoredTensor> tensors;
+  WeightFile::Metadata metadata;
   for (const auto& [name, entry] : header.items()) {
     if (name != "__metadata__") {
-      tensors_.push_back(read_entry(name, entry, path, data));
+      tensors.push_back(read_entry(name, entry, path, data));
       continue;
     }
     if (!entry.is_object()) fail(path, "'__metadata__' is not a JSON object");
     for (const auto& [key, value] : entry.items()) {
       if (!value.is_string()) fail(path, fmt::format("'__metadata__': '{}' is not a string", key));
-      metadata_[key] = value.get<std::string>();
+      metadata[key] = value.get<std::string>();
     }
   }
   std::vector<const StoredTensor*> pointers;
-  for (const StoredTensor& tensor : tensors_) pointers.push_back(&tensor);
+  for (const StoredTensor& tensor : tensors) pointers.push_back(&tensor);
   check_layout(std::move(pointers), path, data);
-}
-
-const StoredTensor* SafetensorsFile::find(std::string_view name) const {
-  const auto found = std::lower_bound(
-      tensors_.begin(), tensors_.end(), name,
-      [](const StoredTensor& tensor, std::string_view wanted) { return tensor.name < wanted; });
-  return found != tensors_.end() && found->name == name ? &*found : nullptr;
+  return {path, std::move(maps), std::move(tensors), std::move(metadata)};
 }
 
 }  // namespace bert::models

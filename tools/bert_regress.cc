@@ -128,7 +128,7 @@ std::optional<int> stage_order(const std::string& name, int layers) {
 class Regression {
  public:
   Regression(const RegressOptions& options, const bert::Model& model)
-      : options_(options), model_(model), file_(options.reference) {
+      : options_(options), model_(model), file_(models::read_safetensors(options.reference)) {
     read_texts();
     read_ids();
     find_stages();
@@ -359,7 +359,7 @@ class Regression {
   const RegressOptions& options_;
   const bert::Model& model_;
   const Tolerance tolerance_ = options_.tolerance(model_.info().precision);
-  models::SafetensorsFile file_;
+  models::WeightFile file_;
   std::vector<bert::Encoding> encodings_;  // [N]
   std::vector<int64_t> starts_ = {0};      // [N + 1]
   std::map<int, Stage> stages_;            // in the order of the forward pass

@@ -4,6 +4,7 @@
 
 DIR gets, for each NAME, the model NAME/ and the reference NAME.safetensors, and index.json:
 {"models": [{"name", "for", "model", "reference"}]}, where "for" says what the model is to catch.
+formats/HEAD/ gets the same model in each of weight_files.FORMATS, for two heads.
 """
 import json
 import sys
@@ -13,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
 import make_model  # noqa: E402
 import reference  # noqa: E402
+import weight_files  # noqa: E402
 from reference_inputs import Input, WordPiece, random_inputs  # noqa: E402
 
 UGLY = [3, 31, 33, 257, 512]
@@ -127,6 +129,8 @@ def relatives() -> list[tuple[str, str, str, list[int] | None]]:
 
 MODELS += relatives()
 
+FORMATS_SHAPE = "--shape 2,32,4,64 --positions 48 --labels 3"
+
 
 def make_golden(directory: Path, seed: int, name: str, arguments: str,
                 lengths: list[int] | None) -> None:
@@ -152,6 +156,10 @@ def main() -> None:
     directory.mkdir(parents=True, exist_ok=True)
     for seed, (name, _, arguments, lengths) in enumerate(MODELS):
         make_golden(directory, seed, name, arguments, lengths)
+    for head in ("classification", "pretraining"):
+        model = directory / "formats" / head / "model"
+        make_model.make(["-o", str(model), "--head", head, *FORMATS_SHAPE.split()])
+        weight_files.write_formats(model, model.parent)
     index = [{"name": name, "for": purpose, "model": name, "reference": f"{name}.safetensors"}
              for name, purpose, _, _ in MODELS]
     (directory / "index.json").write_text(json.dumps({"models": index}, indent=1) + "\n")

@@ -13,7 +13,8 @@
 namespace bert {
 namespace {
 
-using models::SafetensorsFile;
+using models::read_safetensors;
+using models::WeightFile;
 using models::StoredTensor;
 using testing::IsSupersetOf;
 
@@ -29,12 +30,12 @@ constexpr Tolerance kTolerances[] = {{Precision::f32, "f32", 1e-5, 1e-6},
                                      {Precision::int8, "int8", 0.3, 0.06}};
 
 // Rows of a stage that belong to input i: its tokens', or its own.
-int64_t first_row(const SafetensorsFile& reference, std::string_view stage, int64_t i) {
+int64_t first_row(const WeightFile& reference, std::string_view stage, int64_t i) {
   const bool by_token = reference.find(stage)->shape[0] == reference.find("ids")->shape[0];
   return by_token ? static_cast<int64_t>(reference.find("starts")->at(i)) : i;
 }
 
-std::vector<std::string> stages_of(const SafetensorsFile& reference) {
+std::vector<std::string> stages_of(const WeightFile& reference) {
   std::vector<std::string> stages;
   for (const StoredTensor& tensor : reference.tensors()) {
     if (tensor.name != "ids" && tensor.name != "type_ids" && tensor.name != "starts") {
@@ -51,7 +52,7 @@ void check_model(const std::string& name, const Tolerance& tolerance) {
   options.threads = 2;
   options.precision = tolerance.precision;
   const Model model = Model::load(test::golden(name), options);
-  const SafetensorsFile reference(test::golden(name) + ".safetensors");
+  const WeightFile reference = read_safetensors(test::golden(name) + ".safetensors");
   const std::vector<Encoding> inputs = test::reference_inputs(reference);
   struct Errors {
     double largest = 0, sum = 0, count = 0;
@@ -98,7 +99,7 @@ TEST(Golden, EveryStageIsWithinToleranceOfFloat64) {
 // The text of the inputs, through the tokenizer, gives the ids that the reference's own gave.
 TEST(Golden, TextsGiveTheReferencesIds) {
   const Model model = Model::load(test::golden("texts"));
-  const SafetensorsFile reference(test::golden("texts.safetensors"));
+  const WeightFile reference = read_safetensors(test::golden("texts.safetensors"));
   const std::vector<Encoding> want = test::reference_inputs(reference);
   const auto texts = nlohmann::json::parse(reference.metadata().at("inputs"));
   ASSERT_EQ(texts.size(), want.size());

@@ -26,7 +26,7 @@ inline std::vector<std::string> golden_names() {
   return names;
 }
 
-inline std::vector<Encoding> reference_inputs(const models::SafetensorsFile& reference) {
+inline std::vector<Encoding> reference_inputs(const models::WeightFile& reference) {
   const auto &starts = *reference.find("starts"), &ids = *reference.find("ids"),
              &types = *reference.find("type_ids");
   std::vector<Encoding> encodings;

@@ -17,7 +17,8 @@
 namespace bert {
 namespace {
 
-using models::SafetensorsFile;
+using models::read_safetensors;
+using models::WeightFile;
 
 Model load(const std::string& name, int threads, int batch_tokens = 4096, int workers = 1,
            Precision precision = Precision::automatic) {
@@ -150,7 +151,7 @@ std::vector<float> traced(const Model& model, const Encoding& input, const std::
 // Devlin et al. 2019, figure 2: token, segment and position rows are summed, then normalised.
 TEST(Embeddings, AreTheLayerNormOfTheSumOfThreeRows) {
   const Model model = load("plain", 1);
-  const SafetensorsFile file(test::golden("plain") + "/model.safetensors");
+  const WeightFile file = read_safetensors(test::golden("plain") + "/model.safetensors");
   const auto tensor = [&](const std::string& name) { return file.find("bert.embeddings." + name); };
   std::mt19937 generator(11);
   const Encoding input = test::random_encoding(37, model.info().vocabulary, generator);
