@@ -61,6 +61,11 @@ struct Output {
   int64_t columns = 0;
   std::vector<float> values;  // [rows, columns]
 
+  Output() = default;
+  Output(int64_t n, int64_t m) : rows(n), columns(m), values(n * m) {}
+  std::span<float> row(int64_t i) {
+    return {values.data() + i * columns, static_cast<size_t>(columns)};
+  }
   std::span<const float> row(int64_t i) const {
     return {values.data() + i * columns, static_cast<size_t>(columns)};
   }
@@ -68,8 +73,16 @@ struct Output {
 
 // What the encoder says of one input.
 struct Hidden {
-  Output states;              // [S, H] last hidden state
-  std::vector<float> pooler;  // [H] pooler output, or empty where the checkpoint has no pooler
+  Output states;               // [S, H] last hidden state
+  std::vector<float> pooler;   // [H] pooler output, or empty where the checkpoint has no pooler
+  std::vector<Output> layers;  // [S, H] of each layer that was asked for
+};
+
+// What each token of one input attends to.
+struct Attention {
+  // Of each layer that was asked for the probabilities [A * S, S]: of head a and token i in row
+  // a S + i, which sums to 1.
+  std::vector<Output> layers;
 };
 
 // What the encoder's dense layers and attention are multiplied in. Sums, norms, softmax, GELU, the
@@ -109,6 +122,7 @@ struct Info {
   std::vector<std::string> labels;
   Scores scores = Scores::raw;
   std::string pooling;    // what embed() does: "mean", "cls, normalised", ...
+  int embedding = 0;      // size of its vectors: the hidden size, unless a dense layer changes it
   std::string precision;  // what was resolved: "f32", "bf16" or "int8"
   int workers = 0, threads = 0;
   std::vector<std::string> notes;  // what loading resolved and a user should know, a sentence each
@@ -165,12 +179,20 @@ class BERT_INFER_API Model {
   // the checkpoint has no head for that.
   std::vector<Output> run_tokens(std::span<const Input> inputs) const;
   std::vector<Output> run_tokens(std::span<const Encoding> encodings) const;
-  // One vector an input, [N, H], as the directory's pooling configuration says (info().pooling).
+  // One vector an input, [N, info().embedding], as info().pooling says.
   Output embed(std::span<const Input> inputs) const;
   Output embed(std::span<const Encoding> encodings) const;
-  // Last hidden states and pooler output, [N].
-  std::vector<Hidden> hidden(std::span<const Input> inputs) const;
-  std::vector<Hidden> hidden(std::span<const Encoding> encodings) const;
+  // Last hidden states and pooler output, [N]; and the states after other layers: 0 is what enters
+  // the first layer, L the last hidden state, and -1 that too, counted from the end.
+  std::vector<Hidden> hidden(std::span<const Input> inputs, std::span<const int> layers = {}) const;
+  std::vector<Hidden> hidden(std::span<const Encoding> encodings,
+                             std::span<const int> layers = {}) const;
+  // Attention probabilities of layers from 0 to L - 1, or from -1 back to -L, [N]. They take
+  // A S S floats an input and layer.
+  std::vector<Attention> attention(std::span<const Input> inputs,
+                                   std::span<const int> layers) const;
+  std::vector<Attention> attention(std::span<const Encoding> encodings,
+                                   std::span<const int> layers) const;
 
   std::vector<Encoding> tokenize(std::span<const Input> inputs) const;
   const Tokenizer& tokenizer() const;

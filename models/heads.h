@@ -37,21 +37,4 @@ struct Head {
   engine::Buffer decoder_bias;           // [V]
 };
 
-// One vector a sequence, as a sentence-transformers directory configures it in modules.json,
-// 1_Pooling/config.json and 2_Normalize.
-struct Pooling {
-  enum class Kind { cls, mean, max };
-  Kind kind = Kind::mean;
-  bool normalize = false;  // to Euclidean length 1
-  bool configured = false;
-
-  std::string description() const;
-  engine::Reads reads() const {
-    return kind == Kind::cls ? engine::Reads::first : engine::Reads::all;
-  }
-  // y [H] of the sequence whose rows of x are [begin, end): of its first one for cls.
-  void run(engine::ConstTensor x, int64_t begin, int64_t end, float* y) const;
-};
-Pooling read_pooling(const std::string& directory, const Config& config);
-
 }  // namespace bert::models

@@ -90,7 +90,7 @@ Model::Impl::Impl(const std::string& directory, const Options& options)
       workers(options),
       tokenizer(load_tokenizer(directory, options.max_length)),
       encoder(load_encoder(options.precision)),
-      pooling(models::read_pooling(directory, config)),
+      sentence(directory, config, workers.all()),
       batch_tokens(options.batch_tokens) {
   load_heads();
   for (const auto& notes : {config.notes, checkpoint.notes()}) {
@@ -200,8 +200,8 @@ void Model::Impl::describe() {
   const auto& labels = sequence_head ? config.by_sequence : config.by_token;
   info.labels = labels.names;
   info.scores = labels.scores;
-  info.pooling =
-      pooling.description() + (pooling.configured ? "" : " (no modules.json says otherwise)");
+  info.pooling = sentence.description();
+  info.embedding = static_cast<int>(sentence.columns());
   info.precision = encoder.precision == engine::Precision::f32    ? "f32"
                    : encoder.precision == engine::Precision::bf16 ? "bf16"
                                                                   : "int8";
@@ -221,24 +221,6 @@ void Model::Impl::describe() {
   info.threads = workers.threads_of_each();
 }
 
-// Calls body(batch, order, x, pool, space, result) for each batch of the encodings: x is what is
-// read of its last hidden state, and sequence i of it is encoding order[i].
-template <typename Result, typename Body>
-Result Model::Impl::for_batches(std::span<const Encoding> encodings, engine::Reads reads,
-                                Result result, const Body& body) const {
-  for (size_t i = 0; i < encodings.size(); ++i) {
-    models::check_encoding(encodings[i], static_cast<int64_t>(i), config);
-  }
-  const auto orders = models::plan_batches(encodings, workers.share(encodings, batch_tokens));
-  workers.run(std::ssize(orders), [&](int64_t i, engine::ThreadPool& pool) {
-    spaces.use([&](Workspace& space) {
-      const Batch batch = models::make_batch(encodings, orders[i], config);
-      body(batch, orders[i], encoder.run(batch, pool, reads, space, {}), pool, space, result);
-    });
-  });
-  return result;
-}
-
 void Model::Impl::check_head(const std::optional<models::Head>& head, const char* what) const {
   if (!head) {
     throw Error(fmt::format("a {} has no head that gives logits for {}", config.architecture, what));
@@ -253,65 +235,29 @@ engine::Tensor Model::Impl::by_sequence(engine::ThreadPool& pool, engine::Tensor
 
 Output Model::Impl::run(std::span<const Encoding> encodings) const {
   check_head(sequence_head, "a whole input");
-  const auto rows = std::ssize(encodings);
-  const int64_t columns = sequence_head->columns();
-  return for_batches(
-      encodings, engine::Reads::first, Output{rows, columns, std::vector<float>(rows * columns)},
-      [&](const Batch&, const auto& order, engine::Tensor first, engine::ThreadPool& pool,
-          Workspace& space, Output& output) {
-        const engine::Tensor logits = by_sequence(pool, first, space);
-        for (int64_t i = 0; i < logits.rows; ++i) {
-          std::copy_n(logits.row(i), columns, output.values.data() + order[i] * columns);
-        }
-      });
-}
-
-std::vector<Output> Model::Impl::run_tokens(std::span<const Encoding> encodings) const {
-  check_head(token_head, "each token");
-  return for_batches(
-      encodings, engine::Reads::all, std::vector<Output>(encodings.size()),
-      [&](const Batch& batch, const auto& order, engine::Tensor x, engine::ThreadPool& pool,
-          Workspace& space, std::vector<Output>& output) {
-        const engine::Tensor logits = token_head->run(pool, x, space);
-        for (int64_t i = 0; i < batch.sequences(); ++i) {
-          const int64_t begin = batch.starts[i], end = batch.starts[i + 1];
-          output[order[i]] = {end - begin, logits.columns,
-                              {logits.row(begin), logits.row(begin) + (end - begin) * logits.columns}};
-        }
-      });
+  Output output(std::ssize(encodings), sequence_head->columns());
+  for_batches(encodings, engine::Reads::first,
+              [&](const Batch&, const auto& order, engine::Tensor first, engine::ThreadPool& pool,
+                  Workspace& space) {
+                const engine::Tensor logits = by_sequence(pool, first, space);
+                for (int64_t i = 0; i < logits.rows; ++i) {
+                  std::copy_n(logits.row(i), output.columns, output.row(order[i]).data());
+                }
+              });
+  return output;
 }
 
 Output Model::Impl::embed(std::span<const Encoding> encodings) const {
-  const auto rows = static_cast<int64_t>(encodings.size());
-  const int64_t columns = config.hidden;
-  return for_batches(
-      encodings, pooling.reads(), Output{rows, columns, std::vector<float>(rows * columns)},
-      [&](const Batch& batch, const auto& order, engine::Tensor x, engine::ThreadPool& pool,
-          Workspace&, Output& output) {
-        const bool first = pooling.reads() == engine::Reads::first;
-        pool.run(batch.sequences(), [&](int64_t i, int) {
-          pooling.run(x, first ? i : batch.starts[i], first ? i + 1 : batch.starts[i + 1],
-                      output.values.data() + order[i] * columns);
-        });
-      });
-}
-
-std::vector<Hidden> Model::Impl::hidden(std::span<const Encoding> encodings) const {
-  return for_batches(encodings, engine::Reads::all, std::vector<Hidden>(encodings.size()),
-                     [&](const Batch& batch, const auto& order, engine::Tensor x,
-                         engine::ThreadPool& pool, Workspace& space, std::vector<Hidden>& output) {
-                       engine::Tensor pooled;
-                       if (pooler) pooled = pooler->run(pool, first_rows(batch, x, space), space);
-                       for (int64_t i = 0; i < batch.sequences(); ++i) {
-                         const int64_t begin = batch.starts[i], end = batch.starts[i + 1];
-                         Hidden& one = output[order[i]];
-                         one.states = {end - begin,
-                                       x.columns,
-                                       {x.row(begin), x.row(begin) + (end - begin) * x.columns}};
-                         if (pooler)
-                           one.pooler.assign(pooled.row(i), pooled.row(i) + pooled.columns);
-                       }
-                     });
+  Output output(std::ssize(encodings), sentence.columns());
+  for_batches(encodings, sentence.reads(),
+              [&](const Batch& batch, const auto& order, engine::Tensor x,
+                  engine::ThreadPool& pool, Workspace& space) {
+                const engine::Tensor rows = sentence.run(batch, sentence.reads(), x, pool, space);
+                for (int64_t i = 0; i < rows.rows; ++i) {
+                  std::copy_n(rows.row(i), rows.columns, output.row(order[i]).data());
+                }
+              });
+  return output;
 }
 
 Model Model::load(const std::string& directory, const Options& options) {
@@ -324,23 +270,11 @@ Output Model::run(std::span<const Encoding> encodings) const {
 Output Model::run(std::span<const Input> inputs) const {
   return guarded([&] { return impl_->run(impl_->tokenize(inputs)); });
 }
-std::vector<Output> Model::run_tokens(std::span<const Encoding> encodings) const {
-  return guarded([&] { return impl_->run_tokens(encodings); });
-}
-std::vector<Output> Model::run_tokens(std::span<const Input> inputs) const {
-  return guarded([&] { return impl_->run_tokens(impl_->tokenize(inputs)); });
-}
 Output Model::embed(std::span<const Encoding> encodings) const {
   return guarded([&] { return impl_->embed(encodings); });
 }
 Output Model::embed(std::span<const Input> inputs) const {
   return guarded([&] { return impl_->embed(impl_->tokenize(inputs)); });
-}
-std::vector<Hidden> Model::hidden(std::span<const Encoding> encodings) const {
-  return guarded([&] { return impl_->hidden(encodings); });
-}
-std::vector<Hidden> Model::hidden(std::span<const Input> inputs) const {
-  return guarded([&] { return impl_->hidden(impl_->tokenize(inputs)); });
 }
 std::vector<Encoding> Model::tokenize(std::span<const Input> inputs) const {
   return guarded([&] { return impl_->tokenize(inputs); });

@@ -8,9 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "models/batch.h"
 #include "models/bert.h"
 #include "models/bert_infer.h"
 #include "models/heads.h"
+#include "models/sentence.h"
 #include "models/trace.h"
 #include "models/workers.h"
 #include "tokenizer/tokenizer.h"
@@ -66,16 +68,28 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   using Workspace = models::Workspace;
   Impl(const std::string& directory, const Options& options);
 
-  template <typename Result, typename Body>
-  Result for_batches(std::span<const Encoding> encodings, engine::Reads reads, Result result,
-                     const Body& body) const;
+  // Calls body(batch, order, x, pool, space) for each batch of the encodings: x is what is read of
+  // its last hidden state, and sequence i of it is encoding order[i]. make_trace(batch, order) says
+  // what else is to be seen of the forward pass.
+  template <typename Body, typename MakeTrace>
+  void for_batches(std::span<const Encoding> encodings, engine::Reads reads, const Body& body,
+                   const MakeTrace& make_trace) const;
+  template <typename Body>
+  void for_batches(std::span<const Encoding> encodings, engine::Reads reads,
+                   const Body& body) const {
+    for_batches(encodings, reads, body,
+                [](const models::Batch&, const std::vector<int64_t>&) { return models::Trace(); });
+  }
   std::vector<Encoding> tokenize(std::span<const Input> inputs) const {
     return tokenizer.impl_->encode(inputs, workers.all().threads());
   }
   Output run(std::span<const Encoding> encodings) const;
   std::vector<Output> run_tokens(std::span<const Encoding> encodings) const;
   Output embed(std::span<const Encoding> encodings) const;
-  std::vector<Hidden> hidden(std::span<const Encoding> encodings) const;
+  std::vector<Hidden> hidden(std::span<const Encoding> encodings,
+                             std::span<const int> layers) const;
+  std::vector<Attention> attention(std::span<const Encoding> encodings,
+                                   std::span<const int> layers) const;
   void trace(const Encoding& encoding, const models::Trace& trace) const;
   bool is_int8() const { return checkpoint.is_int8(some_layer()); }
   // [N, C], from the first row of each sequence.
@@ -89,7 +103,7 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   models::Encoder encoder;
   std::optional<models::Pooler> pooler;
   std::optional<models::Head> sequence_head, token_head;
-  models::Pooling pooling;
+  models::SentenceEmbedding sentence;
   int64_t batch_tokens;
   mutable models::WorkspacePool spaces;
 
@@ -102,5 +116,21 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   engine::Precision resolve(Precision wanted);
   models::Encoder load_encoder(Precision wanted);
 };
+
+template <typename Body, typename MakeTrace>
+void Model::Impl::for_batches(std::span<const Encoding> encodings, engine::Reads reads,
+                              const Body& body, const MakeTrace& make_trace) const {
+  for (size_t i = 0; i < encodings.size(); ++i) {
+    models::check_encoding(encodings[i], static_cast<int64_t>(i), config);
+  }
+  const auto orders = models::plan_batches(encodings, workers.share(encodings, batch_tokens));
+  workers.run(std::ssize(orders), [&](int64_t i, engine::ThreadPool& pool) {
+    spaces.use([&](Workspace& space) {
+      const models::Batch batch = models::make_batch(encodings, orders[i], config);
+      const models::Trace trace = make_trace(batch, orders[i]);
+      body(batch, orders[i], encoder.run(batch, pool, reads, space, trace), pool, space);
+    });
+  });
+}
 
 }  // namespace bert

@@ -23,9 +23,7 @@ void Model::Impl::trace(const Encoding& encoding, const models::Trace& trace) co
     if (sequence_head) {
       trace(token_head ? "next_sentence" : "logits", by_sequence(pool, first, space));
     }
-    std::vector<float> embedding(config.hidden);
-    pooling.run(x, 0, x.rows, embedding.data());
-    trace("embedding", {embedding.data(), 1, config.hidden});
+    trace("embedding", sentence.run(batch, engine::Reads::all, x, pool, space));
   });
 }
 

@@ -323,9 +323,9 @@ TEST_F(Directory, PoolingThatIsNotSupportedIsRefusedByName) {
   EXPECT_THAT(error(), HasSubstr("pooling_mode_lasttoken"));
   write_file(pooling, good_pooling);
   changed = json::parse(good_modules);
-  changed[2]["type"] = "sentence_transformers.models.Dense";
+  changed[2]["type"] = "sentence_transformers.models.LayerNorm";
   write_file(modules, changed.dump());
-  EXPECT_THAT(error(), HasSubstr("models.Dense"));
+  EXPECT_THAT(error(), HasSubstr("models.LayerNorm"));
   write_file(modules, "{}");
   EXPECT_THAT(error(), HasSubstr("array of modules"));
   fs::remove(pooling);

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the model says of each token: hidden states of any layer, attention, a head's logits.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "models/model_impl.h"
+
+namespace bert {
+namespace {
+
+using engine::Tensor;
+using models::Batch;
+using models::guarded;
+using Order = std::vector<int64_t>;
+
+// Indices from 0 to count - 1, of which those from the end on are negative.
+std::vector<int> resolve_layers(std::span<const int> layers, int count, const char* what) {
+  std::vector<int> found;
+  for (const int layer : layers) {
+    if (layer < -count || layer >= count) {
+      throw Error(fmt::format("layer {} of the {}, expected one from {} to {}", layer, what, -count,
+                              count - 1));
+    }
+    found.push_back(layer < 0 ? layer + count : layer);
+  }
+  return found;
+}
+
+Output copy_rows(engine::ConstTensor x, int64_t begin, int64_t end) {
+  Output output(end - begin, x.columns);
+  if (begin < end) std::copy_n(x.row(begin), x.columns * (end - begin), output.values.data());
+  return output;
+}
+
+}  // namespace
+
+std::vector<Output> Model::Impl::run_tokens(std::span<const Encoding> encodings) const {
+  check_head(token_head, "each token");
+  std::vector<Output> output(encodings.size());
+  for_batches(encodings, engine::Reads::all,
+              [&](const Batch& batch, const Order& order, Tensor x, engine::ThreadPool& pool,
+                  Workspace& space) {
+                const Tensor logits = token_head->run(pool, x, space);
+                for (int64_t i = 0; i < batch.sequences(); ++i) {
+                  output[order[i]] = copy_rows(logits, batch.starts[i], batch.starts[i + 1]);
+                }
+              });
+  return output;
+}
+
+std::vector<Hidden> Model::Impl::hidden(std::span<const Encoding> encodings,
+                                        std::span<const int> layers) const {
+  const std::vector<int> wanted = resolve_layers(layers, config.layers + 1, "hidden states");
+  std::vector<Hidden> output(encodings.size());
+  for (Hidden& one : output) one.layers.resize(wanted.size());
+  for_batches(
+      encodings, engine::Reads::all,
+      [&](const Batch& batch, const Order& order, Tensor x, engine::ThreadPool& pool,
+          Workspace& space) {
+        Tensor pooled;
+        if (pooler) pooled = pooler->run(pool, models::first_rows(batch, x, space), space);
+        for (int64_t i = 0; i < batch.sequences(); ++i) {
+          Hidden& one = output[order[i]];
+          one.states = copy_rows(x, batch.starts[i], batch.starts[i + 1]);
+          if (pooler) one.pooler = copy_rows(pooled, i, i + 1).values;
+        }
+      },
+      [&](const Batch& batch, const Order& order) {
+        if (wanted.empty()) return models::Trace();
+        return models::Trace{[&](std::string_view stage, const float* values, int64_t rows,
+                                 int64_t columns) {
+          for (size_t j = 0; j < wanted.size(); ++j) {
+            const std::string name =
+                wanted[j] == 0 ? "embeddings" : fmt::format("layer.{}", wanted[j] - 1);
+            if (stage != name) continue;
+            const engine::ConstTensor x = {values, rows, columns};
+            for (int64_t i = 0; i < batch.sequences(); ++i) {
+              output[order[i]].layers[j] = copy_rows(x, batch.starts[i], batch.starts[i + 1]);
+            }
+          }
+        }};
+      });
+  return output;
+}
+
+std::vector<Attention> Model::Impl::attention(std::span<const Encoding> encodings,
+                                              std::span<const int> layers) const {
+  const std::vector<int> wanted = resolve_layers(layers, config.layers, "attention");
+  std::vector<Attention> output(encodings.size());
+  for (Attention& one : output) one.layers.resize(wanted.size());
+  for_batches(
+      encodings, engine::Reads::all,
+      [](const Batch&, const Order&, Tensor, engine::ThreadPool&, Workspace&) {},
+      [&](const Batch& batch, const Order& order) {
+        models::Trace trace{
+            [&](std::string_view stage, const float* values, int64_t, int64_t) {
+              for (size_t j = 0; j < wanted.size(); ++j) {
+                if (stage != fmt::format("attention.{}", wanted[j])) continue;
+                for (int64_t i = 0; i < batch.sequences(); ++i) {
+                  const int64_t length = batch.starts[i + 1] - batch.starts[i];
+                  Output& one = output[order[i]].layers[j] = {config.heads * length, length};
+                  std::copy_n(values, std::ssize(one.values), one.values.data());
+                  values += std::ssize(one.values);
+                }
+                values -= batch.pairs() * config.heads;
+              }
+            },
+            std::vector<bool>(config.layers)};
+        for (const int layer : wanted) trace.attention[layer] = true;
+        return trace;
+      });
+  return output;
+}
+
+std::vector<Output> Model::run_tokens(std::span<const Encoding> encodings) const {
+  return guarded([&] { return impl_->run_tokens(encodings); });
+}
+std::vector<Output> Model::run_tokens(std::span<const Input> inputs) const {
+  return guarded([&] { return impl_->run_tokens(impl_->tokenize(inputs)); });
+}
+std::vector<Hidden> Model::hidden(std::span<const Encoding> encodings,
+                                  std::span<const int> layers) const {
+  return guarded([&] { return impl_->hidden(encodings, layers); });
+}
+std::vector<Hidden> Model::hidden(std::span<const Input> inputs,
+                                  std::span<const int> layers) const {
+  return guarded([&] { return impl_->hidden(impl_->tokenize(inputs), layers); });
+}
+std::vector<Attention> Model::attention(std::span<const Encoding> encodings,
+                                        std::span<const int> layers) const {
+  return guarded([&] { return impl_->attention(encodings, layers); });
+}
+std::vector<Attention> Model::attention(std::span<const Input> inputs,
+                                        std::span<const int> layers) const {
+  return guarded([&] { return impl_->attention(impl_->tokenize(inputs), layers); });
+}
+
+}  // namespace bert
