@@ -198,8 +198,8 @@ std::vector<StoredTensor> read_archive(Bytes bytes, const std::string& path) {
   return read_tensors(pickle.root(), storages, path);
 }
 
-// torch's mark of its older files: 0x1950a86a20f9469cfc6c, pickled.
-constexpr std::string_view kMagic("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.", 15);
+// The number that torch's older files begin with, 0x1950a86a20f9469cfc6c.
+constexpr std::string_view kMagic("\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", 10);
 constexpr int64_t kProtocol = 1001;
 
 // The keys in the order of the storages' bytes, then of each its number of elements and its bytes.
@@ -232,12 +232,16 @@ void read_storages(const Pickle& keys, Bytes rest, Storages& storages, const std
 // The magic number, the version, a dict of the system's properties, the tensors, the storages'
 // keys: five pickles, then the storages.
 std::vector<StoredTensor> read_legacy(Bytes bytes, const std::string& path) {
-  Bytes rest = bytes.subspan(kMagic.size());
+  Bytes rest = bytes;
   const auto next = [&] {
     Pickle pickle(rest, path);
     rest = rest.subspan(pickle.size());
     return pickle;
   };
+  const Pickle magic = next();
+  if (magic.root().kind != Kind::other || magic.root().text != kMagic) {
+    fail(path, "the first pickle is not the number that torch's older files begin with");
+  }
   const Pickle version = next();
   if (version.root().kind != Kind::integer || version.root().integer != kProtocol) {
     fail(path, fmt::format("torch's protocol is not {}", kProtocol));
@@ -264,7 +268,7 @@ WeightFile read_pytorch(const std::string& path) {
   const Bytes bytes = maps.front().bytes();
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (text.starts_with("PK\3\4")) return {path, std::move(maps), read_archive(bytes, path)};
-  if (text.starts_with(kMagic)) return {path, std::move(maps), read_legacy(bytes, path)};
+  if (text.starts_with('\x80')) return {path, std::move(maps), read_legacy(bytes, path)};
   fail(path, fmt::format("{} bytes that begin neither as a zip archive nor as torch's older files",
                          bytes.size()));
 }

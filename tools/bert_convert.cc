@@ -52,7 +52,9 @@ bool holds_weights(const fs::path& path) {
                              ".h5", ".msgpack", ".onnx", ".ot", ".ckpt"}) {
     if (name.ends_with(ending)) return true;
   }
-  return false;
+  // bert_model.ckpt.index, model.ckpt-1000.data-00000-of-00001, and the file that names the latest.
+  return name.find(".ckpt.") != std::string::npos || name.find(".ckpt-") != std::string::npos ||
+         name == "checkpoint";
 }
 
 // Hidden files and folders belong to whoever downloaded the directory.
@@ -71,14 +73,31 @@ void copy_others(const fs::path& from, const fs::path& to) {
   }
 }
 
-// So that no other program takes int8 for floats.
-void mark_int8(const std::string& path) {
+// What of config.json is not as it was. A bert_config.json becomes one that every program knows,
+// with what the weights said; int8 is marked, so that no other program takes it for floats.
+void write_config(const bert::Info& info, const fs::path& to, Precision precision) {
+  const fs::path path = to / "config.json", google = to / "bert_config.json";
+  const bool is_google = !fs::exists(path);
+  if (!is_google && precision != Precision::int8) return;
   nlohmann::ordered_json config;
   {
-    const models::JsonFile file(path);
+    const models::JsonFile file(is_google ? google : path);
     config = nlohmann::ordered_json::parse(file.root().dump());
   }
-  config["quantization_config"] = {{"quant_method", "bert-infer"}, {"bits", 8}};
+  if (is_google) {
+    config["model_type"] = "bert";
+    config["architectures"] = {info.architecture};
+    if (info.architecture == "BertForSequenceClassification") {
+      config["id2label"] = nlohmann::ordered_json::object();
+      for (size_t i = 0; i < info.labels.size(); ++i) {
+        config["id2label"][std::to_string(i)] = info.labels[i];
+      }
+    }
+    fs::remove(google);
+  }
+  if (precision == Precision::int8) {
+    config["quantization_config"] = {{"quant_method", "bert-infer"}, {"bits", 8}};
+  }
   OutputFile out(path);
   out.append(config.dump(2) + "\n");
   out.close();
@@ -87,7 +106,9 @@ void mark_int8(const std::string& path) {
 int64_t size_of(const fs::path& directory) {
   int64_t size = 0;
   for (const auto& file : fs::directory_iterator(directory)) {
-    if (file.path().string().ends_with(".safetensors")) {
+    const std::string name = file.path().filename();
+    const bool shard = name.find(".data-") != std::string::npos;
+    if (name.ends_with(".safetensors") || name.ends_with(".bin") || shard) {
       size += static_cast<int64_t>(file.file_size());
     }
   }
@@ -98,7 +119,7 @@ void write_directory(const bert::Model& model, const fs::path& from, const fs::p
                      Precision precision) {
   fs::create_directories(to);
   copy_others(from, to);
-  if (precision == Precision::int8) mark_int8(to / "config.json");
+  write_config(model.info(), to, precision);
   OutputFile out(to / "model.safetensors");
   models::write_converted(model, [&](std::string_view bytes) { out.append(bytes); });
   out.close();

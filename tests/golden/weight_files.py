@@ -175,7 +175,7 @@ def write_tensorflow(prefix: Path, tensors: dict[str, np.ndarray], shards: int) 
     first = next(iter(stored))
     stored["global_step"] = np.array(7, "<i8")
     stored[first + "/adam_m"] = stored[first + "/adam_v"] = np.zeros(3, "<f4")
-    data = [b""] * shards
+    data = [bytearray() for _ in range(shards)]
     entries = [(b"", field(1, shards) + field(3, field(1, 1)))]
     for i, name in enumerate(sorted(stored, key=str.encode)):
         values = stored[name]

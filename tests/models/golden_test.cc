@@ -14,8 +14,8 @@ namespace bert {
 namespace {
 
 using models::read_safetensors;
-using models::WeightFile;
 using models::StoredTensor;
+using models::WeightFile;
 using testing::IsSupersetOf;
 
 struct Tolerance {
@@ -24,7 +24,8 @@ struct Tolerance {
   double largest, mean;  // error of a stage's elements
 };
 // f32: what rounding sums allows. bf16 rounds what is multiplied by up to 1 part in 512, int8 by up
-// to 1 part in 510 of a row's spread, each anew in every layer: about three times what was measured.
+// to 1 part in 510 of a row's spread, each anew in every layer: about three times what was
+// measured.
 constexpr Tolerance kTolerances[] = {{Precision::f32, "f32", 1e-5, 1e-6},
                                      {Precision::bf16, "bf16", 0.1, 0.02},
                                      {Precision::int8, "int8", 0.3, 0.06}};

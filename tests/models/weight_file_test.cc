@@ -4,6 +4,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -180,7 +181,6 @@ TEST_F(Damaged, APickleThatCallsAnythingButTensorsIsRefusedByName) {
   EXPECT_THAT(error_of("ctorch\nQUInt8Storage\n."), HasSubstr("torch.QUInt8Storage"));
   EXPECT_THAT(error_of("K\1."), HasSubstr("not a dict"));
   EXPECT_THAT(error_of("}U\1aK\1s."), HasSubstr("'a' is not a tensor"));
-  EXPECT_THAT(error_of("}U\1a"), HasSubstr("cut short"));
   EXPECT_THAT(error_of("i."), HasSubstr("opcode 0x69"));
   EXPECT_THAT(error_of("."), HasSubstr("stack is empty"));
   EXPECT_THAT(error_of("K\1(\x85."), HasSubstr("stack is empty"));
@@ -193,19 +193,28 @@ TEST_F(Damaged, APickleThatCallsAnythingButTensorsIsRefusedByName) {
 }
 
 TEST_F(Damaged, FilesCutShortAreErrors) {
-  for (const auto& [format, name] : {std::pair{"zip", "pytorch_model.bin"},
-                                     {"legacy", "pytorch_model.bin"},
-                                     {"tensorflow", "bert_model.ckpt.index"},
-                                     {"tensorflow", "bert_model.ckpt.data-00000-of-00001"}}) {
+  const auto torch = [&] { models::read_pytorch(path_ / "pytorch_model.bin"); };
+  const auto google = [&] { models::read_tensorflow(path_ / "bert_model.ckpt"); };
+  struct Case {
+    const char *format, *name;
+    std::function<void()> read;
+  };
+  for (const auto& [format, name, read] :
+       {Case{"zip", "pytorch_model.bin", torch}, Case{"legacy", "pytorch_model.bin", torch},
+        Case{"tensorflow", "bert_model.ckpt.index", google},
+        Case{"tensorflow", "bert_model.ckpt.data-00000-of-00001", google}}) {
     copy(format);
-    const std::string whole = read_file(path_ / name);
-    for (size_t size = 0; size < whole.size(); size += size < 9000 ? 127 : whole.size() / 9) {
-      write(name, whole.substr(0, size));
-      const std::string found = error();
-      EXPECT_THAT(found, HasSubstr(path_.string())) << format << ": " << size << " bytes";
+    const size_t whole = fs::file_size(path_ / name);
+    // From the end, so that nothing is written again.
+    for (size_t size = whole; size-- > 0; size -= std::min<size_t>(size, size < 20000 ? 6 : 997)) {
+      fs::resize_file(path_ / name, size);
+      try {
+        read();
+        ADD_FAILURE() << format << ": " << size << " bytes";
+      } catch (const std::runtime_error& caught) {
+        EXPECT_THAT(caught.what(), HasSubstr(path_.string())) << format << ": " << size << " bytes";
+      }
     }
-    write(name, whole.substr(0, whole.size() - 1));
-    EXPECT_THAT(error(), HasSubstr(path_.string()));
   }
 }
 

@@ -3,11 +3,16 @@
 import json
 import resource
 import shutil
+import sys
 
 import numpy as np
 
-from command_line import PAIR, ToolTest, main
+from command_line import PAIR, ROOT, ToolTest, main
 from tensor_file import TensorFile, write_tensors
+
+sys.path.insert(0, str(ROOT / "tests" / "golden"))
+
+import weight_files  # noqa: E402
 
 LAYER = "bert.encoder.layer.1."
 
@@ -41,6 +46,25 @@ class ConvertTest(ToolTest):
                     if precision == "int8":
                         self.assertEqual(self.answer(target, "auto"), wanted)
                         self.assertNotEqual(self.answer(source, "f32"), wanted)
+
+    def test_every_format_converts_to_the_same(self):
+        weight_files.write_formats(self.make_model("formats", "--labels", "3"), self.dir)
+        for precision in ["int8", "bf16"]:
+            wanted = self.answer(self.dir / "safetensors", precision)
+            for name in weight_files.FORMATS:
+                with self.subTest(name, precision=precision):
+                    target = self.dir / f"{name}-{precision}"
+                    self.succeed("-m", self.dir / name, "--precision", precision, "-o", target)
+                    self.assertEqual(self.answer(target, precision), wanted)
+                    names = {path.name for path in target.iterdir()}
+                    self.assertIn("config.json", names)
+                    self.assertFalse({n for n in names if ".ckpt" in n or n.endswith(".bin")})
+                    self.assertEqual(set(TensorFile(target / "model.safetensors").entries),
+                                     set(TensorFile(self.dir / f"safetensors-{precision}" /
+                                                    "model.safetensors").entries))
+        config = json.loads((self.dir / "tensorflow-bf16" / "config.json").read_text())
+        self.assertEqual(config["architectures"], ["BertForSequenceClassification"])
+        self.assertEqual(len(config["id2label"]), 3)
 
     def test_bf16_is_an_ordinary_checkpoint(self):
         source, target = self.convert("plain", "bf16")

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Any bytes as a file of weights, for the reader that the build names: they load, and then every
+// element can be read, or what is wrong is said. TensorFlow's index finds a file of data beside it.
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "models/pytorch_file.h"
+#include "models/safetensors.h"
+#include "models/tensorflow_checkpoint.h"
+#include "tests/tokenizer/test_directory.h"
+
+namespace {
+
+using bert::models::StoredTensor;
+using bert::models::WeightFile;
+
+void use(const WeightFile& file) {
+  for (const StoredTensor& tensor : file.tensors()) {
+    if (file.find(tensor.name) != &tensor) std::abort();
+    if (tensor.row_major().size() != static_cast<size_t>(tensor.size())) std::abort();
+    std::vector<float> values(static_cast<size_t>(tensor.elements()));
+    tensor.copy_to(values.data());
+    if (!values.empty()) tensor.at(tensor.elements() - 1);
+    file.release(tensor);
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static const bert::tokenizer::TestDirectory directory;
+  static const bool with_data = [] {
+    directory.write("model.ckpt.data-00000-of-00001", std::string(4096, '\x3f'));
+    return true;
+  }();
+  (void)with_data;
+  directory.write(FUZZED_FILE, std::string(reinterpret_cast<const char*>(data), size));
+  try {
+    use(bert::models::FUZZED_READER(directory.path() + "/" FUZZED_ARGUMENT));
+  } catch (const std::runtime_error& error) {
+    if (std::string(error.what()).find(directory.path()) != 0) std::abort();
+  }
+  return 0;
+}
