@@ -132,8 +132,13 @@ class ModelReader {
       if (field.number == 1) read_piece(field);
       if (field.number == 2) read_trainer(field.bytes);
       if (field.number == 3) read_normalizer(field.bytes);
+      has_[field.number] = true;
     }
+    // Trained models have them all: one that ends before them was cut off between two fields.
     if (types_.empty()) fail("found no pieces, which is no SentencePiece model");
+    if (!has_[2] || !has_[3]) {
+      fail(fmt::format("{} is missing", has_[2] ? "normalizer_spec" : "trainer_spec"));
+    }
   }
 
   void read_piece(const WireReader::Field& record) {
@@ -217,6 +222,7 @@ class ModelReader {
 
   std::string path_, content_;
   SentencePieceModel out_;
+  bool has_[4] = {};                // by field
   std::vector<int> types_;          // by id
   std::string pieces_;              // their records
   int64_t kind_ = 1, unknown_ = 0;  // the format's defaults
