@@ -195,10 +195,10 @@ class DirectoryReader {
     out_.pair.push_back({Piece::special, {sep}, type});
   }
 
-  void add_special(const std::string& content, bool special, bool lstrip = false) {
+  void add_special(const std::string& content, bool lstrip = false) {
     DeclaredToken token;
     token.content = content;
-    token.special = special;
+    token.special = true;
     token.lstrip = lstrip;
     out_.added_tokens.push_back(std::move(token));
   }
@@ -207,9 +207,11 @@ class DirectoryReader {
   // that the class names, those that the files list.
   void set_added_tokens() {
     using Model = SentencePieceModel;
+    // User-defined pieces stay pieces, as in the models' training, in the slow tokenizers and in
+    // the tokenizer.json that is published with ALBERT. Newer converters make added tokens of them,
+    // which puts a U+2581 after each "." and "-" of ALBERT's.
     for (const Model::Piece& piece : model_.pieces) {
-      const bool is_control = piece.type == Model::kControl;
-      if (is_control || piece.type == Model::kUserDefined) add_special(piece.text, is_control);
+      if (piece.type == Model::kControl) add_special(piece.text);
     }
     const std::array<std::pair<const char*, const char*>, 5> defaults = {
         {{"unk_token", "<unk>"},
@@ -224,13 +226,13 @@ class DirectoryReader {
       const bool is_mask = name == std::string_view("mask_token");
       if (is_mask) out_.mask = content;
       // A default that the vocabulary does not know would get an id that the model does not have.
-      if (is_named || ids_.count(content) != 0) add_special(content, true, is_mask);
+      if (is_named || ids_.count(content) != 0) add_special(content, is_mask);
     }
     std::vector<std::string> more = config_.additional_special_tokens;
     if (more.empty() && convention_.family == Family::camembert) {
       more = {"<s>NOTUSED", "</s>NOTUSED", "<unk>NOTUSED"};
     }
-    for (const std::string& content : more) add_special(content, true);
+    for (const std::string& content : more) add_special(content);
     out_.added_tokens.insert(out_.added_tokens.end(), config_.added_tokens.begin(),
                              config_.added_tokens.end());
   }

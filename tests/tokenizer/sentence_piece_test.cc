@@ -110,9 +110,9 @@ TEST(SentencePiece, XlmRobertaShiftsIds) {
   const Tokenizer tokenizer = tokenizer_of("XLMRobertaTokenizer", small_roberta());
   EXPECT_EQ(tokenizer.vocabulary_size(), 9);
   const Encoding pair = tokenizer.encode("a  b ", "<x>z <mask>", 0);
-  EXPECT_EQ(pair.ids, (Ids{0, 5, 4, 6, 2, 2, 7, 4, 3, 8, 2}));
+  EXPECT_EQ(pair.ids, (Ids{0, 5, 4, 6, 2, 2, 4, 7, 3, 8, 2}));
   EXPECT_EQ(pair.type_ids, Ids(pair.ids.size(), 0));
-  EXPECT_EQ(offsets_of(pair), "0-0 0-1 2-3 3-4 0-0 0-0 0-3 3-4 3-4 4-11 0-0");
+  EXPECT_EQ(offsets_of(pair), "0-0 0-1 2-3 3-4 0-0 0-0 0-1 0-3 3-4 4-11 0-0");
   EXPECT_EQ(tokenizer.mask_id(), 8);
 }
 

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""The tokenizer.json that transformers makes of a SentencePiece model.
+"""The tokenizer.json that transformers makes of a SentencePiece model, but for user-defined pieces, which stay
+pieces here, as in the files that are published.
 
     spiece_to_json.py FAMILY MODEL [key=false|true ...] > tokenizer.json
 
@@ -13,7 +14,7 @@ import json
 import struct
 import sys
 
-TYPE_UNKNOWN, TYPE_CONTROL, TYPE_USER = 2, 3, 4
+TYPE_CONTROL = 3
 
 
 def fields(data: bytes):
@@ -61,9 +62,9 @@ def digit_and_comma(piece: str) -> bool:
     return len(piece) >= 2 and piece[-1] == "," and piece[-2].isdigit()
 
 
-def added(content: str, number: int, special: bool = True, lstrip: bool = False) -> dict:
+def added(content: str, number: int, lstrip: bool = False) -> dict:
     return {"id": number, "content": content, "single_word": False, "lstrip": lstrip, "rstrip": False,
-            "normalized": False, "special": special}
+            "normalized": False, "special": True}
 
 
 def vocabulary(family: str, pieces, unknown: int):
@@ -119,8 +120,7 @@ def convert(family: str, data: bytes, options: dict) -> dict:
     named = ["<unk>", "[SEP]", "<pad>", "[CLS]", "[MASK]"]
     if family != "albert":
         named = ["<unk>", "</s>", "<pad>", "<s>", "<mask>"]
-    tokens = {p: added(p, ids[p], kind == TYPE_CONTROL) for p, _, kind in pieces
-              if kind in (TYPE_CONTROL, TYPE_USER)}
+    tokens = {p: added(p, ids[p]) for p, _, kind in pieces if kind == TYPE_CONTROL}
     tokens |= {t: added(t, ids[t], lstrip=t == named[-1]) for t in named if t in ids}
     if family == "camembert":
         tokens |= {t: added(t, ids[t]) for t in ("<s>NOTUSED", "</s>NOTUSED", "<unk>NOTUSED")}
