@@ -8,6 +8,7 @@
 
 #include "tokenizer/added_tokens.h"
 #include "tokenizer/bert_normalizer.h"
+#include "tokenizer/unigram.h"
 #include "tokenizer/word_piece.h"
 
 namespace bert::tokenizer {
@@ -28,9 +29,12 @@ struct DeclaredToken : AddedToken {
 struct Definition {
   std::string file;  // the one that defines it, for messages
   std::vector<std::pair<std::string, int32_t>> vocabulary;
-  WordPieceOptions word_piece;
-  NormalizerOptions normalizer;
+  enum class Model { word_piece, unigram } model = Model::word_piece;
+  WordPieceOptions word_piece;   // of WordPiece, but `unknown` of either
+  NormalizerOptions normalizer;  // of WordPiece
+  UnigramOptions unigram;        // of Unigram
   std::vector<DeclaredToken> added_tokens;
+  std::string mask;  // the mask token; empty where none is named
   Template single, pair;
   int max_length = 0;  // 0: none is named
   std::vector<std::string> notes;
@@ -41,5 +45,8 @@ Definition read_tokenizer_json(const std::string& directory);
 // From vocab.txt, with tokenizer_config.json, special_tokens_map.json and added_tokens.json where
 // there are such files; elsewhere as Hugging Face's BertTokenizer defaults.
 Definition read_vocab_txt(const std::string& directory);
+// From a SentencePiece model of ALBERT, XLM-RoBERTa or CamemBERT, which tokenizer_config.json or
+// config.json names, with the other files as above; as Hugging Face's fast tokenizers read it.
+Definition read_sentence_piece_directory(const std::string& directory, const std::string& model);
 
 }  // namespace bert::tokenizer

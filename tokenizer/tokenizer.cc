@@ -14,28 +14,23 @@
 #include <fmt/format.h>
 
 #include "tokenizer/added_tokens.h"
-#include "tokenizer/bert_normalizer.h"
 #include "tokenizer/definition.h"
 #include "tokenizer/files.h"
+#include "tokenizer/pipeline.h"
 #include "tokenizer/token_sequence.h"
 #include "tokenizer/utf8.h"
 #include "tokenizer/vocabulary.h"
-#include "tokenizer/word_piece.h"
 
 namespace bert::tokenizer {
 
 namespace {
 
 constexpr size_t kNoLimit = std::numeric_limits<size_t>::max();
-// A long text is normalised in parts of about so many bytes, to stay in the nearest caches. They
-// end before a space, where words and sequences of marks do as well.
-constexpr size_t kChunk = 8192;
-
 // Memory that lives from call to call.
 struct Scratch {
   TokenSequence first, second;
-  NormalizedText normalized;
-  std::vector<AddedTokenMatcher::Piece> pieces, normalized_pieces;
+  PieceScratch piece;
+  std::vector<AddedTokenMatcher::Piece> pieces;
 };
 
 size_t special_count(const Template& pieces) {
@@ -94,6 +89,10 @@ void run_on_threads(size_t count, const std::function<void()>& work) {
   for (std::thread& other : others) other.join();
 }
 
+bool is_unigram(const Definition& definition) {
+  return definition.model == Definition::Model::unigram;
+}
+
 }  // namespace
 
 struct Tokenizer::Impl {
@@ -101,44 +100,47 @@ struct Tokenizer::Impl {
 
   void encode_text(std::string_view text, const char* which, size_t limit, Scratch& scratch,
                    TokenSequence& out) const;
-  bool encode_piece(std::string_view piece, int32_t first, size_t limit, Scratch& scratch,
-                    TokenSequence& out) const;
   void check_template(const Template& pieces) const;
 
   std::string file;
   Vocabulary vocabulary;
-  BertNormalizer normalizer;
-  WordPiece word_piece;
+  std::unique_ptr<const Pipeline> pipeline;
   AddedTokenMatcher raw_tokens{{}}, normalized_tokens{{}};
   Template single, pair;
+  std::vector<int32_t> added_ids;  // in order
+  int32_t mask = -1;
   int max_length;
   std::vector<std::string> notes;
 
  private:
-  void add_tokens(const std::vector<DeclaredToken>& declared);
+  void add_tokens(const Definition& definition);
 };
 
 Tokenizer::Impl::Impl(Definition definition)
     : file(definition.file),
-      vocabulary(std::move(definition.vocabulary), definition.word_piece.continuing_prefix),
-      normalizer(definition.normalizer),
-      word_piece(vocabulary, definition.word_piece),
+      vocabulary(
+          std::move(definition.vocabulary),
+          is_unigram(definition) ? std::string_view() : definition.word_piece.continuing_prefix,
+          !is_unigram(definition)),
+      pipeline(is_unigram(definition) ? make_unigram_pipeline(definition, vocabulary)
+                                      : make_word_piece_pipeline(definition, vocabulary)),
       single(std::move(definition.single)),
       pair(std::move(definition.pair)),
       max_length(definition.max_length),
       notes(std::move(definition.notes)) {
-  add_tokens(definition.added_tokens);
+  add_tokens(definition);
   check_template(single);
   check_template(pair);
 }
 
 // Added tokens get the ids that Hugging Face gives them: the vocabulary's where it has them, else
-// the next ones after it, whatever the file says.
-void Tokenizer::Impl::add_tokens(const std::vector<DeclaredToken>& declared) {
+// the next ones after it, whatever the file says. How large a vocabulary is, Unigram says of the
+// list, WordPiece of the different tokens.
+void Tokenizer::Impl::add_tokens(const Definition& definition) {
   std::unordered_map<std::string_view, int32_t> ids;
   std::vector<std::pair<int32_t, const DeclaredToken*>> tokens;  // one an id: a later one replaces
-  int32_t next = vocabulary.count();
-  for (const DeclaredToken& token : declared) {
+  int32_t next = is_unigram(definition) ? vocabulary.end_id() : vocabulary.count();
+  for (const DeclaredToken& token : definition.added_tokens) {
     if (token.content.empty()) continue;
     int32_t id = vocabulary.find(token.content);
     if (id == Vocabulary::kNone) {
@@ -160,18 +162,20 @@ void Tokenizer::Impl::add_tokens(const std::vector<DeclaredToken>& declared) {
     }
   }
   std::vector<AddedTokenMatcher::Pattern> raw, normalized;
-  NormalizedText text;
   for (const auto& [id, token] : tokens) {
     if (!vocabulary.has(id)) vocabulary.name(id, token->content);
+    if (token->content == definition.mask) mask = id;
+    added_ids.push_back(id);
     if (!token->normalized) {
       raw.push_back({token->content, id, *token});
     } else {
-      normalizer.normalize(token->content, 0, text);
-      normalized.push_back({std::string(text.text()), id, *token});
+      normalized.push_back({pipeline->normalized(token->content), id, *token});
     }
   }
   raw_tokens = AddedTokenMatcher(std::move(raw));
   normalized_tokens = AddedTokenMatcher(std::move(normalized));
+  std::sort(added_ids.begin(), added_ids.end());
+  if (mask == -1) mask = vocabulary.find(definition.mask);
 }
 
 void Tokenizer::Impl::check_template(const Template& pieces) const {
@@ -211,7 +215,8 @@ void Tokenizer::Impl::encode_text(std::string_view text, const char* which, size
     scalar = begin >= at ? scalar + count(at, begin) : scalar - count(begin, at);
     at = begin;
     if (id == AddedTokenMatcher::kText) {
-      check(encode_piece(text.substr(begin, end - begin), scalar, limit, scratch, out));
+      check(pipeline->encode(text.substr(begin, end - begin), scalar, limit, normalized_tokens,
+                             scratch.piece, out));
     } else {
       out.push_added(id, scalar, scalar + count(begin, end));
     }
@@ -219,41 +224,25 @@ void Tokenizer::Impl::encode_text(std::string_view text, const char* which, size
   }
 }
 
-// False where the piece, as far as it was read, is not well-formed UTF-8.
-bool Tokenizer::Impl::encode_piece(std::string_view piece, int32_t first, size_t limit,
-                                   Scratch& scratch, TokenSequence& out) const {
-  NormalizedText& text = scratch.normalized;
-  if (normalized_tokens.empty()) {
-    for (size_t size = 0; !piece.empty() && out.complete; piece.remove_prefix(size)) {
-      size = std::min(piece.find(' ', kChunk), piece.size());
-      if (!normalizer.normalize(piece.substr(0, size), first, text)) return false;
-      word_piece.tokenize(text, 0, text.text().size(), limit, out);
-      if (size < piece.size()) {
-        first += static_cast<int32_t>(utf8::count_scalars(piece.substr(0, size)));
-      }
-    }
-    return true;
+namespace {
+
+Definition read_definition(const std::string& directory) {
+  if (file_exists(directory + "/tokenizer.json")) return read_tokenizer_json(directory);
+  if (file_exists(directory + "/vocab.txt")) return read_vocab_txt(directory);
+  for (const char* name : {"spiece.model", "sentencepiece.bpe.model"}) {
+    const std::string path = fmt::format("{}/{}", directory, name);
+    if (file_exists(path)) return read_sentence_piece_directory(directory, path);
   }
-  if (!normalizer.normalize(piece, first, text)) return false;
-  normalized_tokens.split(text.text(), scratch.normalized_pieces);
-  for (const auto& [id, begin, end] : scratch.normalized_pieces) {
-    if (id == AddedTokenMatcher::kText) {
-      word_piece.tokenize(text, begin, end, limit, out);
-    } else {
-      out.push_added(id, text.source(begin), text.source(end - 1) + 1);
-    }
-  }
-  return true;
+  throw std::runtime_error(
+      fmt::format("{}: found none of tokenizer.json, vocab.txt, spiece.model and "
+                  "sentencepiece.bpe.model, expected one",
+                  directory));
 }
 
+}  // namespace
+
 Tokenizer Tokenizer::load(const std::string& directory) {
-  const std::string json = directory + "/tokenizer.json", text = directory + "/vocab.txt";
-  const bool has_json = file_exists(json);
-  if (!has_json && !file_exists(text)) {
-    throw std::runtime_error(
-        fmt::format("{}: found neither tokenizer.json nor vocab.txt, expected one", directory));
-  }
-  Definition definition = has_json ? read_tokenizer_json(directory) : read_vocab_txt(directory);
+  Definition definition = read_definition(directory);
   const std::string file = definition.file;
   try {
     return Tokenizer(std::make_unique<const Impl>(std::move(definition)));
@@ -325,6 +314,14 @@ Tokenizer::~Tokenizer() = default;
 
 int Tokenizer::vocabulary_size() const { return impl_->vocabulary.end_id(); }
 const std::string& Tokenizer::token(int32_t id) const { return impl_->vocabulary.token(id); }
+bool Tokenizer::continues_word(int32_t id) const {
+  const std::string& piece = impl_->vocabulary.token(id);
+  if (id == impl_->pipeline->unknown()) return false;
+  const std::vector<int32_t>& added = impl_->added_ids;
+  return !std::binary_search(added.begin(), added.end(), id) &&
+         impl_->pipeline->continues_word(piece);
+}
+int32_t Tokenizer::mask_id() const { return impl_->mask; }
 int Tokenizer::default_max_length() const { return impl_->max_length; }
 const std::vector<std::string>& Tokenizer::notes() const { return impl_->notes; }
 

@@ -30,11 +30,12 @@ struct Texts {
   std::optional<std::string_view> second = std::nullopt;
 };
 
-// Text to Encoding, as Hugging Face's fast BERT tokenizer does it. Errors are std::runtime_error.
+// Text to Encoding, as Hugging Face's fast tokenizers do it. Errors are std::runtime_error.
 // Immutable: may be used from many threads.
 class Tokenizer {
  public:
-  // Reads tokenizer.json, or vocab.txt with tokenizer_config.json where there is none.
+  // Reads tokenizer.json; where there is none, with tokenizer_config.json, vocab.txt or else
+  // spiece.model or sentencepiece.bpe.model.
   static Tokenizer load(const std::string& directory);
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;
@@ -51,6 +52,10 @@ class Tokenizer {
 
   int vocabulary_size() const;  // one more than the greatest id
   const std::string& token(int32_t id) const;
+  // Whether the token continues the word before it: a WordPiece token with the prefix for that, a
+  // SentencePiece one without U+2581. Added, special and unknown tokens do not.
+  bool continues_word(int32_t id) const;
+  int32_t mask_id() const;                        // -1 where there is no mask token
   int default_max_length() const;                 // 0 where the files name none
   const std::vector<std::string>& notes() const;  // what a user should know: files that disagree
 

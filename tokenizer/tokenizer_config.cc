@@ -79,6 +79,8 @@ void read_special_tokens_map(const std::string& path, TokenizerConfig& out) {
 void read_config(const JsonField& config, TokenizerConfig& out) {
   if (config.has("tokenizer_class")) out.tokenizer_class = config.at("tokenizer_class").string();
   out.do_lower_case = optional_bool(config, "do_lower_case");
+  out.keep_accents = optional_bool(config, "keep_accents");
+  out.add_prefix_space = optional_bool(config, "add_prefix_space");
   out.strip_accents = optional_bool(config, "strip_accents");
   out.tokenize_chinese_chars = optional_bool(config, "tokenize_chinese_chars");
   out.clean_text = optional_bool(config, "clean_text");
@@ -106,6 +108,20 @@ AddedToken read_added_token(const JsonField& field) {
   token.normalized = field.at("normalized").boolean();
   token.special = field.at("special").boolean();
   return token;
+}
+
+std::string read_model_type(const std::string& directory) {
+  const std::string path = directory + "/config.json";
+  if (!file_exists(path)) return "";
+  const nlohmann::json document = parse_json(path);
+  const JsonField config(document, path);
+  return config.has("model_type") ? config.at("model_type").string() : "";
+}
+
+bool is_tokenizer_class(std::string_view name, std::string_view stem) {
+  if (!name.starts_with(stem)) return false;
+  const std::string_view rest = name.substr(stem.size());
+  return rest == "Tokenizer" || rest == "TokenizerFast";
 }
 
 TokenizerConfig read_tokenizer_config(const std::string& directory) {

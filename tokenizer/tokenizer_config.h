@@ -17,6 +17,7 @@ struct TokenizerConfig {
   std::string file;  // tokenizer_config.json, for messages
   std::string tokenizer_class;
   std::optional<bool> do_lower_case, tokenize_chinese_chars, clean_text, do_basic_tokenize;
+  std::optional<bool> keep_accents, add_prefix_space;  // of SentencePiece
   std::optional<bool> strip_accents;                  // null or absent: as do_lower_case
   std::map<std::string, std::string> special_tokens;  // "cls_token" to "[CLS]"
   std::vector<DeclaredToken> added_tokens;            // with their ids, in order of id
@@ -26,6 +27,11 @@ struct TokenizerConfig {
 };
 
 TokenizerConfig read_tokenizer_config(const std::string& directory);
+// config.json's model_type, or empty.
+std::string read_model_type(const std::string& directory);
+// Whether a class is Hugging Face's tokenizer of that name, slow or fast: "Bert" of
+// "BertTokenizerFast".
+bool is_tokenizer_class(std::string_view name, std::string_view stem);
 
 // An entry of added_tokens, or a value of added_tokens_decoder.
 AddedToken read_added_token(const JsonField& field);

@@ -7,6 +7,7 @@
 #include "tokenizer/definition.h"
 #include "tokenizer/files.h"
 #include "tokenizer/tokenizer_config.h"
+#include "tokenizer/unigram_json.h"
 
 namespace bert::tokenizer {
 
@@ -36,8 +37,6 @@ int32_t read_id(const JsonField& field) {
 }
 
 void read_model(const JsonField& model, Definition& out) {
-  if (!model.is_object()) model.fail("a WordPiece model");
-  if (model.has("type")) expect_type(model, "WordPiece");  // old files have no type
   if (model.has("merges")) model.fail_with("found \"merges\", which WordPiece does not have");
   out.word_piece.unknown = model.at("unk_token").string();
   out.word_piece.continuing_prefix = model.at("continuing_subword_prefix").string();
@@ -52,6 +51,16 @@ void read_model(const JsonField& model, Definition& out) {
     model.at("vocab").fail_with(
         fmt::format("found id {}, expected at most {}", greatest->second, Vocabulary::kMaxId));
   }
+}
+
+bool is_unigram(const JsonField& model) {
+  if (!model.is_object()) model.fail("a WordPiece or Unigram model");
+  if (!model.has("type")) return false;  // old files of WordPiece have no type
+  const JsonField type = model.at("type");
+  if (type.string() != "WordPiece" && type.string() != "Unigram") {
+    type.fail("\"WordPiece\" or \"Unigram\"");
+  }
+  return type.string() == "Unigram";
 }
 
 // The template of TemplateProcessing. Each text stands in it exactly once: without it, or with it
@@ -160,9 +169,7 @@ void compare_switch(const std::optional<bool>& other, bool ours, const char* nam
                                   config.file, name, *other, out.file, json_name, ours));
 }
 
-void compare_config(const std::string& directory, Definition& out) {
-  const TokenizerConfig config = read_tokenizer_config(directory);
-  out.notes.insert(out.notes.end(), config.notes.begin(), config.notes.end());
+void compare_switches(const TokenizerConfig& config, Definition& out) {
   const NormalizerOptions& n = out.normalizer;
   compare_switch(config.do_lower_case, n.lowercase, "do_lower_case", "lowercase", config, out);
   compare_switch(config.strip_accents, n.strip_accents, "strip_accents", "strip_accents", config,
@@ -170,6 +177,24 @@ void compare_config(const std::string& directory, Definition& out) {
   compare_switch(config.tokenize_chinese_chars, n.handle_chinese_chars, "tokenize_chinese_chars",
                  "handle_chinese_chars", config, out);
   compare_switch(config.clean_text, n.clean_text, "clean_text", "clean_text", config, out);
+}
+
+// tokenizer.json does not say which of its tokens is the mask.
+std::string find_mask(const TokenizerConfig& config, const Definition& out) {
+  const auto named = config.special_tokens.find("mask_token");
+  if (named != config.special_tokens.end()) return named->second;
+  for (const DeclaredToken& token : out.added_tokens) {
+    if (token.special && (token.content == "[MASK]" || token.content == "<mask>")) {
+      return token.content;
+    }
+  }
+  return "";
+}
+
+void compare_config(const std::string& directory, Definition& out) {
+  const TokenizerConfig config = read_tokenizer_config(directory);
+  out.notes.insert(out.notes.end(), config.notes.begin(), config.notes.end());
+  if (out.model == Definition::Model::word_piece) compare_switches(config, out);
   const auto unknown = config.special_tokens.find("unk_token");
   if (unknown != config.special_tokens.end() && unknown->second != out.word_piece.unknown) {
     out.notes.push_back(fmt::format("{}: unk_token is \"{}\", and {} has \"{}\", which is used",
@@ -183,6 +208,7 @@ void compare_config(const std::string& directory, Definition& out) {
                                     out.max_length));
   }
   if (out.max_length == 0) out.max_length = config.model_max_length;
+  out.mask = find_mask(config, out);
 }
 
 void compare_vocabulary(const std::string& directory, Definition& out) {
@@ -220,14 +246,18 @@ Definition read_tokenizer_json(const std::string& directory) {
   if (document.has("version") && document.at("version").string() != "1.0") {
     document.at("version").fail("\"1.0\"");
   }
-  out.normalizer = read_normalizer(document.at("normalizer"));
-  expect_type(document.at("pre_tokenizer"), "BertPreTokenizer");
-  read_model(document.at("model"), out);
+  if (is_unigram(document.at("model"))) {
+    read_unigram(document, out);
+  } else {
+    out.normalizer = read_normalizer(document.at("normalizer"));
+    expect_type(document.at("pre_tokenizer"), "BertPreTokenizer");
+    read_model(document.at("model"), out);
+  }
   read_post_processor(document, out);
   read_truncation(document, out);
   read_added_tokens(document, out);
   compare_config(directory, out);
-  compare_vocabulary(directory, out);
+  if (out.model == Definition::Model::word_piece) compare_vocabulary(directory, out);
   return out;
 }
 

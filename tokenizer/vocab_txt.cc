@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <stdexcept>
+#include <string_view>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -15,22 +16,36 @@ namespace bert::tokenizer {
 namespace {
 
 // The classes whose vocab.txt is read as BertTokenizer reads it. Others with a vocab.txt are not
-// the same at all: BertJapaneseTokenizer finds words by a dictionary, MPNetTokenizer has another
+// the same at all: BertJapaneseTokenizer finds words by a dictionary, FunnelTokenizer has another
 // template.
-constexpr const char* kClasses[] = {"Bert",       "DistilBert", "Electra",
-                                    "MobileBert", "ConvBert",   "SqueezeBert",
-                                    "LayoutLM",   "Lxmert",     "RetriBert"};
+constexpr const char* kClasses[] = {
+    "Bert",     "DistilBert", "Electra",           "MobileBert",         "ConvBert", "SqueezeBert",
+    "LayoutLM", "Lxmert",     "DPRContextEncoder", "DPRQuestionEncoder", "RetriBert"};
 
-void check_class(const TokenizerConfig& config) {
+// The special tokens' names, where no file gives them, and the template.
+struct Convention {
+  const char *unknown, *separator, *padding, *classifier, *mask;
+  bool is_roberta;  // <s> A </s></s> B </s>, of type 0; the mask takes the white space on its left
+};
+constexpr Convention kBert = {"[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]", false};
+constexpr Convention kMpnet = {"[UNK]", "</s>", "<pad>", "<s>", "<mask>", true};
+
+const Convention& convention_of(const TokenizerConfig& config, const std::string& directory) {
   const std::string& name = config.tokenizer_class;
-  const bool known = std::any_of(std::begin(kClasses), std::end(kClasses), [&](const char* stem) {
-    return name == fmt::format("{}Tokenizer", stem) || name == fmt::format("{}TokenizerFast", stem);
-  });
-  if (!name.empty() && !known) {
+  if (is_tokenizer_class(name, "MPNet")) return kMpnet;
+  if (name.empty()) return read_model_type(directory) == "mpnet" ? kMpnet : kBert;
+  const bool known = std::any_of(std::begin(kClasses), std::end(kClasses),
+                                 [&](const char* stem) { return is_tokenizer_class(name, stem); });
+  if (!known) {
     throw std::runtime_error(fmt::format(
-        "{}: tokenizer_class: found \"{}\", expected BertTokenizer or a class that is the same",
+        "{}: tokenizer_class: found \"{}\", expected BertTokenizer, a class that is the "
+        "same, or MPNetTokenizer",
         config.file, name));
   }
+  return kBert;
+}
+
+void check_config(const TokenizerConfig& config) {
   if (config.do_basic_tokenize == false) {
     throw std::runtime_error(
         fmt::format("{}: do_basic_tokenize: found false, expected true", config.file));
@@ -42,17 +57,19 @@ using Ids = std::unordered_map<std::string_view, int32_t>;
 class VocabTxtReader {
  public:
   explicit VocabTxtReader(const std::string& directory)
-      : config_(read_tokenizer_config(directory)), path_(directory + "/vocab.txt") {}
+      : config_(read_tokenizer_config(directory)),
+        path_(directory + "/vocab.txt"),
+        convention_(convention_of(config_, directory)) {}
 
   Definition read() {
-    check_class(config_);
+    check_config(config_);
     out_.file = path_;
     out_.notes = config_.notes;
     read_lines();
     set_options();
-    out_.word_piece.unknown = special("unk_token", "[UNK]");
-    const int32_t cls = id_of("cls_token", special("cls_token", "[CLS]"));
-    const int32_t sep = id_of("sep_token", special("sep_token", "[SEP]"));
+    out_.word_piece.unknown = special("unk_token", convention_.unknown);
+    const int32_t cls = id_of("cls_token", special("cls_token", convention_.classifier));
+    const int32_t sep = id_of("sep_token", special("sep_token", convention_.separator));
     set_template(cls, sep);
     set_added_tokens();
     return std::move(out_);
@@ -113,36 +130,43 @@ class VocabTxtReader {
     using Kind = TemplatePiece::Kind;
     out_.single = {{Kind::special, {cls}, 0}, {Kind::first, {}, 0}, {Kind::special, {sep}, 0}};
     out_.pair = out_.single;
-    out_.pair.push_back({Kind::second, {}, 1});
-    out_.pair.push_back({Kind::special, {sep}, 1});
+    const int32_t type = convention_.is_roberta ? 0 : 1;
+    if (convention_.is_roberta) out_.pair.push_back({Kind::special, {sep}, 0});
+    out_.pair.push_back({Kind::second, {}, type});
+    out_.pair.push_back({Kind::special, {sep}, type});
   }
 
   void set_added_tokens() {
     out_.added_tokens = config_.added_tokens;
-    const auto add = [&](const std::string& content) {
+    const auto add = [&](const std::string& content, bool lstrip = false) {
       const auto is_it = [&](const DeclaredToken& token) { return token.content == content; };
       if (std::any_of(out_.added_tokens.begin(), out_.added_tokens.end(), is_it)) return;
       DeclaredToken token;
       token.content = content;
       token.special = true;
+      token.lstrip = lstrip;
       out_.added_tokens.push_back(std::move(token));
     };
-    constexpr std::array<std::pair<const char*, const char*>, 5> kDefaults = {
-        {{"unk_token", "[UNK]"},
-         {"sep_token", "[SEP]"},
-         {"pad_token", "[PAD]"},
-         {"cls_token", "[CLS]"},
-         {"mask_token", "[MASK]"}}};
-    for (const auto& [name, otherwise] : kDefaults) {
+    const std::array<std::pair<const char*, const char*>, 5> defaults = {
+        {{"unk_token", convention_.unknown},
+         {"sep_token", convention_.separator},
+         {"pad_token", convention_.padding},
+         {"cls_token", convention_.classifier},
+         {"mask_token", convention_.mask}}};
+    out_.mask = special("mask_token", convention_.mask);
+    for (const auto& [name, otherwise] : defaults) {
       // A default that the vocabulary does not know would get an id that the model does not have.
       const std::string content = special(name, otherwise);
-      if (config_.special_tokens.count(name) != 0 || ids_.count(content) != 0) add(content);
+      if (config_.special_tokens.count(name) != 0 || ids_.count(content) != 0) {
+        add(content, convention_.is_roberta && name == std::string_view("mask_token"));
+      }
     }
     for (const std::string& content : config_.additional_special_tokens) add(content);
   }
 
   TokenizerConfig config_;
   std::string path_;
+  const Convention& convention_;
   Definition out_;
   Ids ids_;  // views of out_.vocabulary
 };

@@ -23,12 +23,12 @@ bool is_short_word(std::string_view token) {
 }  // namespace
 
 Vocabulary::Vocabulary(std::vector<std::pair<std::string, int32_t>> entries,
-                       std::string_view continuing_prefix) {
+                       std::string_view continuing_prefix, bool has_words) {
   std::vector<DoubleArray::Entry> keys;
   keys.reserve(entries.size());
   for (const auto& [token, id] : entries) keys.push_back({token, id});
   trie_ = DoubleArray(keys, continuing_prefix);
-  std::erase_if(keys, [](const auto& entry) { return !is_short_word(entry.key); });
+  std::erase_if(keys, [&](const auto& entry) { return !has_words || !is_short_word(entry.key); });
   words_ = WordTable(keys.size());
   for (const auto& [word, id] : keys) words_.insert(word, id);
   tokens_.reserve(entries.size());

@@ -20,9 +20,10 @@ class Vocabulary {
 
   Vocabulary() = default;
   // Ids lie between 0 and kMaxId. Of equal tokens the last one counts, as in Hugging Face's maps.
-  // continuing_prefix: what the tokens inside words begin with.
+  // continuing_prefix: what the tokens inside words begin with. has_words: whether words() is
+  // filled.
   Vocabulary(std::vector<std::pair<std::string, int32_t>> entries,
-             std::string_view continuing_prefix);
+             std::string_view continuing_prefix, bool has_words = true);
 
   // kNone where there is none; an empty token is never found.
   int32_t find(std::string_view token) const { return trie_.find(token); }

@@ -2,8 +2,8 @@
 //
 // Any files in a tokenizer's directory: each part of the input that ends in a NUL byte is a file,
 // first tokenizer.json (where it is empty, there is none), then vocab.txt, tokenizer_config.json,
-// special_tokens_map.json and added_tokens.json. They load, and then any text can be encoded, or
-// what is wrong is said.
+// special_tokens_map.json and added_tokens.json; what is left is spiece.model, NUL bytes and all.
+// They load, and then any text can be encoded, or what is wrong is said.
 #include <cstdlib>
 #include <iostream>
 #include <string>
@@ -18,11 +18,14 @@ constexpr const char* kNames[] = {"tokenizer.json", "vocab.txt", "tokenizer_conf
                                   "special_tokens_map.json", "added_tokens.json"};
 
 void use(const Tokenizer& tokenizer) {
-  const std::string text = "the [MASK] a  \u00c9tude<x> \u4e2d\u6587\uac00 e\u0301\u302e!##s";
+  const std::string text =
+      "the [MASK] a  \u00c9tude<x> \u4e2d\u6587\uac00 e\u0301\u302e!##s``\u2122\u0301\u00a0z\r\n1,";
+  if (tokenizer.mask_id() >= tokenizer.vocabulary_size()) std::abort();
   const Encoding encoding = tokenizer.encode(text, text, 0);
   for (const int32_t id : encoding.ids) {
     if (id >= tokenizer.vocabulary_size()) std::abort();
     tokenizer.token(id);
+    tokenizer.continues_word(id);
   }
   try {
     const Encoding cut = tokenizer.encode(text, std::nullopt, 5);
@@ -38,15 +41,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const TestDirectory directory;
   const std::string_view input(reinterpret_cast<const char*>(data), size);
   size_t begin = 0;
-  for (const char* name : kNames) {
-    const size_t end = std::min(input.find('\0', begin), input.size());
+  const auto write = [&](const char* name, size_t end) {
     if (end > begin) {
       directory.write(name, std::string(input.substr(begin, end - begin)));
     } else {
       directory.remove(name);
     }
     begin = std::min(end + 1, input.size());
-  }
+  };
+  for (const char* name : kNames) write(name, std::min(input.find('\0', begin), input.size()));
+  write("spiece.model", input.size());
   try {
     const Tokenizer tokenizer = directory.load();
     use(tokenizer);

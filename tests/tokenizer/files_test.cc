@@ -30,7 +30,7 @@ std::string error_of(const std::function<void(json&)>& change) {
 
 TEST(TokenizerJson, WithoutFiles) {
   const TestDirectory directory;
-  EXPECT_THAT(directory.error(), HasSubstr("found neither tokenizer.json nor vocab.txt"));
+  EXPECT_THAT(directory.error(), HasSubstr("found none of tokenizer.json, vocab.txt"));
 }
 
 TEST(TokenizerJson, SaysWhatIsWrongAndWhere) {
@@ -47,7 +47,7 @@ TEST(TokenizerJson, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(error_of([](json& d) { d["pre_tokenizer"]["type"] = "Whitespace"; }),
             json_file + "pre_tokenizer.type: found \"Whitespace\", expected \"BertPreTokenizer\"");
   EXPECT_EQ(error_of([](json& d) { d["model"]["type"] = "BPE"; }),
-            json_file + "model.type: found \"BPE\", expected \"WordPiece\"");
+            json_file + "model.type: found \"BPE\", expected \"WordPiece\" or \"Unigram\"");
   EXPECT_EQ(error_of([](json& d) { d["model"].erase("type"); }), "");
   EXPECT_EQ(error_of([](json& d) { d["model"]["merges"] = json::array(); }),
             json_file + "model: found \"merges\", which WordPiece does not have");
@@ -226,9 +226,10 @@ TEST(VocabTxt, ConfigErrors) {
             file + "do_lower_case: found \"yes\", expected true or false");
   EXPECT_EQ(error(R"({"tokenizer_class": "BertJapaneseTokenizer"})"),
             file +
-                "tokenizer_class: found \"BertJapaneseTokenizer\", expected BertTokenizer or a "
-                "class that is the same");
+                "tokenizer_class: found \"BertJapaneseTokenizer\", expected BertTokenizer, a "
+                "class that is the same, or MPNetTokenizer");
   EXPECT_EQ(error(R"({"tokenizer_class": "DistilBertTokenizer"})"), "");
+  EXPECT_EQ(error(R"({"tokenizer_class": "ElectraTokenizerFast"})"), "");
   EXPECT_EQ(error(R"({"do_basic_tokenize": false})"),
             file + "do_basic_tokenize: found false, expected true");
   EXPECT_EQ(error(R"({"model_max_length": 0})"),

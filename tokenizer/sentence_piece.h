@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace bert::tokenizer {
+
+// A Unigram model of SentencePiece, as its file says.
+struct SentencePieceModel {
+  // As SentencePiece's ModelProto numbers them.
+  enum Type { kNormal = 1, kUnknown = 2, kControl = 3, kUserDefined = 4, kUnused = 5, kByte = 6 };
+  struct Piece {
+    std::string text;
+    float score;
+    int type;
+  };
+  std::vector<Piece> pieces;  // by id
+  int32_t unknown = 0;
+  std::string charsmap;  // empty: none
+};
+
+// Throws where the file is not one, or of another kind: BPE, words, characters.
+SentencePieceModel read_sentence_piece(const std::string& path);
+
+}  // namespace bert::tokenizer
