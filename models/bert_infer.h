@@ -105,14 +105,29 @@ struct Options {
   int workers = 0, threads = 0;
   int batch_tokens = 4096;  // the most tokens computed at a time (one longer input goes alone)
   int max_length = 0;       // tokens an input is truncated to; 0: the model's own
+  // Of config_sentence_transformers.json: the name of what is put before each first text. "" takes
+  // the directory's default_prompt_name, if there is one.
+  std::string prompt = "";
 };
 
 // How logits become probabilities, by the config's problem_type and number of labels.
 enum class Scores { softmax, sigmoid, raw };
 
+// What the checkpoint's head is for.
+enum class Task {
+  embed,     // none: the encoder alone
+  classify,  // run(): one of the labels for each input
+  choose,    // choose(): one of several choices
+  fill_mask,  // fill_mask()
+  tag,       // tag(): a label for each word
+  answer,    // answer(): a part of the second text answers the first
+  detect,    // run_tokens(): which tokens were replaced (ELECTRA's pre-training)
+};
+
 struct Info {
   std::string architecture;  // as in config.json: BertForSequenceClassification, ...
   int layers = 0, hidden = 0, heads = 0, intermediate = 0, vocabulary = 0;
+  Task task = Task::embed;
   int max_length = 0;       // tokens, special tokens included
   bool has_logits = false;        // a head that run() evaluates
   bool has_token_logits = false;  // a head that run_tokens() evaluates
@@ -139,8 +154,63 @@ BERT_INFER_API std::vector<float> probabilities(std::span<const float> logits, c
 // The label with the greatest logit; the first of equals.
 BERT_INFER_API Label best_label(std::span<const float> logits, const Info& info);
 
-// Text to ids. Needs only the tokenizer's files of a model's directory: tokenizer.json, or
-// vocab.txt with tokenizer_config.json. Immutable: may be used from many threads.
+// A mask token of an input, and what may stand there: the most probable first.
+struct Blank {
+  int32_t token = 0;  // its place in the encoding
+  struct Fill {
+    int32_t id = 0;
+    std::string token;
+    float probability = 0;
+  };
+  std::vector<Fill> fills;
+};
+
+// A part of a text with a label.
+struct Span {
+  int text = 0;        // 0: of the first text, 1: of the second
+  Offset offset;       // in Unicode scalars
+  std::string string;  // what stands there
+  std::string label;
+  float probability = 0;
+};
+struct Tags {
+  // Pieces that belong together are a word; its label is that of its first piece.
+  std::vector<Span> words;
+  // Neighbouring words of one kind, joined where the labels are of the form B-KIND and I-KIND (else
+  // neighbours of the same label); words labelled O are left out. Their probability is the mean.
+  std::vector<Span> entities;
+  int32_t tokens = 0;
+  bool truncated = false;
+};
+
+struct AnswerOptions {
+  int stride = 128;     // tokens by which windows overlap; at most half of what fits is taken
+  int most_tokens = 15;  // of an answer
+};
+struct Answer {
+  Offset offset;       // in the second text, in Unicode scalars
+  std::string string;  // what stands there; whole words
+  // The product of the probabilities that the answer starts and ends there, in its window; and that
+  // of pointing at the first token, which says that the text has no answer: the least of all
+  // windows. As Hugging Face's question-answering pipeline has them.
+  float score = 0, no_answer = 0;
+  int windows = 0;
+  int32_t tokens = 0;  // of all windows
+};
+
+struct Choices {
+  std::string first;
+  std::vector<std::string> choices;
+};
+struct Choice {
+  int index = 0;               // the best
+  std::vector<float> logits, probabilities;  // [choices]
+  int32_t tokens = 0;          // of all pairs
+  bool truncated = false;      // one of them was
+};
+
+// Text to ids. Needs only the tokenizer's files of a model's directory: tokenizer.json, vocab.txt or
+// a SentencePiece model, with tokenizer_config.json. Immutable: may be used from many threads.
 class BERT_INFER_API Tokenizer {
  public:
   // max_length: 0 takes the directory's own, or none where it names none.
@@ -153,6 +223,9 @@ class BERT_INFER_API Tokenizer {
   std::vector<Encoding> encode(std::span<const Input> inputs, int threads = 0) const;
   // The piece of an id, as the vocabulary spells it ("##ing").
   const std::string& token(int32_t id) const;
+  // Whether the piece continues the word before it.
+  bool continues_word(int32_t id) const;
+  int32_t mask_id() const;  // -1 where there is no mask token
   const std::vector<std::string>& notes() const;
 
  private:
@@ -179,6 +252,15 @@ class BERT_INFER_API Model {
   // the checkpoint has no head for that.
   std::vector<Output> run_tokens(std::span<const Input> inputs) const;
   std::vector<Output> run_tokens(std::span<const Encoding> encodings) const;
+  // The k most probable tokens for each mask token of an input, [N]; from a masked language model.
+  std::vector<std::vector<Blank>> fill_mask(std::span<const Input> inputs, int k = 5) const;
+  // The words of the inputs with their labels, [N]; from a token classification.
+  std::vector<Tags> tag(std::span<const Input> inputs) const;
+  // What part of each second text answers the first, [N]; from a model for question answering. A
+  // text that does not fit is read in windows, each of which overlaps the one before.
+  std::vector<Answer> answer(std::span<const Input> inputs, const AnswerOptions& options = {}) const;
+  // Which of its choices each text goes with, [N]; from a model for multiple choice.
+  std::vector<Choice> choose(std::span<const Choices> inputs) const;
   // One vector an input, [N, info().embedding], as info().pooling says.
   Output embed(std::span<const Input> inputs) const;
   Output embed(std::span<const Encoding> encodings) const;

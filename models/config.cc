@@ -118,13 +118,23 @@ std::vector<std::string> read_labels(const JsonFile& file) {
   return labels;
 }
 
-// Where problem_type is absent transformers takes one label for a regression.
+// As transformers' pipelines and sentence-transformers' CrossEncoder have it: one label's score is a
+// sigmoid, unless it is said to be a regression's or to stay as it is.
 Scores read_scores(const JsonFile& file, size_t labels) {
-  const std::string type =
-      file.text("problem_type", labels == 1 ? "regression" : "single_label_classification");
+  std::string function = file.text("sbert_ce_default_activation_function", "");
+  if (const auto* settings = file.find("sentence_transformers");
+      settings && settings->is_object() && settings->contains("activation_fn") &&
+      settings->at("activation_fn").is_string()) {
+    function = settings->at("activation_fn").get<std::string>();
+  }
+  if (function.ends_with(".Sigmoid")) return Scores::sigmoid;
+  if (function.ends_with(".Identity") && labels == 1) return Scores::raw;
+  const std::string type = file.text("problem_type", "single_label_classification");
   if (type == "multi_label_classification") return Scores::sigmoid;
   if (type == "regression") return Scores::raw;
-  if (type == "single_label_classification") return labels == 1 ? Scores::raw : Scores::softmax;
+  if (type == "single_label_classification") {
+    return labels == 1 ? Scores::sigmoid : Scores::softmax;
+  }
   file.fail("problem_type",
             "single_label_classification, multi_label_classification or regression");
 }

@@ -43,13 +43,14 @@ Tokenizer Tokenizer::load(const std::string& directory, int max_length) {
     require_directory(directory);
     auto loaded = tokenizer::Tokenizer::load(directory);
     const int limit = max_length > 0 ? max_length : loaded.default_max_length();
-    return Tokenizer(std::make_shared<const Impl>(Impl{std::move(loaded), limit}));
+    return Tokenizer(std::make_shared<const Impl>(Impl{std::move(loaded), limit, ""}));
   });
 }
 
 Encoding Tokenizer::encode(const Input& input) const {
   return guarded([&] {
-    return Impl::converted(impl_->tokenizer.encode(input.first, input.second, impl_->max_length));
+    return Impl::converted(impl_->tokenizer.encode(impl_->prompt + input.first, input.second,
+                                                   impl_->max_length));
   });
 }
 
@@ -60,6 +61,9 @@ std::vector<Encoding> Tokenizer::encode(std::span<const Input> inputs, int threa
 const std::string& Tokenizer::token(int32_t id) const {
   return guarded([&]() -> const std::string& { return impl_->tokenizer.token(id); });
 }
+
+bool Tokenizer::continues_word(int32_t id) const { return impl_->tokenizer.continues_word(id); }
+int32_t Tokenizer::mask_id() const { return impl_->tokenizer.mask_id(); }
 
 const std::vector<std::string>& Tokenizer::notes() const { return impl_->tokenizer.notes(); }
 
@@ -76,6 +80,30 @@ void check_options(const Options& options) {
   }
 }
 
+// What is put before each first text that is embedded.
+std::string find_prompt(const std::string& directory, const std::string& wanted,
+                        const models::Config& config, Info& info) {
+  if (!config.heads_on_top.empty()) {
+    if (wanted.empty()) return "";
+    throw Error(fmt::format("prompt '{}' is for embeddings, but {} is a {}", wanted, directory,
+                            config.architecture));
+  }
+  const models::Prompts prompts = models::read_prompts(directory);
+  const std::string& name = wanted.empty() ? prompts.usual : wanted;
+  if (name.empty()) return "";
+  const auto found = prompts.by_name.find(name);
+  if (found == prompts.by_name.end()) {
+    std::vector<std::string> names;
+    for (const auto& [known, text] : prompts.by_name) names.push_back(known);
+    throw Error(fmt::format(
+        "{}/config_sentence_transformers.json: 'prompts' has no '{}', but {}", directory, name,
+        names.empty() ? "none at all" : fmt::format("{}", fmt::join(names, ", "))));
+  }
+  info.notes.push_back(fmt::format("prompt {}: \"{}\" stands before each first text", name,
+                                   found->second));
+  return found->second;
+}
+
 models::Config read_checked_config(const std::string& directory, const Options& options) {
   check_options(options);
   require_directory(directory);
@@ -88,7 +116,7 @@ Model::Impl::Impl(const std::string& directory, const Options& options)
     : config(read_checked_config(directory, options)),
       checkpoint(directory, config.family->prefix),
       workers(options),
-      tokenizer(load_tokenizer(directory, options.max_length)),
+      tokenizer(load_tokenizer(directory, options)),
       encoder(load_encoder(options.precision)),
       sentence(directory, config, workers.all()),
       batch_tokens(options.batch_tokens) {
@@ -122,7 +150,8 @@ void Model::Impl::load_heads() {
 }
 
 // The greatest length is the one asked for, else the least of what the directory's files name.
-Tokenizer Model::Impl::load_tokenizer(const std::string& directory, int wanted) {
+Tokenizer Model::Impl::load_tokenizer(const std::string& directory, const Options& options) {
+  const int wanted = options.max_length;
   if (wanted > config.positions) {
     throw Error(
         fmt::format("max_length is {}, but the model has {} positions", wanted, config.positions));
@@ -151,8 +180,8 @@ Tokenizer Model::Impl::load_tokenizer(const std::string& directory, int wanted) 
     }
   }
   info.max_length = static_cast<int>(limit);
-  return Tokenizer(
-      std::make_shared<const Tokenizer::Impl>(Tokenizer::Impl{std::move(loaded), info.max_length}));
+  return Tokenizer(std::make_shared<const Tokenizer::Impl>(Tokenizer::Impl{
+      std::move(loaded), info.max_length, find_prompt(directory, options.prompt, config, info)}));
 }
 
 std::string Model::Impl::some_layer() const {
@@ -187,6 +216,36 @@ models::Encoder Model::Impl::load_encoder(Precision wanted) {
   return models::Encoder(checkpoint, config, resolve(wanted), example, workers.all());
 }
 
+namespace {
+
+// Of two heads, that by token.
+Task task_of(const models::Config& config) {
+  using models::HeadKind;
+  Task task = Task::embed;
+  for (const models::HeadRow* head : config.heads_on_top) {
+    switch (head->kind) {
+      case HeadKind::masked_lm:
+        return Task::fill_mask;
+      case HeadKind::token_classification:
+        return Task::tag;
+      case HeadKind::question_answering:
+        return Task::answer;
+      case HeadKind::replaced_token:
+        return Task::detect;
+      case HeadKind::multiple_choice:
+        task = Task::choose;
+        break;
+      case HeadKind::classification:
+      case HeadKind::next_sentence:
+      case HeadKind::sentence_order:
+        task = Task::classify;
+    }
+  }
+  return task;
+}
+
+}  // namespace
+
 void Model::Impl::describe() {
   info.architecture = config.architecture;
   info.layers = config.layers;
@@ -197,6 +256,7 @@ void Model::Impl::describe() {
   info.has_logits = sequence_head.has_value();
   info.has_token_logits = token_head.has_value();
   info.has_pooler = pooler.has_value();
+  info.task = task_of(config);
   const auto& labels = sequence_head ? config.by_sequence : config.by_token;
   info.labels = labels.names;
   info.scores = labels.scores;

@@ -43,6 +43,7 @@ struct Internals {
 struct __attribute__((visibility("hidden"))) Tokenizer::Impl {
   tokenizer::Tokenizer tokenizer;
   int max_length;
+  std::string prompt;  // stands before each first text
 
   static Encoding converted(tokenizer::Encoding made) {
     Encoding encoding{std::move(made.ids), std::move(made.type_ids), {}, made.truncated};
@@ -50,17 +51,28 @@ struct __attribute__((visibility("hidden"))) Tokenizer::Impl {
     for (const auto& offset : made.offsets) encoding.offsets.push_back({offset.begin, offset.end});
     return encoding;
   }
+  static std::vector<Encoding> converted(std::vector<tokenizer::Encoding> made) {
+    std::vector<Encoding> encodings;
+    encodings.reserve(made.size());
+    for (auto& one : made) encodings.push_back(converted(std::move(one)));
+    return encodings;
+  }
+
+  // With the ranges of the texts' tokens.
+  std::vector<tokenizer::Encoding> encode_ranges(std::span<const Input> inputs, int threads) const {
+    std::vector<tokenizer::Texts> texts;
+    std::vector<std::string> prompted;  // not read where there is no prompt
+    texts.reserve(inputs.size());
+    prompted.reserve(inputs.size());
+    for (const Input& input : inputs) {
+      if (!prompt.empty()) prompted.push_back(prompt + input.first);
+      texts.push_back({prompt.empty() ? input.first : prompted.back(), input.second});
+    }
+    return tokenizer.encode_batch(texts, max_length, threads);
+  }
 
   std::vector<Encoding> encode(std::span<const Input> inputs, int threads) const {
-    std::vector<tokenizer::Texts> texts;
-    texts.reserve(inputs.size());
-    for (const Input& input : inputs) texts.push_back({input.first, input.second});
-    std::vector<Encoding> encodings;
-    encodings.reserve(inputs.size());
-    for (auto& made : tokenizer.encode_batch(texts, max_length, threads)) {
-      encodings.push_back(converted(std::move(made)));
-    }
-    return encodings;
+    return converted(encode_ranges(inputs, threads));
   }
 };
 
@@ -81,8 +93,9 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
                 [](const models::Batch&, const std::vector<int64_t>&) { return models::Trace(); });
   }
   std::vector<Encoding> tokenize(std::span<const Input> inputs) const {
-    return tokenizer.impl_->encode(inputs, workers.all().threads());
+    return tokenizer.impl_->encode(inputs, threads());
   }
+  int threads() const { return workers.all().threads(); }
   Output run(std::span<const Encoding> encodings) const;
   std::vector<Output> run_tokens(std::span<const Encoding> encodings) const;
   Output embed(std::span<const Encoding> encodings) const;
@@ -90,6 +103,9 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
                              std::span<const int> layers) const;
   std::vector<Attention> attention(std::span<const Encoding> encodings,
                                    std::span<const int> layers) const;
+  std::vector<std::vector<Blank>> fill_mask(std::span<const Encoding> encodings, int k) const;
+  Answer answer(const Input& input, const AnswerOptions& options) const;
+  void check_task(Task wanted) const;
   void trace(const Encoding& encoding, const models::Trace& trace) const;
   bool is_int8() const { return checkpoint.is_int8(some_layer()); }
   // [N, C], from the first row of each sequence.
@@ -112,7 +128,7 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   void load_heads();
   void check_head(const std::optional<models::Head>& head, const char* what) const;
   void describe();
-  Tokenizer load_tokenizer(const std::string& directory, int wanted);
+  Tokenizer load_tokenizer(const std::string& directory, const Options& options);
   engine::Precision resolve(Precision wanted);
   models::Encoder load_encoder(Precision wanted);
 };

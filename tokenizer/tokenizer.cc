@@ -68,6 +68,8 @@ Encoding fill(const Template& pieces, const Scratch& scratch, size_t first_size,
       const bool is_first = piece.kind == TemplatePiece::Kind::first;
       const TokenSequence& text = is_first ? scratch.first : scratch.second;
       const size_t kept = is_first ? first_size : second_size;
+      const auto begin = static_cast<int32_t>(out.ids.size());
+      (is_first ? out.first : out.second) = {begin, begin + static_cast<int32_t>(kept)};
       out.ids.insert(out.ids.end(), text.ids.data(), text.ids.data() + kept);
       out.offsets.insert(out.offsets.end(), text.offsets.data(), text.offsets.data() + kept);
     }

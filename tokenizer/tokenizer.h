@@ -22,6 +22,10 @@ struct Encoding {
   std::vector<int32_t> ids, type_ids;  // [S]
   std::vector<Offset> offsets;         // [S]
   bool truncated = false;
+  // The tokens of each text: [begin, end). Of a single text the second is empty.
+  struct Range {
+    int32_t begin = 0, end = 0;
+  } first, second;
 };
 
 // A text, or a pair of texts, in UTF-8.
