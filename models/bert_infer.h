@@ -254,6 +254,7 @@ class BERT_INFER_API Model {
   std::vector<Output> run_tokens(std::span<const Encoding> encodings) const;
   // The k most probable tokens for each mask token of an input, [N]; from a masked language model.
   std::vector<std::vector<Blank>> fill_mask(std::span<const Input> inputs, int k = 5) const;
+  std::vector<std::vector<Blank>> fill_mask(std::span<const Encoding> encodings, int k = 5) const;
   // The words of the inputs with their labels, [N]; from a token classification.
   std::vector<Tags> tag(std::span<const Input> inputs) const;
   // What part of each second text answers the first, [N]; from a model for question answering. A

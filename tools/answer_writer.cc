@@ -58,8 +58,6 @@ class JsonLines final : public AnswerWriter {
     line_ = "{\"index\": ";
     append_number(line_, answer.index);
     switch (task_) {
-      case Task::automatic:
-        break;
       case Task::logits:
         write_logits(answer.values);
         break;
@@ -72,6 +70,8 @@ class JsonLines final : public AnswerWriter {
         break;
       case Task::tokens:
         write_tokens(answer.encoding);
+        break;
+      default:
         break;
     }
     if (task_ != Task::tokens) {
@@ -324,7 +324,7 @@ class Readable final : public AnswerWriter {
 }  // namespace
 
 bool can_hold(OutputFormat format, Task task) {
-  if (task == Task::tokens) return format == OutputFormat::jsonl || format == OutputFormat::text;
+  if (task >= Task::tokens) return format == OutputFormat::jsonl || format == OutputFormat::text;
   if (task == Task::hidden) return format != OutputFormat::tsv && format != OutputFormat::npy;
   return true;
 }

@@ -10,7 +10,20 @@
 
 namespace bert::tools {
 
-enum class Task { automatic, logits, embed, hidden, tokens };
+// The numbers of an input, or from fill_mask on an answer that is more (tools/tasks.h).
+enum class Task {
+  automatic,
+  logits,
+  embed,
+  hidden,
+  tokens,
+  fill_mask,
+  tag,
+  answer,
+  choose,
+  similarity,
+  attention
+};
 
 // text is the line that a person reads; the others are for programs.
 enum class OutputFormat { text, jsonl, tsv, npy, safetensors };

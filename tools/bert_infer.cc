@@ -24,13 +24,14 @@
 #include "tools/infer_options.h"
 #include "tools/input_lines.h"
 #include "tools/output_file.h"
+#include "tools/progress.h"
+#include "tools/tasks.h"
 
 namespace bert::tools {
 namespace {
 
 // Without a model, tokenizing is all the work: worth sharing out from some 100 KB of text on.
 constexpr int64_t kTokensAhead = int64_t{1} << 17;
-constexpr const char* kTaskNames[] = {"auto", "logits", "embed", "hidden", "tokens"};
 
 // What answers: a model, or for the tokens task its tokenizer alone.
 struct Answerer {
@@ -39,6 +40,50 @@ struct Answerer {
   bert::Info info;  // of the model
   Task task;
 };
+
+// What the checkpoint's head is for, where nothing else is asked for.
+Task usual_task(bert::Task task) {
+  switch (task) {
+    case bert::Task::embed:
+      return Task::embed;
+    case bert::Task::fill_mask:
+      return Task::fill_mask;
+    case bert::Task::tag:
+      return Task::tag;
+    case bert::Task::answer:
+      return Task::answer;
+    case bert::Task::choose:
+      return Task::choose;
+    case bert::Task::classify:
+    case bert::Task::detect:
+      break;
+  }
+  return Task::logits;
+}
+
+Task resolve_task(const InferOptions& options, const bert::Info& info,
+                  const std::string& directory) {
+  const Task usual = usual_task(info.task), task = options.task;
+  if (task == Task::automatic) return usual;
+  if (task == Task::logits && !info.has_logits && !info.has_token_logits) {
+    throw bert::Error(fmt::format("{}: {} has no head, expected one for --task logits", directory,
+                                  info.architecture));
+  }
+  const bool needs_head = task == Task::fill_mask || task == Task::tag || task == Task::answer ||
+                          task == Task::choose;
+  if (needs_head && task != usual) {
+    throw bert::Error(fmt::format("{}: {} has no head for --task {}, it is for --task {}",
+                                  directory, info.architecture, task_name(task),
+                                  task_name(usual)));
+  }
+  return task;
+}
+
+// Whether the answers are more than a row of numbers.
+bool is_structured(const InferOptions& options, const bert::Info& info, Task task) {
+  return task > Task::tokens || (task == Task::hidden && !options.layers.empty()) ||
+         (task == Task::logits && !info.has_logits);
+}
 
 Answerer load(const InferOptions& options) {
   const std::string directory = options.model ? *options.model : bert::demo_model();
@@ -50,13 +95,7 @@ Answerer load(const InferOptions& options) {
   bert::Model model = bert::Model::load(directory, options.load);
   const bert::Info& info = model.info();
   for (const std::string& note : info.notes) spdlog::info("note: {}", note);
-  Task task = options.task;
-  if (task == Task::automatic) task = info.has_logits ? Task::logits : Task::embed;
-  if (task == Task::logits && !info.has_logits) {
-    throw bert::Error(
-        fmt::format("{}: {} has no classification head, expected one for --task logits", directory,
-                    info.architecture));
-  }
+  const Task task = resolve_task(options, info, directory);
   return {model, model.tokenizer(), info, task};
 }
 
@@ -101,43 +140,12 @@ std::variant<bert::Input, bert::Encoding> parse(std::string_view line,
   return input;
 }
 
-// Counts answers and shows progress, at most once a second and only to a terminal.
-class Progress {
- public:
-  int64_t inputs = 0, truncated = 0, tokens = 0;
-
-  ~Progress() { clear(); }
-
-  void show() {
-    if (!terminal_ || Clock::now() - shown_ < std::chrono::seconds(1)) return;
-    shown_ = Clock::now();
-    fmt::print(stderr, "\r\x1b[K{} inputs, {:.0f} tokens/s", inputs, tokens_per_second());
-    visible_ = true;
-  }
-
-  void clear() {
-    if (visible_) fmt::print(stderr, "\r\x1b[K");
-    visible_ = false;
-  }
-
-  double tokens_per_second() const {
-    const double seconds = std::chrono::duration<double>(Clock::now() - started_).count();
-    return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  const bool terminal_ = isatty(STDERR_FILENO) != 0;
-  const Clock::time_point started_ = Clock::now();
-  Clock::time_point shown_ = started_;
-  bool visible_ = false;
-};
-
 // Answers windows of inputs in their order.
 class Session {
  public:
-  Session(const Answerer& answerer, AnswerWriter& writer, std::string input_name)
-      : answerer_(answerer), writer_(writer), name_(std::move(input_name)) {}
+  Session(const Answerer& answerer, AnswerWriter& writer, std::string input_name,
+          Progress& progress)
+      : answerer_(answerer), writer_(writer), name_(std::move(input_name)), progress_(progress) {}
 
   // What the library refuses (an id that is not in the vocabulary, ...) is found by halving, so
   // that everything before it is answered. No line: the input is the command line's.
@@ -159,8 +167,6 @@ class Session {
     for (size_t i = 0; i < encodings.size(); ++i) write(encodings[i], answers, i, lines);
   }
 
-  Progress& progress() { return progress_; }
-
  private:
   struct Answers {
     bert::Output rows;
@@ -175,13 +181,10 @@ class Session {
         return {answerer_.model->embed(encodings), {}};
       case Task::hidden:
         return {{}, answerer_.model->hidden(encodings)};
-      case Task::tokens:  // token() throws for an id without a piece
+      default:  // tokens: token() throws for an id without a piece
         for (const bert::Encoding& encoding : encodings) {
           for (const int32_t id : encoding.ids) answerer_.tokenizer.token(id);
         }
-        break;
-      case Task::automatic:
-        break;
     }
     return {};
   }
@@ -221,7 +224,7 @@ class Session {
   const Answerer& answerer_;
   AnswerWriter& writer_;
   const std::string name_;
-  Progress progress_;
+  Progress& progress_;
 };
 
 void report(const Progress& progress, const Answerer& answerer, const bert::Options& load) {
@@ -232,7 +235,7 @@ void report(const Progress& progress, const Answerer& answerer, const bert::Opti
     max_length = info.max_length;
     configuration =
         fmt::format("{}, task {}, precision {}, workers {}, threads {}, batch tokens {}",
-                    info.architecture, kTaskNames[static_cast<int>(answerer.task)], info.precision,
+                    info.architecture, task_name(answerer.task), info.precision,
                     info.workers, info.threads, load.batch_tokens);
     if (answerer.task == Task::embed) configuration += ", pooling " + info.pooling;
   }
@@ -242,7 +245,7 @@ void report(const Progress& progress, const Answerer& answerer, const bert::Opti
 }
 
 void run_file(const InferOptions& options, const Answerer& answerer, const InputFile& input,
-              OutputFile& output, Session& session) {
+              OutputFile& output, Session& session, Progress& progress) {
   EncodingReader reader(
       input.fd(), input.name(), [&](std::string_view line) { return parse(line, options); },
       [&](std::span<const bert::Input> texts) {
@@ -253,36 +256,132 @@ void run_file(const InferOptions& options, const Answerer& answerer, const Input
   for (Window window = reader.take(); !window.lines.empty(); window = reader.take()) {
     session.answer(window.encodings, window.lines);
     if (reader.idle()) output.flush();
-    session.progress().show();
+    progress.show();
   }
+}
+
+void write_task_answers(const InferOptions& options, std::span<const TaskAnswer> answers,
+                        OutputFile& output, Progress& progress) {
+  for (const TaskAnswer& answer : answers) {
+    if (options.output_format == OutputFormat::text) {
+      output.append(answer.text + (answer.truncated ? "  (truncated)\n" : "\n"));
+    } else {
+      nlohmann::ordered_json line = {{"index", progress.inputs}};
+      line.update(answer.json);
+      line["tokens"] = answer.tokens;
+      line["truncated"] = answer.truncated;
+      output.append(line.dump() + '\n');
+    }
+    ++progress.inputs;
+    progress.tokens += answer.tokens;
+    progress.truncated += answer.truncated ? 1 : 0;
+  }
+}
+
+// As many lines at a time as are ready, at most so many. Where they can't be answered together they
+// are one by one, so that those before the bad one are.
+void run_task_file(const InferOptions& options, const Answerer& answerer, const InputFile& input,
+                   OutputFile& output, Progress& progress) {
+  constexpr size_t kMost = 256;
+  LineReader reader(input.fd(), input.name(), -1);
+  std::vector<TaskInput> waiting;
+  std::vector<int64_t> lines;
+  const auto answer = [&](std::span<const TaskInput> inputs) {
+    write_task_answers(options, answer_task(*answerer.model, options, answerer.task, inputs), output,
+                       progress);
+  };
+  const auto flush = [&] {
+    try {
+      answer(waiting);
+    } catch (const bert::Error&) {
+      for (size_t i = 0; i < waiting.size(); ++i) {
+        try {
+          answer({&waiting[i], 1});
+        } catch (const bert::Error& error) {
+          std::string_view reason = error.what();
+          if (reason.starts_with("input 0: ")) reason.remove_prefix(9);
+          throw std::runtime_error(line_error(input.name(), lines[i], reason));
+        }
+      }
+    }
+    waiting.clear();
+    lines.clear();
+    output.flush();
+    progress.show();
+  };
+  while (const auto line = reader.next()) {
+    try {
+      waiting.push_back(parse_task_line(*line, options.input_format, answerer.task));
+      lines.push_back(reader.number());
+    } catch (const std::runtime_error& error) {
+      flush();
+      throw std::runtime_error(line_error(input.name(), reader.number(), error.what()));
+    }
+    if (waiting.size() == kMost || !reader.ready()) flush();
+  }
+  flush();
+}
+
+void run_task(const InferOptions& options, const Answerer& answerer,
+              const std::optional<InputFile>& input, OutputFile& output, Progress& progress) {
+  if (input) return run_task_file(options, answerer, *input, output, progress);
+  const std::vector<std::string>& texts = options.arguments;
+  TaskInput only;
+  only.texts.first = texts[0];
+  if (answerer.task == Task::choose) {
+    only.choices.assign(texts.begin() + 1, texts.end());
+  } else if (texts.size() > 1) {
+    only.texts.second = texts[1];
+  }
+  check_texts(only, answerer.task);
+  write_task_answers(options, answer_task(*answerer.model, options, answerer.task, {&only, 1}),
+                     output, progress);
 }
 
 void run(const InferOptions& options) {
   std::optional<InputFile> input;
-  if (!options.argument) input.emplace(options.input);
+  if (options.arguments.empty()) input.emplace(options.input);
   const Answerer answerer = load(options);
+  if (options.arguments.size() > 2 && answerer.task != Task::choose) {
+    throw UsageError(fmt::format("{} texts are given, expected one or two",
+                                 options.arguments.size()));
+  }
+  const bool structured =
+      answerer.model && is_structured(options, answerer.info, answerer.task);
+  if (!can_hold(options.output_format, structured ? Task::tag : answerer.task)) {
+    throw UsageError(fmt::format("--output {} cannot hold the answers of --task {}, a .jsonl file can",
+                                 options.output, task_name(answerer.task)));
+  }
   OutputFile output(options.output, input ? input->fd() : -1);
-  const auto writer =
-      make_writer(options.output_format, answerer.task, output, answerer.info, answerer.tokenizer);
-  Session session(answerer, *writer, input ? input->name() : "");
   std::exception_ptr error;
+  Progress progress;
+  std::unique_ptr<AnswerWriter> writer;
   try {
-    if (input) {
-      run_file(options, answerer, *input, output, session);
+    if (structured) {
+      run_task(options, answerer, input, output, progress);
     } else {
-      const bert::Encoding encoding = answerer.tokenizer.encode(*options.argument);
-      session.answer({&encoding, 1}, {});
+      writer = make_writer(options.output_format, answerer.task, output, answerer.info,
+                           answerer.tokenizer);
+      Session session(answerer, *writer, input ? input->name() : "", progress);
+      if (input) {
+        run_file(options, answerer, *input, output, session, progress);
+      } else {
+        bert::Input texts = {options.arguments[0]};
+        if (options.arguments.size() > 1) texts.second = options.arguments[1];
+        const bert::Encoding encoding = answerer.tokenizer.encode(texts);
+        session.answer({&encoding, 1}, {});
+      }
     }
   } catch (const OutputError&) {
     throw;
   } catch (...) {  // what was answered before is written, whatever went wrong
     error = std::current_exception();
   }
-  session.progress().clear();
-  writer->finish();
+  progress.clear();
+  if (writer) writer->finish();
   output.close();
   if (error) std::rethrow_exception(error);
-  if (input) report(session.progress(), answerer, options.load);
+  if (input) report(progress, answerer, options.load);
 }
 
 }  // namespace

@@ -2,7 +2,8 @@
 #include "tools/infer_options.h"
 
 #include <climits>
-#include <map>
+#include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -92,7 +93,39 @@ OutputFormat output_format(const std::string& output) {
                   output));
 }
 
+constexpr std::pair<const char*, Task> kTasks[] = {
+    {"auto", Task::automatic},     {"logits", Task::logits},   {"embed", Task::embed},
+    {"hidden", Task::hidden},      {"tokens", Task::tokens},   {"fill-mask", Task::fill_mask},
+    {"tag", Task::tag},            {"answer", Task::answer},   {"choose", Task::choose},
+    {"similarity", Task::similarity}, {"attention", Task::attention}};
+
+std::vector<std::string> task_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, task] : kTasks) names.push_back(name);
+  return names;
+}
+
+Task find_task(std::string_view wanted) {
+  for (const auto& [name, task] : kTasks) {
+    if (wanted == name) return task;
+  }
+  throw UsageError(fmt::format("--task {}: there is no such task", wanted));
+}
+
 }  // namespace
+
+const char* task_name(Task wanted) {
+  for (const auto& [name, task] : kTasks) {
+    if (task == wanted) return name;
+  }
+  return "";
+}
+
+void InferCommandLine::check_layers(Task task) const {
+  if (given_.layers.empty() == (task != Task::attention)) return;
+  if (task == Task::attention) throw UsageError("--task attention needs --layers");
+  if (task != Task::hidden) throw UsageError("--layers goes with --task hidden or attention");
+}
 
 void InferCommandLine::declare(CLI::App& app) {
   const auto at_least_one = CLI::Range(1, INT_MAX);
@@ -101,15 +134,18 @@ void InferCommandLine::declare(CLI::App& app) {
   input_format_option_ =
       app.add_option("--input-format", input_format_)->check(CLI::IsMember({"tsv", "jsonl"}));
   output_option_ = app.add_option("-o,--output", output_);
-  app.add_option("--task", task_)
-      ->check(CLI::IsMember({"auto", "logits", "embed", "hidden", "tokens"}));
-  add_precision(app, load_.precision);
-  app.add_option("--workers", load_.workers)->check(at_least_one);
-  app.add_option("--threads", load_.threads)->check(at_least_one);
-  app.add_option("--batch-tokens", load_.batch_tokens)->check(at_least_one);
-  app.add_option("--max-length", load_.max_length)->check(at_least_one);
-  first_option_ = app.add_option("FIRST", first_);
-  second_option_ = app.add_option("SECOND", second_);
+  app.add_option("--task", task_)->check(CLI::IsMember(task_names()));
+  app.add_option("--layers", given_.layers)->delimiter(',');
+  app.add_option("--top-k", given_.top_k)->check(at_least_one);
+  app.add_option("--stride", given_.answer.stride)->check(CLI::Range(0, INT_MAX));
+  app.add_option("--answer-tokens", given_.answer.most_tokens)->check(at_least_one);
+  app.add_option("--prompt", given_.load.prompt);
+  add_precision(app, given_.load.precision);
+  app.add_option("--workers", given_.load.workers)->check(at_least_one);
+  app.add_option("--threads", given_.load.threads)->check(at_least_one);
+  app.add_option("--batch-tokens", given_.load.batch_tokens)->check(at_least_one);
+  app.add_option("--max-length", given_.load.max_length)->check(at_least_one);
+  texts_option_ = app.add_option("TEXT", texts_);
 }
 
 InputFormat InferCommandLine::input_format(const std::string& input) const {
@@ -125,26 +161,20 @@ InputFormat InferCommandLine::input_format(const std::string& input) const {
 }
 
 std::optional<InferOptions> InferCommandLine::options() const {
-  static const std::map<std::string, Task> tasks = {{"auto", Task::automatic},
-                                                    {"logits", Task::logits},
-                                                    {"embed", Task::embed},
-                                                    {"hidden", Task::hidden},
-                                                    {"tokens", Task::tokens}};
-  if (first_option_->count() + input_option_->count() == 0 && isatty(STDIN_FILENO) != 0) {
+  if (texts_option_->count() + input_option_->count() == 0 && isatty(STDIN_FILENO) != 0) {
     fmt::print(stderr, "{}", kManual);
     return std::nullopt;
   }
-  InferOptions options;
-  options.load = load_;
-  options.task = tasks.at(task_);
+  InferOptions options = given_;
+  options.task = find_task(task_);
+  check_layers(options.task);
   if (model_option_->count() > 0) options.model = model_;
-  if (first_option_->count() > 0) {
+  if (texts_option_->count() > 0) {
     if (input_option_->count() > 0) throw UsageError("--input and a text exclude each other");
     if (input_format_option_->count() > 0) {
       throw UsageError("--input-format goes with --input, not with a text");
     }
-    options.argument = {first_};
-    if (second_option_->count() > 0) options.argument->second = second_;
+    options.arguments = texts_;
     options.output_format = OutputFormat::text;
   } else {
     if (input_option_->count() > 0) options.input = input_;

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -15,14 +16,19 @@ namespace bert::tools {
 // bert-infer's command line, checked as far as it can be without opening a file.
 struct InferOptions {
   std::optional<std::string> model;     // none: the demo model
-  std::optional<bert::Input> argument;  // the text or pair of the command line; none: read `input`
+  std::vector<std::string> arguments;  // the texts of the command line; none: read `input`
   std::string input = "-";
   InputFormat input_format = InputFormat::tsv;
   std::string output = "-";
   OutputFormat output_format = OutputFormat::jsonl;
   Task task = Task::automatic;
+  int top_k = 5;            // fill_mask
+  std::vector<int> layers;  // hidden, attention
+  bert::AnswerOptions answer;
   bert::Options load;
 };
+
+const char* task_name(Task task);  // as --task has it
 
 class InferCommandLine {
  public:
@@ -34,12 +40,14 @@ class InferCommandLine {
 
  private:
   InputFormat input_format(const std::string& input) const;
+  void check_layers(Task task) const;
 
   // What the options say, before it is checked that they go together.
-  std::string model_, input_, input_format_, output_, task_ = "auto", first_, second_;
-  bert::Options load_;
+  std::string model_, input_, input_format_, output_, task_ = "auto";
+  std::vector<std::string> texts_;
+  InferOptions given_;  // top_k, layers, answer and load
   const CLI::Option *model_option_, *input_option_, *input_format_option_, *output_option_,
-      *first_option_, *second_option_;
+      *texts_option_;
 };
 
 }  // namespace bert::tools
