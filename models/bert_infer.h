@@ -122,8 +122,8 @@ BERT_INFER_API std::vector<float> probabilities(std::span<const float> logits, c
 // The label with the greatest logit; the first of equals.
 BERT_INFER_API Label best_label(std::span<const float> logits, const Info& info);
 
-// Text to ids. Needs only the tokenizer's files of a model's directory: tokenizer.json, or
-// vocab.txt with tokenizer_config.json. Immutable: may be used from many threads.
+// Text to ids. Needs only the tokenizer's files of a model's directory: tokenizer.json; or vocab.txt
+// or a SentencePiece model with tokenizer_config.json. Immutable: may be used from many threads.
 class BERT_INFER_API Tokenizer {
  public:
   // max_length: 0 takes the directory's own, or none where it names none.
