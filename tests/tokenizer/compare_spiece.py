@@ -94,10 +94,12 @@ def variants(definition: dict):
     for form in ("NFC", "NFD", "NFKC", "NFKD"):
         yield form, with_({"type": form}, meta)
     yield "strip", with_({"type": "Sequence", "normalizers": [
-        {"type": "Strip", "strip_left": True, "strip_right": True}, {"type": "NFKC"}, {"type": "StripAccents"},
-        {"type": "Replace", "pattern": {"String": "a"}, "content": "\u00e9a"}, {"type": "Lowercase"}]}, meta)
+        {"type": "Strip", "strip_left": True, "strip_right": True}, {"type": "NFKC"},
+        {"type": "StripAccents"}, {"type": "Replace", "pattern": {"String": "a"}, "content": "\u00e9a"},
+        {"type": "Lowercase"}]}, meta)
     tokens = [{"id": 0, "content": content, "single_word": i == 1, "lstrip": i == 2, "rstrip": i == 3,
-               "normalized": True, "special": False} for i, content in enumerate(["the", "\u00e9t", "in", "\u4e2d"])]
+               "normalized": True, "special": False}
+              for i, content in enumerate(["the", "\u00e9t", "in", "\u4e2d"])]
     yield "normalized tokens", {**definition, "added_tokens": definition["added_tokens"] + tokens}
 
 
@@ -116,10 +118,11 @@ class Comparison:
         pieces = [piece for piece, _ in definition["model"]["vocab"]]
         special = [token["content"] for token in definition["added_tokens"]]
         nasty = NastyPieces(random.Random(self.options.seed), pieces, special)
-        inputs = itertools.chain(nasty_kinds(nasty, self.options.lines),
-                                 itertools.islice(real_inputs(self.options.texts), 0, None, self.options.every))
+        real = itertools.islice(real_inputs(self.options.texts), 0, None, self.options.every)
+        inputs = itertools.chain(nasty_kinds(nasty, self.options.lines), real)
         # A pair has four special tokens: with less room than that, ours is an error.
-        lines = b"".join(json.dumps(item).encode() + b"\n" for item in inputs if item.get("max_length", 4) >= 4)
+        lines = b"".join(json.dumps(item).encode() + b"\n" for item in inputs
+                         if item.get("max_length", 4) >= 4)
         return subprocess.run(["node", HERE / "oracle_encode.mjs", path], input=lines,
                               stdout=subprocess.PIPE, check=True).stdout
 
