@@ -11,7 +11,9 @@ Trains small models on TEXTS/mixed.txt with spm_train, with each of its normaliz
 the ALBERT model in DIRECTORY, as each of ALBERT, XLM-RoBERTa and CamemBERT where their special tokens
 allow it; both from the .model and from the tokenizer.json that transformers would make of it, and that
 with normalizers and pre-tokenizers of other kinds. Prints how many lines were compared and how many
-differ, by model and kind of text; exits with 1 if any does.
+differ, by model and kind of text; exits with 1 if any does. From a .model a line in ten thousand may differ
+in the order of pieces whose sums are all but equal: the oracle gets the scores through JSON, where its
+parser rounds them, and transformers hands them over as they are.
 """
 import argparse
 import itertools
