@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tokenizer/unigram_json.h"
 
+#include <charconv>
 #include <cmath>
 #include <stdexcept>
 
@@ -149,6 +150,32 @@ void read_pre_tokenizer(const JsonField& field, UnigramOptions& out) {
   read_metaspace(parts[last], out);
 }
 
+// A score as Hugging Face's tokenizers read it: their JSON parser divides the digits, as one
+// number, by a power of ten, which with sixteen digits and more may be off by one in the last
+// place. Pieces in another order, whose sums are all but equal, then come out as they do there.
+double as_they_read(double score) {
+  char text[32];
+  const auto end =
+      std::to_chars(text, text + sizeof text, score, std::chars_format::scientific).ptr;
+  uint64_t digits = 0;
+  int exponent = 0, places = 0;
+  bool in_fraction = false;
+  const char* at = text;
+  for (; at != end && *at != 'e'; ++at) {
+    if (*at == '.') in_fraction = true;
+    if (*at < '0' || *at > '9') continue;
+    digits = 10 * digits + static_cast<uint64_t>(*at - '0');
+    places += in_fraction;
+  }
+  if (at == end) return score;
+  at += at[1] == '+' ? 2 : 1;
+  std::from_chars(at, end, exponent);
+  exponent -= places;
+  if (exponent > 0 || exponent < -22) return score;  // no piece's score
+  const double value = static_cast<double>(digits) / std::pow(10.0, -exponent);
+  return std::signbit(score) ? -value : value;
+}
+
 void read_vocabulary(const JsonField& vocab, Definition& out) {
   const std::vector<JsonField> entries = vocab.elements();
   if (entries.size() > static_cast<size_t>(Vocabulary::kMaxId) + 1) {
@@ -161,7 +188,7 @@ void read_vocabulary(const JsonField& vocab, Definition& out) {
     const std::vector<JsonField> pair = entry.elements();
     if (pair.size() != 2) entry.fail_with("expected a token and its score");
     out.vocabulary.emplace_back(pair[0].string(), static_cast<int32_t>(out.vocabulary.size()));
-    out.unigram.scores.push_back(pair[1].number());
+    out.unigram.scores.push_back(as_they_read(pair[1].number()));
     if (!std::isfinite(out.unigram.scores.back())) pair[1].fail("a finite number");
   }
 }

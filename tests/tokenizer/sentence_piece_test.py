@@ -30,10 +30,12 @@ from spiece_to_json import fields
 
 LINES = 10_000
 ALPHABETS = ["abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz",
-             "aeiou\u00e9\u00e8\u00fc\u00f1\u00e7\u0151bcdfg", "\u03b1\u03b2\u03b3\u03b4\u03b5\u03b6\u03b7\u03ac",
+             "aeiou\u00e9\u00e8\u00fc\u00f1\u00e7\u0151bcdfg",
+             "\u03b1\u03b2\u03b3\u03b4\u03b5\u03b6\u03b7\u03ac",
              "\u0430\u0431\u0432\u0433\u0434\u0435\u0436\u0437\u0439", "\u05d0\u05d1\u05d2\u05d3\u05d4\u05d5",
              "\u0627\u0628\u062a\u062b\u062c\u062d", "\u0915\u0916\u0917\u0918",
-             "\u0e01\u0e02\u0e03\u0e04\u0e32\u0e30", "\u4e2d\u6587\u5b57\u65e5\u672c\u8a9e", "\u3042\u3044\u3046\u3048",
+             "\u0e01\u0e02\u0e03\u0e04\u0e32\u0e30", "\u4e2d\u6587\u5b57\u65e5\u672c\u8a9e",
+             "\u3042\u3044\u3046\u3048",
              "\u10d0\u10d1\u10d2\u10d3", "0123456789.-"]
 # ALBERT's NFKD takes Hangul apart, which the library alone composes again; of a word of vowel signs,
 # nothing would be left but its spaces.

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""The tokenizer.json that transformers makes of a SentencePiece model, but for user-defined pieces, which stay
-pieces here, as in the files that are published.
+"""The tokenizer.json that transformers makes of a SentencePiece model, but for user-defined pieces, which
+stay pieces here, as in the files that are published.
 
     spiece_to_json.py FAMILY MODEL [key=false|true ...] > tokenizer.json
 
@@ -84,7 +84,8 @@ def normalizer(family: str, charsmap: bytes, options: dict) -> dict:
     spaces = {"type": "Replace", "pattern": {"Regex": " {2,}"}}
     precompiled = {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(charsmap).decode()}
     if family == "albert":
-        steps += [{"type": "Replace", "pattern": {"String": quote}, "content": '"'} for quote in ("``", "''")]
+        steps += [{"type": "Replace", "pattern": {"String": quote}, "content": '"'}
+                  for quote in ("``", "''")]
         if not options.get("keep_accents", False):
             steps += [{"type": "NFKD"}, {"type": "StripAccents"}]
         if options.get("do_lower_case", True):
@@ -94,7 +95,8 @@ def normalizer(family: str, charsmap: bytes, options: dict) -> dict:
     if family == "albert":
         steps.append({**spaces, "content": " "})
     else:
-        steps += [{"type": "Strip", "strip_left": False, "strip_right": True}, {**spaces, "content": "\u2581"}]
+        steps += [{"type": "Strip", "strip_left": False, "strip_right": True},
+                  {**spaces, "content": "\u2581"}]
     return {"type": "Sequence", "normalizers": steps}
 
 
