@@ -25,7 +25,8 @@ struct Encoding {
   // The tokens of each text: [begin, end). Of a single text the second is empty.
   struct Range {
     int32_t begin = 0, end = 0;
-  } first, second;
+  };
+  Range first = {}, second = {};
 };
 
 // A text, or a pair of texts, in UTF-8.

@@ -16,11 +16,12 @@ const char* const InferCommandLine::kManual =
     R"(bert-infer: run a BERT encoder from an unmodified Hugging Face directory
 
   bert-infer [OPTIONS] FIRST [SECOND]   one text or pair; prints a line to read
+  bert-infer [OPTIONS] FIRST CHOICE...  the same, for a model of multiple choice
   bert-infer [OPTIONS] -i FILE          many, one a line; prints JSON Lines
   ... | bert-infer [OPTIONS]            the same from a pipe
 
 Model
-  -m, --model DIR        config.json, model.safetensors and the tokenizer's files, as downloaded;
+  -m, --model DIR        config.json, the weights and the tokenizer's files, as downloaded;
                          without it, the demo model that comes with bert-infer
       --precision P      f32     agrees with Hugging Face to the fifth decimal
                          bf16    half the memory; faster where the processor multiplies bf16
@@ -37,18 +38,33 @@ Model
 
 Input
   -i, --input FILE       by its ending, or - for standard input:
-                           .tsv    first, or first<TAB>second; no quoting
+                           .tsv    first, or first<TAB>second, or first<TAB>choice<TAB>choice...;
+                                   no quoting
                            .jsonl  {"first": "text", "second": "text"}, second may be left out, or
                                    {"ids": [101, ...], "type_ids": [0, ...]}, taken as they are;
-                                   type_ids left out are 0
+                                   type_ids left out are 0; or {"first": ..., "choices": [...]}
       --input-format F   tsv or jsonl, whatever the ending (standard input: tsv)
 
 Task and output
-      --task T           auto    logits where the checkpoint has a head, else embed (default)
-                         logits  one raw score a label
-                         embed   one vector an input, pooled as the directory configures it
-                         hidden  the last hidden state of every token
-                         tokens  ids and pieces; needs only the tokenizer's files
+      --task T           auto        what the checkpoint's head is for, else embed (default)
+                         logits      one raw score a label; of a head for tokens, for each token
+                         embed       one vector an input, pooled as the directory configures it
+                         similarity  cosine of the two texts' embeddings
+                         fill-mask   the most probable tokens for each mask token
+                         tag         words with labels, and the entities that they make up
+                         answer      the part of the second text that answers the first
+                         choose      which of several choices goes with the text
+                         hidden      the last hidden state of every token, or those of --layers
+                         attention   the attention probabilities of --layers, by head
+                         tokens      ids and pieces; needs only the tokenizer's files
+      --top-k N          tokens for a mask (default 5)
+      --stride N         answer: a text that does not fit is read in windows which overlap by N
+                         tokens (default 128)
+      --answer-tokens N  answer: the most tokens of an answer (default 15)
+      --layers N,...     hidden: 0 is what enters the first layer, -1 the last hidden state;
+                         attention: 0 is the first layer, -1 the last
+      --prompt NAME      embed: what config_sentence_transformers.json has for NAME stands before
+                         each first text
   -o, --output FILE      by its ending, or - for standard output as JSON Lines:
                            .jsonl        any task
                            .tsv          logits, embed: a header line, then one line an input
@@ -66,7 +82,9 @@ JSON Lines come in input order; numbers read back to the same float32:
    "truncated": false}
   label and probability are there only where the head's scores are probabilities (softmax or
   sigmoid). embed gives "embedding"; hidden gives "hidden" and, where the model has one, "pooler";
-  tokens gives "ids", "type_ids", "tokens" and "offsets", counted in Unicode characters.
+  tokens gives "ids", "type_ids", "tokens" and "offsets"; fill-mask "masks"; tag "entities" and
+  "words"; answer "answer", "begin", "end", "score", "no_answer" and "windows"; choose "choice" and
+  "probabilities"; similarity "similarity". Places are counted in Unicode characters.
 
 A line that is no input stops the run with FILE:LINE and the reason; the answers to the lines before
 it are written. Notes, progress on a terminal, and a summary at the end go to standard error.
@@ -78,6 +96,8 @@ Examples
   cut -f 1,2 pairs.tsv | bert-infer -m DIR > answers.jsonl
   echo '{"first": "Where are my keys?"}' | bert-infer -m DIR --input-format jsonl
   bert-infer -m DIR --task tokens "unaffable"
+  bert-infer -m DIR "Paris is the [MASK] of France."
+  bert-infer -m DIR "Where was she born?" "$ARTICLE"
 )";
 
 namespace {
