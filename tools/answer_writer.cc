@@ -290,7 +290,7 @@ class Readable final : public AnswerWriter {
     for (size_t i = 0; i < scores.size(); ++i) {
       all += fmt::format("{}{} {:.4f}", i > 0 ? ", " : "", info_.labels[i], scores[i]);
     }
-    if (info_.scores == bert::Scores::raw) return all;
+    if (info_.scores == bert::Scores::raw || scores.size() == 1) return all;
     const bert::Label best = bert::best_label(logits, info_);
     return fmt::format("{} {:.4f}  [{}]", best.name, best.probability, all);
   }

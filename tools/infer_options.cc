@@ -155,7 +155,7 @@ void InferCommandLine::declare(CLI::App& app) {
       app.add_option("--input-format", input_format_)->check(CLI::IsMember({"tsv", "jsonl"}));
   output_option_ = app.add_option("-o,--output", output_);
   app.add_option("--task", task_)->check(CLI::IsMember(task_names()));
-  app.add_option("--layers", given_.layers)->delimiter(',');
+  app.add_option("--layers", given_.layers)->allow_extra_args(false)->delimiter(',');
   app.add_option("--top-k", given_.top_k)->check(at_least_one);
   app.add_option("--stride", given_.answer.stride)->check(CLI::Range(0, INT_MAX));
   app.add_option("--answer-tokens", given_.answer.most_tokens)->check(at_least_one);
@@ -165,7 +165,9 @@ void InferCommandLine::declare(CLI::App& app) {
   app.add_option("--threads", given_.load.threads)->check(at_least_one);
   app.add_option("--batch-tokens", given_.load.batch_tokens)->check(at_least_one);
   app.add_option("--max-length", given_.load.max_length)->check(at_least_one);
-  texts_option_ = app.add_option("TEXT", texts_);
+  for (size_t i = 0; i < kMostTexts; ++i) {
+    text_options_[i] = app.add_option(fmt::format("TEXT{}", i + 1), texts_[i]);
+  }
 }
 
 InputFormat InferCommandLine::input_format(const std::string& input) const {
@@ -181,7 +183,8 @@ InputFormat InferCommandLine::input_format(const std::string& input) const {
 }
 
 std::optional<InferOptions> InferCommandLine::options() const {
-  if (texts_option_->count() + input_option_->count() == 0 && isatty(STDIN_FILENO) != 0) {
+  const bool has_text = text_options_[0]->count() > 0;
+  if (!has_text && input_option_->count() == 0 && isatty(STDIN_FILENO) != 0) {
     fmt::print(stderr, "{}", kManual);
     return std::nullopt;
   }
@@ -189,12 +192,14 @@ std::optional<InferOptions> InferCommandLine::options() const {
   options.task = find_task(task_);
   check_layers(options.task);
   if (model_option_->count() > 0) options.model = model_;
-  if (texts_option_->count() > 0) {
+  if (has_text) {
     if (input_option_->count() > 0) throw UsageError("--input and a text exclude each other");
     if (input_format_option_->count() > 0) {
       throw UsageError("--input-format goes with --input, not with a text");
     }
-    options.arguments = texts_;
+    for (size_t i = 0; i < kMostTexts && text_options_[i]->count() > 0; ++i) {
+      options.arguments.push_back(texts_[i]);
+    }
     options.output_format = OutputFormat::text;
   } else {
     if (input_option_->count() > 0) options.input = input_;

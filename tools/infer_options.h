@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -44,10 +45,12 @@ class InferCommandLine {
 
   // What the options say, before it is checked that they go together.
   std::string model_, input_, input_format_, output_, task_ = "auto";
-  std::vector<std::string> texts_;
+  // Options of their own, as CLI11 reads "[x]" as a list where an option may have several values.
+  static constexpr size_t kMostTexts = 32;
+  std::array<std::string, kMostTexts> texts_;
+  std::array<const CLI::Option*, kMostTexts> text_options_;
   InferOptions given_;  // top_k, layers, answer and load
-  const CLI::Option *model_option_, *input_option_, *input_format_option_, *output_option_,
-      *texts_option_;
+  const CLI::Option *model_option_, *input_option_, *input_format_option_, *output_option_;
 };
 
 }  // namespace bert::tools

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """bert-infer's contract: options, input forms, output forms. Usage: bert_infer_test.py BIN_DIR"""
 import json
+import math
 import os
 import pty
 import re
@@ -44,7 +45,7 @@ class CommandLine(InferTest):
     def test_wrong_usage_exits_2(self):
         for arguments, pattern in [
             (["--frobnicate"], "--frobnicate"),
-            (["a", "b", "c"], "not expected: c"),
+            (["a", "b", "c"], "3 texts are given, expected one or two"),
             (["--threads", "0", "a"], "--threads.* 0 "),
             (["--threads", "two", "a"], "--threads"),
             (["--batch-tokens", "0", "a"], "--batch-tokens.* 0 "),
@@ -87,7 +88,7 @@ class CommandLine(InferTest):
             (["--max-length", "65", "a"], "max_length is 65.* 64 positions"),
             (["--max-length", "2", "a", "b"], "2"),
             (["-m", self.make_model("plain", "--head", "none"), "--task", "logits", "a"],
-             "BertModel has no classification head"),
+             "BertModel has no head, expected one for --task logits"),
             ([b"a \xff"], "UTF-8.*2"),
         ]:
             with self.subTest(arguments):
@@ -297,7 +298,13 @@ class Outputs(InferTest):
         self.assertEqual(list(self.answers("-m", plain, "-o", "-", "a")[0]),
                          ["index", "embedding", "tokens", "truncated"])
         self.assertNotIn("pooler", self.answers("-m", plain, "--task", "hidden", "-o", "-", "a")[0])
-        raw = self.make_model("raw", "--labels", "1", "--label-names", "similarity")
+        one = self.make_model("one", "--labels", "1", "--label-names", "relevant")
+        answer = self.answers("-m", one, "-o", "-", "a")[0]
+        self.assertEqual(answer["label"], "relevant")
+        self.assertAlmostEqual(answer["probability"], 1 / (1 + math.exp(-answer["logits"][0])), 6)
+        self.assertRegex(self.succeed("-m", one, "a"), r"^relevant 0\.\d{4}  \(3 tokens\)\n$")
+        raw = self.make_model("raw", "--labels", "1", "--label-names", "similarity",
+                              "--problem-type", "regression")
         self.assertEqual(list(self.answers("-m", raw, "-o", "-", "a")[0]),
                          ["index", "logits", "tokens", "truncated"])
         path = self.dir / "raw.tsv"

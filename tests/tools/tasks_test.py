@@ -1,0 +1,180 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""bert-infer's tasks, as a shell runs them: tasks_test.py BIN
+
+What the tasks compute is tested in tests/models/; here it is how they are asked for, and printed.
+"""
+import json
+import math
+import re
+
+import numpy as np
+
+from command_line import ROOT, ToolTest, floats, main
+
+WORDS = "a man is playing the guitar and two dogs eat on the beach".split()
+
+
+class Tasks(ToolTest):
+    tool = "bert-infer"
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        labels = ("--labels", "3", "--label-names", "O,B-WHO,I-WHO")
+        cls.mlm = cls.make_model("mlm", "--head", "mlm")
+        cls.tokens = cls.make_model("tokens", "--head", "tokens", *labels)
+        cls.qa = cls.make_model("qa", "--head", "qa")
+        cls.choice = cls.make_model("choice", "--head", "choice")
+        cls.encoder = cls.make_model("encoder", "--head", "none")
+
+    def test_fill_mask(self):
+        [answer] = self.answers("-m", self.mlm, "--top-k", "3", "-o", "-", "a [MASK] is [MASK]")
+        self.assertEqual(list(answer), ["index", "masks", "tokens", "truncated"])
+        self.assertEqual([mask["token"] for mask in answer["masks"]], [2, 4])
+        [logits] = self.answers("-m", self.mlm, "--task", "logits", "-o", "-", "a [MASK] is [MASK]")
+        for mask in answer["masks"]:
+            scores = np.exp(floats(logits["logits"][mask["token"]]).astype(np.float64))
+            scores /= scores.sum()
+            best = np.argsort(-scores)[:3]
+            self.assertEqual([fill["id"] for fill in mask["fills"]], best.tolist())
+            np.testing.assert_allclose([fill["probability"] for fill in mask["fills"]],
+                                       scores[best], rtol=1e-5)
+        self.assertEqual(self.succeed("-m", self.mlm, "a [MASK] is [MASK]").count("\n"), 2)
+        self.assertIn("no mask", self.succeed("-m", self.mlm, "a man"))
+        ids = [token for token in range(10, 14)]
+        [answer] = self.answers("-m", self.mlm, "--input-format", "jsonl",
+                                stdin=json.dumps({"ids": ids}))
+        self.assertEqual(answer["masks"], [])
+
+    def test_tag(self):
+        text = "the man, a boy é eats"
+        [answer] = self.answers("-m", self.tokens, "-o", "-", text)
+        for word in answer["words"] + answer["entities"]:
+            self.assertEqual(text[word["begin"]:word["end"]], word["string"])
+        self.assertEqual([word["string"] for word in answer["words"]],
+                         re.findall(r"\w+|[^\w\s]", text))
+        self.assertLessEqual({word["label"] for word in answer["words"]}, {"O", "B-WHO", "I-WHO"})
+        self.assertLessEqual({entity["label"] for entity in answer["entities"]}, {"WHO"})
+        named = [word for word in answer["words"] if word["label"] != "O"]
+        self.assertEqual(bool(named), bool(answer["entities"]))
+
+    def test_answer_reads_a_text_of_any_length(self):
+        rng = np.random.default_rng(5)
+        words = [str(word) for word in rng.choice(WORDS, 2000)]
+        text = " ".join(words)
+        path = self.write("qa.jsonl", json.dumps({"first": "who eats", "second": text}))
+        [answer] = self.answers("-m", self.qa, "-i", path)
+        self.assertEqual(text[answer["begin"]:answer["end"]], answer["answer"])
+        question, whole = (len(tokens["ids"]) - 2 for tokens in self.answers(
+            "-m", self.qa, "--task", "tokens", "--max-length", "100000",
+            stdin=f"who eats\n{text}"))
+        room = 64 - 3 - question
+        overlap = room // 2
+        self.assertEqual(answer["windows"], 1 + math.ceil((whole - room) / (room - overlap)))
+        self.assertGreater(answer["score"], 0)
+        [other] = self.answers("-m", self.qa, "-i", path, "--stride", "0")
+        self.assertEqual(other["windows"], math.ceil(whole / room))
+        [single] = self.answers("-m", self.qa, "-i", path, "--answer-tokens", "1")
+        self.assertIn(single["answer"], WORDS)
+        self.assertRegex(self.succeed("-m", self.qa, "who eats", "two dogs eat"),
+                         r"\(no answer: 0\.\d+; characters \d+ to \d+\)")
+        self.fail_with(1, "leaves no room", "-m", self.qa, "who " * 70, "a man")
+        self.fail_with(1, "one text, expected two", "-m", self.qa, "who")
+
+    def test_choose(self):
+        choices = ["plays music", "eats", "is on the beach"]
+        [answer] = self.answers("-m", self.choice, "-o", "-", "a man", *choices)
+        pairs = self.answers("-m", self.choice, "--task", "logits",
+                             stdin="".join(f"a man\t{choice}\n" for choice in choices))
+        logits = floats([pair["logits"][0] for pair in pairs])
+        np.testing.assert_array_equal(floats(answer["logits"]), logits)
+        self.assertEqual(answer["string"], choices[int(np.argmax(logits))])
+        self.assertAlmostEqual(sum(answer["probabilities"]), 1, 5)
+        lines = "a man\t" + "\t".join(choices) + "\nthe dog\teats\n"
+        self.assertEqual(self.answers("-m", self.choice, stdin=lines)[0], answer)
+        line = json.dumps({"first": "a man", "choices": choices})
+        self.assertEqual(self.answers("-m", self.choice, "--input-format", "jsonl", stdin=line),
+                         [answer])
+        done = self.fail_with(1, "<stdin>:2: there are no choices", "-m", self.choice,
+                              stdin=lines.splitlines()[0] + "\nalone\n")
+        self.assertEqual(len(done.stdout.splitlines()), 1)
+
+    def test_similarity(self):
+        [same] = self.answers("-m", self.encoder, "--task", "similarity", "-o", "-", "a man",
+                              "a man")
+        self.assertAlmostEqual(same["similarity"], 1, 6)
+        texts = ["a man plays", "two dogs"]
+        a, b = (floats(answer["embedding"]).astype(np.float64)
+                for answer in self.answers("-m", self.encoder, stdin="\n".join(texts)))
+        [answer] = self.answers("-m", self.encoder, "--task", "similarity", "-o", "-", *texts)
+        self.assertAlmostEqual(answer["similarity"],
+                               a @ b / np.linalg.norm(a) / np.linalg.norm(b), 6)
+
+    def test_layers_and_attention(self):
+        [answer] = self.answers("--task", "hidden", "--layers", "0,-1,2", "-o", "-", "a man")
+        [last] = self.answers("--task", "hidden", "-o", "-", "a man")
+        self.assertEqual(list(answer["layers"]), ["0", "-1", "2"])
+        self.assertEqual(answer["layers"]["-1"], last["hidden"])
+        self.assertEqual(answer["layers"]["2"], last["hidden"])
+        [answer] = self.answers("--task", "attention", "--layers", "-1,0", "-o", "-", "a man")
+        for heads in answer["attention"].values():
+            self.assertEqual(np.shape(heads), (2, 4, 4))
+            np.testing.assert_allclose(np.sum(heads, axis=2), 1, atol=1e-5)
+        self.fail_with(1, "layer 3 of the hidden states", "--task", "hidden", "--layers", "3", "a")
+        self.fail_with(2, "needs --layers", "--task", "attention", "a")
+        self.fail_with(2, "--layers goes with", "--task", "embed", "--layers", "1", "a")
+        self.fail_with(2, "cannot hold", "--task", "hidden", "--layers", "1", "-o",
+                       self.dir / "x.safetensors", "a")
+
+    def test_prompts(self):
+        model = self.make_model("prompts", "--head", "none")
+        (model / "config_sentence_transformers.json").write_text(
+            json.dumps({"prompts": {"query": "the man: ", "text": ""}}))
+        [with_prompt] = self.answers("-m", model, "--prompt", "query", "-o", "-", "a dog")
+        [whole] = self.answers("-m", model, "-o", "-", "the man: a dog")
+        self.assertEqual(with_prompt, whole)
+        self.fail_with(1, "'prompts' has no 'x', but query, text", "-m", model, "--prompt", "x", "a")
+
+    def test_a_task_that_the_head_is_not_for_is_refused(self):
+        for task in ("fill-mask", "tag", "answer", "choose"):
+            self.fail_with(1, f"has no head for --task {task}, it is for --task logits",
+                           "--task", task, "a", "b")
+        self.fail_with(1, "this task needs text", "-m", self.tokens, "--input-format", "jsonl",
+                       stdin='{"ids": [5, 6]}')
+        self.fail_with(2, "cannot hold", "-m", self.mlm, "-o", self.dir / "x.npy", "a")
+
+
+class Readme(ToolTest):
+    def test_the_table_of_architectures_is_what_loads(self):
+        """Against the families' heads in the source, whose goldens are tested one by one."""
+        source = (ROOT / "models/families.cc").read_text()
+        readme = (ROOT / "README.md").read_text()
+        rows = {cells[0]: cells[1:] for cells in
+                (re.findall(r"[^|]+", line) for line in readme.splitlines()
+                 if re.match(r"\| `[a-z-]+` \|", line))
+                if len(cells) == 9 for cells in [[cell.strip(" `") for cell in cells]]}
+        suffixes = ["", "ForSequenceClassification", "ForTokenClassification",
+                    "ForQuestionAnswering", "ForMultipleChoice", "ForMaskedLM", "ForPreTraining",
+                    "ForNextSentencePrediction"]
+        families = re.findall(r'(?:model_type = |roberta\()"([a-z-]+)"', source)
+        self.assertEqual(list(rows), families)
+        for family, cells in rows.items():
+            table = "roberta" if family in ("roberta", "xlm-roberta", "camembert", "mpnet") else family
+            name = {"bert": "Bert", "distilbert": "DistilBert", "electra": "Electra",
+                    "albert": "Albert", "roberta": "Roberta"}[table]
+            heads = re.search(rf"k{name}Heads\[\] = \{{(.*?)\}};", source, re.DOTALL)[1]
+            has = set(re.findall(r'"(For\w+)"', heads)) | {""}
+            for word, suffix in [("kPooled,", "ForSequenceClassification"),
+                                 ("kDistilBertClasses,", "ForSequenceClassification"),
+                                 ("kNextSentence,", "ForNextSentencePrediction"),
+                                 ("Predictions,", "ForMaskedLM"), ("kTokens", suffixes[2]),
+                                 ("kAnswers", suffixes[3]), ("choice(", suffixes[4])]:
+                if word in heads:
+                    has.add(suffix)
+            self.assertEqual(cells, ["yes" if suffix in has else "–" for suffix in suffixes],
+                             family)
+
+
+if __name__ == "__main__":
+    main()
