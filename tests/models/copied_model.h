@@ -35,18 +35,37 @@ class CopiedModel {
   }
 
   std::string path(const std::string& file = "") const { return (directory_ / file).string(); }
+  std::string read(const std::string& file) const {
+    std::ifstream stream(directory_ / file, std::ios::binary);
+    return {std::istreambuf_iterator<char>(stream), {}};
+  }
   void write(const std::string& file, const std::string& content) const {
     std::filesystem::create_directories((directory_ / file).parent_path());
     std::ofstream(directory_ / file, std::ios::binary) << content;
   }
-  void write(const std::string& file, const nlohmann::json& content) const {
+  void write_json(const std::string& file, const nlohmann::json& content) const {
     write(file, content.dump(1));
   }
   // Puts the fields of `changes` into a JSON file that is there; those that are null go.
   void change(const std::string& file, const nlohmann::json& changes) const {
-    auto content = nlohmann::json::parse(std::ifstream(directory_ / file));
+    auto content = nlohmann::json::parse(read(file));
     content.merge_patch(changes);
-    write(file, content);
+    write_json(file, content);
+  }
+  // Changes an F32 tensor of model.safetensors where it lies.
+  void change_tensor(const std::string& name,
+                     const std::function<void(float* values, size_t count)>& edit) const {
+    std::string content = read("model.safetensors");
+    uint64_t header = 0;
+    std::memcpy(&header, content.data(), 8);
+    const auto tensor = nlohmann::json::parse(content.substr(8, header)).at(name);
+    ASSERT_EQ(tensor.at("dtype"), "F32");
+    const size_t begin = tensor.at("data_offsets")[0], end = tensor.at("data_offsets")[1];
+    std::vector<float> values((end - begin) / 4);
+    std::memcpy(values.data(), content.data() + 8 + header + begin, end - begin);
+    edit(values.data(), values.size());
+    std::memcpy(content.data() + 8 + header + begin, values.data(), end - begin);
+    write("model.safetensors", content);
   }
 
  private:
