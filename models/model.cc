@@ -62,7 +62,9 @@ const std::string& Tokenizer::token(int32_t id) const {
   return guarded([&]() -> const std::string& { return impl_->tokenizer.token(id); });
 }
 
-bool Tokenizer::continues_word(int32_t id) const { return impl_->tokenizer.continues_word(id); }
+bool Tokenizer::continues_word(int32_t id) const {
+  return guarded([&] { return impl_->tokenizer.continues_word(id); });
+}
 int32_t Tokenizer::mask_id() const { return impl_->tokenizer.mask_id(); }
 
 const std::vector<std::string>& Tokenizer::notes() const { return impl_->tokenizer.notes(); }
@@ -283,7 +285,8 @@ void Model::Impl::describe() {
 
 void Model::Impl::check_head(const std::optional<models::Head>& head, const char* what) const {
   if (!head) {
-    throw Error(fmt::format("a {} has no head that gives logits for {}", config.architecture, what));
+    throw Error(fmt::format("a {} has no head that gives logits for {}, but {}",
+                            config.architecture, what, head_description()));
   }
 }
 

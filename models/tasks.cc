@@ -11,12 +11,14 @@
 #include <fmt/format.h>
 
 #include "models/model_impl.h"
+#include "models/spans.h"
 
 namespace bert {
 namespace {
 
 using engine::Tensor;
 using models::Batch;
+using models::cut;
 using models::guarded;
 
 constexpr const char* kTaskNames[] = {"embed", "classify", "choose", "fill_mask",
@@ -31,27 +33,27 @@ std::vector<float> softmax(std::span<const float> logits) {
   return result;
 }
 
-// The scalars of a text from begin to end.
-std::string cut(std::string_view text, Offset offset) {
-  const auto byte_of = [&](int32_t scalar) {
-    size_t at = 0;
-    for (; scalar > 0 && at < text.size(); --scalar) {
-      for (++at; at < text.size() && (text[at] & 0xC0) == 0x80; ++at) {
-      }
-    }
-    return at;
-  };
-  const size_t begin = byte_of(offset.begin);
-  return std::string(text.substr(begin, byte_of(offset.end) - begin));
+// Whether token t is of the same word as the one before it. SentencePiece's U+2581 alone is only
+// the beginning of a word, of which the rest may be unknown.
+bool goes_on(const Tokenizer& tokenizer, const tokenizer::Encoding& encoding, int64_t t) {
+  constexpr std::string_view kBegin = "\u2581";
+  if (tokenizer.continues_word(encoding.ids[t])) return true;
+  return tokenizer.token(encoding.ids[t - 1]) == kBegin &&
+         !tokenizer.token(encoding.ids[t]).starts_with(kBegin) &&
+         encoding.offsets[t].begin <= encoding.offsets[t - 1].end;
 }
 
 }  // namespace
 
 void Model::Impl::check_task(Task wanted) const {
   if (info.task == wanted) return;
-  throw Error(fmt::format("a {} has no head for {}, but for {}", config.architecture,
-                          kTaskNames[static_cast<int>(wanted)],
-                          kTaskNames[static_cast<int>(info.task)]));
+  throw Error(fmt::format("a {} has no head for {}, but {}", config.architecture,
+                          kTaskNames[static_cast<int>(wanted)], head_description()));
+}
+
+std::string Model::Impl::head_description() const {
+  if (info.task == Task::embed) return "none at all: it embeds";
+  return fmt::format("for {}", kTaskNames[static_cast<int>(info.task)]);
 }
 
 // ---- fill_mask ----------------------------------------------------------------------------------
@@ -63,32 +65,32 @@ std::vector<std::vector<Blank>> Model::Impl::fill_mask(std::span<const Encoding>
   const int32_t mask = tokenizer.mask_id();
   if (mask < 0) throw Error("the tokenizer has no mask token");
   std::vector<std::vector<Blank>> output(encodings.size());
-  for_batches(
-      encodings, engine::Reads::all,
-      [&](const Batch& batch, const auto& order, Tensor x, engine::ThreadPool& pool,
-          Workspace& space) {
-        // The logits of a token are a row as long as the vocabulary: of the blanks alone, in turn.
-        for (int64_t i = 0; i < batch.sequences(); ++i) {
-          for (int64_t t = batch.starts[i]; t < batch.starts[i + 1]; ++t) {
-            if (batch.ids[t] != mask) continue;
-            const Tensor logits = token_head->run(pool, {x.row(t), 1, x.columns}, space);
-            const std::vector<float> scores =
-                softmax({logits.data, static_cast<size_t>(logits.columns)});
-            std::vector<int32_t> best(scores.size());
-            std::iota(best.begin(), best.end(), 0);
-            const auto end = best.begin() + std::min<int64_t>(k, std::ssize(best));
-            std::partial_sort(best.begin(), end, best.end(), [&](int32_t a, int32_t b) {
-              return scores[a] > scores[b] || (scores[a] == scores[b] && a < b);
-            });
-            Blank blank{static_cast<int32_t>(t - batch.starts[i]), {}};
-            for (auto id = best.begin(); id != end; ++id) {
-              const bool named = *id < tokenizer.impl_->tokenizer.vocabulary_size();
-              blank.fills.push_back({*id, named ? tokenizer.token(*id) : "", scores[*id]});
-            }
-            output[order[i]].push_back(std::move(blank));
-          }
-        }
-      });
+  for_batches(encodings, engine::Reads::all,
+              [&](const Batch& batch, const auto& order, Tensor x, engine::ThreadPool& pool,
+                  Workspace& space) {
+                // The logits of a token are a row as long as the vocabulary: of the blanks alone,
+                // in turn.
+                for (int64_t i = 0; i < batch.sequences(); ++i) {
+                  for (int64_t t = batch.starts[i]; t < batch.starts[i + 1]; ++t) {
+                    if (batch.ids[t] != mask) continue;
+                    const Tensor logits = token_head->run(pool, {x.row(t), 1, x.columns}, space);
+                    const std::vector<float> scores =
+                        softmax({logits.data, static_cast<size_t>(logits.columns)});
+                    std::vector<int32_t> best(scores.size());
+                    std::iota(best.begin(), best.end(), 0);
+                    const auto end = best.begin() + std::min<int64_t>(k, std::ssize(best));
+                    std::partial_sort(best.begin(), end, best.end(), [&](int32_t a, int32_t b) {
+                      return scores[a] > scores[b] || (scores[a] == scores[b] && a < b);
+                    });
+                    Blank blank{static_cast<int32_t>(t - batch.starts[i]), {}};
+                    for (auto id = best.begin(); id != end; ++id) {
+                      const bool named = *id < tokenizer.impl_->tokenizer.vocabulary_size();
+                      blank.fills.push_back({*id, named ? tokenizer.token(*id) : "", scores[*id]});
+                    }
+                    output[order[i]].push_back(std::move(blank));
+                  }
+                }
+              });
   return output;
 }
 
@@ -102,73 +104,44 @@ std::vector<std::vector<Blank>> Model::fill_mask(std::span<const Input> inputs, 
 
 // ---- tag ----------------------------------------------------------------------------------------
 
-namespace {
-
-// Neighbouring words of one kind (Ramshaw and Marcus 1995): B- begins, I- goes on.
-std::vector<Span> entities_of(const std::vector<Span>& words, const Input& input) {
-  std::vector<Span> entities;
-  std::vector<int> counts;
-  const Span* before = nullptr;
-  for (const Span& word : words) {
-    const bool begins = word.label.starts_with("B-"), prefixed = begins || word.label.starts_with("I-");
-    const std::string kind = prefixed ? word.label.substr(2) : word.label;
-    const bool goes_on = before && !begins && entities.back().label == kind &&
-                         before->text == word.text;
-    if (word.label == "O") {
-      before = nullptr;
-      continue;
-    }
-    if (goes_on) {
-      entities.back().offset.end = word.offset.end;
-      entities.back().probability += word.probability;
-      ++counts.back();
-    } else {
-      entities.push_back(word);
-      entities.back().label = kind;
-      counts.push_back(1);
-    }
-    before = &word;
-  }
-  for (size_t i = 0; i < entities.size(); ++i) {
-    entities[i].probability /= static_cast<float>(counts[i]);
-    entities[i].string = cut(entities[i].text ? *input.second : input.first, entities[i].offset);
-  }
-  return entities;
-}
-
-}  // namespace
-
 std::vector<Tags> Model::tag(std::span<const Input> inputs) const {
   return guarded([&] {
     impl_->check_task(Task::tag);
     const auto encodings = impl_->tokenizer.impl_->encode_ranges(inputs, impl_->threads());
     const std::vector<Output> logits = impl_->run_tokens(Tokenizer::Impl::converted(encodings));
-    std::vector<Tags> output(inputs.size());
+    std::vector<Tags> output;
     for (size_t i = 0; i < inputs.size(); ++i) {
-      const tokenizer::Encoding& encoding = encodings[i];
-      Tags& tags = output[i];
-      tags.tokens = static_cast<int32_t>(encoding.ids.size());
-      tags.truncated = encoding.truncated;
-      for (const auto& [text, range] :
-           {std::pair{0, encoding.first}, std::pair{1, encoding.second}}) {
-        for (int32_t t = range.begin; t < range.end; ++t) {
-          const Offset offset = {encoding.offsets[t].begin, encoding.offsets[t].end};
-          if (t > range.begin && impl_->tokenizer.continues_word(encoding.ids[t])) {
-            tags.words.back().offset.end = offset.end;
-            continue;
-          }
-          const std::vector<float> scores = softmax(logits[i].row(t));
-          const auto best = std::ranges::max_element(scores) - scores.begin();
-          tags.words.push_back({text, offset, "", impl_->info.labels[best], scores[best]});
-        }
-      }
-      for (Span& word : tags.words) {
-        word.string = cut(word.text ? *inputs[i].second : inputs[i].first, word.offset);
-      }
-      tags.entities = entities_of(tags.words, inputs[i]);
+      output.push_back(impl_->tags_of(inputs[i], encodings[i], logits[i]));
     }
     return output;
   });
+}
+
+Tags Model::Impl::tags_of(const Input& input, const tokenizer::Encoding& encoding,
+                          const Output& logits) const {
+  Tags tags;
+  tags.tokens = static_cast<int32_t>(encoding.ids.size());
+  tags.truncated = encoding.truncated;
+  for (const auto& [text, range] : {std::pair{0, encoding.first}, std::pair{1, encoding.second}}) {
+    for (int32_t t = range.begin; t < range.end; ++t) {
+      const Offset offset = {encoding.offsets[t].begin, encoding.offsets[t].end};
+      if (t > range.begin && goes_on(tokenizer, encoding, t)) {
+        tags.words.back().offset.end = offset.end;
+        continue;
+      }
+      const std::vector<float> scores = softmax(logits.row(t));
+      const auto best = std::ranges::max_element(logits.row(t)) - logits.row(t).begin();
+      tags.words.push_back({text, offset, "", info.labels[best], scores[best]});
+    }
+  }
+  for (Span& word : tags.words) {
+    const std::string& text = word.text ? *input.second : input.first;
+    word.offset = models::without_spaces(text, word.offset);
+    word.string = cut(text, word.offset);
+  }
+  std::erase_if(tags.words, [](const Span& word) { return word.string.empty(); });
+  tags.entities = models::entities_of(tags.words, input);
+  return tags;
 }
 
 // ---- answer -------------------------------------------------------------------------------------
@@ -189,9 +162,10 @@ Windows make_windows(const tokenizer::Encoding& whole, int64_t most, int64_t str
   const int64_t behind = std::ssize(whole.ids) - whole.second.end;
   const int64_t room = most - windows.begin - behind;
   if (room < 1) {
-    throw Error(fmt::format("the first text has {} tokens, which leaves no room for the second "
-                            "among the {} of an input",
-                            whole.first.end - whole.first.begin, most));
+    throw Error(
+        fmt::format("the first text has {} tokens, which leaves no room for the second "
+                    "among the {} of an input",
+                    whole.first.end - whole.first.begin, most));
   }
   const int64_t step = room - std::min(stride, room / 2);
   for (int64_t first = 0;; first += step) {
@@ -266,8 +240,7 @@ std::vector<Answer> Model::answer(std::span<const Input> inputs,
 
 Answer Model::Impl::answer(const Input& input, const AnswerOptions& options) const {
   const auto& encoder_of_text = tokenizer.impl_->tokenizer;
-  const tokenizer::Encoding whole =
-      encoder_of_text.encode(input.first, input.second, 0);
+  const tokenizer::Encoding whole = encoder_of_text.encode(input.first, input.second, 0);
   const Windows windows = make_windows(whole, info.max_length, options.stride);
   const std::vector<Output> logits = run_tokens(windows.encodings);
   Answer answer;
@@ -286,24 +259,50 @@ Answer Model::Impl::answer(const Input& input, const AnswerOptions& options) con
     end = found.end + windows.first[i];
   }
   if (begin < 0) return answer;  // a text without a token
-  while (begin > whole.second.begin && tokenizer.continues_word(whole.ids[begin])) --begin;
-  while (end + 1 < whole.second.end && tokenizer.continues_word(whole.ids[end + 1])) ++end;
-  answer.offset = {whole.offsets[begin].begin, whole.offsets[end].end};
+  while (begin > whole.second.begin && goes_on(tokenizer, whole, begin)) --begin;
+  while (end + 1 < whole.second.end && goes_on(tokenizer, whole, end + 1)) ++end;
+  answer.offset =
+      models::without_spaces(*input.second, {whole.offsets[begin].begin, whole.offsets[end].end});
   answer.string = cut(*input.second, answer.offset);
   return answer;
 }
 
 // ---- choose -------------------------------------------------------------------------------------
 
+namespace {
+
+// Each choice with the text that it is one for, the inputs' one behind the other. What is wrong
+// with one is said by its input, not by its place among the pairs.
+std::vector<Encoding> encode_choices(const Tokenizer& tokenizer, std::span<const Choices> inputs,
+                                     int threads) {
+  std::vector<Input> pairs;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].choices.empty()) throw Error(fmt::format("input {}: no choices", i));
+    for (const std::string& choice : inputs[i].choices) pairs.push_back({inputs[i].first, choice});
+  }
+  try {
+    return tokenizer.encode(pairs, threads);
+  } catch (const Error&) {
+    for (size_t i = 0, pair = 0; i < inputs.size(); ++i) {
+      for (size_t j = 0; j < inputs[i].choices.size(); ++j) {
+        try {
+          tokenizer.encode(pairs[pair++]);
+        } catch (const Error& error) {
+          throw Error(fmt::format("input {}: choice {}: {}", i, j, error.what()));
+        }
+      }
+    }
+    throw;
+  }
+}
+
+}  // namespace
+
 std::vector<Choice> Model::choose(std::span<const Choices> inputs) const {
   return guarded([&] {
     impl_->check_task(Task::choose);
-    std::vector<Input> pairs;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      if (inputs[i].choices.empty()) throw Error(fmt::format("input {}: no choices", i));
-      for (const std::string& choice : inputs[i].choices) pairs.push_back({inputs[i].first, choice});
-    }
-    const std::vector<Encoding> encodings = impl_->tokenize(pairs);
+    const std::vector<Encoding> encodings =
+        encode_choices(impl_->tokenizer, inputs, impl_->threads());
     const Output logits = impl_->run(encodings);
     std::vector<Choice> output;
     size_t at = 0;
@@ -315,7 +314,8 @@ std::vector<Choice> Model::choose(std::span<const Choices> inputs) const {
         choice.truncated |= encodings[at].truncated;
       }
       choice.probabilities = softmax(choice.logits);
-      choice.index = static_cast<int>(std::ranges::max_element(choice.logits) - choice.logits.begin());
+      const auto best = std::ranges::max_element(choice.logits);
+      choice.index = static_cast<int>(best - choice.logits.begin());
     }
     return output;
   });

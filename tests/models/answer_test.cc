@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// answer() against a slow twin, which cuts windows, weighs every span and finds words by itself.
+#include <algorithm>
+#include <random>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/models/copied_model.h"
+
+namespace bert {
+namespace {
+
+using test::error_of;
+using test::load_golden;
+using testing::HasSubstr;
+
+struct PairForm {
+  const char* name;
+  int between;  // special tokens between question and text
+};
+
+// A text and its scalars, of words of letters and emoji that spaces set apart.
+struct Text {
+  std::string utf8;
+  std::u32string scalars;
+
+  void add(const std::string& word, size_t length) {
+    if (!utf8.empty()) {
+      utf8 += ' ';
+      scalars += U' ';
+    }
+    utf8 += word;
+    scalars += std::u32string(length, U'x');
+  }
+};
+
+Text random_text(int words, uint32_t seed) {
+  const std::string known[] = {"a",     "man",  "playing", "walked", "zebra", "guitars",
+                               "music", "dogs", "beachly", "qxz",    "the",   "\U0001F600"};
+  std::mt19937 generator(seed);
+  Text text;
+  for (int i = 0; i < words; ++i) {
+    const std::string& word = known[generator() % std::size(known)];
+    text.add(word, word[0] == '\xf0' ? 1 : word.size());
+  }
+  return text;
+}
+
+struct Twin {
+  double score = -1, no_answer = 1;
+  int windows = 0;
+  int64_t tokens = 0;
+  Offset offset;
+  bool grown = false, several = false;  // to words; more than one of them
+};
+
+// The context's tokens of `whole`, from begin to end, with what stands around them.
+Encoding window_of(const Encoding& whole, int64_t begin, int64_t first, int64_t end) {
+  Encoding window;
+  const auto size = static_cast<int64_t>(whole.ids.size());
+  for (int64_t t = 0; t < size; ++t) {
+    if (t >= begin && t < size - 1 && (t < begin + first || t >= begin + end)) continue;
+    window.ids.push_back(whole.ids[t]);
+    window.type_ids.push_back(whole.type_ids[t]);
+  }
+  return window;
+}
+
+Twin slow_answer(const Model& model, const PairForm& form, const Input& input, const Text& text,
+                 const AnswerOptions& options) {
+  const Tokenizer tokenizer = Tokenizer::load(test::golden(form.name), 1 << 20);
+  const Encoding whole = tokenizer.encode(input);
+  const auto begin =
+      static_cast<int64_t>(tokenizer.encode({input.first}).ids.size()) + form.between - 1;
+  const int64_t context = static_cast<int64_t>(whole.ids.size()) - 1 - begin;
+  const int64_t room = model.info().max_length - begin - 1;
+  Twin twin;
+  for (int64_t first = 0;; first += room - std::min<int64_t>(options.stride, room / 2)) {
+    const int64_t end = std::min(first + room, context);
+    const Encoding window = window_of(whole, begin, first, end);
+    const Output logits = model.run_tokens({&window, 1})[0];
+    std::vector<float> starts = {logits.row(0)[0]}, ends = {logits.row(0)[1]};
+    for (int64_t t = begin; t < begin + end - first; ++t) {
+      starts.push_back(logits.row(t)[0]);
+      ends.push_back(logits.row(t)[1]);
+    }
+    const std::vector<double> start = test::softmax(starts), stop = test::softmax(ends);
+    twin.no_answer = std::min(twin.no_answer, start[0] * stop[0]);
+    ++twin.windows;
+    twin.tokens += logits.rows;
+    for (int64_t i = 1; i < std::ssize(start); ++i) {
+      for (int64_t j = i; j < std::ssize(stop) && j < i + options.most_tokens; ++j) {
+        if (start[i] * stop[j] <= twin.score) continue;
+        twin.score = start[i] * stop[j];
+        twin.offset = {whole.offsets[begin + first + i - 1].begin,
+                       whole.offsets[begin + first + j - 1].end};
+      }
+    }
+    if (end == context) break;
+  }
+  // To whole words: outwards to the next space, of which SentencePiece's tokens hold one.
+  const Offset found = twin.offset;
+  const auto space = [&](int32_t at) { return text.scalars[at] == U' '; };
+  Offset& grown = twin.offset;
+  while (grown.begin < grown.end && space(grown.begin)) ++grown.begin;
+  const int32_t inside = grown.begin;
+  while (grown.begin > 0 && !space(grown.begin - 1)) --grown.begin;
+  while (grown.end < std::ssize(text.scalars) && !space(grown.end)) ++grown.end;
+  twin.grown = grown.begin != inside || grown.end != found.end;
+  twin.several =
+      text.scalars.substr(grown.begin, grown.end - grown.begin).find(U' ') != std::u32string::npos;
+  return twin;
+}
+
+std::string cut(const std::string& text, Offset offset) {
+  std::string result;
+  int32_t scalar = -1;
+  for (const char byte : text) {
+    scalar += (byte & 0xC0) != 0x80;
+    if (scalar >= offset.begin && scalar < offset.end) result += byte;
+  }
+  return result;
+}
+
+class AnswerTwin : public testing::TestWithParam<PairForm> {};
+
+TEST_P(AnswerTwin, FindsTheSameSpanAndScores) {
+  const PairForm form = GetParam();
+  int grown = 0, several = 0, most_windows = 0;
+  for (const int max_length : {0, 24}) {
+    const Model model = load_golden(form.name, 2, Precision::automatic, max_length);
+    EXPECT_EQ(model.info().task, Task::answer);
+    for (const int words : {1, 2, 7, 40, 150}) {
+      for (const AnswerOptions& options :
+           {AnswerOptions{}, {0, 15}, {3, 4}, {1000, 1}, {5, 1000}}) {
+        SCOPED_TRACE(testing::Message() << max_length << " " << words << " " << options.stride);
+        const Text text = random_text(words, words * 100 + options.stride);
+        const Input input = {words % 2 ? "two dogs" : "\U0001F600 zebra", text.utf8};
+        const Answer got = model.answer({&input, 1}, options)[0];
+        const Twin want = slow_answer(model, form, input, text, options);
+        ASSERT_EQ(got.offset, want.offset)
+            << got.offset.begin << " " << got.offset.end << ", expected " << want.offset.begin
+            << " " << want.offset.end << " of " << text.utf8;
+        EXPECT_EQ(got.string, cut(text.utf8, want.offset));
+        EXPECT_NEAR(got.score, want.score, 1e-5 * want.score);
+        EXPECT_NEAR(got.no_answer, want.no_answer, 1e-5 * want.no_answer);
+        EXPECT_EQ(got.windows, want.windows);
+        EXPECT_EQ(got.tokens, want.tokens);
+        grown += want.grown;
+        several += want.several;
+        most_windows = std::max(most_windows, want.windows);
+      }
+    }
+  }
+  EXPECT_GT(grown, 3);
+  EXPECT_GT(several, 3);
+  EXPECT_GT(most_windows, 10);
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, AnswerTwin,
+                         testing::Values(PairForm{"bert-qa", 1}, PairForm{"distilbert-qa", 1},
+                                         PairForm{"electra-qa", 1}, PairForm{"albert-qa", 1},
+                                         PairForm{"xlm-roberta-qa", 2}, PairForm{"camembert-qa", 2},
+                                         PairForm{"mpnet-qa", 2}));
+
+// Neither what else is asked nor the thread count changes the bits.
+TEST(Answer, IsTheSameInAnyCompany) {
+  for (const char* name : {"bert-qa", "xlm-roberta-qa"}) {
+    const Model one = load_golden(name, 1, Precision::automatic, 30);
+    const Model two = load_golden(name, 2, Precision::automatic, 30);
+    std::vector<Input> inputs;
+    for (const int words : {1, 50, 3, 120}) {
+      inputs.push_back({"two dogs", random_text(words, words).utf8});
+    }
+    const std::vector<Answer> all = one.answer(inputs), by_two = two.answer(inputs);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const Answer alone = two.answer({&inputs[i], 1})[0];
+      for (const Answer* other : {&by_two[i], &alone}) {
+        EXPECT_TRUE(test::same_bits({&all[i].score, 1}, {&other->score, 1}));
+        EXPECT_TRUE(test::same_bits({&all[i].no_answer, 1}, {&other->no_answer, 1}));
+        EXPECT_EQ(all[i].offset, other->offset);
+      }
+    }
+  }
+}
+
+TEST(Answer, OfAnEmptyTextIsNone) {
+  for (const char* name : {"bert-qa", "xlm-roberta-qa"}) {
+    const Model model = load_golden(name);
+    for (const char* text : {"", "  "}) {
+      const Input input = {"two dogs", text};
+      const Answer answer = model.answer({&input, 1})[0];
+      EXPECT_EQ(answer.offset.begin, answer.offset.end);
+      EXPECT_EQ(answer.string, "");
+      EXPECT_EQ(answer.windows, 1);
+      EXPECT_GT(answer.no_answer, 0);
+      EXPECT_LE(answer.no_answer, 1);
+    }
+    // Only the first token is left to point at.
+    const Input input = {"two dogs", ""};
+    const Answer answer = model.answer({&input, 1})[0];
+    EXPECT_EQ(answer.score, 0);
+    EXPECT_FLOAT_EQ(answer.no_answer, 1);
+  }
+}
+
+TEST(Answer, AnEmptyQuestionIsOne) {
+  const Model model = load_golden("bert-qa");
+  const std::vector<Input> inputs = {{"", "a man"}};
+  EXPECT_THAT(model.answer(inputs)[0].string, testing::AnyOf("a", "man", "a man"));
+}
+
+TEST(Answer, RefusesWhatItCannotRead) {
+  const Model model = load_golden("bert-qa", 1, Precision::automatic, 10);
+  const auto error = [&](const std::vector<Input>& inputs, const AnswerOptions& options = {}) {
+    return error_of([&] { model.answer(inputs, options); });
+  };
+  const Input fine = {"two dogs", "a man"};
+  EXPECT_EQ(error({{"two dogs two dogs the", "a man on the beach"}}), "no error");
+  EXPECT_EQ(error({{"two dogs two dogs the a", "a man on the beach"}}), "no error");
+  const std::string too_long = error({fine, {"two dogs two dogs the a man", "a man"}});
+  EXPECT_THAT(too_long, HasSubstr("input 1: the first text has 7 tokens"));
+  EXPECT_THAT(too_long, HasSubstr("10"));
+  EXPECT_THAT(error({fine, {"two dogs"}}), HasSubstr("input 1: has one text"));
+  EXPECT_THAT(error({fine, fine, {"\xff", "a"}}), HasSubstr("input 2: "));
+  EXPECT_THAT(error({fine}, {-1, 15}), HasSubstr("stride is -1"));
+  EXPECT_THAT(error({fine}, {0, 0}), HasSubstr("most_tokens 0"));
+  EXPECT_TRUE(model.answer(std::span<const Input>()).empty());
+}
+
+}  // namespace
+}  // namespace bert

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <span>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/models/goldens.h"
+
+namespace bert::test {
+
+// A golden model in a directory of its own, to change its files in; gone with the object.
+class CopiedModel {
+ public:
+  explicit CopiedModel(const std::string& name) {
+    const auto* info = testing::UnitTest::GetInstance()->current_test_info();
+    directory_ = std::filesystem::path(testing::TempDir()) /
+                 ("bert-infer-" + std::string(info->test_suite_name()) + "-" + info->name() + "-" +
+                  std::to_string(std::random_device()()));
+    std::filesystem::copy(golden(name), directory_, std::filesystem::copy_options::recursive);
+  }
+  CopiedModel(const CopiedModel&) = delete;
+  CopiedModel& operator=(const CopiedModel&) = delete;
+  ~CopiedModel() {
+    std::error_code ignored;
+    std::filesystem::remove_all(directory_, ignored);
+  }
+
+  std::string path(const std::string& file = "") const { return (directory_ / file).string(); }
+  std::string read(const std::string& file) const {
+    std::ifstream stream(directory_ / file, std::ios::binary);
+    return {std::istreambuf_iterator<char>(stream), {}};
+  }
+  void write(const std::string& file, const std::string& content) const {
+    std::filesystem::create_directories((directory_ / file).parent_path());
+    std::ofstream(directory_ / file, std::ios::binary) << content;
+  }
+  void write_json(const std::string& file, const nlohmann::json& content) const {
+    write(file, content.dump(1));
+  }
+  // Puts the fields of `changes` into a JSON file that is there; those that are null go.
+  void change(const std::string& file, const nlohmann::json& changes) const {
+    auto content = nlohmann::json::parse(read(file));
+    content.merge_patch(changes);
+    write_json(file, content);
+  }
+  // Changes an F32 tensor of model.safetensors where it lies.
+  void change_tensor(const std::string& name,
+                     const std::function<void(float* values, size_t count)>& edit) const {
+    std::string content = read("model.safetensors");
+    uint64_t header = 0;
+    std::memcpy(&header, content.data(), 8);
+    const auto tensor = nlohmann::json::parse(content.substr(8, header)).at(name);
+    ASSERT_EQ(tensor.at("dtype"), "F32");
+    const size_t begin = tensor.at("data_offsets")[0], end = tensor.at("data_offsets")[1];
+    std::vector<float> values((end - begin) / 4);
+    std::memcpy(values.data(), content.data() + 8 + header + begin, end - begin);
+    edit(values.data(), values.size());
+    std::memcpy(content.data() + 8 + header + begin, values.data(), end - begin);
+    write("model.safetensors", content);
+  }
+
+ private:
+  std::filesystem::path directory_;
+};
+
+// What body throws as bert::Error says; anything else that it throws fails the test.
+inline std::string error_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+inline bool same_bits(std::span<const float> a, std::span<const float> b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+}
+
+inline Model load_golden(const std::string& name, int threads = 1,
+                         Precision precision = Precision::automatic, int max_length = 0) {
+  Options options;
+  options.threads = threads;
+  options.workers = 1;
+  options.precision = precision;
+  options.max_length = max_length;
+  return Model::load(golden(name), options);
+}
+
+// In double, the greatest subtracted.
+inline std::vector<double> softmax(std::span<const float> logits) {
+  double top = -INFINITY, sum = 0;
+  for (const float logit : logits) top = std::max<double>(top, logit);
+  std::vector<double> result;
+  for (const float logit : logits) sum += result.emplace_back(std::exp(logit - top));
+  for (double& value : result) value /= sum;
+  return result;
+}
+
+}  // namespace bert::test
