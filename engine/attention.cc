@@ -47,12 +47,13 @@ void RelativeKeys::multiply(const float* rows, const AttentionTask& task, int64_
                             float* copy, float* y) const {
   const RowKernels& kernels = row_kernels();
   const auto [first, all] = columns(task.length);
-  for (int64_t i = 0; i < count; ++i) std::copy_n(rows + i * task.stride, width_, copy + i * width_);
+  for (int64_t i = 0; i < count; ++i)
+    std::copy_n(rows + i * task.stride, width_, copy + i * width_);
   for (int64_t c = 0; c < all; c += kernels.panel_columns) {
     const Unit* panel = panels_.data() + (first + c) * width_;
-    kernels.matmul[static_cast<int>(Precision::f32)](
-        {copy, panel, panel, zeros_.data(), y + c, count, width_, kernels.panel_columns, all,
-         Activation::none, false});
+    kernels.matmul[static_cast<int>(Precision::f32)]({copy, panel, panel, zeros_.data(), y + c,
+                                                      count, width_, kernels.panel_columns, all,
+                                                      Activation::none, false});
   }
 }
 
@@ -60,7 +61,8 @@ void RelativeKeys::run(AttentionTask& task, float* scratch) const {
   const auto [first, all] = columns(task.length);
   float* by_query = scratch + task.length * width_;
   multiply(task.q, task, task.queries, scratch, by_query);
-  // Column most - 1 + j - i holds the distance of tokens i and j: in the next row it lies one before.
+  // Column most - 1 + j - i holds the distance of tokens i and j: in the next row it lies one
+  // before.
   float* bias = by_query + most_ - 1 - first;
   const int64_t stride = all - 1;
   if (meets_key_) {

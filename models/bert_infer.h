@@ -115,20 +115,20 @@ enum class Scores { softmax, sigmoid, raw };
 
 // What the checkpoint's head is for.
 enum class Task {
-  embed,     // none: the encoder alone
-  classify,  // run(): one of the labels for each input
-  choose,    // choose(): one of several choices
+  embed,      // none: the encoder alone
+  classify,   // run(): one of the labels for each input
+  choose,     // choose(): one of several choices
   fill_mask,  // fill_mask()
-  tag,       // tag(): a label for each word
-  answer,    // answer(): a part of the second text answers the first
-  detect,    // run_tokens(): which tokens were replaced (ELECTRA's pre-training)
+  tag,        // tag(): a label for each word
+  answer,     // answer(): a part of the second text answers the first
+  detect,     // run_tokens(): which tokens were replaced (ELECTRA's pre-training)
 };
 
 struct Info {
   std::string architecture;  // as in config.json: BertForSequenceClassification, ...
   int layers = 0, hidden = 0, heads = 0, intermediate = 0, vocabulary = 0;
   Task task = Task::embed;
-  int max_length = 0;       // tokens, special tokens included
+  int max_length = 0;             // tokens, special tokens included
   bool has_logits = false;        // a head that run() evaluates
   bool has_token_logits = false;  // a head that run_tokens() evaluates
   bool has_pooler = false;
@@ -184,7 +184,7 @@ struct Tags {
 };
 
 struct AnswerOptions {
-  int stride = 128;     // tokens by which windows overlap; at most half of what fits is taken
+  int stride = 128;      // tokens by which windows overlap; at most half of what fits is taken
   int most_tokens = 15;  // of an answer
 };
 struct Answer {
@@ -203,14 +203,14 @@ struct Choices {
   std::vector<std::string> choices;
 };
 struct Choice {
-  int index = 0;               // the best
+  int index = 0;                             // the best
   std::vector<float> logits, probabilities;  // [choices]
-  int32_t tokens = 0;          // of all pairs
-  bool truncated = false;      // one of them was
+  int32_t tokens = 0;                        // of all pairs
+  bool truncated = false;                    // one of them was
 };
 
-// Text to ids. Needs only the tokenizer's files of a model's directory: tokenizer.json, vocab.txt or
-// a SentencePiece model, with tokenizer_config.json. Immutable: may be used from many threads.
+// Text to ids. Needs only the tokenizer's files of a model's directory: tokenizer.json, vocab.txt
+// or a SentencePiece model, with tokenizer_config.json. Immutable: may be used from many threads.
 class BERT_INFER_API Tokenizer {
  public:
   // max_length: 0 takes the directory's own, or none where it names none.
@@ -243,13 +243,13 @@ class BERT_INFER_API Model {
  public:
   static Model load(const std::string& directory, const Options& options = {});
 
-  // Raw logits of each input, [N, C]: of a classification, a next sentence or a choice. Throws where
-  // the checkpoint has no head for that.
+  // Raw logits of each input, [N, C]: of a classification, a next sentence or a choice. Throws
+  // where the checkpoint has no head for that.
   Output run(std::span<const Input> inputs) const;
   Output run(std::span<const Encoding> encodings) const;
-  // Raw logits of each token, [N] of [S, C]: of a token classification, of question answering (start
-  // and end), of a masked language model (the vocabulary's), of ELECTRA's pre-training. Throws where
-  // the checkpoint has no head for that.
+  // Raw logits of each token, [N] of [S, C]: of a token classification, of question answering
+  // (start and end), of a masked language model (the vocabulary's), of ELECTRA's pre-training.
+  // Throws where the checkpoint has no head for that.
   std::vector<Output> run_tokens(std::span<const Input> inputs) const;
   std::vector<Output> run_tokens(std::span<const Encoding> encodings) const;
   // The k most probable tokens for each mask token of an input, [N]; from a masked language model.
@@ -259,7 +259,8 @@ class BERT_INFER_API Model {
   std::vector<Tags> tag(std::span<const Input> inputs) const;
   // What part of each second text answers the first, [N]; from a model for question answering. A
   // text that does not fit is read in windows, each of which overlaps the one before.
-  std::vector<Answer> answer(std::span<const Input> inputs, const AnswerOptions& options = {}) const;
+  std::vector<Answer> answer(std::span<const Input> inputs,
+                             const AnswerOptions& options = {}) const;
   // Which of its choices each text goes with, [N]; from a model for multiple choice.
   std::vector<Choice> choose(std::span<const Choices> inputs) const;
   // One vector an input, [N, info().embedding], as info().pooling says.

@@ -29,8 +29,8 @@ struct Weight {
 // with the data beside it, under the names that transformers gives its tensors.
 //
 // Every tensor is asked for by its name in today's transformers without the prefix ("bert."); that
-// and the old spellings of LayerNorm's weights (gamma, beta) are known here and nowhere else. What is
-// missing, of another shape or dtype, or left over is an error. Errors are std::runtime_error.
+// and the old spellings of LayerNorm's weights (gamma, beta) are known here and nowhere else. What
+// is missing, of another shape or dtype, or left over is an error. Errors are std::runtime_error.
 class Checkpoint {
  public:
   // prefix: "bert.", what stands before the encoder's names where there is a head.

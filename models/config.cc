@@ -32,8 +32,9 @@ engine::Activation read_activation(const JsonFile& file, const SettingNames& nam
   file.fail(names.activation, "gelu, gelu_new, gelu_pytorch_tanh, relu or tanh");
 }
 
-// Adds to Google's configuration what transformers' has, by the weights beside it.
-void complete(JsonFile& file, const std::string& directory) {
+// Adds to BERT's configuration the architecture, by the weights beside it. A classifier may be that
+// of several; Google's is for whole inputs.
+void complete(JsonFile& file, const std::string& directory, bool is_google) {
   const Weights weights = open_weights(directory);
   const auto find = [&](std::string_view name) {
     const StoredTensor* found = nullptr;
@@ -42,6 +43,7 @@ void complete(JsonFile& file, const std::string& directory) {
   };
   const StoredTensor* classifier = find("classifier.weight");
   const bool predictions = find("cls.predictions.bias"), next = find("cls.seq_relationship.weight");
+  if (classifier && !is_google) return;
   const char* architecture = predictions && next         ? "BertForPreTraining"
                              : predictions               ? "BertForMaskedLM"
                              : next                      ? "BertForNextSentencePrediction"
@@ -118,8 +120,8 @@ std::vector<std::string> read_labels(const JsonFile& file) {
   return labels;
 }
 
-// As transformers' pipelines and sentence-transformers' CrossEncoder have it: one label's score is a
-// sigmoid, unless it is said to be a regression's or to stay as it is.
+// As transformers' pipelines and sentence-transformers' CrossEncoder have it: one label's score is
+// a sigmoid, unless it is said to be a regression's or to stay as it is.
 Scores read_scores(const JsonFile& file, size_t labels) {
   std::string function = file.text("sbert_ce_default_activation_function", "");
   if (const auto* settings = file.find("sentence_transformers");
@@ -171,10 +173,10 @@ void read_sizes(const JsonFile& file, Config& config) {
   config.vocabulary = size("vocab_size", 1 << 24);
   config.types =
       config.family->has_types ? static_cast<int>(file.integer("type_vocab_size", 1, kMost, 2)) : 0;
-  config.embedding =
-      *config.family->projection ? size("embedding_size", 1 << 16) : config.hidden;
+  config.embedding = *config.family->projection ? size("embedding_size", 1 << 16) : config.hidden;
   if (config.hidden % config.heads != 0) {
-    file.fail(names.heads, fmt::format("a divisor of '{}', which is {}", names.hidden, config.hidden));
+    file.fail(names.heads,
+              fmt::format("a divisor of '{}', which is {}", names.hidden, config.hidden));
   }
   config.norm_epsilon = static_cast<float>(file.number("layer_norm_eps", 1e-12));
   if (!(config.norm_epsilon >= 0 && config.norm_epsilon < 1)) {
@@ -272,12 +274,14 @@ Config read_config(const std::string& directory) {
   const std::string path = directory + "/config.json", google = directory + "/bert_config.json";
   const bool is_google = !file_exists(path) && file_exists(google);
   JsonFile file(is_google ? google : path);
-  if (is_google && !file.find("architectures")) {
-    complete(file, directory);
-    config.notes.push_back(fmt::format("{}: names no architecture: the weights are those of {}",
-                                       google, file.find("architectures")->front().dump()));
-  }
   config.family = &read_family(file);
+  if (!file.find("architectures") && config.family == families().data()) {
+    complete(file, directory, is_google);
+    if (const auto* found = file.find("architectures")) {
+      config.notes.push_back(fmt::format("{}: names no architecture: the weights are those of {}",
+                                         file.path(), found->front().dump()));
+    }
+  }
   read_architecture(file, config);
   find_not_evaluated(config);
   refuse_variants(file, config);

@@ -27,16 +27,16 @@ struct Config {
   std::vector<std::string> not_evaluated;
 
   int layers = 0, hidden = 0, heads = 0, intermediate = 0;
-  int embedding = 0;                // width of the embedding tables
+  int embedding = 0;  // width of the embedding tables
   int vocabulary = 0;
-  int types = 0;                    // 0: segments make no difference
-  int positions = 0;                // the most tokens of an input
-  int first_position = 0;           // of the position table
-  int padding = -1;                 // the token that has the position before that, or none
+  int types = 0;           // 0: segments make no difference
+  int positions = 0;       // the most tokens of an input
+  int first_position = 0;  // of the position table
+  int padding = -1;        // the token that has the position before that, or none
   PositionType position_type = PositionType::absolute;
-  bool sinusoidal = false;          // positions may be computed instead of stored
-  // Of the distinct layers in the checkpoint. Layer i is that of index layer_order[i] [L], and those
-  // behind it where a layer consists of several.
+  bool sinusoidal = false;  // positions may be computed instead of stored
+  // Of the distinct layers in the checkpoint. Layer i is that of index layer_order[i] [L], and
+  // those behind it where a layer consists of several.
   std::vector<std::string> layer_names;
   std::vector<int> layer_order;
   int layers_in_one = 1;

@@ -86,7 +86,8 @@ Replacements replacements(const Encoder& encoder, const Checkpoint& checkpoint) 
 void write_converted(const Model& model, const std::function<void(std::string_view)>& write) {
   const auto& impl = Internals::impl(model);
   if (impl.encoder.precision == engine::Precision::f32 || impl.is_int8()) {
-    throw Error(impl.checkpoint.path() + ": nothing to convert: the precision is that of its files");
+    throw Error(impl.checkpoint.path() +
+                ": nothing to convert: the precision is that of its files");
   }
   const Replacements replaced = replacements(impl.encoder, impl.checkpoint);
   nlohmann::ordered_json header = {{"__metadata__", {{"format", "pt"}}}};
@@ -108,11 +109,8 @@ void write_converted(const Model& model, const std::function<void(std::string_vi
       }
     }
   };
-  for_all(
-      [&](const StoredTensor& t) {
-        declare(t.name, dtype_name(t.dtype), t.shape, t.size());
-      },
-      [&](const Written& w) { declare(w.name, w.dtype, w.shape, std::ssize(w.bytes)); });
+  for_all([&](const StoredTensor& t) { declare(t.name, dtype_name(t.dtype), t.shape, t.size()); },
+          [&](const Written& w) { declare(w.name, w.dtype, w.shape, std::ssize(w.bytes)); });
   std::string text = header.dump();
   text.append(-text.size() % 8, ' ');
   const uint64_t length = text.size();

@@ -14,24 +14,14 @@ constexpr SettingNames kAlbertSettings = {"num_hidden_layers", "hidden_size", "n
 constexpr SettingNames kDistilBertSettings = {"n_layers",   "dim",        "n_heads",
                                               "hidden_dim", "activation", "gelu"};
 
-constexpr LayerNames kBertLayer = {"encoder.layer.{}",
-                                   ".attention.self.query",
-                                   ".attention.self.key",
-                                   ".attention.self.value",
-                                   ".attention.output.dense",
-                                   ".attention.output.LayerNorm",
-                                   ".intermediate.dense",
-                                   ".output.dense",
-                                   ".output.LayerNorm"};
-constexpr LayerNames kDistilBertLayer = {"transformer.layer.{}",
-                                         ".attention.q_lin",
-                                         ".attention.k_lin",
-                                         ".attention.v_lin",
-                                         ".attention.out_lin",
-                                         ".sa_layer_norm",
-                                         ".ffn.lin1",
-                                         ".ffn.lin2",
-                                         ".output_layer_norm"};
+constexpr LayerNames kBertLayer = {
+    "encoder.layer.{}",      ".attention.self.query",   ".attention.self.key",
+    ".attention.self.value", ".attention.output.dense", ".attention.output.LayerNorm",
+    ".intermediate.dense",   ".output.dense",           ".output.LayerNorm"};
+constexpr LayerNames kDistilBertLayer = {
+    "transformer.layer.{}", ".attention.q_lin", ".attention.k_lin", ".attention.v_lin",
+    ".attention.out_lin",   ".sa_layer_norm",   ".ffn.lin1",        ".ffn.lin2",
+    ".output_layer_norm"};
 constexpr LayerNames kAlbertLayer = {"encoder.albert_layer_groups.{}.albert_layers.{}",
                                      ".attention.query",
                                      ".attention.key",
@@ -41,15 +31,10 @@ constexpr LayerNames kAlbertLayer = {"encoder.albert_layer_groups.{}.albert_laye
                                      ".ffn",
                                      ".ffn_output",
                                      ".full_layer_layer_norm"};
-constexpr LayerNames kMpnetLayer = {"encoder.layer.{}",
-                                    ".attention.attn.q",
-                                    ".attention.attn.k",
-                                    ".attention.attn.v",
-                                    ".attention.attn.o",
-                                    ".attention.LayerNorm",
-                                    ".intermediate.dense",
-                                    ".output.dense",
-                                    ".output.LayerNorm"};
+constexpr LayerNames kMpnetLayer = {
+    "encoder.layer.{}",    ".attention.attn.q", ".attention.attn.k",
+    ".attention.attn.v",   ".attention.attn.o", ".attention.LayerNorm",
+    ".intermediate.dense", ".output.dense",     ".output.LayerNorm"};
 
 constexpr HeadRow kTokens = {
     .suffix = "ForTokenClassification", .kind = token_classification, .output = "classifier"};
@@ -108,28 +93,27 @@ constexpr HeadRow kDistilBertHeads[] = {kDistilBertClasses,
                                         kAnswers,
                                         choice(kDistilBertClasses)};
 
-constexpr HeadRow kElectraHeads[] = {{.suffix = "ForSequenceClassification",
-                                      .kind = classification,
-                                      .reads = first,
-                                      .transform = "classifier.dense",
-                                      .activation = "gelu",
-                                      .output = "classifier.out_proj"},
-                                     {.suffix = "ForPreTraining",
-                                      .kind = replaced_token,
-                                      .transform = "discriminator_predictions.dense",
-                                      .output = "discriminator_predictions.dense_prediction"},
-                                     {.suffix = "ForMaskedLM",
-                                      .kind = masked_lm,
-                                      .transform = "generator_predictions.dense",
-                                      .activation = "gelu",
-                                      .norm = "generator_predictions.LayerNorm",
-                                      .output = "generator_lm_head",
-                                      .bias = "generator_lm_head.bias"},
-                                     kTokens,
-                                     kAnswers,
-                                     choice({.reads = first,
-                                             .transform = "sequence_summary.summary",
-                                             .activation = "gelu"})};
+constexpr HeadRow kElectraHeads[] = {
+    {.suffix = "ForSequenceClassification",
+     .kind = classification,
+     .reads = first,
+     .transform = "classifier.dense",
+     .activation = "gelu",
+     .output = "classifier.out_proj"},
+    {.suffix = "ForPreTraining",
+     .kind = replaced_token,
+     .transform = "discriminator_predictions.dense",
+     .output = "discriminator_predictions.dense_prediction"},
+    {.suffix = "ForMaskedLM",
+     .kind = masked_lm,
+     .transform = "generator_predictions.dense",
+     .activation = "gelu",
+     .norm = "generator_predictions.LayerNorm",
+     .output = "generator_lm_head",
+     .bias = "generator_lm_head.bias"},
+    kTokens,
+    kAnswers,
+    choice({.reads = first, .transform = "sequence_summary.summary", .activation = "gelu"})};
 
 constexpr HeadRow kAlbertPredictions = {.suffix = "ForMaskedLM",
                                         .kind = masked_lm,

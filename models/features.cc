@@ -71,18 +71,18 @@ std::vector<Hidden> Model::Impl::hidden(std::span<const Encoding> encodings,
       },
       [&](const Batch& batch, const Order& order) {
         if (wanted.empty()) return models::Trace();
-        return models::Trace{[&](std::string_view stage, const float* values, int64_t rows,
-                                 int64_t columns) {
-          for (size_t j = 0; j < wanted.size(); ++j) {
-            const std::string name =
-                wanted[j] == 0 ? "embeddings" : fmt::format("layer.{}", wanted[j] - 1);
-            if (stage != name) continue;
-            const engine::ConstTensor x = {values, rows, columns};
-            for (int64_t i = 0; i < batch.sequences(); ++i) {
-              output[order[i]].layers[j] = copy_rows(x, batch.starts[i], batch.starts[i + 1]);
-            }
-          }
-        }};
+        return models::Trace{
+            [&](std::string_view stage, const float* values, int64_t rows, int64_t columns) {
+              for (size_t j = 0; j < wanted.size(); ++j) {
+                const std::string name =
+                    wanted[j] == 0 ? "embeddings" : fmt::format("layer.{}", wanted[j] - 1);
+                if (stage != name) continue;
+                const engine::ConstTensor x = {values, rows, columns};
+                for (int64_t i = 0; i < batch.sequences(); ++i) {
+                  output[order[i]].layers[j] = copy_rows(x, batch.starts[i], batch.starts[i + 1]);
+                }
+              }
+            }};
       });
   return output;
 }

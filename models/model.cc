@@ -49,8 +49,8 @@ Tokenizer Tokenizer::load(const std::string& directory, int max_length) {
 
 Encoding Tokenizer::encode(const Input& input) const {
   return guarded([&] {
-    return Impl::converted(impl_->tokenizer.encode(impl_->prompt + input.first, input.second,
-                                                   impl_->max_length));
+    return Impl::converted(
+        impl_->tokenizer.encode(impl_->prompt + input.first, input.second, impl_->max_length));
   });
 }
 
@@ -101,8 +101,8 @@ std::string find_prompt(const std::string& directory, const std::string& wanted,
         "{}/config_sentence_transformers.json: 'prompts' has no '{}', but {}", directory, name,
         names.empty() ? "none at all" : fmt::format("{}", fmt::join(names, ", "))));
   }
-  info.notes.push_back(fmt::format("prompt {}: \"{}\" stands before each first text", name,
-                                   found->second));
+  info.notes.push_back(
+      fmt::format("prompt {}: \"{}\" stands before each first text", name, found->second));
   return found->second;
 }
 
@@ -116,7 +116,7 @@ models::Config read_checked_config(const std::string& directory, const Options& 
 
 Model::Impl::Impl(const std::string& directory, const Options& options)
     : config(read_checked_config(directory, options)),
-      checkpoint(directory, config.family->prefix),
+      checkpoint(open_checkpoint(directory)),
       workers(options),
       tokenizer(load_tokenizer(directory, options)),
       encoder(load_encoder(options.precision)),
@@ -133,6 +133,22 @@ Model::Impl::Impl(const std::string& directory, const Options& options)
                     directory, left, fmt::join(config.not_evaluated, " and ")));
   }
   describe();
+}
+
+// Published sentence encoders often still name the masked language model that they were made of: a
+// head of which there is nothing is left out, as transformers' AutoModel does.
+models::Checkpoint Model::Impl::open_checkpoint(const std::string& directory) {
+  models::Checkpoint opened(directory, config.family->prefix);
+  const size_t erased = std::erase_if(config.heads_on_top, [&](const models::HeadRow* row) {
+    return row->kind == models::HeadKind::masked_lm &&
+           !opened.has(std::string(row->transform) + ".weight") && !opened.has(row->bias);
+  });
+  if (erased > 0) {
+    info.notes.push_back(
+        fmt::format("{}: {} has no tensors of its head, so it is the encoder alone", opened.path(),
+                    config.architecture));
+  }
+  return opened;
 }
 
 void Model::Impl::load_heads() {
@@ -159,7 +175,7 @@ Tokenizer Model::Impl::load_tokenizer(const std::string& directory, const Option
         fmt::format("max_length is {}, but the model has {} positions", wanted, config.positions));
   }
   auto loaded = tokenizer::Tokenizer::load(directory);
-  info.notes = loaded.notes();
+  info.notes.insert(info.notes.end(), loaded.notes().begin(), loaded.notes().end());
   if (const int size = loaded.vocabulary_size(); size > config.vocabulary) {
     throw Error(
         fmt::format("{}: the tokenizer has ids up to {}, but config.json's vocab_size is {}",
@@ -213,8 +229,7 @@ engine::Precision Model::Impl::resolve(Precision wanted) {
 
 models::Encoder Model::Impl::load_encoder(Precision wanted) {
   const tokenizer::Encoding empty = tokenizer.impl_->tokenizer.encode("", "", 0);
-  const Batch example =
-      models::example_batch(empty.ids, empty.type_ids, info.max_length, config);
+  const Batch example = models::example_batch(empty.ids, empty.type_ids, info.max_length, config);
   return models::Encoder(checkpoint, config, resolve(wanted), example, workers.all());
 }
 
@@ -313,8 +328,8 @@ Output Model::Impl::run(std::span<const Encoding> encodings) const {
 Output Model::Impl::embed(std::span<const Encoding> encodings) const {
   Output output(std::ssize(encodings), sentence.columns());
   for_batches(encodings, sentence.reads(),
-              [&](const Batch& batch, const auto& order, engine::Tensor x,
-                  engine::ThreadPool& pool, Workspace& space) {
+              [&](const Batch& batch, const auto& order, engine::Tensor x, engine::ThreadPool& pool,
+                  Workspace& space) {
                 const engine::Tensor rows = sentence.run(batch, sentence.reads(), x, pool, space);
                 for (int64_t i = 0; i < rows.rows; ++i) {
                   std::copy_n(rows.row(i), rows.columns, output.row(order[i]).data());

@@ -110,12 +110,13 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   void trace(const Encoding& encoding, const models::Trace& trace) const;
   bool is_int8() const { return checkpoint.is_int8(some_layer()); }
   // [N, C], from the first row of each sequence.
-  engine::Tensor by_sequence(engine::ThreadPool& pool, engine::Tensor first, Workspace& space) const;
+  engine::Tensor by_sequence(engine::ThreadPool& pool, engine::Tensor first,
+                             Workspace& space) const;
 
+  Info info;
   models::Config config;
   models::Checkpoint checkpoint;  // the embedding tables are read where they lie in its files
   mutable models::Workers workers;
-  Info info;
   Tokenizer tokenizer;
   models::Encoder encoder;
   std::optional<models::Pooler> pooler;
@@ -126,6 +127,7 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
 
  private:
   std::string some_layer() const;
+  models::Checkpoint open_checkpoint(const std::string& directory);
   void load_heads();
   std::string head_description() const;  // what there is instead, for messages
   void check_head(const std::optional<models::Head>& head, const char* what) const;

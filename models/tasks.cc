@@ -94,8 +94,7 @@ std::vector<std::vector<Blank>> Model::Impl::fill_mask(std::span<const Encoding>
   return output;
 }
 
-std::vector<std::vector<Blank>> Model::fill_mask(std::span<const Encoding> encodings,
-                                                 int k) const {
+std::vector<std::vector<Blank>> Model::fill_mask(std::span<const Encoding> encodings, int k) const {
   return guarded([&] { return impl_->fill_mask(encodings, k); });
 }
 std::vector<std::vector<Blank>> Model::fill_mask(std::span<const Input> inputs, int k) const {

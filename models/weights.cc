@@ -28,8 +28,9 @@ Weight sinusoids(int64_t rows, int64_t columns) {
   const Tensor table = weight.copy.tensor(rows, columns);
   for (int64_t i = 0; i < rows; ++i) {
     for (int64_t j = 0; j < columns; ++j) {
-      const double angle = static_cast<double>(i) /
-                           std::pow(10000, 2 * static_cast<double>(j / 2) / static_cast<double>(columns));
+      const double angle =
+          static_cast<double>(i) /
+          std::pow(10000, 2 * static_cast<double>(j / 2) / static_cast<double>(columns));
       table.row(i)[j] = static_cast<float>(j % 2 ? std::cos(angle) : std::sin(angle));
     }
   }

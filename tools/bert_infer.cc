@@ -69,12 +69,11 @@ Task resolve_task(const InferOptions& options, const bert::Info& info,
     throw bert::Error(fmt::format("{}: {} has no head, expected one for --task logits", directory,
                                   info.architecture));
   }
-  const bool needs_head = task == Task::fill_mask || task == Task::tag || task == Task::answer ||
-                          task == Task::choose;
+  const bool needs_head =
+      task == Task::fill_mask || task == Task::tag || task == Task::answer || task == Task::choose;
   if (needs_head && task != usual) {
     throw bert::Error(fmt::format("{}: {} has no head for --task {}, it is for --task {}",
-                                  directory, info.architecture, task_name(task),
-                                  task_name(usual)));
+                                  directory, info.architecture, task_name(task), task_name(usual)));
   }
   return task;
 }
@@ -233,10 +232,9 @@ void report(const Progress& progress, const Answerer& answerer, const bert::Opti
   if (answerer.model) {
     const bert::Info& info = answerer.info;
     max_length = info.max_length;
-    configuration =
-        fmt::format("{}, task {}, precision {}, workers {}, threads {}, batch tokens {}",
-                    info.architecture, task_name(answerer.task), info.precision,
-                    info.workers, info.threads, load.batch_tokens);
+    configuration = fmt::format(
+        "{}, task {}, precision {}, workers {}, threads {}, batch tokens {}", info.architecture,
+        task_name(answerer.task), info.precision, info.workers, info.threads, load.batch_tokens);
     if (answerer.task == Task::embed) configuration += ", pooling " + info.pooling;
   }
   if (max_length > 0) configuration += fmt::format(", max length {}", max_length);
@@ -287,8 +285,8 @@ void run_task_file(const InferOptions& options, const Answerer& answerer, const 
   std::vector<TaskInput> waiting;
   std::vector<int64_t> lines;
   const auto answer = [&](std::span<const TaskInput> inputs) {
-    write_task_answers(options, answer_task(*answerer.model, options, answerer.task, inputs), output,
-                       progress);
+    write_task_answers(options, answer_task(*answerer.model, options, answerer.task, inputs),
+                       output, progress);
   };
   const auto flush = [&] {
     try {
@@ -343,14 +341,14 @@ void run(const InferOptions& options) {
   if (options.arguments.empty()) input.emplace(options.input);
   const Answerer answerer = load(options);
   if (options.arguments.size() > 2 && answerer.task != Task::choose) {
-    throw UsageError(fmt::format("{} texts are given, expected one or two",
-                                 options.arguments.size()));
+    throw UsageError(
+        fmt::format("{} texts are given, expected one or two", options.arguments.size()));
   }
-  const bool structured =
-      answerer.model && is_structured(options, answerer.info, answerer.task);
+  const bool structured = answerer.model && is_structured(options, answerer.info, answerer.task);
   if (!can_hold(options.output_format, structured ? Task::tag : answerer.task)) {
-    throw UsageError(fmt::format("--output {} cannot hold the answers of --task {}, a .jsonl file can",
-                                 options.output, task_name(answerer.task)));
+    throw UsageError(
+        fmt::format("--output {} cannot hold the answers of --task {}, a .jsonl file can",
+                    options.output, task_name(answerer.task)));
   }
   OutputFile output(options.output, input ? input->fd() : -1);
   std::exception_ptr error;

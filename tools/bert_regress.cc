@@ -269,8 +269,8 @@ class Regression {
       if (tensor.dtype != DType::f32 && tensor.dtype != DType::f64) {
         fail(fmt::format("{} is {}, expected F32 or F64", name, models::dtype_name(tensor.dtype)));
       }
-      const bool by_token = *order < model_.info().layers ||
-                            (name == "logits" && model_.info().has_token_logits);
+      const bool by_token =
+          *order < model_.info().layers || (name == "logits" && model_.info().has_token_logits);
       const int64_t rows = by_token ? starts_.back() : std::ssize(encodings_);
       if (tensor.shape.size() != 2 || tensor.shape[0] != rows) {
         fail(fmt::format("{} is [{}], expected [{}, columns], a row for each {}", name,

@@ -113,11 +113,17 @@ OutputFormat output_format(const std::string& output) {
                   output));
 }
 
-constexpr std::pair<const char*, Task> kTasks[] = {
-    {"auto", Task::automatic},     {"logits", Task::logits},   {"embed", Task::embed},
-    {"hidden", Task::hidden},      {"tokens", Task::tokens},   {"fill-mask", Task::fill_mask},
-    {"tag", Task::tag},            {"answer", Task::answer},   {"choose", Task::choose},
-    {"similarity", Task::similarity}, {"attention", Task::attention}};
+constexpr std::pair<const char*, Task> kTasks[] = {{"auto", Task::automatic},
+                                                   {"logits", Task::logits},
+                                                   {"embed", Task::embed},
+                                                   {"hidden", Task::hidden},
+                                                   {"tokens", Task::tokens},
+                                                   {"fill-mask", Task::fill_mask},
+                                                   {"tag", Task::tag},
+                                                   {"answer", Task::answer},
+                                                   {"choose", Task::choose},
+                                                   {"similarity", Task::similarity},
+                                                   {"attention", Task::attention}};
 
 std::vector<std::string> task_names() {
   std::vector<std::string> names;

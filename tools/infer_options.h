@@ -16,7 +16,7 @@ namespace bert::tools {
 
 // bert-infer's command line, checked as far as it can be without opening a file.
 struct InferOptions {
-  std::optional<std::string> model;     // none: the demo model
+  std::optional<std::string> model;    // none: the demo model
   std::vector<std::string> arguments;  // the texts of the command line; none: read `input`
   std::string input = "-";
   InputFormat input_format = InputFormat::tsv;

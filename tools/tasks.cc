@@ -71,8 +71,8 @@ std::vector<TaskAnswer> fill_mask(const bert::Model& model, const InferOptions& 
       ordered_json fills = ordered_json::array();
       std::string line;
       for (const auto& fill : blank.fills) {
-        fills.push_back({{"token", fill.token}, {"id", fill.id},
-                         {"probability", shown(fill.probability)}});
+        fills.push_back(
+            {{"token", fill.token}, {"id", fill.id}, {"probability", shown(fill.probability)}});
         line += fmt::format("{}{} {:.4f}", line.empty() ? "" : ", ", fill.token, fill.probability);
       }
       blanks.push_back({{"token", blank.token}, {"fills", fills}});
@@ -85,8 +85,9 @@ std::vector<TaskAnswer> fill_mask(const bert::Model& model, const InferOptions& 
 }
 
 ordered_json span_json(const bert::Span& span) {
-  return {{"text", span.text},    {"begin", span.offset.begin}, {"end", span.offset.end},
-          {"string", span.string}, {"label", span.label}, {"probability", shown(span.probability)}};
+  return {{"text", span.text},      {"begin", span.offset.begin},
+          {"end", span.offset.end}, {"string", span.string},
+          {"label", span.label},    {"probability", shown(span.probability)}};
 }
 
 std::vector<TaskAnswer> tag(const bert::Model& model, std::span<const TaskInput> inputs) {
@@ -114,9 +115,12 @@ std::vector<TaskAnswer> answer_questions(const bert::Model& model, const InferOp
   for (const bert::Answer& found : model.answer(texts_of(inputs), options.answer)) {
     TaskAnswer& answer = answers.emplace_back();
     answer.tokens = found.tokens;
-    answer.json = {{"answer", found.string},        {"begin", found.offset.begin},
-                   {"end", found.offset.end},       {"score", shown(found.score)},
-                   {"no_answer", shown(found.no_answer)}, {"windows", found.windows}};
+    answer.json = {{"answer", found.string},
+                   {"begin", found.offset.begin},
+                   {"end", found.offset.end},
+                   {"score", shown(found.score)},
+                   {"no_answer", shown(found.no_answer)},
+                   {"windows", found.windows}};
     answer.text = fmt::format("{}  {:.4f}  (no answer: {:.4f}; characters {} to {})", found.string,
                               found.score, found.no_answer, found.offset.begin, found.offset.end);
   }

@@ -91,7 +91,7 @@ double attention_in_double(const AttentionTask& task, int64_t query, std::vector
 using AttentionKernel = void (*)(const AttentionTask&, float*);
 void check_task(const AttentionTask& task, double epsilon) {
   std::vector<double> want, weights;
-  for (int64_t i = 0; i < task.length; i += task.length > 70 ? 11 : 1) {
+  for (int64_t i = 0; i<task.length; i += task.length> 70 ? 11 : 1) {
     const double bound = attention_in_double(task, i, want, weights, epsilon);
     for (int64_t d = 0; d < task.width; ++d) {
       ASSERT_NEAR(task.context[i * task.context_stride + d], want[d], bound)

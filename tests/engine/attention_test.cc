@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Relative positions (Shaw et al. 2018, Huang et al. 2020, Raffel et al. 2020) over packed sequences.
+// Relative positions (Shaw et al. 2018, Huang et al. 2020, Raffel et al. 2020) over packed
+// sequences.
 #include "engine/attention.h"
 
 #include <cmath>

@@ -54,12 +54,15 @@ Tensor fill(Buffer& buffer, int64_t rows, int64_t columns, const std::vector<flo
 // In bf16 and int8 what each input and weight is rounded to adds up as random errors do: six times
 // their deviation is as far as any of these results may be.
 TEST(Linear, AgreesWithItsTwinInDouble) {
-  for (const auto& [precision, activation] :
-       {std::pair{Precision::f32, Activation::none}, {Precision::f32, Activation::gelu},
-        {Precision::f32, Activation::gelu_tanh}, {Precision::f32, Activation::relu},
-        {Precision::f32, Activation::tanh}, {Precision::bf16, Activation::none},
-        {Precision::bf16, Activation::gelu}, {Precision::int8, Activation::none},
-        {Precision::int8, Activation::gelu}}) {
+  for (const auto& [precision, activation] : {std::pair{Precision::f32, Activation::none},
+                                              {Precision::f32, Activation::gelu},
+                                              {Precision::f32, Activation::gelu_tanh},
+                                              {Precision::f32, Activation::relu},
+                                              {Precision::f32, Activation::tanh},
+                                              {Precision::bf16, Activation::none},
+                                              {Precision::bf16, Activation::gelu},
+                                              {Precision::int8, Activation::none},
+                                              {Precision::int8, Activation::gelu}}) {
     for (const auto& [k, n] : {std::pair{26, 3}, {48, 48}, {104, 312}, {768, 31}}) {
       for (const int64_t rows : {1, 2, 31, 33, 257, 513}) {
         const std::vector<float> weight = random_floats(int64_t{n} * k, 0.1f, 1),
@@ -123,15 +126,16 @@ TEST(Linear, RowsAreTheSameBitsAtEveryHeightAndThreadCount) {
     const std::vector<float> weight = random_floats(int64_t{n} * k, 0.1f, 1),
                              bias = random_floats(n, 1, 2), input = random_floats(kMost * k, 1, 3),
                              residual = random_floats(kMost * n, 1, 4);
-    for (const auto& [precision, add] :
-         {std::pair{Precision::f32, false}, {Precision::f32, true}, {Precision::bf16, true},
-          {Precision::int8, false}, {Precision::int8, true}}) {
+    for (const auto& [precision, add] : {std::pair{Precision::f32, false},
+                                         {Precision::f32, true},
+                                         {Precision::bf16, true},
+                                         {Precision::int8, false},
+                                         {Precision::int8, true}}) {
       std::vector<float> all;
       for (const int threads : {1, 2, 3}) {
         ThreadPool pool(threads);
         const Linear::Part part{{weight.data(), n, k}, bias.data()};
-        const Linear linear(pool, {&part, 1}, add ? Activation::none : Activation::gelu,
-                            precision);
+        const Linear linear(pool, {&part, 1}, add ? Activation::none : Activation::gelu, precision);
         for (const int64_t rows : {700, 1, 2, 15, 16, 17, 31, 65, 127, 128, 130, 255, 512, 513}) {
           Buffer x_memory, y_memory;
           const int64_t first = kMost - rows;

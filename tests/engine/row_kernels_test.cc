@@ -152,8 +152,8 @@ TEST_P(RowKernelsTest, Int8MatmulIsExact) {
         std::vector<Unit> inputs(rows * units);
         std::vector<RowScale> row_scales;
         for (int64_t i = 0; i < rows; ++i) {
-          row_scales.push_back(kernels.quantise_inputs(x.data() + i * k, nullptr, k,
-                                                       inputs.data() + i * units));
+          row_scales.push_back(
+              kernels.quantise_inputs(x.data() + i * k, nullptr, k, inputs.data() + i * units));
           row_scales.back().scale = 0.5f;
         }
         std::vector<float> y(rows * columns + 1, 77.0f);
@@ -208,10 +208,9 @@ TEST_P(RowKernelsTest, Bf16IsTheNearestAndItsMatmulAgreesWithItsTwinInDouble) {
     kernels.pack_panel(parts.data(), kColumns, units, panel.data());
     const std::vector<float> bias(kColumns, 1.0f);
     std::vector<float> y(kRows * kColumns);
-    kernels.matmul[static_cast<int>(Precision::bf16)]({inputs.data(), panel.data(), panel.data(),
-                                                       bias.data(), y.data(), kRows, units,
-                                                       kColumns, kColumns, Activation::none,
-                                                       false});
+    kernels.matmul[static_cast<int>(Precision::bf16)](
+        {inputs.data(), panel.data(), panel.data(), bias.data(), y.data(), kRows, units, kColumns,
+         kColumns, Activation::none, false});
     for (int64_t i = 0; i < kRows * kColumns; ++i) {
       double want = 1, size = 1;
       for (int64_t p = 0; p < k; ++p) {

@@ -233,7 +233,8 @@ TEST_F(ConfigFile, ErrorsNameTheFieldWhatWasFoundAndWhatWasExpected) {
               HasSubstr("under the key \"1\""));
   EXPECT_THAT(after("id2label", {{"0", "a"}}),
               HasSubstr("classifier.weight' has the shape [3, 48]"));
-  EXPECT_THAT(after("vocab_size", 100), HasSubstr("ids up to 199, but config.json's vocab_size is"));
+  EXPECT_THAT(after("vocab_size", 100),
+              HasSubstr("ids up to 199, but config.json's vocab_size is"));
   EXPECT_THAT(after("vocab_size", 300),
               HasSubstr("word_embeddings.weight' has the shape [200, 48], expected [300, 48]"));
   copy("plain");

@@ -47,11 +47,15 @@ std::vector<Encoding> mixed_inputs(const Model& model, uint32_t seed) {
 }
 
 TEST(Invariance, AnInputGivesTheSameBitsAloneInAnyBatchAndForAnyThreadCount) {
-  for (const auto& [name, precision] :
-       {std::pair{"plain", Precision::f32}, {"tinybert", Precision::f32},
-        {"wide-heads", Precision::f32}, {"bf16", Precision::f32}, {"plain", Precision::bf16},
-        {"tinybert", Precision::bf16}, {"plain", Precision::int8}, {"tinybert", Precision::int8},
-        {"wide-heads", Precision::int8}}) {
+  for (const auto& [name, precision] : {std::pair{"plain", Precision::f32},
+                                        {"tinybert", Precision::f32},
+                                        {"wide-heads", Precision::f32},
+                                        {"bf16", Precision::f32},
+                                        {"plain", Precision::bf16},
+                                        {"tinybert", Precision::bf16},
+                                        {"plain", Precision::int8},
+                                        {"tinybert", Precision::int8},
+                                        {"wide-heads", Precision::int8}}) {
     SCOPED_TRACE(name);
     SCOPED_TRACE(static_cast<int>(precision));
     const Model one = load(name, 1, 4096, 1, precision), two = load(name, 2, 4096, 1, precision),

@@ -145,6 +145,33 @@ class Tasks(ToolTest):
         self.fail_with(2, "cannot hold", "-m", self.mlm, "-o", self.dir / "x.npy", "a")
 
 
+class Directories(ToolTest):
+    tool = "bert-infer"
+
+    def with_architectures(self, name: str, value, *options: str):
+        model = self.make_model(name, *options)
+        config = json.loads((model / "config.json").read_text())
+        config["architectures"] = value
+        (model / "config.json").write_text(json.dumps(config))
+        return model
+
+    def test_a_head_of_which_there_is_nothing_is_left_out(self):
+        model = self.with_architectures("headless", ["BertForMaskedLM"], "--head", "none")
+        done = self.run_tool("-m", model, "-o", "-", "a man")
+        self.assertIn("BertForMaskedLM has no tensors of its head", done.stderr)
+        self.assertIn("embedding", json.loads(done.stdout))
+        model = self.with_architectures("missing", ["BertForTokenClassification"], "--head", "none")
+        self.fail_with(1, "'classifier.weight' is missing", "-m", model, "a man")
+
+    def test_an_architecture_that_is_not_named_is_that_of_the_weights(self):
+        model = self.with_architectures("unnamed", None, "--head", "mlm")
+        done = self.run_tool("-m", model, "-o", "-", "a [MASK]")
+        self.assertIn('the weights are those of "BertForMaskedLM"', done.stderr)
+        self.assertIn("masks", json.loads(done.stdout))
+        model = self.with_architectures("ambiguous", None)
+        self.fail_with(1, "'architectures' is missing", "-m", model, "a man")
+
+
 class Readme(ToolTest):
     def test_the_table_of_architectures_is_what_loads(self):
         """Against the families' heads in the source, whose goldens are tested one by one."""
