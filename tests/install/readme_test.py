@@ -26,7 +26,13 @@ def main() -> None:
         (here / "tools").symlink_to(readme.parent / "tools")
         (here / "build").mkdir()
         (here / "build" / "release").symlink_to(build)
-        environment = {**os.environ, "MODEL": model, "PREFIX": str(here / "prefix"),
+        (here / "questions.tsv").write_text("Who plays?\tA man is playing the guitar.\n")
+        (here / "passages.tsv").write_text("".join(f"who plays\ta man {i}\n" for i in range(100)))
+        models = Path(model).parent
+        heads = {"MASKED_LM": "bert-mlm", "NER": "bert-tokens", "QA": "bert-qa",
+                 "CHOICE": "bert-choice", "RERANKER": "one-label", "ENCODER": "st-mean"}
+        environment = {**os.environ, **{name: str(models / head) for name, head in heads.items()},
+                       "MODEL": model, "PREFIX": str(here / "prefix"),
                        "PATH": f"{build / 'bin'}:/usr/bin:/bin"}
         for command in commands:
             if command.startswith(SKIPPED):
@@ -35,7 +41,7 @@ def main() -> None:
                                   env=environment, capture_output=True, text=True)
             if done.returncode:
                 sys.exit(f"{command}\nexits {done.returncode}: {done.stderr}")
-        for output in ("answers.jsonl", "embeddings.npy", "states.safetensors"):
+        for output in ("scores.tsv", "answers.jsonl", "embeddings.npy", "states.safetensors"):
             assert (here / output).stat().st_size > 0, output
 
 
