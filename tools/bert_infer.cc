@@ -307,7 +307,15 @@ void run_task_file(const InferOptions& options, const Answerer& answerer, const 
     output.flush();
     progress.show();
   };
-  while (const auto line = reader.next()) {
+  const auto next = [&] {
+    try {
+      return reader.next();
+    } catch (...) {
+      flush();
+      throw;
+    }
+  };
+  while (const auto line = next()) {
     try {
       waiting.push_back(parse_task_line(*line, options.input_format, answerer.task));
       lines.push_back(reader.number());
