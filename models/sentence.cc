@@ -81,8 +81,7 @@ void SentenceEmbedding::read_dense(const std::string& directory, engine::ThreadP
   const JsonFile file(directory + "/config.json");
   const int64_t in = columns(), out = file.integer("out_features", 1, 1 << 20);
   file.integer("in_features", in, in);
-  const std::string function =
-      file.text("activation_function", "torch.nn.modules.activation.Tanh");
+  const std::string function = file.text("activation_function", "torch.nn.modules.activation.Tanh");
   const bool tanh = function == "torch.nn.modules.activation.Tanh";
   if (!tanh && function != "torch.nn.modules.linear.Identity") {
     file.fail("activation_function",

@@ -4,8 +4,8 @@
 
 DIR gets, for each NAME, the model NAME/ and the reference NAME.safetensors, and index.json:
 {"models": [{"name", "for", "model", "reference"}]}, where "for" says what the model is to catch.
-formats/HEAD/ gets the same model in each of weight_files.FORMATS, for two heads; dense/ the weights of
-a dense module of sentence-transformers in two.
+formats/HEAD/ gets the same model in each of weight_files.FORMATS, for two heads; dense/ the weights
+of a dense module of sentence-transformers in two.
 """
 import json
 import sys
