@@ -120,17 +120,34 @@ std::vector<std::string> read_labels(const JsonFile& file) {
   return labels;
 }
 
+// What sentence-transformers' CrossEncoder makes of the logits: "torch.nn.modules.….Sigmoid" or
+// Identity, or "" where nothing says.
+std::string read_cross_encoder_function(const JsonFile& file) {
+  const std::string older = "sbert_ce_default_activation_function", newer = "sentence_transformers";
+  std::string field = older, function = file.text(older, "");
+  if (const nlohmann::json* settings = file.find(newer)) {
+    if (!settings->is_object()) file.fail(newer, "an object");
+    const auto found = settings->find("activation_fn");
+    if (found != settings->end() && !found->is_null()) {
+      field = newer;
+      if (!found->is_string()) file.fail(newer, "a string as its 'activation_fn'");
+      function = found->get<std::string>();
+    }
+  }
+  if (function.empty()) return "";
+  function = function.substr(function.rfind('.') + 1);
+  if (function != "Sigmoid" && function != "Identity") {
+    file.fail(field, "torch.nn.modules.activation.Sigmoid or torch.nn.modules.linear.Identity");
+  }
+  return function;
+}
+
 // As transformers' pipelines and sentence-transformers' CrossEncoder have it: one label's score is
 // a sigmoid, unless it is said to be a regression's or to stay as it is.
 Scores read_scores(const JsonFile& file, size_t labels) {
-  std::string function = file.text("sbert_ce_default_activation_function", "");
-  if (const auto* settings = file.find("sentence_transformers");
-      settings && settings->is_object() && settings->contains("activation_fn") &&
-      settings->at("activation_fn").is_string()) {
-    function = settings->at("activation_fn").get<std::string>();
-  }
-  if (function.ends_with(".Sigmoid")) return Scores::sigmoid;
-  if (function.ends_with(".Identity") && labels == 1) return Scores::raw;
+  const std::string function = read_cross_encoder_function(file);
+  if (function == "Sigmoid") return Scores::sigmoid;
+  if (function == "Identity" && labels == 1) return Scores::raw;
   const std::string type = file.text("problem_type", "single_label_classification");
   if (type == "multi_label_classification") return Scores::sigmoid;
   if (type == "regression") return Scores::raw;

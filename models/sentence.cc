@@ -104,9 +104,17 @@ void SentenceEmbedding::read_dense(const std::string& directory, engine::ThreadP
     }
     throw std::runtime_error(fmt::format("{}: tensor '{}' is missing", weights.path, name));
   };
+  const bool biased = file.boolean("bias", true);
+  for (const WeightFile& part : weights.files) {
+    for (const StoredTensor& tensor : part.tensors()) {
+      if (tensor.name == "linear.weight" || (biased && tensor.name == "linear.bias")) continue;
+      throw std::runtime_error(
+          fmt::format("{}: tensor '{}' is unexpected, {}/config.json has 'bias' {}", part.path(),
+                      tensor.name, directory, biased));
+    }
+  }
   const engine::Buffer weight = read("linear.weight", {out, in});
-  const engine::Buffer bias =
-      file.boolean("bias", true) ? read("linear.bias", {out}) : engine::Buffer(out);
+  const engine::Buffer bias = biased ? read("linear.bias", {out}) : engine::Buffer(out);
   const engine::Linear::Part parts[] = {{{weight.data(), out, in}, bias.data()}};
   dense_.emplace_back(pool, parts, tanh ? Activation::tanh : Activation::none);
 }

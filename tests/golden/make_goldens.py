@@ -4,11 +4,14 @@
 
 DIR gets, for each NAME, the model NAME/ and the reference NAME.safetensors, and index.json:
 {"models": [{"name", "for", "model", "reference"}]}, where "for" says what the model is to catch.
-formats/HEAD/ gets the same model in each of weight_files.FORMATS, for two heads.
+formats/HEAD/ gets the same model in each of weight_files.FORMATS, for two heads; dense/ the weights
+of a dense module of sentence-transformers in two.
 """
 import json
 import sys
 from pathlib import Path
+
+import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
@@ -149,6 +152,16 @@ def make_golden(directory: Path, seed: int, name: str, arguments: str,
                               inputs, "<f8", "all", "tools/reference.py, float64")
 
 
+def make_dense(directory: Path) -> None:
+    """A dense module's weights for the models st-mean, st-cls and st-max: 48 to 20."""
+    directory.mkdir(exist_ok=True)
+    rng = np.random.default_rng(48)
+    tensors = {"linear.weight": rng.standard_normal((20, 48)).astype("<f4"),
+               "linear.bias": rng.standard_normal(20).astype("<f4")}
+    for name in ("safetensors", "legacy"):
+        weight_files.FORMATS[name](directory, tensors)
+
+
 def main() -> None:
     if len(sys.argv) != 2:
         sys.exit("usage: make_goldens.py DIR")
@@ -160,6 +173,7 @@ def main() -> None:
         model = directory / "formats" / head / "model"
         make_model.make(["-o", str(model), "--head", head, *FORMATS_SHAPE.split()])
         weight_files.write_formats(model, model.parent)
+    make_dense(directory / "dense")
     index = [{"name": name, "for": purpose, "model": name, "reference": f"{name}.safetensors"}
              for name, purpose, _, _ in MODELS]
     (directory / "index.json").write_text(json.dumps({"models": index}, indent=1) + "\n")

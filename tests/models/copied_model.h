@@ -34,7 +34,8 @@ class CopiedModel {
     std::filesystem::remove_all(directory_, ignored);
   }
 
-  std::string path(const std::string& file = "") const { return (directory_ / file).string(); }
+  std::string path() const { return directory_.string(); }
+  std::string path(const std::string& file) const { return (directory_ / file).string(); }
   std::string read(const std::string& file) const {
     std::ifstream stream(directory_ / file, std::ios::binary);
     return {std::istreambuf_iterator<char>(stream), {}};

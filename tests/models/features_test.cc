@@ -197,6 +197,58 @@ TEST_P(EveryModel, AttentionIsAProbabilityOfEachTokenForEachHead) {
   }
 }
 
+// y = W x + b of the rows x, by the names in the checkpoint.
+std::vector<double> projected(const models::WeightFile& file, const std::string& name,
+                              const Output& x) {
+  const models::StoredTensor &weight = *file.find(name + ".weight"),
+                             &bias = *file.find(name + ".bias");
+  std::vector<double> y;
+  for (int64_t t = 0; t < x.rows; ++t) {
+    for (int64_t i = 0; i < x.columns; ++i) {
+      double sum = bias.at(i);
+      for (int64_t j = 0; j < x.columns; ++j) sum += weight.at(i * x.columns + j) * x.row(t)[j];
+      y.push_back(sum);
+    }
+  }
+  return y;
+}
+
+// Vaswani et al. 2017, section 3.2, of what enters the layer: that a layer is not another's, a head
+// not another's, and a row not a column.
+TEST(Attention, IsThatOfTheLayersOwnQueriesAndKeys) {
+  const Model model = load_golden("plain");
+  const models::WeightFile file = models::read_safetensors(test::golden("plain/model.safetensors"));
+  std::mt19937 generator(3);
+  const std::vector<Encoding> inputs = {test::random_encoding(5, 150, generator),
+                                        test::random_encoding(13, 150, generator)};
+  const std::vector<int> layers = {0, 1};
+  const std::vector<Hidden> hidden = model.hidden(inputs, layers);
+  const std::vector<Attention> attention = model.attention(inputs, layers);
+  const int64_t h = model.info().hidden, d = h / model.info().heads;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    for (const int layer : layers) {
+      const Output& x = hidden[i].layers[layer];
+      const std::string name = "bert.encoder.layer." + std::to_string(layer) + ".attention.self.";
+      const std::vector<double> q = projected(file, name + "query", x),
+                                k = projected(file, name + "key", x);
+      const Output& got = attention[i].layers[layer];
+      for (int64_t row = 0; row < got.rows; ++row) {
+        const int64_t head = row / x.rows, t = row % x.rows;
+        std::vector<float> scores(x.rows);
+        for (int64_t u = 0; u < x.rows; ++u) {
+          double sum = 0;
+          for (int64_t c = head * d; c < head * d + d; ++c) sum += q[t * h + c] * k[u * h + c];
+          scores[u] = static_cast<float>(sum / std::sqrt(static_cast<double>(d)));
+        }
+        const std::vector<double> want = test::softmax(scores);
+        for (int64_t u = 0; u < x.rows; ++u) {
+          ASSERT_NEAR(got.row(row)[u], want[u], 1e-5) << layer << ", " << row << ", " << u;
+        }
+      }
+    }
+  }
+}
+
 std::string test_name(const testing::TestParamInfo<std::string>& info) {
   std::string name = info.param;
   std::ranges::replace(name, '-', '_');

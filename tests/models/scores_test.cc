@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How a classification's logits become scores: transformers' problem_type, and what CrossEncoder of
+// sentence-transformers writes into config.json.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/models/copied_model.h"
+
+namespace bert {
+namespace {
+
+using nlohmann::json;
+using test::CopiedModel;
+using test::error_of;
+using testing::AllOf;
+using testing::HasSubstr;
+
+const char* const kOld = "sbert_ce_default_activation_function";
+const char* const kNew = "sentence_transformers";
+const char* const kSigmoid = "torch.nn.modules.activation.Sigmoid";
+const char* const kIdentity = "torch.nn.modules.linear.Identity";
+
+json newer(const char* function) { return {{kNew, {{"activation_fn", function}}}}; }
+
+Scores scores_of(const CopiedModel& copy, json changes) {
+  if (!changes.contains("problem_type")) changes["problem_type"] = nullptr;
+  for (const char* field : {kOld, kNew}) {
+    if (!changes.contains(field)) changes[field] = nullptr;
+  }
+  copy.change("config.json", changes);
+  return Model::load(copy.path()).info().scores;
+}
+
+TEST(ScoresOfAModel, OfOneLabelAreASigmoidUnlessSaidOtherwise) {
+  const CopiedModel copy("one-label");
+  EXPECT_EQ(scores_of(copy, {}), Scores::sigmoid);
+  EXPECT_EQ(scores_of(copy, {{"problem_type", "single_label_classification"}}), Scores::sigmoid);
+  EXPECT_EQ(scores_of(copy, {{"problem_type", "multi_label_classification"}}), Scores::sigmoid);
+  EXPECT_EQ(scores_of(copy, {{"problem_type", "regression"}}), Scores::raw);
+  EXPECT_EQ(scores_of(copy, {{kOld, kIdentity}}), Scores::raw);
+  EXPECT_EQ(scores_of(copy, {{kOld, kSigmoid}}), Scores::sigmoid);
+  EXPECT_EQ(scores_of(copy, newer(kIdentity)), Scores::raw);
+  EXPECT_EQ(scores_of(copy, newer(kSigmoid)), Scores::sigmoid);
+  json both = newer(kIdentity);
+  both[kOld] = kSigmoid;
+  EXPECT_EQ(scores_of(copy, both), Scores::raw) << "the newer field counts";
+  EXPECT_EQ(scores_of(copy, {{kNew, {{"version", "5.0.0"}}}, {kOld, kIdentity}}), Scores::raw);
+  EXPECT_EQ(scores_of(copy, {{kOld, kSigmoid}, {"problem_type", "regression"}}), Scores::sigmoid);
+}
+
+TEST(ScoresOfAModel, OfSeveralLabelsAreASoftmaxUnlessSaidOtherwise) {
+  const CopiedModel copy("plain");
+  EXPECT_EQ(scores_of(copy, {}), Scores::softmax);
+  // CrossEncoder's own for several labels; probabilities are still those of a pipeline.
+  EXPECT_EQ(scores_of(copy, {{kOld, kIdentity}}), Scores::softmax);
+  EXPECT_EQ(scores_of(copy, newer(kSigmoid)), Scores::sigmoid);
+  EXPECT_EQ(scores_of(copy, {{"problem_type", "multi_label_classification"}}), Scores::sigmoid);
+  EXPECT_EQ(scores_of(copy, {{"problem_type", "regression"}}), Scores::raw);
+}
+
+TEST(ScoresOfAModel, OfOneLabelAreWhatTheFunctionSays) {
+  const CopiedModel copy("one-label");
+  scores_of(copy, {});
+  const Model model = Model::load(copy.path());
+  const std::vector<Input> pairs = {{"a man", "two dogs"}, {"the beach", "a guitar"}};
+  const Output logits = model.run(pairs);
+  for (int64_t i = 0; i < logits.rows; ++i) {
+    const double want = 1 / (1 + std::exp(-static_cast<double>(logits.row(i)[0])));
+    EXPECT_NEAR(probabilities(logits.row(i), model.info())[0], want, 1e-6);
+    EXPECT_NEAR(best_label(logits.row(i), model.info()).probability, want, 1e-6);
+  }
+}
+
+TEST(ScoresOfAModel, OfAnUnknownFunctionAreRefusedByFileAndField) {
+  const CopiedModel copy("one-label");
+  const auto error = [&](const json& changes) {
+    return error_of([&] { scores_of(copy, changes); });
+  };
+  const std::string file = copy.path("config.json");
+  EXPECT_THAT(error({{kOld, "torch.nn.modules.activation.Tanh"}}),
+              AllOf(HasSubstr(file), HasSubstr(kOld), HasSubstr("Tanh")));
+  EXPECT_THAT(error(newer("my_own.Softmax")),
+              AllOf(HasSubstr(file), HasSubstr(kNew), HasSubstr("my_own.Softmax")));
+  EXPECT_THAT(error({{kNew, {{"activation_fn", 3}}}}), AllOf(HasSubstr(file), HasSubstr(kNew)));
+  EXPECT_THAT(error({{kNew, "Sigmoid"}}), AllOf(HasSubstr(file), HasSubstr(kNew)));
+  EXPECT_THAT(error({{"problem_type", "ranking"}}), HasSubstr("'problem_type'"));
+}
+
+}  // namespace
+}  // namespace bert

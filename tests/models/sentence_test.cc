@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What sentence-transformers configures beside a model: dense modules, prompts, a cross-encoder's
+// scores.
+#include <filesystem>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/models/copied_model.h"
+
+namespace bert {
+namespace {
+
+using nlohmann::json;
+using test::CopiedModel;
+using test::error_of;
+using test::same_bits;
+using testing::AllOf;
+using testing::HasSubstr;
+
+const std::string kTanh = "torch.nn.modules.activation.Tanh";
+const std::string kIdentity = "torch.nn.modules.linear.Identity";
+
+json modules(const std::vector<std::string>& kinds) {
+  json list = json::array();
+  for (size_t i = 0; i < kinds.size(); ++i) {
+    const std::string path = i ? std::to_string(i) + "_" + kinds[i] : "";
+    list.push_back({{"idx", i},
+                    {"name", std::to_string(i)},
+                    {"path", path},
+                    {"type", "sentence_transformers.models." + kinds[i]}});
+  }
+  return list;
+}
+
+struct DenseModule {
+  int64_t in, out;
+  std::string function;
+  bool biased = true;
+  std::vector<float> weight = {}, bias = {};
+
+  // Writes i_Dense/ with random weights.
+  void write(const CopiedModel& model, int i) {
+    std::mt19937 generator(static_cast<uint32_t>(i + 1));
+    std::normal_distribution<float> spread(0, 0.3f);
+    weight.resize(in * out);
+    bias.resize(biased ? out : 0);
+    for (float& value : weight) value = spread(generator);
+    for (float& value : bias) value = spread(generator);
+    const std::string folder = std::to_string(i) + "_Dense/";
+    model.write_json(folder + "config.json", {{"in_features", in},
+                                              {"out_features", out},
+                                              {"bias", biased},
+                                              {"activation_function", function}});
+    const size_t middle = weight.size() * 4, end = middle + bias.size() * 4;
+    json header = {
+        {"linear.weight", {{"dtype", "F32"}, {"shape", {out, in}}, {"data_offsets", {0, middle}}}}};
+    if (biased) {
+      header["linear.bias"] = {{"dtype", "F32"}, {"shape", {out}}, {"data_offsets", {middle, end}}};
+    }
+    const std::string text = header.dump();
+    const uint64_t length = text.size();
+    std::string content(8 + length + end, '\0');
+    std::memcpy(content.data(), &length, 8);
+    std::memcpy(content.data() + 8, text.data(), length);
+    std::memcpy(content.data() + 8 + length, weight.data(), middle);
+    std::memcpy(content.data() + 8 + length + middle, bias.data(), end - middle);
+    model.write(folder + "model.safetensors", content);
+  }
+
+  std::vector<double> run(const std::vector<double>& x) const {
+    std::vector<double> y(out);
+    for (int64_t i = 0; i < out; ++i) {
+      if (biased) y[i] = bias[i];
+      for (int64_t j = 0; j < in; ++j) y[i] += weight[i * in + j] * x[j];
+      if (function == kTanh) y[i] = std::tanh(y[i]);
+    }
+    return y;
+  }
+};
+
+std::vector<double> pooled(const Output& states, const std::string& how) {
+  std::vector<double> y(states.row(0).begin(), states.row(0).end());
+  for (int64_t t = 1; t < states.rows && how != "st-cls"; ++t) {
+    for (int64_t j = 0; j < states.columns; ++j) {
+      const double value = states.row(t)[j];
+      y[j] = how == "st-max" ? std::max(y[j], value) : y[j] + value;
+    }
+  }
+  if (how == "st-mean") {
+    for (double& value : y) value /= static_cast<double>(states.rows);
+  }
+  return y;
+}
+
+const std::vector<Input> kTexts = {
+    {"a man plays the guitar"},
+    {"two dogs"},
+    {"", "the beach"},
+    {"the girl is walking on the beach and a boy is eating", "music"}};
+
+// Pooling in double of the hidden states, then each dense module, then the length.
+void check_embeddings(const Model& model, const std::string& pooling,
+                      const std::vector<DenseModule>& dense, bool normalised) {
+  const Output got = model.embed(kTexts);
+  const std::vector<Hidden> hidden = model.hidden(kTexts);
+  ASSERT_EQ(got.columns, dense.back().out);
+  EXPECT_EQ(model.info().embedding, dense.back().out);
+  for (size_t i = 0; i < kTexts.size(); ++i) {
+    std::vector<double> want = pooled(hidden[i].states, pooling);
+    for (const DenseModule& module : dense) want = module.run(want);
+    double squares = 0;
+    for (const double value : want) squares += value * value;
+    for (size_t j = 0; j < want.size(); ++j) {
+      const double expected = normalised ? want[j] / std::sqrt(squares) : want[j];
+      ASSERT_NEAR(got.row(i)[j], expected, 1e-5) << i << ", " << j;
+    }
+    EXPECT_TRUE(same_bits(model.embed({&kTexts[i], 1}).values, got.row(i))) << "alone";
+  }
+}
+
+TEST(DenseModules, AreRunAfterPoolingInTheirOrder) {
+  struct Case {
+    const char* model;
+    std::vector<DenseModule> dense;
+    bool normalised;
+    const char* description;
+  };
+  const Case cases[] = {{"st-mean", {{48, 20, kTanh}}, true, "mean, dense to 20, normalised"},
+                        {"st-cls", {{48, 60, kIdentity, false}}, false, "cls, dense to 60"},
+                        {"st-max",
+                         {{48, 20, kTanh, false}, {20, 31, kIdentity}},
+                         true,
+                         "max, dense to 20, dense to 31, normalised"},
+                        {"st-mean",
+                         {{48, 7, kIdentity}, {7, 50, kTanh}, {50, 9, kTanh}},
+                         false,
+                         "mean, dense to 7, dense to 50, dense to 9"}};
+  for (Case one : cases) {
+    SCOPED_TRACE(one.description);
+    const CopiedModel copy(one.model);
+    std::vector<std::string> kinds = {"Transformer", "Pooling"};
+    for (DenseModule& dense : one.dense) {
+      dense.write(copy, static_cast<int>(kinds.size()));
+      kinds.push_back("Dense");
+    }
+    if (one.normalised) kinds.push_back("Normalize");
+    copy.write_json("modules.json", modules(kinds));
+    Options options;
+    options.threads = 2;
+    const Model model = Model::load(copy.path()), two = Model::load(copy.path(), options);
+    EXPECT_EQ(model.info().pooling, one.description);
+    check_embeddings(model, one.model, one.dense, one.normalised);
+    EXPECT_TRUE(same_bits(two.embed(kTexts).values, model.embed(kTexts).values));
+  }
+}
+
+TEST(DenseModules, AreReadFromPyTorchFilesToo) {
+  DenseModule dense{48, 20, kTanh};
+  const models::WeightFile file = models::read_safetensors(test::golden("dense/model.safetensors"));
+  for (const auto& [name, values] :
+       {std::pair{"linear.weight", &dense.weight}, {"linear.bias", &dense.bias}}) {
+    const models::StoredTensor* tensor = file.find(name);
+    for (int64_t i = 0; i < tensor->elements(); ++i) {
+      values->push_back(static_cast<float>(tensor->at(i)));
+    }
+  }
+  const CopiedModel copy("st-mean");
+  // Without activation_function it is Tanh, as in sentence-transformers.
+  copy.write_json("2_Dense/config.json", {{"in_features", 48}, {"out_features", 20}});
+  std::filesystem::copy(test::golden("dense/pytorch_model.bin"), copy.path("2_Dense"));
+  copy.write_json("modules.json", modules({"Transformer", "Pooling", "Dense"}));
+  check_embeddings(Model::load(copy.path()), "st-mean", {dense}, false);
+}
+
+TEST(DenseModules, ThatDoNotFitAreRefusedByFileAndField) {
+  const CopiedModel copy("st-mean");
+  DenseModule{48, 20, kTanh}.write(copy, 2);
+  copy.write_json("modules.json", modules({"Transformer", "Pooling", "Dense"}));
+  const auto error = [&](const json& changes) {
+    const std::string before = copy.read("2_Dense/config.json");
+    copy.change("2_Dense/config.json", changes);
+    const std::string text = error_of([&] { Model::load(copy.path()); });
+    copy.write("2_Dense/config.json", before);
+    return text;
+  };
+  const std::string config = copy.path("2_Dense/config.json");
+  const std::string weights = copy.path("2_Dense/model.safetensors");
+  EXPECT_EQ(error(json::object()), "no error");
+  EXPECT_THAT(error({{"in_features", 47}}), AllOf(HasSubstr(config), HasSubstr("'in_features'")));
+  EXPECT_THAT(error({{"out_features", 0}}), AllOf(HasSubstr(config), HasSubstr("'out_features'")));
+  EXPECT_THAT(error({{"out_features", nullptr}}), HasSubstr("'out_features'"));
+  EXPECT_THAT(error({{"out_features", 21}}), AllOf(HasSubstr(weights), HasSubstr("'linear.weight'"),
+                                                   HasSubstr("[20, 48]"), HasSubstr("[21, 48]")));
+  EXPECT_THAT(error({{"activation_function", "torch.nn.modules.activation.GELU"}}),
+              AllOf(HasSubstr(config), HasSubstr("'activation_function'"), HasSubstr("GELU")));
+  EXPECT_THAT(error({{"bias", "no"}}), AllOf(HasSubstr(config), HasSubstr("'bias'")));
+  EXPECT_THAT(error({{"bias", false}}), AllOf(HasSubstr(weights), HasSubstr("'linear.bias'")));
+
+  DenseModule{48, 20, kTanh, false}.write(copy, 2);
+  EXPECT_THAT(error({{"bias", true}}),
+              AllOf(HasSubstr(weights), HasSubstr("'linear.bias' is missing")));
+  std::filesystem::remove(weights);
+  EXPECT_THAT(error(json::object()), HasSubstr(copy.path("2_Dense")));
+  std::filesystem::remove(config);
+  EXPECT_THAT(error_of([&] { Model::load(copy.path()); }), HasSubstr(config));
+}
+
+TEST(Modules, InAnotherOrderAreRefused) {
+  using Kinds = std::vector<std::string>;
+  const CopiedModel copy("st-mean");
+  const auto error = [&](const Kinds& kinds) {
+    json list = modules(kinds);
+    for (size_t i = 0; i < kinds.size(); ++i) {
+      if (kinds[i] == "Pooling") list[i]["path"] = "1_Pooling";
+      if (kinds[i] == "Dense") DenseModule{48, 48, kTanh}.write(copy, static_cast<int>(i));
+    }
+    copy.write_json("modules.json", list);
+    return error_of([&] { Model::load(copy.path()); });
+  };
+  const std::string file = copy.path("modules.json");
+  EXPECT_EQ(error({"Transformer", "Pooling", "Dense", "Normalize"}), "no error");
+  const std::pair<Kinds, int> cases[] = {{{"Transformer", "Dense", "Pooling"}, 1},
+                                         {{"Transformer", "Pooling", "Normalize", "Dense"}, 3},
+                                         {{"Transformer", "Pooling", "Normalize", "Normalize"}, 3},
+                                         {{"Transformer", "Pooling", "Pooling"}, 2},
+                                         {{"Transformer", "Pooling", "Transformer"}, 2},
+                                         {{"Pooling", "Transformer"}, 0},
+                                         {{"Transformer", "Normalize"}, 1},
+                                         {{"Transformer", "Pooling", "LayerNorm"}, 2}};
+  for (const auto& [kinds, at] : cases) {
+    EXPECT_THAT(error(kinds), AllOf(HasSubstr(file), HasSubstr("module " + std::to_string(at)),
+                                    HasSubstr(kinds[at])));
+  }
+  EXPECT_THAT(error({"Transformer"}), AllOf(HasSubstr(file), HasSubstr("expected Pooling")));
+  EXPECT_THAT(error({}), AllOf(HasSubstr(file), HasSubstr("expected Pooling")));
+}
+
+// ---- prompts ------------------------------------------------------------------------------------
+
+const json kPrompts = {{"query", "the dogs: "}, {"passage", "a"}, {"nothing", ""}};
+
+std::string load_error(const CopiedModel& copy, const std::string& prompt = "") {
+  Options options;
+  options.prompt = prompt;
+  return error_of([&] { Model::load(copy.path(), options); });
+}
+
+Output embed_with(const CopiedModel& copy, const std::string& prompt,
+                  std::span<const Input> texts) {
+  Options options;
+  options.prompt = prompt;
+  return Model::load(copy.path(), options).embed(texts);
+}
+
+std::vector<Input> after(const std::string& prompt) {
+  std::vector<Input> texts = kTexts;
+  for (Input& text : texts) text.first = prompt + text.first;
+  return texts;
+}
+
+TEST(Prompts, StandBeforeEachFirstText) {
+  const Model plain = Model::load(test::golden("st-mean"));
+  const auto want = [&](const std::string& prompt) { return plain.embed(after(prompt)).values; };
+  const CopiedModel copy("st-mean");
+  const auto configure = [&](const json& usual) {
+    copy.write_json("config_sentence_transformers.json",
+                    {{"prompts", kPrompts}, {"default_prompt_name", usual}});
+  };
+  const auto got = [&](const std::string& name) { return embed_with(copy, name, kTexts).values; };
+  configure(nullptr);
+  EXPECT_FALSE(same_bits(want("the dogs: "), want("")));
+  EXPECT_TRUE(same_bits(got(""), want("")));
+  EXPECT_TRUE(same_bits(got("query"), want("the dogs: ")));
+  EXPECT_TRUE(same_bits(got("passage"), want("a"))) << "with nothing between";
+  EXPECT_TRUE(same_bits(got("nothing"), want("")));
+  configure("query");
+  EXPECT_TRUE(same_bits(got(""), want("the dogs: ")));
+  EXPECT_TRUE(same_bits(got("passage"), want("a")));
+  const Model model = Model::load(copy.path());
+  EXPECT_THAT(model.info().notes, testing::Contains(HasSubstr("\"the dogs: \"")));
+  const std::vector<Encoding> encodings = plain.tokenize(after("the dogs: "));
+  for (size_t i = 0; i < kTexts.size(); ++i) {
+    EXPECT_EQ(model.tokenize({&kTexts[i], 1})[0].ids, encodings[i].ids);
+    EXPECT_EQ(model.tokenizer().encode(kTexts[i]).ids, encodings[i].ids);
+  }
+}
+
+TEST(Prompts, ThatAreNotThereAreRefusedByName) {
+  const CopiedModel copy("st-mean");
+  const std::string path = copy.path("config_sentence_transformers.json");
+  EXPECT_THAT(load_error(copy, "query"), AllOf(HasSubstr(path), HasSubstr("none at all")));
+  const auto configure = [&](const json& content) {
+    copy.write_json("config_sentence_transformers.json", content);
+  };
+  configure({{"prompts", kPrompts}});
+  EXPECT_EQ(load_error(copy, "query"), "no error");
+  EXPECT_THAT(load_error(copy, "querry"), AllOf(HasSubstr(path), HasSubstr("no 'querry'"),
+                                                HasSubstr("nothing, passage, query")));
+  configure({{"prompts", kPrompts}, {"default_prompt_name", "document"}});
+  EXPECT_THAT(load_error(copy), AllOf(HasSubstr(path), HasSubstr("'default_prompt_name'")));
+  configure({{"prompts", {"query"}}});
+  EXPECT_THAT(load_error(copy), AllOf(HasSubstr(path), HasSubstr("'prompts'")));
+  configure({{"prompts", {{"query", 3}}}});
+  EXPECT_THAT(load_error(copy), AllOf(HasSubstr(path), HasSubstr("'query'")));
+  configure({{"prompts", kPrompts}});
+  copy.change("1_Pooling/config.json", {{"include_prompt", false}});
+  EXPECT_THAT(load_error(copy), HasSubstr("'include_prompt'"));
+}
+
+TEST(Prompts, AreForEmbeddingsAlone) {
+  for (const char* name : {"plain", "bert-qa"}) {
+    const CopiedModel copy(name);
+    copy.write_json("config_sentence_transformers.json",
+                    {{"prompts", kPrompts}, {"default_prompt_name", "query"}});
+    EXPECT_THAT(load_error(copy, "query"), AllOf(HasSubstr("'query'"), HasSubstr("BertFor")));
+    const Model model = Model::load(copy.path()), plain = Model::load(test::golden(name));
+    EXPECT_EQ(model.tokenize(kTexts)[0].ids, plain.tokenize(kTexts)[0].ids);
+  }
+}
+
+}  // namespace
+}  // namespace bert
