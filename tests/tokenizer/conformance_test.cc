@@ -92,7 +92,8 @@ TEST_P(Scalars, AreEqual) {
     const Encoding got = tokenizer.encode(fmt::format("a{0}b c{0}", s), std::nullopt, 0);
     std::string ids;
     for (size_t i = 1; i + 1 < got.ids.size(); ++i) {
-      ids += (i == 1 ? "" : " ") + std::to_string(got.ids[i]);
+      if (i > 1) ids += ' ';
+      ids += std::to_string(got.ids[i]);
     }
     if (rest + 1 == ids + "\n") continue;
     if (++different < 10) ADD_FAILURE() << "expected " << line << "got " << ids;
