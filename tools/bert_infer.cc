@@ -280,7 +280,8 @@ void write_task_answers(const InferOptions& options, std::span<const TaskAnswer>
 // are one by one, so that those before the bad one are.
 void run_task_file(const InferOptions& options, const Answerer& answerer, const InputFile& input,
                    OutputFile& output, Progress& progress) {
-  constexpr size_t kMost = 256;
+  // Attention and the vocabulary's logits of a long text take a hundred megabytes.
+  const size_t most = answerer.task > Task::tokens && answerer.task != Task::attention ? 256 : 4;
   LineReader reader(input.fd(), input.name(), -1);
   std::vector<TaskInput> waiting;
   std::vector<int64_t> lines;
@@ -323,7 +324,7 @@ void run_task_file(const InferOptions& options, const Answerer& answerer, const 
       flush();
       throw std::runtime_error(line_error(input.name(), reader.number(), error.what()));
     }
-    if (waiting.size() == kMost || !reader.ready()) flush();
+    if (waiting.size() == most || !reader.ready()) flush();
   }
   flush();
 }

@@ -11,6 +11,7 @@ import re
 import numpy as np
 
 from command_line import ROOT, ToolTest, floats, main
+from tensor_file import TensorFile, write_tensors
 
 WORDS = "a man is playing the guitar and two dogs eat on the beach".split()
 
@@ -162,6 +163,17 @@ class Directories(ToolTest):
         self.assertIn("embedding", json.loads(done.stdout))
         model = self.with_architectures("missing", ["BertForTokenClassification"], "--head", "none")
         self.fail_with(1, "'classifier.weight' is missing", "-m", model, "a man")
+
+    def test_sinusoidal_positions_need_not_be_stored(self):
+        model = self.make_model("sines", "--family", "distilbert", "--position-type", "sinusoidal",
+                                "--head", "none")
+        before = self.answers("-m", model, "-o", "-", "a man plays")
+        file = TensorFile(model / "model.safetensors")
+        tensors = {name: np.array(file.read(name)) for name in file.entries}
+        del tensors["embeddings.position_embeddings.weight"]
+        write_tensors(model / "model.safetensors", tensors, {"format": "pt"})
+        after = self.answers("-m", model, "-o", "-", "a man plays")
+        np.testing.assert_allclose(after[0]["embedding"], before[0]["embedding"], atol=1e-5)
 
     def test_an_architecture_that_is_not_named_is_that_of_the_weights(self):
         model = self.with_architectures("unnamed", None, "--head", "mlm")
