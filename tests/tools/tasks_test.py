@@ -164,6 +164,32 @@ class Directories(ToolTest):
         model = self.with_architectures("missing", ["BertForTokenClassification"], "--head", "none")
         self.fail_with(1, "'classifier.weight' is missing", "-m", model, "a man")
 
+    def test_roberta_is_xlm_roberta_by_another_name(self):
+        for head in ("none", "classification", "tokens", "qa", "choice", "mlm"):
+            model = self.make_model(f"roberta-{head}", "--family", "xlm-roberta", "--head", head)
+            task = "hidden" if head == "none" else "logits"
+            ids = json.dumps({"ids": [0, 9, 14, 1, 23, 2]})
+            ask = ("-m", model, "--task", task, "--input-format", "jsonl")
+            expected = self.answers(*ask, stdin=ids)
+            path = model / "config.json"
+            path.write_text(path.read_text().replace("XLMRoberta", "Roberta")
+                            .replace('"xlm-roberta"', '"roberta"'))
+            self.assertEqual(self.answers(*ask, stdin=ids), expected, head)
+
+    def test_what_is_not_supported_is_refused_by_name(self):
+        for kind in ("deberta-v2", "modernbert", "t5"):
+            model = self.make_model(kind, "--head", "none")
+            path = model / "config.json"
+            path.write_text(path.read_text().replace('"bert"', f'"{kind}"'))
+            self.fail_with(1, f"'model_type' is \"{kind}\", expected one of bert, distilbert",
+                           "-m", model, "a")
+        model = self.make_model("bpe", "--family", "xlm-roberta", "--head", "none")
+        path = model / "tokenizer.json"
+        content = json.loads(path.read_text())
+        content["model"] = {"type": "BPE", "vocab": {"a": 0}, "merges": []}
+        path.write_text(json.dumps(content))
+        self.fail_with(1, 'tokenizer.json: model.type: found "BPE"', "-m", model, "a")
+
     def test_sinusoidal_positions_need_not_be_stored(self):
         model = self.make_model("sines", "--family", "distilbert", "--position-type", "sinusoidal",
                                 "--head", "none")
