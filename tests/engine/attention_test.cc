@@ -5,6 +5,7 @@
 #include "engine/attention.h"
 
 #include <cmath>
+#include <optional>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -50,13 +51,13 @@ void check(const Relative& relative, Reads reads) {
   bias.most = kMost;
   bias.values.reserve(std::ssize(relative.table));
   std::copy(relative.table.begin(), relative.table.end(), bias.values.data());
-  const ConstTensor table = {relative.table.data(), 2 * kMost - 1, kWidth};
-  const RelativeKeys keys(pool, table, relative.meets_key);
+  std::optional<RelativeKeys> keys;
   const int64_t sequences = std::ssize(kStarts) - 1;
   Buffer scratch, context(kStarts.back() * kHidden), probabilities(kHeads * 120 * 120);
   AttentionOptions options{.heads = kHeads, .reads = reads, .probabilities = probabilities.data()};
   if (relative.meets_query) {
-    options.keys = &keys;
+    const ConstTensor table = {relative.table.data(), 2 * kMost - 1, kWidth};
+    options.keys = &keys.emplace(pool, table, relative.meets_key);
   } else {
     options.bias = &bias;
   }

@@ -84,7 +84,8 @@ inline std::string error_of(const std::function<void()>& body) {
 }
 
 inline bool same_bits(std::span<const float> a, std::span<const float> b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
 }
 
 inline Model load_golden(const std::string& name, int threads = 1,

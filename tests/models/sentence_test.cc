@@ -65,7 +65,9 @@ struct DenseModule {
     std::memcpy(content.data(), &length, 8);
     std::memcpy(content.data() + 8, text.data(), length);
     std::memcpy(content.data() + 8 + length, weight.data(), middle);
-    std::memcpy(content.data() + 8 + length + middle, bias.data(), end - middle);
+    if (!bias.empty()) {
+      std::memcpy(content.data() + 8 + length + middle, bias.data(), end - middle);
+    }
     model.write(folder + "model.safetensors", content);
   }
 
