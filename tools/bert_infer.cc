@@ -12,10 +12,8 @@
 #include <optional>
 #include <system_error>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tools/answer_writer.h"
@@ -98,44 +96,18 @@ Answerer load(const InferOptions& options) {
   return {model, model.tokenizer(), info, task};
 }
 
-// Descriptor of the input, closed at the end.
-class InputFile {
- public:
-  explicit InputFile(const std::string& path) : name_(path == "-" ? "<stdin>" : path) {
-    fd_ = path == "-" ? STDIN_FILENO : open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd_ < 0) {
-      throw std::runtime_error(
-          fmt::format("{}: cannot be opened: {}", name_, std::system_category().message(errno)));
-    }
-    struct stat status {};
-    if (fstat(fd_, &status) == 0 && S_ISDIR(status.st_mode)) {
-      throw std::runtime_error(fmt::format("{}: is a directory, expected a file", name_));
-    }
-  }
-  ~InputFile() {
-    if (fd_ > STDERR_FILENO) close(fd_);
-  }
-  InputFile(const InputFile&) = delete;
-  InputFile& operator=(const InputFile&) = delete;
-
-  int fd() const { return fd_; }
-  const std::string& name() const { return name_; }
-
- private:
-  std::string name_;
-  int fd_;
-};
-
 // Ids are not truncated: what would be left might not end in [SEP].
+void check_length(const bert::Encoding& encoding, const InferOptions& options) {
+  const int limit = options.load.max_length;
+  if (limit == 0 || std::ssize(encoding.ids) <= limit) return;
+  throw std::runtime_error(fmt::format("\"ids\" holds {} ids, expected at most {} (--max-length)",
+                                       encoding.ids.size(), limit));
+}
+
 std::variant<bert::Input, bert::Encoding> parse(std::string_view line,
                                                 const InferOptions& options) {
   auto input = parse_line(line, options.input_format);
-  const int limit = options.load.max_length;
-  const auto* encoding = std::get_if<bert::Encoding>(&input);
-  if (encoding && limit > 0 && std::ssize(encoding->ids) > limit) {
-    throw std::runtime_error(fmt::format("\"ids\" holds {} ids, expected at most {} (--max-length)",
-                                         encoding->ids.size(), limit));
-  }
+  if (const auto* encoding = std::get_if<bert::Encoding>(&input)) check_length(*encoding, options);
   return input;
 }
 
@@ -318,7 +290,9 @@ void run_task_file(const InferOptions& options, const Answerer& answerer, const 
   };
   while (const auto line = next()) {
     try {
-      waiting.push_back(parse_task_line(*line, options.input_format, answerer.task));
+      TaskInput parsed = parse_task_line(*line, options.input_format, answerer.task);
+      check_length(parsed.encoding, options);
+      waiting.push_back(std::move(parsed));
       lines.push_back(reader.number());
     } catch (const std::runtime_error& error) {
       flush();

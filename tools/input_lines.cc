@@ -8,7 +8,9 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <fcntl.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace bert::tools {
@@ -202,6 +204,22 @@ void LineReader::fill() {
 
 std::string line_error(std::string_view file, int64_t line, std::string_view reason) {
   return fmt::format("{}:{}: {}", file, line, reason);
+}
+
+InputFile::InputFile(const std::string& path) : name_(path == "-" ? "<stdin>" : path) {
+  fd_ = path == "-" ? STDIN_FILENO : open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd_ < 0) {
+    throw std::runtime_error(
+        fmt::format("{}: cannot be opened: {}", name_, std::system_category().message(errno)));
+  }
+  struct stat status {};
+  if (fstat(fd_, &status) == 0 && S_ISDIR(status.st_mode)) {
+    throw std::runtime_error(fmt::format("{}: is a directory, expected a file", name_));
+  }
+}
+
+InputFile::~InputFile() {
+  if (fd_ > STDERR_FILENO) close(fd_);
 }
 
 }  // namespace bert::tools

@@ -20,6 +20,22 @@ enum class InputFormat { tsv, jsonl };
 //   to 0
 std::variant<bert::Input, bert::Encoding> parse_line(std::string_view line, InputFormat format);
 
+// Descriptor of the input, closed at the end. "-" is standard input.
+class InputFile {
+ public:
+  explicit InputFile(const std::string& path);
+  ~InputFile();
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+
+  int fd() const { return fd_; }
+  const std::string& name() const { return name_; }
+
+ private:
+  std::string name_;
+  int fd_;
+};
+
 // Lines of a file or pipe, in constant memory: one longer than 64 MiB is an error. Does not own the
 // descriptor.
 class LineReader {

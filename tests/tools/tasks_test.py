@@ -47,6 +47,10 @@ class Tasks(ToolTest):
         [answer] = self.answers("-m", self.mlm, "--input-format", "jsonl",
                                 stdin=json.dumps({"ids": ids}))
         self.assertEqual(answer["masks"], [])
+        done = self.fail_with(1, r'<stdin>:1: "ids" holds 4 ids, expected at most 3', "-m", self.mlm,
+                              "--max-length", "3", "--input-format", "jsonl",
+                              stdin=json.dumps({"ids": ids}))
+        self.assertEqual(done.stdout, "")
 
     def test_tag(self):
         text = "the man, a boy é eats"
