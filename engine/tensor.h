@@ -4,12 +4,10 @@
 // D = H / A, I intermediate, V vocabulary, L layers, N sequences.
 #pragma once
 
-#include <algorithm>
 #include <cassert>
+#include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
-#include <new>
 
 namespace bert::engine {
 
@@ -42,17 +40,8 @@ class Buffer {
   float* data() const { return data_.get(); }
   int64_t size() const { return size_; }
 
-  // At least `size` floats, zero when new. Growing loses what was there.
-  void reserve(int64_t size) {
-    if (size <= size_) return;
-    const size_t bytes = (static_cast<size_t>(size) * sizeof(float) + 63) / 64 * 64;
-    data_.reset();  // before the new block: the two together would set the peak
-    size_ = 0;
-    data_.reset(static_cast<float*>(std::aligned_alloc(64, bytes)));
-    if (!data_) throw std::bad_alloc();
-    std::fill_n(data_.get(), size, 0.0f);
-    size_ = size;
-  }
+  // At least `size` floats, zero when new. Growing loses what was there. Throws std::bad_alloc.
+  void reserve(int64_t size);
   Tensor tensor(int64_t rows, int64_t columns) {
     reserve(rows * columns);
     return {data(), rows, columns};
@@ -60,7 +49,8 @@ class Buffer {
 
  private:
   struct Free {
-    void operator()(float* p) const { std::free(p); }
+    size_t mapped;  // bytes, where it is a mapping of its own, or 0
+    void operator()(float* p) const;
   };
   std::unique_ptr<float, Free> data_;
   int64_t size_ = 0;
