@@ -6,11 +6,18 @@ namespace {
 
 constexpr int64_t kQueryBlock = 8 * kRows;  // queries whose scores are kept at once, in L2
 
-// c[R, V * W] = a[R, k] b[k, V * W], k in units, all of it in registers.
+// c[R, V * W] = a[R, k] b[k, V * W], k in units, all of it in registers; or c += that.
 template <typename Kind, int R, int V>
 inline void tile(const Unit* a, int64_t a_stride, const Unit* b, int64_t b_stride, int64_t k,
-                 float* c, int64_t c_stride) {
+                 float* c, int64_t c_stride, bool add) {
   Vec sum[R][V] = {};
+  if (add) {
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+      for (int v = 0; v < V; ++v) sum[r][v] = load(c + r * c_stride + v * W);
+    }
+  }
   for (int64_t i = 0; i < k; ++i) {
     typename Kind::In row[V];
 #pragma GCC unroll 8
@@ -32,11 +39,11 @@ inline void tile(const Unit* a, int64_t a_stride, const Unit* b, int64_t b_strid
 // The same for `rows` rows: as many at a time as there are registers for.
 template <typename Kind, int V>
 void tile_rows(int64_t rows, const Unit* a, int64_t a_stride, const Unit* b, int64_t b_stride,
-               int64_t k, float* c, int64_t c_stride) {
+               int64_t k, float* c, int64_t c_stride, bool add) {
   constexpr int kMost = kRows * kVectors / V < 12 ? kRows * kVectors / V : 12;
   const auto tiles = [&]<int R>() {
     for (; rows >= R; rows -= R, a += R * a_stride, c += R * c_stride) {
-      tile<Kind, R, V>(a, a_stride, b, b_stride, k, c, c_stride);
+      tile<Kind, R, V>(a, a_stride, b, b_stride, k, c, c_stride, add);
     }
   };
   tiles.template operator()<kMost>();
@@ -45,18 +52,18 @@ void tile_rows(int64_t rows, const Unit* a, int64_t a_stride, const Unit* b, int
   tiles.template operator()<1>();
 }
 
-// c[rows, columns] = a[rows, k] b[k, columns], columns a multiple of W.
+// c[rows, columns] = a[rows, k] b[k, columns], columns a multiple of W; or c += that.
 template <typename Kind>
 void multiply(int64_t rows, int64_t columns, int64_t k, const Unit* a, int64_t a_stride,
-              const Unit* b, int64_t b_stride, float* c, int64_t c_stride) {
+              const Unit* b, int64_t b_stride, float* c, int64_t c_stride, bool add) {
   for (; columns >= kPanel; columns -= kPanel, b += kPanel, c += kPanel) {
-    tile_rows<Kind, kVectors>(rows, a, a_stride, b, b_stride, k, c, c_stride);
+    tile_rows<Kind, kVectors>(rows, a, a_stride, b, b_stride, k, c, c_stride, add);
   }
   const auto rest = columns / W;
-  if (rest == 1) return tile_rows<Kind, 1>(rows, a, a_stride, b, b_stride, k, c, c_stride);
+  if (rest == 1) return tile_rows<Kind, 1>(rows, a, a_stride, b, b_stride, k, c, c_stride, add);
   if constexpr (kVectors == 4) {
-    if (rest == 2) return tile_rows<Kind, 2>(rows, a, a_stride, b, b_stride, k, c, c_stride);
-    if (rest == 3) return tile_rows<Kind, 3>(rows, a, a_stride, b, b_stride, k, c, c_stride);
+    if (rest == 2) return tile_rows<Kind, 2>(rows, a, a_stride, b, b_stride, k, c, c_stride, add);
+    if (rest == 3) return tile_rows<Kind, 3>(rows, a, a_stride, b, b_stride, k, c, c_stride, add);
   }
 }
 
@@ -128,18 +135,25 @@ void pack_values(const AttentionTask& task, Unit* packed) {
   }
 }
 
-// scores[S] becomes e^(scale (scores - max)), and the sum of that is returned. The memory is a
-// multiple of W floats.
-float exp_row(float* scores, int64_t length, float scale) {
+// The greatest of scores[S]. The memory is a multiple of W floats; what is past the end becomes
+// -infinity.
+float greatest_score(float* scores, int64_t length) {
+  const int64_t last = round_up(length, W) - W;
+  const Vec none = broadcast(-__builtin_inff());
+  // Not float by float: reading these together right afterwards would wait for each.
+  Vec greatest = first_lanes(length - last, load(scores + last), none, CountLanes<W>::Type());
+  store(scores + last, greatest);
+  for (int64_t i = 0; i < last; i += W) greatest = max(greatest, load(scores + i));
+  return greatest_lane(greatest);
+}
+
+// scores[S] becomes e^(scale (scores - greatest)), and the sum of that is returned.
+float exp_row(float* scores, int64_t length, float scale, float greatest) {
   const int64_t padded = round_up(length, W);
-  for (int64_t i = length; i < padded; ++i) scores[i] = -__builtin_inff();
-  Vec greatest = load(scores);
-  for (int64_t i = W; i < padded; i += W) greatest = max(greatest, load(scores + i));
-  float top = greatest[0];
-  for (int i = 1; i < W; ++i) top = greatest[i] > top ? greatest[i] : top;
+  const float shift = greatest * scale;
   Vec sum{};
   for (int64_t i = 0; i < padded; i += W) {
-    const Vec e = exp_negative((load(scores + i) - top) * scale);
+    const Vec e = exp_negative(load(scores + i) * scale - shift);
     store(scores + i, e);
     sum += e;
   }
@@ -160,7 +174,8 @@ void attend(const AttentionTask& task, float* scratch) {
   const int64_t width = units_of<Kind>(task.width);
   Unit* packed_keys = scratch;
   Unit* packed_values = packed_keys + keys * width;
-  float* scores = packed_values + units_of<Kind>(task.length) * dims;
+  const int64_t all = units_of<Kind>(task.length);
+  float* scores = packed_values + all * dims;
   const int64_t most = task.queries < kQueryBlock ? task.queries : kQueryBlock;
   float* context = scores + most * keys;
   pack_keys<Kind>(task, packed_keys);
@@ -169,38 +184,40 @@ void attend(const AttentionTask& task, float* scratch) {
   for (int64_t first = 0; first < task.queries; first += kQueryBlock) {
     const int64_t left = task.queries - first;
     const int64_t queries = left < kQueryBlock ? left : kQueryBlock;
-    const Unit* q = task.q + first * task.stride;
-    int64_t q_stride = task.stride;
-    if (Kind::kPer > 1) {  // where the context will be
-      for (int64_t i = 0; i < queries; ++i) {
-        for (int64_t d = 0; d < width; d += W) {
-          store(context + i * dims + d,
-                (Vec)units_at<Kind>(q + i * task.stride, d * Kind::kPer, task.width));
-        }
+    Unit* q = context;  // until the context is there
+    for (int64_t i = 0; i < queries; ++i) {
+      const float* row = task.q + (first + i) * task.stride;
+      for (int64_t d = 0; d < width; d += W) {
+        store(q + i * dims + d, (Vec)units_at<Kind>(row, d * Kind::kPer, task.width));
       }
-      q = context;
-      q_stride = dims;
     }
     for (int64_t j = 0; j < keys; j += kPanel) {
       const int64_t panel = keys - j < kPanel ? keys - j : kPanel;
-      multiply<Kind>(queries, panel, width, q, q_stride, packed_keys + j * width, panel, scores + j,
-                     keys);
+      multiply<Kind>(queries, panel, width, q, dims, packed_keys + j * width, panel, scores + j,
+                     keys, false);
     }
-    float sums[kQueryBlock];
+    // All rows' greatest first: they are short, and their ends would wait for each other.
+    float greatest[kQueryBlock], sums[kQueryBlock];
     for (int64_t i = 0; i < queries; ++i) {
       if (task.bias) {
         const float* bias = task.bias + (first + i) * task.bias_stride;
         for (int64_t j = 0; j < task.length; ++j) scores[i * keys + j] += bias[j];
       }
-      sums[i] = exp_row(scores + i * keys, task.length, task.scale);
+      greatest[i] = greatest_score(scores + i * keys, task.length);
+    }
+    for (int64_t i = 0; i < queries; ++i) {
+      sums[i] = exp_row(scores + i * keys, task.length, task.scale, greatest[i]);
       if (task.probabilities) {
         float* to = task.probabilities + (first + i) * task.length;
         for (int64_t j = 0; j < task.length; ++j) to[j] = scores[i * keys + j] / sums[i];
       }
       to_units<Kind>(scores + i * keys, keys);
     }
-    multiply<Kind>(queries, dims, units_of<Kind>(task.length), scores, keys, packed_values, dims,
-                   context, dims);
+    for (int64_t j = 0; j < all; j += Kind::kBlock) {
+      const int64_t some = all - j < Kind::kBlock ? all - j : Kind::kBlock;
+      multiply<Kind>(queries, dims, some, scores + j, keys, packed_values + j * dims, dims, context,
+                     dims, j > 0);
+    }
     for (int64_t i = 0; i < queries; ++i) {
       float* to = task.context + (first + i) * task.context_stride;
       const float inverse = 1.0f / sums[i];

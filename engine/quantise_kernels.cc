@@ -5,12 +5,6 @@ namespace bert::engine::ROW_KERNELS {
 namespace {
 
 inline IntVec bits(Vec v) { return (IntVec)v; }
-inline Vec min(Vec a, Vec b) { return a < b ? a : b; }
-inline float greatest_lane(Vec v) {
-  float greatest = v[0];
-  for (int i = 1; i < W; ++i) greatest = v[i] > greatest ? v[i] : greatest;
-  return greatest;
-}
 
 // x + magic has x rounded to a whole number in its last bits, for |x| < 2^22.
 constexpr float kMagic = 12582912.0f;  // 1.5 * 2^23
@@ -65,7 +59,7 @@ RowKernels::Quantised quantise_weights(const float* row, const float* factors, c
   Vec most{};
   IntVec bad{};
   for_vectors(row, factors, k, [&](int64_t, Vec x, int64_t) {
-    most = max(most, x < 0.0f ? -x : x);
+    most = max(most, magnitude(x));
     bad |= x - x != 0.0f;
   });
   if (any_lane(bad)) return {__builtin_nanf(""), 0};

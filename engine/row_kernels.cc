@@ -6,20 +6,32 @@
 namespace bert::engine::ROW_KERNELS {
 namespace {
 
+// The sum of body(i) over whole vectors, in four sums at a time: one addition waits for the last.
+template <typename Body>
+inline Vec sum_vectors(int64_t whole, const Body& body) {
+  constexpr int kSums = 4;
+  Vec sums[kSums] = {};
+  int64_t i = 0;
+  for (; i + kSums * W <= whole; i += kSums * W) {
+#pragma GCC unroll 4
+    for (int s = 0; s < kSums; ++s) sums[s] += body(i + s * W);
+  }
+  for (; i < whole; i += W) sums[0] += body(i);
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
 void layer_norm(const float* x, const float* gamma, const float* beta, float epsilon, int64_t width,
                 float* y) {
   const int64_t whole = width / W * W, rest = width - whole;
-  Vec sum{};
-  for (int64_t i = 0; i < whole; i += W) sum += load(x + i);
+  Vec sum = sum_vectors(whole, [=](int64_t i) { return load(x + i); });
   if (rest) sum += load_part(x + whole, rest, 0.0f);
   const float mean = sum_lanes(sum) / static_cast<float>(width);
 
   // Squares of what is left, and not E[x²] - mean²: that cancels.
-  Vec squares{};
-  for (int64_t i = 0; i < whole; i += W) {
+  Vec squares = sum_vectors(whole, [=](int64_t i) {
     const Vec d = load(x + i) - mean;
-    squares += d * d;
-  }
+    return d * d;
+  });
   if (rest) {
     const Vec d = load_part(x + whole, rest, mean) - mean;
     squares += d * d;

@@ -82,15 +82,9 @@ inline Vec load_part(const float* p, int64_t n, float fill) {
 inline void store_part(float* p, int64_t n, Vec v) {
   for (int i = 0; i < n; ++i) p[i] = v[i];
 }
-inline float sum_lanes(Vec v) {
-  float lanes[W];
-  store(lanes, v);
-  for (int half = W / 2; half > 0; half /= 2) {
-    for (int i = 0; i < half; ++i) lanes[i] += lanes[i + half];
-  }
-  return lanes[0];
-}
 inline Vec max(Vec a, Vec b) { return a > b ? a : b; }
+inline Vec min(Vec a, Vec b) { return a < b ? a : b; }
+inline Vec magnitude(Vec x) { return x < 0.0f ? -x : x; }
 inline int64_t round_up(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
 
 template <int... I>
@@ -110,6 +104,30 @@ inline Vec interleave_high(Vec a, Vec b, Lanes<I...>) {
   return __builtin_shufflevector(a, b, (I % 2 ? W + W / 2 + I / 2 : W / 2 + I / 2)...);
 }
 
+// The first n lanes of a, and the others of b.
+template <int... I>
+inline Vec first_lanes(int64_t n, Vec a, Vec b, Lanes<I...>) {
+  return IntVec{I...} < static_cast<int32_t>(n) ? a : b;
+}
+template <int By, int... I>
+inline Vec exchange(Vec v, Lanes<I...>) {
+  return __builtin_shufflevector(v, v, (I ^ By)...);
+}
+// function(a, b) over all lanes, by halves: log2 W steps.
+template <int By = W / 2, typename Function>
+inline float across_lanes(Vec v, const Function& function) {
+  const Vec both = function(v, exchange<By>(v, CountLanes<W>::Type()));
+  if constexpr (By == 1) {
+    return both[0];
+  } else {
+    return across_lanes<By / 2>(both, function);
+  }
+}
+inline float sum_lanes(Vec v) {
+  return across_lanes(v, [](Vec a, Vec b) { return a + b; });
+}
+inline float greatest_lane(Vec v) { return across_lanes(v, max); }
+
 // Exchanges rows and columns: log2 W perfect shuffles of the rows' halves.
 inline void transpose(Vec (&block)[W]) {
   const CountLanes<W>::Type lanes;
@@ -125,9 +143,9 @@ inline void transpose(Vec (&block)[W]) {
   }
 }
 
-// e^x for x <= 0, within 2 units in the last place: x = n ln 2 + r with |r| <= ln 2 / 2, a
+// e^x for x <= 0 or little more, within 2 units in the last place: x = n ln 2 + r with |r| <= ln 2 / 2, a
 // polynomial for e^r (its greatest relative error, 2e-9, is the least of this degree) and n added
-// to the exponent. Below -87 it is 0.
+// to the exponent. Below -87 it is e^-87.
 inline Vec exp_negative(Vec x) {
   const Vec clamped = max(x, broadcast(-87.0f));
   const Vec magic = broadcast(12582912.0f);  // 1.5 * 2^23: adding it rounds to a whole number
@@ -147,7 +165,7 @@ inline Vec exp_negative(Vec x) {
   __builtin_memcpy(&exponent, &shifted, sizeof exponent);
   bits += (exponent - 0x4B400000) << 23;  // 0x4B400000 are the bits of 1.5 * 2^23
   __builtin_memcpy(&p, &bits, sizeof p);
-  return x < -87.0f ? Vec{} : p;
+  return p;
 }
 
 // Products are added up in blocks of so many, and the blocks' sums to each other: rounding errors
