@@ -14,24 +14,14 @@ namespace {
 
 int64_t divide_up(int64_t n, int64_t step) { return (n + step - 1) / step; }
 
-// How a product is shared out: blocks of rows that stay in a core's second-level cache, and within
-// them runs of neighbouring panels, each of which fetches the next.
-struct Shares {
-  int64_t height, blocks;
-  int64_t run, runs;
-
-  Shares(int64_t rows, int64_t panels, int threads) {
-    constexpr int64_t kMostRows = 240, kTiles = 24;  // kTiles: a multiple of every kernel's tile
-    blocks = divide_up(rows, kMostRows);
-    // Enough for all threads to end at about the same time.
-    const int64_t wanted = threads == 1 ? 1 : int64_t{4} * threads;
-    while (blocks * panels < threads && divide_up(rows, blocks) > kTiles) ++blocks;
-    height = divide_up(divide_up(rows, blocks), kTiles) * kTiles;
-    blocks = divide_up(rows, height);
-    run = divide_up(panels, std::min(panels, divide_up(wanted, blocks)));
-    runs = divide_up(panels, run);
-  }
-};
+// Rows of a product that stay in a core's second-level cache beside a panel, about equally many in
+// each block.
+int64_t block_height(int64_t rows, int64_t panels, int threads) {
+  constexpr int64_t kMost = 240, kTiles = 24;  // kTiles: a multiple of every kernel's tile
+  int64_t blocks = divide_up(rows, kMost);
+  while (blocks * panels < threads && divide_up(rows, blocks) > kTiles) ++blocks;
+  return divide_up(divide_up(rows, blocks), kTiles) * kTiles;
+}
 
 int64_t per_unit(Precision precision) {
   return precision == Precision::f32    ? 1
@@ -227,31 +217,28 @@ void Linear::run(ThreadPool& pool, ConstTensor x, Buffer& scratch, Tensor y, boo
   const bool int8 = w.precision == Precision::int8;
   const auto* scales = int8 ? reinterpret_cast<const RowScale*>(inputs + x.rows * all) : nullptr;
   const auto matmul = kernels.matmul[static_cast<int>(w.precision)];
-  const Shares shares(x.rows, panels, pool.threads());
-  pool.run(shares.blocks * shares.runs, [&](int64_t share, int) {
-    const int64_t first = share / shares.runs * shares.height;
-    const int64_t begin = share % shares.runs * shares.run;
-    for (int64_t i = begin; i < std::min(begin + shares.run, panels); ++i) {
-      const int64_t column = i * width;
-      MatmulTask task{inputs + first * all,
-                      w.panels.data() + column * all,
-                      w.panels.data() + (column + width) * all,
-                      w.bias.data() + column,
-                      y.row(first) + column,
-                      std::min(shares.height, x.rows - first),
-                      w.units,
-                      std::min(width, w.n - column),
-                      w.n,
-                      w.activation,
-                      add};
-      if (int8) {
-        task.exact = exact;
-        task.row_scales = scales + first;
-        task.column_scales = w.column_scales.data() + column;
-        task.column_sums = w.column_sums.data() + column;
-      }
-      matmul(task);
+  const int64_t height = block_height(x.rows, panels, pool.threads());
+  // A thread mostly gets neighbouring panels, each of which fetches the next.
+  pool.run(divide_up(x.rows, height) * panels, [&](int64_t i, int) {
+    const int64_t first = i / panels * height, column = i % panels * width;
+    MatmulTask task{inputs + first * all,
+                    w.panels.data() + column * all,
+                    w.panels.data() + (column + width) * all,
+                    w.bias.data() + column,
+                    y.row(first) + column,
+                    std::min(height, x.rows - first),
+                    w.units,
+                    std::min(width, w.n - column),
+                    w.n,
+                    w.activation,
+                    add};
+    if (int8) {
+      task.exact = exact;
+      task.row_scales = scales + first;
+      task.column_scales = w.column_scales.data() + column;
+      task.column_sums = w.column_sums.data() + column;
     }
+    matmul(task);
   });
 }
 

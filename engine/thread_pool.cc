@@ -2,6 +2,7 @@
 #include "engine/thread_pool.h"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 namespace bert::engine {
@@ -24,7 +25,7 @@ void wait_while(const std::atomic<T>& value, T old) {
 
 }  // namespace
 
-ThreadPool::ThreadPool(int threads) {
+ThreadPool::ThreadPool(int threads) : shares_(std::max(1, threads)) {
   try {
     for (int worker = 1; worker < threads; ++worker) {
       workers_.emplace_back([this, worker] { serve(worker); });
@@ -51,8 +52,11 @@ void ThreadPool::run(int64_t count, const Body& body) {
     return;
   }
   body_ = &body;
-  count_ = count;
-  next_ = 0;
+  assert(count <= UINT32_MAX);
+  const auto from = [&](int64_t worker) {
+    return static_cast<uint64_t>(worker * count / threads());
+  };
+  for (int i = 0; i < threads(); ++i) shares_[i].left = from(i) << 32 | from(i + 1);
   busy_ = static_cast<int>(workers_.size());
   generation_.fetch_add(1, std::memory_order_release);
   generation_.notify_all();
@@ -71,11 +75,27 @@ void ThreadPool::serve(int worker) {
   }
 }
 
+// The next i of a worker's own share, or the last of another's; -1 when nothing is left.
+int64_t ThreadPool::take(int worker) {
+  for (int other = 0; other < threads(); ++other) {
+    std::atomic<uint64_t>& left = shares_[(worker + other) % threads()].left;
+    for (uint64_t was = left;;) {
+      const uint64_t from = was >> 32, to = was & UINT32_MAX;
+      if (from >= to) break;
+      const uint64_t then = other == 0 ? (from + 1) << 32 | to : from << 32 | (to - 1);
+      if (left.compare_exchange_weak(was, then)) {
+        return static_cast<int64_t>(other == 0 ? from : to - 1);
+      }
+    }
+  }
+  return -1;
+}
+
 void ThreadPool::work(int worker) {
   try {
-    for (int64_t i = next_++; i < count_; i = next_++) (*body_)(i, worker);
+    for (int64_t i = take(worker); i >= 0; i = take(worker)) (*body_)(i, worker);
   } catch (...) {
-    next_ = count_;
+    for (Share& share : shares_) share.left = 0;
     const std::lock_guard lock(error_mutex_);
     if (!error_) error_ = std::current_exception();
   }

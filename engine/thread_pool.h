@@ -25,23 +25,27 @@ class ThreadPool {
 
   // Calls body(i, worker) once for every i in [0, count), worker in [0, threads()), and returns
   // when all is done; rethrows the first exception of a body. Of several callers at once one has
-  // the threads, and the others do their work alone, as worker 0.
+  // the threads, and the others do their work alone, as worker 0. A worker gets neighbours in turn,
+  // upwards, until its share is done; then it helps the others from the ends of theirs.
   using Body = std::function<void(int64_t i, int worker)>;
   void run(int64_t count, const Body& body);
 
  private:
   void serve(int worker);
   void work(int worker);
+  int64_t take(int worker);
   void stop();
 
   std::mutex mutex_;                     // held by the caller that has the threads
   std::atomic<uint32_t> generation_{0};  // of jobs; changes when there is one
   std::atomic<int> busy_{0};             // workers that have not finished the current job
-  std::atomic<int64_t> next_{0};
   std::atomic<bool> stopped_{false};
   // Of the current job. Written before generation_, read after it.
   const Body* body_ = nullptr;
-  int64_t count_ = 0;
+  struct alignas(64) Share {
+    std::atomic<uint64_t> left{0};  // from, in the upper half, and to
+  };
+  std::vector<Share> shares_;  // by worker
   std::mutex error_mutex_;
   std::exception_ptr error_;
   std::vector<std::thread> workers_;

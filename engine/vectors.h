@@ -143,9 +143,9 @@ inline void transpose(Vec (&block)[W]) {
   }
 }
 
-// e^x for x <= 0 or little more, within 2 units in the last place: x = n ln 2 + r with |r| <= ln 2 / 2, a
-// polynomial for e^r (its greatest relative error, 2e-9, is the least of this degree) and n added
-// to the exponent. Below -87 it is e^-87.
+// e^x for x <= 0 or little more, within 2 units in the last place: x = n ln 2 + r with |r| <= ln 2
+// / 2, a polynomial for e^r (its greatest relative error, 2e-9, is the least of this degree) and n
+// added to the exponent. Below -87 it is e^-87.
 inline Vec exp_negative(Vec x) {
   const Vec clamped = max(x, broadcast(-87.0f));
   const Vec magic = broadcast(12582912.0f);  // 1.5 * 2^23: adding it rounds to a whole number

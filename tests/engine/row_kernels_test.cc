@@ -307,7 +307,7 @@ TEST_P(RowKernelsTest, GeluOfInt8AgreesWithItsTwinToAFiftiethOfAStep) {
     const std::vector<float> nothing(width), ones(width, 1);
     const std::vector<int32_t> sums(width);
     const RowScale scale = {1, 0};
-    MatmulTask task{nothing.data(), nothing.data(), nothing.data(), bias.data(), y.data(), 1, 1,
+    MatmulTask task{nothing.data(), nothing.data(), nothing.data(),   bias.data(), y.data(), 1, 1,
                     width,          width,          Activation::gelu, false};
     task.row_scales = &scale;
     task.column_scales = ones.data();
