@@ -135,7 +135,7 @@ inline void add_products(const MatmulTask& task, int64_t first, int64_t begin, i
   const Unit *x = task.x + first * stride, *panel = task.panel;
   for (int64_t i = begin; i < end; ++i) {
 #pragma GCC unroll 8
-    for (int f = 0; f < kAhead; f += 16) __builtin_prefetch(ahead + i * kAhead + f, 0, 2);
+    for (int f = 0; f < kAhead; f += 16) __builtin_prefetch(ahead + i * kAhead + f);
     typename Kind::In row[kVectors];
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) row[v] = Kind::load(panel + i * kPanel + v * W);
@@ -224,7 +224,8 @@ void pack_panel(const Unit* const* rows, int64_t columns, int64_t units, Unit* p
 namespace {
 
 // While the last tiles are computed, what comes after the panel is fetched: a line for each row of
-// the panel by each of the last four, or more by each where there are fewer.
+// the panel by each of the last four, or more by each where there are fewer, the most by the first:
+// the last one may have fewer rows, and so less time.
 template <typename Kind>
 void matmul(const MatmulTask& task) {
   constexpr int64_t kLine = 16;  // units in a cache line
@@ -239,7 +240,7 @@ void matmul(const MatmulTask& task) {
       continue;
     }
     const int64_t share = (kPanel - fetched) / left;
-    const int64_t lines = share >= 4 * kLine ? 4 : share >= 2 * kLine ? 2 : 1;
+    const int64_t lines = share > 2 * kLine ? 4 : share > kLine ? 2 : 1;
     const Tile* fetching = lines == 4   ? kTiles<Kind, 4 * kLine>
                            : lines == 2 ? kTiles<Kind, 2 * kLine>
                                         : kTiles<Kind, kLine>;
