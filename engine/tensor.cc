@@ -10,14 +10,15 @@
 namespace bert::engine {
 namespace {
 
-constexpr size_t kLine = 64, kHugePage = size_t{2} << 20;
+// kPage: a multiple of every size that the system's pages have.
+constexpr size_t kLine = 64, kPage = size_t{64} << 10, kHugePage = size_t{2} << 20;
 
 size_t round_up(size_t n, size_t step) { return (n + step - 1) / step * step; }
 
 }  // namespace
 
 // Large buffers are mappings in huge pages: panels are read from end to end, and in pages of 4 KiB
-// that is a look-up for every twenty rows. They come as zeros from the system, when a thread first
+// that is a look-up for every sixteen rows. They come as zeros from the system, when a thread first
 // writes to them and so by all threads at once.
 void Buffer::reserve(int64_t size) {
   if (size <= size_) return;
@@ -29,7 +30,7 @@ void Buffer::reserve(int64_t size) {
     if (!data_) throw std::bad_alloc();
     std::fill_n(data_.get(), size, 0.0f);
   } else {
-    const size_t mapped = round_up(bytes, 4096), all = mapped + kHugePage;
+    const size_t mapped = round_up(bytes, kPage), all = mapped + kHugePage;
     void* start = mmap(nullptr, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (start == MAP_FAILED) throw std::bad_alloc();
     // What lies before and behind whole huge pages is given back.
