@@ -18,17 +18,7 @@ inline void tile(const Unit* a, int64_t a_stride, const Unit* b, int64_t b_strid
       for (int v = 0; v < V; ++v) sum[r][v] = load(c + r * c_stride + v * W);
     }
   }
-  for (int64_t i = 0; i < k; ++i) {
-    typename Kind::In row[V];
-#pragma GCC unroll 8
-    for (int v = 0; v < V; ++v) row[v] = Kind::load(b + i * b_stride + v * W);
-#pragma GCC unroll 8
-    for (int r = 0; r < R; ++r) {
-      const typename Kind::In x = Kind::broadcast(a + r * a_stride + i);
-#pragma GCC unroll 8
-      for (int v = 0; v < V; ++v) sum[r][v] = Kind::dot(sum[r][v], x, row[v]);
-    }
-  }
+  add_products<Kind, R, V>(a, a_stride, b, b_stride, k, sum);
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 8

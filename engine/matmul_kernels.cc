@@ -126,32 +126,15 @@ inline Vec value(const MatmulTask& task, int64_t row, int64_t column, IntVec sum
   return exact * (scale.scale * load(task.column_scales + column));
 }
 
-// sum += x[R, begin to end] panel[begin to end, kPanel] for R rows from `first` on, in registers.
-// Meanwhile fetches kAhead units at `ahead` for each row of the panel.
-template <typename Kind, int R, int kAhead>
-inline void add_products(const MatmulTask& task, int64_t first, int64_t begin, int64_t end,
-                         const Unit* ahead, typename Kind::Sum (&sum)[R][kVectors]) {
-  const int64_t stride = task.units + task.exact;
-  const Unit *x = task.x + first * stride, *panel = task.panel;
-  for (int64_t i = begin; i < end; ++i) {
-#pragma GCC unroll 8
-    for (int f = 0; f < kAhead; f += 16) __builtin_prefetch(ahead + i * kAhead + f);
-    typename Kind::In row[kVectors];
-#pragma GCC unroll 8
-    for (int v = 0; v < kVectors; ++v) row[v] = Kind::load(panel + i * kPanel + v * W);
-#pragma GCC unroll 8
-    for (int r = 0; r < R; ++r) {
-      const typename Kind::In in = Kind::broadcast(x + r * stride + i);
-#pragma GCC unroll 8
-      for (int v = 0; v < kVectors; ++v) sum[r][v] = Kind::dot(sum[r][v], in, row[v]);
-    }
-  }
-}
-
 // sums[R, kPanel] = x[R] panel for R rows from `first` on.
 template <typename Kind, int R, int kAhead>
 inline void tile(const MatmulTask& task, int64_t first, const Unit* ahead, float* sums) {
-  const int64_t units = task.units;
+  const int64_t units = task.units, stride = units + task.exact;
+  const auto add = [&]<typename Of>(Of, int64_t begin, int64_t end, auto& sum) {
+    add_products<Of, R, kVectors, kAhead>(task.x + first * stride + begin, stride,
+                                          task.panel + begin * kPanel, kPanel, end - begin, sum,
+                                          ahead + begin * kAhead);
+  };
   // Adds what `part` says of each vector to what is there.
   const auto keep = [&](bool there, const auto& part) {
 #pragma GCC unroll 8
@@ -169,12 +152,12 @@ inline void tile(const MatmulTask& task, int64_t first, const Unit* ahead, float
   for (int64_t begin = 0; begin < units; begin += Kind::kBlock) {
     const int64_t end = units - begin < Kind::kBlock ? units : begin + Kind::kBlock;
     typename Kind::Sum sum[R][kVectors] = {};
-    add_products<Kind, R, kAhead>(task, first, begin, end, ahead, sum);
+    add(Kind(), begin, end, sum);
     keep(begin > 0, [&](int r, int v) { return value(task, first + r, v * W, sum[r][v]); });
   }
   if (task.exact > 0) {
     Vec sum[R][kVectors] = {};
-    add_products<F32, R, kAhead>(task, first, units, units + task.exact, ahead, sum);
+    add(F32(), units, stride, sum);
     keep(true, [&](int r, int v) { return sum[r][v]; });
   }
 }

@@ -215,5 +215,25 @@ struct Bf16 {
 #endif
 };
 
+// sum += a[R, k] b[k, V * W] in registers, k in units. Meanwhile fetches kAhead units at `ahead`
+// for each row of b.
+template <typename Kind, int R, int V, int kAhead = 0>
+inline void add_products(const Unit* a, int64_t a_stride, const Unit* b, int64_t b_stride,
+                         int64_t k, typename Kind::Sum (&sum)[R][V], const Unit* ahead = nullptr) {
+  for (int64_t i = 0; i < k; ++i) {
+#pragma GCC unroll 8
+    for (int f = 0; f < kAhead; f += 16) __builtin_prefetch(ahead + i * kAhead + f);
+    typename Kind::In row[V];
+#pragma GCC unroll 8
+    for (int v = 0; v < V; ++v) row[v] = Kind::load(b + i * b_stride + v * W);
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+      const typename Kind::In x = Kind::broadcast(a + r * a_stride + i);
+#pragma GCC unroll 8
+      for (int v = 0; v < V; ++v) sum[r][v] = Kind::dot(sum[r][v], x, row[v]);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace bert::engine::ROW_KERNELS
