@@ -72,11 +72,12 @@ inline Vec gelu_tanh(Vec x) {
   return x * 0.5f * (tanh(inner) + 1.0f);
 }
 
-// y[r] = function(sums[r] + bias, y[r]) for R rows of a tile.
-template <int R, typename Function>
-inline void finish_with(Function function, const MatmulTask& task, const float* sums, float* y) {
+// y[r] = function(sums[r] + bias, y[r]) for the rows of a tile.
+template <typename Function>
+inline void finish_with(Function function, const MatmulTask& task, int64_t rows, const float* sums,
+                        float* y) {
   const int64_t whole = task.columns / W, rest = task.columns % W;
-  for (int r = 0; r < R; ++r, sums += kPanel, y += task.y_stride) {
+  for (int64_t r = 0; r < rows; ++r, sums += kPanel, y += task.y_stride) {
     if (whole == kVectors) {
 #pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) {
@@ -97,22 +98,22 @@ inline void finish_with(Function function, const MatmulTask& task, const float* 
   }
 }
 
-template <typename Kind, int R>
-inline void finish(const MatmulTask& task, const float* sums, float* y) {
-  if (task.add) {
-    return finish_with<R>([](Vec v, const float* at) { return load(at) + v; }, task, sums, y);
-  }
+// Not in each of the tiles' functions: they are many.
+template <typename Kind>
+[[gnu::noinline]] void finish(const MatmulTask& task, int64_t rows, const float* sums, float* y) {
+  const auto with = [&](const auto& function) { finish_with(function, task, rows, sums, y); };
+  if (task.add) return with([](Vec v, const float* at) { return load(at) + v; });
   switch (task.activation) {
     case Activation::none:
-      return finish_with<R>([](Vec v, const float*) { return v; }, task, sums, y);
+      return with([](Vec v, const float*) { return v; });
     case Activation::gelu:
-      return finish_with<R>([](Vec v, const float*) { return gelu<Kind>(v); }, task, sums, y);
+      return with([](Vec v, const float*) { return gelu<Kind>(v); });
     case Activation::gelu_tanh:
-      return finish_with<R>([](Vec v, const float*) { return gelu_tanh(v); }, task, sums, y);
+      return with([](Vec v, const float*) { return gelu_tanh(v); });
     case Activation::relu:
-      return finish_with<R>([](Vec v, const float*) { return max(v, Vec{}); }, task, sums, y);
+      return with([](Vec v, const float*) { return max(v, Vec{}); });
     case Activation::tanh:
-      return finish_with<R>([](Vec v, const float*) { return tanh(v); }, task, sums, y);
+      return with([](Vec v, const float*) { return tanh(v); });
   }
 }
 
@@ -127,13 +128,14 @@ inline Vec value(const MatmulTask& task, int64_t row, int64_t column, IntVec sum
 }
 
 // sums[R, kPanel] = x[R] panel for R rows from `first` on.
-template <typename Kind, int R, int kAhead>
-inline void tile(const MatmulTask& task, int64_t first, const Unit* ahead, float* sums) {
+template <typename Kind, int R>
+inline void tile(const MatmulTask& task, int64_t first, int64_t lines, const Unit* ahead,
+                 float* sums) {
   const int64_t units = task.units, stride = units + task.exact;
   const auto add = [&]<typename Of>(Of, int64_t begin, int64_t end, auto& sum) {
-    add_products<Of, R, kVectors, kAhead>(task.x + first * stride + begin, stride,
-                                          task.panel + begin * kPanel, kPanel, end - begin, sum,
-                                          ahead + begin * kAhead);
+    add_products<Of, R, kVectors>(task.x + first * stride + begin, stride,
+                                  task.panel + begin * kPanel, kPanel, end - begin, sum, lines,
+                                  ahead + begin * lines * kLine);
   };
   // Adds what `part` says of each vector to what is there.
   const auto keep = [&](bool there, const auto& part) {
@@ -162,28 +164,29 @@ inline void tile(const MatmulTask& task, int64_t first, const Unit* ahead, float
   }
 }
 
-// A tile of so many rows, from the first one on.
-template <typename Kind, int R, int kAhead>
-void matmul_tile(const MatmulTask& task, int64_t first, const Unit* ahead) {
+// A tile of so many rows, from the first one on. Meanwhile fetches so many lines of what lies ahead
+// for each row of the panel.
+template <typename Kind, int R>
+void matmul_tile(const MatmulTask& task, int64_t first, int64_t lines, const Unit* ahead) {
   alignas(64) float sums[R * kPanel];
   for (int r = 0; r < R; ++r) {  // the lines that will be written
-    for (int64_t j = 0; j < task.columns; j += 16) {
+    for (int64_t j = 0; j < task.columns; j += kLine) {
       __builtin_prefetch(task.y + (first + r) * task.y_stride + j, 1);
     }
   }
-  tile<Kind, R, kAhead>(task, first, ahead, sums);
-  finish<Kind, R>(task, sums, task.y + first * task.y_stride);
+  tile<Kind, R>(task, first, lines, ahead, sums);
+  finish<Kind>(task, R, sums, task.y + first * task.y_stride);
 }
 
-using Tile = void (*)(const MatmulTask&, int64_t, const Unit*);
-template <typename Kind, int kAhead>
+using Tile = void (*)(const MatmulTask&, int64_t, int64_t, const Unit*);
+template <typename Kind>
 constexpr Tile kTiles[] = {nullptr,
-                           matmul_tile<Kind, 1, kAhead>,
-                           matmul_tile<Kind, 2, kAhead>,
-                           matmul_tile<Kind, 3, kAhead>,
-                           matmul_tile<Kind, 4, kAhead>,
-                           matmul_tile<Kind, (kRows > 4 ? 5 : 4), kAhead>,
-                           matmul_tile<Kind, (kRows > 4 ? 6 : 4), kAhead>};
+                           matmul_tile<Kind, 1>,
+                           matmul_tile<Kind, 2>,
+                           matmul_tile<Kind, 3>,
+                           matmul_tile<Kind, 4>,
+                           matmul_tile<Kind, (kRows > 4 ? 5 : 4)>,
+                           matmul_tile<Kind, (kRows > 4 ? 6 : 4)>};
 
 }  // namespace
 
@@ -211,24 +214,16 @@ namespace {
 // the last one may have fewer rows, and so less time.
 template <typename Kind>
 void matmul(const MatmulTask& task) {
-  constexpr int64_t kLine = 16;  // units in a cache line
-  constexpr int64_t kFetching = kPanel > kLine ? kPanel / kLine : 1;
+  constexpr int64_t kWanted = kPanel > kLine ? kPanel / kLine : 1;
   const int64_t tiles = (task.rows + kRows - 1) / kRows;
-  int64_t fetched = 0;  // units of each row of the next panel
+  int64_t fetched = 0;  // lines for each row of the next panel
   for (int64_t t = 0; t < tiles; ++t) {
     const int64_t first = t * kRows, left = tiles - t;
     const int64_t rows = task.rows - first < kRows ? task.rows - first : kRows;
-    if (left > kFetching) {
-      kTiles<Kind, 0>[rows](task, first, nullptr);
-      continue;
-    }
-    const int64_t share = (kPanel - fetched) / left;
-    const int64_t lines = share > 2 * kLine ? 4 : share > kLine ? 2 : 1;
-    const Tile* fetching = lines == 4   ? kTiles<Kind, 4 * kLine>
-                           : lines == 2 ? kTiles<Kind, 2 * kLine>
-                                        : kTiles<Kind, kLine>;
-    fetching[rows](task, first, task.next + fetched * (task.units + task.exact));
-    fetched += lines * kLine;
+    const int64_t lines = left > kWanted ? 0 : (kWanted - fetched + left - 1) / left;
+    const Unit* ahead = task.next + fetched * kLine * (task.units + task.exact);
+    kTiles<Kind>[rows](task, first, lines, ahead);
+    fetched += lines;
   }
 }
 

@@ -95,14 +95,14 @@ RowScale quantise_inputs(const float* x, const float* factors, int64_t k, Unit* 
   const float low = -greatest_lane(-least), range = greatest_lane(greatest) - low;
   const float scale = any ? __builtin_nanf("") : range > 1e-30f ? range / 255.0f : 1.0f;
   const float inverse = range > 1e-30f && !any ? 255.0f / range : 0.0f;
-  const auto zero = static_cast<int32_t>(-low * inverse + 0.5f);
+  const int32_t zero = any ? 0 : static_cast<int32_t>(-low * inverse + 0.5f);
   auto* to = reinterpret_cast<UInt8*>(units);
   // Lanes that the row does not fill get the zero, which weights of 0 meet.
   for_vectors(x, factors, k, [=](int64_t i, Vec v, int64_t n) {
     const Vec q = v * inverse + static_cast<float>(zero);
     store_narrow(rounded(min(max(q, Vec{}), broadcast(255.0f))), n, to + i);
   });
-  return {scale, any ? 0 : zero};
+  return {scale, zero};
 }
 
 }  // namespace bert::engine::ROW_KERNELS

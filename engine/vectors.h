@@ -42,6 +42,7 @@ constexpr int W = 4;
 constexpr int kRows = 4, kVectors = 2;
 #endif
 constexpr int64_t kPanel = kVectors * W;  // columns of a tile
+constexpr int64_t kLine = 16;             // units in a cache line
 // Inputs of int8 products in a unit: bytes where the machine adds up four products of them exactly
 // (VNNI), else shorts, since the older instructions for bytes saturate.
 #if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
@@ -168,6 +169,18 @@ inline Vec exp_negative(Vec x) {
   return p;
 }
 
+// sum + x y, rounded once where the machine can: whether a compiler contracts may depend on the
+// code around, which differs from one height of a tile to another.
+inline Vec multiply_add(Vec sum, Vec x, Vec y) {
+#if defined(__AVX512F__)
+  return (Vec)_mm512_fmadd_ps((__m512)x, (__m512)y, (__m512)sum);
+#elif defined(__FMA__)
+  return (Vec)_mm256_fmadd_ps((__m256)x, (__m256)y, (__m256)sum);
+#else
+  return sum + x * y;
+#endif
+}
+
 // Products are added up in blocks of so many, and the blocks' sums to each other: rounding errors
 // grow with the number of additions in a row.
 constexpr int64_t kSumBlock = 128;
@@ -179,7 +192,7 @@ struct F32 {
   static constexpr int64_t kBlock = kSumBlock;
   static In broadcast(const Unit* p) { return ROW_KERNELS::broadcast(*p); }
   static In load(const Unit* p) { return ROW_KERNELS::load(p); }
-  static Sum dot(Sum sum, In x, In w) { return sum + x * w; }
+  static Sum dot(Sum sum, In x, In w) { return multiply_add(sum, x, w); }
   static constexpr int kPer = 1;                                    // of floats in a unit
   static In from(const float* x) { return ROW_KERNELS::load(x); }   // W units of neighbours
   static In pair(const float* x, const float*) { return from(x); }  // W units across rows
@@ -195,9 +208,9 @@ struct Bf16 {
 #if defined(__AVX512BF16__)
     return (Vec)_mm512_dpbf16_ps((__m512)sum, (__m512bh)x, (__m512bh)w);
 #else  // a bf16 is the upper half of a float
-    sum += (Vec)(x << 16) * (Vec)(w << 16);
     const IntVec upper = IntVec{} - 65536;
-    return sum + (Vec)(x & upper) * (Vec)(w & upper);
+    return multiply_add(multiply_add(sum, (Vec)(x << 16), (Vec)(w << 16)), (Vec)(x & upper),
+                        (Vec)(w & upper));
 #endif
   }
 #if defined(__AVX512BF16__)
@@ -215,14 +228,15 @@ struct Bf16 {
 #endif
 };
 
-// sum += a[R, k] b[k, V * W] in registers, k in units. Meanwhile fetches kAhead units at `ahead`
-// for each row of b.
-template <typename Kind, int R, int V, int kAhead = 0>
+// sum += a[R, k] b[k, V * W] in registers, k in units. Meanwhile fetches `lines` cache lines at
+// `ahead` for each row of b.
+template <typename Kind, int R, int V>
 inline void add_products(const Unit* a, int64_t a_stride, const Unit* b, int64_t b_stride,
-                         int64_t k, typename Kind::Sum (&sum)[R][V], const Unit* ahead = nullptr) {
+                         int64_t k, typename Kind::Sum (&sum)[R][V], int64_t lines = 0,
+                         const Unit* ahead = nullptr) {
   for (int64_t i = 0; i < k; ++i) {
-#pragma GCC unroll 8
-    for (int f = 0; f < kAhead; f += 16) __builtin_prefetch(ahead + i * kAhead + f);
+#pragma GCC unroll 1
+    for (int64_t f = 0; f < lines; ++f) __builtin_prefetch(ahead + (i * lines + f) * kLine);
     typename Kind::In row[V];
 #pragma GCC unroll 8
     for (int v = 0; v < V; ++v) row[v] = Kind::load(b + i * b_stride + v * W);

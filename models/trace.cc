@@ -47,8 +47,8 @@ Pass::Pass(const Model& model, std::span<const Encoding> encodings) {
     check_encoding(encodings[i], static_cast<int64_t>(i), Internals::impl(model).config);
     order.push_back(static_cast<int64_t>(i));
   }
-  impl_ = std::make_unique<Impl>(model, make_batch(encodings, order, Internals::impl(model).config),
-                                 Workspace{});
+  impl_.reset(
+      new Impl{model, make_batch(encodings, order, Internals::impl(model).config), Workspace{}});
 }
 Pass::~Pass() = default;
 

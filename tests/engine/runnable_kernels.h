@@ -3,6 +3,10 @@
 
 #include <vector>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include "engine/row_kernels.h"
 
 namespace bert::engine {
@@ -19,7 +23,10 @@ inline std::vector<const RowKernels*> runnable_kernels() {
     if (__builtin_cpu_supports("avx512vnni")) tables.push_back(&avx512_vnni::kernels);
     if (__builtin_cpu_supports("avx512bf16")) tables.push_back(&avx512_bf16::kernels);
   }
-  if (__builtin_cpu_supports("avxvnni")) tables.push_back(&avx2_vnni::kernels);
+  unsigned eax = 0, ebx, ecx, edx;  // Clang 14 has no name for AVX-VNNI
+  if (__get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) && (eax >> 4 & 1)) {
+    tables.push_back(&avx2_vnni::kernels);
+  }
 #endif
   return tables;
 }

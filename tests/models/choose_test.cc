@@ -105,7 +105,7 @@ TEST(Heads, ThatAreNotThereAreRefusedByWhatIs) {
     SCOPED_TRACE(one.model);
     const Model model = load_golden(one.model);
     for (const auto& [wanted, call] : calls) {
-      const std::string error = error_of([&] { call(model); });
+      const std::string error = error_of([&, &call = call] { call(model); });
       if (std::ranges::count(one.allowed, wanted)) {
         EXPECT_EQ(error, "no error") << wanted;
       } else {
