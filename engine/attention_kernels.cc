@@ -140,10 +140,11 @@ float greatest_score(float* scores, int64_t length) {
 // scores[S] becomes e^(scale (scores - greatest)), and the sum of that is returned.
 float exp_row(float* scores, int64_t length, float scale, float greatest) {
   const int64_t padded = round_up(length, W);
+  scale *= kLog2E;
   const float shift = greatest * scale;
   Vec sum{};
   for (int64_t i = 0; i < padded; i += W) {
-    const Vec e = exp_negative(load(scores + i) * scale - shift);
+    const Vec e = exp2_negative(max(load(scores + i) * scale - shift, broadcast(-126.0f)));
     store(scores + i, e);
     sum += e;
   }

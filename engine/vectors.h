@@ -144,30 +144,22 @@ inline void transpose(Vec (&block)[W]) {
   }
 }
 
-// e^x for x <= 0 or little more, within 2 units in the last place: x = n ln 2 + r with |r| <= ln 2
-// / 2, a polynomial for e^r (its greatest relative error, 2e-9, is the least of this degree) and n
-// added to the exponent. Below -87 it is e^-87.
-inline Vec exp_negative(Vec x) {
-  const Vec clamped = max(x, broadcast(-87.0f));
-  const Vec magic = broadcast(12582912.0f);  // 1.5 * 2^23: adding it rounds to a whole number
-  const Vec shifted = clamped * 1.44269504f + magic;
-  const Vec n = shifted - magic;
-  const Vec r =
-      clamped - n * 0.693359375f - n * -2.12194440e-4f;  // ln 2 in two parts (Cody, Waite)
-  Vec p = broadcast(0.00138436536f);
-  p = p * r + 0.00837415569f;
-  p = p * r + 0.0416680001f;
-  p = p * r + 0.16666431f;
-  p = p * r + 0.499999938f;
+// 2^x for -126 <= x <= 0 or little more, within 2 units in the last place: x = n + r with |r| <= 1/2,
+// a polynomial for 2^r (its greatest relative error, 3e-9, is the least of this degree) and n added
+// to the exponent.
+inline Vec exp2_negative(Vec x) {
+  const Vec shifted = x + 12582912.0f;  // 1.5 * 2^23: n is in the last bits
+  const Vec r = x - (shifted - 12582912.0f);
+  Vec p = broadcast(0.00015326467f);
+  p = p * r + 0.0013390806f;
+  p = p * r + 0.009618506f;
+  p = p * r + 0.0555036f;
+  p = p * r + 0.24022648f;
+  p = p * r + 0.6931472f;
   p = p * r + 1.0f;
-  p = p * r + 1.0f;
-  IntVec bits, exponent;
-  __builtin_memcpy(&bits, &p, sizeof bits);
-  __builtin_memcpy(&exponent, &shifted, sizeof exponent);
-  bits += (exponent - 0x4B400000) << 23;  // 0x4B400000 are the bits of 1.5 * 2^23
-  __builtin_memcpy(&p, &bits, sizeof p);
-  return p;
+  return (Vec)((IntVec)p + ((IntVec)shifted << 23));
 }
+constexpr float kLog2E = 1.44269504f;
 
 // sum + x y, rounded once where the machine can: whether a compiler contracts may depend on the
 // code around, which differs from one height of a tile to another.
@@ -234,9 +226,7 @@ template <typename Kind, int R, int V>
 inline void add_products(const Unit* a, int64_t a_stride, const Unit* b, int64_t b_stride,
                          int64_t k, typename Kind::Sum (&sum)[R][V], int64_t lines = 0,
                          const Unit* ahead = nullptr) {
-  for (int64_t i = 0; i < k; ++i) {
-#pragma GCC unroll 1
-    for (int64_t f = 0; f < lines; ++f) __builtin_prefetch(ahead + (i * lines + f) * kLine);
+  const auto add_row = [&](int64_t i) {
     typename Kind::In row[V];
 #pragma GCC unroll 8
     for (int v = 0; v < V; ++v) row[v] = Kind::load(b + i * b_stride + v * W);
@@ -246,6 +236,12 @@ inline void add_products(const Unit* a, int64_t a_stride, const Unit* b, int64_t
 #pragma GCC unroll 8
       for (int v = 0; v < V; ++v) sum[r][v] = Kind::dot(sum[r][v], x, row[v]);
     }
+  };
+  for (int64_t i = 0; lines == 0 && i < k; ++i) add_row(i);
+  for (int64_t i = 0; lines > 0 && i < k; ++i) {
+#pragma GCC unroll 1
+    for (int64_t f = 0; f < lines; ++f) __builtin_prefetch(ahead + (i * lines + f) * kLine);
+    add_row(i);
   }
 }
 
