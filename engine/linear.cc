@@ -14,14 +14,24 @@ namespace {
 
 int64_t divide_up(int64_t n, int64_t step) { return (n + step - 1) / step; }
 
-// Rows of a product that stay in a core's second-level cache beside a panel, about equally many in
-// each block.
-int64_t block_height(int64_t rows, int64_t panels, int threads) {
-  constexpr int64_t kMost = 240, kTiles = 24;  // kTiles: a multiple of every kernel's tile
-  int64_t blocks = divide_up(rows, kMost);
-  while (blocks * panels < threads && divide_up(rows, blocks) > kTiles) ++blocks;
-  return divide_up(divide_up(rows, blocks), kTiles) * kTiles;
-}
+// The rows of a product in blocks that stay in a core's second-level cache beside a panel. They are
+// equally high but for less than kStep, a multiple of every kernel's tile: with few panels, threads
+// would wait for the one that has the highest.
+class RowBlocks {
+ public:
+  RowBlocks(int64_t rows, int64_t panels, int threads)
+      : rows_(rows), count_(divide_up(rows, kMost)) {
+    while (count_ * panels < threads && divide_up(rows, count_) > kLeast) ++count_;
+  }
+  int64_t count() const { return count_; }
+  int64_t begin(int64_t i) const {
+    return i == count_ ? rows_ : rows_ * i / count_ / kStep * kStep;
+  }
+
+ private:
+  static constexpr int64_t kMost = 240, kLeast = 24, kStep = 12;
+  int64_t rows_, count_;
+};
 
 int64_t per_unit(Precision precision) {
   return precision == Precision::f32    ? 1
@@ -217,16 +227,16 @@ void Linear::run(ThreadPool& pool, ConstTensor x, Buffer& scratch, Tensor y, boo
   const bool int8 = w.precision == Precision::int8;
   const auto* scales = int8 ? reinterpret_cast<const RowScale*>(inputs + x.rows * all) : nullptr;
   const auto matmul = kernels.matmul[static_cast<int>(w.precision)];
-  const int64_t height = block_height(x.rows, panels, pool.threads());
+  const RowBlocks blocks(x.rows, panels, pool.threads());
   // A thread mostly gets neighbouring panels, each of which fetches the next.
-  pool.run(divide_up(x.rows, height) * panels, [&](int64_t i, int) {
-    const int64_t first = i / panels * height, column = i % panels * width;
+  pool.run(blocks.count() * panels, [&](int64_t i, int) {
+    const int64_t first = blocks.begin(i / panels), column = i % panels * width;
     MatmulTask task{inputs + first * all,
                     w.panels.data() + column * all,
                     w.panels.data() + (column + width) * all,
                     w.bias.data() + column,
                     y.row(first) + column,
-                    std::min(height, x.rows - first),
+                    blocks.begin(i / panels + 1) - first,
                     w.units,
                     std::min(width, w.n - column),
                     w.n,
