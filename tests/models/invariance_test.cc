@@ -47,44 +47,51 @@ std::vector<Encoding> mixed_inputs(const Model& model, uint32_t seed) {
   return inputs;
 }
 
-TEST(Invariance, AnInputGivesTheSameBitsAloneInAnyBatchAndForAnyThreadCount) {
-  for (const auto& [name, precision] : {std::pair{"plain", Precision::f32},
-                                        {"tinybert", Precision::f32},
-                                        {"wide-heads", Precision::f32},
-                                        {"bf16", Precision::f32},
-                                        {"plain", Precision::bf16},
-                                        {"tinybert", Precision::bf16},
-                                        {"plain", Precision::int8},
-                                        {"tinybert", Precision::int8},
-                                        {"wide-heads", Precision::int8}}) {
-    SCOPED_TRACE(name);
-    SCOPED_TRACE(static_cast<int>(precision));
-    const Model one = load(name, 1, 4096, 1, precision), two = load(name, 2, 4096, 1, precision),
-                three = load(name, 3, 100, 1, precision);
-    const Model workers = load(name, 1, 3000, 3, precision),
-                teams = load(name, 2, 500, 2, precision);
-    const std::vector<Encoding> inputs = mixed_inputs(one, 7);
-    const Output batch = one.run(inputs);
-    const std::vector<Hidden> states = one.hidden(inputs);
-    const Output embeddings = one.embed(inputs);
-    EXPECT_TRUE(same_bits(two.run(inputs).values, batch.values)) << "two threads";
-    EXPECT_TRUE(same_bits(three.run(inputs).values, batch.values))
-        << "small batches, three threads";
-    EXPECT_TRUE(same_bits(three.embed(inputs).values, embeddings.values));
-    EXPECT_TRUE(same_bits(workers.run(inputs).values, batch.values)) << "three workers";
-    EXPECT_TRUE(same_bits(teams.run(inputs).values, batch.values)) << "two teams of two";
-    EXPECT_TRUE(same_bits(teams.embed(inputs).values, embeddings.values));
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      const std::span<const Encoding> alone(&inputs[i], 1);
-      const Model& model = i % 2 ? one : two;
-      ASSERT_TRUE(same_bits(model.run(alone).values, batch.row(i))) << "input " << i;
-      ASSERT_TRUE(same_bits(model.embed(alone).values, embeddings.row(i))) << "input " << i;
-      const std::vector<Hidden> hidden = model.hidden(alone);
-      ASSERT_TRUE(same_bits(hidden[0].states.values, states[i].states.values)) << "input " << i;
-      ASSERT_TRUE(same_bits(hidden[0].pooler, states[i].pooler)) << "input " << i;
-    }
+class Company : public testing::TestWithParam<std::pair<const char*, Precision>> {};
+
+TEST_P(Company, AnInputGivesTheSameBitsAloneInAnyBatchAndForAnyThreadCount) {
+  const auto [name, precision] = GetParam();
+  const Model one = load(name, 1, 4096, 1, precision), two = load(name, 2, 4096, 1, precision),
+              three = load(name, 3, 100, 1, precision);
+  const Model workers = load(name, 1, 3000, 3, precision), teams = load(name, 2, 500, 2, precision);
+  const std::vector<Encoding> inputs = mixed_inputs(one, 7);
+  const Output batch = one.run(inputs);
+  const std::vector<Hidden> states = one.hidden(inputs);
+  const Output embeddings = one.embed(inputs);
+  EXPECT_TRUE(same_bits(two.run(inputs).values, batch.values)) << "two threads";
+  EXPECT_TRUE(same_bits(three.run(inputs).values, batch.values)) << "small batches, three threads";
+  EXPECT_TRUE(same_bits(three.embed(inputs).values, embeddings.values));
+  EXPECT_TRUE(same_bits(workers.run(inputs).values, batch.values)) << "three workers";
+  EXPECT_TRUE(same_bits(teams.run(inputs).values, batch.values)) << "two teams of two";
+  EXPECT_TRUE(same_bits(teams.embed(inputs).values, embeddings.values));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const std::span<const Encoding> alone(&inputs[i], 1);
+    const Model& model = i % 2 ? one : two;
+    ASSERT_TRUE(same_bits(model.run(alone).values, batch.row(i))) << "input " << i;
+    ASSERT_TRUE(same_bits(model.embed(alone).values, embeddings.row(i))) << "input " << i;
+    const std::vector<Hidden> hidden = model.hidden(alone);
+    ASSERT_TRUE(same_bits(hidden[0].states.values, states[i].states.values)) << "input " << i;
+    ASSERT_TRUE(same_bits(hidden[0].pooler, states[i].pooler)) << "input " << i;
   }
 }
+
+std::string company_name(const testing::TestParamInfo<Company::ParamType>& info) {
+  std::string name = info.param.first;
+  std::erase(name, '-');
+  const Precision precision = info.param.second;
+  return name + (precision == Precision::f32    ? "_f32"
+                 : precision == Precision::bf16 ? "_bf16"
+                                                : "_int8");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Invariance, Company,
+    testing::Values(std::pair{"plain", Precision::f32}, std::pair{"tinybert", Precision::f32},
+                    std::pair{"wide-heads", Precision::f32}, std::pair{"bf16", Precision::f32},
+                    std::pair{"plain", Precision::bf16}, std::pair{"tinybert", Precision::bf16},
+                    std::pair{"plain", Precision::int8}, std::pair{"tinybert", Precision::int8},
+                    std::pair{"wide-heads", Precision::int8}),
+    company_name);
 
 // run() computes the last layer only for the rows that the head reads, run_traced() for all.
 TEST(Invariance, LogitsDoNotDependOnWhichRowsOfTheLastLayerAreComputed) {
