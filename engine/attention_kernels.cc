@@ -144,7 +144,7 @@ float exp_row(float* scores, int64_t length, float scale, float greatest) {
   const float shift = greatest * scale;
   Vec sum{};
   for (int64_t i = 0; i < padded; i += W) {
-    const Vec e = exp2_negative(max(load(scores + i) * scale - shift, broadcast(-126.0f)));
+    const Vec e = exp2_negative(max(broadcast(-126.0f), load(scores + i) * scale - shift));
     store(scores + i, e);
     sum += e;
   }

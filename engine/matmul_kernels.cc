@@ -29,7 +29,7 @@ struct Bytes {
 };
 
 inline Vec tanh(Vec x) {
-  const Vec e = exp2_negative(max(magnitude(x) * (-2 * kLog2E), broadcast(-126.0f)));
+  const Vec e = exp2_negative(max(broadcast(-126.0f), magnitude(x) * (-2 * kLog2E)));
   const Vec positive = (1.0f - e) / (1.0f + e);
   return x < 0.0f ? -positive : positive;
 }
@@ -107,7 +107,7 @@ template <typename Kind>
     case Activation::gelu_tanh:
       return with([](Vec v, const float*) { return gelu_tanh(v); });
     case Activation::relu:
-      return with([](Vec v, const float*) { return max(v, Vec{}); });
+      return with([](Vec v, const float*) { return max(Vec{}, v); });
     case Activation::tanh:
       return with([](Vec v, const float*) { return tanh(v); });
   }

@@ -83,6 +83,7 @@ inline Vec load_part(const float* p, int64_t n, float fill) {
 inline void store_part(float* p, int64_t n, Vec v) {
   for (int i = 0; i < n; ++i) p[i] = v[i];
 }
+// Of a number and what is none, b.
 inline Vec max(Vec a, Vec b) { return a > b ? a : b; }
 inline Vec min(Vec a, Vec b) { return a < b ? a : b; }
 inline Vec magnitude(Vec x) { return x < 0.0f ? -x : x; }
@@ -144,9 +145,9 @@ inline void transpose(Vec (&block)[W]) {
   }
 }
 
-// 2^x for -126 <= x <= 0 or little more, within 2 units in the last place: x = n + r with |r| <= 1/2,
-// a polynomial for 2^r (its greatest relative error, 3e-9, is the least of this degree) and n added
-// to the exponent.
+// 2^x for -126 <= x <= 0 or little more, within 2 units in the last place: x = n + r with |r| <=
+// 1/2, a polynomial for 2^r (its greatest relative error, 3e-9, is the least of this degree) and n
+// added to the exponent.
 inline Vec exp2_negative(Vec x) {
   const Vec shifted = x + 12582912.0f;  // 1.5 * 2^23: n is in the last bits
   const Vec r = x - (shifted - 12582912.0f);

@@ -297,6 +297,16 @@ TEST_P(RowKernelsTest, ActivationsAgreeWithTheirTwinsInDouble) {
   });
 }
 
+TEST_P(RowKernelsTest, ActivationsKeepWhatIsNoNumberAndInfinity) {
+  for (const Activation activation : {Activation::none, Activation::relu, Activation::tanh,
+                                      Activation::gelu, Activation::gelu_tanh}) {
+    const std::vector<float> y =
+        multiply(*GetParam(), {NAN, INFINITY}, 2, {1}, 1, {0.05f}, activation, {0, 0}, false);
+    EXPECT_TRUE(std::isnan(y[0])) << static_cast<int>(activation);
+    EXPECT_EQ(y[1], activation == Activation::tanh ? 1 : INFINITY) << static_cast<int>(activation);
+  }
+}
+
 // int8's is shorter: what it gives is rounded to one of 256 steps right afterwards, the least of
 // which, for a row from -0.17 to 2, is 0.0085.
 TEST_P(RowKernelsTest, GeluOfInt8AgreesWithItsTwinToAFiftiethOfAStep) {
