@@ -292,6 +292,10 @@ TEST_P(RowKernelsTest, ActivationsAgreeWithTheirTwinsInDouble) {
   check(Activation::relu, [](double x) { return x > 0 ? x : 0; });
   check(Activation::tanh, [](double x) { return std::tanh(x); });
   check(Activation::gelu, [](double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); });
+  for (const float x : {-6.6f, -9.0f, -1e30f}) {
+    EXPECT_NEAR(multiply(*GetParam(), {x}, 1, {1}, 1, {0}, Activation::gelu, {0}, false)[0], 0,
+                2e-10);
+  }
   check(Activation::gelu_tanh, [](double x) {
     return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
   });
