@@ -52,8 +52,8 @@ void RelativeKeys::multiply(const float* rows, const AttentionTask& task, int64_
   for (int64_t c = 0; c < all; c += kernels.panel_columns) {
     const Unit* panel = panels_.data() + (first + c) * width_;
     kernels.matmul[static_cast<int>(Precision::f32)]({copy, panel, panel, zeros_.data(), y + c,
-                                                      count, width_, kernels.panel_columns, all,
-                                                      Activation::none, false});
+                                                      count, width_, kernels.panel_columns, width_,
+                                                      all, Activation::none, false});
   }
 }
 

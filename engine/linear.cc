@@ -33,6 +33,10 @@ class RowBlocks {
   int64_t rows_, count_;
 };
 
+// Of a panel at a time: that part and the one that is fetched meanwhile stay in a second-level
+// cache of 1 MiB. By measurement, 3072 inputs took 4 % longer at once.
+constexpr int64_t kMostUnits = 1536;
+
 int64_t per_unit(Precision precision) {
   return precision == Precision::f32    ? 1
          : precision == Precision::bf16 ? 2
@@ -85,7 +89,7 @@ Linear::Linear(ThreadPool& pool, std::span<const Part> parts, Activation activat
     for (int64_t i = 0; i < part.weight.rows; ++i) packed.rows.push_back(part.weight.row(i));
   }
   packed.n = std::ssize(packed.rows);
-  packed.bias.reserve(packed.n);
+  packed.bias.reserve(packed.n + row_kernels().panel_columns);
   float* bias = packed.bias.data();
   for (const Part& part : parts) bias = std::copy_n(part.bias, part.weight.rows, bias);
   if (precision == Precision::int8) return;
@@ -239,6 +243,7 @@ void Linear::run(ThreadPool& pool, ConstTensor x, Buffer& scratch, Tensor y, boo
                     blocks.begin(i / panels + 1) - first,
                     w.units,
                     std::min(width, w.n - column),
+                    all,
                     w.n,
                     w.activation,
                     add};
@@ -247,8 +252,19 @@ void Linear::run(ThreadPool& pool, ConstTensor x, Buffer& scratch, Tensor y, boo
       task.row_scales = scales + first;
       task.column_scales = w.column_scales.data() + column;
       task.column_sums = w.column_sums.data() + column;
+      return matmul(task);
     }
-    matmul(task);
+    const int64_t parts = w.activation == Activation::none ? divide_up(w.units, kMostUnits) : 1;
+    for (int64_t part = 0; part < parts; ++part) {
+      const int64_t begin = w.units * part / parts, end = w.units * (part + 1) / parts;
+      task.x = inputs + first * all + begin;
+      task.panel = w.panels.data() + column * all + begin * width;
+      task.next = task.panel + (end - begin) * width;
+      task.units = end - begin;
+      matmul(task);
+      task.add = true;
+      task.bias = w.bias.data() + w.n;
+    }
   });
 }
 
@@ -265,9 +281,9 @@ void multiply_in_place(ThreadPool& pool, ConstTensor x, ConstTensor weight, cons
     std::vector<const Unit*> rows;
     for (int64_t c = 0; c < columns; ++c) rows.push_back(weight.row(first + c));
     kernels.pack_panel(rows.data(), columns, x.columns, panel);
-    kernels.matmul[static_cast<int>(Precision::f32)]({x.data, panel, panel, bias + first,
-                                                      y.data + first, x.rows, x.columns, columns,
-                                                      y.columns, Activation::none, false});
+    kernels.matmul[static_cast<int>(Precision::f32)](
+        {x.data, panel, panel, bias + first, y.data + first, x.rows, x.columns, columns, x.columns,
+         y.columns, Activation::none, false});
   });
 }
 
@@ -282,7 +298,8 @@ double bf16_speed() {
       const auto begin = std::chrono::steady_clock::now();
       kernels.matmul[static_cast<int>(precision)](
           {x.data(), panel.data(), panel.data(), bias.data(), y.data(), kRows,
-           kWidth / per_unit(precision), columns, columns, Activation::none, false});
+           kWidth / per_unit(precision), columns, kWidth / per_unit(precision), columns,
+           Activation::none, false});
       const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
       double& least = best[precision == Precision::bf16];
       least = std::min(least, seconds.count());

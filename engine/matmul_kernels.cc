@@ -123,15 +123,32 @@ inline Vec value(const MatmulTask& task, int64_t row, int64_t column, IntVec sum
   return exact * (scale.scale * load(task.column_scales + column));
 }
 
-// sums[R, kPanel] = x[R] panel for R rows from `first` on.
+// A tile of kRows whose sums are there and not yet in y, where bias and residual are all that is
+// left to add: no multiplication, so the next tile's leave room for it. Or none, without steps.
+struct Pending {
+  const MatmulTask& task;
+  const float* sums;
+  float* y;
+  int64_t steps;
+  void operator()(int64_t i) const {
+    const int64_t j = i % kVectors * W;
+    float* to = y + i / kVectors * task.y_stride + j;
+    const Vec v = load(sums + i * W) + load(task.bias + j);
+    store(to, task.add ? load(to) + v : v);
+  }
+};
+
+// sums[R, kPanel] = x[R] panel for R rows from `first` on. Meanwhile fetches so many lines of what
+// lies ahead for each row of the panel, and finishes what is pending.
 template <typename Kind, int R>
-inline void tile(const MatmulTask& task, int64_t first, int64_t lines, const Unit* ahead,
-                 float* sums) {
-  const int64_t units = task.units, stride = units + task.exact;
+void tile(const MatmulTask& task, int64_t first, int64_t lines, const Unit* ahead, Pending pending,
+          float* sums) {
+  const int64_t units = task.units;
   const auto add = [&]<typename Of>(Of, int64_t begin, int64_t end, auto& sum) {
-    add_products<Of, R, kVectors>(task.x + first * stride + begin, stride,
+    add_products<Of, R, kVectors>(task.x + first * task.x_stride + begin, task.x_stride,
                                   task.panel + begin * kPanel, kPanel, end - begin, sum, lines,
-                                  ahead + begin * lines * kLine);
+                                  ahead + begin * lines * kLine, pending);
+    pending.steps = 0;
   };
   // Adds what `part` says of each vector to what is there.
   const auto keep = [&](bool there, const auto& part) {
@@ -149,40 +166,31 @@ inline void tile(const MatmulTask& task, int64_t first, int64_t lines, const Uni
   };
   for (int64_t begin = 0; begin < units; begin += Kind::kBlock) {
     const int64_t end = units - begin < Kind::kBlock ? units : begin + Kind::kBlock;
+    for (int r = 0; r < R && end == units; ++r) {  // the lines that will be written
+      for (int64_t j = 0; j < task.columns; j += kLine) {
+        __builtin_prefetch(task.y + (first + r) * task.y_stride + j, 1);
+      }
+    }
     typename Kind::Sum sum[R][kVectors] = {};
     add(Kind(), begin, end, sum);
     keep(begin > 0, [&](int r, int v) { return value(task, first + r, v * W, sum[r][v]); });
   }
   if (task.exact > 0) {
     Vec sum[R][kVectors] = {};
-    add(F32(), units, stride, sum);
+    add(F32(), units, units + task.exact, sum);
     keep(true, [&](int r, int v) { return sum[r][v]; });
   }
 }
 
-// A tile of so many rows, from the first one on. Meanwhile fetches so many lines of what lies ahead
-// for each row of the panel.
-template <typename Kind, int R>
-void matmul_tile(const MatmulTask& task, int64_t first, int64_t lines, const Unit* ahead) {
-  alignas(64) float sums[R * kPanel];
-  for (int r = 0; r < R; ++r) {  // the lines that will be written
-    for (int64_t j = 0; j < task.columns; j += kLine) {
-      __builtin_prefetch(task.y + (first + r) * task.y_stride + j, 1);
-    }
-  }
-  tile<Kind, R>(task, first, lines, ahead, sums);
-  finish<Kind>(task, R, sums, task.y + first * task.y_stride);
-}
-
-using Tile = void (*)(const MatmulTask&, int64_t, int64_t, const Unit*);
+using Tile = void (*)(const MatmulTask&, int64_t, int64_t, const Unit*, Pending, float*);
 template <typename Kind>
 constexpr Tile kTiles[] = {nullptr,
-                           matmul_tile<Kind, 1>,
-                           matmul_tile<Kind, 2>,
-                           matmul_tile<Kind, 3>,
-                           matmul_tile<Kind, 4>,
-                           matmul_tile<Kind, (kRows > 4 ? 5 : 4)>,
-                           matmul_tile<Kind, (kRows > 4 ? 6 : 4)>};
+                           tile<Kind, 1>,
+                           tile<Kind, 2>,
+                           tile<Kind, 3>,
+                           tile<Kind, 4>,
+                           tile<Kind, (kRows > 4 ? 5 : 4)>,
+                           tile<Kind, (kRows > 4 ? 6 : 4)>};
 
 }  // namespace
 
@@ -213,12 +221,19 @@ void matmul(const MatmulTask& task) {
   constexpr int64_t kWanted = kPanel > kLine ? kPanel / kLine : 1;
   const int64_t tiles = (task.rows + kRows - 1) / kRows;
   int64_t fetched = 0;  // lines for each row of the next panel
+  alignas(64) float sums[2][kRows * kPanel];
+  const bool later = task.activation == Activation::none && task.columns == kPanel;
   for (int64_t t = 0; t < tiles; ++t) {
     const int64_t first = t * kRows, left = tiles - t;
     const int64_t rows = task.rows - first < kRows ? task.rows - first : kRows;
     const int64_t lines = left > kWanted ? 0 : (kWanted - fetched + left - 1) / left;
     const Unit* ahead = task.next + fetched * kLine * (task.units + task.exact);
-    kTiles<Kind>[rows](task, first, lines, ahead);
+    float* y = task.y + first * task.y_stride;
+    kTiles<Kind>[rows](
+        task, first, lines, ahead,
+        {task, sums[(t + 1) % 2], y - kRows * task.y_stride, later && t > 0 ? kRows * kVectors : 0},
+        sums[t % 2]);
+    if (!later || left == 1) finish<Kind>(task, rows, sums[t % 2], y);
     fetched += lines;
   }
 }

@@ -6,45 +6,78 @@
 namespace bert::engine::ROW_KERNELS {
 namespace {
 
-// The sum of body(i) over whole vectors, in four sums at a time: one addition waits for the last.
-template <typename Body>
-inline Vec sum_vectors(int64_t whole, const Body& body) {
+// sums[r] += of body(r, i) over whole vectors, in four sums at a time: one addition waits for the
+// last.
+template <int R, typename Body>
+inline void sum_vectors(int64_t whole, Vec (&sums)[R], const Body& body) {
   constexpr int kSums = 4;
-  Vec sums[kSums] = {};
+  Vec parts[R][kSums] = {};
   int64_t i = 0;
   for (; i + kSums * W <= whole; i += kSums * W) {
 #pragma GCC unroll 4
-    for (int s = 0; s < kSums; ++s) sums[s] += body(i + s * W);
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 4
+      for (int s = 0; s < kSums; ++s) parts[r][s] = body(parts[r][s], r, i + s * W);
+    }
   }
-  for (; i < whole; i += W) sums[0] += body(i);
-  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+#pragma GCC unroll 4
+  for (int r = 0; r < R; ++r) {
+    for (int64_t rest = i; rest < whole; rest += W) parts[r][0] = body(parts[r][0], r, rest);
+    sums[r] = (parts[r][0] + parts[r][1]) + (parts[r][2] + parts[r][3]);
+  }
 }
 
-void layer_norm(const float* x, const float* gamma, const float* beta, float epsilon, int64_t width,
-                float* y) {
+// R rows at a time: each waits for its sums, and meanwhile there are the others.
+template <int R>
+void norm_rows(const float* x, const float* gamma, const float* beta, float epsilon, int64_t width,
+               float* y) {
   const int64_t whole = width / W * W, rest = width - whole;
-  Vec sum = sum_vectors(whole, [=](int64_t i) { return load(x + i); });
-  if (rest) sum += load_part(x + whole, rest, 0.0f);
-  const float mean = sum_lanes(sum) / static_cast<float>(width);
-
+  const auto row = [=](int r) { return x + r * width; };
+  Vec sums[R];
+  float mean[R], scale[R];
+  sum_vectors<R>(whole, sums, [=](Vec sum, int r, int64_t i) { return sum + load(row(r) + i); });
+#pragma GCC unroll 4
+  for (int r = 0; r < R; ++r) {
+    if (rest) sums[r] += load_part(row(r) + whole, rest, 0.0f);
+    mean[r] = sum_lanes(sums[r]) / static_cast<float>(width);
+  }
   // Squares of what is left, and not E[x²] - mean²: that cancels.
-  Vec squares = sum_vectors(whole, [=](int64_t i) {
-    const Vec d = load(x + i) - mean;
-    return d * d;
+  sum_vectors<R>(whole, sums, [&](Vec sum, int r, int64_t i) {
+    const Vec d = load(row(r) + i) - mean[r];
+    return multiply_add(sum, d, d);
   });
-  if (rest) {
-    const Vec d = load_part(x + whole, rest, mean) - mean;
-    squares += d * d;
+#pragma GCC unroll 4
+  for (int r = 0; r < R; ++r) {
+    if (rest) {
+      const Vec d = load_part(row(r) + whole, rest, mean[r]) - mean[r];
+      sums[r] = multiply_add(sums[r], d, d);
+    }
+    const float variance = sum_lanes(sums[r]) / static_cast<float>(width);
+    scale[r] = 1.0f / __builtin_sqrtf(variance + epsilon);
   }
-  const float variance = sum_lanes(squares) / static_cast<float>(width);
-  const float scale = 1.0f / __builtin_sqrtf(variance + epsilon);
   for (int64_t i = 0; i < whole; i += W) {
-    store(y + i, (load(x + i) - mean) * scale * load(gamma + i) + load(beta + i));
+#pragma GCC unroll 4
+    for (int r = 0; r < R; ++r) {
+      const Vec normal = (load(row(r) + i) - mean[r]) * scale[r];
+      store(y + r * width + i, multiply_add(load(beta + i), normal, load(gamma + i)));
+    }
   }
-  if (rest) {
-    const Vec normal = (load_part(x + whole, rest, mean) - mean) * scale;
-    store_part(y + whole, rest,
-               normal * load_part(gamma + whole, rest, 0) + load_part(beta + whole, rest, 0));
+  for (int r = 0; r < R && rest; ++r) {
+    const Vec normal = (load_part(row(r) + whole, rest, mean[r]) - mean[r]) * scale[r];
+    store_part(
+        y + r * width + whole, rest,
+        multiply_add(load_part(beta + whole, rest, 0), normal, load_part(gamma + whole, rest, 0)));
+  }
+}
+
+void layer_norm(const float* x, const float* gamma, const float* beta, float epsilon, int64_t rows,
+                int64_t width, float* y) {
+  constexpr int kTogether = W == 16 ? 4 : 2;  // in the registers that there are
+  for (; rows >= kTogether; rows -= kTogether, x += kTogether * width, y += kTogether * width) {
+    norm_rows<kTogether>(x, gamma, beta, epsilon, width, y);
+  }
+  for (; rows > 0; --rows, x += width, y += width) {
+    norm_rows<1>(x, gamma, beta, epsilon, width, y);
   }
 }
 

@@ -39,12 +39,12 @@ struct RowScale {
 
 // Some columns of y = activation(x W^T + b), or where `add` is set of y += x W^T + b.
 struct MatmulTask {
-  const Unit* x;      // [rows, units + exact]
+  const Unit* x;      // [rows, units + exact], x_stride from row to row
   const Unit* panel;  // [units + exact, panel_columns]: these columns of W^T, zeros past the last
   const Unit* next;   // what will be read after the panel; may be anywhere
   const float* bias;  // [columns]
   float* y;           // [rows, columns], y_stride from row to row
-  int64_t rows, units, columns, y_stride;
+  int64_t rows, units, columns, x_stride, y_stride;
   Activation activation;
   bool add;
   // int8 alone.
@@ -58,9 +58,9 @@ struct MatmulTask {
 // own row alone, whatever the others are, so that batches cannot change bits.
 struct RowKernels {
   const char* name;
-  // y = (x - mean) / sqrt(variance + epsilon) * gamma + beta, over `width`. y may be x.
+  // y [rows, width] = (x - mean) / sqrt(variance + epsilon) * gamma + beta, by row. y may be x.
   void (*layer_norm)(const float* x, const float* gamma, const float* beta, float epsilon,
-                     int64_t width, float* y);
+                     int64_t rows, int64_t width, float* y);
   // y = a + b + c
   void (*add3)(const float* a, const float* b, const float* c, int64_t width, float* y);
   // A panel of a weight matrix, from its rows [units]: of `columns` of them, at most panel_columns.

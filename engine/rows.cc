@@ -21,10 +21,10 @@ void fetch(const float* row, int64_t columns) {
   for (int64_t j = 0; j < columns; j += 16) __builtin_prefetch(row + j);
 }
 
-void for_row_blocks(ThreadPool& pool, int64_t rows, const std::function<void(int64_t)>& body) {
+void for_row_blocks(ThreadPool& pool, int64_t rows,
+                    const std::function<void(int64_t begin, int64_t end)>& body) {
   pool.run((rows + kRowBlock - 1) / kRowBlock, [&](int64_t block, int) {
-    const int64_t end = std::min(rows, (block + 1) * kRowBlock);
-    for (int64_t i = block * kRowBlock; i < end; ++i) body(i);
+    body(block * kRowBlock, std::min(rows, (block + 1) * kRowBlock));
   });
 }
 
@@ -60,9 +60,9 @@ const RowKernels& row_kernels() {
 void layer_norm(ThreadPool& pool, ConstTensor x, const Norm& norm, Tensor y) {
   const Timed timed(Step::norm);
   const RowKernels& kernels = row_kernels();
-  for_row_blocks(pool, x.rows, [&](int64_t i) {
-    kernels.layer_norm(x.row(i), norm.gamma.data(), norm.beta.data(), norm.epsilon, x.columns,
-                       y.row(i));
+  for_row_blocks(pool, x.rows, [&](int64_t begin, int64_t end) {
+    kernels.layer_norm(x.row(begin), norm.gamma.data(), norm.beta.data(), norm.epsilon, end - begin,
+                       x.columns, y.row(begin));
   });
 }
 
@@ -71,11 +71,13 @@ void embedding_sum(ThreadPool& pool, const EmbeddingTables& tables, std::span<co
                    Tensor y) {
   const Timed timed(Step::embedding);
   const RowKernels& kernels = row_kernels();
-  for_row_blocks(pool, y.rows, [&](int64_t t) {
-    // The rows of words lie anywhere in a table that is larger than the caches.
-    if (t + kRowsAhead < y.rows) fetch(tables.word.row(ids[t + kRowsAhead]), y.columns);
-    kernels.add3(tables.word.row(ids[t]), tables.position.row(positions[t]),
-                 tables.type.row(type_ids[t]), y.columns, y.row(t));
+  for_row_blocks(pool, y.rows, [&](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; ++t) {
+      // The rows of words lie anywhere in a table that is larger than the caches.
+      if (t + kRowsAhead < y.rows) fetch(tables.word.row(ids[t + kRowsAhead]), y.columns);
+      kernels.add3(tables.word.row(ids[t]), tables.position.row(positions[t]),
+                   tables.type.row(type_ids[t]), y.columns, y.row(t));
+    }
   });
 }
 

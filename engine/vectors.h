@@ -83,10 +83,19 @@ inline Vec load_part(const float* p, int64_t n, float fill) {
 inline void store_part(float* p, int64_t n, Vec v) {
   for (int i = 0; i < n; ++i) p[i] = v[i];
 }
-// Of a number and what is none, b.
+// Of a number and what is none, b. Compilers make two instructions of the general form; GCC 12
+// warns of what the unmasked forms of these leave undefined.
+#if defined(__AVX512F__)
+inline Vec max(Vec a, Vec b) { return (Vec)_mm512_maskz_max_ps(0xffff, (__m512)a, (__m512)b); }
+inline Vec min(Vec a, Vec b) { return (Vec)_mm512_maskz_min_ps(0xffff, (__m512)a, (__m512)b); }
+#elif defined(__AVX2__)
+inline Vec max(Vec a, Vec b) { return (Vec)_mm256_max_ps((__m256)a, (__m256)b); }
+inline Vec min(Vec a, Vec b) { return (Vec)_mm256_min_ps((__m256)a, (__m256)b); }
+#else
 inline Vec max(Vec a, Vec b) { return a > b ? a : b; }
 inline Vec min(Vec a, Vec b) { return a < b ? a : b; }
-inline Vec magnitude(Vec x) { return x < 0.0f ? -x : x; }
+#endif
+inline Vec magnitude(Vec x) { return (Vec)((IntVec)x & 0x7fffffff); }
 inline int64_t round_up(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
 
 template <int... I>
@@ -221,12 +230,17 @@ struct Bf16 {
 #endif
 };
 
-// sum += a[R, k] b[k, V * W] in registers, k in units. Meanwhile fetches `lines` cache lines at
-// `ahead` for each row of b.
-template <typename Kind, int R, int V>
+struct Idle {
+  static constexpr int64_t steps = 0;
+  void operator()(int64_t) const {}
+};
+
+// sum += a[R, k] b[k, V * W] in registers, k in units. Meanwhile calls meanwhile(i) for each i
+// below meanwhile.steps, and fetches `lines` cache lines at `ahead` for each row of b.
+template <typename Kind, int R, int V, typename Meanwhile = Idle>
 inline void add_products(const Unit* a, int64_t a_stride, const Unit* b, int64_t b_stride,
                          int64_t k, typename Kind::Sum (&sum)[R][V], int64_t lines = 0,
-                         const Unit* ahead = nullptr) {
+                         const Unit* ahead = nullptr, const Meanwhile& meanwhile = {}) {
   const auto add_row = [&](int64_t i) {
     typename Kind::In row[V];
 #pragma GCC unroll 8
@@ -238,12 +252,16 @@ inline void add_products(const Unit* a, int64_t a_stride, const Unit* b, int64_t
       for (int v = 0; v < V; ++v) sum[r][v] = Kind::dot(sum[r][v], x, row[v]);
     }
   };
-  for (int64_t i = 0; lines == 0 && i < k; ++i) add_row(i);
-  for (int64_t i = 0; lines > 0 && i < k; ++i) {
+  const int64_t busy = lines > 0 || meanwhile.steps > k ? k : meanwhile.steps;
+  int64_t i = 0;
+  for (; i < busy; ++i) {
 #pragma GCC unroll 1
     for (int64_t f = 0; f < lines; ++f) __builtin_prefetch(ahead + (i * lines + f) * kLine);
+    if (i < meanwhile.steps) meanwhile(i);
     add_row(i);
   }
+  for (; i < k; ++i) add_row(i);
+  for (; i < meanwhile.steps; ++i) meanwhile(i);
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ TEST(Linear, AgreesWithItsTwinInDouble) {
                                               {Precision::bf16, Activation::gelu},
                                               {Precision::int8, Activation::none},
                                               {Precision::int8, Activation::gelu}}) {
-    for (const auto& [k, n] : {std::pair{26, 3}, {48, 48}, {104, 312}, {768, 31}}) {
+    for (const auto& [k, n] : {std::pair{26, 3}, {48, 48}, {104, 312}, {768, 31}, {3101, 70}}) {
       for (const int64_t rows : {1, 2, 31, 33, 257, 513}) {
         const std::vector<float> weight = random_floats(int64_t{n} * k, 0.1f, 1),
                                  bias = random_floats(n, 1, 2),
@@ -122,7 +122,7 @@ TEST(Linear, JoinsItsParts) {
 // count, with and without the residual.
 TEST(Linear, RowsAreTheSameBitsAtEveryHeightAndThreadCount) {
   constexpr int64_t kMost = 700;
-  for (const auto& [k, n] : {std::pair{104, 312}, {48, 2}, {768, 768}, {2048, 300}}) {
+  for (const auto& [k, n] : {std::pair{104, 312}, {48, 2}, {768, 768}, {3101, 70}}) {
     const std::vector<float> weight = random_floats(int64_t{n} * k, 0.1f, 1),
                              bias = random_floats(n, 1, 2), input = random_floats(kMost * k, 1, 3),
                              residual = random_floats(kMost * n, 1, 4);

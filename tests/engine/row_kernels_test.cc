@@ -20,23 +20,34 @@ namespace {
 class RowKernelsTest : public testing::TestWithParam<const RowKernels*> {};
 
 TEST_P(RowKernelsTest, LayerNormAgreesWithItsTwinInDouble) {
+  constexpr int64_t kRows = 7;
   for (const int64_t width : {1, 2, 26, 31, 48, 104, 312, 768, 1027}) {
-    std::vector<float> x = random_floats(width, 3.0f, 1), y(width + 1, 77.0f);
+    std::vector<float> x = random_floats(kRows * width, 3.0f, 1), y(kRows * width + 1, 77.0f);
     const std::vector<float> gamma = random_floats(width, 1.0f, 2),
                              beta = random_floats(width, 1, 3);
     for (float& value : x) value += 5.0f;  // a mean that is not zero
-    GetParam()->layer_norm(x.data(), gamma.data(), beta.data(), 1e-12f, width, y.data());
+    const auto norm = [&](const float* from, int64_t rows, float* to) {
+      GetParam()->layer_norm(from, gamma.data(), beta.data(), 1e-12f, rows, width, to);
+    };
+    norm(x.data(), kRows, y.data());
 
-    double mean = 0, variance = 0;
-    for (const float value : x) mean += value / static_cast<double>(width);
-    for (const float value : x)
-      variance += (value - mean) * (value - mean) / static_cast<double>(width);
-    for (int64_t i = 0; i < width; ++i) {
-      const double want = (x[i] - mean) / std::sqrt(variance + 1e-12) * gamma[i] + beta[i];
-      ASSERT_NEAR(y[i], want, width == 1 ? 0 : 4e-6) << "width " << width << ", column " << i;
+    for (int64_t r = 0; r < kRows; ++r) {
+      const float *row = x.data() + r * width, *got = y.data() + r * width;
+      double mean = 0, variance = 0;
+      for (int64_t i = 0; i < width; ++i) mean += row[i] / static_cast<double>(width);
+      for (int64_t i = 0; i < width; ++i)
+        variance += (row[i] - mean) * (row[i] - mean) / static_cast<double>(width);
+      for (int64_t i = 0; i < width; ++i) {
+        const double want = (row[i] - mean) / std::sqrt(variance + 1e-12) * gamma[i] + beta[i];
+        ASSERT_NEAR(got[i], want, width == 1 ? 0 : 4e-6)
+            << "width " << width << ", row " << r << ", column " << i;
+      }
+      std::vector<float> alone(width);
+      norm(row, 1, alone.data());
+      ASSERT_TRUE(std::equal(alone.begin(), alone.end(), got)) << "other rows change it: " << width;
     }
-    ASSERT_EQ(y[width], 77.0f) << "wrote past the row";
-    GetParam()->layer_norm(x.data(), gamma.data(), beta.data(), 1e-12f, width, x.data());
+    ASSERT_EQ(y.back(), 77.0f) << "wrote past the rows";
+    norm(x.data(), kRows, x.data());
     ASSERT_TRUE(std::equal(x.begin(), x.end(), y.begin())) << "in place differs";
   }
 }
@@ -59,7 +70,7 @@ std::vector<float> multiply(const RowKernels& kernels, const std::vector<float>&
   std::vector<float> panel(k * kernels.panel_columns);
   kernels.pack_panel(parts.data(), columns, k, panel.data());
   kernels.matmul[0]({x.data(), panel.data(), panel.data(), bias.data(), y.data(), rows, k, columns,
-                     columns, activation, add});
+                     k, columns, activation, add});
   return y;
 }
 
@@ -159,7 +170,8 @@ TEST_P(RowKernelsTest, Int8MatmulIsExact) {
         std::vector<float> y(rows * columns + 1, 77.0f);
         kernels.matmul[static_cast<int>(Precision::int8)](
             {inputs.data(), panel.data(), panel.data(), bias.data(), y.data(), rows, units, columns,
-             columns, Activation::none, false, 0, row_scales.data(), scales.data(), sums.data()});
+             units, columns, Activation::none, false, 0, row_scales.data(), scales.data(),
+             sums.data()});
         for (int64_t i = 0; i < rows * columns; ++i) {
           int64_t sum = 0;
           for (int64_t p = 0; p < k; ++p) {
@@ -210,7 +222,7 @@ TEST_P(RowKernelsTest, Bf16IsTheNearestAndItsMatmulAgreesWithItsTwinInDouble) {
     std::vector<float> y(kRows * kColumns);
     kernels.matmul[static_cast<int>(Precision::bf16)](
         {inputs.data(), panel.data(), panel.data(), bias.data(), y.data(), kRows, units, kColumns,
-         kColumns, Activation::none, false});
+         units, kColumns, Activation::none, false});
     for (int64_t i = 0; i < kRows * kColumns; ++i) {
       double want = 1, size = 1;
       for (int64_t p = 0; p < k; ++p) {
@@ -321,8 +333,9 @@ TEST_P(RowKernelsTest, GeluOfInt8AgreesWithItsTwinToAFiftiethOfAStep) {
     const std::vector<float> nothing(width), ones(width, 1);
     const std::vector<int32_t> sums(width);
     const RowScale scale = {1, 0};
-    MatmulTask task{nothing.data(), nothing.data(), nothing.data(),   bias.data(), y.data(), 1, 1,
-                    width,          width,          Activation::gelu, false};
+    MatmulTask task{
+        nothing.data(), nothing.data(),   nothing.data(), bias.data(), y.data(), 1, 1, width, 1,
+        width,          Activation::gelu, false};
     task.row_scales = &scale;
     task.column_scales = ones.data();
     task.column_sums = sums.data();
