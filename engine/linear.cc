@@ -89,7 +89,7 @@ Linear::Linear(ThreadPool& pool, std::span<const Part> parts, Activation activat
     for (int64_t i = 0; i < part.weight.rows; ++i) packed.rows.push_back(part.weight.row(i));
   }
   packed.n = std::ssize(packed.rows);
-  packed.bias.reserve(packed.n + row_kernels().panel_columns);
+  packed.bias.reserve(packed.n);
   float* bias = packed.bias.data();
   for (const Part& part : parts) bias = std::copy_n(part.bias, part.weight.rows, bias);
   if (precision == Precision::int8) return;
@@ -231,6 +231,7 @@ void Linear::run(ThreadPool& pool, ConstTensor x, Buffer& scratch, Tensor y, boo
   const bool int8 = w.precision == Precision::int8;
   const auto* scales = int8 ? reinterpret_cast<const RowScale*>(inputs + x.rows * all) : nullptr;
   const auto matmul = kernels.matmul[static_cast<int>(w.precision)];
+  static const Buffer zeros(width);
   const RowBlocks blocks(x.rows, panels, pool.threads());
   // A thread mostly gets neighbouring panels, each of which fetches the next.
   pool.run(blocks.count() * panels, [&](int64_t i, int) {
@@ -263,7 +264,7 @@ void Linear::run(ThreadPool& pool, ConstTensor x, Buffer& scratch, Tensor y, boo
       task.units = end - begin;
       matmul(task);
       task.add = true;
-      task.bias = w.bias.data() + w.n;
+      task.bias = zeros.data();
     }
   });
 }

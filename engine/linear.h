@@ -70,7 +70,7 @@ class Linear {
     Activation activation;
     Precision precision;
     Buffer panels;  // [panels, units + exact, panel_columns]
-    Buffer bias;    // [N], and zeros for a panel
+    Buffer bias;    // [N]
     // int8
     Buffer column_scales;              // [panels, panel_columns]
     std::vector<int32_t> column_sums;  // [panels, panel_columns]

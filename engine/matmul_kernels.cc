@@ -143,6 +143,11 @@ struct Pending {
 template <typename Kind, int R>
 void tile(const MatmulTask& task, int64_t first, int64_t lines, const Unit* ahead, Pending pending,
           float* sums) {
+  for (int r = 0; r < R; ++r) {  // the lines that will be written
+    for (int64_t j = 0; j < task.columns; j += kLine) {
+      __builtin_prefetch(task.y + (first + r) * task.y_stride + j, 1);
+    }
+  }
   const int64_t units = task.units;
   const auto add = [&]<typename Of>(Of, int64_t begin, int64_t end, auto& sum) {
     add_products<Of, R, kVectors>(task.x + first * task.x_stride + begin, task.x_stride,
@@ -166,11 +171,6 @@ void tile(const MatmulTask& task, int64_t first, int64_t lines, const Unit* ahea
   };
   for (int64_t begin = 0; begin < units; begin += Kind::kBlock) {
     const int64_t end = units - begin < Kind::kBlock ? units : begin + Kind::kBlock;
-    for (int r = 0; r < R && end == units; ++r) {  // the lines that will be written
-      for (int64_t j = 0; j < task.columns; j += kLine) {
-        __builtin_prefetch(task.y + (first + r) * task.y_stride + j, 1);
-      }
-    }
     typename Kind::Sum sum[R][kVectors] = {};
     add(Kind(), begin, end, sum);
     keep(begin > 0, [&](int r, int v) { return value(task, first + r, v * W, sum[r][v]); });

@@ -252,16 +252,17 @@ inline void add_products(const Unit* a, int64_t a_stride, const Unit* b, int64_t
       for (int v = 0; v < V; ++v) sum[r][v] = Kind::dot(sum[r][v], x, row[v]);
     }
   };
-  const int64_t busy = lines > 0 || meanwhile.steps > k ? k : meanwhile.steps;
-  int64_t i = 0;
-  for (; i < busy; ++i) {
+  if (lines == 0 && meanwhile.steps == 0) {
+    for (int64_t i = 0; i < k; ++i) add_row(i);
+    return;
+  }
+  for (int64_t i = 0; i < k; ++i) {
 #pragma GCC unroll 1
     for (int64_t f = 0; f < lines; ++f) __builtin_prefetch(ahead + (i * lines + f) * kLine);
     if (i < meanwhile.steps) meanwhile(i);
     add_row(i);
   }
-  for (; i < k; ++i) add_row(i);
-  for (; i < meanwhile.steps; ++i) meanwhile(i);
+  for (int64_t i = k; i < meanwhile.steps; ++i) meanwhile(i);
 }
 
 }  // namespace
