@@ -223,16 +223,16 @@ void matmul(const MatmulTask& task) {
   int64_t fetched = 0;  // lines for each row of the next panel
   alignas(64) float sums[2][kRows * kPanel];
   const bool later = task.activation == Activation::none && task.columns == kPanel;
+  float* before = nullptr;  // where the last tile's sums go, when they wait
   for (int64_t t = 0; t < tiles; ++t) {
     const int64_t first = t * kRows, left = tiles - t;
     const int64_t rows = task.rows - first < kRows ? task.rows - first : kRows;
     const int64_t lines = left > kWanted ? 0 : (kWanted - fetched + left - 1) / left;
     const Unit* ahead = task.next + fetched * kLine * (task.units + task.exact);
     float* y = task.y + first * task.y_stride;
-    kTiles<Kind>[rows](
-        task, first, lines, ahead,
-        {task, sums[(t + 1) % 2], y - kRows * task.y_stride, later && t > 0 ? kRows * kVectors : 0},
-        sums[t % 2]);
+    const Pending pending = {task, sums[(t + 1) % 2], before, before ? kRows * kVectors : 0};
+    kTiles<Kind>[rows](task, first, lines, ahead, pending, sums[t % 2]);
+    if (later) before = y;
     if (!later || left == 1) finish<Kind>(task, rows, sums[t % 2], y);
     fetched += lines;
   }
