@@ -6,8 +6,8 @@
 namespace bert::engine::ROW_KERNELS {
 namespace {
 
-// sums[r] += of body(r, i) over whole vectors, in four sums at a time: one addition waits for the
-// last.
+// sums[r] = what body(sum, r, i) makes of a sum over all whole vectors i, in four sums at a time:
+// one addition waits for the last.
 template <int R, typename Body>
 inline void sum_vectors(int64_t whole, Vec (&sums)[R], const Body& body) {
   constexpr int kSums = 4;
