@@ -6,34 +6,52 @@ namespace {
 
 constexpr int64_t kQueryBlock = 8 * kRows;  // queries whose scores are kept at once, in L2
 
-// c[R, V * W] = a[R, k] b[k, V * W], k in units, all of it in registers; or c += that.
+// Where products go: c[rows, columns], or what is added to it. greatest: if there, [rows, W], and
+// no lane of it stays less than a product that lies some whole vectors away.
+struct Products {
+  float* c;
+  int64_t stride;
+  bool add = false;
+  float* greatest = nullptr;
+};
+
+// to = a[R, k] b[k, V * W], k in units, all of it in registers.
 template <typename Kind, int R, int V>
 inline void tile(const Unit* a, int64_t a_stride, const Unit* b, int64_t b_stride, int64_t k,
-                 float* c, int64_t c_stride, bool add) {
+                 const Products& to) {
   Vec sum[R][V] = {};
-  if (add) {
+  if (to.add) {
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 8
-      for (int v = 0; v < V; ++v) sum[r][v] = load(c + r * c_stride + v * W);
+      for (int v = 0; v < V; ++v) sum[r][v] = load(to.c + r * to.stride + v * W);
     }
   }
   add_products<Kind, R, V>(a, a_stride, b, b_stride, k, sum);
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 8
-    for (int v = 0; v < V; ++v) store(c + r * c_stride + v * W, sum[r][v]);
+    for (int v = 0; v < V; ++v) store(to.c + r * to.stride + v * W, sum[r][v]);
+  }
+  if (!to.greatest) return;
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r) {
+    Vec most = load(to.greatest + r * W);
+#pragma GCC unroll 8
+    for (int v = 0; v < V; ++v) most = max(most, sum[r][v]);
+    store(to.greatest + r * W, most);
   }
 }
 
 // The same for `rows` rows: as many at a time as there are registers for.
 template <typename Kind, int V>
 void tile_rows(int64_t rows, const Unit* a, int64_t a_stride, const Unit* b, int64_t b_stride,
-               int64_t k, float* c, int64_t c_stride, bool add) {
+               int64_t k, Products to) {
   constexpr int kMost = kRows * kVectors / V < 12 ? kRows * kVectors / V : 12;
   const auto tiles = [&]<int R>() {
-    for (; rows >= R; rows -= R, a += R * a_stride, c += R * c_stride) {
-      tile<Kind, R, V>(a, a_stride, b, b_stride, k, c, c_stride, add);
+    for (; rows >= R; rows -= R, a += R * a_stride, to.c += R * to.stride) {
+      tile<Kind, R, V>(a, a_stride, b, b_stride, k, to);
+      if (to.greatest) to.greatest += R * W;
     }
   };
   tiles.template operator()<kMost>();
@@ -42,18 +60,18 @@ void tile_rows(int64_t rows, const Unit* a, int64_t a_stride, const Unit* b, int
   tiles.template operator()<1>();
 }
 
-// c[rows, columns] = a[rows, k] b[k, columns], columns a multiple of W; or c += that.
+// to = a[rows, k] b[k, columns], columns a multiple of W.
 template <typename Kind>
 void multiply(int64_t rows, int64_t columns, int64_t k, const Unit* a, int64_t a_stride,
-              const Unit* b, int64_t b_stride, float* c, int64_t c_stride, bool add) {
-  for (; columns >= kPanel; columns -= kPanel, b += kPanel, c += kPanel) {
-    tile_rows<Kind, kVectors>(rows, a, a_stride, b, b_stride, k, c, c_stride, add);
+              const Unit* b, int64_t b_stride, Products to) {
+  for (; columns >= kPanel; columns -= kPanel, b += kPanel, to.c += kPanel) {
+    tile_rows<Kind, kVectors>(rows, a, a_stride, b, b_stride, k, to);
   }
   const auto rest = columns / W;
-  if (rest == 1) return tile_rows<Kind, 1>(rows, a, a_stride, b, b_stride, k, c, c_stride, add);
+  if (rest == 1) return tile_rows<Kind, 1>(rows, a, a_stride, b, b_stride, k, to);
   if constexpr (kVectors == 4) {
-    if (rest == 2) return tile_rows<Kind, 2>(rows, a, a_stride, b, b_stride, k, c, c_stride, add);
-    if (rest == 3) return tile_rows<Kind, 3>(rows, a, a_stride, b, b_stride, k, c, c_stride, add);
+    if (rest == 2) return tile_rows<Kind, 2>(rows, a, a_stride, b, b_stride, k, to);
+    if (rest == 3) return tile_rows<Kind, 3>(rows, a, a_stride, b, b_stride, k, to);
   }
 }
 
@@ -125,16 +143,17 @@ void pack_values(const AttentionTask& task, Unit* packed) {
   }
 }
 
-// The greatest of scores[S]. The memory is a multiple of W floats; what is past the end becomes
-// -infinity.
-float greatest_score(float* scores, int64_t length) {
+// The greatest of scores[S], of which those before `from` are in `greatest`. The memory is a
+// multiple of W floats; what is past the end becomes -infinity.
+float greatest_score(float* scores, int64_t from, int64_t length, Vec greatest) {
   const int64_t last = round_up(length, W) - W;
+  if (from > last) return greatest_lane(greatest);
   const Vec none = broadcast(-__builtin_inff());
   // Not float by float: reading these together right afterwards would wait for each.
-  Vec greatest = first_lanes(length - last, load(scores + last), none, CountLanes<W>::Type());
-  store(scores + last, greatest);
-  for (int64_t i = 0; i < last; i += W) greatest = max(greatest, load(scores + i));
-  return greatest_lane(greatest);
+  const Vec end = first_lanes(length - last, load(scores + last), none, CountLanes<W>::Type());
+  store(scores + last, end);
+  for (int64_t i = from; i < last; i += W) greatest = max(greatest, load(scores + i));
+  return greatest_lane(max(greatest, end));
 }
 
 // scores[S] becomes e^(scale (scores - greatest)), and the sum of that is returned.
@@ -182,10 +201,14 @@ void attend(const AttentionTask& task, float* scratch) {
         store(q + i * dims + d, (Vec)units_at<Kind>(row, d * Kind::kPer, task.width));
       }
     }
+    alignas(64) float most_of[kQueryBlock * W];  // the greatest of the first `compared` scores
+    const int64_t compared = task.bias ? 0 : task.length / kPanel * kPanel;
+    const Vec none = broadcast(-__builtin_inff());
+    for (int64_t i = 0; i < queries && compared > 0; ++i) store(most_of + i * W, none);
     for (int64_t j = 0; j < keys; j += kPanel) {
       const int64_t panel = keys - j < kPanel ? keys - j : kPanel;
-      multiply<Kind>(queries, panel, width, q, dims, packed_keys + j * width, panel, scores + j,
-                     keys, false);
+      multiply<Kind>(queries, panel, width, q, dims, packed_keys + j * width, panel,
+                     {scores + j, keys, false, j < compared ? most_of : nullptr});
     }
     // All rows' greatest first: they are short, and their ends would wait for each other.
     float greatest[kQueryBlock], sums[kQueryBlock];
@@ -194,7 +217,8 @@ void attend(const AttentionTask& task, float* scratch) {
         const float* bias = task.bias + (first + i) * task.bias_stride;
         for (int64_t j = 0; j < task.length; ++j) scores[i * keys + j] += bias[j];
       }
-      greatest[i] = greatest_score(scores + i * keys, task.length);
+      greatest[i] = greatest_score(scores + i * keys, compared, task.length,
+                                   compared > 0 ? load(most_of + i * W) : none);
     }
     for (int64_t i = 0; i < queries; ++i) {
       sums[i] = exp_row(scores + i * keys, task.length, task.scale, greatest[i]);
@@ -206,8 +230,8 @@ void attend(const AttentionTask& task, float* scratch) {
     }
     for (int64_t j = 0; j < all; j += Kind::kBlock) {
       const int64_t some = all - j < Kind::kBlock ? all - j : Kind::kBlock;
-      multiply<Kind>(queries, dims, some, scores + j, keys, packed_values + j * dims, dims, context,
-                     dims, j > 0);
+      multiply<Kind>(queries, dims, some, scores + j, keys, packed_values + j * dims, dims,
+                     {context, dims, j > 0});
     }
     for (int64_t i = 0; i < queries; ++i) {
       float* to = task.context + (first + i) * task.context_stride;

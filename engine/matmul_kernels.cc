@@ -34,9 +34,44 @@ inline Vec tanh(Vec x) {
   return x < 0.0f ? -positive : positive;
 }
 
-// x Phi(x) = max(0, x) - |x| Phi(-|x|). The logarithm of Phi(-u) is nearly a parabola: 2 to a
-// polynomial in u, fitted so that u Phi(-u) is within 4e-8; from u = 6.6 on it is below 2e-10. By
-// Estrin's scheme, whose chains are short.
+// x Phi(x) = max(0, x) - |x| Phi(-|x|), where |x| Phi(-|x|) is within 4e-8.
+#if defined(__AVX512F__)
+// Phi(-u) around each multiple of 1/2: the coefficients of 1 to r^5 for |r| <= 1/4, fitted so that
+// u Phi(-u) is within 2e-8. A table takes fewer multiplications than one polynomial for all.
+alignas(64) constexpr float kTail[6][W] = {
+    {0.5f, 0.308537543f, 0.158655271f, 0.0668071955f, 0.0227501225f, 0.00620966125f, 0.00134989887f,
+     0.000232630438f, 3.16718724e-05f, 3.39784538e-06f, 2.86683076e-07f, 1.89936475e-08f,
+     9.8697317e-10f, 4.01869232e-11f, 1.28121775e-12f, 3.19641977e-14f},
+    {-0.398942232f, -0.352065086f, -0.241970688f, -0.12951763f, -0.0539909862f, -0.0175282974f,
+     -0.00443184329f, -0.000872681674f, -0.000133830603f, -1.59839947e-05f, -1.48678907e-06f,
+     -1.07709276e-07f, -6.07721518e-09f, -2.67063899e-10f, -9.14113056e-12f, -2.4371309e-13f},
+    {0.0f, 0.0880102962f, 0.12098103f, 0.0971395746f, 0.0539938919f, 0.0219115075f, 0.00664754165f,
+     0.0015268008f, 0.000267478375f, 3.59139121e-05f, 3.70775024e-06f, 2.94996852e-07f,
+     1.81172517e-08f, 8.59909643e-10f, 3.15702881e-11f, 8.97108993e-13f},
+    {0.0664852858f, 0.0439913236f, -1.40261693e-06f, -0.0269792415f, -0.0269943792f, -0.0153379664f,
+     -0.00590960821f, -0.00163630897f, -0.00033450831f, -5.12482766e-05f, -5.93866571e-06f,
+     -5.23708366e-07f, -3.52962886e-08f, -1.8236489e-09f, -7.23957769e-11f, -2.21201399e-12f},
+    {0.0f, -0.0198954102f, -0.0199772324f, -0.0061310702f, 0.00437373808f, 0.00588577008f,
+     0.00333392853f, 0.00119406055f, 0.0002977275f, 5.38027052e-05f, 7.19801801e-06f,
+     7.22129357e-07f, 5.47861099e-08f, 3.16178639e-09f, 1.39399825e-10f, 4.71045425e-12f},
+    {-0.00983229559f, -0.00434116414f, 0.004001074f, 0.00578615116f, 0.00224304199f,
+     -0.000640274666f, -0.00109627657f, -0.000579614833f, -0.000184318473f, -3.98934935e-05f,
+     -6.17093701e-06f, -6.99665804e-07f, -5.9032029e-08f, -3.74323816e-09f, -1.79628271e-10f,
+     -6.55638347e-12f},
+};
+template <typename Kind>
+inline Vec gelu(Vec x) {
+  const Vec u = min(magnitude(x), broadcast(7.5f));
+  const Vec shifted = u + 6291456.0f;  // 1.5 * 2^22: halves are in the last bits
+  const Vec r = u - (shifted - 6291456.0f);
+  Vec p = look_up(kTail[5], shifted);
+#pragma GCC unroll 8
+  for (int i = 4; i >= 0; --i) p = p * r + look_up(kTail[i], shifted);
+  return max(Vec{}, x) - u * p;
+}
+#else
+// The logarithm of Phi(-u) is nearly a parabola: 2 to a polynomial in u; from u = 6.6 on Phi is
+// below 2e-10. By Estrin's scheme, whose chains are short.
 template <typename Kind>
 inline Vec gelu(Vec x) {
   const Vec u = min(magnitude(x), broadcast(6.6f)), u2 = u * u;
@@ -47,6 +82,7 @@ inline Vec gelu(Vec x) {
   const Vec p = (p67 * u2 + p45) * (u2 * u2) + (p23 * u2 + p01);
   return max(Vec{}, x) - u * exp2_negative(p);
 }
+#endif
 
 // The same within 1.6e-4, and past the clamp 2e-5 |x| more, for what is rounded to eight bits right
 // afterwards: x / 2 + |x| p(|x|), where p is Phi - 1/2.
@@ -123,8 +159,9 @@ inline Vec value(const MatmulTask& task, int64_t row, int64_t column, IntVec sum
   return exact * (scale.scale * load(task.column_scales + column));
 }
 
-// A tile of kRows whose sums are there and not yet in y, where bias and residual are all that is
-// left to add: no multiplication, so the next tile's leave room for it. Or none, without steps.
+// A tile of kRows whose sums are there and not yet in y. What is left to do is mostly other work
+// than multiplications, so the next tile's leave room for it. Or none, without steps.
+template <typename Kind>
 struct Pending {
   const MatmulTask& task;
   const float* sums;
@@ -134,15 +171,16 @@ struct Pending {
     const int64_t j = i % kVectors * W;
     float* to = y + i / kVectors * task.y_stride + j;
     const Vec v = load(sums + i * W) + load(task.bias + j);
-    store(to, task.add ? load(to) + v : v);
+    const bool gelu_of_it = task.activation == Activation::gelu && !task.add;
+    store(to, gelu_of_it ? gelu<Kind>(v) : task.add ? load(to) + v : v);
   }
 };
 
 // sums[R, kPanel] = x[R] panel for R rows from `first` on. Meanwhile fetches so many lines of what
 // lies ahead for each row of the panel, and finishes what is pending.
 template <typename Kind, int R>
-void tile(const MatmulTask& task, int64_t first, int64_t lines, const Unit* ahead, Pending pending,
-          float* sums) {
+void tile(const MatmulTask& task, int64_t first, int64_t lines, const Unit* ahead,
+          Pending<Kind> pending, float* sums) {
   for (int r = 0; r < R; ++r) {  // the lines that will be written
     for (int64_t j = 0; j < task.columns; j += kLine) {
       __builtin_prefetch(task.y + (first + r) * task.y_stride + j, 1);
@@ -182,15 +220,16 @@ void tile(const MatmulTask& task, int64_t first, int64_t lines, const Unit* ahea
   }
 }
 
-using Tile = void (*)(const MatmulTask&, int64_t, int64_t, const Unit*, Pending, float*);
 template <typename Kind>
-constexpr Tile kTiles[] = {nullptr,
-                           tile<Kind, 1>,
-                           tile<Kind, 2>,
-                           tile<Kind, 3>,
-                           tile<Kind, 4>,
-                           tile<Kind, (kRows > 4 ? 5 : 4)>,
-                           tile<Kind, (kRows > 4 ? 6 : 4)>};
+using Tile = void (*)(const MatmulTask&, int64_t, int64_t, const Unit*, Pending<Kind>, float*);
+template <typename Kind>
+constexpr Tile<Kind> kTiles[] = {nullptr,
+                                 tile<Kind, 1>,
+                                 tile<Kind, 2>,
+                                 tile<Kind, 3>,
+                                 tile<Kind, 4>,
+                                 tile<Kind, (kRows > 4 ? 5 : 4)>,
+                                 tile<Kind, (kRows > 4 ? 6 : 4)>};
 
 }  // namespace
 
@@ -222,7 +261,8 @@ void matmul(const MatmulTask& task) {
   const int64_t tiles = (task.rows + kRows - 1) / kRows;
   int64_t fetched = 0;  // lines for each row of the next panel
   alignas(64) float sums[2][kRows * kPanel];
-  const bool later = task.activation == Activation::none && task.columns == kPanel;
+  const bool later = (task.activation == Activation::none || task.activation == Activation::gelu) &&
+                     task.columns == kPanel;
   float* before = nullptr;  // where the last tile's sums go, when they wait
   for (int64_t t = 0; t < tiles; ++t) {
     const int64_t first = t * kRows, left = tiles - t;
@@ -230,7 +270,7 @@ void matmul(const MatmulTask& task) {
     const int64_t lines = left > kWanted ? 0 : (kWanted - fetched + left - 1) / left;
     const Unit* ahead = task.next + fetched * kLine * (task.units + task.exact);
     float* y = task.y + first * task.y_stride;
-    const Pending pending = {task, sums[(t + 1) % 2], before, before ? kRows * kVectors : 0};
+    const Pending<Kind> pending = {task, sums[(t + 1) % 2], before, before ? kRows * kVectors : 0};
     kTiles<Kind>[rows](task, first, lines, ahead, pending, sums[t % 2]);
     if (later) before = y;
     if (!later || left == 1) finish<Kind>(task, rows, sums[t % 2], y);

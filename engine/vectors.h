@@ -95,6 +95,12 @@ inline Vec min(Vec a, Vec b) { return (Vec)_mm256_min_ps((__m256)a, (__m256)b); 
 inline Vec max(Vec a, Vec b) { return a > b ? a : b; }
 inline Vec min(Vec a, Vec b) { return a < b ? a : b; }
 #endif
+#if defined(__AVX512F__)
+// table[W] at the last four bits of each lane of i.
+inline Vec look_up(const float* table, Vec i) {
+  return (Vec)_mm512_maskz_permutexvar_ps(0xffff, (__m512i)i, (__m512)load(table));
+}
+#endif
 inline Vec magnitude(Vec x) { return (Vec)((IntVec)x & 0x7fffffff); }
 inline int64_t round_up(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
 
@@ -154,9 +160,24 @@ inline void transpose(Vec (&block)[W]) {
   }
 }
 
-// 2^x for -126 <= x <= 0 or little more, within 2 units in the last place: x = n + r with |r| <=
-// 1/2, a polynomial for 2^r (its greatest relative error, 3e-9, is the least of this degree) and n
-// added to the exponent.
+// 2^x for -126 <= x <= 0 or little more, within 2 units in the last place: x = n + r, a polynomial
+// for 2^r (within 3e-9, the least of its degree) and n added to the exponent.
+#if defined(__AVX512F__)
+// n in sixteenths: the bits of 2^(i / 16), i from 0 to 7 and from -8 to -1, less i << 19, which n
+// << 19 adds again. A table takes fewer multiplications than a polynomial for |r| <= 1/2.
+alignas(64) constexpr int32_t kRoots[W] = {
+    1065353216, 1065200323, 1065063874, 1064944595, 1064843248, 1064760626, 1064697559, 1064654911,
+    1064633587, 1064634532, 1064658730, 1064707212, 1064781053, 1064881375, 1065009351, 1065166205};
+inline Vec exp2_negative(Vec x) {
+  const Vec shifted = x + 786432.0f;  // 1.5 * 2^19: n is in the last bits
+  const Vec r = x - (shifted - 786432.0f);
+  const Vec root = look_up(reinterpret_cast<const float*>(kRoots), shifted);
+  const Vec power = (Vec)((IntVec)root + ((IntVec)shifted << 19));
+  Vec p = r * 0.055506062f + 0.2402359f;
+  p = p * r + 0.69314718f;
+  return power * r * p + power;
+}
+#else
 inline Vec exp2_negative(Vec x) {
   const Vec shifted = x + 12582912.0f;  // 1.5 * 2^23: n is in the last bits
   const Vec r = x - (shifted - 12582912.0f);
@@ -169,6 +190,7 @@ inline Vec exp2_negative(Vec x) {
   p = p * r + 1.0f;
   return (Vec)((IntVec)p + ((IntVec)shifted << 23));
 }
+#endif
 constexpr float kLog2E = 1.44269504f;
 
 // sum + x y, rounded once where the machine can: whether a compiler contracts may depend on the
@@ -236,7 +258,8 @@ struct Idle {
 };
 
 // sum += a[R, k] b[k, V * W] in registers, k in units. Meanwhile calls meanwhile(i) for each i
-// below meanwhile.steps, and fetches `lines` cache lines at `ahead` for each row of b.
+// below meanwhile.steps, spread over the rows of b, and fetches `lines` cache lines at `ahead` for
+// each row of b.
 template <typename Kind, int R, int V, typename Meanwhile = Idle>
 inline void add_products(const Unit* a, int64_t a_stride, const Unit* b, int64_t b_stride,
                          int64_t k, typename Kind::Sum (&sum)[R][V], int64_t lines = 0,
@@ -252,17 +275,21 @@ inline void add_products(const Unit* a, int64_t a_stride, const Unit* b, int64_t
       for (int v = 0; v < V; ++v) sum[r][v] = Kind::dot(sum[r][v], x, row[v]);
     }
   };
-  if (lines == 0 && meanwhile.steps == 0) {
-    for (int64_t i = 0; i < k; ++i) add_row(i);
-    return;
-  }
-  for (int64_t i = 0; i < k; ++i) {
+  const int64_t steps = meanwhile.steps,
+                every = lines > 0 || steps == 0 || k < steps ? 1 : k / steps;
+  int64_t done = 0, due = 0;  // steps, and the row of b beside which the next is
+  const int64_t busy = lines > 0 || every * steps > k ? k : every * steps;
+  for (int64_t i = 0; i < busy; ++i) {
 #pragma GCC unroll 1
     for (int64_t f = 0; f < lines; ++f) __builtin_prefetch(ahead + (i * lines + f) * kLine);
-    if (i < meanwhile.steps) meanwhile(i);
+    if (i == due && done < steps) {
+      meanwhile(done++);
+      due += every;
+    }
     add_row(i);
   }
-  for (int64_t i = k; i < meanwhile.steps; ++i) meanwhile(i);
+  for (int64_t i = busy; i < k; ++i) add_row(i);
+  for (; done < steps; ++done) meanwhile(done);
 }
 
 }  // namespace
