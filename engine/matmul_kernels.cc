@@ -179,7 +179,7 @@ struct Pending {
 };
 
 // sums[R, kPanel] = x[R] panel for R rows from `first` on. Meanwhile fetches so many lines of what
-// lies ahead for each row of the panel, and finishes what is pending.
+// lies ahead for every two rows of the panel, and finishes what is pending.
 template <typename Kind, int R>
 void tile(const MatmulTask& task, int64_t first, int64_t lines, const Unit* ahead,
           Pending<Kind> pending, float* sums) {
@@ -192,7 +192,7 @@ void tile(const MatmulTask& task, int64_t first, int64_t lines, const Unit* ahea
   const auto add = [&]<typename Of>(Of, int64_t begin, int64_t end, auto& sum) {
     add_products<Of, R, kVectors>(task.x + first * task.x_stride + begin, task.x_stride,
                                   task.panel + begin * kPanel, kPanel, end - begin, sum, lines,
-                                  ahead + begin * lines * kLine, pending);
+                                  ahead + begin * lines / 2 * kLine, pending);
     pending.steps = 0;
   };
   // Adds what `part` says of each vector to what is there.
@@ -254,29 +254,31 @@ void pack_panel(const Unit* const* rows, int64_t columns, int64_t units, Unit* p
 
 namespace {
 
-// While the last tiles are computed, what comes after the panel is fetched: a line for each row of
-// the panel by each of the last four, or more by each where there are fewer, the most by the first:
-// the last one may have fewer rows, and so less time.
+// While the last kWanted tiles are computed, what comes after the panel is fetched: evenly, since
+// memory gives little more in the time that sixteen rows take. Lines are counted for every two rows
+// of the panel.
 template <typename Kind>
 void matmul(const MatmulTask& task) {
   constexpr int64_t kWanted = kPanel > kLine ? kPanel / kLine : 1;
   const int64_t tiles = (task.rows + kRows - 1) / kRows;
-  int64_t fetched = 0;  // lines for each row of the next panel
+  const int64_t before_last = tiles > kWanted ? (tiles - kWanted) * kRows : 0;
+  int64_t fetched = 0;
   alignas(64) float sums[2][kRows * kPanel];
   const bool waits = task.activation == Activation::none ||
                      (Pending<Kind>::gelu_too && task.activation == Activation::gelu);
   const bool later = waits && task.columns == kPanel;
   float* before = nullptr;  // where the last tile's sums go, when they wait
   for (int64_t t = 0; t < tiles; ++t) {
-    const int64_t first = t * kRows, left = tiles - t;
+    const int64_t first = t * kRows;
     const int64_t rows = task.rows - first < kRows ? task.rows - first : kRows;
-    const int64_t lines = left > kWanted ? 0 : (kWanted - fetched + left - 1) / left;
-    const Unit* ahead = task.next + fetched * kLine * (task.units + task.exact);
+    const int64_t done = first + rows - before_last, all = task.rows - before_last;
+    const int64_t lines = done > 0 ? (2 * kWanted * done + all - 1) / all - fetched : 0;
+    const Unit* ahead = task.next + fetched * (task.units + task.exact) / 2 * kLine;
     float* y = task.y + first * task.y_stride;
     const Pending<Kind> pending = {task, sums[(t + 1) % 2], before, before ? kRows * kVectors : 0};
     kTiles<Kind>[rows](task, first, lines, ahead, pending, sums[t % 2]);
     if (later) before = y;
-    if (!later || left == 1) finish<Kind>(task, rows, sums[t % 2], y);
+    if (!later || t + 1 == tiles) finish<Kind>(task, rows, sums[t % 2], y);
     fetched += lines;
   }
 }

@@ -257,9 +257,23 @@ struct Idle {
   void operator()(int64_t) const {}
 };
 
+// Fetches cache lines `from` to `to` of what lies at p.
+inline void fetch_lines(const Unit* p, int64_t from, int64_t to) {
+  constexpr int64_t kPage = 4096 / sizeof(Unit);
+#pragma GCC unroll 1
+  for (int64_t i = from; i < to; ++i) {
+    const Unit* line = p + i * kLine;
+    __builtin_prefetch(line);
+    // Processors themselves run ahead of who reads line by line, though not into the next page of 4
+    // KiB: with its first lines on the way they find it in time.
+    if (reinterpret_cast<uintptr_t>(line) % 4096 > 0) continue;
+    for (int64_t j = 0; j < 3; ++j) __builtin_prefetch(line + kPage + j * kLine);
+  }
+}
+
 // sum += a[R, k] b[k, V * W] in registers, k in units. Meanwhile calls meanwhile(i) for each i
 // below meanwhile.steps, spread over the rows of b, and fetches `lines` cache lines at `ahead` for
-// each row of b.
+// every two rows of b.
 template <typename Kind, int R, int V, typename Meanwhile = Idle>
 inline void add_products(const Unit* a, int64_t a_stride, const Unit* b, int64_t b_stride,
                          int64_t k, typename Kind::Sum (&sum)[R][V], int64_t lines = 0,
@@ -280,8 +294,7 @@ inline void add_products(const Unit* a, int64_t a_stride, const Unit* b, int64_t
   int64_t done = 0, due = 0;  // steps, and the row of b beside which the next is
   const int64_t busy = lines > 0 || every * steps > k ? k : every * steps;
   for (int64_t i = 0; i < busy; ++i) {
-#pragma GCC unroll 1
-    for (int64_t f = 0; f < lines; ++f) __builtin_prefetch(ahead + (i * lines + f) * kLine);
+    fetch_lines(ahead, i * lines / 2, (i + 1) * lines / 2);
     if (i == due && done < steps) {
       meanwhile(done++);
       due += every;
