@@ -142,6 +142,12 @@ Linear::Stored Linear::stored() const {
   return stored;
 }
 
+int64_t Linear::Packed::panels_count() const { return divide_up(n, row_kernels().panel_columns); }
+
+const Unit* Linear::Packed::panel(int64_t i) const {
+  return panels.data() + i * row_kernels().panel_columns * (units + std::ssize(exact));
+}
+
 void Linear::Packed::keep_exact(std::vector<int32_t> inputs) {
   exact = std::move(inputs);
   if (exact.empty()) return;
@@ -171,15 +177,15 @@ void Linear::Packed::learn(ThreadPool& pool, ConstTensor x) {
 
 void Linear::Packed::pack(ThreadPool& pool, const FillRow& fill) {
   const RowKernels& kernels = row_kernels();
-  const int64_t width = kernels.panel_columns, panels_count = divide_up(n, width);
+  const int64_t width = kernels.panel_columns, columns_padded = panels_count() * width;
   units = divide_up(k, per_unit(precision));
   const int64_t all = units + std::ssize(exact);
-  panels.reserve(panels_count * all * width);
+  panels.reserve(columns_padded * all);
   if (precision == Precision::int8) {
-    column_scales.reserve(panels_count * width);
-    column_sums.resize(panels_count * width);
+    column_scales.reserve(columns_padded);
+    column_sums.resize(columns_padded);
   }
-  pool.run(panels_count, [&](int64_t i, int) {
+  pool.run(panels_count(), [&](int64_t i, int) {
     const int64_t begin = i * width, columns = std::min(width, n - begin);
     const bool as_stored = precision == Precision::f32;
     Buffer filled(as_stored ? 0 : columns * all);
@@ -227,19 +233,27 @@ void Linear::run(ThreadPool& pool, ConstTensor x, Buffer& scratch, Tensor y, boo
   const RowKernels& kernels = row_kernels();
   const Unit* inputs = w.convert(pool, x, scratch);
   const Timed timed(Step::linear);
-  const int64_t width = kernels.panel_columns, panels = divide_up(w.n, width);
+  const int64_t width = kernels.panel_columns, panels = w.panels_count();
   const int64_t exact = std::ssize(w.exact), all = w.units + exact;
   const bool int8 = w.precision == Precision::int8;
   const auto* scales = int8 ? reinterpret_cast<const RowScale*>(inputs + x.rows * all) : nullptr;
   const auto matmul = kernels.matmul[static_cast<int>(w.precision)];
   assert(width <= std::ssize(kNoBias));
   const RowBlocks blocks(x.rows, panels, pool.threads());
+  const int64_t count = blocks.count() * panels;
+  // The panel that a worker reads after its i-th task: its next, or the first of what runs next.
+  const auto after = [&](int64_t i, int worker) {
+    if (i + 1 < pool.first_of(worker + 1, count)) return w.panel((i + 1) % panels);
+    const Packed& next = w.next && w.next->units > 0 ? *w.next : w;
+    const int64_t first = pool.first_of(worker, blocks.count() * next.panels_count());
+    return next.panel(first % next.panels_count());
+  };
   // A thread mostly gets neighbouring panels, each of which fetches the next.
-  pool.run(blocks.count() * panels, [&](int64_t i, int) {
+  pool.run(count, [&](int64_t i, int worker) {
     const int64_t first = blocks.begin(i / panels), column = i % panels * width;
     MatmulTask task{inputs + first * all,
-                    w.panels.data() + column * all,
-                    w.panels.data() + (column + width) * all,
+                    w.panel(i % panels),
+                    after(i, worker),
                     w.bias.data() + column,
                     y.row(first) + column,
                     blocks.begin(i / panels + 1) - first,
@@ -257,11 +271,12 @@ void Linear::run(ThreadPool& pool, ConstTensor x, Buffer& scratch, Tensor y, boo
       return matmul(task);
     }
     const int64_t parts = w.activation == Activation::none ? divide_up(w.units, kMostUnits) : 1;
+    const MatmulTask whole = task;
     for (int64_t part = 0; part < parts; ++part) {
       const int64_t begin = w.units * part / parts, end = w.units * (part + 1) / parts;
-      task.x = inputs + first * all + begin;
-      task.panel = w.panels.data() + column * all + begin * width;
-      task.next = task.panel + (end - begin) * width;
+      task.x = whole.x + begin;
+      task.panel = whole.panel + begin * width;
+      task.next = part + 1 < parts ? whole.panel + end * width : whole.next;
       task.units = end - begin;
       matmul(task);
       task.add = true;

@@ -54,6 +54,10 @@ class Linear {
   // Of an int8 Linear that has learned: how many of its inputs stay in f32.
   int64_t exact_inputs() const { return std::ssize(packed_->exact); }
 
+  // `next`, which has to stay, runs after this, mostly: the end of run() fetches what it reads
+  // first.
+  void precede(const Linear& next) { packed_->next = next.packed_.get(); }
+
   // y = activation(x W^T + b). scratch: what x becomes in the Linear's precision. int8 throws
   // std::domain_error where a weight is no finite number.
   void run(ThreadPool& pool, ConstTensor x, Buffer& scratch, Tensor y) const {
@@ -71,6 +75,7 @@ class Linear {
     Precision precision;
     Buffer panels;  // [panels, units + exact, panel_columns]
     Buffer bias;    // [N]
+    const Packed* next = nullptr;
     // int8
     Buffer column_scales;              // [panels, panel_columns]
     std::vector<int32_t> column_sums;  // [panels, panel_columns]
@@ -80,6 +85,8 @@ class Linear {
     std::vector<const float*> rows;  // [N] of [K]
     std::shared_ptr<void> owner;
 
+    int64_t panels_count() const;
+    const Unit* panel(int64_t i) const;
     void learn(ThreadPool& pool, ConstTensor x);
     void keep_exact(std::vector<int32_t> inputs);
     // Fills the units of a column's row: what is quantised, then what is exact.

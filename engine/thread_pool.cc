@@ -53,9 +53,7 @@ void ThreadPool::run(int64_t count, const Body& body) {
   }
   body_ = &body;
   assert(count <= UINT32_MAX);
-  const auto from = [&](int64_t worker) {
-    return static_cast<uint64_t>(worker * count / threads());
-  };
+  const auto from = [&](int i) { return static_cast<uint64_t>(first_of(i, count)); };
   for (int i = 0; i < threads(); ++i) shares_[i].left = from(i) << 32 | from(i + 1);
   busy_ = static_cast<int>(workers_.size());
   generation_.fetch_add(1, std::memory_order_release);

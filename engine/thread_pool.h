@@ -29,6 +29,8 @@ class ThreadPool {
   // upwards, until its share is done; then it helps the others from the ends of theirs.
   using Body = std::function<void(int64_t i, int worker)>;
   void run(int64_t count, const Body& body);
+  // The first of a worker's share; of threads(), count.
+  int64_t first_of(int worker, int64_t count) const { return worker * count / threads(); }
 
  private:
   void serve(int worker);

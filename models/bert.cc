@@ -48,7 +48,11 @@ Layer::Layer(Checkpoint& checkpoint, const std::string& name_in_checkpoint, cons
                                config.hidden, config.activation, precision, pool)),
       output(read_linear(checkpoint, {name + names.output}, config.hidden, config.intermediate,
                          Activation::none, precision, pool)),
-      output_norm(read_norm(checkpoint, name + names.output_norm, config.hidden, config)) {}
+      output_norm(read_norm(checkpoint, name + names.output_norm, config.hidden, config)) {
+  qkv.precede(attention_output);
+  attention_output.precede(intermediate);
+  intermediate.precede(output);
+}
 
 std::vector<Layer::Dense> Layer::dense_layers() const {
   return {{{name + names.query, name + names.key, name + names.value}, qkv},
@@ -123,6 +127,9 @@ Encoder::Encoder(Checkpoint& checkpoint, const Config& config, Precision precisi
       throw std::runtime_error(checkpoint.path() + ": " + name + ": " + error.what());
     }
     if (precision == Precision::int8) layers.back().feed_forward_rows = 96;
+  }
+  for (size_t i = 0; i < layers.size(); ++i) {  // the last before the first of the next batch
+    layers[i].output.precede(layers[(i + 1) % layers.size()].qkv);
   }
 }
 
