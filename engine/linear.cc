@@ -243,7 +243,8 @@ void Linear::run(ThreadPool& pool, ConstTensor x, Buffer& scratch, Tensor y, boo
   const int64_t count = blocks.count() * panels;
   // The panel that a worker reads after its i-th task: its next, or the first of what runs next.
   const auto after = [&](int64_t i, int worker) {
-    if (i + 1 < pool.first_of(worker + 1, count)) return w.panel((i + 1) % panels);
+    const bool ends = i + 1 == count || i + 1 == pool.first_of(worker + 1, count);
+    if (!ends) return w.panel((i + 1) % panels);
     const Packed& next = w.next && w.next->units > 0 ? *w.next : w;
     const int64_t first = pool.first_of(worker, blocks.count() * next.panels_count());
     return next.panel(first % next.panels_count());

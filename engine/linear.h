@@ -54,8 +54,7 @@ class Linear {
   // Of an int8 Linear that has learned: how many of its inputs stay in f32.
   int64_t exact_inputs() const { return std::ssize(packed_->exact); }
 
-  // `next`, which has to stay, runs after this, mostly: the end of run() fetches what it reads
-  // first.
+  // What mostly runs after this, and lives as long: the end of run() fetches what it reads first.
   void precede(const Linear& next) { packed_->next = next.packed_.get(); }
 
   // y = activation(x W^T + b). scratch: what x becomes in the Linear's precision. int8 throws

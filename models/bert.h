@@ -103,9 +103,6 @@ struct Encoder {
   std::vector<Layer> layers;                            // the distinct ones
   std::vector<int> order;                               // [L] which of them is the next,
   int in_one;                                           // and how many it goes on with
-
- private:
-  void learn(const Batch& example, const Checkpoint& checkpoint, engine::ThreadPool& pool);
 };
 
 }  // namespace bert::models
