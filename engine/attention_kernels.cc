@@ -6,8 +6,8 @@ namespace {
 
 constexpr int64_t kQueryBlock = 8 * kRows;  // queries whose scores are kept at once, in L2
 
-// Where products go: c[rows, columns], or what is added to it. greatest: if there, [rows, W], and
-// no lane of it stays less than a product that lies some whole vectors away.
+// Where products go: c[rows, columns], or what they are added to. greatest: if there, [rows, W]:
+// each row's greatest so far, lane by lane of its vectors.
 struct Products {
   float* c;
   int64_t stride;
@@ -120,6 +120,18 @@ void pack_keys(const AttentionTask& task, Unit* packed) {
   }
 }
 
+// `count` rows of q [S, D] from `first` on as [count, D padded to whole vectors], D in units.
+template <typename Kind>
+void pack_queries(const AttentionTask& task, int64_t first, int64_t count, Unit* packed) {
+  const int64_t stride = round_up(task.width, W), width = units_of<Kind>(task.width);
+  for (int64_t i = 0; i < count; ++i) {
+    const float* row = task.q + (first + i) * task.stride;
+    for (int64_t d = 0; d < width; d += W) {
+      store(packed + i * stride + d, (Vec)units_at<Kind>(row, d * Kind::kPer, task.width));
+    }
+  }
+}
+
 // v [S, D] as [S in units, D padded to whole vectors].
 template <typename Kind>
 void pack_values(const AttentionTask& task, Unit* packed) {
@@ -195,12 +207,7 @@ void attend(const AttentionTask& task, float* scratch) {
     const int64_t left = task.queries - first;
     const int64_t queries = left < kQueryBlock ? left : kQueryBlock;
     Unit* q = context;  // until the context is there
-    for (int64_t i = 0; i < queries; ++i) {
-      const float* row = task.q + (first + i) * task.stride;
-      for (int64_t d = 0; d < width; d += W) {
-        store(q + i * dims + d, (Vec)units_at<Kind>(row, d * Kind::kPer, task.width));
-      }
-    }
+    pack_queries<Kind>(task, first, queries, q);
     alignas(64) float most_of[kQueryBlock * W];  // the greatest of the first `compared` scores
     const int64_t compared = task.bias ? 0 : task.length / kPanel * kPanel;
     const Vec none = broadcast(-__builtin_inff());
