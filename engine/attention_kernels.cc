@@ -27,7 +27,7 @@ inline void tile(const Unit* a, int64_t a_stride, const Unit* b, int64_t b_strid
       for (int v = 0; v < V; ++v) sum[r][v] = load(to.c + r * to.stride + v * W);
     }
   }
-  add_products<Kind, R, V>(a, a_stride, b, b_stride, k, sum);
+  add_products<Kind>(a, a_stride, b, b_stride, k, sum);
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 8

@@ -178,47 +178,90 @@ struct Pending {
   }
 };
 
-// sums[R, kPanel] = x[R] panel for R rows from `first` on. Meanwhile fetches so many lines of what
-// lies ahead for every two rows of the panel, and finishes what is pending.
+// The lines of y that a tile will write.
+inline void fetch_outputs(const MatmulTask& task, int64_t first, int64_t rows) {
+  for (int64_t r = first; r < first + rows; ++r) {
+    for (int64_t j = 0; j < task.columns; j += kLine) {
+      __builtin_prefetch(task.y + r * task.y_stride + j, 1);
+    }
+  }
+}
+
+// To sums[R, V * W], kPanel from row to row, what the units from begin to end add up to: in R rows
+// from `first` on, and V vectors of columns from `column` on.
+template <typename Sum, int R, int V>
+[[gnu::always_inline]] inline void keep(const MatmulTask& task, int64_t first, int64_t column,
+                                        int64_t begin, int64_t end, Sum (&sum)[R][V], float* sums) {
+  const bool there = begin > 0, complete = end == task.units;
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+    for (int v = 0; v < V; ++v) {
+      float* to = sums + r * kPanel + v * W;
+      const Sum all = there ? (Sum)load(to) + sum[r][v] : sum[r][v];
+      store(to, complete ? value(task, first + r, column + v * W, all) : (Vec)all);
+    }
+  }
+  // A compiler that kept the sums of a few rows in registers, and not those of many, could fuse
+  // the last multiplication with what is added next: a row's bits would depend on its company.
+  asm volatile("" : : "r"(sums) : "memory");
+}
+
+// Fetches cache lines `from` to `to` of what lies at p.
+inline void fetch_lines(const Unit* p, int64_t from, int64_t to) {
+  constexpr int64_t kPage = 4096 / sizeof(Unit);
+#pragma GCC unroll 1
+  for (int64_t i = from; i < to; ++i) {
+    const Unit* line = p + i * kLine;
+    __builtin_prefetch(line);
+    // Processors themselves run ahead of who reads line by line, though not into the next page of 4
+    // KiB: with its first lines on the way they find it in time.
+    if (reinterpret_cast<uintptr_t>(line) % 4096 > 0) continue;
+    for (int64_t j = 0; j < 3; ++j) __builtin_prefetch(line + kPage + j * kLine);
+  }
+}
+
+// A tile's sums[R, kPanel] of the units from begin to end, for R rows from `first` on. Meanwhile
+// fetches so many lines of what lies ahead for every two rows of the panel, and finishes what is
+// pending.
+template <typename Kind, int R, typename Of>
+[[gnu::always_inline]] inline void add_block(const MatmulTask& task, int64_t first, int64_t begin,
+                                             int64_t end, int64_t lines, const Unit* ahead,
+                                             Pending<Of> pending, float* sums) {
+  const Unit *x = task.x + first * task.x_stride + begin, *panel = task.panel + begin * kPanel;
+  const int64_t stride = task.x_stride, k = end - begin, steps = pending.steps,
+                every = lines > 0 || steps == 0 || k < steps ? 1 : k / steps;
+  const int64_t busy = lines > 0 || every * steps > k ? k : every * steps;
+  int64_t done = 0, due = 0;  // steps, and the row of the panel beside which the next is
+  typename Kind::Sum sum[R][kVectors] = {};
+  for (int64_t i = 0; i < busy; ++i) {
+    fetch_lines(ahead, i * lines / 2, (i + 1) * lines / 2);
+    if (i == due && done < steps) {
+      pending(done++);
+      due += every;
+    }
+    add_row<Kind>({x + i}, stride, panel + i * kPanel, sum);
+  }
+  for (int64_t i = busy; i < k; ++i) add_row<Kind>({x + i}, stride, panel + i * kPanel, sum);
+  for (; done < steps; ++done) pending(done);
+  keep(task, first, 0, begin, end, sum, sums);
+}
+
+// sums[R, kPanel] = x[R] panel.
 template <typename Kind, int R>
 void tile(const MatmulTask& task, int64_t first, int64_t lines, const Unit* ahead,
           Pending<Kind> pending, float* sums) {
-  for (int r = 0; r < R; ++r) {  // the lines that will be written
-    for (int64_t j = 0; j < task.columns; j += kLine) {
-      __builtin_prefetch(task.y + (first + r) * task.y_stride + j, 1);
-    }
-  }
-  const int64_t units = task.units;
-  const auto add = [&]<typename Of>(Of, int64_t begin, int64_t end, auto& sum) {
-    add_products<Of, R, kVectors>(task.x + first * task.x_stride + begin, task.x_stride,
-                                  task.panel + begin * kPanel, kPanel, end - begin, sum, lines,
-                                  ahead + begin * lines / 2 * kLine, pending);
-    pending.steps = 0;
-  };
-  // Adds what `part` says of each vector to what is there.
-  const auto keep = [&](bool there, const auto& part) {
-#pragma GCC unroll 8
-    for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 8
-      for (int v = 0; v < kVectors; ++v) {
-        float* to = sums + r * kPanel + v * W;
-        store(to, there ? load(to) + part(r, v) : part(r, v));
-      }
-    }
-    // A compiler that kept the sums of a few rows in registers, and not those of many, could fuse
-    // the last multiplication with what is added next: a row's bits would depend on its company.
-    asm volatile("" : : "r"(sums) : "memory");
-  };
-  for (int64_t begin = 0; begin < units; begin += Kind::kBlock) {
-    const int64_t end = units - begin < Kind::kBlock ? units : begin + Kind::kBlock;
-    typename Kind::Sum sum[R][kVectors] = {};
-    add(Kind(), begin, end, sum);
-    keep(begin > 0, [&](int r, int v) { return value(task, first + r, v * W, sum[r][v]); });
+  fetch_outputs(task, first, R);
+  const Pending<Kind> none = {task, nullptr, nullptr, 0};
+  const auto ahead_of = [&](int64_t begin) { return ahead + begin * lines / 2 * kLine; };
+  for (int64_t begin = 0; begin < task.units; begin += Kind::kBlock) {
+    const int64_t end = task.units - begin < Kind::kBlock ? task.units : begin + Kind::kBlock;
+    add_block<Kind, R>(task, first, begin, end, lines, ahead_of(begin), begin == 0 ? pending : none,
+                       sums);
   }
   if (task.exact > 0) {
-    Vec sum[R][kVectors] = {};
-    add(F32(), units, units + task.exact, sum);
-    keep(true, [&](int r, int v) { return sum[r][v]; });
+    add_block<F32, R>(task, first, task.units, task.units + task.exact, lines, ahead_of(task.units),
+                      none, sums);
   }
 }
 
@@ -254,11 +297,98 @@ void pack_panel(const Unit* const* rows, int64_t columns, int64_t units, Unit* p
 
 namespace {
 
+constexpr int kHalf = kVectors / 2;
+constexpr int kTallest = 12;  // with kHalf vectors, as many accumulators as kRows with kVectors
+
+// Half a tile: sums[R, kPanel / 2] of R rows from `first` on. Beside each row of the panel it
+// fetches so many lines of what is far ahead to the second level, and in the first tile this half
+// of a row soon to come to the first.
+template <typename Kind, int R, int Lines>
+[[gnu::always_inline]] inline void half_tile(const MatmulTask& task, int64_t first, int64_t column,
+                                             int64_t begin, int64_t end, const Unit* far,
+                                             float* sums) {
+  constexpr int64_t kSoon = 48;  // rows of the panel
+  // Of every third row: there are not registers for all rows' addresses, as they lie some stride
+  // apart, and most are one or two strides from one of these.
+  constexpr int kAddresses = (R + 2) / 3;
+  const Unit* x[kAddresses];
+#pragma GCC unroll 8
+  for (int j = 0; j < kAddresses; ++j) {
+    x[j] = task.x + (first + 3 * j) * task.x_stride + begin;
+  }
+  typename Kind::Sum sum[R][kHalf] = {};
+#pragma GCC unroll 2
+  for (int64_t i = 0; i < end - begin; ++i) {
+    const Unit* row = task.panel + (begin + i) * kPanel + column;
+    for (int64_t line = 0; first == 0 && line < kHalf; ++line) {
+      __builtin_prefetch(row + kSoon * kPanel + line * kLine);
+    }
+    for (int64_t line = 0; line < Lines; ++line) {
+      __builtin_prefetch(far + (i * Lines + line) * kLine, 0, 2);
+    }
+    add_row<Kind>(x, task.x_stride, row, sum);
+#pragma GCC unroll 8
+    for (int j = 0; j < kAddresses; ++j) {
+      ++x[j];
+      asm("" : "+r"(x[j]));  // or a compiler derives the other rows' from it, before the loop
+    }
+  }
+  keep(task, first, column, begin, end, sum, sums);
+}
+
+// For few rows the second level would have as much to do as the multipliers if each tile read the
+// panel from there, while what comes next passes through. So a block of half the panel lies in the
+// first level for both tiles.
+template <typename Kind, int Rows>
+void matmul_few(const MatmulTask& task) {
+  constexpr int64_t kBlock = Kind::kBlock < kSumBlock ? Kind::kBlock : kSumBlock;
+  constexpr int64_t kFar = 4 * kSumBlock;  // rows of the panel
+  constexpr int kSecond = Rows > kTallest ? Rows / 2 : 0, kFirst = Rows - kSecond;
+  const int64_t all = task.units + task.exact;
+  alignas(64) float sums[Rows * kPanel];
+  // Rows from i on of this panel, and then of the next.
+  const auto at = [&](int64_t i) {
+    return i < all ? task.panel + i * kPanel : task.next + (i - all) * kPanel;
+  };
+  const auto add = [&]<typename Of>(Of, int64_t begin, int64_t end) {
+    const int64_t written = Rows * begin / all;  // not all lines at once: they may be far away
+    fetch_outputs(task, written, Rows * end / all - written);
+    const int64_t half = (end - begin) / 2 * kPanel;
+    const Unit* far = at(begin + kFar);
+    for (int64_t column = 0; column < kPanel; column += kHalf * W, far += half) {
+      if constexpr (kSecond == 0) {
+        half_tile<Of, kFirst, 2>(task, 0, column, begin, end, far, sums + column);
+      } else {
+        half_tile<Of, kFirst, 1>(task, 0, column, begin, end, far, sums + column);
+        half_tile<Of, kSecond, 1>(task, kFirst, column, begin, end, far + half / 2,
+                                  sums + kFirst * kPanel + column);
+      }
+    }
+  };
+  for (int64_t begin = 0; begin < task.units; begin += kBlock) {
+    add(Kind(), begin, task.units - begin < kBlock ? task.units : begin + kBlock);
+  }
+  if (task.exact > 0) add(F32(), task.units, all);
+  finish<Kind>(task, Rows, sums, task.y);
+}
+
+constexpr int kFewest = kRows + 1, kMostFew = 2 * kTallest - 1;
+template <typename Kind, int... I>
+void matmul_few(const MatmulTask& task, Lanes<I...>) {
+  constexpr void (*kFew[])(const MatmulTask&) = {matmul_few<Kind, kFewest + I>...};
+  kFew[task.rows - kFewest](task);
+}
+
 // While the last kWanted tiles are computed, what comes after the panel is fetched: evenly, since
 // memory gives little more in the time that sixteen rows take. Lines are counted for every two rows
 // of the panel.
 template <typename Kind>
 void matmul(const MatmulTask& task) {
+  if constexpr (kVectors == 4) {
+    if (task.rows >= kFewest && task.rows <= kMostFew) {
+      return matmul_few<Kind>(task, CountLanes<kMostFew - kFewest + 1>::Type());
+    }
+  }
   constexpr int64_t kWanted = kPanel > kLine ? kPanel / kLine : 1;
   const int64_t tiles = (task.rows + kRows - 1) / kRows;
   const int64_t before_last = tiles > kWanted ? (tiles - kWanted) * kRows : 0;

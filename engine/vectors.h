@@ -252,57 +252,29 @@ struct Bf16 {
 #endif
 };
 
-struct Idle {
-  static constexpr int64_t steps = 0;
-  void operator()(int64_t) const {}
-};
-
-// Fetches cache lines `from` to `to` of what lies at p.
-inline void fetch_lines(const Unit* p, int64_t from, int64_t to) {
-  constexpr int64_t kPage = 4096 / sizeof(Unit);
-#pragma GCC unroll 1
-  for (int64_t i = from; i < to; ++i) {
-    const Unit* line = p + i * kLine;
-    __builtin_prefetch(line);
-    // Processors themselves run ahead of who reads line by line, though not into the next page of 4
-    // KiB: with its first lines on the way they find it in time.
-    if (reinterpret_cast<uintptr_t>(line) % 4096 > 0) continue;
-    for (int64_t j = 0; j < 3; ++j) __builtin_prefetch(line + kPage + j * kLine);
+// sum += a[R] b[V * W] in registers, of a unit of each of R rows that lie a_stride apart: a is
+// where it lies in N of these, evenly spread.
+template <typename Kind, int R, int V, int N>
+[[gnu::always_inline]] inline void add_row(const Unit* const (&a)[N], int64_t a_stride,
+                                           const Unit* b, typename Kind::Sum (&sum)[R][V]) {
+  constexpr int kEach = (R + N - 1) / N;
+  typename Kind::In row[V];
+#pragma GCC unroll 8
+  for (int v = 0; v < V; ++v) row[v] = Kind::load(b + v * W);
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r) {
+    const typename Kind::In x = Kind::broadcast(a[r / kEach] + r % kEach * a_stride);
+#pragma GCC unroll 8
+    for (int v = 0; v < V; ++v) sum[r][v] = Kind::dot(sum[r][v], x, row[v]);
   }
 }
 
-// sum += a[R, k] b[k, V * W] in registers, k in units. Meanwhile calls meanwhile(i) for each i
-// below meanwhile.steps, spread over the rows of b, and fetches `lines` cache lines at `ahead` for
-// every two rows of b.
-template <typename Kind, int R, int V, typename Meanwhile = Idle>
-inline void add_products(const Unit* a, int64_t a_stride, const Unit* b, int64_t b_stride,
-                         int64_t k, typename Kind::Sum (&sum)[R][V], int64_t lines = 0,
-                         const Unit* ahead = nullptr, const Meanwhile& meanwhile = {}) {
-  const auto add_row = [&](int64_t i) {
-    typename Kind::In row[V];
-#pragma GCC unroll 8
-    for (int v = 0; v < V; ++v) row[v] = Kind::load(b + i * b_stride + v * W);
-#pragma GCC unroll 8
-    for (int r = 0; r < R; ++r) {
-      const typename Kind::In x = Kind::broadcast(a + r * a_stride + i);
-#pragma GCC unroll 8
-      for (int v = 0; v < V; ++v) sum[r][v] = Kind::dot(sum[r][v], x, row[v]);
-    }
-  };
-  const int64_t steps = meanwhile.steps,
-                every = lines > 0 || steps == 0 || k < steps ? 1 : k / steps;
-  int64_t done = 0, due = 0;  // steps, and the row of b beside which the next is
-  const int64_t busy = lines > 0 || every * steps > k ? k : every * steps;
-  for (int64_t i = 0; i < busy; ++i) {
-    fetch_lines(ahead, i * lines / 2, (i + 1) * lines / 2);
-    if (i == due && done < steps) {
-      meanwhile(done++);
-      due += every;
-    }
-    add_row(i);
-  }
-  for (int64_t i = busy; i < k; ++i) add_row(i);
-  for (; done < steps; ++done) meanwhile(done);
+// sum += a[R, k] b[k, V * W] in registers, k in units.
+template <typename Kind, int R, int V>
+[[gnu::always_inline]] inline void add_products(const Unit* a, int64_t a_stride, const Unit* b,
+                                                int64_t b_stride, int64_t k,
+                                                typename Kind::Sum (&sum)[R][V]) {
+  for (int64_t i = 0; i < k; ++i) add_row<Kind>({a + i}, a_stride, b + i * b_stride, sum);
 }
 
 }  // namespace

@@ -126,6 +126,8 @@ TEST(Linear, RowsAreTheSameBitsAtEveryHeightAndThreadCount) {
     const std::vector<float> weight = random_floats(int64_t{n} * k, 0.1f, 1),
                              bias = random_floats(n, 1, 2), input = random_floats(kMost * k, 1, 3),
                              residual = random_floats(kMost * n, 1, 4);
+    std::vector<float> far = input;  // of which int8 keeps some inputs in f32
+    for (int64_t i = 0; i < kMost; ++i) far[i * k + 3] *= 100;
     for (const auto& [precision, add] : {std::pair{Precision::f32, false},
                                          {Precision::f32, true},
                                          {Precision::bf16, true},
@@ -136,11 +138,13 @@ TEST(Linear, RowsAreTheSameBitsAtEveryHeightAndThreadCount) {
         ThreadPool pool(threads);
         const Linear::Part part{{weight.data(), n, k}, bias.data()};
         const Linear linear(pool, {&part, 1}, add ? Activation::none : Activation::gelu, precision);
-        for (const int64_t rows : {700, 1, 2, 15, 16, 17, 31, 65, 127, 128, 130, 255, 512, 513}) {
+        std::vector<int64_t> heights = {kMost, 31, 65, 127, 128, 130, 255, 512, 513};
+        for (int64_t rows = 1; rows <= 25; ++rows) heights.push_back(rows);  // kernels of their own
+        for (const int64_t rows : heights) {
           Buffer x_memory, y_memory;
           const int64_t first = kMost - rows;
           const Tensor x = x_memory.tensor(rows, k), y = y_memory.tensor(rows, n);
-          std::copy_n(input.begin() + first * k, rows * k, x.data);
+          std::copy_n((add ? far : input).begin() + first * k, rows * k, x.data);
           std::copy_n(residual.begin() + first * n, rows * n, y.data);
           add ? linear.run_add(pool, x, scratch, y) : linear.run(pool, x, scratch, y);
           if (all.empty()) all.assign(y.data, y.data + y.size());
@@ -148,6 +152,7 @@ TEST(Linear, RowsAreTheSameBitsAtEveryHeightAndThreadCount) {
               << rows << "x" << n << "x" << k << ", threads " << threads << ", add " << add
               << ", precision " << static_cast<int>(precision);
         }
+        EXPECT_EQ(linear.exact_inputs(), precision == Precision::int8 && add ? 1 : 0);
       }
     }
   }

@@ -158,7 +158,7 @@ TEST_P(RowKernelsTest, Int8MatmulIsExact) {
       }
       kernels.pack_panel(parts.data(), columns, units, panel.data());
       const std::vector<float> bias(columns, 1.0f);
-      for (const int64_t rows : {1, 2, 5, 6, 7, 31}) {
+      for (const int64_t rows : {1, 2, 5, 6, 7, 12, 13, 20, 23, 31}) {
         const std::vector<float> x = random_floats(rows * k, 1, 6);
         std::vector<Unit> inputs(rows * units);
         std::vector<RowScale> row_scales;
@@ -196,7 +196,7 @@ float from_bf16(int64_t upper) {
 
 TEST_P(RowKernelsTest, Bf16IsTheNearestAndItsMatmulAgreesWithItsTwinInDouble) {
   const RowKernels& kernels = *GetParam();
-  constexpr int64_t kColumns = 3, kRows = 8;
+  constexpr int64_t kColumns = 3, kRows = 17;
   for (const int64_t k : {1, 2, 3, 31, 257, 768}) {
     const int64_t units = (k + 1) / 2;
     std::vector<float> w = random_floats(kColumns * k, 1, 1), x = random_floats(kRows * k, 1, 2);
@@ -252,7 +252,7 @@ TEST_P(RowKernelsTest, MatmulAgreesWithItsTwinInDouble) {
     for (const int64_t k : {1, 5, 26, 256, 257, 768, 3072}) {
       const std::vector<float> w = random_floats(columns * k, 1, 1),
                                bias = random_floats(columns, 1, 2);
-      for (const int64_t rows : {1, 2, 3, 4, 5, 6, 7, 13, 24, 31}) {
+      for (const int64_t rows : {1, 2, 3, 4, 5, 6, 7, 9, 12, 13, 16, 18, 23, 24, 31}) {
         for (const bool add : {false, true}) {
           const std::vector<float> x = random_floats(rows * k, 1, 3),
                                    before = random_floats(rows * columns + 1, 1, 4);
