@@ -301,13 +301,11 @@ constexpr int kHalf = kVectors / 2;
 constexpr int kTallest = 12;  // with kHalf vectors, as many accumulators as kRows with kVectors
 
 // Half a tile: sums[R, kPanel / 2] of R rows from `first` on. Beside each row of the panel it
-// fetches so many lines of what is far ahead to the second level, and in the first tile this half
-// of a row soon to come to the first.
+// fetches so many lines of half a panel to the first level, and of what is far ahead to the second.
 template <typename Kind, int R, int Lines>
 [[gnu::always_inline]] inline void half_tile(const MatmulTask& task, int64_t first, int64_t column,
-                                             int64_t begin, int64_t end, const Unit* far,
-                                             float* sums) {
-  constexpr int64_t kSoon = 48;  // rows of the panel
+                                             int64_t begin, int64_t end, const Unit* near,
+                                             const Unit* far, float* sums) {
   // Of every third row: there are not registers for all rows' addresses, as they lie some stride
   // apart, and most are one or two strides from one of these.
   constexpr int kAddresses = (R + 2) / 3;
@@ -318,15 +316,14 @@ template <typename Kind, int R, int Lines>
   }
   typename Kind::Sum sum[R][kHalf] = {};
 #pragma GCC unroll 2
-  for (int64_t i = 0; i < end - begin; ++i) {
-    const Unit* row = task.panel + (begin + i) * kPanel + column;
-    for (int64_t line = 0; first == 0 && line < kHalf; ++line) {
-      __builtin_prefetch(row + kSoon * kPanel + line * kLine);
-    }
-    for (int64_t line = 0; line < Lines; ++line) {
+  for (uint64_t i = 0; i < static_cast<uint64_t>(end - begin); ++i) {
+#pragma GCC unroll 2
+    for (int line = 0; line < Lines; ++line) {
+      const bool whole = Lines == kHalf;  // rows; or half a row beside each
+      __builtin_prefetch(near + (whole ? i : i / 2) * kPanel + (whole ? line : i % 2) * kLine);
       __builtin_prefetch(far + (i * Lines + line) * kLine, 0, 2);
     }
-    add_row<Kind>(x, task.x_stride, row, sum);
+    add_row<Kind>(x, task.x_stride, task.panel + (begin + i) * kPanel + column, sum);
 #pragma GCC unroll 8
     for (int j = 0; j < kAddresses; ++j) {
       ++x[j];
@@ -338,11 +335,12 @@ template <typename Kind, int R, int Lines>
 
 // For few rows the second level would have as much to do as the multipliers if each tile read the
 // panel from there, while what comes next passes through. So a block of half the panel lies in the
-// first level for both tiles.
+// first level for both tiles, while the one after it comes there; one tile alone is better off
+// with only what it needs soon.
 template <typename Kind, int Rows>
 void matmul_few(const MatmulTask& task) {
   constexpr int64_t kBlock = Kind::kBlock < kSumBlock ? Kind::kBlock : kSumBlock;
-  constexpr int64_t kFar = 4 * kSumBlock;  // rows of the panel
+  constexpr int64_t kSoon = 48, kFar = 4 * kSumBlock;  // rows of the panel
   constexpr int kSecond = Rows > kTallest ? Rows / 2 : 0, kFirst = Rows - kSecond;
   const int64_t all = task.units + task.exact;
   alignas(64) float sums[Rows * kPanel];
@@ -357,10 +355,12 @@ void matmul_few(const MatmulTask& task) {
     const Unit* far = at(begin + kFar);
     for (int64_t column = 0; column < kPanel; column += kHalf * W, far += half) {
       if constexpr (kSecond == 0) {
-        half_tile<Of, kFirst, 2>(task, 0, column, begin, end, far, sums + column);
+        half_tile<Of, kFirst, 2>(task, 0, column, begin, end, at(begin + kSoon) + column, far,
+                                 sums + column);
       } else {
-        half_tile<Of, kFirst, 1>(task, 0, column, begin, end, far, sums + column);
-        half_tile<Of, kSecond, 1>(task, kFirst, column, begin, end, far + half / 2,
+        const Unit* near = column == 0 ? at(begin) + kHalf * W : at(end);
+        half_tile<Of, kFirst, 1>(task, 0, column, begin, end, near, far, sums + column);
+        half_tile<Of, kSecond, 1>(task, kFirst, column, begin, end, near + half, far + half / 2,
                                   sums + kFirst * kPanel + column);
       }
     }
