@@ -372,7 +372,7 @@ void matmul_few(const MatmulTask& task) {
   finish<Kind>(task, Rows, sums, task.y);
 }
 
-constexpr int kFewest = kRows + 1, kMostFew = 2 * kTallest - 1;
+constexpr int kFewest = kRows + 1, kMostFew = 2 * kTallest - 1;  // four whole tiles are as fast
 template <typename Kind, int... I>
 void matmul_few(const MatmulTask& task, Lanes<I...>) {
   constexpr void (*kFew[])(const MatmulTask&) = {matmul_few<Kind, kFewest + I>...};
