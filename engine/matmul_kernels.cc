@@ -244,9 +244,8 @@ constexpr int kTallest = 12;  // with kHalf vectors, as many accumulators as kRo
 // Half a tile: sums[R, kPanel / 2] of R rows from `first` on. Beside each row of the panel it
 // fetches so many lines of half a panel to the first level, and of what is far ahead to the second.
 template <typename Kind, int R, int Lines>
-[[gnu::always_inline]] inline void half_tile(const MatmulTask& task, int64_t first, int64_t column,
-                                             int64_t begin, int64_t end, const Unit* near,
-                                             const Unit* far, float* sums) {
+void half_tile(const MatmulTask& task, int64_t first, int64_t column, int64_t begin, int64_t end,
+               const Unit* near, const Unit* far, float* sums) {
   // Of every third row: there are not registers for all rows' addresses, as they lie some stride
   // apart, and most are one or two strides from one of these.
   constexpr int kAddresses = (R + 2) / 3;
@@ -274,50 +273,58 @@ template <typename Kind, int R, int Lines>
   keep(task, first, column, begin, end, sum, sums);
 }
 
+// By height, from kShortest on: those that fetch so many lines.
+constexpr int kShortest = kTallest / 2;
+using HalfTile = void (*)(const MatmulTask&, int64_t, int64_t, int64_t, int64_t, const Unit*,
+                          const Unit*, float*);
+template <typename Kind, int Lines, int... I>
+HalfTile half_tile_of(int64_t rows, Lanes<I...>) {
+  constexpr HalfTile kHalfTiles[] = {half_tile<Kind, kShortest + I, Lines>...};
+  return kHalfTiles[rows - kShortest];
+}
+template <typename Kind, int Lines>
+HalfTile half_tile_of(int64_t rows) {
+  return half_tile_of<Kind, Lines>(rows, CountLanes<kTallest - kShortest + 1>::Type());
+}
+constexpr int kFewest = kRows + 1, kMostFew = 2 * kTallest - 1;  // four whole tiles are as fast
+
 // For few rows the second level would have as much to do as the multipliers if each tile read the
 // panel from there, while what comes next passes through. So a block of half the panel lies in the
 // first level for both tiles, while the one after it comes there; one tile alone is better off
 // with only what it needs soon.
-template <typename Kind, int Rows>
+template <typename Kind>
 void matmul_few(const MatmulTask& task) {
   constexpr int64_t kBlock = Kind::kBlock < kSumBlock ? Kind::kBlock : kSumBlock;
   constexpr int64_t kSoon = 48, kFar = 4 * kSumBlock;  // rows of the panel
-  constexpr int kSecond = Rows > kTallest ? Rows / 2 : 0, kFirst = Rows - kSecond;
-  const int64_t all = task.units + task.exact;
-  alignas(64) float sums[Rows * kPanel];
+  const int64_t rows = task.rows, all = task.units + task.exact;
+  const int64_t second = rows > kTallest ? rows / 2 : 0, first = rows - second;
+  alignas(64) float sums[kMostFew * kPanel];
   // Rows from i on of this panel, and then of the next.
   const auto at = [&](int64_t i) {
     return i < all ? task.panel + i * kPanel : task.next + (i - all) * kPanel;
   };
   const auto add = [&]<typename Of>(Of, int64_t begin, int64_t end) {
-    const int64_t written = Rows * begin / all;  // not all lines at once: they may be far away
-    fetch_outputs(task, written, Rows * end / all - written);
+    const int64_t written = rows * begin / all;  // not all lines at once: they may be far away
+    fetch_outputs(task, written, rows * end / all - written);
     const int64_t half = (end - begin) / 2 * kPanel;
     const Unit* far = at(begin + kFar);
     for (int64_t column = 0; column < kPanel; column += kHalf * W, far += half) {
-      if constexpr (kSecond == 0) {
-        half_tile<Of, kFirst, 2>(task, 0, column, begin, end, at(begin + kSoon) + column, far,
-                                 sums + column);
-      } else {
-        const Unit* near = column == 0 ? at(begin) + kHalf * W : at(end);
-        half_tile<Of, kFirst, 1>(task, 0, column, begin, end, near, far, sums + column);
-        half_tile<Of, kSecond, 1>(task, kFirst, column, begin, end, near + half, far + half / 2,
-                                  sums + kFirst * kPanel + column);
+      if (second == 0) {
+        half_tile_of<Of, 2>(first)(task, 0, column, begin, end, at(begin + kSoon) + column, far,
+                                   sums + column);
+        continue;
       }
+      const Unit* near = column == 0 ? at(begin) + kHalf * W : at(end);
+      half_tile_of<Of, 1>(first)(task, 0, column, begin, end, near, far, sums + column);
+      half_tile_of<Of, 1>(second)(task, first, column, begin, end, near + half, far + half / 2,
+                                  sums + first * kPanel + column);
     }
   };
   for (int64_t begin = 0; begin < task.units; begin += kBlock) {
     add(Kind(), begin, task.units - begin < kBlock ? task.units : begin + kBlock);
   }
   if (task.exact > 0) add(F32(), task.units, all);
-  finish<Kind>(task, Rows, sums, task.y);
-}
-
-constexpr int kFewest = kRows + 1, kMostFew = 2 * kTallest - 1;  // four whole tiles are as fast
-template <typename Kind, int... I>
-void matmul_few(const MatmulTask& task, Lanes<I...>) {
-  constexpr void (*kFew[])(const MatmulTask&) = {matmul_few<Kind, kFewest + I>...};
-  kFew[task.rows - kFewest](task);
+  finish<Kind>(task, rows, sums, task.y);
 }
 
 // While the last kWanted tiles are computed, what comes after the panel is fetched, evenly. Lines
@@ -325,9 +332,7 @@ void matmul_few(const MatmulTask& task, Lanes<I...>) {
 template <typename Kind>
 void matmul(const MatmulTask& task) {
   if constexpr (kVectors == 4) {
-    if (task.rows >= kFewest && task.rows <= kMostFew) {
-      return matmul_few<Kind>(task, CountLanes<kMostFew - kFewest + 1>::Type());
-    }
+    if (task.rows >= kFewest && task.rows <= kMostFew) return matmul_few<Kind>(task);
   }
   constexpr int64_t kWanted = kPanel > kLine ? kPanel / kLine : 1;
   const int64_t tiles = (task.rows + kRows - 1) / kRows;
