@@ -9,11 +9,7 @@
 #include "engine/rows.h"
 
 namespace bert::engine {
-namespace {
-
-int64_t divide_up(int64_t n, int64_t step) { return (n + step - 1) / step; }
-
-}  // namespace
+namespace {}  // namespace
 
 RelativeKeys::RelativeKeys(ThreadPool& pool, ConstTensor table, bool meets_key)
     : most_((table.rows + 1) / 2), width_(table.columns), meets_key_(meets_key) {

@@ -12,8 +12,6 @@
 namespace bert::engine {
 namespace {
 
-int64_t divide_up(int64_t n, int64_t step) { return (n + step - 1) / step; }
-
 // The rows of a product in blocks that stay in a core's second-level cache beside a panel. They are
 // equally high but for less than kStep, a multiple of every kernel's tile: with few panels, threads
 // would wait for the one that has the highest.

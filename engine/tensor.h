@@ -11,6 +11,9 @@
 
 namespace bert::engine {
 
+// How many steps it takes to n.
+constexpr int64_t divide_up(int64_t n, int64_t step) { return (n + step - 1) / step; }
+
 // A row-major view; does not own what it shows.
 template <typename Element>
 struct View {

@@ -27,10 +27,6 @@ struct Storage {
 };
 using Storages = std::map<std::string, Storage, std::less<>>;  // by key
 
-[[noreturn]] void fail(const std::string& path, const std::string& reason) {
-  throw std::runtime_error(path + ": " + reason);
-}
-
 DType storage_dtype(std::string_view type) {
   constexpr std::pair<std::string_view, DType> kTypes[] = {
       {"torch.DoubleStorage", DType::f64}, {"torch.FloatStorage", DType::f32},

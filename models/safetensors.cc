@@ -21,10 +21,6 @@ T read(const std::byte* from) {
   return value;
 }
 
-[[noreturn]] void fail(const std::string& path, const std::string& reason) {
-  throw std::runtime_error(path + ": " + reason);
-}
-
 int64_t read_count(const json& value, const std::string& path, const std::string& what) {
   if (!value.is_number_unsigned() || value.get<uint64_t>() > uint64_t{INT64_MAX}) {
     fail(path, fmt::format("{} is {}, expected a whole number of at least 0", what, value.dump()));

@@ -30,10 +30,6 @@ struct Entry {
   bool sliced = false, unknown_rank = false;
 };
 
-[[noreturn]] void fail(const std::string& path, const std::string& reason) {
-  throw std::runtime_error(path + ": " + reason);
-}
-
 // TensorFlow's types.proto.
 std::optional<DType> dtype_of(uint64_t type) {
   constexpr std::pair<uint64_t, DType> kTypes[] = {

@@ -103,6 +103,10 @@ std::vector<WeightFile> read_files(const std::string& directory, const std::stri
 
 }  // namespace
 
+void fail(const std::string& path, const std::string& reason) {
+  throw std::runtime_error(path + ": " + reason);
+}
+
 WeightFile::WeightFile(std::string path, std::vector<engine::MappedFile> maps,
                        std::vector<StoredTensor> tensors, Metadata metadata)
     : path_(std::move(path)),
@@ -112,11 +116,11 @@ WeightFile::WeightFile(std::string path, std::vector<engine::MappedFile> maps,
   std::ranges::sort(tensors_, {}, &StoredTensor::name);
   const auto twice = std::ranges::adjacent_find(tensors_, {}, &StoredTensor::name);
   if (twice != tensors_.end()) {
-    throw std::runtime_error(fmt::format("{}: tensor '{}' is there twice", path_, twice->name));
+    fail(path_, fmt::format("tensor '{}' is there twice", twice->name));
   }
   for (const StoredTensor& tensor : tensors_) {
     if (tokenizer::utf8::first_invalid(tensor.name) != std::string::npos) {
-      throw std::runtime_error(path_ + ": the name of a tensor is not valid UTF-8");
+      fail(path_, "the name of a tensor is not valid UTF-8");
     }
   }
 }

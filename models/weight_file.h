@@ -37,6 +37,9 @@ class WeightFile {
   Metadata metadata_;
 };
 
+// What is wrong with the file, as an error.
+[[noreturn]] void fail(const std::string& path, const std::string& reason);
+
 // The weights of a directory, in the first of these that is there: model.safetensors or its
 // .index.json, pytorch_model.bin or its .index.json, or TensorFlow's bert_model.ckpt.index or the
 // one model.ckpt*.index.

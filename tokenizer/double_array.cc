@@ -12,7 +12,7 @@ namespace bert::tokenizer {
 
 namespace {
 
-constexpr uint32_t kBlock = 256;
+constexpr uint32_t kBlockUnits = 256;
 // How many free units are tried for a node's first child before a new block is opened.
 constexpr int kTries = 128;
 
@@ -75,7 +75,7 @@ class DoubleArray::Builder {
     }
     other.resize(items.size());
     for (int shift = 0; shift < 64; shift += 8) {
-      std::array<size_t, kBlock + 1> begins{};
+      std::array<size_t, kBlockUnits + 1> begins{};
       for (const Item& item : items) ++begins[(item.prefix >> shift & 0xff) + 1];
       std::partial_sum(begins.begin(), begins.end(), begins.begin());
       for (const Item& item : items) other[begins[item.prefix >> shift & 0xff]++] = item;
@@ -141,8 +141,8 @@ class DoubleArray::Builder {
   }
 
   void expand(const Range& range) {
-    std::array<uint8_t, kBlock> labels;
-    std::array<size_t, kBlock + 1> begins;
+    std::array<uint8_t, kBlockUnits> labels;
+    std::array<size_t, kBlockUnits + 1> begins;
     size_t count = 0;
     for (size_t i = range.begin; i < range.end; ++i) {
       const uint8_t next = label(i, range.depth);
@@ -186,7 +186,7 @@ class DoubleArray::Builder {
   // Puts the units of a new block at the head of the list of free ones, which begins and ends at
   // the root.
   uint32_t open_block() {
-    const auto begin = static_cast<uint32_t>(units_.size()), end = begin + kBlock;
+    const auto begin = static_cast<uint32_t>(units_.size()), end = begin + kBlockUnits;
     if (end > 1u << (32 - kBaseShift)) throw std::length_error("too many nodes in a trie");
     units_.resize(end);
     out_.values_.resize(end, kNone);
@@ -208,10 +208,10 @@ class DoubleArray::Builder {
   // Gives free units labels that lead to them from no base in use. There is one: each base in use
   // has a unit of its own that is not free.
   void label_free_units() {
-    for (uint32_t begin = 0; begin < units_.size(); begin += kBlock) {
+    for (uint32_t begin = 0; begin < units_.size(); begin += kBlockUnits) {
       uint32_t base = begin;
-      while (base + 1 < begin + kBlock && links_[base].used_base) ++base;
-      for (uint32_t unit = begin; unit < begin + kBlock; ++unit) {
+      while (base + 1 < begin + kBlockUnits && links_[base].used_base) ++base;
+      for (uint32_t unit = begin; unit < begin + kBlockUnits; ++unit) {
         if (begin == kRoot || links_[unit].free) units_[unit] |= (unit ^ base) & kLabelMask;
       }
     }

@@ -13,7 +13,7 @@ namespace bert::tokenizer {
 namespace {
 
 // "No limit" is written as int(1e30) or int(1e20); no BERT has a million positions.
-constexpr double kNoLimit = 1e6;
+constexpr double kMost = 1e6;
 constexpr const char* kNamed[] = {"unk_token", "sep_token", "pad_token", "cls_token", "mask_token"};
 
 std::optional<bool> optional_bool(const JsonField& config, const char* name) {
@@ -30,8 +30,8 @@ int read_max_length(const JsonField& config) {
   if (!config.has("model_max_length")) return 0;
   const JsonField field = config.at("model_max_length");
   const double value = field.number();
-  if (value > kNoLimit) return 0;
-  return static_cast<int>(field.integer(1, static_cast<int64_t>(kNoLimit)));
+  if (value > kMost) return 0;
+  return static_cast<int>(field.integer(1, static_cast<int64_t>(kMost)));
 }
 
 void read_added_tokens_decoder(const JsonField& config, TokenizerConfig& out) {

@@ -113,12 +113,12 @@ void read_bert_processing(const JsonField& field, Definition& out) {
     if (pair.size() != 2) field.at(name).fail_with("expected a token and its id");
     return read_id(pair[1]);
   };
-  using Kind = TemplatePiece::Kind;
+  using Piece = TemplatePiece::Kind;
   const int32_t cls = id("cls"), sep = id("sep");
-  out.single = {{Kind::special, {cls}, 0}, {Kind::first, {}, 0}, {Kind::special, {sep}, 0}};
+  out.single = {{Piece::special, {cls}, 0}, {Piece::first, {}, 0}, {Piece::special, {sep}, 0}};
   out.pair = out.single;
-  out.pair.push_back({Kind::second, {}, 1});
-  out.pair.push_back({Kind::special, {sep}, 1});
+  out.pair.push_back({Piece::second, {}, 1});
+  out.pair.push_back({Piece::special, {sep}, 1});
 }
 
 void read_post_processor(const JsonField& document, Definition& out) {

@@ -127,13 +127,13 @@ class VocabTxtReader {
   }
 
   void set_template(int32_t cls, int32_t sep) {
-    using Kind = TemplatePiece::Kind;
-    out_.single = {{Kind::special, {cls}, 0}, {Kind::first, {}, 0}, {Kind::special, {sep}, 0}};
+    using Piece = TemplatePiece::Kind;
+    out_.single = {{Piece::special, {cls}, 0}, {Piece::first, {}, 0}, {Piece::special, {sep}, 0}};
     out_.pair = out_.single;
     const int32_t type = convention_.is_roberta ? 0 : 1;
-    if (convention_.is_roberta) out_.pair.push_back({Kind::special, {sep}, 0});
-    out_.pair.push_back({Kind::second, {}, type});
-    out_.pair.push_back({Kind::special, {sep}, type});
+    if (convention_.is_roberta) out_.pair.push_back({Piece::special, {sep}, 0});
+    out_.pair.push_back({Piece::second, {}, type});
+    out_.pair.push_back({Piece::special, {sep}, type});
   }
 
   void set_added_tokens() {

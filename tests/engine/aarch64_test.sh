@@ -14,7 +14,7 @@ done
 [[ -d $gtest ]] || { echo "skipped: no $gtest"; exit 77; }
 
 mkdir -p "$1" && cd "$1"
-flags=(-std=c++20 -I"$root" -Wno-psabi)
+flags=(-std=c++20 -O1 -I"$root" -Wno-psabi)
 for kernels in row matmul quantise attention; do
   "$compiler" "${flags[@]}" -O3 -ffp-contract=fast -DROW_KERNELS=portable \
     -c "$root/engine/${kernels}_kernels.cc"

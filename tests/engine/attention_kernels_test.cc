@@ -140,16 +140,16 @@ TEST_P(AttentionKernelsTest, AgreeWithTheirTwinInDouble) {
 TEST_P(AttentionKernelsTest, TakeTheGreatestScoreOff) {
   for (const AttentionKernel attention : {GetParam()->attention_f32, GetParam()->attention_bf16}) {
     for (const int64_t length : {5, 16, 64, 70, 128, 147}) {
+      Attention a(length, 1, 1.0f);
+      const AttentionTask task = a.task(0);
+      std::vector<float> scratch(GetParam()->attention_scratch(length, 1));
       for (int64_t at = -1; at < length; ++at) {  // -1: nowhere
-        Attention a(length, 1, 1.0f);
-        const AttentionTask task = a.task(0);
         for (int64_t j = 0; j < length; ++j) {
           float* row = a.qkv.data() + j * task.stride;
           row[0] = 1;
           row[2] = j == at ? 200 : -200;
           row[4] = at < 0 || j == at ? 3 : -7;
         }
-        std::vector<float> scratch(GetParam()->attention_scratch(length, 1));
         attention(task, scratch.data());
         for (int64_t i = 0; i < length; ++i) {
           ASSERT_NEAR(task.context[i * task.context_stride], 3, 1e-5)

@@ -73,21 +73,6 @@ class CopiedModel {
   std::filesystem::path directory_;
 };
 
-// What body throws as bert::Error says; anything else that it throws fails the test.
-inline std::string error_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
-inline bool same_bits(std::span<const float> a, std::span<const float> b) {
-  return a.size() == b.size() &&
-         (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
-}
-
 inline Model load_golden(const std::string& name, int threads = 1,
                          Precision precision = Precision::automatic, int max_length = 0) {
   Options options;

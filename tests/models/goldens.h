@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstring>
 #include <filesystem>
+#include <functional>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,6 +16,21 @@
 #include "models/safetensors.h"
 
 namespace bert::test {
+
+// What body throws as bert::Error says; anything else that it throws fails the test.
+inline std::string error_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+inline bool same_bits(std::span<const float> a, std::span<const float> b) {
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
+}
 
 // What tests/golden/make_goldens.py wrote: random models and their stages in float64.
 inline std::string golden(const std::string& name) { return std::string(FIXTURE_DIR) + "/" + name; }

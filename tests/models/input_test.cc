@@ -10,16 +10,8 @@
 namespace bert {
 namespace {
 
+using test::error_of;
 using testing::HasSubstr;
-
-std::string error_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 TEST(Inputs, ThatDoNotFitAreRefusedByIndexAndField) {
   const Model model = Model::load(test::golden("plain"));

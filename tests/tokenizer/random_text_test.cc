@@ -49,20 +49,20 @@ std::vector<std::string> random_vocabulary(Random& random, const std::string& pr
 
 Tokenizer make(const NormalizerOptions& options, const std::vector<std::string>& tokens,
                const std::string& prefix, size_t max_chars) {
-  nlohmann::json json = small_tokenizer({});
-  json["added_tokens"] = nlohmann::json::array();
-  json["post_processor"] = nullptr;
-  json["normalizer"] = {{"type", "BertNormalizer"},
-                        {"clean_text", options.clean_text},
-                        {"handle_chinese_chars", options.handle_chinese_chars},
-                        {"strip_accents", options.strip_accents},
-                        {"lowercase", options.lowercase}};
-  json["model"]["continuing_subword_prefix"] = prefix;
-  json["model"]["max_input_chars_per_word"] = max_chars;
-  json["model"]["vocab"] = nlohmann::json::object();
-  for (size_t id = 0; id < tokens.size(); ++id) json["model"]["vocab"][tokens[id]] = id;
+  nlohmann::json definition = small_tokenizer({});
+  definition["added_tokens"] = nlohmann::json::array();
+  definition["post_processor"] = nullptr;
+  definition["normalizer"] = {{"type", "BertNormalizer"},
+                              {"clean_text", options.clean_text},
+                              {"handle_chinese_chars", options.handle_chinese_chars},
+                              {"strip_accents", options.strip_accents},
+                              {"lowercase", options.lowercase}};
+  definition["model"]["continuing_subword_prefix"] = prefix;
+  definition["model"]["max_input_chars_per_word"] = max_chars;
+  definition["model"]["vocab"] = nlohmann::json::object();
+  for (size_t id = 0; id < tokens.size(); ++id) definition["model"]["vocab"][tokens[id]] = id;
   const TestDirectory directory;
-  directory.write("tokenizer.json", json.dump(-1, ' ', max_chars % 2 == 0));
+  directory.write("tokenizer.json", definition.dump(-1, ' ', max_chars % 2 == 0));
   return directory.load();
 }
 
