@@ -8,10 +8,12 @@
 #include <fmt/format.h>
 
 #include "models/crc32c.h"
-#include "models/wire_reader.h"
+#include "tokenizer/wire_reader.h"
 
 namespace bert::models {
 namespace {
+
+using tokenizer::WireReader;
 
 constexpr uint64_t kMagic = 0xdb4775248b80fb57;
 constexpr size_t kFooterSize = 48, kTrailerSize = 5;

@@ -11,10 +11,12 @@
 
 #include "models/crc32c.h"
 #include "models/sorted_table.h"
-#include "models/wire_reader.h"
+#include "tokenizer/wire_reader.h"
 
 namespace bert::models {
 namespace {
+
+using tokenizer::WireReader;
 
 // Of an optimizer, or of the training as a whole: no part of the model.
 constexpr std::string_view kTraining[] = {"adam_m", "adam_v", "AdamWeightDecayOptimizer",

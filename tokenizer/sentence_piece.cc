@@ -12,6 +12,7 @@
 #include "tokenizer/files.h"
 #include "tokenizer/utf8.h"
 #include "tokenizer/vocabulary.h"
+#include "tokenizer/wire_reader.h"
 
 namespace bert::tokenizer {
 
@@ -19,85 +20,6 @@ namespace {
 
 // Darts, inside the library, calls itself for each byte of a piece.
 constexpr size_t kMaxPiece = 1024;
-
-// Fields of a protocol buffer in their order.
-class WireReader {
- public:
-  // what: for messages, which say where `bytes` stand.
-  WireReader(std::string_view bytes, std::string what) : bytes_(bytes), what_(std::move(what)) {}
-
-  enum Type { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
-  struct Field {
-    uint64_t number;
-    int type;
-    uint64_t value;           // of numbers
-    std::string_view bytes;   // of kBytes
-    std::string_view record;  // all of it, with its tag
-  };
-
-  bool next(Field& field) {
-    if (at_ == bytes_.size()) return false;
-    const size_t begin = at_;
-    const uint64_t tag = varint();
-    field = {tag >> 3, static_cast<int>(tag & 7), 0, {}, {}};
-    switch (field.type) {
-      case kVarint:
-        field.value = varint();
-        break;
-      case kFixed64:
-        field.value = fixed(8);
-        break;
-      case kFixed32:
-        field.value = fixed(4);
-        break;
-      case kBytes:
-        field.bytes = take(varint());
-        break;
-      default:
-        fail(fmt::format("found wire type {}", field.type));
-    }
-    if (field.number == 0) fail("found field 0");
-    field.record = bytes_.substr(begin, at_ - begin);
-    return true;
-  }
-
-  [[noreturn]] void fail(std::string_view message) const {
-    throw std::runtime_error(
-        fmt::format("{}: {} at byte {}, which is no SentencePiece model", what_, message, at_));
-  }
-
-  // The field must be of the type that it is read as.
-  void expect(const Field& field, Type type, const char* name) const {
-    if (field.type == type) return;
-    fail(fmt::format("{}: found wire type {}, expected {}", name, field.type,
-                     static_cast<int>(type)));
-  }
-
- private:
-  std::string_view take(uint64_t size) {
-    if (size > bytes_.size() - at_) fail("the end comes too early");
-    at_ += size;
-    return bytes_.substr(at_ - size, size);
-  }
-  uint64_t fixed(size_t size) {
-    uint64_t value = 0;
-    std::memcpy(&value, take(size).data(), size);
-    return value;
-  }
-  uint64_t varint() {
-    uint64_t value = 0;
-    for (int shift = 0; shift < 64; shift += 7) {
-      const auto byte = static_cast<uint8_t>(take(1)[0]);
-      value |= static_cast<uint64_t>(byte & 0x7f) << shift;
-      if (byte < 0x80) return value;
-    }
-    fail("found a number of more than ten bytes");
-  }
-
-  std::string_view bytes_;
-  std::string what_;
-  size_t at_ = 0;
-};
 
 // Reads what the library does not give, and takes care that it is handed nothing on which it could
 // stumble: it gets the pieces alone, of sizes that it can take. Its own normalizer is not used, and
@@ -125,8 +47,9 @@ class ModelReader {
   }
 
   void walk() {
-    WireReader reader(content_, path_);
-    for (WireReader::Field field; reader.next(field);) {
+    const std::string where = path_ + ": the SentencePiece model";
+    for (WireReader reader(content_, where); !reader.empty();) {
+      const WireReader::Field field = reader.field();
       if (field.number < 1 || field.number > 3) continue;
       reader.expect(field, WireReader::kBytes, "a part of the model");
       if (field.number == 1) read_piece(field);
@@ -146,11 +69,12 @@ class ModelReader {
     if (types_.size() > static_cast<size_t>(Vocabulary::kMaxId)) {
       fail(fmt::format("{}: expected at most {} pieces", name, Vocabulary::kMaxId + 1));
     }
-    WireReader reader(record.bytes, fmt::format("{}: {}", path_, name));
+    const std::string where = fmt::format("{}: {}", path_, name);
     std::string_view text;
     float score = 0;
     int type = SentencePieceModel::kNormal;
-    for (WireReader::Field field; reader.next(field);) {
+    for (WireReader reader(record.bytes, where); !reader.empty();) {
+      const WireReader::Field field = reader.field();
       if (field.number == 1) {
         reader.expect(field, WireReader::kBytes, "piece");
         text = field.bytes;
@@ -176,8 +100,9 @@ class ModelReader {
   }
 
   void read_trainer(std::string_view bytes) {
-    WireReader reader(bytes, path_ + ": trainer_spec");
-    for (WireReader::Field field; reader.next(field);) {
+    const std::string where = path_ + ": trainer_spec";
+    for (WireReader reader(bytes, where); !reader.empty();) {
+      const WireReader::Field field = reader.field();
       if (field.number != 3 && field.number != 40) continue;
       reader.expect(field, WireReader::kVarint, field.number == 3 ? "model_type" : "unk_id");
       (field.number == 3 ? kind_ : unknown_) = static_cast<int64_t>(field.value);
@@ -185,8 +110,9 @@ class ModelReader {
   }
 
   void read_normalizer(std::string_view bytes) {
-    WireReader reader(bytes, path_ + ": normalizer_spec");
-    for (WireReader::Field field; reader.next(field);) {
+    const std::string where = path_ + ": normalizer_spec";
+    for (WireReader reader(bytes, where); !reader.empty();) {
+      const WireReader::Field field = reader.field();
       if (field.number != 2) continue;
       reader.expect(field, WireReader::kBytes, "precompiled_charsmap");
       out_.charsmap = field.bytes;

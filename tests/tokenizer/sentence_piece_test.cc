@@ -221,6 +221,17 @@ TEST(SentencePiece, BrokenModelsAreErrors) {
   const std::string model = small_albert().map('z', "ab").build();
   const TestDirectory directory;
   write(directory, "AlbertTokenizer", small_albert());
+  const std::pair<std::string, std::string> broken[] = {
+      {"no model at all",
+       "the SentencePiece model is cut short or damaged: found wire type 6 at byte 1 of it"},
+      {{"\x0a\x02\x15\0", 4},
+       "pieces[0] is cut short or damaged: the end comes too early at byte 1 of it"},
+      {{"\x0a\x02\x10\0", 4},
+       "pieces[0] is cut short or damaged: score has wire type 0, expected 5 at byte 2 of it"}};
+  for (const auto& [content, message] : broken) {
+    directory.write("spiece.model", content);
+    EXPECT_EQ(directory.error(), "spiece.model: " + message);
+  }
   std::mt19937 random(1);
   for (size_t size = 0; size < 4000; size += size < 300 ? 1 : 100) {
     directory.write("spiece.model", model.substr(0, size));
