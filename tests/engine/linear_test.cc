@@ -74,7 +74,7 @@ TEST(Linear, AgreesWithItsTwinInDouble) {
         Buffer x_memory, y_memory;
         const Tensor x = fill(x_memory, rows, k, input), y = y_memory.tensor(rows, n);
         linear.run(pool, x, scratch, y);
-        for (int64_t i = 0; i < rows; i += 1 + rows / 40) {
+        for (int64_t i = 0; i < rows; i += 1 + rows / 16) {
           const double x_variance = rounding_variance(precision, x.row(i), k);
           for (int64_t j = 0; j < n; ++j) {
             const float* w = weight.data() + j * k;
