@@ -294,10 +294,11 @@ constexpr int kFewest = kRows + 1, kMostFew = 2 * kTallest - 1;  // four whole t
 // with only what it needs soon.
 template <typename Kind>
 void matmul_few(const MatmulTask& task) {
-  constexpr int64_t kBlock = Kind::kBlock < kSumBlock ? Kind::kBlock : kSumBlock;
   constexpr int64_t kSoon = 48, kFar = 4 * kSumBlock;  // rows of the panel
   const int64_t rows = task.rows, all = task.units + task.exact;
   const int64_t second = rows > kTallest ? rows / 2 : 0, first = rows - second;
+  // Those of the sums, and where two tiles share them at most so many.
+  const int64_t block = Kind::kBlock < kSumBlock || second == 0 ? Kind::kBlock : kSumBlock;
   alignas(64) float sums[kMostFew * kPanel];
   // Rows from i on of this panel, and then of the next.
   const auto at = [&](int64_t i) {
@@ -320,8 +321,8 @@ void matmul_few(const MatmulTask& task) {
                                   sums + first * kPanel + column);
     }
   };
-  for (int64_t begin = 0; begin < task.units; begin += kBlock) {
-    add(Kind(), begin, task.units - begin < kBlock ? task.units : begin + kBlock);
+  for (int64_t begin = 0; begin < task.units; begin += block) {
+    add(Kind(), begin, task.units - begin < block ? task.units : begin + block);
   }
   if (task.exact > 0) add(F32(), task.units, all);
   finish<Kind>(task, rows, sums, task.y);
