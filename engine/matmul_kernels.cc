@@ -99,31 +99,38 @@ inline Vec value(const MatmulTask& task, int64_t row, int64_t column, IntVec sum
   return exact * (scale.scale * load(task.column_scales + column));
 }
 
-// A tile of kRows whose sums are there and not yet in y. What is left to do is mostly other work
-// than multiplications, so the next tile's leave room for it. Or none, without steps.
+// A tile whose sums are there and not yet in y, `rows` of them or none. What is left to do is
+// mostly other work than multiplications, so the next tile's leave room for it.
 template <typename Kind>
 struct Pending {
   // By measurement, only where there are 32 registers: GELU takes four beside the tile's.
   static constexpr bool gelu_too = W == 16;
-  const MatmulTask& task;
-  const float* sums;
+  const float *sums, *bias;
   float* y;
-  int64_t steps;
-  void operator()(int64_t i) const {
-    const int64_t j = i % kVectors * W;
-    float* to = y + i / kVectors * task.y_stride + j;
-    const Vec v = load(sums + i * W) + load(task.bias + j);
-    const bool gelu_of_it = gelu_too && task.activation == Activation::gelu && !task.add;
-    store(to, gelu_of_it ? gelu<Kind>(v) : task.add ? load(to) + v : v);
+  int64_t rows, y_stride;
+  bool add, gelu_of_it;  // or neither
+  [[gnu::always_inline]] void operator()(int64_t r) const {
+    const float* from = sums + r * kPanel;
+    float* to = y + r * y_stride;
+    if (gelu_too && gelu_of_it) {
+#pragma GCC unroll 8
+      for (int64_t j = 0; j < kPanel; j += W) {
+        store(to + j, gelu<Kind>(load(from + j) + load(bias + j)));
+      }
+      return;
+    }
+#pragma GCC unroll 8
+    for (int64_t j = 0; j < kPanel; j += W) {
+      const Vec v = load(from + j) + load(bias + j);
+      store(to + j, add ? load(to + j) + v : v);
+    }
   }
 };
 
 // The lines of y that a tile will write.
 inline void fetch_outputs(const MatmulTask& task, int64_t first, int64_t rows) {
   for (int64_t r = first; r < first + rows; ++r) {
-    for (int64_t j = 0; j < task.columns; j += kLine) {
-      __builtin_prefetch(task.y + r * task.y_stride + j, 1);
-    }
+    for (int64_t j = 0; j < task.columns; j += kLine) fetch_line(task.y + r * task.y_stride + j);
   }
 }
 
@@ -148,52 +155,48 @@ template <typename Sum, int R, int V>
   asm volatile("" : : "r"(sums) : "memory");
 }
 
-// Fetches cache lines `from` to `to` of what lies at p.
-inline void fetch_lines(const Unit* p, int64_t from, int64_t to) {
-  constexpr int64_t kPage = 4096 / sizeof(Unit);
-#pragma GCC unroll 1
-  for (int64_t i = from; i < to; ++i) {
-    const Unit* line = p + i * kLine;
-    __builtin_prefetch(line);
-    // Processors themselves run ahead of who reads line by line, though not into the next page of 4
-    // KiB: with its first lines on the way they find it in time.
-    if (reinterpret_cast<uintptr_t>(line) % 4096 > 0) continue;
-    for (int64_t j = 0; j < 3; ++j) __builtin_prefetch(line + kPage + j * kLine);
-  }
-}
-
 // A tile's sums[R, kPanel] of the units from begin to end, for R rows from `first` on. Meanwhile
 // fetches so many lines of what lies ahead for every two rows of the panel, and finishes what is
 // pending.
 template <typename Kind, int R, typename Of>
 [[gnu::always_inline]] inline void add_block(const MatmulTask& task, int64_t first, int64_t begin,
                                              int64_t end, int64_t lines, const Unit* ahead,
-                                             Pending<Of> pending, float* sums) {
+                                             const Pending<Of>& pending, float* sums) {
   const Unit *x = task.x + first * task.x_stride + begin, *panel = task.panel + begin * kPanel;
-  const int64_t stride = task.x_stride, k = end - begin, steps = pending.steps,
-                every = lines > 0 || steps == 0 || k < steps ? 1 : k / steps;
-  const int64_t busy = lines > 0 || every * steps > k ? k : every * steps;
-  int64_t done = 0, due = 0;  // steps, and the row of the panel beside which the next is
-  typename Kind::Sum sum[R][kVectors] = {};
-  for (int64_t i = 0; i < busy; ++i) {
-    fetch_lines(ahead, i * lines / 2, (i + 1) * lines / 2);
-    if (i == due && done < steps) {
-      pending(done++);
-      due += every;
+  const int64_t stride = task.x_stride, k = end - begin;
+  const auto fetch = [&](int row, bool half) {
+    for (int64_t l = 0; row % 2 == 0 && !half && l < lines; ++l, ahead += kLine) {
+      fetch_line(ahead);
+      // Processors themselves run ahead of who reads line by line, though not into the next page of
+      // 4 KiB: with its first lines on the way they find it in time.
+      constexpr int64_t kPage = 4096 / sizeof(Unit);
+      if (reinterpret_cast<uintptr_t>(ahead) % 4096 > 0) continue;
+      for (int64_t j = 0; j < 3; ++j) fetch_line(ahead + kPage + j * kLine);
     }
-    add_row<Kind>({x + i}, stride, panel + i * kPanel, sum);
+  };
+  constexpr int64_t kEvery = kStep * kVectors;
+  const int64_t rows = pending.rows;
+  int64_t done = 0, due = rows > 0 ? 0 : k;  // rows of y, and that of the panel beside the next
+  int64_t i = 0;
+  typename Kind::Sum sum[R][kVectors] = {};
+  for (; i + kStep <= k; i += kStep) {
+    if (i == due) {
+      pending(done++);
+      due = done < rows ? due + kEvery : k;
+    }
+    add_rows<Kind, kStep>({x + i}, stride, panel + i * kPanel, kPanel, sum, fetch);
   }
-  for (int64_t i = busy; i < k; ++i) add_row<Kind>({x + i}, stride, panel + i * kPanel, sum);
-  for (; done < steps; ++done) pending(done);
+  for (; i < k; ++i) add_rows<Kind, 1>({x + i}, stride, panel + i * kPanel, kPanel, sum, nothing);
+  while (done < rows) pending(done++);
   keep(task, first, 0, begin, end, sum, sums);
 }
 
 // sums[R, kPanel] = x[R] panel.
 template <typename Kind, int R>
 void tile(const MatmulTask& task, int64_t first, int64_t lines, const Unit* ahead,
-          Pending<Kind> pending, float* sums) {
+          const Pending<Kind>& pending, float* sums) {
   fetch_outputs(task, first, R);
-  const Pending<Kind> none = {task, nullptr, nullptr, 0};
+  const Pending<Kind> none = {};
   const auto ahead_of = [&](int64_t begin) { return ahead + begin * lines / 2 * kLine; };
   for (int64_t begin = 0; begin < task.units; begin += Kind::kBlock) {
     const int64_t end = task.units - begin < Kind::kBlock ? task.units : begin + Kind::kBlock;
@@ -207,7 +210,8 @@ void tile(const MatmulTask& task, int64_t first, int64_t lines, const Unit* ahea
 }
 
 template <typename Kind>
-using Tile = void (*)(const MatmulTask&, int64_t, int64_t, const Unit*, Pending<Kind>, float*);
+using Tile = void (*)(const MatmulTask&, int64_t, int64_t, const Unit*, const Pending<Kind>&,
+                      float*);
 template <typename Kind>
 constexpr Tile<Kind> kTiles[] = {nullptr,
                                  tile<Kind, 1>,
@@ -254,21 +258,28 @@ void half_tile(const MatmulTask& task, int64_t first, int64_t column, int64_t be
   for (int j = 0; j < kAddresses; ++j) {
     x[j] = task.x + (first + 3 * j) * task.x_stride + begin;
   }
-  typename Kind::Sum sum[R][kHalf] = {};
-#pragma GCC unroll 2
-  for (uint64_t i = 0; i < static_cast<uint64_t>(end - begin); ++i) {
-#pragma GCC unroll 2
-    for (int line = 0; line < Lines; ++line) {
-      const bool whole = Lines == kHalf;  // rows; or half a row beside each
-      __builtin_prefetch(near + (whole ? i : i / 2) * kPanel + (whole ? line : i % 2) * kLine);
-      __builtin_prefetch(far + (i * Lines + line) * kLine, 0, 2);
-    }
-    add_row<Kind>(x, task.x_stride, task.panel + (begin + i) * kPanel + column, sum);
+  const auto advance = [&](int64_t by) {
 #pragma GCC unroll 8
     for (int j = 0; j < kAddresses; ++j) {
-      ++x[j];
+      x[j] += by;
       asm("" : "+r"(x[j]));  // or a compiler derives the other rows' from it, before the loop
     }
+  };
+  const Unit* panel = task.panel + begin * kPanel + column;
+  const int64_t stride = task.x_stride, k = end - begin;
+  typename Kind::Sum sum[R][kHalf] = {};
+  int64_t i = 0;
+  const auto fetch = [&](int row, bool half) {
+    if (Lines == 1 && half) return;
+    const int64_t line = row * Lines + half;
+    fetch_line(near + (i * Lines / kHalf + line / kHalf) * kPanel + line % kHalf * kLine);
+    fetch_far(far + (i * Lines + line) * kLine);
+  };
+  for (; i + kStep <= k; i += kStep, advance(kStep)) {
+    add_rows<Kind, kStep>(x, stride, panel + i * kPanel, kPanel, sum, fetch);
+  }
+  for (; i < k; ++i, advance(1)) {
+    add_rows<Kind, 1>(x, stride, panel + i * kPanel, kPanel, sum, nothing);
   }
   keep(task, first, column, begin, end, sum, sums);
 }
@@ -286,7 +297,7 @@ template <typename Kind, int Lines>
 HalfTile half_tile_of(int64_t rows) {
   return half_tile_of<Kind, Lines>(rows, CountLanes<kTallest - kShortest + 1>::Type());
 }
-constexpr int kFewest = kRows + 1, kMostFew = 2 * kTallest - 1;  // four whole tiles are as fast
+constexpr int kFewest = kRows + 1, kMostFew = 2 * kTallest;
 
 // For few rows the second level would have as much to do as the multipliers if each tile read the
 // panel from there, while what comes next passes through. So a block of half the panel lies in the
@@ -305,8 +316,6 @@ void matmul_few(const MatmulTask& task) {
     return i < all ? task.panel + i * kPanel : task.next + (i - all) * kPanel;
   };
   const auto add = [&]<typename Of>(Of, int64_t begin, int64_t end) {
-    const int64_t written = rows * begin / all;  // not all lines at once: they may be far away
-    fetch_outputs(task, written, rows * end / all - written);
     const int64_t half = (end - begin) / 2 * kPanel;
     const Unit* far = at(begin + kFar);
     for (int64_t column = 0; column < kPanel; column += kHalf * W, far += half) {
@@ -321,6 +330,8 @@ void matmul_few(const MatmulTask& task) {
                                   sums + first * kPanel + column);
     }
   };
+  // At once: beside the products of each block, so few lines cost a quarter of the time.
+  fetch_outputs(task, 0, rows);
   for (int64_t begin = 0; begin < task.units; begin += block) {
     add(Kind(), begin, task.units - begin < block ? task.units : begin + block);
   }
@@ -328,14 +339,14 @@ void matmul_few(const MatmulTask& task) {
   finish<Kind>(task, rows, sums, task.y);
 }
 
-// While the last kWanted tiles are computed, what comes after the panel is fetched, evenly. Lines
-// are counted for every two rows of the panel.
+// While the last tiles are computed, what comes after the panel is fetched: kWanted lines for every
+// two rows of it, by kWanted tiles so that memory can follow.
 template <typename Kind>
 void matmul(const MatmulTask& task) {
   if constexpr (kVectors == 4) {
     if (task.rows >= kFewest && task.rows <= kMostFew) return matmul_few<Kind>(task);
   }
-  constexpr int64_t kWanted = kPanel > kLine ? kPanel / kLine : 1;
+  constexpr int64_t kWanted = kPanel > kLine ? 2 * kPanel / kLine : 2;
   const int64_t tiles = (task.rows + kRows - 1) / kRows;
   const int64_t before_last = tiles > kWanted ? (tiles - kWanted) * kRows : 0;
   int64_t fetched = 0;
@@ -343,15 +354,17 @@ void matmul(const MatmulTask& task) {
   const bool waits = task.activation == Activation::none ||
                      (Pending<Kind>::gelu_too && task.activation == Activation::gelu);
   const bool later = waits && task.columns == kPanel;
+  const bool gelu = !task.add && task.activation == Activation::gelu;
   float* before = nullptr;  // where the last tile's sums go, when they wait
   for (int64_t t = 0; t < tiles; ++t) {
     const int64_t first = t * kRows;
     const int64_t rows = task.rows - first < kRows ? task.rows - first : kRows;
     const int64_t done = first + rows - before_last, all = task.rows - before_last;
-    const int64_t lines = done > 0 ? (2 * kWanted * done + all - 1) / all - fetched : 0;
+    const int64_t lines = done > 0 ? (kWanted * done + all - 1) / all - fetched : 0;
     const Unit* ahead = task.next + fetched * (task.units + task.exact) / 2 * kLine;
     float* y = task.y + first * task.y_stride;
-    const Pending<Kind> pending = {task, sums[(t + 1) % 2], before, before ? kRows * kVectors : 0};
+    const Pending<Kind> pending = {sums[(t + 1) % 2], task.bias, before, before ? kRows : 0,
+                                   task.y_stride,     task.add,  gelu};
     kTiles<Kind>[rows](task, first, lines, ahead, pending, sums[t % 2]);
     if (later) before = y;
     if (!later || t + 1 == tiles) finish<Kind>(task, rows, sums[t % 2], y);
