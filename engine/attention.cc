@@ -9,7 +9,6 @@
 #include "engine/rows.h"
 
 namespace bert::engine {
-namespace {}  // namespace
 
 RelativeKeys::RelativeKeys(ThreadPool& pool, ConstTensor table, bool meets_key)
     : most_((table.rows + 1) / 2), width_(table.columns), meets_key_(meets_key) {
