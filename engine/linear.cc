@@ -14,11 +14,15 @@ namespace {
 
 // The rows of a product in blocks that stay in a core's second-level cache beside a panel. They are
 // equally high but for less than kStep, a multiple of every kernel's tile: with few panels, threads
-// would wait for the one that has the highest.
+// would wait for the one that has the highest. Where it costs little, each thread has as many: from
+// one product to the next it then finds the same rows in its own cache, and not in another's
+// (2 threads, 128 tokens of hidden size 128: 9 %, 512 of 768: 3 %).
 class RowBlocks {
  public:
-  RowBlocks(int64_t rows, int64_t panels, int threads)
+  RowBlocks(int64_t rows, int64_t panels, int64_t weights, int threads)
       : rows_(rows), count_(divide_up(rows, kMost)) {
+    const int64_t even = divide_up(count_, threads) * threads;
+    if (divide_up(rows, even) >= (weights <= kFewWeights ? kLeast : kHigh)) count_ = even;
     while (count_ * panels < threads && divide_up(rows, count_) > kLeast) ++count_;
   }
   int64_t count() const { return count_; }
@@ -27,7 +31,8 @@ class RowBlocks {
   }
 
  private:
-  static constexpr int64_t kMost = 240, kLeast = 24, kStep = 12;
+  static constexpr int64_t kMost = 240, kHigh = 96, kLeast = 24, kStep = 12;
+  static constexpr int64_t kFewWeights = 128 << 10;  // 512 KiB in f32, which all threads may read
   int64_t rows_, count_;
 };
 
@@ -237,7 +242,7 @@ void Linear::run(ThreadPool& pool, ConstTensor x, Buffer& scratch, Tensor y, boo
   const auto* scales = int8 ? reinterpret_cast<const RowScale*>(inputs + x.rows * all) : nullptr;
   const auto matmul = kernels.matmul[static_cast<int>(w.precision)];
   assert(width <= std::ssize(kNoBias));
-  const RowBlocks blocks(x.rows, panels, pool.threads());
+  const RowBlocks blocks(x.rows, panels, w.n * w.k, pool.threads());
   const int64_t count = blocks.count() * panels;
   // The panel that a worker reads after its i-th task: its next, or the first of what runs next.
   const auto after = [&](int64_t i, int worker) {
