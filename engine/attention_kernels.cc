@@ -17,8 +17,7 @@ struct Products {
 
 // to = a[R, k] b[k, V * W], k in units, all of it in registers.
 template <typename Kind, int R, int V>
-inline void tile(const Unit* a, int64_t a_stride, const Unit* b, int64_t b_stride, int64_t k,
-                 const Products& to) {
+inline void tile(const Unit* a, int64_t a_stride, const Unit* b, int64_t k, const Products& to) {
   Vec sum[R][V] = {};
   if (to.add) {
 #pragma GCC unroll 8
@@ -27,7 +26,7 @@ inline void tile(const Unit* a, int64_t a_stride, const Unit* b, int64_t b_strid
       for (int v = 0; v < V; ++v) sum[r][v] = load(to.c + r * to.stride + v * W);
     }
   }
-  add_products<Kind>(a, a_stride, b, b_stride, k, sum);
+  add_products<Kind>(a, a_stride, b, k, sum);
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 8
@@ -45,12 +44,12 @@ inline void tile(const Unit* a, int64_t a_stride, const Unit* b, int64_t b_strid
 
 // The same for `rows` rows: as many at a time as there are registers for.
 template <typename Kind, int V>
-void tile_rows(int64_t rows, const Unit* a, int64_t a_stride, const Unit* b, int64_t b_stride,
-               int64_t k, Products to) {
+void tile_rows(int64_t rows, const Unit* a, int64_t a_stride, const Unit* b, int64_t k,
+               Products to) {
   constexpr int kMost = kRows * kVectors / V < 12 ? kRows * kVectors / V : 12;
   const auto tiles = [&]<int R>() {
     for (; rows >= R; rows -= R, a += R * a_stride, to.c += R * to.stride) {
-      tile<Kind, R, V>(a, a_stride, b, b_stride, k, to);
+      tile<Kind, R, V>(a, a_stride, b, k, to);
       if (to.greatest) to.greatest += R * W;
     }
   };
@@ -60,18 +59,20 @@ void tile_rows(int64_t rows, const Unit* a, int64_t a_stride, const Unit* b, int
   tiles.template operator()<1>();
 }
 
-// to = a[rows, k] b[k, columns], columns a multiple of W.
+// to = a[rows, k] b[k, columns], columns a multiple of W. b is k rows from `from` on of `all`, in
+// panels of kPanel columns (the last may be narrower).
 template <typename Kind>
 void multiply(int64_t rows, int64_t columns, int64_t k, const Unit* a, int64_t a_stride,
-              const Unit* b, int64_t b_stride, Products to) {
-  for (; columns >= kPanel; columns -= kPanel, b += kPanel, to.c += kPanel) {
-    tile_rows<Kind, kVectors>(rows, a, a_stride, b, b_stride, k, to);
+              const Unit* b, int64_t from, int64_t all, Products to) {
+  for (; columns >= kPanel; columns -= kPanel, b += all * kPanel, to.c += kPanel) {
+    tile_rows<Kind, kVectors>(rows, a, a_stride, b + from * kPanel, k, to);
   }
+  b += from * columns;
   const auto rest = columns / W;
-  if (rest == 1) return tile_rows<Kind, 1>(rows, a, a_stride, b, b_stride, k, to);
+  if (rest == 1) return tile_rows<Kind, 1>(rows, a, a_stride, b, k, to);
   if constexpr (kVectors == 4) {
-    if (rest == 2) return tile_rows<Kind, 2>(rows, a, a_stride, b, b_stride, k, to);
-    if (rest == 3) return tile_rows<Kind, 3>(rows, a, a_stride, b, b_stride, k, to);
+    if (rest == 2) return tile_rows<Kind, 2>(rows, a, a_stride, b, k, to);
+    if (rest == 3) return tile_rows<Kind, 3>(rows, a, a_stride, b, k, to);
   }
 }
 
@@ -132,10 +133,10 @@ void pack_queries(const AttentionTask& task, int64_t first, int64_t count, Unit*
   }
 }
 
-// v [S, D] as [S in units, D padded to whole vectors].
+// v [S, D padded to whole vectors] into panels of kPanel dimensions, each [S in units, dimensions].
 template <typename Kind>
 void pack_values(const AttentionTask& task, Unit* packed) {
-  const int64_t padded = round_up(task.width, W);
+  const int64_t padded = round_up(task.width, W), all = units_of<Kind>(task.length);
   for (int64_t i = 0; i < task.length; i += Kind::kPer) {
     const float* row = task.v + i * task.stride;
     const float* next = row + task.stride;
@@ -143,14 +144,18 @@ void pack_values(const AttentionTask& task, Unit* packed) {
       fetch(row + (kRowsAhead + r) * task.stride, task.width);
       if (i + r < task.queries) fetch(task.q + (i + r) * task.stride, task.width);
     }
-    for (int64_t d = 0; d < padded; d += W) {
-      const int64_t dims = task.width - d < W ? task.width - d : W;
-      float low[W] = {}, high[W] = {};
-      const bool both = Kind::kPer == 2 && i + 1 < task.length, whole = dims == W;
-      if (!whole) store(low, load_part(row + d, dims, 0));
-      if (both && !whole) store(high, load_part(next + d, dims, 0));
-      const auto made = Kind::pair(whole ? row + d : low, both && whole ? next + d : high);
-      store(packed + i / Kind::kPer * padded + d, (Vec)made);
+    for (int64_t panel = 0; panel < padded; panel += kPanel) {
+      const int64_t end = padded - panel < kPanel ? padded : panel + kPanel;
+      Unit* to = packed + panel * all + i / Kind::kPer * (end - panel);
+      for (int64_t d = panel; d < end; d += W, to += W) {
+        const int64_t dims = task.width - d < W ? task.width - d : W;
+        float low[W] = {}, high[W] = {};
+        const bool both = Kind::kPer == 2 && i + 1 < task.length, whole = dims == W;
+        if (!whole) store(low, load_part(row + d, dims, 0));
+        if (both && !whole) store(high, load_part(next + d, dims, 0));
+        const auto made = Kind::pair(whole ? row + d : low, both && whole ? next + d : high);
+        store(to, (Vec)made);
+      }
     }
   }
 }
@@ -214,7 +219,7 @@ void attend(const AttentionTask& task, float* scratch) {
     for (int64_t i = 0; i < queries && compared > 0; ++i) store(most_of + i * W, none);
     for (int64_t j = 0; j < keys; j += kPanel) {
       const int64_t panel = keys - j < kPanel ? keys - j : kPanel;
-      multiply<Kind>(queries, panel, width, q, dims, packed_keys + j * width, panel,
+      multiply<Kind>(queries, panel, width, q, dims, packed_keys + j * width, 0, width,
                      {scores + j, keys, false, j < compared ? most_of : nullptr});
     }
     // All rows' greatest first: they are short, and their ends would wait for each other.
@@ -237,7 +242,7 @@ void attend(const AttentionTask& task, float* scratch) {
     }
     for (int64_t j = 0; j < all; j += Kind::kBlock) {
       const int64_t some = all - j < Kind::kBlock ? all - j : Kind::kBlock;
-      multiply<Kind>(queries, dims, some, scores + j, keys, packed_values + j * dims, dims,
+      multiply<Kind>(queries, dims, some, scores + j, keys, packed_values, j, all,
                      {context, dims, j > 0});
     }
     for (int64_t i = 0; i < queries; ++i) {

@@ -295,8 +295,8 @@ constexpr auto nothing = [](int, bool) {};
 // sum += a[R, k] b[k, V * W] in registers, k in units.
 template <typename Kind, int R, int V>
 [[gnu::always_inline]] inline void add_products(const Unit* a, int64_t a_stride, const Unit* b,
-                                                int64_t b_stride, int64_t k,
-                                                typename Kind::Sum (&sum)[R][V]) {
+                                                int64_t k, typename Kind::Sum (&sum)[R][V]) {
+  constexpr int64_t b_stride = V * W;
   int64_t i = 0;
   for (; i + kStep <= k; i += kStep) {
     add_rows<Kind, kStep>({a + i}, a_stride, b + i * b_stride, b_stride, sum, nothing);
