@@ -82,12 +82,20 @@ class DoubleArray::Builder {
       items.swap(other);
     }
     const auto comes_before = [&](const Item& a, const Item& b) {
+      if (a.prefix != b.prefix) return a.prefix < b.prefix;
       const int order = entries[a.entry].key.compare(entries[b.entry].key);
       return order != 0 ? order < 0 : a.entry < b.entry;
     };
     for (auto begin = items.begin(), end = begin; begin != items.end(); begin = end) {
-      while (end != items.end() && end->prefix == begin->prefix) ++end;
-      if (end - begin > 1) std::sort(begin, end, comes_before);
+      const uint64_t shared = begin->prefix;
+      while (end != items.end() && end->prefix == shared) ++end;
+      if (end - begin < 2) continue;
+      for (Item& item : std::span(begin, end)) {  // the eight bytes after those
+        const std::string_view key = entries[item.entry].key;
+        item.prefix = prefix(key.substr(std::min(key.size(), sizeof shared)));
+      }
+      std::sort(begin, end, comes_before);
+      for (Item& item : std::span(begin, end)) item.prefix = shared;
     }
     sorted_.reserve(items.size());
     for (const Item& item : items) {
