@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The tokenizer against its slow twin, on random text and random vocabularies.
+#include <map>
 #include <random>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 
 #include "tests/tokenizer/slow_tokenizer.h"
 #include "tests/tokenizer/test_directory.h"
+#include "tokenizer/double_array.h"
 
 namespace bert::tokenizer {
 namespace {
@@ -109,6 +111,35 @@ TEST(RandomText, EveryScalarBesideMarks) {
       if (text.size() < 10000 && c != 0x10ffff) continue;
       compare(tokenizer, slow, text);
       text.clear();
+    }
+  }
+}
+
+// In their first 8 or 16 bytes, of which sorting compares 8 at a time; or they end there, in zeros.
+TEST(DoubleArrayTest, FindsKeysThatBeginAlike) {
+  constexpr char kBytes[] = {'a', '\0', '\xff', 'b'};
+  Random random(7);
+  for (int round = 0; round < 200; ++round) {
+    const auto random_key = [&] {
+      std::string key = std::string("[unused1[unused1").substr(0, random() % 17);
+      for (size_t i = random() % 5; i > 0; --i) key += kBytes[random() % sizeof kBytes];
+      return key;
+    };
+    std::vector<std::string> keys(1 + random() % 300);
+    for (std::string& key : keys) key = random_key();
+    std::vector<DoubleArray::Entry> entries;
+    std::map<std::string, int32_t> values;
+    for (size_t i = 0; i < keys.size(); ++i) {
+      entries.push_back({keys[i], static_cast<int32_t>(i)});
+      if (!keys[i].empty()) values[keys[i]] = static_cast<int32_t>(i);
+    }
+    const DoubleArray array(entries, "");
+    EXPECT_EQ(array.count(), std::ssize(values));
+    for (const auto& [key, value] : values) EXPECT_EQ(array.find(key), value) << round;
+    for (int i = 0; i < 100; ++i) {
+      const std::string key = random_key();
+      const auto at = values.find(key);
+      EXPECT_EQ(array.find(key), at == values.end() ? DoubleArray::kNone : at->second) << round;
     }
   }
 }
