@@ -4,7 +4,9 @@
 #include <chrono>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <stdexcept>
+#include <utility>
 
 #include "engine/profile.h"
 #include "engine/rows.h"
@@ -12,28 +14,61 @@
 namespace bert::engine {
 namespace {
 
+// 512 KiB in f32, which all threads may read, and which do not come from memory each time.
+constexpr int64_t kFewWeights = 128 << 10;
+
 // The rows of a product in blocks that stay in a core's second-level cache beside a panel. They are
-// equally high but for less than kStep, a multiple of every kernel's tile: with few panels, threads
+// equally high but for less than step_, a multiple of the kernel's tile: with few panels, threads
 // would wait for the one that has the highest. Where it costs little, each thread has as many: from
 // one product to the next it then finds the same rows in its own cache, and not in another's
 // (2 threads, 128 tokens of hidden size 128: 9 %, 512 of 768: 3 %).
 class RowBlocks {
  public:
-  RowBlocks(int64_t rows, int64_t panels, int64_t weights, int threads)
-      : rows_(rows), count_(divide_up(rows, kMost)) {
+  RowBlocks(int64_t rows, int64_t panels, bool few_weights, bool split, int threads)
+      : rows_(rows), step_(split ? kSplitRows : 12), count_(divide_up(rows, kMost)) {
     const int64_t even = divide_up(count_, threads) * threads;
-    if (divide_up(rows, even) >= (weights <= kFewWeights ? kLeast : kHigh)) count_ = even;
+    const int64_t least = !few_weights ? kHigh : split ? 2 * kSplitRows : kLeast;
+    if (divide_up(rows, even) >= least) count_ = even;
     while (count_ * panels < threads && divide_up(rows, count_) > kLeast) ++count_;
   }
   int64_t count() const { return count_; }
   int64_t begin(int64_t i) const {
-    return i == count_ ? rows_ : rows_ * i / count_ / kStep * kStep;
+    return i == count_ ? rows_ : rows_ * i / count_ / step_ * step_;
+  }
+  // As many rows as any block has, or some more.
+  int64_t highest() const { return divide_up(rows_, count_ * step_) * step_ + step_; }
+
+ private:
+  static constexpr int64_t kMost = 240, kHigh = 96, kLeast = 24;
+  int64_t rows_, step_, count_;
+};
+
+// Blocks of rows as matmul_split takes them, split by each thread that needs them: by measurement,
+// that is faster than to fetch them from the cache of one that has.
+class Splits {
+ public:
+  Splits(ConstTensor x, const RowBlocks& blocks, int64_t units, Buffer& scratch, int threads)
+      : x_(x), blocks_(blocks), units_(units), there_(threads, -1) {
+    scratch.reserve(blocks.highest() * units * threads);
+    parts_ = scratch.data();
+  }
+  const Unit* of(int64_t block, int worker) {
+    Unit* parts = parts_ + worker * blocks_.highest() * units_;
+    if (std::exchange(there_[worker], block) == block) return parts;
+    const int64_t begin = blocks_.begin(block), end = blocks_.begin(block + 1);
+    for (int64_t i = begin; i < end; i += kSplitRows) {
+      row_kernels().split_rows(x_.row(i), x_.columns, std::min(kSplitRows, end - i), x_.columns,
+                               parts + (i - begin) * units_);
+    }
+    return parts;
   }
 
  private:
-  static constexpr int64_t kMost = 240, kHigh = 96, kLeast = 24, kStep = 12;
-  static constexpr int64_t kFewWeights = 128 << 10;  // 512 KiB in f32, which all threads may read
-  int64_t rows_, count_;
+  ConstTensor x_;
+  const RowBlocks& blocks_;
+  int64_t units_;  // of a row
+  Unit* parts_;
+  std::vector<int64_t> there_;  // the block that each thread has split
 };
 
 // Of a panel at a time: that part and the one that is fetched meanwhile stay in a second-level
@@ -145,6 +180,12 @@ Linear::Stored Linear::stored() const {
   return stored;
 }
 
+// By measurement (Granite Rapids): where weights come from memory few rows are slower, 0.87, though
+// many would be 1.2 to 1.5 times as fast; and all rows must be multiplied in the same way.
+bool Linear::Packed::split() const {
+  return precision == Precision::f32 && n * k <= kFewWeights && row_kernels().matmul_split;
+}
+
 int64_t Linear::Packed::panels_count() const { return divide_up(n, row_kernels().panel_columns); }
 
 const Unit* Linear::Packed::panel(int64_t i) const {
@@ -181,7 +222,7 @@ void Linear::Packed::learn(ThreadPool& pool, ConstTensor x) {
 void Linear::Packed::pack(ThreadPool& pool, const FillRow& fill) {
   const RowKernels& kernels = row_kernels();
   const int64_t width = kernels.panel_columns, columns_padded = panels_count() * width;
-  units = divide_up(k, per_unit(precision));
+  units = split() ? divide_up(k, kSplitInputs) * kSplitInputs : divide_up(k, per_unit(precision));
   const int64_t all = units + std::ssize(exact);
   panels.reserve(columns_padded * all);
   if (precision == Precision::int8) {
@@ -197,7 +238,11 @@ void Linear::Packed::pack(ThreadPool& pool, const FillRow& fill) {
       if (!as_stored) fill(begin + c, filled.data() + c * all);
       sources.push_back(as_stored ? rows[begin + c] : filled.data() + c * all);
     }
-    kernels.pack_panel(sources.data(), columns, all, panels.data() + begin * all);
+    Unit* panel = panels.data() + begin * all;
+    if (!split()) return kernels.pack_panel(sources.data(), columns, all, panel);
+    const Buffer whole(width * k);
+    kernels.pack_panel(sources.data(), columns, k, whole.data());
+    kernels.split_panel(whole.data(), k, panel);
   });
   rows = {};
   owner.reset();
@@ -240,9 +285,10 @@ void Linear::run(ThreadPool& pool, ConstTensor x, Buffer& scratch, Tensor y, boo
   const int64_t exact = std::ssize(w.exact), all = w.units + exact;
   const bool int8 = w.precision == Precision::int8;
   const auto* scales = int8 ? reinterpret_cast<const RowScale*>(inputs + x.rows * all) : nullptr;
-  const auto matmul = kernels.matmul[static_cast<int>(w.precision)];
+  const bool split = w.split();
+  const auto matmul = split ? kernels.matmul_split : kernels.matmul[static_cast<int>(w.precision)];
   assert(width <= std::ssize(kNoBias));
-  const RowBlocks blocks(x.rows, panels, w.n * w.k, pool.threads());
+  const RowBlocks blocks(x.rows, panels, w.n * w.k <= kFewWeights, split, pool.threads());
   const int64_t count = blocks.count() * panels;
   // The panel that a worker reads after its i-th task: its next, or the first of what runs next.
   const auto after = [&](int64_t i, int worker) {
@@ -252,6 +298,9 @@ void Linear::run(ThreadPool& pool, ConstTensor x, Buffer& scratch, Tensor y, boo
     const int64_t first = pool.first_of(worker, blocks.count() * next.panels_count());
     return next.panel(first % next.panels_count());
   };
+  std::optional<Splits> splits;
+  const int64_t split_units = w.units * kSplitParts / 2;
+  if (split) splits.emplace(x, blocks, split_units, scratch, pool.threads());
   // A thread mostly gets neighbouring panels, each of which fetches the next.
   pool.run(count, [&](int64_t i, int worker) {
     const int64_t first = blocks.begin(i / panels), column = i % panels * width;
@@ -267,6 +316,11 @@ void Linear::run(ThreadPool& pool, ConstTensor x, Buffer& scratch, Tensor y, boo
                     w.n,
                     w.activation,
                     add};
+    if (split) {
+      task.x = splits->of(i / panels, worker);
+      task.x_stride = split_units;
+      return matmul(task);
+    }
     if (int8) {
       task.exact = exact;
       task.row_scales = scales + first;

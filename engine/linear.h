@@ -19,7 +19,8 @@ namespace bert::engine {
 // pass over cold weights hides reading the next panel behind computing this one, bias, activation
 // and residual happen in the first-level cache, sums in blocks round less, nothing has to be made
 // for each number of rows, and a row's result is the same bits for every number of rows and
-// threads.
+// threads. In f32, small weights are multiplied by matrix tiles where the machine has them
+// (engine/tile_kernels.cc).
 //
 // int8: weights are s8 with a scale for each column, inputs u8 with a scale and a zero for each
 // row, sums s32. How the inputs are spread is learned from those of the first run(), which loading
@@ -84,6 +85,7 @@ class Linear {
     std::vector<const float*> rows;  // [N] of [K]
     std::shared_ptr<void> owner;
 
+    bool split() const;  // f32 for the kernels' matmul_split
     int64_t panels_count() const;
     const Unit* panel(int64_t i) const;
     void learn(ThreadPool& pool, ConstTensor x);

@@ -54,6 +54,9 @@ struct MatmulTask {
   const int32_t* column_sums = nullptr;  // [panel_columns]: of the q of each column
 };
 
+// Floats that are split into bf16 which add up to them: how many, and whose lie together.
+constexpr int64_t kSplitParts = 3, kSplitRows = 16, kSplitInputs = 32;
+
 // The same text compiled for each instruction set (see CMakeLists.txt). Every result depends on its
 // own row alone, whatever the others are, so that batches cannot change bits.
 struct RowKernels {
@@ -87,6 +90,15 @@ struct RowKernels {
   int64_t (*attention_scratch)(int64_t length, int64_t width);
   void (*attention_f32)(const AttentionTask& task, float* scratch);
   void (*attention_bf16)(const AttentionTask& task, float* scratch);  // or f32 where that is faster
+
+  // f32 where the machine multiplies bf16 by tiles, or null: as exact as matmul and as independent
+  // of other rows, but not the same bits. For k rounded up to kSplitInputs, a panel [k,
+  // panel_columns] becomes as many units, which are the task's, and at most kSplitRows rows [k]
+  // become [kSplitRows, kSplitParts / 2 k] units, zeros past the last. `next` is not read.
+  void (*split_rows)(const float* x, int64_t stride, int64_t rows, int64_t k,
+                     Unit* units) = nullptr;
+  void (*split_panel)(const Unit* panel, int64_t k, Unit* units) = nullptr;
+  void (*matmul_split)(const MatmulTask& task) = nullptr;
 };
 
 namespace portable {
@@ -107,5 +119,10 @@ extern const RowKernels kernels;
 namespace avx512_bf16 {
 extern const RowKernels kernels;
 }
+namespace avx512_amx {
+// avx512_bf16's with those of engine/tile_kernels.cc. Null where the system does not let the
+// process use tiles.
+const RowKernels* kernels();
+}  // namespace avx512_amx
 
 }  // namespace bert::engine

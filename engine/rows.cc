@@ -37,6 +37,7 @@ const RowKernels& pick_kernels() {
     return (static_cast<unsigned>(isa) & static_cast<unsigned>(wanted)) ==
            static_cast<unsigned>(wanted);
   };
+  if (has(cpu_isa::avx512_core_amx) && avx512_amx::kernels()) return *avx512_amx::kernels();
   if (has(cpu_isa::avx512_core_bf16)) return avx512_bf16::kernels;
   if (has(cpu_isa::avx512_core_vnni)) return avx512_vnni::kernels;
   if (has(cpu_isa::avx512_core)) return avx512::kernels;

@@ -31,4 +31,13 @@ inline std::vector<const RowKernels*> runnable_kernels() {
   return tables;
 }
 
+// Those that have matmul_split, or null where this machine cannot run it.
+inline const RowKernels* tile_kernels() {
+#if defined(__x86_64__)
+  return avx512_amx::kernels();
+#else
+  return nullptr;
+#endif
+}
+
 }  // namespace bert::engine
