@@ -97,7 +97,7 @@ double seconds_of(ThreadPool& pool, const ThreadPool::Body& body) {
 
 }  // namespace
 
-double matmul_peak(ThreadPool& pool, Precision precision) {
+double matmul_peak(ThreadPool& pool, Precision precision) try {
   constexpr int kRounds = 6, kTries = 5;
   std::vector<std::unique_ptr<Product>> products(pool.threads());
   double best = 0;
@@ -110,6 +110,9 @@ double matmul_peak(ThreadPool& pool, Precision precision) {
     if (i >= 0) best = std::max(best, flops / seconds);
   }
   return best;
+} catch (const dnnl::error& error) {
+  if (precision != Precision::bf16 || error.status != dnnl_unimplemented) throw;
+  return matmul_peak(pool, Precision::f32);
 }
 
 double read_bandwidth(ThreadPool& pool) {
