@@ -153,6 +153,27 @@ template <int N, typename Beside>
   decoding.left -= N;
 }
 
+// Tiles 0 to 3 as sums [16, 2, kHalf].
+constexpr int64_t kSumsStride = kPanel * sizeof(float);
+inline void clear_sums() {
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+}
+inline void load_sums(const float* sums) {
+  _tile_loadd(0, sums, kSumsStride);
+  _tile_loadd(1, sums + W, kSumsStride);
+  _tile_loadd(2, sums + 2 * W, kSumsStride);
+  _tile_loadd(3, sums + 3 * W, kSumsStride);
+}
+inline void store_sums(float* sums) {
+  _tile_stored(0, sums, kSumsStride);
+  _tile_stored(1, sums + W, kSumsStride);
+  _tile_stored(2, sums + 2 * W, kSumsStride);
+  _tile_stored(3, sums + 3 * W, kSumsStride);
+}
+
 // Tiles 0 to 5, of sums and inputs, get so many rows, and those of weights all. To load a shape
 // takes as long as 40 rows' products, and to look which is there next to nothing; nobody unloads
 // it, since whoever uses tiles brings their own.
@@ -208,17 +229,10 @@ void matmul_strips(const MatmulTask& task) {
       const int64_t row = strip * kTileRows;
       const Unit* x = task.x + row * task.x_stride + begin * kRowsStep;
       float* to = sums + row * kPanel;
-      constexpr int64_t kStride = kPanel * sizeof(float);
       if (begin == 0) {
-        _tile_zero(0);
-        _tile_zero(1);
-        _tile_zero(2);
-        _tile_zero(3);
+        clear_sums();
       } else if (strips > 1) {
-        _tile_loadd(0, to, kStride);
-        _tile_loadd(1, to + W, kStride);
-        _tile_loadd(2, to + 2 * W, kStride);
-        _tile_loadd(3, to + 3 * W, kStride);
+        load_sums(to);
       }
       const auto add = [&]<int N>() {
         for (int64_t i = 0; i < count; ++i) {
@@ -235,10 +249,7 @@ void matmul_strips(const MatmulTask& task) {
                    : add.template operator()<0>();
       if (strips == 1 && !ends) continue;
       before.some(kTileRows);
-      _tile_stored(0, to, kStride);
-      _tile_stored(1, to + W, kStride);
-      _tile_stored(2, to + 2 * W, kStride);
-      _tile_stored(3, to + 3 * W, kStride);
+      store_sums(to);
       if (!ends) continue;
       before.sums = to;
       before.task.rows = task.rows - row < kTileRows ? task.rows - row : kTileRows;
