@@ -76,6 +76,22 @@ class Splits {
 constexpr int64_t kMostUnits = 1536;
 alignas(64) constexpr float kNoBias[64] = {};  // of the parts after the first
 
+void multiply_in_parts(void (*matmul)(const MatmulTask&), const MatmulTask& whole, int64_t width) {
+  const int64_t parts =
+      whole.activation == Activation::none ? divide_up(whole.units, kMostUnits) : 1;
+  MatmulTask task = whole;
+  for (int64_t part = 0; part < parts; ++part) {
+    const int64_t begin = whole.units * part / parts, end = whole.units * (part + 1) / parts;
+    task.x = whole.x + begin;
+    task.panel = whole.panel + begin * width;
+    task.next = part + 1 < parts ? whole.panel + end * width : whole.next;
+    task.units = end - begin;
+    matmul(task);
+    task.add = true;
+    task.bias = kNoBias;
+  }
+}
+
 int64_t per_unit(Precision precision) {
   return precision == Precision::f32    ? 1
          : precision == Precision::bf16 ? 2
@@ -328,18 +344,7 @@ void Linear::run(ThreadPool& pool, ConstTensor x, Buffer& scratch, Tensor y, boo
       task.column_sums = w.column_sums.data() + column;
       return matmul(task);
     }
-    const int64_t parts = w.activation == Activation::none ? divide_up(w.units, kMostUnits) : 1;
-    const MatmulTask whole = task;
-    for (int64_t part = 0; part < parts; ++part) {
-      const int64_t begin = w.units * part / parts, end = w.units * (part + 1) / parts;
-      task.x = whole.x + begin;
-      task.panel = whole.panel + begin * width;
-      task.next = part + 1 < parts ? whole.panel + end * width : whole.next;
-      task.units = end - begin;
-      matmul(task);
-      task.add = true;
-      task.bias = kNoBias;
-    }
+    multiply_in_parts(matmul, task, width);
   });
 }
 

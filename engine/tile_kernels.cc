@@ -97,6 +97,14 @@ struct Decoding {
 struct Finishing {
   MatmulTask task;  // of these rows and columns
   float* sums;      // of every row [2, kHalf], which belong together
+  // Those of a strip and half a panel, which begin there in the whole.
+  void set(const MatmulTask& whole, int64_t row, int64_t column, float* those) {
+    task.rows = whole.rows - row < kTileRows ? whole.rows - row : kTileRows;
+    task.columns = whole.columns - column < kHalf ? whole.columns - column : kHalf;
+    task.bias = whole.bias + column;
+    task.y = whole.y + row * whole.y_stride + column;
+    sums = those;
+  }
   void some(int64_t most) {
     const int64_t rows = task.rows < most ? task.rows : most;
     for (int64_t r = 0; r < rows; ++r) {
@@ -251,11 +259,7 @@ void matmul_strips(const MatmulTask& task) {
       before.some(kTileRows);
       store_sums(to);
       if (!ends) continue;
-      before.sums = to;
-      before.task.rows = task.rows - row < kTileRows ? task.rows - row : kTileRows;
-      before.task.columns = task.columns - column < kHalf ? task.columns - column : kHalf;
-      before.task.bias = task.bias + column;
-      before.task.y = task.y + row * task.y_stride + column;
+      before.set(task, row, column, to);
     }
     next.rest();
   }
