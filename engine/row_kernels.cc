@@ -85,9 +85,6 @@ void add3(const float* a, const float* b, const float* c, int64_t width, float* 
   for (int64_t i = 0; i < width; ++i) y[i] = a[i] + b[i] + c[i];
 }
 
-#define NAME_TEXT(name) #name
-#define NAME(name) NAME_TEXT(name)
-
 }  // namespace
 
 extern const RowKernels kernels = {

@@ -182,19 +182,31 @@ inline void store_sums(float* sums) {
   _tile_stored(3, sums + 3 * W, kSumsStride);
 }
 
+struct Shape {
+  uint8_t palette = 1, start = 0, reserved[14] = {};
+  uint16_t bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+  uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+// Tests have tiles in memory too, with these three functions and all that are called _tile_*.
+#if !defined(EMULATED_TILES)
+inline void store_shape(Shape& shape) { asm volatile("sttilecfg %0" : "=m"(shape)); }
+inline void load_shape(const Shape& shape) { asm volatile("ldtilecfg %0" : : "m"(shape)); }
+
+// Linux has a process ask before it uses the tiles, which are much to save.
+bool may_use_tiles() {
+  constexpr long kRequest = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  return syscall(SYS_arch_prctl, kRequest, kTileData) == 0;
+}
+#endif
+
 // Tiles 0 to 5, of sums and inputs, get so many rows, and those of weights all. To load a shape
 // takes as long as 40 rows' products, and to look which is there next to nothing; nobody unloads
 // it, since whoever uses tiles brings their own.
 void shape_tiles(int64_t rows) {
-  struct Shape {
-    uint8_t palette = 1, start = 0, reserved[14] = {};
-    uint16_t bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-    uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-  } wanted, there;
+  Shape wanted, there;
   for (int t = 0; t < 6; ++t) wanted.rows[t] = static_cast<uint8_t>(rows);
-  asm volatile("sttilecfg %0" : "=m"(there));
-  if (__builtin_memcmp(&there, &wanted, sizeof there) == 0) return;
-  asm volatile("ldtilecfg %0" : : "m"(wanted));
+  store_shape(there);
+  if (__builtin_memcmp(&there, &wanted, sizeof there) != 0) load_shape(wanted);
 }
 
 inline int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -324,18 +336,12 @@ void split_panel(const Unit* panel, int64_t k, Unit* units) {
   }
 }
 
-// Linux has a process ask before it uses the tiles, which are much to save.
-bool may_use_tiles() {
-  constexpr long kRequest = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
-  return syscall(SYS_arch_prctl, kRequest, kTileData) == 0;
-}
-
 }  // namespace
 
 const RowKernels* kernels() {
   static const RowKernels table = [] {
     RowKernels made = avx512_bf16::kernels;
-    made.name = "avx512_amx";
+    made.name = NAME(ROW_KERNELS);
     made.split_rows = split_rows;
     made.split_panel = split_panel;
     made.matmul_split = matmul_split;

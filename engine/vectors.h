@@ -14,6 +14,9 @@
 
 #include "engine/row_kernels.h"
 
+#define NAME_TEXT(name) #name
+#define NAME(name) NAME_TEXT(name)
+
 namespace bert::engine::ROW_KERNELS {
 
 void pack_panel(const Unit* const* rows, int64_t columns, int64_t units, Unit* panel);

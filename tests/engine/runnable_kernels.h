@@ -11,6 +11,11 @@
 
 namespace bert::engine {
 
+namespace avx512_emulated {
+// As avx512_amx's, on tiles in memory (tests/engine/emulated_tiles.h).
+const RowKernels* kernels();
+}  // namespace avx512_emulated
+
 // Every kernel table that this machine can run.
 inline std::vector<const RowKernels*> runnable_kernels() {
   std::vector<const RowKernels*> tables = {&portable::kernels};
@@ -31,13 +36,15 @@ inline std::vector<const RowKernels*> runnable_kernels() {
   return tables;
 }
 
-// Those that have matmul_split, or null where this machine cannot run it.
-inline const RowKernels* tile_kernels() {
+// Those of which this machine can run matmul_split.
+inline std::vector<const RowKernels*> tile_kernels() {
+  std::vector<const RowKernels*> tables;
 #if defined(__x86_64__)
-  return avx512_amx::kernels();
-#else
-  return nullptr;
+  for (const RowKernels* table : {avx512_amx::kernels(), avx512_emulated::kernels()}) {
+    if (table) tables.push_back(table);
+  }
 #endif
+  return tables;
 }
 
 }  // namespace bert::engine

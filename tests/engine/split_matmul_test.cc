@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -14,6 +15,8 @@
 
 namespace bert::engine {
 namespace {
+
+class SplitMatmulTest : public testing::TestWithParam<const RowKernels*> {};
 
 // As multiply, by matmul_split.
 std::vector<float> multiply_split(const RowKernels& kernels, const std::vector<float>& x,
@@ -41,8 +44,7 @@ std::vector<float> multiply_split(const RowKernels& kernels, const std::vector<f
   return y;
 }
 
-TEST(SplitMatmulTest, AgreesWithItsTwinInDouble) {
-  if (!tile_kernels()) GTEST_SKIP() << "no tiles that may be used";
+TEST_P(SplitMatmulTest, AgreesWithItsTwinInDouble) {
   for (const int64_t columns : {1, 16, 33, 64}) {
     for (const int64_t k : {1, 31, 32, 33, 100, 160, 768}) {
       const std::vector<float> w = random_floats(columns * k, 1, 1),
@@ -52,7 +54,7 @@ TEST(SplitMatmulTest, AgreesWithItsTwinInDouble) {
       const std::vector<float> before = random_floats(kMost * columns, 1, 4);
       for (const bool add : {false, true}) {
         const std::vector<float> all =
-            multiply_split(*tile_kernels(), x, kMost, w, k, bias, Activation::none, before, add);
+            multiply_split(*GetParam(), x, kMost, w, k, bias, Activation::none, before, add);
         for (int64_t i = 0; i < kMost * columns; i += 7) {
           const double bias_of = bias[i % columns], there = add ? before[i] : 0;
           double want = bias_of + there, squares = bias_of * bias_of + there * there;
@@ -69,7 +71,7 @@ TEST(SplitMatmulTest, AgreesWithItsTwinInDouble) {
         for (const int64_t rows : {1, 2, 7, 15, 16, 17, 31, 32, 33, 80, 95, 96, 112, 255, 256}) {
           std::vector<float> some(before.begin(), before.begin() + rows * columns);
           some.push_back(77);
-          some = multiply_split(*tile_kernels(), x, rows, w, k, bias, Activation::none, some, add);
+          some = multiply_split(*GetParam(), x, rows, w, k, bias, Activation::none, some, add);
           ASSERT_EQ(some.back(), 77.0f) << "wrote past the rows";
           some.pop_back();
           ASSERT_TRUE(std::ranges::equal(some, std::span(all).first(some.size())))
@@ -81,8 +83,7 @@ TEST(SplitMatmulTest, AgreesWithItsTwinInDouble) {
 }
 
 // Each weight times 1 is the weight, and each input too, whatever their digits are.
-TEST(SplitMatmulTest, FloatsAddUp) {
-  if (!tile_kernels()) GTEST_SKIP() << "no tiles that may be used";
+TEST_P(SplitMatmulTest, FloatsAddUp) {
   constexpr int64_t kSize = 64;
   std::vector<float> ones(kSize * kSize), values = random_floats(kSize * kSize, 1, 1);
   for (int64_t i = 0; i < kSize; ++i) ones[i * kSize + i] = 1;
@@ -99,8 +100,7 @@ TEST(SplitMatmulTest, FloatsAddUp) {
   }
   const std::vector<float> zeros(kSize), before(kSize * kSize);
   const auto product = [&](const std::vector<float>& x, const std::vector<float>& w) {
-    return multiply_split(*tile_kernels(), x, kSize, w, kSize, zeros, Activation::none, before,
-                          false);
+    return multiply_split(*GetParam(), x, kSize, w, kSize, zeros, Activation::none, before, false);
   };
   const std::vector<float> of_inputs = product(values, ones), of_weights = product(ones, values);
   int exponent;
@@ -131,8 +131,7 @@ TEST(SplitMatmulTest, FloatsAddUp) {
   }
 }
 
-TEST(SplitMatmulTest, EndsAsMatmulDoes) {
-  if (!tile_kernels()) GTEST_SKIP() << "no tiles that may be used";
+TEST_P(SplitMatmulTest, EndsAsMatmulDoes) {
   constexpr int64_t kRows = 50, kInputs = 40, kColumns = 60;
   const std::vector<float> x = random_floats(kRows * kInputs, 1, 1),
                            w = random_floats(kColumns * kInputs, 1, 2),
@@ -140,12 +139,16 @@ TEST(SplitMatmulTest, EndsAsMatmulDoes) {
   for (const Activation activation :
        {Activation::gelu, Activation::gelu_tanh, Activation::relu, Activation::tanh}) {
     const auto with = [&](const auto& function) {
-      return function(*tile_kernels(), x, kRows, w, kInputs, bias, activation, before, false);
+      return function(*GetParam(), x, kRows, w, kInputs, bias, activation, before, false);
     };
     EXPECT_THAT(with(multiply_split),
                 testing::Pointwise(testing::FloatNear(2e-5f), with(multiply)));
   }
 }
+
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(SplitMatmulTest);
+INSTANTIATE_TEST_SUITE_P(All, SplitMatmulTest, testing::ValuesIn(tile_kernels()),
+                         [](const auto& of) { return std::string(of.param->name); });
 
 }  // namespace
 }  // namespace bert::engine
