@@ -249,11 +249,8 @@ void matmul_strips(const MatmulTask& task) {
       const int64_t row = strip * kTileRows;
       const Unit* x = task.x + row * task.x_stride + begin * kRowsStep;
       float* to = sums + row * kPanel;
-      if (begin == 0) {
-        clear_sums();
-      } else if (strips > 1) {
-        load_sums(to);
-      }
+      if (begin == 0) clear_sums();
+      if (begin > 0 && strips > 1) load_sums(to);
       const auto add = [&]<int N>() {
         for (int64_t i = 0; i < count; ++i) {
           const Unit* panel = task.panel + (first + i) * kPanelStep;
