@@ -15,10 +15,11 @@
 namespace bert::engine::ROW_KERNELS {
 namespace {
 
-constexpr int kTiles = 8, kMostTileRows = 16, kTileRowUnits = 16;
+typedef uint32_t TileRow __attribute__((vector_size(64)));
+typedef float TileSums __attribute__((vector_size(64)));
 struct Tiles {
   char shape[64] = {};
-  uint32_t units[kTiles][kMostTileRows][kTileRowUnits];
+  TileRow units[8][16];
   int rows(int t) const { return shape[48 + t]; }
 };
 thread_local Tiles emulated;
@@ -40,33 +41,25 @@ void zero_tile(int t) { std::memset(emulated.units[t], 0, sizeof emulated.units[
 void load_tile(int t, const void* from, int64_t stride) {
   zero_tile(t);
   for (int r = 0; r < emulated.rows(t); ++r) {
-    std::memcpy(emulated.units[t][r], static_cast<const char*>(from) + r * stride, 64);
+    std::memcpy(&emulated.units[t][r], static_cast<const char*>(from) + r * stride, 64);
   }
 }
 void store_tile(int t, void* to, int64_t stride) {
   for (int r = 0; r < emulated.rows(t); ++r) {
-    std::memcpy(static_cast<char*>(to) + r * stride, emulated.units[t][r], 64);
+    std::memcpy(static_cast<char*>(to) + r * stride, &emulated.units[t][r], 64);
   }
 }
 
-float to_float(uint32_t bits) {
-  float value;
-  std::memcpy(&value, &bits, sizeof value);
-  return value;
-}
 // sums += a b, where a unit holds two bf16: those of even and of odd inputs are added up apart.
 void multiply_tiles(int sums, int a, int b) {
   for (int r = 0; r < emulated.rows(sums); ++r) {
-    for (int c = 0; c < kTileRowUnits; ++c) {
-      float even = 0, odd = 0;
-      for (int k = 0; k < emulated.rows(b); ++k) {
-        const uint32_t x = emulated.units[a][r][k], w = emulated.units[b][k][c];
-        even = __builtin_fmaf(to_float(x << 16), to_float(w << 16), even);
-        odd = __builtin_fmaf(to_float(x & 0xffff0000), to_float(w & 0xffff0000), odd);
-      }
-      const float sum = to_float(emulated.units[sums][r][c]) + (even + odd);
-      std::memcpy(&emulated.units[sums][r][c], &sum, sizeof sum);
+    TileSums even = {}, odd = {};
+    for (int k = 0; k < emulated.rows(b); ++k) {
+      const TileRow x = emulated.units[a][r][k] - TileRow{}, w = emulated.units[b][k];
+      even += (TileSums)(x << 16) * (TileSums)(w << 16);
+      odd += (TileSums)(x & 0xffff0000) * (TileSums)(w & 0xffff0000);
     }
+    emulated.units[sums][r] = (TileRow)((TileSums)emulated.units[sums][r] + (even + odd));
   }
 }
 
