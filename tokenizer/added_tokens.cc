@@ -16,7 +16,8 @@ namespace {
 bool is_space(char32_t c) { return unicode::property(c).flags & unicode::kSpace; }
 bool is_word(char32_t c) { return unicode::property(c).flags & unicode::kWord; }
 
-// Where the white space that ends at `end` begins, at `floor` or after it.
+}  // namespace
+
 size_t space_before(std::string_view text, size_t floor, size_t end) {
   while (end > floor) {
     size_t begin = end - 1;
@@ -35,8 +36,6 @@ size_t space_after(std::string_view text, size_t begin) {
   }
   return begin;
 }
-
-}  // namespace
 
 AddedTokenMatcher::AddedTokenMatcher(std::vector<Pattern> patterns)
     : patterns_(std::move(patterns)) {
@@ -78,8 +77,10 @@ void AddedTokenMatcher::split(std::string_view text, std::vector<Piece>& out) co
     at = end;
     const Pattern& pattern = patterns_[static_cast<size_t>(match.value)];
     if (pattern.token.single_word && !stands_alone(text, begin, end)) continue;
-    if (pattern.token.lstrip) begin = std::max(done, space_before(text, 0, begin));
-    if (pattern.token.rstrip) end = space_after(text, end);
+    if (pattern.token.lstrip) begin = std::max(done, space_before(text, done, begin));
+    // As far as `done` a token before this one has stripped already.
+    if (pattern.token.rstrip) end = space_after(text, std::max(done, end));
+    if (end <= begin) continue;  // itself white space, all of it stripped by the one before
     if (done < begin) out.push_back({kText, done, begin});
     out.push_back({pattern.id, begin, end});
     done = end;

@@ -21,6 +21,11 @@ struct AddedToken {
   bool special = false;
 };
 
+// Where the white space that ends at `end` begins, at `floor` or after it; and where that which
+// begins at `begin` ends. The text is well-formed.
+size_t space_before(std::string_view text, size_t floor, size_t end);
+size_t space_after(std::string_view text, size_t begin);
+
 // Finds added tokens in a text: of those that begin first, the longest; matches do not overlap.
 class AddedTokenMatcher {
  public:

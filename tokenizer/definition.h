@@ -36,9 +36,17 @@ struct Definition {
   std::vector<DeclaredToken> added_tokens;
   std::string mask;  // the mask token; empty where none is named
   Template single, pair;
+  // RobertaProcessing: offsets of added tokens without the white space that they stripped, but for
+  // one space at a text's beginning where keeps_first.
+  bool trim_offsets = false, keeps_first = false;
   int max_length = 0;  // 0: none is named
+  bool truncate_left = false;
   std::vector<std::string> notes;
 };
+
+// [CLS] A [SEP] and [CLS] A [SEP] B [SEP], B of type 1; or RoBERTa's <s> A </s></s> B </s>, of type
+// 0.
+void set_templates(int32_t cls, int32_t sep, bool is_roberta, Definition& out);
 
 // From tokenizer.json; tokenizer_config.json and vocab.txt beside it are compared with it.
 Definition read_tokenizer_json(const std::string& directory);

@@ -25,8 +25,8 @@ std::string read_file(const std::string& path) {
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
   std::string content(error ? 0 : size, '\0');
-  std::ifstream in(path, std::ios::binary);
   errno = 0;
+  std::ifstream in(path, std::ios::binary);
   if (error || !in.read(content.data(), static_cast<std::streamsize>(content.size()))) {
     const std::string reason = error ? error.message() : std::strerror(errno);
     throw std::runtime_error(fmt::format("{}: cannot be read: {}", path, reason));
@@ -99,6 +99,10 @@ class VocabularyScanner {
 };
 
 json parse_text(std::string_view text, const std::string& path) {
+  // To the parser this would be the end.
+  if (const size_t nul = text.find('\0'); nul != std::string_view::npos) {
+    throw std::runtime_error(fmt::format("{}: not valid JSON: byte {} is 0", path, nul + 1));
+  }
   try {
     return json::parse(text);
   } catch (const json::exception& error) {
@@ -114,7 +118,8 @@ json parse_tokenizer_json(const std::string& path,
   const std::string_view key = "\"vocab\"";
   const size_t begin = text.find(key);
   const size_t colon = text.find_first_not_of(" \t\r\n", begin + key.size());
-  if (begin != std::string::npos && colon < text.size() && text[colon] == ':') {
+  const bool whole = text.find('\0') == std::string::npos;
+  if (whole && begin != std::string::npos && colon < text.size() && text[colon] == ':') {
     VocabularyScanner scanner(text, colon + 1);
     if (scanner.scan(vocabulary)) {
       // Whether this was model.vocab shows in the document without it: there stands null then.

@@ -3,9 +3,7 @@
 // The conventions of Hugging Face's fast tokenizers around a SentencePiece model: what transformers
 // makes of it where there is no tokenizer.json.
 #include <algorithm>
-#include <array>
 #include <stdexcept>
-#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -81,13 +79,15 @@ class DirectoryReader {
     out_.file = path_;
     out_.notes = config_.notes;
     out_.max_length = config_.model_max_length;
+    out_.truncate_left = config_.truncate_left.value_or(false);
     set_vocabulary();
     set_steps();
     if (config_.add_prefix_space == false) {
       out_.unigram.prepend = UnigramOptions::Prepend::never;
     }
     for (const auto& [token, id] : out_.vocabulary) ids_[token] = id;
-    set_template();
+    const int32_t cls = id_of(convention_.classifier), sep = id_of(convention_.separator);
+    set_templates(cls, sep, convention_.is_roberta, out_);
     set_added_tokens();
     return std::move(out_);
   }
@@ -184,25 +184,6 @@ class DirectoryReader {
     return found->second;
   }
 
-  void set_template() {
-    using Piece = TemplatePiece::Kind;
-    const int32_t cls = id_of(convention_.classifier), sep = id_of(convention_.separator);
-    const int32_t type = convention_.is_roberta ? 0 : 1;
-    out_.single = {{Piece::special, {cls}, 0}, {Piece::first, {}, 0}, {Piece::special, {sep}, 0}};
-    out_.pair = out_.single;
-    if (convention_.is_roberta) out_.pair.push_back({Piece::special, {sep}, 0});
-    out_.pair.push_back({Piece::second, {}, type});
-    out_.pair.push_back({Piece::special, {sep}, type});
-  }
-
-  void add_special(const std::string& content, bool lstrip = false) {
-    DeclaredToken token;
-    token.content = content;
-    token.special = true;
-    token.lstrip = lstrip;
-    out_.added_tokens.push_back(std::move(token));
-  }
-
   // In transformers' order, in which a later one with the same id counts: the model's own, those
   // that the class names, those that the files list.
   void set_added_tokens() {
@@ -211,28 +192,28 @@ class DirectoryReader {
     // the tokenizer.json that is published with ALBERT. Newer converters make added tokens of them,
     // which puts a U+2581 after each "." and "-" of ALBERT's.
     for (const Model::Piece& piece : model_.pieces) {
-      if (piece.type == Model::kControl) add_special(piece.text);
+      if (piece.type != Model::kControl) continue;
+      NamedToken token;
+      token.content = piece.text;
+      token.special = true;
+      out_.added_tokens.push_back({token});
     }
-    const std::array<std::pair<const char*, const char*>, 5> defaults = {
-        {{"unk_token", "<unk>"},
-         {"sep_token", convention_.separator},
-         {"pad_token", "<pad>"},
-         {"cls_token", convention_.classifier},
-         {"mask_token", convention_.mask}}};
-    for (const auto& [name, otherwise] : defaults) {
-      const auto named = config_.special_tokens.find(name);
-      const bool is_named = named != config_.special_tokens.end();
-      const std::string content = is_named ? named->second : otherwise;
-      const bool is_mask = name == std::string_view("mask_token");
-      if (is_mask) out_.mask = content;
-      // A default that the vocabulary does not know would get an id that the model does not have.
-      if (is_named || ids_.count(content) != 0) add_special(content, is_mask);
+    const auto named = config_.special_tokens.find("mask_token");
+    out_.mask = named != config_.special_tokens.end() ? named->second.content : convention_.mask;
+    const char* const classifier = convention_.classifier;
+    for (const NamedToken& token : named_tokens(
+             config_, {"<unk>", convention_.separator, "<pad>", classifier, out_.mask.c_str()},
+             true, ids_)) {
+      out_.added_tokens.push_back({token});
     }
-    std::vector<std::string> more = config_.additional_special_tokens;
+    std::vector<NamedToken> more = config_.additional_special_tokens;
     if (more.empty() && convention_.family == Family::camembert) {
-      more = {"<s>NOTUSED", "</s>NOTUSED", "<unk>NOTUSED"};
+      for (const char* content : {"<s>NOTUSED", "</s>NOTUSED", "<unk>NOTUSED"}) {
+        more.emplace_back().content = content;
+        more.back().special = true;
+      }
     }
-    for (const std::string& content : more) add_special(content);
+    for (const NamedToken& token : more) out_.added_tokens.push_back({token});
     out_.added_tokens.insert(out_.added_tokens.end(), config_.added_tokens.begin(),
                              config_.added_tokens.end());
   }
@@ -242,7 +223,7 @@ class DirectoryReader {
   std::string path_;
   SentencePieceModel model_;
   Definition out_;
-  std::unordered_map<std::string_view, int32_t> ids_;  // views of out_.vocabulary
+  TokenIds ids_;  // views of out_.vocabulary
 };
 
 }  // namespace

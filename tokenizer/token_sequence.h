@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
+#include "tokenizer/added_tokens.h"
 #include "tokenizer/raw_buffer.h"
 #include "tokenizer/tokenizer.h"
+#include "tokenizer/utf8.h"
 
 namespace bert::tokenizer {
 
@@ -14,8 +18,9 @@ struct TokenSequence {
   RawBuffer<int32_t> ids;
   RawBuffer<Offset> offsets;
   size_t size = 0;
-  bool full = false;     // a word has reached the limit: nothing comes after it
-  bool complete = true;  // false where something would have come after it
+  bool full = false;                        // a word has reached the limit: nothing comes after it
+  bool complete = true;                     // false where something would have come after it
+  bool trims = false, keeps_first = false;  // trim_offsets and keeps_first of the Definition
 
   void clear() { size = 0, full = false, complete = true; }
   // Room for `more` calls of push().
@@ -27,12 +32,27 @@ struct TokenSequence {
     ids[size] = id;
     offsets[size++] = {begin, end};
   }
-  // An added token, which may stand behind the limit where a word may not.
-  void push_added(int32_t id, int32_t begin, int32_t end) {
+  // An added token, which may stand behind the limit where a word may not. text: what it was found
+  // in, normalised or not, with the white space that it stripped.
+  void push_added(int32_t id, int32_t begin, int32_t end, std::string_view text) {
     complete = complete && !full;
     if (!complete) return;
     reserve(1);
     push(id, begin, end);
+    if (trims) trim(offsets[size - 1], text);
+  }
+
+ private:
+  // As Hugging Face's process_offsets.
+  void trim(Offset& offset, std::string_view text) const {
+    const auto count = [&](size_t from, size_t to) {
+      return static_cast<int32_t>(utf8::count_scalars(text.substr(from, to - from)));
+    };
+    int32_t leading = count(0, space_after(text, 0));
+    const int32_t trailing = count(space_before(text, 0, text.size()), text.size());
+    if (keeps_first && leading > 0 && (size == 1 || offset.begin == 0)) --leading;
+    offset.begin = std::min(offset.begin + leading, offset.end);
+    if (offset.end >= trailing) offset.end = std::max(offset.end - trailing, offset.begin);
   }
 };
 

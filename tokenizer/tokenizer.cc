@@ -53,9 +53,9 @@ void longest_first(size_t room, size_t& first, size_t& second) {
   }
 }
 
-// The template with so many tokens of each text.
-Encoding fill(const Template& pieces, const Scratch& scratch, size_t first_size,
-              size_t second_size) {
+// The template with so many tokens of each text, its first or its last ones.
+Encoding fill(const Template& pieces, const Scratch& scratch, size_t first_size, size_t second_size,
+              bool last_ones) {
   Encoding out;
   const size_t size = special_count(pieces) + first_size + second_size;
   out.ids.reserve(size);
@@ -70,8 +70,11 @@ Encoding fill(const Template& pieces, const Scratch& scratch, size_t first_size,
       const size_t kept = is_first ? first_size : second_size;
       const auto begin = static_cast<int32_t>(out.ids.size());
       (is_first ? out.first : out.second) = {begin, begin + static_cast<int32_t>(kept)};
-      out.ids.insert(out.ids.end(), text.ids.data(), text.ids.data() + kept);
-      out.offsets.insert(out.offsets.end(), text.offsets.data(), text.offsets.data() + kept);
+      const size_t from = last_ones ? text.size - kept : 0;
+      const int32_t* ids = text.ids.data() + from;
+      const Offset* offsets = text.offsets.data() + from;
+      out.ids.insert(out.ids.end(), ids, ids + kept);
+      out.offsets.insert(out.offsets.end(), offsets, offsets + kept);
     }
     out.offsets.resize(out.ids.size());
     out.type_ids.resize(out.ids.size(), piece.type_id);
@@ -103,6 +106,7 @@ struct Tokenizer::Impl {
   void encode_text(std::string_view text, const char* which, size_t limit, Scratch& scratch,
                    TokenSequence& out) const;
   void check_template(const Template& pieces) const;
+  bool is_added(int32_t id) const { return std::ranges::binary_search(added_ids, id); }
 
   std::string file;
   Vocabulary vocabulary;
@@ -111,6 +115,8 @@ struct Tokenizer::Impl {
   Template single, pair;
   std::vector<int32_t> added_ids;  // in order
   int32_t mask = -1;
+  bool lowercases;
+  bool trim_offsets, keeps_first, truncate_left;  // as in Definition
   int max_length;
   std::vector<std::string> notes;
 
@@ -128,6 +134,15 @@ Tokenizer::Impl::Impl(Definition definition)
                                       : make_word_piece_pipeline(definition, vocabulary)),
       single(std::move(definition.single)),
       pair(std::move(definition.pair)),
+      lowercases(is_unigram(definition)
+                     ? std::ranges::any_of(definition.unigram.steps,
+                                           [](const NormalizerStep& step) {
+                                             return step.kind == NormalizerStep::Kind::lowercase;
+                                           })
+                     : definition.normalizer.lowercase),
+      trim_offsets(definition.trim_offsets),
+      keeps_first(definition.keeps_first),
+      truncate_left(definition.truncate_left),
       max_length(definition.max_length),
       notes(std::move(definition.notes)) {
   add_tokens(definition);
@@ -141,6 +156,7 @@ Tokenizer::Impl::Impl(Definition definition)
 void Tokenizer::Impl::add_tokens(const Definition& definition) {
   std::unordered_map<std::string_view, int32_t> ids;
   std::vector<std::pair<int32_t, const DeclaredToken*>> tokens;  // one an id: a later one replaces
+  std::unordered_map<int32_t, size_t> places;                    // of ids in tokens
   int32_t next = is_unigram(definition) ? vocabulary.end_id() : vocabulary.count();
   for (const DeclaredToken& token : definition.added_tokens) {
     if (token.content.empty()) continue;
@@ -155,13 +171,9 @@ void Tokenizer::Impl::add_tokens(const Definition& definition) {
           fmt::format("{}: the added token \"{}\" has id {} by Hugging Face's rules, not {}", file,
                       token.content, id, token.id));
     }
-    const auto same = std::find_if(tokens.begin(), tokens.end(),
-                                   [&](const auto& known) { return known.first == id; });
-    if (same == tokens.end()) {
-      tokens.emplace_back(id, &token);
-    } else {
-      same->second = &token;
-    }
+    const auto [place, is_first] = places.emplace(id, tokens.size());
+    if (is_first) tokens.emplace_back(id, &token);
+    tokens[place->second].second = &token;
   }
   std::vector<AddedTokenMatcher::Pattern> raw, normalized;
   for (const auto& [id, token] : tokens) {
@@ -194,6 +206,8 @@ void Tokenizer::Impl::check_template(const Template& pieces) const {
 void Tokenizer::Impl::encode_text(std::string_view text, const char* which, size_t limit,
                                   Scratch& scratch, TokenSequence& out) const {
   out.clear();
+  out.trims = trim_offsets;
+  out.keeps_first = keeps_first;
   if (text.size() > static_cast<size_t>(std::numeric_limits<int32_t>::max())) {
     throw std::runtime_error(fmt::format("the {} has {} bytes, expected at most {}", which,
                                          text.size(), std::numeric_limits<int32_t>::max()));
@@ -220,10 +234,20 @@ void Tokenizer::Impl::encode_text(std::string_view text, const char* which, size
       check(pipeline->encode(text.substr(begin, end - begin), scalar, limit, normalized_tokens,
                              scratch.piece, out));
     } else {
-      out.push_added(id, scalar, scalar + count(begin, end));
+      out.push_added(id, scalar, scalar + count(begin, end), text.substr(begin, end - begin));
     }
     if (!out.complete) return check(is_valid());
   }
+}
+
+void set_templates(int32_t cls, int32_t sep, bool is_roberta, Definition& out) {
+  using Piece = TemplatePiece::Kind;
+  const int32_t type = is_roberta ? 0 : 1;
+  out.single = {{Piece::special, {cls}, 0}, {Piece::first, {}, 0}, {Piece::special, {sep}, 0}};
+  out.pair = out.single;
+  if (is_roberta) out.pair.push_back({Piece::special, {sep}, 0});
+  out.pair.push_back({Piece::second, {}, type});
+  out.pair.push_back({Piece::special, {sep}, type});
 }
 
 namespace {
@@ -263,12 +287,23 @@ Encoding Tokenizer::encode(std::string_view first, std::optional<std::string_vie
     throw std::runtime_error(fmt::format(
         "max_length: found {}, expected at least {} for the special tokens", max_length, special));
   }
-  impl_->encode_text(first, "first text", limit, scratch, scratch.first);
+  const size_t most = impl_->truncate_left ? kNoLimit : limit;
+  // How many tokens Hugging Face finds: from the left it looks at words from the last one on.
+  const auto found = [&](const TokenSequence& text) {
+    if (!impl_->truncate_left || text.size <= limit) return text.size;
+    size_t count = limit;
+    const auto begins_word = [&](int32_t id) {
+      return id == impl_->pipeline->unknown() || (!continues_word(id) && !impl_->is_added(id));
+    };
+    while (count < text.size && !begins_word(text.ids[text.size - count])) ++count;
+    return count;
+  };
+  impl_->encode_text(first, "first text", most, scratch, scratch.first);
   scratch.second.clear();
-  if (second) impl_->encode_text(*second, "second text", limit, scratch, scratch.second);
-  size_t first_size = scratch.first.size, second_size = scratch.second.size;
+  if (second) impl_->encode_text(*second, "second text", most, scratch, scratch.second);
+  size_t first_size = found(scratch.first), second_size = found(scratch.second);
   if (limit != kNoLimit) longest_first(limit - special, first_size, second_size);
-  Encoding out = fill(pieces, scratch, first_size, second_size);
+  Encoding out = fill(pieces, scratch, first_size, second_size, impl_->truncate_left);
   out.truncated = !scratch.first.complete || !scratch.second.complete ||
                   first_size < scratch.first.size || second_size < scratch.second.size;
   return out;
@@ -315,13 +350,13 @@ Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 Tokenizer::~Tokenizer() = default;
 
 int Tokenizer::vocabulary_size() const { return impl_->vocabulary.end_id(); }
+bool Tokenizer::has(int32_t id) const { return impl_->vocabulary.has(id); }
+bool Tokenizer::lowercases() const { return impl_->lowercases; }
 const std::string& Tokenizer::token(int32_t id) const { return impl_->vocabulary.token(id); }
 bool Tokenizer::continues_word(int32_t id) const {
   const std::string& piece = impl_->vocabulary.token(id);
   if (id == impl_->pipeline->unknown()) return false;
-  const std::vector<int32_t>& added = impl_->added_ids;
-  return !std::binary_search(added.begin(), added.end(), id) &&
-         impl_->pipeline->continues_word(piece);
+  return !impl_->is_added(id) && impl_->pipeline->continues_word(piece);
 }
 int32_t Tokenizer::mask_id() const { return impl_->mask; }
 int Tokenizer::default_max_length() const { return impl_->max_length; }

@@ -46,8 +46,9 @@ class Tokenizer {
   Tokenizer& operator=(Tokenizer&&) noexcept;
   ~Tokenizer();
 
-  // max_length 0: no limit. With a limit, longest_first truncation; a limit too small for the
-  // special tokens is an error. So is invalid UTF-8, with the byte's position.
+  // max_length 0: no limit. With a limit, longest_first truncation at the side that the files say;
+  // a limit too small for the special tokens is an error. So is invalid UTF-8, with the byte's
+  // position.
   Encoding encode(std::string_view first, std::optional<std::string_view> second,
                   int max_length) const;
   // The encodings of all inputs in their order, whatever the number of threads (at least 1). Of
@@ -56,6 +57,8 @@ class Tokenizer {
                                      int threads) const;
 
   int vocabulary_size() const;  // one more than the greatest id
+  bool has(int32_t id) const;   // whether there is a token of that id
+  bool lowercases() const;
   const std::string& token(int32_t id) const;
   // Whether the token continues the word before it: a WordPiece token with the prefix for that, a
   // SentencePiece one without U+2581. Added, special and unknown tokens do not.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <ranges>
 
 #include <fmt/format.h>
 
@@ -14,16 +15,44 @@ namespace {
 
 // "No limit" is written as int(1e30) or int(1e20); no BERT has a million positions.
 constexpr double kMost = 1e6;
-constexpr const char* kNamed[] = {"unk_token", "sep_token", "pad_token", "cls_token", "mask_token"};
+constexpr const char* kNamed[] = {"bos_token", "eos_token", "unk_token", "sep_token",
+                                  "pad_token", "cls_token", "mask_token"};
+constexpr size_t kWithoutDefault = 2;  // bos_token and eos_token
 
 std::optional<bool> optional_bool(const JsonField& config, const char* name) {
   if (!config.has(name)) return std::nullopt;
   return config.at(name).boolean();
 }
 
-// "[CLS]", or {"content": "[CLS]", ...}.
-std::string token_content(const JsonField& field) {
-  return field.is_object() ? field.at("content").string() : field.string();
+NamedToken read_named_token(const JsonField& field) {
+  NamedToken token;
+  token.special = true;
+  token.has_flags = field.is_object();
+  token.content = token.has_flags ? field.at("content").string() : field.string();
+  if (!token.has_flags) return token;
+  const auto flag = [&](const char* name) { return field.has(name) && field.at(name).boolean(); };
+  token.single_word = flag("single_word");
+  token.lstrip = flag("lstrip");
+  token.rstrip = flag("rstrip");
+  token.normalized = flag("normalized");
+  return token;
+}
+
+// A list, or of extra_special_tokens an object with names of the model's own.
+void read_more_special_tokens(const JsonField& config, const char* name, TokenizerConfig& out) {
+  if (!config.has(name)) return;
+  std::vector<JsonField> fields;
+  if (config.at(name).is_object()) {
+    for (const auto& [key, field] : config.at(name).members()) fields.push_back(field);
+  } else {
+    fields = config.at(name).elements();
+  }
+  for (const JsonField& field : fields) {
+    NamedToken token = read_named_token(field);
+    const auto is_it = [&](const NamedToken& known) { return known.content == token.content; };
+    if (std::ranges::any_of(out.additional_special_tokens, is_it)) continue;
+    out.additional_special_tokens.push_back(std::move(token));
+  }
 }
 
 int read_max_length(const JsonField& config) {
@@ -55,8 +84,9 @@ void read_added_tokens_json(const std::string& path, TokenizerConfig& out) {
     DeclaredToken token;
     token.content = content;
     token.id = field.integer(0, Vocabulary::kMaxId);
-    const auto is_it = [&](const auto& named) { return named.second == token.content; };
-    token.special = std::any_of(out.special_tokens.begin(), out.special_tokens.end(), is_it);
+    const auto is_it = [&](const AddedToken& named) { return named.content == token.content; };
+    token.special = std::ranges::any_of(std::views::values(out.special_tokens), is_it) ||
+                    std::ranges::any_of(out.additional_special_tokens, is_it);
     token.normalized = !token.special;
     out.added_tokens.push_back(std::move(token));
   }
@@ -67,13 +97,14 @@ void read_special_tokens_map(const std::string& path, TokenizerConfig& out) {
   const JsonField map(document, path);
   for (const char* name : kNamed) {
     if (!map.has(name)) continue;
-    const std::string content = token_content(map.at(name));
-    const auto [known, is_new] = out.special_tokens.emplace(name, content);
-    if (!is_new && known->second != content) {
+    const NamedToken token = read_named_token(map.at(name));
+    const auto [known, is_new] = out.special_tokens.emplace(name, token);
+    if (!is_new && known->second.content != token.content) {
       out.notes.push_back(fmt::format("{}: {} is \"{}\", and {} has \"{}\", which is used", path,
-                                      name, content, out.file, known->second));
+                                      name, token.content, out.file, known->second.content));
     }
   }
+  read_more_special_tokens(map, "additional_special_tokens", out);
 }
 
 void read_config(const JsonField& config, TokenizerConfig& out) {
@@ -87,17 +118,41 @@ void read_config(const JsonField& config, TokenizerConfig& out) {
   out.do_basic_tokenize = optional_bool(config, "do_basic_tokenize");
   out.model_max_length = read_max_length(config);
   for (const char* name : kNamed) {
-    if (config.has(name)) out.special_tokens[name] = token_content(config.at(name));
+    if (config.has(name)) out.special_tokens[name] = read_named_token(config.at(name));
   }
-  if (config.has("additional_special_tokens")) {
-    for (const JsonField& token : config.at("additional_special_tokens").elements()) {
-      out.additional_special_tokens.push_back(token_content(token));
-    }
+  read_more_special_tokens(config, "additional_special_tokens", out);
+  read_more_special_tokens(config, "extra_special_tokens", out);
+  if (config.has("truncation_side")) {
+    const JsonField side = config.at("truncation_side");
+    if (side.string() != "left" && side.string() != "right") side.fail("\"left\" or \"right\"");
+    out.truncate_left = side.string() == "left";
   }
   read_added_tokens_decoder(config, out);
 }
 
 }  // namespace
+
+std::vector<NamedToken> named_tokens(const TokenizerConfig& config,
+                                     const std::array<const char*, 5>& defaults, bool mask_strips,
+                                     const TokenIds& ids) {
+  std::vector<NamedToken> tokens;
+  for (size_t i = 0; i < std::size(kNamed); ++i) {
+    NamedToken token;
+    if (const auto named = config.special_tokens.find(kNamed[i]);
+        named != config.special_tokens.end()) {
+      token = named->second;
+    } else if (i >= kWithoutDefault && ids.contains(defaults[i - kWithoutDefault])) {
+      // One that the vocabulary does not know would get an id that the model does not have.
+      token.content = defaults[i - kWithoutDefault];
+    } else {
+      continue;
+    }
+    token.special = true;
+    if (kNamed[i] == std::string_view("mask_token") && !token.has_flags) token.lstrip = mask_strips;
+    tokens.push_back(std::move(token));
+  }
+  return tokens;
+}
 
 AddedToken read_added_token(const JsonField& field) {
   AddedToken token;

@@ -106,19 +106,19 @@ class TemplateReader {
   JsonField special_;
 };
 
-// BertProcessing: {"cls": ["[CLS]", 101], "sep": ["[SEP]", 102]}.
-void read_bert_processing(const JsonField& field, Definition& out) {
+// BertProcessing: {"cls": ["[CLS]", 101], "sep": ["[SEP]", 102]}, and the same for
+// RobertaProcessing.
+void read_cls_and_sep(const JsonField& field, bool is_roberta, Definition& out) {
   const auto id = [&](const char* name) {
     const std::vector<JsonField> pair = field.at(name).elements();
     if (pair.size() != 2) field.at(name).fail_with("expected a token and its id");
     return read_id(pair[1]);
   };
-  using Piece = TemplatePiece::Kind;
   const int32_t cls = id("cls"), sep = id("sep");
-  out.single = {{Piece::special, {cls}, 0}, {Piece::first, {}, 0}, {Piece::special, {sep}, 0}};
-  out.pair = out.single;
-  out.pair.push_back({Piece::second, {}, 1});
-  out.pair.push_back({Piece::special, {sep}, 1});
+  set_templates(cls, sep, is_roberta, out);
+  if (!is_roberta) return;
+  out.trim_offsets = field.at("trim_offsets").boolean();
+  out.keeps_first = field.at("add_prefix_space").boolean();
 }
 
 void read_post_processor(const JsonField& document, Definition& out) {
@@ -126,31 +126,31 @@ void read_post_processor(const JsonField& document, Definition& out) {
   out.pair = {{TemplatePiece::Kind::first, {}, 0}, {TemplatePiece::Kind::second, {}, 1}};
   if (!document.has("post_processor")) return;
   const JsonField processor = document.at("post_processor");
-  if (!processor.is_object()) processor.fail("BertProcessing or TemplateProcessing");
+  constexpr const char* kExpected = "BertProcessing, RobertaProcessing or TemplateProcessing";
+  if (!processor.is_object()) processor.fail(kExpected);
   const JsonField type = processor.at("type");
-  if (type.string() == "BertProcessing") return read_bert_processing(processor, out);
-  if (type.string() != "TemplateProcessing") {
-    type.fail("\"BertProcessing\" or \"TemplateProcessing\"");
-  }
+  if (type.string() == "BertProcessing") return read_cls_and_sep(processor, false, out);
+  if (type.string() == "RobertaProcessing") return read_cls_and_sep(processor, true, out);
+  if (type.string() != "TemplateProcessing") type.fail(kExpected);
   const TemplateReader reader(processor);
   out.single = reader.read(processor.at("single"), false);
   out.pair = reader.read(processor.at("pair"), true);
 }
 
-// Truncation is ours to do, to the longest first and from the right; the length is the file's.
+// Truncation is ours to do, to the longest first; the length and the side are the file's.
 void read_truncation(const JsonField& document, Definition& out) {
   if (!document.has("truncation")) return;
   const JsonField truncation = document.at("truncation");
   out.max_length = static_cast<int>(truncation.at("max_length").integer(1, INT32_MAX));
+  if (truncation.has("direction")) {
+    const JsonField side = truncation.at("direction");
+    if (side.string() != "Left" && side.string() != "Right") side.fail("\"Left\" or \"Right\"");
+    out.truncate_left = side.string() == "Left";
+  }
+  if (!truncation.has("strategy") || truncation.at("strategy").string() == "LongestFirst") return;
   out.notes.push_back(
-      fmt::format("{}: truncation: max_length {} is the default", out.file, out.max_length));
-  const auto check = [&](const char* name, const char* ours) {
-    if (!truncation.has(name) || truncation.at(name).string() == ours) return;
-    out.notes.push_back(fmt::format("{}: truncation.{}: \"{}\" is not followed, \"{}\" is",
-                                    out.file, name, truncation.at(name).string(), ours));
-  };
-  check("strategy", "LongestFirst");
-  check("direction", "Right");
+      fmt::format("{}: truncation.strategy: \"{}\" is not followed, \"LongestFirst\" is", out.file,
+                  truncation.at("strategy").string()));
 }
 
 void read_added_tokens(const JsonField& document, Definition& out) {
@@ -182,7 +182,7 @@ void compare_switches(const TokenizerConfig& config, Definition& out) {
 // tokenizer.json does not say which of its tokens is the mask.
 std::string find_mask(const TokenizerConfig& config, const Definition& out) {
   const auto named = config.special_tokens.find("mask_token");
-  if (named != config.special_tokens.end()) return named->second;
+  if (named != config.special_tokens.end()) return named->second.content;
   for (const DeclaredToken& token : out.added_tokens) {
     if (token.special && (token.content == "[MASK]" || token.content == "<mask>")) {
       return token.content;
@@ -196,18 +196,28 @@ void compare_config(const std::string& directory, Definition& out) {
   out.notes.insert(out.notes.end(), config.notes.begin(), config.notes.end());
   if (out.model == Definition::Model::word_piece) compare_switches(config, out);
   const auto unknown = config.special_tokens.find("unk_token");
-  if (unknown != config.special_tokens.end() && unknown->second != out.word_piece.unknown) {
+  if (unknown != config.special_tokens.end() && unknown->second.content != out.word_piece.unknown) {
     out.notes.push_back(fmt::format("{}: unk_token is \"{}\", and {} has \"{}\", which is used",
-                                    config.file, unknown->second, out.file,
+                                    config.file, unknown->second.content, out.file,
                                     out.word_piece.unknown));
   }
-  if (out.max_length != 0 && config.model_max_length != 0 &&
-      out.max_length != config.model_max_length) {
-    out.notes.push_back(fmt::format("{}: model_max_length is {}, and {} has {}, which is used",
-                                    config.file, config.model_max_length, out.file,
-                                    out.max_length));
+  if (config.model_max_length != 0) {
+    if (out.max_length != 0 && out.max_length != config.model_max_length) {
+      out.notes.push_back(fmt::format("{}: model_max_length is {}, which is used, and {} has {}",
+                                      config.file, config.model_max_length, out.file,
+                                      out.max_length));
+    }
+    out.max_length = config.model_max_length;
+  } else if (out.max_length != 0) {
+    out.notes.push_back(
+        fmt::format("{}: truncation: max_length {} is the default", out.file, out.max_length));
   }
-  if (out.max_length == 0) out.max_length = config.model_max_length;
+  out.truncate_left = config.truncate_left.value_or(out.truncate_left);
+  // transformers adds these to those of tokenizer.json.
+  for (const DeclaredToken& token : config.added_tokens) {
+    const auto is_it = [&](const DeclaredToken& known) { return known.content == token.content; };
+    if (std::ranges::none_of(out.added_tokens, is_it)) out.added_tokens.push_back(token);
+  }
   out.mask = find_mask(config, out);
 }
 

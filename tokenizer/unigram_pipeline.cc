@@ -113,7 +113,8 @@ class UnigramPipeline : public Pipeline {
       if (id == AddedTokenMatcher::kText) {
         run.words(scalars[begin], scalars[end]);
       } else {
-        run.out.push_added(id, text[scalars[begin]].source, text[scalars[end - 1]].source + 1);
+        run.out.push_added(id, text[scalars[begin]].source, text[scalars[end - 1]].source + 1,
+                           std::string_view(bytes).substr(begin, end - begin));
       }
     }
   }

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <array>
 #include <stdexcept>
 #include <string_view>
-#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -52,8 +50,6 @@ void check_config(const TokenizerConfig& config) {
   }
 }
 
-using Ids = std::unordered_map<std::string_view, int32_t>;
-
 class VocabTxtReader {
  public:
   explicit VocabTxtReader(const std::string& directory)
@@ -70,7 +66,7 @@ class VocabTxtReader {
     out_.word_piece.unknown = special("unk_token", convention_.unknown);
     const int32_t cls = id_of("cls_token", special("cls_token", convention_.classifier));
     const int32_t sep = id_of("sep_token", special("sep_token", convention_.separator));
-    set_template(cls, sep);
+    set_templates(cls, sep, convention_.is_roberta, out_);
     set_added_tokens();
     return std::move(out_);
   }
@@ -110,11 +106,12 @@ class VocabTxtReader {
     out_.normalizer.handle_chinese_chars = config_.tokenize_chinese_chars.value_or(true);
     out_.normalizer.clean_text = config_.clean_text.value_or(true);
     out_.max_length = config_.model_max_length;
+    out_.truncate_left = config_.truncate_left.value_or(false);
   }
 
   std::string special(const char* name, const char* otherwise) const {
     const auto found = config_.special_tokens.find(name);
-    return found == config_.special_tokens.end() ? otherwise : found->second;
+    return found == config_.special_tokens.end() ? otherwise : found->second.content;
   }
 
   int32_t id_of(const char* name, const std::string& token) const {
@@ -126,49 +123,27 @@ class VocabTxtReader {
     return found->second;
   }
 
-  void set_template(int32_t cls, int32_t sep) {
-    using Piece = TemplatePiece::Kind;
-    out_.single = {{Piece::special, {cls}, 0}, {Piece::first, {}, 0}, {Piece::special, {sep}, 0}};
-    out_.pair = out_.single;
-    const int32_t type = convention_.is_roberta ? 0 : 1;
-    if (convention_.is_roberta) out_.pair.push_back({Piece::special, {sep}, 0});
-    out_.pair.push_back({Piece::second, {}, type});
-    out_.pair.push_back({Piece::special, {sep}, type});
-  }
-
   void set_added_tokens() {
     out_.added_tokens = config_.added_tokens;
-    const auto add = [&](const std::string& content, bool lstrip = false) {
-      const auto is_it = [&](const DeclaredToken& token) { return token.content == content; };
-      if (std::any_of(out_.added_tokens.begin(), out_.added_tokens.end(), is_it)) return;
-      DeclaredToken token;
-      token.content = content;
-      token.special = true;
-      token.lstrip = lstrip;
-      out_.added_tokens.push_back(std::move(token));
+    const auto add = [&](const NamedToken& token) {
+      const auto is_it = [&](const DeclaredToken& known) { return known.content == token.content; };
+      if (std::ranges::any_of(out_.added_tokens, is_it)) return;
+      out_.added_tokens.push_back({token});
     };
-    const std::array<std::pair<const char*, const char*>, 5> defaults = {
-        {{"unk_token", convention_.unknown},
-         {"sep_token", convention_.separator},
-         {"pad_token", convention_.padding},
-         {"cls_token", convention_.classifier},
-         {"mask_token", convention_.mask}}};
     out_.mask = special("mask_token", convention_.mask);
-    for (const auto& [name, otherwise] : defaults) {
-      // A default that the vocabulary does not know would get an id that the model does not have.
-      const std::string content = special(name, otherwise);
-      if (config_.special_tokens.count(name) != 0 || ids_.count(content) != 0) {
-        add(content, convention_.is_roberta && name == std::string_view("mask_token"));
-      }
+    const auto [unknown, separator, padding, classifier, mask, is_roberta] = convention_;
+    for (const NamedToken& token :
+         named_tokens(config_, {unknown, separator, padding, classifier, mask}, is_roberta, ids_)) {
+      add(token);
     }
-    for (const std::string& content : config_.additional_special_tokens) add(content);
+    for (const NamedToken& token : config_.additional_special_tokens) add(token);
   }
 
   TokenizerConfig config_;
   std::string path_;
   const Convention& convention_;
   Definition out_;
-  Ids ids_;  // views of out_.vocabulary
+  TokenIds ids_;  // views of out_.vocabulary
 };
 
 }  // namespace

@@ -42,7 +42,8 @@ class WordPiecePipeline : public Pipeline {
       if (id == AddedTokenMatcher::kText) {
         word_piece_.tokenize(text, begin, end, limit, out);
       } else {
-        out.push_added(id, text.source(begin), text.source(end - 1) + 1);
+        out.push_added(id, text.source(begin), text.source(end - 1) + 1,
+                       text.text().substr(begin, end - begin));
       }
     }
     return true;

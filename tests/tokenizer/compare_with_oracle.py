@@ -127,7 +127,7 @@ def nasty_inputs(nasty: Nasty, lines: int):
         function = functions[i * len(functions) // lines]
         yield {"kind": function.__name__, "first": function()}
     for i in range(lines // 20):
-        length = 3 + i * 40 // (lines // 20)
+        length = 4 + i * 40 // (lines // 20)
         pair = {"kind": "pairs", "first": rng.choice(functions)(), "second": rng.choice(functions)()}
         yield {**pair, "max_length": length} if i % 8 else pair
 
@@ -204,6 +204,17 @@ def wild(definition: dict):
     cls, sep = ["[CLS]", vocabulary["[CLS]"]], ["[SEP]", vocabulary["[SEP]"]]
     yield "BertProcessing", {**definition,
                              "post_processor": {"type": "BertProcessing", "sep": sep, "cls": cls}}
+    for trim, prefix in itertools.product([True, False], repeat=2):
+        roberta = {"type": "RobertaProcessing", "sep": sep, "cls": cls, "trim_offsets": trim,
+                   "add_prefix_space": prefix}
+        yield f"RobertaProcessing trim_offsets={trim} add_prefix_space={prefix}", {
+            **added_tokens(definition), "post_processor": roberta}
+    yield "truncation from the left", {**definition, "truncation": {
+        "max_length": 512, "stride": 0, "strategy": "LongestFirst", "direction": "Left"}}
+    white = [{"id": len(vocabulary) + i, "content": content, "single_word": False, "lstrip": i < 2,
+              "rstrip": True, "normalized": i == 1, "special": False}
+             for i, content in enumerate(["\t", " ", "x"])]
+    yield "white space", {**definition, "added_tokens": definition["added_tokens"] + white}
     mask = {"SpecialToken": {"id": "m", "type_id": 7}}
     yield "template", {**definition, "post_processor": {
         "type": "TemplateProcessing", "single": [mask, {"Sequence": {"id": "A", "type_id": 3}}],

@@ -67,10 +67,16 @@ TEST(TokenizerJson, SaysWhatIsWrongAndWhere) {
             json_file + "model.vocab: found an array, expected an object");
   EXPECT_EQ(error_of([](json& d) { d["added_tokens"][0].erase("lstrip"); }),
             json_file + "added_tokens[0]: \"lstrip\" is missing");
-  EXPECT_EQ(error_of([](json& d) { d["post_processor"]["type"] = "RobertaProcessing"; }),
+  EXPECT_EQ(error_of([](json& d) { d["post_processor"]["type"] = "ByteLevel"; }),
             json_file +
-                "post_processor.type: found \"RobertaProcessing\", expected "
-                "\"BertProcessing\" or \"TemplateProcessing\"");
+                "post_processor.type: found \"ByteLevel\", expected BertProcessing, "
+                "RobertaProcessing or TemplateProcessing");
+  EXPECT_EQ(error_of([](json& d) { d["post_processor"]["type"] = "RobertaProcessing"; }),
+            json_file + "post_processor: \"cls\" is missing");
+  EXPECT_EQ(error_of([](json& d) {
+              d["truncation"] = {{"max_length", 8}, {"direction", "Up"}};
+            }),
+            json_file + "truncation.direction: found \"Up\", expected \"Left\" or \"Right\"");
   EXPECT_EQ(error_of([](json& d) { d["post_processor"]["special_tokens"].erase("[SEP]"); }),
             json_file + "post_processor.special_tokens: \"[SEP]\" is missing");
   EXPECT_EQ(error_of([](json& d) { d["post_processor"]["special_tokens"]["[SEP]"]["ids"] = {77}; }),
@@ -102,6 +108,8 @@ TEST(TokenizerJson, NotJson) {
     directory.write("tokenizer.json", text);
     EXPECT_THAT(directory.error(), HasSubstr("tokenizer.json: not valid JSON: ")) << text;
   }
+  directory.write("tokenizer.json", small_tokenizer({"a"}).dump() + std::string("\0}", 2));
+  EXPECT_THAT(directory.error(), HasSubstr("tokenizer.json: not valid JSON: byte "));
   directory.write("tokenizer.json", "[]");
   EXPECT_EQ(directory.error(), "tokenizer.json: found an array, expected an object");
 }
@@ -120,8 +128,58 @@ TEST(TokenizerJson, TruncationIsTheDefaultLength) {
   directory.write("tokenizer.json", definition.dump());
   EXPECT_EQ(directory.load().default_max_length(), 128);
   EXPECT_THAT(directory.load().notes(),
-              ElementsAre(HasSubstr("max_length 128 is the default"),
-                          HasSubstr("\"OnlyFirst\" is not followed, \"LongestFirst\" is")));
+              ElementsAre(HasSubstr("\"OnlyFirst\" is not followed, \"LongestFirst\" is"),
+                          HasSubstr("max_length 128 is the default")));
+  directory.write("tokenizer_config.json", R"({"model_max_length": 256})");
+  EXPECT_EQ(directory.load().default_max_length(), 256);
+  EXPECT_THAT(directory.load().notes()[1], HasSubstr("model_max_length is 256, which is used"));
+}
+
+// What tokenizers 0.23.2 gives.
+TEST(TokenizerJson, RobertaProcessing) {
+  const TestDirectory directory;
+  const auto offsets = [&](bool trim, bool add_prefix_space, const char* text) {
+    json definition = small_tokenizer({"a", "b"});
+    definition["post_processor"] = {{"type", "RobertaProcessing"},
+                                    {"cls", {"[CLS]", 2}},
+                                    {"sep", {"[SEP]", 3}},
+                                    {"trim_offsets", trim},
+                                    {"add_prefix_space", add_prefix_space}};
+    definition["added_tokens"].back()["lstrip"] = true;  // [MASK]
+    definition["added_tokens"].back()["rstrip"] = true;
+    directory.write("tokenizer.json", definition.dump());
+    const Encoding pair = directory.load().encode("a", "b", 0);
+    EXPECT_THAT(pair.ids, ElementsAre(2, 5, 3, 3, 6, 3));
+    EXPECT_THAT(pair.type_ids, testing::Each(0));
+    return offsets_of(directory.load().encode(text, std::nullopt, 0));
+  };
+  EXPECT_EQ(offsets(false, false, "a  [MASK] b"), "0-0 0-1 1-10 10-11 0-0");
+  EXPECT_EQ(offsets(true, false, "a  [MASK] b"), "0-0 0-1 3-9 10-11 0-0");
+  EXPECT_EQ(offsets(true, false, "  [MASK]"), "0-0 2-8 0-0");
+  EXPECT_EQ(offsets(true, true, "  [MASK]"), "0-0 1-8 0-0");
+}
+
+TEST(TokenizerJson, AddedTokensOfWhiteSpace) {
+  json definition = small_tokenizer({"x"});
+  definition["added_tokens"].push_back(added_token("\t", 6));
+  definition["added_tokens"].back()["lstrip"] = true;
+  definition["added_tokens"].back()["rstrip"] = true;
+  const TestDirectory directory;
+  directory.write("tokenizer.json", definition.dump());
+  const Tokenizer tokenizer = directory.load();
+  EXPECT_EQ(offsets_of(tokenizer.encode("\t\t", std::nullopt, 0)), "0-0 0-2 0-0");
+  EXPECT_EQ(offsets_of(tokenizer.encode("x \t \t x", std::nullopt, 0)), "0-0 0-1 1-6 6-7 0-0");
+  // Time in proportion to the length: quadratic, this would take minutes.
+  EXPECT_EQ(tokenizer.encode(std::string(1000000, '\t'), std::nullopt, 0).ids.size(), 3);
+}
+
+TEST(TokenizerJson, AddedTokensOfTheConfigComeToo) {
+  const TestDirectory directory;
+  directory.write("tokenizer.json", small_tokenizer({"a"}).dump());
+  json token = added_token("<new>", 6);
+  token.erase("id");
+  directory.write("tokenizer_config.json", json{{"added_tokens_decoder", {{"6", token}}}}.dump());
+  EXPECT_EQ(tokens_of(directory.load(), "a<new>"), "a <new>");
 }
 
 TEST(TokenizerJson, DisagreementsAreNoted) {
@@ -214,6 +272,39 @@ TEST(VocabTxt, SpecialTokensByName) {
   EXPECT_THAT(directory.load().notes()[0], HasSubstr("cls_token is \"<x>\""));
 }
 
+TEST(VocabTxt, SpecialTokensWithFlags) {
+  const TestDirectory directory;
+  directory.write("vocab.txt", kLines + "<s>\n");
+  const auto encode = [&](const char* config, const char* map, const char* text) {
+    directory.write("tokenizer_config.json", config);
+    directory.write("special_tokens_map.json", map);
+    return directory.load().encode(text, std::nullopt, 0);
+  };
+  const char* const mask = R"({"mask_token": {"content": "[MASK]", "lstrip": true,
+      "normalized": true, "rstrip": false, "single_word": false}})";
+  EXPECT_EQ(offsets_of(encode(mask, "{}", "a   [mask] a")), "0-0 0-1 1-10 11-12 0-0");
+  EXPECT_EQ(offsets_of(encode("{}", mask, "a   [mask] a")), "0-0 0-1 1-10 11-12 0-0");
+  EXPECT_EQ(offsets_of(encode("{}", "{}", "a   [MASK] a")), "0-0 0-1 4-10 11-12 0-0");
+  EXPECT_THAT(encode("{}", R"({"additional_special_tokens": ["<x>"]})", "a<x>").ids,
+              ElementsAre(2, 5, 9, 3));
+  EXPECT_THAT(encode(R"({"extra_special_tokens": {"image": "<x>"}})", "{}", "a<x>").ids,
+              ElementsAre(2, 5, 9, 3));
+  EXPECT_THAT(encode(R"({"bos_token": "<s>"})", "{}", "<s>a").ids, ElementsAre(2, 8, 5, 3));
+}
+
+TEST(VocabTxt, TruncationFromTheLeft) {
+  const TestDirectory directory;
+  directory.write("vocab.txt", kLines);
+  directory.write("tokenizer_config.json", R"({"truncation_side": "left"})");
+  const Tokenizer tokenizer = directory.load();
+  const Encoding one = tokenizer.encode("a ab", std::nullopt, 4);
+  EXPECT_THAT(one.ids, ElementsAre(2, 5, 6, 3));
+  EXPECT_EQ(offsets_of(one), "0-0 2-3 3-4 0-0");
+  EXPECT_TRUE(one.truncated);
+  EXPECT_FALSE(tokenizer.encode("a ab", std::nullopt, 5).truncated);
+  EXPECT_THAT(tokenizer.encode("a ab", "ab a", 6).ids, ElementsAre(2, 6, 3, 6, 5, 3));
+}
+
 TEST(VocabTxt, ConfigErrors) {
   const TestDirectory directory;
   directory.write("vocab.txt", kLines);
@@ -234,6 +325,8 @@ TEST(VocabTxt, ConfigErrors) {
             file + "do_basic_tokenize: found false, expected true");
   EXPECT_EQ(error(R"({"model_max_length": 0})"),
             file + "model_max_length: found 0, expected an integer from 1 to 1000000");
+  EXPECT_EQ(error(R"({"truncation_side": "up"})"),
+            file + "truncation_side: found \"up\", expected \"left\" or \"right\"");
   EXPECT_EQ(error(R"({"sep_token": 1})"), file + "sep_token: found 1, expected a string");
   EXPECT_EQ(error(R"({"sep_token": "<s>"})"),
             "vocab.txt: the sep_token \"<s>\" is not in the vocabulary");
