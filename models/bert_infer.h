@@ -62,7 +62,7 @@ struct Output {
   std::vector<float> values;  // [rows, columns]
 
   Output() = default;
-  Output(int64_t n, int64_t m) : rows(n), columns(m), values(n * m) {}
+  Output(int64_t n, int64_t m) : rows(n), columns(m), values(static_cast<size_t>(n * m)) {}
   std::span<float> row(int64_t i) {
     return {values.data() + i * columns, static_cast<size_t>(columns)};
   }
@@ -104,7 +104,10 @@ struct Options {
   // quota); threads alone means one worker, workers alone shares out what the process may use.
   int workers = 0, threads = 0;
   int batch_tokens = 4096;  // the most tokens computed at a time (one longer input goes alone)
-  int max_length = 0;       // tokens an input is truncated to; 0: the model's own
+  // Tokens that an input is truncated to. 0: max_seq_length of sentence_bert_config.json, else
+  // model_max_length of tokenizer_config.json, else the truncation of tokenizer.json, else as many
+  // positions as the model has, which is the most in any case.
+  int max_length = 0;
   // Of config_sentence_transformers.json: the name of what is put before each first text. "" takes
   // the directory's default_prompt_name, if there is one.
   std::string prompt = "";
@@ -213,7 +216,7 @@ struct Choice {
 // or a SentencePiece model, with tokenizer_config.json. Immutable: may be used from many threads.
 class BERT_INFER_API Tokenizer {
  public:
-  // max_length: 0 takes the directory's own, or none where it names none.
+  // max_length: 0 takes that of the tokenizer's files, or none where they name none.
   static Tokenizer load(const std::string& directory, int max_length = 0);
 
   // Throws on invalid UTF-8, with the byte's position.
@@ -235,7 +238,8 @@ class BERT_INFER_API Tokenizer {
   std::shared_ptr<const Impl> impl_;
 };
 
-// A loaded model. Immutable: may be used from many threads; copies share the weights.
+// A loaded model. Immutable: may be used from many threads; copies share the weights. One that was
+// moved from may only be assigned to or destroyed, and a process that forks loads after it.
 //
 // Results do not depend on what else is in the call, on the batch size or on the thread count: an
 // input gives the same bits in every company.
@@ -289,8 +293,9 @@ class BERT_INFER_API Model {
   std::shared_ptr<const Impl> impl_;
 };
 
-// The directory of the demo model that comes with the library, found from the library's own place,
-// installed or in the build tree.
+// The directory of the demo model that comes with the library: share/bert-infer/demo or models/demo
+// in one of the folders above the library, or above the program that it is linked to statically.
+// Throws where there is none.
 BERT_INFER_API std::string demo_model();
 BERT_INFER_API std::string version();
 

@@ -195,9 +195,12 @@ void read_sizes(const JsonFile& file, Config& config) {
     file.fail(names.heads,
               fmt::format("a divisor of '{}', which is {}", names.hidden, config.hidden));
   }
-  config.norm_epsilon = static_cast<float>(file.number("layer_norm_eps", 1e-12));
+  config.norm_epsilon = 1e-12f;
+  if (config.family->has_norm_epsilon) {
+    config.norm_epsilon = static_cast<float>(file.number("layer_norm_eps", 1e-12));
+  }
   if (!(config.norm_epsilon >= 0 && config.norm_epsilon < 1)) {
-    file.fail("layer_norm_eps", "a number from 0 to 1");
+    file.fail("layer_norm_eps", "a number of at least 0 and less than 1");
   }
   config.activation = read_activation(file, names);
 }

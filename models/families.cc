@@ -175,6 +175,7 @@ constexpr Family kFamilies[] = {
      .settings = kDistilBertSettings,
      .layer = kDistilBertLayer,
      .has_types = false,
+     .has_norm_epsilon = false,
      .heads = kDistilBertHeads},
     {.model_type = "electra",
      .classes = "Electra",

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/heads.h"
 
+#include <algorithm>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
 #include "models/weights.h"
 
 namespace bert::models {
@@ -48,7 +53,11 @@ Head::Head(Checkpoint& checkpoint, const Config& config, const HeadRow& head_row
   decoder = config.tied ? embeddings.word.view : own_decoder.view;
   const std::string other = name + ".bias";
   decoder_bias = checkpoint.vector(checkpoint.has(row.bias) ? row.bias : other, config.vocabulary);
-  if (other != row.bias && checkpoint.has(other)) checkpoint.vector(other, config.vocabulary);
+  if (other == row.bias || !checkpoint.has(row.bias) || !checkpoint.has(other)) return;
+  const engine::Buffer same = checkpoint.vector(other, config.vocabulary);
+  if (std::equal(same.data(), same.data() + config.vocabulary, decoder_bias.data())) return;
+  throw std::runtime_error(fmt::format("{}: tensor '{}' differs from '{}', expected the same",
+                                       checkpoint.path(), other, row.bias));
 }
 
 Tensor Head::run(engine::ThreadPool& pool, ConstTensor x, Workspace& space) const {

@@ -2,8 +2,10 @@
 #include "models/json_file.h"
 
 #include <filesystem>
+#include <set>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -25,11 +27,31 @@ JsonFile::JsonFile(std::string path) : path_(std::move(path)) {
   const engine::MappedFile file(path_);
   const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()),
                               file.bytes().size());
+  root_ = parse_json(text, path_);
+}
+
+nlohmann::json parse_json(std::string_view text, const std::string& name) {
+  const auto fail = [&](size_t byte) {
+    throw std::runtime_error(fmt::format("{}: not valid JSON at byte {}", name, byte));
+  };
+  // To the parser this would be the end.
+  if (const size_t nul = text.find('\0'); nul != std::string_view::npos) fail(nul + 1);
+  using Event = nlohmann::json::parse_event_t;
+  std::vector<std::set<std::string>> keys;  // of the objects that have begun
+  const auto check = [&](int, Event event, const nlohmann::json& parsed) {
+    if (event == Event::object_start) keys.emplace_back();
+    if (event == Event::object_end) keys.pop_back();
+    if (event == Event::key && !keys.back().insert(parsed.get<std::string>()).second) {
+      throw std::runtime_error(fmt::format("{}: {} is given twice", name, shown(parsed)));
+    }
+    return true;
+  };
   try {
-    root_ = nlohmann::json::parse(text);
+    return nlohmann::json::parse(text, check);
   } catch (const nlohmann::json::parse_error& error) {
-    throw std::runtime_error(fmt::format("{}: not valid JSON at byte {}", path_, error.byte));
+    fail(error.byte);
   }
+  return {};
 }
 
 const nlohmann::json* JsonFile::find(const std::string& field) const {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <new>
 #include <numeric>
+#include <optional>
 #include <random>
 
 #include <fmt/format.h>
@@ -30,7 +31,8 @@ using models::Workspace;
 void require_directory(const std::string& directory) {
   std::error_code error;
   if (!std::filesystem::is_directory(directory, error)) {
-    throw Error(directory + ": not a directory (expected a Hugging Face model directory)");
+    throw Error(fmt::format("{}: not a directory (expected a Hugging Face model directory)",
+                            directory.empty() ? "''" : directory));
   }
 }
 
@@ -42,6 +44,8 @@ Tokenizer Tokenizer::load(const std::string& directory, int max_length) {
   return guarded([&] {
     require_directory(directory);
     auto loaded = tokenizer::Tokenizer::load(directory);
+    if (max_length < 0)
+      throw Error(fmt::format("max_length is {}, expected at least 0", max_length));
     const int limit = max_length > 0 ? max_length : loaded.default_max_length();
     return Tokenizer(std::make_shared<const Impl>(Impl{std::move(loaded), limit, ""}));
   });
@@ -49,7 +53,7 @@ Tokenizer Tokenizer::load(const std::string& directory, int max_length) {
 
 Encoding Tokenizer::encode(const Input& input) const {
   return guarded([&] {
-    return Impl::converted(
+    return impl_->converted(
         impl_->tokenizer.encode(impl_->prompt + input.first, input.second, impl_->max_length));
   });
 }
@@ -167,7 +171,16 @@ void Model::Impl::load_heads() {
   }
 }
 
-// The greatest length is the one asked for, else the least of what the directory's files name.
+// sentence-transformers' settings of its tokenizer, under one of the names that it has had.
+std::optional<models::JsonFile> sentence_config(const std::string& directory) {
+  for (const char* model :
+       {"bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta"}) {
+    const std::string path = fmt::format("{}/sentence_{}_config.json", directory, model);
+    if (models::file_exists(path)) return models::JsonFile(path);
+  }
+  return std::nullopt;
+}
+
 Tokenizer Model::Impl::load_tokenizer(const std::string& directory, const Options& options) {
   const int wanted = options.max_length;
   if (wanted > config.positions) {
@@ -185,17 +198,17 @@ Tokenizer Model::Impl::load_tokenizer(const std::string& directory, const Option
         fmt::format("{}: the tokenizer has {} ids, but config.json's vocab_size is {}", directory,
                     size, config.vocabulary));
   }
+  const std::optional<models::JsonFile> settings = sentence_config(directory);
+  if (settings && settings->boolean("do_lower_case", false) && !loaded.lowercases()) {
+    settings->fail("do_lower_case", "false, as the tokenizer does not lower texts");
+  }
   int64_t limit = config.positions;
   if (wanted > 0) {
     limit = wanted;
   } else {
-    if (loaded.default_max_length() > 0) {
-      limit = std::min<int64_t>(limit, loaded.default_max_length());
-    }
-    const std::string path = directory + "/sentence_bert_config.json";
-    if (models::file_exists(path)) {
-      limit = std::min(limit, models::JsonFile(path).integer("max_seq_length", 1, INT_MAX, limit));
-    }
+    int64_t named = loaded.default_max_length() > 0 ? loaded.default_max_length() : limit;
+    if (settings) named = settings->integer("max_seq_length", 1, INT_MAX, named);
+    limit = std::min(limit, named);
   }
   info.max_length = static_cast<int>(limit);
   return Tokenizer(std::make_shared<const Tokenizer::Impl>(Tokenizer::Impl{

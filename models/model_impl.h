@@ -3,6 +3,7 @@
 // What the public API's Tokenizer and Model hold.
 #pragma once
 
+#include <algorithm>
 #include <new>
 #include <optional>
 #include <string>
@@ -16,6 +17,7 @@
 #include "models/trace.h"
 #include "models/workers.h"
 #include "tokenizer/tokenizer.h"
+#include "tokenizer/utf8.h"
 
 namespace bert {
 namespace models {
@@ -45,13 +47,20 @@ struct __attribute__((visibility("hidden"))) Tokenizer::Impl {
   int max_length;
   std::string prompt;  // stands before each first text
 
-  static Encoding converted(tokenizer::Encoding made) {
+  // The prompt is no part of the first text: its tokens have empty offsets.
+  Encoding converted(tokenizer::Encoding made) const {
     Encoding encoding{std::move(made.ids), std::move(made.type_ids), {}, made.truncated};
+    const auto before = static_cast<int32_t>(tokenizer::utf8::count_scalars(prompt));
     encoding.offsets.reserve(made.offsets.size());
-    for (const auto& offset : made.offsets) encoding.offsets.push_back({offset.begin, offset.end});
+    for (int32_t i = 0; i < std::ssize(made.offsets); ++i) {
+      const bool is_first = made.first.begin <= i && i < made.first.end;
+      const auto [begin, end] = made.offsets[i];
+      const int32_t shift = is_first ? before : 0;
+      encoding.offsets.push_back({std::max(0, begin - shift), std::max(0, end - shift)});
+    }
     return encoding;
   }
-  static std::vector<Encoding> converted(std::vector<tokenizer::Encoding> made) {
+  std::vector<Encoding> converted(std::vector<tokenizer::Encoding> made) const {
     std::vector<Encoding> encodings;
     encodings.reserve(made.size());
     for (auto& one : made) encodings.push_back(converted(std::move(one)));

@@ -53,16 +53,25 @@ SentenceEmbedding::SentenceEmbedding(const std::string& directory, const Config&
   if (!configured_) fail(file.root().size(), "missing, expected Pooling");
 }
 
-// Exactly one pooling_mode_* that is known may be true.
+// Exactly one pooling_mode_* that is known may be true; what is not named is false, but for the
+// mean.
 void SentenceEmbedding::read_pooling(const std::string& path) {
   const JsonFile file(path);
   file.integer("word_embedding_dimension", hidden_, hidden_, hidden_);
   if (!file.boolean("include_prompt", true)) file.fail("include_prompt", "true");
   std::vector<std::string> modes;
+  if (!file.find("pooling_mode_mean_tokens") && !file.find("pooling_mode")) {
+    modes.emplace_back("pooling_mode_mean_tokens");
+  }
   for (const auto& [field, value] : file.root().items()) {
     if (field.starts_with("pooling_mode_") && file.boolean(field, false)) modes.push_back(field);
   }
   configured_ = true;
+  // Newer files have "pooling_mode": "mean", and nothing else counts then.
+  if (file.find("pooling_mode")) {
+    const std::string mode = file.text("pooling_mode");
+    modes = {"pooling_mode_" + mode + (mode == "cls" ? "_token" : "_tokens")};
+  }
   if (modes == std::vector<std::string>{"pooling_mode_cls_token"}) {
     kind_ = Kind::cls;
   } else if (modes == std::vector<std::string>{"pooling_mode_max_tokens"}) {

@@ -84,7 +84,7 @@ std::vector<std::vector<Blank>> Model::Impl::fill_mask(std::span<const Encoding>
                     });
                     Blank blank{static_cast<int32_t>(t - batch.starts[i]), {}};
                     for (auto id = best.begin(); id != end; ++id) {
-                      const bool named = *id < tokenizer.impl_->tokenizer.vocabulary_size();
+                      const bool named = tokenizer.impl_->tokenizer.has(*id);
                       blank.fills.push_back({*id, named ? tokenizer.token(*id) : "", scores[*id]});
                     }
                     output[order[i]].push_back(std::move(blank));
@@ -107,7 +107,8 @@ std::vector<Tags> Model::tag(std::span<const Input> inputs) const {
   return guarded([&] {
     impl_->check_task(Task::tag);
     const auto encodings = impl_->tokenizer.impl_->encode_ranges(inputs, impl_->threads());
-    const std::vector<Output> logits = impl_->run_tokens(Tokenizer::Impl::converted(encodings));
+    const std::vector<Output> logits =
+        impl_->run_tokens(impl_->tokenizer.impl_->converted(encodings));
     std::vector<Tags> output;
     for (size_t i = 0; i < inputs.size(); ++i) {
       output.push_back(impl_->tags_of(inputs[i], encodings[i], logits[i]));

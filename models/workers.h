@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -53,17 +54,24 @@ class Workers {
  public:
   explicit Workers(const Options& options) {
     const auto check = [](const char* name, int value) {
-      if (value < 0) throw Error(fmt::format("{} is {}, expected at least 0", name, value));
+      constexpr int kMost = 1024;
+      if (value >= 0 && value <= kMost) return;
+      throw Error(fmt::format("{} is {}, expected from 0 to {}", name, value, kMost));
     };
     check("workers", options.workers);
     check("threads", options.threads);
     const int usable = engine::usable_threads();
     const int count = options.workers > 0 ? options.workers : options.threads > 0 ? 1 : usable;
     const int each = options.threads > 0 ? options.threads : std::max(1, usable / count);
-    all_ = std::make_unique<engine::ThreadPool>(count * each);
-    if (count == 1) return;
-    leaders_ = std::make_unique<engine::ThreadPool>(count);
-    for (int i = 0; i < count; ++i) teams_.push_back(std::make_unique<engine::ThreadPool>(each));
+    try {
+      all_ = std::make_unique<engine::ThreadPool>(count * each);
+      if (count == 1) return;
+      leaders_ = std::make_unique<engine::ThreadPool>(count);
+      for (int i = 0; i < count; ++i) teams_.push_back(std::make_unique<engine::ThreadPool>(each));
+    } catch (const std::system_error& error) {
+      throw Error(
+          fmt::format("{} workers of {} threads cannot be started: {}", count, each, error.what()));
+    }
   }
 
   int count() const { return teams_.empty() ? 1 : static_cast<int>(teams_.size()); }

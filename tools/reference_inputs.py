@@ -50,9 +50,8 @@ def read_limits(directory: Path, positions: int, asked: int | None) -> tuple[int
         return read_json(directory / name) if (directory / name).exists() else {}
 
     sentence = optional("sentence_bert_config.json")
-    limits = (positions, optional("tokenizer_config.json").get("model_max_length"),
-              sentence.get("max_seq_length"))
-    return asked or min(x for x in limits if x is not None), sentence.get("do_lower_case", False)
+    named = sentence.get("max_seq_length") or optional("tokenizer_config.json").get("model_max_length")
+    return asked or min(positions, named or positions), sentence.get("do_lower_case", False)
 
 
 class WordPiece:

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "models/batch.h"
-#include "tests/models/goldens.h"
+#include "tests/models/copied_model.h"
 
 namespace bert {
 namespace {
@@ -77,6 +77,15 @@ TEST(Options, ThatMakeNoSenseAreRefused) {
   EXPECT_THAT(load([](Options& o) { o.max_length = 513; }), HasSubstr("512 positions"));
   EXPECT_THAT(error_of([] { Model::load("/nonexistent/model"); }),
               HasSubstr("/nonexistent/model: not a directory"));
+}
+
+// transformers has 1e-12 in DistilBERT's code.
+TEST(Settings, DistilBertsEpsilonIsFixed) {
+  const test::CopiedModel copy("distilbert");
+  const std::vector<Input> texts = {{"a man is playing"}};
+  const std::vector<float> before = Model::load(copy.path()).embed(texts).values;
+  copy.change("config.json", {{"layer_norm_eps", 1e-3}});
+  EXPECT_EQ(Model::load(copy.path()).embed(texts).values, before);
 }
 
 TEST(Options, MaxLengthTruncates) {

@@ -239,15 +239,54 @@ TEST(Modules, InAnotherOrderAreRefused) {
   EXPECT_THAT(error({}), AllOf(HasSubstr(file), HasSubstr("expected Pooling")));
 }
 
-// ---- prompts ------------------------------------------------------------------------------------
-
-const json kPrompts = {{"query", "the dogs: "}, {"passage", "a"}, {"nothing", ""}};
-
 std::string load_error(const CopiedModel& copy, const std::string& prompt = "") {
   Options options;
   options.prompt = prompt;
   return error_of([&] { Model::load(copy.path(), options); });
 }
+
+TEST(Pooling, DefaultsAreThoseOfSentenceTransformers) {
+  const CopiedModel copy("st-mean");
+  const auto pooling = [&](json config) {
+    config["word_embedding_dimension"] = 48;
+    copy.write_json("1_Pooling/config.json", config);
+    std::string found;
+    const std::string error = error_of([&] { found = Model::load(copy.path()).info().pooling; });
+    return found.empty() ? error : found;
+  };
+  EXPECT_THAT(pooling({}), HasSubstr("mean"));
+  EXPECT_THAT(pooling({{"pooling_mode", "cls"}, {"pooling_mode_mean_tokens", true}}),
+              HasSubstr("cls"));
+  EXPECT_THAT(pooling({{"pooling_mode", "max"}}), HasSubstr("max"));
+  EXPECT_THAT(pooling({{"pooling_mode_cls_token", true}, {"pooling_mode_mean_tokens", false}}),
+              HasSubstr("cls"));
+  EXPECT_THAT(pooling({{"pooling_mode_cls_token", true}}), HasSubstr("2 pooling modes are true"));
+  EXPECT_THAT(pooling({{"pooling_mode", "lasttoken"}}), HasSubstr("pooling_mode_lasttoken"));
+}
+
+// sentence-transformers' length counts before transformers', and that before the tokenizer's.
+TEST(Lengths, AreTheFirstThatIsNamed) {
+  const CopiedModel copy("st-mean");
+  const auto length = [&] { return Model::load(copy.path()).info().max_length; };
+  copy.change("sentence_bert_config.json", {{"max_seq_length", 100}});
+  copy.change("tokenizer_config.json", {{"model_max_length", 60}});
+  EXPECT_EQ(length(), 100);
+  copy.change("sentence_bert_config.json", {{"max_seq_length", 100000}});
+  EXPECT_EQ(length(), 512);
+  copy.change("sentence_bert_config.json", {{"max_seq_length", nullptr}});
+  EXPECT_EQ(length(), 60);
+  std::filesystem::remove(copy.path("sentence_bert_config.json"));
+  copy.write_json("sentence_distilbert_config.json", {{"max_seq_length", 70}});
+  EXPECT_EQ(length(), 70);
+  copy.write_json("sentence_distilbert_config.json", {{"do_lower_case", true}});
+  EXPECT_EQ(length(), 60);  // the tokenizer lowers texts anyway
+  copy.change("tokenizer_config.json", {{"do_lower_case", false}});
+  EXPECT_THAT(load_error(copy), HasSubstr("'do_lower_case' is true, expected false"));
+}
+
+// ---- prompts ------------------------------------------------------------------------------------
+
+const json kPrompts = {{"query", "the dogs: "}, {"passage", "a"}, {"nothing", ""}};
 
 Output embed_with(const CopiedModel& copy, const std::string& prompt,
                   std::span<const Input> texts) {
@@ -287,6 +326,10 @@ TEST(Prompts, StandBeforeEachFirstText) {
     EXPECT_EQ(model.tokenize({&kTexts[i], 1})[0].ids, encodings[i].ids);
     EXPECT_EQ(model.tokenizer().encode(kTexts[i]).ids, encodings[i].ids);
   }
+  const Encoding pair = model.tokenizer().encode({"a man", "a"});  // after [CLS] the dogs :
+  EXPECT_EQ(pair.offsets[3].end, 0);
+  EXPECT_EQ(std::pair(pair.offsets[5].begin, pair.offsets[5].end), std::pair(2, 5));
+  EXPECT_EQ(std::pair(pair.offsets[7].begin, pair.offsets[7].end), std::pair(0, 1));
 }
 
 TEST(Prompts, ThatAreNotThereAreRefusedByName) {

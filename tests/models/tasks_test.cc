@@ -158,6 +158,13 @@ TEST(FillMask, IdsBeyondTheTokenizerHaveNoName) {
   EXPECT_EQ(nameless, 1);
 }
 
+TEST(FillMask, ADecoderBiasThatDiffersIsRefused) {
+  const CopiedModel copy("bert-mlm-stored");
+  copy.change_tensor("cls.predictions.decoder.bias", [](float* bias, size_t) { bias[3] += 1; });
+  EXPECT_THAT(error_of([&] { Model::load(copy.path()); }),
+              HasSubstr("'cls.predictions.decoder.bias' differs from 'cls.predictions.bias'"));
+}
+
 TEST(Tokenizer, RefusesIdsThatItDoesNotHave) {
   const Model model = load_golden("bert-mlm");
   for (const int32_t id : {-1, 200, 1 << 30}) {
