@@ -115,7 +115,7 @@ class JsonLines final : public AnswerWriter {
     line_ += ", \"tokens\": ";
     append_array(line_, std::span(encoding.ids),
                  [this](std::string& line, int32_t id) { line += piece(id); });
-    if (encoding.offsets.empty()) return;
+    if (encoding.offsets.size() < encoding.ids.size()) return;  // of ids that were given
     line_ += ", \"offsets\": ";
     append_array(line_, std::span(encoding.offsets), [](std::string& line, bert::Offset offset) {
       line += '[';

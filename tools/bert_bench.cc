@@ -53,7 +53,8 @@ over that peak and the weights' bytes over the bandwidth at which the threads re
 )";
 
 struct BenchOptions {
-  std::string model, shape, task = "hidden";
+  std::optional<std::string> model, shape;  // neither: the demo model
+  std::string task = "hidden";
   std::vector<std::string> shapes;
   bert::Options load;
   int runs = 7;
@@ -211,14 +212,13 @@ void print_row(OutputFile& out, const std::string& shape, size_t batch, const Wo
 }
 
 void run(const BenchOptions& options) {
-  std::optional<RandomModel> random;
-  if (!options.shape.empty()) random.emplace(options.shape);
-  const std::string directory = random                  ? random->directory()
-                                : options.model.empty() ? bert::demo_model()
-                                                        : options.model;
   std::vector<std::vector<int>> shapes;
   for (const std::string& shape : options.shapes) shapes.push_back(parse_lengths(shape));
+  std::string directory = options.model ? *options.model : bert::demo_model();
+  std::optional<RandomModel> random;
+  if (options.shape) directory = random.emplace(*options.shape).directory();
   const bert::Model model = bert::Model::load(directory, options.load);
+  random.reset();  // the weights stay mapped, and are not left behind should this be killed
   const bert::Info& info = model.info();
   if (options.task == "logits" && !info.has_logits) {
     throw std::runtime_error(

@@ -2,6 +2,7 @@
 //
 // bert-convert: a model's directory with its encoder's weights in int8 or bf16.
 #include <filesystem>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -41,7 +42,8 @@ heads) stays as it is stored.
 )";
 
 struct ConvertOptions {
-  std::string model, output;
+  std::optional<std::string> model;  // none: the demo model
+  std::string output;
   bert::Options load;
 };
 
@@ -57,12 +59,14 @@ bool holds_weights(const fs::path& path) {
          name == "checkpoint";
 }
 
-// Hidden files and folders belong to whoever downloaded the directory.
+// Hidden files and folders belong to whoever downloaded the directory. What is a link there (all
+// is, in the hub's cache) is copied as what it points to.
 void copy_others(const fs::path& from, const fs::path& to) {
-  for (auto at = fs::recursive_directory_iterator(from); at != fs::recursive_directory_iterator();
-       ++at) {
+  for (auto at =
+           fs::recursive_directory_iterator(from, fs::directory_options::follow_directory_symlink);
+       at != fs::recursive_directory_iterator(); ++at) {
     const std::string name = at->path().filename();
-    const fs::path target = to / fs::relative(at->path(), from);
+    const fs::path target = to / at->path().lexically_relative(from);
     if (name.starts_with(".") || fs::equivalent(at->path(), to)) {
       at.disable_recursion_pending();
     } else if (at->is_directory()) {
@@ -95,6 +99,7 @@ void write_config(const bert::Info& info, const fs::path& to, Precision precisio
     }
     fs::remove(google);
   }
+  fs::remove(path);  // the copy of a file that may not be written may not be either
   if (precision == Precision::int8) {
     config["quantization_config"] = {{"quant_method", "bert-infer"}, {"bits", 8}};
   }
@@ -106,6 +111,7 @@ void write_config(const bert::Info& info, const fs::path& to, Precision precisio
 int64_t size_of(const fs::path& directory) {
   int64_t size = 0;
   for (const auto& file : fs::directory_iterator(directory)) {
+    if (!file.is_regular_file()) continue;
     const std::string name = file.path().filename();
     const bool shard = name.find(".data-") != std::string::npos;
     if (name.ends_with(".safetensors") || name.ends_with(".bin") || shard) {
@@ -120,18 +126,22 @@ void write_directory(const bert::Model& model, const fs::path& from, const fs::p
   fs::create_directories(to);
   copy_others(from, to);
   write_config(model.info(), to, precision);
-  OutputFile out(to / "model.safetensors");
+  // By another name until they are whole: should this be killed, nobody takes them for a model's.
+  const fs::path weights = to / "model.safetensors", partial = to / "model.safetensors.partial";
+  OutputFile out(partial);
   models::write_converted(model, [&](std::string_view bytes) { out.append(bytes); });
   out.close();
+  fs::rename(partial, weights);
 }
 
 int convert(const ConvertOptions& options) {
   if (options.load.precision != Precision::int8 && options.load.precision != Precision::bf16) {
     throw UsageError("--precision is needed, int8 or bf16");
   }
-  const std::string from = options.model.empty() ? bert::demo_model() : options.model;
+  const std::string from = options.model ? *options.model : bert::demo_model();
   const fs::path to = options.output;
-  if (fs::exists(to) && (!fs::is_directory(to) || !fs::is_empty(to))) {
+  const bool was_there = fs::exists(to);
+  if (was_there && (!fs::is_directory(to) || !fs::is_empty(to))) {
     throw std::runtime_error(to.string() + ": exists and is not an empty directory");
   }
   const bert::Model model = bert::Model::load(from, options.load);
@@ -140,7 +150,10 @@ int convert(const ConvertOptions& options) {
     write_directory(model, from, to, options.load.precision);
   } catch (...) {  // there was nothing before, and half a model is worse
     std::error_code ignored;
-    fs::remove_all(to, ignored);
+    for (const auto& entry : fs::directory_iterator(to, ignored)) {
+      fs::remove_all(entry.path(), ignored);
+    }
+    if (!was_there) fs::remove(to, ignored);
     throw;
   }
   spdlog::info("{}: {:.1f} MB of weights, {} has {:.1f} MB", to.string(),

@@ -126,11 +126,7 @@ class Session {
       answers = compute(encodings);
     } catch (const bert::Error& error) {
       const size_t half = encodings.size() / 2;
-      if (half == 0) {
-        std::string_view reason = error.what();
-        if (reason.starts_with("input 0: ")) reason.remove_prefix(9);  // we name it better
-        throw bad_input(lines, 0, reason);
-      }
+      if (half == 0) throw bad_input(lines, 0, reason_alone(error.what()));
       answer(encodings.first(half), lines.first(half));
       answer(encodings.subspan(half), lines.subspan(half));
       return;
@@ -269,9 +265,7 @@ void run_task_file(const InferOptions& options, const Answerer& answerer, const 
         try {
           answer({&waiting[i], 1});
         } catch (const bert::Error& error) {
-          std::string_view reason = error.what();
-          if (reason.starts_with("input 0: ")) reason.remove_prefix(9);
-          throw std::runtime_error(line_error(input.name(), lines[i], reason));
+          throw std::runtime_error(line_error(input.name(), lines[i], reason_alone(error.what())));
         }
       }
     }
@@ -315,8 +309,13 @@ void run_task(const InferOptions& options, const Answerer& answerer,
     only.texts.second = texts[1];
   }
   check_texts(only, answerer.task);
-  write_task_answers(options, answer_task(*answerer.model, options, answerer.task, {&only, 1}),
-                     output, progress);
+  std::vector<TaskAnswer> answers;
+  try {
+    answers = answer_task(*answerer.model, options, answerer.task, {&only, 1});
+  } catch (const bert::Error& error) {
+    throw std::runtime_error(std::string(reason_alone(error.what())));
+  }
+  write_task_answers(options, answers, output, progress);
 }
 
 void run(const InferOptions& options) {
@@ -333,6 +332,9 @@ void run(const InferOptions& options) {
         fmt::format("--output {} cannot hold the answers of --task {}, a .jsonl file can",
                     options.output, task_name(answerer.task)));
   }
+  // None of no inputs: this refuses layers that the model does not have.
+  if (!options.layers.empty()) answer_task(*answerer.model, options, answerer.task, {});
+  refuse_file_of(options.model ? *options.model : bert::demo_model(), options.output);
   OutputFile output(options.output, input ? input->fd() : -1);
   std::exception_ptr error;
   Progress progress;

@@ -3,6 +3,7 @@
 
 #include <csignal>
 #include <map>
+#include <new>
 #include <string>
 
 #include <fcntl.h>
@@ -62,10 +63,22 @@ int run_tool(const char* name, const char* manual, int argc, char** argv,
     return usage(error);
   } catch (const ClosedPipe&) {
     return 0;
+  } catch (const std::bad_alloc&) {
+    spdlog::error("out of memory");
+    return 1;
   } catch (const std::exception& error) {
     spdlog::error("{}", error.what());
     return 1;
   }
+}
+
+CLI::Validator from_0() {
+  return {[](std::string& text) {
+            double value = 0;
+            const bool is_number = CLI::detail::lexical_cast(text, value) && value >= 0;
+            return is_number ? "" : fmt::format("'{}', expected a number from 0", text);
+          },
+          ""};
 }
 
 void add_precision(CLI::App& app, bert::Precision& precision) {

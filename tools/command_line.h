@@ -23,6 +23,9 @@ class UsageError : public std::runtime_error {
 int run_tool(const char* name, const char* manual, int argc, char** argv,
              const std::function<void(CLI::App&)>& declare, const std::function<int()>& run);
 
+// A number from 0, which no NaN is.
+CLI::Validator from_0();
+
 // --precision auto|f32|bf16|int8
 void add_precision(CLI::App& app, bert::Precision& precision);
 

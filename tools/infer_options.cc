@@ -161,7 +161,10 @@ void InferCommandLine::declare(CLI::App& app) {
       app.add_option("--input-format", input_format_)->check(CLI::IsMember({"tsv", "jsonl"}));
   output_option_ = app.add_option("-o,--output", output_);
   app.add_option("--task", task_)->check(CLI::IsMember(task_names()));
-  app.add_option("--layers", given_.layers)->allow_extra_args(false)->delimiter(',');
+  app.add_option("--layers", given_.layers)
+      ->allow_extra_args(false)
+      ->delimiter(',')
+      ->check(CLI::Range(-INT_MAX, INT_MAX));
   app.add_option("--top-k", given_.top_k)->check(at_least_one);
   app.add_option("--stride", given_.answer.stride)->check(CLI::Range(0, INT_MAX));
   app.add_option("--answer-tokens", given_.answer.most_tokens)->check(at_least_one);
@@ -197,6 +200,9 @@ std::optional<InferOptions> InferCommandLine::options() const {
   InferOptions options = given_;
   options.task = find_task(task_);
   check_layers(options.task);
+  if (options.task == Task::tokens && !options.load.prompt.empty()) {
+    throw UsageError("--prompt goes with embeddings, not with --task tokens");
+  }
   if (model_option_->count() > 0) options.model = model_;
   if (has_text) {
     if (input_option_->count() > 0) throw UsageError("--input and a text exclude each other");

@@ -6,9 +6,9 @@
 #include <stdexcept>
 #include <system_error>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -28,6 +28,17 @@ std::string shown(std::string_view text, size_t end = 60) {
 
 [[noreturn]] void fail(const std::string& reason) { throw std::runtime_error(reason); }
 
+std::vector<std::string> fields_of(std::string_view line) {
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  std::vector<std::string> fields;
+  for (size_t begin = 0;;) {
+    const size_t tab = line.find('\t', begin);
+    fields.emplace_back(line.substr(begin, tab - begin));
+    if (tab == std::string_view::npos) return fields;
+    begin = tab + 1;
+  }
+}
+
 bert::Input parse_tsv(std::string_view line) {
   if (line.ends_with('\r')) line.remove_suffix(1);
   if (line.empty()) fail("the line is empty");
@@ -44,6 +55,8 @@ bert::Input parse_tsv(std::string_view line) {
 // length, and a key given twice is seen.
 class JsonInput final : public nlohmann::json_sax<nlohmann::json> {
  public:
+  explicit JsonInput(bool chooses) : chooses_(chooses) {}
+
   bool null() override { wrong("null"); }
   bool boolean(bool value) override { wrong(value ? "true" : "false"); }
   bool number_integer(int64_t value) override { return number(value); }
@@ -54,6 +67,7 @@ class JsonInput final : public nlohmann::json_sax<nlohmann::json> {
   bool number_float(double, const std::string& text) override { wrong(shown(text)); }
   bool binary(nlohmann::json::binary_t&) override { wrong("binary data"); }
   bool string(std::string& value) override {
+    if (in_array_ && chooses_) return choices_->push_back(std::move(value)), true;
     if (key_ != "first" && key_ != "second") wrong("a string");
     text(key_ == "first").emplace(std::move(value));
     return true;
@@ -64,8 +78,9 @@ class JsonInput final : public nlohmann::json_sax<nlohmann::json> {
   }
   bool end_object() override { return true; }
   bool start_array(size_t) override {
-    if (in_array_ || (key_ != "ids" && key_ != "type_ids")) wrong("an array");
-    numbers().emplace();
+    if (in_array_ || key_ == "first" || key_ == "second") wrong("an array");
+    if (key_.empty()) wrong("an array");
+    chooses_ ? void(choices_.emplace()) : void(numbers().emplace());
     return in_array_ = true;
   }
   bool end_array() override {
@@ -73,13 +88,16 @@ class JsonInput final : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   bool key(std::string& name) override {
-    const bool known = name == "first" || name == "second" || name == "ids" || name == "type_ids";
-    if (!known) {
-      fail(fmt::format("unknown key \"{}\", expected first, second, ids or type_ids", shown(name)));
+    const bool is_text = name == "first" || (name == "second" && !chooses_);
+    const bool is_array = chooses_ ? name == "choices" : name == "ids" || name == "type_ids";
+    if (!is_text && !is_array) {
+      fail(fmt::format("unknown key \"{}\", expected {}", shown(name),
+                       chooses_ ? "first or choices" : "first, second, ids or type_ids"));
     }
     key_ = std::move(name);
-    const bool twice = key_ == "first" || key_ == "second" ? text(key_ == "first").has_value()
-                                                           : numbers().has_value();
+    const bool twice = is_text    ? text(key_ == "first").has_value()
+                       : chooses_ ? choices_.has_value()
+                                  : numbers().has_value();
     if (twice) fail(fmt::format("\"{}\" is given twice", key_));
     return true;
   }
@@ -92,6 +110,12 @@ class JsonInput final : public nlohmann::json_sax<nlohmann::json> {
     if (what.starts_with("parse error at")) what.remove_prefix(what.find(": ") + 2);
     what = what.substr(0, what.find("; last read"));
     fail(fmt::format("not JSON at byte {}: {}", position, shown(what, 160)));
+  }
+
+  bert::Choices take_choices() {
+    if (!first_) fail("\"first\" is not given");
+    if (!choices_) fail("\"choices\" is not given");
+    return {std::move(*first_), std::move(*choices_)};
   }
 
   std::variant<bert::Input, bert::Encoding> take() {
@@ -121,7 +145,7 @@ class JsonInput final : public nlohmann::json_sax<nlohmann::json> {
   std::optional<std::vector<int32_t>>& numbers() { return key_ == "ids" ? ids_ : type_ids_; }
 
   bool number(int64_t value) {
-    if (!in_array_ || value < 0) wrong(fmt::format("{}", value));
+    if (!in_array_ || chooses_ || value < 0) wrong(fmt::format("{}", value));
     numbers()->push_back(static_cast<int32_t>(value));
     return true;
   }
@@ -131,16 +155,30 @@ class JsonInput final : public nlohmann::json_sax<nlohmann::json> {
     if (key_ == "first" || key_ == "second") {
       fail(fmt::format("\"{}\" is {}, expected a string", key_, found));
     }
-    if (!in_array_) fail(fmt::format("\"{}\" is {}, expected an array of integers", key_, found));
+    if (!in_array_) {
+      fail(fmt::format("\"{}\" is {}, expected an array of {}", key_, found,
+                       chooses_ ? "strings" : "integers"));
+    }
+    if (chooses_) fail(fmt::format("\"{}\" holds {}, expected strings", key_, found));
     fail(fmt::format("\"{}\" holds {}, expected integers from 0 to {}", key_, found,
                      std::numeric_limits<int32_t>::max()));
   }
 
+  const bool chooses_;
   bool started_ = false, in_array_ = false;
   std::string key_;  // whose value comes next
   std::optional<std::string> first_, second_;
   std::optional<std::vector<int32_t>> ids_, type_ids_;
+  std::optional<std::vector<std::string>> choices_;
 };
+
+void read_json(std::string_view line, JsonInput& input) {
+  if (line.find_first_not_of(" \t\r") == std::string_view::npos) fail("the line is empty");
+  // To the parser this would be the end.
+  const size_t nul = line.find('\0');
+  if (nul != std::string_view::npos) fail(fmt::format("not JSON at byte {}: it is 0", nul + 1));
+  nlohmann::json::sax_parse(line.begin(), line.end(), &input);
+}
 
 std::string system_error(int error) { return std::system_category().message(error); }
 
@@ -148,10 +186,19 @@ std::string system_error(int error) { return std::system_category().message(erro
 
 std::variant<bert::Input, bert::Encoding> parse_line(std::string_view line, InputFormat format) {
   if (format == InputFormat::tsv) return parse_tsv(line);
-  if (line.find_first_not_of(" \t\r") == std::string_view::npos) fail("the line is empty");
-  JsonInput input;
-  nlohmann::json::sax_parse(line.begin(), line.end(), &input);
+  JsonInput input(/*chooses=*/false);
+  read_json(line, input);
   return input.take();
+}
+
+bert::Choices parse_choices(std::string_view line, InputFormat format) {
+  if (format == InputFormat::jsonl) {
+    JsonInput input(/*chooses=*/true);
+    read_json(line, input);
+    return input.take_choices();
+  }
+  std::vector<std::string> fields = fields_of(line);
+  return {fields[0], {fields.begin() + 1, fields.end()}};
 }
 
 std::optional<std::string_view> LineReader::next() {
@@ -204,6 +251,11 @@ void LineReader::fill() {
 
 std::string line_error(std::string_view file, int64_t line, std::string_view reason) {
   return fmt::format("{}:{}: {}", file, line, reason);
+}
+
+std::string_view reason_alone(std::string_view what) {
+  constexpr std::string_view kPlace = "input 0: ";
+  return what.starts_with(kPlace) ? what.substr(kPlace.size()) : what;
 }
 
 InputFile::InputFile(const std::string& path) : name_(path == "-" ? "<stdin>" : path) {

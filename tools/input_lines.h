@@ -20,6 +20,10 @@ enum class InputFormat { tsv, jsonl };
 //   to 0
 std::variant<bert::Input, bert::Encoding> parse_line(std::string_view line, InputFormat format);
 
+// The same for a model of multiple choice: first<TAB>choice<TAB>choice..., or {"first": text,
+// "choices": [text, ...]}.
+bert::Choices parse_choices(std::string_view line, InputFormat format);
+
 // Descriptor of the input, closed at the end. "-" is standard input.
 class InputFile {
  public:
@@ -64,5 +68,8 @@ class LineReader {
 
 // "FILE:LINE: reason", the form in which every bad line is reported.
 std::string line_error(std::string_view file, int64_t line, std::string_view reason);
+
+// What the library says of an only input, without its place: who names that better calls this.
+std::string_view reason_alone(std::string_view what);
 
 }  // namespace bert::tools

@@ -2,6 +2,7 @@
 #include "tools/output_file.h"
 
 #include <cerrno>
+#include <filesystem>
 #include <system_error>
 #include <utility>
 
@@ -14,6 +15,8 @@
 namespace bert::tools {
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr size_t kBuffer = size_t{1} << 16;
 
 bool same_file(int a, int b) {
@@ -25,15 +28,28 @@ bool same_file(int a, int b) {
 
 }  // namespace
 
+void refuse_file_of(const std::string& model, const std::string& path) {
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) return;
+  for (auto at = fs::recursive_directory_iterator(model, ignored);
+       at != fs::recursive_directory_iterator(); at.increment(ignored)) {
+    if (at.depth() > 0) at.disable_recursion_pending();  // 2_Dense/model.safetensors
+    const std::string name = at->path().filename();
+    if (name.find("model") == std::string::npos) continue;
+    if (!fs::equivalent(at->path(), path, ignored)) continue;
+    throw OutputError(path + ": is a file of the model, expected another name for the output");
+  }
+}
+
 OutputFile::OutputFile(const std::string& path, int input_fd)
     : name_(path == "-" ? "standard output" : path) {
   fd_ = path == "-" ? STDOUT_FILENO : open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
   if (fd_ < 0) fail("cannot be opened for writing");
-  if (path == "-") return;
   const bool clash = input_fd >= 0 && same_file(fd_, input_fd);
-  if (!clash && (ftruncate(fd_, 0) == 0 || errno == EINVAL)) return;  // EINVAL: a pipe or device
+  // An answer that is read as the next input would never end. EINVAL: a pipe or device.
+  if (!clash && (path == "-" || ftruncate(fd_, 0) == 0 || errno == EINVAL)) return;
   const int error = errno;
-  ::close(std::exchange(fd_, -1));
+  if (path != "-") ::close(std::exchange(fd_, -1));
   if (clash) throw OutputError(fmt::format("{}: is both the input and the output", name_));
   errno = error;
   fail("cannot be emptied");

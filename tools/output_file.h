@@ -19,11 +19,15 @@ class ClosedPipe : public OutputError {
   ClosedPipe() : OutputError("the output pipe is closed") {}
 };
 
+// Throws where a path is a file of a model's directory that its weights may be in: those are read
+// as they are needed, and to empty their file would be the end of both.
+void refuse_file_of(const std::string& model, const std::string& path);
+
 // A buffered file or standard output whose every failure is thrown as OutputError: a full disk must
 // not look like success.
 class OutputFile {
  public:
-  // "-" is standard output. Refuses to overwrite the file that input_fd reads (-1: none).
+  // "-" is standard output. Refuses to write to the file that input_fd reads (-1: none).
   explicit OutputFile(const std::string& path, int input_fd = -1);
   ~OutputFile();  // without close(), what is buffered is lost
   OutputFile(const OutputFile&) = delete;

@@ -216,40 +216,6 @@ std::vector<TaskAnswer> features(const bert::Model& model, const InferOptions& o
   return answers;
 }
 
-std::vector<std::string> fields_of(std::string_view line) {
-  if (line.ends_with('\r')) line.remove_suffix(1);
-  std::vector<std::string> fields;
-  for (size_t begin = 0;;) {
-    const size_t tab = line.find('\t', begin);
-    fields.emplace_back(line.substr(begin, tab - begin));
-    if (tab == std::string_view::npos) return fields;
-    begin = tab + 1;
-  }
-}
-
-// first<TAB>choice<TAB>choice..., or {"first": text, "choices": [text, ...]}.
-TaskInput parse_choices(std::string_view line, InputFormat format) {
-  TaskInput input;
-  if (format == InputFormat::tsv) {
-    std::vector<std::string> fields = fields_of(line);
-    input.texts.first = fields[0];
-    input.choices.assign(fields.begin() + 1, fields.end());
-  } else {
-    const auto json = nlohmann::json::parse(line, nullptr, false);
-    const bool whole = json.is_object() && json.size() == 2 && json.contains("first") &&
-                       json["first"].is_string() && json.contains("choices") &&
-                       json["choices"].is_array();
-    if (!whole) throw std::runtime_error("expected {\"first\": text, \"choices\": [text, ...]}");
-    input.texts.first = json["first"].get<std::string>();
-    for (const auto& choice : json["choices"]) {
-      if (!choice.is_string()) throw std::runtime_error("\"choices\" holds what is no text");
-      input.choices.push_back(choice.get<std::string>());
-    }
-  }
-  check_texts(input, Task::choose);
-  return input;
-}
-
 }  // namespace
 
 void check_texts(const TaskInput& input, Task task) {
@@ -262,8 +228,14 @@ void check_texts(const TaskInput& input, Task task) {
 }
 
 TaskInput parse_task_line(std::string_view line, InputFormat format, Task task) {
-  if (task == Task::choose) return parse_choices(line, format);
   TaskInput input;
+  if (task == Task::choose) {
+    bert::Choices parsed = parse_choices(line, format);
+    input.texts.first = std::move(parsed.first);
+    input.choices = std::move(parsed.choices);
+    check_texts(input, task);
+    return input;
+  }
   auto parsed = parse_line(line, format);
   if (auto* encoding = std::get_if<bert::Encoding>(&parsed)) {
     if (task == Task::tag || task == Task::answer || task == Task::similarity) {

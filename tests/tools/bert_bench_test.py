@@ -60,9 +60,10 @@ class BenchTest(ToolTest):
         for shape in ["", "x", "0x5", "1x", "lengths:", "lengths:3,,4", "2x-1", "1e3x2", "5x5x5", "5"]:
             self.fail_with(1, "shape '", shape)
         self.fail_with(1, "positions", "1x65")
+        self.fail_with(1, "'': not a directory", "-m", "", "1x1")
         self.fail_with(2, "SHAPE")
         self.fail_with(2, "--shape", "--shape", "tiny", "1x1")  # and the -m that the test adds
-        for shape in ["5", "1,2,3", "a,b,c,d", "1,2,3,4,5", "1,16,3,4", "0,16,2,4"]:
+        for shape in ["", "5", "1,2,3", "a,b,c,d", "1,2,3,4,5", "1,16,3,4", "0,16,2,4"]:
             done = subprocess.run([self.bin / self.tool, "--shape", shape, "1x1"],
                                   capture_output=True, text=True, timeout=120)
             self.assertEqual((done.returncode, done.stdout), (1, ""), shape)

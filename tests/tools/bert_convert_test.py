@@ -101,13 +101,38 @@ class ConvertTest(ToolTest):
         self.assertLessEqual({"vocab.txt", "modules.json", "1_Pooling/config.json"}, names)
         self.assertFalse(names & {"pytorch_model.bin", ".cache/x"})
 
+    def test_links_are_copied_as_what_they_point_to(self):
+        # As the hub's cache has it.
+        whole = self.make_model("linked", "--sentence-transformers", "mean", "--head", "none")
+        blobs, source = self.dir / "blobs", self.dir / "snapshots" / "x"
+        source.mkdir(parents=True)
+        blobs.mkdir()
+        for i, path in enumerate(sorted(whole.iterdir())):
+            path.rename(blobs / str(i))
+            (blobs / str(i)).chmod(0o555 if (blobs / str(i)).is_dir() else 0o444)
+            (source / path.name).symlink_to(f"../../blobs/{i}")
+        before = sorted(self.dir.rglob("*"))
+        for precision in ["int8", "bf16"]:
+            target = self.dir / f"linked-{precision}"
+            self.succeed("-m", source, "--precision", precision, "-o", target)
+            self.assertFalse([path for path in target.rglob("*") if path.is_symlink()])
+            self.assertEqual((target / "1_Pooling" / "config.json").read_text(),
+                             (source / "1_Pooling" / "config.json").read_text())
+            self.tool = "bert-infer"
+            self.assertEqual(self.succeed("-m", target, "--precision", precision, "a"),
+                             self.succeed("-m", source, "--precision", precision, "a"))
+            self.tool = "bert-convert"
+            shutil.rmtree(target)
+        self.assertEqual(sorted(self.dir.rglob("*")), before)
+
     def test_what_it_refuses(self):
         new = self.dir / "refused"
         self.fail_with(2, "--output is required", "--precision", "int8")
         for precision in [[], ["--precision", "f32"], ["--precision", "auto"]]:
             self.fail_with(2, "--precision is needed", "-o", new, *precision)
         self.fail_with(1, "exists and is not an empty", "-o", self.dir, "--precision", "int8")
-        self.fail_with(1, "not a directory", "-m", "nowhere", "-o", new, "--precision", "int8")
+        for name in ["nowhere", ""]:
+            self.fail_with(1, "not a directory", "-m", name, "-o", new, "--precision", "int8")
         self.assertFalse(new.exists())
         _, int8 = self.convert("again", "int8")
         self.fail_with(1, "nothing to convert", "-m", int8, "-o", new, "--precision", "int8")
@@ -161,6 +186,10 @@ class ConvertTest(ToolTest):
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertRegex(done.stderr.splitlines()[-1], "^bert-convert: .*full8")
         self.assertFalse(target.exists())
+        target.mkdir()  # one that was there stays, empty
+        self.run_tool("-m", source, "-o", target, "--precision", "int8",
+                      preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (9000, 9000)))
+        self.assertEqual(list(target.iterdir()), [])
 
     def test_help_and_version(self):
         text = self.succeed("--help")

@@ -63,6 +63,8 @@ class CommandLine(InferTest):
             (["-o", "x.npy", "--task", "tokens", "a"], "x.npy cannot hold .* --task tokens"),
             (["-o", "x.safetensors", "--task", "tokens", "a"], "cannot hold .* --task tokens"),
             (["-m"], "--model"),
+            (["--task", "hidden", "--layers", "", "a"], "--layers"),
+            (["--task", "tokens", "--prompt", "query", "a"], "--prompt goes with"),
         ]:
             with self.subTest(arguments):
                 done = self.fail_with(2, pattern, *arguments, cwd=self.dir)
@@ -81,6 +83,9 @@ class CommandLine(InferTest):
         self.write("in.tsv", "a man\n")
         for arguments, pattern in [
             (["-m", "nowhere", "a"], "nowhere"),
+            (["-m", "", "a"], "'': not a directory"),
+            (["--task", "hidden", "--layers", "77", "-i", "/dev/null", "--input-format", "tsv"],
+             "^bert-infer: layer 77 of the hidden states"),
             (["-i", "nowhere.tsv"], "nowhere.tsv: .*No such file"),
             (["-i", ".", "--input-format", "tsv"], r"\.: is a directory"),
             (["-o", "nowhere/x.jsonl", "a"], "nowhere/x.jsonl: .*No such file"),
@@ -92,10 +97,8 @@ class CommandLine(InferTest):
             ([b"a \xff"], "UTF-8.*2"),
         ]:
             with self.subTest(arguments):
-                options = {"cwd": self.dir}
-                if isinstance(arguments[-1], bytes):
-                    arguments[-1] = os.fsdecode(arguments[-1])
-                self.fail_with(1, pattern, *arguments, **options)
+                arguments = [os.fsdecode(argument) for argument in arguments]
+                self.fail_with(1, pattern, *arguments, cwd=self.dir)
         self.assertEqual((self.dir / "in.tsv").read_text(), "a man\n")
 
     def test_a_pair_prints_a_line_to_read(self):
@@ -170,6 +173,7 @@ class Inputs(InferTest):
                 ('{"first": "a"', "not JSON at byte"), ('{"first": "a"} {}', "not JSON at byte"),
                 (b'{"first": "\xff"}', "not JSON at byte.*UTF-8"),
                 (r'{"first": "\ud800"}', "not JSON at byte.*surrogate"),
+                ('{"first": "a"}\0{"second": "b"', "not JSON at byte 15: it is 0"),
                 ("[1]", "found an array, expected a JSON object"), ("null", "found null"),
                 ("{}", 'neither "first" nor "ids"'),
                 ('{"second": "a"}', 'neither "first" nor "ids"'),

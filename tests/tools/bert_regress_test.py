@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """bert-regress on references, whole and spoiled. Usage: bert_regress_test.py BIN_DIR"""
 import json
+import os
 import re
 import subprocess
 import sys
@@ -106,6 +107,18 @@ class RegressTest(ToolTest):
         report = self.succeed(self.spoil(**no_ids))
         self.assertNotIn("ids ", report)
         self.fail_with(1, "neither ids nor __metadata__ inputs", self.spoil({}, **no_ids))
+        no_stage = dict.fromkeys(name.replace(".", "") for name in STAGES)
+        self.succeed(self.spoil(**no_stage))  # that the texts give the ids
+        for change in [self.spoil({}, **no_stage), self.spoil(**no_stage, **no_ids)]:
+            self.fail_with(1, "holds nothing to compare", change)
+
+    def test_a_closed_output_does_not_hide_a_difference(self):
+        path = self.spoil(logits=self.add(0, 0, 1))
+        read_end, write_end = os.pipe()
+        os.close(read_end)
+        with os.fdopen(write_end, "wb") as closed:
+            self.fail_with(1, "logits differs first", path, stdout=closed)
+            self.assertEqual(self.run_tool(self.path, stdout=closed).returncode, 0)
 
     def test_texts_must_give_the_ids(self):
         inputs = json.loads(self.metadata["inputs"])
@@ -132,7 +145,7 @@ class RegressTest(ToolTest):
             (r"layer.0 is \[\d+, 16\], expected \[\d+, columns\]", lambda: self.spoil(
                 layer0=lambda x: x[1:])),
             (r"logits is \[9\]", lambda: self.spoil(logits=lambda x: x.reshape(9))),
-            ("logits has 2 columns, expected 3", lambda: self.spoil(logits=lambda x: x[:, 1:])),
+            ("spoiled.safetensors: logits has 2 columns, expected 3", lambda: self.spoil(logits=lambda x: x[:, 1:])),
             ("logits is F16, expected F32 or F64", lambda: self.spoil(
                 logits=lambda x: x.astype(np.float16))),
             ("ids is F32", lambda: self.spoil(ids=lambda x: x.astype(np.float32))),
@@ -141,7 +154,7 @@ class RegressTest(ToolTest):
             ("starts does not go from 0 to", lambda: self.spoil(starts=lambda x: x[:-1])),
             ("starts does not grow after 0", lambda: self.spoil(starts=lambda x: x * [1, 0, 1, 1])),
             (r"ids\[0\] is -", lambda: self.spoil(ids=lambda x: -x)),
-            ("input 0: .*vocabulary", lambda: self.spoil({}, ids=lambda x: x + 1000)),
+            ("spoiled.safetensors: input 0: ids.*vocabulary", lambda: self.spoil({}, ids=lambda x: x + 1000)),
             ("2 texts, expected 3", lambda: self.spoil({"inputs": '[["a"], ["b"]]'})),
             *[("__metadata__ inputs", lambda bad=bad: self.spoil({"inputs": bad}))
               for bad in no_pairs],
@@ -149,6 +162,7 @@ class RegressTest(ToolTest):
             ("holds logits, which the model does not have", lambda: self.spoil(pooler=None), plain),
             ("text.safetensors", lambda: self.write("text.safetensors", "no tensors")),
             ("nowhere", lambda: "nowhere.safetensors"),
+            ("'': not a directory", lambda: self.path, ""),
         ]:
             with self.subTest(pattern):
                 self.fail_with(1, pattern, "-m", *(model or [self.model]), path())
@@ -157,6 +171,7 @@ class RegressTest(ToolTest):
         for arguments, pattern in [([], "REFERENCE"), (["a", "b"], "b"),
                                    (["a", "--atol", "-1"], "--atol"),
                                    (["a", "--rtol", "x"], "--rtol"),
+                                   (["a", "--mean", "nan"], "--mean: 'nan', expected a number"),
                                    (["a", "--threads", "0"], "--threads")]:
             self.assertEqual(self.fail_with(2, pattern, *arguments).stdout, "")
         text = self.succeed("--help")

@@ -67,6 +67,21 @@ class Streaming(ToolTest):
         self.assertEqual([json.loads(line)["index"] for line in lines[:3]], [0, 1, 2])
         self.assertEqual((lines[3], done.stderr), ("0", b""))
 
+    def test_the_output_is_neither_the_input_nor_the_model(self):
+        path = self.write("both.tsv", "a man\n")
+        with open(path, "ab") as end, open(path, "rb") as begin:
+            self.fail_with(1, "standard output: is both", "-i", path, stdout=end)
+            self.fail_with(1, "standard output: is both", stdin_file=begin, stdout=end)
+        self.assertEqual(path.read_text(), "a man\n")
+        model = self.make_model("kept", "--sharded", "2")
+        (self.dir / "link.jsonl").symlink_to(model / "model-00001-of-00002.safetensors")
+        for output in [model / "model-00002-of-00002.safetensors", self.dir / "link.jsonl"]:
+            before = output.read_bytes()
+            self.fail_with(1, "is a file of the model", "-m", model, "-o", output, "a")
+            self.assertEqual(output.read_bytes(), before)
+        for _ in range(2):  # other files of its directory are anybody's
+            self.succeed("-m", model, "-o", model / "embeddings.safetensors", "--task", "embed", "a")
+
     def test_a_full_disk_is_an_error(self):
         (self.dir / "full.jsonl").symlink_to("/dev/full")
         with open("/dev/full", "wb") as full:

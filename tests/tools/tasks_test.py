@@ -104,6 +104,22 @@ class Tasks(ToolTest):
         done = self.fail_with(1, "<stdin>:2: there are no choices", "-m", self.choice,
                               stdin=lines.splitlines()[0] + "\nalone\n")
         self.assertEqual(len(done.stdout.splitlines()), 1)
+        for bad, reason in [
+            ("", "the line is empty"), ("{", "not JSON at byte 2"),
+            ("[1]", "found an array, expected a JSON object"),
+            ('{"choices": ["x"]}', '"first" is not given'),
+            ('{"first": "a"}', '"choices" is not given'),
+            ('{"first": "a", "choices": []}', "there are no choices"),
+            ('{"first": "a", "choices": "x"}', '"choices" is a string, expected an array of strings'),
+            ('{"first": "a", "choices": ["x", 1]}', '"choices" holds 1, expected strings'),
+            ('{"first": "a", "choices": [["x"]]}', '"choices" holds an array, expected strings'),
+            ('{"first": ["a"], "choices": ["x"]}', '"first" is an array, expected a string'),
+            ('{"first": "a", "choices": ["x"], "choices": ["y"]}', '"choices" is given twice'),
+            ('{"first": "a", "second": "b"}', 'unknown key "second", expected first or choices'),
+        ]:
+            with self.subTest(bad):
+                self.fail_with(1, f"<stdin>:2: {re.escape(reason)}", "-m", self.choice,
+                               "--input-format", "jsonl", stdin=f"{line}\n{bad}\n")
 
     def test_similarity(self):
         [same] = self.answers("-m", self.encoder, "--task", "similarity", "-o", "-", "a man",
