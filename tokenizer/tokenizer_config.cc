@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <ranges>
 
 #include <fmt/format.h>
 
@@ -85,8 +84,8 @@ void read_added_tokens_json(const std::string& path, TokenizerConfig& out) {
     token.content = content;
     token.id = field.integer(0, Vocabulary::kMaxId);
     const auto is_it = [&](const AddedToken& named) { return named.content == token.content; };
-    token.special = std::ranges::any_of(std::views::values(out.special_tokens), is_it) ||
-                    std::ranges::any_of(out.additional_special_tokens, is_it);
+    token.special = std::ranges::any_of(out.additional_special_tokens, is_it);
+    for (const auto& [name, named] : out.special_tokens) token.special |= is_it(named);
     token.normalized = !token.special;
     out.added_tokens.push_back(std::move(token));
   }
