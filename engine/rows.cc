@@ -23,7 +23,7 @@ void fetch(const float* row, int64_t columns) {
 
 void for_row_blocks(ThreadPool& pool, int64_t rows,
                     const std::function<void(int64_t begin, int64_t end)>& body) {
-  pool.run((rows + kRowBlock - 1) / kRowBlock, [&](int64_t block, int) {
+  pool.run(divide_up(rows, kRowBlock), [&](int64_t block, int) {
     body(block * kRowBlock, std::min(rows, (block + 1) * kRowBlock));
   });
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <string>
 
 #include "models/weights.h"
 
@@ -102,6 +103,22 @@ Tensor Layer::run(const Batch& batch, engine::ThreadPool& pool, Reads reads, boo
   return x;
 }
 
+namespace {
+
+// One that is left to learn would do so from whatever comes first.
+void check_precision(const Checkpoint& checkpoint, const Layer& layer, bool is_int8) {
+  for (const Layer::Dense& dense : layer.dense_layers()) {
+    for (const std::string& name : dense.names) {
+      if (checkpoint.is_int8(name) == is_int8) continue;
+      throw std::runtime_error(checkpoint.path() + ": '" + name + ".weight' is " +
+                               (is_int8 ? "not int8, expected int8" : "int8, expected floats") +
+                               " as in the encoder's first layer");
+    }
+  }
+}
+
+}  // namespace
+
 Encoder::Encoder(Checkpoint& checkpoint, const Config& config, Precision precision_of_layers,
                  const Batch& example, engine::ThreadPool& pool)
     : precision(precision_of_layers),
@@ -112,8 +129,8 @@ Encoder::Encoder(Checkpoint& checkpoint, const Config& config, Precision precisi
       in_one(config.layers_in_one) {
   Workspace space;
   Tensor x = space.x.tensor(example.tokens(), hidden);
-  const bool learns = precision == Precision::int8 &&
-                      !checkpoint.is_int8(config.layer_names.front() + config.family->layer.output);
+  const bool stored = checkpoint.is_int8(config.layer_names.front() + config.family->layer.output);
+  const bool learns = precision == Precision::int8 && !stored;
   if (learns) {
     embeddings.run(example, pool, space, x);
     Checkpoint::release(embeddings.word);  // its rows lie far apart, and whole regions were read
@@ -121,6 +138,7 @@ Encoder::Encoder(Checkpoint& checkpoint, const Config& config, Precision precisi
   layers.reserve(config.layer_names.size());
   for (const std::string& name : config.layer_names) {
     layers.emplace_back(checkpoint, name, config, precision, relative_bias.get(), pool);
+    check_precision(checkpoint, layers.back(), stored);
     try {
       if (learns) x = layers.back().run(example, pool, Reads::all, false, space, x);
     } catch (const std::domain_error& error) {

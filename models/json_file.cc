@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/json_file.h"
 
-#include <filesystem>
-#include <set>
 #include <stdexcept>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -27,31 +24,7 @@ JsonFile::JsonFile(std::string path) : path_(std::move(path)) {
   const engine::MappedFile file(path_);
   const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()),
                               file.bytes().size());
-  root_ = parse_json(text, path_);
-}
-
-nlohmann::json parse_json(std::string_view text, const std::string& name) {
-  const auto fail = [&](size_t byte) {
-    throw std::runtime_error(fmt::format("{}: not valid JSON at byte {}", name, byte));
-  };
-  // To the parser this would be the end.
-  if (const size_t nul = text.find('\0'); nul != std::string_view::npos) fail(nul + 1);
-  using Event = nlohmann::json::parse_event_t;
-  std::vector<std::set<std::string>> keys;  // of the objects that have begun
-  const auto check = [&](int, Event event, const nlohmann::json& parsed) {
-    if (event == Event::object_start) keys.emplace_back();
-    if (event == Event::object_end) keys.pop_back();
-    if (event == Event::key && !keys.back().insert(parsed.get<std::string>()).second) {
-      throw std::runtime_error(fmt::format("{}: {} is given twice", name, shown(parsed)));
-    }
-    return true;
-  };
-  try {
-    return nlohmann::json::parse(text, check);
-  } catch (const nlohmann::json::parse_error& error) {
-    fail(error.byte);
-  }
-  return {};
+  root_ = tokenizer::parse_json_text(text, path_);
 }
 
 const nlohmann::json* JsonFile::find(const std::string& field) const {
@@ -96,11 +69,6 @@ std::string JsonFile::text(const std::string& field,
   if (!value && fallback) return *fallback;
   if (!value || !value->is_string()) fail(field, "a string");
   return value->get<std::string>();
-}
-
-bool file_exists(const std::string& path) {
-  std::error_code ignored;
-  return std::filesystem::exists(path, ignored);
 }
 
 }  // namespace bert::models

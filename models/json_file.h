@@ -4,10 +4,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include <nlohmann/json.hpp>
+
+#include "tokenizer/files.h"
 
 namespace bert::models {
 
@@ -37,11 +38,6 @@ class JsonFile {
   nlohmann::json root_;
 };
 
-// Errors are std::runtime_error and begin with the name. A key that is given twice is one too:
-// which of the values holds would be a guess.
-nlohmann::json parse_json(std::string_view text, const std::string& name);
-
-// A directory's entry exists. (An unreadable file exists: opening it says why it cannot be read.)
-bool file_exists(const std::string& path);
+using tokenizer::file_exists;
 
 }  // namespace bert::models

@@ -24,7 +24,6 @@ Error::~Error() = default;
 namespace {
 
 using models::Batch;
-using models::first_rows;
 using models::guarded;
 using models::Workspace;
 

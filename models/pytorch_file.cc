@@ -62,6 +62,11 @@ Storages named_storages(const Pickle& pickle, const std::string& path) {
 }
 
 std::vector<int64_t> read_integers(const PickleValue& tuple, const std::string& what) {
+  constexpr size_t kMost = 64;  // as many dimensions as PyTorch has; many tensors may share a tuple
+  if (tuple.items.size() > kMost) {
+    throw std::runtime_error(fmt::format("{}: it has {} dimensions, expected at most {}", what,
+                                         tuple.items.size(), kMost));
+  }
   std::vector<int64_t> integers;
   for (const PickleValue* item : tuple.items) {
     if (item->kind != Kind::integer || item->integer < 0) {

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "models/json_file.h"
+#include "tokenizer/files.h"
 
 namespace bert::models {
 namespace {
@@ -115,7 +115,7 @@ WeightFile read_safetensors(const std::string& path) {
   }
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + 8, length);
   const std::span<const std::byte> data = bytes.subspan(8 + length);
-  const json header = parse_json(text, path + ": the header");
+  const json header = tokenizer::parse_json_text(text, path + ": the header");
   if (!header.is_object()) fail(path, "the header is not a JSON object");
 
   std::vector<StoredTensor> tensors;

@@ -17,7 +17,7 @@ namespace bert::models {
 
 // Called as the forward pass reaches each stage: "embeddings" [T, H], "layer.0" … [T, H], "pooler"
 // [N, H], "logits" [N, C] or of a head that answers for each token [T, C], "next_sentence" [N, 2]
-// where there are both, "embedding" [N, H]. The values live only as long as the call.
+// where there are both, "embedding" [N, F]. The values live only as long as the call.
 using OnStage =
     std::function<void(std::string_view stage, const float* values, int64_t rows, int64_t columns)>;
 

@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <stdexcept>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace bert::models {
 
@@ -51,6 +54,12 @@ Linear read_linear(Checkpoint& checkpoint, const std::vector<std::string>& names
                    engine::ThreadPool& pool) {
   if (checkpoint.is_int8(names.front())) {
     return Linear(pool, checkpoint.int8(names, columns, width), width, activation);
+  }
+  constexpr int64_t kMostInt8 = 1 << 16;  // whose products add up in 32 bits
+  if (precision == Precision::int8 && width > kMostInt8) {
+    throw std::runtime_error(
+        fmt::format("{}: '{}.weight' has {} inputs, expected at most {} in int8", checkpoint.path(),
+                    names.front(), width, kMostInt8));
   }
   std::vector<engine::Buffer> biases;
   std::vector<Linear::Part> parts;

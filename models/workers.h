@@ -49,14 +49,16 @@ inline int resolve_threads(int wanted) {
   return wanted > 0 ? wanted : engine::usable_threads();
 }
 
+// Or workers; more than any machine has processors for.
+constexpr int kMostThreads = 1024;
+
 // The threads of a model: all together, or in teams that each compute a batch of their own.
 class Workers {
  public:
   explicit Workers(const Options& options) {
     const auto check = [](const char* name, int value) {
-      constexpr int kMost = 1024;
-      if (value >= 0 && value <= kMost) return;
-      throw Error(fmt::format("{} is {}, expected from 0 to {}", name, value, kMost));
+      if (value >= 0 && value <= kMostThreads) return;
+      throw Error(fmt::format("{} is {}, expected from 0 to {}", name, value, kMostThreads));
     };
     check("workers", options.workers);
     check("threads", options.threads);

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -98,16 +99,23 @@ class VocabularyScanner {
   size_t at_;
 };
 
-json parse_text(std::string_view text, const std::string& path) {
+json parse_text(std::string_view text, const std::string& name,
+                const json::parser_callback_t& callback) {
+  const auto fail = [&](size_t byte) {
+    throw std::runtime_error(fmt::format("{}: not valid JSON at byte {}", name, byte));
+  };
   // To the parser this would be the end.
-  if (const size_t nul = text.find('\0'); nul != std::string_view::npos) {
-    throw std::runtime_error(fmt::format("{}: not valid JSON: byte {} is 0", path, nul + 1));
-  }
+  if (const size_t nul = text.find('\0'); nul != std::string_view::npos) fail(nul + 1);
   try {
-    return json::parse(text);
-  } catch (const json::exception& error) {
-    throw std::runtime_error(fmt::format("{}: not valid JSON: {}", path, error.what()));
+    return json::parse(text, callback);
+  } catch (const json::parse_error& error) {
+    fail(error.byte);
+  } catch (const json::exception& error) {  // "[id] reason"
+    const std::string_view what = error.what();
+    throw std::runtime_error(
+        fmt::format("{}: not valid JSON: {}", name, what.substr(what.find("] ") + 2)));
   }
+  return {};
 }
 
 }  // namespace
@@ -133,10 +141,23 @@ json parse_tokenizer_json(const std::string& path,
     }
     vocabulary.clear();
   }
-  return parse_text(text, path);
+  return parse_text(text, path, nullptr);  // of a token that is given twice the last id counts
 }
 
-json parse_json(const std::string& path) { return parse_text(read_file(path), path); }
+json parse_json_text(std::string_view text, const std::string& name) {
+  using Event = json::parse_event_t;
+  std::vector<std::set<std::string>> keys;  // of the objects that have begun
+  return parse_text(text, name, [&](int, Event event, const json& parsed) {
+    if (event == Event::object_start) keys.emplace_back();
+    if (event == Event::object_end) keys.pop_back();
+    if (event == Event::key && !keys.back().insert(parsed.get<std::string>()).second) {
+      throw std::runtime_error(fmt::format("{}: {} is given twice", name, parsed.dump()));
+    }
+    return true;
+  });
+}
+
+json parse_json(const std::string& path) { return parse_json_text(read_file(path), path); }
 
 VocabularyLines::VocabularyLines(const std::string& path) : path_(path), text_(read_file(path)) {
   const std::string_view text = text_;

@@ -13,7 +13,9 @@ namespace bert::tokenizer {
 bool file_exists(const std::string& path);
 // Throws where the file cannot be read.
 std::string read_file(const std::string& path);
-// Throws where it is not JSON.
+// Errors begin with the name. A key that is given twice is one: which of the values holds would be
+// a guess.
+nlohmann::json parse_json_text(std::string_view text, const std::string& name);
 nlohmann::json parse_json(const std::string& path);
 // The same, but the members of model.vocab may be appended to `vocabulary`, in their order, instead
 // of being in the document: as a document, a hundred thousand tokens would take longer than all the

@@ -19,7 +19,6 @@ class RawBuffer {
   const T* data() const { return data_.get(); }
   T& operator[](size_t i) { return data_[i]; }
   const T& operator[](size_t i) const { return data_[i]; }
-  size_t capacity() const { return capacity_; }
 
   // Room for `size` elements, of which the first `keep` stay as they are.
   void reserve(size_t size, size_t keep = 0) {

@@ -85,9 +85,10 @@ Encoding fill(const Template& pieces, const Scratch& scratch, size_t first_size,
 // Runs work() on so many threads, or as many as there can be, this one among them.
 void run_on_threads(size_t count, const std::function<void()>& work) {
   std::vector<std::thread> others;
+  others.reserve(count);
   try {
     for (size_t i = 1; i < count; ++i) others.emplace_back(work);
-  } catch (const std::system_error&) {
+  } catch (const std::exception&) {
     // Those that there are take the others' work.
   }
   work();

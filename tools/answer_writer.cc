@@ -44,9 +44,10 @@ void append_array(std::string& line, std::span<const T> values, Append append) {
 
 std::string quoted(const std::string& text) { return nlohmann::json(text).dump(); }
 
-// Widths of a row of answers: the labels' number, or the hidden size.
+// Widths of a row of answers.
 int64_t columns_of(Task task, const bert::Info& info) {
-  return task == Task::logits ? static_cast<int64_t>(info.labels.size()) : info.hidden;
+  if (task == Task::logits) return std::ssize(info.labels);
+  return task == Task::embed ? info.embedding : info.hidden;
 }
 
 class JsonLines final : public AnswerWriter {

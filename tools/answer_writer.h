@@ -32,7 +32,7 @@ enum class OutputFormat { text, jsonl, tsv, npy, safetensors };
 struct Answer {
   int64_t index = 0;  // of the input, from 0
   const bert::Encoding& encoding;
-  std::span<const float> values;  // logits [C], embedding [H] or hidden states [S, H]; tokens: none
+  std::span<const float> values;  // logits [C], embedding [F], hidden states [S, H]; tokens: none
   std::span<const float> pooler;  // [H], for hidden alone and where the model has one
 };
 

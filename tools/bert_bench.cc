@@ -249,7 +249,7 @@ void declare(CLI::App& app, BenchOptions& options) {
   app.add_option("--shape", options.shape)->excludes(model);
   app.add_option("--task", options.task)->check(CLI::IsMember({"hidden", "logits"}));
   add_precision(app, options.load.precision);
-  app.add_option("--threads", options.load.threads)->check(CLI::Range(1, INT_MAX));
+  app.add_option("--threads", options.load.threads)->check(kThreads);
   app.add_option("--runs", options.runs)->check(CLI::Range(1, INT_MAX));
   app.add_flag("--profile", options.profile);
   app.add_flag("--json", options.json);

@@ -47,7 +47,8 @@ struct ConvertOptions {
   bert::Options load;
 };
 
-// Weights in any format: not copied.
+// Weights of the model in any format: not copied. Those of a dense module, in a folder of its own,
+// stay as they are.
 bool holds_weights(const fs::path& path) {
   const std::string name = path.filename();
   for (const char* ending : {".safetensors", ".safetensors.index.json", ".bin", ".bin.index.json",
@@ -71,7 +72,7 @@ void copy_others(const fs::path& from, const fs::path& to) {
       at.disable_recursion_pending();
     } else if (at->is_directory()) {
       fs::create_directories(target);
-    } else if (at->is_regular_file() && !holds_weights(name)) {
+    } else if (at->is_regular_file() && (at.depth() > 0 || !holds_weights(name))) {
       fs::copy_file(at->path(), target);
     }
   }
@@ -166,7 +167,7 @@ void declare(CLI::App& app, ConvertOptions& options) {
   app.add_option("-m,--model", options.model);
   app.add_option("-o,--output", options.output)->required();
   add_precision(app, options.load.precision);
-  app.add_option("--threads", options.load.threads)->check(CLI::Range(1, INT_MAX));
+  app.add_option("--threads", options.load.threads)->check(kThreads);
 }
 
 }  // namespace

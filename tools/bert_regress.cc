@@ -2,7 +2,6 @@
 //
 // bert-regress: runs the inputs of a reference file and compares every stage that the file holds.
 #include <algorithm>
-#include <climits>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -41,7 +40,7 @@ C labels:
   ids [T], type_ids [T], starts [N+1]     integers; input i has the tokens starts[i] to starts[i+1]
   __metadata__ inputs                     JSON array of [first] or [first, second]
   embeddings, layer.0, layer.1 ... [T, H] any of these stages, F32 or F64
-  pooler [N, H], logits [N, C] or of a head that answers for each token [T, C], embedding [N, H]
+  pooler [N, H], logits [N, C] or of a head that answers for each token [T, C], embedding [N, F]
   next_sentence [N, 2] where logits are those of the vocabulary, [T, V]
 Ids or texts may be left out. Where both are there, the texts must give the ids.
 
@@ -378,7 +377,7 @@ void declare(CLI::App& app, RegressOptions& options) {
   app.add_option("--rtol", options.rtol)->check(from_0());
   app.add_option("--mean", options.mean)->check(from_0());
   add_precision(app, options.load.precision);
-  app.add_option("--threads", options.load.threads)->check(CLI::Range(1, INT_MAX));
+  app.add_option("--threads", options.load.threads)->check(kThreads);
 }
 
 int regress(const RegressOptions& options) {

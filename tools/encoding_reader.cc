@@ -61,9 +61,7 @@ class EncodingReader::Texts {
       try {
         batch.add(std::move(encode_({&texts_[i], 1})[0]), lines_[i]);
       } catch (const std::exception& error) {
-        std::string_view reason = error.what();
-        if (reason.starts_with("input 0: ")) reason.remove_prefix(9);  // we name it better
-        throw std::runtime_error(line_error(name_, lines_[i], reason));
+        throw std::runtime_error(line_error(name_, lines_[i], reason_alone(error.what())));
       }
     }
   }

@@ -27,7 +27,7 @@ Model
                          bf16    half the memory; faster where the processor multiplies bf16
                          int8    a third of the memory and of the time; a label in a thousand or
                                  so changes
-                         auto    f32, or what bert-convert wrote into DIR (default)
+                         auto    f32, or int8 where bert-convert wrote that into DIR (default)
       --workers N        batches computed at a time, with one copy of the weights
       --threads N        threads of each worker; alone, it means one worker. Default: as many
                          workers of one thread as this process may use threads
@@ -170,8 +170,8 @@ void InferCommandLine::declare(CLI::App& app) {
   app.add_option("--answer-tokens", given_.answer.most_tokens)->check(at_least_one);
   app.add_option("--prompt", given_.load.prompt);
   add_precision(app, given_.load.precision);
-  app.add_option("--workers", given_.load.workers)->check(at_least_one);
-  app.add_option("--threads", given_.load.threads)->check(at_least_one);
+  app.add_option("--workers", given_.load.workers)->check(kThreads);
+  app.add_option("--threads", given_.load.threads)->check(kThreads);
   app.add_option("--batch-tokens", given_.load.batch_tokens)->check(at_least_one);
   app.add_option("--max-length", given_.load.max_length)->check(at_least_one);
   for (size_t i = 0; i < kMostTexts; ++i) {

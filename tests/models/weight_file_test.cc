@@ -130,11 +130,11 @@ class Damaged : public testing::Test {
     return "no error";
   }
   // Of a pickle in the place of the tensors', in a file of torch's older format.
-  std::string error_of(const std::string& pickle) const {
+  std::string error_of(const std::string& pickle,
+                       const std::string& storages = "\x80\x02].") const {
     static const std::string kStart("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.",
                                     15);
-    write("pytorch_model.bin",
-          kStart + "\x80\x02M\xe9\x03.\x80\x02}.\x80\x02" + pickle + "\x80\x02].");
+    write("pytorch_model.bin", kStart + "\x80\x02M\xe9\x03.\x80\x02}.\x80\x02" + pickle + storages);
     return error();
   }
   // What reading a file's mutants does: an error that names it, or the same tensors' names.
@@ -190,6 +190,20 @@ TEST_F(Damaged, APickleThatCallsAnythingButTensorsIsRefusedByName) {
   EXPECT_THAT(error_of(std::string(2 << 20, ')') + "."), HasSubstr("values"));
   EXPECT_THAT(error_of(")" + std::string(1 << 19, '\x85') + "."), HasSubstr("not a dict"));
   EXPECT_THAT(error_of("]q" + std::string(1, '\1') + "h\1a."), HasSubstr("not a dict"));
+  std::string sizes = "(";
+  for (int i = 0; i < 65; ++i) sizes += "K\1";
+  const std::string storage =
+      "(U\7storagectorch\nFloatStorage\nU\1"
+      "0U\3cpuK\1NtQ";
+  EXPECT_THAT(error_of("}U\1a"
+                       "ctorch._utils\n_rebuild_tensor_v2\n(" +
+                           storage + std::string("K\0", 2) + sizes + "t" + sizes +
+                           "t\x89"
+                           "ccollections\nOrderedDict\n)RtRs.",
+                       "\x80\x02](U\1"
+                       "0e." +
+                           std::string("\1\0\0\0\0\0\0\0abcd", 12)),
+              HasSubstr("it has 65 dimensions, expected at most 64"));
 }
 
 TEST_F(Damaged, FilesCutShortAreErrors) {

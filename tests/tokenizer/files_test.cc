@@ -106,10 +106,10 @@ TEST(TokenizerJson, NotJson) {
   const TestDirectory directory;
   for (const char* text : {"", "{", "[1,]", "{\"a\": \"\xff\"}"}) {
     directory.write("tokenizer.json", text);
-    EXPECT_THAT(directory.error(), HasSubstr("tokenizer.json: not valid JSON: ")) << text;
+    EXPECT_THAT(directory.error(), HasSubstr("tokenizer.json: not valid JSON at byte ")) << text;
   }
   directory.write("tokenizer.json", small_tokenizer({"a"}).dump() + std::string("\0}", 2));
-  EXPECT_THAT(directory.error(), HasSubstr("tokenizer.json: not valid JSON: byte "));
+  EXPECT_THAT(directory.error(), HasSubstr("tokenizer.json: not valid JSON at byte "));
   directory.write("tokenizer.json", "[]");
   EXPECT_EQ(directory.error(), "tokenizer.json: found an array, expected an object");
 }
@@ -325,6 +325,10 @@ TEST(VocabTxt, ConfigErrors) {
             file + "do_basic_tokenize: found false, expected true");
   EXPECT_EQ(error(R"({"model_max_length": 0})"),
             file + "model_max_length: found 0, expected an integer from 1 to 1000000");
+  EXPECT_EQ(error(R"({"do_lower_case": true, "do_lower_case": false})"),
+            file + "\"do_lower_case\" is given twice");
+  EXPECT_EQ(error(R"({"model_max_length": 1e999})"),
+            file + "not valid JSON: number overflow parsing '1e999'");
   EXPECT_EQ(error(R"({"truncation_side": "up"})"),
             file + "truncation_side: found \"up\", expected \"left\" or \"right\"");
   EXPECT_EQ(error(R"({"sep_token": 1})"), file + "sep_token: found 1, expected a string");

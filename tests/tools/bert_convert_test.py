@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 
-from command_line import PAIR, ROOT, ToolTest, main
+from command_line import PAIR, ROOT, ToolTest, floats, main
 from tensor_file import TensorFile, write_tensors
 
 sys.path.insert(0, str(ROOT / "tests" / "golden"))
@@ -124,6 +124,52 @@ class ConvertTest(ToolTest):
             self.tool = "bert-convert"
             shutil.rmtree(target)
         self.assertEqual(sorted(self.dir.rglob("*")), before)
+
+    def test_a_dense_module_comes_along(self):
+        source = self.make_model("dense", "--head", "none", "--sentence-transformers", "mean")
+        modules = json.loads((source / "modules.json").read_text())[:2]
+        modules.append({"idx": 2, "name": "2", "path": "2_Dense",
+                        "type": "sentence_transformers.models.Dense"})
+        (source / "modules.json").write_text(json.dumps(modules))
+        (source / "2_Dense").mkdir()
+        (source / "2_Dense" / "config.json").write_text(json.dumps(
+            {"in_features": 16, "out_features": 5, "bias": False,
+             "activation_function": "torch.nn.modules.linear.Identity"}))
+        weight = np.random.default_rng(3).standard_normal((5, 16)).astype(np.float32)
+        write_tensors(source / "2_Dense" / "model.safetensors", {"linear.weight": weight}, {})
+        target = self.dir / "dense8"
+        self.succeed("-m", source, "--precision", "int8", "-o", target)
+        self.tool = "bert-infer"
+        for model in [source, target]:  # five columns everywhere, and not the hidden size's 16
+            found = {}
+            for ending in ["jsonl", "npy", "safetensors", "tsv"]:
+                found[ending] = self.dir / f"dense.{ending}"
+                self.succeed("-m", model, "--precision", "int8", "-o", found[ending],
+                             stdin="a man\na dog plays\n")
+            wanted = [floats(json.loads(line)["embedding"])
+                      for line in found["jsonl"].read_text().splitlines()]
+            self.assertEqual(np.shape(wanted), (2, 5))
+            np.testing.assert_array_equal(np.load(found["npy"]), wanted)
+            np.testing.assert_array_equal(
+                TensorFile(found["safetensors"]).read("embedding"), wanted)
+            header, *rows = found["tsv"].read_text().splitlines()
+            self.assertEqual({len(row.split("\t")) for row in rows}, {len(header.split("\t"))})
+        self.tool = "bert-convert"
+
+    def test_what_is_int8_in_part_is_refused(self):
+        source, target = self.convert("part", "int8")
+        floats_of, file = TensorFile(source / "model.safetensors"), TensorFile(
+            target / "model.safetensors")
+        dense = LAYER + "intermediate.dense."
+        tensors = {name: np.array(file.read(name)) for name in file.entries}
+        tensors[dense + "weight"] = np.array(floats_of.read(dense + "weight"))
+        for name in ["weight_scale", "exact_inputs", "exact_weight"]:
+            tensors.pop(dense + name, None)
+        write_tensors(target / "model.safetensors", tensors, file.metadata)
+        self.tool = "bert-infer"
+        self.fail_with(1, "layer.1.intermediate.dense.weight' is not int8, expected int8", "-m",
+                       target, "a")
+        self.tool = "bert-convert"
 
     def test_what_it_refuses(self):
         new = self.dir / "refused"
