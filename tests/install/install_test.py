@@ -3,7 +3,8 @@
 """The README's C++ example against an installed copy: install_test.py BUILD_DIR README MODEL
 
 Installs the build into an empty prefix, writes the README's CMakeLists.txt and main.cc into an empty
-directory, and builds and runs them there with find_package.
+directory, and builds and runs them there with find_package. Then it makes the source a part of another
+project.
 """
 import os
 import re
@@ -24,6 +25,24 @@ def block(readme: str, language: str) -> str:
     found = re.findall(rf"```{language}\n(.*?)```", readme, re.DOTALL)
     assert len(found) == 1, f"expected one {language} block in the README, found {len(found)}"
     return found[0]
+
+
+def check_as_subproject(source: Path, scratch: Path) -> None:
+    """A parent keeps CMake's own defaults, and gets the library without tests and programs."""
+    (scratch / "x.cc").write_text("int x;\n")
+    (scratch / "CMakeLists.txt").write_text(f"""cmake_minimum_required(VERSION 3.23)
+project(parent CXX)
+add_subdirectory({source} bert)
+add_library(mine x.cc)
+get_target_property(mine mine TYPE)
+get_target_property(theirs bert_infer TYPE)
+get_property(targets DIRECTORY {source} PROPERTY BUILDSYSTEM_TARGETS)
+message(STATUS "mine ${{mine}} theirs ${{theirs}} targets ${{targets}}")
+""")
+    found = re.search("mine (.*) theirs (.*) targets (.*)",
+                      run("cmake", "-S", scratch, "-B", scratch / "build"))
+    assert found[1] == found[2] == "STATIC_LIBRARY", found[0]
+    assert "bert-infer" not in found[3] and "bert_infer_tools" not in found[3], found[0]
 
 
 def main() -> None:
@@ -58,6 +77,9 @@ def main() -> None:
             foreign = [line for line in symbols if not re.search(r"bert::|std::|gnu_cxx", line)]
             assert not foreign, foreign
             assert not [line for line in symbols if re.search(r" T .*(engine|models|tokenizer)::", line)]
+        parent = Path(scratch, "parent")
+        parent.mkdir()
+        check_as_subproject(Path(sys.argv[2]).resolve().parent, parent)
 
 
 if __name__ == "__main__":
