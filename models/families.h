@@ -57,8 +57,7 @@ struct Family {
   bool always_projected = false;  // even where both sizes are equal
   const char* pooler = "";        // dense
   bool has_types = true;
-  bool has_norm_epsilon =
-      true;  // layer_norm_eps; without it, it is 1e-12 whatever config.json says
+  bool has_norm_epsilon = true;  // layer_norm_eps; or 1e-12, whatever config.json says
   // Positions are counted from the padding token's id + 1, and padding tokens are not counted, as
   // fairseq does (Liu et al. 2019). The id is pad_token_id or always 1.
   enum class Positions { from_0, after_pad_token, after_1 } positions = Positions::from_0;

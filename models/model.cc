@@ -35,16 +35,19 @@ void require_directory(const std::string& directory) {
   }
 }
 
+void check_max_length(int length) {
+  if (length < 0) throw Error(fmt::format("max_length is {}, expected at least 0", length));
+}
+
 }  // namespace
 
 // ---- Tokenizer ----------------------------------------------------------------------------------
 
 Tokenizer Tokenizer::load(const std::string& directory, int max_length) {
   return guarded([&] {
+    check_max_length(max_length);
     require_directory(directory);
     auto loaded = tokenizer::Tokenizer::load(directory);
-    if (max_length < 0)
-      throw Error(fmt::format("max_length is {}, expected at least 0", max_length));
     const int limit = max_length > 0 ? max_length : loaded.default_max_length();
     return Tokenizer(std::make_shared<const Impl>(Impl{std::move(loaded), limit, ""}));
   });
@@ -80,9 +83,7 @@ void check_options(const Options& options) {
   if (options.batch_tokens < 1) {
     throw Error(fmt::format("batch_tokens is {}, expected at least 1", options.batch_tokens));
   }
-  if (options.max_length < 0) {
-    throw Error(fmt::format("max_length is {}, expected at least 0", options.max_length));
-  }
+  check_max_length(options.max_length);
 }
 
 // What is put before each first text that is embedded.
@@ -170,16 +171,6 @@ void Model::Impl::load_heads() {
   }
 }
 
-// sentence-transformers' settings of its tokenizer, under one of the names that it has had.
-std::optional<models::JsonFile> sentence_config(const std::string& directory) {
-  for (const char* model :
-       {"bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta"}) {
-    const std::string path = fmt::format("{}/sentence_{}_config.json", directory, model);
-    if (models::file_exists(path)) return models::JsonFile(path);
-  }
-  return std::nullopt;
-}
-
 Tokenizer Model::Impl::load_tokenizer(const std::string& directory, const Options& options) {
   const int wanted = options.max_length;
   if (wanted > config.positions) {
@@ -197,7 +188,7 @@ Tokenizer Model::Impl::load_tokenizer(const std::string& directory, const Option
         fmt::format("{}: the tokenizer has {} ids, but config.json's vocab_size is {}", directory,
                     size, config.vocabulary));
   }
-  const std::optional<models::JsonFile> settings = sentence_config(directory);
+  const std::optional<models::JsonFile> settings = models::read_sentence_settings(directory);
   if (settings && settings->boolean("do_lower_case", false) && !loaded.lowercases()) {
     settings->fail("do_lower_case", "false, as the tokenizer does not lower texts");
   }

@@ -54,24 +54,22 @@ SentenceEmbedding::SentenceEmbedding(const std::string& directory, const Config&
 }
 
 // Exactly one pooling_mode_* that is known may be true; what is not named is false, but for the
-// mean.
+// mean. Newer files have "pooling_mode": "mean" instead.
 void SentenceEmbedding::read_pooling(const std::string& path) {
   const JsonFile file(path);
   file.integer("word_embedding_dimension", hidden_, hidden_, hidden_);
   if (!file.boolean("include_prompt", true)) file.fail("include_prompt", "true");
   std::vector<std::string> modes;
-  if (!file.find("pooling_mode_mean_tokens") && !file.find("pooling_mode")) {
-    modes.emplace_back("pooling_mode_mean_tokens");
-  }
-  for (const auto& [field, value] : file.root().items()) {
-    if (field.starts_with("pooling_mode_") && file.boolean(field, false)) modes.push_back(field);
-  }
-  configured_ = true;
-  // Newer files have "pooling_mode": "mean", and nothing else counts then.
   if (file.find("pooling_mode")) {
     const std::string mode = file.text("pooling_mode");
     modes = {"pooling_mode_" + mode + (mode == "cls" ? "_token" : "_tokens")};
+  } else {
+    if (!file.find("pooling_mode_mean_tokens")) modes.emplace_back("pooling_mode_mean_tokens");
+    for (const auto& [field, value] : file.root().items()) {
+      if (field.starts_with("pooling_mode_") && file.boolean(field, false)) modes.push_back(field);
+    }
   }
+  configured_ = true;
   if (modes == std::vector<std::string>{"pooling_mode_cls_token"}) {
     kind_ = Kind::cls;
   } else if (modes == std::vector<std::string>{"pooling_mode_max_tokens"}) {
@@ -170,6 +168,14 @@ Tensor SentenceEmbedding::run(const Batch& batch, engine::Reads reads, Tensor x,
     for (int64_t j = 0; j < y.columns; ++j) row[j] /= length;
   }
   return y;
+}
+
+std::optional<JsonFile> read_sentence_settings(const std::string& directory) {
+  for (const char* name : {"bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta"}) {
+    const std::string path = fmt::format("{}/sentence_{}_config.json", directory, name);
+    if (file_exists(path)) return JsonFile(path);
+  }
+  return std::nullopt;
 }
 
 Prompts read_prompts(const std::string& directory) {

@@ -4,10 +4,12 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "models/bert.h"
+#include "models/json_file.h"
 
 namespace bert::models {
 
@@ -47,5 +49,8 @@ struct Prompts {
   std::string usual;
 };
 Prompts read_prompts(const std::string& directory);
+// sentence_bert_config.json, or the same under the name of another family; none where there is
+// none.
+std::optional<JsonFile> read_sentence_settings(const std::string& directory);
 
 }  // namespace bert::models

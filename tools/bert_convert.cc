@@ -3,6 +3,7 @@
 // bert-convert: a model's directory with its encoder's weights in int8 or bf16.
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
 
@@ -47,8 +48,7 @@ struct ConvertOptions {
   bert::Options load;
 };
 
-// Weights of the model in any format: not copied. Those of a dense module, in a folder of its own,
-// stay as they are.
+// Weights in any format: not copied, but for those of sentence-transformers' modules.
 bool holds_weights(const fs::path& path) {
   const std::string name = path.filename();
   for (const char* ending : {".safetensors", ".safetensors.index.json", ".bin", ".bin.index.json",
@@ -60,19 +60,33 @@ bool holds_weights(const fs::path& path) {
          name == "checkpoint";
 }
 
+// The folders that modules.json names: "1_Pooling", "2_Dense".
+std::set<fs::path> module_folders(const fs::path& model) {
+  std::set<fs::path> folders;
+  if (!fs::exists(model / "modules.json")) return folders;
+  const models::JsonFile file(model / "modules.json");
+  for (const auto& module : file.root()) {
+    const std::string path = module.is_object() ? module.value("path", "") : "";
+    if (!path.empty()) folders.insert(path);  // the encoder's own is empty
+  }
+  return folders;
+}
+
 // Hidden files and folders belong to whoever downloaded the directory. What is a link there (all
 // is, in the hub's cache) is copied as what it points to.
 void copy_others(const fs::path& from, const fs::path& to) {
+  const std::set<fs::path> modules = module_folders(from);
   for (auto at =
            fs::recursive_directory_iterator(from, fs::directory_options::follow_directory_symlink);
        at != fs::recursive_directory_iterator(); ++at) {
     const std::string name = at->path().filename();
-    const fs::path target = to / at->path().lexically_relative(from);
+    const fs::path place = at->path().lexically_relative(from), target = to / place;
     if (name.starts_with(".") || fs::equivalent(at->path(), to)) {
       at.disable_recursion_pending();
     } else if (at->is_directory()) {
       fs::create_directories(target);
-    } else if (at->is_regular_file() && (at.depth() > 0 || !holds_weights(name))) {
+    } else if (at->is_regular_file() &&
+               (!holds_weights(name) || modules.contains(place.parent_path()))) {
       fs::copy_file(at->path(), target);
     }
   }

@@ -78,8 +78,8 @@ class JsonInput final : public nlohmann::json_sax<nlohmann::json> {
   }
   bool end_object() override { return true; }
   bool start_array(size_t) override {
-    if (in_array_ || key_ == "first" || key_ == "second") wrong("an array");
-    if (key_.empty()) wrong("an array");
+    const bool is_text = key_.empty() || key_ == "first" || key_ == "second";
+    if (in_array_ || is_text) wrong("an array");
     chooses_ ? void(choices_.emplace()) : void(numbers().emplace());
     return in_array_ = true;
   }

@@ -49,7 +49,9 @@ def read_limits(directory: Path, positions: int, asked: int | None) -> tuple[int
     def optional(name: str) -> dict:
         return read_json(directory / name) if (directory / name).exists() else {}
 
-    sentence = optional("sentence_bert_config.json")
+    names = (f"sentence_{family}_config.json" for family in
+             ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta"))
+    sentence = next(filter(None, map(optional, names)), {})
     named = sentence.get("max_seq_length") or optional("tokenizer_config.json").get("model_max_length")
     return asked or min(positions, named or positions), sentence.get("do_lower_case", False)
 

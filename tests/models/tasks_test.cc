@@ -156,6 +156,13 @@ TEST(FillMask, IdsBeyondTheTokenizerHaveNoName) {
     nameless += fill.token.empty();
   }
   EXPECT_EQ(nameless, 1);
+  // Of a line that is repeated the first id has no token.
+  copy.write("vocab.txt",
+             vocabulary.substr(0, vocabulary.rfind('\n', vocabulary.size() - 2)) + "\n[PAD]\n");
+  const auto again = Model::load(copy.path()).fill_mask(std::vector<Input>{{"[MASK]"}}, 200);
+  for (const Blank::Fill& fill : again[0][0].fills) {
+    EXPECT_EQ(fill.token.empty(), fill.id == 199) << fill.id;
+  }
 }
 
 TEST(FillMask, ADecoderBiasThatDiffersIsRefused) {

@@ -137,6 +137,8 @@ class ConvertTest(ToolTest):
              "activation_function": "torch.nn.modules.linear.Identity"}))
         weight = np.random.default_rng(3).standard_normal((5, 16)).astype(np.float32)
         write_tensors(source / "2_Dense" / "model.safetensors", {"linear.weight": weight}, {})
+        (source / "onnx").mkdir()
+        (source / "onnx" / "model.onnx").write_bytes(b"large")
         target = self.dir / "dense8"
         self.succeed("-m", source, "--precision", "int8", "-o", target)
         self.tool = "bert-infer"
@@ -154,6 +156,7 @@ class ConvertTest(ToolTest):
                 TensorFile(found["safetensors"]).read("embedding"), wanted)
             header, *rows = found["tsv"].read_text().splitlines()
             self.assertEqual({len(row.split("\t")) for row in rows}, {len(header.split("\t"))})
+        self.assertFalse((target / "onnx" / "model.onnx").exists())
         self.tool = "bert-convert"
 
     def test_what_is_int8_in_part_is_refused(self):
@@ -187,6 +190,9 @@ class ConvertTest(ToolTest):
         self.tool = "bert-infer"
         self.fail_with(1, "holds int8 weights", "-m", int8, "--precision", "f32", "a")
         self.tool = "bert-convert"
+        wide = self.make_model("wide", "--shape", "1,2,1,65537")
+        self.fail_with(1, "has 65537 inputs, expected at most 65536 in int8", "-m", wide, "-o", new,
+                       "--precision", "int8")
         source = self.make_model("infinite")
         path = source / "model.safetensors"
         file = TensorFile(path)
