@@ -2,6 +2,7 @@
 #include "models/heads.h"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -74,6 +75,15 @@ Tensor Head::run(engine::ThreadPool& pool, ConstTensor x, Workspace& space) cons
     engine::multiply_in_place(pool, x, decoder, decoder_bias.data(), logits);
   }
   return logits;
+}
+
+std::vector<float> softmax(std::span<const float> logits) {
+  std::vector<float> result(logits.begin(), logits.end());
+  const float top = *std::ranges::max_element(result);
+  double sum = 0;
+  for (float& value : result) sum += value = std::exp(value - top);
+  for (float& value : result) value = static_cast<float>(value / sum);
+  return result;
 }
 
 }  // namespace bert::models

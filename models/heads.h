@@ -4,7 +4,9 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "models/bert.h"
 
@@ -36,5 +38,8 @@ struct Head {
   Weight own_decoder;                    // where it is not the table of word embeddings
   engine::Buffer decoder_bias;           // [V]
 };
+
+// Of at least one logit.
+std::vector<float> softmax(std::span<const float> logits);
 
 }  // namespace bert::models

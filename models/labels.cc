@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "models/bert_infer.h"
+#include "models/heads.h"
 
 namespace bert {
 
@@ -13,10 +14,7 @@ std::vector<float> probabilities(std::span<const float> logits, const Info& info
   if (info.scores == Scores::sigmoid) {
     for (float& value : result) value = 1.0f / (1.0f + std::exp(-value));
   } else if (info.scores == Scores::softmax && !result.empty()) {
-    const float top = *std::max_element(result.begin(), result.end());
-    double sum = 0;
-    for (float& value : result) sum += value = std::exp(value - top);
-    for (float& value : result) value = static_cast<float>(value / sum);
+    return models::softmax(logits);
   }
   return result;
 }

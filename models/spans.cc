@@ -14,10 +14,6 @@ size_t byte_of(std::string_view text, int32_t scalar) {
   return at;
 }
 
-bool is_space(char32_t c) {
-  return tokenizer::unicode::property(c).flags & tokenizer::unicode::kSpace;
-}
-
 }  // namespace
 
 std::string cut(std::string_view text, Offset offset) {
@@ -31,7 +27,7 @@ Offset without_spaces(std::string_view text, Offset offset) {
   Offset inside = {offset.end, offset.end};
   int32_t scalar = offset.begin;
   for (size_t at = 0; at < string.size(); ++scalar) {
-    if (is_space(tokenizer::utf8::decode(string.data(), at))) continue;
+    if (tokenizer::unicode::is_space(tokenizer::utf8::decode(string.data(), at))) continue;
     if (inside.begin == offset.end) inside.begin = scalar;
     inside.end = scalar + 1;
   }

@@ -2,7 +2,6 @@
 //
 // From logits to what a person asked for, as Hugging Face's pipelines do it.
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <string>
 #include <string_view>
@@ -20,18 +19,10 @@ using engine::Tensor;
 using models::Batch;
 using models::cut;
 using models::guarded;
+using models::softmax;
 
 constexpr const char* kTaskNames[] = {"embed", "classify", "choose", "fill_mask",
                                       "tag",   "answer",   "detect"};
-
-std::vector<float> softmax(std::span<const float> logits) {
-  std::vector<float> result(logits.begin(), logits.end());
-  const float top = *std::ranges::max_element(result);
-  double sum = 0;
-  for (float& value : result) sum += value = std::exp(value - top);
-  for (float& value : result) value = static_cast<float>(value / sum);
-  return result;
-}
 
 // Whether token t is of the same word as the one before it. SentencePiece's U+2581 alone is only
 // the beginning of a word, of which the rest may be unknown.

@@ -13,7 +13,6 @@ namespace bert::tokenizer {
 
 namespace {
 
-bool is_space(char32_t c) { return unicode::property(c).flags & unicode::kSpace; }
 bool is_word(char32_t c) { return unicode::property(c).flags & unicode::kWord; }
 
 }  // namespace
@@ -22,7 +21,7 @@ size_t space_before(std::string_view text, size_t floor, size_t end) {
   while (end > floor) {
     size_t begin = end - 1;
     while (utf8::is_continuation(text[begin])) --begin;
-    if (!is_space(utf8::decode_before(text, end))) break;
+    if (!unicode::is_space(utf8::decode_before(text, end))) break;
     end = begin;
   }
   return end;
@@ -31,7 +30,7 @@ size_t space_before(std::string_view text, size_t floor, size_t end) {
 size_t space_after(std::string_view text, size_t begin) {
   while (begin < text.size()) {
     size_t next = begin;
-    if (!is_space(utf8::decode(text.data(), next))) break;
+    if (!unicode::is_space(utf8::decode(text.data(), next))) break;
     begin = next;
   }
   return begin;

@@ -181,8 +181,7 @@ std::string_view VocabularyLines::token(size_t i) const {
   while (!token.empty()) {
     size_t last = token.size() - 1;
     while (utf8::is_continuation(token[last])) --last;
-    if (!(unicode::property(utf8::decode_before(token, token.size())).flags & unicode::kSpace))
-      break;
+    if (!unicode::is_space(utf8::decode_before(token, token.size()))) break;
     token = token.substr(0, last);
   }
   return token;

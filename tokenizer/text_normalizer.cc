@@ -13,8 +13,6 @@ namespace {
 
 using Kind = NormalizerStep::Kind;
 
-bool is_space(char32_t c) { return unicode::property(c).flags & unicode::kSpace; }
-
 bool decode(std::string_view piece, int32_t first, NormalizerScratch& scratch) {
   std::vector<SourcedScalar>& text = scratch.text;
   text.resize(piece.size());
@@ -116,9 +114,9 @@ void lowercase(NormalizerScratch& scratch) {
 }
 
 void strip(const NormalizerStep& step, std::vector<SourcedScalar>& text) {
-  while (step.right && !text.empty() && is_space(text.back().c)) text.pop_back();
+  while (step.right && !text.empty() && unicode::is_space(text.back().c)) text.pop_back();
   auto begin = text.begin();
-  while (step.left && begin != text.end() && is_space(begin->c)) ++begin;
+  while (step.left && begin != text.end() && unicode::is_space(begin->c)) ++begin;
   text.erase(text.begin(), begin);
 }
 

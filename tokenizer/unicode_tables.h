@@ -26,6 +26,7 @@ struct Property {
 
 // c is a Unicode scalar.
 Property property(char32_t c);
+inline bool is_space(char32_t c) { return property(c).flags & kSpace; }
 // The first scalar of the lower case, which is longer for U+0130 alone (U+0069 U+0307).
 char32_t to_lower(char32_t c);
 // The full canonical decomposition, or empty. Hangul syllables have theirs by arithmetic, not here.

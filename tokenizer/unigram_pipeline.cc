@@ -11,8 +11,6 @@ namespace {
 constexpr char32_t kMeta = 0x2581;
 constexpr std::string_view kMetaBytes = "\u2581";
 
-bool is_space(char32_t c) { return unicode::property(c).flags & unicode::kSpace; }
-
 class UnigramPipeline : public Pipeline {
  public:
   UnigramPipeline(const Definition& definition, const Vocabulary& vocabulary)
@@ -53,8 +51,8 @@ class UnigramPipeline : public Pipeline {
       if (!pipeline.options_.whitespace_split) return metaspace(begin, end);
       const std::vector<SourcedScalar>& text = scratch.normalizer.text;
       for (size_t word = begin; word < end && out.complete; word = begin) {
-        while (word < end && is_space(text[word].c)) ++word;
-        for (begin = word; begin < end && !is_space(text[begin].c);) ++begin;
+        while (word < end && unicode::is_space(text[word].c)) ++word;
+        for (begin = word; begin < end && !unicode::is_space(text[begin].c);) ++begin;
         if (begin > word) metaspace(word, begin);
       }
     }

@@ -40,7 +40,7 @@ void WordPiece::tokenize(const NormalizedText& text, size_t begin, size_t end, s
       if (bytes[here] == ' ') continue;
       word = here;
       const char32_t c = utf8::decode(bytes, word);
-      if (!(unicode::property(c).flags & unicode::kSpace)) {
+      if (!unicode::is_space(c)) {
         tokenize_word(text, here, word, limit, out);
       }
     }
