@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -23,6 +24,7 @@
 #include "tools/input_lines.h"
 #include "tools/output_file.h"
 #include "tools/progress.h"
+#include "tools/stop.h"
 #include "tools/tasks.h"
 
 namespace bert::tools {
@@ -211,15 +213,16 @@ void report(const Progress& progress, const Answerer& answerer, const bert::Opti
 }
 
 void run_file(const InferOptions& options, const Answerer& answerer, const InputFile& input,
-              OutputFile& output, Session& session, Progress& progress) {
+              const Stop& stop, OutputFile& output, Session& session, Progress& progress) {
   EncodingReader reader(
-      input.fd(), input.name(), [&](std::string_view line) { return parse(line, options); },
+      input.fd(), input.name(), stop, [&](std::string_view line) { return parse(line, options); },
       [&](std::span<const bert::Input> texts) {
         return answerer.tokenizer.encode(texts,
                                          options.load.threads * std::max(1, options.load.workers));
       },
       answerer.model ? int64_t{4} * options.load.batch_tokens : kTokensAhead);
-  for (Window window = reader.take(); !window.lines.empty(); window = reader.take()) {
+  for (Window window = reader.take(); !window.lines.empty() && stop.signal() == 0;
+       window = reader.take()) {
     session.answer(window.encodings, window.lines);
     if (reader.idle()) output.flush();
     progress.show();
@@ -247,10 +250,10 @@ void write_task_answers(const InferOptions& options, std::span<const TaskAnswer>
 // As many lines at a time as are ready, at most so many. Where they can't be answered together they
 // are one by one, so that those before the bad one are.
 void run_task_file(const InferOptions& options, const Answerer& answerer, const InputFile& input,
-                   OutputFile& output, Progress& progress) {
+                   const Stop& stop, OutputFile& output, Progress& progress) {
   // Attention and the vocabulary's logits of a long text take a hundred megabytes.
   const size_t most = answerer.task > Task::tokens && answerer.task != Task::attention ? 256 : 4;
-  LineReader reader(input.fd(), input.name(), -1);
+  LineReader reader(input.fd(), input.name(), stop.fd());
   std::vector<TaskInput> waiting;
   std::vector<int64_t> lines;
   const auto answer = [&](std::span<const TaskInput> inputs) {
@@ -282,7 +285,7 @@ void run_task_file(const InferOptions& options, const Answerer& answerer, const 
       throw;
     }
   };
-  while (const auto line = next()) {
+  for (auto line = next(); line && stop.signal() == 0; line = next()) {
     try {
       TaskInput parsed = parse_task_line(*line, options.input_format, answerer.task);
       check_length(parsed.encoding, options);
@@ -294,12 +297,13 @@ void run_task_file(const InferOptions& options, const Answerer& answerer, const 
     }
     if (waiting.size() == most || !reader.ready()) flush();
   }
-  flush();
+  if (stop.signal() == 0) flush();
 }
 
 void run_task(const InferOptions& options, const Answerer& answerer,
-              const std::optional<InputFile>& input, OutputFile& output, Progress& progress) {
-  if (input) return run_task_file(options, answerer, *input, output, progress);
+              const std::optional<InputFile>& input, const Stop& stop, OutputFile& output,
+              Progress& progress) {
+  if (input) return run_task_file(options, answerer, *input, stop, output, progress);
   const std::vector<std::string>& texts = options.arguments;
   TaskInput only;
   only.texts.first = texts[0];
@@ -336,18 +340,19 @@ void run(const InferOptions& options) {
   if (!options.layers.empty()) answer_task(*answerer.model, options, answerer.task, {});
   refuse_file_of(options.model ? *options.model : bert::demo_model(), options.output);
   OutputFile output(options.output, input ? input->fd() : -1);
+  const Stop stop;
   std::exception_ptr error;
   Progress progress;
   std::unique_ptr<AnswerWriter> writer;
   try {
     if (structured) {
-      run_task(options, answerer, input, output, progress);
+      run_task(options, answerer, input, stop, output, progress);
     } else {
       writer = make_writer(options.output_format, answerer.task, output, answerer.info,
                            answerer.tokenizer);
       Session session(answerer, *writer, input ? input->name() : "", progress);
       if (input) {
-        run_file(options, answerer, *input, output, session, progress);
+        run_file(options, answerer, *input, stop, output, session, progress);
       } else {
         bert::Input texts = {options.arguments[0]};
         if (options.arguments.size() > 1) texts.second = options.arguments[1];
@@ -365,6 +370,9 @@ void run(const InferOptions& options) {
   output.close();
   if (error) std::rethrow_exception(error);
   if (input) report(progress, answerer, options.load);
+  if (stop.signal() == 0) return;
+  spdlog::error("{}: what was answered is written", strsignal(stop.signal()));
+  stop.end_process();
 }
 
 }  // namespace

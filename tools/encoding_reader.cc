@@ -2,26 +2,12 @@
 #include "tools/encoding_reader.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <stdexcept>
-#include <system_error>
 #include <utility>
-
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "tools/input_lines.h"
 
 namespace bert::tools {
-namespace {
-
-int make_eventfd() {
-  const int fd = eventfd(0, EFD_CLOEXEC);
-  if (fd < 0) throw std::system_error(errno, std::system_category(), "cannot create an eventfd");
-  return fd;
-}
-
-}  // namespace
 
 void Window::add(bert::Encoding encoding, int64_t line) {
   tokens += std::max<int64_t>(1, static_cast<int64_t>(encoding.ids.size()));
@@ -73,10 +59,10 @@ class EncodingReader::Texts {
   int64_t bytes_ = 0;
 };
 
-EncodingReader::EncodingReader(int fd, std::string name, Parse parse, Encode encode,
-                               int64_t capacity)
+EncodingReader::EncodingReader(int fd, std::string name, const Stop& stop, Parse parse,
+                               Encode encode, int64_t capacity)
     : capacity_(capacity),
-      stop_fd_(make_eventfd()),
+      stop_(stop),
       thread_([this, fd, name = std::move(name), parse = std::move(parse),
                encode = std::move(encode)] { read(fd, name, parse, encode); }) {}
 
@@ -86,9 +72,8 @@ EncodingReader::~EncodingReader() {
     stopped_ = true;
   }
   changed_.notify_all();
-  eventfd_write(stop_fd_, 1);
+  stop_.ask();
   thread_.join();
-  close(stop_fd_);
 }
 
 void EncodingReader::read(int fd, const std::string& name, const Parse& parse,
@@ -96,7 +81,7 @@ void EncodingReader::read(int fd, const std::string& name, const Parse& parse,
   std::exception_ptr error;
   Window batch;
   try {
-    LineReader lines(fd, name, stop_fd_);
+    LineReader lines(fd, name, stop_.fd());
     Texts texts(name, encode);
     while (const auto line = lines.next()) {
       std::variant<bert::Input, bert::Encoding> input;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "models/bert_infer.h"
+#include "tools/stop.h"
 
 namespace bert::tools {
 
@@ -34,8 +35,9 @@ class EncodingReader {
   using Parse = std::function<std::variant<bert::Input, bert::Encoding>(std::string_view line)>;
   using Encode = std::function<std::vector<bert::Encoding>(std::span<const bert::Input> inputs)>;
 
-  // Does not own fd.
-  EncodingReader(int fd, std::string name, Parse parse, Encode encode, int64_t capacity);
+  // Does not own fd. Reads until the stop or the input's end, and at its own end asks for the stop.
+  EncodingReader(int fd, std::string name, const Stop& stop, Parse parse, Encode encode,
+                 int64_t capacity);
   ~EncodingReader();
   EncodingReader(const EncodingReader&) = delete;
   EncodingReader& operator=(const EncodingReader&) = delete;
@@ -52,7 +54,7 @@ class EncodingReader {
   bool put(Window batch);  // false once stopped
 
   const int64_t capacity_;
-  const int stop_fd_;  // an eventfd: readable once the reader has to stop
+  const Stop& stop_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   Window ready_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/infer_options.h"
 
+#include <charconv>
 #include <climits>
 #include <string_view>
 #include <utility>
@@ -87,7 +88,8 @@ JSON Lines come in input order; numbers read back to the same float32:
   "probabilities"; similarity "similarity". Places are counted in Unicode characters.
 
 A line that is no input stops the run with FILE:LINE and the reason; the answers to the lines before
-it are written. Notes, progress on a terminal, and a summary at the end go to standard error.
+it are written, as they are after Ctrl-C or SIGTERM (the second of a kind ends the run at once).
+Notes, progress on a terminal, and a summary at the end go to standard error.
 Exit status: 0 success, 1 failure, 2 wrong usage.
 
 Examples
@@ -138,6 +140,21 @@ Task find_task(std::string_view wanted) {
   throw UsageError(fmt::format("--task {}: there is no such task", wanted));
 }
 
+// "0,-1". CLI11 would take "0,,-1" for the same.
+std::vector<int> layers_of(std::string_view text) {
+  std::vector<int> layers;
+  const char *at = text.data(), *end = at + text.size();
+  for (;; ++at) {
+    const auto [next, error] = std::from_chars(at, end, layers.emplace_back());
+    if (error == std::errc() && next == end) return layers;
+    if (error != std::errc() || *next != ',') {
+      throw UsageError(
+          fmt::format("--layers {}: expected whole numbers with commas between", text));
+    }
+    at = next;
+  }
+}
+
 }  // namespace
 
 const char* task_name(Task wanted) {
@@ -161,10 +178,9 @@ void InferCommandLine::declare(CLI::App& app) {
       app.add_option("--input-format", input_format_)->check(CLI::IsMember({"tsv", "jsonl"}));
   output_option_ = app.add_option("-o,--output", output_);
   app.add_option("--task", task_)->check(CLI::IsMember(task_names()));
-  app.add_option("--layers", given_.layers)
-      ->allow_extra_args(false)
-      ->delimiter(',')
-      ->check(CLI::Range(-INT_MAX, INT_MAX));
+  app.add_option("--layers")->each([this](const std::string& text) {
+    given_.layers = layers_of(text);
+  });
   app.add_option("--top-k", given_.top_k)->check(at_least_one);
   app.add_option("--stride", given_.answer.stride)->check(CLI::Range(0, INT_MAX));
   app.add_option("--answer-tokens", given_.answer.most_tokens)->check(at_least_one);

@@ -1,17 +1,22 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """bert-infer on pipes, full disks and long inputs. Usage: streaming_test.py BIN_DIR"""
+import contextlib
 import json
 import os
 import pty
 import resource
 import select
+import signal
 import subprocess
 import threading
 import time
 from pathlib import Path
 
+import numpy as np
+
 from command_line import ToolTest, main, read_lines
+from tensor_file import TensorFile
 
 LINE = b"a man is walking the dog on the beach\ttwo men\n"
 
@@ -115,6 +120,76 @@ class Streaming(ToolTest):
         with os.fdopen(read_end, "rb") as stream:
             self.assertEqual(len(stream.read().splitlines()), 3000)
         self.assertEqual(slow.wait(60), 0)
+
+    def interrupt(self, number: int, name: str, *options) -> tuple[Path, int]:
+        """The output of a run that is interrupted amid an endless input, and how many inputs it
+        says are answered. Before, it has written something."""
+        path = self.write(name, "")
+        process = self.start("-o", path, *options, stderr=subprocess.PIPE)
+        self.addCleanup(process.stderr.close)
+        feeding = threading.Thread(target=self.feed_until_closed, args=(process,))
+        feeding.start()
+        while path.stat().st_size <= 4096:
+            time.sleep(0.01)
+        process.send_signal(number)
+        errors = process.stderr.read().decode().splitlines()
+        self.assertEqual(process.wait(60), -number)
+        feeding.join()
+        self.assertEqual(errors[-1], f"bert-infer: {signal.strsignal(number)}: what was answered is "
+                                     "written")
+        return path, int(errors[-2].removeprefix("bert-infer: ").split(" inputs, ")[0])
+
+    def feed_until_closed(self, process: subprocess.Popen) -> None:
+        try:
+            while True:
+                self.feed(process, LINE * 100)
+        except BrokenPipeError:
+            with contextlib.suppress(BrokenPipeError):  # of what is still in its buffer
+                process.stdin.close()
+
+    def test_an_interrupt_keeps_what_is_answered(self):
+        for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
+            path, inputs = self.interrupt(number, "cut.jsonl")
+            answers = read_lines(path.read_text())
+            self.assertEqual([answer["index"] for answer in answers], list(range(inputs)))
+            path, inputs = self.interrupt(number, "cut.npy", "--task", "embed")
+            self.assertEqual(np.load(path).shape, (inputs, 16))
+        path, inputs = self.interrupt(signal.SIGTERM, "cut.safetensors", "--task", "hidden")
+        file = TensorFile(path)
+        starts = file.read("starts")
+        self.assertEqual((len(starts), starts[-1]), (inputs + 1, len(file.read("hidden"))))
+        path, inputs = self.interrupt(signal.SIGTERM, "cut.jsonl", "--task", "hidden", "--layers", "0")
+        self.assertEqual(len(read_lines(path.read_text())), inputs)
+
+    def test_an_interrupt_ends_a_wait_for_input(self):
+        for options in [], ["--task", "tokens"], ["--task", "hidden", "--layers", "0"]:
+            process = self.start(*options, stderr=subprocess.DEVNULL)
+            self.answer(process, LINE)
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.wait(60), -signal.SIGTERM)
+
+    def test_a_second_interrupt_does_not_wait(self):
+        process = self.start(stderr=subprocess.DEVNULL)
+        feeding = threading.Thread(target=self.feed_until_closed, args=(process,))
+        feeding.start()
+        # Nobody reads the answers, so it waits until it may write them.
+        self.assertTrue(select.select([process.stdout], [], [], 60)[0])
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+        self.assertIsNone(process.poll())
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(60), -signal.SIGINT)
+        feeding.join()
+
+    def test_an_ignored_signal_stays_ignored(self):
+        process = self.start(stderr=subprocess.DEVNULL,
+                             preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        for _ in range(2):
+            self.answer(process, LINE)
+            process.send_signal(signal.SIGHUP)
+        process.stdin.close()
+        self.assertEqual(process.wait(60), 0)
 
     def test_a_line_without_end(self):
         done = self.fail_with(1, ":2: the line is longer than 67108864 bytes",

@@ -144,6 +144,9 @@ class Tasks(ToolTest):
             np.testing.assert_allclose(np.sum(heads, axis=2), 1, atol=1e-5)
         self.fail_with(1, "layer 3 of the hidden states", "--task", "hidden", "--layers", "3", "a")
         self.fail_with(2, "needs --layers", "--task", "attention", "a")
+        for layers in "0,,1", "0,", ",0", "0 1", "1.5", "99999999999":
+            self.fail_with(2, f"--layers {layers}: expected whole numbers", "--task", "hidden",
+                           "--layers", layers, "a")
         self.fail_with(2, "--layers goes with", "--task", "embed", "--layers", "1", "a")
         self.fail_with(2, "cannot hold", "--task", "hidden", "--layers", "1", "-o",
                        self.dir / "x.safetensors", "a")
