@@ -27,9 +27,8 @@ struct View {
   }
   int64_t size() const { return rows * columns; }
   // As T* becomes const T*.
-  operator View<const Element>() const {
-    return {data, rows, columns};
-  }  // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  operator View<const Element>() const { return {data, rows, columns}; }
 };
 using Tensor = View<float>;
 using ConstTensor = View<const float>;

@@ -110,7 +110,7 @@ struct Options {
   int max_length = 0;
   // Of config_sentence_transformers.json: the name of what is put before each first text. "" takes
   // the directory's default_prompt_name, if there is one.
-  std::string prompt = "";
+  std::string prompt;
 };
 
 // How logits become probabilities, by the config's problem_type and number of labels.

@@ -25,7 +25,6 @@ namespace {
 
 using models::Batch;
 using models::guarded;
-using models::Workspace;
 
 void require_directory(const std::string& directory) {
   std::error_code error;
@@ -179,11 +178,13 @@ Tokenizer Model::Impl::load_tokenizer(const std::string& directory, const Option
   }
   auto loaded = tokenizer::Tokenizer::load(directory);
   info.notes.insert(info.notes.end(), loaded.notes().begin(), loaded.notes().end());
-  if (const int size = loaded.vocabulary_size(); size > config.vocabulary) {
+  const int size = loaded.vocabulary_size();
+  if (size > config.vocabulary) {
     throw Error(
         fmt::format("{}: the tokenizer has ids up to {}, but config.json's vocab_size is {}",
                     directory, size - 1, config.vocabulary));
-  } else if (size < config.vocabulary) {  // rows of padding, or a vocabulary that was cut short
+  }
+  if (size < config.vocabulary) {  // rows of padding, or a vocabulary that was cut short
     info.notes.push_back(
         fmt::format("{}: the tokenizer has {} ids, but config.json's vocab_size is {}", directory,
                     size, config.vocabulary));

@@ -188,7 +188,7 @@ std::vector<StoredTensor> read_archive(Bytes bytes, const std::string& path) {
   const Pickle pickle(files.at(start + "data.pkl"), path);
   Storages storages = named_storages(pickle, path);
   for (auto& [key, storage] : storages) {
-    const auto file = files.find(start + "data/" + key);
+    const auto file = files.find(fmt::format("{}data/{}", start, key));
     if (file == files.end()) fail(path, fmt::format("the archive has no storage '{}'", key));
     storage.bytes = file->second;
     if (std::ssize(storage.bytes) != storage.elements * dtype_size(storage.dtype)) {

@@ -132,6 +132,7 @@ WeightFile read_safetensors(const std::string& path) {
     }
   }
   std::vector<const StoredTensor*> pointers;
+  pointers.reserve(tensors.size());
   for (const StoredTensor& tensor : tensors) pointers.push_back(&tensor);
   check_layout(std::move(pointers), path, data);
   return {path, std::move(maps), std::move(tensors), std::move(metadata)};

@@ -66,6 +66,7 @@ std::string hugging_face_name(const std::vector<std::string>& parts) {
       {"kernel", "weight"}, {"gamma", "weight"},          {"beta", "bias"},
       {"bias", "bias"},     {"output_weights", "weight"}, {"output_bias", "bias"}};
   std::vector<std::string> names;
+  names.reserve(parts.size() + 1);
   for (const std::string& part : parts) names.push_back(numbered(part));
   const auto* last =
       std::ranges::find(kLast, parts.back(), &std::pair<std::string_view, std::string_view>::first);

@@ -8,7 +8,6 @@ namespace bert {
 
 using engine::Tensor;
 using models::first_rows;
-using models::Workspace;
 
 void Model::Impl::trace(const Encoding& encoding, const models::Trace& trace) const {
   models::check_encoding(encoding, 0, config);

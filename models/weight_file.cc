@@ -41,7 +41,7 @@ std::vector<WeightFile> read_shards(const std::string& directory, const std::str
   }
   std::vector<WeightFile> files;
   for (const auto& [file, names] : names_by_file) {
-    files.push_back(read(directory + "/" + file));
+    files.push_back(read(fmt::format("{}/{}", directory, file)));
     for (const std::string& tensor : names) {
       if (!files.back().find(tensor)) {
         throw std::runtime_error(fmt::format("{}: tensor '{}' is missing, which {} places there",

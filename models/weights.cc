@@ -33,7 +33,7 @@ Weight sinusoids(int64_t rows, int64_t columns) {
     for (int64_t j = 0; j < columns; ++j) {
       const double angle =
           static_cast<double>(i) /
-          std::pow(10000, 2 * static_cast<double>(j / 2) / static_cast<double>(columns));
+          std::pow(10000, static_cast<double>(j - j % 2) / static_cast<double>(columns));
       table.row(i)[j] = static_cast<float>(j % 2 ? std::cos(angle) : std::sin(angle));
     }
   }
@@ -122,7 +122,8 @@ std::unique_ptr<engine::RelativeBias> read_relative_bias(Checkpoint& checkpoint,
   bias->most = config.positions;
   const int64_t width = 2 * bias->most - 1;
   bias->values.reserve(config.heads * width);
-  const float scale = std::sqrt(static_cast<float>(config.hidden / config.heads));
+  const int64_t head_width = config.hidden / config.heads;
+  const float scale = std::sqrt(static_cast<float>(head_width));
   for (int64_t i = 0; i < width; ++i) {
     const int64_t behind = i - (bias->most - 1), distance = std::abs(behind);
     // kExact + log(distance / kExact) / log(128 / kExact) * kExact, rounded down: in whole numbers,

@@ -32,7 +32,7 @@ Vocabulary::Vocabulary(std::vector<std::pair<std::string, int32_t>> entries,
   words_ = WordTable(keys.size());
   for (const auto& [word, id] : keys) words_.insert(word, id);
   tokens_.reserve(entries.size());
-  for (auto& [token, id] : entries) name(id, std::move(token));
+  for (auto& entry : entries) name(entry.second, std::move(entry.first));
 }
 
 bool Vocabulary::has(int32_t id) const {

@@ -260,12 +260,13 @@ void declare(CLI::App& app, BenchOptions& options) {
 }  // namespace bert::tools
 
 int main(int argc, char** argv) {
-  using namespace bert::tools;
-  BenchOptions options;
-  return run_tool(
-      "bert-bench", kManual, argc, argv, [&](CLI::App& app) { declare(app, options); },
+  namespace tools = bert::tools;
+  tools::BenchOptions options;
+  return tools::run_tool(
+      "bert-bench", tools::kManual, argc, argv,
+      [&](CLI::App& app) { tools::declare(app, options); },
       [&] {
-        run(options);
+        tools::run(options);
         return 0;
       });
 }

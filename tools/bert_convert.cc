@@ -188,9 +188,10 @@ void declare(CLI::App& app, ConvertOptions& options) {
 }  // namespace bert::tools
 
 int main(int argc, char** argv) {
-  using namespace bert::tools;
-  ConvertOptions options;
-  return run_tool(
-      "bert-convert", kManual, argc, argv, [&](CLI::App& app) { declare(app, options); },
-      [&] { return convert(options); });
+  namespace tools = bert::tools;
+  tools::ConvertOptions options;
+  return tools::run_tool(
+      "bert-convert", tools::kManual, argc, argv,
+      [&](CLI::App& app) { tools::declare(app, options); },
+      [&] { return tools::convert(options); });
 }

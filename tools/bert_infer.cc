@@ -379,15 +379,15 @@ void run(const InferOptions& options) {
 }  // namespace bert::tools
 
 int main(int argc, char** argv) {
-  using namespace bert::tools;
-  InferCommandLine line;
-  return run_tool(
-      "bert-infer", InferCommandLine::kManual, argc, argv,
+  namespace tools = bert::tools;
+  tools::InferCommandLine line;
+  return tools::run_tool(
+      "bert-infer", tools::InferCommandLine::kManual, argc, argv,
       [&](CLI::App& app) { line.declare(app); },
       [&] {
         const auto options = line.options();
         if (!options) return 2;
-        run(*options);
+        tools::run(*options);
         return 0;
       });
 }

@@ -391,9 +391,10 @@ int regress(const RegressOptions& options) {
 }  // namespace bert::tools
 
 int main(int argc, char** argv) {
-  using namespace bert::tools;
-  RegressOptions options;
-  return run_tool(
-      "bert-regress", kManual, argc, argv, [&](CLI::App& app) { declare(app, options); },
-      [&] { return regress(options); });
+  namespace tools = bert::tools;
+  tools::RegressOptions options;
+  return tools::run_tool(
+      "bert-regress", tools::kManual, argc, argv,
+      [&](CLI::App& app) { tools::declare(app, options); },
+      [&] { return tools::regress(options); });
 }

@@ -91,13 +91,13 @@ void EncodingReader::read(int fd, const std::string& name, const Parse& parse,
         texts.encode_into(batch);
         throw std::runtime_error(line_error(name, lines.number(), reason.what()));
       }
-      const bool is_text = std::holds_alternative<bert::Input>(input);
-      if (is_text) texts.add(std::get<bert::Input>(std::move(input)), lines.number());
+      auto* const text = std::get_if<bert::Input>(&input);
+      if (text) texts.add(std::move(*text), lines.number());
       // Handing lines over one by one would cost more than encoding them; but none may wait here
       // while the next is not even written. A token is about four bytes.
       const bool waits = !lines.ready();
-      if (!is_text || waits || texts.bytes() >= capacity_) texts.encode_into(batch);
-      if (!is_text) batch.add(std::get<bert::Encoding>(std::move(input)), lines.number());
+      if (!text || waits || texts.bytes() >= capacity_) texts.encode_into(batch);
+      if (!text) batch.add(std::move(std::get<bert::Encoding>(input)), lines.number());
       if ((batch.tokens >= capacity_ / 4 || waits) && !put(std::exchange(batch, {}))) break;
     }
     texts.encode_into(batch);

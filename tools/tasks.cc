@@ -184,6 +184,7 @@ std::vector<TaskAnswer> features(const bert::Model& model, const InferOptions& o
                                  std::span<const TaskInput> inputs) {
   const std::vector<bert::Encoding> encodings = encodings_of(model, inputs);
   std::vector<TaskAnswer> answers;
+  answers.reserve(encodings.size());
   for (const bert::Encoding& encoding : encodings) answers.push_back(of_encoding(encoding));
   if (task == Task::logits) {
     const auto logits = model.run_tokens(encodings);
