@@ -22,8 +22,7 @@ void on_signal(int signal) {
   const int error = errno;
   asked_by = signal;
   const uint64_t one = 1;
-  if (write(event, &one, sizeof one) < 0) return;  // it is readable already
-  errno = error;
+  if (write(event, &one, sizeof one) < 0) errno = error;  // it is readable already
 }
 
 int make_eventfd() {

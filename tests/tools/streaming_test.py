@@ -172,9 +172,7 @@ class Streaming(ToolTest):
         process = self.start(stderr=subprocess.DEVNULL)
         feeding = threading.Thread(target=self.feed_until_closed, args=(process,))
         feeding.start()
-        # Nobody reads the answers, so it waits until it may write them.
-        self.assertTrue(select.select([process.stdout], [], [], 60)[0])
-        time.sleep(0.5)
+        self.wait_until_nothing_can_be_written(process)
         process.send_signal(signal.SIGINT)
         time.sleep(0.5)
         self.assertIsNone(process.poll())
@@ -236,17 +234,21 @@ class Streaming(ToolTest):
             self.assertLess(large - small, most,
                             f"{small} bytes at {few} lines, {large} at {many}")
 
-    def test_memory_does_not_grow_while_nobody_reads_the_output(self):
-        path = self.dir / "waiting.tsv"
-        path.write_bytes(LINE * 200000)
-        process = self.start_measured("-i", path)
+    def wait_until_nothing_can_be_written(self, process: subprocess.Popen) -> None:
+        """Nobody reads its answers, of which there are more: so every thread comes to sleep."""
         self.assertTrue(select.select([process.stdout], [], [], 60)[0])
         asleep = 0
-        while asleep < 3:  # until every thread sleeps, time after time
+        while asleep < 3:
             time.sleep(0.1)
             tasks = Path(f"/proc/{process.pid}/task").iterdir()
             states = [(task / "status").read_text() for task in tasks]
             asleep = asleep + 1 if all("State:\tS" in state for state in states) else 0
+
+    def test_memory_does_not_grow_while_nobody_reads_the_output(self):
+        path = self.dir / "waiting.tsv"
+        path.write_bytes(LINE * 200000)
+        process = self.start_measured("-i", path)
+        self.wait_until_nothing_can_be_written(process)
         self.assertLess(self.peak(process) - self.peak_after(10000), 8 << 20)
 
     def test_summary(self):
