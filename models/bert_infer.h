@@ -88,7 +88,7 @@ struct Attention {
 // What the encoder's dense layers and attention are multiplied in. Sums, norms, softmax, GELU, the
 // embeddings and the heads are f32 in each.
 //   automatic  f32; int8 where the directory holds int8 weights (bert-convert)
-//   f32        within 1e-5 of float64
+//   f32        as near to float64 as float32 goes: logits to the fifth decimal
 //   bf16       half the memory, near f32; faster only where the processor multiplies it, as
 //              info().notes say of a BF16 checkpoint
 //   int8       a third of the memory and of the time; a label in a thousand or so changes. Weights

@@ -83,6 +83,9 @@ void check_options(const Options& options) {
     throw Error(fmt::format("batch_tokens is {}, expected at least 1", options.batch_tokens));
   }
   check_max_length(options.max_length);
+  if (options.precision < Precision::automatic || options.precision > Precision::int8) {
+    throw Error(fmt::format("precision is {}, which is none", static_cast<int>(options.precision)));
+  }
 }
 
 // What is put before each first text that is embedded.

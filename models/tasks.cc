@@ -221,6 +221,8 @@ std::vector<Answer> Model::answer(std::span<const Input> inputs,
       try {
         if (!inputs[i].second) throw Error("has one text, expected a question and a text");
         output.push_back(impl_->answer(inputs[i], options));
+      } catch (const std::bad_alloc&) {
+        throw;
       } catch (const std::exception& error) {
         throw Error(fmt::format("input {}: {}", i, error.what()));
       }

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <functional>
 #include <limits>
 #include <mutex>
+#include <new>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
@@ -316,7 +318,7 @@ std::vector<Encoding> Tokenizer::encode_batch(std::span<const Texts> inputs, int
   constexpr size_t kShare = 64;
   std::vector<Encoding> out(inputs.size());
   std::atomic<size_t> next = 0, first_error = inputs.size();
-  std::string message;
+  std::exception_ptr error;
   std::mutex mutex;
   const auto work = [&] {
     for (size_t begin; (begin = next.fetch_add(kShare)) < first_error;) {
@@ -325,11 +327,11 @@ std::vector<Encoding> Tokenizer::encode_batch(std::span<const Texts> inputs, int
         for (; i < std::min(begin + kShare, inputs.size()); ++i) {
           out[i] = encode(inputs[i].first, inputs[i].second, max_length);
         }
-      } catch (const std::exception& error) {
+      } catch (const std::exception&) {
         const std::lock_guard lock(mutex);
         if (i >= first_error) continue;
         first_error = i;
-        message = error.what();
+        error = std::current_exception();
       }
     }
   };
@@ -339,10 +341,14 @@ std::vector<Encoding> Tokenizer::encode_batch(std::span<const Texts> inputs, int
   for (const Texts& texts : inputs) bytes += texts.first.size() + texts.second.value_or("").size();
   run_on_threads(std::min(static_cast<size_t>(std::max(threads, 1)), bytes / kBytesToShare + 1),
                  work);
-  if (first_error < inputs.size()) {
-    throw std::runtime_error(fmt::format("input {}: {}", first_error.load(), message));
+  if (!error) return out;
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::bad_alloc&) {  // which is not the input's fault
+    throw;
+  } catch (const std::exception& reason) {
+    throw std::runtime_error(fmt::format("input {}: {}", first_error.load(), reason.what()));
   }
-  return out;
 }
 
 Tokenizer::Tokenizer(std::unique_ptr<const Impl> impl) : impl_(std::move(impl)) {}

@@ -50,6 +50,8 @@ gflops counts the multiplications and additions of the matrix products and of at
 peak_fraction is its share of a oneDNN matmul of 1024 x 1024 x 1024 in the same precision (int8: u8
 by s8) on the same threads, timed just before and after. The floor is the greater of the operations
 over that peak and the weights' bytes over the bandwidth at which the threads read memory.
+
+Exit status: 0 success, 1 failure, 2 wrong usage.
 )";
 
 struct BenchOptions {
@@ -69,12 +71,15 @@ double since(Clock::time_point begin) {
 }
 
 int positive(std::string_view text, const std::string& shape) {
+  constexpr int kMost = 1000000;
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc() && end == text.data() + text.size() && value > 0) return value;
-  throw std::runtime_error(
-      fmt::format("shape '{}': found '{}', expected a number from 1, as in 8x128 or lengths:17,31",
-                  shape, text));
+  if (error == std::errc() && end == text.data() + text.size() && value > 0 && value <= kMost) {
+    return value;
+  }
+  throw UsageError(fmt::format(
+      "shape '{}': found '{}', expected a number from 1 to {}, as in 8x128 or lengths:17,31", shape,
+      text, kMost));
 }
 
 // The lengths of a batch.
@@ -225,6 +230,12 @@ void run(const BenchOptions& options) {
         fmt::format("{}: {} has no classification head, expected one for --task logits", directory,
                     info.architecture));
   }
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    const int longest = std::ranges::max(shapes[i]);
+    if (longest <= info.max_length) continue;
+    throw std::runtime_error(fmt::format("shape '{}': {} tokens, and {} takes at most {}",
+                                         options.shapes[i], longest, directory, info.max_length));
+  }
   if (options.profile) {
     for (const std::string& note : info.notes) spdlog::info("note: {}", note);
   }
@@ -249,8 +260,8 @@ void declare(CLI::App& app, BenchOptions& options) {
   app.add_option("--shape", options.shape)->excludes(model);
   app.add_option("--task", options.task)->check(CLI::IsMember({"hidden", "logits"}));
   add_precision(app, options.load.precision);
-  app.add_option("--threads", options.load.threads)->check(kThreads);
-  app.add_option("--runs", options.runs)->check(CLI::Range(1, INT_MAX));
+  app.add_option("--threads", options.load.threads)->transform(threads());
+  app.add_option("--runs", options.runs)->transform(whole(1, INT_MAX));
   app.add_flag("--profile", options.profile);
   app.add_flag("--json", options.json);
   app.add_option("SHAPE", options.shapes)->required();

@@ -40,6 +40,8 @@ heads) stays as it is stored.
       --threads N      default: as many as this process may use
   -h, --help           this text
       --version        the version
+
+Exit status: 0 success, 1 failure, 2 wrong usage.
 )";
 
 struct ConvertOptions {
@@ -138,7 +140,6 @@ int64_t size_of(const fs::path& directory) {
 
 void write_directory(const bert::Model& model, const fs::path& from, const fs::path& to,
                      Precision precision) {
-  fs::create_directories(to);
   copy_others(from, to);
   write_config(model.info(), to, precision);
   // By another name until they are whole: should this be killed, nobody takes them for a model's.
@@ -153,6 +154,7 @@ int convert(const ConvertOptions& options) {
   if (options.load.precision != Precision::int8 && options.load.precision != Precision::bf16) {
     throw UsageError("--precision is needed, int8 or bf16");
   }
+  if (options.output.empty()) throw UsageError("--output is empty, expected a directory");
   const std::string from = options.model ? *options.model : bert::demo_model();
   const fs::path to = options.output;
   const bool was_there = fs::exists(to);
@@ -161,6 +163,11 @@ int convert(const ConvertOptions& options) {
   }
   const bert::Model model = bert::Model::load(from, options.load);
   for (const std::string& note : model.info().notes) spdlog::info("note: {}", note);
+  std::error_code error;
+  if (fs::create_directories(to, error); error) {
+    throw std::runtime_error(
+        fmt::format("{}: cannot be created: {}", to.string(), error.message()));
+  }
   try {
     write_directory(model, from, to, options.load.precision);
   } catch (...) {  // there was nothing before, and half a model is worse
@@ -181,7 +188,7 @@ void declare(CLI::App& app, ConvertOptions& options) {
   app.add_option("-m,--model", options.model);
   app.add_option("-o,--output", options.output)->required();
   add_precision(app, options.load.precision);
-  app.add_option("--threads", options.load.threads)->check(kThreads);
+  app.add_option("--threads", options.load.threads)->transform(threads());
 }
 
 }  // namespace

@@ -95,6 +95,7 @@ Answerer load(const InferOptions& options) {
   const bert::Info& info = model.info();
   for (const std::string& note : info.notes) spdlog::info("note: {}", note);
   const Task task = resolve_task(options, info, directory);
+  options.check_task(task);
   return {model, model.tokenizer(), info, task};
 }
 
@@ -342,7 +343,7 @@ void run(const InferOptions& options) {
   OutputFile output(options.output, input ? input->fd() : -1);
   const Stop stop;
   std::exception_ptr error;
-  Progress progress;
+  Progress progress(options.output == "-" && isatty(STDOUT_FILENO) != 0);
   std::unique_ptr<AnswerWriter> writer;
   try {
     if (structured) {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/command_line.h"
 
+#include <charconv>
 #include <csignal>
 #include <map>
 #include <new>
 #include <string>
+#include <string_view>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -21,6 +23,16 @@ namespace {
 void keep_standard_descriptors() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(fd, F_GETFD) < 0) open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
+// CLI11 would take the next argument for the value.
+void refuse_empty_values(int argc, char** argv) {
+  for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) {
+    const std::string_view argument = argv[i];
+    if (argument.starts_with("--") && argument.find('=') == argument.size() - 1) {
+      throw UsageError(fmt::format("{} has no value", argument));
+    }
   }
 }
 
@@ -50,6 +62,7 @@ int run_tool(const char* name, const char* manual, int argc, char** argv,
   };
   try {
     try {
+      refuse_empty_values(argc, argv);
       app.parse(argc, argv);
     } catch (const CLI::CallForHelp&) {
       return print(manual);
@@ -70,6 +83,20 @@ int run_tool(const char* name, const char* manual, int argc, char** argv,
     spdlog::error("{}", error.what());
     return 1;
   }
+}
+
+CLI::Validator whole(int least, int most) {
+  return {[=](std::string& text) -> std::string {
+            int value = 0;
+            const char* end = text.data() + text.size();
+            const auto [next, error] = std::from_chars(text.data(), end, value);
+            if (error != std::errc() || next != end || value < least || value > most) {
+              return fmt::format("'{}', expected a whole number from {} to {}", text, least, most);
+            }
+            text = std::to_string(value);
+            return "";
+          },
+          ""};
 }
 
 CLI::Validator from_0() {

@@ -23,8 +23,11 @@ class UsageError : public std::runtime_error {
 int run_tool(const char* name, const char* manual, int argc, char** argv,
              const std::function<void(CLI::App&)>& declare, const std::function<int()>& run);
 
+// For transform(): a whole number, in decimal even where it begins with a 0.
+CLI::Validator whole(int least, int most);
+
 // Of threads, or of workers: as many as the library takes.
-inline const CLI::Range kThreads(1, 1024);
+inline CLI::Validator threads() { return whole(1, 1024); }
 
 // A number from 0, which no NaN is.
 CLI::Validator from_0();

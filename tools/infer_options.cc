@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/infer_options.h"
 
+#include <algorithm>
 #include <charconv>
 #include <climits>
 #include <string_view>
@@ -17,7 +18,7 @@ const char* const InferCommandLine::kManual =
     R"(bert-infer: run a BERT encoder from an unmodified Hugging Face directory
 
   bert-infer [OPTIONS] FIRST [SECOND]   one text or pair; prints a line to read
-  bert-infer [OPTIONS] FIRST CHOICE...  the same, for a model of multiple choice
+  bert-infer [OPTIONS] FIRST CHOICE...  the same, for a model of multiple choice; up to 31
   bert-infer [OPTIONS] -i FILE          many, one a line; prints JSON Lines
   ... | bert-infer [OPTIONS]            the same from a pipe
 
@@ -60,7 +61,7 @@ Task and output
                          tokens      ids and pieces; needs only the tokenizer's files
       --top-k N          tokens for a mask (default 5)
       --stride N         answer: a text that does not fit is read in windows which overlap by N
-                         tokens (default 128)
+                         tokens (default 128; half a window at most)
       --answer-tokens N  answer: the most tokens of an answer (default 15)
       --layers N,...     hidden: 0 is what enters the first layer, -1 the last hidden state;
                          attention: 0 is the first layer, -1 the last
@@ -88,7 +89,7 @@ JSON Lines come in input order; numbers read back to the same float32:
   "probabilities"; similarity "similarity". Places are counted in Unicode characters.
 
 A line that is no input stops the run with FILE:LINE and the reason; the answers to the lines before
-it are written, as they are after Ctrl-C or SIGTERM (the second of a kind ends the run at once).
+it are written, as they are after Ctrl-C or SIGTERM (another ends the run at once).
 Notes, progress on a terminal, and a summary at the end go to standard error.
 Exit status: 0 success, 1 failure, 2 wrong usage.
 
@@ -164,35 +165,54 @@ const char* task_name(Task wanted) {
   return "";
 }
 
-void InferCommandLine::check_layers(Task task) const {
-  if (given_.layers.empty() == (task != Task::attention)) return;
-  if (task == Task::attention) throw UsageError("--task attention needs --layers");
-  if (task != Task::hidden) throw UsageError("--layers goes with --task hidden or attention");
+void InferOptions::check_task(Task wanted) const {
+  struct Row {
+    std::string_view option;
+    Task task, other;
+  };
+  static constexpr Row kRows[] = {{"--top-k", Task::fill_mask, Task::fill_mask},
+                                  {"--stride", Task::answer, Task::answer},
+                                  {"--answer-tokens", Task::answer, Task::answer},
+                                  {"--layers", Task::hidden, Task::attention}};
+  for (const std::string& given : by_task) {
+    const Row& row = *std::ranges::find(kRows, given, &Row::option);
+    if (wanted == row.task || wanted == row.other) continue;
+    const std::string other =
+        row.other == row.task ? "" : fmt::format(" or {}", task_name(row.other));
+    throw UsageError(fmt::format("{} goes with --task {}{}, not with {}", given,
+                                 task_name(row.task), other, task_name(wanted)));
+  }
+  if (wanted == Task::attention && layers.empty()) {
+    throw UsageError("--task attention needs --layers");
+  }
 }
 
 void InferCommandLine::declare(CLI::App& app) {
-  const auto at_least_one = CLI::Range(1, INT_MAX);
+  const auto at_least_one = whole(1, INT_MAX);
   model_option_ = app.add_option("-m,--model", model_);
   input_option_ = app.add_option("-i,--input", input_);
   input_format_option_ =
       app.add_option("--input-format", input_format_)->check(CLI::IsMember({"tsv", "jsonl"}));
   output_option_ = app.add_option("-o,--output", output_);
   app.add_option("--task", task_)->check(CLI::IsMember(task_names()));
-  app.add_option("--layers")->each([this](const std::string& text) {
-    given_.layers = layers_of(text);
-  });
-  app.add_option("--top-k", given_.top_k)->check(at_least_one);
-  app.add_option("--stride", given_.answer.stride)->check(CLI::Range(0, INT_MAX));
-  app.add_option("--answer-tokens", given_.answer.most_tokens)->check(at_least_one);
+  by_task_ = {
+      app.add_option("--layers")->each([this](const std::string& text) {
+        given_.layers = layers_of(text);
+      }),
+      app.add_option("--top-k", given_.top_k)->transform(at_least_one),
+      app.add_option("--stride", given_.answer.stride)->transform(whole(0, INT_MAX)),
+      app.add_option("--answer-tokens", given_.answer.most_tokens)->transform(at_least_one),
+  };
   app.add_option("--prompt", given_.load.prompt);
   add_precision(app, given_.load.precision);
-  app.add_option("--workers", given_.load.workers)->check(kThreads);
-  app.add_option("--threads", given_.load.threads)->check(kThreads);
-  app.add_option("--batch-tokens", given_.load.batch_tokens)->check(at_least_one);
-  app.add_option("--max-length", given_.load.max_length)->check(at_least_one);
+  app.add_option("--workers", given_.load.workers)->transform(threads());
+  app.add_option("--threads", given_.load.threads)->transform(threads());
+  app.add_option("--batch-tokens", given_.load.batch_tokens)->transform(at_least_one);
+  app.add_option("--max-length", given_.load.max_length)->transform(at_least_one);
   for (size_t i = 0; i < kMostTexts; ++i) {
     text_options_[i] = app.add_option(fmt::format("TEXT{}", i + 1), texts_[i]);
   }
+  app.add_option("MORE", more_texts_);
 }
 
 InputFormat InferCommandLine::input_format(const std::string& input) const {
@@ -215,7 +235,10 @@ std::optional<InferOptions> InferCommandLine::options() const {
   }
   InferOptions options = given_;
   options.task = find_task(task_);
-  check_layers(options.task);
+  for (const CLI::Option* option : by_task_) {
+    if (option->count() > 0) options.by_task.push_back(option->get_name());
+  }
+  if (options.task != Task::automatic) options.check_task(options.task);
   if (options.task == Task::tokens && !options.load.prompt.empty()) {
     throw UsageError("--prompt goes with embeddings, not with --task tokens");
   }
@@ -224,6 +247,11 @@ std::optional<InferOptions> InferCommandLine::options() const {
     if (input_option_->count() > 0) throw UsageError("--input and a text exclude each other");
     if (input_format_option_->count() > 0) {
       throw UsageError("--input-format goes with --input, not with a text");
+    }
+    if (!more_texts_.empty()) {
+      throw UsageError(
+          fmt::format("{} texts are given, expected at most {} here (--input takes more)",
+                      kMostTexts + more_texts_.size(), kMostTexts));
     }
     for (size_t i = 0; i < kMostTexts && text_options_[i]->count() > 0; ++i) {
       options.arguments.push_back(texts_[i]);

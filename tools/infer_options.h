@@ -23,10 +23,14 @@ struct InferOptions {
   std::string output = "-";
   OutputFormat output_format = OutputFormat::jsonl;
   Task task = Task::automatic;
-  int top_k = 5;            // fill_mask
-  std::vector<int> layers;  // hidden, attention
+  int top_k = 5;                     // fill_mask
+  std::vector<int> layers;           // hidden, attention
+  std::vector<std::string> by_task;  // options given that only some tasks have
   bert::AnswerOptions answer;
   bert::Options load;
+
+  // Throws UsageError where an option was given that the task does not have, or lacks one.
+  void check_task(Task task) const;
 };
 
 const char* task_name(Task task);  // as --task has it
@@ -41,7 +45,6 @@ class InferCommandLine {
 
  private:
   InputFormat input_format(const std::string& input) const;
-  void check_layers(Task task) const;
 
   // What the options say, before it is checked that they go together.
   std::string model_, input_, input_format_, output_, task_ = "auto";
@@ -51,6 +54,8 @@ class InferCommandLine {
   std::array<const CLI::Option*, kMostTexts> text_options_;
   InferOptions given_;  // top_k, layers, answer and load
   const CLI::Option *model_option_, *input_option_, *input_format_option_, *output_option_;
+  std::vector<std::string> more_texts_;
+  std::vector<const CLI::Option*> by_task_;
 };
 
 }  // namespace bert::tools

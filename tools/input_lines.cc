@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/input_lines.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <limits>
 #include <stdexcept>
@@ -109,7 +110,8 @@ class JsonInput final : public nlohmann::json_sax<nlohmann::json> {
     what.remove_prefix(what.find("] ") + 2);
     if (what.starts_with("parse error at")) what.remove_prefix(what.find(": ") + 2);
     what = what.substr(0, what.find("; last read"));
-    fail(fmt::format("not JSON at byte {}: {}", position, shown(what, 160)));
+    fail(fmt::format("not JSON at byte {}: {}", std::max<size_t>(position, 1) - 1,
+                     shown(what, 160)));
   }
 
   bert::Choices take_choices() {
@@ -176,7 +178,7 @@ void read_json(std::string_view line, JsonInput& input) {
   if (line.find_first_not_of(" \t\r") == std::string_view::npos) fail("the line is empty");
   // To the parser this would be the end.
   const size_t nul = line.find('\0');
-  if (nul != std::string_view::npos) fail(fmt::format("not JSON at byte {}: it is 0", nul + 1));
+  if (nul != std::string_view::npos) fail(fmt::format("not JSON at byte {}: it is 0", nul));
   nlohmann::json::sax_parse(line.begin(), line.end(), &input);
 }
 

@@ -14,6 +14,9 @@ class Progress {
  public:
   int64_t inputs = 0, truncated = 0, tokens = 0;
 
+  // Answers on a terminal are progress enough, and would stand in the same line.
+  explicit Progress(bool answers_on_terminal)
+      : terminal_(isatty(STDERR_FILENO) != 0 && !answers_on_terminal) {}
   ~Progress() { clear(); }
 
   void show() {
@@ -35,7 +38,7 @@ class Progress {
 
  private:
   using Clock = std::chrono::steady_clock;
-  const bool terminal_ = isatty(STDERR_FILENO) != 0;
+  const bool terminal_;
   const Clock::time_point started_ = Clock::now();
   Clock::time_point shown_ = started_;
   bool visible_ = false;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/random_model.h"
 
+#include <cerrno>
 #include <charconv>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <stdexcept>
@@ -13,6 +15,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "tools/command_line.h"
 #include "tools/output_file.h"
 
 namespace bert::tools {
@@ -39,15 +42,14 @@ Sizes parse_sizes(const std::string& shape) {
     const bool last = &number == numbers + 3;
     if (error != std::errc() || number < 1 || number > 65536 || (next == end) != last ||
         (!last && *next != ',')) {
-      throw std::runtime_error(fmt::format(
+      throw UsageError(fmt::format(
           "--shape is '{}', expected base, large, small, mini, tiny or L,H,A,I", shape));
     }
     at = next + (last ? 0 : 1);
   }
   if (numbers[1] % numbers[2] != 0) {
-    throw std::runtime_error(
-        fmt::format("--shape is '{}': {} heads do not divide the hidden size {}", shape, numbers[2],
-                    numbers[1]));
+    throw UsageError(fmt::format("--shape is '{}': {} heads do not divide the hidden size {}",
+                                 shape, numbers[2], numbers[1]));
   }
   return {numbers[0], numbers[1], numbers[2], numbers[3]};
 }
@@ -133,9 +135,12 @@ void write_weights(const std::string& path, const std::vector<Shape>& shapes) {
 
 RandomModel::RandomModel(const std::string& shape) {
   const Sizes sizes = parse_sizes(shape);
-  std::string pattern = std::filesystem::temp_directory_path() / "bert-bench-XXXXXX";
+  const char* const temporary = std::getenv("TMPDIR");
+  std::string pattern = fmt::format("{}/bert-bench-XXXXXX", temporary ? temporary : "/tmp");
   if (!mkdtemp(pattern.data())) {
-    throw std::runtime_error(fmt::format("{}: cannot be created", pattern));
+    throw std::runtime_error(
+        fmt::format("{}: cannot be created (TMPDIR can name another place): {}", pattern,
+                    std::strerror(errno)));
   }
   directory_ = pattern;
   const nlohmann::json config = {{"architectures", {"BertForSequenceClassification"}},
@@ -155,6 +160,7 @@ RandomModel::RandomModel(const std::string& shape) {
   try {
     write_file(directory_ + "/config.json", config.dump());
     write_file(directory_ + "/vocab.txt", vocabulary);
+    write_file(directory_ + "/tokenizer_config.json", R"({"do_lower_case": true})");
     write_weights(directory_ + "/model.safetensors", tensors(sizes));
   } catch (...) {
     std::filesystem::remove_all(directory_);

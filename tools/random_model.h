@@ -6,7 +6,7 @@
 namespace bert::tools {
 
 // A BertForSequenceClassification with random weights, in a temporary directory that goes with it.
-// Errors are std::runtime_error.
+// Throws UsageError for a shape that is none, std::runtime_error where it cannot be written.
 class RandomModel {
  public:
   // base, large, small, mini, tiny (Turc et al. 2019), or "L,H,A,I".

@@ -246,6 +246,8 @@ def main() -> None:
     try:
         config = read_config(args.model)
         if args.random is not None:
+            if args.random < 1:
+                raise FormatError(f"--random is {args.random}, expected at least 1")
             inputs = random_inputs(config, args.random, args.lengths, args.seed)
         else:
             inputs = read_inputs(config, args.inputs, tokenize_with(config, args.max_length))

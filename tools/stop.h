@@ -4,8 +4,8 @@
 namespace bert::tools {
 
 // An end before the input's, which the program asks for, or SIGINT, SIGTERM or SIGHUP where they
-// were not ignored: so what is answered can be written, and a file's head with it. The second
-// signal of a kind ends the process as ever. There is one of these at a time.
+// were not ignored: so what is answered can be written, and a file's head with it. Another signal,
+// 0.3 seconds after the first or later, ends the process as ever. There is one of these at a time.
 class Stop {
  public:
   Stop();

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the README's commands: readme_test.py BUILD_DIR README MODEL
 
-All of them but ./tools/demo and ./tools/test, which would run this test again.
+All of them but ./tools/demo and ./tools/test, which would run this test again, and the build.
 """
 import os
 import re
@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-SKIPPED = ("./tools/demo", "./tools/test")
+SKIPPED = ("./tools/demo", "./tools/test", "cmake --preset")
 
 
 def main() -> None:
@@ -41,6 +41,9 @@ def main() -> None:
                                   env=environment, capture_output=True, text=True)
             if done.returncode:
                 sys.exit(f"{command}\nexits {done.returncode}: {done.stderr}")
+            if "$RERANKER" in command:
+                scores = [float(line.split("\t")[0]) for line in done.stdout.splitlines()]
+                assert len(scores) == 10 and scores == sorted(scores, reverse=True), done.stdout
         for output in ("scores.tsv", "answers.jsonl", "embeddings.npy", "states.safetensors"):
             assert (here / output).stat().st_size > 0, output
 

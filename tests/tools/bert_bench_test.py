@@ -54,19 +54,25 @@ class BenchTest(ToolTest):
                               text=True, timeout=120)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(read_lines(done.stdout)[0]["tokens"], 18)
-        self.assertEqual(list(scratch.iterdir()), [])
+        self.assertEqual((list(scratch.iterdir()), done.stderr), ([], ""))
+        done = subprocess.run([self.bin / self.tool, "--shape", "1,32,2,64", "1x1"],
+                              env={**os.environ, "TMPDIR": str(scratch / "no")}, capture_output=True,
+                              text=True, timeout=120)
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, f"^bert-bench: {scratch}/no/.* cannot be created .*: No such file")
 
     def test_what_it_refuses(self):
-        for shape in ["", "x", "0x5", "1x", "lengths:", "lengths:3,,4", "2x-1", "1e3x2", "5x5x5", "5"]:
-            self.fail_with(1, "shape '", shape)
-        self.fail_with(1, "positions", "1x65")
+        for shape in ["", "x", "0x5", "1x", "lengths:", "lengths:3,,4", "2x-1", "1e3x2", "5x5x5", "5", "1000001x1"]:
+            self.fail_with(2, "shape '", shape)
+        # Before the inputs are made: those of this shape would take gigabytes.
+        self.fail_with(1, "shape '1000000x65': 65 tokens, and .* takes at most 64", "1x64", "1000000x65")
         self.fail_with(1, "'': not a directory", "-m", "", "1x1")
         self.fail_with(2, "SHAPE")
         self.fail_with(2, "--shape", "--shape", "tiny", "1x1")  # and the -m that the test adds
         for shape in ["", "5", "1,2,3", "a,b,c,d", "1,2,3,4,5", "1,16,3,4", "0,16,2,4"]:
             done = subprocess.run([self.bin / self.tool, "--shape", shape, "1x1"],
                                   capture_output=True, text=True, timeout=120)
-            self.assertEqual((done.returncode, done.stdout), (1, ""), shape)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), shape)
             self.assertRegex(done.stderr, "^bert-bench: --shape is '")
 
     def test_a_model_without_a_head_has_no_logits(self):

@@ -101,6 +101,17 @@ class RegressTest(ToolTest):
             self.fail_with(1, "layer.1 differs by 0.[01].* of its mean", path, "--precision", precision)
             self.succeed(path, "--precision", precision, "--mean", "0.2")
 
+    def test_single_hidden_states_may_be_far_off_in_less_than_f32(self):
+        path = self.dir / "demo.safetensors"
+        demo = ROOT / "models" / "demo"
+        subprocess.run([sys.executable, ROOT / "tools" / "reference.py", "-m", demo, "-o", path,
+                        "--random", "8", "--lengths", "128,100,64"], check=True)
+        for precision in ["f32", "bf16", "int8"]:
+            self.succeed("-m", demo, path, "--precision", precision)
+        for precision in ["bf16", "int8"]:  # a head's answers are judged one by one
+            self.fail_with(1, "logits differs first", self.spoil(logits=self.add(1, 1, 2)),
+                           "--precision", precision, "--mean", "9")
+
     def test_ids_or_texts_alone(self):
         self.succeed(self.spoil({}))
         no_ids = dict.fromkeys(["ids", "type_ids", "starts"])

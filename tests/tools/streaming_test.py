@@ -121,7 +121,7 @@ class Streaming(ToolTest):
             self.assertEqual(len(stream.read().splitlines()), 3000)
         self.assertEqual(slow.wait(60), 0)
 
-    def interrupt(self, number: int, name: str, *options) -> tuple[Path, int]:
+    def interrupt(self, number: int, name: str, *options, times=1) -> tuple[Path, int]:
         """The output of a run that is interrupted amid an endless input, and how many inputs it
         says are answered. Before, it has written something."""
         path = self.write(name, "")
@@ -131,7 +131,9 @@ class Streaming(ToolTest):
         feeding.start()
         while path.stat().st_size <= 4096:
             time.sleep(0.01)
-        process.send_signal(number)
+        for _ in range(times):
+            process.send_signal(number)
+            time.sleep(0.002)
         errors = process.stderr.read().decode().splitlines()
         self.assertEqual(process.wait(60), -number)
         feeding.join()
@@ -168,16 +170,21 @@ class Streaming(ToolTest):
             process.send_signal(signal.SIGTERM)
             self.assertEqual(process.wait(60), -signal.SIGTERM)
 
+    def test_a_signal_that_comes_twice_at_once_is_one(self):
+        for number in signal.SIGTERM, signal.SIGHUP:  # of `timeout`, and of a terminal that closes
+            path, inputs = self.interrupt(number, "twice.npy", "--task", "embed", times=5)
+            self.assertEqual(np.load(path).shape, (inputs, 16))
+
     def test_a_second_interrupt_does_not_wait(self):
         process = self.start(stderr=subprocess.DEVNULL)
         feeding = threading.Thread(target=self.feed_until_closed, args=(process,))
         feeding.start()
         self.wait_until_nothing_can_be_written(process)
         process.send_signal(signal.SIGINT)
-        time.sleep(0.5)
+        time.sleep(1)
         self.assertIsNone(process.poll())
-        process.send_signal(signal.SIGINT)
-        self.assertEqual(process.wait(60), -signal.SIGINT)
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(60), -signal.SIGTERM)
         feeding.join()
 
     def test_an_ignored_signal_stays_ignored(self):
@@ -274,6 +281,20 @@ class Streaming(ToolTest):
         errors = on_pipe.communicate()[1].decode()
         self.assertNotIn("\r", errors)
         self.assertEqual(errors.count("tokens/s"), 1)
+
+    def test_no_progress_between_answers_on_a_terminal(self):
+        terminal, end = pty.openpty()
+        process = subprocess.Popen(self.command(), stdin=subprocess.PIPE, stdout=end, stderr=end)
+        os.close(end)
+        for wait in [1.1, 0]:
+            self.feed(process, b"a man\n")
+            time.sleep(wait)
+        process.stdin.close()
+        self.assertEqual(process.wait(60), 0)
+        lines = os.read(terminal, 1 << 16).decode().splitlines()
+        os.close(terminal)
+        self.assertEqual([json.loads(line)["index"] for line in lines[:-1]], [0, 1])
+        self.assertRegex(lines[-1], "^bert-infer: 2 inputs")
 
 
 if __name__ == "__main__":

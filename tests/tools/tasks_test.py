@@ -29,6 +29,18 @@ class Tasks(ToolTest):
         cls.choice = cls.make_model("choice", "--head", "choice")
         cls.encoder = cls.make_model("encoder", "--head", "none")
 
+    def test_options_of_other_tasks_are_refused(self):
+        for option, tasks, others in [("--top-k", "fill-mask", ["auto", "embed"]),
+                                      ("--stride", "answer", ["auto", "similarity"]),
+                                      ("--answer-tokens", "answer", ["auto", "tokens"]),
+                                      ("--layers", "hidden or attention", ["auto", "embed"])]:
+            for other in others:
+                self.fail_with(2, f"{option} goes with --task {tasks}, not with ", "-m", self.encoder,
+                               "--task", other, option, "3", "a man", "a dog")
+        self.fail_with(2, "--stride goes with", "-m", self.mlm, "--stride", "3", "a [MASK]")
+        self.fail_with(2, "40 texts are given, expected at most 32", *["a"] * 40)
+        self.fail_with(2, "--task attention needs --layers", "--task", "attention", "a")
+
     def test_fill_mask(self):
         [answer] = self.answers("-m", self.mlm, "--top-k", "3", "-o", "-", "a [MASK] is [MASK]")
         self.assertEqual(list(answer), ["index", "masks", "tokens", "truncated"])
@@ -105,7 +117,7 @@ class Tasks(ToolTest):
                               stdin=lines.splitlines()[0] + "\nalone\n")
         self.assertEqual(len(done.stdout.splitlines()), 1)
         for bad, reason in [
-            ("", "the line is empty"), ("{", "not JSON at byte 2"),
+            ("", "the line is empty"), ("{", "not JSON at byte 1"),
             ("[1]", "found an array, expected a JSON object"),
             ('{"choices": ["x"]}', '"first" is not given'),
             ('{"first": "a"}', '"choices" is not given'),
