@@ -13,6 +13,9 @@ namespace {
 // Buffers that some versions of transformers stored: 0, 1, 2, … and zeros.
 constexpr std::string_view kBuffers[] = {"embeddings.position_ids", "embeddings.token_type_ids"};
 
+// What the prefix stands before.
+constexpr const char* kOfEncoder[] = {"embeddings", "encoder.", "transformer.", "pooler"};
+
 bool is_float(DType dtype) {
   return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
 }
@@ -78,7 +81,10 @@ Checkpoint::Entry Checkpoint::take(const std::string& name, const std::vector<in
   const Entry entry = find(name);
   const auto& [file, tensor] = entry;
   if (!tensor) {
-    throw std::runtime_error(fmt::format("{}: tensor '{}{}' is missing", path_, prefix_, name));
+    const bool of_encoder =
+        std::ranges::any_of(kOfEncoder, [&](const char* begin) { return name.starts_with(begin); });
+    throw std::runtime_error(
+        fmt::format("{}: tensor '{}{}' is missing", path_, of_encoder ? prefix_ : "", name));
   }
   if (tensor->shape != shape) {
     throw std::runtime_error(fmt::format("{}: tensor '{}' has the shape [{}], expected [{}]",

@@ -32,8 +32,18 @@ engine::Activation read_activation(const JsonFile& file, const SettingNames& nam
   file.fail(names.activation, "gelu, gelu_new, gelu_pytorch_tanh, relu or tanh");
 }
 
-// Adds to BERT's configuration the architecture, by the weights beside it. A classifier may be that
-// of several; Google's is for whole inputs.
+const Family& read_family(const JsonFile& file) {
+  const std::string type = file.text("model_type", "bert");
+  std::string known;
+  for (const Family& family : families()) {
+    if (family.model_type == type) return family;
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", family.model_type);
+  }
+  file.fail("model_type", fmt::format("one of {}: other families are not supported", known));
+}
+
+// Adds to the configuration the architecture, by the weights beside it: of BERT; of others where
+// they are the encoder alone. A classifier may be that of several; Google's is for whole inputs.
 void complete(JsonFile& file, const std::string& directory, bool is_google) {
   const Weights weights = open_weights(directory);
   const auto find = [&](std::string_view name) {
@@ -41,6 +51,16 @@ void complete(JsonFile& file, const std::string& directory, bool is_google) {
     for (const WeightFile& part : weights.files) found = found ? found : part.find(name);
     return found;
   };
+  const Family& family = read_family(file);
+  if (&family != families().data()) {  // the encoder alone, or nobody knows which head
+    const bool has_head = std::ranges::any_of(family.heads, [&](const HeadRow& head) {
+      return find(std::string(head.output) + ".weight") || find(head.bias) ||
+             find(std::string(head.transform) + ".weight");
+    });
+    if (has_head) return;
+    return file.set("architectures",
+                    nlohmann::json::array({family.classes + std::string("Model")}));
+  }
   const StoredTensor* classifier = find("classifier.weight");
   const bool predictions = find("cls.predictions.bias"), next = find("cls.seq_relationship.weight");
   if (classifier && !is_google) return;
@@ -52,16 +72,6 @@ void complete(JsonFile& file, const std::string& directory, bool is_google) {
                                                          : "BertModel";
   file.set("architectures", nlohmann::json::array({architecture}));
   if (classifier && !classifier->shape.empty()) file.set("num_labels", classifier->shape[0]);
-}
-
-const Family& read_family(const JsonFile& file) {
-  const std::string type = file.text("model_type", "bert");
-  std::string known;
-  for (const Family& family : families()) {
-    if (family.model_type == type) return family;
-    known += fmt::format("{}{}", known.empty() ? "" : ", ", family.model_type);
-  }
-  file.fail("model_type", fmt::format("one of {}: other families are not supported", known));
 }
 
 // The encoder alone, or with the heads of that name.
@@ -81,20 +91,24 @@ void read_architecture(const JsonFile& file, Config& config) {
   }
 }
 
-// What other heads leave in published checkpoints of an architecture: BERT's have both of its
-// pre-training heads, whichever is named.
+// What pre-training leaves in published checkpoints of an encoder alone, or of BERT and ALBERT with
+// one of its two heads, whichever is named.
 void find_not_evaluated(Config& config) {
   const auto& heads = config.heads_on_top;
-  const bool predicts = std::any_of(heads.begin(), heads.end(), [](const HeadRow* head) {
-    return head->kind == HeadKind::masked_lm;
-  });
-  if (!predicts) return;
+  const bool predicts = std::ranges::any_of(
+      heads, [](const HeadRow* head) { return head->kind == HeadKind::masked_lm; });
+  if (!predicts && !heads.empty()) return;
   for (const HeadRow& head : config.family->heads) {
+    const bool of_tokens =
+        head.kind == HeadKind::masked_lm || head.kind == HeadKind::replaced_token;
     const bool of_sentences =
         head.kind == HeadKind::next_sentence || head.kind == HeadKind::sentence_order;
-    if (!of_sentences || std::ranges::count(heads, &head)) continue;
-    const std::string name = head.output;
-    config.not_evaluated.push_back(name.substr(0, name.rfind('.') + 1));
+    if (!of_sentences && !(of_tokens && heads.empty())) continue;
+    if (std::ranges::count(heads, &head)) continue;
+    for (const char* name : {head.transform, head.norm, head.output}) {
+      if (*name) config.not_evaluated.push_back(std::string(name) + '.');
+    }
+    if (*head.bias) config.not_evaluated.emplace_back(head.bias);
   }
 }
 
@@ -102,10 +116,8 @@ void find_not_evaluated(Config& config) {
 // transformers' default.
 std::vector<std::string> read_labels(const JsonFile& file) {
   const nlohmann::json* map = file.find("id2label");
-  const int64_t count = file.integer("num_labels", 1, 1 << 20, map ? map->size() : 2);
-  if (map && (!map->is_object() || map->empty() || static_cast<int64_t>(map->size()) != count)) {
-    file.fail("id2label", fmt::format("an object with the model's {} labels", count));
-  }
+  if (map && (!map->is_object() || map->empty())) file.fail("id2label", "an object of labels");
+  const int64_t count = map ? std::ssize(*map) : file.integer("num_labels", 1, 1 << 20, 2);
   std::vector<std::string> labels;
   for (int64_t i = 0; i < count; ++i) {
     const std::string key = std::to_string(i);
@@ -113,16 +125,31 @@ std::vector<std::string> read_labels(const JsonFile& file) {
       labels.push_back("LABEL_" + key);
     } else if (map->contains(key) && map->at(key).is_string()) {
       labels.push_back(map->at(key).get<std::string>());
+    } else if (map->contains(key) && map->at(key).is_number_integer()) {
+      labels.push_back(map->at(key).dump());
     } else {
-      file.fail("id2label", fmt::format("a string under the key \"{}\"", key));
+      file.fail("id2label", fmt::format("a string or integer under the key \"{}\"", key));
     }
   }
   return labels;
 }
 
-// What sentence-transformers' CrossEncoder makes of the logits: "torch.nn.modules.….Sigmoid" or
-// Identity, or "" where nothing says.
-std::string read_cross_encoder_function(const JsonFile& file) {
+// "torch.nn.modules.activation.Sigmoid", without what stands before the last name.
+std::string function_of(const JsonFile& file, const std::string& field, std::string name) {
+  if (name.starts_with("torch.")) name = name.substr(name.rfind('.') + 1);
+  if (name.empty() || name == "Sigmoid" || name == "Identity") return name;
+  file.fail(field, "torch.nn.modules.activation.Sigmoid or torch.nn.modules.linear.Identity");
+}
+
+// What sentence-transformers' CrossEncoder makes of the logits: Sigmoid or Identity, or "" where
+// nothing says. Its newer versions write a file of their own.
+std::string read_cross_encoder_function(const JsonFile& file, const std::string& directory) {
+  const std::string newest = directory + "/config_sentence_transformers.json";
+  if (file_exists(newest)) {
+    const JsonFile own(newest);
+    const std::string function = function_of(own, "activation_fn", own.text("activation_fn", ""));
+    if (!function.empty()) return function;
+  }
   const std::string older = "sbert_ce_default_activation_function", newer = "sentence_transformers";
   std::string field = older, function = file.text(older, "");
   if (const nlohmann::json* settings = file.find(newer)) {
@@ -134,18 +161,13 @@ std::string read_cross_encoder_function(const JsonFile& file) {
       function = found->get<std::string>();
     }
   }
-  if (function.empty()) return "";
-  function = function.substr(function.rfind('.') + 1);
-  if (function != "Sigmoid" && function != "Identity") {
-    file.fail(field, "torch.nn.modules.activation.Sigmoid or torch.nn.modules.linear.Identity");
-  }
-  return function;
+  return function_of(file, field, function);
 }
 
 // As transformers' pipelines and sentence-transformers' CrossEncoder have it: one label's score is
 // a sigmoid, unless it is said to be a regression's or to stay as it is.
-Scores read_scores(const JsonFile& file, size_t labels) {
-  const std::string function = read_cross_encoder_function(file);
+Scores read_scores(const JsonFile& file, const std::string& directory, size_t labels) {
+  const std::string function = read_cross_encoder_function(file, directory);
   if (function == "Sigmoid") return Scores::sigmoid;
   if (function == "Identity" && labels == 1) return Scores::raw;
   const std::string type = file.text("problem_type", "single_label_classification");
@@ -255,11 +277,11 @@ void name_layers(const JsonFile& file, Config& config) {
   }
 }
 
-Config::Labels read_labels_of(const JsonFile& file, HeadKind kind) {
+Config::Labels read_labels_of(const JsonFile& file, const std::string& directory, HeadKind kind) {
   switch (kind) {
     case HeadKind::classification: {
       std::vector<std::string> labels = read_labels(file);
-      const Scores scores = read_scores(file, labels.size());
+      const Scores scores = read_scores(file, directory, labels.size());
       return {std::move(labels), scores};
     }
     case HeadKind::token_classification:
@@ -295,7 +317,8 @@ Config read_config(const std::string& directory) {
   const bool is_google = !file_exists(path) && file_exists(google);
   JsonFile file(is_google ? google : path);
   config.family = &read_family(file);
-  if (!file.find("architectures") && config.family == families().data()) {
+  if (const auto* named = file.find("architectures"); !named || named->empty()) {
+    file.set("architectures", nullptr);
     complete(file, directory, is_google);
     if (const auto* found = file.find("architectures")) {
       config.notes.push_back(fmt::format("{}: names no architecture: the weights are those of {}",
@@ -311,7 +334,7 @@ Config read_config(const std::string& directory) {
   config.tied = file.boolean("tie_word_embeddings", true);
   for (const HeadRow* head : config.heads_on_top) {
     (head->reads == ReadBy::every ? config.by_token : config.by_sequence) =
-        read_labels_of(file, head->kind);
+        read_labels_of(file, directory, head->kind);
   }
   return config;
 }

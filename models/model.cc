@@ -88,13 +88,18 @@ void check_options(const Options& options) {
   }
 }
 
-// What is put before each first text that is embedded.
+// What is put before each first text that is embedded, or scored as sentence-transformers'
+// CrossEncoder does it.
 std::string find_prompt(const std::string& directory, const std::string& wanted,
                         const models::Config& config, Info& info) {
-  if (!config.heads_on_top.empty()) {
+  const bool scores = std::ranges::all_of(config.heads_on_top, [](const models::HeadRow* row) {
+    return row->kind == models::HeadKind::classification;
+  });
+  if (!scores) {
     if (wanted.empty()) return "";
-    throw Error(fmt::format("prompt '{}' is for embeddings, but {} is a {}", wanted, directory,
-                            config.architecture));
+    throw Error(
+        fmt::format("prompt '{}' is for embeddings and for scores of whole inputs, but {} is a {}",
+                    wanted, directory, config.architecture));
   }
   const models::Prompts prompts = models::read_prompts(directory);
   const std::string& name = wanted.empty() ? prompts.usual : wanted;
@@ -134,22 +139,25 @@ Model::Impl::Impl(const std::string& directory, const Options& options)
   }
   if (const int left = checkpoint.finish(config.not_evaluated); left > 0) {
     info.notes.push_back(
-        fmt::format("{}: the {} tensors of {} are not evaluated: the head that they "
-                    "belong to is not supported",
-                    directory, left, fmt::join(config.not_evaluated, " and ")));
+        fmt::format("{}: {} tensors of a pre-training head that {} does not have are not evaluated",
+                    directory, left, config.architecture));
   }
   describe();
 }
 
-// Published sentence encoders often still name the masked language model that they were made of: a
-// head of which there is nothing is left out, as transformers' AutoModel does.
+// Published sentence encoders often still name the masked language model that they were made of:
+// heads of which there is nothing are left out, as transformers' AutoModel does.
 models::Checkpoint Model::Impl::open_checkpoint(const std::string& directory) {
   models::Checkpoint opened(directory, config.family->prefix);
-  const size_t erased = std::erase_if(config.heads_on_top, [&](const models::HeadRow* row) {
-    return row->kind == models::HeadKind::masked_lm &&
-           !opened.has(std::string(row->transform) + ".weight") && !opened.has(row->bias);
+  auto& heads = config.heads_on_top;
+  const bool predicts = std::ranges::any_of(
+      heads, [](const models::HeadRow* row) { return row->kind == models::HeadKind::masked_lm; });
+  const bool absent = std::ranges::none_of(heads, [&](const models::HeadRow* row) {
+    const std::string inner = *row->transform ? row->transform : row->output;
+    return opened.has(inner + ".weight") || opened.has(row->bias);
   });
-  if (erased > 0) {
+  if (predicts && absent) {
+    heads.clear();
     info.notes.push_back(
         fmt::format("{}: {} has no tensors of its head, so it is the encoder alone", opened.path(),
                     config.architecture));
@@ -339,7 +347,7 @@ Output Model::Impl::embed(std::span<const Encoding> encodings) const {
                   Workspace& space) {
                 const engine::Tensor rows = sentence.run(batch, sentence.reads(), x, pool, space);
                 for (int64_t i = 0; i < rows.rows; ++i) {
-                  std::copy_n(rows.row(i), rows.columns, output.row(order[i]).data());
+                  std::copy_n(rows.row(i), output.columns, output.row(order[i]).data());
                 }
               });
   return output;

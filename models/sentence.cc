@@ -2,6 +2,7 @@
 #include "models/sentence.h"
 
 #include <algorithm>
+#include <climits>
 #include <cmath>
 #include <stdexcept>
 
@@ -36,8 +37,13 @@ SentenceEmbedding::SentenceEmbedding(const std::string& directory, const Config&
       fail(i, "expected an object with the strings 'type' and 'path'");
     }
     const auto type = module["type"].get<std::string>();
-    const std::string name = type.substr(type.rfind('.') + 1);
+    // A class of somebody else's may do anything.
+    const bool known = type.starts_with("sentence_transformers.");
+    const std::string name = known ? type.substr(type.rfind('.') + 1) : type;
     const std::string folder = directory + "/" + module["path"].get<std::string>();
+    if (i == 0 && module["path"] != "") {
+      fail(i, fmt::format("'path' is {}, expected \"\"", module["path"].dump()));
+    }
     if (name == "Pooling" && i == 1) {
       read_pooling(folder + "/config.json");
     } else if (name == "Dense" && i > 1 && !normalize_) {
@@ -50,19 +56,31 @@ SentenceEmbedding::SentenceEmbedding(const std::string& directory, const Config&
                           type));
     }
   }
-  if (!configured_) fail(file.root().size(), "missing, expected Pooling");
+  // A CrossEncoder has no pooling, but a head.
+  const bool scores = file.root().size() == 1 && !config.heads_on_top.empty();
+  if (!configured_ && !scores) fail(file.root().size(), "missing, expected Pooling");
+  const std::string settings = directory + "/config_sentence_transformers.json";
+  if (!file_exists(settings)) return;
+  const int64_t cut = JsonFile(settings).integer("truncate_dim", 1, INT_MAX, width());
+  if (cut < width()) cut_ = cut;
 }
 
 // Exactly one pooling_mode_* that is known may be true; what is not named is false, but for the
-// mean. Newer files have "pooling_mode": "mean" instead.
+// mean. Newer files have "pooling_mode": "mean" or ["mean"] instead.
 void SentenceEmbedding::read_pooling(const std::string& path) {
   const JsonFile file(path);
   file.integer("word_embedding_dimension", hidden_, hidden_, hidden_);
   if (!file.boolean("include_prompt", true)) file.fail("include_prompt", "true");
   std::vector<std::string> modes;
-  if (file.find("pooling_mode")) {
-    const std::string mode = file.text("pooling_mode");
-    modes = {"pooling_mode_" + mode + (mode == "cls" ? "_token" : "_tokens")};
+  if (const nlohmann::json* mode = file.find("pooling_mode")) {
+    const bool is_list = mode->is_array() && mode->size() == 1;
+    const nlohmann::json& only = is_list ? mode->front() : *mode;
+    if (only == "cls" || only == "mean" || only == "max") {
+      const auto name = only.get<std::string>();
+      modes = {"pooling_mode_" + name + (name == "cls" ? "_token" : "_tokens")};
+    } else {
+      file.fail("pooling_mode", "cls, mean or max");
+    }
   } else {
     if (!file.find("pooling_mode_mean_tokens")) modes.emplace_back("pooling_mode_mean_tokens");
     for (const auto& [field, value] : file.root().items()) {
@@ -86,8 +104,14 @@ void SentenceEmbedding::read_pooling(const std::string& path) {
 // pytorch_model.bin.
 void SentenceEmbedding::read_dense(const std::string& directory, engine::ThreadPool& pool) {
   const JsonFile file(directory + "/config.json");
-  const int64_t in = columns(), out = file.integer("out_features", 1, 1 << 20);
+  const int64_t in = width(), out = file.integer("out_features", 1, 1 << 20);
   file.integer("in_features", in, in);
+  if (file.boolean("use_residual", false)) file.fail("use_residual", "false");
+  for (const char* field : {"module_input_name", "module_output_name"}) {
+    if (file.text(field, "sentence_embedding") != "sentence_embedding") {
+      file.fail(field, "\"sentence_embedding\"");
+    }
+  }
   const std::string function = file.text("activation_function", "torch.nn.modules.activation.Tanh");
   const bool tanh = function == "torch.nn.modules.activation.Tanh";
   if (!tanh && function != "torch.nn.modules.linear.Identity") {
@@ -130,6 +154,7 @@ std::string SentenceEmbedding::description() const {
   std::string text = kind_ == Kind::cls ? "cls" : kind_ == Kind::mean ? "mean" : "max";
   for (const engine::Linear& dense : dense_) text += fmt::format(", dense to {}", dense.columns());
   if (normalize_) text += ", normalised";
+  if (cut_) text += fmt::format(", the first {}", *cut_);
   return text + (configured_ ? "" : " (no modules.json says otherwise)");
 }
 
@@ -167,13 +192,38 @@ Tensor SentenceEmbedding::run(const Batch& batch, engine::Reads reads, Tensor x,
     const auto length = static_cast<float>(std::max(std::sqrt(squares), 1e-12));
     for (int64_t j = 0; j < y.columns; ++j) row[j] /= length;
   }
-  return y;
+  const Tensor cut = {y.data, y.rows, columns()};
+  for (int64_t i = 1; cut_ && i < y.rows; ++i) std::copy_n(y.row(i), cut.columns, cut.row(i));
+  return cut;
+}
+
+// What changes what the encoder gives to the modules after it, or what it reads, and is not built.
+static void refuse_variants(const JsonFile& file) {
+  const std::string task = file.text("transformer_task", "feature-extraction");
+  const bool scores = task == "sequence-classification";
+  if (!scores && task != "feature-extraction" && task != "fill-mask") {
+    file.fail("transformer_task", "feature-extraction, sequence-classification or fill-mask");
+  }
+  const nlohmann::json text = {
+      {"method", "forward"},
+      {"method_output_name", task == "feature-extraction" ? "last_hidden_state" : "logits"}};
+  const nlohmann::json* modality = file.find("modality_config");
+  if (modality && *modality != nlohmann::json{{"text", text}}) {
+    file.fail("modality_config", nlohmann::json{{"text", text}}.dump());
+  }
+  for (const char* field : {"processing_kwargs", "query_expansion"}) {
+    const nlohmann::json* value = file.find(field);
+    if (value && !value->empty()) file.fail(field, "none");
+  }
 }
 
 std::optional<JsonFile> read_sentence_settings(const std::string& directory) {
   for (const char* name : {"bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta"}) {
     const std::string path = fmt::format("{}/sentence_{}_config.json", directory, name);
-    if (file_exists(path)) return JsonFile(path);
+    if (!file_exists(path)) continue;
+    JsonFile file(path);
+    refuse_variants(file);
+    return file;
   }
   return std::nullopt;
 }
@@ -186,8 +236,10 @@ Prompts read_prompts(const std::string& directory) {
   if (const nlohmann::json* named = file.find("prompts")) {
     if (!named->is_object()) file.fail("prompts", "an object of strings");
     for (const auto& [name, prompt] : named->items()) {
-      if (!prompt.is_string()) file.fail("prompts", fmt::format("a string under '{}'", name));
-      prompts.by_name[name] = prompt.get<std::string>();
+      if (!prompt.is_string() && !prompt.is_null()) {
+        file.fail("prompts", fmt::format("a string under '{}'", name));
+      }
+      prompts.by_name[name] = prompt.is_null() ? "" : prompt.get<std::string>();
     }
   }
   prompts.usual = file.text("default_prompt_name", "");

@@ -19,8 +19,8 @@ class SentenceEmbedding {
  public:
   SentenceEmbedding(const std::string& directory, const Config& config, engine::ThreadPool& pool);
 
-  std::string description() const;  // "cls, normalised"
-  int64_t columns() const { return dense_.empty() ? hidden_ : dense_.back().columns(); }  // F
+  std::string description() const;                            // "cls, normalised"
+  int64_t columns() const { return cut_ ? *cut_ : width(); }  // F
   // Whether only the first token of each sequence is read.
   engine::Reads reads() const {
     return kind_ == Kind::cls ? engine::Reads::first : engine::Reads::all;
@@ -31,6 +31,7 @@ class SentenceEmbedding {
 
  private:
   enum class Kind { cls, mean, max };
+  int64_t width() const { return dense_.empty() ? hidden_ : dense_.back().columns(); }
   void read_pooling(const std::string& path);
   void read_dense(const std::string& directory, engine::ThreadPool& pool);
   void pool_rows(engine::ConstTensor x, int64_t begin, int64_t end, float* y) const;
@@ -39,6 +40,7 @@ class SentenceEmbedding {
   bool normalize_ = false;  // to Euclidean length 1
   bool configured_ = false;
   int hidden_;
+  std::optional<int64_t> cut_;  // truncate_dim: the first columns are the embedding
   std::vector<engine::Linear> dense_;
 };
 

@@ -32,18 +32,18 @@ constexpr Convention kConventions[] = {
 
 const Convention& convention_of(const TokenizerConfig& config, const std::string& directory) {
   const std::string& name = config.tokenizer_class;
-  const std::string type = name.empty() ? read_model_type(directory) : "";
+  const std::string type = name.empty() ? read_model_text(directory, "model_type") : "";
   for (const Convention& convention : kConventions) {
     if (is_tokenizer_class(name, convention.stem) || type == convention.model_type) {
       return convention;
     }
   }
-  throw std::runtime_error(fmt::format(
-      "{}: found \"{}\", expected {}",
-      name.empty() ? directory + "/config.json: model_type" : config.file + ": tokenizer_class",
-      name.empty() ? type : name,
-      name.empty() ? "albert, xlm-roberta or camembert"
-                   : "AlbertTokenizer, XLMRobertaTokenizer or CamembertTokenizer"));
+  throw std::runtime_error(
+      fmt::format("{}: found \"{}\", expected {}",
+                  name.empty() ? directory + "/config.json: model_type" : config.class_field,
+                  name.empty() ? type : name,
+                  name.empty() ? "albert, xlm-roberta or camembert"
+                               : "AlbertTokenizer, XLMRobertaTokenizer or CamembertTokenizer"));
 }
 
 // What Python's str.isdigit says, for the decimal digits of all scripts and the superscripts.

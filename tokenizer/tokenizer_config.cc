@@ -55,8 +55,9 @@ void read_more_special_tokens(const JsonField& config, const char* name, Tokeniz
 }
 
 int read_max_length(const JsonField& config) {
-  if (!config.has("model_max_length")) return 0;
-  const JsonField field = config.at("model_max_length");
+  const char* const name = config.has("model_max_length") ? "model_max_length" : "max_len";
+  if (!config.has(name)) return 0;
+  const JsonField field = config.at(name);
   const double value = field.number();
   if (value > kMost) return 0;
   return static_cast<int>(field.integer(1, static_cast<int64_t>(kMost)));
@@ -107,7 +108,13 @@ void read_special_tokens_map(const std::string& path, TokenizerConfig& out) {
 }
 
 void read_config(const JsonField& config, TokenizerConfig& out) {
-  if (config.has("tokenizer_class")) out.tokenizer_class = config.at("tokenizer_class").string();
+  if (config.has("tokenizer_class")) {
+    out.tokenizer_class = config.at("tokenizer_class").string();
+    out.class_field = out.file + ": tokenizer_class";
+  }
+  if (config.has("word_tokenizer_type")) {
+    out.word_tokenizer_type = config.at("word_tokenizer_type").string();
+  }
   out.do_lower_case = optional_bool(config, "do_lower_case");
   out.keep_accents = optional_bool(config, "keep_accents");
   out.add_prefix_space = optional_bool(config, "add_prefix_space");
@@ -164,12 +171,12 @@ AddedToken read_added_token(const JsonField& field) {
   return token;
 }
 
-std::string read_model_type(const std::string& directory) {
+std::string read_model_text(const std::string& directory, const char* field) {
   const std::string path = directory + "/config.json";
   if (!file_exists(path)) return "";
   const nlohmann::json document = parse_json(path);
   const JsonField config(document, path);
-  return config.has("model_type") ? config.at("model_type").string() : "";
+  return config.has(field) ? config.at(field).string() : "";
 }
 
 bool is_tokenizer_class(std::string_view name, std::string_view stem) {
@@ -184,6 +191,10 @@ TokenizerConfig read_tokenizer_config(const std::string& directory) {
   if (file_exists(out.file)) {
     const nlohmann::json document = parse_json(out.file);
     read_config(JsonField(document, out.file), out);
+  }
+  if (out.tokenizer_class.empty()) {  // where older files have it
+    out.tokenizer_class = read_model_text(directory, "tokenizer_class");
+    out.class_field = directory + "/config.json: tokenizer_class";
   }
   const std::string map = directory + "/special_tokens_map.json";
   if (file_exists(map)) read_special_tokens_map(map, out);

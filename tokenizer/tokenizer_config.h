@@ -23,8 +23,9 @@ struct NamedToken : AddedToken {
 // What tokenizer_config.json says, with special_tokens_map.json and added_tokens.json beside it.
 // Each file may be absent, and so may each field.
 struct TokenizerConfig {
-  std::string file;  // tokenizer_config.json, for messages
-  std::string tokenizer_class;
+  std::string file;                          // tokenizer_config.json, for messages
+  std::string tokenizer_class, class_field;  // and the file and field that names it
+  std::string word_tokenizer_type = "basic";
   std::optional<bool> do_lower_case, tokenize_chinese_chars, clean_text, do_basic_tokenize;
   std::optional<bool> keep_accents, add_prefix_space;  // of SentencePiece
   std::optional<bool> strip_accents;                   // null or absent: as do_lower_case
@@ -37,8 +38,8 @@ struct TokenizerConfig {
 };
 
 TokenizerConfig read_tokenizer_config(const std::string& directory);
-// config.json's model_type, or empty.
-std::string read_model_type(const std::string& directory);
+// A string of config.json, or empty.
+std::string read_model_text(const std::string& directory, const char* field);
 // Whether a class is Hugging Face's tokenizer of that name, slow or fast: "Bert" of
 // "BertTokenizerFast".
 bool is_tokenizer_class(std::string_view name, std::string_view stem);

@@ -31,14 +31,13 @@ constexpr Convention kMpnet = {"[UNK]", "</s>", "<pad>", "<s>", "<mask>", true};
 const Convention& convention_of(const TokenizerConfig& config, const std::string& directory) {
   const std::string& name = config.tokenizer_class;
   if (is_tokenizer_class(name, "MPNet")) return kMpnet;
-  if (name.empty()) return read_model_type(directory) == "mpnet" ? kMpnet : kBert;
+  if (name.empty()) return read_model_text(directory, "model_type") == "mpnet" ? kMpnet : kBert;
   const bool known = std::any_of(std::begin(kClasses), std::end(kClasses),
                                  [&](const char* stem) { return is_tokenizer_class(name, stem); });
   if (!known) {
     throw std::runtime_error(fmt::format(
-        "{}: tokenizer_class: found \"{}\", expected BertTokenizer, a class that is the "
-        "same, or MPNetTokenizer",
-        config.file, name));
+        "{}: found \"{}\", expected BertTokenizer, a class that is the same, or MPNetTokenizer",
+        config.class_field, name));
   }
   return kBert;
 }
@@ -47,6 +46,11 @@ void check_config(const TokenizerConfig& config) {
   if (config.do_basic_tokenize == false) {
     throw std::runtime_error(
         fmt::format("{}: do_basic_tokenize: found false, expected true", config.file));
+  }
+  if (config.word_tokenizer_type != "basic") {
+    throw std::runtime_error(
+        fmt::format("{}: word_tokenizer_type: found \"{}\", expected \"basic\"", config.file,
+                    config.word_tokenizer_type));
   }
 }
 

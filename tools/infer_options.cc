@@ -65,8 +65,8 @@ Task and output
       --answer-tokens N  answer: the most tokens of an answer (default 15)
       --layers N,...     hidden: 0 is what enters the first layer, -1 the last hidden state;
                          attention: 0 is the first layer, -1 the last
-      --prompt NAME      embed: what config_sentence_transformers.json has for NAME stands before
-                         each first text
+      --prompt NAME      embed, logits: what config_sentence_transformers.json has for NAME stands
+                         before each first text
   -o, --output FILE      by its ending, or - for standard output as JSON Lines:
                            .jsonl        any task
                            .tsv          logits, embed: a header line, then one line an input

@@ -178,7 +178,9 @@ def sentence_embedding(directory: Path, states: np.ndarray, starts: np.ndarray) 
                      for begin, end in zip(starts, starts[1:])])
     # The floor is that of torch.nn.functional.normalize, which sentence-transformers calls.
     norms = np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
-    return rows / norms if normalize else rows
+    settings = directory / "config_sentence_transformers.json"
+    cut = read_json(settings).get("truncate_dim") if path.exists() and settings.exists() else None
+    return (rows / norms if normalize else rows)[:, :cut]
 
 
 def read_pooling(path: Path) -> list[Callable]:

@@ -242,6 +242,8 @@ TEST_F(ConfigFile, ErrorsNameTheFieldWhatWasFoundAndWhatWasExpected) {
   EXPECT_THAT(after("problem_type", "ranking"), HasSubstr("ranking"));
   EXPECT_THAT(after("id2label", {{"0", "a"}, {"2", "b"}, {"3", "c"}}),
               HasSubstr("under the key \"1\""));
+  EXPECT_EQ(after("id2label", {{"0", 7}, {"1", "b"}, {"2", "c"}}), "no error");
+  EXPECT_EQ(after("num_labels", 5), "no error") << "id2label counts, as in transformers";
   EXPECT_THAT(after("id2label", {{"0", "a"}}),
               HasSubstr("classifier.weight' has the shape [3, 48]"));
   EXPECT_THAT(after("vocab_size", 100),

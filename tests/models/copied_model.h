@@ -73,6 +73,12 @@ class CopiedModel {
   std::filesystem::path directory_;
 };
 
+inline std::string load_error(const CopiedModel& copy, const std::string& prompt = "") {
+  Options options;
+  options.prompt = prompt;
+  return error_of([&] { Model::load(copy.path(), options); });
+}
+
 inline Model load_golden(const std::string& name, int threads = 1,
                          Precision precision = Precision::automatic, int max_length = 0) {
   Options options;

@@ -19,7 +19,7 @@ using testing::HasSubstr;
 const char* const kOld = "sbert_ce_default_activation_function";
 const char* const kNew = "sentence_transformers";
 const char* const kSigmoid = "torch.nn.modules.activation.Sigmoid";
-const char* const kIdentity = "torch.nn.modules.linear.Identity";
+const char* const kRaw = "torch.nn.modules.linear.Identity";
 
 json newer(const char* function) { return {{kNew, {{"activation_fn", function}}}}; }
 
@@ -38,22 +38,43 @@ TEST(ScoresOfAModel, OfOneLabelAreASigmoidUnlessSaidOtherwise) {
   EXPECT_EQ(scores_of(copy, {{"problem_type", "single_label_classification"}}), Scores::sigmoid);
   EXPECT_EQ(scores_of(copy, {{"problem_type", "multi_label_classification"}}), Scores::sigmoid);
   EXPECT_EQ(scores_of(copy, {{"problem_type", "regression"}}), Scores::raw);
-  EXPECT_EQ(scores_of(copy, {{kOld, kIdentity}}), Scores::raw);
+  EXPECT_EQ(scores_of(copy, {{kOld, kRaw}}), Scores::raw);
   EXPECT_EQ(scores_of(copy, {{kOld, kSigmoid}}), Scores::sigmoid);
-  EXPECT_EQ(scores_of(copy, newer(kIdentity)), Scores::raw);
+  EXPECT_EQ(scores_of(copy, newer(kRaw)), Scores::raw);
   EXPECT_EQ(scores_of(copy, newer(kSigmoid)), Scores::sigmoid);
-  json both = newer(kIdentity);
+  json both = newer(kRaw);
   both[kOld] = kSigmoid;
   EXPECT_EQ(scores_of(copy, both), Scores::raw) << "the newer field counts";
-  EXPECT_EQ(scores_of(copy, {{kNew, {{"version", "5.0.0"}}}, {kOld, kIdentity}}), Scores::raw);
+  EXPECT_EQ(scores_of(copy, {{kNew, {{"version", "5.0.0"}}}, {kOld, kRaw}}), Scores::raw);
   EXPECT_EQ(scores_of(copy, {{kOld, kSigmoid}, {"problem_type", "regression"}}), Scores::sigmoid);
+}
+
+// Of sentence-transformers 5.4 and later: modules.json, with nothing after the encoder, and a file.
+TEST(ScoresOfAModel, OfOneLabelAreWhatACrossEncodersOwnFileSays) {
+  const CopiedModel copy("one-label");
+  copy.write_json("modules.json",
+                  {{{"idx", 0},
+                    {"name", "0"},
+                    {"path", ""},
+                    {"type", "sentence_transformers.base.modules.transformer.Transformer"}}});
+  const auto own = [&](const json& function) {
+    copy.write_json("config_sentence_transformers.json",
+                    {{"model_type", "CrossEncoder"}, {"activation_fn", function}});
+    return scores_of(copy, newer(kSigmoid));
+  };
+  EXPECT_EQ(own(nullptr), Scores::sigmoid);
+  EXPECT_EQ(own(kRaw), Scores::raw);
+  EXPECT_EQ(own(kSigmoid), Scores::sigmoid);
+  EXPECT_THAT(error_of([&] { own("torch.nn.modules.activation.Tanh"); }),
+              AllOf(HasSubstr(copy.path("config_sentence_transformers.json")),
+                    HasSubstr("'activation_fn'")));
 }
 
 TEST(ScoresOfAModel, OfSeveralLabelsAreASoftmaxUnlessSaidOtherwise) {
   const CopiedModel copy("plain");
   EXPECT_EQ(scores_of(copy, {}), Scores::softmax);
   // CrossEncoder's own for several labels; probabilities are still those of a pipeline.
-  EXPECT_EQ(scores_of(copy, {{kOld, kIdentity}}), Scores::softmax);
+  EXPECT_EQ(scores_of(copy, {{kOld, kRaw}}), Scores::softmax);
   EXPECT_EQ(scores_of(copy, newer(kSigmoid)), Scores::sigmoid);
   EXPECT_EQ(scores_of(copy, {{"problem_type", "multi_label_classification"}}), Scores::sigmoid);
   EXPECT_EQ(scores_of(copy, {{"problem_type", "regression"}}), Scores::raw);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What sentence-transformers configures beside a model: dense modules, prompts, a cross-encoder's
-// scores.
+// What sentence-transformers configures beside a model: pooling, dense modules, lengths.
 #include <filesystem>
 
 #include <gmock/gmock.h>
@@ -15,6 +14,7 @@ namespace {
 using nlohmann::json;
 using test::CopiedModel;
 using test::error_of;
+using test::load_error;
 using test::same_bits;
 using testing::AllOf;
 using testing::HasSubstr;
@@ -198,6 +198,10 @@ TEST(DenseModules, ThatDoNotFitAreRefusedByFileAndField) {
   EXPECT_THAT(error({{"activation_function", "torch.nn.modules.activation.GELU"}}),
               AllOf(HasSubstr(config), HasSubstr("'activation_function'"), HasSubstr("GELU")));
   EXPECT_THAT(error({{"bias", "no"}}), AllOf(HasSubstr(config), HasSubstr("'bias'")));
+  EXPECT_THAT(error({{"use_residual", true}}), HasSubstr("'use_residual' is true"));
+  EXPECT_THAT(error({{"module_input_name", "token_embeddings"}}), HasSubstr("'module_input_name'"));
+  EXPECT_THAT(error({{"module_output_name", "scores"}}), HasSubstr("'module_output_name'"));
+  EXPECT_EQ(error({{"module_output_name", "sentence_embedding"}}), "no error");
   EXPECT_THAT(error({{"bias", false}}), AllOf(HasSubstr(weights), HasSubstr("'linear.bias'")));
 
   DenseModule{48, 20, kTanh, false}.write(copy, 2);
@@ -237,12 +241,55 @@ TEST(Modules, InAnotherOrderAreRefused) {
   }
   EXPECT_THAT(error({"Transformer"}), AllOf(HasSubstr(file), HasSubstr("expected Pooling")));
   EXPECT_THAT(error({}), AllOf(HasSubstr(file), HasSubstr("expected Pooling")));
+  json list = modules({"Transformer", "Pooling"});
+  list[0]["path"] = "0_Transformer";
+  copy.write_json("modules.json", list);
+  EXPECT_THAT(load_error(copy), AllOf(HasSubstr(file), HasSubstr("module 0: 'path' is \"0_")));
+  list[0]["path"] = "";
+  list[1]["type"] = "my_pooling.Pooling";
+  copy.write_json("modules.json", list);
+  EXPECT_THAT(load_error(copy), AllOf(HasSubstr(file), HasSubstr("'my_pooling.Pooling'")));
 }
 
-std::string load_error(const CopiedModel& copy, const std::string& prompt = "") {
-  Options options;
-  options.prompt = prompt;
-  return error_of([&] { Model::load(copy.path(), options); });
+TEST(Modules, MayCutTheEmbedding) {
+  const CopiedModel copy("st-mean");
+  DenseModule{48, 20, kTanh}.write(copy, 2);
+  copy.write_json("modules.json", modules({"Transformer", "Pooling", "Dense", "Normalize"}));
+  const Output whole = Model::load(copy.path()).embed(kTexts);
+  for (const int width : {1, 7, 20, 1000}) {
+    copy.write_json("config_sentence_transformers.json", {{"truncate_dim", width}});
+    const Model model = Model::load(copy.path());
+    const Output cut = model.embed(kTexts);
+    ASSERT_EQ(cut.columns, std::min(width, 20));
+    EXPECT_EQ(model.info().embedding, cut.columns);
+    for (int64_t i = 0; i < cut.rows; ++i) {
+      const auto first = whole.row(i).first(static_cast<size_t>(cut.columns));
+      EXPECT_TRUE(same_bits(cut.row(i), first)) << width << ", " << i;
+    }
+  }
+  copy.write_json("config_sentence_transformers.json", {{"truncate_dim", 0}});
+  EXPECT_THAT(load_error(copy), HasSubstr("'truncate_dim' is 0"));
+}
+
+TEST(Modules, OfATransformerWithOtherSettingsAreRefused) {
+  const CopiedModel copy("st-mean");
+  const auto error = [&](const json& settings) {
+    copy.write_json("sentence_bert_config.json", settings);
+    return load_error(copy);
+  };
+  const auto modality = [](const json& output) -> json {
+    return {
+        {"modality_config", {{"text", {{"method", "forward"}, {"method_output_name", output}}}}}};
+  };
+  EXPECT_EQ(
+      error({{"transformer_task", "feature-extraction"}, {"processing_kwargs", json::object()}}),
+      "no error");
+  EXPECT_EQ(error(modality("last_hidden_state")), "no error");
+  EXPECT_THAT(error(modality({"hidden_states", -2})), HasSubstr("'modality_config' is "));
+  EXPECT_THAT(error({{"transformer_task", "text-generation"}}), HasSubstr("'transformer_task'"));
+  EXPECT_THAT(error({{"processing_kwargs", {{"text", {{"max_length", 4}}}}}}),
+              HasSubstr("'processing_kwargs'"));
+  EXPECT_THAT(error({{"query_expansion", {{"length", 4}}}}), HasSubstr("'query_expansion'"));
 }
 
 TEST(Pooling, DefaultsAreThoseOfSentenceTransformers) {
@@ -261,7 +308,10 @@ TEST(Pooling, DefaultsAreThoseOfSentenceTransformers) {
   EXPECT_THAT(pooling({{"pooling_mode_cls_token", true}, {"pooling_mode_mean_tokens", false}}),
               HasSubstr("cls"));
   EXPECT_THAT(pooling({{"pooling_mode_cls_token", true}}), HasSubstr("2 pooling modes are true"));
-  EXPECT_THAT(pooling({{"pooling_mode", "lasttoken"}}), HasSubstr("pooling_mode_lasttoken"));
+  EXPECT_THAT(pooling({{"pooling_mode", {"max"}}}), HasSubstr("max"));
+  for (const json& mode : {json("lasttoken"), json({"cls", "mean"}), json(3)}) {
+    EXPECT_THAT(pooling({{"pooling_mode", mode}}), HasSubstr("'pooling_mode' is "));
+  }
 }
 
 // sentence-transformers' length counts before transformers', and that before the tokenizer's.
@@ -282,87 +332,6 @@ TEST(Lengths, AreTheFirstThatIsNamed) {
   EXPECT_EQ(length(), 60);  // the tokenizer lowers texts anyway
   copy.change("tokenizer_config.json", {{"do_lower_case", false}});
   EXPECT_THAT(load_error(copy), HasSubstr("'do_lower_case' is true, expected false"));
-}
-
-// ---- prompts ------------------------------------------------------------------------------------
-
-const json kPrompts = {{"query", "the dogs: "}, {"passage", "a"}, {"nothing", ""}};
-
-Output embed_with(const CopiedModel& copy, const std::string& prompt,
-                  std::span<const Input> texts) {
-  Options options;
-  options.prompt = prompt;
-  return Model::load(copy.path(), options).embed(texts);
-}
-
-std::vector<Input> after(const std::string& prompt) {
-  std::vector<Input> texts = kTexts;
-  for (Input& text : texts) text.first = prompt + text.first;
-  return texts;
-}
-
-TEST(Prompts, StandBeforeEachFirstText) {
-  const Model plain = Model::load(test::golden("st-mean"));
-  const auto want = [&](const std::string& prompt) { return plain.embed(after(prompt)).values; };
-  const CopiedModel copy("st-mean");
-  const auto configure = [&](const json& usual) {
-    copy.write_json("config_sentence_transformers.json",
-                    {{"prompts", kPrompts}, {"default_prompt_name", usual}});
-  };
-  const auto got = [&](const std::string& name) { return embed_with(copy, name, kTexts).values; };
-  configure(nullptr);
-  EXPECT_FALSE(same_bits(want("the dogs: "), want("")));
-  EXPECT_TRUE(same_bits(got(""), want("")));
-  EXPECT_TRUE(same_bits(got("query"), want("the dogs: ")));
-  EXPECT_TRUE(same_bits(got("passage"), want("a"))) << "with nothing between";
-  EXPECT_TRUE(same_bits(got("nothing"), want("")));
-  configure("query");
-  EXPECT_TRUE(same_bits(got(""), want("the dogs: ")));
-  EXPECT_TRUE(same_bits(got("passage"), want("a")));
-  const Model model = Model::load(copy.path());
-  EXPECT_THAT(model.info().notes, testing::Contains(HasSubstr("\"the dogs: \"")));
-  const std::vector<Encoding> encodings = plain.tokenize(after("the dogs: "));
-  for (size_t i = 0; i < kTexts.size(); ++i) {
-    EXPECT_EQ(model.tokenize({&kTexts[i], 1})[0].ids, encodings[i].ids);
-    EXPECT_EQ(model.tokenizer().encode(kTexts[i]).ids, encodings[i].ids);
-  }
-  const Encoding pair = model.tokenizer().encode({"a man", "a"});  // after [CLS] the dogs :
-  EXPECT_EQ(pair.offsets[3].end, 0);
-  EXPECT_EQ(std::pair(pair.offsets[5].begin, pair.offsets[5].end), std::pair(2, 5));
-  EXPECT_EQ(std::pair(pair.offsets[7].begin, pair.offsets[7].end), std::pair(0, 1));
-}
-
-TEST(Prompts, ThatAreNotThereAreRefusedByName) {
-  const CopiedModel copy("st-mean");
-  const std::string path = copy.path("config_sentence_transformers.json");
-  EXPECT_THAT(load_error(copy, "query"), AllOf(HasSubstr(path), HasSubstr("none at all")));
-  const auto configure = [&](const json& content) {
-    copy.write_json("config_sentence_transformers.json", content);
-  };
-  configure({{"prompts", kPrompts}});
-  EXPECT_EQ(load_error(copy, "query"), "no error");
-  EXPECT_THAT(load_error(copy, "querry"), AllOf(HasSubstr(path), HasSubstr("no 'querry'"),
-                                                HasSubstr("nothing, passage, query")));
-  configure({{"prompts", kPrompts}, {"default_prompt_name", "document"}});
-  EXPECT_THAT(load_error(copy), AllOf(HasSubstr(path), HasSubstr("'default_prompt_name'")));
-  configure({{"prompts", {"query"}}});
-  EXPECT_THAT(load_error(copy), AllOf(HasSubstr(path), HasSubstr("'prompts'")));
-  configure({{"prompts", {{"query", 3}}}});
-  EXPECT_THAT(load_error(copy), AllOf(HasSubstr(path), HasSubstr("'query'")));
-  configure({{"prompts", kPrompts}});
-  copy.change("1_Pooling/config.json", {{"include_prompt", false}});
-  EXPECT_THAT(load_error(copy), HasSubstr("'include_prompt'"));
-}
-
-TEST(Prompts, AreForEmbeddingsAlone) {
-  for (const char* name : {"plain", "bert-qa"}) {
-    const CopiedModel copy(name);
-    copy.write_json("config_sentence_transformers.json",
-                    {{"prompts", kPrompts}, {"default_prompt_name", "query"}});
-    EXPECT_THAT(load_error(copy, "query"), AllOf(HasSubstr("'query'"), HasSubstr("BertFor")));
-    const Model model = Model::load(copy.path()), plain = Model::load(test::golden(name));
-    EXPECT_EQ(model.tokenize(kTexts)[0].ids, plain.tokenize(kTexts)[0].ids);
-  }
 }
 
 }  // namespace

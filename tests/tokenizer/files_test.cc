@@ -319,10 +319,17 @@ TEST(VocabTxt, ConfigErrors) {
             file +
                 "tokenizer_class: found \"BertJapaneseTokenizer\", expected BertTokenizer, a "
                 "class that is the same, or MPNetTokenizer");
+  EXPECT_EQ(error(R"({"word_tokenizer_type": "mecab"})"),
+            file + "word_tokenizer_type: found \"mecab\", expected \"basic\"");
+  directory.write("config.json", R"({"tokenizer_class": "BertJapaneseTokenizer"})");
+  EXPECT_THAT(error("{}"), HasSubstr("config.json: tokenizer_class: found \"BertJ"));
+  directory.write("config.json", "{}");
   EXPECT_EQ(error(R"({"tokenizer_class": "DistilBertTokenizer"})"), "");
   EXPECT_EQ(error(R"({"tokenizer_class": "ElectraTokenizerFast"})"), "");
   EXPECT_EQ(error(R"({"do_basic_tokenize": false})"),
             file + "do_basic_tokenize: found false, expected true");
+  EXPECT_EQ(error(R"({"max_len": 0})"),
+            file + "max_len: found 0, expected an integer from 1 to 1000000");
   EXPECT_EQ(error(R"({"model_max_length": 0})"),
             file + "model_max_length: found 0, expected an integer from 1 to 1000000");
   EXPECT_EQ(error(R"({"do_lower_case": true, "do_lower_case": false})"),
