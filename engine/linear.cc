@@ -240,7 +240,7 @@ void Linear::Packed::pack(ThreadPool& pool, const FillRow& fill) {
   const int64_t width = kernels.panel_columns, columns_padded = panels_count() * width;
   units = split() ? divide_up(k, kSplitInputs) * kSplitInputs : divide_up(k, per_unit(precision));
   const int64_t all = units + std::ssize(exact);
-  panels.reserve(columns_padded * all);
+  panels.reserve_beside_others(columns_padded * all);
   if (precision == Precision::int8) {
     column_scales.reserve(columns_padded);
     column_sums.resize(columns_padded);

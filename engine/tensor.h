@@ -44,6 +44,9 @@ class Buffer {
 
   // At least `size` floats, zero when new. Growing loses what was there. Throws std::bad_alloc.
   void reserve(int64_t size);
+  // The same for what does not grow, such as panels: close behind others, so that they all lie in
+  // huge pages to their ends.
+  void reserve_beside_others(int64_t size);
   Tensor tensor(int64_t rows, int64_t columns) {
     reserve(rows * columns);
     return {data(), rows, columns};
@@ -51,7 +54,8 @@ class Buffer {
 
  private:
   struct Free {
-    size_t mapped;  // bytes, where it is a mapping of its own, or 0
+    size_t mapped;                // bytes of a mapping, or 0
+    std::shared_ptr<void> whole;  // where the bytes are a part of one
     void operator()(float* p) const;
   };
   std::unique_ptr<float, Free> data_;

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <new>
+#include <random>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -26,6 +28,33 @@ TEST(Buffer, IsZeroAndOnALineHoweverItGrows) {
   }
   const Buffer moved = std::move(buffer);
   EXPECT_EQ(moved.data()[3000000], 1.0f);
+}
+
+// Sizes around the least and the most that share a mapping, some 500 MB in all, of which 80 at
+// once.
+TEST(Buffer, BesideOthersIsItsOwnAsLongAsItLives) {
+  std::mt19937 generator(std::random_device{}());
+  std::uniform_int_distribution<int64_t> floats(100 << 10, 9 << 20);
+  std::vector<std::pair<Buffer, float>> alive;
+  const auto check = [](const Buffer& buffer, float value) {
+    ASSERT_EQ(reinterpret_cast<uintptr_t>(buffer.data()) % 64, 0u);
+    const auto is_value = [&](float x) { return x == value; };
+    ASSERT_TRUE(std::all_of(buffer.data(), buffer.data() + buffer.size(), is_value));
+  };
+  for (int i = 1; i <= 30; ++i) {
+    Buffer buffer;
+    const int64_t size = floats(generator);
+    buffer.reserve_beside_others(size);
+    ASSERT_EQ(buffer.size(), size);
+    check(buffer, 0);
+    std::fill_n(buffer.data(), size, static_cast<float>(i));
+    alive.emplace_back(std::move(buffer), static_cast<float>(i));
+    if (alive.size() < 5) continue;
+    const size_t gone = generator() % alive.size();
+    check(alive[gone].first, alive[gone].second);
+    alive.erase(alive.begin() + static_cast<int64_t>(gone));
+  }
+  for (const auto& [buffer, value] : alive) check(buffer, value);
 }
 
 TEST(Buffer, OfMoreThanThereIsThrows) {
