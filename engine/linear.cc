@@ -229,6 +229,7 @@ void Linear::Packed::learn(ThreadPool& pool, ConstTensor x) {
     const auto [scale, excess] = row_kernels().quantise_weights(
         rows[column], factors.empty() ? nullptr : factors.data(), spread.mean.data(), k, q.data());
     if (!std::isfinite(scale)) throw std::domain_error("a weight is not a finite number");
+    if (!std::isfinite(excess)) throw std::domain_error("its inputs are no finite numbers");
     keep_quantised(column, q.data(), scale, to);
     bias.data()[column] -= excess;
     for (size_t e = 0; e < exact.size(); ++e) to[units + e] = rows[column][exact[e]];

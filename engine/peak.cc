@@ -116,7 +116,8 @@ double matmul_peak(ThreadPool& pool, Precision precision) try {
 }
 
 double read_bandwidth(ThreadPool& pool) {
-  constexpr int64_t kFloats = int64_t{32} << 20;  // 128 MB a thread
+  // 128 MB a thread, but no more than 2 GB.
+  const int64_t floats = (int64_t{32} << 20) / divide_up(pool.threads(), 16) / 16 * 16;
   constexpr int kTries = 5;
   std::vector<Buffer> memory(pool.threads());
   std::vector<float> sums(static_cast<size_t>(pool.threads()) * 16);
@@ -124,15 +125,15 @@ double read_bandwidth(ThreadPool& pool) {
   for (int i = -1; i < kTries; ++i) {
     const double seconds = seconds_of(pool, [&](int64_t t, int) {
       if (i < 0)
-        std::fill_n(memory[t].tensor(1, kFloats).data, kFloats,
+        std::fill_n(memory[t].tensor(1, floats).data, floats,
                     0.0f);  // until written to, it is none
       float sum[16] = {};
-      for (int64_t j = 0; j < kFloats; j += 16) {
+      for (int64_t j = 0; j < floats; j += 16) {
         for (int64_t k = 0; k < 16; ++k) sum[k] += memory[t].data()[j + k];
       }
       for (int k = 0; k < 16; ++k) sums[t * 16] += sum[k];
     });
-    const double bytes = 4.0 * kFloats * pool.threads();
+    const double bytes = 4.0 * static_cast<double>(floats) * pool.threads();
     if (i >= 0 && sums[0] == 0) best = std::max(best, bytes / seconds);
   }
   return best;

@@ -20,8 +20,8 @@ size_t round_up(size_t n, size_t step) { return (n + step - 1) / step * step; }
 
 // Zeros, from the beginning of a huge page on.
 std::byte* map(size_t bytes) {
-  void* start = mmap(nullptr, bytes + kHugePage, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* start =
+      mmap(nullptr, bytes + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (start == MAP_FAILED) throw std::bad_alloc();
   // What lies before and behind whole huge pages is given back.
   auto* first = static_cast<std::byte*>(start);

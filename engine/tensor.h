@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 namespace bert::engine {
 
@@ -37,6 +38,14 @@ using ConstTensor = View<const float>;
 class Buffer {
  public:
   Buffer() = default;
+  Buffer(Buffer&& other) noexcept
+      : data_(std::move(other.data_)), size_(std::exchange(other.size_, 0)) {}
+  Buffer& operator=(Buffer&& other) noexcept {
+    data_ = std::move(other.data_);
+    size_ = std::exchange(other.size_, 0);
+    return *this;
+  }
+  ~Buffer() = default;
   explicit Buffer(int64_t size) { reserve(size); }
 
   float* data() const { return data_.get(); }

@@ -5,6 +5,8 @@
 #include <cassert>
 #include <utility>
 
+#include <unistd.h>
+
 namespace bert::engine {
 namespace {
 
@@ -25,7 +27,7 @@ void wait_while(const std::atomic<T>& value, T old) {
 
 }  // namespace
 
-ThreadPool::ThreadPool(int threads) : shares_(std::max(1, threads)) {
+ThreadPool::ThreadPool(int threads) : shares_(std::max(1, threads)), process_(getpid()) {
   try {
     for (int worker = 1; worker < threads; ++worker) {
       workers_.emplace_back([this, worker] { serve(worker); });
@@ -39,6 +41,11 @@ ThreadPool::ThreadPool(int threads) : shares_(std::max(1, threads)) {
 ThreadPool::~ThreadPool() { stop(); }
 
 void ThreadPool::stop() {
+  // A fork has none of the threads: to join one would crash, and to let go of it too.
+  if (getpid() != process_) {
+    new std::vector<std::thread>(std::move(workers_));
+    return;
+  }
   stopped_ = true;
   generation_.fetch_add(1, std::memory_order_release);
   generation_.notify_all();

@@ -50,6 +50,7 @@ class ThreadPool {
   std::vector<Share> shares_;  // by worker
   std::mutex error_mutex_;
   std::exception_ptr error_;
+  const int process_;  // that the workers are in
   std::vector<std::thread> workers_;
 };
 

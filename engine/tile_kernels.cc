@@ -42,8 +42,8 @@ inline Bits digit_code(Bits digit) { return digit - 1 < 128 ? (128 - digit) | 12
 struct Encoded {
   Bits upper, rest;  // in the lower halves
 };
-// Exact, but for one weight of 65536, which comes out within 2^-17, and for those below 2^-110,
-// which only have eight digits.
+// Exact, but for one weight of 65536, which comes out within 2^-17, and for those below 2^-110 or
+// from 2^127 on, which only have eight digits.
 inline Encoded encode(Vec weights) {
   const Bits bits = (Bits)weights, exponent = bits >> 23 & 255;
   const Bits usual = (Bits)(exponent - 17 < 237);

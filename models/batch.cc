@@ -65,7 +65,7 @@ Batch make_batch(std::span<const Encoding> encodings, std::span<const int64_t> o
 }
 
 Batch example_batch(std::span<const int32_t> empty_ids, std::span<const int32_t> empty_type_ids,
-                    int max_length, const Config& config) {
+                    const Config& config) {
   constexpr int kInputs = 4, kTokens = 12;  // kTokens: of each text
   const size_t special = empty_ids.size(), texts = special > 1 ? special - 1 : 1;
   std::mt19937 generator(1);
@@ -73,7 +73,7 @@ Batch example_batch(std::span<const int32_t> empty_ids, std::span<const int32_t>
   std::vector<int64_t> order;
   for (Encoding& encoding : encodings) {
     const auto add = [&](int32_t id, int32_t type) {
-      if (std::ssize(encoding.ids) == max_length) return;
+      if (std::ssize(encoding.ids) == config.positions) return;
       encoding.ids.push_back(id);
       encoding.type_ids.push_back(std::min(type, std::max(config.types - 1, 0)));
     };

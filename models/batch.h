@@ -28,10 +28,10 @@ void check_encoding(const Encoding& encoding, int64_t index, const Config& confi
 Batch make_batch(std::span<const Encoding> encodings, std::span<const int64_t> order,
                  const Config& config);
 
-// A few inputs of tokens from everywhere in the vocabulary, always the same, between the special
-// tokens that two empty texts are encoded as; none longer than max_length.
+// A few inputs of tokens from everywhere in the vocabulary, always the same of a model, between the
+// special tokens that two empty texts are encoded as.
 Batch example_batch(std::span<const int32_t> empty_ids, std::span<const int32_t> empty_type_ids,
-                    int max_length, const Config& config);
+                    const Config& config);
 
 // Indices of the encodings grouped into batches: longest first (so that neighbours are of like
 // length and a workspace has its final size after the first), as many as stay within

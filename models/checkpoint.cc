@@ -2,6 +2,7 @@
 #include "models/checkpoint.h"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -158,10 +159,14 @@ std::vector<int32_t> Checkpoint::exact_inputs(const std::string& name, int64_t w
 engine::Linear::Stored Checkpoint::int8(const std::vector<std::string>& names, int64_t columns,
                                         int64_t width) {
   engine::Linear::Stored all;
-  const auto append = [](auto& to, const StoredTensor& tensor) {
+  const auto append = [this](std::vector<float>& to, const StoredTensor& tensor) {
     const size_t before = to.size();
     to.resize(before + static_cast<size_t>(tensor.elements()));
     tensor.copy_to(to.data() + before);
+    const auto is_finite = [](float value) { return std::isfinite(value); };
+    if (std::all_of(to.begin() + static_cast<int64_t>(before), to.end(), is_finite)) return;
+    throw std::runtime_error(
+        fmt::format("{}: tensor '{}' holds what is no finite number", path_, tensor.name));
   };
   all.exact = exact_inputs(names.front() + ".exact_inputs", width);
   for (const std::string& name : names) {

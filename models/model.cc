@@ -244,7 +244,7 @@ engine::Precision Model::Impl::resolve(Precision wanted) {
 
 models::Encoder Model::Impl::load_encoder(Precision wanted) {
   const tokenizer::Encoding empty = tokenizer.impl_->tokenizer.encode("", "", 0);
-  const Batch example = models::example_batch(empty.ids, empty.type_ids, info.max_length, config);
+  const Batch example = models::example_batch(empty.ids, empty.type_ids, config);
   return models::Encoder(checkpoint, config, resolve(wanted), example, workers.all());
 }
 

@@ -52,15 +52,14 @@ Norm read_norm(Checkpoint& checkpoint, const std::string& name, int64_t width,
 Linear read_linear(Checkpoint& checkpoint, const std::vector<std::string>& names, int64_t columns,
                    int64_t width, Activation activation, Precision precision,
                    engine::ThreadPool& pool) {
-  if (checkpoint.is_int8(names.front())) {
-    return Linear(pool, checkpoint.int8(names, columns, width), width, activation);
-  }
   constexpr int64_t kMostInt8 = 1 << 16;  // whose products add up in 32 bits
-  if (precision == Precision::int8 && width > kMostInt8) {
+  const bool stored = checkpoint.is_int8(names.front());
+  if ((stored || precision == Precision::int8) && width > kMostInt8) {
     throw std::runtime_error(
         fmt::format("{}: '{}.weight' has {} inputs, expected at most {} in int8", checkpoint.path(),
                     names.front(), width, kMostInt8));
   }
+  if (stored) return Linear(pool, checkpoint.int8(names, columns, width), width, activation);
   std::vector<engine::Buffer> biases;
   std::vector<Linear::Part> parts;
   const auto release = [](const std::vector<Weight>* weights) {

@@ -2,16 +2,36 @@
 #include "engine/thread_pool.h"
 
 #include <atomic>
+#include <memory>
 #include <stdexcept>
 #include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "engine/runtime.h"
 
 namespace bert::engine {
 namespace {
+
+// As a static one does in a child that ends.
+TEST(ThreadPool, OfTheParentIsLetGoInAFork) {
+  auto pool = std::make_unique<ThreadPool>(4);
+  std::atomic<int64_t> sum = 0;
+  pool->run(100, [&](int64_t i, int) { sum += i; });
+  const pid_t child = fork();
+  if (child == 0) {
+    pool.reset();
+    _exit(0);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  pool->run(100, [&](int64_t i, int) { sum += i; });
+  EXPECT_EQ(sum, 2 * 4950);
+}
 
 TEST(Threads, APoolDoesEachPieceOnceJobAfterJob) {
   for (const int threads : {1, 2, 5}) {

@@ -106,6 +106,19 @@ TEST(Invariance, LogitsDoNotDependOnWhichRowsOfTheLastLayerAreComputed) {
   }
 }
 
+// int8 learns from the same inputs, wherever texts are cut.
+TEST(Invariance, WhatIsNotCutDoesNotDependOnTheLengthToCutAt) {
+  const std::vector<Input> inputs = {{"two dogs"}, {"a man", "music"}};
+  for (const Precision precision : {Precision::f32, Precision::bf16, Precision::int8}) {
+    Options options;
+    options.precision = precision;
+    const Output whole = Model::load(test::golden("plain"), options).embed(inputs);
+    options.max_length = 9;
+    const Output cut = Model::load(test::golden("plain"), options).embed(inputs);
+    EXPECT_TRUE(same_bits(cut.values, whole.values)) << static_cast<int>(precision);
+  }
+}
+
 TEST(Invariance, OrderAndRepetitionOfInputsChangeNothing) {
   const Model model = load("plain", 2, 300);
   std::vector<Encoding> inputs = mixed_inputs(model, 8);
