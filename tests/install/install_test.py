@@ -32,11 +32,11 @@ def check_as_subproject(source: Path, scratch: Path) -> None:
     (scratch / "x.cc").write_text("int x;\n")
     (scratch / "CMakeLists.txt").write_text(f"""cmake_minimum_required(VERSION 3.23)
 project(parent CXX)
-add_subdirectory({source} bert)
+add_subdirectory("{source}" bert)
 add_library(mine x.cc)
 get_target_property(mine mine TYPE)
 get_target_property(theirs bert_infer TYPE)
-get_property(targets DIRECTORY {source} PROPERTY BUILDSYSTEM_TARGETS)
+get_property(targets DIRECTORY "{source}" PROPERTY BUILDSYSTEM_TARGETS)
 message(STATUS "mine ${{mine}} theirs ${{theirs}} targets ${{targets}}")
 """)
     found = re.search("mine (.*) theirs (.*) targets (.*)",
@@ -69,10 +69,13 @@ def main() -> None:
         answer = run(prefix / "bin" / "bert-infer", "-m", model, "A man.", "A dog.",
                      env={**os.environ, "PATH": "/usr/bin:/bin"})
         assert "LABEL_" in answer, answer
+        answer = run(prefix / "bin" / "bert-infer", "A man.", "A dog.")
+        assert answer.split()[0] in ("entailment", "contradiction", "neutral"), answer
 
         # Only what the header declares leaves the library (and what std's templates leave in any).
         library = next(prefix.glob("lib*/**/libbert_infer.so"), None)
         if library:
+            assert len(run(app / "build" / "app").splitlines()) == 2, "without a model, the demo's"
             symbols = run("nm", "-DC", "--defined-only", library).splitlines()
             foreign = [line for line in symbols if not re.search(r"bert::|std::|gnu_cxx", line)]
             assert not foreign, foreign

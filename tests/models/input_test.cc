@@ -25,6 +25,7 @@ TEST(Inputs, ThatDoNotFitAreRefusedByIndexAndField) {
   EXPECT_THAT(run({{1, 999999}, {0, 0}, {}, false}), HasSubstr("ids[1] is 999999"));
   EXPECT_THAT(run({{-1}, {0}, {}, false}), HasSubstr("ids[0] is -1"));
   EXPECT_THAT(run({{1}, {2}, {}, false}), HasSubstr("type_ids[0] is 2"));
+  EXPECT_THAT(run({{1, 1}, {0, -1}, {}, false}), HasSubstr("type_ids[1] is -1"));
   const std::vector<int32_t> long_ids(513, 1);
   EXPECT_THAT(run({long_ids, std::vector<int32_t>(513), {}, false}), HasSubstr("513 tokens"));
   EXPECT_THAT(error_of([&] {

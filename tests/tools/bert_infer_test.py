@@ -34,9 +34,9 @@ class CommandLine(InferTest):
         self.write("pairs.tsv", "a man\ta dog\n")
         environment = os.environ | {"PATH": f"{self.bin}:{os.environ['PATH']}"}
         for example in examples:
-            line = example.replace("-m DIR ", f"-m {self.model} ")
+            line = example.replace("-m DIR ", f"-m '{self.model}' ")
             self.assertEqual(os.spawnvpe(os.P_WAIT, "bash", [
-                "bash", "-o", "pipefail", "-c", f"cd {self.dir}; ( {line} ) >out.txt 2>err.txt"],
+                "bash", "-o", "pipefail", "-c", f"cd '{self.dir}' && ( {line} ) >out.txt 2>err.txt"],
                 environment), 0, line)
 
     def test_version(self):

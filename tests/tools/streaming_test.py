@@ -7,6 +7,7 @@ import os
 import pty
 import resource
 import select
+import shlex
 import signal
 import subprocess
 import threading
@@ -66,7 +67,7 @@ class Streaming(ToolTest):
         self.assertEqual(errors.read_text(), "")
 
     def test_head_of_an_endless_pipe(self):
-        pipe = f"yes 'a man' | {' '.join(self.command())} | head -n 3; echo ${{PIPESTATUS[1]}}"
+        pipe = f"yes 'a man' | {shlex.join(self.command())} | head -n 3; echo ${{PIPESTATUS[1]}}"
         done = subprocess.run(["bash", "-c", pipe], capture_output=True, timeout=120)
         lines = done.stdout.decode().splitlines()
         self.assertEqual([json.loads(line)["index"] for line in lines[:3]], [0, 1, 2])
@@ -130,6 +131,7 @@ class Streaming(ToolTest):
         feeding = threading.Thread(target=self.feed_until_closed, args=(process,))
         feeding.start()
         while path.stat().st_size <= 4096:
+            self.assertIsNone(process.poll(), "ended before it was interrupted")
             time.sleep(0.01)
         for _ in range(times):
             process.send_signal(number)
