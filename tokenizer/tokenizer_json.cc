@@ -55,7 +55,7 @@ void read_model(const JsonField& model, Definition& out) {
 
 bool is_unigram(const JsonField& model) {
   if (!model.is_object()) model.fail("a WordPiece or Unigram model");
-  if (!model.has("type")) return false;  // old files of WordPiece have no type
+  if (!model.has("type")) return model.has("unk_id");  // old files have no type
   const JsonField type = model.at("type");
   if (type.string() != "WordPiece" && type.string() != "Unigram") {
     type.fail("\"WordPiece\" or \"Unigram\"");

@@ -26,7 +26,10 @@ Vocabulary::Vocabulary(std::vector<std::pair<std::string, int32_t>> entries,
                        std::string_view continuing_prefix, bool has_words) {
   std::vector<DoubleArray::Entry> keys;
   keys.reserve(entries.size());
-  for (const auto& [token, id] : entries) keys.push_back({token, id});
+  for (const auto& [token, id] : entries) {
+    keys.push_back({token, id});
+    has_empty_ |= token.empty();
+  }
   trie_ = DoubleArray(keys, continuing_prefix);
   std::erase_if(keys, [&](const auto& entry) { return !has_words || !is_short_word(entry.key); });
   words_ = WordTable(keys.size());

@@ -31,7 +31,7 @@ class Vocabulary {
   const std::string& token(int32_t id) const;
   bool has(int32_t id) const;
   // How many different tokens: Hugging Face numbers added tokens from here on.
-  int32_t count() const { return trie_.count(); }
+  int32_t count() const { return trie_.count() + (has_empty_ ? 1 : 0); }
   int32_t end_id() const { return static_cast<int32_t>(tokens_.size()); }
   // Spells id as `token`, without making it a piece of words: for added tokens.
   void name(int32_t id, std::string token);
@@ -44,6 +44,7 @@ class Vocabulary {
  private:
   std::vector<std::string> tokens_;  // by id
   std::vector<bool> has_;
+  bool has_empty_ = false;  // which the trie leaves out
   DoubleArray trie_;
   WordTable words_{0};
 };

@@ -182,6 +182,16 @@ TEST(TokenizerJson, AddedTokensOfTheConfigComeToo) {
   EXPECT_EQ(tokens_of(directory.load(), "a<new>"), "a <new>");
 }
 
+// Line 344 of bert-base-chinese's vocab.txt is nothing but white space.
+TEST(VocabTxt, AnEmptyTokenCountsWhereAddedTokensAreNumbered) {
+  const TestDirectory directory;
+  directory.write("vocab.txt", "[UNK]\n[CLS]\n[SEP]\na\n\xe2\x80\xa8\nb\n");
+  directory.write("added_tokens.json", R"({"<new>": 6})");
+  const Tokenizer tokenizer = directory.load();
+  EXPECT_THAT(tokenizer.encode("a<new> b", std::nullopt, 0).ids, ElementsAre(1, 3, 6, 5, 2));
+  EXPECT_EQ(tokenizer.vocabulary_size(), 7);
+}
+
 TEST(TokenizerJson, DisagreementsAreNoted) {
   const TestDirectory directory;
   directory.write("tokenizer.json", small_tokenizer({"a"}).dump());

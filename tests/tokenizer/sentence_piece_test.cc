@@ -257,6 +257,10 @@ TEST(UnigramJson, Encodes) {
   EXPECT_EQ(encoding.ids, (Ids{2, 1, 3, 4, 1, 0}));
   EXPECT_EQ(offsets_of(encoding), "1-2 3-4 3-4 4-11 11-12 11-13");
   EXPECT_EQ(tokenizer.mask_id(), 4);
+  json old = unigram_json();
+  old["model"].erase("type");
+  directory.write("tokenizer.json", old.dump());
+  EXPECT_EQ(directory.load().encode(" \uff41\tb <mask>zz", std::nullopt, 0).ids, encoding.ids);
   // It is what counts where there is a model as well.
   write(directory, "AlbertTokenizer", small_albert());
   EXPECT_EQ(directory.load().vocabulary_size(), 5);
