@@ -197,8 +197,10 @@ Tensor SentenceEmbedding::run(const Batch& batch, engine::Reads reads, Tensor x,
   return cut;
 }
 
+namespace {
+
 // What changes what the encoder gives to the modules after it, or what it reads, and is not built.
-static void refuse_variants(const JsonFile& file) {
+void refuse_variants(const JsonFile& file) {
   const std::string task = file.text("transformer_task", "feature-extraction");
   const bool scores = task == "sequence-classification";
   if (!scores && task != "feature-extraction" && task != "fill-mask") {
@@ -216,6 +218,8 @@ static void refuse_variants(const JsonFile& file) {
     if (value && !value->empty()) file.fail(field, "none");
   }
 }
+
+}  // namespace
 
 std::optional<JsonFile> read_sentence_settings(const std::string& directory) {
   for (const char* name : {"bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta"}) {
