@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/linear.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <numeric>
@@ -57,8 +58,8 @@ class Splits {
     if (std::exchange(there_[worker], block) == block) return parts;
     const int64_t begin = blocks_.begin(block), end = blocks_.begin(block + 1);
     for (int64_t i = begin; i < end; i += kSplitRows) {
-      row_kernels().split_rows(x_.row(i), x_.columns, std::min(kSplitRows, end - i), x_.columns,
-                               parts + (i - begin) * units_);
+      tile_kernels()->split_rows(x_.row(i), x_.columns, std::min(kSplitRows, end - i), x_.columns,
+                                 parts + (i - begin) * units_);
     }
     return parts;
   }
@@ -199,7 +200,7 @@ Linear::Stored Linear::stored() const {
 // By measurement (Granite Rapids): where weights come from memory few rows are slower, 0.87, though
 // many would be 1.2 to 1.5 times as fast; and all rows must be multiplied in the same way.
 bool Linear::Packed::split() const {
-  return precision == Precision::f32 && n * k <= kFewWeights && row_kernels().matmul_split;
+  return precision == Precision::f32 && n * k <= kFewWeights && tile_kernels();
 }
 
 int64_t Linear::Packed::panels_count() const { return divide_up(n, row_kernels().panel_columns); }
@@ -259,7 +260,7 @@ void Linear::Packed::pack(ThreadPool& pool, const FillRow& fill) {
     if (!split()) return kernels.pack_panel(sources.data(), columns, all, panel);
     const Buffer whole(width * k);
     kernels.pack_panel(sources.data(), columns, k, whole.data());
-    kernels.split_panel(whole.data(), k, panel);
+    tile_kernels()->split_panel(whole.data(), k, panel);
   });
   rows = {};
   owner.reset();
@@ -303,7 +304,8 @@ void Linear::run(ThreadPool& pool, ConstTensor x, Buffer& scratch, Tensor y, boo
   const bool int8 = w.precision == Precision::int8;
   const auto* scales = int8 ? reinterpret_cast<const RowScale*>(inputs + x.rows * all) : nullptr;
   const bool split = w.split();
-  const auto matmul = split ? kernels.matmul_split : kernels.matmul[static_cast<int>(w.precision)];
+  const auto matmul =
+      split ? tile_kernels()->matmul_split : kernels.matmul[static_cast<int>(w.precision)];
   assert(width <= std::ssize(kNoBias));
   const RowBlocks blocks(x.rows, panels, w.n * w.k <= kFewWeights, split, pool.threads());
   const int64_t count = blocks.count() * panels;

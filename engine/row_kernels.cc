@@ -87,8 +87,9 @@ void add3(const float* a, const float* b, const float* c, int64_t width, float* 
 
 }  // namespace
 
-extern const RowKernels kernels = {
+extern constinit const RowKernels kernels = {
     NAME(ROW_KERNELS),
+    kCompiledSets,
     layer_norm,
     add3,
     kPanel,

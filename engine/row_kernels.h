@@ -61,6 +61,7 @@ constexpr int64_t kSplitParts = 3, kSplitRows = 16, kSplitInputs = 32;
 // own row alone, whatever the others are, so that batches cannot change bits.
 struct RowKernels {
   const char* name;
+  uint32_t sets;  // InstructionSets that it was compiled for
   // y [rows, width] = (x - mean) / sqrt(variance + epsilon) * gamma + beta, by row. y may be x.
   void (*layer_norm)(const float* x, const float* gamma, const float* beta, float epsilon,
                      int64_t rows, int64_t width, float* y);
@@ -90,16 +91,22 @@ struct RowKernels {
   int64_t (*attention_scratch)(int64_t length, int64_t width);
   void (*attention_f32)(const AttentionTask& task, float* scratch);
   void (*attention_bf16)(const AttentionTask& task, float* scratch);  // or f32 where that is faster
-
-  // f32 where the machine multiplies bf16 by tiles, or null: as exact as matmul and as independent
-  // of other rows, but not the same bits. For k rounded up to kSplitInputs, a panel [k,
-  // panel_columns] becomes as many units, which are the task's, and at most kSplitRows rows [k]
-  // become [kSplitRows, kSplitParts / 2 k] units, zeros past the last. `next` is not read.
-  void (*split_rows)(const float* x, int64_t stride, int64_t rows, int64_t k,
-                     Unit* units) = nullptr;
-  void (*split_panel)(const Unit* panel, int64_t k, Unit* units) = nullptr;
-  void (*matmul_split)(const MatmulTask& task) = nullptr;
 };
+
+// f32 where the machine multiplies bf16 by tiles: as exact as RowKernels' matmul and as independent
+// of other rows, but not the same bits. For k rounded up to kSplitInputs, a panel [k,
+// panel_columns] becomes as many units, which are the task's, and at most kSplitRows rows [k]
+// become [kSplitRows, kSplitParts / 2 k] units, zeros past the last. `next` is not read.
+struct TileKernels {
+  const char* name;
+  uint32_t sets;
+  void (*split_rows)(const float* x, int64_t stride, int64_t rows, int64_t k, Unit* units);
+  void (*split_panel)(const Unit* panel, int64_t k, Unit* units);
+  void (*matmul_split)(const MatmulTask& task);
+};
+
+// The tables are constants, so that to look at one runs none of the instructions that it was
+// compiled for. What this machine can run: engine/rows.h.
 
 namespace portable {
 extern const RowKernels kernels;
@@ -120,9 +127,7 @@ namespace avx512_bf16 {
 extern const RowKernels kernels;
 }
 namespace avx512_amx {
-// avx512_bf16's with those of engine/tile_kernels.cc. Null where the system does not let the
-// process use tiles.
-const RowKernels* kernels();
-}  // namespace avx512_amx
+extern const TileKernels tiles;
+}
 
 }  // namespace bert::engine

@@ -14,7 +14,12 @@
 
 namespace bert::engine {
 
+// The best that this machine can run; both are picked once.
 const RowKernels& row_kernels();
+const TileKernels* tile_kernels();  // or null
+
+// Every table that this build has and this machine can run, the best last.
+std::span<const RowKernels* const> runnable_kernels();
 
 // Ba, Kiros, Hinton 2016. gamma and beta: [columns].
 struct Norm {

@@ -3,9 +3,6 @@
 // Products in f32 by the matrix tiles of AMX, which multiply bf16 16 times as fast as vectors
 // multiply f32. A float is the sum of three bf16, and of the nine products of two floats' parts the
 // six largest are within 2^-24 of all.
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include "engine/finish.h"
 #include "engine/vectors.h"
 
@@ -187,16 +184,10 @@ struct Shape {
   uint16_t bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
   uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
 };
-// Tests have tiles in memory too, with these three functions and all that are called _tile_*.
+// Tests have tiles in memory too, with these two functions and all that are called _tile_*.
 #if !defined(EMULATED_TILES)
 inline void store_shape(Shape& shape) { asm volatile("sttilecfg %0" : "=m"(shape)); }
 inline void load_shape(const Shape& shape) { asm volatile("ldtilecfg %0" : : "m"(shape)); }
-
-// Linux has a process ask before it uses the tiles, which are much to save.
-bool may_use_tiles() {
-  constexpr long kRequest = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
-  return syscall(SYS_arch_prctl, kRequest, kTileData) == 0;
-}
 #endif
 
 // Tiles 0 to 5, of sums and inputs, get so many rows, and those of weights all. To load a shape
@@ -335,17 +326,8 @@ void split_panel(const Unit* panel, int64_t k, Unit* units) {
 
 }  // namespace
 
-const RowKernels* kernels() {
-  static const RowKernels table = [] {
-    RowKernels made = avx512_bf16::kernels;
-    made.name = NAME(ROW_KERNELS);
-    made.split_rows = split_rows;
-    made.split_panel = split_panel;
-    made.matmul_split = matmul_split;
-    return made;
-  }();
-  static const bool may = may_use_tiles();
-  return may ? &table : nullptr;
-}
+extern constinit const TileKernels tiles = {
+    NAME(ROW_KERNELS), kCompiledSets, split_rows, split_panel, matmul_split,
+};
 
 }  // namespace bert::engine::ROW_KERNELS

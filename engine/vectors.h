@@ -12,6 +12,7 @@
 #include <immintrin.h>
 #endif
 
+#include "engine/instruction_sets.h"
 #include "engine/row_kernels.h"
 
 #define NAME_TEXT(name) #name

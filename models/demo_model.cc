@@ -8,7 +8,7 @@
 namespace bert {
 
 // Installed, the library or the program that holds it is in PREFIX/lib or PREFIX/bin, and the model
-// in PREFIX/share; in the build tree it is in the project's models/, some folders up.
+// in PREFIX/share; a build folder has a link to it in the same place, some folders up.
 std::string demo_model() {
   namespace fs = std::filesystem;
   Dl_info self;
@@ -21,9 +21,8 @@ std::string demo_model() {
   if (error) place = fs::read_symlink("/proc/self/exe", error);
   for (fs::path folder = place.parent_path(); folder.has_relative_path();
        folder = folder.parent_path()) {
-    for (const char* candidate : {"share/bert-infer/demo", "models/demo"}) {
-      if (fs::exists(folder / candidate / "config.json", error)) return folder / candidate;
-    }
+    const fs::path demo = folder / "share/bert-infer/demo";
+    if (fs::exists(demo / "config.json", error)) return demo;
   }
   throw Error("no demo model is installed with " + place.string() + ": name a model's directory");
 }

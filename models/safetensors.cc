@@ -16,13 +16,6 @@ namespace {
 
 using nlohmann::json;
 
-template <typename T>
-T read(const std::byte* from) {
-  T value;
-  std::memcpy(&value, from, sizeof value);
-  return value;
-}
-
 int64_t read_count(const json& value, const std::string& path, const std::string& what) {
   if (!value.is_number_unsigned() || value.get<uint64_t>() > uint64_t{INT64_MAX}) {
     fail(path, fmt::format("{} is {}, expected a whole number of at least 0", what, value.dump()));
@@ -106,7 +99,8 @@ WeightFile read_safetensors(const std::string& path) {
   if (bytes.size() < 8) {
     fail(path, fmt::format("{} bytes are too few for a safetensors file", bytes.size()));
   }
-  const auto length = read<uint64_t>(bytes.data());
+  uint64_t length;
+  std::memcpy(&length, bytes.data(), sizeof length);
   if (length > bytes.size() - 8) {
     fail(path,
          fmt::format("the header's length is {} bytes, but the file has only {} (is it a complete "

@@ -91,7 +91,7 @@ class TemplateReader {
     if (!is_sequence && !piece.has("SpecialToken")) piece.fail("a Sequence or a SpecialToken");
     const JsonField body = piece.at(is_sequence ? "Sequence" : "SpecialToken");
     out.type_id = static_cast<int32_t>(body.at("type_id").integer(0, kMaxTypeId));
-    const std::string& id = body.at("id").string();
+    const std::string id = body.at("id").string();
     if (is_sequence) {
       if (id != "A" && id != "B") body.at("id").fail("\"A\" or \"B\"");
       out.kind = id == "A" ? TemplatePiece::Kind::first : TemplatePiece::Kind::second;

@@ -219,9 +219,10 @@ void print_row(OutputFile& out, const std::string& shape, size_t batch, const Wo
 void run(const BenchOptions& options) {
   std::vector<std::vector<int>> shapes;
   for (const std::string& shape : options.shapes) shapes.push_back(parse_lengths(shape));
-  std::string directory = options.model ? *options.model : bert::demo_model();
   std::optional<RandomModel> random;
-  if (options.shape) directory = random.emplace(*options.shape).directory();
+  const std::string directory = options.shape   ? random.emplace(*options.shape).directory()
+                                : options.model ? *options.model
+                                                : bert::demo_model();
   const bert::Model model = bert::Model::load(directory, options.load);
   random.reset();  // the weights stay mapped, and are not left behind should this be killed
   const bert::Info& info = model.info();

@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "engine/row_kernels.h"
+#include "engine/rows.h"
 #include "tests/engine/random_floats.h"
-#include "tests/engine/runnable_kernels.h"
 
 namespace bert::engine {
 namespace {

@@ -33,9 +33,6 @@ void load_shape(const Shape& shape) {
   static_assert(sizeof shape == sizeof emulated.shape);
   std::memcpy(emulated.shape, &shape, sizeof emulated.shape);
 }
-bool may_use_tiles() {
-  return __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("avx512bf16");
-}
 
 void zero_tile(int t) { std::memset(emulated.units[t], 0, sizeof emulated.units[t]); }
 void load_tile(int t, const void* from, int64_t stride) {

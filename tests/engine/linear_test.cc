@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -118,45 +119,54 @@ TEST(Linear, JoinsItsParts) {
   EXPECT_EQ(std::memcmp(y.data, z.data, sizeof(float) * y.size()), 0);
 }
 
+// Inputs and columns.
+class LinearBits : public testing::TestWithParam<std::pair<int64_t, int64_t>> {};
+
 // A batch must not change bits: each row's result is the same at every height, for every thread
 // count, with and without the residual.
-TEST(Linear, RowsAreTheSameBitsAtEveryHeightAndThreadCount) {
+TEST_P(LinearBits, AreTheSameAtEveryHeightAndThreadCount) {
   constexpr int64_t kMost = 700;
-  for (const auto& [k, n] : {std::pair{104, 312}, {48, 2}, {768, 768}, {3101, 70}}) {
-    const std::vector<float> weight = random_floats(int64_t{n} * k, 0.1f, 1),
-                             bias = random_floats(n, 1, 2), input = random_floats(kMost * k, 1, 3),
-                             residual = random_floats(kMost * n, 1, 4);
-    std::vector<float> far = input;  // of which int8 keeps some inputs in f32
-    for (int64_t i = 0; i < kMost; ++i) far[i * k + 3] *= 100;
-    for (const auto& [precision, add] : {std::pair{Precision::f32, false},
-                                         {Precision::f32, true},
-                                         {Precision::bf16, true},
-                                         {Precision::int8, false},
-                                         {Precision::int8, true}}) {
-      std::vector<float> all;
-      for (const int threads : {1, 2, 3}) {
-        ThreadPool pool(threads);
-        const Linear::Part part{{weight.data(), n, k}, bias.data()};
-        const Linear linear(pool, {&part, 1}, add ? Activation::none : Activation::gelu, precision);
-        std::vector<int64_t> heights = {kMost, 31, 65, 127, 128, 130, 255, 512, 513};
-        for (int64_t rows = 1; rows <= 25; ++rows) heights.push_back(rows);  // kernels of their own
-        for (const int64_t rows : heights) {
-          Buffer x_memory, y_memory;
-          const int64_t first = kMost - rows;
-          const Tensor x = x_memory.tensor(rows, k), y = y_memory.tensor(rows, n);
-          std::copy_n((add ? far : input).begin() + first * k, rows * k, x.data);
-          std::copy_n(residual.begin() + first * n, rows * n, y.data);
-          add ? linear.run_add(pool, x, scratch, y) : linear.run(pool, x, scratch, y);
-          if (all.empty()) all.assign(y.data, y.data + y.size());
-          ASSERT_EQ(std::memcmp(y.data, all.data() + first * n, sizeof(float) * y.size()), 0)
-              << rows << "x" << n << "x" << k << ", threads " << threads << ", add " << add
-              << ", precision " << static_cast<int>(precision);
-        }
-        EXPECT_EQ(linear.exact_inputs(), precision == Precision::int8 && add ? 1 : 0);
+  const auto [k, n] = GetParam();
+  const std::vector<float> weight = random_floats(int64_t{n} * k, 0.1f, 1),
+                           bias = random_floats(n, 1, 2), input = random_floats(kMost * k, 1, 3),
+                           residual = random_floats(kMost * n, 1, 4);
+  std::vector<float> far = input;  // of which int8 keeps some inputs in f32
+  for (int64_t i = 0; i < kMost; ++i) far[i * k + 3] *= 100;
+  for (const auto& [precision, add] : {std::pair{Precision::f32, false},
+                                       {Precision::f32, true},
+                                       {Precision::bf16, true},
+                                       {Precision::int8, false},
+                                       {Precision::int8, true}}) {
+    std::vector<float> all;
+    for (const int threads : {1, 2, 3}) {
+      ThreadPool pool(threads);
+      const Linear::Part part{{weight.data(), n, k}, bias.data()};
+      const Linear linear(pool, {&part, 1}, add ? Activation::none : Activation::gelu, precision);
+      std::vector<int64_t> heights = {kMost, 31, 65, 127, 128, 130, 255, 512, 513};
+      for (int64_t rows = 1; rows <= 25; ++rows) heights.push_back(rows);  // kernels of their own
+      for (const int64_t rows : heights) {
+        Buffer x_memory, y_memory;
+        const int64_t first = kMost - rows;
+        const Tensor x = x_memory.tensor(rows, k), y = y_memory.tensor(rows, n);
+        std::copy_n((add ? far : input).begin() + first * k, rows * k, x.data);
+        std::copy_n(residual.begin() + first * n, rows * n, y.data);
+        add ? linear.run_add(pool, x, scratch, y) : linear.run(pool, x, scratch, y);
+        if (all.empty()) all.assign(y.data, y.data + y.size());
+        ASSERT_EQ(std::memcmp(y.data, all.data() + first * n, sizeof(float) * y.size()), 0)
+            << rows << "x" << n << "x" << k << ", threads " << threads << ", add " << add
+            << ", precision " << static_cast<int>(precision);
       }
+      EXPECT_EQ(linear.exact_inputs(), precision == Precision::int8 && add ? 1 : 0);
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Shapes, LinearBits,
+                         testing::Values(std::pair{104, 312}, std::pair{48, 2}, std::pair{768, 768},
+                                         std::pair{3101, 70}),
+                         [](const auto& of) {
+                           return fmt::format("{}x{}", of.param.first, of.param.second);
+                         });
 
 TEST(Linear, AddsToWhatIsThere) {
   const std::vector<float> weight = random_floats(6 * 5, 1, 1), bias = random_floats(6, 1, 2),

@@ -10,9 +10,9 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/rows.h"
 #include "tests/engine/multiply.h"
 #include "tests/engine/random_floats.h"
-#include "tests/engine/runnable_kernels.h"
 
 namespace bert::engine {
 namespace {

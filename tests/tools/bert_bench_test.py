@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """bert-bench's rows, and what it refuses. Usage: bert_bench_test.py BIN_DIR"""
 import os
+import shutil
 import subprocess
 
 from command_line import ToolTest, main, read_lines
@@ -55,6 +56,13 @@ class BenchTest(ToolTest):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(read_lines(done.stdout)[0]["tokens"], 18)
         self.assertEqual((list(scratch.iterdir()), done.stderr), ([], ""))
+        # Random weights need no model, and so no demo model either: here is none.
+        alone = shutil.copy(self.bin / self.tool, self.dir)
+        done = subprocess.run([alone, "--shape", "1,32,2,64", "1x1"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = subprocess.run([alone, "1x1"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, "no demo model is installed")
         done = subprocess.run([self.bin / self.tool, "--shape", "1,32,2,64", "1x1"],
                               env={**os.environ, "TMPDIR": str(scratch / "no")}, capture_output=True,
                               text=True, timeout=120)

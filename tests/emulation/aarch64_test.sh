@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# tests/emulation/aarch64_test.sh BUILD_DIR PYTHON BERT_INFER: builds bert-infer and engine/'s tests for
+# AArch64 in BUILD_DIR, and compares them with the native bert-infer as emulation_test.py does.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/../.." && pwd)
+packages=$root/build/aarch64-packages
+if [[ ! -d $packages ]] || ! command -v aarch64-linux-gnu-g++ qemu-aarch64 > /dev/null; then
+  echo "no compiler, emulator or packages for AArch64 (tools/setup --emulation installs them)"
+  [[ -n ${BERT_INFER_REQUIRE_EMULATION-} ]] && exit 1 || exit 77
+fi
+cmake -S "$root" -B "$1" -G Ninja -DCMAKE_TOOLCHAIN_FILE="$root/tests/emulation/aarch64.cmake" \
+  -DAARCH64_PACKAGES="$packages" -DCMAKE_BUILD_TYPE=Release -DCMAKE_UNITY_BUILD=ON \
+  -DCMAKE_COMPILE_WARNING_AS_ERROR=ON -DBUILD_TESTING=ON
+cmake --build "$1" --target bert-infer engine_test
+exec "$2" "$root/tests/emulation/emulation_test.py" --table portable --native "$3" \
+  qemu-aarch64 -L "$packages" -- "$1/bin/bert-infer" "$1/tests/engine_test"

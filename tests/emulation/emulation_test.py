@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The library on a processor that this machine is not, by an emulator.
+
+emulation_test.py --table NAME --native BERT_INFER EMULATOR [ARGUMENT...] -- BERT_INFER ENGINE_TEST
+
+The unit tests of engine/ pass there, bert-infer takes the kernel table of that name, and it answers
+the demo model's pairs as the native program does: the same labels, and in f32 logits within 1e-4.
+Exits with 77, which CTest counts as skipped, where there is no such emulator; with
+BERT_INFER_REQUIRE_EMULATION set it fails instead."""
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PAIRS = ROOT / "tests" / "demo" / "everyday.tsv"
+# The largest two of four shapes take minutes under emulation.
+LONG = ["*LinearBits*/768x768", "*LinearBits*/3101x70"]
+
+
+def skip(reason: str):
+    if os.environ.get("BERT_INFER_REQUIRE_EMULATION"):
+        sys.exit(f"{reason} (tools/setup --emulation installs it)")
+    print(f"skipped: {reason} (tools/setup --emulation installs it)")
+    sys.exit(77)
+
+
+def answers(command: list[str], pairs: Path, precision: str) -> list[dict]:
+    done = subprocess.run([*command, "-i", str(pairs), "--precision", precision], check=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def compare_answers(native: list[str], emulated: list[str]):
+    with tempfile.TemporaryDirectory() as folder:
+        pairs = Path(folder) / "pairs.tsv"
+        lines = [line.split("\t")[:2] for line in PAIRS.read_text().splitlines()]
+        pairs.write_text("".join("\t".join(line) + "\n" for line in lines))
+        for precision in ["f32", "bf16", "int8"]:
+            wanted, found = (answers(of, pairs, precision) for of in [native, emulated])
+            assert len(wanted) == len(found) == len(lines), (len(wanted), len(found), len(lines))
+            largest = max(abs(a - b) for want, got in zip(wanted, found)
+                          for a, b in zip(want["logits"], got["logits"]))
+            print(f"{precision}: {len(wanted)} pairs, logits differ by at most {largest:.2g}")
+            for want, got in zip(wanted, found):
+                assert want["label"] == got["label"], (precision, want, got)
+            assert precision != "f32" or largest <= 1e-4, largest
+
+
+def check_table(emulated: list[str], wanted: str):
+    done = subprocess.run([*emulated, "A man plays.", "Somebody plays."], check=True, text=True,
+                          env=os.environ | {"BERT_INFER_LOG": "debug"}, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE)
+    assert f"kernels: {wanted}\n" in done.stderr, done.stderr
+    print(f"kernel table: {wanted}")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--table", required=True)
+    parser.add_argument("--native", required=True)
+    split = sys.argv.index("--")
+    options, emulator = parser.parse_known_args(sys.argv[1:split])
+    program, engine_test = sys.argv[split + 1:]
+    if not shutil.which(emulator[0]):
+        skip(f"no {emulator[0]}")
+    check_table([*emulator, program], options.table)
+    compare_answers([options.native], [*emulator, program])
+    # Each table's tests but the portable one's, which its own processor runs.
+    left_out = LONG + (["*/portable"] if options.table != "portable" else [])
+    subprocess.run([*emulator, engine_test, "--gtest_brief=1",
+                    f"--gtest_filter=-{':'.join(left_out)}"], check=True)
+
+
+if __name__ == "__main__":
+    main()
