@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "engine/row_kernels.h"
+#include "engine/kernels/row_kernels.h"
 #include "engine/thread_pool.h"
 
 namespace bert::engine {

@@ -1,25 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is done row by row: norms and sums. The kernels are picked once, for the instruction
-// set that oneDNN finds on this machine (so ONEDNN_MAX_CPU_ISA governs both).
+// What is done row by row: norms and sums.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "engine/row_kernels.h"
 #include "engine/tensor.h"
 #include "engine/thread_pool.h"
 
 namespace bert::engine {
-
-// The best that this machine can run; both are picked once.
-const RowKernels& row_kernels();
-const TileKernels* tile_kernels();  // or null
-
-// Every table that this build has and this machine can run, the best last.
-std::span<const RowKernels* const> runnable_kernels();
 
 // Ba, Kiros, Hinton 2016. gamma and beta: [columns].
 struct Norm {

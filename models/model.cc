@@ -13,9 +13,9 @@
 #include <fmt/ranges.h>
 
 #include "engine/runtime.h"
-#include "models/batch.h"
-#include "models/json_file.h"
 #include "models/model_impl.h"
+#include "models/network/batch.h"
+#include "models/weights/json_file.h"
 
 namespace bert {
 

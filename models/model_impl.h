@@ -9,15 +9,15 @@
 #include <string>
 #include <vector>
 
-#include "models/batch.h"
-#include "models/bert.h"
 #include "models/bert_infer.h"
-#include "models/heads.h"
-#include "models/sentence.h"
-#include "models/trace.h"
+#include "models/network/batch.h"
+#include "models/network/bert.h"
+#include "models/network/heads.h"
+#include "models/network/sentence.h"
+#include "models/network/trace.h"
 #include "models/workers.h"
 #include "tokenizer/tokenizer.h"
-#include "tokenizer/utf8.h"
+#include "tokenizer/unicode/utf8.h"
 
 namespace bert {
 namespace models {

@@ -14,8 +14,8 @@
 
 #include "engine/runtime.h"
 #include "engine/thread_pool.h"
-#include "models/bert.h"
 #include "models/bert_infer.h"
+#include "models/network/bert.h"
 
 namespace bert::models {
 

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "tokenizer/unicode_tables.h"
-#include "tokenizer/utf8.h"
+#include "tokenizer/unicode/unicode_tables.h"
+#include "tokenizer/unicode/utf8.h"
 
 namespace bert::tokenizer {
 

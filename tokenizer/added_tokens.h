@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tokenizer/double_array.h"
+#include "tokenizer/unigram/double_array.h"
 
 namespace bert::tokenizer {
 

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "tokenizer/added_tokens.h"
-#include "tokenizer/bert_normalizer.h"
 #include "tokenizer/token_sequence.h"
-#include "tokenizer/unigram.h"
+#include "tokenizer/unigram/unigram.h"
 #include "tokenizer/vocabulary.h"
+#include "tokenizer/wordpiece/bert_normalizer.h"
 
 namespace bert::tokenizer {
 

@@ -7,9 +7,9 @@
 #include <string_view>
 
 #include "tokenizer/added_tokens.h"
-#include "tokenizer/raw_buffer.h"
 #include "tokenizer/tokenizer.h"
-#include "tokenizer/utf8.h"
+#include "tokenizer/unicode/raw_buffer.h"
+#include "tokenizer/unicode/utf8.h"
 
 namespace bert::tokenizer {
 

@@ -16,11 +16,11 @@
 #include <fmt/format.h>
 
 #include "tokenizer/added_tokens.h"
-#include "tokenizer/definition.h"
-#include "tokenizer/files.h"
+#include "tokenizer/files/definition.h"
+#include "tokenizer/files/files.h"
 #include "tokenizer/pipeline.h"
 #include "tokenizer/token_sequence.h"
-#include "tokenizer/utf8.h"
+#include "tokenizer/unicode/utf8.h"
 #include "tokenizer/vocabulary.h"
 
 namespace bert::tokenizer {

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "tokenizer/unicode_tables.h"
+#include "tokenizer/unicode/unicode_tables.h"
 
 namespace bert::tokenizer {
 

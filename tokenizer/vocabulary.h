@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "tokenizer/double_array.h"
-#include "tokenizer/word_table.h"
+#include "tokenizer/unigram/double_array.h"
+#include "tokenizer/wordpiece/word_table.h"
 
 namespace bert::tokenizer {
 

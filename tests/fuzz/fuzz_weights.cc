@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "models/pytorch_file.h"
-#include "models/safetensors.h"
-#include "models/tensorflow_checkpoint.h"
+#include "models/weights/pytorch/pytorch_file.h"
+#include "models/weights/safetensors.h"
+#include "models/weights/tensorflow/tensorflow_checkpoint.h"
 #include "tests/tokenizer/test_directory.h"
 
 namespace {

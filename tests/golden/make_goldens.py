@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools" / "reference"))
 
 import make_model  # noqa: E402
 import reference  # noqa: E402
@@ -149,7 +149,7 @@ def make_golden(directory: Path, seed: int, name: str, arguments: str,
             if config.padding is not None and len(item.ids) > 4:  # inside a text it is not counted
                 item.ids[len(item.ids) // 2] = config.padding
     reference.write_reference(directory / f"{name}.safetensors", reference.compute(model, inputs),
-                              inputs, "<f8", "all", "tools/reference.py, float64")
+                              inputs, "<f8", "all", "tools/reference/reference.py, float64")
 
 
 def make_dense(directory: Path) -> None:

@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <random>
 #include <span>
@@ -12,8 +13,8 @@
 #include <nlohmann/json.hpp>
 
 #include "models/bert_infer.h"
-#include "models/json_file.h"
-#include "models/safetensors.h"
+#include "models/weights/json_file.h"
+#include "models/weights/safetensors.h"
 
 namespace bert::test {
 
@@ -34,6 +35,14 @@ inline bool same_bits(std::span<const float> a, std::span<const float> b) {
 
 // What tests/golden/make_goldens.py wrote: random models and their stages in float64.
 inline std::string golden(const std::string& name) { return std::string(FIXTURE_DIR) + "/" + name; }
+
+inline std::string read_file(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+// Any pair of texts that the golden models can take.
+inline const Encoding kInput = {{2, 17, 33, 4, 90, 3}, {0, 0, 0, 0, 1, 1}, {}, false};
 
 inline std::vector<std::string> golden_names() {
   const models::JsonFile index(golden("index.json"));

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "models/batch.h"
+#include "models/network/batch.h"
 #include "tests/models/copied_model.h"
 
 namespace bert {

@@ -15,7 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tokenizer/tokenizer.h"
-#include "tokenizer/utf8.h"
+#include "tokenizer/unicode/utf8.h"
 
 namespace bert::tokenizer {
 namespace {

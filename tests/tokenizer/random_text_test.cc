@@ -10,7 +10,7 @@
 
 #include "tests/tokenizer/slow_tokenizer.h"
 #include "tests/tokenizer/test_directory.h"
-#include "tokenizer/double_array.h"
+#include "tokenizer/unigram/double_array.h"
 
 namespace bert::tokenizer {
 namespace {

@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "tokenizer/bert_normalizer.h"
 #include "tokenizer/tokenizer.h"
-#include "tokenizer/unicode_tables.h"
-#include "tokenizer/utf8.h"
+#include "tokenizer/unicode/unicode_tables.h"
+#include "tokenizer/unicode/utf8.h"
+#include "tokenizer/wordpiece/bert_normalizer.h"
 
 namespace bert::tokenizer {
 

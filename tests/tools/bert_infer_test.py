@@ -277,7 +277,7 @@ class Outputs(InferTest):
         head, *rows = self.table(self.run_to("b.tsv"))
         self.assertEqual(head, ["index", "label", "probability", "yes", "no", "maybe"])
         for row, answer in zip(rows, self.answers(stdin=self.lines)):
-            self.assertEqual(row[1:3], [answer["label"], repr(np.float32(answer["probability"]))])
+            self.assertEqual(row[1:3], [answer["label"], str(np.float32(answer["probability"]))])
 
     def test_hidden(self):
         answers = self.answers("--task", "hidden", stdin=self.lines)

@@ -25,7 +25,7 @@ class RegressTest(ToolTest):
         inputs = cls.dir / "inputs.tsv"
         inputs.write_text(LINES)
         cls.path = cls.dir / "reference.safetensors"
-        subprocess.run([sys.executable, ROOT / "tools" / "reference.py", "-m", cls.model, "-o",
+        subprocess.run([sys.executable, ROOT / "tools" / "reference" / "reference.py", "-m", cls.model, "-o",
                         cls.path, "--inputs", inputs], check=True)
         file = TensorFile(cls.path)
         cls.metadata = file.metadata
@@ -104,7 +104,7 @@ class RegressTest(ToolTest):
     def test_single_hidden_states_may_be_far_off_in_less_than_f32(self):
         path = self.dir / "demo.safetensors"
         demo = ROOT / "models" / "demo"
-        subprocess.run([sys.executable, ROOT / "tools" / "reference.py", "-m", demo, "-o", path,
+        subprocess.run([sys.executable, ROOT / "tools" / "reference" / "reference.py", "-m", demo, "-o", path,
                         "--random", "8", "--lengths", "128,100,64"], check=True)
         for precision in ["f32", "bf16", "int8"]:
             self.succeed("-m", demo, path, "--precision", precision)

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path.insert(0, str(ROOT / "tools" / "reference"))
 
 import make_model  # noqa: E402
 
-# Vocabulary: small letters, digits, punctuation, a few words; see tools/make_model.py.
+# Vocabulary: small letters, digits, punctuation, a few words; see tools/reference/make_model.py.
 PAIR = ("A man is playing a guitar.", "A man plays music.")
 
 

@@ -248,7 +248,7 @@ class Directories(ToolTest):
 class Readme(ToolTest):
     def test_the_table_of_architectures_is_what_loads(self):
         """Against the families' heads in the source, whose goldens are tested one by one."""
-        source = (ROOT / "models/families.cc").read_text()
+        source = (ROOT / "models/config/families.cc").read_text()
         readme = (ROOT / "README.md").read_text()
         rows = {cells[0]: cells[1:] for cells in
                 (re.findall(r"[^|]+", line) for line in readme.splitlines()

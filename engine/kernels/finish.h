@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is done to a product's sums; as vectors.h, each file's own.
+#pragma once
+
+#include "engine/kernels/activations.h"
+#include "engine/kernels/vectors.h"
+
+namespace bert::engine::INSTRUCTION_SET {
+namespace {
+
+// y[r] = function(sums[r] + bias, y[r]) for the rows of a tile.
+template <typename Function>
+inline void finish_with(Function function, const MatmulTask& task, int64_t rows, const float* sums,
+                        float* y) {
+  const int64_t whole = task.columns / W, rest = task.columns % W;
+  for (int64_t r = 0; r < rows; ++r, sums += kPanel, y += task.y_stride) {
+    if (whole == kVectors) {
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) {
+        const int64_t j = v * W;
+        store(y + j, function(load(sums + j) + load(task.bias + j), y + j));
+      }
+      continue;
+    }
+    for (int64_t j = 0; j < whole * W; j += W) {
+      store(y + j, function(load(sums + j) + load(task.bias + j), y + j));
+    }
+    if (rest > 0) {
+      const int64_t j = whole * W;
+      float before[W] = {};
+      store_part(before, rest, load_part(y + j, rest, 0));
+      store_part(y + j, rest, function(load(sums + j) + load_part(task.bias + j, rest, 0), before));
+    }
+  }
+}
+
+// Not in each of the tiles' functions: they are many.
+template <typename Kind>
+[[gnu::noinline]] void finish(const MatmulTask& task, int64_t rows, const float* sums, float* y) {
+  const auto with = [&](const auto& function) { finish_with(function, task, rows, sums, y); };
+  if (task.add) return with([](Vec v, const float* at) { return load(at) + v; });
+  switch (task.activation) {
+    case Activation::none:
+      return with([](Vec v, const float*) { return v; });
+    case Activation::gelu:
+      return with([](Vec v, const float*) { return gelu<Kind>(v); });
+    case Activation::gelu_tanh:
+      return with([](Vec v, const float*) { return gelu_tanh(v); });
+    case Activation::relu:
+      return with([](Vec v, const float*) { return max(Vec{}, v); });
+    case Activation::tanh:
+      return with([](Vec v, const float*) { return tanh(v); });
+  }
+}
+
+}  // namespace
+}  // namespace bert::engine::INSTRUCTION_SET

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/kernels/vectors.h"
+
+namespace bert::engine::INSTRUCTION_SET {
+namespace {
+
+inline IntVec bits(Vec v) { return (IntVec)v; }
+
+// x + magic has x rounded to a whole number in its last bits, for |x| < 2^22.
+constexpr float kMagic = 12582912.0f;  // 1.5 * 2^23
+constexpr int32_t kMagicBits = 0x4B400000;
+inline IntVec rounded(Vec x) { return bits(x + kMagic) - kMagicBits; }
+
+// Calls body(i, values, n) for the vectors of a row, from element i on, each value times its factor
+// if there are any. The last one may have only n < W, and zeros.
+template <typename Body>
+inline void for_vectors(const float* x, const float* factors, int64_t k, const Body& body) {
+  const int64_t whole = k / W * W;
+  if (factors) {
+    for (int64_t i = 0; i < whole; i += W) body(i, load(x + i) * load(factors + i), W);
+  } else {
+    for (int64_t i = 0; i < whole; i += W) body(i, load(x + i), W);
+  }
+  if (const int64_t n = k - whole; n > 0) {
+    const Vec part = load_part(x + whole, n, 0);
+    body(whole, factors ? part * load_part(factors + whole, n, 0) : part, n);
+  }
+}
+
+// The lowest bits of each lane, as elements; with n < W as many as fill the last unit.
+template <typename Element>
+inline void store_narrow(IntVec lanes, int64_t n, Element* to) {
+  typedef Element Narrow __attribute__((vector_size(W * sizeof(Element))));
+  const Narrow narrow = __builtin_convertvector(lanes, Narrow);
+  constexpr int64_t kEach = sizeof(Unit) / sizeof(Element);
+  __builtin_memcpy(to, &narrow, n == W ? sizeof narrow : round_up(n, kEach) * sizeof(Element));
+}
+
+inline bool any_lane(IntVec v) {
+  int32_t any = 0;
+  for (int i = 0; i < W; ++i) any |= v[i];
+  return any != 0;
+}
+
+}  // namespace
+
+void round_bf16(const float* row, int64_t k, Unit* units) {
+  auto* to = reinterpret_cast<uint16_t*>(units);
+  for_vectors(row, nullptr, k, [=](int64_t i, Vec x, int64_t n) {
+    const IntVec even = (bits(x) >> 16) & 1;
+    const IntVec upper = (bits(x) + 0x7FFF + even) >> 16;
+    // Rounding must not make an infinity of a NaN, nor another number.
+    store_narrow(x == x ? upper : (bits(x) >> 16) | 0x40, n, to + i);
+  });
+}
+
+RowKernels::Quantised quantise_weights(const float* row, const float* factors, const float* mean,
+                                       int64_t k, int8_t* q) {
+  Vec most{};
+  IntVec bad{};
+  for_vectors(row, factors, k, [&](int64_t, Vec x, int64_t) {
+    most = max(most, magnitude(x));
+    bad |= x - x != 0.0f;
+  });
+  if (any_lane(bad)) return {__builtin_nanf(""), 0};
+  const float scale = greatest_lane(most) / 127.0f;
+  const float inverse = scale > 1e-30f ? 1.0f / scale : 0.0f;
+  Vec excess{};
+  for_vectors(row, factors, k, [&](int64_t i, Vec x, int64_t n) {
+    const IntVec whole = rounded(min(max(x * inverse, broadcast(-127.0f)), broadcast(127.0f)));
+    typedef int8_t Narrow __attribute__((vector_size(W)));
+    const Narrow narrow = __builtin_convertvector(whole, Narrow);
+    __builtin_memcpy(q + i, &narrow, n);
+    const Vec means = n < W ? load_part(mean + i, n, 0) : load(mean + i);
+    excess += (__builtin_convertvector(whole, Vec) * scale - x) * means;
+  });
+  return {scale, sum_lanes(excess)};
+}
+
+void pack_int8(const int8_t* q, int64_t k, Unit* units) {
+  auto* to = reinterpret_cast<Int8*>(units);
+  for (int64_t i = 0; i < k; ++i) to[i] = q[i];
+  for (int64_t i = k; i < round_up(k, kInt8); ++i) to[i] = 0;
+}
+
+RowScale quantise_inputs(const float* x, const float* factors, int64_t k, Unit* units) {
+  Vec least{}, greatest{};
+  IntVec bad{};
+  for_vectors(x, factors, k, [&](int64_t, Vec v, int64_t) {
+    least = min(v, least);
+    greatest = max(v, greatest);
+    bad |= v - v != 0.0f;
+  });
+  const bool any = any_lane(bad);
+  const float low = -greatest_lane(-least), range = greatest_lane(greatest) - low;
+  const float scale = any ? __builtin_nanf("") : range > 1e-30f ? range / 255.0f : 1.0f;
+  const float inverse = range > 1e-30f && !any ? 255.0f / range : 0.0f;
+  const int32_t zero = any ? 0 : static_cast<int32_t>(-low * inverse + 0.5f);
+  auto* to = reinterpret_cast<UInt8*>(units);
+  // Lanes that the row does not fill get the zero, which weights of 0 meet.
+  for_vectors(x, factors, k, [=](int64_t i, Vec v, int64_t n) {
+    const Vec q = v * inverse + static_cast<float>(zero);
+    store_narrow(rounded(min(max(q, Vec{}), broadcast(255.0f))), n, to + i);
+  });
+  return {scale, zero};
+}
+
+}  // namespace bert::engine::INSTRUCTION_SET

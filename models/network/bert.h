@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The encoder of Devlin et al. 2019, "BERT: Pre-training of Deep Bidirectional Transformers", with
+// the post-norm layers of Vaswani et al. 2017, and of its relatives, whose differences are data in
+// the Config. Read bert.cc: it is the paper's section 3.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/attention/attention.h"
+#include "engine/dense/linear.h"
+#include "engine/rows.h"
+#include "engine/tensor.h"
+#include "models/config/config.h"
+#include "models/network/batch.h"
+#include "models/network/trace.h"
+#include "models/weights/checkpoint.h"
+
+namespace bert::models {
+
+// Memory of one forward pass: grows to the largest batch and stays.
+struct Workspace {
+  engine::Buffer x;              // [T, H]
+  engine::Buffer embedded;       // [T, E], where E is not H
+  engine::Buffer wide;           // [T, 3H] and [T, H] until attention is done, then [T, I]
+  engine::Buffer scratch;        // of one call into the engine
+  engine::Buffer probabilities;  // of attention, [A, S, S] for each sequence, where asked for
+  engine::Buffer rows;           // [N, H] what a head reads
+  engine::Buffer pooled;         // [N, H]
+  engine::Buffer transformed;    // [N, H] or [T, E] within a head
+  engine::Buffer logits;         // [N, C] or [T, C]
+};
+
+// embeddings.*
+struct Embeddings {
+  Embeddings(Checkpoint& checkpoint, const Config& config, engine::ThreadPool& pool);
+  // LayerNorm of the sum of the token's, its position's and its segment's rows, [T, E]; projected
+  // to x [T, H] where those sizes differ.
+  void run(const Batch& batch, engine::ThreadPool& pool, Workspace& space, engine::Tensor x) const;
+
+  Weight word;      // [V, E]
+  Weight position;  // [positions, E]
+  Weight type;      // [types, E]
+  engine::Norm norm;
+  std::optional<engine::Linear> projection;  // [H, E]
+};
+
+// encoder.layer.i.*
+struct Layer {
+  Layer(Checkpoint& checkpoint, const std::string& name, const Config& config,
+        engine::Precision precision_of_products, const engine::RelativeBias* bias,
+        engine::ThreadPool& pool);
+  // The next hidden state, in place of x; with Reads::first only that of each sequence's first
+  // token, [N, H] in space.rows. Attention's probabilities are left in the workspace if wanted.
+  engine::Tensor run(const Batch& batch, engine::ThreadPool& pool, engine::Reads reads,
+                     bool probabilities, Workspace& space, engine::Tensor x) const;
+
+  // The dense layers, and what those that each is made of are called in the checkpoint.
+  struct Dense {
+    std::vector<std::string> names;
+    const engine::Linear& linear;
+  };
+  std::vector<Dense> dense_layers() const;
+
+  std::string name;
+  const LayerNames& names;
+  engine::Precision precision;
+  int heads;
+  engine::Linear qkv;  // [3H, H]
+  // What attention adds to the scores by distance, if anything: of the encoder, or of this layer.
+  const engine::RelativeBias* relative_bias;
+  std::optional<engine::RelativeKeys> relative_keys;
+  engine::Linear attention_output;  // [H, H]
+  engine::Norm attention_norm;
+  engine::Linear intermediate;  // [I, H], the activation fused
+  engine::Linear output;        // [H, I]
+  engine::Norm output_norm;
+  // Tokens a thread that the feed-forward takes at a time: all, but in int8 96, once it has learned
+  // from all. Its products are so fast that [T, I] should not leave the cache before it is read
+  // again (8x128: -8 %); in f32 reading weights again costs more than that saves.
+  int64_t feed_forward_rows = INT32_MAX;
+};
+
+// Each sequence's first row of x [T, H], as [N, H] in space.rows.
+engine::Tensor first_rows(const Batch& batch, engine::ConstTensor x, Workspace& space);
+
+struct Encoder {
+  // example: any inputs of the model's kind, from which int8 learns how its inputs are spread.
+  Encoder(Checkpoint& checkpoint, const Config& config, engine::Precision precision_of_layers,
+          const Batch& example, engine::ThreadPool& pool);
+  // The last hidden state: [T, H], or [N, H] of each sequence's first token, which the last layer
+  // is then computed for alone.
+  engine::Tensor run(const Batch& batch, engine::ThreadPool& pool, engine::Reads reads,
+                     Workspace& space, const Trace& trace) const;
+
+  engine::Precision precision;
+  int hidden;
+  Embeddings embeddings;
+  std::unique_ptr<engine::RelativeBias> relative_bias;  // of all layers
+  std::vector<Layer> layers;                            // the distinct ones
+  std::vector<int> order;                               // [L] which of them is the next,
+  int in_one;                                           // and how many it goes on with
+};
+
+}  // namespace bert::models

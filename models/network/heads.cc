@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/network/heads.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "models/network/weights.h"
+
+namespace bert::models {
+
+using engine::Activation;
+using engine::ConstTensor;
+using engine::Tensor;
+
+Pooler::Pooler(Checkpoint& checkpoint, const Config& config, engine::ThreadPool& pool)
+    : dense(read_linear(checkpoint, {config.family->pooler}, config.hidden, config.hidden,
+                        Activation::tanh, engine::Precision::f32, pool)) {}
+
+Tensor Pooler::run(engine::ThreadPool& pool, ConstTensor first, Workspace& space) const {
+  const Tensor pooled = space.pooled.tensor(first.rows, first.columns);
+  dense.run(pool, first, space.scratch, pooled);
+  return pooled;
+}
+
+Head::Head(Checkpoint& checkpoint, const Config& config, const HeadRow& head_row,
+           const Embeddings& embeddings, engine::ThreadPool& pool)
+    : row(head_row) {
+  const bool masked_lm = row.kind == HeadKind::masked_lm;
+  const int64_t width = masked_lm ? config.embedding : config.hidden;
+  if (*row.transform) {
+    const Activation activation =
+        *row.activation ? *find_activation(row.activation) : config.activation;
+    transform.emplace(read_linear(checkpoint, {row.transform}, width, config.hidden, activation,
+                                  engine::Precision::f32, pool));
+  }
+  if (*row.norm) norm.emplace(read_norm(checkpoint, row.norm, width, config));
+  const std::string name = row.output;
+  if (!masked_lm) {
+    output.emplace(read_linear(checkpoint, {name}, std::ssize(config.labels_of(row)), config.hidden,
+                               Activation::none, engine::Precision::f32, pool));
+    return;
+  }
+  // Both are tied to others in transformers, which writes either or both of each pair.
+  if (!config.tied || checkpoint.has(name + ".weight")) {
+    own_decoder = checkpoint.matrix(name + ".weight", config.vocabulary, config.embedding);
+    if (config.tied) {
+      checkpoint.expect_equal(own_decoder, embeddings.word);
+      own_decoder = {};
+    }
+  }
+  decoder = config.tied ? embeddings.word.view : own_decoder.view;
+  const std::string other = name + ".bias";
+  decoder_bias = checkpoint.vector(checkpoint.has(row.bias) ? row.bias : other, config.vocabulary);
+  if (other == row.bias || !checkpoint.has(row.bias) || !checkpoint.has(other)) return;
+  const engine::Buffer same = checkpoint.vector(other, config.vocabulary);
+  if (std::equal(same.data(), same.data() + config.vocabulary, decoder_bias.data())) return;
+  throw std::runtime_error(fmt::format("{}: tensor '{}' differs from '{}', expected the same",
+                                       checkpoint.path(), other, row.bias));
+}
+
+Tensor Head::run(engine::ThreadPool& pool, ConstTensor x, Workspace& space) const {
+  if (transform) {
+    const Tensor transformed = space.transformed.tensor(x.rows, transform->columns());
+    transform->run(pool, x, space.scratch, transformed);
+    if (norm) engine::layer_norm(pool, transformed, *norm, transformed);
+    x = transformed;
+  }
+  const Tensor logits = space.logits.tensor(x.rows, columns());
+  if (output) {
+    output->run(pool, x, space.scratch, logits);
+  } else {
+    engine::multiply_in_place(pool, x, decoder, decoder_bias.data(), logits);
+  }
+  return logits;
+}
+
+std::vector<float> softmax(std::span<const float> logits) {
+  std::vector<float> result(logits.begin(), logits.end());
+  const float top = *std::ranges::max_element(result);
+  double sum = 0;
+  for (float& value : result) sum += value = std::exp(value - top);
+  for (float& value : result) value = static_cast<float>(value / sum);
+  return result;
+}
+
+}  // namespace bert::models

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/network/weights.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <stdexcept>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace bert::models {
+
+using engine::Activation;
+using engine::Linear;
+using engine::Norm;
+using engine::Precision;
+using engine::Tensor;
+
+namespace {
+
+Weight zeros(int64_t columns) {
+  Weight weight;
+  weight.view = weight.copy.tensor(1, columns);
+  return weight;
+}
+
+// Vaswani et al. 2017, section 3.5, as DistilBERT lays it out: sines in the even columns.
+Weight sinusoids(int64_t rows, int64_t columns) {
+  Weight weight;
+  const Tensor table = weight.copy.tensor(rows, columns);
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = 0; j < columns; ++j) {
+      const double angle =
+          static_cast<double>(i) /
+          std::pow(10000, static_cast<double>(j - j % 2) / static_cast<double>(columns));
+      table.row(i)[j] = static_cast<float>(j % 2 ? std::cos(angle) : std::sin(angle));
+    }
+  }
+  weight.view = table;
+  return weight;
+}
+
+}  // namespace
+
+Norm read_norm(Checkpoint& checkpoint, const std::string& name, int64_t width,
+               const Config& config) {
+  return {checkpoint.vector(name + ".weight", width), checkpoint.vector(name + ".bias", width),
+          config.norm_epsilon};
+}
+
+Linear read_linear(Checkpoint& checkpoint, const std::vector<std::string>& names, int64_t columns,
+                   int64_t width, Activation activation, Precision precision,
+                   engine::ThreadPool& pool) {
+  constexpr int64_t kMostInt8 = 1 << 16;  // whose products add up in 32 bits
+  const bool stored = checkpoint.is_int8(names.front());
+  if ((stored || precision == Precision::int8) && width > kMostInt8) {
+    throw std::runtime_error(
+        fmt::format("{}: '{}.weight' has {} inputs, expected at most {} in int8", checkpoint.path(),
+                    names.front(), width, kMostInt8));
+  }
+  if (stored) return Linear(pool, checkpoint.int8(names, columns, width), width, activation);
+  std::vector<engine::Buffer> biases;
+  std::vector<Linear::Part> parts;
+  const auto release = [](const std::vector<Weight>* weights) {
+    for (const Weight& weight : *weights) Checkpoint::release(weight);
+    delete weights;
+  };
+  const std::shared_ptr<std::vector<Weight>> weights(new std::vector<Weight>, release);
+  for (const std::string& name : names) {
+    weights->push_back(checkpoint.matrix(name + ".weight", columns, width));
+    biases.push_back(checkpoint.vector(name + ".bias", columns));
+    parts.push_back({weights->back().view, biases.back().data()});
+  }
+  return Linear(pool, parts, activation, precision, weights);
+}
+
+Weight read_type_table(Checkpoint& checkpoint, const Config& config) {
+  if (config.types == 0) return zeros(config.embedding);
+  return checkpoint.matrix("embeddings.token_type_embeddings.weight", config.types,
+                           config.embedding);
+}
+
+Weight read_position_table(Checkpoint& checkpoint, const Config& config) {
+  const std::string name = "embeddings.position_embeddings.weight";
+  const int64_t rows = config.first_position + config.positions;
+  if (config.sinusoidal && !checkpoint.has(name)) return sinusoids(rows, config.embedding);
+  Weight table = checkpoint.matrix(name, rows, config.embedding);
+  // Where attention knows distances the table is stored all the same, and not added.
+  return config.position_type == PositionType::absolute ? std::move(table)
+                                                        : zeros(config.embedding);
+}
+
+std::optional<Linear> read_projection(Checkpoint& checkpoint, const Config& config,
+                                      engine::ThreadPool& pool) {
+  const Family& family = *config.family;
+  if (config.embedding == config.hidden && !family.always_projected) return std::nullopt;
+  return read_linear(checkpoint, {family.projection}, config.hidden, config.embedding,
+                     Activation::none, Precision::f32, pool);
+}
+
+std::optional<engine::RelativeKeys> read_relative_keys(Checkpoint& checkpoint,
+                                                       const std::string& layer,
+                                                       const Config& config,
+                                                       engine::ThreadPool& pool) {
+  if (config.position_type == PositionType::absolute) return std::nullopt;
+  const Weight table = checkpoint.matrix(layer + ".attention.self.distance_embedding.weight",
+                                         2 * config.positions - 1, config.hidden / config.heads);
+  return engine::RelativeKeys(pool, table.view,
+                              config.position_type == PositionType::relative_key_query);
+}
+
+// A table by distance, laid out by head (Raffel et al. 2020): half of the 32 buckets for each
+// direction; of these half for the distances from 0 on, the others ever wider up to 128.
+std::unique_ptr<engine::RelativeBias> read_relative_bias(Checkpoint& checkpoint,
+                                                         const Config& config) {
+  if (!*config.family->relative_bias) return nullptr;
+  constexpr int64_t kBuckets = 32, kHalf = kBuckets / 2, kExact = kHalf / 2;
+  const Weight table = checkpoint.matrix(config.family->relative_bias, kBuckets, config.heads);
+  auto bias = std::make_unique<engine::RelativeBias>();
+  bias->most = config.positions;
+  const int64_t width = 2 * bias->most - 1;
+  bias->values.reserve(config.heads * width);
+  const int64_t head_width = config.hidden / config.heads;
+  const float scale = std::sqrt(static_cast<float>(head_width));
+  for (int64_t i = 0; i < width; ++i) {
+    const int64_t behind = i - (bias->most - 1), distance = std::abs(behind);
+    // kExact + log(distance / kExact) / log(128 / kExact) * kExact, rounded down: in whole numbers,
+    // as the logarithms of powers of two would be rounded to either side.
+    const int64_t wide = std::bit_width(static_cast<uint64_t>(distance * distance)) + 1;
+    const int64_t bucket = distance < kExact ? distance : std::min(wide, kHalf - 1);
+    const float* row = table.view.row((behind > 0 ? kHalf : 0) + bucket);
+    for (int64_t head = 0; head < config.heads; ++head) {
+      bias->values.data()[head * width + i] = row[head] * scale;
+    }
+  }
+  return bias;
+}
+
+}  // namespace bert::models

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/weights/checkpoint.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace bert::models {
+namespace {
+
+// Buffers that some versions of transformers stored: 0, 1, 2, … and zeros.
+constexpr std::string_view kBuffers[] = {"embeddings.position_ids", "embeddings.token_type_ids"};
+
+// What the prefix stands before.
+constexpr const char* kOfEncoder[] = {"embeddings", "encoder.", "transformer.", "pooler"};
+
+bool is_float(DType dtype) {
+  return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
+}
+
+// "a.LayerNorm.weight" in the spelling of TensorFlow's checkpoints, or "" where there is none.
+std::string old_spelling(std::string_view name) {
+  for (const auto& [now, before] : {std::pair{"LayerNorm.weight", "LayerNorm.gamma"},
+                                    std::pair{"LayerNorm.bias", "LayerNorm.beta"}}) {
+    const std::string_view ending = now;
+    if (name.ends_with(ending)) {
+      return std::string(name.substr(0, name.size() - ending.size())) + before;
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+Checkpoint::Checkpoint(Weights weights, const std::string& prefix)
+    : path_(std::move(weights.path)),
+      files_(std::move(weights.files)),
+      notes_(std::move(weights.notes)) {
+  const std::string first = "embeddings.word_embeddings.weight";
+  const auto stored = [&](const std::string& full) {
+    return std::any_of(files_.begin(), files_.end(),
+                       [&](const WeightFile& file) { return file.find(full); });
+  };
+  const bool with = stored(prefix + first), without = stored(first);
+  if (with == without) {
+    throw std::runtime_error(fmt::format("{}: expected either '{}' or '{}{}', found {}", path_,
+                                         first, prefix, first, with ? "both" : "neither"));
+  }
+  if (with) prefix_ = prefix;
+}
+
+Checkpoint::Entry Checkpoint::find(std::string_view name) const {
+  for (const std::string& candidate : {std::string(name), old_spelling(name)}) {
+    for (const std::string& full : {fmt::format("{}{}", prefix_, candidate), candidate}) {
+      for (const WeightFile& file : files_) {
+        if (const StoredTensor* tensor = candidate.empty() ? nullptr : file.find(full)) {
+          return {&file, tensor};
+        }
+      }
+    }
+  }
+  return {nullptr, nullptr};
+}
+
+std::vector<const StoredTensor*> Checkpoint::tensors() const {
+  std::vector<const StoredTensor*> all;
+  for (const WeightFile& file : files_) {
+    for (const StoredTensor& tensor : file.tensors()) all.push_back(&tensor);
+  }
+  return all;
+}
+
+const StoredTensor& Checkpoint::stored(std::string_view name) const { return *find(name).second; }
+
+bool Checkpoint::has(std::string_view name) const { return find(name).second != nullptr; }
+
+Checkpoint::Entry Checkpoint::take(const std::string& name, const std::vector<int64_t>& shape,
+                                   std::optional<DType> dtype) {
+  const Entry entry = find(name);
+  const auto& [file, tensor] = entry;
+  if (!tensor) {
+    const bool of_encoder =
+        std::ranges::any_of(kOfEncoder, [&](const char* begin) { return name.starts_with(begin); });
+    throw std::runtime_error(
+        fmt::format("{}: tensor '{}{}' is missing", path_, of_encoder ? prefix_ : "", name));
+  }
+  if (tensor->shape != shape) {
+    throw std::runtime_error(fmt::format("{}: tensor '{}' has the shape [{}], expected [{}]",
+                                         file->path(), tensor->name, fmt::join(tensor->shape, ", "),
+                                         fmt::join(shape, ", ")));
+  }
+  if (dtype ? tensor->dtype != *dtype : !is_float(tensor->dtype)) {
+    throw std::runtime_error(fmt::format("{}: tensor '{}' is {}, expected {}", file->path(),
+                                         tensor->name, dtype_name(tensor->dtype),
+                                         dtype ? dtype_name(*dtype) : "F32, F16 or BF16"));
+  }
+  if (taken_.insert(tensor->name).second) file->check(*tensor);
+  return entry;
+}
+
+Weight Checkpoint::matrix(const std::string& name, int64_t rows, int64_t columns) {
+  const auto [file, tensor] = take(name, {rows, columns});
+  Weight weight;
+  weight.file = file;
+  weight.stored = tensor;
+  weight.view = {reinterpret_cast<const float*>(tensor->bytes.data()), rows, columns};
+  const bool aligned = reinterpret_cast<uintptr_t>(tensor->bytes.data()) % alignof(float) == 0;
+  if (tensor->dtype != DType::f32 || !tensor->strides.empty() || !aligned) {
+    weight.copy.reserve(rows * columns);
+    tensor->copy_to(weight.copy.data());
+    weight.view.data = weight.copy.data();
+    release(weight);
+  }
+  return weight;
+}
+
+engine::Buffer Checkpoint::vector(const std::string& name, int64_t size) {
+  const auto [file, tensor] = take(name, {size});
+  engine::Buffer values(size);
+  tensor->copy_to(values.data());
+  return values;
+}
+
+void Checkpoint::expect_equal(const Weight& stored, const Weight& tied) const {
+  if (std::equal(stored.view.data, stored.view.data + stored.view.size(), tied.view.data)) return;
+  throw std::runtime_error(
+      fmt::format("{}: tensor '{}' differs from '{}', expected the same, as config.json's "
+                  "tie_word_embeddings is true",
+                  stored.file->path(), stored.stored->name, tied.stored->name));
+}
+
+bool Checkpoint::is_int8(const std::string& name) const { return has(name + ".weight_scale"); }
+
+bool Checkpoint::is_bf16(const std::string& name) const {
+  const StoredTensor* tensor = find(name + ".weight").second;
+  return tensor && tensor->dtype == DType::bf16;
+}
+
+std::vector<int32_t> Checkpoint::exact_inputs(const std::string& name, int64_t width) {
+  const StoredTensor* found = find(name).second;
+  if (!found) return {};
+  const auto [file, tensor] = take(name, {found->elements()}, DType::i32);
+  std::vector<int32_t> inputs;
+  for (int64_t i = 0; i < tensor->elements(); ++i) {
+    const double input = tensor->at(i);
+    if (input < 0 || input >= static_cast<double>(width) || std::ranges::count(inputs, input)) {
+      throw std::runtime_error(
+          fmt::format("{}: tensor '{}'[{}] is {}, expected one of {} inputs, each at most once",
+                      file->path(), tensor->name, i, input, width));
+    }
+    inputs.push_back(static_cast<int32_t>(input));
+  }
+  return inputs;
+}
+
+engine::Linear::Stored Checkpoint::int8(const std::vector<std::string>& names, int64_t columns,
+                                        int64_t width) {
+  engine::Linear::Stored all;
+  const auto append = [this](std::vector<float>& to, const StoredTensor& tensor) {
+    const size_t before = to.size();
+    to.resize(before + static_cast<size_t>(tensor.elements()));
+    tensor.copy_to(to.data() + before);
+    const auto is_finite = [](float value) { return std::isfinite(value); };
+    if (std::all_of(to.begin() + static_cast<int64_t>(before), to.end(), is_finite)) return;
+    throw std::runtime_error(
+        fmt::format("{}: tensor '{}' holds what is no finite number", path_, tensor.name));
+  };
+  all.exact = exact_inputs(names.front() + ".exact_inputs", width);
+  for (const std::string& name : names) {
+    const auto [file, weight] = take(name + ".weight", {columns, width}, DType::i8);
+    const std::string q = weight->row_major();
+    all.q.insert(all.q.end(), q.begin(), q.end());
+    file->release(*weight);
+    append(all.scales, *take(name + ".weight_scale", {columns}, DType::f32).second);
+    append(all.bias, *take(name + ".bias", {columns}, DType::f32).second);
+    if (exact_inputs(name + ".exact_inputs", width) != all.exact) {
+      throw std::runtime_error(fmt::format("{}: tensor '{}.exact_inputs' differs from '{}'s",
+                                           file->path(), name, names.front()));
+    }
+    if (all.exact.empty()) continue;
+    append(all.exact_weights,
+           *take(name + ".exact_weight", {columns, std::ssize(all.exact)}, DType::f32).second);
+  }
+  return all;
+}
+
+int Checkpoint::finish(const std::vector<std::string>& not_evaluated) const {
+  int known = 0;
+  std::vector<std::string> unexpected;
+  for (const WeightFile& file : files_) {
+    for (const StoredTensor& tensor : file.tensors()) {
+      if (taken_.contains(tensor.name)) continue;
+      std::string_view name = tensor.name;
+      if (name.starts_with(prefix_)) name.remove_prefix(prefix_.size());
+      if (std::count(std::begin(kBuffers), std::end(kBuffers), name)) continue;
+      if (std::any_of(not_evaluated.begin(), not_evaluated.end(),
+                      [&](const std::string& start) { return name.starts_with(start); })) {
+        ++known;
+      } else {
+        unexpected.push_back(tensor.name);
+      }
+    }
+  }
+  if (!unexpected.empty()) {
+    throw std::runtime_error(fmt::format(
+        "{}: tensor '{}'{} is not expected by config.json's architecture and sizes", path_,
+        unexpected.front(),
+        unexpected.size() > 1 ? fmt::format(" (and {} more)", unexpected.size() - 1) : ""));
+  }
+  return known;
+}
+
+void Checkpoint::release(const Weight& weight) { weight.file->release(*weight.stored); }
+
+}  // namespace bert::models

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/weights/convert.h"
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "engine/kernels/pick_kernels.h"
+#include "models/model_impl.h"
+
+namespace bert::models {
+namespace {
+
+struct Written {
+  std::string name;
+  std::string_view dtype;
+  std::vector<int64_t> shape;
+  std::string bytes;
+};
+
+template <typename T>
+std::string bytes_of(std::span<const T> values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size_bytes()};
+}
+
+// By the stored name of the tensor that they replace.
+using Replacements = std::map<std::string, std::vector<Written>>;
+
+// The rows from `first` on of an int8 layer, as the dense layer `name` of the checkpoint.
+void add_int8(const Checkpoint& checkpoint, const std::string& name,
+              const engine::Linear::Stored& stored, int64_t first, int64_t rows, int64_t width,
+              Replacements& to) {
+  const auto part = [&]<typename T>(const std::vector<T>& values, int64_t each) {
+    return bytes_of(std::span<const T>(values).subspan(first * each, rows * each));
+  };
+  const std::string weight = checkpoint.stored(name + ".weight").name;
+  const std::string start = weight.substr(0, weight.size() - std::string("weight").size());
+  auto& written = to[weight];
+  written.push_back({weight, "I8", {rows, width}, part(stored.q, width)});
+  written.push_back({start + "weight_scale", "F32", {rows}, part(stored.scales, 1)});
+  if (const int64_t exact = std::ssize(stored.exact); exact > 0) {
+    written.push_back({start + "exact_inputs", "I32", {exact}, bytes_of(std::span(stored.exact))});
+    written.push_back(
+        {start + "exact_weight", "F32", {rows, exact}, part(stored.exact_weights, exact)});
+  }
+  const std::string bias = checkpoint.stored(name + ".bias").name;
+  to[bias] = {{bias, "F32", {rows}, part(stored.bias, 1)}};
+}
+
+void add_bf16(const Checkpoint& checkpoint, const std::string& name, Replacements& to) {
+  const StoredTensor& tensor = checkpoint.stored(name + ".weight");
+  engine::Buffer values(tensor.elements()), units((tensor.elements() + 1) / 2);
+  tensor.copy_to(values.data());
+  engine::row_kernels().round_bf16(values.data(), tensor.elements(), units.data());
+  const auto* halves = reinterpret_cast<const uint16_t*>(units.data());
+  to[tensor.name] = {{tensor.name, "BF16", tensor.shape,
+                      bytes_of(std::span(halves, static_cast<size_t>(tensor.elements())))}};
+}
+
+Replacements replacements(const Encoder& encoder, const Checkpoint& checkpoint) {
+  Replacements all;
+  for (const Layer& layer : encoder.layers) {
+    for (const auto& [names, linear] : layer.dense_layers()) {
+      const auto rows = linear.columns() / std::ssize(names);
+      const bool int8 = encoder.precision == engine::Precision::int8;
+      const auto stored = int8 ? linear.stored() : engine::Linear::Stored();
+      for (size_t part = 0; part < names.size(); ++part) {
+        const std::string& name = names[part];
+        if (int8) {
+          add_int8(checkpoint, name, stored, static_cast<int64_t>(part) * rows, rows,
+                   linear.width(), all);
+        } else {
+          add_bf16(checkpoint, name, all);
+        }
+      }
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+void write_converted(const Model& model, const std::function<void(std::string_view)>& write) {
+  const auto& impl = Internals::impl(model);
+  if (impl.encoder.precision == engine::Precision::f32 || impl.is_int8()) {
+    throw Error(impl.checkpoint.path() +
+                ": nothing to convert: the precision is that of its files");
+  }
+  const Replacements replaced = replacements(impl.encoder, impl.checkpoint);
+  nlohmann::ordered_json header = {{"__metadata__", {{"format", "pt"}}}};
+  int64_t at = 0;
+  const auto declare = [&](const std::string& name, std::string_view dtype,
+                           const std::vector<int64_t>& shape, int64_t size) {
+    const int64_t end = at + size;
+    header[name] = {{"dtype", dtype}, {"shape", shape}, {"data_offsets", {at, end}}};
+    at = end;
+  };
+  // Twice over the same: once for the header, then for the bytes.
+  const auto for_all = [&](const auto& as_stored, const auto& converted) {
+    for (const StoredTensor* tensor : impl.checkpoint.tensors()) {
+      const auto found = replaced.find(tensor->name);
+      if (found == replaced.end()) {
+        as_stored(*tensor);
+      } else {
+        for (const Written& written : found->second) converted(written);
+      }
+    }
+  };
+  for_all([&](const StoredTensor& t) { declare(t.name, dtype_name(t.dtype), t.shape, t.size()); },
+          [&](const Written& w) { declare(w.name, w.dtype, w.shape, std::ssize(w.bytes)); });
+  std::string text = header.dump();
+  text.append(-text.size() % 8, ' ');
+  const uint64_t length = text.size();
+  write({reinterpret_cast<const char*>(&length), sizeof(length)});
+  write(text);
+  for_all(
+      [&](const StoredTensor& t) {
+        if (!t.strides.empty()) return write(t.row_major());
+        write({reinterpret_cast<const char*>(t.bytes.data()), t.bytes.size()});
+      },
+      [&](const Written& w) { write(w.bytes); });
+}
+
+}  // namespace bert::models

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/weights/stored_tensor.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace bert::models {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "what is stored is little-endian");
+
+struct DTypeRow {
+  std::string_view name;
+  DType dtype;
+  int64_t size;
+};
+constexpr DTypeRow kDTypes[] = {
+    {"F64", DType::f64, 8},      {"F32", DType::f32, 4}, {"F16", DType::f16, 2},
+    {"BF16", DType::bf16, 2},    {"I64", DType::i64, 8}, {"I32", DType::i32, 4},
+    {"I16", DType::i16, 2},      {"I8", DType::i8, 1},   {"U8", DType::u8, 1},
+    {"BOOL", DType::boolean, 1},
+};
+
+const DTypeRow& row_of(DType dtype) {
+  return *std::find_if(std::begin(kDTypes), std::end(kDTypes),
+                       [&](const DTypeRow& row) { return row.dtype == dtype; });
+}
+
+template <typename T>
+T read(const std::byte* from) {
+  T value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
+float half_to_float(uint16_t half) {
+  const uint32_t sign = static_cast<uint32_t>(half & 0x8000) << 16;
+  const uint32_t exponent = half >> 10 & 31, fraction = half & 1023;
+  if (exponent == 0) {  // zero and subnormals: the fraction counts units of 2^-24
+    const float value = static_cast<float>(fraction) * 0x1p-24f;
+    return sign ? -value : value;
+  }
+  const uint32_t wide = exponent == 31 ? 255 : exponent + 112;  // 112: the biases' difference
+  return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
+}
+
+float bfloat_to_float(uint16_t bits) { return std::bit_cast<float>(uint32_t{bits} << 16); }
+
+// Where element i lies, counted in elements.
+int64_t place(const StoredTensor& tensor, int64_t i) {
+  if (tensor.strides.empty()) return i;
+  int64_t place = 0;
+  for (size_t d = tensor.shape.size(); d-- > 0; i /= tensor.shape[d]) {
+    place += i % tensor.shape[d] * tensor.strides[d];
+  }
+  return place;
+}
+
+double element(DType dtype, const std::byte* from) {
+  switch (dtype) {
+    case DType::f64:
+      return read<double>(from);
+    case DType::f32:
+      return read<float>(from);
+    case DType::f16:
+      return half_to_float(read<uint16_t>(from));
+    case DType::bf16:
+      return bfloat_to_float(read<uint16_t>(from));
+    case DType::i64:
+      return static_cast<double>(read<int64_t>(from));
+    case DType::i32:
+      return read<int32_t>(from);
+    case DType::i16:
+      return read<int16_t>(from);
+    case DType::i8:
+      return read<int8_t>(from);
+    case DType::u8:
+    case DType::boolean:
+      return read<uint8_t>(from);
+  }
+  return 0;
+}
+
+constexpr int64_t kBlock = 16;  // rows and columns: what is read and what is written both stay near
+
+// A matrix whose elements lie anywhere, as TensorFlow's transposed kernels do.
+void copy_matrix(const StoredTensor& tensor, float* values) {
+  const int64_t rows = tensor.shape[0], columns = tensor.shape[1], size = dtype_size(tensor.dtype);
+  const int64_t down = tensor.strides[0] * size, right = tensor.strides[1] * size;
+  for (int64_t top = 0; top < rows; top += kBlock) {
+    for (int64_t left = 0; left < columns; left += kBlock) {
+      for (int64_t i = top; i < std::min(rows, top + kBlock); ++i) {
+        for (int64_t j = left; j < std::min(columns, left + kBlock); ++j) {
+          const std::byte* from = tensor.bytes.data() + i * down + j * right;
+          values[i * columns + j] = tensor.dtype == DType::f32
+                                        ? read<float>(from)
+                                        : static_cast<float>(element(tensor.dtype, from));
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::string_view dtype_name(DType dtype) { return row_of(dtype).name; }
+
+int64_t dtype_size(DType dtype) { return row_of(dtype).size; }
+
+std::optional<DType> dtype_named(std::string_view name) {
+  for (const DTypeRow& row : kDTypes) {
+    if (row.name == name) return row.dtype;
+  }
+  return std::nullopt;
+}
+
+int64_t StoredTensor::elements() const {
+  int64_t count = 1;
+  for (const int64_t dimension : shape) count *= dimension;
+  return count;
+}
+
+double StoredTensor::at(int64_t i) const {
+  return element(dtype, bytes.data() + place(*this, i) * dtype_size(dtype));
+}
+
+std::string StoredTensor::row_major() const {
+  std::string copy(static_cast<size_t>(size()), '\0');
+  const auto each = static_cast<size_t>(dtype_size(dtype));
+  if (strides.empty()) {
+    if (!copy.empty()) std::memcpy(copy.data(), bytes.data(), copy.size());
+    return copy;
+  }
+  for (size_t i = 0; i * each < copy.size(); ++i) {
+    const auto from = static_cast<size_t>(place(*this, static_cast<int64_t>(i))) * each;
+    std::memcpy(copy.data() + i * each, bytes.data() + from, each);
+  }
+  return copy;
+}
+
+void StoredTensor::copy_to(float* values) const {
+  const int64_t count = elements();
+  if (strides.size() == 2) {
+    copy_matrix(*this, values);
+  } else if (!strides.empty()) {
+    for (int64_t i = 0; i < count; ++i) values[i] = static_cast<float>(at(i));
+  } else if (dtype == DType::f32) {
+    if (count) std::memcpy(values, bytes.data(), bytes.size());
+  } else if (dtype == DType::f16) {
+    for (int64_t i = 0; i < count; ++i)
+      values[i] = half_to_float(read<uint16_t>(bytes.data() + 2 * i));
+  } else if (dtype == DType::bf16) {
+    for (int64_t i = 0; i < count; ++i) {
+      values[i] = bfloat_to_float(read<uint16_t>(bytes.data() + 2 * i));
+    }
+  } else {
+    for (int64_t i = 0; i < count; ++i) values[i] = static_cast<float>(at(i));
+  }
+}
+
+}  // namespace bert::models

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/weights/weight_file.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <stdexcept>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "models/weights/json_file.h"
+#include "models/weights/pytorch/pytorch_file.h"
+#include "models/weights/safetensors.h"
+#include "models/weights/tensorflow/crc32c.h"
+#include "models/weights/tensorflow/tensorflow_checkpoint.h"
+#include "tokenizer/unicode/utf8.h"
+
+namespace bert::models {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kIndex = ".index";
+
+// {"metadata": …, "weight_map": {tensor: file}}. Each tensor must be in the file that the map
+// names, and in no other.
+std::vector<WeightFile> read_shards(const std::string& directory, const std::string& name,
+                                    const std::function<WeightFile(const std::string&)>& read) {
+  const JsonFile index(directory + "/" + name);
+  const nlohmann::json* map = index.find("weight_map");
+  if (!map || !map->is_object() || map->empty())
+    index.fail("weight_map", "an object of file names");
+  std::map<std::string, std::vector<std::string>> names_by_file;
+  for (const auto& [tensor, file] : map->items()) {
+    if (!file.is_string() || file.get<std::string>().find('/') != std::string::npos) {
+      index.fail("weight_map", fmt::format("the name of a file beside it for '{}'", tensor));
+    }
+    names_by_file[file.get<std::string>()].push_back(tensor);
+  }
+  std::vector<WeightFile> files;
+  for (const auto& [file, names] : names_by_file) {
+    files.push_back(read(fmt::format("{}/{}", directory, file)));
+    for (const std::string& tensor : names) {
+      if (!files.back().find(tensor)) {
+        throw std::runtime_error(fmt::format("{}: tensor '{}' is missing, which {} places there",
+                                             files.back().path(), tensor, index.path()));
+      }
+    }
+    if (files.back().tensors().size() != names.size()) {
+      throw std::runtime_error(fmt::format("{}: holds {} tensors, but {} places {} there",
+                                           files.back().path(), files.back().tensors().size(),
+                                           index.path(), names.size()));
+    }
+  }
+  return files;
+}
+
+// bert_model.ckpt.index, else what is called model.ckpt….index.
+std::vector<std::string> tensorflow_indices(const std::string& directory) {
+  if (file_exists(directory + "/bert_model.ckpt.index")) return {"bert_model.ckpt.index"};
+  std::vector<std::string> names;
+  std::error_code ignored;  // a directory that cannot be listed has none
+  for (const auto& file : fs::directory_iterator(directory, ignored)) {
+    const std::string name = file.path().filename();
+    if (name.starts_with("model.ckpt") && name.ends_with(kIndex)) names.push_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// The files that weights could be read from, the preferred first.
+std::vector<std::string> weight_files(const std::string& directory) {
+  std::vector<std::string> names;
+  for (const char* name : {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
+                           "pytorch_model.bin.index.json"}) {
+    if (file_exists(directory + "/" + name)) names.emplace_back(name);
+  }
+  const std::vector<std::string> indices = tensorflow_indices(directory);
+  if (names.empty() && indices.size() > 1) {
+    throw std::runtime_error(fmt::format("{}: there are {}: expected one TensorFlow checkpoint",
+                                         directory, fmt::join(indices, " and ")));
+  }
+  names.insert(names.end(), indices.begin(), indices.end());
+  return names;
+}
+
+std::vector<WeightFile> read_files(const std::string& directory, const std::string& name) {
+  std::vector<WeightFile> files;
+  const std::string path = directory + "/" + name;
+  if (name.ends_with(".index.json")) {
+    return name.starts_with("model") ? read_shards(directory, name, read_safetensors)
+                                     : read_shards(directory, name, read_pytorch);
+  }
+  if (name.ends_with(kIndex)) {
+    files.push_back(read_tensorflow(path.substr(0, path.size() - kIndex.size())));
+  } else {
+    files.push_back(name.ends_with(".bin") ? read_pytorch(path) : read_safetensors(path));
+  }
+  return files;
+}
+
+}  // namespace
+
+void fail(const std::string& path, const std::string& reason) {
+  throw std::runtime_error(path + ": " + reason);
+}
+
+WeightFile::WeightFile(std::string path, std::vector<engine::MappedFile> maps,
+                       std::vector<StoredTensor> tensors, Metadata metadata)
+    : path_(std::move(path)),
+      maps_(std::move(maps)),
+      tensors_(std::move(tensors)),
+      metadata_(std::move(metadata)) {
+  std::ranges::sort(tensors_, {}, &StoredTensor::name);
+  const auto twice = std::ranges::adjacent_find(tensors_, {}, &StoredTensor::name);
+  if (twice != tensors_.end()) {
+    fail(path_, fmt::format("tensor '{}' is there twice", twice->name));
+  }
+  for (const StoredTensor& tensor : tensors_) {
+    if (tokenizer::utf8::first_invalid(tensor.name) != std::string::npos) {
+      fail(path_, "the name of a tensor is not valid UTF-8");
+    }
+  }
+}
+
+const StoredTensor* WeightFile::find(std::string_view name) const {
+  const auto found = std::lower_bound(
+      tensors_.begin(), tensors_.end(), name,
+      [](const StoredTensor& tensor, std::string_view wanted) { return tensor.name < wanted; });
+  return found != tensors_.end() && found->name == name ? &*found : nullptr;
+}
+
+void WeightFile::check(const StoredTensor& tensor) const {
+  if (!tensor.crc32c) return;
+  if (const uint32_t found = crc32c(tensor.bytes); found != *tensor.crc32c) {
+    throw std::runtime_error(
+        fmt::format("{}: tensor '{}' has the checksum {:08x}, expected {:08x}: its data is damaged",
+                    path_, tensor.name, found, *tensor.crc32c));
+  }
+}
+
+void WeightFile::release(const StoredTensor& tensor) const {
+  for (const engine::MappedFile& map : maps_) {
+    const std::byte *first = map.bytes().data(), *begin = tensor.bytes.data();
+    if (begin >= first && begin < first + map.bytes().size()) map.release(tensor.bytes);
+  }
+}
+
+Weights open_weights(const std::string& directory) {
+  const std::vector<std::string> names = weight_files(directory);
+  if (names.empty()) {
+    throw std::runtime_error(fmt::format(
+        "{}: there is neither model.safetensors nor pytorch_model.bin, nor their .index.json, nor "
+        "bert_model.ckpt.index or model.ckpt*.index",
+        directory));
+  }
+  Weights weights{directory + "/" + names.front(), read_files(directory, names.front()), {}};
+  if (names.size() > 1) {
+    weights.notes.push_back(fmt::format(
+        "{}: the weights are those of {}; {} {} not read", directory, names.front(),
+        fmt::join(names.begin() + 1, names.end(), " and "), names.size() > 2 ? "are" : "is"));
+  }
+  return weights;
+}
+
+}  // namespace bert::models

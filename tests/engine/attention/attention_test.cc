@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Relative positions (Shaw et al. 2018, Huang et al. 2020, Raffel et al. 2020) over packed
+// sequences.
+#include "engine/attention/attention.h"
+
+#include <cmath>
+#include <optional>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/engine/random_floats.h"
+
+namespace bert::engine {
+namespace {
+
+constexpr int64_t kHeads = 3, kWidth = 13, kHidden = kHeads * kWidth, kLongest = 70;
+const std::vector<int32_t> kStarts = {0, 1, 18, 88, 120};
+
+struct Relative {
+  std::vector<float> table;  // [2 kLongest - 1, D], or without keys [A, 2 kLongest - 1]
+  bool meets_query, meets_key;
+
+  // What is added to the score of tokens i and j of a sequence.
+  double at(const float* q, const float* k, int64_t head, int64_t i, int64_t j) const {
+    if (!meets_query) return table[head * (2 * kLongest - 1) + kLongest - 1 + j - i];
+    const float* row = table.data() + (kLongest - 1 + i - j) * kWidth;
+    double sum = 0;
+    for (int64_t d = 0; d < kWidth; ++d) {
+      sum += static_cast<double>(q[d]) * row[d];
+      if (meets_key) sum += static_cast<double>(k[d]) * row[d];
+    }
+    return sum;
+  }
+};
+
+double score(const std::vector<float>& qkv, const Relative& relative, int64_t first, int64_t head,
+             int64_t i, int64_t j) {
+  const float* q = qkv.data() + (first + i) * 3 * kHidden + head * kWidth;
+  const float* k = qkv.data() + (first + j) * 3 * kHidden + kHidden + head * kWidth;
+  double sum = relative.at(q, k, head, i, j);
+  for (int64_t d = 0; d < kWidth; ++d) sum += static_cast<double>(q[d]) * k[d];
+  return sum / std::sqrt(static_cast<double>(kWidth));
+}
+
+void check(const Relative& relative, Reads reads) {
+  const std::vector<float> qkv = random_floats(kStarts.back() * 3 * kHidden, 1, 1);
+  ThreadPool pool(2);
+  RelativeBias bias;
+  bias.most = kLongest;
+  bias.values.reserve(std::ssize(relative.table));
+  std::copy(relative.table.begin(), relative.table.end(), bias.values.data());
+  std::optional<RelativeKeys> keys;
+  const int64_t sequences = std::ssize(kStarts) - 1;
+  Buffer scratch, context(kStarts.back() * kHidden), probabilities(kHeads * 120 * 120);
+  AttentionOptions options{.heads = kHeads, .reads = reads, .probabilities = probabilities.data()};
+  if (relative.meets_query) {
+    const ConstTensor table = {relative.table.data(), 2 * kLongest - 1, kWidth};
+    options.keys = &keys.emplace(pool, table, relative.meets_key);
+  } else {
+    options.bias = &bias;
+  }
+  const bool all = reads == Reads::all;
+  attention(pool, {qkv.data(), kStarts.back(), 3 * kHidden}, kStarts, options, scratch,
+            {context.data(), all ? kStarts.back() : sequences, kHidden});
+
+  const float* found = probabilities.data();
+  for (int64_t sequence = 0; sequence < sequences; ++sequence) {
+    const int64_t first = kStarts[sequence], length = kStarts[sequence + 1] - first;
+    for (int64_t head = 0; head < kHeads; ++head) {
+      for (int64_t i = 0; i < (all ? length : 1); ++i, found += length) {
+        std::vector<double> weights(length), want(kWidth);
+        double sum = 0;
+        for (int64_t j = 0; j < length; ++j) {
+          sum += weights[j] = std::exp(score(qkv, relative, first, head, i, j));
+        }
+        for (int64_t j = 0; j < length; ++j) {
+          ASSERT_NEAR(found[j], weights[j] / sum, 1e-5) << "S " << length << ", " << i << ", " << j;
+          const float* v = qkv.data() + (first + j) * 3 * kHidden + 2 * kHidden + head * kWidth;
+          for (int64_t d = 0; d < kWidth; ++d) want[d] += weights[j] / sum * v[d];
+        }
+        const float* got = context.data() + (all ? first + i : sequence) * kHidden + head * kWidth;
+        for (int64_t d = 0; d < kWidth; ++d) ASSERT_NEAR(got[d], want[d], 2e-5);
+      }
+    }
+  }
+}
+
+TEST(Attention, KnowsDistancesByHead) {
+  const Relative relative = {random_floats(kHeads * (2 * kLongest - 1), 1, 2), false, false};
+  for (const Reads reads : {Reads::all, Reads::first}) check(relative, reads);
+}
+
+TEST(Attention, KnowsDistancesThatMeetTheQuery) {
+  const Relative relative = {random_floats((2 * kLongest - 1) * kWidth, 1, 3), true, false};
+  for (const Reads reads : {Reads::all, Reads::first}) check(relative, reads);
+}
+
+TEST(Attention, KnowsDistancesThatMeetTheQueryAndTheKey) {
+  const Relative relative = {random_floats((2 * kLongest - 1) * kWidth, 1, 4), true, true};
+  for (const Reads reads : {Reads::all, Reads::first}) check(relative, reads);
+}
+
+}  // namespace
+}  // namespace bert::engine

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/dense/linear.h"
+
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/engine/random_floats.h"
+
+namespace bert::engine {
+namespace {
+
+double activate(Activation activation, double x) {
+  switch (activation) {
+    case Activation::none:
+      return x;
+    case Activation::gelu:
+      return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
+    case Activation::gelu_tanh:
+      return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+    case Activation::relu:
+      return x > 0 ? x : 0;
+    case Activation::tanh:
+      return std::tanh(x);
+  }
+  return NAN;
+}
+
+Buffer shared_scratch;  // as a forward pass has it: one for all calls
+
+// What a value is rounded to, at most, in units of its row's largest: the variance of one of
+// uniformly spread roundings is the step's square over 12.
+double rounding_variance(Precision precision, const float* row, int64_t k) {
+  if (precision == Precision::f32) return 0;
+  double largest = 0, least = 0, greatest = 0;
+  for (int64_t i = 0; i < k; ++i) {
+    largest = std::max<double>(largest, std::abs(row[i]));
+    least = std::min<double>(least, row[i]);
+    greatest = std::max<double>(greatest, row[i]);
+  }
+  const double step = precision == Precision::bf16 ? largest * 0x1p-7 : largest * 2 / 254;
+  return step * step / 12;
+}
+
+Tensor fill(Buffer& buffer, int64_t rows, int64_t columns, const std::vector<float>& values) {
+  const Tensor tensor = buffer.tensor(rows, columns);
+  std::copy_n(values.begin(), rows * columns, tensor.data);
+  return tensor;
+}
+
+// In bf16 and int8 what each input and weight is rounded to adds up as random errors do: six times
+// their deviation is as far as any of these results may be.
+TEST(Linear, AgreesWithItsTwinInDouble) {
+  for (const auto& [precision, activation] : {std::pair{Precision::f32, Activation::none},
+                                              {Precision::f32, Activation::gelu},
+                                              {Precision::f32, Activation::gelu_tanh},
+                                              {Precision::f32, Activation::relu},
+                                              {Precision::f32, Activation::tanh},
+                                              {Precision::bf16, Activation::none},
+                                              {Precision::bf16, Activation::gelu},
+                                              {Precision::int8, Activation::none},
+                                              {Precision::int8, Activation::gelu}}) {
+    for (const auto& [k, n] : {std::pair{26, 3}, {48, 48}, {104, 312}, {768, 31}, {3101, 70}}) {
+      for (const int64_t rows : {1, 2, 31, 33, 257, 513}) {
+        const std::vector<float> weight = random_floats(int64_t{n} * k, 0.1f, 1),
+                                 bias = random_floats(n, 1, 2),
+                                 input = random_floats(rows * k, 1, 3);
+        ThreadPool pool(2);
+        const Linear::Part part{{weight.data(), n, k}, bias.data()};
+        const Linear linear(pool, {&part, 1}, activation, precision);
+        Buffer x_memory, y_memory;
+        const Tensor x = fill(x_memory, rows, k, input), y = y_memory.tensor(rows, n);
+        linear.run(pool, x, shared_scratch, y);
+        for (int64_t i = 0; i < rows; i += 1 + rows / 16) {
+          const double x_variance = rounding_variance(precision, x.row(i), k);
+          for (int64_t j = 0; j < n; ++j) {
+            const float* w = weight.data() + j * k;
+            const double w_variance = rounding_variance(precision, w, k);
+            double sum = bias[j], size = 1, variance = 0;
+            for (int64_t p = 0; p < k; ++p) {
+              const double product = static_cast<double>(x.row(i)[p]) * w[p];
+              sum += product;
+              size += std::abs(product);
+              variance += x.row(i)[p] * x.row(i)[p] * w_variance + w[p] * w[p] * x_variance;
+            }
+            // Rounding after each of k additions, in random directions; no activation is steeper
+            // than 1.13.
+            const double bound = 4 * 0x1p-24 * size + 1.13 * 6 * std::sqrt(variance);
+            ASSERT_NEAR(y.row(i)[j], activate(activation, sum), bound)
+                << rows << "x" << n << "x" << k << " at " << i << ", " << j << ", precision "
+                << static_cast<int>(precision);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Linear, JoinsItsParts) {
+  const std::vector<float> a = random_floats(5 * 7, 1, 1), b = random_floats(6 * 7, 1, 2),
+                           bias = random_floats(11, 1, 3), input = random_floats(4 * 7, 1, 4);
+  ThreadPool pool(1);
+  const Linear::Part parts[] = {{{a.data(), 5, 7}, bias.data()},
+                                {{b.data(), 6, 7}, bias.data() + 5}};
+  std::vector<float> joined = a;
+  joined.insert(joined.end(), b.begin(), b.end());
+  const Linear::Part whole{{joined.data(), 11, 7}, bias.data()};
+  const Linear by_parts(pool, parts, Activation::none),
+      at_once(pool, {&whole, 1}, Activation::none);
+  Buffer x_memory, y_memory, z_memory;
+  const Tensor x = fill(x_memory, 4, 7, input), y = y_memory.tensor(4, 11),
+               z = z_memory.tensor(4, 11);
+  by_parts.run(pool, x, shared_scratch, y);
+  at_once.run(pool, x, shared_scratch, z);
+  EXPECT_EQ(std::memcmp(y.data, z.data, sizeof(float) * y.size()), 0);
+}
+
+// Inputs and columns.
+class LinearBits : public testing::TestWithParam<std::pair<int64_t, int64_t>> {};
+
+// A batch must not change bits: each row's result is the same at every height, for every thread
+// count, with and without the residual.
+TEST_P(LinearBits, AreTheSameAtEveryHeightAndThreadCount) {
+  constexpr int64_t kMost = 700;
+  const auto [k, n] = GetParam();
+  const std::vector<float> weight = random_floats(int64_t{n} * k, 0.1f, 1),
+                           bias = random_floats(n, 1, 2), input = random_floats(kMost * k, 1, 3),
+                           residual = random_floats(kMost * n, 1, 4);
+  std::vector<float> far = input;  // of which int8 keeps some inputs in f32
+  for (int64_t i = 0; i < kMost; ++i) far[i * k + 3] *= 100;
+  for (const auto& [precision, add] : {std::pair{Precision::f32, false},
+                                       {Precision::f32, true},
+                                       {Precision::bf16, true},
+                                       {Precision::int8, false},
+                                       {Precision::int8, true}}) {
+    std::vector<float> all;
+    for (const int threads : {1, 2, 3}) {
+      ThreadPool pool(threads);
+      const Linear::Part part{{weight.data(), n, k}, bias.data()};
+      const Linear linear(pool, {&part, 1}, add ? Activation::none : Activation::gelu, precision);
+      std::vector<int64_t> heights = {kMost, 31, 65, 127, 128, 130, 255, 512, 513};
+      for (int64_t rows = 1; rows <= 25; ++rows) heights.push_back(rows);  // kernels of their own
+      for (const int64_t rows : heights) {
+        Buffer x_memory, y_memory;
+        const int64_t first = kMost - rows;
+        const Tensor x = x_memory.tensor(rows, k), y = y_memory.tensor(rows, n);
+        std::copy_n((add ? far : input).begin() + first * k, rows * k, x.data);
+        std::copy_n(residual.begin() + first * n, rows * n, y.data);
+        add ? linear.run_add(pool, x, shared_scratch, y) : linear.run(pool, x, shared_scratch, y);
+        if (all.empty()) all.assign(y.data, y.data + y.size());
+        ASSERT_EQ(std::memcmp(y.data, all.data() + first * n, sizeof(float) * y.size()), 0)
+            << rows << "x" << n << "x" << k << ", threads " << threads << ", add " << add
+            << ", precision " << static_cast<int>(precision);
+      }
+      EXPECT_EQ(linear.exact_inputs(), precision == Precision::int8 && add ? 1 : 0);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, LinearBits,
+                         testing::Values(std::pair{104, 312}, std::pair{48, 2}, std::pair{768, 768},
+                                         std::pair{3101, 70}),
+                         [](const auto& of) {
+                           return fmt::format("{}x{}", of.param.first, of.param.second);
+                         });
+
+TEST(Linear, AddsToWhatIsThere) {
+  const std::vector<float> weight = random_floats(6 * 5, 1, 1), bias = random_floats(6, 1, 2),
+                           input = random_floats(3 * 5, 1, 3),
+                           residual = random_floats(3 * 6, 1, 4);
+  ThreadPool pool(1);
+  const Linear::Part part{{weight.data(), 6, 5}, bias.data()};
+  const Linear linear(pool, {&part, 1}, Activation::none);
+  Buffer x_memory, y_memory, z_memory;
+  const Tensor x = fill(x_memory, 3, 5, input), y = fill(y_memory, 3, 6, residual),
+               z = z_memory.tensor(3, 6);
+  linear.run_add(pool, x, shared_scratch, y);
+  linear.run(pool, x, shared_scratch, z);
+  for (int64_t i = 0; i < y.size(); ++i) EXPECT_NEAR(y.data[i], z.data[i] + residual[i], 1e-6);
+}
+
+}  // namespace
+}  // namespace bert::engine

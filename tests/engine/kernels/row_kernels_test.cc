@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/kernels/row_kernels.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "engine/kernels/pick_kernels.h"
+#include "tests/engine/kernels/multiply.h"
+#include "tests/engine/random_floats.h"
+
+namespace bert::engine {
+namespace {
+
+class RowKernelsTest : public testing::TestWithParam<const RowKernels*> {};
+
+TEST_P(RowKernelsTest, LayerNormAgreesWithItsTwinInDouble) {
+  constexpr int64_t kRows = 7;
+  for (const int64_t width : {1, 2, 26, 31, 48, 104, 312, 768, 1027}) {
+    std::vector<float> x = random_floats(kRows * width, 3.0f, 1), y(kRows * width + 1, 77.0f);
+    const std::vector<float> gamma = random_floats(width, 1.0f, 2),
+                             beta = random_floats(width, 1, 3);
+    for (float& value : x) value += 5.0f;  // a mean that is not zero
+    const auto norm = [&](const float* from, int64_t rows, float* to) {
+      GetParam()->layer_norm(from, gamma.data(), beta.data(), 1e-12f, rows, width, to);
+    };
+    norm(x.data(), kRows, y.data());
+
+    for (int64_t r = 0; r < kRows; ++r) {
+      const float *row = x.data() + r * width, *got = y.data() + r * width;
+      double mean = 0, variance = 0;
+      for (int64_t i = 0; i < width; ++i) mean += row[i] / static_cast<double>(width);
+      for (int64_t i = 0; i < width; ++i)
+        variance += (row[i] - mean) * (row[i] - mean) / static_cast<double>(width);
+      for (int64_t i = 0; i < width; ++i) {
+        const double want = (row[i] - mean) / std::sqrt(variance + 1e-12) * gamma[i] + beta[i];
+        ASSERT_NEAR(got[i], want, width == 1 ? 0 : 4e-6)
+            << "width " << width << ", row " << r << ", column " << i;
+      }
+      std::vector<float> alone(width);
+      norm(row, 1, alone.data());
+      ASSERT_TRUE(std::equal(alone.begin(), alone.end(), got)) << "other rows change it: " << width;
+    }
+    ASSERT_EQ(y.back(), 77.0f) << "wrote past the rows";
+    norm(x.data(), kRows, x.data());
+    ASSERT_TRUE(std::equal(x.begin(), x.end(), y.begin())) << "in place differs";
+  }
+}
+
+TEST_P(RowKernelsTest, SumsAreSums) {
+  const std::vector<float> a = random_floats(131, 1, 1), b = random_floats(131, 1, 2),
+                           c = random_floats(131, 1, 3);
+  std::vector<float> y(131);
+  GetParam()->add3(a.data(), b.data(), c.data(), 131, y.data());
+  for (int i = 0; i < 131; ++i) ASSERT_EQ(y[i], a[i] + b[i] + c[i]);
+}
+
+// The i-th element of a row of units.
+template <typename Element>
+int64_t element(const Unit* units, int64_t i) {
+  Element value;
+  std::memcpy(&value, reinterpret_cast<const char*>(units) + i * sizeof value, sizeof value);
+  return value;
+}
+int64_t quantised(const RowKernels& kernels, const Unit* units, int64_t i) {
+  return kernels.int8_per_unit == 4 ? element<uint8_t>(units, i) : element<uint16_t>(units, i);
+}
+
+TEST_P(RowKernelsTest, QuantisedInputsAreWithinHalfAStep) {
+  for (const int64_t k : {1, 2, 3, 5, 26, 31, 33, 312, 768, 3073}) {
+    for (const float middle : {0.0f, 0.4f, 3.0f, -3.0f}) {
+      for (const bool scaled : {false, true}) {
+        std::vector<float> x = random_floats(k, 1, 3);
+        for (float& value : x) value += middle;
+        std::vector<float> factors = random_floats(k, 1, 4);
+        for (float& factor : factors) factor = 0.5f + factor * factor;
+        const int64_t units = (k + GetParam()->int8_per_unit - 1) / GetParam()->int8_per_unit;
+        std::vector<Unit> packed(units + 1, 77.0f);
+        const RowScale scale = GetParam()->quantise_inputs(
+            x.data(), scaled ? factors.data() : nullptr, k, packed.data());
+        float least = 0, greatest = 0;
+        for (int64_t i = 0; i < k; ++i) {
+          const float value = x[i] * (scaled ? factors[i] : 1.0f);
+          least = std::min(least, value);
+          greatest = std::max(greatest, value);
+          const auto q = quantised(*GetParam(), packed.data(), i);
+          ASSERT_TRUE(q >= 0 && q <= 255) << q;
+          // The zero is rounded to a step too, which moves the ends by half a step at most.
+          const bool end = q == 0 || q == 255;
+          ASSERT_NEAR(static_cast<float>(q - scale.zero) * scale.scale, value,
+                      scale.scale * (end ? 1.001f : 0.501f))
+              << "k " << k << " at " << i;
+        }
+        ASSERT_FLOAT_EQ(scale.scale, (greatest - least) / 255);
+        ASSERT_EQ(packed[units], 77.0f) << "wrote past the row";
+      }
+    }
+  }
+}
+
+TEST_P(RowKernelsTest, QuantisingFindsWhatIsNoNumber) {
+  for (const float bad : {NAN, INFINITY, -INFINITY}) {
+    for (const int at : {0, 5, 40}) {
+      std::vector<float> x = random_floats(41, 1, 1);
+      x[at] = bad;
+      std::vector<Unit> units(41);
+      std::vector<int8_t> q(41);
+      EXPECT_TRUE(
+          std::isnan(GetParam()->quantise_inputs(x.data(), nullptr, 41, units.data()).scale));
+      EXPECT_FALSE(std::isfinite(
+          GetParam()->quantise_weights(x.data(), nullptr, units.data(), 41, q.data()).scale));
+    }
+  }
+  const std::vector<float> zeros(41);
+  std::vector<Unit> units(41, 1.0f);
+  EXPECT_EQ(GetParam()->quantise_inputs(zeros.data(), nullptr, 41, units.data()).zero, 0);
+  EXPECT_EQ(quantised(*GetParam(), units.data(), 40), 0);
+}
+
+// Whole numbers: every product and sum is exact, at the largest values too.
+TEST_P(RowKernelsTest, Int8MatmulIsExact) {
+  const RowKernels& kernels = *GetParam();
+  for (const int64_t columns : {int64_t{1}, int64_t{3}, kernels.panel_columns}) {
+    for (const int64_t k : {1, 2, 3, 26, 257, 768, 3072}) {
+      const int64_t per = kernels.int8_per_unit, units = (k + per - 1) / per;
+      std::vector<int8_t> w(columns * k);
+      std::vector<float> random = random_floats(columns * k, 1, 5);
+      for (size_t i = 0; i < w.size(); ++i) {
+        w[i] = static_cast<int8_t>(k == 3072 ? -127 : std::clamp(random[i] * 50, -127.0f, 127.0f));
+      }
+      std::vector<Unit> packed_rows(columns * units), panel(units * kernels.panel_columns);
+      std::vector<const Unit*> parts;
+      std::vector<int32_t> sums(kernels.panel_columns);
+      std::vector<float> scales(kernels.panel_columns, 0.25f);
+      for (int64_t j = 0; j < columns; ++j) {
+        kernels.pack_int8(w.data() + j * k, k, packed_rows.data() + j * units);
+        parts.push_back(packed_rows.data() + j * units);
+        for (int64_t p = 0; p < k; ++p) sums[j] += w[j * k + p];
+      }
+      kernels.pack_panel(parts.data(), columns, units, panel.data());
+      const std::vector<float> bias(columns, 1.0f);
+      for (const int64_t rows : {1, 2, 5, 6, 7, 12, 13, 20, 23, 31}) {
+        const std::vector<float> x = random_floats(rows * k, 1, 6);
+        std::vector<Unit> inputs(rows * units);
+        std::vector<RowScale> row_scales;
+        for (int64_t i = 0; i < rows; ++i) {
+          row_scales.push_back(
+              kernels.quantise_inputs(x.data() + i * k, nullptr, k, inputs.data() + i * units));
+          row_scales.back().scale = 0.5f;
+        }
+        std::vector<float> y(rows * columns + 1, 77.0f);
+        kernels.matmul[static_cast<int>(Precision::int8)](
+            {inputs.data(), panel.data(), panel.data(), bias.data(), y.data(), rows, units, columns,
+             units, columns, Activation::none, false, 0, row_scales.data(), scales.data(),
+             sums.data()});
+        for (int64_t i = 0; i < rows * columns; ++i) {
+          int64_t sum = 0;
+          for (int64_t p = 0; p < k; ++p) {
+            const int64_t q = quantised(kernels, inputs.data() + i / columns * units, p);
+            sum += (q - row_scales[i / columns].zero) * w[i % columns * k + p];
+          }
+          ASSERT_EQ(y[i], static_cast<float>(sum) * 0.125f + 1.0f)
+              << rows << "x" << columns << "x" << k << " at " << i;
+        }
+        ASSERT_EQ(y.back(), 77.0f) << "wrote past the rows";
+      }
+    }
+  }
+}
+
+float from_bf16(int64_t upper) {
+  const auto bits = static_cast<uint32_t>(upper << 16);
+  float value;
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+TEST_P(RowKernelsTest, Bf16IsTheNearestAndItsMatmulAgreesWithItsTwinInDouble) {
+  const RowKernels& kernels = *GetParam();
+  constexpr int64_t kColumns = 3, kRows = 17;
+  for (const int64_t k : {1, 2, 3, 31, 257, 768}) {
+    const int64_t units = (k + 1) / 2;
+    std::vector<float> w = random_floats(kColumns * k, 1, 1), x = random_floats(kRows * k, 1, 2);
+    const auto round = [&](std::vector<float>& rows, int64_t count) {
+      std::vector<Unit> packed(count * units + 1, 77.0f);
+      for (int64_t i = 0; i < count; ++i) {
+        kernels.round_bf16(rows.data() + i * k, k, packed.data() + i * units);
+        for (int64_t p = 0; p < k; ++p) {
+          const float rounded = from_bf16(element<uint16_t>(packed.data() + i * units, p));
+          EXPECT_LE(std::abs(rounded - rows[i * k + p]), std::abs(rounded) * 0x1p-8f);
+          rows[i * k + p] = rounded;
+        }
+      }
+      EXPECT_EQ(packed[count * units], 77.0f) << "wrote past the row";
+      return packed;
+    };
+    const std::vector<Unit> weights = round(w, kColumns), inputs = round(x, kRows);
+    std::vector<const Unit*> parts;
+    for (int64_t j = 0; j < kColumns; ++j) parts.push_back(weights.data() + j * units);
+    std::vector<Unit> panel(units * kernels.panel_columns);
+    kernels.pack_panel(parts.data(), kColumns, units, panel.data());
+    const std::vector<float> bias(kColumns, 1.0f);
+    std::vector<float> y(kRows * kColumns);
+    kernels.matmul[static_cast<int>(Precision::bf16)](
+        {inputs.data(), panel.data(), panel.data(), bias.data(), y.data(), kRows, units, kColumns,
+         units, kColumns, Activation::none, false});
+    for (int64_t i = 0; i < kRows * kColumns; ++i) {
+      double want = 1, size = 1;
+      for (int64_t p = 0; p < k; ++p) {
+        const double product =
+            static_cast<double>(x[i / kColumns * k + p]) * w[i % kColumns * k + p];
+        want += product;
+        size += std::abs(product);
+      }
+      ASSERT_NEAR(y[i], want, 4 * 0x1p-24 * size) << "k " << k << " at " << i;
+    }
+  }
+  // Ties go to the even one, and what is no number stays so.
+  const std::vector<float> x = {1 + 0x1p-8f, 1 + 3 * 0x1p-8f, NAN, INFINITY, -INFINITY, 3e38f};
+  std::vector<Unit> packed(3);
+  kernels.round_bf16(x.data(), 6, packed.data());
+  const auto at = [&](int64_t i) { return from_bf16(element<uint16_t>(packed.data(), i)); };
+  EXPECT_EQ(at(0), 1.0f);
+  EXPECT_EQ(at(1), 1 + 0x1p-6f);
+  EXPECT_TRUE(std::isnan(at(2)));
+  EXPECT_EQ(at(3), INFINITY);
+  EXPECT_EQ(at(4), -INFINITY);
+  EXPECT_NEAR(at(5), 3e38f, 3e38f * 0x1p-8f);
+}
+
+TEST_P(RowKernelsTest, MatmulAgreesWithItsTwinInDouble) {
+  for (const int64_t columns : {int64_t{1}, int64_t{3}, GetParam()->panel_columns}) {
+    for (const int64_t k : {1, 5, 26, 256, 257, 768, 3072}) {
+      const std::vector<float> w = random_floats(columns * k, 1, 1),
+                               bias = random_floats(columns, 1, 2);
+      for (const int64_t rows : {1, 2, 3, 4, 5, 6, 7, 9, 12, 13, 16, 18, 23, 24, 31}) {
+        for (const bool add : {false, true}) {
+          const std::vector<float> x = random_floats(rows * k, 1, 3),
+                                   before = random_floats(rows * columns + 1, 1, 4);
+          const std::vector<float> y =
+              multiply(*GetParam(), x, rows, w, k, bias, Activation::none, before, add);
+          for (int64_t i = 0; i < rows * columns; ++i) {
+            double want = bias[i % columns] + (add ? before[i] : 0);
+            double size = std::abs(bias[i % columns]) + (add ? std::abs(before[i]) : 0);
+            for (int64_t p = 0; p < k; ++p) {
+              const double product =
+                  static_cast<double>(x[i / columns * k + p]) * w[i % columns * k + p];
+              want += product;
+              size += std::abs(product);
+            }
+            // Of one product, the bias and what was there, each sum rounds; more products round in
+            // random directions.
+            ASSERT_NEAR(y[i], want, 4 * 0x1p-24 * size)
+                << rows << "x" << columns << "x" << k << " at " << i << ", add " << add;
+          }
+          ASSERT_EQ(y.back(), before.back()) << "wrote past the rows";
+        }
+      }
+    }
+  }
+}
+
+// A build that multiplies and adds in two steps is right, and half as fast on most machines.
+TEST_P(RowKernelsTest, MatmulFusesProductsAndSums) {
+  if (GetParam()->name == std::string_view("portable")) GTEST_SKIP() << "not every machine can";
+  const float a = 1 + 0x1p-12f;  // its square is 1 + 2^-11 + 2^-24, whose end a rounding would lose
+  const std::vector<float> y =
+      multiply(*GetParam(), {1, a}, 1, {-(1 + 0x1p-11f), a}, 2, {0}, Activation::none, {0}, false);
+  EXPECT_EQ(y[0], 0x1p-24f);
+}
+
+TEST_P(RowKernelsTest, ActivationsAgreeWithTheirTwinsInDouble) {
+  const auto check = [&](Activation activation, const std::function<double(double)>& twin,
+                         double error = 2e-7) {
+    std::vector<float> x;
+    for (float v = -30; v < 30; v += 0.0137f) x.push_back(v);
+    for (const float v : {-1e30f, -100.0f, -0.0f, 1e-30f, 100.0f, 1e30f}) x.push_back(v);
+    const std::vector<float> y = multiply(*GetParam(), x, std::ssize(x), {1}, 1, {0.05f},
+                                          activation, std::vector<float>(x.size()), false);
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double at = x[i] + 0.05f, want = twin(at);
+      ASSERT_NEAR(y[i], want, error * (1 + std::abs(at))) << "at " << at;
+    }
+  };
+  check(Activation::none, [](double x) { return x; });
+  check(Activation::relu, [](double x) { return x > 0 ? x : 0; });
+  check(Activation::tanh, [](double x) { return std::tanh(x); });
+  check(
+      Activation::gelu, [](double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); }, 1e-7);
+  for (const float x : {-6.6f, -9.0f, -1e30f}) {
+    EXPECT_NEAR(multiply(*GetParam(), {x}, 1, {1}, 1, {0}, Activation::gelu, {0}, false)[0], 0,
+                2e-10);
+  }
+  check(Activation::gelu_tanh, [](double x) {
+    return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+  });
+}
+
+TEST_P(RowKernelsTest, ActivationsKeepWhatIsNoNumberAndInfinity) {
+  for (const Activation activation : {Activation::none, Activation::relu, Activation::tanh,
+                                      Activation::gelu, Activation::gelu_tanh}) {
+    const std::vector<float> y =
+        multiply(*GetParam(), {NAN, INFINITY}, 2, {1}, 1, {0.05f}, activation, {0, 0}, false);
+    EXPECT_TRUE(std::isnan(y[0])) << static_cast<int>(activation);
+    EXPECT_EQ(y[1], activation == Activation::tanh ? 1 : INFINITY) << static_cast<int>(activation);
+  }
+}
+
+// int8's is shorter: what it gives is rounded to one of 256 steps right afterwards, the least of
+// which, for a row from -0.17 to 2, is 0.0085.
+TEST_P(RowKernelsTest, GeluOfInt8AgreesWithItsTwinToAFiftiethOfAStep) {
+  const int64_t width = GetParam()->panel_columns;
+  for (float from = -12; from < 12; from += 0.0137f * static_cast<float>(width)) {
+    std::vector<float> bias(width), y(width);
+    for (int64_t i = 0; i < width; ++i) bias[i] = from + 0.0137f * static_cast<float>(i);
+    const std::vector<float> nothing(width), ones(width, 1);
+    const std::vector<int32_t> sums(width);
+    const RowScale scale = {1, 0};
+    MatmulTask task{
+        nothing.data(), nothing.data(),   nothing.data(), bias.data(), y.data(), 1, 1, width, 1,
+        width,          Activation::gelu, false};
+    task.row_scales = &scale;
+    task.column_scales = ones.data();
+    task.column_sums = sums.data();
+    GetParam()->matmul[static_cast<int>(Precision::int8)](task);
+    for (int64_t i = 0; i < width; ++i) {
+      const double x = bias[i], want = 0.5 * x * std::erfc(-x / std::sqrt(2.0));
+      ASSERT_NEAR(y[i], want, 1.6e-4 + 2e-5 * std::max(0.0, std::abs(x) - 3.9)) << "at " << x;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, RowKernelsTest, testing::ValuesIn(runnable_kernels()),
+                         [](const auto& test) { return test.param->name; });
+
+}  // namespace
+}  // namespace bert::engine

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Hidden states and attention of any layer; and of every family with every head the same bits in
+// any company.
+#include <map>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "models/network/trace.h"
+#include "tests/models/copied_model.h"
+
+namespace bert {
+namespace {
+
+using test::error_of;
+using test::load_golden;
+using test::same_bits;
+using testing::HasSubstr;
+
+// Every family with every head, and what only some have. Written out and not read from the index,
+// which is made after the tests are listed.
+std::vector<std::string> all_models() {
+  std::vector<std::string> names = {"encoder",
+                                    "plain",
+                                    "next-sentence",
+                                    "pretraining",
+                                    "electra-pretraining",
+                                    "electra-one-width",
+                                    "albert-pretraining",
+                                    "albert-groups",
+                                    "xlm-roberta-untied",
+                                    "relative-key",
+                                    "relative-key-query",
+                                    "distilbert-sinusoidal",
+                                    "mpnet-sentence",
+                                    "st-cls",
+                                    "st-max"};
+  for (const std::string family :
+       {"bert", "distilbert", "electra", "albert", "xlm-roberta", "camembert", "mpnet"}) {
+    for (const char* head : {"mlm", "tokens", "qa", "choice"}) names.push_back(family + "-" + head);
+    if (family == "bert") continue;
+    names.push_back(family + "-classification");
+    names.push_back(family);
+  }
+  return names;
+}
+
+// Of lengths that no kernel likes, long and short in turn; RoBERTa's have one segment.
+std::vector<Encoding> mixed_inputs(const std::string& name, const Model& model) {
+  const bool one_segment = name.starts_with("xlm") || name.starts_with("camembert");
+  std::mt19937 generator(5);
+  std::vector<Encoding> inputs;
+  for (const int length : {17, 98, 2, 33, 1, 64, 65, 5, 31}) {
+    inputs.push_back(test::random_encoding(length, model.info().vocabulary, generator));
+    if (one_segment) std::ranges::fill(inputs.back().type_ids, 0);
+  }
+  return inputs;
+}
+
+using Answers = std::map<std::string, std::vector<float>>;  // by what was asked
+
+// All that the model can say of each input.
+std::vector<Answers> all_answers(const Model& model, std::span<const Encoding> inputs) {
+  const int last = model.info().layers;
+  const std::vector<int> states = {0, 1, -1}, attended = {0, last - 1};
+  std::vector<Answers> answers(inputs.size());
+  const auto rows = [&](const char* name, const Output& output) {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const auto row = output.row(static_cast<int64_t>(i));
+      answers[i][name].assign(row.begin(), row.end());
+    }
+  };
+  if (model.info().has_logits) rows("run", model.run(inputs));
+  rows("embed", model.embed(inputs));
+  std::vector<Output> tokens;
+  if (model.info().has_token_logits) tokens = model.run_tokens(inputs);
+  const std::vector<Hidden> hidden = model.hidden(inputs, states), plain = model.hidden(inputs);
+  const std::vector<Attention> attention = model.attention(inputs, attended);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    Answers& one = answers[i];
+    if (!tokens.empty()) one["run_tokens"] = tokens[i].values;
+    one["hidden"] = hidden[i].states.values;
+    one["hidden without layers"] = plain[i].states.values;
+    one["pooler"] = hidden[i].pooler;
+    for (size_t j = 0; j < states.size(); ++j) {
+      one["hidden of " + std::to_string(states[j])] = hidden[i].layers[j].values;
+    }
+    for (size_t j = 0; j < attended.size(); ++j) {
+      one["attention of " + std::to_string(attended[j])] = attention[i].layers[j].values;
+    }
+  }
+  return answers;
+}
+
+void expect_same(const Answers& got, const Answers& want, const std::string& what) {
+  ASSERT_EQ(got.size(), want.size());
+  for (const auto& [name, values] : want) {
+    EXPECT_FALSE(values.empty() && name != "pooler") << name;
+    EXPECT_TRUE(same_bits(got.at(name), values)) << name << ", " << what;
+  }
+}
+
+void check_invariance(const std::string& name, Precision precision) {
+  const Model one = load_golden(name, 1, precision), two = load_golden(name, 2, precision);
+  Options options;
+  options.precision = precision;
+  options.workers = 2;
+  options.batch_tokens = 70;
+  const Model small = Model::load(test::golden(name), options);
+  const std::vector<Encoding> inputs = mixed_inputs(name, one);
+  const std::vector<Answers> want = all_answers(one, inputs), by_two = all_answers(two, inputs),
+                             in_parts = all_answers(small, inputs);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    SCOPED_TRACE(testing::Message() << "input of " << inputs[i].ids.size() << " tokens");
+    const std::span<const Encoding> alone(&inputs[i], 1);
+    EXPECT_TRUE(same_bits(want[i].at("hidden"), want[i].at("hidden without layers")));
+    EXPECT_TRUE(same_bits(want[i].at("hidden"), want[i].at("hidden of -1")));
+    expect_same(by_two[i], want[i], "two threads");
+    expect_same(in_parts[i], want[i], "small batches");
+    expect_same(all_answers(one, alone)[0], want[i], "alone");
+    expect_same(all_answers(two, alone)[0], want[i], "alone on two threads");
+  }
+}
+
+class EveryModel : public testing::TestWithParam<std::string> {};
+
+TEST_P(EveryModel, GivesTheSameBitsInAnyCompany) { check_invariance(GetParam(), Precision::f32); }
+
+// run_traced() is what the golden tests compare with float64.
+TEST_P(EveryModel, HiddenStatesAreTheTracedStages) {
+  const Model model = load_golden(GetParam(), 2);
+  const std::vector<Encoding> inputs = mixed_inputs(GetParam(), model);
+  const int last = model.info().layers;
+  std::vector<int> layers = {last, 0, 0};
+  for (int layer = -last - 1; layer <= last; ++layer) layers.push_back(layer);
+  const std::vector<Hidden> hidden = model.hidden(inputs, layers);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    std::map<std::string, std::vector<float>> stages;
+    models::run_traced(model, inputs[i],
+                       [&](std::string_view stage, const float* values, int64_t n, int64_t m) {
+                         stages[std::string(stage)].assign(values, values + n * m);
+                       });
+    ASSERT_EQ(hidden[i].layers.size(), layers.size());
+    for (size_t j = 0; j < layers.size(); ++j) {
+      const int layer = layers[j] < 0 ? layers[j] + last + 1 : layers[j];
+      const std::string stage = layer ? "layer." + std::to_string(layer - 1) : "embeddings";
+      ASSERT_TRUE(stages.contains(stage));
+      EXPECT_EQ(hidden[i].layers[j].rows, std::ssize(inputs[i].ids));
+      EXPECT_EQ(hidden[i].layers[j].columns, model.info().hidden);
+      EXPECT_TRUE(same_bits(hidden[i].layers[j].values, stages.at(stage))) << layers[j];
+    }
+    EXPECT_TRUE(same_bits(hidden[i].pooler, stages["pooler"]));
+    EXPECT_EQ(hidden[i].pooler.empty(), !model.info().has_pooler);
+  }
+  const std::string range =
+      "expected one from " + std::to_string(-last - 1) + " to " + std::to_string(last);
+  for (const int layer : {last + 1, -last - 2, 1 << 30}) {
+    const std::vector<int> wrong = {0, layer};
+    EXPECT_THAT(error_of([&] { model.hidden(inputs, wrong); }),
+                HasSubstr("layer " + std::to_string(layer) + " of the hidden states, " + range));
+  }
+}
+
+TEST_P(EveryModel, AttentionIsAProbabilityOfEachTokenForEachHead) {
+  const Model model = load_golden(GetParam(), 2);
+  const std::vector<Encoding> inputs = mixed_inputs(GetParam(), model);
+  const int last = model.info().layers, heads = model.info().heads;
+  std::vector<int> layers = {last - 1, 0, 0};
+  for (int layer = -last; layer < last; ++layer) layers.push_back(layer);
+  const std::vector<Attention> attention = model.attention(inputs, layers);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const int64_t length = std::ssize(inputs[i].ids);
+    ASSERT_EQ(attention[i].layers.size(), layers.size());
+    for (size_t j = 0; j < layers.size(); ++j) {
+      const Output& one = attention[i].layers[j];
+      ASSERT_EQ(one.rows, heads * length);
+      ASSERT_EQ(one.columns, length);
+      for (int64_t row = 0; row < one.rows; ++row) {
+        double sum = 0;
+        for (const float p : one.row(row)) {
+          ASSERT_TRUE(p >= 0 && p <= 1);
+          sum += p;
+        }
+        ASSERT_NEAR(sum, 1, 1e-5) << "layer " << layers[j] << ", row " << row;
+      }
+      const auto same = static_cast<size_t>(3 + last + (layers[j] + last) % last);
+      EXPECT_TRUE(same_bits(one.values, attention[i].layers[same].values)) << layers[j];
+    }
+  }
+  const std::string range =
+      "expected one from " + std::to_string(-last) + " to " + std::to_string(last - 1);
+  for (const int layer : {last, -last - 1}) {
+    const std::vector<int> wrong = {0, layer};
+    EXPECT_THAT(error_of([&] { model.attention(inputs, wrong); }),
+                HasSubstr("layer " + std::to_string(layer) + " of the attention, " + range));
+  }
+}
+
+// y = W x + b of the rows x, by the names in the checkpoint.
+std::vector<double> projected(const models::WeightFile& file, const std::string& name,
+                              const Output& x) {
+  const models::StoredTensor &weight = *file.find(name + ".weight"),
+                             &bias = *file.find(name + ".bias");
+  std::vector<double> y;
+  for (int64_t t = 0; t < x.rows; ++t) {
+    for (int64_t i = 0; i < x.columns; ++i) {
+      double sum = bias.at(i);
+      for (int64_t j = 0; j < x.columns; ++j) sum += weight.at(i * x.columns + j) * x.row(t)[j];
+      y.push_back(sum);
+    }
+  }
+  return y;
+}
+
+// Vaswani et al. 2017, section 3.2, of what enters the layer: that a layer is not another's, a head
+// not another's, and a row not a column.
+TEST(Attention, IsThatOfTheLayersOwnQueriesAndKeys) {
+  const Model model = load_golden("plain");
+  const models::WeightFile file = models::read_safetensors(test::golden("plain/model.safetensors"));
+  std::mt19937 generator(3);
+  const std::vector<Encoding> inputs = {test::random_encoding(5, 150, generator),
+                                        test::random_encoding(13, 150, generator)};
+  const std::vector<int> layers = {0, 1};
+  const std::vector<Hidden> hidden = model.hidden(inputs, layers);
+  const std::vector<Attention> attention = model.attention(inputs, layers);
+  const int64_t h = model.info().hidden, d = h / model.info().heads;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    for (const int layer : layers) {
+      const Output& x = hidden[i].layers[layer];
+      const std::string name = "bert.encoder.layer." + std::to_string(layer) + ".attention.self.";
+      const std::vector<double> q = projected(file, name + "query", x),
+                                k = projected(file, name + "key", x);
+      const Output& got = attention[i].layers[layer];
+      for (int64_t row = 0; row < got.rows; ++row) {
+        const int64_t head = row / x.rows, t = row % x.rows;
+        std::vector<float> scores(x.rows);
+        for (int64_t u = 0; u < x.rows; ++u) {
+          double sum = 0;
+          for (int64_t c = head * d; c < head * d + d; ++c) sum += q[t * h + c] * k[u * h + c];
+          scores[u] = static_cast<float>(sum / std::sqrt(static_cast<double>(d)));
+        }
+        const std::vector<double> want = test::softmax(scores);
+        for (int64_t u = 0; u < x.rows; ++u) {
+          ASSERT_NEAR(got.row(row)[u], want[u], 1e-5) << layer << ", " << row << ", " << u;
+        }
+      }
+    }
+  }
+}
+
+std::string test_name(const testing::TestParamInfo<std::string>& info) {
+  std::string name = info.param;
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, EveryModel, testing::ValuesIn(all_models()), test_name);
+
+TEST(AllModels, AreListedHere) {
+  const std::vector<std::string> here = all_models();
+  // Of these the inputs or the head are like those of others.
+  const std::vector<std::string> others = {"tinybert",
+                                           "bf16",
+                                           "wide-heads",
+                                           "relu",
+                                           "one-label",
+                                           "multi-label",
+                                           "no-pooler",
+                                           "st-mean",
+                                           "one-segment",
+                                           "orderless",
+                                           "texts",
+                                           "bert-mlm-stored",
+                                           "distilbert-stored",
+                                           "distilbert-texts",
+                                           "xlm-roberta-sentence"};
+  for (const std::string& name : test::golden_names()) {
+    EXPECT_EQ(std::ranges::count(here, name) + std::ranges::count(others, name), 1) << name;
+  }
+}
+
+class FewModels : public testing::TestWithParam<std::string> {};
+
+TEST_P(FewModels, GiveTheSameBitsInAnyCompanyInInt8) {
+  check_invariance(GetParam(), Precision::int8);
+}
+TEST_P(FewModels, GiveTheSameBitsInAnyCompanyInBf16) {
+  check_invariance(GetParam(), Precision::bf16);
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, FewModels,
+                         testing::Values("bert-tokens", "distilbert-classification", "electra-mlm",
+                                         "albert-groups", "xlm-roberta-qa", "mpnet-choice",
+                                         "relative-key"),
+                         test_name);
+
+TEST(Features, OfNothingAreNothing) {
+  const Model model = load_golden("bert-mlm");
+  const std::vector<int> layers = {0, 1};
+  EXPECT_TRUE(model.hidden(std::span<const Encoding>(), layers).empty());
+  EXPECT_TRUE(model.attention(std::span<const Encoding>(), layers).empty());
+  const std::vector<Input> input = {{"a"}};
+  EXPECT_TRUE(model.attention(input, {})[0].layers.empty());
+  EXPECT_TRUE(model.hidden(input)[0].layers.empty());
+  EXPECT_THAT(error_of([&] {
+                model.attention(std::vector<Input>{{"a"}, {"\xff"}}, layers);
+              }),
+              HasSubstr("input 1"));
+}
+
+}  // namespace
+}  // namespace bert

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// SentencePiece models under Hugging Face's conventions: small ones, written here. Larger ones are
+// compared with the library's own results by sentence_piece_test.py.
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/tokenizer/sentencepiece/spiece_builder.h"
+#include "tests/tokenizer/test_directory.h"
+
+namespace bert::tokenizer {
+namespace {
+
+using nlohmann::json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using Ids = std::vector<int32_t>;
+
+// The model as a class reads it.
+void write(const TestDirectory& directory, const std::string& name, const SpieceBuilder& model,
+           json config = json::object()) {
+  const bool is_albert = name == "AlbertTokenizer";
+  config["tokenizer_class"] = name;
+  directory.write(is_albert ? "spiece.model" : "sentencepiece.bpe.model", model.build());
+  directory.write("tokenizer_config.json", config.dump());
+}
+
+Tokenizer tokenizer_of(const std::string& name, const SpieceBuilder& model,
+                       const json& config = json::object()) {
+  const TestDirectory directory;
+  write(directory, name, model, config);
+  return directory.load();
+}
+
+std::string error_of(const std::string& name, const SpieceBuilder& model) {
+  const TestDirectory directory;
+  write(directory, name, model);
+  return directory.error();
+}
+
+json unigram_json() {
+  return json::parse(R"({
+    "version": "1.0", "truncation": null, "padding": null, "added_tokens": [
+      {"id": 4, "content": "<mask>", "single_word": false, "lstrip": true, "rstrip": false,
+       "normalized": false, "special": true}],
+    "normalizer": {"type": "Sequence", "normalizers": [
+      {"type": "Replace", "pattern": {"String": "``"}, "content": "\""}, {"type": "NFKC"},
+      {"type": "Strip", "strip_left": false, "strip_right": true},
+      {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}]},
+    "pre_tokenizer": {"type": "Sequence", "pretokenizers": [
+      {"type": "WhitespaceSplit"},
+      {"type": "Metaspace", "replacement": "\u2581", "add_prefix_space": true}]},
+    "post_processor": null, "decoder": null,
+    "model": {"type": "Unigram", "unk_id": 0, "vocab": [
+      ["<unk>", 0.0], ["\u2581", -3.5], ["\u2581a", -2], ["b", -4.0], ["<mask>", 0.0]]}})");
+}
+
+std::string json_error(const std::function<void(json&)>& change) {
+  json definition = unigram_json();
+  change(definition);
+  const TestDirectory directory;
+  directory.write("tokenizer.json", definition.dump());
+  return directory.error();
+}
+
+TEST(SentencePiece, Albert) {
+  const Tokenizer tokenizer = tokenizer_of("AlbertTokenizer", small_albert());
+  const Encoding one = tokenizer.encode("A B", std::nullopt, 0);
+  EXPECT_EQ(one.ids, (Ids{2, 6, 5, 7, 3}));
+  EXPECT_EQ(offsets_of(one), "0-0 0-1 1-2 2-3 0-0");
+  const Encoding pair = tokenizer.encode("ab", "b", 0);
+  EXPECT_EQ(pair.ids, (Ids{2, 8, 3, 5, 7, 3}));
+  EXPECT_EQ(pair.type_ids, (Ids{0, 0, 0, 1, 1, 1}));
+  EXPECT_EQ(tokenizer.encode("", std::nullopt, 0).ids, (Ids{2, 3}));
+  EXPECT_EQ(tokenizer.encode("", "", 0).ids, (Ids{2, 3, 3}));
+  EXPECT_EQ(tokenizer.mask_id(), 4);
+}
+
+TEST(SentencePiece, AlbertNormalizes) {
+  const Tokenizer tokenizer = tokenizer_of("AlbertTokenizer", small_albert());
+  const Encoding quotes = tokenizer.encode("``\u00c9''", std::nullopt, 0);
+  EXPECT_EQ(quotes.ids, (Ids{2, 5, 9, 13, 9, 3}));
+  EXPECT_EQ(offsets_of(quotes), "0-0 1-2 1-2 2-3 4-5 0-0");
+  // A piece of digits with a comma is far behind all others.
+  EXPECT_EQ(tokens_of(tokenizer, "1,"), "\u2581 1 ,");
+  const Tokenizer cased = tokenizer_of("AlbertTokenizer", small_albert(),
+                                       {{"do_lower_case", false}, {"keep_accents", true}});
+  EXPECT_EQ(tokens_of(cased, "A e \u00e9"), "\u2581 <unk> \u2581 e \u2581 <unk>");
+}
+
+TEST(SentencePiece, UnknownNeighboursAreOne) {
+  const Tokenizer tokenizer = tokenizer_of("AlbertTokenizer", small_albert());
+  const Encoding encoding = tokenizer.encode("a\u4e2d\u6587\U0001f600b", std::nullopt, 0);
+  EXPECT_EQ(encoding.ids, (Ids{2, 6, 1, 7, 3}));
+  EXPECT_EQ(offsets_of(encoding), "0-0 0-1 1-4 4-5 0-0");
+}
+
+TEST(SentencePiece, SpecialTokensInText) {
+  const Tokenizer tokenizer = tokenizer_of("AlbertTokenizer", small_albert());
+  const Encoding encoding = tokenizer.encode("a  [MASK] a[SEP]", std::nullopt, 0);
+  EXPECT_EQ(encoding.ids, (Ids{2, 6, 4, 6, 3, 3}));
+  EXPECT_EQ(offsets_of(encoding), "0-0 0-1 1-9 9-11 11-16 0-0");
+}
+
+TEST(SentencePiece, XlmRobertaShiftsIds) {
+  const Tokenizer tokenizer = tokenizer_of("XLMRobertaTokenizer", small_roberta());
+  EXPECT_EQ(tokenizer.vocabulary_size(), 9);
+  const Encoding pair = tokenizer.encode("a  b ", "<x>z <mask>", 0);
+  EXPECT_EQ(pair.ids, (Ids{0, 5, 4, 6, 2, 2, 4, 7, 3, 8, 2}));
+  EXPECT_EQ(pair.type_ids, Ids(pair.ids.size(), 0));
+  EXPECT_EQ(offsets_of(pair), "0-0 0-1 2-3 3-4 0-0 0-0 0-1 0-3 3-4 4-11 0-0");
+  EXPECT_EQ(tokenizer.mask_id(), 8);
+}
+
+TEST(SentencePiece, CamembertShiftsIds) {
+  const Tokenizer tokenizer = tokenizer_of("CamembertTokenizerFast", small_roberta());
+  EXPECT_EQ(tokenizer.vocabulary_size(), 12);
+  EXPECT_EQ(tokenizer.encode("ab", "z", 0).ids, (Ids{5, 8, 9, 6, 6, 7, 3, 6}));
+  EXPECT_EQ(tokenizer.token(0), "<s>NOTUSED");
+  EXPECT_EQ(tokenizer.mask_id(), 11);
+}
+
+TEST(SentencePiece, ModelTypeWhereNoClassIsNamed) {
+  const TestDirectory directory;
+  directory.write("spiece.model", small_albert().build());
+  directory.write("config.json", R"({"model_type": "albert"})");
+  EXPECT_EQ(directory.load().encode("a", std::nullopt, 0).ids, (Ids{2, 6, 3}));
+  directory.write("config.json", R"({"model_type": "t5"})");
+  EXPECT_EQ(directory.error(),
+            "config.json: model_type: found \"t5\", expected albert, xlm-roberta or camembert");
+  directory.write("tokenizer_config.json", R"({"tokenizer_class": "T5Tokenizer"})");
+  EXPECT_EQ(directory.error(),
+            "tokenizer_config.json: tokenizer_class: found \"T5Tokenizer\", expected "
+            "AlbertTokenizer, XLMRobertaTokenizer or CamembertTokenizer");
+}
+
+TEST(SentencePiece, Charsmap) {
+  SpieceBuilder model = small_albert();
+  const Tokenizer tokenizer = tokenizer_of("AlbertTokenizer", model.map('z', "ab"));
+  EXPECT_EQ(offsets_of(tokenizer.encode("z", std::nullopt, 0)), "0-0 0-1 0-0");
+  EXPECT_EQ(tokens_of(tokenizer, "z"), "\u2581ab");
+  // A grapheme whose first character is mapped is replaced as a whole.
+  const Tokenizer accents = tokenizer_of("AlbertTokenizer", model, {{"keep_accents", true}});
+  EXPECT_EQ(tokens_of(accents, "z\u0301b"), "\u2581ab b");
+  const Tokenizer dropped = tokenizer_of("AlbertTokenizer", model.map('z', ""));
+  EXPECT_EQ(tokens_of(dropped, "zab"), "\u2581ab");
+}
+
+TEST(SentencePiece, ContinuesWord) {
+  const Tokenizer tokenizer = tokenizer_of("AlbertTokenizer", small_albert());
+  std::vector<int32_t> continuing;
+  for (int32_t id = 0; id < tokenizer.vocabulary_size(); ++id) {
+    if (tokenizer.continues_word(id)) continuing.push_back(id);
+  }
+  EXPECT_THAT(continuing, ElementsAre(7, 9, 10, 11, 12, 13));
+  EXPECT_THROW(tokenizer.continues_word(99), std::runtime_error);
+}
+
+TEST(SentencePiece, TruncatesLongestFirst) {
+  const Tokenizer tokenizer = tokenizer_of("XLMRobertaTokenizer", small_roberta());
+  EXPECT_EQ(tokenizer.encode("a a a a", "a", 7).ids, (Ids{0, 5, 5, 2, 2, 5, 2}));
+  EXPECT_TRUE(tokenizer.encode("a a a a", std::nullopt, 4).truncated);
+  EXPECT_FALSE(tokenizer.encode("a a ", std::nullopt, 4).truncated);
+}
+
+TEST(SentencePiece, InvalidUtf8) {
+  const Tokenizer tokenizer = tokenizer_of("AlbertTokenizer", small_albert());
+  EXPECT_THROW(
+      {
+        try {
+          tokenizer.encode("ab\xff", std::nullopt, 0);
+        } catch (const std::runtime_error& error) {
+          EXPECT_STREQ(error.what(), "the first text is not valid UTF-8 at byte 2");
+          throw;
+        }
+      },
+      std::runtime_error);
+}
+
+TEST(SentencePiece, LongTextsAreLinear) {
+  const Tokenizer tokenizer = tokenizer_of("AlbertTokenizer", small_albert());
+  for (const char* unit : {"a", " ", "a ", "\u4e2d", "e\u0301", "``", "\u0301"}) {
+    std::string text;
+    while (text.size() < 1000000) text += unit;
+    EXPECT_GT(tokenizer.encode(text, std::nullopt, 0).ids.size(), 1) << unit;
+  }
+}
+
+TEST(SentencePiece, SaysWhatIsWrongWithTheModel) {
+  const auto albert = [](const SpieceBuilder& model) { return error_of("AlbertTokenizer", model); };
+  EXPECT_EQ(albert(small_albert().kind(2)),
+            "spiece.model: trainer_spec.model_type: found BPE, expected UNIGRAM");
+  EXPECT_EQ(albert(small_albert().unknown(0)),
+            "spiece.model: trainer_spec.unk_id: found 0, expected the id of the unknown piece");
+  EXPECT_EQ(albert(small_albert().piece("", 0)),
+            "spiece.model: pieces[14].piece: expected 1 to 1024 bytes of UTF-8 without NUL");
+  EXPECT_EQ(albert(small_albert().piece("\xff", 0)),
+            "spiece.model: pieces[14].piece: expected 1 to 1024 bytes of UTF-8 without NUL");
+  EXPECT_EQ(albert(small_albert().piece("x", 0, 9)),
+            "spiece.model: pieces[14].type: found 9, expected 1 to 6");
+  EXPECT_EQ(albert(small_albert().piece("x", 1.0f / 0.0f)),
+            "spiece.model: pieces[14].score: expected a finite number");
+  EXPECT_THAT(albert(small_albert().piece("b", 0)),
+              HasSubstr("spiece.model: SentencePiece says: "));
+  EXPECT_EQ(albert(SpieceBuilder()),
+            "spiece.model: found no pieces, which is no SentencePiece model");
+  EXPECT_THAT(albert(small_albert().charsmap("abcd")),
+              HasSubstr("spiece.model: normalizer_spec.precompiled_charsmap: found 4 bytes"));
+  EXPECT_EQ(albert(small_roberta()),
+            "spiece.model: the special token \"[CLS]\" is not among the pieces");
+  EXPECT_THAT(error_of("XLMRobertaTokenizer",
+                       SpieceBuilder().piece("<unk>", 0, SpieceBuilder::kUnknown).piece("a", 0)),
+              HasSubstr("pieces[1]: found \"a\", expected an unknown or control piece"));
+}
+
+TEST(SentencePiece, BrokenModelsAreErrors) {
+  const std::string model = small_albert().map('z', "ab").build();
+  const TestDirectory directory;
+  write(directory, "AlbertTokenizer", small_albert());
+  const std::pair<std::string, std::string> broken[] = {
+      {"no model at all",
+       "the SentencePiece model is cut short or damaged: found wire type 6 at byte 1 of it"},
+      {{"\x0a\x02\x15\0", 4},
+       "pieces[0] is cut short or damaged: the end comes too early at byte 1 of it"},
+      {{"\x0a\x02\x10\0", 4},
+       "pieces[0] is cut short or damaged: score has wire type 0, expected 5 at byte 2 of it"}};
+  for (const auto& [content, message] : broken) {
+    directory.write("spiece.model", content);
+    EXPECT_EQ(directory.error(), "spiece.model: " + message);
+  }
+  std::mt19937 random(1);
+  for (size_t size = 0; size < 4000; size += size < 300 ? 1 : 100) {
+    directory.write("spiece.model", model.substr(0, size));
+    EXPECT_THAT(directory.error(), HasSubstr("spiece.model: ")) << size;
+  }
+  for (int round = 0; round < 2000; ++round) {
+    std::string mutated = model;
+    for (int i = 0; i < 1 + round % 4; ++i) {
+      mutated[random() % (round % 2 ? 350 : mutated.size())] = static_cast<char>(random());
+    }
+    directory.write("spiece.model", mutated);
+    if (directory.error().empty()) {
+      directory.load().encode("a z\u0301 [MASK] 1, ``x", "z z", 0);
+    }
+  }
+}
+
+TEST(UnigramJson, Encodes) {
+  const TestDirectory directory;
+  directory.write("tokenizer.json", unigram_json().dump());
+  const Tokenizer tokenizer = directory.load();
+  const Encoding encoding = tokenizer.encode(" \uff41\tb <mask>zz", std::nullopt, 0);
+  EXPECT_EQ(encoding.ids, (Ids{2, 1, 3, 4, 1, 0}));
+  EXPECT_EQ(offsets_of(encoding), "1-2 3-4 3-4 4-11 11-12 11-13");
+  EXPECT_EQ(tokenizer.mask_id(), 4);
+  json old = unigram_json();
+  old["model"].erase("type");
+  directory.write("tokenizer.json", old.dump());
+  EXPECT_EQ(directory.load().encode(" \uff41\tb <mask>zz", std::nullopt, 0).ids, encoding.ids);
+  // It is what counts where there is a model as well.
+  write(directory, "AlbertTokenizer", small_albert());
+  EXPECT_EQ(directory.load().vocabulary_size(), 5);
+}
+
+TEST(UnigramJson, PrependSchemes) {
+  json definition = unigram_json();
+  const TestDirectory directory;
+  const auto tokens = [&](const json& metaspace) {
+    definition["pre_tokenizer"] = metaspace;
+    directory.write("tokenizer.json", definition.dump());
+    std::string out;
+    for (const int32_t id : directory.load().encode("b<mask>b", std::nullopt, 0).ids) {
+      out += std::to_string(id) + " ";
+    }
+    return out;
+  };
+  json metaspace = {{"type", "Metaspace"}, {"replacement", "\u2581"}, {"prepend_scheme", "always"}};
+  EXPECT_EQ(tokens(metaspace), "1 3 4 1 3 ");
+  metaspace["prepend_scheme"] = "first";
+  EXPECT_EQ(tokens(metaspace), "1 3 4 3 ");
+  metaspace["prepend_scheme"] = "never";
+  EXPECT_EQ(tokens(metaspace), "3 4 3 ");
+  metaspace.erase("prepend_scheme");
+  metaspace["add_prefix_space"] = false;
+  EXPECT_EQ(tokens(metaspace), "3 4 3 ");
+}
+
+TEST(UnigramJson, SaysWhatIsWrongAndWhere) {
+  const std::string file = "tokenizer.json: ";
+  EXPECT_EQ(json_error([](json& d) { d["model"]["byte_fallback"] = true; }),
+            file + "model.byte_fallback: found true, expected false");
+  EXPECT_EQ(json_error([](json& d) { d["model"]["unk_id"] = nullptr; }),
+            file + "model.unk_id: found null, expected an integer from 0 to 4");
+  EXPECT_EQ(json_error([](json& d) { d["model"]["unk_id"] = 5; }),
+            file + "model.unk_id: found 5, expected an integer from 0 to 4");
+  EXPECT_EQ(json_error([](json& d) { d["model"]["vocab"] = json::array(); }),
+            file + "model.vocab: expected at least the unknown token");
+  EXPECT_EQ(json_error([](json& d) { d["model"]["vocab"][1] = {"a"}; }),
+            file + "model.vocab[1]: expected a token and its score");
+  EXPECT_EQ(json_error([](json& d) { d["model"]["vocab"][1][1] = "x"; }),
+            file + "model.vocab[1][1]: found \"x\", expected a number");
+  EXPECT_THAT(json_error([](json& d) { d["normalizer"]["normalizers"][1]["type"] = "Nmt"; }),
+              HasSubstr("normalizer.normalizers[1].type: found \"Nmt\", expected \"Sequence\""));
+  EXPECT_EQ(
+      json_error([](json& d) { d["normalizer"]["normalizers"][3]["pattern"]["Regex"] = "a+"; }),
+      file + "normalizer.normalizers[3].pattern.Regex: found \"a+\", expected \" {2,}\"");
+  EXPECT_EQ(json_error([](json& d) {
+              d["normalizer"] = {{"type", "Precompiled"}, {"precompiled_charsmap", "AA=A"}};
+            }),
+            file + "normalizer.precompiled_charsmap: character 2 is no base64");
+  EXPECT_THAT(json_error([](json& d) {
+                d["normalizer"] = {{"type", "Precompiled"}, {"precompiled_charsmap", "AAAA"}};
+              }),
+              HasSubstr("normalizer.precompiled_charsmap: found 3 bytes"));
+  EXPECT_EQ(json_error([](json& d) { d["pre_tokenizer"]["pretokenizers"].erase(1); }),
+            file +
+                "pre_tokenizer.pretokenizers: expected a Metaspace, with a WhitespaceSplit before "
+                "it or without");
+  EXPECT_EQ(
+      json_error([](json& d) {
+        d["pre_tokenizer"] = {{"type", "ByteLevel"}};
+      }),
+      file + "pre_tokenizer.type: found \"ByteLevel\", expected \"Metaspace\" or \"Sequence\"");
+  EXPECT_EQ(json_error([](json& d) { d["model"]["type"] = "BPE"; }),
+            file + "model.type: found \"BPE\", expected \"WordPiece\" or \"Unigram\"");
+}
+
+TEST(VocabTxt, Mpnet) {
+  const TestDirectory directory;
+  directory.write("vocab.txt", "<s>\n<pad>\n</s>\n[UNK]\na\n##b\n<mask>\n");
+  directory.write("tokenizer_config.json", R"({"tokenizer_class": "MPNetTokenizer"})");
+  const Tokenizer tokenizer = directory.load();
+  const Encoding pair = tokenizer.encode("AB <mask>", "z", 0);
+  EXPECT_EQ(pair.ids, (Ids{0, 4, 5, 6, 2, 2, 3, 2}));
+  EXPECT_EQ(pair.type_ids, Ids(8, 0));
+  EXPECT_EQ(offsets_of(pair), "0-0 0-1 1-2 2-9 0-0 0-0 0-1 0-0");
+  EXPECT_EQ(tokenizer.mask_id(), 6);
+  EXPECT_TRUE(tokenizer.continues_word(5));
+  EXPECT_FALSE(tokenizer.continues_word(4));
+}
+
+TEST(VocabTxt, WithoutMask) {
+  const TestDirectory directory;
+  directory.write("vocab.txt", "[UNK]\n[CLS]\n[SEP]\na\n");
+  EXPECT_EQ(directory.load().mask_id(), -1);
+}
+
+}  // namespace
+}  // namespace bert::tokenizer

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tokenizer/files/files.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "tokenizer/unicode/unicode_tables.h"
+#include "tokenizer/unicode/utf8.h"
+
+namespace bert::tokenizer {
+
+bool file_exists(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
+std::string read_file(const std::string& path) {
+  std::error_code error;
+  const auto size = std::filesystem::file_size(path, error);
+  std::string content(error ? 0 : size, '\0');
+  errno = 0;
+  std::ifstream in(path, std::ios::binary);
+  if (error || !in.read(content.data(), static_cast<std::streamsize>(content.size()))) {
+    const std::string reason = error ? error.message() : std::strerror(errno);
+    throw std::runtime_error(fmt::format("{}: cannot be read: {}", path, reason));
+  }
+  return content;
+}
+
+namespace {
+
+using nlohmann::json;
+
+// Reads {"token": id, ...} as it is written nearly always: ids in plain digits. At anything else it
+// stops, and leaves the matter to the general parser.
+class VocabularyScanner {
+ public:
+  VocabularyScanner(std::string_view text, size_t at) : text_(text), at_(at) {}
+
+  // False where the object is not of that form. Afterwards position() is behind its end.
+  bool scan(std::vector<std::pair<std::string, int32_t>>& entries) {
+    if (!take('{')) return false;
+    do {
+      int32_t id = 0;
+      std::string token;
+      if (!take_string(token) || !take(':') || !take_number(id)) return false;
+      entries.emplace_back(std::move(token), id);
+    } while (take(','));
+    return take('}');
+  }
+  size_t position() const { return at_; }
+
+ private:
+  bool take(char wanted) {
+    while (at_ < text_.size() && std::strchr(" \t\r\n", text_[at_]) && text_[at_] != '\0') ++at_;
+    if (at_ == text_.size() || text_[at_] != wanted) return false;
+    ++at_;
+    return true;
+  }
+
+  bool take_string(std::string& out) {
+    if (!take('"')) return false;
+    const size_t begin = at_;
+    bool escapes = false;
+    for (; at_ < text_.size() && text_[at_] != '"'; ++at_) {
+      if (static_cast<uint8_t>(text_[at_]) < 0x20) return false;
+      if (text_[at_] != '\\') continue;
+      escapes = true;
+      if (++at_ == text_.size()) return false;
+    }
+    if (at_ == text_.size()) return false;
+    const std::string_view content = text_.substr(begin, at_++ - begin);
+    if (utf8::first_invalid(content) != std::string_view::npos) return false;
+    if (!escapes) return out = content, true;
+    const json value = json::parse(fmt::format("\"{}\"", content), nullptr, false);
+    return value.is_string() && (out = value.get<std::string>(), true);
+  }
+
+  bool take_number(int32_t& out) {
+    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
+    const char* const begin = text_.data() + at_;
+    const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), out);
+    if (error != std::errc() || out < 0 || *begin == '-') return false;
+    if (end - begin > 1 && *begin == '0') return false;
+    at_ += static_cast<size_t>(end - begin);
+    return at_ < text_.size() && (text_[at_] == ',' || text_[at_] == '}' || text_[at_] == ' ' ||
+                                  text_[at_] == '\n' || text_[at_] == '\r' || text_[at_] == '\t');
+  }
+
+  std::string_view text_;
+  size_t at_;
+};
+
+json parse_text(std::string_view text, const std::string& name,
+                const json::parser_callback_t& callback) {
+  const auto fail = [&](size_t byte) {
+    throw std::runtime_error(fmt::format("{}: not valid JSON at byte {}", name, byte));
+  };
+  // To the parser this would be the end.
+  if (const size_t nul = text.find('\0'); nul != std::string_view::npos) fail(nul + 1);
+  try {
+    return json::parse(text, callback);
+  } catch (const json::parse_error& error) {
+    fail(error.byte);
+  } catch (const json::exception& error) {  // "[id] reason"
+    const std::string_view what = error.what();
+    throw std::runtime_error(
+        fmt::format("{}: not valid JSON: {}", name, what.substr(what.find("] ") + 2)));
+  }
+  return {};
+}
+
+}  // namespace
+
+json parse_tokenizer_json(const std::string& path,
+                          std::vector<std::pair<std::string, int32_t>>& vocabulary) {
+  const std::string text = read_file(path);
+  const std::string_view key = "\"vocab\"";
+  const size_t begin = text.find(key);
+  const size_t colon = text.find_first_not_of(" \t\r\n", begin + key.size());
+  const bool whole = text.find('\0') == std::string::npos;
+  if (whole && begin != std::string::npos && colon < text.size() && text[colon] == ':') {
+    VocabularyScanner scanner(text, colon + 1);
+    if (scanner.scan(vocabulary)) {
+      // Whether this was model.vocab shows in the document without it: there stands null then.
+      std::string rest = text.substr(0, colon + 1) + "null" + text.substr(scanner.position());
+      json document = json::parse(rest, nullptr, false);
+      const auto place = json::json_pointer("/model/vocab");
+      if (document.is_object() && document.contains(place) && document[place].is_null()) {
+        document[place] = json::object();
+        return document;
+      }
+    }
+    vocabulary.clear();
+  }
+  return parse_text(text, path, nullptr);  // of a token that is given twice the last id counts
+}
+
+json parse_json_text(std::string_view text, const std::string& name) {
+  using Event = json::parse_event_t;
+  std::vector<std::set<std::string>> keys;  // of the objects that have begun
+  return parse_text(text, name, [&](int, Event event, const json& parsed) {
+    if (event == Event::object_start) keys.emplace_back();
+    if (event == Event::object_end) keys.pop_back();
+    if (event == Event::key && !keys.back().insert(parsed.get<std::string>()).second) {
+      throw std::runtime_error(fmt::format("{}: {} is given twice", name, parsed.dump()));
+    }
+    return true;
+  });
+}
+
+json parse_json(const std::string& path) { return parse_json_text(read_file(path), path); }
+
+VocabularyLines::VocabularyLines(const std::string& path) : path_(path), text_(read_file(path)) {
+  const std::string_view text = text_;
+  if (text.starts_with("\xef\xbb\xbf")) {
+    throw std::runtime_error(fmt::format(
+        "{}: line 1 begins with a byte-order mark, which would be part of its token", path));
+  }
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    lines_.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+}
+
+std::string_view VocabularyLines::token(size_t i) const {
+  std::string_view token = lines_[i];
+  if (const size_t invalid = utf8::first_invalid(token); invalid != std::string_view::npos) {
+    throw std::runtime_error(
+        fmt::format("{}: line {} is not valid UTF-8 at its byte {}", path_, i + 1, invalid));
+  }
+  while (!token.empty()) {
+    size_t last = token.size() - 1;
+    while (utf8::is_continuation(token[last])) --last;
+    if (!unicode::is_space(utf8::decode_before(token, token.size()))) break;
+    token = token.substr(0, last);
+  }
+  return token;
+}
+
+}  // namespace bert::tokenizer

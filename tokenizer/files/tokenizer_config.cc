@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tokenizer/files/tokenizer_config.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "tokenizer/files/files.h"
+
+namespace bert::tokenizer {
+
+namespace {
+
+// "No limit" is written as int(1e30) or int(1e20); no BERT has a million positions.
+constexpr double kMost = 1e6;
+constexpr const char* kNamed[] = {"bos_token", "eos_token", "unk_token", "sep_token",
+                                  "pad_token", "cls_token", "mask_token"};
+constexpr size_t kWithoutDefault = 2;  // bos_token and eos_token
+
+std::optional<bool> optional_bool(const JsonField& config, const char* name) {
+  if (!config.has(name)) return std::nullopt;
+  return config.at(name).boolean();
+}
+
+NamedToken read_named_token(const JsonField& field) {
+  NamedToken token;
+  token.special = true;
+  token.has_flags = field.is_object();
+  token.content = token.has_flags ? field.at("content").string() : field.string();
+  if (!token.has_flags) return token;
+  const auto flag = [&](const char* name) { return field.has(name) && field.at(name).boolean(); };
+  token.single_word = flag("single_word");
+  token.lstrip = flag("lstrip");
+  token.rstrip = flag("rstrip");
+  token.normalized = flag("normalized");
+  return token;
+}
+
+// A list, or of extra_special_tokens an object with names of the model's own.
+void read_more_special_tokens(const JsonField& config, const char* name, TokenizerConfig& out) {
+  if (!config.has(name)) return;
+  std::vector<JsonField> fields;
+  if (config.at(name).is_object()) {
+    for (const auto& [key, field] : config.at(name).members()) fields.push_back(field);
+  } else {
+    fields = config.at(name).elements();
+  }
+  for (const JsonField& field : fields) {
+    NamedToken token = read_named_token(field);
+    const auto is_it = [&](const NamedToken& known) { return known.content == token.content; };
+    if (std::ranges::any_of(out.additional_special_tokens, is_it)) continue;
+    out.additional_special_tokens.push_back(std::move(token));
+  }
+}
+
+int read_max_length(const JsonField& config) {
+  const char* const name = config.has("model_max_length") ? "model_max_length" : "max_len";
+  if (!config.has(name)) return 0;
+  const JsonField field = config.at(name);
+  const double value = field.number();
+  if (value > kMost) return 0;
+  return static_cast<int>(field.integer(1, static_cast<int64_t>(kMost)));
+}
+
+void read_added_tokens_decoder(const JsonField& config, TokenizerConfig& out) {
+  if (!config.has("added_tokens_decoder")) return;
+  for (const auto& [name, field] : config.at("added_tokens_decoder").members()) {
+    DeclaredToken token{read_added_token(field)};
+    const char* const end = name.data() + name.size();
+    const auto [stop, error] = std::from_chars(name.data(), end, token.id);
+    if (error != std::errc() || stop != end || token.id < 0 || token.id > Vocabulary::kMaxId) {
+      field.fail_with(
+          fmt::format("the key is no id: an integer from 0 to {} is expected", Vocabulary::kMaxId));
+    }
+    out.added_tokens.push_back(std::move(token));
+  }
+}
+
+// The form before added_tokens_decoder: {"token": id}.
+void read_added_tokens_json(const std::string& path, TokenizerConfig& out) {
+  const nlohmann::json document = parse_json(path);
+  for (const auto& [content, field] : JsonField(document, path).members()) {
+    DeclaredToken token;
+    token.content = content;
+    token.id = field.integer(0, Vocabulary::kMaxId);
+    const auto is_it = [&](const AddedToken& named) { return named.content == token.content; };
+    token.special = std::ranges::any_of(out.additional_special_tokens, is_it);
+    for (const auto& [name, named] : out.special_tokens) token.special |= is_it(named);
+    token.normalized = !token.special;
+    out.added_tokens.push_back(std::move(token));
+  }
+}
+
+void read_special_tokens_map(const std::string& path, TokenizerConfig& out) {
+  const nlohmann::json document = parse_json(path);
+  const JsonField map(document, path);
+  for (const char* name : kNamed) {
+    if (!map.has(name)) continue;
+    const NamedToken token = read_named_token(map.at(name));
+    const auto [known, is_new] = out.special_tokens.emplace(name, token);
+    if (!is_new && known->second.content != token.content) {
+      out.notes.push_back(fmt::format("{}: {} is \"{}\", and {} has \"{}\", which is used", path,
+                                      name, token.content, out.file, known->second.content));
+    }
+  }
+  read_more_special_tokens(map, "additional_special_tokens", out);
+}
+
+void read_config(const JsonField& config, TokenizerConfig& out) {
+  if (config.has("tokenizer_class")) {
+    out.tokenizer_class = config.at("tokenizer_class").string();
+    out.class_field = out.file + ": tokenizer_class";
+  }
+  if (config.has("word_tokenizer_type")) {
+    out.word_tokenizer_type = config.at("word_tokenizer_type").string();
+  }
+  out.do_lower_case = optional_bool(config, "do_lower_case");
+  out.keep_accents = optional_bool(config, "keep_accents");
+  out.add_prefix_space = optional_bool(config, "add_prefix_space");
+  out.strip_accents = optional_bool(config, "strip_accents");
+  out.tokenize_chinese_chars = optional_bool(config, "tokenize_chinese_chars");
+  out.clean_text = optional_bool(config, "clean_text");
+  out.do_basic_tokenize = optional_bool(config, "do_basic_tokenize");
+  out.model_max_length = read_max_length(config);
+  for (const char* name : kNamed) {
+    if (config.has(name)) out.special_tokens[name] = read_named_token(config.at(name));
+  }
+  read_more_special_tokens(config, "additional_special_tokens", out);
+  read_more_special_tokens(config, "extra_special_tokens", out);
+  if (config.has("truncation_side")) {
+    const JsonField side = config.at("truncation_side");
+    if (side.string() != "left" && side.string() != "right") side.fail("\"left\" or \"right\"");
+    out.truncate_left = side.string() == "left";
+  }
+  read_added_tokens_decoder(config, out);
+}
+
+}  // namespace
+
+std::vector<NamedToken> named_tokens(const TokenizerConfig& config,
+                                     const std::array<const char*, 5>& defaults, bool mask_strips,
+                                     const TokenIds& ids) {
+  std::vector<NamedToken> tokens;
+  for (size_t i = 0; i < std::size(kNamed); ++i) {
+    NamedToken token;
+    if (const auto named = config.special_tokens.find(kNamed[i]);
+        named != config.special_tokens.end()) {
+      token = named->second;
+    } else if (i >= kWithoutDefault && ids.contains(defaults[i - kWithoutDefault])) {
+      // One that the vocabulary does not know would get an id that the model does not have.
+      token.content = defaults[i - kWithoutDefault];
+    } else {
+      continue;
+    }
+    token.special = true;
+    if (kNamed[i] == std::string_view("mask_token") && !token.has_flags) token.lstrip = mask_strips;
+    tokens.push_back(std::move(token));
+  }
+  return tokens;
+}
+
+AddedToken read_added_token(const JsonField& field) {
+  AddedToken token;
+  token.content = field.at("content").string();
+  token.single_word = field.at("single_word").boolean();
+  token.lstrip = field.at("lstrip").boolean();
+  token.rstrip = field.at("rstrip").boolean();
+  token.normalized = field.at("normalized").boolean();
+  token.special = field.at("special").boolean();
+  return token;
+}
+
+std::string read_model_text(const std::string& directory, const char* field) {
+  const std::string path = directory + "/config.json";
+  if (!file_exists(path)) return "";
+  const nlohmann::json document = parse_json(path);
+  const JsonField config(document, path);
+  return config.has(field) ? config.at(field).string() : "";
+}
+
+bool is_tokenizer_class(std::string_view name, std::string_view stem) {
+  if (!name.starts_with(stem)) return false;
+  const std::string_view rest = name.substr(stem.size());
+  return rest == "Tokenizer" || rest == "TokenizerFast";
+}
+
+TokenizerConfig read_tokenizer_config(const std::string& directory) {
+  TokenizerConfig out;
+  out.file = directory + "/tokenizer_config.json";
+  if (file_exists(out.file)) {
+    const nlohmann::json document = parse_json(out.file);
+    read_config(JsonField(document, out.file), out);
+  }
+  if (out.tokenizer_class.empty()) {  // where older files have it
+    out.tokenizer_class = read_model_text(directory, "tokenizer_class");
+    out.class_field = directory + "/config.json: tokenizer_class";
+  }
+  const std::string map = directory + "/special_tokens_map.json";
+  if (file_exists(map)) read_special_tokens_map(map, out);
+  const std::string added = directory + "/added_tokens.json";
+  if (out.added_tokens.empty() && file_exists(added)) read_added_tokens_json(added, out);
+  std::stable_sort(out.added_tokens.begin(), out.added_tokens.end(),
+                   [](const auto& a, const auto& b) { return a.id < b.id; });
+  return out;
+}
+
+}  // namespace bert::tokenizer

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tokenizer/files/unigram_json.h"
+
+#include <charconv>
+#include <cmath>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "tokenizer/unicode/utf8.h"
+
+namespace bert::tokenizer {
+
+namespace {
+
+std::u32string scalars_of(std::string_view text) {
+  std::u32string out;
+  for (size_t at = 0; at < text.size();) out += utf8::decode(text.data(), at);
+  return out;
+}
+
+// Base64 (RFC 4648) with its padding.
+std::string decode_base64(const JsonField& field) {
+  const std::string& text = field.string();
+  const auto digit = [](char c) {
+    if (c >= 'A' && c <= 'Z') return c - 'A';
+    if (c >= 'a' && c <= 'z') return c - 'a' + 26;
+    if (c >= '0' && c <= '9') return c - '0' + 52;
+    return c == '+' ? 62 : c == '/' ? 63 : -1;
+  };
+  size_t size = text.size();
+  while (size > 0 && text.size() - size < 2 && text[size - 1] == '=') --size;
+  std::string out;
+  out.reserve(size / 4 * 3);
+  uint32_t bits = 0;
+  for (size_t i = 0; i < size; ++i) {
+    const int value = digit(text[i]);
+    if (value < 0) field.fail_with(fmt::format("character {} is no base64", i));
+    bits = bits << 6 | static_cast<uint32_t>(value);
+    if (i % 4 != 0) out += static_cast<char>(bits >> (6 - i % 4 * 2) & 0xff);
+  }
+  if (text.size() % 4 != 0) {
+    field.fail_with(
+        fmt::format("found {} characters of base64, expected a multiple of 4", text.size()));
+  }
+  return out;
+}
+
+NormalizerStep read_replace(const JsonField& field) {
+  const JsonField pattern = field.at("pattern");
+  NormalizerStep step{NormalizerStep::Kind::replace};
+  step.to = scalars_of(field.at("content").string());
+  if (pattern.has("Regex")) {
+    step.kind = NormalizerStep::Kind::replace_spaces;
+    if (pattern.at("Regex").string() != " {2,}") pattern.at("Regex").fail("\" {2,}\"");
+    return step;
+  }
+  step.from = scalars_of(pattern.at("String").string());
+  if (step.from.empty()) pattern.at("String").fail("a string that is not empty");
+  return step;
+}
+
+void read_step(const JsonField& field, std::vector<NormalizerStep>& out) {
+  if (!field.is_object()) field.fail("a normalizer");
+  const JsonField type = field.at("type");
+  const std::string& name = type.string();
+  if (name == "Replace") return out.push_back(read_replace(field));
+  if (name == "Precompiled") {
+    const JsonField map = field.at("precompiled_charsmap");
+    NormalizerStep step{NormalizerStep::Kind::precompiled};
+    try {
+      step.charsmap = std::make_shared<const Charsmap>(decode_base64(map));
+    } catch (const std::runtime_error& error) {
+      const std::string_view message = error.what();
+      if (message.find("precompiled_charsmap") != std::string_view::npos) throw;
+      map.fail_with(message);
+    }
+    return out.push_back(std::move(step));
+  }
+  if (name == "Strip") {
+    NormalizerStep step{NormalizerStep::Kind::strip};
+    step.left = field.at("strip_left").boolean();
+    step.right = field.at("strip_right").boolean();
+    return out.push_back(std::move(step));
+  }
+  constexpr std::pair<const char*, NormalizerStep::Kind> kPlain[] = {
+      {"NFC", NormalizerStep::Kind::nfc},
+      {"NFD", NormalizerStep::Kind::nfd},
+      {"NFKC", NormalizerStep::Kind::nfkc},
+      {"NFKD", NormalizerStep::Kind::nfkd},
+      {"StripAccents", NormalizerStep::Kind::strip_accents},
+      {"Lowercase", NormalizerStep::Kind::lowercase}};
+  for (const auto& [known, kind] : kPlain) {
+    if (name == known) return out.push_back(NormalizerStep{kind});
+  }
+  type.fail(
+      "\"Sequence\", \"Precompiled\", \"Replace\", \"NFC\", \"NFD\", \"NFKC\", \"NFKD\", "
+      "\"StripAccents\", \"Lowercase\" or \"Strip\"");
+}
+
+// Sequences in sequences are one; nesting them deeper than anybody does would only use up the
+// stack.
+void read_steps(const JsonField& field, std::vector<NormalizerStep>& out, int depth = 0) {
+  constexpr int kMaxDepth = 8;
+  const bool is_sequence = field.is_object() && field.has("type") && field.at("type").is_string() &&
+                           field.at("type").string() == "Sequence";
+  if (!is_sequence) return read_step(field, out);
+  if (depth == kMaxDepth) field.fail_with("a sequence of normalizers is nested too deeply");
+  for (const JsonField& step : field.at("normalizers").elements()) {
+    read_steps(step, out, depth + 1);
+  }
+}
+
+void read_metaspace(const JsonField& field, UnigramOptions& out) {
+  using Prepend = UnigramOptions::Prepend;
+  if (field.at("replacement").string() != "\u2581") field.at("replacement").fail("\"\u2581\"");
+  if (field.has("split")) out.split = field.at("split").boolean();
+  const bool old = !field.has("add_prefix_space") || field.at("add_prefix_space").boolean();
+  out.prepend = old ? Prepend::always : Prepend::never;
+  if (!field.has("prepend_scheme")) return;
+  const JsonField scheme = field.at("prepend_scheme");
+  const std::string& name = scheme.string();
+  if (name != "always" && name != "first" && name != "never") {
+    scheme.fail("\"always\", \"first\" or \"never\"");
+  }
+  if (!old && name != "never") {
+    scheme.fail("\"never\", as add_prefix_space is false");
+  }
+  out.prepend = name == "always"  ? Prepend::always
+                : name == "first" ? Prepend::first
+                                  : Prepend::never;
+}
+
+void read_pre_tokenizer(const JsonField& field, UnigramOptions& out) {
+  if (!field.is_object()) field.fail("a Metaspace");
+  const JsonField type = field.at("type");
+  if (type.string() == "Metaspace") return read_metaspace(field, out);
+  if (type.string() != "Sequence") type.fail("\"Metaspace\" or \"Sequence\"");
+  const JsonField list = field.at("pretokenizers");
+  const std::vector<JsonField> parts = list.elements();
+  const auto is = [&](size_t i, const char* name) {
+    return i < parts.size() && parts[i].is_object() && parts[i].at("type").string() == name;
+  };
+  out.whitespace_split = is(0, "WhitespaceSplit");
+  const size_t last = out.whitespace_split ? 1 : 0;
+  if (parts.size() != last + 1 || !is(last, "Metaspace")) {
+    list.fail_with("expected a Metaspace, with a WhitespaceSplit before it or without");
+  }
+  read_metaspace(parts[last], out);
+}
+
+// A score as Hugging Face's tokenizers read it: their JSON parser divides the digits, as one
+// number, by a power of ten, which with sixteen digits and more may be off by one in the last
+// place. Pieces in another order, whose sums are all but equal, then come out as they do there.
+double as_they_read(double score) {
+  char text[32];
+  const auto end =
+      std::to_chars(text, text + sizeof text, score, std::chars_format::scientific).ptr;
+  uint64_t digits = 0;
+  int exponent = 0, places = 0;
+  bool in_fraction = false;
+  const char* at = text;
+  for (; at != end && *at != 'e'; ++at) {
+    if (*at == '.') in_fraction = true;
+    if (*at < '0' || *at > '9') continue;
+    digits = 10 * digits + static_cast<uint64_t>(*at - '0');
+    places += in_fraction;
+  }
+  if (at == end) return score;
+  at += at[1] == '+' ? 2 : 1;
+  std::from_chars(at, end, exponent);
+  exponent -= places;
+  if (exponent > 0 || exponent < -22) return score;  // no piece's score
+  const double value = static_cast<double>(digits) / std::pow(10.0, -exponent);
+  return std::signbit(score) ? -value : value;
+}
+
+void read_vocabulary(const JsonField& vocab, Definition& out) {
+  const std::vector<JsonField> entries = vocab.elements();
+  if (entries.size() > static_cast<size_t>(Vocabulary::kMaxId) + 1) {
+    vocab.fail_with(fmt::format("found {} tokens, expected at most {}", entries.size(),
+                                Vocabulary::kMaxId + 1));
+  }
+  out.vocabulary.reserve(entries.size());
+  out.unigram.scores.reserve(entries.size());
+  for (const JsonField& entry : entries) {
+    const std::vector<JsonField> pair = entry.elements();
+    if (pair.size() != 2) entry.fail_with("expected a token and its score");
+    out.vocabulary.emplace_back(pair[0].string(), static_cast<int32_t>(out.vocabulary.size()));
+    out.unigram.scores.push_back(as_they_read(pair[1].number()));
+    if (!std::isfinite(out.unigram.scores.back())) pair[1].fail("a finite number");
+  }
+}
+
+}  // namespace
+
+void read_unigram(const JsonField& document, Definition& out) {
+  out.model = Definition::Model::unigram;
+  const JsonField model = document.at("model");
+  if (model.has("byte_fallback") && model.at("byte_fallback").boolean()) {
+    model.at("byte_fallback").fail("false");
+  }
+  if (!document.at("normalizer").is_null()) {
+    read_steps(document.at("normalizer"), out.unigram.steps);
+  }
+  read_pre_tokenizer(document.at("pre_tokenizer"), out.unigram);
+  if (out.vocabulary.empty()) read_vocabulary(model.at("vocab"), out);
+  const auto size = static_cast<int64_t>(out.vocabulary.size());
+  if (size == 0) model.at("vocab").fail_with("expected at least the unknown token");
+  out.unigram.unknown = static_cast<int32_t>(model.at("unk_id").integer(0, size - 1));
+  out.word_piece.unknown = out.vocabulary[static_cast<size_t>(out.unigram.unknown)].first;
+}
+
+}  // namespace bert::tokenizer

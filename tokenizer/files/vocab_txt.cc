@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <stdexcept>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "tokenizer/files/definition.h"
+#include "tokenizer/files/files.h"
+#include "tokenizer/files/tokenizer_config.h"
+
+namespace bert::tokenizer {
+
+namespace {
+
+// The classes whose vocab.txt is read as BertTokenizer reads it. Others with a vocab.txt are not
+// the same at all: BertJapaneseTokenizer finds words by a dictionary, FunnelTokenizer has another
+// template.
+constexpr const char* kClasses[] = {
+    "Bert",     "DistilBert", "Electra",           "MobileBert",         "ConvBert", "SqueezeBert",
+    "LayoutLM", "Lxmert",     "DPRContextEncoder", "DPRQuestionEncoder", "RetriBert"};
+
+// The special tokens' names, where no file gives them, and the template.
+struct VocabularyConvention {
+  const char *unknown, *separator, *padding, *classifier, *mask;
+  bool is_roberta;  // <s> A </s></s> B </s>, of type 0; the mask takes the white space on its left
+};
+constexpr VocabularyConvention kBert = {"[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]", false};
+constexpr VocabularyConvention kMpnet = {"[UNK]", "</s>", "<pad>", "<s>", "<mask>", true};
+
+const VocabularyConvention& vocabulary_convention(const TokenizerConfig& config,
+                                                  const std::string& directory) {
+  const std::string& name = config.tokenizer_class;
+  if (is_tokenizer_class(name, "MPNet")) return kMpnet;
+  if (name.empty()) return read_model_text(directory, "model_type") == "mpnet" ? kMpnet : kBert;
+  const bool known = std::any_of(std::begin(kClasses), std::end(kClasses),
+                                 [&](const char* stem) { return is_tokenizer_class(name, stem); });
+  if (!known) {
+    throw std::runtime_error(fmt::format(
+        "{}: found \"{}\", expected BertTokenizer, a class that is the same, or MPNetTokenizer",
+        config.class_field, name));
+  }
+  return kBert;
+}
+
+void check_config(const TokenizerConfig& config) {
+  if (config.do_basic_tokenize == false) {
+    throw std::runtime_error(
+        fmt::format("{}: do_basic_tokenize: found false, expected true", config.file));
+  }
+  if (config.word_tokenizer_type != "basic") {
+    throw std::runtime_error(
+        fmt::format("{}: word_tokenizer_type: found \"{}\", expected \"basic\"", config.file,
+                    config.word_tokenizer_type));
+  }
+}
+
+class VocabTxtReader {
+ public:
+  explicit VocabTxtReader(const std::string& directory)
+      : config_(read_tokenizer_config(directory)),
+        path_(directory + "/vocab.txt"),
+        convention_(vocabulary_convention(config_, directory)) {}
+
+  Definition read() {
+    check_config(config_);
+    out_.file = path_;
+    out_.notes = config_.notes;
+    read_lines();
+    set_options();
+    out_.word_piece.unknown = special("unk_token", convention_.unknown);
+    const int32_t cls = id_of("cls_token", special("cls_token", convention_.classifier));
+    const int32_t sep = id_of("sep_token", special("sep_token", convention_.separator));
+    set_templates(cls, sep, convention_.is_roberta, out_);
+    set_added_tokens();
+    return std::move(out_);
+  }
+
+ private:
+  void read_lines() {
+    const VocabularyLines lines(path_);
+    if (lines.size() > static_cast<size_t>(Vocabulary::kMaxId) + 1) {
+      throw std::runtime_error(fmt::format("{}: found {} lines, expected at most {}", path_,
+                                           lines.size(), Vocabulary::kMaxId + 1));
+    }
+    out_.vocabulary.reserve(lines.size());
+    for (size_t i = 0; i < lines.size(); ++i) {
+      out_.vocabulary.emplace_back(lines.token(i), static_cast<int32_t>(i));
+    }
+    size_t repeated = 0;
+    for (const auto& [token, id] : out_.vocabulary) {
+      const auto [known, is_new] = ids_.emplace(token, id);
+      if (is_new) continue;
+      if (repeated++ == 0) {
+        out_.notes.push_back(
+            fmt::format("{}: line {} repeats \"{}\" of line {}, whose id is never used", path_,
+                        id + 1, token, known->second + 1));
+      }
+      known->second = id;
+    }
+    if (repeated > 1) out_.notes.back() += fmt::format(", and so do {} more lines", repeated - 1);
+  }
+
+  void set_options() {
+    if (!config_.do_lower_case) {
+      out_.notes.push_back(
+          fmt::format("{}: do_lower_case is not given: true, as in BertTokenizer", config_.file));
+    }
+    out_.normalizer.lowercase = config_.do_lower_case.value_or(true);
+    out_.normalizer.strip_accents = config_.strip_accents.value_or(out_.normalizer.lowercase);
+    out_.normalizer.handle_chinese_chars = config_.tokenize_chinese_chars.value_or(true);
+    out_.normalizer.clean_text = config_.clean_text.value_or(true);
+    out_.max_length = config_.model_max_length;
+    out_.truncate_left = config_.truncate_left.value_or(false);
+  }
+
+  std::string special(const char* name, const char* otherwise) const {
+    const auto found = config_.special_tokens.find(name);
+    return found == config_.special_tokens.end() ? otherwise : found->second.content;
+  }
+
+  int32_t id_of(const char* name, const std::string& token) const {
+    const auto found = ids_.find(token);
+    if (found == ids_.end()) {
+      throw std::runtime_error(
+          fmt::format("{}: the {} \"{}\" is not in the vocabulary", path_, name, token));
+    }
+    return found->second;
+  }
+
+  void set_added_tokens() {
+    out_.added_tokens = config_.added_tokens;
+    const auto add = [&](const NamedToken& token) {
+      const auto is_it = [&](const DeclaredToken& known) { return known.content == token.content; };
+      if (std::ranges::any_of(out_.added_tokens, is_it)) return;
+      out_.added_tokens.push_back({token});
+    };
+    out_.mask = special("mask_token", convention_.mask);
+    const auto [unknown, separator, padding, classifier, mask, is_roberta] = convention_;
+    for (const NamedToken& token :
+         named_tokens(config_, {unknown, separator, padding, classifier, mask}, is_roberta, ids_)) {
+      add(token);
+    }
+    for (const NamedToken& token : config_.additional_special_tokens) add(token);
+  }
+
+  TokenizerConfig config_;
+  std::string path_;
+  const VocabularyConvention& convention_;
+  Definition out_;
+  TokenIds ids_;  // views of out_.vocabulary
+};
+
+}  // namespace
+
+Definition read_vocab_txt(const std::string& directory) { return VocabTxtReader(directory).read(); }
+
+}  // namespace bert::tokenizer

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The conventions of Hugging Face's fast tokenizers around a SentencePiece model: what transformers
+// makes of it where there is no tokenizer.json.
+#include <algorithm>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "tokenizer/files/definition.h"
+#include "tokenizer/files/tokenizer_config.h"
+#include "tokenizer/sentencepiece/sentence_piece.h"
+#include "tokenizer/unicode/utf8.h"
+
+namespace bert::tokenizer {
+
+namespace {
+
+enum class Family { albert, xlm_roberta, camembert };
+
+struct SpieceConvention {
+  Family family;
+  const char *stem, *model_type;  // of AlbertTokenizer and AlbertTokenizerFast; in config.json
+  const char *classifier, *separator, *mask;
+  bool is_roberta;  // <s> A </s></s> B </s>, of type 0
+};
+constexpr SpieceConvention kConventions[] = {
+    {Family::albert, "Albert", "albert", "[CLS]", "[SEP]", "[MASK]", false},
+    {Family::xlm_roberta, "XLMRoberta", "xlm-roberta", "<s>", "</s>", "<mask>", true},
+    {Family::camembert, "Camembert", "camembert", "<s>", "</s>", "<mask>", true},
+};
+
+const SpieceConvention& spiece_convention(const TokenizerConfig& config,
+                                          const std::string& directory) {
+  const std::string& name = config.tokenizer_class;
+  const std::string type = name.empty() ? read_model_text(directory, "model_type") : "";
+  for (const SpieceConvention& convention : kConventions) {
+    if (is_tokenizer_class(name, convention.stem) || type == convention.model_type) {
+      return convention;
+    }
+  }
+  throw std::runtime_error(
+      fmt::format("{}: found \"{}\", expected {}",
+                  name.empty() ? directory + "/config.json: model_type" : config.class_field,
+                  name.empty() ? type : name,
+                  name.empty() ? "albert, xlm-roberta or camembert"
+                               : "AlbertTokenizer, XLMRobertaTokenizer or CamembertTokenizer"));
+}
+
+// What Python's str.isdigit says, for the decimal digits of all scripts and the superscripts.
+bool is_digit(char32_t c) {
+  constexpr char32_t kZeros[] = {
+      0x30,    0x660,   0x6f0,   0x7c0,   0x966,   0x9e6,   0xa66,   0xae6,   0xb66,   0xbe6,
+      0xc66,   0xce6,   0xd66,   0xde6,   0xe50,   0xed0,   0xf20,   0x1040,  0x1090,  0x17e0,
+      0x1810,  0x1946,  0x19d0,  0x1a80,  0x1a90,  0x1b50,  0x1bb0,  0x1c40,  0x1c50,  0x2080,
+      0x2460,  0x2488,  0x24f5,  0xa620,  0xa8d0,  0xa900,  0xa9d0,  0xa9f0,  0xaa50,  0xabf0,
+      0xff10,  0x104a0, 0x11066, 0x110f0, 0x11136, 0x111d0, 0x112f0, 0x11450, 0x114d0, 0x11650,
+      0x116c0, 0x11730, 0x118e0, 0x11c50, 0x11d50, 0x16a60, 0x16b50, 0x1e140, 0x1e2f0, 0x1e950};
+  const auto in = [&](char32_t zero) { return c - zero < 10; };
+  return std::any_of(std::begin(kZeros), std::end(kZeros), in) || c == 0xb2 || c == 0xb3 ||
+         c == 0xb9 || c == 0x2070 || (c >= 0x2074 && c <= 0x2079) || (c >= 0x1d7ce && c <= 0x1d7ff);
+}
+
+// AlbertConverter puts such pieces, "▁1,", far behind all others.
+bool ends_in_digit_and_comma(std::string_view piece) {
+  if (piece.size() < 2 || piece.back() != ',') return false;
+  return is_digit(utf8::decode_before(piece, piece.size() - 1));
+}
+
+class DirectoryReader {
+ public:
+  DirectoryReader(const std::string& directory, const std::string& path)
+      : config_(read_tokenizer_config(directory)),
+        convention_(spiece_convention(config_, directory)),
+        path_(path),
+        model_(read_sentence_piece(path)) {}
+
+  Definition read() {
+    out_.model = Definition::Model::unigram;
+    out_.file = path_;
+    out_.notes = config_.notes;
+    out_.max_length = config_.model_max_length;
+    out_.truncate_left = config_.truncate_left.value_or(false);
+    set_vocabulary();
+    set_steps();
+    if (config_.add_prefix_space == false) {
+      out_.unigram.prepend = UnigramOptions::Prepend::never;
+    }
+    for (const auto& [token, id] : out_.vocabulary) ids_[token] = id;
+    const int32_t cls = id_of(convention_.classifier), sep = id_of(convention_.separator);
+    set_templates(cls, sep, convention_.is_roberta, out_);
+    set_added_tokens();
+    return std::move(out_);
+  }
+
+ private:
+  void add(std::string token, double score) {
+    out_.vocabulary.emplace_back(std::move(token), static_cast<int32_t>(out_.vocabulary.size()));
+    out_.unigram.scores.push_back(score);
+  }
+
+  // The pieces from `first` on.
+  void add_pieces(size_t first) {
+    for (size_t i = first; i < model_.pieces.size(); ++i) {
+      const SentencePieceModel::Piece& piece = model_.pieces[i];
+      double score = piece.score;
+      if (convention_.family == Family::albert && ends_in_digit_and_comma(piece.text)) score -= 100;
+      add(piece.text, score);
+    }
+  }
+
+  // fairseq's ids: its own special tokens come first, in the place of so many of the model's.
+  void drop(size_t count) const {
+    for (size_t i = 0; i < count; ++i) {
+      const int type = i < model_.pieces.size() ? model_.pieces[i].type : 0;
+      if (type == SentencePieceModel::kUnknown || type == SentencePieceModel::kControl) continue;
+      throw std::runtime_error(fmt::format(
+          "{}: pieces[{}]: found {}, expected an unknown or control piece, as {}Tokenizer"
+          " puts its own in its place",
+          path_, i, type == 0 ? "none" : "\"" + model_.pieces[i].text + "\"", convention_.stem));
+    }
+  }
+
+  void set_vocabulary() {
+    int32_t unknown = 3;
+    switch (convention_.family) {
+      case Family::albert:
+        add_pieces(0);
+        unknown = model_.unknown;
+        break;
+      case Family::xlm_roberta:
+        drop(3);
+        for (const char* token : {"<s>", "<pad>", "</s>", "<unk>"}) add(token, 0);
+        add_pieces(3);
+        add("<mask>", 0);
+        break;
+      case Family::camembert:
+        drop(1);
+        for (const char* token : {"<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>"}) add(token, 0);
+        add("<unk>NOTUSED", -100);
+        add_pieces(1);
+        add("<mask>", 0);
+        break;
+    }
+    out_.unigram.unknown = unknown;
+    out_.word_piece.unknown = out_.vocabulary[static_cast<size_t>(unknown)].first;
+  }
+
+  void set_steps() {
+    using Kind = NormalizerStep::Kind;
+    std::vector<NormalizerStep>& steps = out_.unigram.steps;
+    const bool is_albert = convention_.family == Family::albert;
+    if (is_albert) {
+      steps.push_back({Kind::replace, U"``", U"\""});
+      steps.push_back({Kind::replace, U"''", U"\""});
+      if (!config_.keep_accents.value_or(false)) {
+        steps.push_back({Kind::nfkd});
+        steps.push_back({Kind::strip_accents});
+      }
+      if (config_.do_lower_case.value_or(true)) steps.push_back({Kind::lowercase});
+    }
+    if (!model_.charsmap.empty()) {
+      NormalizerStep step{Kind::precompiled};
+      try {
+        step.charsmap = std::make_shared<const Charsmap>(model_.charsmap);
+      } catch (const std::runtime_error& error) {
+        throw std::runtime_error(
+            fmt::format("{}: normalizer_spec.precompiled_charsmap: {}", path_, error.what()));
+      }
+      steps.push_back(std::move(step));
+    }
+    if (!is_albert) {
+      steps.push_back({Kind::strip});
+      steps.back().right = true;
+    }
+    steps.push_back({Kind::replace_spaces, {}, is_albert ? U" " : U"\u2581"});
+  }
+
+  int32_t id_of(const char* token) const {
+    const auto found = ids_.find(token);
+    if (found == ids_.end()) {
+      throw std::runtime_error(
+          fmt::format("{}: the special token \"{}\" is not among the pieces", path_, token));
+    }
+    return found->second;
+  }
+
+  // In transformers' order, in which a later one with the same id counts: the model's own, those
+  // that the class names, those that the files list.
+  void set_added_tokens() {
+    using Model = SentencePieceModel;
+    // User-defined pieces stay pieces, as in the models' training, in the slow tokenizers and in
+    // the tokenizer.json that is published with ALBERT. Newer converters make added tokens of them,
+    // which puts a U+2581 after each "." and "-" of ALBERT's.
+    for (const Model::Piece& piece : model_.pieces) {
+      if (piece.type != Model::kControl) continue;
+      NamedToken token;
+      token.content = piece.text;
+      token.special = true;
+      out_.added_tokens.push_back({token});
+    }
+    const auto named = config_.special_tokens.find("mask_token");
+    out_.mask = named != config_.special_tokens.end() ? named->second.content : convention_.mask;
+    const char* const classifier = convention_.classifier;
+    for (const NamedToken& token : named_tokens(
+             config_, {"<unk>", convention_.separator, "<pad>", classifier, out_.mask.c_str()},
+             true, ids_)) {
+      out_.added_tokens.push_back({token});
+    }
+    std::vector<NamedToken> more = config_.additional_special_tokens;
+    if (more.empty() && convention_.family == Family::camembert) {
+      for (const char* content : {"<s>NOTUSED", "</s>NOTUSED", "<unk>NOTUSED"}) {
+        more.emplace_back().content = content;
+        more.back().special = true;
+      }
+    }
+    for (const NamedToken& token : more) out_.added_tokens.push_back({token});
+    out_.added_tokens.insert(out_.added_tokens.end(), config_.added_tokens.begin(),
+                             config_.added_tokens.end());
+  }
+
+  TokenizerConfig config_;
+  const SpieceConvention& convention_;
+  std::string path_;
+  SentencePieceModel model_;
+  Definition out_;
+  TokenIds ids_;  // views of out_.vocabulary
+};
+
+}  // namespace
+
+Definition read_sentence_piece_directory(const std::string& directory, const std::string& model) {
+  return DirectoryReader(directory, model).read();
+}
+
+}  // namespace bert::tokenizer

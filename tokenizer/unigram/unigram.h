@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "tokenizer/unicode/raw_buffer.h"
+#include "tokenizer/unigram/text_normalizer.h"
+#include "tokenizer/vocabulary.h"
+
+namespace bert::tokenizer {
+
+struct TokenSequence;
+
+// Memory that lives from call to call.
+struct UnigramScratch {
+  struct Node {
+    double score;   // of the best pieces that end here
+    int32_t begin;  // of the last of them
+    int32_t id;
+  };
+  struct Token {
+    int32_t id;
+    size_t begin, end;
+  };
+
+  NormalizerScratch normalizer;
+  RawBuffer<char> bytes;       // of a word
+  RawBuffer<int32_t> sources;  // by byte
+  RawBuffer<Node> nodes;       // by byte
+  std::vector<Token> tokens;
+};
+
+struct UnigramOptions {
+  std::vector<double> scores;  // by id
+  int32_t unknown = 0;
+  std::vector<NormalizerStep> steps;
+  bool whitespace_split = false;  // words end at white space, which is dropped, before Metaspace
+  // Metaspace: spaces become U+2581. Where one is put before a text that has none:
+  enum class Prepend { always, first, never } prepend = Prepend::always;
+  bool split = true;  // before each U+2581
+};
+
+// A word to the pieces whose scores have the greatest sum (Kudo 2018), as Hugging Face's tokenizers
+// find them: in double precision, of equal sums the one that was found first; a character that is
+// no piece is unknown at 10 less than the least score, and unknown neighbours are one token.
+class Unigram {
+ public:
+  // The vocabulary outlives this.
+  Unigram(const Vocabulary& vocabulary, std::vector<double> scores, int32_t unknown);
+
+  // Appends the tokens of the word of `size` bytes in scratch.bytes.
+  void tokenize(size_t size, UnigramScratch& scratch, TokenSequence& out) const;
+
+ private:
+  void find_best(std::string_view word, UnigramScratch::Node* nodes) const;
+
+  const Vocabulary& vocabulary_;
+  std::vector<double> scores_;
+  int32_t unknown_;
+  double unknown_score_;
+};
+
+}  // namespace bert::tokenizer

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/console/command_line.h"
+
+#include <charconv>
+#include <csignal>
+#include <map>
+#include <new>
+#include <string>
+#include <string_view>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include "tools/console/output_file.h"
+
+namespace bert::tools {
+namespace {
+
+// Were one of these closed, a file opened later would get its number, and messages would end in it.
+void keep_standard_descriptors() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(fd, F_GETFD) < 0) open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
+// CLI11 would take the next argument for the value.
+void refuse_empty_values(int argc, char** argv) {
+  for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) {
+    const std::string_view argument = argv[i];
+    if (argument.starts_with("--") && argument.find('=') == argument.size() - 1) {
+      throw UsageError(fmt::format("{} has no value", argument));
+    }
+  }
+}
+
+int print(const std::string& text) {
+  OutputFile out("-");
+  out.append(text);
+  out.close();
+  return 0;
+}
+
+}  // namespace
+
+int run_tool(const char* name, const char* manual, int argc, char** argv,
+             const std::function<void(CLI::App&)>& declare, const std::function<int()>& run) {
+  keep_standard_descriptors();
+  std::signal(SIGPIPE, SIG_IGN);  // writes report a closed pipe
+  std::signal(SIGXFSZ, SIG_IGN);  // and a file that may not grow
+  spdlog::set_default_logger(spdlog::stderr_logger_mt(name));
+  spdlog::set_pattern("%n: %v");
+  CLI::App app;
+  app.set_help_flag("-h,--help");
+  app.set_version_flag("--version", fmt::format("{} {}", name, bert::version()));
+  declare(app);
+  const auto usage = [](const std::exception& error) {
+    spdlog::error("{} (--help shows the options)", error.what());
+    return 2;
+  };
+  try {
+    try {
+      refuse_empty_values(argc, argv);
+      app.parse(argc, argv);
+    } catch (const CLI::CallForHelp&) {
+      return print(manual);
+    } catch (const CLI::CallForVersion& version) {
+      return print(fmt::format("{}\n", version.what()));
+    }
+    return run();
+  } catch (const CLI::Error& error) {
+    return usage(error);
+  } catch (const UsageError& error) {
+    return usage(error);
+  } catch (const ClosedPipe&) {
+    return 0;
+  } catch (const std::bad_alloc&) {
+    spdlog::error("out of memory");
+    return 1;
+  } catch (const std::exception& error) {
+    spdlog::error("{}", error.what());
+    return 1;
+  }
+}
+
+CLI::Validator whole(int least, int most) {
+  return {[=](std::string& text) -> std::string {
+            int value = 0;
+            const char* end = text.data() + text.size();
+            const auto [next, error] = std::from_chars(text.data(), end, value);
+            if (error != std::errc() || next != end || value < least || value > most) {
+              return fmt::format("'{}', expected a whole number from {} to {}", text, least, most);
+            }
+            text = std::to_string(value);
+            return "";
+          },
+          ""};
+}
+
+CLI::Validator from_0() {
+  return {[](std::string& text) {
+            double value = 0;
+            const bool is_number = CLI::detail::lexical_cast(text, value) && value >= 0;
+            return is_number ? "" : fmt::format("'{}', expected a number from 0", text);
+          },
+          ""};
+}
+
+void add_precision(CLI::App& app, bert::Precision& precision) {
+  static const std::map<std::string, bert::Precision> names = {{"auto", Precision::automatic},
+                                                               {"f32", Precision::f32},
+                                                               {"bf16", Precision::bf16},
+                                                               {"int8", Precision::int8}};
+  app.add_option("--precision")
+      ->check(CLI::IsMember({"auto", "f32", "bf16", "int8"}))
+      ->each([&](const std::string& name) { precision = names.at(name); });
+}
+
+}  // namespace bert::tools

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/infer/infer_options.h"
+
+#include <algorithm>
+#include <charconv>
+#include <climits>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "tools/console/command_line.h"
+
+namespace bert::tools {
+
+const char* const InferCommandLine::kManual =
+    R"(bert-infer: run a BERT encoder from an unmodified Hugging Face directory
+
+  bert-infer [OPTIONS] FIRST [SECOND]   one text or pair; prints a line to read
+  bert-infer [OPTIONS] FIRST CHOICE...  the same, for a model of multiple choice; up to 31
+  bert-infer [OPTIONS] -i FILE          many, one a line; prints JSON Lines
+  ... | bert-infer [OPTIONS]            the same from a pipe
+
+Model
+  -m, --model DIR        config.json, the weights and the tokenizer's files, as downloaded;
+                         without it, the demo model that comes with bert-infer
+      --precision P      f32     agrees with Hugging Face to the fifth decimal
+                         bf16    half the memory; faster where the processor multiplies bf16
+                         int8    a third of the memory and of the time; a label in a thousand or
+                                 so changes
+                         auto    f32, or int8 where bert-convert wrote that into DIR (default)
+      --workers N        batches computed at a time, with one copy of the weights
+      --threads N        threads of each worker; alone, it means one worker. Default: as many
+                         workers of one thread as this process may use threads
+      --batch-tokens N   the most tokens computed at a time (default 4096), on which the memory
+                         beside the weights depends: some 20 H bytes each. Results do not
+                         depend on these three
+      --max-length N     truncate texts to N tokens, special tokens included (default: the model's)
+
+Input
+  -i, --input FILE       by its ending, or - for standard input:
+                           .tsv    first, or first<TAB>second, or first<TAB>choice<TAB>choice...;
+                                   no quoting
+                           .jsonl  {"first": "text", "second": "text"}, second may be left out, or
+                                   {"ids": [101, ...], "type_ids": [0, ...]}, taken as they are;
+                                   type_ids left out are 0; or {"first": ..., "choices": [...]}
+      --input-format F   tsv or jsonl, whatever the ending (standard input: tsv)
+
+Task and output
+      --task T           auto        what the checkpoint's head is for, else embed (default)
+                         logits      one raw score a label; of a head for tokens, for each token
+                         embed       one vector an input, pooled as the directory configures it
+                         similarity  cosine of the two texts' embeddings
+                         fill-mask   the most probable tokens for each mask token
+                         tag         words with labels, and the entities that they make up
+                         answer      the part of the second text that answers the first
+                         choose      which of several choices goes with the text
+                         hidden      the last hidden state of every token, or those of --layers
+                         attention   the attention probabilities of --layers, by head
+                         tokens      ids and pieces; needs only the tokenizer's files
+      --top-k N          tokens for a mask (default 5)
+      --stride N         answer: a text that does not fit is read in windows which overlap by N
+                         tokens (default 128; half a window at most)
+      --answer-tokens N  answer: the most tokens of an answer (default 15)
+      --layers N,...     hidden: 0 is what enters the first layer, -1 the last hidden state;
+                         attention: 0 is the first layer, -1 the last
+      --prompt NAME      embed, logits: what config_sentence_transformers.json has for NAME stands
+                         before each first text
+  -o, --output FILE      by its ending, or - for standard output as JSON Lines:
+                           .jsonl        any task
+                           .tsv          logits, embed: a header line, then one line an input
+                           .npy          logits, embed: float32 [inputs, columns]
+                           .safetensors  logits, embedding: [inputs, columns]; hidden: [tokens, H],
+                                         input i in the rows from starts[i] to starts[i + 1]
+
+Other
+  -h, --help             this text
+      --version          the version
+      --                 what follows is text, even where it begins with a dash
+
+JSON Lines come in input order; numbers read back to the same float32:
+  {"index": 0, "logits": [0.25, -1.5], "label": "yes", "probability": 0.85, "tokens": 17,
+   "truncated": false}
+  label and probability are there only where the head's scores are probabilities (softmax or
+  sigmoid). embed gives "embedding"; hidden gives "hidden" and, where the model has one, "pooler";
+  tokens gives "ids", "type_ids", "tokens" and "offsets"; fill-mask "masks"; tag "entities" and
+  "words"; answer "answer", "begin", "end", "score", "no_answer" and "windows"; choose "choice" and
+  "probabilities"; similarity "similarity". Places are counted in Unicode characters.
+
+A line that is no input stops the run with FILE:LINE and the reason; the answers to the lines before
+it are written, as they are after Ctrl-C or SIGTERM (another ends the run at once).
+Notes, progress on a terminal, and a summary at the end go to standard error.
+Exit status: 0 success, 1 failure, 2 wrong usage.
+
+Examples
+  bert-infer "A man is playing a guitar." "A man plays music."
+  bert-infer -m DIR --task embed -i texts.tsv -o vectors.npy
+  cut -f 1,2 pairs.tsv | bert-infer -m DIR > answers.jsonl
+  echo '{"first": "Where are my keys?"}' | bert-infer -m DIR --input-format jsonl
+  bert-infer -m DIR --task tokens "unaffable"
+  bert-infer -m DIR "Paris is the [MASK] of France."
+  bert-infer -m DIR "Where was she born?" "$ARTICLE"
+)";
+
+namespace {
+
+OutputFormat output_format(const std::string& output) {
+  if (output == "-" || output.ends_with(".jsonl")) return OutputFormat::jsonl;
+  if (output.ends_with(".tsv")) return OutputFormat::tsv;
+  if (output.ends_with(".npy")) return OutputFormat::npy;
+  if (output.ends_with(".safetensors")) return OutputFormat::safetensors;
+  throw UsageError(
+      fmt::format("--output {}: unknown ending, expected .jsonl, .tsv, .npy or .safetensors (or - "
+                  "for JSON Lines)",
+                  output));
+}
+
+constexpr std::pair<const char*, Task> kTasks[] = {{"auto", Task::automatic},
+                                                   {"logits", Task::logits},
+                                                   {"embed", Task::embed},
+                                                   {"hidden", Task::hidden},
+                                                   {"tokens", Task::tokens},
+                                                   {"fill-mask", Task::fill_mask},
+                                                   {"tag", Task::tag},
+                                                   {"answer", Task::answer},
+                                                   {"choose", Task::choose},
+                                                   {"similarity", Task::similarity},
+                                                   {"attention", Task::attention}};
+
+std::vector<std::string> task_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, task] : kTasks) names.push_back(name);
+  return names;
+}
+
+Task find_task(std::string_view wanted) {
+  for (const auto& [name, task] : kTasks) {
+    if (wanted == name) return task;
+  }
+  throw UsageError(fmt::format("--task {}: there is no such task", wanted));
+}
+
+// "0,-1". CLI11 would take "0,,-1" for the same.
+std::vector<int> layers_of(std::string_view text) {
+  std::vector<int> layers;
+  const char *at = text.data(), *end = at + text.size();
+  for (;; ++at) {
+    const auto [next, error] = std::from_chars(at, end, layers.emplace_back());
+    if (error == std::errc() && next == end) return layers;
+    if (error != std::errc() || *next != ',') {
+      throw UsageError(
+          fmt::format("--layers {}: expected whole numbers with commas between", text));
+    }
+    at = next;
+  }
+}
+
+}  // namespace
+
+const char* task_name(Task wanted) {
+  for (const auto& [name, task] : kTasks) {
+    if (task == wanted) return name;
+  }
+  return "";
+}
+
+void InferOptions::check_task(Task wanted) const {
+  struct Row {
+    std::string_view option;
+    Task task, other;
+  };
+  static constexpr Row kRows[] = {{"--top-k", Task::fill_mask, Task::fill_mask},
+                                  {"--stride", Task::answer, Task::answer},
+                                  {"--answer-tokens", Task::answer, Task::answer},
+                                  {"--layers", Task::hidden, Task::attention}};
+  for (const std::string& given : by_task) {
+    const Row& row = *std::ranges::find(kRows, given, &Row::option);
+    if (wanted == row.task || wanted == row.other) continue;
+    const std::string other =
+        row.other == row.task ? "" : fmt::format(" or {}", task_name(row.other));
+    throw UsageError(fmt::format("{} goes with --task {}{}, not with {}", given,
+                                 task_name(row.task), other, task_name(wanted)));
+  }
+  if (wanted == Task::attention && layers.empty()) {
+    throw UsageError("--task attention needs --layers");
+  }
+}
+
+void InferCommandLine::declare(CLI::App& app) {
+  const auto at_least_one = whole(1, INT_MAX);
+  model_option_ = app.add_option("-m,--model", model_);
+  input_option_ = app.add_option("-i,--input", input_);
+  input_format_option_ =
+      app.add_option("--input-format", input_format_)->check(CLI::IsMember({"tsv", "jsonl"}));
+  output_option_ = app.add_option("-o,--output", output_);
+  app.add_option("--task", task_)->check(CLI::IsMember(task_names()));
+  by_task_ = {
+      app.add_option("--layers")->each([this](const std::string& text) {
+        given_.layers = layers_of(text);
+      }),
+      app.add_option("--top-k", given_.top_k)->transform(at_least_one),
+      app.add_option("--stride", given_.answer.stride)->transform(whole(0, INT_MAX)),
+      app.add_option("--answer-tokens", given_.answer.most_tokens)->transform(at_least_one),
+  };
+  app.add_option("--prompt", given_.load.prompt);
+  add_precision(app, given_.load.precision);
+  app.add_option("--workers", given_.load.workers)->transform(threads());
+  app.add_option("--threads", given_.load.threads)->transform(threads());
+  app.add_option("--batch-tokens", given_.load.batch_tokens)->transform(at_least_one);
+  app.add_option("--max-length", given_.load.max_length)->transform(at_least_one);
+  for (size_t i = 0; i < kMostTexts; ++i) {
+    text_options_[i] = app.add_option(fmt::format("TEXT{}", i + 1), texts_[i]);
+  }
+  app.add_option("MORE", more_texts_);
+}
+
+InputFormat InferCommandLine::input_format(const std::string& input) const {
+  if (input_format_option_->count() > 0) {
+    return input_format_ == "jsonl" ? InputFormat::jsonl : InputFormat::tsv;
+  }
+  if (input.ends_with(".jsonl")) return InputFormat::jsonl;
+  if (input == "-" || input.ends_with(".tsv")) return InputFormat::tsv;
+  throw UsageError(
+      fmt::format("--input {}: the name ends neither in .tsv nor in .jsonl, --input-format has to "
+                  "say which it is",
+                  input));
+}
+
+std::optional<InferOptions> InferCommandLine::options() const {
+  const bool has_text = text_options_[0]->count() > 0;
+  if (!has_text && input_option_->count() == 0 && isatty(STDIN_FILENO) != 0) {
+    fmt::print(stderr, "{}", kManual);
+    return std::nullopt;
+  }
+  InferOptions options = given_;
+  options.task = find_task(task_);
+  for (const CLI::Option* option : by_task_) {
+    if (option->count() > 0) options.by_task.push_back(option->get_name());
+  }
+  if (options.task != Task::automatic) options.check_task(options.task);
+  if (options.task == Task::tokens && !options.load.prompt.empty()) {
+    throw UsageError("--prompt goes with embeddings, not with --task tokens");
+  }
+  if (model_option_->count() > 0) options.model = model_;
+  if (has_text) {
+    if (input_option_->count() > 0) throw UsageError("--input and a text exclude each other");
+    if (input_format_option_->count() > 0) {
+      throw UsageError("--input-format goes with --input, not with a text");
+    }
+    if (!more_texts_.empty()) {
+      throw UsageError(
+          fmt::format("{} texts are given, expected at most {} here (--input takes more)",
+                      kMostTexts + more_texts_.size(), kMostTexts));
+    }
+    for (size_t i = 0; i < kMostTexts && text_options_[i]->count() > 0; ++i) {
+      options.arguments.push_back(texts_[i]);
+    }
+    options.output_format = OutputFormat::text;
+  } else {
+    if (input_option_->count() > 0) options.input = input_;
+    options.input_format = input_format(options.input);
+  }
+  if (output_option_->count() > 0) {
+    options.output = output_;
+    options.output_format = output_format(output_);
+  }
+  if (!can_hold(options.output_format, options.task)) {
+    throw UsageError(fmt::format(
+        "--output {} cannot hold the answers of --task {}, a .jsonl file can", output_, task_));
+  }
+  return options;
+}
+
+}  // namespace bert::tools

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the reference file of tools/reference/reference.py from PyTorch and transformers, in float32.
+
+  pip install torch transformers numpy
+  export_reference.py -m DIR -o FILE --inputs pairs.tsv      (or --random, as reference.py)
+
+Texts go through the model's own AutoTokenizer, inputs one at a time, so without padding. The class
+is the one that config.json names. The sentence embedding is
+pooled from the last hidden state as modules.json says. Only long-standing parts of transformers'
+API are used; the project's own test runs the script on a stand-in for transformers that is built on
+PyTorch, not on transformers itself.
+"""
+import sys
+from pathlib import Path
+
+try:
+    import numpy as np
+    import torch
+    import transformers
+except ImportError as error:
+    sys.exit(f"export_reference.py: needs PyTorch and transformers ({error}): pip install torch "
+             "transformers numpy, or use tools/reference/reference.py, which needs NumPy alone")
+
+from reference import arguments, sentence_embedding, write_reference
+from reference_config import Config, read_config
+from reference_inputs import Input, random_inputs, read_inputs, read_limits
+from tensor_file import FormatError
+
+
+def tokenize_with(directory: Path, config: Config, max_length: int | None):
+    """The callable that read_inputs asks for, from the directory's own tokenizer."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(str(directory))
+    limit, lower_first = read_limits(directory, config.longest, max_length)
+
+    def tokenize(texts: list[str]) -> tuple[list[int], list[int]]:
+        texts = [text.lower() for text in texts] if lower_first else texts
+        encoding = tokenizer(*texts, truncation="longest_first", max_length=limit,
+                             return_token_type_ids=True)
+        return list(encoding["input_ids"]), list(encoding["token_type_ids"])
+
+    return tokenize
+
+
+def load(directory: Path, config: Config):
+    """The model, and whether its pooler is the checkpoint's: transformers makes one up if not."""
+    kind = getattr(transformers, config.architecture)
+    model, info = kind.from_pretrained(str(directory), output_loading_info=True)
+    missing = sorted(info["missing_keys"])
+    # A decoder is tied to the word embedding, and its bias to the head's.
+    names = config.family.masked_lm
+    tied = names.decoder, names.decoder_bias
+    wrong = [key for key in missing if "pooler." not in key and key not in tied]
+    lost = any("pooler." in key for key in missing)
+    if wrong or (lost and config.architecture != config.family.classes + "Model"):
+        raise FormatError(f"{directory}: the checkpoint lacks {', '.join(wrong or missing)}")
+    has_pooler = not lost and getattr(model.base_model, "pooler", None) is not None
+    return model.float().eval(), has_pooler
+
+
+def run(model, has_pooler: bool, config: Config, item: Input) -> dict[str, torch.Tensor]:
+    """The stages of one input: [S, ...] each of a token, [1, ...] each of a sentence."""
+    inputs = {"input_ids": torch.tensor([item.ids])}
+    if config.types:
+        inputs["token_type_ids"] = torch.tensor([item.type_ids])
+    if config.architecture.endswith("ForMultipleChoice"):
+        inputs = {name: ids[None] for name, ids in inputs.items()}
+    with torch.no_grad():
+        output = model(**inputs, output_hidden_states=True, return_dict=True)
+        names = ["embeddings"] + [f"layer.{i}" for i in range(config.layers)]
+        stages = {name: states[0] for name, states in zip(names, output.hidden_states, strict=True)}
+        if has_pooler:
+            pooler, last = model.base_model.pooler, output.hidden_states[-1]
+            is_linear = isinstance(pooler, torch.nn.Linear)  # ALBERT's, without the tanh
+            stages["pooler"] = torch.tanh(pooler(last[:, 0])) if is_linear else pooler(last)
+    return stages | scores(config.architecture, output)
+
+
+def scores(architecture: str, output) -> dict[str, torch.Tensor]:
+    if architecture == "BertForPreTraining":
+        return {"logits": output.prediction_logits[0],
+                "next_sentence": output.seq_relationship_logits}
+    if architecture == "AlbertForPreTraining":
+        return {"logits": output.prediction_logits[0], "next_sentence": output.sop_logits}
+    if architecture.endswith("ForPreTraining"):
+        return {"logits": output.logits[0][:, None]}
+    if architecture.endswith("ForQuestionAnswering"):
+        return {"logits": torch.stack([output.start_logits[0], output.end_logits[0]], 1)}
+    if architecture.endswith(("ForMaskedLM", "ForTokenClassification")):
+        return {"logits": output.logits[0]}
+    return {} if architecture.endswith("Model") else {"logits": output.logits}
+
+
+def export(directory: Path, config: Config, inputs: list[Input]) -> dict[str, np.ndarray]:
+    model, has_pooler = load(directory, config)
+    parts = [run(model, has_pooler, config, item) for item in inputs]
+    starts = np.cumsum([0] + [len(item.ids) for item in inputs]).astype("<i8")
+    stages = {"ids": np.concatenate([item.ids for item in inputs]).astype("<i8"),
+              "type_ids": np.concatenate([item.type_ids for item in inputs]).astype("<i8"),
+              "starts": starts}
+    stages |= {name: torch.cat([part[name] for part in parts]).numpy() for name in parts[0]}
+    last = stages[f"layer.{config.layers - 1}"]
+    stages["embedding"] = sentence_embedding(directory, last, starts)
+    return stages
+
+
+def main() -> None:
+    args = arguments("Writes a BERT model's outputs, as transformers computes them.").parse_args()
+    try:
+        config = read_config(args.model)
+        if args.random is not None:
+            inputs = random_inputs(config, args.random, args.lengths, args.seed)
+        else:
+            tokenize = tokenize_with(args.model, config, args.max_length)
+            inputs = read_inputs(config, args.inputs, tokenize)
+        writer = f"tools/reference/export_reference.py, transformers {transformers.__version__}, " \
+                 f"torch {torch.__version__}"
+        write_reference(args.output, export(args.model, config, inputs), inputs, "<f4", args.stages,
+                        writer)
+    except (FormatError, OSError) as error:
+        sys.exit(f"export_reference.py: {error}")
+
+
+if __name__ == "__main__":
+    main()

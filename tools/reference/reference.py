@@ -1,0 +1,264 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""BERT and its relatives in NumPy and float64: the truth that the engine is compared with.
+
+Written from the papers (Devlin et al. 2019 and those of DistilBERT, ELECTRA, ALBERT, RoBERTa and
+MPNet) and the published behaviour of Hugging Face transformers, and apart from the engine: it
+shares no code with it. Reads an unmodified Hugging Face directory and writes one .safetensors file,
+inputs end to end and never padded (T tokens, N inputs, H hidden, C labels, V vocabulary):
+
+  ids [T] I64, type_ids [T] I64, starts [N + 1] I64
+  embeddings [T, H]              what enters the first layer: normalised, and projected to H
+  layer.0 ... layer.{L-1} [T, H] output of each encoder layer
+  pooler [N, H]                  where the checkpoint has a pooler
+  logits                         where the architecture has a head:
+         [N, C]                  sequence classification; next sentence, C = 2
+         [N, 1]                  multiple choice, each pair of prompt and choice an input
+         [T, C]                  token classification; question answering, C = 2: start and end;
+                                 ELECTRA's pretraining, C = 1
+         [T, V]                  masked language model; BERT's and ALBERT's pretraining
+  next_sentence [N, 2]           the other half of those two: ALBERT's is sentence order
+  embedding [N, H]               sentence embedding as modules.json says; without it, the mean
+  __metadata__ "inputs"          JSON array of [first] or [first, second], where all are texts
+
+  reference.py -m DIR -o FILE --inputs pairs.tsv
+  reference.py -m DIR -o FILE --random 5 --lengths 3,31,512 --seed 1
+
+Text is tokenized from vocab.txt by reference_inputs.py, which is right for ordinary text and says
+what it leaves out; where that matters, give ids. On Debian, libopenblas0-pthread makes NumPy four
+times as fast as its plain BLAS, which matters from BERT-base on.
+"""
+import argparse
+import functools
+import json
+import math
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from reference_config import Config, read_config
+from reference_heads import add_heads
+from reference_inputs import Input, WordPiece, random_inputs, read_inputs, read_json
+from reference_tensors import ACTIVATIONS, Checkpoint
+from tensor_file import FormatError, write_tensors
+
+Scores = Callable[[np.ndarray, np.ndarray, int], np.ndarray]
+
+
+def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, starts: np.ndarray, heads: int,
+              more_scores: Scores | None):
+    """softmax(q k^T / sqrt(D) + more) v within each sequence and head; [T, H] each.
+
+    more_scores(q, k, head): [S, S], by the tokens' distance."""
+    size = q.shape[1] // heads
+    context = np.empty_like(q)
+    for begin, end in zip(starts, starts[1:]):
+        for head in range(heads):
+            part = np.s_[begin:end, head * size:(head + 1) * size]
+            scores = q[part] @ k[part].T / math.sqrt(size)
+            if more_scores:
+                scores += more_scores(q[part], k[part], head)
+            weights = np.exp(scores - scores.max(1, keepdims=True))
+            context[part] = weights / weights.sum(1, keepdims=True) @ v[part]
+    return context
+
+
+def distances(tokens: int) -> np.ndarray:
+    """[S, S]: the query's position (row) less the key's (column)."""
+    return np.subtract.outer(np.arange(tokens), np.arange(tokens))
+
+
+def relative_keys(config: Config, checkpoint: Checkpoint, layer: str) -> Scores:
+    """Shaw et al. 2018; relative_key_query: Huang et al. 2020, method 4."""
+    size, last = config.hidden // config.heads, config.positions - 1
+    table = checkpoint.get(layer + "attention.self.distance_embedding.weight", 2 * last + 1, size)
+
+    def scores(q: np.ndarray, k: np.ndarray, _: int) -> np.ndarray:
+        index = distances(len(q)) + last
+        out = np.take_along_axis(q @ table.T, index, 1)
+        if config.position_type == "relative_key_query":
+            out += np.take_along_axis(table @ k.T, index, 0)
+        return out / math.sqrt(size)
+
+    return scores
+
+
+def buckets(distance: np.ndarray) -> np.ndarray:
+    """Raffel et al. 2020 (T5), 32 buckets: 16 for keys before the query and 16 for those after; in
+    each, one a distance below 8, then 8 + 8 log(distance / 8) / log(128 / 8), rounded down and at
+    most 15. That is 2 + log2(distance^2), exact where logarithms round a power of two either way;
+    transformers' own, in float32, gives the same at every distance."""
+    far = np.abs(distance)
+    logarithmic = 2 + np.frexp(np.maximum(far, 1).astype(float) ** 2)[1] - 1
+    return np.where(far < 8, far, np.minimum(logarithmic, 15)) + 16 * (distance < 0)
+
+
+def relative_bias(config: Config, checkpoint: Checkpoint) -> Scores:
+    """One table for all layers: MPNet. Not divided by sqrt(D)."""
+    name = "encoder.relative_attention_bias.weight"
+    table = checkpoint.get(name, config.buckets, config.heads)
+    return lambda q, _, head: table[buckets(distances(len(q))), head]
+
+
+def position_ids(ids: np.ndarray, padding: int | None) -> np.ndarray:
+    """Rows of the position embedding for one input. RoBERTa's count the tokens that are not the
+    padding id, from padding + 1; those that are it, inside a text too, have its own row."""
+    if padding is None:
+        return np.arange(len(ids))
+    return np.where(ids == padding, padding, padding + np.cumsum(ids != padding))
+
+
+def embed(config: Config, checkpoint: Checkpoint, inputs: list[Input]) -> np.ndarray:
+    """[T, H]: what enters the first layer."""
+    e, width = "embeddings.", config.embedding
+    ids = np.concatenate([x.ids for x in inputs]).astype("<i8")
+    x = checkpoint.get(e + "word_embeddings.weight", config.vocabulary, width)[ids]
+    if config.position_type == "absolute":
+        positions = np.concatenate([position_ids(np.array(x.ids), config.padding) for x in inputs])
+        table = checkpoint.get(e + "position_embeddings.weight", config.positions, width)
+        x += table[positions]
+    if config.types:
+        type_ids = np.concatenate([x.type_ids for x in inputs])
+        x += checkpoint.get(e + "token_type_embeddings.weight", config.types, width)[type_ids]
+    x = checkpoint.layer_norm(x, e + "LayerNorm", config.epsilon)
+    # ALBERT projects always, ELECTRA where the widths differ.
+    if config.family.projection and (config.layer_names[0].startswith("encoder.albert")
+                                     or width != config.hidden):
+        x = checkpoint.linear(x, config.family.projection, config.hidden)
+    return x
+
+
+def encode(config: Config, checkpoint: Checkpoint, inputs: list[Input]) -> dict[str, np.ndarray]:
+    """The inputs and the output of each stage from embeddings to the last layer."""
+    starts = np.cumsum([0] + [len(x.ids) for x in inputs]).astype("<i8")
+    family, hidden, eps = config.family, config.hidden, config.epsilon
+    x = embed(config, checkpoint, inputs)
+    stages = {"ids": np.concatenate([x.ids for x in inputs]).astype("<i8"),
+              "type_ids": np.concatenate([x.type_ids for x in inputs]).astype("<i8"),
+              "starts": starts, "embeddings": x}
+    more_scores = relative_bias(config, checkpoint) if config.buckets else None
+    for i, p in enumerate(config.layer_names):
+        if config.position_type != "absolute":
+            more_scores = relative_keys(config, checkpoint, p)
+        q, k, v = (checkpoint.linear(x, p + name, hidden) for name in family.attention[:3])
+        context = attention(q, k, v, starts, config.heads, more_scores)
+        dense = checkpoint.linear(context, p + family.attention[3], hidden)
+        x = checkpoint.layer_norm(x + dense, p + family.attention_norm, eps)
+        wide = checkpoint.linear(x, p + family.wide, config.intermediate)
+        dense = checkpoint.linear(ACTIVATIONS[config.activation](wide), p + family.narrow, hidden)
+        x = checkpoint.layer_norm(x + dense, p + family.norm, eps)
+        stages[f"layer.{i * config.layers // len(config.layer_names)}"] = x  # of several the last
+    return stages
+
+
+# In the order in which sentence-transformers concatenates them where several are on.
+POOLING: dict[str, Callable] = {"pooling_mode_cls_token": lambda x: x[0],
+                                "pooling_mode_max_tokens": lambda x: x.max(0),
+                                "pooling_mode_mean_tokens": lambda x: x.mean(0),
+                                "pooling_mode_mean_sqrt_len_tokens":
+                                    lambda x: x.sum(0) / math.sqrt(len(x))}
+
+
+def sentence_embedding(directory: Path, states: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """What sentence-transformers' encode() returns; the mean where there is no modules.json."""
+    poolings, normalize = [POOLING["pooling_mode_mean_tokens"]], False
+    path = directory / "modules.json"
+    for module in read_json(path, list) if path.exists() else []:
+        kind = module["type"].rsplit(".", 1)[-1]
+        if kind == "Pooling":
+            poolings = read_pooling(directory / module["path"] / "config.json")
+        elif kind == "Normalize":
+            normalize = True
+        elif kind != "Transformer":
+            raise FormatError(f"{path}: type is {module['type']}, expected Transformer, Pooling or "
+                              "Normalize")
+    rows = np.array([np.concatenate([pool(states[begin:end]) for pool in poolings])
+                     for begin, end in zip(starts, starts[1:])])
+    # The floor is that of torch.nn.functional.normalize, which sentence-transformers calls.
+    norms = np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    settings = directory / "config_sentence_transformers.json"
+    cut = read_json(settings).get("truncate_dim") if path.exists() and settings.exists() else None
+    return (rows / norms if normalize else rows)[:, :cut]
+
+
+def read_pooling(path: Path) -> list[Callable]:
+    modes = [k for k, v in read_json(path).items() if k.startswith("pooling_mode_") and v is True]
+    unknown = set(modes) - set(POOLING)
+    if unknown or not modes:
+        raise FormatError(f"{path}: {', '.join(sorted(unknown)) or 'no pooling_mode'} is true, "
+                          f"expected some of {', '.join(POOLING)}")
+    return [pool for mode, pool in POOLING.items() if mode in modes]
+
+
+def write_reference(path: Path, stages: dict[str, np.ndarray], inputs: list[Input], dtype: str,
+                    kept: str, writer: str) -> None:
+    if kept == "logits":
+        last = "logits" if "logits" in stages else "embedding"
+        stages = {name: stages[name] for name in ("ids", "type_ids", "starts", last)}
+    stages = {name: values if name in ("ids", "type_ids", "starts") else values.astype(dtype)
+              for name, values in stages.items()}
+    metadata = {"written_by": writer}
+    if all(x.texts for x in inputs):
+        metadata["inputs"] = json.dumps([x.texts for x in inputs], ensure_ascii=False)
+    write_tensors(path, stages, metadata)
+
+
+def compute(directory: Path, inputs: list[Input]) -> dict[str, np.ndarray]:
+    config = read_config(directory)
+    checkpoint = Checkpoint(directory, config.family.prefix)
+    stages = encode(config, checkpoint, inputs)
+    add_heads(config, checkpoint, stages)
+    last = stages[f"layer.{config.layers - 1}"]
+    stages["embedding"] = sentence_embedding(directory, last, stages["starts"])
+    return stages
+
+
+def integers(text: str) -> list[int]:
+    return [int(part) for part in text.split(",")]
+
+
+def arguments(description: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("-m", "--model", type=Path, required=True, help="Hugging Face directory")
+    parser.add_argument("-o", "--output", type=Path, required=True, help=".safetensors to write")
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--inputs", type=Path, help=".tsv, or JSON Lines of texts or ids")
+    source.add_argument("--random", type=int, metavar="N", help="N inputs of random ids")
+    parser.add_argument("--lengths", type=integers, default=[3, 17, 31, 33, 128],
+                        help="of the random inputs, in turn: 3,17,512")
+    parser.add_argument("--seed", type=int, default=0, help="of the random inputs")
+    parser.add_argument("--max-length", type=int, help="tokens a text is truncated to")
+    parser.add_argument("--stages", choices=["all", "logits"], default="all",
+                        help="logits: only the inputs and the logits (without a head: embedding)")
+    return parser
+
+
+def tokenize_with(config: Config, max_length: int | None) -> Callable:
+    """Reads vocab.txt when the first text comes: ids do without it."""
+    tokenizer = functools.cache(lambda: WordPiece(config.directory, config.longest, max_length))
+    return lambda texts: tokenizer().encode(texts)
+
+
+def main() -> None:
+    parser = arguments("Writes reference outputs of a BERT model, computed in float64.")
+    parser.add_argument("--dtype", choices=["f32", "f64"], default="f64", help="as stored")
+    args = parser.parse_args()
+    try:
+        config = read_config(args.model)
+        if args.random is not None:
+            if args.random < 1:
+                raise FormatError(f"--random is {args.random}, expected at least 1")
+            inputs = random_inputs(config, args.random, args.lengths, args.seed)
+        else:
+            inputs = read_inputs(config, args.inputs, tokenize_with(config, args.max_length))
+        stages = compute(args.model, inputs)
+        write_reference(args.output, stages, inputs, {"f32": "<f4", "f64": "<f8"}[args.dtype],
+                        args.stages, "tools/reference/reference.py, float64")
+    except (FormatError, OSError) as error:
+        sys.exit(f"reference.py: {error}")
+
+
+if __name__ == "__main__":
+    main()
