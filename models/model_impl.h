@@ -13,7 +13,7 @@
 #include "models/network/batch.h"
 #include "models/network/bert.h"
 #include "models/network/heads.h"
-#include "models/network/sentence.h"
+#include "models/network/pooling.h"
 #include "models/network/trace.h"
 #include "models/workers.h"
 #include "tokenizer/tokenizer.h"
@@ -22,7 +22,7 @@
 namespace bert {
 namespace models {
 
-// Runs a body that may throw anything, and throws nothing but Error.
+// Runs body and turns whatever it throws into an Error.
 template <typename Body>
 decltype(auto) guarded(const Body& body) {
   try {
@@ -35,6 +35,10 @@ decltype(auto) guarded(const Body& body) {
     throw Error(error.what());
   }
 }
+
+// Throw what Model::load and Tokenizer::load both refuse.
+void require_directory(const std::string& directory);
+void check_max_length(int length);
 
 }  // namespace models
 
@@ -85,13 +89,15 @@ struct __attribute__((visibility("hidden"))) Tokenizer::Impl {
   }
 };
 
+// The parts of a loaded model.
 struct __attribute__((visibility("hidden"))) Model::Impl {
   using Workspace = models::Workspace;
-  Impl(const std::string& directory, const Options& options);
+  // In load.cc.
+  static std::shared_ptr<const Impl> load(const std::string& directory, const Options& options);
 
-  // Calls body(batch, order, x, pool, space) for each batch of the encodings: x is what is read of
-  // its last hidden state, and sequence i of it is encoding order[i]. make_trace(batch, order) says
-  // what else is to be seen of the forward pass.
+  // Calls body(batch, order, x, pool, space) for each batch of the encodings. Sequence i of the
+  // batch is encoding order[i]; x is its last hidden state, as `reads` says. make_trace(batch,
+  // order) returns the Trace of a batch's forward pass.
   template <typename Body, typename MakeTrace>
   void for_batches(std::span<const Encoding> encodings, engine::Reads reads, const Body& body,
                    const MakeTrace& make_trace) const;
@@ -116,34 +122,23 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   Answer answer(const Input& input, const AnswerOptions& options) const;
   Tags tags_of(const Input& input, const tokenizer::Encoding& encoding, const Output& logits) const;
   void check_task(Task wanted) const;
-  void trace(const Encoding& encoding, const models::Trace& trace) const;
-  bool is_int8() const { return checkpoint.is_int8(some_layer()); }
-  // [N, C], from the first row of each sequence.
+  void check_head(const std::optional<models::Head>& head, const char* what) const;
+  std::string head_description() const;  // what the model has instead, for error messages
+  // The logits of sequence_head, [N, C], from the first row of each sequence, [N, H].
   engine::Tensor by_sequence(engine::ThreadPool& pool, engine::Tensor first,
                              Workspace& space) const;
 
-  Info info;
   models::Config config;
-  models::Checkpoint checkpoint;  // the embedding tables are read where they lie in its files
-  mutable models::Workers workers;
+  models::Checkpoint checkpoint;  // owns the files in which the embedding tables are read in place
+  models::Workers workers;
   Tokenizer tokenizer;
   models::Encoder encoder;
   std::optional<models::Pooler> pooler;
   std::optional<models::Head> sequence_head, token_head;
   models::SentenceEmbedding sentence;
   int64_t batch_tokens;
-  mutable models::WorkspacePool spaces;
-
- private:
-  std::string some_layer() const;
-  models::Checkpoint open_checkpoint(const std::string& directory);
-  void load_heads();
-  std::string head_description() const;  // what there is instead, for messages
-  void check_head(const std::optional<models::Head>& head, const char* what) const;
-  void describe();
-  Tokenizer load_tokenizer(const std::string& directory, const Options& options);
-  engine::Precision resolve(Precision wanted);
-  models::Encoder load_encoder(Precision wanted);
+  Info info;
+  mutable models::WorkspacePool spaces = {};
 };
 
 template <typename Body, typename MakeTrace>
@@ -152,7 +147,8 @@ void Model::Impl::for_batches(std::span<const Encoding> encodings, engine::Reads
   for (size_t i = 0; i < encodings.size(); ++i) {
     models::check_encoding(encodings[i], static_cast<int64_t>(i), config);
   }
-  const auto orders = models::plan_batches(encodings, workers.share(encodings, batch_tokens));
+  const auto orders =
+      models::plan_batches(encodings, workers.batch_budget(encodings, batch_tokens));
   workers.run(std::ssize(orders), [&](int64_t i, engine::ThreadPool& pool) {
     spaces.use([&](Workspace& space) {
       const models::Batch batch = models::make_batch(encodings, orders[i], config);

@@ -19,7 +19,7 @@
 #include "engine/peak.h"
 #include "engine/profile.h"
 #include "models/bert_infer.h"
-#include "models/network/trace.h"
+#include "models/inspection.h"
 #include "tools/bench/random_model.h"
 #include "tools/console/command_line.h"
 #include "tools/console/output_file.h"

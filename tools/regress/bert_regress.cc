@@ -17,7 +17,7 @@
 #include <spdlog/spdlog.h>
 
 #include "models/bert_infer.h"
-#include "models/network/trace.h"
+#include "models/inspection.h"
 #include "models/weights/safetensors.h"
 #include "tools/console/command_line.h"
 #include "tools/console/input_lines.h"
