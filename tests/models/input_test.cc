@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a caller can get wrong, and the plans that batches are made by.
+// Inputs and options that are refused, and how inputs are grouped into batches.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -76,11 +76,13 @@ TEST(Options, ThatMakeNoSenseAreRefused) {
   EXPECT_THAT(load([](Options& o) { o.batch_tokens = 0; }), HasSubstr("batch_tokens"));
   EXPECT_THAT(load([](Options& o) { o.max_length = -5; }), HasSubstr("max_length"));
   EXPECT_THAT(load([](Options& o) { o.max_length = 513; }), HasSubstr("512 positions"));
+  EXPECT_THAT(load([](Options& o) { o.precision = static_cast<Precision>(7); }),
+              HasSubstr("unknown precision 7"));
   EXPECT_THAT(error_of([] { Model::load("/nonexistent/model"); }),
               HasSubstr("/nonexistent/model: not a directory"));
 }
 
-// transformers has 1e-12 in DistilBERT's code.
+// transformers hard-codes 1e-12 for DistilBERT.
 TEST(Settings, DistilBertsEpsilonIsFixed) {
   const test::CopiedModel copy("distilbert");
   const std::vector<Input> texts = {{"a man is playing"}};
@@ -126,7 +128,7 @@ TEST(Batches, HoldWhatTheBudgetAllowsAndEveryInputOnce) {
   EXPECT_THAT(batch.positions, testing::ElementsAre(0, 0, 1, 2));
   EXPECT_EQ(batch.pairs(), 1 + 9);
 
-  // As in fairseq: positions begin after the padding token's, which is not counted.
+  // As in fairseq, positions start after the padding token's, and padding tokens are not counted.
   config.padding = 1;
   config.first_position = 2;
   inputs[0].ids = {5, 1, 7};
