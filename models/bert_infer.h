@@ -123,7 +123,7 @@ enum class Task {
   embed,      // no head, the encoder alone
   classify,   // run(): one of the labels for each input
   choose,     // choose(): one of several choices
-  fill_mask,  // fill_mask(): the tokens behind mask tokens
+  fill_mask,  // fill_mask(): the tokens that mask tokens stand for
   tag,        // tag(): a label for each word
   answer,     // answer(): the part of the second text that answers the first
   detect,     // run_tokens(): which tokens were replaced (ELECTRA's pre-training)
@@ -141,10 +141,9 @@ struct Info {
   // Empty for a masked language model, whose logits are the vocabulary's.
   std::vector<std::string> labels;
   Scores scores = Scores::raw;
-  std::string pooling;  // what embed() does: "mean", "cls, normalised", ...
-  int embedding =
-      0;  // size of embed()'s vectors: H, unless dense modules or truncate_dim change it
-  std::string precision;           // the one in use: "f32", "bf16" or "int8"
+  std::string pooling;    // what embed() does: "mean", "cls, normalised", ...
+  int embedding = 0;      // size of its vectors: H, unless dense modules or truncate_dim change it
+  std::string precision;  // the one in use: "f32", "bf16" or "int8"
   int workers = 0, threads = 0;    // threads of each worker
   std::vector<std::string> notes;  // what a user should know about loading, one sentence each
 };
