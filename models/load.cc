@@ -90,11 +90,6 @@ tokenizer::Tokenizer load_tokenizer(const std::string& directory, const Config& 
   return loaded;
 }
 
-struct MaxLength {
-  int tokens;
-  std::string source;
-};
-
 void check_positions(const Options& options, const Config& config) {
   if (options.max_length > config.positions) {
     throw Error(fmt::format("max_length is {}, but the model has {} positions", options.max_length,
@@ -102,22 +97,27 @@ void check_positions(const Options& options, const Config& config) {
   }
 }
 
-// In the order of Options::max_length's documentation.
+struct MaxLength {
+  int tokens;
+  std::string source;
+};
+
+// By the precedence that Options::max_length documents.
 MaxLength choose_max_length(const std::string& directory, const Options& options,
                             const Config& config, const tokenizer::Tokenizer& tokenizer) {
   const std::optional<models::JsonFile> settings = models::read_sentence_settings(directory);
   if (settings && settings->boolean("do_lower_case", false) && !tokenizer.lowercases()) {
     settings->fail("do_lower_case", "false, because the tokenizer does not lowercase");
   }
-  if (options.max_length > 0) return {options.max_length, "Options::max_length"};
+  if (options.max_length > 0) return {options.max_length, "as asked"};
   int64_t tokens = tokenizer.default_max_length();
-  std::string source = "the tokenizer's files";
+  std::string source = "from the tokenizer's files";
   if (settings && settings->find("max_seq_length")) {
     tokens = settings->integer("max_seq_length", 1, INT_MAX);
-    source = settings->path();
+    source = "from " + settings->path();
   }
   if (tokens > 0 && tokens < config.positions) return {static_cast<int>(tokens), source};
-  return {config.positions, "the model's positions"};
+  return {config.positions, "as many as the model has positions"};
 }
 
 struct Prompt {
@@ -143,8 +143,8 @@ Prompt choose_prompt(const std::string& directory, const std::string& wanted, co
     std::vector<std::string> names;
     for (const auto& [known, text] : prompts.by_name) names.push_back(known);
     throw Error(fmt::format(
-        "{}/config_sentence_transformers.json: 'prompts' has no '{}', but {}", directory, name,
-        names.empty() ? "none at all" : fmt::format("{}", fmt::join(names, ", "))));
+        "{}/config_sentence_transformers.json: 'prompts' has no '{}', {}", directory, name,
+        names.empty() ? "it is empty" : fmt::format("expected {}", fmt::join(names, " or "))));
   }
   return {name, found->second};
 }
@@ -338,7 +338,7 @@ void log_decisions(const std::string& directory, const Info& info, const Decisio
            info.hidden, info.heads);
   log.info("precision {} ({}), {} workers of {} threads", info.precision,
            decisions.precision.reason, info.workers, info.threads);
-  log.info("max length {} tokens, from {}", info.max_length, decisions.max_length.source);
+  log.info("max length {} tokens ({})", info.max_length, decisions.max_length.source);
   log.info("pooling: {}; prompt: {}", info.pooling,
            decisions.prompt.name.empty() ? "none" : decisions.prompt.name);
 }

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Inputs and options that are refused, and how inputs are grouped into batches.
+#include <memory>
+#include <sstream>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
 
+#include "engine/runtime.h"
 #include "models/network/batch.h"
 #include "tests/models/copied_model.h"
 
@@ -80,6 +86,25 @@ TEST(Options, ThatMakeNoSenseAreRefused) {
               HasSubstr("unknown precision 7"));
   EXPECT_THAT(error_of([] { Model::load("/nonexistent/model"); }),
               HasSubstr("/nonexistent/model: not a directory"));
+}
+
+TEST(Loading, LogsWhatItDecided) {
+  std::ostringstream text;
+  spdlog::logger& log = engine::log();
+  const auto level = log.level();
+  log.sinks().push_back(std::make_shared<spdlog::sinks::ostream_sink_mt>(text));
+  log.set_level(spdlog::level::info);
+  Options options;
+  options.max_length = 9;
+  options.precision = Precision::bf16;
+  Model::load(test::golden("st-cls"), options);
+  log.set_level(level);
+  log.sinks().pop_back();
+  for (const char* part :
+       {"BertModel", "precision bf16 (as asked)", "max length 9 tokens (as asked)",
+        "pooling: cls, normalised; prompt: none"}) {
+    EXPECT_THAT(text.str(), HasSubstr(part));
+  }
 }
 
 // transformers hard-codes 1e-12 for DistilBERT.
