@@ -144,7 +144,8 @@ Prompt choose_prompt(const std::string& directory, const std::string& wanted, co
     for (const auto& [known, text] : prompts.by_name) names.push_back(known);
     throw Error(fmt::format(
         "{}/config_sentence_transformers.json: 'prompts' has no '{}', {}", directory, name,
-        names.empty() ? "it is empty" : fmt::format("expected {}", fmt::join(names, " or "))));
+        names.empty() ? "there are none at all"
+                      : fmt::format("expected one of {}", fmt::join(names, ", "))));
   }
   return {name, found->second};
 }

@@ -170,7 +170,7 @@ class Tasks(ToolTest):
         [with_prompt] = self.answers("-m", model, "--prompt", "query", "-o", "-", "a dog")
         [whole] = self.answers("-m", model, "-o", "-", "the man: a dog")
         self.assertEqual(with_prompt, whole)
-        self.fail_with(1, "'prompts' has no 'x', expected query or text", "-m", model,
+        self.fail_with(1, "'prompts' has no 'x', expected one of query, text", "-m", model,
                        "--prompt", "x", "a")
 
     def test_a_task_that_the_head_is_not_for_is_refused(self):
