@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs about numbers and about all, some and none: the second sentence is drawn without the
-label."""
+"""Pairs about numbers and about all, some and none. The second sentence is drawn independently of
+the label."""
 from grammar import finite, negate
 from lexicon import plural
 from relations import FLIP

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who and what there is in a scene, and what excludes, implies or leaves open what."""
+"""Subjects, actions and places of a scene, and what excludes, implies or leaves open what."""
 from dataclasses import dataclass
 
 from grammar import Subject
@@ -8,7 +8,7 @@ from words import (DAYTIMES, EXCLUDE, KINDS, ON, SAME, SCALES, TRANSITIVE, VERB_
                    WEEKDAYS)
 
 ENTAILMENT, NEUTRAL, CONTRADICTION = 0, 1, 2
-# What an object's pool may be summed up as.
+# General words for the objects of a pool.
 GENERAL = {
     "food": "fruit vegetable",
     "plantfood": "fruit vegetable",
@@ -31,7 +31,7 @@ for _left, _right in SCALES:
             SIDES.setdefault(_word, (_side.split(), _other.split()))
 MAIN = ("play the", "play", "cook", "drive", "paint", "draw", "write", "ride", "read", "build",
         "sweep")
-LESS = {}  # general verb -> special verbs
+LESS = {}  # general verb -> more specific verbs
 for _special, _general in VERB_UP.items():
     LESS.setdefault(_general, []).append(_special)
 
@@ -39,11 +39,11 @@ for _special, _general in VERB_UP.items():
 @dataclass
 class Action:
     verb: str  # the first word inflects
-    kind: str = "body"  # body, mouth or hands: exclusive within a kind
+    kind: str = "body"  # body, mouth or hands: actions of one kind exclude each other
     object: str = ""
-    pool: str = ""  # where the object comes from
+    pool: str = ""  # of the object
     colour: str = ""
-    special: str = ""  # a more special verb
+    special: str = ""  # a more specific verb
 
     def vp(self) -> str:
         if not self.object:
@@ -140,7 +140,7 @@ def draw_subject(g, kind=None, plain=False):
 
 
 def special_noun(g, noun):
-    """A word that entails this noun: a kind of it or another name for it."""
+    """A word that entails this noun: a kind of it or a synonym."""
     choices = list(SYNONYMS.get(noun, []))
     for pool in ("people", "pet", "person", "animal", "bird", "fish", "insect"):
         if noun in g.lex.general.values() or noun in ("child", "man", "woman", "dog", "cat",
@@ -150,7 +150,7 @@ def special_noun(g, noun):
 
 
 def other_noun(g, subject):
-    """A noun that the same being cannot bear."""
+    """A noun that cannot describe the same subject."""
     noun = subject.noun
     if noun in EXCLUDE:
         return g.rng.choice(EXCLUDE[noun].split())
@@ -163,7 +163,7 @@ def other_noun(g, subject):
 
 
 def general_noun(g, noun):
-    """A word that this noun entails and that does not entail it."""
+    """A word that this noun entails but that does not entail it."""
     ups = [u for u in g.lex.up.get(noun, []) if noun not in g.lex.up.get(u, [])]
     return g.rng.choice(ups) if ups else ""
 
@@ -193,7 +193,7 @@ def draw_action(g, kind):
 
 
 def other_action(g, action, kind):
-    """Something that nobody does at the same time."""
+    """An action that cannot be done at the same time."""
     rng = g.rng
     if kind == "a":
         wrong = {
@@ -236,7 +236,7 @@ def other_action(g, action, kind):
 
 
 def closer_action(g, action):
-    """The same act in other or more special words."""
+    """The same action in other or more specific words."""
     rng = g.rng
     if action.object in g.lex.pools and action.object in GENERAL.get(action.pool,
                                                                      "") and rng.random() < 0.8:
@@ -252,7 +252,7 @@ def closer_action(g, action):
 
 
 def open_action(g, action, kind):
-    """What leaves this act open, as a verb phrase, or "" for no act at all."""
+    """A verb phrase that leaves this action open, or "" for no action at all."""
     rng = g.rng
     roll = rng.random()
     if action.kind == "hands" and rng.random() < 0.4:
