@@ -87,7 +87,7 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=1)
     args = parser.parse_args()
     if not os.path.exists(os.path.join(args.wordnet, "data.noun")):
-        print("train.py: %s/data.noun: not found; Debian's wordnet-base has it" % args.wordnet,
+        print("train.py: %s/data.noun: not found; install Debian's wordnet-base" % args.wordnet,
               file=sys.stderr)
         return 1
     torch.set_num_threads(args.threads)
@@ -101,13 +101,13 @@ def main() -> int:
 def run(args, vocabulary):
     tokenizer = WordPiece(vocabulary)
     model = bert.Classifier(len(vocabulary))
-    plain = [p for p in model.parameters() if p.dim() == 2 and p.shape[0] != len(vocabulary)]
-    others = [p for p in model.parameters() if p.dim() != 2 or p.shape[0] == len(vocabulary)]
+    decayed = [p for p in model.parameters() if p.dim() == 2 and p.shape[0] != len(vocabulary)]
+    undecayed = [p for p in model.parameters() if p.dim() != 2 or p.shape[0] == len(vocabulary)]
     optimizer = torch.optim.AdamW([{
-        "params": plain,
+        "params": decayed,
         "weight_decay": 0.01
     }, {
-        "params": others,
+        "params": undecayed,
         "weight_decay": 0.0
     }], lr=args.rate, betas=(0.9, 0.98))
     queue = multiprocessing.Queue(300)
