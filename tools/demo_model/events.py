@@ -174,7 +174,7 @@ def join_pair(g, label):
     say = lambda who, v, many=False: who + " " + finite(v, many, tense, aspect)
     negative = rng.random() < 0.25
     both = rng.random() < 0.25
-    label_ = FLIP[label] if negative else label
+    positive_label = FLIP[label] if negative else label
     if both:
         return join_both(g, label, (x, y, z), vp, say, tense)
     text = say(x, negate(vp) if negative else vp)
@@ -207,7 +207,7 @@ def join_pair(g, label):
         say(x + " 's friend", vp),
         say(y, vp) + " with " + z
     ]
-    return rng.choice((yes, maybe, no)[label_]), text
+    return rng.choice((yes, maybe, no)[positive_label]), text
 
 
 def order_pair(g, label):

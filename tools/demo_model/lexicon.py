@@ -10,9 +10,9 @@ import string
 from everyday import PREDICATES, SENTENCES
 from wordnet import wordnet_words
 from words import (ACTS, ALWAYS, ANIMAL_ADJ, BODY, CITIES, COLOURS, DOUBLED, DRINKS, EXTRA_ADJ,
-                   FEELS, FEMALE, FOODS, FORMS, FURNITURE, GAMES, INSIDE, KINDS, MALE, MORE_ADJ,
-                   MOUTH, OUTSIDE, PEOPLE, PERSON_ADJ, PETS, PLURALS, SCALES, SPORTS, THINGS,
-                   THING_ADJ, TRANSITIVE, UP)
+                   FEELS, FEMALE, FOODS, FORMS, FURNITURE, GAMES, HYPERNYMS, INSIDE, KINDS, MALE,
+                   MORE_ADJ, MOUTH, OUTSIDE, PEOPLE, PERSON_ADJ, PETS, PLURALS, SCALES, SPORTS,
+                   THINGS, THING_ADJ, TRANSITIVE)
 
 VOWELS = "aeiou"
 
@@ -78,7 +78,7 @@ class Lexicon:
     def __init__(self, split: str = "train", wordnet: str = ""):
         self.split = split
         self.everyday = everyday_words()
-        self.up = {w: u.split() for w, u in UP.items()}
+        self.hypernyms = {w: u.split() for w, u in HYPERNYMS.items()}
         self.general, pools = {}, {}
         for kind, text in KINDS.items():
             pools[kind] = text.split()
@@ -90,7 +90,8 @@ class Lexicon:
         for kind, words in pools.items():
             for word in words:
                 self.general[word] = kind
-                self.up.setdefault(word, [kind] + (["animal"] if kind in ("bird", "fish") else []))
+                general = [kind, "animal"] if kind in ("bird", "fish") else [kind]
+                self.hypernyms.setdefault(word, general)
         pools.update(people=PEOPLE.split(), pet=PETS.split(), thing=THINGS.split(),
                      food=FOODS.split(), drink=DRINKS.split(), sport=SPORTS.split(),
                      game=GAMES.split(), male=MALE.split(), female=FEMALE.split(),

@@ -42,9 +42,10 @@ FAMILIES = {
 # Sentence forms that training never sees.
 TEMPLATES = {"cleft", "not_as", "most", "give_get_borrow", "see"}
 # Families whose first sentences may surround another's, and the words that the two may share.
-OTHERS = (scenes.scene_pair, scenes.scene_pair, relations.swap_pair, relations.compare_pair,
-          relations.relation_pair, events.give_pair, things.where_pair, things.wear_pair)
-COMMON = set(
+CONTEXT_FAMILIES = (scenes.scene_pair, scenes.scene_pair, relations.swap_pair,
+                    relations.compare_pair, relations.relation_pair, events.give_pair,
+                    things.where_pair, things.wear_pair)
+FUNCTION_WORDS = set(
     "a an the is are was were be being been not no in on at of to and or with from by near"
     " behind under next front than s t there"
     .split())
@@ -97,12 +98,12 @@ class Generator:
         if maker in (quantities.quantifier_pair, predicates.fact_pair) or self.rng.random() > 0.06:
             return first
         around = [first]
-        used = {w for w in words_of(first + " " + second) if w not in COMMON}
+        used = {w for w in words_of(first + " " + second) if w not in FUNCTION_WORDS}
         for _ in range(self.rng.choice((1, 1, 2, 3))):
-            other = self.rng.choice(OTHERS)(self, self.rng.randrange(3))[0]
+            other = self.rng.choice(CONTEXT_FAMILIES)(self, self.rng.randrange(3))[0]
             words = words_of(other)
-            if used.isdisjoint(words) and COMMON.issuperset(w for w in words if len(w) < 4):
-                used.update(w for w in words if w not in COMMON)
+            if used.isdisjoint(words) and FUNCTION_WORDS.issuperset(w for w in words if len(w) < 4):
+                used.update(w for w in words if w not in FUNCTION_WORDS)
                 around.insert(self.rng.randint(0, len(around)), sentence(self.rng, other))
         return " ".join(s if s[-1] in ".!" else s + "."
                         for s in around[:-1]) + (" " if len(around) > 1 else "") + around[-1]

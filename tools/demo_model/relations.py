@@ -4,7 +4,7 @@ sentence is drawn independently of the label, and a first sentence is then writt
 from grammar import be, finite, passive
 from lexicon import plural
 from world import CONTRADICTION, ENTAILMENT, NEUTRAL, place_phrase, time_phrase
-from words import MUTUAL, VERB_SAME
+from words import MUTUAL, VERB_SYNONYMS
 
 FLIP = {ENTAILMENT: CONTRADICTION, CONTRADICTION: ENTAILMENT, NEUTRAL: NEUTRAL}
 
@@ -56,8 +56,8 @@ def swap_pair(g, label):
     label = FLIP[label] if negative else label
     if label == ENTAILMENT:
         a, b = (x, y) if kind != "mutual" or rng.random() < 0.5 else (y, x)
-        same = verb if verb not in VERB_SAME or rng.random() < 0.7 else rng.choice(
-            VERB_SAME[verb].split())
+        same = verb if verb not in VERB_SYNONYMS or rng.random() < 0.7 else rng.choice(
+            VERB_SYNONYMS[verb].split())
         first = act(rng, a, same, b, tense, aspect) + extra(g)
         if rng.random() < 0.15:
             first = rng.choice(

@@ -32,7 +32,7 @@ KINDS = table("""
     hotel castle library museum factory bank theater barn tower; gem: diamond ruby pearl emerald
 """)
 # Noun: nouns that it entails, other than its kind.
-UP = table("""
+HYPERNYMS = table("""
     man: person adult; woman: person adult; boy: child person kid; girl: child person kid; child:
     person; kid: person child; baby: child person; grandmother: woman person; grandfather: man
     person; mother: woman parent person; father: man parent person; policeman: man person;
@@ -59,7 +59,7 @@ EXCLUDE = table("""
     horse; parent: child baby
 """)
 # Synonyms.
-SAME = table("""
+SYNONYM_PAIRS = table("""
     kid: child; lady: woman; gentleman: man; sofa: couch; bike: bicycle; taxi: cab; shop: store;
     sea: ocean; present: gift; street: road; forest: woods; mother: mom; father: dad; doctor:
     physician; policeman: cop; picture: painting; rabbit: bunny; movie: film
@@ -96,7 +96,7 @@ OUTSIDE = " ".join("""
     park garden forest street field beach playground meadow yard desert mountains woods jungle
     parking-lot backyard orchard vineyard
 """.split())
-ON = {"beach", "street", "playground", "mountains"}   # takes "on", not "in"
+TAKES_ON = {"beach", "street", "playground", "mountains"}   # takes "on", not "in"
 FURNITURE = "table chair bed sofa desk bench shelf carpet counter stove fence roof wall bridge"
 WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday"
 # Time: its group. Times of a group exclude each other.
@@ -145,14 +145,14 @@ MORE_ADJ = " ".join("""
 BODY = "run walk swim climb jump dance sleep sit stand lie crawl ski skate march kneel hop"
 MOUTH = "sing talk whistle yawn cough laugh cry smile shout pray sneeze"
 # Verb: the more general verb that it entails.
-VERB_UP = table("""
+VERB_HYPERNYMS = table("""
     jog: run; sprint: run; stroll: walk; hike: walk; nap: sleep; doze: sleep; giggle: laugh; sob:
     cry; weep: cry; grin: smile; yell: shout; scream: shout; leap: jump; chat: talk; speak: talk;
     whisper: talk; waltz: dance; snooze: sleep; stride: walk; tiptoe: walk; hum: sing; chuckle:
     laugh
 """)
 # Verb: its synonyms.
-VERB_SAME = table("""
+VERB_SYNONYMS = table("""
     repair: fix mend; throw: toss; cut: slice chop; buy: purchase; clean: scrub; talk: speak;
     shout: yell; jump: leap; draw: sketch; steal: grab; build: make
 """)
