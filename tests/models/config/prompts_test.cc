@@ -79,14 +79,14 @@ TEST(Prompts, ThatAreNotThereAreRefusedByName) {
   EXPECT_THAT(load_error(copy, "querry"), AllOf(HasSubstr(path), HasSubstr("no 'querry'"),
                                                 HasSubstr("nothing, passage, query")));
   configure({{"prompts", kPrompts}, {"default_prompt_name", "document"}});
-  EXPECT_THAT(load_error(copy), AllOf(HasSubstr(path), HasSubstr("'default_prompt_name'")));
+  EXPECT_THAT(load_error(copy), AllOf(HasSubstr(path), HasSubstr("default_prompt_name: found")));
   configure({{"prompts", {"query"}}});
-  EXPECT_THAT(load_error(copy), AllOf(HasSubstr(path), HasSubstr("'prompts'")));
+  EXPECT_THAT(load_error(copy), AllOf(HasSubstr(path), HasSubstr("prompts: found")));
   configure({{"prompts", {{"query", 3}}}});
   EXPECT_THAT(load_error(copy), AllOf(HasSubstr(path), HasSubstr("'query'")));
   configure({{"prompts", kPrompts}});
   copy.change("1_Pooling/config.json", {{"include_prompt", false}});
-  EXPECT_THAT(load_error(copy), HasSubstr("'include_prompt'"));
+  EXPECT_THAT(load_error(copy), HasSubstr("include_prompt: found false"));
 }
 
 TEST(Prompts, AreForEmbeddingsAndForScoresOfWholeInputs) {

@@ -280,12 +280,11 @@ TEST_F(Damaged, TheFirstOfSeveralFormatsIsTakenAndANoteSaysSo) {
     fs::copy(format("classification", "tensorflow") + "/" + name, path_ / name);
   }
   EXPECT_THAT(Model::load(path_).info().notes,
-              Contains(HasSubstr("the weights are those of pytorch_model.bin; "
-                                 "bert_model.ckpt.index is not read")));
+              Contains(HasSubstr("read from pytorch_model.bin, not from bert_model.ckpt.index")));
   fs::copy(format("classification", "safetensors") + "/model.safetensors",
            path_ / "model.safetensors");
   EXPECT_THAT(Model::load(path_).info().notes,
-              Contains(HasSubstr("those of model.safetensors; pytorch_model.bin and")));
+              Contains(HasSubstr("from model.safetensors, not from pytorch_model.bin or")));
   copy("tensorflow-shards");
   fs::copy(path_ / "model.ckpt-1000.index", path_ / "model.ckpt-2000.index");
   EXPECT_THAT(error(), HasSubstr("expected one TensorFlow checkpoint"));
