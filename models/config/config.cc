@@ -2,8 +2,8 @@
 #include "models/config/config.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <set>
-#include <stdexcept>
 #include <utility>
 
 #include <fmt/format.h>

@@ -2,8 +2,8 @@
 #include "models/weights/safetensors.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
-#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -17,8 +17,6 @@ namespace bert::models {
 namespace {
 
 using tokenizer::JsonField;
-
-constexpr int64_t kMaxCount = std::numeric_limits<int64_t>::max();
 
 // One header entry: {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}.
 StoredTensor read_entry(const std::string& name, const JsonField& entry,
@@ -34,7 +32,7 @@ StoredTensor read_entry(const std::string& name, const JsonField& entry,
   StoredTensor tensor{.name = name, .dtype = *dtype, .shape = {}, .bytes = {}};
   int64_t size = dtype_size(*dtype);
   for (const JsonField& dimension : shape.elements()) {
-    tensor.shape.push_back(dimension.integer(0, kMaxCount));
+    tensor.shape.push_back(dimension.integer(0, INT64_MAX));
     if (__builtin_mul_overflow(size, tensor.shape.back(), &size)) {
       shape.fail_with("the number of bytes overflows");
     }
@@ -43,7 +41,7 @@ StoredTensor read_entry(const std::string& name, const JsonField& entry,
   if (range.size() != 2) {
     offsets.fail_with(fmt::format("found {} elements, expected 2", range.size()));
   }
-  const int64_t begin = range[0].integer(0, kMaxCount), end = range[1].integer(0, kMaxCount);
+  const int64_t begin = range[0].integer(0, INT64_MAX), end = range[1].integer(0, INT64_MAX);
   if (begin > end || end > std::ssize(data)) {
     offsets.fail_with(
         fmt::format("[{}, {}] is outside the file's {} bytes of data (is the file complete?)",

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Broken directories: each is a clean error that names the file, or gives the same answer as
-// before.
+// Broken directories give an error that names the file, or the same answer as before.
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -34,7 +33,8 @@ class Directory : public testing::Test {
     fs::remove_all(path_);
     fs::copy(test::golden(name), path_, fs::copy_options::recursive);
   }
-  // The logits (or the embedding, of a model without a head) of one input, or the error.
+  // The logits of one input, or its embedding if there is no head; {} and the error if there is
+  // one.
   std::vector<float> answer(std::string* error = nullptr) const {
     try {
       Options options;
@@ -76,7 +76,7 @@ class Directory : public testing::Test {
   }
   fs::path weights() const { return path_ / "model.safetensors"; }
 
-  // One directory a process: ctest runs tests side by side.
+  // One directory per process, because ctest runs tests in parallel.
   fs::path path_ =
       fs::temp_directory_path() / ("bert_infer_checkpoint_" + std::to_string(getpid()));
 };
@@ -156,7 +156,7 @@ TEST_F(Safetensors, TruncatedAndForeignFilesAreErrors) {
   EXPECT_THAT(error(), HasSubstr("not a regular file"));
 }
 
-TEST_F(Safetensors, LeftOverTensorsAreErrorsAndKnownBuffersAreNot) {
+TEST_F(Safetensors, UnexpectedTensorsAreErrorsButKnownBuffersAreNot) {
   int64_t end = 0;
   const json parsed = header();
   for (const auto& [name, entry] : parsed.items()) {
@@ -177,7 +177,7 @@ TEST_F(Safetensors, LeftOverTensorsAreErrorsAndKnownBuffersAreNot) {
   }
 }
 
-TEST_F(Safetensors, ShardsMustBeWhereTheIndexSays) {
+TEST_F(Safetensors, ShardsMustMatchTheIndex) {
   copy("next-sentence");
   EXPECT_EQ(error(), "no error");
   const fs::path index = path_ / "model.safetensors.index.json";
@@ -253,9 +253,8 @@ TEST_F(ConfigFile, ErrorsNameTheFieldWhatWasFoundAndWhatWasExpected) {
   EXPECT_THAT(error(), HasSubstr("config.json: found an array, expected an object"));
 }
 
-// Two hundred mutants, from a fixed seed. The reader of the header must catch each that would
-// change an answer; a change of the configuration may be a valid configuration, whose answer is
-// then finite.
+// 240 mutants from a fixed seed. A mutant of the weights must be an error or leave the answer as it
+// is; a mutant of the configuration may also be valid, and its answer must then be finite.
 TEST_F(Directory, MutantsAreCleanErrorsOrGiveTheSameAnswer) {
   std::mt19937 generator(2026);
   const auto pick = [&](size_t bound) {
@@ -305,7 +304,7 @@ TEST_F(Directory, MutantsAreCleanErrorsOrGiveTheSameAnswer) {
   EXPECT_GE(errors, 150);
 }
 
-TEST_F(Directory, AVocabularyThatDoesNotFitTheWeightsIsAnErrorOrANote) {
+TEST_F(Directory, VocabularyOfAnotherSizeIsAnErrorOrANote) {
   const fs::path vocabulary = path_ / "vocab.txt";
   const std::string good = test::read_file(vocabulary);
   EXPECT_TRUE(Model::load(path_).info().notes.empty());
@@ -317,7 +316,7 @@ TEST_F(Directory, AVocabularyThatDoesNotFitTheWeightsIsAnErrorOrANote) {
               testing::ElementsAre(HasSubstr("has 199 ids, but config.json's vocab_size is 200")));
 }
 
-TEST_F(Directory, PoolingThatIsNotSupportedIsRefusedByName) {
+TEST_F(Directory, UnsupportedPoolingIsRefusedByName) {
   copy("st-mean");
   EXPECT_EQ(error(), "no error");
   const fs::path pooling = path_ / "1_Pooling" / "config.json", modules = path_ / "modules.json";
