@@ -75,7 +75,7 @@ void add_architecture(JsonFile& file, const std::string& directory, bool is_goog
   if (classifier && !classifier->shape.empty()) file.set("num_labels", classifier->shape[0]);
 }
 
-// "BertModel", the encoder alone, or "Bert" and the suffix of one or several heads.
+// Either "BertModel", the encoder alone, or "Bert" and the suffix of one or two heads.
 void read_architecture(const JsonFile& file, Config& config) {
   const Family& family = *config.family;
   const std::string classes = family.classes;
@@ -95,8 +95,8 @@ void read_architecture(const JsonFile& file, Config& config) {
   }
 }
 
-// Published checkpoints of an encoder alone often still have the heads it was pre-trained with, and
-// those of BERT and ALBERT with a masked_lm head also the one that compares sentences.
+// Published checkpoints of an encoder alone often still contain its pre-training heads, and those
+// of BERT and ALBERT with a masked_lm head often still contain the sentence head.
 void find_not_evaluated(Config& config) {
   const auto& heads = config.heads_on_top;
   const bool predicts = std::ranges::any_of(

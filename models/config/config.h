@@ -12,7 +12,7 @@ namespace bert::models {
 
 // How the encoder is told the position of a token.
 enum class PositionType {
-  absolute,            // an embedding by position is added to the token's (Devlin et al. 2019)
+  absolute,            // a position embedding is added to the token's (Devlin et al. 2019)
   relative_key,        // scores add query · embedding of the distance (Shaw et al. 2018),
   relative_key_query,  // and key · embedding of the distance (Huang et al. 2020)
 };
@@ -22,8 +22,8 @@ struct Config {
   const Family* family = nullptr;
   std::string architecture;
   std::vector<const HeadRow*> heads_on_top;  // at most one for sequences and one for tokens
-  // How the names of tensors begin that checkpoints of this architecture may have although it does
-  // not use them.
+  // Prefixes of the names of tensors that checkpoints of this architecture often contain although
+  // it does not use them.
   std::vector<std::string> not_evaluated;
 
   int layers = 0, hidden = 0, heads = 0, intermediate = 0;

@@ -123,12 +123,12 @@ StoredTensor read_tensor(const std::string& name, const PickleValue& value,
                          const Storages& storages, const std::string& path) {
   const std::string what = fmt::format("{}: tensor '{}'", path, name);
   const auto& items = value.items;
-  const bool plain = items[0]->kind == Kind::storage && items[1]->kind == Kind::integer &&
-                     items[2]->kind == Kind::tuple && items[3]->kind == Kind::tuple &&
-                     items[2]->items.size() == items[3]->items.size();
-  const bool marked = items.size() == 7 && (items[6]->kind != Kind::none) &&
-                      (items[6]->kind != Kind::dict || !items[6]->items.empty());
-  if (!plain || marked) {
+  const bool is_plain = items[0]->kind == Kind::storage && items[1]->kind == Kind::integer &&
+                        items[2]->kind == Kind::tuple && items[3]->kind == Kind::tuple &&
+                        items[2]->items.size() == items[3]->items.size();
+  const bool has_metadata = items.size() == 7 && (items[6]->kind != Kind::none) &&
+                            (items[6]->kind != Kind::dict || !items[6]->items.empty());
+  if (!is_plain || has_metadata) {
     throw std::runtime_error(what +
                              " is not described by a storage, an offset, a shape and strides");
   }

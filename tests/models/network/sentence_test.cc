@@ -194,7 +194,7 @@ TEST(DenseModules, ThatDoNotFitAreRefusedByFileAndField) {
               AllOf(HasSubstr(config), HasSubstr("in_features: found 47")));
   EXPECT_THAT(error({{"out_features", 0}}),
               AllOf(HasSubstr(config), HasSubstr("out_features: found 0")));
-  EXPECT_THAT(error({{"out_features", nullptr}}), HasSubstr("out_features: found null"));
+  EXPECT_THAT(error({{"out_features", nullptr}}), HasSubstr("\"out_features\" is missing"));
   EXPECT_THAT(error({{"out_features", 21}}), AllOf(HasSubstr(weights), HasSubstr("'linear.weight'"),
                                                    HasSubstr("[20, 48]"), HasSubstr("[21, 48]")));
   EXPECT_THAT(error({{"activation_function", "torch.nn.modules.activation.GELU"}}),
