@@ -265,11 +265,13 @@ class Readme(ToolTest):
                     "albert": "Albert", "roberta": "Roberta"}[table]
             heads = re.search(rf"k{name}Heads\[\] = \{{(.*?)\}};", source, re.DOTALL)[1]
             has = set(re.findall(r'"(For\w+)"', heads)) | {""}
-            for word, suffix in [("kPooled,", "ForSequenceClassification"),
-                                 ("kDistilBertClasses,", "ForSequenceClassification"),
+            for word, suffix in [("kPooledClassifier,", "ForSequenceClassification"),
+                                 ("kDistilBertClassifier,", "ForSequenceClassification"),
                                  ("kNextSentence,", "ForNextSentencePrediction"),
-                                 ("Predictions,", "ForMaskedLM"), ("kTokens", suffixes[2]),
-                                 ("kAnswers", suffixes[3]), ("choice(", suffixes[4])]:
+                                 ("Predictions,", "ForMaskedLM"),
+                                 ("kTokenClassifier", "ForTokenClassification"),
+                                 ("kQuestionAnswering", "ForQuestionAnswering"),
+                                 ("as_multiple_choice(", "ForMultipleChoice")]:
                 if word in heads:
                     has.add(suffix)
             self.assertEqual(cells, ["yes" if suffix in has else "–" for suffix in suffixes],
