@@ -173,7 +173,7 @@ class Inputs(InferTest):
                 ('{"first": "a"', "not JSON at byte"), ('{"first": "a"} {}', "not JSON at byte"),
                 (b'{"first": "\xff"}', "not JSON at byte.*UTF-8"),
                 (r'{"first": "\ud800"}', "not JSON at byte.*surrogate"),
-                ('{"first": "a"}\0{"second": "b"', "not JSON at byte 14: it is 0"),
+                ('{"first": "a"}\0{"second": "b"', "not JSON at byte 14: the byte is 0"),
                 ("[1]", "found an array, expected a JSON object"), ("null", "found null"),
                 ("{}", 'neither "first" nor "ids"'),
                 ('{"second": "a"}', 'neither "first" nor "ids"'),

@@ -139,8 +139,8 @@ class Streaming(ToolTest):
         errors = process.stderr.read().decode().splitlines()
         self.assertEqual(process.wait(60), -number)
         feeding.join()
-        self.assertEqual(errors[-1], f"bert-infer: {signal.strsignal(number)}: what was answered is "
-                                     "written")
+        self.assertEqual(errors[-1], f"bert-infer: {signal.strsignal(number)}: the answers so far "
+                                     "have been written")
         return path, int(errors[-2].removeprefix("bert-infer: ").split(" inputs, ")[0])
 
     def feed_until_closed(self, process: subprocess.Popen) -> None:

@@ -5,7 +5,6 @@
 #include <charconv>
 #include <climits>
 #include <string_view>
-#include <utility>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -116,32 +115,7 @@ OutputFormat output_format(const std::string& output) {
                   output));
 }
 
-constexpr std::pair<const char*, Task> kTasks[] = {{"auto", Task::automatic},
-                                                   {"logits", Task::logits},
-                                                   {"embed", Task::embed},
-                                                   {"hidden", Task::hidden},
-                                                   {"tokens", Task::tokens},
-                                                   {"fill-mask", Task::fill_mask},
-                                                   {"tag", Task::tag},
-                                                   {"answer", Task::answer},
-                                                   {"choose", Task::choose},
-                                                   {"similarity", Task::similarity},
-                                                   {"attention", Task::attention}};
-
-std::vector<std::string> task_names() {
-  std::vector<std::string> names;
-  for (const auto& [name, task] : kTasks) names.push_back(name);
-  return names;
-}
-
-Task find_task(std::string_view wanted) {
-  for (const auto& [name, task] : kTasks) {
-    if (wanted == name) return task;
-  }
-  throw UsageError(fmt::format("--task {}: there is no such task", wanted));
-}
-
-// "0,-1". CLI11 would take "0,,-1" for the same.
+// Reads "0,-1". CLI11 would accept "0,,-1" too.
 std::vector<int> layers_of(std::string_view text) {
   std::vector<int> layers;
   const char *at = text.data(), *end = at + text.size();
@@ -150,7 +124,7 @@ std::vector<int> layers_of(std::string_view text) {
     if (error == std::errc() && next == end) return layers;
     if (error != std::errc() || *next != ',') {
       throw UsageError(
-          fmt::format("--layers {}: expected whole numbers with commas between", text));
+          fmt::format("--layers {}: expected whole numbers separated by commas", text));
     }
     at = next;
   }
@@ -158,33 +132,23 @@ std::vector<int> layers_of(std::string_view text) {
 
 }  // namespace
 
-const char* task_name(Task wanted) {
-  for (const auto& [name, task] : kTasks) {
-    if (task == wanted) return name;
-  }
-  return "";
-}
-
 void InferOptions::check_task(Task wanted) const {
-  struct Row {
-    std::string_view option;
-    Task task, other;
-  };
-  static constexpr Row kRows[] = {{"--top-k", Task::fill_mask, Task::fill_mask},
-                                  {"--stride", Task::answer, Task::answer},
-                                  {"--answer-tokens", Task::answer, Task::answer},
-                                  {"--layers", Task::hidden, Task::attention}};
-  for (const std::string& given : by_task) {
-    const Row& row = *std::ranges::find(kRows, given, &Row::option);
-    if (wanted == row.task || wanted == row.other) continue;
-    const std::string other =
-        row.other == row.task ? "" : fmt::format(" or {}", task_name(row.other));
-    throw UsageError(fmt::format("{} goes with --task {}{}, not with {}", given,
-                                 task_name(row.task), other, task_name(wanted)));
+  const auto& allowed = traits(wanted).options;
+  for (const std::string& given : special_options) {
+    if (std::ranges::find(allowed, given) != allowed.end()) continue;
+    throw UsageError(fmt::format("{} goes with --task {}, not with {}", given,
+                                 tasks_with_option(given), task_name(wanted)));
   }
   if (wanted == Task::attention && layers.empty()) {
     throw UsageError("--task attention needs --layers");
   }
+}
+
+void InferOptions::check_output(Task wanted) const {
+  if (can_hold(output_format, wanted)) return;
+  throw UsageError(
+      fmt::format("--output {} cannot hold the answers of --task {}, a .jsonl file can", output,
+                  task_name(wanted)));
 }
 
 void InferCommandLine::declare(CLI::App& app) {
@@ -195,7 +159,7 @@ void InferCommandLine::declare(CLI::App& app) {
       app.add_option("--input-format", input_format_)->check(CLI::IsMember({"tsv", "jsonl"}));
   output_option_ = app.add_option("-o,--output", output_);
   app.add_option("--task", task_)->check(CLI::IsMember(task_names()));
-  by_task_ = {
+  special_options_ = {
       app.add_option("--layers")->each([this](const std::string& text) {
         given_.layers = layers_of(text);
       }),
@@ -209,7 +173,7 @@ void InferCommandLine::declare(CLI::App& app) {
   app.add_option("--threads", given_.load.threads)->transform(threads());
   app.add_option("--batch-tokens", given_.load.batch_tokens)->transform(at_least_one);
   app.add_option("--max-length", given_.load.max_length)->transform(at_least_one);
-  for (size_t i = 0; i < kMostTexts; ++i) {
+  for (size_t i = 0; i < kMaxTexts; ++i) {
     text_options_[i] = app.add_option(fmt::format("TEXT{}", i + 1), texts_[i]);
   }
   app.add_option("MORE", more_texts_);
@@ -221,10 +185,10 @@ InputFormat InferCommandLine::input_format(const std::string& input) const {
   }
   if (input.ends_with(".jsonl")) return InputFormat::jsonl;
   if (input == "-" || input.ends_with(".tsv")) return InputFormat::tsv;
-  throw UsageError(
-      fmt::format("--input {}: the name ends neither in .tsv nor in .jsonl, --input-format has to "
-                  "say which it is",
-                  input));
+  throw UsageError(fmt::format(
+      "--input {}: the name ends in neither .tsv nor .jsonl; say which format it is with "
+      "--input-format",
+      input));
 }
 
 std::optional<InferOptions> InferCommandLine::options() const {
@@ -235,8 +199,8 @@ std::optional<InferOptions> InferCommandLine::options() const {
   }
   InferOptions options = given_;
   options.task = find_task(task_);
-  for (const CLI::Option* option : by_task_) {
-    if (option->count() > 0) options.by_task.push_back(option->get_name());
+  for (const CLI::Option* option : special_options_) {
+    if (option->count() > 0) options.special_options.push_back(option->get_name());
   }
   if (options.task != Task::automatic) options.check_task(options.task);
   if (options.task == Task::tokens && !options.load.prompt.empty()) {
@@ -251,9 +215,9 @@ std::optional<InferOptions> InferCommandLine::options() const {
     if (!more_texts_.empty()) {
       throw UsageError(
           fmt::format("{} texts are given, expected at most {} here (--input takes more)",
-                      kMostTexts + more_texts_.size(), kMostTexts));
+                      kMaxTexts + more_texts_.size(), kMaxTexts));
     }
-    for (size_t i = 0; i < kMostTexts && text_options_[i]->count() > 0; ++i) {
+    for (size_t i = 0; i < kMaxTexts && text_options_[i]->count() > 0; ++i) {
       options.arguments.push_back(texts_[i]);
     }
     options.output_format = OutputFormat::text;
@@ -265,10 +229,7 @@ std::optional<InferOptions> InferCommandLine::options() const {
     options.output = output_;
     options.output_format = output_format(output_);
   }
-  if (!can_hold(options.output_format, options.task)) {
-    throw UsageError(fmt::format(
-        "--output {} cannot hold the answers of --task {}, a .jsonl file can", output_, task_));
-  }
+  options.check_output(options.task);
   return options;
 }
 
