@@ -16,40 +16,41 @@ namespace bert::tools {
 const char* const InferCommandLine::kManual =
     R"(bert-infer: run a BERT encoder from an unmodified Hugging Face directory
 
-  bert-infer [OPTIONS] FIRST [SECOND]   one text or pair; prints a line to read
-  bert-infer [OPTIONS] FIRST CHOICE...  the same, for a model of multiple choice; up to 31
-  bert-infer [OPTIONS] -i FILE          many, one a line; prints JSON Lines
+  bert-infer [OPTIONS] FIRST [SECOND]   one text or pair; prints a human-readable line
+  bert-infer [OPTIONS] FIRST CHOICE...  the same for multiple choice, with up to 31 choices
+  bert-infer [OPTIONS] -i FILE          many inputs, one per line; prints JSON Lines
   ... | bert-infer [OPTIONS]            the same from a pipe
 
 Model
-  -m, --model DIR        config.json, the weights and the tokenizer's files, as downloaded;
-                         without it, the demo model that comes with bert-infer
+  -m, --model DIR        config.json, the weights and the tokenizer's files, as downloaded
+                         (default: the demo model that comes with bert-infer)
       --precision P      f32     agrees with Hugging Face to the fifth decimal
-                         bf16    half the memory; faster where the processor multiplies bf16
-                         int8    a third of the memory and of the time; a label in a thousand or
-                                 so changes
-                         auto    f32, or int8 where bert-convert wrote that into DIR (default)
-      --workers N        batches computed at a time, with one copy of the weights
-      --threads N        threads of each worker; alone, it means one worker. Default: as many
-                         workers of one thread as this process may use threads
-      --batch-tokens N   the most tokens computed at a time (default 4096), on which the memory
-                         beside the weights depends: some 20 H bytes each. Results do not
-                         depend on these three
+                         bf16    half the memory; faster if the processor multiplies bf16
+                         int8    a third of the memory and of the time; about one label in a
+                                 thousand changes
+                         auto    f32, or int8 if bert-convert wrote DIR so (default)
+      --workers N        batches computed at the same time, with one copy of the weights
+      --threads N        threads per worker; without --workers, there is one worker. Default: as
+                         many single-threaded workers as the process may use threads
+      --batch-tokens N   the most tokens per batch (default 4096); each takes
+                         about 20 H bytes of memory besides the weights. These three options do
+                         not change the results
       --max-length N     truncate texts to N tokens, special tokens included (default: the model's)
 
 Input
-  -i, --input FILE       by its ending, or - for standard input:
+  -i, --input FILE       the format follows from the ending; - is standard input:
                            .tsv    first, or first<TAB>second, or first<TAB>choice<TAB>choice...;
                                    no quoting
-                           .jsonl  {"first": "text", "second": "text"}, second may be left out, or
-                                   {"ids": [101, ...], "type_ids": [0, ...]}, taken as they are;
-                                   type_ids left out are 0; or {"first": ..., "choices": [...]}
-      --input-format F   tsv or jsonl, whatever the ending (standard input: tsv)
+                           .jsonl  {"first": "text", "second": "text"}, where second is optional;
+                                   {"ids": [101, ...], "type_ids": [0, ...]}, used as they are,
+                                   where type_ids default to 0; {"first": ..., "choices": [...]}
+      --input-format F   tsv or jsonl, whatever the ending (default for standard input: tsv)
 
 Task and output
       --task T           auto        what the checkpoint's head is for, else embed (default)
-                         logits      one raw score a label; of a head for tokens, for each token
-                         embed       one vector an input, pooled as the directory configures it
+                         logits      one raw score per label; per token and label if the head
+                                     is for tokens
+                         embed       one vector per input, pooled as the directory configures it
                          similarity  cosine of the two texts' embeddings
                          fill-mask   the most probable tokens for each mask token
                          tag         words with labels, and the entities that they make up
@@ -58,38 +59,38 @@ Task and output
                          hidden      the last hidden state of every token, or those of --layers
                          attention   the attention probabilities of --layers, by head
                          tokens      ids and pieces; needs only the tokenizer's files
-      --top-k N          tokens for a mask (default 5)
-      --stride N         answer: a text that does not fit is read in windows which overlap by N
+      --top-k N          fill-mask: tokens per mask (default 5)
+      --stride N         answer: a text that does not fit is read in windows that overlap by N
                          tokens (default 128; half a window at most)
       --answer-tokens N  answer: the most tokens of an answer (default 15)
-      --layers N,...     hidden: 0 is what enters the first layer, -1 the last hidden state;
+      --layers N,...     hidden: 0 is the input of the first layer, -1 the last hidden state;
                          attention: 0 is the first layer, -1 the last
-      --prompt NAME      embed, logits: what config_sentence_transformers.json has for NAME stands
-                         before each first text
-  -o, --output FILE      by its ending, or - for standard output as JSON Lines:
+      --prompt NAME      embed, logits: put the prompt that config_sentence_transformers.json
+                         calls NAME before each first text
+  -o, --output FILE      the format follows from the ending; - is standard output, JSON Lines:
                            .jsonl        any task
-                           .tsv          logits, embed: a header line, then one line an input
+                           .tsv          logits, embed: a header line, then one line per input
                            .npy          logits, embed: float32 [inputs, columns]
                            .safetensors  logits, embedding: [inputs, columns]; hidden: [tokens, H],
-                                         input i in the rows from starts[i] to starts[i + 1]
+                                         input i owns the rows from starts[i] to starts[i + 1]
 
 Other
   -h, --help             this text
       --version          the version
-      --                 what follows is text, even where it begins with a dash
+      --                 what follows is text, even if it begins with a dash
 
-JSON Lines come in input order; numbers read back to the same float32:
+JSON Lines come in input order; their numbers read back to the same float32:
   {"index": 0, "logits": [0.25, -1.5], "label": "yes", "probability": 0.85, "tokens": 17,
    "truncated": false}
-  label and probability are there only where the head's scores are probabilities (softmax or
-  sigmoid). embed gives "embedding"; hidden gives "hidden" and, where the model has one, "pooler";
+  label and probability are there only if the head's scores are probabilities (softmax or
+  sigmoid). embed gives "embedding"; hidden gives "hidden" and, if the model has one, "pooler";
   tokens gives "ids", "type_ids", "tokens" and "offsets"; fill-mask "masks"; tag "entities" and
   "words"; answer "answer", "begin", "end", "score", "no_answer" and "windows"; choose "choice" and
-  "probabilities"; similarity "similarity". Places are counted in Unicode characters.
+  "probabilities"; similarity "similarity". Positions count Unicode characters.
 
-A line that is no input stops the run with FILE:LINE and the reason; the answers to the lines before
-it are written, as they are after Ctrl-C or SIGTERM (another ends the run at once).
-Notes, progress on a terminal, and a summary at the end go to standard error.
+A bad line stops the run with FILE:LINE and the reason. The answers to the lines before it are still
+written, as are the answers so far after Ctrl-C or SIGTERM; a second signal ends the run at once.
+Notes, progress (on a terminal) and a final summary go to standard error.
 Exit status: 0 success, 1 failure, 2 wrong usage.
 
 Examples

@@ -2,10 +2,8 @@
 //
 // Tasks that answer in numbers: one row per input, or one per token of it. Plus the tokens
 // themselves.
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <stdexcept>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -180,8 +178,8 @@ class TokensAnswers final : public SequenceAnswers {
   void run() override {
     for (const bert::Encoding& encoding : encodings_) {
       for (const int32_t id : encoding.ids) {
-        const auto [entry, added] = quoted_pieces_.try_emplace(id);
-        if (added) entry->second = quoted(tokenizer_.token(id));
+        if (quoted_pieces_.contains(id)) continue;
+        quoted_pieces_.emplace(id, quoted(tokenizer_.token(id)));
       }
     }
   }
