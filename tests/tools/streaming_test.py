@@ -238,7 +238,8 @@ class Streaming(ToolTest):
         # tokenizer alone. Keeping each input (line, ids, type ids, offsets: at least 300 bytes)
         # would take 9 MB more with the model and 36 MB more with the tokenizer alone.
         for options, few, many, most in [(["--task", "tokens"], 40000, 160000, 12 << 20),
-                                         ([], 10000, 40000, 6 << 20)]:
+                                         ([], 10000, 40000, 6 << 20),
+                                         (["--task", "similarity"], 10000, 40000, 6 << 20)]:
             small, large = self.peak_after(few, *options), self.peak_after(many, *options)
             self.assertLess(large - small, most,
                             f"{small} bytes at {few} lines, {large} at {many}")

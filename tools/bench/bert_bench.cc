@@ -36,8 +36,8 @@ A SHAPE is BxS, a batch of B inputs of S tokens, or lengths:17,31,128, a batch o
   -m, --model DIR      default: the demo model
       --shape NAME     random weights instead: base, large, small, mini, tiny, or L,H,A,I (layers,
                        hidden size, heads, intermediate size)
-      --task TASK      hidden (default): the last hidden state of every token; logits: the head,
-                       which needs only one row per input of the last layer
+      --task TASK      hidden (default): the last hidden state of every token; logits: the head's
+                       scores, which need only one row per input of the last layer
       --precision P    auto (default), f32, bf16 or int8
       --threads N      default: as many as the process may use
       --runs N         the least number of timed runs of each shape (default 7); runs continue until
@@ -264,8 +264,8 @@ void declare(CLI::App& app, BenchOptions& options) {
   app.add_option("--shape", options.shape)->excludes(model);
   app.add_option("--task", options.task)->check(CLI::IsMember({"hidden", "logits"}));
   add_precision(app, options.load.precision);
-  app.add_option("--threads", options.load.threads)->transform(threads());
-  app.add_option("--runs", options.runs)->transform(whole(1, INT_MAX));
+  app.add_option("--threads", options.load.threads)->transform(thread_count());
+  app.add_option("--runs", options.runs)->transform(whole_number(1, INT_MAX));
   app.add_flag("--profile", options.profile);
   app.add_flag("--json", options.json);
   app.add_option("SHAPE", options.shapes)->required();

@@ -117,14 +117,13 @@ void write_weights(const std::string& path, const std::vector<Shape>& shapes) {
   OutputFile file(path);
   file.append({reinterpret_cast<const char*>(&length), sizeof(length)});
   file.append(text);
-  uint32_t state = 1;
+  uint32_t state = 1;  // of the generator of Numerical Recipes, good enough for timing
   std::vector<float> values;
   for (const Shape& shape : shapes) {
     const bool gain = shape.name.ends_with("LayerNorm.weight");
     values.resize(static_cast<size_t>(elements(shape)));
     for (float& value : values) {
-      state = state * 1664525u +
-              1013904223u;  // the generator of Numerical Recipes, good enough for timing
+      state = state * 1664525u + 1013904223u;
       const float uniform = static_cast<float>(state >> 8) * 0x1p-23f - 1.0f;
       value = (gain ? 1.0f : 0.0f) + uniform * 0.035f;
     }

@@ -85,7 +85,7 @@ int run_tool(const char* name, const char* manual, int argc, char** argv,
   }
 }
 
-CLI::Validator whole(int min, int max) {
+CLI::Validator whole_number(int min, int max) {
   return {[=](std::string& text) -> std::string {
             int value = 0;
             const char* end = text.data() + text.size();
@@ -99,7 +99,7 @@ CLI::Validator whole(int min, int max) {
           ""};
 }
 
-CLI::Validator from_0() {
+CLI::Validator non_negative() {
   return {[](std::string& text) {
             double value = 0;
             const bool is_number = CLI::detail::lexical_cast(text, value) && value >= 0;

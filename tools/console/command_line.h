@@ -24,13 +24,13 @@ int run_tool(const char* name, const char* manual, int argc, char** argv,
              const std::function<void(CLI::App&)>& declare, const std::function<int()>& run);
 
 // For transform(): a whole number, decimal even if it begins with 0.
-CLI::Validator whole(int min, int max);
+CLI::Validator whole_number(int min, int max);
 
 // A number of threads or workers, up to the library's limit.
-inline CLI::Validator threads() { return whole(1, 1024); }
+inline CLI::Validator thread_count() { return whole_number(1, 1024); }
 
 // A number of at least 0, and not NaN.
-CLI::Validator from_0();
+CLI::Validator non_negative();
 
 // --precision auto|f32|bf16|int8
 void add_precision(CLI::App& app, bert::Precision& precision);

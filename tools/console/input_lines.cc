@@ -20,7 +20,7 @@ namespace {
 constexpr size_t kMaxLineBytes = size_t{64} << 20;
 constexpr size_t kReadBytes = size_t{1} << 18;
 
-// Abbreviates what a user wrote, which may be megabytes, at a boundary of characters.
+// Abbreviates what a user wrote, which may be megabytes, at a character boundary.
 std::string shown(std::string_view text, size_t end = 60) {
   if (text.size() <= end) return std::string(text);
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;

@@ -189,7 +189,7 @@ void declare(CLI::App& app, ConvertOptions& options) {
   app.add_option("-m,--model", options.model);
   app.add_option("-o,--output", options.output)->required();
   add_precision(app, options.load.precision);
-  app.add_option("--threads", options.load.threads)->transform(threads());
+  app.add_option("--threads", options.load.threads)->transform(thread_count());
 }
 
 }  // namespace

@@ -28,13 +28,12 @@ Model
                          bf16    half the memory; faster if the processor multiplies bf16
                          int8    a third of the memory and of the time; about one label in a
                                  thousand changes
-                         auto    f32, or int8 if bert-convert wrote DIR so (default)
+                         auto    f32, or int8 if bert-convert wrote DIR in int8 (default)
       --workers N        batches computed at the same time, with one copy of the weights
       --threads N        threads per worker; without --workers, there is one worker. Default: as
                          many single-threaded workers as the process may use threads
-      --batch-tokens N   the most tokens per batch (default 4096); each takes
-                         about 20 H bytes of memory besides the weights. These three options do
-                         not change the results
+      --batch-tokens N   the most tokens per batch (default 4096); each takes about 20 H bytes of
+                         memory besides the weights. These three options do not change results
       --max-length N     truncate texts to N tokens, special tokens included (default: the model's)
 
 Input
@@ -85,8 +84,9 @@ JSON Lines come in input order; their numbers read back to the same float32:
   label and probability are there only if the head's scores are probabilities (softmax or
   sigmoid). embed gives "embedding"; hidden gives "hidden" and, if the model has one, "pooler";
   tokens gives "ids", "type_ids", "tokens" and "offsets"; fill-mask "masks"; tag "entities" and
-  "words"; answer "answer", "begin", "end", "score", "no_answer" and "windows"; choose "choice" and
-  "probabilities"; similarity "similarity". Positions count Unicode characters.
+  "words"; answer "answer", "begin", "end", "score", "no_answer" and "windows"; choose "choice",
+  "string", "probabilities" and "logits"; similarity "similarity". Positions count Unicode
+  characters.
 
 A bad line stops the run with FILE:LINE and the reason. The answers to the lines before it are still
 written, as are the answers so far after Ctrl-C or SIGTERM; a second signal ends the run at once.
@@ -153,7 +153,7 @@ void InferOptions::check_output(Task wanted) const {
 }
 
 void InferCommandLine::declare(CLI::App& app) {
-  const auto at_least_one = whole(1, INT_MAX);
+  const auto at_least_one = whole_number(1, INT_MAX);
   model_option_ = app.add_option("-m,--model", model_);
   input_option_ = app.add_option("-i,--input", input_);
   input_format_option_ =
@@ -165,13 +165,13 @@ void InferCommandLine::declare(CLI::App& app) {
         given_.layers = layers_of(text);
       }),
       app.add_option("--top-k", given_.top_k)->transform(at_least_one),
-      app.add_option("--stride", given_.answer.stride)->transform(whole(0, INT_MAX)),
+      app.add_option("--stride", given_.answer.stride)->transform(whole_number(0, INT_MAX)),
       app.add_option("--answer-tokens", given_.answer.most_tokens)->transform(at_least_one),
   };
   app.add_option("--prompt", given_.load.prompt);
   add_precision(app, given_.load.precision);
-  app.add_option("--workers", given_.load.workers)->transform(threads());
-  app.add_option("--threads", given_.load.threads)->transform(threads());
+  app.add_option("--workers", given_.load.workers)->transform(thread_count());
+  app.add_option("--threads", given_.load.threads)->transform(thread_count());
   app.add_option("--batch-tokens", given_.load.batch_tokens)->transform(at_least_one);
   app.add_option("--max-length", given_.load.max_length)->transform(at_least_one);
   for (size_t i = 0; i < kMaxTexts; ++i) {

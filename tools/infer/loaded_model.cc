@@ -9,7 +9,7 @@
 namespace bert::tools {
 namespace {
 
-// What the checkpoint's head is for.
+// The task that the checkpoint's head is for.
 Task usual_task(const bert::Info& info) {
   switch (info.task) {
     case bert::Task::embed:
@@ -52,14 +52,22 @@ LoadedModel load_model(const InferOptions& options) {
   if (options.task == Task::tokens) {
     bert::Tokenizer tokenizer = bert::Tokenizer::load(directory, options.load.max_length);
     for (const std::string& note : tokenizer.notes()) spdlog::info("note: {}", note);
-    return {directory, {}, std::move(tokenizer), {}, Task::tokens};
+    return {.directory = directory,
+            .model = std::nullopt,
+            .tokenizer = std::move(tokenizer),
+            .info = {},
+            .task = Task::tokens};
   }
   const bert::Model model = bert::Model::load(directory, options.load);
   const bert::Info& info = model.info();
   for (const std::string& note : info.notes) spdlog::info("note: {}", note);
   const Task task = resolve_task(options, info, directory);
   options.check_task(task);
-  return {directory, model, model.tokenizer(), info, task};
+  return {.directory = directory,
+          .model = model,
+          .tokenizer = model.tokenizer(),
+          .info = info,
+          .task = task};
 }
 
 }  // namespace bert::tools

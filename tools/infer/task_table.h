@@ -46,7 +46,7 @@ struct TaskTraits {
   InputKind input = InputKind::sequence;
   std::optional<bert::Task> head = std::nullopt;  // the head without which it cannot run
   std::array<std::string_view, 2> options = {};   // the options that not every task takes
-  std::optional<std::string_view> tensor = {};    // its name in a .safetensors file, if it fits one
+  std::optional<std::string_view> tensor = {};    // name in a .safetensors file that can hold it
   bool one_row = false;     // the answer is one row of numbers, as .tsv and .npy hold them
   bool structured = false;  // the answer is a JSON object of several parts, written without spaces
   bool large = false;       // the answer to one input can take megabytes

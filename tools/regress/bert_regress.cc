@@ -226,11 +226,11 @@ class Regression {
 void declare(CLI::App& app, RegressOptions& options) {
   app.add_option("-m,--model", options.model);
   app.add_option("REFERENCE", options.reference)->required();
-  app.add_option("--atol", options.atol)->check(from_0());
-  app.add_option("--rtol", options.rtol)->check(from_0());
-  app.add_option("--mean", options.mean)->check(from_0());
+  app.add_option("--atol", options.atol)->check(non_negative());
+  app.add_option("--rtol", options.rtol)->check(non_negative());
+  app.add_option("--mean", options.mean)->check(non_negative());
   add_precision(app, options.load.precision);
-  app.add_option("--threads", options.load.threads)->transform(threads());
+  app.add_option("--threads", options.load.threads)->transform(thread_count());
 }
 
 int regress(const RegressOptions& options) {

@@ -15,7 +15,6 @@ namespace bert::tools {
 using models::DType;
 using models::StoredTensor;
 
-// The position of a stage in the forward pass; nothing for an unknown name.
 std::optional<int> stage_order(const std::string& name, int layers) {
   if (name == "embeddings") return -1;
   if (name == "pooler") return layers;

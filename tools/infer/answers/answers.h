@@ -39,7 +39,7 @@ class Answers {
 // have.
 std::unique_ptr<Answers> make_answers(const InferOptions& options, const LoadedModel& loaded);
 
-// For make_answers(); each knows the tasks of its own file.
+// What make_answers() tries in turn: each returns null for a task that is not in its file.
 std::unique_ptr<Answers> make_row_answers(const LoadedModel& loaded);
 std::unique_ptr<Answers> make_layer_answers(const InferOptions& options, const LoadedModel& loaded);
 std::unique_ptr<Answers> make_text_answers(const InferOptions& options, const LoadedModel& loaded);
@@ -47,13 +47,8 @@ std::unique_ptr<Answers> make_text_answers(const InferOptions& options, const Lo
 // Answers to inputs that are one sequence each.
 class SequenceAnswers : public Answers {
  public:
-  void compute(const Window& window, size_t first, size_t count) final {
-    encodings_ = std::span(window.encodings).subspan(first, count);
-    run();
-  }
-  Size size(size_t i) const final {
-    return {std::ssize(encodings_[i].ids), encodings_[i].truncated};
-  }
+  void compute(const Window& window, size_t first, size_t count) final;
+  Size size(size_t i) const final;
 
  protected:
   virtual void run() = 0;  // computes the answers to encodings_

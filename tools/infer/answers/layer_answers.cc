@@ -2,7 +2,6 @@
 //
 // Tasks that answer in matrices: logits of each token, hidden states and attention of given layers.
 #include <cstdint>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -123,13 +122,6 @@ std::unique_ptr<Answers> make_layer_answers(const InferOptions& options,
     default:
       return nullptr;
   }
-}
-
-std::unique_ptr<Answers> make_answers(const InferOptions& options, const LoadedModel& loaded) {
-  if (auto answers = make_row_answers(loaded)) return answers;
-  if (auto answers = make_layer_answers(options, loaded)) return answers;
-  if (auto answers = make_text_answers(options, loaded)) return answers;
-  throw std::logic_error("no answers for this task");
 }
 
 }  // namespace bert::tools
