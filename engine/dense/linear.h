@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/dense/quantisation.h"
 #include "engine/kernels/row_kernels.h"
 #include "engine/tensor.h"
 #include "engine/thread_pool.h"
@@ -22,11 +23,8 @@ namespace bert::engine {
 // rows and threads. In f32, small weights are multiplied by matrix tiles where the machine has them
 // (engine/kernels/tile_kernels.cc).
 //
-// int8: weights are s8 with a scale for each column, inputs u8 with a scale and a zero for each
-// row, sums s32. How the inputs are spread is learned from those of the first run(), which loading
-// makes: the few inputs that are much larger than the others stay in f32 (as Dettmers et al. 2022,
-// LLM.int8(), but chosen once), and what rounding the weights adds to the outputs on average is
-// taken off the bias (Nagel et al. 2019, Data-Free Quantization, section 4.2).
+// int8: weights are s8 with a scale for each column, inputs u8 with a scale and a zero point for
+// each row, sums s32. The outlier inputs of engine/dense/quantisation.h stay in f32.
 class Linear {
  public:
   // Parts are [columns_i, width] row-major as checkpoints store them, with biases [columns_i]; they
@@ -45,21 +43,26 @@ class Linear {
   Linear(ThreadPool& pool, const Stored& stored, int64_t width, Activation activation);
   Stored stored() const;
 
-  // owner: keeps the parts' weights. It is let go when they are packed: here, or for int8 in the
-  // first run(), which no other thread's may then overlap.
+  // f32 and bf16 weights are packed here, int8 ones by quantise(). owner keeps the parts' weights
+  // alive and is released once they are packed.
   Linear(ThreadPool& pool, std::span<const Part> parts, Activation activation,
          Precision precision = Precision::f32, std::shared_ptr<void> owner = nullptr);
+  // Packs an int8 Linear that was made from floats; once, before the first run(). statistics: of
+  // inputs like those that it will get. Throws std::domain_error if they, or a weight, are not
+  // finite.
+  void quantise(ThreadPool& pool, const InputStatistics& statistics);
+  bool is_packed() const { return packed_->units > 0; }
 
   int64_t width() const { return packed_->k; }    // K
   int64_t columns() const { return packed_->n; }  // N
-  // Of an int8 Linear that has learned: how many of its inputs stay in f32.
+  // How many inputs of an int8 Linear stay in f32.
   int64_t exact_inputs() const { return std::ssize(packed_->exact); }
 
-  // What mostly runs after this, and lives as long: the end of run() fetches what it reads first.
-  void precede(const Linear& next) { packed_->next = next.packed_.get(); }
+  // The product that usually runs next: run() ends by prefetching its first panel. It must live as
+  // long as this one.
+  void set_prefetch_target(const Linear& next) { packed_->next = next.packed_.get(); }
 
-  // y = activation(x W^T + b). scratch: what x becomes in the Linear's precision. int8 throws
-  // std::domain_error where a weight is no finite number.
+  // y = activation(x W^T + b). scratch: for x in the Linear's precision.
   void run(ThreadPool& pool, ConstTensor x, Buffer& scratch, Tensor y) const {
     run(pool, x, scratch, y, false);
   }
@@ -80,7 +83,7 @@ class Linear {
     Buffer column_scales;              // [panels, panel_columns]
     std::vector<int32_t> column_sums;  // [panels, panel_columns]
     std::vector<int32_t> exact;        // the inputs that stay in f32
-    std::vector<float> factors;        // [K], 0 for those and 1 for the others; or none
+    std::vector<float> mask;           // [K], 0 for those and 1 for the others; or none
     // Until it is packed.
     std::vector<const float*> rows;  // [N] of [K]
     std::shared_ptr<void> owner;
@@ -88,7 +91,6 @@ class Linear {
     bool split() const;  // f32 for the kernels' matmul_split
     int64_t panels_count() const;
     const Unit* panel(int64_t i) const;
-    void learn(ThreadPool& pool, ConstTensor x);
     void keep_exact(std::vector<int32_t> inputs);
     // Fills the units of a column's row: what is quantised, then what is exact.
     using FillRow = std::function<void(int64_t column, Unit* to)>;

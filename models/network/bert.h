@@ -57,6 +57,10 @@ struct Layer {
   // token, [N, H] in space.rows. Attention's probabilities are left in the workspace if wanted.
   engine::Tensor run(const Batch& batch, engine::ThreadPool& pool, engine::Reads reads,
                      bool probabilities, Workspace& space, engine::Tensor x) const;
+  // The same for all tokens of an example, where int8 products are still to be packed: quantises
+  // each for the inputs that it gets, just before it runs.
+  engine::Tensor calibrate(const Batch& example, engine::ThreadPool& pool, Workspace& space,
+                           engine::Tensor x);
 
   // The dense layers, and what those that each is made of are called in the checkpoint.
   struct Dense {
@@ -78,17 +82,20 @@ struct Layer {
   engine::Linear intermediate;  // [I, H], the activation fused
   engine::Linear output;        // [H, I]
   engine::Norm output_norm;
-  // Tokens a thread that the feed-forward takes at a time: all, but in int8 96, once it has learned
-  // from all. Its products are so fast that [T, I] should not leave the cache before it is read
-  // again (8x128: -8 %); in f32 reading weights again costs more than that saves.
-  int64_t feed_forward_rows = INT32_MAX;
+
+ private:
+  template <typename BeforeProduct>
+  engine::Tensor forward(const Batch& batch, engine::ThreadPool& pool, engine::Reads reads,
+                         bool probabilities, int64_t feed_forward_rows, Workspace& space,
+                         engine::Tensor x, const BeforeProduct& before) const;
 };
 
 // Each sequence's first row of x [T, H], as [N, H] in space.rows.
 engine::Tensor first_rows(const Batch& batch, engine::ConstTensor x, Workspace& space);
 
 struct Encoder {
-  // example: any inputs of the model's kind, from which int8 learns how its inputs are spread.
+  // example: any inputs of the model's kind, for which int8 is calibrated while loading, layer by
+  // layer: so the weights of one layer at a time are there in floats.
   Encoder(Checkpoint& checkpoint, const Config& config, engine::Precision precision_of_layers,
           const Batch& example, engine::ThreadPool& pool);
   // The last hidden state: [T, H], or [N, H] of each sequence's first token, which the last layer
@@ -99,10 +106,14 @@ struct Encoder {
   engine::Precision precision;
   int hidden;
   Embeddings embeddings;
-  std::unique_ptr<engine::RelativeBias> relative_bias;  // of all layers
+  std::unique_ptr<engine::RelativeBias> relative_bias;  // of all layers, or null
   std::vector<Layer> layers;                            // the distinct ones
-  std::vector<int> order;                               // [L] which of them is the next,
-  int in_one;                                           // and how many it goes on with
+  std::vector<int> order;  // [L]: the first layer of the group that runs next
+  int layers_per_group;    // 1, but for ALBERT's inner_group_num
+
+ private:
+  void load_layers(Checkpoint& checkpoint, const Config& config, const Batch& example,
+                   engine::ThreadPool& pool);
 };
 
 }  // namespace bert::models

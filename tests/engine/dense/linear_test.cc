@@ -71,9 +71,10 @@ TEST(Linear, AgreesWithItsTwinInDouble) {
                                  input = random_floats(rows * k, 1, 3);
         ThreadPool pool(2);
         const Linear::Part part{{weight.data(), n, k}, bias.data()};
-        const Linear linear(pool, {&part, 1}, activation, precision);
+        Linear linear(pool, {&part, 1}, activation, precision);
         Buffer x_memory, y_memory;
         const Tensor x = fill(x_memory, rows, k, input), y = y_memory.tensor(rows, n);
+        if (precision == Precision::int8) linear.quantise(pool, measure_inputs(x));
         linear.run(pool, x, shared_scratch, y);
         for (int64_t i = 0; i < rows; i += 1 + rows / 16) {
           const double x_variance = rounding_variance(precision, x.row(i), k);
@@ -125,13 +126,13 @@ class LinearBits : public testing::TestWithParam<std::pair<int64_t, int64_t>> {}
 // A batch must not change bits: each row's result is the same at every height, for every thread
 // count, with and without the residual.
 TEST_P(LinearBits, AreTheSameAtEveryHeightAndThreadCount) {
-  constexpr int64_t kMost = 700;
+  constexpr int64_t kMaxRows = 700;
   const auto [k, n] = GetParam();
   const std::vector<float> weight = random_floats(int64_t{n} * k, 0.1f, 1),
-                           bias = random_floats(n, 1, 2), input = random_floats(kMost * k, 1, 3),
-                           residual = random_floats(kMost * n, 1, 4);
-  std::vector<float> far = input;  // of which int8 keeps some inputs in f32
-  for (int64_t i = 0; i < kMost; ++i) far[i * k + 3] *= 100;
+                           bias = random_floats(n, 1, 2), input = random_floats(kMaxRows * k, 1, 3),
+                           residual = random_floats(kMaxRows * n, 1, 4);
+  std::vector<float> with_outlier = input;  // which int8 keeps in f32
+  for (int64_t i = 0; i < kMaxRows; ++i) with_outlier[i * k + 3] *= 100;
   for (const auto& [precision, add] : {std::pair{Precision::f32, false},
                                        {Precision::f32, true},
                                        {Precision::bf16, true},
@@ -141,14 +142,18 @@ TEST_P(LinearBits, AreTheSameAtEveryHeightAndThreadCount) {
     for (const int threads : {1, 2, 3}) {
       ThreadPool pool(threads);
       const Linear::Part part{{weight.data(), n, k}, bias.data()};
-      const Linear linear(pool, {&part, 1}, add ? Activation::none : Activation::gelu, precision);
-      std::vector<int64_t> heights = {kMost, 31, 65, 127, 128, 130, 255, 512, 513};
+      Linear linear(pool, {&part, 1}, add ? Activation::none : Activation::gelu, precision);
+      const std::vector<float>& inputs = add ? with_outlier : input;
+      if (precision == Precision::int8) {
+        linear.quantise(pool, measure_inputs({inputs.data(), kMaxRows, k}));
+      }
+      std::vector<int64_t> heights = {kMaxRows, 31, 65, 127, 128, 130, 255, 512, 513};
       for (int64_t rows = 1; rows <= 25; ++rows) heights.push_back(rows);  // kernels of their own
       for (const int64_t rows : heights) {
         Buffer x_memory, y_memory;
-        const int64_t first = kMost - rows;
+        const int64_t first = kMaxRows - rows;
         const Tensor x = x_memory.tensor(rows, k), y = y_memory.tensor(rows, n);
-        std::copy_n((add ? far : input).begin() + first * k, rows * k, x.data);
+        std::copy_n(inputs.begin() + first * k, rows * k, x.data);
         std::copy_n(residual.begin() + first * n, rows * n, y.data);
         add ? linear.run_add(pool, x, shared_scratch, y) : linear.run(pool, x, shared_scratch, y);
         if (all.empty()) all.assign(y.data, y.data + y.size());
