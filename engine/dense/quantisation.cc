@@ -53,14 +53,14 @@ QuantisedRow quantise_row(std::span<const float> weights, std::span<const float>
   assert(weights.size() == statistics.mean.size());
   assert(mask.empty() || mask.size() == weights.size());
   QuantisedRow row{.q = std::vector<int8_t>(weights.size()), .scale = 0, .mean_error = 0};
-  const auto [scale, excess] =
+  const auto [scale, mean_error] =
       row_kernels().quantise_weights(weights.data(), mask.empty() ? nullptr : mask.data(),
                                      statistics.mean.data(), std::ssize(weights), row.q.data());
   if (!std::isfinite(scale)) throw std::domain_error("a weight is not a finite number");
-  if (!std::isfinite(excess))
+  if (!std::isfinite(mean_error))
     throw std::domain_error("an input of a product is not a finite number");
   row.scale = scale;
-  row.mean_error = excess;
+  row.mean_error = mean_error;
   return row;
 }
 

@@ -59,7 +59,7 @@ struct Cpuid {
   }
 };
 
-// The registers that the system saves for its processes (XCR0).
+// The registers that the system saves on a context switch (XCR0).
 uint64_t saved_registers(bool has_xgetbv) {
   if (!has_xgetbv) return 0;
   uint32_t low, high;

@@ -93,6 +93,19 @@ const Picked& picked() {
 
 const RowKernels& row_kernels() { return *picked().runnable.back(); }
 const TileKernels* tile_kernels() { return picked().tiles; }
+
+Matmul matmul_for(Precision precision, const RowKernels& kernels) {
+  switch (precision) {
+    case Precision::f32:
+      return kernels.matmul_f32;
+    case Precision::bf16:
+      return kernels.matmul_bf16;
+    case Precision::int8:
+      return kernels.matmul_int8;
+  }
+  return nullptr;
+}
+
 std::span<const RowKernels* const> runnable_kernels() { return picked().runnable; }
 
 }  // namespace bert::engine

@@ -70,15 +70,15 @@ Tensor first_rows(const Batch& batch, engine::ConstTensor x, Workspace& space) {
   return first;
 }
 
-// One post-norm layer (Devlin et al. 2019, section 3). x: [T, H]. The feed-forward takes at most
-// feed_forward_rows at a time. before(product, inputs) is called before each product.
+// One post-norm layer (Devlin et al. 2019, section 3). x: [T, H]. The feed-forward network takes at
+// most feed_forward_rows at a time. Calls before(product, its inputs) just before each product.
 template <typename BeforeProduct>
 Tensor Layer::forward(const Batch& batch, engine::ThreadPool& pool, Reads reads, bool probabilities,
                       int64_t feed_forward_rows, Workspace& space, Tensor x,
                       const BeforeProduct& before) const {
   const int64_t tokens = x.rows, hidden = x.columns;
   const int64_t rows = reads == Reads::all ? tokens : batch.sequences();
-  space.wide.reserve(tokens * std::max(4 * hidden, intermediate.columns()));
+  space.wide.resize_discarding(tokens * std::max(4 * hidden, intermediate.columns()));
   const Tensor states = {space.wide.data(), tokens, 3 * hidden};
   const Tensor context = {space.wide.data() + tokens * 3 * hidden, rows, hidden};
 
@@ -122,7 +122,7 @@ Tensor Layer::run(const Batch& batch, engine::ThreadPool& pool, Reads reads, boo
 
 Tensor Layer::calibrate(const Batch& example, engine::ThreadPool& pool, Workspace& space,
                         Tensor x) {
-  // All rows at a time, as each product has to be packed for all of them.
+  // All rows at once, as the statistics of a product are those of all its inputs.
   return forward(example, pool, Reads::all, false, x.rows, space, x,
                  [&](engine::Linear Layer::*product, Tensor inputs) {
                    (this->*product).quantise(pool, engine::measure_inputs(inputs));
@@ -131,7 +131,7 @@ Tensor Layer::calibrate(const Batch& example, engine::ThreadPool& pool, Workspac
 
 namespace {
 
-// Either all dense layers are stored in int8 or none, as calibration would skip a single one.
+// Either all dense layers are stored in int8 or none: calibration packs all or none.
 void check_precision(const Checkpoint& checkpoint, const Layer& layer, bool is_int8) {
   for (const Layer::Dense& dense : layer.dense_layers()) {
     for (const std::string& name : dense.names) {
@@ -154,7 +154,7 @@ Encoder::Encoder(Checkpoint& checkpoint, const Config& config, Precision precisi
       order(config.layer_order),
       layers_per_group(config.layers_in_one) {
   load_layers(checkpoint, config, example, pool);
-  for (size_t i = 0; i < layers.size(); ++i) {  // the last before the first of the next batch
+  for (size_t i = 0; i < layers.size(); ++i) {  // the last one runs before the next batch's first
     layers[i].output.set_prefetch_target(layers[(i + 1) % layers.size()].qkv);
   }
 }
@@ -167,7 +167,8 @@ void Encoder::load_layers(Checkpoint& checkpoint, const Config& config, const Ba
   Tensor x = space.x.tensor(example.tokens(), hidden);
   if (calibrates) {
     embeddings.run(example, pool, space, x);
-    Checkpoint::release(embeddings.word);  // its rows lie far apart, and whole regions were read
+    // Its rows lie far apart, and each brought the pages around it into memory.
+    Checkpoint::release(embeddings.word);
   }
   layers.reserve(config.layer_names.size());
   for (const std::string& name : config.layer_names) {
@@ -189,7 +190,7 @@ Tensor Encoder::run(const Batch& batch, engine::ThreadPool& pool, Reads reads, W
   trace("embeddings", x);
   for (size_t i = 0; i < order.size(); ++i) {
     const bool probabilities = trace.wants_attention(i);
-    if (probabilities) space.probabilities.reserve(batch.pairs() * layers.front().heads);
+    if (probabilities) space.probabilities.resize_discarding(batch.pairs() * layers.front().heads);
     for (int j = 0; j < layers_per_group; ++j) {
       const bool last = i + 1 == order.size() && j + 1 == layers_per_group;
       x = layers[order[i] + j].run(batch, pool, last ? reads : Reads::all,

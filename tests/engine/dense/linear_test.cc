@@ -30,10 +30,10 @@ double activate(Activation activation, double x) {
   return NAN;
 }
 
-Buffer shared_scratch;  // as a forward pass has it: one for all calls
+Buffer shared_scratch;  // for all calls, as in a forward pass
 
-// What a value is rounded to, at most, in units of its row's largest: the variance of one of
-// uniformly spread roundings is the step's square over 12.
+// The variance of the rounding errors of a row's values: of uniformly distributed errors it is the
+// square of the step over 12, and the largest value determines the step.
 double rounding_variance(Precision precision, const float* row, int64_t k) {
   if (precision == Precision::f32) return 0;
   double largest = 0, least = 0, greatest = 0;
@@ -52,8 +52,8 @@ Tensor fill(Buffer& buffer, int64_t rows, int64_t columns, const std::vector<flo
   return tensor;
 }
 
-// In bf16 and int8 what each input and weight is rounded to adds up as random errors do: six times
-// their deviation is as far as any of these results may be.
+// In bf16 and int8, the rounding errors of inputs and weights add up as random errors do: results
+// may be off by six standard deviations.
 TEST(Linear, AgreesWithItsTwinInDouble) {
   for (const auto& [precision, activation] : {std::pair{Precision::f32, Activation::none},
                                               {Precision::f32, Activation::gelu},
@@ -88,8 +88,8 @@ TEST(Linear, AgreesWithItsTwinInDouble) {
               size += std::abs(product);
               variance += x.row(i)[p] * x.row(i)[p] * w_variance + w[p] * w[p] * x_variance;
             }
-            // Rounding after each of k additions, in random directions; no activation is steeper
-            // than 1.13.
+            // k additions each round, in random directions; the slope of any activation is at most
+            // 1.13.
             const double bound = 4 * 0x1p-24 * size + 1.13 * 6 * std::sqrt(variance);
             ASSERT_NEAR(y.row(i)[j], activate(activation, sum), bound)
                 << rows << "x" << n << "x" << k << " at " << i << ", " << j << ", precision "
@@ -120,11 +120,11 @@ TEST(Linear, JoinsItsParts) {
   EXPECT_EQ(std::memcmp(y.data, z.data, sizeof(float) * y.size()), 0);
 }
 
-// Inputs and columns.
+// By inputs and columns.
 class LinearBits : public testing::TestWithParam<std::pair<int64_t, int64_t>> {};
 
-// A batch must not change bits: each row's result is the same at every height, for every thread
-// count, with and without the residual.
+// Bits must not depend on the batch: each row's result is the same for any number of rows and of
+// threads, with and without the residual.
 TEST_P(LinearBits, AreTheSameAtEveryHeightAndThreadCount) {
   constexpr int64_t kMaxRows = 700;
   const auto [k, n] = GetParam();
@@ -148,7 +148,8 @@ TEST_P(LinearBits, AreTheSameAtEveryHeightAndThreadCount) {
         linear.quantise(pool, measure_inputs({inputs.data(), kMaxRows, k}));
       }
       std::vector<int64_t> heights = {kMaxRows, 31, 65, 127, 128, 130, 255, 512, 513};
-      for (int64_t rows = 1; rows <= 25; ++rows) heights.push_back(rows);  // kernels of their own
+      for (int64_t rows = 1; rows <= 25; ++rows)
+        heights.push_back(rows);  // they have kernels of their own
       for (const int64_t rows : heights) {
         Buffer x_memory, y_memory;
         const int64_t first = kMaxRows - rows;
@@ -173,7 +174,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, LinearBits,
                            return fmt::format("{}x{}", of.param.first, of.param.second);
                          });
 
-TEST(Linear, AddsToWhatIsThere) {
+TEST(Linear, AddsToTheResidual) {
   const std::vector<float> weight = random_floats(6 * 5, 1, 1), bias = random_floats(6, 1, 2),
                            input = random_floats(3 * 5, 1, 3),
                            residual = random_floats(3 * 6, 1, 4);
