@@ -106,7 +106,7 @@ TEST(Invariance, LogitsDoNotDependOnWhichRowsOfTheLastLayerAreComputed) {
   }
 }
 
-// int8 learns from the same inputs, wherever texts are cut.
+// int8 is calibrated on the same inputs, wherever texts are cut.
 TEST(Invariance, WhatIsNotCutDoesNotDependOnTheLengthToCutAt) {
   const std::vector<Input> inputs = {{"two dogs"}, {"a man", "music"}};
   for (const Precision precision : {Precision::f32, Precision::bf16, Precision::int8}) {
