@@ -30,7 +30,7 @@ MappedFile::MappedFile(const std::string& path) : path_(path) {
     throw std::runtime_error(path + ": not a regular file");
   }
   const auto size = static_cast<size_t>(status.st_size);
-  if (size > 0) {  // an empty map is not allowed, and an empty file is for the reader to judge
+  if (size > 0) {  // mmap rejects 0 bytes; whether a file may be empty is up to its reader
     void* data = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
     if (data == MAP_FAILED) {
       close(descriptor);
@@ -56,7 +56,8 @@ MappedFile::~MappedFile() {
 
 void MappedFile::release(std::span<const std::byte> part) const {
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  const auto first = static_cast<size_t>(part.data() - bytes_.data());  // the map begins on a page
+  const auto first =
+      static_cast<size_t>(part.data() - bytes_.data());  // the mapping begins on a page
   const size_t begin = (first + page - 1) / page * page, end = (first + part.size()) / page * page;
   if (begin < end) {
     madvise(const_cast<std::byte*>(bytes_.data()) + begin, end - begin, MADV_DONTNEED);

@@ -7,8 +7,9 @@
 
 namespace bert::engine {
 
-// Owns a read-only map of a whole regular file. Errors are std::runtime_error that name the path.
-// The file must not be cut short while it is mapped: no program can read what is no longer there.
+// Owns a read-only mapping of a whole regular file. Errors are std::runtime_error that name the
+// path. The file must not be truncated while it is mapped: reading past its new end would be a bus
+// error.
 class MappedFile {
  public:
   explicit MappedFile(const std::string& path);
@@ -19,7 +20,7 @@ class MappedFile {
   const std::string& path() const { return path_; }
   std::span<const std::byte> bytes() const { return bytes_; }
 
-  // Gives the pages that lie wholly in `part` back to the system. They can be read again: from
+  // Gives the pages that lie entirely in `part` back to the system. Reading them again reads the
   // disk.
   void release(std::span<const std::byte> part) const;
 

@@ -23,14 +23,14 @@ dnnl::engine& cpu() {
   return engine;
 }
 
-// The OpenMP runtime that oneDNN came with, if any: ours to link might be another (Clang's beside
-// GCC's), whose setting oneDNN would not see.
+// The OpenMP runtime that oneDNN loaded, if any. Linking one ourselves might bring in another
+// (Clang's beside GCC's), whose settings oneDNN would not see.
 struct OpenMp {
   int (*get)() = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "omp_get_max_threads"));
   void (*set)(int) = reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"));
 };
 
-// oneDNN takes one thread for each call, and gives the caller's setting back.
+// While it lives, oneDNN uses a single thread for each call of this thread.
 class OneThread {
  public:
   OneThread() : before_(library().get ? library().get() : 1) { set(1); }
@@ -49,7 +49,7 @@ class OneThread {
   int before_;
 };
 
-// One oneDNN product again and again: y [m, m] = x [m, m] w, with w in the layout that it asks for.
+// A oneDNN product y [m, m] = x [m, m] w, with w in the layout that oneDNN asks for.
 class Product {
  public:
   Product(int64_t size, Precision precision) : size_(size), stream_(cpu()) {
@@ -65,12 +65,12 @@ class Product {
 #else
     const dnnl::matmul::primitive_desc description(dnnl::matmul::desc(x, w, y), cpu());
 #endif
-    log().debug("the peak is that of {}", description.impl_info_str());
+    log().info("peak: measured with oneDNN's {}", description.impl_info_str());
     primitive_ = dnnl::matmul(description);
     x_ = memory(x, cpu());
     w_ = memory(description.weights_desc(), cpu());
     y_ = memory(y, cpu());
-    for (const memory* part : {&x_, &w_}) {  // 60, or in f32 and bf16 0.0115
+    for (const memory* part : {&x_, &w_}) {  // every value is 60, or in f32 and bf16 0.0115
       std::memset(part->get_data_handle(), 0x3c, part->get_desc().get_size());
     }
   }
@@ -101,7 +101,7 @@ double matmul_peak(ThreadPool& pool, Precision precision) try {
   constexpr int kRounds = 6, kTries = 5;
   std::vector<std::unique_ptr<Product>> products(pool.threads());
   double best = 0;
-  for (int i = -1; i < kTries; ++i) {  // the first makes what the others need
+  for (int i = -1; i < kTries; ++i) {  // the first run, which creates the products, is not timed
     const double seconds = seconds_of(pool, [&](int64_t t, int) {
       if (!products[t]) products[t] = std::make_unique<Product>(1024, precision);
       for (int round = 0; round < kRounds; ++round) products[t]->run();
@@ -124,9 +124,8 @@ double read_bandwidth(ThreadPool& pool) {
   double best = 0;
   for (int i = -1; i < kTries; ++i) {
     const double seconds = seconds_of(pool, [&](int64_t t, int) {
-      if (i < 0)
-        std::fill_n(memory[t].tensor(1, floats).data, floats,
-                    0.0f);  // until written to, it is none
+      // Until it is written to, memory is not allocated.
+      if (i < 0) std::fill_n(memory[t].tensor(1, floats).data, floats, 0.0f);
       float sum[16] = {};
       for (int64_t j = 0; j < floats; j += 16) {
         for (int64_t k = 0; k < 16; ++k) sum[k] += memory[t].data()[j + k];

@@ -6,13 +6,13 @@
 
 namespace bert::engine {
 
-// What the machine can do at this moment, to measure speeds against.
+// What the machine can do at this moment, as a yardstick for speeds.
 
-// Operations/s of oneDNN's matmul in this precision (int8: u8 by s8), 1024 x 1024 x 1024 on each
-// thread at once, again and again on the same data: the best of several. Where the machine has no
-// instructions for bf16, oneDNN may have no such matmul: then f32's.
+// Operations/s of oneDNN's matmul in this precision (int8: u8 by s8): the best of several runs of
+// 1024 x 1024 x 1024 on each thread at once, repeated on the same data. If oneDNN has no bf16
+// matmul for this machine, that of f32.
 double matmul_peak(ThreadPool& pool, Precision precision);
-// Bytes/s that the threads together read from memory, out of all caches: the best of several.
+// Bytes/s that the threads together read from memory, beyond all caches: the best of several runs.
 double read_bandwidth(ThreadPool& pool);
 
 }  // namespace bert::engine

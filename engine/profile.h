@@ -6,17 +6,17 @@
 
 namespace bert::engine {
 
-// Where the time of a forward pass goes. linear includes what is fused
-// into it; convert is what its inputs become in its precision.
+// Where the time of a forward pass goes. linear includes what is fused into the products; convert
+// is the conversion of their inputs to bf16 or int8.
 enum class Step { linear, convert, attention, norm, embedding };
 constexpr std::array<const char*, 5> kStepNames = {"linear", "convert", "attention", "norm",
                                                    "embedding"};
 using Profile = std::array<double, kStepNames.size()>;  // seconds
 
-// Where this thread's calls into the engine add their times; null, as it mostly is: nowhere.
+// Where this thread's calls into the engine add their times; usually null, for nowhere.
 inline thread_local Profile* profile = nullptr;
 
-// Adds the time from its making to its end.
+// Adds the time of its own life.
 class Timed {
  public:
   explicit Timed(Step step) : step_(step) {

@@ -10,18 +10,18 @@
 namespace bert::engine {
 namespace {
 
-// Rows that one thread takes at a time: enough to outweigh handing them out.
-constexpr int64_t kRowBlock = 32;
+// Rows that a thread takes at a time: enough to outweigh the cost of handing them out.
+constexpr int64_t kRowsPerTask = 32;
 
 constexpr int64_t kRowsAhead = 4;
-void fetch(const float* row, int64_t columns) {
+void prefetch(const float* row, int64_t columns) {
   for (int64_t j = 0; j < columns; j += 16) __builtin_prefetch(row + j);
 }
 
 void for_row_blocks(ThreadPool& pool, int64_t rows,
                     const std::function<void(int64_t begin, int64_t end)>& body) {
-  pool.run(divide_up(rows, kRowBlock), [&](int64_t block, int) {
-    body(block * kRowBlock, std::min(rows, (block + 1) * kRowBlock));
+  pool.run(divide_up(rows, kRowsPerTask), [&](int64_t block, int) {
+    body(block * kRowsPerTask, std::min(rows, (block + 1) * kRowsPerTask));
   });
 }
 
@@ -43,8 +43,8 @@ void embedding_sum(ThreadPool& pool, const EmbeddingTables& tables, std::span<co
   const RowKernels& kernels = row_kernels();
   for_row_blocks(pool, y.rows, [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) {
-      // The rows of words lie anywhere in a table that is larger than the caches.
-      if (t + kRowsAhead < y.rows) fetch(tables.word.row(ids[t + kRowsAhead]), y.columns);
+      // Word embeddings may be anywhere in a table that is larger than the caches.
+      if (t + kRowsAhead < y.rows) prefetch(tables.word.row(ids[t + kRowsAhead]), y.columns);
       kernels.add3(tables.word.row(ids[t]), tables.position.row(positions[t]),
                    tables.type.row(type_ids[t]), y.columns, y.row(t));
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is done row by row: norms and sums.
+// Operations on single rows: norms and sums.
 #pragma once
 
 #include <cstdint>

@@ -23,8 +23,8 @@ int affinity_threads() {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
-// CPUs' worth of time that one cgroup directory allows, or infinity. Version 2 has one file, "max
-// 100000" or "150000 100000"; version 1 has two.
+// The CPU quota of one cgroup directory, in CPUs, or infinity. Version 2 has a single file with
+// "max 100000" or "150000 100000"; version 1 has two files.
 double cgroup_limit(const std::string& directory) {
   double quota = 0, period = 0;
   if (std::ifstream(directory + "/cpu.max") >> quota >> period && period > 0) return quota / period;
@@ -36,7 +36,7 @@ double cgroup_limit(const std::string& directory) {
 }
 
 // The tightest quota from this process's cgroup up to the root. In a container the process's own
-// path may not be visible; the root of what is mounted is then its cgroup.
+// path may not be visible; its cgroup is then the root of what is mounted.
 double quota_threads() {
   double limit = INFINITY;
   std::ifstream file("/proc/self/cgroup");

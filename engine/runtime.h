@@ -7,11 +7,12 @@ class logger;
 
 namespace bert::engine {
 
-// Threads that this process may really use: its affinity mask, cut by its cgroups' CPU quota.
+// The number of threads that this process can keep busy: the CPUs in its affinity mask, limited by
+// its cgroups' CPU quota.
 int usable_threads();
 
-// The library's diagnostics. Silent unless the environment's BERT_INFER_LOG names
-// a level: debug tells which kernels were picked.
+// The library's diagnostics, on stderr. Silent unless the environment variable BERT_INFER_LOG names
+// a spdlog level; info tells what loading decided, such as which kernels run and why.
 spdlog::logger& log();
 
 }  // namespace bert::engine

@@ -12,10 +12,10 @@
 
 namespace bert::engine {
 
-// How many steps it takes to n.
+// The number of steps up to n.
 constexpr int64_t divide_up(int64_t n, int64_t step) { return (n + step - 1) / step; }
 
-// A row-major view; does not own what it shows.
+// A row-major view, which does not own its elements.
 template <typename Element>
 struct View {
   Element* data = nullptr;
@@ -27,14 +27,14 @@ struct View {
     return data + i * columns;
   }
   int64_t size() const { return rows * columns; }
-  // As T* becomes const T*.
+  // As T* converts to const T*.
   // NOLINTNEXTLINE(google-explicit-constructor)
   operator View<const Element>() const { return {data, rows, columns}; }
 };
 using Tensor = View<float>;
 using ConstTensor = View<const float>;
 
-// Owns floats on a cache line's boundary. Grows, and never shrinks.
+// Owns floats, aligned to a cache line. Grows but never shrinks.
 class Buffer {
  public:
   Buffer() = default;
@@ -46,25 +46,26 @@ class Buffer {
     return *this;
   }
   ~Buffer() = default;
-  explicit Buffer(int64_t size) { reserve(size); }
+  explicit Buffer(int64_t size) { resize_discarding(size); }
 
   float* data() const { return data_.get(); }
   int64_t size() const { return size_; }
 
-  // At least `size` floats, zero when new. Growing loses what was there. Throws std::bad_alloc.
-  void reserve(int64_t size);
-  // The same for what does not grow, such as panels: close behind others, so that they all lie in
-  // huge pages to their ends.
-  void reserve_beside_others(int64_t size);
+  // Makes room for at least `size` floats. Growing discards the contents: new memory is zero.
+  // Throws std::bad_alloc.
+  void resize_discarding(int64_t size);
+  // The same for what never grows, such as panels: directly behind other such buffers, so that all
+  // of them lie in huge pages up to their ends.
+  void resize_in_shared_pages(int64_t size);
   Tensor tensor(int64_t rows, int64_t columns) {
-    reserve(rows * columns);
+    resize_discarding(rows * columns);
     return {data(), rows, columns};
   }
 
  private:
   struct Free {
-    size_t mapped;                // bytes of a mapping, or 0
-    std::shared_ptr<void> whole;  // where the bytes are a part of one
+    size_t mapped;                  // bytes of a mapping, or 0 if from the heap
+    std::shared_ptr<void> mapping;  // that the bytes share with other buffers, or null
     void operator()(float* p) const;
   };
   std::unique_ptr<float, Free> data_;

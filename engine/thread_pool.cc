@@ -10,13 +10,13 @@
 namespace bert::engine {
 namespace {
 
-// Steps of a forward pass follow each other within microseconds, and waking a sleeper takes some
-// ten: so look for that long before sleeping.
-constexpr int kLooks = 2000;
+// The steps of a forward pass follow each other within microseconds, and waking a sleeping thread
+// takes about ten: so threads spin for about that long before they sleep.
+constexpr int kSpins = 2000;
 
 template <typename T>
 void wait_while(const std::atomic<T>& value, T old) {
-  for (int i = 0; i < kLooks; ++i) {
+  for (int i = 0; i < kSpins; ++i) {
     if (value.load(std::memory_order_acquire) != old) return;
 #if defined(__x86_64__)
     __builtin_ia32_pause();
@@ -32,7 +32,7 @@ ThreadPool::ThreadPool(int threads) : shares_(std::max(1, threads)), process_(ge
     for (int worker = 1; worker < threads; ++worker) {
       workers_.emplace_back([this, worker] { serve(worker); });
     }
-  } catch (...) {  // the system has no more threads: those that run must not be left behind
+  } catch (...) {  // the system has no more threads: stop those that already run
     stop();
     throw;
   }
@@ -41,7 +41,7 @@ ThreadPool::ThreadPool(int threads) : shares_(std::max(1, threads)), process_(ge
 ThreadPool::~ThreadPool() { stop(); }
 
 void ThreadPool::stop() {
-  // A fork has none of the threads: to join one would crash, and to let go of it too.
+  // A forked child has none of the threads, and both joining and destroying them would crash: leak.
   if (getpid() != process_) {
     new std::vector<std::thread>(std::move(workers_));
     return;
@@ -60,8 +60,8 @@ void ThreadPool::run(int64_t count, const Body& body) {
   }
   body_ = &body;
   assert(count <= UINT32_MAX);
-  const auto from = [&](int i) { return static_cast<uint64_t>(first_of(i, count)); };
-  for (int i = 0; i < threads(); ++i) shares_[i].left = from(i) << 32 | from(i + 1);
+  const auto begin = [&](int i) { return static_cast<uint64_t>(first_of(i, count)); };
+  for (int i = 0; i < threads(); ++i) shares_[i].left = begin(i) << 32 | begin(i + 1);
   busy_ = static_cast<int>(workers_.size());
   generation_.fetch_add(1, std::memory_order_release);
   generation_.notify_all();
@@ -74,22 +74,22 @@ void ThreadPool::serve(int worker) {
   for (uint32_t seen = 0;;) {
     wait_while(generation_, seen);
     if (stopped_) return;
-    ++seen;  // one at a time: a job does not begin before all have finished the last
+    ++seen;  // by one: no job begins before all workers have finished the one before
     work(worker);
     if (busy_.fetch_sub(1, std::memory_order_acq_rel) == 1) busy_.notify_all();
   }
 }
 
-// The next i of a worker's own share, or the last of another's; -1 when nothing is left.
+// Takes the next i of the worker's own share, or the last of another's; -1 if nothing is left.
 int64_t ThreadPool::take(int worker) {
   for (int other = 0; other < threads(); ++other) {
     std::atomic<uint64_t>& left = shares_[(worker + other) % threads()].left;
-    for (uint64_t was = left;;) {
-      const uint64_t from = was >> 32, to = was & UINT32_MAX;
-      if (from >= to) break;
-      const uint64_t then = other == 0 ? (from + 1) << 32 | to : from << 32 | (to - 1);
-      if (left.compare_exchange_weak(was, then)) {
-        return static_cast<int64_t>(other == 0 ? from : to - 1);
+    for (uint64_t current = left;;) {
+      const uint64_t begin = current >> 32, end = current & UINT32_MAX;
+      if (begin >= end) break;
+      const uint64_t rest = other == 0 ? (begin + 1) << 32 | end : begin << 32 | (end - 1);
+      if (left.compare_exchange_weak(current, rest)) {
+        return static_cast<int64_t>(other == 0 ? begin : end - 1);
       }
     }
   }

@@ -11,34 +11,35 @@
 
 namespace bert::engine {
 
-RelativeKeys::RelativeKeys(ThreadPool& pool, ConstTensor table, bool meets_key)
-    : most_((table.rows + 1) / 2), width_(table.columns), meets_key_(meets_key) {
+RelativeKeys::RelativeKeys(ThreadPool& pool, ConstTensor table, bool with_key)
+    : max_tokens_((table.rows + 1) / 2), width_(table.columns), with_key_(with_key) {
   const RowKernels& kernels = row_kernels();
   const int64_t step = kernels.panel_columns, panels = divide_up(table.rows, step);
-  panels_.reserve(panels * step * width_);
-  zeros_.reserve(step);
-  std::fill_n(zeros_.data(), step, 0.0f);
+  panels_.resize_discarding(panels * step * width_);
+  zeros_.resize_discarding(step);
   pool.run(panels, [&](int64_t i, int) {
-    std::vector<const Unit*> rows;
+    std::vector<const Word32*> rows;
     for (int64_t c = i * step; c < std::min(table.rows, (i + 1) * step); ++c) {
-      rows.push_back(table.row(table.rows - 1 - c));
+      rows.push_back(as_words(table.row(table.rows - 1 - c)));
     }
-    kernels.pack_panel(rows.data(), std::ssize(rows), width_, panels_.data() + i * step * width_);
+    kernels.pack_panel(rows.data(), std::ssize(rows), width_,
+                       as_words(panels_.data()) + i * step * width_);
   });
 }
 
-// The whole panels in which the distances within a sequence of that length lie.
+// The whole panels that hold the distances within a sequence of this length.
 RelativeKeys::Columns RelativeKeys::columns(int64_t length) const {
   const int64_t step = row_kernels().panel_columns;
-  const int64_t first = (most_ - length) / step * step;
-  return {first, divide_up(most_ - 1 + length - first, step) * step};
+  const int64_t first = (max_tokens_ - length) / step * step;
+  return {.first = first, .count = divide_up(max_tokens_ - 1 + length - first, step) * step};
 }
 
 int64_t RelativeKeys::scratch_size(int64_t length) const {
-  return length * (width_ + (meets_key_ ? 2 : 1) * columns(length).count);
+  return length * (width_ + (with_key_ ? 2 : 1) * columns(length).count);
 }
 
-// y [count, columns] = rows, q or k of the task, times the distances.
+// y [count, columns] = rows [count, D], q or k of the task, times the table of distances. copy:
+// [count, D].
 void RelativeKeys::multiply(const float* rows, const AttentionTask& task, int64_t count,
                             float* copy, float* y) const {
   const RowKernels& kernels = row_kernels();
@@ -46,10 +47,17 @@ void RelativeKeys::multiply(const float* rows, const AttentionTask& task, int64_
   for (int64_t i = 0; i < count; ++i)
     std::copy_n(rows + i * task.stride, width_, copy + i * width_);
   for (int64_t c = 0; c < all; c += kernels.panel_columns) {
-    const Unit* panel = panels_.data() + (first + c) * width_;
-    kernels.matmul[static_cast<int>(Precision::f32)]({copy, panel, panel, zeros_.data(), y + c,
-                                                      count, width_, kernels.panel_columns, width_,
-                                                      all, Activation::none, false});
+    const Word32* panel = as_words(panels_.data()) + (first + c) * width_;
+    kernels.matmul_f32({.x = as_words(copy),
+                        .panel = panel,
+                        .next = panel,
+                        .bias = zeros_.data(),
+                        .y = y + c,
+                        .rows = count,
+                        .words = width_,
+                        .columns = kernels.panel_columns,
+                        .x_stride = width_,
+                        .y_stride = all});
   }
 }
 
@@ -57,16 +65,16 @@ void RelativeKeys::run(AttentionTask& task, float* scratch) const {
   const auto [first, all] = columns(task.length);
   float* by_query = scratch + task.length * width_;
   multiply(task.q, task, task.queries, scratch, by_query);
-  // Column most - 1 + j - i holds the distance of tokens i and j: in the next row it lies one
-  // before.
-  float* bias = by_query + most_ - 1 - first;
+  // Column max_tokens - 1 + j - i of row i belongs to the tokens i and j: in the next row, i + 1,
+  // it is one column to the left.
+  float* bias = by_query + max_tokens_ - 1 - first;
   const int64_t stride = all - 1;
-  if (meets_key_) {
+  if (with_key_) {
     float* by_key = by_query + task.length * all;
     multiply(task.k, task, task.length, scratch, by_key);
     for (int64_t i = 0; i < task.queries; ++i) {
       for (int64_t j = 0; j < task.length; ++j) {
-        bias[i * stride + j] += by_key[j * all + most_ - 1 - first + j - i];
+        bias[i * stride + j] += by_key[j * all + max_tokens_ - 1 - first + j - i];
       }
     }
   }
@@ -84,40 +92,41 @@ void attention(ThreadPool& pool, ConstTensor qkv, std::span<const int32_t> start
   const int64_t sequences = std::ssize(starts) - 1;
   const bool all = options.reads == Reads::all;
   int64_t longest = 0;
-  std::vector<int64_t> places = {0};  // of each sequence's probabilities
+  std::vector<int64_t> offsets = {0};  // of each sequence's probabilities
   for (int64_t i = 0; i < sequences; ++i) {
     const int64_t length = starts[i + 1] - starts[i];
     longest = std::max(longest, length);
-    places.push_back(places.back() + heads * (all ? length : 1) * length);
+    offsets.push_back(offsets.back() + heads * (all ? length : 1) * length);
   }
-  // A cache line apart, so that no two threads write to one.
-  const int64_t own = (kernels.attention_scratch(longest, width) + 15) / 16 * 16;
-  const int64_t keys = options.keys ? options.keys->scratch_size(longest) : 0;
-  const int64_t each = own + (keys + 15) / 16 * 16;
-  scratch.reserve(each * pool.threads());
+  // In whole cache lines, so that no two threads write to the same one.
+  const auto whole_lines = [](int64_t floats) { return divide_up(floats, 16) * 16; };
+  const int64_t task_floats = whole_lines(kernels.attention_scratch(longest, width));
+  const int64_t keys_floats = options.keys ? options.keys->scratch_size(longest) : 0;
+  const int64_t worker_floats = task_floats + whole_lines(keys_floats);
+  scratch.resize_discarding(worker_floats * pool.threads());
 
   pool.run(sequences * heads, [&](int64_t i, int worker) {
     const int64_t sequence = i / heads, head = i % heads;
-    const float* first = qkv.row(starts[sequence]) + head * width;
+    const float* q = qkv.row(starts[sequence]) + head * width;
     const int64_t length = starts[sequence + 1] - starts[sequence];
-    AttentionTask task{first,
-                       first + hidden,
-                       first + 2 * hidden,
-                       context.row(all ? starts[sequence] : sequence) + head * width,
-                       qkv.columns,
-                       hidden,
-                       length,
-                       width,
-                       all ? length : 1,
-                       1.0f / std::sqrt(static_cast<float>(width))};
-    float* space = scratch.data() + worker * each;
+    AttentionTask task{.q = q,
+                       .k = q + hidden,
+                       .v = q + 2 * hidden,
+                       .context = context.row(all ? starts[sequence] : sequence) + head * width,
+                       .stride = qkv.columns,
+                       .context_stride = hidden,
+                       .length = length,
+                       .width = width,
+                       .queries = all ? length : 1,
+                       .scale = 1.0f / std::sqrt(static_cast<float>(width))};
+    float* space = scratch.data() + worker * worker_floats;
     if (options.bias) {
       task.bias = options.bias->of_head(head);
       task.bias_stride = -1;
     }
-    if (options.keys) options.keys->run(task, space + own);
+    if (options.keys) options.keys->run(task, space + task_floats);
     if (options.probabilities) {
-      task.probabilities = options.probabilities + places[sequence] + head * task.queries * length;
+      task.probabilities = options.probabilities + offsets[sequence] + head * task.queries * length;
     }
     attend(task, space);
   });

@@ -10,25 +10,26 @@
 
 namespace bert::engine {
 
-// For each head a number that is added to the scores, by how far behind the query's token the key's
-// is (Raffel et al. 2020, section 2.1). In units of the scores q k^T before they are scaled.
+// Numbers that are added to the scores of each head, by the key's position relative to the query's
+// (Raffel et al. 2020, section 2.1). They are added to q k^T, before scaling.
 struct RelativeBias {
-  Buffer values;     // [A, 2 most - 1]; no distance stands in the middle
-  int64_t most = 0;  // tokens of a sequence
+  Buffer values;  // [A, 2 max_tokens - 1]; distance 0 is in the middle
+  int64_t max_tokens = 0;
 
   const float* of_head(int64_t head) const {
-    return values.data() + head * (2 * most - 1) + most - 1;
+    return values.data() + head * (2 * max_tokens - 1) + max_tokens - 1;
   }
 };
 
-// Rows by how far before the query's token the key's is, that meet the query (Shaw et al. 2018), or
-// the query and the key (Huang et al. 2020): q_i r_ij (+ k_j r_ij) is added to q_i k_j.
+// Embeddings r_ij of the query's position relative to the key's, which are multiplied with the
+// query (Shaw et al. 2018), or with the query and the key (Huang et al. 2020): q_i r_ij (+ k_j
+// r_ij) is added to q_i k_j.
 class RelativeKeys {
  public:
-  // table: [2 most - 1, D], no distance in the middle.
-  RelativeKeys(ThreadPool& pool, ConstTensor table, bool meets_key);
+  // table: [2 max_tokens - 1, D], distance 0 in the middle. with_key: add k_j r_ij too.
+  RelativeKeys(ThreadPool& pool, ConstTensor table, bool with_key);
 
-  // Fills the task's bias, in scratch [scratch_size(S)].
+  // Computes the task's bias, in scratch [scratch_size(S)], and sets it.
   int64_t scratch_size(int64_t length) const;
   void run(AttentionTask& task, float* scratch) const;
 
@@ -40,26 +41,26 @@ class RelativeKeys {
   void multiply(const float* rows, const AttentionTask& task, int64_t count, float* copy,
                 float* y) const;
 
-  Buffer panels_;  // of the table, the greatest distance before first
+  Buffer panels_;  // of the table, from its last row to its first
   Buffer zeros_;   // [panel_columns]
-  int64_t most_, width_;
-  bool meets_key_;
+  int64_t max_tokens_, width_;
+  bool with_key_;
 };
 
 // Multi-head self-attention over packed sequences (Vaswani et al. 2017, section 3.2): for each
-// sequence and head softmax(q k^T / sqrt D) v. Sequence i owns rows [starts[i], starts[i + 1]), and
-// no token sees another sequence's: there is nothing to mask.
-//   qkv: [T, 3H], queries, keys and values beside each other, each by head.
-// In f32, or otherwise with the products in bf16 where the machine is faster at that.
+// sequence and head softmax(q k^T / sqrt D) v. Sequence i owns rows [starts[i], starts[i + 1]) and
+// attends to these only, so there is nothing to mask.
+//   qkv: [T, 3H], queries, keys and values side by side, each split into heads.
 //   context: [T, H], or with Reads::first [N, H], of the first token of each sequence.
+// If the precision is not f32, the products are in bf16 where the machine is faster at that.
 enum class Reads { all, first };
 struct AttentionOptions {
   int heads = 1;
   Reads reads = Reads::all;
   Precision precision = Precision::f32;
-  const RelativeBias* bias = nullptr;  // one of them at most
+  const RelativeBias* bias = nullptr;  // at most one of the two
   const RelativeKeys* keys = nullptr;
-  // What is multiplied with v, [A, queries, S] for one sequence after the other; or null.
+  // The softmax, [A, queries, S] for one sequence after the other; or null.
   float* probabilities = nullptr;
 };
 void attention(ThreadPool& pool, ConstTensor qkv, std::span<const int32_t> starts,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The activations that follow a product, in vectors; as vectors.h, each file's own.
+// The activations that follow a product, on vectors. As in vectors.h, each file has its own copy.
 #pragma once
 
 #include "engine/kernels/vectors.h"
@@ -14,10 +14,10 @@ inline Vec tanh(Vec x) {
   return x < 0.0f ? -positive : positive;
 }
 
-// x Phi(x) = max(0, x) - |x| Phi(-|x|), where |x| Phi(-|x|) is within 4e-8.
+// x Phi(x) = max(0, x) - |x| Phi(-|x|), with |x| Phi(-|x|) within 4e-8.
 #if defined(__AVX512F__)
-// Phi(-u) around each multiple of 1/2: the coefficients of 1 to r^5 for |r| <= 1/4, fitted so that
-// u Phi(-u) is within 2e-8. A table takes fewer multiplications than one polynomial for all.
+// Phi(-u) around each multiple of 1/2: the coefficients of r^0 to r^5 for |r| <= 1/4, fitted so
+// that u Phi(-u) is within 2e-8. A table takes fewer multiplications than a single polynomial.
 alignas(64) constexpr float kTail[6][W] = {
     {0.5f, 0.308537543f, 0.158655271f, 0.0668071955f, 0.0227501225f, 0.00620966125f, 0.00134989887f,
      0.000232630438f, 3.16718724e-05f, 3.39784538e-06f, 2.86683076e-07f, 1.89936475e-08f,
@@ -50,8 +50,8 @@ inline Vec gelu(Vec x) {
   return max(Vec{}, x) - u * p;
 }
 #else
-// The logarithm of Phi(-u) is nearly a parabola: 2 to a polynomial in u; from u = 6.6 on Phi is
-// below 2e-10. By Estrin's scheme, whose chains are short.
+// The logarithm of Phi(-u) is nearly a parabola, so Phi(-u) is 2 to a polynomial in u, evaluated by
+// Estrin's scheme, whose dependency chains are short. From u = 6.6 on, u Phi(-u) is below 2e-10.
 template <typename Kind>
 inline Vec gelu(Vec x) {
   const Vec u = min(magnitude(x), broadcast(6.6f)), u2 = u * u;

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// One head of one sequence: context = softmax(scale (q k^T + bias)) v, for a block of queries at a
+// time, with keys and values packed into panels as the products need them.
 #include "engine/kernels/vectors.h"
 
 namespace bert::engine::INSTRUCTION_SET {
 namespace {
 
-constexpr int64_t kQueryBlock = 8 * kRows;  // queries whose scores are kept at once, in L2
+constexpr int64_t kQueryBlock = 8 * kRows;  // queries at a time: their scores stay in L2
 
-// Where products go: c[rows, columns], or what they are added to. greatest: if there, [rows, W]:
-// each row's greatest so far, lane by lane of its vectors.
+// Where products go: c [rows, columns], which they replace or are added to. greatest: [rows, W],
+// the running maximum of each row, lane by lane; or null.
 struct Products {
   float* c;
   int64_t stride;
@@ -15,9 +18,10 @@ struct Products {
   float* greatest = nullptr;
 };
 
-// to = a[R, k] b[k, V * W], k in units, all of it in registers.
+// to = a [R, k] b [k, V * W], with k in words and the sums in registers.
 template <typename Kind, int R, int V>
-inline void tile(const Unit* a, int64_t a_stride, const Unit* b, int64_t k, const Products& to) {
+inline void tile(const Word32* a, int64_t a_stride, const Word32* b, int64_t k,
+                 const Products& to) {
   Vec sum[R][V] = {};
   if (to.add) {
 #pragma GCC unroll 8
@@ -35,35 +39,35 @@ inline void tile(const Unit* a, int64_t a_stride, const Unit* b, int64_t k, cons
   if (!to.greatest) return;
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r) {
-    Vec most = load(to.greatest + r * W);
+    Vec greatest = load(to.greatest + r * W);
 #pragma GCC unroll 8
-    for (int v = 0; v < V; ++v) most = max(most, sum[r][v]);
-    store(to.greatest + r * W, most);
+    for (int v = 0; v < V; ++v) greatest = max(greatest, sum[r][v]);
+    store(to.greatest + r * W, greatest);
   }
 }
 
-// The same for `rows` rows: as many at a time as there are registers for.
+// The same for `rows` rows: as many at a time as the registers hold.
 template <typename Kind, int V>
-void tile_rows(int64_t rows, const Unit* a, int64_t a_stride, const Unit* b, int64_t k,
+void tile_rows(int64_t rows, const Word32* a, int64_t a_stride, const Word32* b, int64_t k,
                Products to) {
-  constexpr int kMost = kRows * kVectors / V < 12 ? kRows * kVectors / V : 12;
+  constexpr int kMaxRows = kRows * kVectors / V < 12 ? kRows * kVectors / V : 12;
   const auto tiles = [&]<int R>() {
     for (; rows >= R; rows -= R, a += R * a_stride, to.c += R * to.stride) {
       tile<Kind, R, V>(a, a_stride, b, k, to);
       if (to.greatest) to.greatest += R * W;
     }
   };
-  tiles.template operator()<kMost>();
+  tiles.template operator()<kMaxRows>();
   tiles.template operator()<4>();
   tiles.template operator()<2>();
   tiles.template operator()<1>();
 }
 
-// to = a[rows, k] b[k, columns], columns a multiple of W. b is k rows from `from` on of `all`, in
-// panels of kPanel columns (the last may be narrower).
+// to = a [rows, k] b [k, columns], with columns a multiple of W. b: rows `from` to `from` + k of a
+// matrix of `all` rows, in panels of kPanel columns (the last may be narrower).
 template <typename Kind>
-void multiply(int64_t rows, int64_t columns, int64_t k, const Unit* a, int64_t a_stride,
-              const Unit* b, int64_t from, int64_t all, Products to) {
+void multiply(int64_t rows, int64_t columns, int64_t k, const Word32* a, int64_t a_stride,
+              const Word32* b, int64_t from, int64_t all, Products to) {
   for (; columns >= kPanel; columns -= kPanel, b += all * kPanel, to.c += kPanel) {
     tile_rows<Kind, kVectors>(rows, a, a_stride, b + from * kPanel, k, to);
   }
@@ -77,103 +81,107 @@ void multiply(int64_t rows, int64_t columns, int64_t k, const Unit* a, int64_t a
 }
 
 template <typename Kind>
-constexpr int64_t units_of(int64_t floats) {
-  return (floats + Kind::kPer - 1) / Kind::kPer;
+constexpr int64_t words_of(int64_t floats) {
+  return (floats + Kind::kFloatsPerWord - 1) / Kind::kFloatsPerWord;
 }
 
-// Rows lie too far apart for the processor to see what comes next.
+// Rows lie too far apart for the processor's own prefetching.
 constexpr int64_t kRowsAhead = 8;
-inline void fetch(const float* row, int64_t width) {
+inline void prefetch(const float* row, int64_t width) {
   for (int64_t d = 0; d < width; d += 16) __builtin_prefetch(row + d);
 }
 
-// W units of a row from element d on, with zeros past the last one.
+// W words of a row from element d on, padded with zeros.
 template <typename Kind>
-inline typename Kind::In units_at(const float* row, int64_t d, int64_t width) {
-  constexpr int64_t kMost = W * Kind::kPer;
-  if (width - d >= kMost) return Kind::from(row + d);
-  float part[kMost] = {};
+inline typename Kind::In words_at(const float* row, int64_t d, int64_t width) {
+  constexpr int64_t kFloats = W * Kind::kFloatsPerWord;
+  if (width - d >= kFloats) return Kind::from(row + d);
+  float part[kFloats] = {};
   for (int64_t i = 0; d + i < width; ++i) part[i] = row[d + i];
   return Kind::from(part);
 }
 
-// k [S, D] into panels of kPanel keys (the last may be narrower, a multiple of W), each
-// [D in units, keys] with the keys beside each other. Keys past the end are zero.
+// Packs k [S, D] into panels of kPanel keys (the last may be narrower, a multiple of W), each
+// [D in words, keys]. Keys past the end are zero.
 template <typename Kind>
-void pack_keys(const AttentionTask& task, Unit* packed) {
-  const int64_t padded = round_up(task.length, W), units = units_of<Kind>(task.width);
+void pack_keys(const AttentionTask& task, Word32* packed) {
+  const int64_t padded = round_up(task.length, W), words = words_of<Kind>(task.width);
   for (int64_t j = 0; j < padded; j += W) {
     const int64_t panel = j / kPanel * kPanel;
     const int64_t keys = padded - panel < kPanel ? padded - panel : kPanel;
-    Unit* to = packed + panel * units + (j - panel);
-    for (int64_t d = 0; d < units; d += W) {
+    Word32* to = packed + panel * words + (j - panel);
+    for (int64_t d = 0; d < words; d += W) {
       Vec block[W];
       for (int i = 0; i < W; ++i) {
         const float* row = task.k + (j + i) * task.stride;
-        fetch(row + W * task.stride + d * Kind::kPer, W * Kind::kPer);
-        block[i] =
-            j + i >= task.length ? Vec{} : (Vec)units_at<Kind>(row, d * Kind::kPer, task.width);
+        prefetch(row + W * task.stride + d * Kind::kFloatsPerWord, W * Kind::kFloatsPerWord);
+        block[i] = j + i >= task.length
+                       ? Vec{}
+                       : (Vec)words_at<Kind>(row, d * Kind::kFloatsPerWord, task.width);
       }
       transpose(block);
-      const int64_t rows = units - d < W ? units - d : W;
+      const int64_t rows = words - d < W ? words - d : W;
       for (int64_t i = 0; i < rows; ++i) store(to + (d + i) * keys, block[i]);
     }
   }
 }
 
-// `count` rows of q [S, D] from `first` on as [count, D padded to whole vectors], D in units.
+// Packs `count` rows of q [S, D], from `first` on, as [count, D in words], rows padded to whole
+// vectors.
 template <typename Kind>
-void pack_queries(const AttentionTask& task, int64_t first, int64_t count, Unit* packed) {
-  const int64_t stride = round_up(task.width, W), width = units_of<Kind>(task.width);
+void pack_queries(const AttentionTask& task, int64_t first, int64_t count, Word32* packed) {
+  const int64_t stride = round_up(task.width, W), width = words_of<Kind>(task.width);
   for (int64_t i = 0; i < count; ++i) {
     const float* row = task.q + (first + i) * task.stride;
     for (int64_t d = 0; d < width; d += W) {
-      store(packed + i * stride + d, (Vec)units_at<Kind>(row, d * Kind::kPer, task.width));
+      store(packed + i * stride + d,
+            (Vec)words_at<Kind>(row, d * Kind::kFloatsPerWord, task.width));
     }
   }
 }
 
-// v [S, D padded to whole vectors] into panels of kPanel dimensions, each [S in units, dimensions].
+// Packs v [S, D], padded to whole vectors, into panels of kPanel dimensions, each [S in words,
+// dimensions].
 template <typename Kind>
-void pack_values(const AttentionTask& task, Unit* packed) {
-  const int64_t padded = round_up(task.width, W), all = units_of<Kind>(task.length);
-  for (int64_t i = 0; i < task.length; i += Kind::kPer) {
+void pack_values(const AttentionTask& task, Word32* packed) {
+  const int64_t padded = round_up(task.width, W), all = words_of<Kind>(task.length);
+  for (int64_t i = 0; i < task.length; i += Kind::kFloatsPerWord) {
     const float* row = task.v + i * task.stride;
     const float* next = row + task.stride;
-    for (int r = 0; r < Kind::kPer; ++r) {
-      fetch(row + (kRowsAhead + r) * task.stride, task.width);
-      if (i + r < task.queries) fetch(task.q + (i + r) * task.stride, task.width);
+    for (int r = 0; r < Kind::kFloatsPerWord; ++r) {
+      prefetch(row + (kRowsAhead + r) * task.stride, task.width);
+      if (i + r < task.queries) prefetch(task.q + (i + r) * task.stride, task.width);
     }
     for (int64_t panel = 0; panel < padded; panel += kPanel) {
       const int64_t end = padded - panel < kPanel ? padded : panel + kPanel;
-      Unit* to = packed + panel * all + i / Kind::kPer * (end - panel);
+      Word32* to = packed + panel * all + i / Kind::kFloatsPerWord * (end - panel);
       for (int64_t d = panel; d < end; d += W, to += W) {
         const int64_t dims = task.width - d < W ? task.width - d : W;
         float low[W] = {}, high[W] = {};
-        const bool both = Kind::kPer == 2 && i + 1 < task.length, whole = dims == W;
+        const bool both = Kind::kFloatsPerWord == 2 && i + 1 < task.length, whole = dims == W;
         if (!whole) store(low, load_part(row + d, dims, 0));
         if (both && !whole) store(high, load_part(next + d, dims, 0));
-        const auto made = Kind::pair(whole ? row + d : low, both && whole ? next + d : high);
-        store(to, (Vec)made);
+        const auto words = Kind::pair(whole ? row + d : low, both && whole ? next + d : high);
+        store(to, (Vec)words);
       }
     }
   }
 }
 
-// The greatest of scores[S], of which those before `from` are in `greatest`. The memory is a
-// multiple of W floats; what is past the end becomes -infinity.
+// The maximum of scores [S]; `greatest` has that of those before `from`, by lane. The memory is a
+// multiple of W floats, and what is past the end becomes -infinity.
 float greatest_score(float* scores, int64_t from, int64_t length, Vec greatest) {
   const int64_t last = round_up(length, W) - W;
   if (from > last) return greatest_lane(greatest);
   const Vec none = broadcast(-__builtin_inff());
-  // Not float by float: reading these together right afterwards would wait for each.
+  // Not float by float, as loading them as a vector right afterwards would stall.
   const Vec end = first_lanes(length - last, load(scores + last), none, CountLanes<W>::Type());
   store(scores + last, end);
   for (int64_t i = from; i < last; i += W) greatest = max(greatest, load(scores + i));
   return greatest_lane(max(greatest, end));
 }
 
-// scores[S] becomes e^(scale (scores - greatest)), and the sum of that is returned.
+// scores [S] becomes e^(scale (scores - greatest)). Returns the sum.
 float exp_row(float* scores, int64_t length, float scale, float greatest) {
   const int64_t padded = round_up(length, W);
   scale *= kLog2E;
@@ -187,42 +195,43 @@ float exp_row(float* scores, int64_t length, float scale, float greatest) {
   return sum_lanes(sum);
 }
 
-// What is there becomes units, in place: each comes to lie where it was read or before.
+// Converts a row to words in place: each is written at or before the place of its floats.
 template <typename Kind>
-void to_units(float* row, int64_t padded) {
-  for (int64_t i = 0; Kind::kPer > 1 && i < padded / Kind::kPer; i += W) {
-    store(row + i, (Vec)units_at<Kind>(row, i * Kind::kPer, padded));
+void to_words(float* row, int64_t padded) {
+  for (int64_t i = 0; Kind::kFloatsPerWord > 1 && i < padded / Kind::kFloatsPerWord; i += W) {
+    store(row + i, (Vec)words_at<Kind>(row, i * Kind::kFloatsPerWord, padded));
   }
 }
 
 template <typename Kind>
 void attend(const AttentionTask& task, float* scratch) {
   const int64_t keys = round_up(task.length, W), dims = round_up(task.width, W);
-  const int64_t width = units_of<Kind>(task.width);
-  Unit* packed_keys = scratch;
-  Unit* packed_values = packed_keys + keys * width;
-  const int64_t all = units_of<Kind>(task.length);
-  float* scores = packed_values + all * dims;
-  const int64_t most = task.queries < kQueryBlock ? task.queries : kQueryBlock;
-  float* context = scores + most * keys;
+  const int64_t width = words_of<Kind>(task.width);
+  const int64_t all = words_of<Kind>(task.length);
+  Word32* packed_keys = as_words(scratch);
+  Word32* packed_values = packed_keys + keys * width;
+  float* scores = scratch + keys * width + all * dims;
+  const int64_t block = task.queries < kQueryBlock ? task.queries : kQueryBlock;
+  float* context = scores + block * keys;
   pack_keys<Kind>(task, packed_keys);
   pack_values<Kind>(task, packed_values);
 
   for (int64_t first = 0; first < task.queries; first += kQueryBlock) {
     const int64_t left = task.queries - first;
     const int64_t queries = left < kQueryBlock ? left : kQueryBlock;
-    Unit* q = context;  // until the context is there
+    Word32* q = as_words(context);  // until the context is computed
     pack_queries<Kind>(task, first, queries, q);
-    alignas(64) float most_of[kQueryBlock * W];  // the greatest of the first `compared` scores
+    alignas(64) float by_lane[kQueryBlock * W];  // the maxima of the first `compared` scores
     const int64_t compared = task.bias ? 0 : task.length / kPanel * kPanel;
     const Vec none = broadcast(-__builtin_inff());
-    for (int64_t i = 0; i < queries && compared > 0; ++i) store(most_of + i * W, none);
+    for (int64_t i = 0; i < queries && compared > 0; ++i) store(by_lane + i * W, none);
     for (int64_t j = 0; j < keys; j += kPanel) {
       const int64_t panel = keys - j < kPanel ? keys - j : kPanel;
-      multiply<Kind>(queries, panel, width, q, dims, packed_keys + j * width, 0, width,
-                     {scores + j, keys, false, j < compared ? most_of : nullptr});
+      multiply<Kind>(
+          queries, panel, width, q, dims, packed_keys + j * width, 0, width,
+          {.c = scores + j, .stride = keys, .greatest = j < compared ? by_lane : nullptr});
     }
-    // All rows' greatest first: they are short, and their ends would wait for each other.
+    // All rows' maxima first: they are short loops, whose ends would wait for each other.
     float greatest[kQueryBlock], sums[kQueryBlock];
     for (int64_t i = 0; i < queries; ++i) {
       if (task.bias) {
@@ -230,7 +239,7 @@ void attend(const AttentionTask& task, float* scratch) {
         for (int64_t j = 0; j < task.length; ++j) scores[i * keys + j] += bias[j];
       }
       greatest[i] = greatest_score(scores + i * keys, compared, task.length,
-                                   compared > 0 ? load(most_of + i * W) : none);
+                                   compared > 0 ? load(by_lane + i * W) : none);
     }
     for (int64_t i = 0; i < queries; ++i) {
       sums[i] = exp_row(scores + i * keys, task.length, task.scale, greatest[i]);
@@ -238,12 +247,12 @@ void attend(const AttentionTask& task, float* scratch) {
         float* to = task.probabilities + (first + i) * task.length;
         for (int64_t j = 0; j < task.length; ++j) to[j] = scores[i * keys + j] / sums[i];
       }
-      to_units<Kind>(scores + i * keys, keys);
+      to_words<Kind>(scores + i * keys, keys);
     }
     for (int64_t j = 0; j < all; j += Kind::kBlock) {
       const int64_t some = all - j < Kind::kBlock ? all - j : Kind::kBlock;
-      multiply<Kind>(queries, dims, some, scores + j, keys, packed_values, j, all,
-                     {context, dims, j > 0});
+      multiply<Kind>(queries, dims, some, as_words(scores) + j, keys, packed_values, j, all,
+                     {.c = context, .stride = dims, .add = j > 0});
     }
     for (int64_t i = 0; i < queries; ++i) {
       float* to = task.context + (first + i) * task.context_stride;
@@ -263,7 +272,7 @@ int64_t attention_scratch(int64_t length, int64_t width) {
 
 void attention_f32(const AttentionTask& task, float* scratch) { attend<F32>(task, scratch); }
 
-// Only where the machine multiplies bf16 is it faster than f32.
+// bf16 is faster than f32 only where the machine has instructions for it.
 void attention_bf16(const AttentionTask& task, float* scratch) {
 #if defined(__AVX512BF16__)
   attend<Bf16>(task, scratch);

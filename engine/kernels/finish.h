@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is done to a product's sums; as vectors.h, each file's own.
+// The epilogue of a product: bias, and activation or residual. As in vectors.h, each file has its
+// own copy.
 #pragma once
 
 #include "engine/kernels/activations.h"
@@ -9,7 +10,7 @@
 namespace bert::engine::INSTRUCTION_SET {
 namespace {
 
-// y[r] = function(sums[r] + bias, y[r]) for the rows of a tile.
+// y[r] = function(sums[r] + bias, y[r]) for the rows of a tile. sums: [rows, kPanel].
 template <typename Function>
 inline void finish_with(Function function, const MatmulTask& task, int64_t rows, const float* sums,
                         float* y) {
@@ -35,7 +36,7 @@ inline void finish_with(Function function, const MatmulTask& task, int64_t rows,
   }
 }
 
-// Not in each of the tiles' functions: they are many.
+// Not inlined into the tiles' functions, of which there are many.
 template <typename Kind>
 [[gnu::noinline]] void finish(const MatmulTask& task, int64_t rows, const float* sums, float* y) {
   const auto with = [&](const auto& function) { finish_with(function, task, rows, sums, y); };

@@ -9,6 +9,46 @@
 
 namespace bert::engine {
 
+const char* name_of(InstructionSet set) {
+  switch (set) {
+    case kSse42:
+      return "sse4.2";
+    case kPopcnt:
+      return "popcnt";
+    case kAvx:
+      return "avx";
+    case kFma:
+      return "fma";
+    case kF16c:
+      return "f16c";
+    case kAvx2:
+      return "avx2";
+    case kAvxVnni:
+      return "avxvnni";
+    case kAvx512F:
+      return "avx512f";
+    case kAvx512Cd:
+      return "avx512cd";
+    case kAvx512Dq:
+      return "avx512dq";
+    case kAvx512Bw:
+      return "avx512bw";
+    case kAvx512Vl:
+      return "avx512vl";
+    case kAvx512Vnni:
+      return "avx512vnni";
+    case kAvx512Bf16:
+      return "avx512bf16";
+    case kAvx512Vbmi2:
+      return "avx512vbmi2";
+    case kAmxTile:
+      return "amx-tile";
+    case kAmxBf16:
+      return "amx-bf16";
+  }
+  return "unknown";
+}
+
 #if defined(__x86_64__)
 namespace {
 
@@ -19,7 +59,7 @@ struct Cpuid {
   }
 };
 
-// The registers that the system saves for its processes (XCR0).
+// The registers that the system saves on a context switch (XCR0).
 uint64_t saved_registers(bool has_xgetbv) {
   if (!has_xgetbv) return 0;
   uint32_t low, high;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The instruction sets of x86-64 that kernels are compiled for. Kernels include this header too, so
-// it holds constants alone (see engine/kernels/vectors.h).
+// it holds only constants and declarations (see engine/kernels/vectors.h).
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ enum InstructionSet : uint32_t {
   kAmxBf16 = 1 << 16,
 };
 
-// Those that the compiler may use in the file that includes this: what a kernel table says that it
-// needs. It comes from the compiler, so that no table can claim less than it was compiled for.
+// The sets that the compiler may use in the file that includes this, which is what that file's
+// kernel table declares that it needs. Since the compiler says it, no table can declare too few.
 constexpr uint32_t kCompiledSets = 0
 #if defined(__SSE4_2__)
                                    | kSse42
@@ -84,8 +84,12 @@ constexpr uint32_t kCompiledSets = 0
 #endif
     ;
 
-// What the processor has and the system lets this process use. For AMX, whose state is large, Linux
-// is asked for the permission.
+// The sets that the processor has and the system lets this process use. Asks Linux for permission
+// to use AMX, whose state is large.
 uint32_t usable_sets();
+
+// As in compiler options, such as "avx512f".
+const char* name_of(InstructionSet set);
+constexpr int kInstructionSets = 17;  // 1 << 0 to 1 << 16
 
 }  // namespace bert::engine

@@ -2,8 +2,10 @@
 #include "engine/kernels/pick_kernels.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <initializer_list>
 #include <iterator>
+#include <string>
 #include <vector>
 
 #include <oneapi/dnnl/dnnl.hpp>
@@ -15,14 +17,14 @@
 namespace bert::engine {
 namespace {
 
-#if defined(__x86_64__)
-// The sets that are usable and that oneDNN may use too: so ONEDNN_MAX_CPU_ISA governs both.
+// The sets that oneDNN may use, so that ONEDNN_MAX_CPU_ISA limits this library too.
 uint32_t permitted_sets() {
+#if defined(__x86_64__)
   using dnnl::cpu_isa;
   const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
   const struct {
     cpu_isa level;
-    uint32_t sets;  // that come with it
+    uint32_t sets;  // that the level adds
   } levels[] = {
       {cpu_isa::sse41, kSse42 | kPopcnt},
       {cpu_isa::avx, kAvx},
@@ -36,22 +38,34 @@ uint32_t permitted_sets() {
   };
   uint32_t permitted = 0;
   for (const auto& [level, sets] : levels) {
-    // Newer levels have higher numbers, each a superset of the one that it extends.
-    const auto wanted = static_cast<unsigned>(level);
-    if ((isa & wanted) == wanted) permitted |= sets;
+    // A level's bits include those of every level that it extends.
+    const auto bits = static_cast<unsigned>(level);
+    if ((isa & bits) == bits) permitted |= sets;
   }
-  return permitted & usable_sets();
-}
+  return permitted;
+#else
+  return 0;
 #endif
+}
 
-// The one place that decides what runs here.
+std::string names_of(uint32_t sets) {
+  std::string names;
+  for (int i = 0; i < kInstructionSets; ++i) {
+    const uint32_t set = sets & 1u << i;
+    if (set == 0) continue;
+    if (!names.empty()) names += ' ';
+    names += name_of(static_cast<InstructionSet>(set));
+  }
+  return names.empty() ? "none" : names;
+}
+
 struct Picked {
   std::vector<const RowKernels*> runnable = {&portable::kernels};
   const TileKernels* tiles = nullptr;
 
   Picked() {
+    const uint32_t found = usable_sets(), permitted = permitted_sets() & found;
 #if defined(__x86_64__)
-    const uint32_t permitted = permitted_sets();
     const auto runs = [permitted](const auto* table) { return (table->sets & ~permitted) == 0; };
     std::ranges::copy_if(
         std::initializer_list<const RowKernels*>{&avx2::kernels, &avx2_vnni::kernels,
@@ -60,8 +74,14 @@ struct Picked {
         std::back_inserter(runnable), runs);
     if (runs(&avx512_amx::tiles)) tiles = &avx512_amx::tiles;
 #endif
-    log().debug("kernels: {}{}{}", runnable.back()->name, tiles ? ", tiles: " : "",
-                tiles ? tiles->name : "");
+    log().info("instruction sets: {}", names_of(found));
+    if (const uint32_t excluded = found & ~permitted; excluded != 0) {
+      const char* limit = std::getenv("ONEDNN_MAX_CPU_ISA");
+      log().info("not used: {} (ONEDNN_MAX_CPU_ISA is {})", names_of(excluded),
+                 limit ? limit : "not set, but this oneDNN does not know them");
+    }
+    log().info("kernels: {}, matrix tiles: {}", runnable.back()->name,
+               tiles ? tiles->name : "none");
   }
 };
 const Picked& picked() {
@@ -73,6 +93,19 @@ const Picked& picked() {
 
 const RowKernels& row_kernels() { return *picked().runnable.back(); }
 const TileKernels* tile_kernels() { return picked().tiles; }
+
+Matmul matmul_for(Precision precision, const RowKernels& kernels) {
+  switch (precision) {
+    case Precision::f32:
+      return kernels.matmul_f32;
+    case Precision::bf16:
+      return kernels.matmul_bf16;
+    case Precision::int8:
+      return kernels.matmul_int8;
+  }
+  return nullptr;
+}
+
 std::span<const RowKernels* const> runnable_kernels() { return picked().runnable; }
 
 }  // namespace bert::engine

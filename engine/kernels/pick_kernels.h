@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one place that decides which kernel tables run: what the processor and the system offer, and
-// ONEDNN_MAX_CPU_ISA permits.
+// The one place that decides which kernel tables run: the best that the processor, the system and
+// ONEDNN_MAX_CPU_ISA allow.
 #pragma once
 
 #include <span>
@@ -10,11 +10,15 @@
 
 namespace bert::engine {
 
-// The best that this machine can run; both are picked once.
+// Both are picked once.
 const RowKernels& row_kernels();
-const TileKernels* tile_kernels();  // or null
+const TileKernels* tile_kernels();  // null if the machine has no matrix tiles
 
-// Every table that this build has and this machine can run, the best last.
+// The product of a precision, from a table.
+using Matmul = void (*)(const MatmulTask& task);
+Matmul matmul_for(Precision precision, const RowKernels& kernels = row_kernels());
+
+// Every table of this build that may run here, the best last.
 std::span<const RowKernels* const> runnable_kernels();
 
 }  // namespace bert::engine

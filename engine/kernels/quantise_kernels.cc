@@ -6,13 +6,13 @@ namespace {
 
 inline IntVec bits(Vec v) { return (IntVec)v; }
 
-// x + magic has x rounded to a whole number in its last bits, for |x| < 2^22.
+// The last bits of x + kMagic are x rounded to an integer, for |x| < 2^22.
 constexpr float kMagic = 12582912.0f;  // 1.5 * 2^23
 constexpr int32_t kMagicBits = 0x4B400000;
 inline IntVec rounded(Vec x) { return bits(x + kMagic) - kMagicBits; }
 
-// Calls body(i, values, n) for the vectors of a row, from element i on, each value times its factor
-// if there are any. The last one may have only n < W, and zeros.
+// Calls body(i, values, n) for each vector of a row, from element i on, times the factors if any.
+// The last one may have only n < W values, padded with zeros.
 template <typename Body>
 inline void for_vectors(const float* x, const float* factors, int64_t k, const Body& body) {
   const int64_t whole = k / W * W;
@@ -27,12 +27,12 @@ inline void for_vectors(const float* x, const float* factors, int64_t k, const B
   }
 }
 
-// The lowest bits of each lane, as elements; with n < W as many as fill the last unit.
+// Stores the low bits of each lane as an Element; if n < W, as many as fill the last word.
 template <typename Element>
 inline void store_narrow(IntVec lanes, int64_t n, Element* to) {
   typedef Element Narrow __attribute__((vector_size(W * sizeof(Element))));
   const Narrow narrow = __builtin_convertvector(lanes, Narrow);
-  constexpr int64_t kEach = sizeof(Unit) / sizeof(Element);
+  constexpr int64_t kEach = sizeof(Word32) / sizeof(Element);
   __builtin_memcpy(to, &narrow, n == W ? sizeof narrow : round_up(n, kEach) * sizeof(Element));
 }
 
@@ -44,46 +44,46 @@ inline bool any_lane(IntVec v) {
 
 }  // namespace
 
-void round_bf16(const float* row, int64_t k, Unit* units) {
-  auto* to = reinterpret_cast<uint16_t*>(units);
+void round_bf16(const float* row, int64_t k, Word32* words) {
+  auto* to = reinterpret_cast<uint16_t*>(words);
   for_vectors(row, nullptr, k, [=](int64_t i, Vec x, int64_t n) {
     const IntVec even = (bits(x) >> 16) & 1;
     const IntVec upper = (bits(x) + 0x7FFF + even) >> 16;
-    // Rounding must not make an infinity of a NaN, nor another number.
+    // A NaN stays one: rounding could carry into the exponent.
     store_narrow(x == x ? upper : (bits(x) >> 16) | 0x40, n, to + i);
   });
 }
 
 RowKernels::Quantised quantise_weights(const float* row, const float* factors, const float* mean,
                                        int64_t k, int8_t* q) {
-  Vec most{};
+  Vec largest{};
   IntVec bad{};
   for_vectors(row, factors, k, [&](int64_t, Vec x, int64_t) {
-    most = max(most, magnitude(x));
+    largest = max(largest, magnitude(x));
     bad |= x - x != 0.0f;
   });
-  if (any_lane(bad)) return {__builtin_nanf(""), 0};
-  const float scale = greatest_lane(most) / 127.0f;
+  if (any_lane(bad)) return {.scale = __builtin_nanf(""), .mean_error = 0};
+  const float scale = greatest_lane(largest) / 127.0f;
   const float inverse = scale > 1e-30f ? 1.0f / scale : 0.0f;
-  Vec excess{};
+  Vec mean_error{};
   for_vectors(row, factors, k, [&](int64_t i, Vec x, int64_t n) {
     const IntVec whole = rounded(min(max(x * inverse, broadcast(-127.0f)), broadcast(127.0f)));
     typedef int8_t Narrow __attribute__((vector_size(W)));
     const Narrow narrow = __builtin_convertvector(whole, Narrow);
     __builtin_memcpy(q + i, &narrow, n);
     const Vec means = n < W ? load_part(mean + i, n, 0) : load(mean + i);
-    excess += (__builtin_convertvector(whole, Vec) * scale - x) * means;
+    mean_error += (__builtin_convertvector(whole, Vec) * scale - x) * means;
   });
-  return {scale, sum_lanes(excess)};
+  return {.scale = scale, .mean_error = sum_lanes(mean_error)};
 }
 
-void pack_int8(const int8_t* q, int64_t k, Unit* units) {
-  auto* to = reinterpret_cast<Int8*>(units);
+void pack_int8(const int8_t* q, int64_t k, Word32* words) {
+  auto* to = reinterpret_cast<Int8*>(words);
   for (int64_t i = 0; i < k; ++i) to[i] = q[i];
-  for (int64_t i = k; i < round_up(k, kInt8); ++i) to[i] = 0;
+  for (int64_t i = k; i < round_up(k, kInt8PerWord); ++i) to[i] = 0;
 }
 
-RowScale quantise_inputs(const float* x, const float* factors, int64_t k, Unit* units) {
+RowScale quantise_inputs(const float* x, const float* factors, int64_t k, Word32* words) {
   Vec least{}, greatest{};
   IntVec bad{};
   for_vectors(x, factors, k, [&](int64_t, Vec v, int64_t) {
@@ -96,13 +96,13 @@ RowScale quantise_inputs(const float* x, const float* factors, int64_t k, Unit* 
   const float scale = any ? __builtin_nanf("") : range > 1e-30f ? range / 255.0f : 1.0f;
   const float inverse = range > 1e-30f && !any ? 255.0f / range : 0.0f;
   const int32_t zero = any ? 0 : static_cast<int32_t>(-low * inverse + 0.5f);
-  auto* to = reinterpret_cast<UInt8*>(units);
-  // Lanes that the row does not fill get the zero, which weights of 0 meet.
+  auto* to = reinterpret_cast<UInt8*>(words);
+  // Lanes past the end of the row get the zero point; their weights are 0.
   for_vectors(x, factors, k, [=](int64_t i, Vec v, int64_t n) {
     const Vec q = v * inverse + static_cast<float>(zero);
     store_narrow(rounded(min(max(q, Vec{}), broadcast(255.0f))), n, to + i);
   });
-  return {scale, zero};
+  return {.scale = scale, .zero = zero};
 }
 
 }  // namespace bert::engine::INSTRUCTION_SET

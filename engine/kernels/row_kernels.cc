@@ -6,8 +6,8 @@
 namespace bert::engine::INSTRUCTION_SET {
 namespace {
 
-// sums[r] = what body(sum, r, i) makes of a sum over all whole vectors i, in four sums at a time:
-// one addition waits for the last.
+// sums[r] = the fold of sum = body(sum, r, i) over all whole vectors i, in four interleaved sums,
+// as each addition waits for the one before.
 template <int R, typename Body>
 inline void sum_vectors(int64_t whole, Vec (&sums)[R], const Body& body) {
   constexpr int kSums = 4;
@@ -27,7 +27,7 @@ inline void sum_vectors(int64_t whole, Vec (&sums)[R], const Body& body) {
   }
 }
 
-// R rows at a time: each waits for its sums, and meanwhile there are the others.
+// R rows at a time, so that while one waits for its sums the others proceed.
 template <int R>
 void norm_rows(const float* x, const float* gamma, const float* beta, float epsilon, int64_t width,
                float* y) {
@@ -41,7 +41,7 @@ void norm_rows(const float* x, const float* gamma, const float* beta, float epsi
     if (rest) sums[r] += load_part(row(r) + whole, rest, 0.0f);
     mean[r] = sum_lanes(sums[r]) / static_cast<float>(width);
   }
-  // Squares of what is left, and not E[x²] - mean²: that cancels.
+  // The mean of (x - mean)^2, as E[x^2] - mean^2 would cancel.
   sum_vectors<R>(whole, sums, [&](Vec sum, int r, int64_t i) {
     const Vec d = load(row(r) + i) - mean[r];
     return multiply_add(sum, d, d);
@@ -72,7 +72,7 @@ void norm_rows(const float* x, const float* gamma, const float* beta, float epsi
 
 void layer_norm(const float* x, const float* gamma, const float* beta, float epsilon, int64_t rows,
                 int64_t width, float* y) {
-  constexpr int kTogether = W == 16 ? 4 : 2;  // in the registers that there are
+  constexpr int kTogether = W == 16 ? 4 : 2;  // as many as the registers hold
   for (; rows >= kTogether; rows -= kTogether, x += kTogether * width, y += kTogether * width) {
     norm_rows<kTogether>(x, gamma, beta, epsilon, width, y);
   }
@@ -88,21 +88,23 @@ void add3(const float* a, const float* b, const float* c, int64_t width, float* 
 }  // namespace
 
 extern constinit const RowKernels kernels = {
-    NAME(INSTRUCTION_SET),
-    kCompiledSets,
-    layer_norm,
-    add3,
-    kPanel,
-    pack_panel,
-    {matmul_f32, matmul_bf16, matmul_int8},
-    round_bf16,
-    quantise_weights,
-    kInt8,
-    pack_int8,
-    quantise_inputs,
-    attention_scratch,
-    attention_f32,
-    attention_bf16,
+    .name = NAME(INSTRUCTION_SET),
+    .sets = kCompiledSets,
+    .layer_norm = layer_norm,
+    .add3 = add3,
+    .panel_columns = kPanel,
+    .pack_panel = pack_panel,
+    .matmul_f32 = matmul_f32,
+    .matmul_bf16 = matmul_bf16,
+    .matmul_int8 = matmul_int8,
+    .round_bf16 = round_bf16,
+    .quantise_weights = quantise_weights,
+    .int8_per_word = kInt8PerWord,
+    .pack_int8 = pack_int8,
+    .quantise_inputs = quantise_inputs,
+    .attention_scratch = attention_scratch,
+    .attention_f32 = attention_f32,
+    .attention_bf16 = attention_bf16,
 };
 
 }  // namespace bert::engine::INSTRUCTION_SET

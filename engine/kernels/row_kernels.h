@@ -1,112 +1,125 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The interface between the engine and its kernels: tasks, and a table of functions for each
+// instruction set.
 #pragma once
 
 #include <cstdint>
 
 namespace bert::engine {
 
-// gelu is x Phi(x) by erf; gelu_tanh the approximation of Hendrycks and Gimpel 2016 that the hub
-// calls gelu_new and gelu_pytorch_tanh.
+// gelu is x Phi(x), by erf; gelu_tanh is the approximation of Hendrycks and Gimpel 2016 that the
+// hub calls gelu_new and gelu_pytorch_tanh.
 enum class Activation { none, gelu, gelu_tanh, relu, tanh };
 
 // One head of one sequence: softmax(scale q k^T) v, for its first `queries` tokens.
-// q, k and v point at the head's first column of the sequence's first row, D columns wide, and step
-// by `stride` from row to row; context likewise by context_stride.
+// q, k and v point to the head's first column in the sequence's first row; the head is D columns
+// wide, and rows lie `stride` apart. context likewise, with context_stride.
 struct AttentionTask {
-  const float *q, *k, *v;  // [queries, D], [S, D], [S, D]
-  float* context;          // [queries, D]
-  int64_t stride, context_stride;
-  int64_t length, width, queries;  // S, D
-  float scale;
-  // Added to q_i k_j before it is scaled is bias[i bias_stride + j], if there is a bias.
+  const float *q = nullptr, *k = nullptr, *v = nullptr;  // [queries, D], [S, D], [S, D]
+  float* context = nullptr;                              // [queries, D]
+  int64_t stride = 0, context_stride = 0;
+  int64_t length = 0, width = 0, queries = 0;  // S, D
+  float scale = 1;
+  // If there is a bias, bias[i bias_stride + j] is added to q_i k_j before scaling.
   const float* bias = nullptr;
   int64_t bias_stride = 0;
-  float* probabilities = nullptr;  // [queries, S] what v is multiplied with, or null
+  float* probabilities = nullptr;  // [queries, S], the softmax; or null
 };
 
-// In what the inputs and the weights of a product are multiplied; sums are f32, or s32 for int8.
+// The type in which inputs and weights are multiplied. Sums are f32, or s32 for int8.
 enum class Precision { f32, bf16, int8 };
 
-// 32 bits of inputs or weights that a product takes at once, moved as a float whatever they are:
-// one f32, two bf16, four bytes, or two shorts where a machine cannot multiply bytes exactly.
-using Unit = float;
+// 32 bits of inputs or weights, as the products read them: one f32, two bf16, four bytes, or two
+// shorts where the machine cannot multiply bytes exactly. May alias any of these.
+struct [[gnu::may_alias]] Word32 {
+  uint32_t bits;
+};
+// static, so that each kernel file has its own copy (see engine/kernels/vectors.h).
+static inline Word32* as_words(float* floats) { return reinterpret_cast<Word32*>(floats); }
+static inline const Word32* as_words(const float* floats) {
+  return reinterpret_cast<const Word32*>(floats);
+}
 
-// A row of inputs in u8: x = (q - zero) scale.
+// Of a row of inputs in u8: x = (q - zero) scale.
 struct RowScale {
   float scale;
   int32_t zero;
 };
 
-// Some columns of y = activation(x W^T + b), or where `add` is set of y += x W^T + b.
+// Some columns of y = activation(x W^T + b), or if `add` is set of y += x W^T + b.
 struct MatmulTask {
-  const Unit* x;      // [rows, units + exact], x_stride from row to row
-  const Unit* panel;  // [units + exact, panel_columns]: these columns of W^T, zeros past the last
-  const Unit* next;   // what will be read after the panel; may be anywhere
-  const float* bias;  // [columns]
-  float* y;           // [rows, columns], y_stride from row to row
-  int64_t rows, units, columns, x_stride, y_stride;
-  Activation activation;
-  bool add;
-  // int8 alone.
-  int64_t exact = 0;  // of the inputs that are multiplied in f32, after the others
+  const Word32* x = nullptr;      // [rows, words + exact], x_stride from row to row
+  const Word32* panel = nullptr;  // [words + exact, panel_columns] of W^T, padded with zeros
+  const Word32* next = nullptr;   // what to prefetch, as much as a panel; any address will do
+  const float* bias = nullptr;    // [columns]
+  float* y = nullptr;             // [rows, columns], y_stride from row to row
+  int64_t rows = 0, words = 0, columns = 0, x_stride = 0, y_stride = 0;
+  Activation activation = Activation::none;
+  bool add = false;
+  // int8 only.
+  int64_t exact = 0;                     // inputs that are multiplied in f32, behind the others
   const RowScale* row_scales = nullptr;  // [rows]
   const float* column_scales = nullptr;  // [panel_columns]: w = q column_scale
-  const int32_t* column_sums = nullptr;  // [panel_columns]: of the q of each column
+  const int32_t* column_sums = nullptr;  // [panel_columns]: the sum of each column's q
 };
 
-// Floats that are split into bf16 which add up to them: how many, and whose lie together.
+// Floats split into the sum of so many bf16; the rows and inputs that are split together.
 constexpr int64_t kSplitParts = 3, kSplitRows = 16, kSplitInputs = 32;
 
-// The same text compiled for each instruction set (see CMakeLists.txt). Every result depends on its
-// own row alone, whatever the others are, so that batches cannot change bits.
+// One instruction set's kernels: the same source, compiled for each (see CMakeLists.txt). The
+// result for a row depends on that row alone, so that bits do not depend on the batch.
 struct RowKernels {
   const char* name;
-  uint32_t sets;  // InstructionSets that it was compiled for
+  uint32_t sets;  // the InstructionSets that it was compiled for
   // y [rows, width] = (x - mean) / sqrt(variance + epsilon) * gamma + beta, by row. y may be x.
   void (*layer_norm)(const float* x, const float* gamma, const float* beta, float epsilon,
                      int64_t rows, int64_t width, float* y);
-  // y = a + b + c
+  // y = a + b + c, [width]
   void (*add3)(const float* a, const float* b, const float* c, int64_t width, float* y);
-  // A panel of a weight matrix, from its rows [units]: of `columns` of them, at most panel_columns.
-  int64_t panel_columns;
-  void (*pack_panel)(const Unit* const* rows, int64_t columns, int64_t units, Unit* panel);
-  void (*matmul[3])(const MatmulTask& task);  // by Precision
 
-  // Rows [k] as bf16, the nearest (of two as near the even one), in units; zeros fill the last.
-  void (*round_bf16)(const float* row, int64_t k, Unit* units);
-  // A row of weights as q [k], -127 to 127, times the scale: not a finite number where a weight is
-  // none. Each weight is multiplied by its factor before, if there are any. The excess is that of
-  // the sum of q scale mean over the sum of the weights times mean [k].
+  // A panel holds panel_columns rows of a weight matrix, transposed: [words, panel_columns].
+  // rows: `columns` of them, at most panel_columns, each [words]; zeros stand for the others.
+  int64_t panel_columns;
+  void (*pack_panel)(const Word32* const* rows, int64_t columns, int64_t words, Word32* panel);
+  void (*matmul_f32)(const MatmulTask& task);
+  void (*matmul_bf16)(const MatmulTask& task);
+  void (*matmul_int8)(const MatmulTask& task);
+
+  // A row [k] rounded to the nearest bf16, ties to even; zeros fill the last word.
+  void (*round_bf16)(const float* row, int64_t k, Word32* words);
+  // A row of weights times its factors [k], if any, as q [k] from -127 to 127 times the scale,
+  // which is not finite if a weight is not. mean_error: sum of (q scale - w) mean, with mean [k].
   struct Quantised {
-    float scale, excess;
+    float scale, mean_error;
   };
   Quantised (*quantise_weights)(const float* row, const float* factors, const float* mean,
                                 int64_t k, int8_t* q);
-  int64_t int8_per_unit;
-  void (*pack_int8)(const int8_t* q, int64_t k, Unit* units);
-  // A row of inputs as u8 between its least and its greatest value and 0. Each input is multiplied
-  // by its factor before, if there are any.
-  RowScale (*quantise_inputs)(const float* x, const float* factors, int64_t k, Unit* units);
-  // Floats of scratch that attention needs for one task.
-  int64_t (*attention_scratch)(int64_t length, int64_t width);
+  int64_t int8_per_word;
+  void (*pack_int8)(const int8_t* q, int64_t k, Word32* words);  // zeros fill the last word
+  // A row of inputs times its factors [k], if any, as u8. They span its least and greatest values,
+  // and 0. The scale is NaN if an input is not finite.
+  RowScale (*quantise_inputs)(const float* x, const float* factors, int64_t k, Word32* words);
+
+  int64_t (*attention_scratch)(int64_t length, int64_t width);  // floats that a task needs
   void (*attention_f32)(const AttentionTask& task, float* scratch);
   void (*attention_bf16)(const AttentionTask& task, float* scratch);  // or f32 where that is faster
 };
 
-// f32 where the machine multiplies bf16 by tiles: as exact as RowKernels' matmul and as independent
-// of other rows, but not the same bits. For k rounded up to kSplitInputs, a panel [k,
-// panel_columns] becomes as many units, which are the task's, and at most kSplitRows rows [k]
-// become [kSplitRows, kSplitParts / 2 k] units, zeros past the last. `next` is not read.
+// f32 products on machines with matrix tiles for bf16: as exact as RowKernels::matmul_f32 and also
+// independent of other rows, but not the same bits. With k rounded up to kSplitInputs, a panel
+// [k, panel_columns] becomes as many words, which the task has, and up to kSplitRows rows [k]
+// become [kSplitRows, kSplitParts / 2 k] words, with zeros past the last row. `next` is ignored.
 struct TileKernels {
   const char* name;
   uint32_t sets;
-  void (*split_rows)(const float* x, int64_t stride, int64_t rows, int64_t k, Unit* units);
-  void (*split_panel)(const Unit* panel, int64_t k, Unit* units);
+  void (*split_rows)(const float* x, int64_t stride, int64_t rows, int64_t k, Word32* words);
+  void (*split_panel)(const Word32* panel, int64_t k, Word32* words);
   void (*matmul_split)(const MatmulTask& task);
 };
 
-// The tables are constants, so that to look at one runs none of the instructions that it was
-// compiled for. What this machine can run: engine/rows.h.
+// The tables are constants, so that reading one executes no instruction of its set. The engine uses
+// those that engine/kernels/pick_kernels.h picks.
 
 namespace portable {
 extern const RowKernels kernels;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the kernels of one instruction set share. They are compiled several times, with
-// INSTRUCTION_SET naming the set, so nothing of theirs may come from a template or inline function
-// of another header: the linker could keep the copy made for another machine. What is here is each
-// file's own.
+// INSTRUCTION_SET naming the set, so they must not use templates or inline functions of any other
+// header: the linker could keep the copy compiled for another machine. Everything here has internal
+// linkage, so each file has its own copy.
 //
-// Products and sums contract to fused multiply-adds wherever the machine has them, and always over
-// the same vectors in the same order, tails included: they are padded, never done by other code.
+// Products and sums contract to fused multiply-adds wherever the machine has them, always over the
+// same vectors in the same order. Tails too: they are padded, not handled by separate code.
 #pragma once
 
 #if defined(__SSE2__)
@@ -21,15 +21,15 @@
 
 namespace bert::engine::INSTRUCTION_SET {
 
-void pack_panel(const Unit* const* rows, int64_t columns, int64_t units, Unit* panel);
+void pack_panel(const Word32* const* rows, int64_t columns, int64_t words, Word32* panel);
 void matmul_f32(const MatmulTask& task);
 void matmul_bf16(const MatmulTask& task);
 void matmul_int8(const MatmulTask& task);
-void round_bf16(const float* row, int64_t k, Unit* units);
+void round_bf16(const float* row, int64_t k, Word32* words);
 RowKernels::Quantised quantise_weights(const float* row, const float* factors, const float* mean,
                                        int64_t k, int8_t* q);
-void pack_int8(const int8_t* q, int64_t k, Unit* units);
-RowScale quantise_inputs(const float* x, const float* factors, int64_t k, Unit* units);
+void pack_int8(const int8_t* q, int64_t k, Word32* words);
+RowScale quantise_inputs(const float* x, const float* factors, int64_t k, Word32* words);
 int64_t attention_scratch(int64_t length, int64_t width);
 void attention_f32(const AttentionTask& task, float* scratch);
 void attention_bf16(const AttentionTask& task, float* scratch);
@@ -38,7 +38,7 @@ namespace {
 
 #if defined(__AVX512F__)
 constexpr int W = 16;                   // floats in a vector
-constexpr int kRows = 6, kVectors = 4;  // a tile of accumulators that leaves registers for operands
+constexpr int kRows = 6, kVectors = 4;  // accumulators of a tile; leaves registers for operands
 #elif defined(__AVX2__)
 constexpr int W = 8;
 constexpr int kRows = 6, kVectors = 2;
@@ -47,9 +47,9 @@ constexpr int W = 4;
 constexpr int kRows = 4, kVectors = 2;
 #endif
 constexpr int64_t kPanel = kVectors * W;  // columns of a tile
-constexpr int64_t kLine = 16;             // units in a cache line
-// Inputs of int8 products in a unit: bytes where the machine adds up four products of them exactly
-// (VNNI), else shorts, since the older instructions for bytes saturate.
+constexpr int64_t kLine = 16;             // words in a cache line
+// How int8 products hold their inputs: as bytes where the machine sums four products of bytes
+// exactly (VNNI), otherwise as shorts, since the older instructions for bytes saturate.
 #if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
 typedef int8_t Int8;
 typedef uint8_t UInt8;
@@ -57,7 +57,7 @@ typedef uint8_t UInt8;
 typedef int16_t Int8;
 typedef uint16_t UInt8;
 #endif
-constexpr int64_t kInt8 = sizeof(Unit) / sizeof(Int8);
+constexpr int64_t kInt8PerWord = sizeof(Word32) / sizeof(Int8);
 
 typedef float Vec __attribute__((vector_size(W * sizeof(float))));
 typedef int32_t IntVec __attribute__((vector_size(W * sizeof(int32_t))));
@@ -67,14 +67,20 @@ inline Vec load(const float* p) {
   __builtin_memcpy(&v, p, sizeof v);
   return v;
 }
+inline Vec load(const Word32* p) {
+  Vec v;
+  __builtin_memcpy(&v, p, sizeof v);
+  return v;
+}
 inline void store(float* p, Vec v) { __builtin_memcpy(p, &v, sizeof v); }
+inline void store(Word32* p, Vec v) { __builtin_memcpy(p, &v, sizeof v); }
 inline Vec broadcast(float x) { return x - Vec{}; }
-inline IntVec load_bits(const Unit* p) {
+inline IntVec load_bits(const Word32* p) {
   IntVec v;
   __builtin_memcpy(&v, p, sizeof v);
   return v;
 }
-inline IntVec broadcast_bits(const Unit* p) {
+inline IntVec broadcast_bits(const Word32* p) {
   int32_t x;
   __builtin_memcpy(&x, p, sizeof x);
   return x - IntVec{};
@@ -85,11 +91,19 @@ inline Vec load_part(const float* p, int64_t n, float fill) {
   for (int i = 0; i < W; ++i) lanes[i] = i < n ? p[i] : fill;
   return load(lanes);
 }
+inline Vec load_part(const Word32* p, int64_t n) {
+  float lanes[W];
+  for (int i = 0; i < W; ++i) {
+    lanes[i] = 0;
+    if (i < n) __builtin_memcpy(lanes + i, p + i, sizeof *lanes);
+  }
+  return load(lanes);
+}
 inline void store_part(float* p, int64_t n, Vec v) {
   for (int i = 0; i < n; ++i) p[i] = v[i];
 }
-// Of a number and what is none, b. Compilers make two instructions of the general form; GCC 12
-// warns of what the unmasked forms of these leave undefined.
+// If one operand is NaN, returns b. Intrinsics, as compilers make two instructions of the general
+// form; masked ones, as GCC 12 warns about the undefined operand of the others.
 #if defined(__AVX512F__)
 inline Vec max(Vec a, Vec b) { return (Vec)_mm512_maskz_max_ps(0xffff, (__m512)a, (__m512)b); }
 inline Vec min(Vec a, Vec b) { return (Vec)_mm512_maskz_min_ps(0xffff, (__m512)a, (__m512)b); }
@@ -106,15 +120,19 @@ inline Vec look_up(const float* table, Vec i) {
   return (Vec)_mm512_maskz_permutexvar_ps(0xffff, (__m512i)i, (__m512)load(table));
 }
 #endif
-// To the first level, and to the second. Compilers, which do not know what these are good for,
-// bring those of neighbouring lines together, and then memory may be read at half the speed (by
-// measurement, Granite Rapids): so they must stay where they are.
+// Prefetch a cache line to the first level, and to the second. In assembly, so that they stay where
+// they are: compilers group those of neighbouring lines, and then memory may be read at half the
+// speed (measured on Granite Rapids).
 #if defined(__SSE2__)
-inline void fetch_line(const Unit* p) { asm volatile("prefetcht0 %0" : : "m"(*p)); }
-inline void fetch_far(const Unit* p) { asm volatile("prefetcht1 %0" : : "m"(*p)); }
+inline void prefetch_l1(const void* p) {
+  asm volatile("prefetcht0 %0" : : "m"(*static_cast<const float*>(p)));
+}
+inline void prefetch_l2(const void* p) {
+  asm volatile("prefetcht1 %0" : : "m"(*static_cast<const float*>(p)));
+}
 #else
-inline void fetch_line(const Unit* p) { __builtin_prefetch(p); }
-inline void fetch_far(const Unit* p) { __builtin_prefetch(p, 0, 2); }
+inline void prefetch_l1(const void* p) { __builtin_prefetch(p); }
+inline void prefetch_l2(const void* p) { __builtin_prefetch(p, 0, 2); }
 #endif
 inline Vec magnitude(Vec x) { return (Vec)((IntVec)x & 0x7fffffff); }
 inline int64_t round_up(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
@@ -136,7 +154,7 @@ inline Vec interleave_high(Vec a, Vec b, Lanes<I...>) {
   return __builtin_shufflevector(a, b, (I % 2 ? W + W / 2 + I / 2 : W / 2 + I / 2)...);
 }
 
-// The first n lanes of a, and the others of b.
+// The first n lanes of a, and the other lanes of b.
 template <int... I>
 inline Vec first_lanes(int64_t n, Vec a, Vec b, Lanes<I...>) {
   return IntVec{I...} < static_cast<int32_t>(n) ? a : b;
@@ -145,7 +163,7 @@ template <int By, int... I>
 inline Vec exchange(Vec v, Lanes<I...>) {
   return __builtin_shufflevector(v, v, (I ^ By)...);
 }
-// function(a, b) over all lanes, by halves: log2 W steps.
+// Reduces all lanes by function(a, b), halving: log2 W steps.
 template <int By = W / 2, typename Function>
 inline float across_lanes(Vec v, const Function& function) {
   const Vec both = function(v, exchange<By>(v, CountLanes<W>::Type()));
@@ -160,7 +178,7 @@ inline float sum_lanes(Vec v) {
 }
 inline float greatest_lane(Vec v) { return across_lanes(v, max); }
 
-// Exchanges rows and columns: log2 W perfect shuffles of the rows' halves.
+// Transposes in place: log2 W perfect shuffles of the rows' halves.
 inline void transpose(Vec (&block)[W]) {
   const CountLanes<W>::Type lanes;
   for (int round = 1; round < W; round *= 2) {
@@ -175,11 +193,12 @@ inline void transpose(Vec (&block)[W]) {
   }
 }
 
-// 2^x for -126 <= x <= 0 or little more, within 2 units in the last place: x = n + r, a polynomial
-// for 2^r (within 3e-9, the least of its degree) and n added to the exponent.
+// 2^x for x from -126 to slightly above 0, within 2 units in the last place: with x = n + r, a
+// minimax polynomial for 2^r (within 3e-9), and n added to the exponent.
 #if defined(__AVX512F__)
-// n in sixteenths: the bits of 2^(i / 16), i from 0 to 7 and from -8 to -1, less i << 19, which n
-// << 19 adds again. A table takes fewer multiplications than a polynomial for |r| <= 1/2.
+// Here n is a multiple of 1/16. The table has the bits of 2^(i / 16), for i from 0 to 7 and from -8
+// to -1, less i << 19, which n << 19 adds back. That takes fewer multiplications than a polynomial
+// for |r| <= 1/2.
 alignas(64) constexpr int32_t kRoots[W] = {
     1065353216, 1065200323, 1065063874, 1064944595, 1064843248, 1064760626, 1064697559, 1064654911,
     1064633587, 1064634532, 1064658730, 1064707212, 1064781053, 1064881375, 1065009351, 1065166205};
@@ -208,11 +227,11 @@ inline Vec exp2_negative(Vec x) {
 #endif
 constexpr float kLog2E = 1.44269504f;
 
-// sum + x y, rounded once where the machine can: whether a compiler contracts may depend on the
-// code around, which differs from one height of a tile to another.
+// sum + x y, rounded once where the machine can. Explicit, because whether a compiler contracts may
+// depend on the surrounding code, which differs between tile heights.
 inline Vec multiply_add(Vec sum, Vec x, Vec y) {
 #if defined(__AVX512F__)
-  // Given the choice, GCC takes forms that overwrite x or y, and moves tiles between registers.
+  // Left to itself, GCC picks forms that overwrite x or y, and moves tiles between registers.
   asm("vfmadd231ps %2, %1, %0" : "+v"(sum) : "v"(x), "v"(y));
   return sum;
 #elif defined(__FMA__)
@@ -222,29 +241,31 @@ inline Vec multiply_add(Vec sum, Vec x, Vec y) {
 #endif
 }
 
-// Products are added up in blocks of so many, and the blocks' sums to each other: rounding errors
-// grow with the number of additions in a row.
+// Products are summed in blocks of this many, and then the blocks' sums: rounding errors grow with
+// the number of consecutive additions.
 constexpr int64_t kSumBlock = 128;
 
-// How units are multiplied and added up. Sum: what is added up in; kBlock: in units.
+// How words are multiplied and summed. Sum: the accumulator; kBlock: words per block of a sum.
 struct F32 {
   using In = Vec;
   using Sum = Vec;
   static constexpr int64_t kBlock = kSumBlock;
-  static In broadcast(const Unit* p) { return INSTRUCTION_SET::broadcast(*p); }
-  static In load(const Unit* p) { return INSTRUCTION_SET::load(p); }
+  static In broadcast(const Word32* p) {
+    return INSTRUCTION_SET::broadcast(*reinterpret_cast<const float*>(p));  // written as a float
+  }
+  static In load(const Word32* p) { return INSTRUCTION_SET::load(p); }
   static Sum dot(Sum sum, In x, In w) { return multiply_add(sum, x, w); }
-  static constexpr int kPer = 1;                                       // of floats in a unit
-  static In from(const float* x) { return INSTRUCTION_SET::load(x); }  // W units of neighbours
-  static In pair(const float* x, const float*) { return from(x); }     // W units across rows
+  static constexpr int kFloatsPerWord = 1;
+  static In from(const float* x) { return INSTRUCTION_SET::load(x); }  // W words of one row
+  static In pair(const float* x, const float*) { return from(x); }     // W words of two rows
 };
 
 struct Bf16 {
   using In = IntVec;
   using Sum = Vec;
   static constexpr int64_t kBlock = kSumBlock / 2;
-  static In broadcast(const Unit* p) { return broadcast_bits(p); }
-  static In load(const Unit* p) { return load_bits(p); }
+  static In broadcast(const Word32* p) { return broadcast_bits(p); }
+  static In load(const Word32* p) { return load_bits(p); }
   static Sum dot(Sum sum, In x, In w) {
 #if defined(__AVX512BF16__)
     return (Vec)_mm512_dpbf16_ps((__m512)sum, (__m512bh)x, (__m512bh)w);
@@ -255,7 +276,7 @@ struct Bf16 {
 #endif
   }
 #if defined(__AVX512BF16__)
-  static constexpr int kPer = 2;
+  static constexpr int kFloatsPerWord = 2;
   static In from(const float* x) {
     return (In)_mm512_cvtne2ps_pbh((__m512)INSTRUCTION_SET::load(x + W),
                                    (__m512)INSTRUCTION_SET::load(x));
@@ -271,17 +292,17 @@ struct Bf16 {
 #endif
 };
 
-// Rows of b that are added in one go. Where vectors and addresses share the ports that multiply, a
-// loop's own instructions cost multiplications.
+// Rows of b per iteration. Loop instructions cost multiplications where they share ports with them.
 constexpr int64_t kStep = 4;
 
-// sum += a[R, Rows] b[Rows, V * W] in registers. a is where N of its rows are, evenly spread, which
-// lie a_stride apart. Beside each row of b, at its beginning and in its middle, beside(row, half).
+// sum += a[R, Rows] b[Rows, V * W] in registers. a: the addresses of N rows of a, evenly spread;
+// rows lie a_stride apart. Calls beside(row, half) at the beginning and in the middle of each row
+// of b.
 template <typename Kind, int Rows, int R, int V, int N, typename Beside>
-[[gnu::always_inline]] inline void add_rows(const Unit* const (&a)[N], int64_t a_stride,
-                                            const Unit* b, int64_t b_stride,
+[[gnu::always_inline]] inline void add_rows(const Word32* const (&a)[N], int64_t a_stride,
+                                            const Word32* b, int64_t b_stride,
                                             typename Kind::Sum (&sum)[R][V], const Beside& beside) {
-  constexpr int kEach = (R + N - 1) / N;
+  constexpr int kRowsPerAddress = (R + N - 1) / N;
 #pragma GCC unroll 4
   for (int i = 0; i < Rows; ++i) {
     typename Kind::In row[V];
@@ -290,7 +311,8 @@ template <typename Kind, int Rows, int R, int V, int N, typename Beside>
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
       if (r == 0 || r == R / 2) beside(i, r > 0);
-      const typename Kind::In x = Kind::broadcast(a[r / kEach] + r % kEach * a_stride + i);
+      const typename Kind::In x =
+          Kind::broadcast(a[r / kRowsPerAddress] + r % kRowsPerAddress * a_stride + i);
 #pragma GCC unroll 8
       for (int v = 0; v < V; ++v) sum[r][v] = Kind::dot(sum[r][v], x, row[v]);
     }
@@ -299,9 +321,9 @@ template <typename Kind, int Rows, int R, int V, int N, typename Beside>
 
 constexpr auto nothing = [](int, bool) {};
 
-// sum += a[R, k] b[k, V * W] in registers, k in units.
+// sum += a[R, k] b[k, V * W] in registers, k in words.
 template <typename Kind, int R, int V>
-[[gnu::always_inline]] inline void add_products(const Unit* a, int64_t a_stride, const Unit* b,
+[[gnu::always_inline]] inline void add_products(const Word32* a, int64_t a_stride, const Word32* b,
                                                 int64_t k, typename Kind::Sum (&sum)[R][V]) {
   constexpr int64_t b_stride = V * W;
   int64_t i = 0;

@@ -50,9 +50,9 @@ Layer::Layer(Checkpoint& checkpoint, const std::string& name_in_checkpoint, cons
       output(read_linear(checkpoint, {name + names.output}, config.hidden, config.intermediate,
                          Activation::none, precision, pool)),
       output_norm(read_norm(checkpoint, name + names.output_norm, config.hidden, config)) {
-  qkv.precede(attention_output);
-  attention_output.precede(intermediate);
-  intermediate.precede(output);
+  qkv.set_prefetch_target(attention_output);
+  attention_output.set_prefetch_target(intermediate);
+  intermediate.set_prefetch_target(output);
 }
 
 std::vector<Layer::Dense> Layer::dense_layers() const {
@@ -70,15 +70,19 @@ Tensor first_rows(const Batch& batch, engine::ConstTensor x, Workspace& space) {
   return first;
 }
 
-// One post-norm layer (Devlin et al. 2019, section 3). x: [T, H].
-Tensor Layer::run(const Batch& batch, engine::ThreadPool& pool, Reads reads, bool probabilities,
-                  Workspace& space, Tensor x) const {
+// One post-norm layer (Devlin et al. 2019, section 3). x: [T, H]. The feed-forward network takes at
+// most feed_forward_rows at a time. Calls before(product, its inputs) just before each product.
+template <typename BeforeProduct>
+Tensor Layer::forward(const Batch& batch, engine::ThreadPool& pool, Reads reads, bool probabilities,
+                      int64_t feed_forward_rows, Workspace& space, Tensor x,
+                      const BeforeProduct& before) const {
   const int64_t tokens = x.rows, hidden = x.columns;
   const int64_t rows = reads == Reads::all ? tokens : batch.sequences();
-  space.wide.reserve(tokens * std::max(4 * hidden, intermediate.columns()));
+  space.wide.resize_discarding(tokens * std::max(4 * hidden, intermediate.columns()));
   const Tensor states = {space.wide.data(), tokens, 3 * hidden};
   const Tensor context = {space.wide.data() + tokens * 3 * hidden, rows, hidden};
 
+  before(&Layer::qkv, x);
   qkv.run(pool, x, space.scratch, states);  // [T, 3H]
   engine::attention(pool, states, batch.starts,
                     {.heads = heads,
@@ -89,23 +93,45 @@ Tensor Layer::run(const Batch& batch, engine::ThreadPool& pool, Reads reads, boo
                      .probabilities = probabilities ? space.probabilities.data() : nullptr},
                     space.scratch, context);
   if (reads == Reads::first) x = first_rows(batch, x, space);  // from here on [rows, H]
-  attention_output.run_add(pool, context, space.scratch, x);   // dense + residual
+  before(&Layer::attention_output, context);
+  attention_output.run_add(pool, context, space.scratch, x);  // dense + residual
   engine::layer_norm(pool, x, attention_norm, x);
-  const int64_t most = feed_forward_rows * pool.threads();
-  for (int64_t first = 0; first < rows; first += most) {
-    const int64_t count = std::min(most, rows - first);
+  for (int64_t first = 0; first < rows; first += feed_forward_rows) {
+    const int64_t count = std::min(feed_forward_rows, rows - first);
     const Tensor part = {x.row(first), count, hidden};
     const Tensor wide = {space.wide.data(), count, intermediate.columns()};
+    before(&Layer::intermediate, part);
     intermediate.run(pool, part, space.scratch, wide);  // [count, I], activation fused
-    output.run_add(pool, wide, space.scratch, part);    // dense + residual
+    before(&Layer::output, wide);
+    output.run_add(pool, wide, space.scratch, part);  // dense + residual
   }
   engine::layer_norm(pool, x, output_norm, x);
   return x;
 }
 
+Tensor Layer::run(const Batch& batch, engine::ThreadPool& pool, Reads reads, bool probabilities,
+                  Workspace& space, Tensor x) const {
+  // int8 products are so fast that [T, I] should not leave the cache before it is read again (8x128
+  // tokens: -8 %); in f32, reading the weights again costs more than that saves.
+  constexpr int64_t kInt8RowsPerThread = 96;
+  const int64_t feed_forward_rows =
+      precision == Precision::int8 ? kInt8RowsPerThread * pool.threads() : x.rows;
+  return forward(batch, pool, reads, probabilities, feed_forward_rows, space, x,
+                 [](engine::Linear Layer::*, Tensor) {});
+}
+
+Tensor Layer::calibrate(const Batch& example, engine::ThreadPool& pool, Workspace& space,
+                        Tensor x) {
+  // All rows at once, as the statistics of a product are those of all its inputs.
+  return forward(example, pool, Reads::all, false, x.rows, space, x,
+                 [&](engine::Linear Layer::*product, Tensor inputs) {
+                   (this->*product).quantise(pool, engine::measure_inputs(inputs));
+                 });
+}
+
 namespace {
 
-// One that is left to learn would do so from whatever comes first.
+// Either all dense layers are stored in int8 or none: calibration packs all or none.
 void check_precision(const Checkpoint& checkpoint, const Layer& layer, bool is_int8) {
   for (const Layer::Dense& dense : layer.dense_layers()) {
     for (const std::string& name : dense.names) {
@@ -126,28 +152,34 @@ Encoder::Encoder(Checkpoint& checkpoint, const Config& config, Precision precisi
       embeddings(checkpoint, config, pool),
       relative_bias(read_relative_bias(checkpoint, config)),
       order(config.layer_order),
-      in_one(config.inner_layers) {
+      layers_per_group(config.inner_layers) {
+  load_layers(checkpoint, config, example, pool);
+  for (size_t i = 0; i < layers.size(); ++i) {  // the last one runs before the next batch's first
+    layers[i].output.set_prefetch_target(layers[(i + 1) % layers.size()].qkv);
+  }
+}
+
+void Encoder::load_layers(Checkpoint& checkpoint, const Config& config, const Batch& example,
+                          engine::ThreadPool& pool) {
+  const bool stored = checkpoint.is_int8(config.layer_names.front() + config.family->layer.output);
+  const bool calibrates = precision == Precision::int8 && !stored;
   Workspace space;
   Tensor x = space.x.tensor(example.tokens(), hidden);
-  const bool stored = checkpoint.is_int8(config.layer_names.front() + config.family->layer.output);
-  const bool learns = precision == Precision::int8 && !stored;
-  if (learns) {
+  if (calibrates) {
     embeddings.run(example, pool, space, x);
-    Checkpoint::release(embeddings.word);  // its rows lie far apart, and whole regions were read
+    // Its rows lie far apart, and each brought the pages around it into memory.
+    Checkpoint::release(embeddings.word);
   }
   layers.reserve(config.layer_names.size());
   for (const std::string& name : config.layer_names) {
     layers.emplace_back(checkpoint, name, config, precision, relative_bias.get(), pool);
     check_precision(checkpoint, layers.back(), stored);
+    if (!calibrates) continue;
     try {
-      if (learns) x = layers.back().run(example, pool, Reads::all, false, space, x);
+      x = layers.back().calibrate(example, pool, space, x);
     } catch (const std::domain_error& error) {
       throw std::runtime_error(checkpoint.path() + ": " + name + ": " + error.what());
     }
-    if (precision == Precision::int8) layers.back().feed_forward_rows = 96;
-  }
-  for (size_t i = 0; i < layers.size(); ++i) {  // the last before the first of the next batch
-    layers[i].output.precede(layers[(i + 1) % layers.size()].qkv);
   }
 }
 
@@ -158,11 +190,11 @@ Tensor Encoder::run(const Batch& batch, engine::ThreadPool& pool, Reads reads, W
   trace("embeddings", x);
   for (size_t i = 0; i < order.size(); ++i) {
     const bool probabilities = trace.wants_attention(i);
-    if (probabilities) space.probabilities.reserve(batch.pairs() * layers.front().heads);
-    for (int j = 0; j < in_one; ++j) {
-      const bool last = i + 1 == order.size() && j + 1 == in_one;
+    if (probabilities) space.probabilities.resize_discarding(batch.pairs() * layers.front().heads);
+    for (int j = 0; j < layers_per_group; ++j) {
+      const bool last = i + 1 == order.size() && j + 1 == layers_per_group;
       x = layers[order[i] + j].run(batch, pool, last ? reads : Reads::all,
-                                   probabilities && j + 1 == in_one, space, x);
+                                   probabilities && j + 1 == layers_per_group, space, x);
     }
     if (probabilities) {
       trace("attention." + std::to_string(i),

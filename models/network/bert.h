@@ -24,21 +24,21 @@ namespace bert::models {
 // Memory of one forward pass: grows to the largest batch and stays.
 struct Workspace {
   engine::Buffer x;              // [T, H]
-  engine::Buffer embedded;       // [T, E], where E is not H
-  engine::Buffer wide;           // [T, 3H] and [T, H] until attention is done, then [T, I]
-  engine::Buffer scratch;        // of one call into the engine
-  engine::Buffer probabilities;  // of attention, [A, S, S] for each sequence, where asked for
-  engine::Buffer rows;           // [N, H] what a head reads
+  engine::Buffer embedded;       // [T, E], if E is not H
+  engine::Buffer wide;           // [T, 3H] and [T, H] for attention, then [T, I]
+  engine::Buffer scratch;        // for one call into the engine
+  engine::Buffer probabilities;  // of attention, [A, S, S] for each sequence, if asked for
+  engine::Buffer rows;           // [N, H]: what a head reads
   engine::Buffer pooled;         // [N, H]
-  engine::Buffer transformed;    // [N, H] or [T, E] within a head
+  engine::Buffer transformed;    // [N, H] or [T, E], inside a head
   engine::Buffer logits;         // [N, C] or [T, C]
 };
 
 // embeddings.*
 struct Embeddings {
   Embeddings(Checkpoint& checkpoint, const Config& config, engine::ThreadPool& pool);
-  // LayerNorm of the sum of the token's, its position's and its segment's rows, [T, E]; projected
-  // to x [T, H] where those sizes differ.
+  // x [T, H] = LayerNorm of the sum of the word, position and type embeddings, projected from [T,
+  // E] if E is not H.
   void run(const Batch& batch, engine::ThreadPool& pool, Workspace& space, engine::Tensor x) const;
 
   Weight word;      // [V, E]
@@ -53,14 +53,17 @@ struct Layer {
   Layer(Checkpoint& checkpoint, const std::string& name, const Config& config,
         engine::Precision precision_of_products, const engine::RelativeBias* bias,
         engine::ThreadPool& pool);
-  // The next hidden state, in place of x; with Reads::first only that of each sequence's first
-  // token, [N, H] in space.rows. Attention's probabilities are left in the workspace if wanted.
+  // The next hidden state, in place of x [T, H]; with Reads::first that of each sequence's first
+  // token only, [N, H] in space.rows. Leaves attention's probabilities in the workspace if wanted.
   engine::Tensor run(const Batch& batch, engine::ThreadPool& pool, engine::Reads reads,
                      bool probabilities, Workspace& space, engine::Tensor x) const;
+  // The same for all tokens of an example, if the int8 products are not packed yet: quantises each
+  // of them for the inputs that it gets, just before it runs.
+  engine::Tensor calibrate(const Batch& example, engine::ThreadPool& pool, Workspace& space,
+                           engine::Tensor x);
 
-  // The dense layers, and what those that each is made of are called in the checkpoint.
   struct Dense {
-    std::vector<std::string> names;
+    std::vector<std::string> names;  // in the checkpoint, of the dense layers that it consists of
     const engine::Linear& linear;
   };
   std::vector<Dense> dense_layers() const;
@@ -70,7 +73,7 @@ struct Layer {
   engine::Precision precision;
   int heads;
   engine::Linear qkv;  // [3H, H]
-  // What attention adds to the scores by distance, if anything: of the encoder, or of this layer.
+  // What attention adds to the scores by distance, if anything: the encoder's, or this layer's own.
   const engine::RelativeBias* relative_bias;
   std::optional<engine::RelativeKeys> relative_keys;
   engine::Linear attention_output;  // [H, H]
@@ -78,31 +81,38 @@ struct Layer {
   engine::Linear intermediate;  // [I, H], the activation fused
   engine::Linear output;        // [H, I]
   engine::Norm output_norm;
-  // Tokens a thread that the feed-forward takes at a time: all, but in int8 96, once it has learned
-  // from all. Its products are so fast that [T, I] should not leave the cache before it is read
-  // again (8x128: -8 %); in f32 reading weights again costs more than that saves.
-  int64_t feed_forward_rows = INT32_MAX;
+
+ private:
+  template <typename BeforeProduct>
+  engine::Tensor forward(const Batch& batch, engine::ThreadPool& pool, engine::Reads reads,
+                         bool probabilities, int64_t feed_forward_rows, Workspace& space,
+                         engine::Tensor x, const BeforeProduct& before) const;
 };
 
 // Each sequence's first row of x [T, H], as [N, H] in space.rows.
 engine::Tensor first_rows(const Batch& batch, engine::ConstTensor x, Workspace& space);
 
 struct Encoder {
-  // example: any inputs of the model's kind, from which int8 learns how its inputs are spread.
+  // example: any inputs of the model's kind, on which int8 is calibrated. Each layer is calibrated
+  // as soon as it is loaded, so that only one at a time is in memory as floats.
   Encoder(Checkpoint& checkpoint, const Config& config, engine::Precision precision_of_layers,
           const Batch& example, engine::ThreadPool& pool);
-  // The last hidden state: [T, H], or [N, H] of each sequence's first token, which the last layer
-  // is then computed for alone.
+  // The last hidden state: [T, H], or with Reads::first [N, H] of each sequence's first token, the
+  // only ones that the last layer is then computed for.
   engine::Tensor run(const Batch& batch, engine::ThreadPool& pool, engine::Reads reads,
                      Workspace& space, const Trace& trace) const;
 
   engine::Precision precision;
   int hidden;
   Embeddings embeddings;
-  std::unique_ptr<engine::RelativeBias> relative_bias;  // of all layers
+  std::unique_ptr<engine::RelativeBias> relative_bias;  // of all layers, or null
   std::vector<Layer> layers;                            // the distinct ones
-  std::vector<int> order;                               // [L] which of them is the next,
-  int in_one;                                           // and how many it goes on with
+  std::vector<int> order;  // [L]: the first layer of the group that runs next
+  int layers_per_group;    // 1, but for ALBERT's inner_group_num
+
+ private:
+  void load_layers(Checkpoint& checkpoint, const Config& config, const Batch& example,
+                   engine::ThreadPool& pool);
 };
 
 }  // namespace bert::models

@@ -119,13 +119,13 @@ std::unique_ptr<engine::RelativeBias> read_relative_bias(Checkpoint& checkpoint,
   constexpr int64_t kBuckets = 32, kHalf = kBuckets / 2, kExact = kHalf / 2;
   const Weight table = checkpoint.matrix(config.family->relative_bias, kBuckets, config.heads);
   auto bias = std::make_unique<engine::RelativeBias>();
-  bias->most = config.positions;
-  const int64_t width = 2 * bias->most - 1;
-  bias->values.reserve(config.heads * width);
+  bias->max_tokens = config.positions;
+  const int64_t width = 2 * bias->max_tokens - 1;
+  bias->values.resize_discarding(config.heads * width);
   const int64_t head_width = config.hidden / config.heads;
   const float scale = std::sqrt(static_cast<float>(head_width));
   for (int64_t i = 0; i < width; ++i) {
-    const int64_t behind = i - (bias->most - 1), distance = std::abs(behind);
+    const int64_t behind = i - (bias->max_tokens - 1), distance = std::abs(behind);
     // kExact + log(distance / kExact) / log(128 / kExact) * kExact, rounded down. In integers,
     // because logarithms of powers of two may round either way.
     const int64_t wide = std::bit_width(static_cast<uint64_t>(distance * distance)) + 1;

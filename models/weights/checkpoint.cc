@@ -107,7 +107,7 @@ Weight Checkpoint::matrix(const std::string& name, int64_t rows, int64_t columns
   weight.view = {reinterpret_cast<const float*>(tensor->bytes.data()), rows, columns};
   const bool aligned = reinterpret_cast<uintptr_t>(tensor->bytes.data()) % alignof(float) == 0;
   if (tensor->dtype != DType::f32 || !tensor->strides.empty() || !aligned) {
-    weight.copy.reserve(rows * columns);
+    weight.copy.resize_discarding(rows * columns);
     tensor->copy_to(weight.copy.data());
     weight.view.data = weight.copy.data();
     release(weight);

@@ -13,26 +13,27 @@
 namespace bert::engine {
 namespace {
 
-// Small ones come from the heap, large ones are mappings; the sizes between are where one begins.
-TEST(Buffer, IsZeroAndOnALineHoweverItGrows) {
+// Small buffers come from the heap, large ones are mappings; the sizes include the limit between
+// them.
+TEST(Buffer, IsZeroAndAlignedHoweverItGrows) {
   Buffer buffer;
   for (const int64_t size : {1, 17, 500, (1 << 19) - 16, 1 << 19, (1 << 19) + 1, 3000001}) {
-    buffer.reserve(size);
+    buffer.resize_discarding(size);
     ASSERT_GE(buffer.size(), size);
     ASSERT_EQ(reinterpret_cast<uintptr_t>(buffer.data()) % 64, 0u);
     ASSERT_EQ(std::count(buffer.data(), buffer.data() + size, 0.0f), size);
     std::fill_n(buffer.data(), size, 1.0f);
     const float* before = buffer.data();
-    buffer.reserve(size / 2);
+    buffer.resize_discarding(size / 2);
     ASSERT_EQ(buffer.data(), before) << "shrank at " << size;
   }
   const Buffer moved = std::move(buffer);
   EXPECT_EQ(moved.data()[3000000], 1.0f);
 }
 
-// Sizes around the least and the most that share a mapping, some 500 MB in all, of which 80 at
+// Sizes around the smallest and the largest that share a mapping, about 500 MB in all and 80 MB at
 // once.
-TEST(Buffer, BesideOthersIsItsOwnAsLongAsItLives) {
+TEST(Buffer, InSharedPagesKeepsItsContents) {
   std::mt19937 generator(std::random_device{}());
   std::uniform_int_distribution<int64_t> floats(100 << 10, 9 << 20);
   std::vector<std::pair<Buffer, float>> alive;
@@ -44,7 +45,7 @@ TEST(Buffer, BesideOthersIsItsOwnAsLongAsItLives) {
   for (int i = 1; i <= 30; ++i) {
     Buffer buffer;
     const int64_t size = floats(generator);
-    buffer.reserve_beside_others(size);
+    buffer.resize_in_shared_pages(size);
     ASSERT_EQ(buffer.size(), size);
     check(buffer, 0);
     std::fill_n(buffer.data(), size, static_cast<float>(i));
@@ -57,9 +58,9 @@ TEST(Buffer, BesideOthersIsItsOwnAsLongAsItLives) {
   for (const auto& [buffer, value] : alive) check(buffer, value);
 }
 
-TEST(Buffer, OfMoreThanThereIsThrows) {
+TEST(Buffer, ThrowsIfThereIsTooLittleMemory) {
   Buffer buffer(10);
-  EXPECT_THROW(buffer.reserve(int64_t{1} << 45), std::bad_alloc);
+  EXPECT_THROW(buffer.resize_discarding(int64_t{1} << 45), std::bad_alloc);
   EXPECT_EQ(buffer.size(), 0);
 }
 

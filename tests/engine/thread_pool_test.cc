@@ -16,8 +16,8 @@
 namespace bert::engine {
 namespace {
 
-// As a static one does in a child that ends.
-TEST(ThreadPool, OfTheParentIsLetGoInAFork) {
+// As a static pool is when a child process exits.
+TEST(ThreadPool, OfTheParentCanBeDestroyedInAFork) {
   auto pool = std::make_unique<ThreadPool>(4);
   std::atomic<int64_t> sum = 0;
   pool->run(100, [&](int64_t i, int) { sum += i; });
@@ -38,7 +38,7 @@ TEST(Threads, APoolDoesEachPieceOnceJobAfterJob) {
     ThreadPool pool(threads);
     EXPECT_EQ(pool.threads(), threads);
     for (int64_t count = 0; count < 300; count = count * 2 + 1) {
-      std::vector<int> done(count);  // not atomic: the sanitizer sees whether two threads share one
+      std::vector<int> done(count);  // not atomic: the sanitizer sees if two threads share one
       std::atomic<bool> bad_worker{false};
       pool.run(count, [&](int64_t i, int worker) {
         ++done[i];

@@ -20,16 +20,16 @@ const std::vector<int32_t> kStarts = {0, 1, 18, 88, 120};
 
 struct Relative {
   std::vector<float> table;  // [2 kLongest - 1, D], or without keys [A, 2 kLongest - 1]
-  bool meets_query, meets_key;
+  bool with_query, with_key;
 
-  // What is added to the score of tokens i and j of a sequence.
+  // What is added to the score of the tokens i and j of a sequence.
   double at(const float* q, const float* k, int64_t head, int64_t i, int64_t j) const {
-    if (!meets_query) return table[head * (2 * kLongest - 1) + kLongest - 1 + j - i];
+    if (!with_query) return table[head * (2 * kLongest - 1) + kLongest - 1 + j - i];
     const float* row = table.data() + (kLongest - 1 + i - j) * kWidth;
     double sum = 0;
     for (int64_t d = 0; d < kWidth; ++d) {
       sum += static_cast<double>(q[d]) * row[d];
-      if (meets_key) sum += static_cast<double>(k[d]) * row[d];
+      if (with_key) sum += static_cast<double>(k[d]) * row[d];
     }
     return sum;
   }
@@ -48,16 +48,16 @@ void check(const Relative& relative, Reads reads) {
   const std::vector<float> qkv = random_floats(kStarts.back() * 3 * kHidden, 1, 1);
   ThreadPool pool(2);
   RelativeBias bias;
-  bias.most = kLongest;
-  bias.values.reserve(std::ssize(relative.table));
+  bias.max_tokens = kLongest;
+  bias.values.resize_discarding(std::ssize(relative.table));
   std::copy(relative.table.begin(), relative.table.end(), bias.values.data());
   std::optional<RelativeKeys> keys;
   const int64_t sequences = std::ssize(kStarts) - 1;
   Buffer scratch, context(kStarts.back() * kHidden), probabilities(kHeads * 120 * 120);
   AttentionOptions options{.heads = kHeads, .reads = reads, .probabilities = probabilities.data()};
-  if (relative.meets_query) {
+  if (relative.with_query) {
     const ConstTensor table = {relative.table.data(), 2 * kLongest - 1, kWidth};
-    options.keys = &keys.emplace(pool, table, relative.meets_key);
+    options.keys = &keys.emplace(pool, table, relative.with_key);
   } else {
     options.bias = &bias;
   }
@@ -87,17 +87,17 @@ void check(const Relative& relative, Reads reads) {
   }
 }
 
-TEST(Attention, KnowsDistancesByHead) {
+TEST(Attention, AddsABiasByDistance) {
   const Relative relative = {random_floats(kHeads * (2 * kLongest - 1), 1, 2), false, false};
   for (const Reads reads : {Reads::all, Reads::first}) check(relative, reads);
 }
 
-TEST(Attention, KnowsDistancesThatMeetTheQuery) {
+TEST(Attention, MultipliesDistancesWithTheQuery) {
   const Relative relative = {random_floats((2 * kLongest - 1) * kWidth, 1, 3), true, false};
   for (const Reads reads : {Reads::all, Reads::first}) check(relative, reads);
 }
 
-TEST(Attention, KnowsDistancesThatMeetTheQueryAndTheKey) {
+TEST(Attention, MultipliesDistancesWithTheQueryAndTheKey) {
   const Relative relative = {random_floats((2 * kLongest - 1) * kWidth, 1, 4), true, true};
   for (const Reads reads : {Reads::all, Reads::first}) check(relative, reads);
 }

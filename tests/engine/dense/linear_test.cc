@@ -30,10 +30,10 @@ double activate(Activation activation, double x) {
   return NAN;
 }
 
-Buffer shared_scratch;  // as a forward pass has it: one for all calls
+Buffer shared_scratch;  // for all calls, as in a forward pass
 
-// What a value is rounded to, at most, in units of its row's largest: the variance of one of
-// uniformly spread roundings is the step's square over 12.
+// The variance of the rounding errors of a row's values: of uniformly distributed errors it is the
+// square of the step over 12, and the largest value determines the step.
 double rounding_variance(Precision precision, const float* row, int64_t k) {
   if (precision == Precision::f32) return 0;
   double largest = 0, least = 0, greatest = 0;
@@ -52,8 +52,8 @@ Tensor fill(Buffer& buffer, int64_t rows, int64_t columns, const std::vector<flo
   return tensor;
 }
 
-// In bf16 and int8 what each input and weight is rounded to adds up as random errors do: six times
-// their deviation is as far as any of these results may be.
+// In bf16 and int8, the rounding errors of inputs and weights add up as random errors do: results
+// may be off by six standard deviations.
 TEST(Linear, AgreesWithItsTwinInDouble) {
   for (const auto& [precision, activation] : {std::pair{Precision::f32, Activation::none},
                                               {Precision::f32, Activation::gelu},
@@ -71,9 +71,10 @@ TEST(Linear, AgreesWithItsTwinInDouble) {
                                  input = random_floats(rows * k, 1, 3);
         ThreadPool pool(2);
         const Linear::Part part{{weight.data(), n, k}, bias.data()};
-        const Linear linear(pool, {&part, 1}, activation, precision);
+        Linear linear(pool, {&part, 1}, activation, precision);
         Buffer x_memory, y_memory;
         const Tensor x = fill(x_memory, rows, k, input), y = y_memory.tensor(rows, n);
+        if (precision == Precision::int8) linear.quantise(pool, measure_inputs(x));
         linear.run(pool, x, shared_scratch, y);
         for (int64_t i = 0; i < rows; i += 1 + rows / 16) {
           const double x_variance = rounding_variance(precision, x.row(i), k);
@@ -87,8 +88,8 @@ TEST(Linear, AgreesWithItsTwinInDouble) {
               size += std::abs(product);
               variance += x.row(i)[p] * x.row(i)[p] * w_variance + w[p] * w[p] * x_variance;
             }
-            // Rounding after each of k additions, in random directions; no activation is steeper
-            // than 1.13.
+            // k additions each round, in random directions; the slope of any activation is at most
+            // 1.13.
             const double bound = 4 * 0x1p-24 * size + 1.13 * 6 * std::sqrt(variance);
             ASSERT_NEAR(y.row(i)[j], activate(activation, sum), bound)
                 << rows << "x" << n << "x" << k << " at " << i << ", " << j << ", precision "
@@ -119,19 +120,19 @@ TEST(Linear, JoinsItsParts) {
   EXPECT_EQ(std::memcmp(y.data, z.data, sizeof(float) * y.size()), 0);
 }
 
-// Inputs and columns.
+// By inputs and columns.
 class LinearBits : public testing::TestWithParam<std::pair<int64_t, int64_t>> {};
 
-// A batch must not change bits: each row's result is the same at every height, for every thread
-// count, with and without the residual.
+// Bits must not depend on the batch: each row's result is the same for any number of rows and of
+// threads, with and without the residual.
 TEST_P(LinearBits, AreTheSameAtEveryHeightAndThreadCount) {
-  constexpr int64_t kMost = 700;
+  constexpr int64_t kMaxRows = 700;
   const auto [k, n] = GetParam();
   const std::vector<float> weight = random_floats(int64_t{n} * k, 0.1f, 1),
-                           bias = random_floats(n, 1, 2), input = random_floats(kMost * k, 1, 3),
-                           residual = random_floats(kMost * n, 1, 4);
-  std::vector<float> far = input;  // of which int8 keeps some inputs in f32
-  for (int64_t i = 0; i < kMost; ++i) far[i * k + 3] *= 100;
+                           bias = random_floats(n, 1, 2), input = random_floats(kMaxRows * k, 1, 3),
+                           residual = random_floats(kMaxRows * n, 1, 4);
+  std::vector<float> with_outlier = input;  // which int8 keeps in f32
+  for (int64_t i = 0; i < kMaxRows; ++i) with_outlier[i * k + 3] *= 100;
   for (const auto& [precision, add] : {std::pair{Precision::f32, false},
                                        {Precision::f32, true},
                                        {Precision::bf16, true},
@@ -141,14 +142,19 @@ TEST_P(LinearBits, AreTheSameAtEveryHeightAndThreadCount) {
     for (const int threads : {1, 2, 3}) {
       ThreadPool pool(threads);
       const Linear::Part part{{weight.data(), n, k}, bias.data()};
-      const Linear linear(pool, {&part, 1}, add ? Activation::none : Activation::gelu, precision);
-      std::vector<int64_t> heights = {kMost, 31, 65, 127, 128, 130, 255, 512, 513};
-      for (int64_t rows = 1; rows <= 25; ++rows) heights.push_back(rows);  // kernels of their own
+      Linear linear(pool, {&part, 1}, add ? Activation::none : Activation::gelu, precision);
+      const std::vector<float>& inputs = add ? with_outlier : input;
+      if (precision == Precision::int8) {
+        linear.quantise(pool, measure_inputs({inputs.data(), kMaxRows, k}));
+      }
+      std::vector<int64_t> heights = {kMaxRows, 31, 65, 127, 128, 130, 255, 512, 513};
+      for (int64_t rows = 1; rows <= 25; ++rows)
+        heights.push_back(rows);  // they have kernels of their own
       for (const int64_t rows : heights) {
         Buffer x_memory, y_memory;
-        const int64_t first = kMost - rows;
+        const int64_t first = kMaxRows - rows;
         const Tensor x = x_memory.tensor(rows, k), y = y_memory.tensor(rows, n);
-        std::copy_n((add ? far : input).begin() + first * k, rows * k, x.data);
+        std::copy_n(inputs.begin() + first * k, rows * k, x.data);
         std::copy_n(residual.begin() + first * n, rows * n, y.data);
         add ? linear.run_add(pool, x, shared_scratch, y) : linear.run(pool, x, shared_scratch, y);
         if (all.empty()) all.assign(y.data, y.data + y.size());
@@ -168,7 +174,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, LinearBits,
                            return fmt::format("{}x{}", of.param.first, of.param.second);
                          });
 
-TEST(Linear, AddsToWhatIsThere) {
+TEST(Linear, AddsToTheResidual) {
   const std::vector<float> weight = random_floats(6 * 5, 1, 1), bias = random_floats(6, 1, 2),
                            input = random_floats(3 * 5, 1, 3),
                            residual = random_floats(3 * 6, 1, 4);

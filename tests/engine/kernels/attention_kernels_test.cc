@@ -31,30 +31,30 @@ struct Attention {
 
   AttentionTask task(int64_t head) {
     const int64_t hidden = heads * width;
-    return {qkv.data() + head * width,
-            qkv.data() + hidden + head * width,
-            qkv.data() + 2 * hidden + head * width,
-            context.data() + head * width,
-            3 * hidden,
-            hidden,
-            length,
-            width,
-            length,
-            1.0f / std::sqrt(static_cast<float>(width))};
+    return {.q = qkv.data() + head * width,
+            .k = qkv.data() + hidden + head * width,
+            .v = qkv.data() + 2 * hidden + head * width,
+            .context = context.data() + head * width,
+            .stride = 3 * hidden,
+            .context_stride = hidden,
+            .length = length,
+            .width = width,
+            .queries = length,
+            .scale = 1.0f / std::sqrt(static_cast<float>(width))};
   }
   // Head 0 with a bias by distance, head 1 with one for each pair of tokens; with probabilities.
   AttentionTask biased(int64_t head) {
-    AttentionTask made = task(head);
-    made.bias = bias.data() + (head == 0 ? length - 1 : 3);
-    made.bias_stride = head == 0 ? -1 : 2 * length + 4;
-    made.probabilities = probabilities.data() + head * length * length;
-    return made;
+    AttentionTask with_bias = task(head);
+    with_bias.bias = bias.data() + (head == 0 ? length - 1 : 3);
+    with_bias.bias_stride = head == 0 ? -1 : 2 * length + 4;
+    with_bias.probabilities = probabilities.data() + head * length * length;
+    return with_bias;
   }
 };
 
-// Returns how far arithmetic that rounds to `epsilon` may be from it: each product in a score is
-// rounded to so much of itself, a score's error moves a weight by as much, relatively, and the
-// weights are shares of the greatest value.
+// Returns a bound on the error of arithmetic with relative rounding errors of `epsilon`: each
+// product in a score is rounded, a score's absolute error is a weight's relative error, and the
+// context is a weighted mean of values.
 double attention_in_double(const AttentionTask& task, int64_t query, std::vector<double>& context,
                            std::vector<double>& weights, double epsilon = 0x1p-24) {
   weights.assign(task.length, 0);
@@ -136,8 +136,8 @@ TEST_P(AttentionKernelsTest, AgreeWithTheirTwinInDouble) {
   check_attention(*GetParam(), GetParam()->attention_bf16, 0x1p-8 / 4);
 }
 
-// Without the greatest score taken off, wherever it is, e^200 would be infinite and e^-200 nothing.
-TEST_P(AttentionKernelsTest, TakeTheGreatestScoreOff) {
+// Unless the greatest score is subtracted, wherever it is, e^200 overflows and e^-200 underflows.
+TEST_P(AttentionKernelsTest, SubtractTheGreatestScore) {
   for (const AttentionKernel attention : {GetParam()->attention_f32, GetParam()->attention_bf16}) {
     for (const int64_t length : {5, 16, 64, 70, 128, 147}) {
       Attention a(length, 1, 1.0f);
@@ -160,7 +160,7 @@ TEST_P(AttentionKernelsTest, TakeTheGreatestScoreOff) {
   }
 }
 
-TEST_P(AttentionKernelsTest, OfSomeQueriesIsTheSameBits) {
+TEST_P(AttentionKernelsTest, GiveTheSameBitsForFewerQueries) {
   for (const AttentionKernel attention : {GetParam()->attention_f32, GetParam()->attention_bf16}) {
     for (const int64_t length : {1, 7, 64, 130}) {
       Attention a(length, 32, 1.0f);
@@ -176,7 +176,7 @@ TEST_P(AttentionKernelsTest, OfSomeQueriesIsTheSameBits) {
   }
 }
 
-// Scores hundreds apart: the softmax must neither overflow nor lose the greatest.
+// Scores that are hundreds apart: the softmax must neither overflow nor lose the greatest.
 TEST_P(AttentionKernelsTest, SurvivesExtremeScores) {
   Attention a(40, 16, 60.0f);
   std::vector<float> scratch(GetParam()->attention_scratch(40, 16));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// AMX's tiles in memory: included before engine/kernels/tile_kernels.cc, so that machines which
-// have none test it, and sanitizers see what it reads and writes. As in Intel's manual (Instruction
-// Set Extensions Programming Reference, chapter 3).
+// AMX's tiles emulated in memory. Included before engine/kernels/tile_kernels.cc, so that machines
+// without tiles can test it, and sanitizers see what it reads and writes. As in Intel's manual
+// (Instruction Set Extensions Programming Reference, chapter 3).
 #pragma once
 
 #define EMULATED_TILES
@@ -19,7 +19,7 @@ typedef uint32_t TileRow __attribute__((vector_size(64)));
 typedef float TileSums __attribute__((vector_size(64)));
 struct Tiles {
   char shape[64] = {};
-  TileRow units[8][16];
+  TileRow words[8][16];
   int rows(int t) const { return shape[48 + t]; }
 };
 thread_local Tiles emulated;
@@ -34,29 +34,29 @@ void load_shape(const Shape& shape) {
   std::memcpy(emulated.shape, &shape, sizeof emulated.shape);
 }
 
-void zero_tile(int t) { std::memset(emulated.units[t], 0, sizeof emulated.units[t]); }
+void zero_tile(int t) { std::memset(emulated.words[t], 0, sizeof emulated.words[t]); }
 void load_tile(int t, const void* from, int64_t stride) {
   zero_tile(t);
   for (int r = 0; r < emulated.rows(t); ++r) {
-    std::memcpy(&emulated.units[t][r], static_cast<const char*>(from) + r * stride, 64);
+    std::memcpy(&emulated.words[t][r], static_cast<const char*>(from) + r * stride, 64);
   }
 }
 void store_tile(int t, void* to, int64_t stride) {
   for (int r = 0; r < emulated.rows(t); ++r) {
-    std::memcpy(static_cast<char*>(to) + r * stride, &emulated.units[t][r], 64);
+    std::memcpy(static_cast<char*>(to) + r * stride, &emulated.words[t][r], 64);
   }
 }
 
-// sums += a b, where a unit holds two bf16: those of even and of odd inputs are added up apart.
+// sums += a b, where a word holds two bf16: even and odd inputs are summed separately.
 void multiply_tiles(int sums, int a, int b) {
   for (int r = 0; r < emulated.rows(sums); ++r) {
     TileSums even = {}, odd = {};
     for (int k = 0; k < emulated.rows(b); ++k) {
-      const TileRow x = emulated.units[a][r][k] - TileRow{}, w = emulated.units[b][k];
+      const TileRow x = emulated.words[a][r][k] - TileRow{}, w = emulated.words[b][k];
       even += (TileSums)(x << 16) * (TileSums)(w << 16);
       odd += (TileSums)(x & 0xffff0000) * (TileSums)(w & 0xffff0000);
     }
-    emulated.units[sums][r] = (TileRow)((TileSums)emulated.units[sums][r] + (even + odd));
+    emulated.words[sums][r] = (TileRow)((TileSums)emulated.words[sums][r] + (even + odd));
   }
 }
 

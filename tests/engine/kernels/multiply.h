@@ -7,18 +7,29 @@
 
 namespace bert::engine {
 
-// x [rows, k] times the transpose of w [columns, k], through a packed panel.
+// y [rows, columns] = activation(x W^T + b), or y += x W^T + b, through a packed panel. x: [rows,
+// k], w: [columns, k].
 inline std::vector<float> multiply(const RowKernels& kernels, const std::vector<float>& x,
                                    int64_t rows, const std::vector<float>& w, int64_t k,
                                    const std::vector<float>& bias, Activation activation,
                                    std::vector<float> y, bool add) {
   const int64_t columns = std::ssize(bias);
-  std::vector<const float*> parts;
-  for (int64_t j = 0; j < columns; ++j) parts.push_back(w.data() + j * k);
-  std::vector<float> panel(k * kernels.panel_columns);
-  kernels.pack_panel(parts.data(), columns, k, panel.data());
-  kernels.matmul[0]({x.data(), panel.data(), panel.data(), bias.data(), y.data(), rows, k, columns,
-                     k, columns, activation, add});
+  std::vector<const Word32*> w_rows;
+  for (int64_t j = 0; j < columns; ++j) w_rows.push_back(as_words(w.data() + j * k));
+  std::vector<Word32> panel(k * kernels.panel_columns);
+  kernels.pack_panel(w_rows.data(), columns, k, panel.data());
+  kernels.matmul_f32({.x = as_words(x.data()),
+                      .panel = panel.data(),
+                      .next = panel.data(),
+                      .bias = bias.data(),
+                      .y = y.data(),
+                      .rows = rows,
+                      .words = k,
+                      .columns = columns,
+                      .x_stride = k,
+                      .y_stride = columns,
+                      .activation = activation,
+                      .add = add});
   return y;
 }
 

@@ -60,15 +60,15 @@ TEST_P(RowKernelsTest, SumsAreSums) {
   for (int i = 0; i < 131; ++i) ASSERT_EQ(y[i], a[i] + b[i] + c[i]);
 }
 
-// The i-th element of a row of units.
+// Element i of a row of words.
 template <typename Element>
-int64_t element(const Unit* units, int64_t i) {
+int64_t element(const Word32* words, int64_t i) {
   Element value;
-  std::memcpy(&value, reinterpret_cast<const char*>(units) + i * sizeof value, sizeof value);
+  std::memcpy(&value, reinterpret_cast<const char*>(words) + i * sizeof value, sizeof value);
   return value;
 }
-int64_t quantised(const RowKernels& kernels, const Unit* units, int64_t i) {
-  return kernels.int8_per_unit == 4 ? element<uint8_t>(units, i) : element<uint16_t>(units, i);
+int64_t quantised(const RowKernels& kernels, const Word32* words, int64_t i) {
+  return kernels.int8_per_word == 4 ? element<uint8_t>(words, i) : element<uint16_t>(words, i);
 }
 
 TEST_P(RowKernelsTest, QuantisedInputsAreWithinHalfAStep) {
@@ -79,8 +79,8 @@ TEST_P(RowKernelsTest, QuantisedInputsAreWithinHalfAStep) {
         for (float& value : x) value += middle;
         std::vector<float> factors = random_floats(k, 1, 4);
         for (float& factor : factors) factor = 0.5f + factor * factor;
-        const int64_t units = (k + GetParam()->int8_per_unit - 1) / GetParam()->int8_per_unit;
-        std::vector<Unit> packed(units + 1, 77.0f);
+        const int64_t words = (k + GetParam()->int8_per_word - 1) / GetParam()->int8_per_word;
+        std::vector<Word32> packed(words + 1, Word32{77});
         const RowScale scale = GetParam()->quantise_inputs(
             x.data(), scaled ? factors.data() : nullptr, k, packed.data());
         float least = 0, greatest = 0;
@@ -90,78 +90,88 @@ TEST_P(RowKernelsTest, QuantisedInputsAreWithinHalfAStep) {
           greatest = std::max(greatest, value);
           const auto q = quantised(*GetParam(), packed.data(), i);
           ASSERT_TRUE(q >= 0 && q <= 255) << q;
-          // The zero is rounded to a step too, which moves the ends by half a step at most.
+          // The zero point is rounded too, which moves the ends by half a step at most.
           const bool end = q == 0 || q == 255;
           ASSERT_NEAR(static_cast<float>(q - scale.zero) * scale.scale, value,
                       scale.scale * (end ? 1.001f : 0.501f))
               << "k " << k << " at " << i;
         }
         ASSERT_FLOAT_EQ(scale.scale, (greatest - least) / 255);
-        ASSERT_EQ(packed[units], 77.0f) << "wrote past the row";
+        ASSERT_EQ(packed[words].bits, 77u) << "wrote past the row";
       }
     }
   }
 }
 
-TEST_P(RowKernelsTest, QuantisingFindsWhatIsNoNumber) {
+TEST_P(RowKernelsTest, QuantisingReportsNonFiniteValues) {
   for (const float bad : {NAN, INFINITY, -INFINITY}) {
     for (const int at : {0, 5, 40}) {
       std::vector<float> x = random_floats(41, 1, 1);
       x[at] = bad;
-      std::vector<Unit> units(41);
+      std::vector<Word32> words(41);
+      const std::vector<float> mean(41);
       std::vector<int8_t> q(41);
       EXPECT_TRUE(
-          std::isnan(GetParam()->quantise_inputs(x.data(), nullptr, 41, units.data()).scale));
+          std::isnan(GetParam()->quantise_inputs(x.data(), nullptr, 41, words.data()).scale));
       EXPECT_FALSE(std::isfinite(
-          GetParam()->quantise_weights(x.data(), nullptr, units.data(), 41, q.data()).scale));
+          GetParam()->quantise_weights(x.data(), nullptr, mean.data(), 41, q.data()).scale));
     }
   }
   const std::vector<float> zeros(41);
-  std::vector<Unit> units(41, 1.0f);
-  EXPECT_EQ(GetParam()->quantise_inputs(zeros.data(), nullptr, 41, units.data()).zero, 0);
-  EXPECT_EQ(quantised(*GetParam(), units.data(), 40), 0);
+  std::vector<Word32> words(41, Word32{77});
+  EXPECT_EQ(GetParam()->quantise_inputs(zeros.data(), nullptr, 41, words.data()).zero, 0);
+  EXPECT_EQ(quantised(*GetParam(), words.data(), 40), 0);
 }
 
-// Whole numbers: every product and sum is exact, at the largest values too.
+// Integers: every product and sum is exact, even of the largest values.
 TEST_P(RowKernelsTest, Int8MatmulIsExact) {
   const RowKernels& kernels = *GetParam();
   for (const int64_t columns : {int64_t{1}, int64_t{3}, kernels.panel_columns}) {
     for (const int64_t k : {1, 2, 3, 26, 257, 768, 3072}) {
-      const int64_t per = kernels.int8_per_unit, units = (k + per - 1) / per;
+      const int64_t per = kernels.int8_per_word, words = (k + per - 1) / per;
       std::vector<int8_t> w(columns * k);
       std::vector<float> random = random_floats(columns * k, 1, 5);
       for (size_t i = 0; i < w.size(); ++i) {
         w[i] = static_cast<int8_t>(k == 3072 ? -127 : std::clamp(random[i] * 50, -127.0f, 127.0f));
       }
-      std::vector<Unit> packed_rows(columns * units), panel(units * kernels.panel_columns);
-      std::vector<const Unit*> parts;
+      std::vector<Word32> packed_rows(columns * words), panel(words * kernels.panel_columns);
+      std::vector<const Word32*> w_rows;
       std::vector<int32_t> sums(kernels.panel_columns);
       std::vector<float> scales(kernels.panel_columns, 0.25f);
       for (int64_t j = 0; j < columns; ++j) {
-        kernels.pack_int8(w.data() + j * k, k, packed_rows.data() + j * units);
-        parts.push_back(packed_rows.data() + j * units);
+        kernels.pack_int8(w.data() + j * k, k, packed_rows.data() + j * words);
+        w_rows.push_back(packed_rows.data() + j * words);
         for (int64_t p = 0; p < k; ++p) sums[j] += w[j * k + p];
       }
-      kernels.pack_panel(parts.data(), columns, units, panel.data());
+      kernels.pack_panel(w_rows.data(), columns, words, panel.data());
       const std::vector<float> bias(columns, 1.0f);
       for (const int64_t rows : {1, 2, 5, 6, 7, 12, 13, 20, 23, 31}) {
         const std::vector<float> x = random_floats(rows * k, 1, 6);
-        std::vector<Unit> inputs(rows * units);
+        std::vector<Word32> inputs(rows * words);
         std::vector<RowScale> row_scales;
         for (int64_t i = 0; i < rows; ++i) {
           row_scales.push_back(
-              kernels.quantise_inputs(x.data() + i * k, nullptr, k, inputs.data() + i * units));
+              kernels.quantise_inputs(x.data() + i * k, nullptr, k, inputs.data() + i * words));
           row_scales.back().scale = 0.5f;
         }
         std::vector<float> y(rows * columns + 1, 77.0f);
-        kernels.matmul[static_cast<int>(Precision::int8)](
-            {inputs.data(), panel.data(), panel.data(), bias.data(), y.data(), rows, units, columns,
-             units, columns, Activation::none, false, 0, row_scales.data(), scales.data(),
-             sums.data()});
+        kernels.matmul_int8({.x = inputs.data(),
+                             .panel = panel.data(),
+                             .next = panel.data(),
+                             .bias = bias.data(),
+                             .y = y.data(),
+                             .rows = rows,
+                             .words = words,
+                             .columns = columns,
+                             .x_stride = words,
+                             .y_stride = columns,
+                             .row_scales = row_scales.data(),
+                             .column_scales = scales.data(),
+                             .column_sums = sums.data()});
         for (int64_t i = 0; i < rows * columns; ++i) {
           int64_t sum = 0;
           for (int64_t p = 0; p < k; ++p) {
-            const int64_t q = quantised(kernels, inputs.data() + i / columns * units, p);
+            const int64_t q = quantised(kernels, inputs.data() + i / columns * words, p);
             sum += (q - row_scales[i / columns].zero) * w[i % columns * k + p];
           }
           ASSERT_EQ(y[i], static_cast<float>(sum) * 0.125f + 1.0f)
@@ -184,31 +194,38 @@ TEST_P(RowKernelsTest, Bf16IsTheNearestAndItsMatmulAgreesWithItsTwinInDouble) {
   const RowKernels& kernels = *GetParam();
   constexpr int64_t kColumns = 3, kRows = 17;
   for (const int64_t k : {1, 2, 3, 31, 257, 768}) {
-    const int64_t units = (k + 1) / 2;
+    const int64_t words = (k + 1) / 2;
     std::vector<float> w = random_floats(kColumns * k, 1, 1), x = random_floats(kRows * k, 1, 2);
     const auto round = [&](std::vector<float>& rows, int64_t count) {
-      std::vector<Unit> packed(count * units + 1, 77.0f);
+      std::vector<Word32> packed(count * words + 1, Word32{77});
       for (int64_t i = 0; i < count; ++i) {
-        kernels.round_bf16(rows.data() + i * k, k, packed.data() + i * units);
+        kernels.round_bf16(rows.data() + i * k, k, packed.data() + i * words);
         for (int64_t p = 0; p < k; ++p) {
-          const float rounded = from_bf16(element<uint16_t>(packed.data() + i * units, p));
+          const float rounded = from_bf16(element<uint16_t>(packed.data() + i * words, p));
           EXPECT_LE(std::abs(rounded - rows[i * k + p]), std::abs(rounded) * 0x1p-8f);
           rows[i * k + p] = rounded;
         }
       }
-      EXPECT_EQ(packed[count * units], 77.0f) << "wrote past the row";
+      EXPECT_EQ(packed[count * words].bits, 77u) << "wrote past the row";
       return packed;
     };
-    const std::vector<Unit> weights = round(w, kColumns), inputs = round(x, kRows);
-    std::vector<const Unit*> parts;
-    for (int64_t j = 0; j < kColumns; ++j) parts.push_back(weights.data() + j * units);
-    std::vector<Unit> panel(units * kernels.panel_columns);
-    kernels.pack_panel(parts.data(), kColumns, units, panel.data());
+    const std::vector<Word32> weights = round(w, kColumns), inputs = round(x, kRows);
+    std::vector<const Word32*> w_rows;
+    for (int64_t j = 0; j < kColumns; ++j) w_rows.push_back(weights.data() + j * words);
+    std::vector<Word32> panel(words * kernels.panel_columns);
+    kernels.pack_panel(w_rows.data(), kColumns, words, panel.data());
     const std::vector<float> bias(kColumns, 1.0f);
     std::vector<float> y(kRows * kColumns);
-    kernels.matmul[static_cast<int>(Precision::bf16)](
-        {inputs.data(), panel.data(), panel.data(), bias.data(), y.data(), kRows, units, kColumns,
-         units, kColumns, Activation::none, false});
+    kernels.matmul_bf16({.x = inputs.data(),
+                         .panel = panel.data(),
+                         .next = panel.data(),
+                         .bias = bias.data(),
+                         .y = y.data(),
+                         .rows = kRows,
+                         .words = words,
+                         .columns = kColumns,
+                         .x_stride = words,
+                         .y_stride = kColumns});
     for (int64_t i = 0; i < kRows * kColumns; ++i) {
       double want = 1, size = 1;
       for (int64_t p = 0; p < k; ++p) {
@@ -220,9 +237,9 @@ TEST_P(RowKernelsTest, Bf16IsTheNearestAndItsMatmulAgreesWithItsTwinInDouble) {
       ASSERT_NEAR(y[i], want, 4 * 0x1p-24 * size) << "k " << k << " at " << i;
     }
   }
-  // Ties go to the even one, and what is no number stays so.
+  // Ties go to even, and NaN and infinity stay what they are.
   const std::vector<float> x = {1 + 0x1p-8f, 1 + 3 * 0x1p-8f, NAN, INFINITY, -INFINITY, 3e38f};
-  std::vector<Unit> packed(3);
+  std::vector<Word32> packed(3);
   kernels.round_bf16(x.data(), 6, packed.data());
   const auto at = [&](int64_t i) { return from_bf16(element<uint16_t>(packed.data(), i)); };
   EXPECT_EQ(at(0), 1.0f);
@@ -253,8 +270,8 @@ TEST_P(RowKernelsTest, MatmulAgreesWithItsTwinInDouble) {
               want += product;
               size += std::abs(product);
             }
-            // Of one product, the bias and what was there, each sum rounds; more products round in
-            // random directions.
+            // Each of the few sums of one product, the bias and the residual rounds; with more
+            // products, roundings go in random directions.
             ASSERT_NEAR(y[i], want, 4 * 0x1p-24 * size)
                 << rows << "x" << columns << "x" << k << " at " << i << ", add " << add;
           }
@@ -265,10 +282,10 @@ TEST_P(RowKernelsTest, MatmulAgreesWithItsTwinInDouble) {
   }
 }
 
-// A build that multiplies and adds in two steps is right, and half as fast on most machines.
+// A build that multiplies and adds in two steps is correct, but half as fast on most machines.
 TEST_P(RowKernelsTest, MatmulFusesProductsAndSums) {
   if (GetParam()->name == std::string_view("portable")) GTEST_SKIP() << "not every machine can";
-  const float a = 1 + 0x1p-12f;  // its square is 1 + 2^-11 + 2^-24, whose end a rounding would lose
+  const float a = 1 + 0x1p-12f;  // its square is 1 + 2^-11 + 2^-24, which rounds to 1 + 2^-11
   const std::vector<float> y =
       multiply(*GetParam(), {1, a}, 1, {-(1 + 0x1p-11f), a}, 2, {0}, Activation::none, {0}, false);
   EXPECT_EQ(y[0], 0x1p-24f);
@@ -301,7 +318,7 @@ TEST_P(RowKernelsTest, ActivationsAgreeWithTheirTwinsInDouble) {
   });
 }
 
-TEST_P(RowKernelsTest, ActivationsKeepWhatIsNoNumberAndInfinity) {
+TEST_P(RowKernelsTest, ActivationsKeepNanAndInfinity) {
   for (const Activation activation : {Activation::none, Activation::relu, Activation::tanh,
                                       Activation::gelu, Activation::gelu_tanh}) {
     const std::vector<float> y =
@@ -311,23 +328,31 @@ TEST_P(RowKernelsTest, ActivationsKeepWhatIsNoNumberAndInfinity) {
   }
 }
 
-// int8's is shorter: what it gives is rounded to one of 256 steps right afterwards, the least of
-// which, for a row from -0.17 to 2, is 0.0085.
+// The GELU of int8 is less exact: its result is rounded to one of 256 steps right afterwards, and
+// for a row from -0.17 to 2 a step is 0.0085.
 TEST_P(RowKernelsTest, GeluOfInt8AgreesWithItsTwinToAFiftiethOfAStep) {
   const int64_t width = GetParam()->panel_columns;
   for (float from = -12; from < 12; from += 0.0137f * static_cast<float>(width)) {
     std::vector<float> bias(width), y(width);
     for (int64_t i = 0; i < width; ++i) bias[i] = from + 0.0137f * static_cast<float>(i);
-    const std::vector<float> nothing(width), ones(width, 1);
+    const std::vector<Word32> zeros(width);
+    const std::vector<float> ones(width, 1);
     const std::vector<int32_t> sums(width);
-    const RowScale scale = {1, 0};
-    MatmulTask task{
-        nothing.data(), nothing.data(),   nothing.data(), bias.data(), y.data(), 1, 1, width, 1,
-        width,          Activation::gelu, false};
-    task.row_scales = &scale;
-    task.column_scales = ones.data();
-    task.column_sums = sums.data();
-    GetParam()->matmul[static_cast<int>(Precision::int8)](task);
+    const RowScale scale = {.scale = 1, .zero = 0};
+    GetParam()->matmul_int8({.x = zeros.data(),
+                             .panel = zeros.data(),
+                             .next = zeros.data(),
+                             .bias = bias.data(),
+                             .y = y.data(),
+                             .rows = 1,
+                             .words = 1,
+                             .columns = width,
+                             .x_stride = 1,
+                             .y_stride = width,
+                             .activation = Activation::gelu,
+                             .row_scales = &scale,
+                             .column_scales = ones.data(),
+                             .column_sums = sums.data()});
     for (int64_t i = 0; i < width; ++i) {
       const double x = bias[i], want = 0.5 * x * std::erfc(-x / std::sqrt(2.0));
       ASSERT_NEAR(y[i], want, 1.6e-4 + 2e-5 * std::max(0.0, std::abs(x) - 3.9)) << "at " << x;

@@ -22,7 +22,7 @@ extern const TileKernels tiles;  // as avx512_amx's, on tiles in memory (emulate
 
 namespace {
 
-// Those that this machine can run, of which each uses panels of the AVX-512 kernels.
+// The tables that this machine can run; each uses panels of the AVX-512 kernels.
 std::vector<const TileKernels*> runnable_tiles() {
   std::vector<const TileKernels*> tables;
 #if defined(__x86_64__)
@@ -43,7 +43,7 @@ const RowKernels& vectors() {
 
 class SplitMatmulTest : public testing::TestWithParam<const TileKernels*> {};
 
-// As multiply, by matmul_split.
+// As multiply(), by matmul_split.
 std::vector<float> multiply_split(const TileKernels& kernels, const std::vector<float>& x,
                                   int64_t rows, const std::vector<float>& w, int64_t k,
                                   const std::vector<float>& bias, Activation activation,
@@ -52,20 +52,29 @@ std::vector<float> multiply_split(const TileKernels& kernels, const std::vector<
   const int64_t padded = (k + kSplitInputs - 1) / kSplitInputs * kSplitInputs;
   const int64_t each = padded * kSplitParts / 2;
   const int64_t blocks = (rows + kSplitRows - 1) / kSplitRows;
-  std::vector<const float*> parts;
-  for (int64_t j = 0; j < columns; ++j) parts.push_back(w.data() + j * k);
-  std::vector<Unit> panel(k * width), split(padded * width + 1, 77.0f);
-  vectors().pack_panel(parts.data(), columns, k, panel.data());
+  std::vector<const Word32*> w_rows;
+  for (int64_t j = 0; j < columns; ++j) w_rows.push_back(as_words(w.data() + j * k));
+  std::vector<Word32> panel(k * width), split(padded * width + 1, Word32{77});
+  vectors().pack_panel(w_rows.data(), columns, k, panel.data());
   kernels.split_panel(panel.data(), k, split.data());
-  EXPECT_EQ(split.back(), 77.0f) << "wrote past the panel";
-  std::vector<Unit> units(blocks * kSplitRows * each + 1, 77.0f);
+  EXPECT_EQ(split.back().bits, 77u) << "wrote past the panel";
+  std::vector<Word32> words(blocks * kSplitRows * each + 1, Word32{77});
   for (int64_t i = 0; i < rows; i += kSplitRows) {
     kernels.split_rows(x.data() + i * k, k, std::min(kSplitRows, rows - i), k,
-                       units.data() + i * each);
+                       words.data() + i * each);
   }
-  EXPECT_EQ(units.back(), 77.0f) << "wrote past the rows";
-  kernels.matmul_split({units.data(), split.data(), nullptr, bias.data(), y.data(), rows, padded,
-                        columns, each, columns, activation, add});
+  EXPECT_EQ(words.back().bits, 77u) << "wrote past the rows";
+  kernels.matmul_split({.x = words.data(),
+                        .panel = split.data(),
+                        .bias = bias.data(),
+                        .y = y.data(),
+                        .rows = rows,
+                        .words = padded,
+                        .columns = columns,
+                        .x_stride = each,
+                        .y_stride = columns,
+                        .activation = activation,
+                        .add = add});
   return y;
 }
 
@@ -74,15 +83,15 @@ TEST_P(SplitMatmulTest, AgreesWithItsTwinInDouble) {
     for (const int64_t k : {1, 31, 32, 33, 100, 160, 768}) {
       const std::vector<float> w = random_floats(columns * k, 1, 1),
                                bias = random_floats(columns, 1, 2);
-      constexpr int64_t kMost = 300;
-      const std::vector<float> x = random_floats(kMost * k, 1, 3);
-      const std::vector<float> before = random_floats(kMost * columns, 1, 4);
+      constexpr int64_t kAllRows = 300;
+      const std::vector<float> x = random_floats(kAllRows * k, 1, 3);
+      const std::vector<float> before = random_floats(kAllRows * columns, 1, 4);
       for (const bool add : {false, true}) {
         const std::vector<float> all =
-            multiply_split(*GetParam(), x, kMost, w, k, bias, Activation::none, before, add);
-        for (int64_t i = 0; i < kMost * columns; i += 7) {
-          const double bias_of = bias[i % columns], there = add ? before[i] : 0;
-          double want = bias_of + there, squares = bias_of * bias_of + there * there;
+            multiply_split(*GetParam(), x, kAllRows, w, k, bias, Activation::none, before, add);
+        for (int64_t i = 0; i < kAllRows * columns; i += 7) {
+          const double b = bias[i % columns], residual = add ? before[i] : 0;
+          double want = b + residual, squares = b * b + residual * residual;
           for (int64_t p = 0; p < k; ++p) {
             const double product =
                 static_cast<double>(x[i / columns * k + p]) * w[i % columns * k + p];
@@ -92,7 +101,7 @@ TEST_P(SplitMatmulTest, AgreesWithItsTwinInDouble) {
           ASSERT_NEAR(all[i], want, 16 * 0x1p-24 * (std::sqrt(squares) + std::abs(want)))
               << columns << "x" << k << " at " << i << ", add " << add;
         }
-        // Every way to divide rows among tiles, strips and calls gives the same bits.
+        // The bits are the same however rows are divided among tiles, strips and calls.
         for (const int64_t rows : {1, 2, 7, 15, 16, 17, 31, 32, 33, 80, 95, 96, 112, 255, 256}) {
           std::vector<float> some(before.begin(), before.begin() + rows * columns);
           some.push_back(77);
@@ -107,7 +116,7 @@ TEST_P(SplitMatmulTest, AgreesWithItsTwinInDouble) {
   }
 }
 
-// Each weight times 1 is the weight, and each input too, whatever their digits are.
+// The parts of each weight and input add up to it, whatever its digits: times 1 it is itself.
 TEST_P(SplitMatmulTest, FloatsAddUp) {
   constexpr int64_t kSize = 64;
   std::vector<float> ones(kSize * kSize), values = random_floats(kSize * kSize, 1, 1);
@@ -132,15 +141,15 @@ TEST_P(SplitMatmulTest, FloatsAddUp) {
   for (int64_t r = 0; r < kSize; ++r) {
     for (int64_t c = 0; c < kSize; ++c) {
       ASSERT_EQ(of_inputs[r * kSize + c], values[r * kSize + c]) << std::hexfloat;
-      // Just below a power of two, a weight's first part is that, and sums are rounded to its
-      // units.
+      // Just below a power of two, a weight's first part is that power, and sums are rounded to its
+      // last place.
       const float value = values[r * kSize + c];
       const bool below = std::frexp(std::abs(value), &exponent) > 0.99f;
       ASSERT_NEAR(of_weights[c * kSize + r], value, below ? std::abs(value) * 0x1p-23f : 0)
           << std::hexfloat;
     }
   }
-  // The only weights that do not lie in half the bytes, and those that are smaller than any use.
+  // The only weights that do not fit half the bytes, and one smaller than any model has.
   set(0, 0x3fffff01);
   set(1, 0x3fffff80);
   set(2, 0x00812345);
@@ -148,7 +157,7 @@ TEST_P(SplitMatmulTest, FloatsAddUp) {
   for (const int64_t c : {0, 1, 2}) {
     ASSERT_NEAR(nearly[c * kSize], values[c], values[c] * (c < 2 ? 0x1.01p-17f : 0x1p-7f));
   }
-  // What is no number stays so.
+  // NaN and infinity do not become finite.
   for (const float bad : {NAN, -NAN, INFINITY, -INFINITY}) {
     values[0] = bad;
     ASSERT_FALSE(std::isfinite(product(values, ones)[0]));
@@ -156,7 +165,7 @@ TEST_P(SplitMatmulTest, FloatsAddUp) {
   }
 }
 
-TEST_P(SplitMatmulTest, EndsAsMatmulDoes) {
+TEST_P(SplitMatmulTest, AppliesActivationsAsMatmulDoes) {
   constexpr int64_t kRows = 50, kInputs = 40, kColumns = 60;
   const std::vector<float> x = random_floats(kRows * kInputs, 1, 1),
                            w = random_floats(kColumns * kInputs, 1, 2),

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/dense/quantisation.h"
+
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/engine/random_floats.h"
+
+namespace bert::engine {
+namespace {
+
+constexpr int64_t kQuantisedInputs = 104, kExampleRows = 64;
+
+// x [kExampleRows, kQuantisedInputs]: each input has a mean of its own, as those of a dense layer
+// do, and those in `outliers` are a hundred times as large as the others.
+std::vector<float> random_inputs(const std::vector<int32_t>& outliers, uint32_t seed) {
+  std::vector<float> x = random_floats(kExampleRows * kQuantisedInputs, 1, seed);
+  const std::vector<float> mean = random_floats(kQuantisedInputs, 1, 99);
+  for (int64_t i = 0; i < kExampleRows; ++i) {
+    for (int64_t j = 0; j < kQuantisedInputs; ++j) x[i * kQuantisedInputs + j] += mean[j];
+    for (const int32_t j : outliers) x[i * kQuantisedInputs + j] *= 100;
+  }
+  return x;
+}
+
+InputStatistics measure(const std::vector<float>& x) {
+  return measure_inputs({x.data(), kExampleRows, kQuantisedInputs});
+}
+
+TEST(Quantisation, StatisticsAgreeWithTheirTwinInDouble) {
+  const std::vector<float> x = random_inputs({5}, 1);
+  const InputStatistics statistics = measure(x);
+  for (int64_t j = 0; j < kQuantisedInputs; ++j) {
+    double mean = 0;
+    float largest = 0;
+    for (int64_t i = 0; i < kExampleRows; ++i) {
+      mean += static_cast<double>(x[i * kQuantisedInputs + j]) / kExampleRows;
+      largest = std::max(largest, std::abs(x[i * kQuantisedInputs + j]));
+    }
+    EXPECT_NEAR(statistics.mean[j], mean, 1e-5 * largest) << "input " << j;
+    EXPECT_EQ(statistics.largest[j], largest) << "input " << j;
+  }
+}
+
+TEST(Quantisation, OutliersAreTheLargestInputsInOrder) {
+  EXPECT_TRUE(find_outliers(measure(random_inputs({}, 1))).empty());
+  std::vector<float> largest(kQuantisedInputs, 1.0f);
+  largest[0] = 4.0f;  // not more than four times the median
+  largest[7] = 5.0f;
+  largest[40] = 9.0f;
+  largest[103] = 5.0f;
+  EXPECT_THAT(find_outliers({.mean = {}, .largest = largest}), testing::ElementsAre(40, 7, 103));
+  for (int j = 0; j < 30; ++j) largest[j] = 100.0f + static_cast<float>(j);
+  const std::vector<int32_t> outliers = find_outliers({.mean = {}, .largest = largest});
+  EXPECT_EQ(outliers.size(), 16u);
+  EXPECT_EQ(outliers.front(), 29);
+  EXPECT_EQ(outliers.back(), 14);
+}
+
+TEST(Quantisation, MaskIsZeroAtOutliersAlone) {
+  EXPECT_TRUE(mask_inputs({}, 5).empty());
+  const std::vector<int32_t> outliers = {3, 1};
+  EXPECT_THAT(mask_inputs(outliers, 5), testing::ElementsAre(1, 0, 1, 0, 1));
+}
+
+struct Errors {
+  double plain = 0, corrected = 0;  // of the mean output, over columns
+};
+
+// Quantises random weights for the inputs of `calibration`, and returns the errors that this makes
+// for the inputs `x`, all in double.
+Errors mean_errors(const std::vector<float>& calibration, const std::vector<float>& x,
+                   const std::vector<int32_t>& expected_outliers) {
+  constexpr int64_t kColumns = 50;
+  const InputStatistics statistics = measure(calibration);
+  const std::vector<int32_t> outliers = find_outliers(statistics);
+  EXPECT_EQ(outliers, expected_outliers);
+  const std::vector<float> mask = mask_inputs(outliers, kQuantisedInputs);
+  const std::vector<float> weights = random_floats(kColumns * kQuantisedInputs, 0.1f, 7);
+  Errors errors;
+  for (int64_t column = 0; column < kColumns; ++column) {
+    const std::span<const float> row =
+        std::span(weights).subspan(column * kQuantisedInputs, kQuantisedInputs);
+    const QuantisedRow quantised = quantise_row(row, mask, statistics);
+    double largest = 0, twin = 0, mean_error = 0;
+    for (int64_t j = 0; j < kQuantisedInputs; ++j) {
+      const double w = mask.empty() || mask[j] > 0 ? row[j] : 0;
+      largest = std::max(largest, std::abs(w));
+      const double error = quantised.q[j] * static_cast<double>(quantised.scale) - w;
+      EXPECT_LE(std::abs(error), quantised.scale * 0.5001) << "column " << column << ", " << j;
+      twin += error * statistics.mean[j];
+      for (int64_t i = 0; i < kExampleRows; ++i)
+        mean_error += error * x[i * kQuantisedInputs + j] / kExampleRows;
+    }
+    EXPECT_NEAR(quantised.scale, largest / 127, 1e-7);
+    EXPECT_NEAR(quantised.mean_error, twin, 1e-5);
+    for (const int32_t j : outliers) EXPECT_EQ(quantised.q[j], 0);
+    errors.plain += std::abs(mean_error) / kColumns;
+    errors.corrected += std::abs(mean_error - quantised.mean_error) / kColumns;
+  }
+  return errors;
+}
+
+TEST(Quantisation, BiasCorrectionTakesTheMeanErrorOff) {
+  for (const std::vector<int32_t>& outliers : {std::vector<int32_t>{}, {5}}) {
+    const std::vector<float> calibration = random_inputs(outliers, 1);
+    const Errors same = mean_errors(calibration, calibration, outliers);
+    EXPECT_LT(same.corrected, 1e-5);
+    EXPECT_GT(same.plain, 1e-3);
+    const Errors others = mean_errors(calibration, random_inputs(outliers, 2), outliers);
+    EXPECT_LT(others.corrected, others.plain / 2);
+  }
+}
+
+TEST(Quantisation, ThrowsWhereANumberIsNotFinite) {
+  const std::vector<float> weights = random_floats(kQuantisedInputs, 1, 1);
+  const InputStatistics statistics = measure(random_inputs({}, 1));
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), INFINITY}) {
+    std::vector<float> bad_weights = weights;
+    bad_weights[77] = bad;
+    EXPECT_THROW(quantise_row(bad_weights, {}, statistics), std::domain_error);
+    InputStatistics bad_statistics = statistics;
+    bad_statistics.mean[77] = bad;
+    EXPECT_THROW(quantise_row(weights, {}, bad_statistics), std::domain_error);
+  }
+}
+
+}  // namespace
+}  // namespace bert::engine
