@@ -95,7 +95,7 @@ void copy_others(const fs::path& from, const fs::path& to) {
 }
 
 // Changes config.json where needed. A bert_config.json becomes a config.json that every program
-// knows, completed with what the weights told; int8 is marked, so that no other program takes the
+// knows, completed with what the weights say; int8 is marked, so that no other program takes the
 // weights for floats.
 void write_config(const bert::Info& info, const fs::path& to, Precision precision) {
   const fs::path path = to / "config.json", google = to / "bert_config.json";

@@ -29,8 +29,8 @@ constexpr const char* kManual =
   bert-regress -m DIR REFERENCE [OPTIONS]
 
 REFERENCE is a .safetensors file, as tools/reference/reference.py (NumPy, float64) and
-tools/reference/export_reference.py (PyTorch) write it. T tokens in N inputs laid end to end, H hidden size,
-C labels:
+tools/reference/export_reference.py (PyTorch) write it. T tokens in N inputs laid end to end,
+H hidden size, C labels:
   ids [T], type_ids [T], starts [N+1]     integers; input i owns tokens starts[i] to starts[i+1]
   __metadata__ inputs                     JSON array of [first] or [first, second]
   embeddings, layer.0, layer.1 ... [T, H] any of these stages, F32 or F64
@@ -55,9 +55,9 @@ The default tolerance of each precision:
   f32    1e-4  1e-4   1e-4   Rounding keeps a 12-layer model within about 1e-5 of float64; a mistake
                              as small as the tanh form of GELU instead of the erf form exceeds it.
   bf16   1     0.1    0.01   Here the mean tells whether a model is right; for embeddings and layers
-  int8   1     0.1    0.05   it alone is checked. Measured: 0.001 to 0.006 in bf16, 0.004 to 0.025 in
-                             int8. Single values may be far off: logits by up to 0.57 and 0.88, over
-                             5,001 pairs with the demo model.
+  int8   1     0.1    0.05   it alone is checked. Measured: 0.001 to 0.006 in bf16 and 0.004 to
+                             0.025 in int8. Single values may be far off: logits by up to 0.57
+                             and 0.88, over 5,001 pairs with the demo model.
 
 Exit status: 0 all within the tolerance, 1 something is not, or a failure; 2 wrong usage.
 )";
