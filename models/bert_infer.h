@@ -20,6 +20,8 @@
 #include <utility>
 #include <vector>
 
+#include "bert_encoding.h"
+
 #define BERT_INFER_API __attribute__((visibility("default")))
 
 namespace bert {
@@ -37,22 +39,6 @@ class BERT_INFER_API Error : public std::runtime_error {
 struct Input {
   std::string first;
   std::optional<std::string> second = std::nullopt;
-};
-
-// Where a token stands in its text, in Unicode scalars of the original (not bytes): [begin, end).
-// {0, 0} for special tokens that the template adds.
-struct Offset {
-  int32_t begin = 0;
-  int32_t end = 0;
-  bool operator==(const Offset&) const = default;
-};
-
-// One input as the model reads it: [CLS] first [SEP], or [CLS] first [SEP] second [SEP].
-struct Encoding {
-  std::vector<int32_t> ids;       // [S]
-  std::vector<int32_t> type_ids;  // [S] segment of each token (token_type_ids): 0 first, 1 second
-  std::vector<Offset> offsets;    // [S], or empty where the ids did not come from text
-  bool truncated = false;         // tokens were dropped to keep to the greatest length
 };
 
 // A row-major matrix of float32.

@@ -136,7 +136,7 @@ Tokenizer Model::Impl::load_tokenizer(const std::string& directory, const Option
     throw Error(
         fmt::format("max_length is {}, but the model has {} positions", wanted, config.positions));
   }
-  auto loaded = tokenizer::Tokenizer::load(directory);
+  auto loaded = tokenizer::TextEncoder::load(directory);
   info.notes.insert(info.notes.end(), loaded.notes().begin(), loaded.notes().end());
   const int size = loaded.vocabulary_size();
   if (size > config.vocabulary) {
@@ -192,7 +192,7 @@ engine::Precision Model::Impl::resolve(Precision wanted) {
 }
 
 models::Encoder Model::Impl::load_encoder(Precision wanted) {
-  const tokenizer::Encoding empty = tokenizer.impl_->tokenizer.encode("", "", 0);
+  const Encoding empty = tokenizer.impl_->text_encoder.encode("", "", 0);
   const Batch example = models::example_batch(empty.ids, empty.type_ids, config);
   return models::Encoder(checkpoint, config, resolve(wanted), example, workers.all());
 }

@@ -69,7 +69,6 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
                                    std::span<const int> layers) const;
   std::vector<std::vector<Blank>> fill_mask(std::span<const Encoding> encodings, int k) const;
   Answer answer(const Input& input, const AnswerOptions& options) const;
-  Tags tags_of(const Input& input, const tokenizer::Encoding& encoding, const Output& logits) const;
   void check_task(Task wanted) const;
   void trace(const Encoding& encoding, const models::Trace& trace) const;
   bool is_int8() const { return checkpoint.is_int8(some_layer()); }
@@ -93,7 +92,7 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   std::string some_layer() const;
   models::Checkpoint open_checkpoint(const std::string& directory);
   void load_heads();
-  std::string head_description() const;  // what there is instead, for messages
+  std::string head_description() const;  // "its head is for tag"
   void check_head(const std::optional<models::Head>& head, const char* what) const;
   void describe();
   Tokenizer load_tokenizer(const std::string& directory, const Options& options);

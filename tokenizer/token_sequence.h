@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "tokenizer/added_tokens.h"
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/text_encoder.h"
 #include "tokenizer/unicode/raw_buffer.h"
 #include "tokenizer/unicode/utf8.h"
 

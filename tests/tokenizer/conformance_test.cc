@@ -14,7 +14,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/text_encoder.h"
 #include "tokenizer/unicode/utf8.h"
 
 namespace bert::tokenizer {
@@ -44,7 +44,7 @@ class Pairs : public Conformance {};
 class Scalars : public Conformance {};
 
 // Compares with every line of a recorded file; returns how many there are.
-int compare_lines(const Tokenizer& tokenizer, const std::string& path) {
+int compare_lines(const TextEncoder& tokenizer, const std::string& path) {
   std::ifstream in(path);
   int lines = 0;
   for (std::string line; std::getline(in, line); ++lines) {
@@ -66,20 +66,20 @@ int compare_lines(const Tokenizer& tokenizer, const std::string& path) {
 }
 
 TEST_P(Cases, AreEqual) {
-  EXPECT_EQ(compare_lines(Tokenizer::load(directory()), recorded("cases") + ".jsonl"), 170);
+  EXPECT_EQ(compare_lines(TextEncoder::load(directory()), recorded("cases") + ".jsonl"), 170);
 }
 INSTANTIATE_TEST_SUITE_P(Recorded, Cases,
                          testing::Values("bert-base-uncased", "bert-base-cased",
                                          "bert-base-chinese", "bert-base-multilingual-cased"));
 
 TEST_P(Pairs, AreEqual) {
-  EXPECT_EQ(compare_lines(Tokenizer::load(directory()), recorded("pairs") + ".jsonl"), 450);
+  EXPECT_EQ(compare_lines(TextEncoder::load(directory()), recorded("pairs") + ".jsonl"), 450);
 }
 INSTANTIATE_TEST_SUITE_P(Recorded, Pairs, testing::Values("bert-base-uncased"));
 
 // A line is a scalar c in hexadecimal and the ids of the text `a`c`b c`c without special tokens.
 TEST_P(Scalars, AreEqual) {
-  const Tokenizer tokenizer = Tokenizer::load(directory());
+  const TextEncoder tokenizer = TextEncoder::load(directory());
   const std::string command = "xz -dc '" + recorded("scalars") + ".tsv.xz'";
   const std::unique_ptr<FILE, int (*)(FILE*)> in(popen(command.c_str(), "r"), pclose);
   ASSERT_TRUE(in);
@@ -105,7 +105,7 @@ INSTANTIATE_TEST_SUITE_P(Recorded, Scalars,
                          testing::Values("bert-base-uncased", "bert-base-cased"));
 
 TEST_F(Conformance, QuickBrownFox) {
-  const Tokenizer tokenizer = Tokenizer::load(SHARED_DIR "/vocab/bert-base-uncased");
+  const TextEncoder tokenizer = TextEncoder::load(SHARED_DIR "/vocab/bert-base-uncased");
   const Encoding got =
       tokenizer.encode("The quick brown fox jumps over the lazy dog", std::nullopt, 0);
   EXPECT_EQ(got.ids, (std::vector<int32_t>{101, 1996, 4248, 2829, 4419, 14523, 2058, 1996, 13971,

@@ -166,7 +166,7 @@ TEST(TokenizerJson, AddedTokensOfWhiteSpace) {
   definition["added_tokens"].back()["rstrip"] = true;
   const TestDirectory directory;
   directory.write("tokenizer.json", definition.dump());
-  const Tokenizer tokenizer = directory.load();
+  const TextEncoder tokenizer = directory.load();
   EXPECT_EQ(offsets_of(tokenizer.encode("\t\t", std::nullopt, 0)), "0-0 0-2 0-0");
   EXPECT_EQ(offsets_of(tokenizer.encode("x \t \t x", std::nullopt, 0)), "0-0 0-1 1-6 6-7 0-0");
   // Time in proportion to the length: quadratic, this would take minutes.
@@ -187,7 +187,7 @@ TEST(VocabTxt, AnEmptyTokenCountsWhereAddedTokensAreNumbered) {
   const TestDirectory directory;
   directory.write("vocab.txt", "[UNK]\n[CLS]\n[SEP]\na\n\xe2\x80\xa8\nb\n");
   directory.write("added_tokens.json", R"({"<new>": 6})");
-  const Tokenizer tokenizer = directory.load();
+  const TextEncoder tokenizer = directory.load();
   EXPECT_THAT(tokenizer.encode("a<new> b", std::nullopt, 0).ids, ElementsAre(1, 3, 6, 5, 2));
   EXPECT_EQ(tokenizer.vocabulary_size(), 7);
 }
@@ -212,7 +212,7 @@ TEST(TokenizerJson, DisagreementsAreNoted) {
 TEST(VocabTxt, Alone) {
   const TestDirectory directory;
   directory.write("vocab.txt", kLines);
-  const Tokenizer tokenizer = directory.load();
+  const TextEncoder tokenizer = directory.load();
   EXPECT_EQ(tokenizer.encode("AB", "[MASK]", 0).ids, (std::vector<int32_t>{2, 5, 6, 3, 4, 3}));
   EXPECT_EQ(tokenizer.encode("AB", "[MASK]", 0).type_ids, (std::vector<int32_t>{0, 0, 0, 0, 1, 1}));
   EXPECT_EQ(tokenizer.vocabulary_size(), 8);
@@ -306,7 +306,7 @@ TEST(VocabTxt, TruncationFromTheLeft) {
   const TestDirectory directory;
   directory.write("vocab.txt", kLines);
   directory.write("tokenizer_config.json", R"({"truncation_side": "left"})");
-  const Tokenizer tokenizer = directory.load();
+  const TextEncoder tokenizer = directory.load();
   const Encoding one = tokenizer.encode("a ab", std::nullopt, 4);
   EXPECT_THAT(one.ids, ElementsAre(2, 5, 6, 3));
   EXPECT_EQ(offsets_of(one), "0-0 2-3 3-4 0-0");

@@ -49,8 +49,8 @@ std::vector<std::string> random_vocabulary(Random& random, const std::string& pr
   return tokens;
 }
 
-Tokenizer make(const NormalizerOptions& options, const std::vector<std::string>& tokens,
-               const std::string& prefix, size_t max_chars) {
+TextEncoder make(const NormalizerOptions& options, const std::vector<std::string>& tokens,
+                 const std::string& prefix, size_t max_chars) {
   nlohmann::json definition = small_tokenizer({});
   definition["added_tokens"] = nlohmann::json::array();
   definition["post_processor"] = nullptr;
@@ -68,7 +68,7 @@ Tokenizer make(const NormalizerOptions& options, const std::vector<std::string>&
   return directory.load();
 }
 
-void compare(const Tokenizer& tokenizer, const SlowTokenizer& slow, const std::string& text) {
+void compare(const TextEncoder& tokenizer, const SlowTokenizer& slow, const std::string& text) {
   const Encoding got = tokenizer.encode(text, std::nullopt, 0);
   const auto [ids, offsets] = slow.encode(text);
   ASSERT_EQ(got.ids, ids) << testing::PrintToString(text);
@@ -82,7 +82,7 @@ TEST(RandomText, IsAsByTheSlowTwin) {
     const std::string prefix = std::vector<std::string>{"##", "", "\u00e9", "ab"}[random() % 4];
     const size_t max_chars = std::vector<size_t>{100, 3, 16, 0}[random() % 4];
     const std::vector<std::string> tokens = random_vocabulary(random, prefix);
-    const Tokenizer tokenizer = make(options, tokens, prefix, max_chars);
+    const TextEncoder tokenizer = make(options, tokens, prefix, max_chars);
     const SlowTokenizer slow(options, tokens, "[UNK]", prefix, max_chars);
     for (int text = 0; text < 400; ++text) {
       compare(tokenizer, slow, random_text(random, random() % (text % 20 == 0 ? 400 : 24)));
@@ -98,7 +98,7 @@ TEST(RandomText, EveryScalarBesideMarks) {
   const std::vector<std::string> tokens = {"[UNK]", "a", "##\u302e", "\u0b4d", "##a"};
   for (const bool on : {false, true}) {
     const NormalizerOptions options = {on, true, true, on};
-    const Tokenizer tokenizer = make(options, tokens, "##", 100);
+    const TextEncoder tokenizer = make(options, tokens, "##", 100);
     const SlowTokenizer slow(options, tokens, "[UNK]", "##", 100);
     std::string text;
     for (char32_t c = 0; c < 0x110000; ++c) {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/text_encoder.h"
 #include "tokenizer/unicode/unicode_tables.h"
 #include "tokenizer/unicode/utf8.h"
 #include "tokenizer/wordpiece/bert_normalizer.h"

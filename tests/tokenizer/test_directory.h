@@ -8,7 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/text_encoder.h"
 
 namespace bert::tokenizer {
 
@@ -32,7 +32,7 @@ class TestDirectory {
     std::ofstream(path_ + "/" + name, std::ios::binary) << content;
   }
   void remove(const std::string& name) const { std::filesystem::remove(path_ + "/" + name); }
-  Tokenizer load() const { return Tokenizer::load(path_); }
+  TextEncoder load() const { return TextEncoder::load(path_); }
   // What loading says is wrong; empty where nothing is. The directory's own name is left out.
   std::string error() const {
     try {
@@ -92,7 +92,7 @@ inline nlohmann::json added_token(const std::string& content, int id) {
 }
 
 // The tokens of one text and, where it is given, a second, special tokens left out, as "the ##re".
-inline std::string tokens_of(const Tokenizer& tokenizer, const std::string& text) {
+inline std::string tokens_of(const TextEncoder& tokenizer, const std::string& text) {
   const Encoding encoding = tokenizer.encode(text, std::nullopt, 0);
   std::string out;
   for (size_t i = 1; i + 1 < encoding.ids.size(); ++i) {

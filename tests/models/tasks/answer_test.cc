@@ -223,7 +223,7 @@ TEST(Answer, RefusesWhatItCannotRead) {
   const std::string too_long = error({fine, {"two dogs two dogs the a man", "a man"}});
   EXPECT_THAT(too_long, HasSubstr("input 1: the first text has 7 tokens"));
   EXPECT_THAT(too_long, HasSubstr("10"));
-  EXPECT_THAT(error({fine, {"two dogs"}}), HasSubstr("input 1: has one text"));
+  EXPECT_THAT(error({fine, {"two dogs"}}), HasSubstr("input 1: found one text"));
   EXPECT_THAT(error({fine, fine, {"\xff", "a"}}), HasSubstr("input 2: "));
   EXPECT_THAT(error({fine}, {-1, 15}), HasSubstr("stride is -1"));
   EXPECT_THAT(error({fine}, {0, 0}), HasSubstr("most_tokens 0"));

@@ -90,17 +90,23 @@ TEST(Heads, ThatAreNotThereAreRefusedByWhatIs) {
     std::vector<std::string> allowed;
   };
   const Case cases[] = {
-      {"bert-mlm", "BertForMaskedLM", "for fill_mask", {"fill_mask", "each token"}},
-      {"bert-tokens", "BertForTokenClassification", "for tag", {"tag", "each token"}},
-      {"xlm-roberta-qa", "XLMRobertaForQuestionAnswering", "for answer", {"answer", "each token"}},
-      {"mpnet-choice", "MPNetForMultipleChoice", "for choose", {"choose", "a whole input"}},
-      {"plain", "BertForSequenceClassification", "for classify", {"a whole input"}},
-      {"electra-pretraining", "ElectraForPreTraining", "for detect", {"each token"}},
+      {"bert-mlm", "BertForMaskedLM", "its head is for fill_mask", {"fill_mask", "each token"}},
+      {"bert-tokens", "BertForTokenClassification", "its head is for tag", {"tag", "each token"}},
+      {"xlm-roberta-qa",
+       "XLMRobertaForQuestionAnswering",
+       "its head is for answer",
+       {"answer", "each token"}},
+      {"mpnet-choice",
+       "MPNetForMultipleChoice",
+       "its head is for choose",
+       {"choose", "a whole input"}},
+      {"plain", "BertForSequenceClassification", "its head is for classify", {"a whole input"}},
+      {"electra-pretraining", "ElectraForPreTraining", "its head is for detect", {"each token"}},
       {"pretraining",
        "BertForPreTraining",
-       "for fill_mask",
+       "its head is for fill_mask",
        {"fill_mask", "a whole input", "each token"}},
-      {"distilbert", "DistilBertModel", "none at all", {}}};
+      {"distilbert", "DistilBertModel", "it only embeds", {}}};
   for (const Case& one : cases) {
     SCOPED_TRACE(one.model);
     const Model model = load_golden(one.model);

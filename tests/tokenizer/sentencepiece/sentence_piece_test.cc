@@ -29,8 +29,8 @@ void write(const TestDirectory& directory, const std::string& name, const Spiece
   directory.write("tokenizer_config.json", config.dump());
 }
 
-Tokenizer tokenizer_of(const std::string& name, const SpieceBuilder& model,
-                       const json& config = json::object()) {
+TextEncoder tokenizer_of(const std::string& name, const SpieceBuilder& model,
+                         const json& config = json::object()) {
   const TestDirectory directory;
   write(directory, name, model, config);
   return directory.load();
@@ -68,7 +68,7 @@ std::string json_error(const std::function<void(json&)>& change) {
 }
 
 TEST(SentencePiece, Albert) {
-  const Tokenizer tokenizer = tokenizer_of("AlbertTokenizer", small_albert());
+  const TextEncoder tokenizer = tokenizer_of("AlbertTokenizer", small_albert());
   const Encoding one = tokenizer.encode("A B", std::nullopt, 0);
   EXPECT_EQ(one.ids, (Ids{2, 6, 5, 7, 3}));
   EXPECT_EQ(offsets_of(one), "0-0 0-1 1-2 2-3 0-0");
@@ -81,33 +81,33 @@ TEST(SentencePiece, Albert) {
 }
 
 TEST(SentencePiece, AlbertNormalizes) {
-  const Tokenizer tokenizer = tokenizer_of("AlbertTokenizer", small_albert());
+  const TextEncoder tokenizer = tokenizer_of("AlbertTokenizer", small_albert());
   const Encoding quotes = tokenizer.encode("``\u00c9''", std::nullopt, 0);
   EXPECT_EQ(quotes.ids, (Ids{2, 5, 9, 13, 9, 3}));
   EXPECT_EQ(offsets_of(quotes), "0-0 1-2 1-2 2-3 4-5 0-0");
   // A piece of digits with a comma is far behind all others.
   EXPECT_EQ(tokens_of(tokenizer, "1,"), "\u2581 1 ,");
-  const Tokenizer cased = tokenizer_of("AlbertTokenizer", small_albert(),
-                                       {{"do_lower_case", false}, {"keep_accents", true}});
+  const TextEncoder cased = tokenizer_of("AlbertTokenizer", small_albert(),
+                                         {{"do_lower_case", false}, {"keep_accents", true}});
   EXPECT_EQ(tokens_of(cased, "A e \u00e9"), "\u2581 <unk> \u2581 e \u2581 <unk>");
 }
 
 TEST(SentencePiece, UnknownNeighboursAreOne) {
-  const Tokenizer tokenizer = tokenizer_of("AlbertTokenizer", small_albert());
+  const TextEncoder tokenizer = tokenizer_of("AlbertTokenizer", small_albert());
   const Encoding encoding = tokenizer.encode("a\u4e2d\u6587\U0001f600b", std::nullopt, 0);
   EXPECT_EQ(encoding.ids, (Ids{2, 6, 1, 7, 3}));
   EXPECT_EQ(offsets_of(encoding), "0-0 0-1 1-4 4-5 0-0");
 }
 
 TEST(SentencePiece, SpecialTokensInText) {
-  const Tokenizer tokenizer = tokenizer_of("AlbertTokenizer", small_albert());
+  const TextEncoder tokenizer = tokenizer_of("AlbertTokenizer", small_albert());
   const Encoding encoding = tokenizer.encode("a  [MASK] a[SEP]", std::nullopt, 0);
   EXPECT_EQ(encoding.ids, (Ids{2, 6, 4, 6, 3, 3}));
   EXPECT_EQ(offsets_of(encoding), "0-0 0-1 1-9 9-11 11-16 0-0");
 }
 
 TEST(SentencePiece, XlmRobertaShiftsIds) {
-  const Tokenizer tokenizer = tokenizer_of("XLMRobertaTokenizer", small_roberta());
+  const TextEncoder tokenizer = tokenizer_of("XLMRobertaTokenizer", small_roberta());
   EXPECT_EQ(tokenizer.vocabulary_size(), 9);
   const Encoding pair = tokenizer.encode("a  b ", "<x>z <mask>", 0);
   EXPECT_EQ(pair.ids, (Ids{0, 5, 4, 6, 2, 2, 4, 7, 3, 8, 2}));
@@ -117,7 +117,7 @@ TEST(SentencePiece, XlmRobertaShiftsIds) {
 }
 
 TEST(SentencePiece, CamembertShiftsIds) {
-  const Tokenizer tokenizer = tokenizer_of("CamembertTokenizerFast", small_roberta());
+  const TextEncoder tokenizer = tokenizer_of("CamembertTokenizerFast", small_roberta());
   EXPECT_EQ(tokenizer.vocabulary_size(), 12);
   EXPECT_EQ(tokenizer.encode("ab", "z", 0).ids, (Ids{5, 8, 9, 6, 6, 7, 3, 6}));
   EXPECT_EQ(tokenizer.token(0), "<s>NOTUSED");
@@ -140,18 +140,18 @@ TEST(SentencePiece, ModelTypeWhereNoClassIsNamed) {
 
 TEST(SentencePiece, Charsmap) {
   SpieceBuilder model = small_albert();
-  const Tokenizer tokenizer = tokenizer_of("AlbertTokenizer", model.map('z', "ab"));
+  const TextEncoder tokenizer = tokenizer_of("AlbertTokenizer", model.map('z', "ab"));
   EXPECT_EQ(offsets_of(tokenizer.encode("z", std::nullopt, 0)), "0-0 0-1 0-0");
   EXPECT_EQ(tokens_of(tokenizer, "z"), "\u2581ab");
   // A grapheme whose first character is mapped is replaced as a whole.
-  const Tokenizer accents = tokenizer_of("AlbertTokenizer", model, {{"keep_accents", true}});
+  const TextEncoder accents = tokenizer_of("AlbertTokenizer", model, {{"keep_accents", true}});
   EXPECT_EQ(tokens_of(accents, "z\u0301b"), "\u2581ab b");
-  const Tokenizer dropped = tokenizer_of("AlbertTokenizer", model.map('z', ""));
+  const TextEncoder dropped = tokenizer_of("AlbertTokenizer", model.map('z', ""));
   EXPECT_EQ(tokens_of(dropped, "zab"), "\u2581ab");
 }
 
 TEST(SentencePiece, ContinuesWord) {
-  const Tokenizer tokenizer = tokenizer_of("AlbertTokenizer", small_albert());
+  const TextEncoder tokenizer = tokenizer_of("AlbertTokenizer", small_albert());
   std::vector<int32_t> continuing;
   for (int32_t id = 0; id < tokenizer.vocabulary_size(); ++id) {
     if (tokenizer.continues_word(id)) continuing.push_back(id);
@@ -161,14 +161,14 @@ TEST(SentencePiece, ContinuesWord) {
 }
 
 TEST(SentencePiece, TruncatesLongestFirst) {
-  const Tokenizer tokenizer = tokenizer_of("XLMRobertaTokenizer", small_roberta());
+  const TextEncoder tokenizer = tokenizer_of("XLMRobertaTokenizer", small_roberta());
   EXPECT_EQ(tokenizer.encode("a a a a", "a", 7).ids, (Ids{0, 5, 5, 2, 2, 5, 2}));
   EXPECT_TRUE(tokenizer.encode("a a a a", std::nullopt, 4).truncated);
   EXPECT_FALSE(tokenizer.encode("a a ", std::nullopt, 4).truncated);
 }
 
 TEST(SentencePiece, InvalidUtf8) {
-  const Tokenizer tokenizer = tokenizer_of("AlbertTokenizer", small_albert());
+  const TextEncoder tokenizer = tokenizer_of("AlbertTokenizer", small_albert());
   EXPECT_THROW(
       {
         try {
@@ -182,7 +182,7 @@ TEST(SentencePiece, InvalidUtf8) {
 }
 
 TEST(SentencePiece, LongTextsAreLinear) {
-  const Tokenizer tokenizer = tokenizer_of("AlbertTokenizer", small_albert());
+  const TextEncoder tokenizer = tokenizer_of("AlbertTokenizer", small_albert());
   for (const char* unit : {"a", " ", "a ", "\u4e2d", "e\u0301", "``", "\u0301"}) {
     std::string text;
     while (text.size() < 1000000) text += unit;
@@ -252,7 +252,7 @@ TEST(SentencePiece, BrokenModelsAreErrors) {
 TEST(UnigramJson, Encodes) {
   const TestDirectory directory;
   directory.write("tokenizer.json", unigram_json().dump());
-  const Tokenizer tokenizer = directory.load();
+  const TextEncoder tokenizer = directory.load();
   const Encoding encoding = tokenizer.encode(" \uff41\tb <mask>zz", std::nullopt, 0);
   EXPECT_EQ(encoding.ids, (Ids{2, 1, 3, 4, 1, 0}));
   EXPECT_EQ(offsets_of(encoding), "1-2 3-4 3-4 4-11 11-12 11-13");
@@ -333,7 +333,7 @@ TEST(VocabTxt, Mpnet) {
   const TestDirectory directory;
   directory.write("vocab.txt", "<s>\n<pad>\n</s>\n[UNK]\na\n##b\n<mask>\n");
   directory.write("tokenizer_config.json", R"({"tokenizer_class": "MPNetTokenizer"})");
-  const Tokenizer tokenizer = directory.load();
+  const TextEncoder tokenizer = directory.load();
   const Encoding pair = tokenizer.encode("AB <mask>", "z", 0);
   EXPECT_EQ(pair.ids, (Ids{0, 4, 5, 6, 2, 2, 3, 2}));
   EXPECT_EQ(pair.type_ids, Ids(8, 0));

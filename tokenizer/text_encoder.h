@@ -9,25 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "tokenizer/bert_encoding.h"
+
 namespace bert::tokenizer {
-
-// In Unicode scalars of the original text: [begin, end).
-struct Offset {
-  int32_t begin = 0;
-  int32_t end = 0;
-};
-
-// One input, special tokens included.
-struct Encoding {
-  std::vector<int32_t> ids, type_ids;  // [S]
-  std::vector<Offset> offsets;         // [S]
-  bool truncated = false;
-  // The tokens of each text: [begin, end). Of a single text the second is empty.
-  struct Range {
-    int32_t begin = 0, end = 0;
-  };
-  Range first = {}, second = {};
-};
 
 // A text, or a pair of texts, in UTF-8.
 struct Texts {
@@ -37,14 +21,14 @@ struct Texts {
 
 // Text to Encoding, as Hugging Face's fast tokenizers do it. Errors are std::runtime_error.
 // Immutable: may be used from many threads.
-class Tokenizer {
+class TextEncoder {
  public:
   // Reads tokenizer.json; where there is none, with tokenizer_config.json, vocab.txt or else
   // spiece.model or sentencepiece.bpe.model.
-  static Tokenizer load(const std::string& directory);
-  Tokenizer(Tokenizer&&) noexcept;
-  Tokenizer& operator=(Tokenizer&&) noexcept;
-  ~Tokenizer();
+  static TextEncoder load(const std::string& directory);
+  TextEncoder(TextEncoder&&) noexcept;
+  TextEncoder& operator=(TextEncoder&&) noexcept;
+  ~TextEncoder();
 
   // max_length 0: no limit. With a limit, longest_first truncation at the side that the files say;
   // a limit too small for the special tokens is an error. So is invalid UTF-8, with the byte's
@@ -69,7 +53,7 @@ class Tokenizer {
 
  private:
   struct Impl;
-  explicit Tokenizer(std::unique_ptr<const Impl> impl);
+  explicit TextEncoder(std::unique_ptr<const Impl> impl);
   std::unique_ptr<const Impl> impl_;
 };
 

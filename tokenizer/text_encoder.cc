@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/text_encoder.h"
 
 #include <algorithm>
 #include <atomic>
@@ -103,7 +103,7 @@ bool is_unigram(const Definition& definition) {
 
 }  // namespace
 
-struct Tokenizer::Impl {
+struct TextEncoder::Impl {
   explicit Impl(Definition definition);
 
   void encode_text(std::string_view text, const char* which, size_t limit, Scratch& scratch,
@@ -127,7 +127,7 @@ struct Tokenizer::Impl {
   void add_tokens(const Definition& definition);
 };
 
-Tokenizer::Impl::Impl(Definition definition)
+TextEncoder::Impl::Impl(Definition definition)
     : file(definition.file),
       vocabulary(
           std::move(definition.vocabulary),
@@ -156,7 +156,7 @@ Tokenizer::Impl::Impl(Definition definition)
 // Added tokens get the ids that Hugging Face gives them: the vocabulary's where it has them, else
 // the next ones after it, whatever the file says. How large a vocabulary is, Unigram says of the
 // list, WordPiece of the different tokens.
-void Tokenizer::Impl::add_tokens(const Definition& definition) {
+void TextEncoder::Impl::add_tokens(const Definition& definition) {
   std::unordered_map<std::string_view, int32_t> ids;
   std::vector<std::pair<int32_t, const DeclaredToken*>> tokens;  // one an id: a later one replaces
   std::unordered_map<int32_t, size_t> places;                    // of ids in tokens
@@ -195,7 +195,7 @@ void Tokenizer::Impl::add_tokens(const Definition& definition) {
   if (mask == -1) mask = vocabulary.find(definition.mask);
 }
 
-void Tokenizer::Impl::check_template(const Template& pieces) const {
+void TextEncoder::Impl::check_template(const Template& pieces) const {
   for (const TemplatePiece& piece : pieces) {
     for (const int32_t id : piece.ids) {
       if (!vocabulary.has(id)) {
@@ -206,8 +206,8 @@ void Tokenizer::Impl::check_template(const Template& pieces) const {
   }
 }
 
-void Tokenizer::Impl::encode_text(std::string_view text, const char* which, size_t limit,
-                                  Scratch& scratch, TokenSequence& out) const {
+void TextEncoder::Impl::encode_text(std::string_view text, const char* which, size_t limit,
+                                    Scratch& scratch, TokenSequence& out) const {
   out.clear();
   out.trims = trim_offsets;
   out.keeps_first = keeps_first;
@@ -270,18 +270,18 @@ Definition read_definition(const std::string& directory) {
 
 }  // namespace
 
-Tokenizer Tokenizer::load(const std::string& directory) {
+TextEncoder TextEncoder::load(const std::string& directory) {
   Definition definition = read_definition(directory);
   const std::string file = definition.file;
   try {
-    return Tokenizer(std::make_unique<const Impl>(std::move(definition)));
+    return TextEncoder(std::make_unique<const Impl>(std::move(definition)));
   } catch (const std::exception& error) {
     throw std::runtime_error(fmt::format("{}: {}", file, error.what()));
   }
 }
 
-Encoding Tokenizer::encode(std::string_view first, std::optional<std::string_view> second,
-                           int max_length) const {
+Encoding TextEncoder::encode(std::string_view first, std::optional<std::string_view> second,
+                             int max_length) const {
   thread_local Scratch scratch;
   const Template& pieces = second ? impl_->pair : impl_->single;
   const size_t special = special_count(pieces);
@@ -312,8 +312,8 @@ Encoding Tokenizer::encode(std::string_view first, std::optional<std::string_vie
   return out;
 }
 
-std::vector<Encoding> Tokenizer::encode_batch(std::span<const Texts> inputs, int max_length,
-                                              int threads) const {
+std::vector<Encoding> TextEncoder::encode_batch(std::span<const Texts> inputs, int max_length,
+                                                int threads) const {
   // Threads take a few inputs at a time, so that long ones do not keep the others waiting.
   constexpr size_t kShare = 64;
   std::vector<Encoding> out(inputs.size());
@@ -351,22 +351,22 @@ std::vector<Encoding> Tokenizer::encode_batch(std::span<const Texts> inputs, int
   }
 }
 
-Tokenizer::Tokenizer(std::unique_ptr<const Impl> impl) : impl_(std::move(impl)) {}
-Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
-Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
-Tokenizer::~Tokenizer() = default;
+TextEncoder::TextEncoder(std::unique_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+TextEncoder::TextEncoder(TextEncoder&&) noexcept = default;
+TextEncoder& TextEncoder::operator=(TextEncoder&&) noexcept = default;
+TextEncoder::~TextEncoder() = default;
 
-int Tokenizer::vocabulary_size() const { return impl_->vocabulary.end_id(); }
-bool Tokenizer::has(int32_t id) const { return impl_->vocabulary.has(id); }
-bool Tokenizer::lowercases() const { return impl_->lowercases; }
-const std::string& Tokenizer::token(int32_t id) const { return impl_->vocabulary.token(id); }
-bool Tokenizer::continues_word(int32_t id) const {
+int TextEncoder::vocabulary_size() const { return impl_->vocabulary.end_id(); }
+bool TextEncoder::has(int32_t id) const { return impl_->vocabulary.has(id); }
+bool TextEncoder::lowercases() const { return impl_->lowercases; }
+const std::string& TextEncoder::token(int32_t id) const { return impl_->vocabulary.token(id); }
+bool TextEncoder::continues_word(int32_t id) const {
   const std::string& piece = impl_->vocabulary.token(id);
   if (id == impl_->pipeline->unknown()) return false;
   return !impl_->is_added(id) && impl_->pipeline->continues_word(piece);
 }
-int32_t Tokenizer::mask_id() const { return impl_->mask; }
-int Tokenizer::default_max_length() const { return impl_->max_length; }
-const std::vector<std::string>& Tokenizer::notes() const { return impl_->notes; }
+int32_t TextEncoder::mask_id() const { return impl_->mask; }
+int TextEncoder::default_max_length() const { return impl_->max_length; }
+const std::vector<std::string>& TextEncoder::notes() const { return impl_->notes; }
 
 }  // namespace bert::tokenizer
