@@ -50,7 +50,8 @@ Tokenizer Tokenizer::load(const std::string& directory, int max_length) {
     models::require_directory(directory);
     auto loaded = tokenizer::TextEncoder::load(directory);
     const int limit = max_length > 0 ? max_length : loaded.default_max_length();
-    return Tokenizer(std::make_shared<const Impl>(Impl{std::move(loaded), limit, ""}));
+    return Tokenizer(std::make_shared<const Impl>(
+        Impl{.text_encoder = std::move(loaded), .max_length = limit, .prompt = ""}));
   });
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Recorded results of Hugging Face's tokenizers 0.23.2: ../shared/conformance/README.md describes
-// them.
+// Against recorded results of Hugging Face's tokenizers 0.23.2, which
+// ../shared/conformance/README.md describes.
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -28,9 +28,9 @@ class Conformance : public testing::TestWithParam<const char*> {
     if (std::filesystem::exists(SHARED_DIR "/conformance")) return;
     const char* const required = std::getenv("BERT_INFER_REQUIRE_SHARED");
     if (required && std::string(required) == "1") {
-      FAIL() << "BERT_INFER_REQUIRE_SHARED is set, and " SHARED_DIR " is not there";
+      FAIL() << "BERT_INFER_REQUIRE_SHARED is set, but " SHARED_DIR " is missing";
     }
-    GTEST_SKIP() << "skipped: " SHARED_DIR " is not there";
+    GTEST_SKIP() << "skipped: " SHARED_DIR " is missing";
   }
 
   static std::string directory() { return std::string(SHARED_DIR "/vocab/") + GetParam(); }
@@ -43,7 +43,7 @@ class Cases : public Conformance {};
 class Pairs : public Conformance {};
 class Scalars : public Conformance {};
 
-// Compares with every line of a recorded file; returns how many there are.
+// Compares with every line of a recorded file; returns the number of lines.
 int compare_lines(const TextEncoder& tokenizer, const std::string& path) {
   std::ifstream in(path);
   int lines = 0;
@@ -98,7 +98,7 @@ TEST_P(Scalars, AreEqual) {
     if (rest + 1 == ids + "\n") continue;
     if (++different < 10) ADD_FAILURE() << "expected " << line << "got " << ids;
   }
-  EXPECT_EQ(lines, 0x110000 - 0x800) << "is the xz program there?";
+  EXPECT_EQ(lines, 0x110000 - 0x800) << "is the xz program installed?";
   EXPECT_EQ(different, 0);
 }
 INSTANTIATE_TEST_SUITE_P(Recorded, Scalars,

@@ -63,8 +63,8 @@ TEST(Encode, OffsetsCountScalars) {
 }
 
 TEST(Encode, MarksAreOrderedWhereTheyStay) {
-  // U+302E is a spacing mark of a lower class than U+0301: it goes before it, and as Hugging Face's
-  // alignments have it, takes its place in the offsets.
+  // U+302E is a spacing mark of a lower class than U+0301: it moves before it and, as in Hugging
+  // Face's alignments, takes over its offset.
   const TextEncoder tokenizer = make(small_tokenizer({"e\u302e", "e", "\u1112\u1161"}));
   EXPECT_EQ(tokens_of(tokenizer, "\u00e9\u302e e\u0301\u302e"), "e\u302e e\u302e");
   EXPECT_EQ(offsets_of(tokenizer.encode("\u00e9\u302e e\u0301\u302e", std::nullopt, 0)),
@@ -73,7 +73,7 @@ TEST(Encode, MarksAreOrderedWhereTheyStay) {
   EXPECT_EQ(tokens_of(tokenizer, "\ud558 \u1112\u1161"), "\u1112\u1161 \u1112\u1161");
 }
 
-TEST(Encode, InvalidUtf8IsAnErrorWithItsPlace) {
+TEST(Encode, InvalidUtf8IsAnErrorWithItsPosition) {
   const TextEncoder tokenizer = make(small_tokenizer(kWords));
   const std::string cut = "the first text is not valid UTF-8 at byte 2";
   for (const char* bad : {"\x80", "\xc3", "\xc0\x80", "\xe0\x80\x80", "\xed\xa0\x80", "\xe4\xb8",
@@ -252,7 +252,7 @@ TEST(Batch, IsInOrderOnAnyNumberOfThreads) {
   EXPECT_TRUE(tokenizer.encode_batch({}, 0, 2).empty());
 }
 
-TEST(Batch, ThrowsTheFirstInputsError) {
+TEST(Batch, ThrowsTheErrorOfTheFirstInput) {
   const TextEncoder tokenizer = make(small_tokenizer(kWords));
   std::vector<Texts> inputs(1000, Texts{"a b c"});
   const std::string much(1000, ' ');  // enough for many threads

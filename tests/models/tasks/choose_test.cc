@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Choices, and the errors of a model that is asked for what it has no head for.
+// Choices, and the errors of a model asked for something that it has no head for.
 #include <algorithm>
 #include <map>
 
@@ -74,8 +74,8 @@ TEST(Choose, SaysWhichChoicesAreTruncatedAndWhichInputIsWrong) {
   EXPECT_TRUE(model.choose(std::span<const Choices>()).empty());
 }
 
-// Every call that needs a head, of a model that has another.
-TEST(Heads, ThatAreNotThereAreRefusedByWhatIs) {
+// Every call that needs a head, on a model that has another.
+TEST(Heads, MissingOnesAreNamedWithTheOneThereIs) {
   const std::vector<Input> inputs = {{"a", "b"}};
   using Call = std::function<void(const Model&)>;
   const std::map<std::string, Call> calls = {

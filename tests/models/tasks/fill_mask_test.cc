@@ -40,7 +40,7 @@ void expect_same(const std::vector<Blank>& a, const std::vector<Blank>& b) {
   }
 }
 
-// All of the vocabulary, by probability and then by id, with the probabilities of a softmax.
+// Expects the whole vocabulary, by probability and then by id, with the probabilities of a softmax.
 void check_blank(const Model& model, const Blank& blank, const Output& logits) {
   const std::vector<double> want = test::softmax(logits.row(blank.token));
   ASSERT_EQ(blank.fills.size(), want.size());
@@ -108,9 +108,9 @@ INSTANTIATE_TEST_SUITE_P(
                     std::pair{"xlm-roberta-mlm", "<mask>"}, std::pair{"camembert-mlm", "<mask>"},
                     std::pair{"mpnet-mlm", "<mask>"}, std::pair{"pretraining", "[MASK]"}));
 
-TEST(FillMask, OfEqualsTheFirstIdIsFirst) {
+TEST(FillMask, LowestIdIsFirstAmongEquals) {
   const CopiedModel copy("bert-mlm");
-  // Every fourth token's row is that of the first of four: the decoder is tied to it.
+  // Every four tokens share the first one's row; the decoder is tied to it.
   copy.change_tensor("bert.embeddings.word_embeddings.weight", [](float* values, size_t count) {
     const size_t width = 39;
     for (size_t i = 0; i < count; ++i) values[i] = values[i / width / 4 * 4 * width + i % width];
@@ -127,7 +127,7 @@ TEST(FillMask, OfEqualsTheFirstIdIsFirst) {
   }
 }
 
-TEST(FillMask, RefusesWhatMakesNoSense) {
+TEST(FillMask, RefusesInvalidArguments) {
   const Model model = load_golden("bert-mlm");
   const std::vector<Input> inputs = {{"a [MASK]"}};
   EXPECT_THAT(error_of([&] { model.fill_mask(inputs, 0); }), HasSubstr("k is 0"));
@@ -139,7 +139,7 @@ TEST(FillMask, RefusesWhatMakesNoSense) {
   EXPECT_TRUE(model.fill_mask(std::span<const Input>()).empty());
 }
 
-// Rows of padding in the embeddings have ids that the tokenizer has no name for.
+// Padding rows of the embeddings have ids for which the tokenizer has no token.
 TEST(FillMask, IdsBeyondTheTokenizerHaveNoName) {
   const CopiedModel copy("bert-mlm");
   std::string vocabulary = copy.read("vocab.txt");
@@ -153,7 +153,7 @@ TEST(FillMask, IdsBeyondTheTokenizerHaveNoName) {
     nameless += fill.token.empty();
   }
   EXPECT_EQ(nameless, 1);
-  // Of a line that is repeated the first id has no token.
+  // The first id of a repeated line has no token.
   copy.write("vocab.txt",
              vocabulary.substr(0, vocabulary.rfind('\n', vocabulary.size() - 2)) + "\n[PAD]\n");
   const auto again = Model::load(copy.path()).fill_mask(std::vector<Input>{{"[MASK]"}}, 200);

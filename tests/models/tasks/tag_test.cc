@@ -16,7 +16,7 @@ using test::CopiedModel;
 using test::load_golden;
 
 struct Word {
-  int token;  // that of its first piece
+  int token;  // the first one of the word
   int text;
   Offset offset;
   std::string string;
@@ -50,7 +50,7 @@ TEST(Tag, WordPieceWordsAreWholeAndHaveTheOffsetsOfTheText) {
                {10, 1, {0, 1}, "你"},
                {11, 1, {1, 2}, "好"},
                {12, 1, {3, 5}, "\U0001F600x"}});
-  // A mark at a word's end is dropped before there are tokens, and counted to none.
+  // A mark at the end of a word is dropped by the normalizer, and belongs to no token.
   check_words(model, {"cafe\u0301", std::nullopt}, {{1, 0, {0, 4}, "cafe"}});
   check_words(model, {"", "playing"}, {{2, 1, {0, 7}, "playing"}});
   check_words(model, {"a", ""}, {{1, 0, {0, 1}, "a"}});
@@ -61,7 +61,7 @@ TEST(Tag, WordPieceWordsAreWholeAndHaveTheOffsetsOfTheText) {
 
 TEST(Tag, SentencePieceWordsAreWholeAndHaveTheOffsetsOfTheText) {
   const Model model = load_golden("xlm-roberta-tokens");
-  // An unknown piece within a word is a word of its own, as in Hugging Face's pipeline.
+  // An unknown piece inside a word is a word of its own, as in Hugging Face's pipeline.
   check_words(model, {"two dogs", "caf\u00e9 \U0001F600"},
               {{1, 0, {0, 3}, "two"},
                {2, 0, {4, 8}, "dogs"},

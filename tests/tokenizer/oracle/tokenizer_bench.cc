@@ -5,8 +5,8 @@
 // tokenizer_bench hostile DIR FILE ROUNDS
 //
 // Times loading a tokenizer's directory; encoding the lines of a file; and encoding lines of 10 MB
-// that invite quadratic time, beside the same file. Prints one JSON object: median seconds, MB/s.
-// THREADS 0 encodes line after line and keeps nothing; else the batch encoder, which keeps all.
+// that invite quadratic time, compared with the same file. Prints one JSON object: median seconds,
+// MB/s. THREADS 0 encodes line by line and keeps nothing; otherwise the batch encoder keeps all.
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
@@ -30,7 +30,7 @@ double now(clockid_t clock) {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// With one thread, of the processor's time, which other programs do not disturb so much.
+// CPU time with one thread, as other programs disturb it less.
 double median_seconds(int rounds, int threads, const std::function<void()>& work) {
   const clockid_t clock = threads > 1 ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID;
   std::vector<double> seconds;
@@ -57,7 +57,7 @@ Lines read_lines(const char* path) {
   return out;
 }
 
-size_t tokens = 0;  // printed, so that no work can be left out
+size_t tokens = 0;  // printed, so that no work can be optimised away
 
 double encode_rate(const TextEncoder& tokenizer, const Lines& text, int rounds, int threads) {
   std::vector<bert::tokenizer::Texts> batch;

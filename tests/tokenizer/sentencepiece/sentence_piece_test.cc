@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SentencePiece models under Hugging Face's conventions: small ones, written here. Larger ones are
-// compared with the library's own results by sentence_piece_test.py.
+// SentencePiece models with Hugging Face's conventions: small ones, written here.
+// sentence_piece_test.py compares larger ones with the library's own results.
 #include <random>
 #include <string>
 #include <vector>
@@ -20,7 +20,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using Ids = std::vector<int32_t>;
 
-// The model as a class reads it.
+// Writes the model where a tokenizer class reads it.
 void write(const TestDirectory& directory, const std::string& name, const SpieceBuilder& model,
            json config = json::object()) {
   const bool is_albert = name == "AlbertTokenizer";
@@ -85,14 +85,14 @@ TEST(SentencePiece, AlbertNormalizes) {
   const Encoding quotes = tokenizer.encode("``\u00c9''", std::nullopt, 0);
   EXPECT_EQ(quotes.ids, (Ids{2, 5, 9, 13, 9, 3}));
   EXPECT_EQ(offsets_of(quotes), "0-0 1-2 1-2 2-3 4-5 0-0");
-  // A piece of digits with a comma is far behind all others.
+  // A piece that ends in a digit and a comma ranks far below all others.
   EXPECT_EQ(tokens_of(tokenizer, "1,"), "\u2581 1 ,");
   const TextEncoder cased = tokenizer_of("AlbertTokenizer", small_albert(),
                                          {{"do_lower_case", false}, {"keep_accents", true}});
   EXPECT_EQ(tokens_of(cased, "A e \u00e9"), "\u2581 <unk> \u2581 e \u2581 <unk>");
 }
 
-TEST(SentencePiece, UnknownNeighboursAreOne) {
+TEST(SentencePiece, AdjacentUnknownsAreOneToken) {
   const TextEncoder tokenizer = tokenizer_of("AlbertTokenizer", small_albert());
   const Encoding encoding = tokenizer.encode("a\u4e2d\u6587\U0001f600b", std::nullopt, 0);
   EXPECT_EQ(encoding.ids, (Ids{2, 6, 1, 7, 3}));
@@ -124,7 +124,7 @@ TEST(SentencePiece, CamembertShiftsIds) {
   EXPECT_EQ(tokenizer.mask_id(), 11);
 }
 
-TEST(SentencePiece, ModelTypeWhereNoClassIsNamed) {
+TEST(SentencePiece, ModelTypeIfNoClassIsNamed) {
   const TestDirectory directory;
   directory.write("spiece.model", small_albert().build());
   directory.write("config.json", R"({"model_type": "albert"})");
@@ -207,7 +207,7 @@ TEST(SentencePiece, SaysWhatIsWrongWithTheModel) {
   EXPECT_THAT(albert(small_albert().piece("b", 0)),
               HasSubstr("spiece.model: SentencePiece says: "));
   EXPECT_EQ(albert(SpieceBuilder()),
-            "spiece.model: found no pieces, which is no SentencePiece model");
+            "spiece.model: found no pieces, so this is not a SentencePiece model");
   EXPECT_THAT(albert(small_albert().charsmap("abcd")),
               HasSubstr("spiece.model: normalizer_spec.precompiled_charsmap: found 4 bytes"));
   EXPECT_EQ(albert(small_roberta()),
@@ -224,8 +224,7 @@ TEST(SentencePiece, BrokenModelsAreErrors) {
   const std::pair<std::string, std::string> broken[] = {
       {"no model at all",
        "the SentencePiece model is cut short or damaged: found wire type 6 at byte 1 of it"},
-      {{"\x0a\x02\x15\0", 4},
-       "pieces[0] is cut short or damaged: the end comes too early at byte 1 of it"},
+      {{"\x0a\x02\x15\0", 4}, "pieces[0] is cut short or damaged: unexpected end at byte 1 of it"},
       {{"\x0a\x02\x10\0", 4},
        "pieces[0] is cut short or damaged: score has wire type 0, expected 5 at byte 2 of it"}};
   for (const auto& [content, message] : broken) {
@@ -261,7 +260,7 @@ TEST(UnigramJson, Encodes) {
   old["model"].erase("type");
   directory.write("tokenizer.json", old.dump());
   EXPECT_EQ(directory.load().encode(" \uff41\tb <mask>zz", std::nullopt, 0).ids, encoding.ids);
-  // It is what counts where there is a model as well.
+  // tokenizer.json takes precedence over a model beside it.
   write(directory, "AlbertTokenizer", small_albert());
   EXPECT_EQ(directory.load().vocabulary_size(), 5);
 }
@@ -311,15 +310,14 @@ TEST(UnigramJson, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(json_error([](json& d) {
               d["normalizer"] = {{"type", "Precompiled"}, {"precompiled_charsmap", "AA=A"}};
             }),
-            file + "normalizer.precompiled_charsmap: character 2 is no base64");
+            file + "normalizer.precompiled_charsmap: character 2 is not base64");
   EXPECT_THAT(json_error([](json& d) {
                 d["normalizer"] = {{"type", "Precompiled"}, {"precompiled_charsmap", "AAAA"}};
               }),
               HasSubstr("normalizer.precompiled_charsmap: found 3 bytes"));
-  EXPECT_EQ(json_error([](json& d) { d["pre_tokenizer"]["pretokenizers"].erase(1); }),
-            file +
-                "pre_tokenizer.pretokenizers: expected a Metaspace, with a WhitespaceSplit before "
-                "it or without");
+  EXPECT_EQ(
+      json_error([](json& d) { d["pre_tokenizer"]["pretokenizers"].erase(1); }),
+      file + "pre_tokenizer.pretokenizers: expected a Metaspace, alone or after a WhitespaceSplit");
   EXPECT_EQ(
       json_error([](json& d) {
         d["pre_tokenizer"] = {{"type", "ByteLevel"}};
