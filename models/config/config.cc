@@ -2,8 +2,8 @@
 #include "models/config/config.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <set>
-#include <stdexcept>
 #include <utility>
 
 #include <fmt/format.h>
@@ -15,8 +15,8 @@
 namespace bert::models {
 namespace {
 
-// Keeps every product of sizes far from overflow; no published model comes near it.
-constexpr int64_t kMost = 1 << 20;
+// Far above any published model, and small enough that no product of sizes overflows.
+constexpr int64_t kMaxConfigSize = 1 << 20;
 
 const std::pair<std::string_view, engine::Activation> kActivations[] = {
     {"gelu", engine::Activation::gelu},
@@ -42,9 +42,10 @@ const Family& read_family(const JsonFile& file) {
   file.fail("model_type", fmt::format("one of {}: other families are not supported", known));
 }
 
-// Adds to the configuration the architecture, by the weights beside it: of BERT; of others where
-// they are the encoder alone. A classifier may be that of several; Google's is for whole inputs.
-void complete(JsonFile& file, const std::string& directory, bool is_google) {
+// Adds the architecture to a configuration that names none, going by the tensors beside it. For
+// families other than BERT this works only if there is no head. A tensor "classifier" fits several
+// architectures, so it is left open, except in Google's checkpoints, where it classifies sequences.
+void add_architecture(JsonFile& file, const std::string& directory, bool is_google) {
   const Weights weights = open_weights(directory);
   const auto find = [&](std::string_view name) {
     const StoredTensor* found = nullptr;
@@ -52,7 +53,7 @@ void complete(JsonFile& file, const std::string& directory, bool is_google) {
     return found;
   };
   const Family& family = read_family(file);
-  if (&family != families().data()) {  // the encoder alone, or nobody knows which head
+  if (family.model_type != std::string_view("bert")) {
     const bool has_head = std::ranges::any_of(family.heads, [&](const HeadRow& head) {
       return find(std::string(head.output) + ".weight") || find(head.bias) ||
              find(std::string(head.transform) + ".weight");
@@ -74,36 +75,39 @@ void complete(JsonFile& file, const std::string& directory, bool is_google) {
   if (classifier && !classifier->shape.empty()) file.set("num_labels", classifier->shape[0]);
 }
 
-// The encoder alone, or with the heads of that name.
+// Either "BertModel", the encoder alone, or "Bert" and the suffix of one or two heads.
 void read_architecture(const JsonFile& file, Config& config) {
   const Family& family = *config.family;
   const std::string classes = family.classes;
   std::set<std::string> names = {classes + "Model"};
   for (const HeadRow& head : family.heads) names.insert(classes + head.suffix);
-  const nlohmann::json* value = file.find("architectures");
-  if (!value || !value->is_array() || value->size() != 1 || !value->front().is_string() ||
-      !names.contains(value->front().get<std::string>())) {
-    file.fail("architectures", fmt::format("one of {} in an array", fmt::join(names, ", ")));
+  const std::string expected = fmt::format("one of {}", fmt::join(names, ", "));
+  if (!file.has("architectures")) file.fail("architectures", expected);
+  const JsonField field = file.at("architectures");
+  const std::vector<JsonField> elements = field.elements();
+  if (elements.size() != 1) {
+    field.fail_with(fmt::format("found {} names, expected {}", elements.size(), expected));
   }
-  config.architecture = value->front().get<std::string>();
+  config.architecture = elements[0].string();
+  if (!names.contains(config.architecture)) elements[0].fail(expected);
   for (const HeadRow& head : family.heads) {
     if (classes + head.suffix == config.architecture) config.heads_on_top.push_back(&head);
   }
 }
 
-// What pre-training leaves in published checkpoints of an encoder alone, or of BERT and ALBERT with
-// one of its two heads, whichever is named.
+// Published checkpoints of an encoder alone often still contain its pre-training heads, and those
+// of BERT and ALBERT with a masked_lm head often still contain the sentence head.
 void find_not_evaluated(Config& config) {
   const auto& heads = config.heads_on_top;
   const bool predicts = std::ranges::any_of(
       heads, [](const HeadRow* head) { return head->kind == HeadKind::masked_lm; });
   if (!predicts && !heads.empty()) return;
   for (const HeadRow& head : config.family->heads) {
-    const bool of_tokens =
+    const bool predicts_tokens =
         head.kind == HeadKind::masked_lm || head.kind == HeadKind::replaced_token;
-    const bool of_sentences =
+    const bool compares_sentences =
         head.kind == HeadKind::next_sentence || head.kind == HeadKind::sentence_order;
-    if (!of_sentences && !(of_tokens && heads.empty())) continue;
+    if (!compares_sentences && !(predicts_tokens && heads.empty())) continue;
     if (std::ranges::count(heads, &head)) continue;
     for (const char* name : {head.transform, head.norm, head.output}) {
       if (*name) config.not_evaluated.push_back(std::string(name) + '.');
@@ -112,60 +116,56 @@ void find_not_evaluated(Config& config) {
   }
 }
 
-// id2label has the keys "0" … "C-1" in any order; without it there are num_labels labels, 2 by
-// transformers' default.
+// id2label has the keys "0" … "C-1" in any order. Without it there are num_labels labels, by
+// default 2 as in transformers.
 std::vector<std::string> read_labels(const JsonFile& file) {
-  const nlohmann::json* map = file.find("id2label");
-  if (map && (!map->is_object() || map->empty())) file.fail("id2label", "an object of labels");
-  const int64_t count = map ? std::ssize(*map) : file.integer("num_labels", 1, 1 << 20, 2);
   std::vector<std::string> labels;
-  for (int64_t i = 0; i < count; ++i) {
-    const std::string key = std::to_string(i);
-    if (!map) {
-      labels.push_back("LABEL_" + key);
-    } else if (map->contains(key) && map->at(key).is_string()) {
-      labels.push_back(map->at(key).get<std::string>());
-    } else if (map->contains(key) && map->at(key).is_number_integer()) {
-      labels.push_back(map->at(key).dump());
-    } else {
-      file.fail("id2label", fmt::format("a string or integer under the key \"{}\"", key));
-    }
+  if (!file.has("id2label")) {
+    const int64_t count = file.integer("num_labels", 1, kMaxConfigSize, 2);
+    for (int64_t i = 0; i < count; ++i) labels.push_back("LABEL_" + std::to_string(i));
+    return labels;
+  }
+  const JsonField map = file.at("id2label");
+  const size_t count = map.members().size();
+  if (count == 0) map.fail_with("found no labels, expected at least one");
+  for (size_t i = 0; i < count; ++i) {
+    const JsonField label = map.at(std::to_string(i));
+    if (!label.is_string() && !label.is_integer()) label.fail("a string or an integer");
+    labels.push_back(label.is_string() ? label.string()
+                                       : std::to_string(label.integer(INT64_MIN, INT64_MAX)));
   }
   return labels;
 }
 
-// "torch.nn.modules.activation.Sigmoid", without what stands before the last name.
-std::string function_of(const JsonFile& file, const std::string& field, std::string name) {
+// "Sigmoid" of "torch.nn.modules.activation.Sigmoid".
+std::string function_name(const JsonField& field) {
+  std::string name = field.string();
   if (name.starts_with("torch.")) name = name.substr(name.rfind('.') + 1);
   if (name.empty() || name == "Sigmoid" || name == "Identity") return name;
-  file.fail(field, "torch.nn.modules.activation.Sigmoid or torch.nn.modules.linear.Identity");
+  field.fail("torch.nn.modules.activation.Sigmoid or torch.nn.modules.linear.Identity");
 }
 
-// What sentence-transformers' CrossEncoder makes of the logits: Sigmoid or Identity, or "" where
-// nothing says. Its newer versions write a file of their own.
+// What sentence-transformers' CrossEncoder applies to the logits: Sigmoid or Identity, or "" if the
+// files don't say. Its newest versions write a file of their own, older ones two fields in
+// config.json.
 std::string read_cross_encoder_function(const JsonFile& file, const std::string& directory) {
   const std::string newest = directory + "/config_sentence_transformers.json";
   if (file_exists(newest)) {
     const JsonFile own(newest);
-    const std::string function = function_of(own, "activation_fn", own.text("activation_fn", ""));
-    if (!function.empty()) return function;
+    const std::string name =
+        own.has("activation_fn") ? function_name(own.at("activation_fn")) : std::string();
+    if (!name.empty()) return name;
   }
-  const std::string older = "sbert_ce_default_activation_function", newer = "sentence_transformers";
-  std::string field = older, function = file.text(older, "");
-  if (const nlohmann::json* settings = file.find(newer)) {
-    if (!settings->is_object()) file.fail(newer, "an object");
-    const auto found = settings->find("activation_fn");
-    if (found != settings->end() && !found->is_null()) {
-      field = newer;
-      if (!found->is_string()) file.fail(newer, "a string as its 'activation_fn'");
-      function = found->get<std::string>();
-    }
+  if (file.has("sentence_transformers")) {
+    const JsonField settings = file.at("sentence_transformers");
+    if (settings.has("activation_fn")) return function_name(settings.at("activation_fn"));
   }
-  return function_of(file, field, function);
+  const std::string oldest = "sbert_ce_default_activation_function";
+  return file.has(oldest) ? function_name(file.at(oldest)) : "";
 }
 
-// As transformers' pipelines and sentence-transformers' CrossEncoder have it: one label's score is
-// a sigmoid, unless it is said to be a regression's or to stay as it is.
+// As in transformers' pipelines and sentence-transformers' CrossEncoder: a single label gets a
+// sigmoid unless the model is a regression or the function is Identity.
 Scores read_scores(const JsonFile& file, const std::string& directory, size_t labels) {
   const std::string function = read_cross_encoder_function(file, directory);
   if (function == "Sigmoid") return Scores::sigmoid;
@@ -180,7 +180,7 @@ Scores read_scores(const JsonFile& file, const std::string& directory, size_t la
             "single_label_classification, multi_label_classification or regression");
 }
 
-// What changes the forward pass and is not built must be as if it were not there.
+// Settings that would change the forward pass in a way that is not supported must be off.
 void refuse_variants(const JsonFile& file, const Config& config) {
   for (const HeadRow* head : config.heads_on_top) {
     if (!std::string_view(head->transform).starts_with("sequence_summary.")) continue;
@@ -190,7 +190,7 @@ void refuse_variants(const JsonFile& file, const Config& config) {
       file.fail("summary_activation", "\"gelu\"");
     }
   }
-  if (file.integer("relative_attention_num_buckets", 1, kMost, 32) != 32) {
+  if (file.integer("relative_attention_num_buckets", 1, kMaxConfigSize, 32) != 32) {
     file.fail("relative_attention_num_buckets", "32");
   }
   for (const char* field : {"is_decoder", "add_cross_attention", "is_encoder_decoder"}) {
@@ -202,16 +202,17 @@ void refuse_variants(const JsonFile& file, const Config& config) {
 
 void read_sizes(const JsonFile& file, Config& config) {
   const SettingNames& names = config.family->settings;
-  const auto size = [&](const char* field, int64_t most = kMost) {
-    return static_cast<int>(file.integer(field, 1, most));
+  const auto size = [&](const char* field, int64_t max = kMaxConfigSize) {
+    return static_cast<int>(file.integer(field, 1, max));
   };
   config.layers = size(names.layers, 1000);
   config.hidden = size(names.hidden, 1 << 16);
   config.heads = size(names.heads, 1 << 16);
   config.intermediate = size(names.intermediate);
   config.vocabulary = size("vocab_size", 1 << 24);
-  config.types =
-      config.family->has_types ? static_cast<int>(file.integer("type_vocab_size", 1, kMost, 2)) : 0;
+  if (config.family->has_types) {
+    config.types = static_cast<int>(file.integer("type_vocab_size", 1, kMaxConfigSize, 2));
+  }
   config.embedding = *config.family->projection ? size("embedding_size", 1 << 16) : config.hidden;
   if (config.hidden % config.heads != 0) {
     file.fail(names.heads,
@@ -228,7 +229,7 @@ void read_sizes(const JsonFile& file, Config& config) {
 }
 
 void read_positions(const JsonFile& file, Config& config) {
-  const auto rows = static_cast<int>(file.integer("max_position_embeddings", 1, kMost));
+  const auto rows = static_cast<int>(file.integer("max_position_embeddings", 1, kMaxConfigSize));
   if (config.family->positions != Family::Positions::from_0) {
     const bool named = config.family->positions == Family::Positions::after_pad_token;
     config.padding =
@@ -236,7 +237,7 @@ void read_positions(const JsonFile& file, Config& config) {
     config.first_position = config.padding + 1;
     if (rows <= config.first_position) {
       file.fail("max_position_embeddings",
-                fmt::format("more than {}, where positions begin", config.first_position));
+                fmt::format("more than {}, the first position", config.first_position));
     }
   }
   config.positions = rows - config.first_position;
@@ -253,8 +254,8 @@ void read_positions(const JsonFile& file, Config& config) {
   }
 }
 
-// Each layer has weights of its own, but for ALBERT's: its layers are in groups, all layers of a
-// group share those of inner_group_num that are run one after the other (Lan et al. 2020).
+// Each layer has its own weights, except in ALBERT: its layers are divided into groups, and each
+// layer of a group runs the same inner_group_num stored layers in turn (Lan et al. 2020).
 void name_layers(const JsonFile& file, Config& config) {
   const std::string pattern = config.family->layer.layer;
   const bool grouped = pattern.find("{}") != pattern.rfind("{}");
@@ -266,7 +267,7 @@ void name_layers(const JsonFile& file, Config& config) {
     return;
   }
   const auto groups = static_cast<int>(file.integer("num_hidden_groups", 1, config.layers, 1));
-  const int inner = config.layers_in_one =
+  const int inner = config.inner_layers =
       static_cast<int>(file.integer("inner_group_num", 1, 1000, 1));
   for (int i = 0; i < groups * inner; ++i) {
     config.layer_names.push_back(fmt::format(fmt::runtime(pattern), i / inner, i % inner));
@@ -277,7 +278,7 @@ void name_layers(const JsonFile& file, Config& config) {
   }
 }
 
-Config::Labels read_labels_of(const JsonFile& file, const std::string& directory, HeadKind kind) {
+Config::Labels read_head_labels(const JsonFile& file, const std::string& directory, HeadKind kind) {
   switch (kind) {
     case HeadKind::classification: {
       std::vector<std::string> labels = read_labels(file);
@@ -319,9 +320,9 @@ Config read_config(const std::string& directory) {
   config.family = &read_family(file);
   if (const auto* named = file.find("architectures"); !named || named->empty()) {
     file.set("architectures", nullptr);
-    complete(file, directory, is_google);
+    add_architecture(file, directory, is_google);
     if (const auto* found = file.find("architectures")) {
-      config.notes.push_back(fmt::format("{}: names no architecture: the weights are those of {}",
+      config.notes.push_back(fmt::format("{}: names no architecture: its tensors are those of {}",
                                          file.path(), found->front().dump()));
     }
   }
@@ -334,7 +335,7 @@ Config read_config(const std::string& directory) {
   config.tied = file.boolean("tie_word_embeddings", true);
   for (const HeadRow* head : config.heads_on_top) {
     (head->reads == ReadBy::every ? config.by_token : config.by_sequence) =
-        read_labels_of(file, directory, head->kind);
+        read_head_labels(file, directory, head->kind);
   }
   return config;
 }

@@ -10,58 +10,57 @@
 
 namespace bert::models {
 
-// How the encoder knows where a token stands.
+// How the encoder is told the position of a token.
 enum class PositionType {
-  absolute,            // a row of a table is added to the embedding (Devlin et al. 2019)
-  relative_key,        // distances have a row that meets the query (Shaw et al. 2018),
-  relative_key_query,  // or the query and the key (Huang et al. 2020)
+  absolute,            // a position embedding is added to the token's (Devlin et al. 2019)
+  relative_key,        // scores add query · embedding of the distance (Shaw et al. 2018),
+  relative_key_query,  // and key · embedding of the distance (Huang et al. 2020)
 };
 
-// config.json, checked. Sizes are as DESIGN has them: H hidden, A heads and so on.
+// config.json, validated.
 struct Config {
   const Family* family = nullptr;
   std::string architecture;
-  std::vector<const HeadRow*> heads_on_top;  // at most one by sequence and one by token
-  // Tensors that checkpoints of this architecture often have and that are not evaluated, by the
-  // start of their names.
+  std::vector<const HeadRow*> heads_on_top;  // at most one for sequences and one for tokens
+  // Prefixes of the names of tensors that checkpoints of this architecture often contain although
+  // it does not use them.
   std::vector<std::string> not_evaluated;
 
   int layers = 0, hidden = 0, heads = 0, intermediate = 0;
   int embedding = 0;  // width of the embedding tables
   int vocabulary = 0;
-  int types = 0;           // 0: segments make no difference
-  int positions = 0;       // the most tokens of an input
-  int first_position = 0;  // of the position table
-  int padding = -1;        // the token that has the position before that, or none
+  int types = 0;           // 0: there are no token type embeddings
+  int positions = 0;       // the maximal number of tokens in an input
+  int first_position = 0;  // the row of the position table for the first token
+  int padding = -1;        // the token id that gets the row before that; -1: none
   PositionType position_type = PositionType::absolute;
-  bool sinusoidal = false;  // positions may be computed instead of stored
-  // Of the distinct layers in the checkpoint. Layer i is that of index layer_order[i] [L], and
-  // those behind it where a layer consists of several.
+  bool sinusoidal = false;  // position embeddings may be computed instead of stored
+  // layer_names: of the distinct layers in the checkpoint. Layer i of L runs inner_layers of them,
+  // from index layer_order[i] on.
   std::vector<std::string> layer_names;
   std::vector<int> layer_order;
-  int layers_in_one = 1;
+  int inner_layers = 1;
   float norm_epsilon = 0;
   engine::Activation activation = engine::Activation::gelu;
 
-  bool tied = true;  // a masked language model's output shares the word embeddings
+  bool tied = true;  // the masked_lm head's decoder shares the word embeddings
 
-  // Of the logits of the head by sequence, and of that by token.
   struct Labels {
-    std::vector<std::string> names;  // of masked_lm none: the vocabulary
+    std::vector<std::string> names;  // empty for masked_lm, whose labels are the vocabulary
     Scores scores = Scores::raw;
   };
-  Labels by_sequence, by_token;
+  Labels by_sequence, by_token;  // of the head for sequences and of the one for tokens
   const std::vector<std::string>& labels_of(const HeadRow& head) const {
     return head.reads == ReadBy::every ? by_token.names : by_sequence.names;
   }
-  std::vector<std::string> notes;  // what was resolved and a user should know
+  std::vector<std::string> notes;  // for the user: what was inferred
 };
 
-// Where there is no config.json, Google's bert_config.json does: it names no architecture and no
-// labels, which are then those of the tensors that are there.
+// Reads config.json, else Google's bert_config.json, which names neither architecture nor labels:
+// these are then inferred from the tensors. Errors are std::runtime_error.
 Config read_config(const std::string& directory);
 
-// As hidden_act spells it; nullptr where it is none.
+// name: as in hidden_act. Returns nullptr for an unknown name.
 const engine::Activation* find_activation(std::string_view name);
 
 }  // namespace bert::models

@@ -7,56 +7,83 @@ namespace {
 using enum HeadKind;
 using enum ReadBy;
 
-constexpr SettingNames kBertSettings = {"num_hidden_layers", "hidden_size", "num_attention_heads",
-                                        "intermediate_size", "hidden_act",  "gelu"};
-constexpr SettingNames kAlbertSettings = {"num_hidden_layers", "hidden_size", "num_attention_heads",
-                                          "intermediate_size", "hidden_act",  "gelu_new"};
-constexpr SettingNames kDistilBertSettings = {"n_layers",   "dim",        "n_heads",
-                                              "hidden_dim", "activation", "gelu"};
+constexpr SettingNames kBertSettings = {.layers = "num_hidden_layers",
+                                        .hidden = "hidden_size",
+                                        .heads = "num_attention_heads",
+                                        .intermediate = "intermediate_size",
+                                        .activation = "hidden_act",
+                                        .default_activation = "gelu"};
+constexpr SettingNames kAlbertSettings = {.layers = "num_hidden_layers",
+                                          .hidden = "hidden_size",
+                                          .heads = "num_attention_heads",
+                                          .intermediate = "intermediate_size",
+                                          .activation = "hidden_act",
+                                          .default_activation = "gelu_new"};
+constexpr SettingNames kDistilBertSettings = {.layers = "n_layers",
+                                              .hidden = "dim",
+                                              .heads = "n_heads",
+                                              .intermediate = "hidden_dim",
+                                              .activation = "activation",
+                                              .default_activation = "gelu"};
 
-constexpr LayerNames kBertLayer = {
-    "encoder.layer.{}",      ".attention.self.query",   ".attention.self.key",
-    ".attention.self.value", ".attention.output.dense", ".attention.output.LayerNorm",
-    ".intermediate.dense",   ".output.dense",           ".output.LayerNorm"};
-constexpr LayerNames kDistilBertLayer = {
-    "transformer.layer.{}", ".attention.q_lin", ".attention.k_lin", ".attention.v_lin",
-    ".attention.out_lin",   ".sa_layer_norm",   ".ffn.lin1",        ".ffn.lin2",
-    ".output_layer_norm"};
-constexpr LayerNames kAlbertLayer = {"encoder.albert_layer_groups.{}.albert_layers.{}",
-                                     ".attention.query",
-                                     ".attention.key",
-                                     ".attention.value",
-                                     ".attention.dense",
-                                     ".attention.LayerNorm",
-                                     ".ffn",
-                                     ".ffn_output",
-                                     ".full_layer_layer_norm"};
-constexpr LayerNames kMpnetLayer = {
-    "encoder.layer.{}",    ".attention.attn.q", ".attention.attn.k",
-    ".attention.attn.v",   ".attention.attn.o", ".attention.LayerNorm",
-    ".intermediate.dense", ".output.dense",     ".output.LayerNorm"};
+constexpr LayerNames kBertLayer = {.layer = "encoder.layer.{}",
+                                   .query = ".attention.self.query",
+                                   .key = ".attention.self.key",
+                                   .value = ".attention.self.value",
+                                   .attention_output = ".attention.output.dense",
+                                   .attention_norm = ".attention.output.LayerNorm",
+                                   .intermediate = ".intermediate.dense",
+                                   .output = ".output.dense",
+                                   .output_norm = ".output.LayerNorm"};
+constexpr LayerNames kDistilBertLayer = {.layer = "transformer.layer.{}",
+                                         .query = ".attention.q_lin",
+                                         .key = ".attention.k_lin",
+                                         .value = ".attention.v_lin",
+                                         .attention_output = ".attention.out_lin",
+                                         .attention_norm = ".sa_layer_norm",
+                                         .intermediate = ".ffn.lin1",
+                                         .output = ".ffn.lin2",
+                                         .output_norm = ".output_layer_norm"};
+constexpr LayerNames kAlbertLayer = {.layer = "encoder.albert_layer_groups.{}.albert_layers.{}",
+                                     .query = ".attention.query",
+                                     .key = ".attention.key",
+                                     .value = ".attention.value",
+                                     .attention_output = ".attention.dense",
+                                     .attention_norm = ".attention.LayerNorm",
+                                     .intermediate = ".ffn",
+                                     .output = ".ffn_output",
+                                     .output_norm = ".full_layer_layer_norm"};
+constexpr LayerNames kMpnetLayer = {.layer = "encoder.layer.{}",
+                                    .query = ".attention.attn.q",
+                                    .key = ".attention.attn.k",
+                                    .value = ".attention.attn.v",
+                                    .attention_output = ".attention.attn.o",
+                                    .attention_norm = ".attention.LayerNorm",
+                                    .intermediate = ".intermediate.dense",
+                                    .output = ".output.dense",
+                                    .output_norm = ".output.LayerNorm"};
 
-constexpr HeadRow kTokens = {
+constexpr HeadRow kTokenClassifier = {
     .suffix = "ForTokenClassification", .kind = token_classification, .output = "classifier"};
-constexpr HeadRow kAnswers = {
+constexpr HeadRow kQuestionAnswering = {
     .suffix = "ForQuestionAnswering", .kind = question_answering, .output = "qa_outputs"};
 
-// A row under another architecture's name.
-constexpr HeadRow of(const char* suffix, HeadRow row) {
+// The same head in another architecture.
+constexpr HeadRow with_suffix(HeadRow row, const char* suffix) {
   row.suffix = suffix;
   return row;
 }
-// The same with one answer an input, which is one of several choices.
-constexpr HeadRow choice(HeadRow row) {
+// The classification head `row` with one logit, by which choices are compared.
+constexpr HeadRow as_multiple_choice(HeadRow row) {
   row.kind = multiple_choice;
   row.output = "classifier";
-  return of("ForMultipleChoice", row);
+  return with_suffix(row, "ForMultipleChoice");
 }
 
-constexpr HeadRow kPooled = {.suffix = "ForSequenceClassification",
-                             .kind = classification,
-                             .reads = pooler,
-                             .output = "classifier"};
+constexpr HeadRow kPooledClassifier = {.suffix = "ForSequenceClassification",
+                                       .kind = classification,
+                                       .reads = pooler,
+                                       .output = "classifier"};
 constexpr HeadRow kNextSentence = {.suffix = "ForNextSentencePrediction",
                                    .kind = next_sentence,
                                    .reads = pooler,
@@ -67,31 +94,31 @@ constexpr HeadRow kBertPredictions = {.suffix = "ForMaskedLM",
                                       .norm = "cls.predictions.transform.LayerNorm",
                                       .output = "cls.predictions.decoder",
                                       .bias = "cls.predictions.bias"};
-constexpr HeadRow kBertHeads[] = {kPooled,
+constexpr HeadRow kBertHeads[] = {kPooledClassifier,
                                   kNextSentence,
                                   kBertPredictions,
-                                  of("ForPreTraining", kBertPredictions),
-                                  of("ForPreTraining", kNextSentence),
-                                  kTokens,
-                                  kAnswers,
-                                  choice(kPooled)};
+                                  with_suffix(kBertPredictions, "ForPreTraining"),
+                                  with_suffix(kNextSentence, "ForPreTraining"),
+                                  kTokenClassifier,
+                                  kQuestionAnswering,
+                                  as_multiple_choice(kPooledClassifier)};
 
-constexpr HeadRow kDistilBertClasses = {.suffix = "ForSequenceClassification",
-                                        .kind = classification,
-                                        .reads = first,
-                                        .transform = "pre_classifier",
-                                        .activation = "relu",
-                                        .output = "classifier"};
-constexpr HeadRow kDistilBertHeads[] = {kDistilBertClasses,
+constexpr HeadRow kDistilBertClassifier = {.suffix = "ForSequenceClassification",
+                                           .kind = classification,
+                                           .reads = first,
+                                           .transform = "pre_classifier",
+                                           .activation = "relu",
+                                           .output = "classifier"};
+constexpr HeadRow kDistilBertHeads[] = {kDistilBertClassifier,
                                         {.suffix = "ForMaskedLM",
                                          .kind = masked_lm,
                                          .transform = "vocab_transform",
                                          .norm = "vocab_layer_norm",
                                          .output = "vocab_projector",
                                          .bias = "vocab_projector.bias"},
-                                        kTokens,
-                                        kAnswers,
-                                        choice(kDistilBertClasses)};
+                                        kTokenClassifier,
+                                        kQuestionAnswering,
+                                        as_multiple_choice(kDistilBertClassifier)};
 
 constexpr HeadRow kElectraHeads[] = {
     {.suffix = "ForSequenceClassification",
@@ -111,9 +138,10 @@ constexpr HeadRow kElectraHeads[] = {
      .norm = "generator_predictions.LayerNorm",
      .output = "generator_lm_head",
      .bias = "generator_lm_head.bias"},
-    kTokens,
-    kAnswers,
-    choice({.reads = first, .transform = "sequence_summary.summary", .activation = "gelu"})};
+    kTokenClassifier,
+    kQuestionAnswering,
+    as_multiple_choice(
+        {.reads = first, .transform = "sequence_summary.summary", .activation = "gelu"})};
 
 constexpr HeadRow kAlbertPredictions = {.suffix = "ForMaskedLM",
                                         .kind = masked_lm,
@@ -121,16 +149,16 @@ constexpr HeadRow kAlbertPredictions = {.suffix = "ForMaskedLM",
                                         .norm = "predictions.LayerNorm",
                                         .output = "predictions.decoder",
                                         .bias = "predictions.bias"};
-constexpr HeadRow kAlbertHeads[] = {kPooled,
+constexpr HeadRow kAlbertHeads[] = {kPooledClassifier,
                                     kAlbertPredictions,
-                                    of("ForPreTraining", kAlbertPredictions),
+                                    with_suffix(kAlbertPredictions, "ForPreTraining"),
                                     {.suffix = "ForPreTraining",
                                      .kind = sentence_order,
                                      .reads = pooler,
                                      .output = "sop_classifier.classifier"},
-                                    kTokens,
-                                    kAnswers,
-                                    choice(kPooled)};
+                                    kTokenClassifier,
+                                    kQuestionAnswering,
+                                    as_multiple_choice(kPooledClassifier)};
 
 constexpr HeadRow kRobertaHeads[] = {{.suffix = "ForSequenceClassification",
                                       .kind = classification,
@@ -145,9 +173,9 @@ constexpr HeadRow kRobertaHeads[] = {{.suffix = "ForSequenceClassification",
                                       .norm = "lm_head.layer_norm",
                                       .output = "lm_head.decoder",
                                       .bias = "lm_head.bias"},
-                                     kTokens,
-                                     kAnswers,
-                                     choice(kPooled)};
+                                     kTokenClassifier,
+                                     kQuestionAnswering,
+                                     as_multiple_choice(kPooledClassifier)};
 
 constexpr Family roberta(const char* model_type, const char* classes) {
   return {.model_type = model_type,

@@ -126,7 +126,7 @@ Encoder::Encoder(Checkpoint& checkpoint, const Config& config, Precision precisi
       embeddings(checkpoint, config, pool),
       relative_bias(read_relative_bias(checkpoint, config)),
       order(config.layer_order),
-      in_one(config.layers_in_one) {
+      in_one(config.inner_layers) {
   Workspace space;
   Tensor x = space.x.tensor(example.tokens(), hidden);
   const bool stored = checkpoint.is_int8(config.layer_names.front() + config.family->layer.output);

@@ -11,17 +11,17 @@
 namespace bert::models {
 namespace {
 
-// Buffers that some versions of transformers stored: 0, 1, 2, … and zeros.
+// Buffers that some versions of transformers store: the integers from 0 up, and zeros.
 constexpr std::string_view kBuffers[] = {"embeddings.position_ids", "embeddings.token_type_ids"};
 
-// What the prefix stands before.
-constexpr const char* kOfEncoder[] = {"embeddings", "encoder.", "transformer.", "pooler"};
+// The names of the encoder's tensors begin with one of these after the prefix.
+constexpr const char* kEncoderParts[] = {"embeddings", "encoder.", "transformer.", "pooler"};
 
 bool is_float(DType dtype) {
   return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
 }
 
-// "a.LayerNorm.weight" in the spelling of TensorFlow's checkpoints, or "" where there is none.
+// "a.LayerNorm.weight" as TensorFlow's checkpoints spell it; "" if the spelling is the same.
 std::string old_spelling(std::string_view name) {
   for (const auto& [now, before] : {std::pair{"LayerNorm.weight", "LayerNorm.gamma"},
                                     std::pair{"LayerNorm.bias", "LayerNorm.beta"}}) {
@@ -44,12 +44,12 @@ Checkpoint::Checkpoint(Weights weights, const std::string& prefix)
     return std::any_of(files_.begin(), files_.end(),
                        [&](const WeightFile& file) { return file.find(full); });
   };
-  const bool with = stored(prefix + first), without = stored(first);
-  if (with == without) {
-    throw std::runtime_error(fmt::format("{}: expected either '{}' or '{}{}', found {}", path_,
-                                         first, prefix, first, with ? "both" : "neither"));
+  const bool prefixed = stored(prefix + first), plain = stored(first);
+  if (prefixed == plain) {
+    fail(path_, fmt::format("expected either '{}' or '{}{}', found {}", first, prefix, first,
+                            plain ? "both" : "neither"));
   }
-  if (with) prefix_ = prefix;
+  if (prefixed) prefix_ = prefix;
 }
 
 Checkpoint::Entry Checkpoint::find(std::string_view name) const {
@@ -82,20 +82,18 @@ Checkpoint::Entry Checkpoint::take(const std::string& name, const std::vector<in
   const Entry entry = find(name);
   const auto& [file, tensor] = entry;
   if (!tensor) {
-    const bool of_encoder =
-        std::ranges::any_of(kOfEncoder, [&](const char* begin) { return name.starts_with(begin); });
-    throw std::runtime_error(
-        fmt::format("{}: tensor '{}{}' is missing", path_, of_encoder ? prefix_ : "", name));
+    const bool of_encoder = std::ranges::any_of(
+        kEncoderParts, [&](const char* begin) { return name.starts_with(begin); });
+    fail(path_, fmt::format("tensor '{}{}' is missing", of_encoder ? prefix_ : "", name));
   }
   if (tensor->shape != shape) {
-    throw std::runtime_error(fmt::format("{}: tensor '{}' has the shape [{}], expected [{}]",
-                                         file->path(), tensor->name, fmt::join(tensor->shape, ", "),
-                                         fmt::join(shape, ", ")));
+    fail(file->path(), fmt::format("tensor '{}' has shape [{}], expected [{}]", tensor->name,
+                                   fmt::join(tensor->shape, ", "), fmt::join(shape, ", ")));
   }
   if (dtype ? tensor->dtype != *dtype : !is_float(tensor->dtype)) {
-    throw std::runtime_error(fmt::format("{}: tensor '{}' is {}, expected {}", file->path(),
-                                         tensor->name, dtype_name(tensor->dtype),
-                                         dtype ? dtype_name(*dtype) : "F32, F16 or BF16"));
+    fail(file->path(),
+         fmt::format("tensor '{}' is {}, expected {}", tensor->name, dtype_name(tensor->dtype),
+                     dtype ? dtype_name(*dtype) : "F32, F16 or BF16"));
   }
   if (taken_.insert(tensor->name).second) file->check(*tensor);
   return entry;
@@ -126,10 +124,9 @@ engine::Buffer Checkpoint::vector(const std::string& name, int64_t size) {
 
 void Checkpoint::expect_equal(const Weight& stored, const Weight& tied) const {
   if (std::equal(stored.view.data, stored.view.data + stored.view.size(), tied.view.data)) return;
-  throw std::runtime_error(
-      fmt::format("{}: tensor '{}' differs from '{}', expected the same, as config.json's "
-                  "tie_word_embeddings is true",
-                  stored.file->path(), stored.stored->name, tied.stored->name));
+  fail(stored.file->path(),
+       fmt::format("tensor '{}' differs from '{}', but config.json's tie_word_embeddings is true",
+                   stored.stored->name, tied.stored->name));
 }
 
 bool Checkpoint::is_int8(const std::string& name) const { return has(name + ".weight_scale"); }
@@ -147,9 +144,9 @@ std::vector<int32_t> Checkpoint::exact_inputs(const std::string& name, int64_t w
   for (int64_t i = 0; i < tensor->elements(); ++i) {
     const double input = tensor->at(i);
     if (input < 0 || input >= static_cast<double>(width) || std::ranges::count(inputs, input)) {
-      throw std::runtime_error(
-          fmt::format("{}: tensor '{}'[{}] is {}, expected one of {} inputs, each at most once",
-                      file->path(), tensor->name, i, input, width));
+      fail(file->path(),
+           fmt::format("tensor '{}'[{}] is {}, expected distinct input numbers below {}",
+                       tensor->name, i, input, width));
     }
     inputs.push_back(static_cast<int32_t>(input));
   }
@@ -165,8 +162,7 @@ engine::Linear::Stored Checkpoint::int8(const std::vector<std::string>& names, i
     tensor.copy_to(to.data() + before);
     const auto is_finite = [](float value) { return std::isfinite(value); };
     if (std::all_of(to.begin() + static_cast<int64_t>(before), to.end(), is_finite)) return;
-    throw std::runtime_error(
-        fmt::format("{}: tensor '{}' holds what is no finite number", path_, tensor.name));
+    fail(path_, fmt::format("tensor '{}' contains a non-finite value", tensor.name));
   };
   all.exact = exact_inputs(names.front() + ".exact_inputs", width);
   for (const std::string& name : names) {
@@ -177,8 +173,8 @@ engine::Linear::Stored Checkpoint::int8(const std::vector<std::string>& names, i
     append(all.scales, *take(name + ".weight_scale", {columns}, DType::f32).second);
     append(all.bias, *take(name + ".bias", {columns}, DType::f32).second);
     if (exact_inputs(name + ".exact_inputs", width) != all.exact) {
-      throw std::runtime_error(fmt::format("{}: tensor '{}.exact_inputs' differs from '{}'s",
-                                           file->path(), name, names.front()));
+      fail(file->path(), fmt::format("tensor '{}.exact_inputs' differs from '{}.exact_inputs'",
+                                     name, names.front()));
     }
     if (all.exact.empty()) continue;
     append(all.exact_weights,
@@ -205,10 +201,11 @@ int Checkpoint::finish(const std::vector<std::string>& not_evaluated) const {
     }
   }
   if (!unexpected.empty()) {
-    throw std::runtime_error(fmt::format(
-        "{}: tensor '{}'{} is not expected by config.json's architecture and sizes", path_,
-        unexpected.front(),
-        unexpected.size() > 1 ? fmt::format(" (and {} more)", unexpected.size() - 1) : ""));
+    fail(
+        path_,
+        fmt::format(
+            "unexpected tensor '{}'{} for config.json's architecture and sizes", unexpected.front(),
+            unexpected.size() > 1 ? fmt::format(" (and {} more)", unexpected.size() - 1) : ""));
   }
   return known;
 }

@@ -2,72 +2,60 @@
 #include "models/weights/safetensors.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
-#include <stdexcept>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "tokenizer/files/files.h"
+#include "tokenizer/files/json_field.h"
 
 namespace bert::models {
 namespace {
 
-using nlohmann::json;
-
-int64_t read_count(const json& value, const std::string& path, const std::string& what) {
-  if (!value.is_number_unsigned() || value.get<uint64_t>() > uint64_t{INT64_MAX}) {
-    fail(path, fmt::format("{} is {}, expected a whole number of at least 0", what, value.dump()));
-  }
-  return value.get<int64_t>();
-}
+using tokenizer::JsonField;
 
 // One header entry: {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}.
-StoredTensor read_entry(const std::string& name, const json& entry, const std::string& path,
+StoredTensor read_entry(const std::string& name, const JsonField& entry,
                         std::span<const std::byte> data) {
-  const std::string what = fmt::format("tensor '{}'", name);
-  if (!entry.is_object()) fail(path, what + " is not described by a JSON object");
-  for (const char* key : {"dtype", "shape", "data_offsets"}) {
-    if (!entry.contains(key)) fail(path, fmt::format("{} has no '{}'", what, key));
+  const JsonField dtype_field = entry.at("dtype"), shape = entry.at("shape"),
+                  offsets = entry.at("data_offsets");
+  if (entry.members().size() != 3) {
+    entry.fail_with("found other fields than dtype, shape and data_offsets");
   }
-  if (entry.size() != 3) fail(path, what + " has fields other than dtype, shape and data_offsets");
-  if (!entry["dtype"].is_string()) fail(path, what + ": 'dtype' is not a string");
-  const auto dtype_text = entry["dtype"].get<std::string>();
-  const std::optional<DType> dtype = dtype_named(dtype_text);
-  if (!dtype) fail(path, fmt::format("{}: dtype '{}' is not supported", what, dtype_text));
+  const std::optional<DType> dtype = dtype_named(dtype_field.string());
+  if (!dtype) dtype_field.fail("F64, F32, F16, BF16, I64, I32, I16, I8, U8 or BOOL");
 
-  StoredTensor tensor{name, *dtype, {}, {}};
-  if (!entry["shape"].is_array()) fail(path, what + ": 'shape' is not an array");
+  StoredTensor tensor{.name = name, .dtype = *dtype, .shape = {}, .bytes = {}};
   int64_t size = dtype_size(*dtype);
-  for (const json& dimension : entry["shape"]) {
-    tensor.shape.push_back(read_count(dimension, path, what + ": a dimension"));
+  for (const JsonField& dimension : shape.elements()) {
+    tensor.shape.push_back(dimension.integer(0, INT64_MAX));
     if (__builtin_mul_overflow(size, tensor.shape.back(), &size)) {
-      fail(path, fmt::format("{}: shape {} overflows", what, entry["shape"].dump()));
+      shape.fail_with("the number of bytes overflows");
     }
   }
-  const json& offsets = entry["data_offsets"];
-  if (!offsets.is_array() || offsets.size() != 2) {
-    fail(path, what + ": 'data_offsets' is not an array of two");
+  const std::vector<JsonField> range = offsets.elements();
+  if (range.size() != 2) {
+    offsets.fail_with(fmt::format("found {} elements, expected 2", range.size()));
   }
-  const int64_t begin = read_count(offsets[0], path, what + ": data_offsets[0]");
-  const int64_t end = read_count(offsets[1], path, what + ": data_offsets[1]");
-  if (begin > end || end > static_cast<int64_t>(data.size())) {
-    fail(path,
-         fmt::format("{}: data_offsets [{}, {}] are outside the file's {} bytes of data (is the "
-                     "file complete?)",
-                     what, begin, end, data.size()));
+  const int64_t begin = range[0].integer(0, INT64_MAX), end = range[1].integer(0, INT64_MAX);
+  if (begin > end || end > std::ssize(data)) {
+    offsets.fail_with(
+        fmt::format("[{}, {}] is outside the file's {} bytes of data (is the file complete?)",
+                    begin, end, data.size()));
   }
   if (end - begin != size) {
-    fail(path, fmt::format("{}: {} of shape {} takes {} bytes, data_offsets give {}", what,
-                           dtype_text, entry["shape"].dump(), size, end - begin));
+    offsets.fail_with(fmt::format("found {} bytes, expected {} for {} of shape [{}]", end - begin,
+                                  size, dtype_field.string(), fmt::join(tensor.shape, ", ")));
   }
   tensor.bytes = data.subspan(begin, size);
   return tensor;
 }
 
-// End to end from the first byte of data to the last, so that nothing overlaps and nothing is
-// hidden.
+// Tensors must cover the data without overlaps or gaps, so that nothing is hidden there.
 void check_layout(std::vector<const StoredTensor*> tensors, const std::string& path,
                   std::span<const std::byte> data) {
   std::sort(tensors.begin(), tensors.end(), [](const auto* a, const auto* b) {
@@ -97,32 +85,26 @@ WeightFile read_safetensors(const std::string& path) {
   maps.emplace_back(path);
   const std::span<const std::byte> bytes = maps.front().bytes();
   if (bytes.size() < 8) {
-    fail(path, fmt::format("{} bytes are too few for a safetensors file", bytes.size()));
+    fail(path, fmt::format("a safetensors file has at least 8 bytes, found {}", bytes.size()));
   }
   uint64_t length;
   std::memcpy(&length, bytes.data(), sizeof length);
   if (length > bytes.size() - 8) {
-    fail(path,
-         fmt::format("the header's length is {} bytes, but the file has only {} (is it a complete "
-                     "safetensors file?)",
-                     length, bytes.size() - 8));
+    fail(path, fmt::format("the header's length is {}, but only {} bytes follow (is it a complete "
+                           "safetensors file?)",
+                           length, bytes.size() - 8));
   }
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + 8, length);
   const std::span<const std::byte> data = bytes.subspan(8 + length);
-  const json header = tokenizer::parse_json_text(text, path + ": the header");
-  if (!header.is_object()) fail(path, "the header is not a JSON object");
+  const nlohmann::json document = tokenizer::parse_json_text(text, path + ": header");
 
   std::vector<StoredTensor> tensors;
   WeightFile::Metadata metadata;
-  for (const auto& [name, entry] : header.items()) {
-    if (name != "__metadata__") {
-      tensors.push_back(read_entry(name, entry, path, data));
-      continue;
-    }
-    if (!entry.is_object()) fail(path, "'__metadata__' is not a JSON object");
-    for (const auto& [key, value] : entry.items()) {
-      if (!value.is_string()) fail(path, fmt::format("'__metadata__': '{}' is not a string", key));
-      metadata[key] = value.get<std::string>();
+  for (const auto& [name, entry] : JsonField(document, path, "header").members()) {
+    if (name == "__metadata__") {
+      for (const auto& [key, value] : entry.members()) metadata[key] = value.string();
+    } else {
+      tensors.push_back(read_entry(name, entry, data));
     }
   }
   std::vector<const StoredTensor*> pointers;

@@ -7,9 +7,9 @@
 
 namespace bert::models {
 
-// A safetensors file: eight bytes of header length, a JSON header, data. The header is checked
-// whole: the tensors must lie end to end and fill the data, each as long as its dtype and shape
-// say. Errors are std::runtime_error that name the file and the tensor.
+// Reads a safetensors file: the header's length in eight bytes, a JSON header, the data. The
+// tensors must cover the data without overlaps or gaps, and each must be as long as its dtype and
+// shape require. Errors are std::runtime_error that name the file and the tensor.
 WeightFile read_safetensors(const std::string& path);
 
 }  // namespace bert::models

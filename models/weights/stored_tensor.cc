@@ -8,7 +8,7 @@
 namespace bert::models {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "what is stored is little-endian");
+static_assert(std::endian::native == std::endian::little, "weight files are little-endian");
 
 struct DTypeRow {
   std::string_view name;
@@ -37,24 +37,24 @@ T read(const std::byte* from) {
 float half_to_float(uint16_t half) {
   const uint32_t sign = static_cast<uint32_t>(half & 0x8000) << 16;
   const uint32_t exponent = half >> 10 & 31, fraction = half & 1023;
-  if (exponent == 0) {  // zero and subnormals: the fraction counts units of 2^-24
+  if (exponent == 0) {  // zero and subnormals: the fraction is in units of 2^-24
     const float value = static_cast<float>(fraction) * 0x1p-24f;
     return sign ? -value : value;
   }
-  const uint32_t wide = exponent == 31 ? 255 : exponent + 112;  // 112: the biases' difference
+  const uint32_t wide = exponent == 31 ? 255 : exponent + 112;  // 112: the difference of the biases
   return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
 }
 
 float bfloat_to_float(uint16_t bits) { return std::bit_cast<float>(uint32_t{bits} << 16); }
 
-// Where element i lies, counted in elements.
-int64_t place(const StoredTensor& tensor, int64_t i) {
+// The offset of the row-major index i, in elements.
+int64_t element_offset(const StoredTensor& tensor, int64_t i) {
   if (tensor.strides.empty()) return i;
-  int64_t place = 0;
+  int64_t offset = 0;
   for (size_t d = tensor.shape.size(); d-- > 0; i /= tensor.shape[d]) {
-    place += i % tensor.shape[d] * tensor.strides[d];
+    offset += i % tensor.shape[d] * tensor.strides[d];
   }
-  return place;
+  return offset;
 }
 
 double element(DType dtype, const std::byte* from) {
@@ -82,16 +82,17 @@ double element(DType dtype, const std::byte* from) {
   return 0;
 }
 
-constexpr int64_t kBlock = 16;  // rows and columns: what is read and what is written both stay near
+// Rows and columns of a tile, small enough that both what is read and what is written stay cached.
+constexpr int64_t kCopyTile = 16;
 
-// A matrix whose elements lie anywhere, as TensorFlow's transposed kernels do.
+// A matrix of any strides, such as TensorFlow's transposed kernels.
 void copy_matrix(const StoredTensor& tensor, float* values) {
   const int64_t rows = tensor.shape[0], columns = tensor.shape[1], size = dtype_size(tensor.dtype);
   const int64_t down = tensor.strides[0] * size, right = tensor.strides[1] * size;
-  for (int64_t top = 0; top < rows; top += kBlock) {
-    for (int64_t left = 0; left < columns; left += kBlock) {
-      for (int64_t i = top; i < std::min(rows, top + kBlock); ++i) {
-        for (int64_t j = left; j < std::min(columns, left + kBlock); ++j) {
+  for (int64_t top = 0; top < rows; top += kCopyTile) {
+    for (int64_t left = 0; left < columns; left += kCopyTile) {
+      for (int64_t i = top; i < std::min(rows, top + kCopyTile); ++i) {
+        for (int64_t j = left; j < std::min(columns, left + kCopyTile); ++j) {
           const std::byte* from = tensor.bytes.data() + i * down + j * right;
           values[i * columns + j] = tensor.dtype == DType::f32
                                         ? read<float>(from)
@@ -122,19 +123,19 @@ int64_t StoredTensor::elements() const {
 }
 
 double StoredTensor::at(int64_t i) const {
-  return element(dtype, bytes.data() + place(*this, i) * dtype_size(dtype));
+  return element(dtype, bytes.data() + element_offset(*this, i) * dtype_size(dtype));
 }
 
 std::string StoredTensor::row_major() const {
   std::string copy(static_cast<size_t>(size()), '\0');
-  const auto each = static_cast<size_t>(dtype_size(dtype));
+  const auto width = static_cast<size_t>(dtype_size(dtype));
   if (strides.empty()) {
     if (!copy.empty()) std::memcpy(copy.data(), bytes.data(), copy.size());
     return copy;
   }
-  for (size_t i = 0; i * each < copy.size(); ++i) {
-    const auto from = static_cast<size_t>(place(*this, static_cast<int64_t>(i))) * each;
-    std::memcpy(copy.data() + i * each, bytes.data() + from, each);
+  for (size_t i = 0; i * width < copy.size(); ++i) {
+    const auto from = static_cast<size_t>(element_offset(*this, static_cast<int64_t>(i))) * width;
+    std::memcpy(copy.data() + i * width, bytes.data() + from, width);
   }
   return copy;
 }
@@ -148,8 +149,9 @@ void StoredTensor::copy_to(float* values) const {
   } else if (dtype == DType::f32) {
     if (count) std::memcpy(values, bytes.data(), bytes.size());
   } else if (dtype == DType::f16) {
-    for (int64_t i = 0; i < count; ++i)
+    for (int64_t i = 0; i < count; ++i) {
       values[i] = half_to_float(read<uint16_t>(bytes.data() + 2 * i));
+    }
   } else if (dtype == DType::bf16) {
     for (int64_t i = 0; i < count; ++i) {
       values[i] = bfloat_to_float(read<uint16_t>(bytes.data() + 2 * i));

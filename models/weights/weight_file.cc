@@ -24,44 +24,43 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kIndex = ".index";
 
-// {"metadata": …, "weight_map": {tensor: file}}. Each tensor must be in the file that the map
-// names, and in no other.
+// The index is {"metadata": …, "weight_map": {tensor: file}}. Each file must contain exactly the
+// tensors that the map places there.
 std::vector<WeightFile> read_shards(const std::string& directory, const std::string& name,
                                     const std::function<WeightFile(const std::string&)>& read) {
   const JsonFile index(directory + "/" + name);
-  const nlohmann::json* map = index.find("weight_map");
-  if (!map || !map->is_object() || map->empty())
-    index.fail("weight_map", "an object of file names");
+  const JsonField map = index.at("weight_map");
   std::map<std::string, std::vector<std::string>> names_by_file;
-  for (const auto& [tensor, file] : map->items()) {
-    if (!file.is_string() || file.get<std::string>().find('/') != std::string::npos) {
-      index.fail("weight_map", fmt::format("the name of a file beside it for '{}'", tensor));
+  for (const auto& [tensor, file] : map.members()) {
+    if (file.string().find('/') != std::string::npos) {
+      file.fail("the name of a file in the same directory");
     }
-    names_by_file[file.get<std::string>()].push_back(tensor);
+    names_by_file[file.string()].push_back(tensor);
   }
+  if (names_by_file.empty()) map.fail_with("found no tensors, expected at least one");
   std::vector<WeightFile> files;
   for (const auto& [file, names] : names_by_file) {
     files.push_back(read(fmt::format("{}/{}", directory, file)));
     for (const std::string& tensor : names) {
       if (!files.back().find(tensor)) {
-        throw std::runtime_error(fmt::format("{}: tensor '{}' is missing, which {} places there",
-                                             files.back().path(), tensor, index.path()));
+        fail(files.back().path(),
+             fmt::format("tensor '{}' is missing, but {} places it there", tensor, index.path()));
       }
     }
     if (files.back().tensors().size() != names.size()) {
-      throw std::runtime_error(fmt::format("{}: holds {} tensors, but {} places {} there",
-                                           files.back().path(), files.back().tensors().size(),
-                                           index.path(), names.size()));
+      fail(files.back().path(),
+           fmt::format("found {} tensors, but {} places {} there", files.back().tensors().size(),
+                       index.path(), names.size()));
     }
   }
   return files;
 }
 
-// bert_model.ckpt.index, else what is called model.ckpt….index.
+// bert_model.ckpt.index if it exists, else every model.ckpt*.index.
 std::vector<std::string> tensorflow_indices(const std::string& directory) {
   if (file_exists(directory + "/bert_model.ckpt.index")) return {"bert_model.ckpt.index"};
   std::vector<std::string> names;
-  std::error_code ignored;  // a directory that cannot be listed has none
+  std::error_code ignored;  // a directory that cannot be listed counts as empty
   for (const auto& file : fs::directory_iterator(directory, ignored)) {
     const std::string name = file.path().filename();
     if (name.starts_with("model.ckpt") && name.ends_with(kIndex)) names.push_back(name);
@@ -70,7 +69,7 @@ std::vector<std::string> tensorflow_indices(const std::string& directory) {
   return names;
 }
 
-// The files that weights could be read from, the preferred first.
+// The files in the directory that the weights could be read from, in order of preference.
 std::vector<std::string> weight_files(const std::string& directory) {
   std::vector<std::string> names;
   for (const char* name : {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
@@ -79,8 +78,8 @@ std::vector<std::string> weight_files(const std::string& directory) {
   }
   const std::vector<std::string> indices = tensorflow_indices(directory);
   if (names.empty() && indices.size() > 1) {
-    throw std::runtime_error(fmt::format("{}: there are {}: expected one TensorFlow checkpoint",
-                                         directory, fmt::join(indices, " and ")));
+    fail(directory,
+         fmt::format("found {}, expected one TensorFlow checkpoint", fmt::join(indices, " and ")));
   }
   names.insert(names.end(), indices.begin(), indices.end());
   return names;
@@ -114,13 +113,13 @@ WeightFile::WeightFile(std::string path, std::vector<engine::MappedFile> maps,
       tensors_(std::move(tensors)),
       metadata_(std::move(metadata)) {
   std::ranges::sort(tensors_, {}, &StoredTensor::name);
-  const auto twice = std::ranges::adjacent_find(tensors_, {}, &StoredTensor::name);
-  if (twice != tensors_.end()) {
-    fail(path_, fmt::format("tensor '{}' is there twice", twice->name));
+  const auto duplicate = std::ranges::adjacent_find(tensors_, {}, &StoredTensor::name);
+  if (duplicate != tensors_.end()) {
+    fail(path_, fmt::format("duplicate tensor '{}'", duplicate->name));
   }
   for (const StoredTensor& tensor : tensors_) {
     if (tokenizer::utf8::first_invalid(tensor.name) != std::string::npos) {
-      fail(path_, "the name of a tensor is not valid UTF-8");
+      fail(path_, "a tensor's name is not valid UTF-8");
     }
   }
 }
@@ -135,9 +134,8 @@ const StoredTensor* WeightFile::find(std::string_view name) const {
 void WeightFile::check(const StoredTensor& tensor) const {
   if (!tensor.crc32c) return;
   if (const uint32_t found = crc32c(tensor.bytes); found != *tensor.crc32c) {
-    throw std::runtime_error(
-        fmt::format("{}: tensor '{}' has the checksum {:08x}, expected {:08x}: its data is damaged",
-                    path_, tensor.name, found, *tensor.crc32c));
+    fail(path_, fmt::format("tensor '{}' has checksum {:08x}, expected {:08x}: its data is damaged",
+                            tensor.name, found, *tensor.crc32c));
   }
 }
 
@@ -151,16 +149,17 @@ void WeightFile::release(const StoredTensor& tensor) const {
 Weights open_weights(const std::string& directory) {
   const std::vector<std::string> names = weight_files(directory);
   if (names.empty()) {
-    throw std::runtime_error(fmt::format(
-        "{}: there is neither model.safetensors nor pytorch_model.bin, nor their .index.json, nor "
-        "bert_model.ckpt.index or model.ckpt*.index",
-        directory));
+    fail(directory,
+         "found no weights, expected model.safetensors, pytorch_model.bin, the .index.json of "
+         "either, bert_model.ckpt.index or model.ckpt*.index");
   }
-  Weights weights{directory + "/" + names.front(), read_files(directory, names.front()), {}};
+  Weights weights{.path = directory + "/" + names.front(),
+                  .files = read_files(directory, names.front()),
+                  .notes = {}};
   if (names.size() > 1) {
-    weights.notes.push_back(fmt::format(
-        "{}: the weights are those of {}; {} {} not read", directory, names.front(),
-        fmt::join(names.begin() + 1, names.end(), " and "), names.size() > 2 ? "are" : "is"));
+    weights.notes.push_back(fmt::format("{}: the weights are read from {}, not from {}", directory,
+                                        names.front(),
+                                        fmt::join(names.begin() + 1, names.end(), " or ")));
   }
   return weights;
 }

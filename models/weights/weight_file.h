@@ -11,23 +11,24 @@
 
 namespace bert::models {
 
-// Tensors by name, and the mapped file, or files, that they lie in. read_safetensors, read_pytorch
-// and read_tensorflow make one.
+// Tensors by name, and the mapped file or files that contain them, as read by read_safetensors,
+// read_pytorch or read_tensorflow.
 class WeightFile {
  public:
   using Metadata = std::map<std::string, std::string>;
 
-  // path: what error messages call it. A name that is there twice is an error.
+  // path: for error messages. A duplicate name is an error.
   WeightFile(std::string path, std::vector<engine::MappedFile> maps,
              std::vector<StoredTensor> tensors, Metadata metadata = {});
 
   const std::string& path() const { return path_; }
-  const std::vector<StoredTensor>& tensors() const { return tensors_; }  // by name
-  const StoredTensor* find(std::string_view name) const;  // nullptr where there is none
+  const std::vector<StoredTensor>& tensors() const { return tensors_; }  // sorted by name
+  const StoredTensor* find(std::string_view name) const;                 // nullptr if there is none
   const Metadata& metadata() const { return metadata_; }
 
-  // Throws where the file has a checksum of the tensor and its bytes have another.
+  // Throws if the file stores a checksum of the tensor that its bytes don't match.
   void check(const StoredTensor& tensor) const;
+  // Gives the tensor's pages back to the system.
   void release(const StoredTensor& tensor) const;
 
  private:
@@ -37,16 +38,16 @@ class WeightFile {
   Metadata metadata_;
 };
 
-// What is wrong with the file, as an error.
+// Throws std::runtime_error("PATH: REASON").
 [[noreturn]] void fail(const std::string& path, const std::string& reason);
 
-// The weights of a directory, in the first of these that is there: model.safetensors or its
-// .index.json, pytorch_model.bin or its .index.json, or TensorFlow's bert_model.ckpt.index or the
-// one model.ckpt*.index.
+// The weights of a directory, read from the first of these that exists: model.safetensors, its
+// .index.json, pytorch_model.bin, its .index.json, TensorFlow's bert_model.ckpt.index, and
+// model.ckpt*.index, of which there may be only one.
 struct Weights {
-  std::string path;  // of the file, or of the index that names several
+  std::string path;  // of the file, or of the index of several
   std::vector<WeightFile> files;
-  std::vector<std::string> notes;  // which was taken, where there are several
+  std::vector<std::string> notes;  // which file was chosen if there are several
 };
 Weights open_weights(const std::string& directory);
 

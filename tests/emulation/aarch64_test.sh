@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# tests/emulation/aarch64_test.sh BUILD_DIR PYTHON BERT_INFER: builds bert-infer and engine/'s tests for
-# AArch64 in BUILD_DIR, and compares them with the native bert-infer as emulation_test.py does.
+# tests/emulation/aarch64_test.sh BUILD_DIR PYTHON BERT_INFER: builds bert-infer and the tests of
+# engine/ for AArch64 in BUILD_DIR, and runs emulation_test.py on them with BERT_INFER as the native
+# program.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 packages=$root/build/aarch64-packages

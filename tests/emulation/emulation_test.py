@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The library on a processor that this machine is not, by an emulator.
+"""Tests the library on another processor, emulated.
 
 emulation_test.py --table NAME --native BERT_INFER EMULATOR [ARGUMENT...] -- BERT_INFER ENGINE_TEST
 
-The unit tests of engine/ pass there, bert-infer takes the kernel table of that name, and it answers
-the demo model's pairs as the native program does: the same labels, and in f32 logits within 1e-4.
-Exits with 77, which CTest counts as skipped, where there is no such emulator; with
-BERT_INFER_REQUIRE_EMULATION set it fails instead."""
+Under EMULATOR the unit tests of engine/ must pass, bert-infer must choose the kernel table NAME, and
+it must agree with the native program on the demo model's pairs: the same labels, and in f32 logits
+within 1e-4. Without the emulator the script exits with 77, which CTest counts as skipped, or fails if
+BERT_INFER_REQUIRE_EMULATION is set."""
 import argparse
 import json
 import os
@@ -19,7 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PAIRS = ROOT / "tests" / "demo" / "everyday.tsv"
-# The largest two of four shapes take minutes under emulation.
+# The largest two of these tests' four shapes take minutes under emulation.
 LONG = ["*LinearBits*/768x768", "*LinearBits*/3101x70"]
 
 
@@ -71,7 +71,7 @@ def main():
         skip(f"no {emulator[0]}")
     check_table([*emulator, program], options.table)
     compare_answers([options.native], [*emulator, program])
-    # Each table's tests but the portable one's, which its own processor runs.
+    # The portable table's tests run on the processor that uses it.
     left_out = LONG + (["*/portable"] if options.table != "portable" else [])
     subprocess.run([*emulator, engine_test, "--gtest_brief=1",
                     f"--gtest_filter=-{':'.join(left_out)}"], check=True)

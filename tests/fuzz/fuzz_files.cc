@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any files in a tokenizer's directory: each part of the input that ends in a NUL byte is a file,
-// first tokenizer.json (where it is empty, there is none), then vocab.txt, tokenizer_config.json,
-// special_tokens_map.json and added_tokens.json; what is left is spiece.model, NUL bytes and all.
-// They load, and then any text can be encoded, or what is wrong is said.
+// Arbitrary files in a tokenizer's directory. The input is split at NUL bytes into the files of
+// kNames, and the rest, with any NUL bytes in it, is spiece.model; an empty part means no file. The
+// directory must load, and then encode any text, or give an error.
 #include <cstdlib>
 #include <iostream>
 #include <string>

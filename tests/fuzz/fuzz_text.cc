@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any text under any switches. The first four bytes are the switches, the length to truncate to,
-// the place to cut the text in two (0: no second text) and which added tokens there are.
+// Arbitrary text with arbitrary options. The first four bytes are the normalizer's switches, the
+// length to truncate to, where to split the text into two (0: one text), and whether there are
+// added tokens.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -19,7 +20,7 @@ using namespace bert::tokenizer;  // NOLINT(google-build-using-namespace): a pro
 
 void require(bool holds, const char* what) {
   if (holds) return;
-  std::cerr << "does not hold: " << what << '\n';
+  std::cerr << "violated: " << what << '\n';
   std::abort();
 }
 
@@ -44,7 +45,10 @@ const std::vector<std::string> kTokens = {"a",        "b",
                                           "i\u0307"};
 
 NormalizerOptions options_of(unsigned switches) {
-  return {(switches & 1) != 0, (switches & 2) != 0, (switches & 4) != 0, (switches & 8) != 0};
+  return {.clean_text = (switches & 1) != 0,
+          .handle_chinese_chars = (switches & 2) != 0,
+          .strip_accents = (switches & 4) != 0,
+          .lowercase = (switches & 8) != 0};
 }
 
 nlohmann::json definition(unsigned switches, bool added) {
@@ -95,8 +99,8 @@ bool same(const Encoding& a, const Encoding& b) {
          a.truncated == b.truncated;
 }
 
-// Ids inside the vocabulary, offsets inside the texts and in order; between the special tokens of
-// the template, which have none.
+// Ids must be in the vocabulary, offsets within the texts and in order. The template's special
+// tokens have the offsets (0, 0).
 void check_encoding(const TextEncoder& tokenizer, const Encoding& encoding,
                     const std::array<int32_t, 2>& scalars) {
   const size_t size = encoding.ids.size();
@@ -119,7 +123,7 @@ void check_encoding(const TextEncoder& tokenizer, const Encoding& encoding,
   }
 }
 
-// The ids of one text in an encoding: those of its type without the template's.
+// The ids of one text in an encoding, without the template's special tokens.
 std::vector<int32_t> content(const Encoding& encoding, int type) {
   std::vector<int32_t> out;
   for (size_t i = 0; i < encoding.ids.size(); ++i) {
@@ -131,9 +135,9 @@ std::vector<int32_t> content(const Encoding& encoding, int type) {
 
 void check_truncated(const Encoding& whole, const Encoding& cut, size_t limit) {
   require(cut.ids.size() <= limit, "no longer than the limit");
-  require(cut.truncated == (whole.ids.size() > limit), "truncated where it is too long");
-  if (!cut.truncated) return require(same(whole, cut), "not truncated, so equal");
-  require(cut.ids.size() == limit, "no more truncated than it must be");
+  require(cut.truncated == (whole.ids.size() > limit), "truncated if and only if too long");
+  if (!cut.truncated) return require(same(whole, cut), "equal if not truncated");
+  require(cut.ids.size() == limit, "truncated no more than necessary");
   for (const int type : {0, 1}) {
     const std::vector<int32_t> all = content(whole, type), some = content(cut, type);
     require(some.size() <= all.size() && std::equal(some.begin(), some.end(), all.begin()),
@@ -149,10 +153,11 @@ void check(const Subject& subject, const std::string& first,
   };
   const Encoding whole = tokenizer.encode(first, second, 0);
   check_encoding(tokenizer, whole, {count(first), second ? count(*second) : 0});
-  require(!whole.truncated, "no limit, not truncated");
-  require(same(whole, tokenizer.encode(first, second, 0)), "twice the same");
+  require(!whole.truncated, "not truncated without a limit");
+  require(same(whole, tokenizer.encode(first, second, 0)), "deterministic");
   check_truncated(whole, tokenizer.encode(first, second, limit), static_cast<size_t>(limit));
-  if (!added) require(content(whole, 0) == subject.slow.encode(first).first, "as the slow twin");
+  if (!added)
+    require(content(whole, 0) == subject.slow.encode(first).first, "equal to the slow tokenizer");
 }
 
 }  // namespace
@@ -171,7 +176,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const int limit = 3 + data[1] % 40;
   try {
     check(chosen, first, second, limit, added);
-    require(valid, "invalid UTF-8 is an error");
+    require(valid, "invalid UTF-8 must be an error");
   } catch (const std::runtime_error& error) {
     require(!valid, error.what());
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any bytes as a file of weights, for the reader that the build names: they load, and then every
-// element can be read, or what is wrong is said. TensorFlow's index finds a file of data beside it.
+// Arbitrary bytes as a weight file, for the reader that the build passes in. The file must load,
+// and then all its elements must be readable, or give an error that names the file. TensorFlow's
+// index finds a data file beside it.
 #include <cstdlib>
 #include <string>
 #include <vector>

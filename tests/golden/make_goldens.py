@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the golden models and their float64 references: make_goldens.py DIR
 
-DIR gets, for each NAME, the model NAME/ and the reference NAME.safetensors, and index.json:
-{"models": [{"name", "for", "model", "reference"}]}, where "for" says what the model is to catch.
-formats/HEAD/ gets the same model in each of weight_files.FORMATS, for two heads; dense/ the weights
-of a dense module of sentence-transformers in two.
+Writes, for each NAME, the model DIR/NAME/ and the reference DIR/NAME.safetensors, and index.json:
+{"models": [{"name", "for", "model", "reference"}]}, where "for" says what the model covers.
+DIR/formats/HEAD/ gets one model in each of weight_files.FORMATS, for two heads, and DIR/dense/ the
+weights of a sentence-transformers dense module in two formats.
 """
 import json
 import sys
@@ -25,9 +25,9 @@ SHORT = [4, 1, 2, 17, 32, 65]
 TEXTS = [["A man is playing a guitar.", "A man plays music."], ["Two dogs run on the beach."],
          ["the girl is WALKING, and the boy eats?", ""], ["Ca\u0301fé, naïve: 42!", "[x] & y"]]
 
-# name, what it is for, arguments of make_model.py, lengths of the inputs (None: the texts above)
+# name, what it covers, arguments of make_model.py, lengths of the inputs (None: the texts above)
 MODELS = [
-    ("plain", "three labels, head size 8, every ugly length",
+    ("plain", "three labels, head size 8, all ugly lengths",
      "--shape 2,48,6,192 --labels 3", UGLY),
     ("tinybert", "width 312 in 12 heads of 26, four layers, F16 storage",
      "--shape 4,312,12,1200 --dtype F16 --vocab 150", [3, 31, 33, 257]),
@@ -43,14 +43,14 @@ MODELS = [
      "--shape 3,96,4,384 --head nsp --sharded 5", UGLY),
     ("one-label", "a single raw score, large layer_norm_eps",
      "--shape 1,48,2,96 --labels 1 --problem-type regression --epsilon 1e-3", SHORT),
-    ("multi-label", "sigmoid scores by problem_type, names of labels",
+    ("multi-label", "sigmoid scores by problem_type, named labels",
      "--shape 1,64,4,128 --labels 3 --label-names toxic,rude,fine "
      "--problem-type multi_label_classification", SHORT),
-    ("encoder", "BertModel with a pooler and no prefix: mean, as no file configures an embedding",
+    ("encoder", "BertModel with a pooler and no prefix; mean pooling, the default",
      "--shape 2,52,2,104 --head none", UGLY),
     ("no-pooler", "BertModel without a pooler, bert. prefix, old names in BF16",
      "--shape 2,104,4,200 --head none --no-pooler --prefix --names gamma --dtype BF16", UGLY),
-    ("st-mean", "sentence-transformers, mean and normalised",
+    ("st-mean", "sentence-transformers, mean, normalised",
      "--shape 2,48,6,192 --head none --sentence-transformers mean --normalize", SHORT),
     ("st-cls", "sentence-transformers, first token, normalised",
      "--shape 2,48,6,192 --head none --sentence-transformers cls --normalize", SHORT),
@@ -58,15 +58,15 @@ MODELS = [
      "--shape 2,48,6,192 --head none --no-pooler --sentence-transformers max", SHORT),
     ("one-segment", "a single token type, 40 positions",
      "--shape 1,32,4,64 --types 1 --positions 40", [3, 31, 33, 40]),
-    ("orderless", "position rows of zero: permuting an input's tokens permutes its outputs",
+    ("orderless", "all position embeddings zero: permuting an input's tokens permutes its outputs",
      "--shape 2,48,6,192 --no-positions", UGLY),
     ("texts", "inputs as text, through the tokenizer",
      "--shape 2,64,4,256 --labels 3 --vocab 300", None),
 ]
 
 ODD = [1, 2, 17, 33, 65, 100]
-FAR = [5, 64, 130, 200]  # MPNet's last bucket is for distances from about 110 on
-# --family, --shape and what else each needs; head sizes are 13 and 26
+FAR_APART = [5, 64, 130, 200]  # MPNet's last bucket begins at a distance of about 110
+# --family, --shape and whatever else each family needs; head sizes are 13 and 26
 SHAPES = {
     "bert": "--shape 2,39,3,77 --positions 100",
     "distilbert": "--family distilbert --shape 3,26,2,61 --positions 100",
@@ -77,55 +77,55 @@ SHAPES = {
     "mpnet": "--family mpnet --shape 2,39,3,70 --positions 202",
 }
 HEADS = {
-    "mlm": "scores of the vocabulary for each token, decoder tied to the word embeddings",
-    "tokens": "five labels a token", "qa": "start and end scores of each token",
-    "choice": "one score a pair of prompt and choice",
-    "none": "the encoder alone, with its pooler where it has one",
-    "classification": "four labels, by the family's own head",
+    "mlm": "vocabulary logits for each token, decoder tied to the word embeddings",
+    "tokens": "five labels per token", "qa": "start and end logits for each token",
+    "choice": "one logit per pair of prompt and choice",
+    "none": "the encoder alone, with its pooler if it has one",
+    "classification": "four labels, with the family's own head",
 }
 
 
 def relatives() -> list[tuple[str, str, str, list[int] | None]]:
-    """Each family with each head, then what only some have."""
+    """Every family with every head, then features that only some families have."""
     models = []
     for family, shape in SHAPES.items():
-        lengths = FAR if family == "mpnet" else ODD
+        lengths = FAR_APART if family == "mpnet" else ODD
         for head, purpose in HEADS.items():
             if family == "bert" and head in ("none", "classification"):
-                continue  # encoder and plain
+                continue  # "encoder" and "plain" above
             labels = {"tokens": " --labels 5", "classification": " --labels 4"}.get(head, "")
             name = family if head == "none" else f"{family}-{head}"
             models.append((name, purpose, f"{shape} --head {head}{labels}", lengths))
     bert, electra, albert, xlm = (SHAPES[x] for x in ("bert", "electra", "albert", "xlm-roberta"))
     return models + [
-        ("electra-pretraining", "original or replaced: one score a token",
+        ("electra-pretraining", "original or replaced: one logit per token",
          f"{electra} --head pretraining --act gelu_new", ODD),
-        ("electra-one-width", "embeddings as wide as the hidden state: no projection, F16",
+        ("electra-one-width", "embedding width equal to the hidden size: no projection, F16",
          "--family electra --shape 2,39,3,70 --positions 100 --head none --prefix --dtype F16",
          ODD),
-        ("albert-pretraining", "masked language model and sentence order",
+        ("albert-pretraining", "masked language model and sentence order heads",
          f"{albert} --head pretraining", ODD),
-        ("albert-groups", "five layers from two groups of two inner layers each, all in BF16",
+        ("albert-groups", "five layers from two groups of two inner layers, BF16",
          "--family albert --shape 5,26,2,40 --groups 2 --inner-groups 2 --dtype BF16 --head mlm "
          "--positions 100", ODD),
-        ("bert-mlm-stored", "decoder weight and bias stored beside what they are tied to",
+        ("bert-mlm-stored", "decoder weight and bias stored although they are tied",
          f"{bert} --head mlm --decoder stored --act relu", ODD),
-        ("xlm-roberta-untied", "tie_word_embeddings is false; the buffer position_ids",
+        ("xlm-roberta-untied", "tie_word_embeddings is false; has the buffer position_ids",
          f"{xlm} --head mlm --decoder untied --position-ids", ODD),
         ("distilbert-stored", "vocab_projector.weight stored as well",
          f"{SHAPES['distilbert']} --head mlm --decoder stored", ODD),
-        ("relative-key", "distances in the scores, position embeddings stored but not used",
+        ("relative-key", "distances multiplied with queries; position embeddings stored but unused",
          f"{bert} --position-type relative_key --labels 3", ODD),
-        ("relative-key-query", "distances against queries and keys",
+        ("relative-key-query", "distances multiplied with queries and keys",
          f"{bert} --position-type relative_key_query --head none", ODD),
-        ("distilbert-sinusoidal", "sines and cosines as the stored position embeddings",
+        ("distilbert-sinusoidal", "stored position embeddings are sines and cosines",
          f"{SHAPES['distilbert']} --position-type sinusoidal --head none", ODD),
-        ("mpnet-sentence", "sentence-transformers, normalised mean; texts, <s> a </s></s> b </s>",
+        ("mpnet-sentence", "sentence-transformers, mean, normalised; texts, <s> a </s></s> b </s>",
          "--family mpnet --shape 2,52,4,90 --head none --sentence-transformers mean --normalize",
          None),
-        ("distilbert-texts", "inputs as text, of which the types are ignored",
+        ("distilbert-texts", "inputs as text, whose type ids are ignored",
          "--family distilbert --shape 2,26,2,61 --labels 3", None),
-        ("xlm-roberta-sentence", "sentence-transformers on RoBERTa's positions",
+        ("xlm-roberta-sentence", "sentence-transformers with RoBERTa's positions",
          f"{xlm} --head none --sentence-transformers mean --normalize", ODD),
     ]
 
@@ -146,7 +146,7 @@ def make_golden(directory: Path, seed: int, name: str, arguments: str,
     else:
         inputs = random_inputs(config, len(lengths), lengths, seed)
         for item in inputs:
-            if config.padding is not None and len(item.ids) > 4:  # inside a text it is not counted
+            if config.padding is not None and len(item.ids) > 4:  # in a text it gets no position
                 item.ids[len(item.ids) // 2] = config.padding
     reference.write_reference(directory / f"{name}.safetensors", reference.compute(model, inputs),
                               inputs, "<f8", "all", "tools/reference/reference.py, float64")

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes a model's weights in each format that the library reads: weight_files.py MODEL DIR
 
-MODEL holds model.safetensors. DIR gets a copy of it for each of FORMATS, with the same weights.
-Written from the formats' descriptions: pickle by its opcodes, zip by the standard library, LevelDB's
-tables and protocol buffers by hand.
+MODEL contains model.safetensors. DIR gets a copy of MODEL in each of FORMATS, with the same weights.
+The formats are written from their descriptions: pickle opcode by opcode, zip with the standard
+library, LevelDB's tables and protocol buffers by hand.
 """
 import json
 import shutil
@@ -43,7 +43,7 @@ def pickled(body: bytes) -> bytes:
 
 
 def pickled_tensors(tensors: dict[str, np.ndarray], transposed: set[str], more: bytes) -> bytes:
-    """An OrderedDict of Parameters with _metadata. transposed: names stored column by column."""
+    """An OrderedDict of Parameters with _metadata. transposed: the names to store column-major."""
     out = b"ccollections\nOrderedDict\nq\x00)R("
     for i, (name, values) in enumerate(tensors.items()):
         storage = (b"(" + text("storage") + f"ctorch\n{TORCH[values.dtype.str]}Storage\n".encode()
@@ -65,7 +65,7 @@ def write_zip(path: Path, tensors: dict[str, np.ndarray], transposed: set[str]) 
         archive.writestr("archive/data.pkl", pickled_tensors(tensors, transposed, b""))
         archive.writestr("archive/byteorder", "little")
         for i, (name, values) in enumerate(tensors.items()):
-            # Every other one with a zip64 field.
+            # Every other entry with a zip64 field.
             with archive.open(f"archive/data/{i}", "w", force_zip64=i % 2 == 0) as file:
                 file.write(raw(name, values, transposed))
         archive.writestr("archive/version", "3\n")
@@ -134,7 +134,7 @@ def block(entries: list[tuple[bytes, bytes]]) -> bytes:
 
 
 def table(entries: list[tuple[bytes, bytes]], size: int = 50) -> bytes:
-    """size: entries of a data block."""
+    """size: the number of entries in a data block."""
     out, index = b"", []
 
     def add(content: bytes) -> bytes:

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""The README's C++ example against an installed copy: install_test.py BUILD_DIR README MODEL
+"""Builds the README's C++ example against an installed copy: install_test.py BUILD_DIR README MODEL
 
 Installs the build into an empty prefix, writes the README's CMakeLists.txt and main.cc into an empty
-directory, and builds and runs them there with find_package. Then it makes the source a part of another
-project.
+directory, and builds and runs them there with find_package. Then it uses the source tree as a
+subdirectory of another project.
 """
 import os
 import re
@@ -17,7 +17,7 @@ from pathlib import Path
 def run(*command: str | Path, **options) -> str:
     done = subprocess.run(command, capture_output=True, text=True, **options)
     if done.returncode:
-        sys.exit(f"{' '.join(map(str, command))} exits {done.returncode}:\n{done.stdout}{done.stderr}")
+        sys.exit(f"{' '.join(map(str, command))} failed ({done.returncode}):\n{done.stdout}{done.stderr}")
     return done.stdout
 
 
@@ -28,7 +28,7 @@ def block(readme: str, language: str) -> str:
 
 
 def check_as_subproject(source: Path, scratch: Path) -> None:
-    """A parent keeps CMake's own defaults, and gets the library without tests and programs."""
+    """The parent project keeps CMake's defaults and gets the library without tests and programs."""
     (scratch / "x.cc").write_text("int x;\n")
     (scratch / "CMakeLists.txt").write_text(f"""cmake_minimum_required(VERSION 3.23)
 project(parent CXX)
@@ -65,17 +65,17 @@ def main() -> None:
         for line in lines:
             assert re.fullmatch(r"LABEL_[012]\s+0\.\d{4}", line), line
 
-        # The installed program finds its own library's neighbours wherever the prefix is.
+        # The installed program finds its library and the demo model in any prefix.
         answer = run(prefix / "bin" / "bert-infer", "-m", model, "A man.", "A dog.",
                      env={**os.environ, "PATH": "/usr/bin:/bin"})
         assert "LABEL_" in answer, answer
         answer = run(prefix / "bin" / "bert-infer", "A man.", "A dog.")
         assert answer.split()[0] in ("entailment", "contradiction", "neutral"), answer
 
-        # Only what the header declares leaves the library (and what std's templates leave in any).
+        # The library exports only what its header declares, and instances of std's templates.
         library = next(prefix.glob("lib*/**/libbert_infer.so"), None)
         if library:
-            assert len(run(app / "build" / "app").splitlines()) == 2, "without a model, the demo's"
+            assert len(run(app / "build" / "app").splitlines()) == 2, "the demo model is the default"
             symbols = run("nm", "-DC", "--defined-only", library).splitlines()
             foreign = [line for line in symbols if not re.search(r"bert::|std::|gnu_cxx", line)]
             assert not foreign, foreign

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the README's commands: readme_test.py BUILD_DIR README MODEL
 
-All of them but ./tools/demo and ./tools/test, which would run this test again, and the build.
+It skips ./tools/demo, the build, and ./tools/test, which would run this test again.
 """
 import os
 import re
@@ -40,7 +40,7 @@ def main() -> None:
             done = subprocess.run(["bash", "-euo", "pipefail", "-c", command], cwd=here,
                                   env=environment, capture_output=True, text=True)
             if done.returncode:
-                sys.exit(f"{command}\nexits {done.returncode}: {done.stderr}")
+                sys.exit(f"{command}\nfailed ({done.returncode}): {done.stderr}")
             if "$RERANKER" in command:
                 scores = [float(line.split("\t")[0]) for line in done.stdout.splitlines()]
                 assert len(scores) == 10 and scores == sorted(scores, reverse=True), done.stdout

@@ -215,11 +215,11 @@ class ConvertTest(ToolTest):
             (start + "bias", None, "bias' is missing"),
             (start + "weight", tensors[start + "weight"].astype(np.float32), "F32, expected I8"),
             (start + "weight_scale", tensors[start + "weight_scale"][:-1], "shape"),
-            (start + "weight_scale", tensors[start + "weight_scale"] * np.float32("nan"), "no finite number"),
-            (start + "bias", tensors[start + "bias"] * np.float32("inf"), "no finite number"),
-            (exact, np.full_like(tensors[exact], width), f"is {width}, expected one of {width}"),
-            (exact, np.full_like(tensors[exact], -1), "is -1, expected one of"),
-            (exact, None, "exact_weight' is not expected"),
+            (start + "weight_scale", tensors[start + "weight_scale"] * np.float32("nan"), "non-finite value"),
+            (start + "bias", tensors[start + "bias"] * np.float32("inf"), "non-finite value"),
+            (exact, np.full_like(tensors[exact], width), f"is {width}, expected distinct input numbers below {width}"),
+            (exact, np.full_like(tensors[exact], -1), "is -1, expected distinct"),
+            (exact, None, "unexpected tensor '.*exact_weight'"),
         ]:
             with self.subTest(name, pattern=pattern):
                 broken = self.dir / "broken"

@@ -216,7 +216,7 @@ class Directories(ToolTest):
             model = self.make_model(kind, "--head", "none")
             path = model / "config.json"
             path.write_text(path.read_text().replace('"bert"', f'"{kind}"'))
-            self.fail_with(1, f"'model_type' is \"{kind}\", expected one of bert, distilbert",
+            self.fail_with(1, f'model_type: found "{kind}", expected one of bert, distilbert',
                            "-m", model, "a")
         model = self.make_model("bpe", "--family", "xlm-roberta", "--head", "none")
         path = model / "tokenizer.json"
@@ -239,10 +239,10 @@ class Directories(ToolTest):
     def test_an_architecture_that_is_not_named_is_that_of_the_weights(self):
         model = self.with_architectures("unnamed", None, "--head", "mlm")
         done = self.run_tool("-m", model, "-o", "-", "a [MASK]")
-        self.assertIn('the weights are those of "BertForMaskedLM"', done.stderr)
+        self.assertIn('its tensors are those of "BertForMaskedLM"', done.stderr)
         self.assertIn("masks", json.loads(done.stdout))
         model = self.with_architectures("ambiguous", None)
-        self.fail_with(1, "'architectures' is missing", "-m", model, "a man")
+        self.fail_with(1, '"architectures" is missing', "-m", model, "a man")
 
 
 class Readme(ToolTest):
@@ -265,11 +265,13 @@ class Readme(ToolTest):
                     "albert": "Albert", "roberta": "Roberta"}[table]
             heads = re.search(rf"k{name}Heads\[\] = \{{(.*?)\}};", source, re.DOTALL)[1]
             has = set(re.findall(r'"(For\w+)"', heads)) | {""}
-            for word, suffix in [("kPooled,", "ForSequenceClassification"),
-                                 ("kDistilBertClasses,", "ForSequenceClassification"),
+            for word, suffix in [("kPooledClassifier,", "ForSequenceClassification"),
+                                 ("kDistilBertClassifier,", "ForSequenceClassification"),
                                  ("kNextSentence,", "ForNextSentencePrediction"),
-                                 ("Predictions,", "ForMaskedLM"), ("kTokens", suffixes[2]),
-                                 ("kAnswers", suffixes[3]), ("choice(", suffixes[4])]:
+                                 ("Predictions,", "ForMaskedLM"),
+                                 ("kTokenClassifier", "ForTokenClassification"),
+                                 ("kQuestionAnswering", "ForQuestionAnswering"),
+                                 ("as_multiple_choice(", "ForMultipleChoice")]:
                 if word in heads:
                     has.add(suffix)
             self.assertEqual(cells, ["yes" if suffix in has else "–" for suffix in suffixes],

@@ -51,12 +51,12 @@ const std::string& JsonField::string() const {
   return value_->get_ref<const std::string&>();
 }
 
-int64_t JsonField::integer(int64_t low, int64_t high) const {
+int64_t JsonField::integer(int64_t min, int64_t max) const {
   const bool fits = value_->is_number_unsigned()
-                        ? value_->get<uint64_t>() <= static_cast<uint64_t>(high)
-                        : value_->is_number_integer() && value_->get<int64_t>() <= high;
-  if (!fits || value_->get<int64_t>() < low) {
-    fail(fmt::format("an integer from {} to {}", low, high));
+                        ? value_->get<uint64_t>() <= static_cast<uint64_t>(max)
+                        : value_->is_number_integer() && value_->get<int64_t>() <= max;
+  if (!fits || value_->get<int64_t>() < min) {
+    fail(fmt::format("an integer from {} to {}", min, max));
   }
   return value_->get<int64_t>();
 }
@@ -67,6 +67,7 @@ double JsonField::number() const {
 }
 
 void JsonField::fail(std::string_view expected) const {
+  // Not the contents of a structure: dump() recurses, and there is no limit on nesting.
   std::string found = value_->is_structured() ? fmt::format("an {}", value_->type_name())
                                               : value_->dump(-1, ' ', true);
   if (found.size() > 60) found = found.substr(0, 60) + "...";

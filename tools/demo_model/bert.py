@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A BERT sequence classifier in plain torch modules (Devlin et al. 2019), and its Hugging Face
+"""A BERT sequence classifier in plain torch modules (Devlin et al. 2019), saved as a Hugging Face
 directory."""
 import json
 import os
@@ -55,9 +55,9 @@ class Classifier(nn.Module):
 
     @torch.no_grad()
     def _start_from_matching(self):
-        """Small models learn to compare far sooner when they begin with what comparing needs
-        (after Trockman and Kolter 2023): in the first layers, half of the heads attend to the
-        same word in the other sentence and subtract what they find. Positions begin as waves."""
+        """Small models learn to compare much sooner if they are initialised for it (after Trockman
+        and Kolter 2023): in the first layers, half of the heads attend to the same word in the
+        other sentence and subtract what they find. Position embeddings start as sinusoids."""
         half = WIDTH // 2
         side = nn.functional.normalize(torch.randn(WIDTH), dim=0)
         self.types.weight[0], self.types.weight[1] = side * 0.28, side * -0.28
@@ -113,10 +113,10 @@ class Classifier(nn.Module):
         return {k: v.detach() for k, v in out.items()}
 
     def load(self, directory: str):
-        """Reads the directory's weights back, exactly as they were stored."""
+        """Loads the directory's weights exactly as stored."""
         stored = read_safetensors(os.path.join(directory, "model.safetensors"))
         for name, tensor in self.tensors().items():
-            tensor.copy_(stored[name])  # a view of the parameter
+            tensor.copy_(stored[name])  # tensor is a view of the parameter
         return self
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs about giving and taking, what came about, who else did it, and order in time. The second
-sentence is drawn without the label."""
+"""Pairs about giving and taking, whether something happened, who else did it, and order in time.
+The second sentence is drawn independently of the label."""
 from grammar import finite, ing_phrase, negate
 from lexicon import article, past
 from relations import FLIP, two
@@ -90,7 +90,7 @@ IMPLY = {
 
 
 def modal_pair(g, label):
-    """Did it happen? Managing, failing, wanting, perhaps, already, not yet."""
+    """Whether something happened: managing, failing, wanting, perhaps, already, not yet."""
     rng = g.rng
     s = draw_subject(g, "p", plain=True)
     s.det = "the" if s.det else ""
@@ -137,7 +137,7 @@ def modal_pair(g, label):
 
 
 def join_both(g, label, names, vp, say, tense):
-    """Two who do the same."""
+    """Two subjects do the same thing."""
     x, y, z = names
     text = say(x + " and " + y, vp, True)
     yes = [
@@ -174,7 +174,7 @@ def join_pair(g, label):
     say = lambda who, v, many=False: who + " " + finite(v, many, tense, aspect)
     negative = rng.random() < 0.25
     both = rng.random() < 0.25
-    label_ = FLIP[label] if negative else label
+    positive_label = FLIP[label] if negative else label
     if both:
         return join_both(g, label, (x, y, z), vp, say, tense)
     text = say(x, negate(vp) if negative else vp)
@@ -207,7 +207,7 @@ def join_pair(g, label):
         say(x + " 's friend", vp),
         say(y, vp) + " with " + z
     ]
-    return rng.choice((yes, maybe, no)[label_]), text
+    return rng.choice((yes, maybe, no)[positive_label]), text
 
 
 def order_pair(g, label):
@@ -231,7 +231,7 @@ def order_pair(g, label):
     before = lambda p, q: rng.choice(
         (p + " before " + q, q + " after " + p, p + " and then " + q, "after " + p + " , " + q,
          "before " + q + " , " + p, "first " + p + " and later " + q))
-    if rng.random() < 0.25:  # something happened at all
+    if rng.random() < 0.25:  # whether it happened at all
         return rng.choice({
             ENTAILMENT: [before(a, b), before(b, a)],
             CONTRADICTION: [x + " never " + a[len(x) + 1:], "it is not true that " + a],

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What everyday life implies, written for this project.
+"""Implications of everyday life, written for this project.
 
-A row is: who | hypotheses | what entails them | what contradicts them | what leaves them open. The phrases
-of one cell are interchangeable, they begin with a verb in its base form, and who is p (a person), a (an
-animal), b (either), t (a thing: its nouns follow the letter) or s (the cells hold whole sentences).
+A row of PREDICATES is: who | hypotheses | what entails them | what contradicts them | what leaves
+them open. The phrases of a cell are interchangeable and begin with a verb in its base form; who is
+p (a person), a (an animal) or b (either). The rows of SENTENCES have no who, and whole sentences.
 """
 
 PREDICATES = """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Noun phrases and verb phrases: the inflected surface of what the generator means."""
+"""Noun phrases, verb phrases and their inflection."""
 from dataclasses import dataclass, field, replace
 import random
 import re
@@ -25,10 +25,10 @@ NAMES = set((MALE + " " + FEMALE).split())
 class Subject:
     noun: str
     kind: str = "p"  # p person, a animal, t thing
-    count: int = 1  # 0: some, unspecified plural
+    count: int = 1  # 0: an unspecified number, "some"
     det: str = "a"  # a, the, or "" for a name
     adjectives: list = field(default_factory=list)
-    dressed: str = ""  # in a red coat
+    dressed: str = ""  # e.g. "in a red coat"
 
     def but(self, **changes):
         changes.setdefault("adjectives", list(self.adjectives))
@@ -84,7 +84,7 @@ def be(many: bool, tense: str) -> str:
 
 
 def finite(vp: str, many: bool, tense: str, aspect: str, short: bool = False) -> str:
-    """The phrase as a predicate: tense present or past, aspect progressive or simple."""
+    """The inflected predicate; tense is present or past, aspect progressive or simple."""
     negative, lead, verb, rest = split_vp(vp)
     no = ("n't" if short else " not") if negative else ""
     if verb == "be":
@@ -106,7 +106,7 @@ def passive(verb: str, rest: str, many: bool, tense: str, aspect: str,
 
 
 def sentence(rng: random.Random, text: str) -> str:
-    """As people type it: mostly a capital and a full stop, not always."""
+    """As people type: usually, but not always, with a capital letter and a full stop."""
     text = text.replace("-", " ").replace("  ", " ").strip()
     text = re.sub(r"\bi (are|aren't)\b", lambda m: "i am" + (" not" if "n't" in m[1] else ""), text)
     text = re.sub(r"\bi were\b", "i was", text)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The words that the demo model's sentences are made of, and how they inflect and relate.
+"""The words of the demo model's sentences, their inflection and their relations.
 
-Every pool is written for this project, the most everyday words first. WordNet, where it is given,
-adds rarer nouns, verbs and adjectives, so that the model learns to compare words it hardly knows.
+Every pool was written for this project, the most common words first. WordNet, if given, adds rarer
+nouns, verbs and adjectives, so that the model learns to compare words that it hardly knows.
 """
 import hashlib
 import string
@@ -10,9 +10,9 @@ import string
 from everyday import PREDICATES, SENTENCES
 from wordnet import wordnet_words
 from words import (ACTS, ALWAYS, ANIMAL_ADJ, BODY, CITIES, COLOURS, DOUBLED, DRINKS, EXTRA_ADJ,
-                   FEELS, FEMALE, FOODS, FORMS, FURNITURE, GAMES, INSIDE, KINDS, MALE, MORE_ADJ,
-                   MOUTH, OUTSIDE, PEOPLE, PERSON_ADJ, PETS, PLURALS, SCALES, SPORTS, THINGS,
-                   THING_ADJ, TRANSITIVE, UP)
+                   FEELS, FEMALE, FOODS, FORMS, FURNITURE, GAMES, HYPERNYMS, INSIDE, KINDS, MALE,
+                   MORE_ADJ, MOUTH, OUTSIDE, PEOPLE, PERSON_ADJ, PETS, PLURALS, SCALES, SPORTS,
+                   THINGS, THING_ADJ, TRANSITIVE)
 
 VOWELS = "aeiou"
 
@@ -69,17 +69,16 @@ def words_of(text: str) -> list:
 
 
 def held_out(word: str) -> bool:
-    """Two fifths of the words, chosen by their spelling alone."""
+    """True for two fifths of all words, chosen by a hash of their spelling."""
     return hashlib.md5(word.encode()).digest()[0] < 102
 
 
 class Lexicon:
-    """The pools with (split="held") or without (split="train") the words that training never
-    sees."""
+    """The word pools, with (split="held") or without (split="train") the held-out words."""
     def __init__(self, split: str = "train", wordnet: str = ""):
         self.split = split
         self.everyday = everyday_words()
-        self.up = {w: u.split() for w, u in UP.items()}
+        self.hypernyms = {w: u.split() for w, u in HYPERNYMS.items()}
         self.general, pools = {}, {}
         for kind, text in KINDS.items():
             pools[kind] = text.split()
@@ -91,7 +90,8 @@ class Lexicon:
         for kind, words in pools.items():
             for word in words:
                 self.general[word] = kind
-                self.up.setdefault(word, [kind] + (["animal"] if kind in ("bird", "fish") else []))
+                general = [kind, "animal"] if kind in ("bird", "fish") else [kind]
+                self.hypernyms.setdefault(word, general)
         pools.update(people=PEOPLE.split(), pet=PETS.split(), thing=THINGS.split(),
                      food=FOODS.split(), drink=DRINKS.split(), sport=SPORTS.split(),
                      game=GAMES.split(), male=MALE.split(), female=FEMALE.split(),
@@ -105,12 +105,12 @@ class Lexicon:
         pools["rare_adj"] = EXTRA_ADJ.split() + self.extra.get("adjective", [])
         pools["rare_noun"] = self.extra.get("noun", []) or THINGS.split()
         pools["rare_verb"] = self.extra.get("verb", []) or ACTS.split()
-        self.pools = {k: self._part(v) for k, v in pools.items()}
-        self._settle()
-        self._derive()
+        self.pools = {k: self._split_pool(v) for k, v in pools.items()}
+        self._find_held_out()
+        self._add_derived_pools()
 
-    def _part(self, words):
-        """The first half of a pool is everyday language and always seen; the rest is split."""
+    def _split_pool(self, words):
+        """(seen, held out): the first half of a pool is everyday language and always seen."""
         first = (len(words) + 1) // 2 if len(words) < 100 else 50
         always = set(words[:first]) | ALWAYS | self.everyday
         keep = [
@@ -119,15 +119,15 @@ class Lexicon:
         ]
         return (keep, [w for w in words if w not in set(keep)])
 
-    def _settle(self):
-        """A word held out in one pool is held out in all, unless some pool needs it always."""
+    def _find_held_out(self):
+        """A word is held out only if no pool has it among its seen words."""
         kept = {x for keep, _ in self.pools.values() for w in keep for x in w.split("/")}
         self.held = {x for _, out in self.pools.values() for w in out for x in w.split("/")} - kept
         inflections = lambda w: {w, plural(w), third(w), ing(w), past(w), past(w, True)}
         self.forms = {f for w in self.held for f in inflections(w)
                      } - {f for w in kept for f in inflections(w)}
 
-    def _derive(self):
+    def _add_derived_pools(self):
         p = self.pools
         join = lambda *kinds: tuple(sum((p[k][i] for k in kinds), []) for i in (0, 1))
         p["food"] = join("fruit", "vegetable", "meal", "food")
@@ -156,8 +156,7 @@ class Lexicon:
         ], [])
 
     def pick(self, rng, kind: str, held: float = 0.5) -> str:
-        """A word of a pool; in the held split, one that training never sees with this
-        probability."""
+        """A word of a pool; in the held split, a held-out one with this probability."""
         keep, out = self.pools[kind]
         if self.split == "held" and out and rng.random() < held:
             return rng.choice(out)
@@ -170,7 +169,7 @@ class Lexicon:
 
 
 def everyday_words() -> set:
-    """The words of the everyday rows, and what they may be inflected from."""
+    """The words of the everyday rows and their possible base forms."""
     text = set(words_of(PREDICATES + SENTENCES))
     return text | {w[:-n] for w in text for n in (1, 2, 3) if len(w) > n + 1
                   } | {w[:-3] + "e" for w in text if w.endswith("ing")}

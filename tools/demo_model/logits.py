@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes PyTorch's logits of 1,000 pairs that training never saw, for bert-regress to compare.
+"""Writes PyTorch's logits of 1,000 pairs not used in training, for bert-regress.
 
     tools/demo_model/logits.py tests/demo/logits.safetensors
 """

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Generates labelled sentence pairs: first TAB second TAB label, on standard output.
+"""Generates labelled sentence pairs on standard output: lines of first TAB second TAB label.
 
     pairs.py --count 500 --seed 7 [--split train|tenth|words|templates] [--wordnet DIR]
 
-tenth: a random tenth of what training draws from, never trained on; words: at least one noun,
-verb or adjective of the fifth that training never sees; templates: forms that training never
-sees."""
+tenth: a random tenth of the training distribution, held out; words: pairs with at least one
+noun, verb or adjective of the fifth that training never sees; templates: sentence forms that
+training never sees."""
 import argparse
 import hashlib
 import random
@@ -39,12 +39,13 @@ FAMILIES = {
     events.join_pair: 6,
     events.order_pair: 3
 }
-# Forms that training never sees.
+# Sentence forms that training never sees.
 TEMPLATES = {"cleft", "not_as", "most", "give_get_borrow", "see"}
-# Whose first sentences may stand beside another pair's, and the words that they may share with it.
-OTHERS = (scenes.scene_pair, scenes.scene_pair, relations.swap_pair, relations.compare_pair,
-          relations.relation_pair, events.give_pair, things.where_pair, things.wear_pair)
-COMMON = set(
+# Families whose first sentences may surround another's, and the words that the two may share.
+CONTEXT_FAMILIES = (scenes.scene_pair, scenes.scene_pair, relations.swap_pair,
+                    relations.compare_pair, relations.relation_pair, events.give_pair,
+                    things.where_pair, things.wear_pair)
+FUNCTION_WORDS = set(
     "a an the is are was were be being been not no in on at of to and or with from by near"
     " behind under next front than s t there"
     .split())
@@ -57,7 +58,7 @@ def in_tenth(first: str, second: str) -> bool:
 
 
 def keep_rate(first: str, second: str, label: int) -> float:
-    """Thins out what would let the overlap of words tell the label."""
+    """The probability of keeping a pair, so that word overlap does not give away the label."""
     known, asked = set(words_of(first)), set(words_of(second))
     if asked <= known:
         return (0.2 if asked == known else 0.45, 1.0, 1.0)[label]
@@ -66,11 +67,11 @@ def keep_rate(first: str, second: str, label: int) -> float:
 
 class Generator:
     """Draws pairs of one split; the same seed gives the same pairs."""
-    def __init__(self, seed: int, split: str = "train", wordnet: str = "", easy: int = 0):
+    def __init__(self, seed: int, split: str = "train", wordnet: str = "", unfiltered: int = 0):
         if split not in SPLITS:
             raise ValueError("split %r: expected one of %s" % (split, ", ".join(SPLITS)))
         self.rng = random.Random("%s %d" % (split, seed))
-        self.split, self.easy = split, easy  # the first pairs are not thinned out
+        self.split, self.unfiltered = split, unfiltered  # keep_rate spares this many first pairs
         self.lex = Lexicon("held" if split == "words" else "train", wordnet)
         self.tags = set()
         self.makers, self.weights = list(FAMILIES), list(FAMILIES.values())
@@ -81,33 +82,33 @@ class Generator:
         label = self.rng.randrange(3)
         while True:
             self.tags = set()
-            if self.split == "templates":  # not every family has such forms
+            if self.split == "templates":  # draw again: not every family has such forms
                 maker = self.rng.choices(self.makers, self.weights)[0]
             first, second = maker(self, label)
             first, second = sentence(self.rng, first), sentence(self.rng, second)
-            first = self._amid(first, second, maker)
-            if self._fits(first, second) and (self.easy > 0 or
-                                              self.rng.random() < keep_rate(first, second, label)):
-                self.easy -= 1
+            first = self._with_context(first, second, maker)
+            if self._in_split(first, second) and (
+                    self.unfiltered > 0 or self.rng.random() < keep_rate(first, second, label)):
+                self.unfiltered -= 1
                 return first, second, label, maker.__name__
 
-    def _amid(self, first: str, second: str, maker) -> str:
-        """Sometimes the first sentence stands among others that share no content word with the
+    def _with_context(self, first: str, second: str, maker) -> str:
+        """Sometimes surrounds the first sentence with others that share no content word with the
         pair."""
         if maker in (quantities.quantifier_pair, predicates.fact_pair) or self.rng.random() > 0.06:
             return first
         around = [first]
-        used = {w for w in words_of(first + " " + second) if w not in COMMON}
+        used = {w for w in words_of(first + " " + second) if w not in FUNCTION_WORDS}
         for _ in range(self.rng.choice((1, 1, 2, 3))):
-            other = self.rng.choice(OTHERS)(self, self.rng.randrange(3))[0]
+            other = self.rng.choice(CONTEXT_FAMILIES)(self, self.rng.randrange(3))[0]
             words = words_of(other)
-            if used.isdisjoint(words) and COMMON.issuperset(w for w in words if len(w) < 4):
-                used.update(w for w in words if w not in COMMON)
+            if used.isdisjoint(words) and FUNCTION_WORDS.issuperset(w for w in words if len(w) < 4):
+                used.update(w for w in words if w not in FUNCTION_WORDS)
                 around.insert(self.rng.randint(0, len(around)), sentence(self.rng, other))
         return " ".join(s if s[-1] in ".!" else s + "."
                         for s in around[:-1]) + (" " if len(around) > 1 else "") + around[-1]
 
-    def _fits(self, first: str, second: str) -> bool:
+    def _in_split(self, first: str, second: str) -> bool:
         if bool(self.tags & TEMPLATES) != (self.split == "templates"):
             return False
         if self.lex.has_held(first + " " + second) != (self.split == "words"):

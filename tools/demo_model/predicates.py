@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What everyday predicates and sentences imply: pairs from the rows of everyday.py."""
+"""Pairs from the rows of everyday.py: what everyday predicates and sentences imply."""
 from everyday import PREDICATES, SENTENCES, rows
 from grammar import finite, negate
 from scenes import FORMS, soften, tell
@@ -7,7 +7,7 @@ from world import (CONTRADICTION, ENTAILMENT, NEUTRAL, Scene, draw_action, draw_
                    place_phrase, time_phrase)
 
 ROWS, FACTS = rows(PREDICATES), rows(SENTENCES)
-# Predicates that no act bears on.
+# Predicates that are independent of any action.
 LASTING = ("have a", "have children", "have hair", "have blond", "be married", "be rich", "live ",
            "be old", "be young", "be able to speak", "never eat", "own ", "be kind", "be a good",
            "be a musician", "be a student", "be good at", "like animals", "know how", "have a job")
@@ -17,7 +17,7 @@ RESTING = set("sleep rest lie sit nap wait stand hide yawn snore".split())
 
 
 def awake(g, kind):
-    """What nobody does asleep."""
+    """An action that implies being awake."""
     while True:
         action = draw_action(g, kind)
         if action.verb.split()[0] not in RESTING and action.kind != "rare":
@@ -64,7 +64,7 @@ def predicate_pair(g, label):
         if rng.random() < 0.5:
             p.place = place_phrase(g)
     if rng.random(
-    ) < 0.12 and label != NEUTRAL and not negative:  # one more fact about the same being
+    ) < 0.12 and label != NEUTRAL and not negative:  # add a fact about the same subject
         vp = vp + " and " + (finite(rng.choice(maybe), p.subject.many, tense, aspect))
     if rng.random() < 0.1:
         p.time = time_phrase(g)

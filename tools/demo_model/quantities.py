@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs about numbers and about all, some and none: the second sentence is drawn without the
-label."""
+"""Pairs about numbers and about all, some and none. The second sentence is drawn independently of
+the label."""
 from grammar import finite, negate
 from lexicon import plural
 from relations import FLIP
@@ -33,10 +33,9 @@ def number_pair(g, label):
         g.tags.add(form)
         quantity = rng.choice(("at least ", "no fewer than ") if form == "least" else
                               ("at most ", "no more than ")) + things(n)
-        more_, less_ = things(rng.randint(n, min(20, n + 4))), things(rng.randint(1, n - 1) + 1 - 1)
-        yes, no = (more_,
-                   less_) if form == "least" else (things(rng.randint(2, n)),
-                                                   things(rng.randint(n + 1, 20) if n < 20 else 20))
+        n_or_more, fewer = things(rng.randint(n, min(20, n + 4))), things(rng.randint(1, n - 1))
+        yes, no = (n_or_more, fewer) if form == "least" else (
+            things(rng.randint(2, n)), things(rng.randint(n + 1, 20) if n < 20 else 20))
         first = (yes, "some " + plural(noun), no)[label]
         return state(first).replace("there are one",
                                     "there is one").replace("there are 1 ",

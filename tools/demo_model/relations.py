@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs about who does what to whom, who is what to whom and how two compare: each function draws
-the second sentence without looking at the label and then writes a first sentence for it."""
+"""Pairs about who does what to whom, how people are related and how two compare. The second
+sentence is drawn independently of the label, and a first sentence is then written to fit both."""
 from grammar import be, finite, passive
 from lexicon import plural
 from world import CONTRADICTION, ENTAILMENT, NEUTRAL, place_phrase, time_phrase
-from words import MUTUAL, VERB_SAME
+from words import MUTUAL, VERB_SYNONYMS
 
 FLIP = {ENTAILMENT: CONTRADICTION, CONTRADICTION: ENTAILMENT, NEUTRAL: NEUTRAL}
 
 
 def two(g, kinds=None):
-    """Two different beings that stay the same in both sentences."""
+    """Three different names or nouns to use in both sentences: two and a spare."""
     rng = g.rng
     out = []
     style = rng.random()
@@ -32,7 +32,7 @@ def extra(g):
 
 
 def act(rng, x, verb, y, tense, aspect, negative=False, voice=None):
-    """x does it to y, in the active or the passive voice."""
+    """x does verb to y, in the active or the passive voice."""
     head, _, rest = verb.partition(" ")
     if voice is None:
         voice = rng.random() < 0.3 and not rest
@@ -42,7 +42,7 @@ def act(rng, x, verb, y, tense, aspect, negative=False, voice=None):
 
 
 def swap_pair(g, label):
-    """Who does what to whom: the same words in another order."""
+    """Who does what to whom: the same words in a different order."""
     rng = g.rng
     x, y, z = two(g)
     kind = rng.choice(("act", "act", "act", "feel", "mutual"))
@@ -56,8 +56,8 @@ def swap_pair(g, label):
     label = FLIP[label] if negative else label
     if label == ENTAILMENT:
         a, b = (x, y) if kind != "mutual" or rng.random() < 0.5 else (y, x)
-        same = verb if verb not in VERB_SAME or rng.random() < 0.7 else rng.choice(
-            VERB_SAME[verb].split())
+        same = verb if verb not in VERB_SYNONYMS or rng.random() < 0.7 else rng.choice(
+            VERB_SYNONYMS[verb].split())
         first = act(rng, a, same, b, tense, aspect) + extra(g)
         if rng.random() < 0.15:
             first = rng.choice(

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scenes: who does what, where and when.
 
-The second sentence is drawn first and without knowing the label; the first sentence is then
-written so that it entails the second, contradicts it or leaves it open. The second alone
-therefore tells nothing. All sentences of a pair describe one scene: another animal, number,
-colour or place contradicts."""
+The second sentence is drawn first, independently of the label; the first sentence is then written
+to entail it, contradict it or leave it open. The second sentence alone therefore says nothing about
+the label. Both sentences of a pair describe one scene: a different animal, number, colour or place
+contradicts."""
 from grammar import be, finite, ing_phrase, negate, passive
 from lexicon import article
 from world import (CONTRADICTION, ENTAILMENT, NEUTRAL, PRONOUNS, SIDES, Action, Scene,
@@ -41,7 +41,7 @@ def draw_tail(g, subject):
 
 
 def tell_passive(g, scene, action, tense, aspect):
-    """What is done, by whom."""
+    """The scene in the passive voice."""
     verb, _, rest = action.verb.partition(" ")
     thing = action.vp()[len(verb) + 1:]
     g.tags.add("passive")
@@ -50,7 +50,7 @@ def tell_passive(g, scene, action, tense, aspect):
 
 
 def tell(g, scene, vp, tense, aspect, forms=("plain",)):
-    """One sentence of a scene."""
+    """The scene as one sentence, in one of these forms."""
     rng = g.rng
     s, form = scene.subject, rng.choice(forms)
     who = s.text(rng)
@@ -80,7 +80,7 @@ FORMS = ("plain",) * 8 + ("there", "there", "that", "see", "front", "cleft")
 
 
 def detail(g, subject):
-    """Something that bears on nothing else."""
+    """A detail that affects nothing else."""
     rng = g.rng
     if subject.kind != "p" or subject.many:
         return rng.choice(("because of the weather", "as usual", "for a long time", "again",
@@ -96,7 +96,7 @@ def detail(g, subject):
 
 
 def soften(g, subject):
-    """The same subject with more said about it."""
+    """The same subject, described in more detail."""
     s, rng = subject.but(), g.rng
     if s.det and rng.random() < 0.3:
         s.noun = special_noun(g, s.noun)
@@ -113,7 +113,7 @@ def soften(g, subject):
 
 
 def scene_pair(g, label):
-    """Who does what where, each of them possibly broken, dropped or made more special."""
+    """Who does what where; the first sentence may contradict, omit or specialise each of these."""
     rng = g.rng
     subject = draw_subject(g)
     action = draw_action(g, subject.kind)
@@ -202,7 +202,7 @@ def contradict(g, p, h, action, general, slot, vp):
             rng.choice([c for c in g.lex.pools["colour"][0] if c != old])
             if old in g.lex.pools["colour"][0] else "not")
         p.subject.adjectives = [new]
-        if new == "not":  # nothing excludes a rare adjective: break the act instead
+        if new == "not":  # nothing excludes a rare adjective: contradict the action instead
             p.subject.adjectives = [old]
             return other_action(g, action, h.subject.kind).vp() if not general else "sleep"
     elif slot == "count":

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs about things and beings: where they are, what they are like and what people wear. The
-second sentence is drawn without the label."""
+"""Pairs about where things are, what things, animals and people are like, and what people wear. The
+second sentence is drawn independently of the label."""
 from grammar import be, finite
 from lexicon import article
 from relations import FLIP
@@ -31,7 +31,7 @@ def some_thing(g):
 
 
 def where_pair(g, label):
-    """Where a thing is, seen from another thing."""
+    """Where a thing is relative to another."""
     rng = g.rng
     x, y, z = "the " + some_thing(g), "the " + g.lex.pick(
         rng, rng.choice(("furniture", "building", "thing", "tree"))), "the " + some_thing(g)
@@ -75,7 +75,7 @@ def where_pair(g, label):
 
 
 def state_pair(g, label):
-    """What a thing or a being is like."""
+    """What a thing, an animal or a person is like."""
     rng = g.rng
     kind = rng.choice("pat")
     noun = g.lex.pick(
@@ -132,7 +132,7 @@ def state_pair(g, label):
 
 
 def wear_pair(g, label):
-    """Clothes and their colours; other clothes stay possible."""
+    """Clothes and their colours; wearing one garment does not exclude others."""
     rng = g.rng
     s = draw_subject(g, "p", plain=True)
     s.adjectives = []
@@ -150,7 +150,7 @@ def wear_pair(g, label):
     p = soften(g, s) if not negative else s.but()
     p.dressed = ""
     if piece != noun and verb == "wear" and s.det and label != NEUTRAL and rng.random() < 0.4:
-        # said in passing: a man in a red coat is ...
+        # mentioned in passing: a man in a red coat is ...
         p.dressed = "in " + article(piece if label == ENTAILMENT else other + " " + noun)
         act = finite(draw_action(g, "p").vp(), p.many, "present", "progressive")
         return p.text(rng) + " " + act + rng.choice(("", " " + place_phrase(g))), text

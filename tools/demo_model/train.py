@@ -1,13 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains the demo model from nothing: the vocabulary, then the classifier, on pairs made as it
-goes.
+"""Trains the demo model from scratch, first the vocabulary, then the classifier.
+
+The pairs are generated during training.
 
     apt-get install python3-torch libopenblas0-openmp wordnet-base
     tools/demo_model/train.py --output models/demo
 
-The same seed on the same machine gives the same bits. Debian's plain libblas would take twenty
-times as long."""
+The same seed on the same machine gives the same bits. Debian's default libblas takes twenty times
+as long as OpenBLAS."""
 import argparse
 import collections
 import multiprocessing
@@ -16,7 +17,7 @@ import random
 import sys
 import time
 
-# OpenBLAS of Debian 12 does not know newer processors and would fall back to its slowest kernels.
+# Debian 12's OpenBLAS does not recognise newer processors and falls back to its slowest kernels.
 if "OPENBLAS_CORETYPE" not in os.environ and os.path.exists("/proc/cpuinfo"):
     flags = open("/proc/cpuinfo").read()
     if "avx2" in flags:
@@ -33,8 +34,8 @@ from wordnet import wordnet_words
 
 
 def make_vocabulary(wordnet: str, size: int, seed: int) -> list:
-    """From the words of generated pairs, the commoner the more they weigh, and all words of
-    WordNet's pools."""
+    """Trained on the words of generated pairs, weighted by frequency, and all words of WordNet's
+    pools."""
     counts = collections.Counter()
     generator = Generator(seed, "train", wordnet)
     for _ in range(30000):
@@ -47,8 +48,8 @@ def make_vocabulary(wordnet: str, size: int, seed: int) -> list:
 
 
 def draw_groups(queue, seed, wordnet, tokenizer, size: int, chunk: int):
-    """Groups of pairs of about one length, without end, from a process of its own."""
-    generator, rng = Generator(seed, "train", wordnet, easy=100000), random.Random(seed)
+    """Fills the queue, from its own process and forever, with batches of similar length."""
+    generator, rng = Generator(seed, "train", wordnet, unfiltered=100000), random.Random(seed)
     while True:
         drawn = []
         for _ in range(size * chunk):
@@ -86,7 +87,7 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=1)
     args = parser.parse_args()
     if not os.path.exists(os.path.join(args.wordnet, "data.noun")):
-        print("train.py: %s/data.noun: not found; Debian's wordnet-base has it" % args.wordnet,
+        print("train.py: %s/data.noun: not found; install Debian's wordnet-base" % args.wordnet,
               file=sys.stderr)
         return 1
     torch.set_num_threads(args.threads)
@@ -100,13 +101,13 @@ def main() -> int:
 def run(args, vocabulary):
     tokenizer = WordPiece(vocabulary)
     model = bert.Classifier(len(vocabulary))
-    plain = [p for p in model.parameters() if p.dim() == 2 and p.shape[0] != len(vocabulary)]
-    others = [p for p in model.parameters() if p.dim() != 2 or p.shape[0] == len(vocabulary)]
+    decayed = [p for p in model.parameters() if p.dim() == 2 and p.shape[0] != len(vocabulary)]
+    undecayed = [p for p in model.parameters() if p.dim() != 2 or p.shape[0] == len(vocabulary)]
     optimizer = torch.optim.AdamW([{
-        "params": plain,
+        "params": decayed,
         "weight_decay": 0.01
     }, {
-        "params": others,
+        "params": undecayed,
         "weight_decay": 0.0
     }], lr=args.rate, betas=(0.9, 0.98))
     queue = multiprocessing.Queue(300)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A lower-cased WordPiece vocabulary, trained by merging the most frequent pair of pieces, and
-its tokenizer.
+"""Training of a lower-cased WordPiece vocabulary, by repeatedly merging the most frequent pair of
+pieces, and its tokenizer.
 
-The tokenizer is Hugging Face's BERT tokenizer for ASCII text: lower case, punctuation split off,
-longest match first."""
+For ASCII text the tokenizer matches Hugging Face's BERT tokenizer: lower case, punctuation split
+off, longest match first."""
 import collections
 import heapq
 import string
@@ -17,8 +17,7 @@ def basic(text: str) -> list:
 
 
 def train(counts: dict, size: int) -> list:
-    """The vocabulary of this size: every character first, both at a word's start and inside, then
-    merges."""
+    """A vocabulary of this size: all characters, at a word's start and inside, then merges."""
     vocabulary = SPECIAL + list(CHARACTERS) + ["##" + c for c in CHARACTERS]
     words = sorted((w, n) for w, n in counts.items() if w.isalnum() and w.isascii())
     splits = [[w[0]] + ["##" + c for c in w[1:]] for w, _ in words]

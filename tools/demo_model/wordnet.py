@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Words and their kinds from WordNet's files, as Debian's wordnet-base installs them."""
+"""Reads words and their kinds from WordNet's files, as installed by Debian's wordnet-base."""
 import os
 
 ROOTS = {
@@ -21,8 +21,8 @@ ROOTS = {
 
 
 def wordnet_words(directory: str) -> dict:
-    """Single words of WordNet: by kind where a word's first sense lies under it, and the common
-    rest."""
+    """Single words of WordNet: by kind, if a word's first sense lies under it, and the other
+    common words by part of speech."""
     hyponyms, lemmas = {}, {}
     for line in open(os.path.join(directory, "data.noun"), encoding="ascii"):
         if line.startswith(" "):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The words of the demo model's sentences and what they have to do with each other, written for
-this project, the most everyday words first."""
+"""The words of the demo model's sentences and the relations between them, written for this project,
+the most common words first."""
 
 
 def table(text: str, separator: str = ";") -> dict:
@@ -9,7 +9,7 @@ def table(text: str, separator: str = ";") -> dict:
     return {key.strip(): value.strip() for key, value in rows}
 
 
-# General word: its kinds. Nouns under one general word exclude each other in one scene.
+# General word: its kinds, which exclude each other in a scene.
 KINDS = table("""
     person: doctor nurse teacher farmer driver pilot cook singer dancer student soldier sailor
     painter waiter baker butcher carpenter plumber lawyer judge clown tourist dentist writer actor
@@ -31,8 +31,8 @@ KINDS = table("""
     orchid violet; tree: oak pine willow maple palm birch; building: house school hospital church
     hotel castle library museum factory bank theater barn tower; gem: diamond ruby pearl emerald
 """)
-# Noun: nouns that it entails, beyond its kind.
-UP = table("""
+# Noun: nouns that it entails, other than its kind.
+HYPERNYMS = table("""
     man: person adult; woman: person adult; boy: child person kid; girl: child person kid; child:
     person; kid: person child; baby: child person; grandmother: woman person; grandfather: man
     person; mother: woman parent person; father: man parent person; policeman: man person;
@@ -47,7 +47,7 @@ PEOPLE = " ".join("""
     man woman boy girl child baby lady gentleman toddler grandmother grandfather mother father kid
 """.split())
 PETS = "puppy kitten poodle pony bulldog lamb terrier labrador"
-# Noun: nouns that the same being cannot bear.
+# Noun: nouns that cannot describe the same person or animal.
 EXCLUDE = table("""
     man: woman boy girl child baby; woman: man boy girl child baby; boy: girl man woman; girl: boy
     man woman; lady: man boy girl; gentleman: woman girl boy; child: man woman grandmother; kid:
@@ -58,8 +58,8 @@ EXCLUDE = table("""
     bulldog: cat poodle horse; lamb: dog cat pig; terrier: cat poodle cow; labrador: cat poodle
     horse; parent: child baby
 """)
-# Two words for one thing.
-SAME = table("""
+# Synonyms.
+SYNONYM_PAIRS = table("""
     kid: child; lady: woman; gentleman: man; sofa: couch; bike: bicycle; taxi: cab; shop: store;
     sea: ocean; present: gift; street: road; forest: woods; mother: mom; father: dad; doctor:
     physician; policeman: cop; picture: painting; rabbit: bunny; movie: film
@@ -96,10 +96,10 @@ OUTSIDE = " ".join("""
     park garden forest street field beach playground meadow yard desert mountains woods jungle
     parking-lot backyard orchard vineyard
 """.split())
-ON = {"beach", "street", "playground", "mountains"}   # on them, not in them
+TAKES_ON = {"beach", "street", "playground", "mountains"}   # takes "on", not "in"
 FURNITURE = "table chair bed sofa desk bench shelf carpet counter stove fence roof wall bridge"
 WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday"
-# Time: its group. Times of one group exclude each other.
+# Time: its group. Times of a group exclude each other.
 DAYTIMES = table("""
     in the morning: 0; in the evening: 0; at night: 0; at noon: 0; in the afternoon: 0; before
     breakfast: 1; after lunch: 1; after dinner: 1; before school: 1; after work: 1; in spring: 2;
@@ -107,7 +107,7 @@ DAYTIMES = table("""
 """)
 DAYTIMES = {time: int(group) for time, group in DAYTIMES.items()}
 COLOURS = "red blue green yellow black white brown pink purple orange gray golden silver"
-# Scales: words of the two sides exclude each other; words of one side mean about the same.
+# Scales: the two sides exclude each other; words of one side mean about the same.
 SCALES = [scale.strip().split("/") for scale in """
     big large huge/small little tiny; old/young; tall/short; happy glad cheerful/sad unhappy;
     hot/cold; clean/dirty; rich wealthy/poor; strong/weak; fast quick/slow; loud noisy/quiet
@@ -145,18 +145,18 @@ MORE_ADJ = " ".join("""
 BODY = "run walk swim climb jump dance sleep sit stand lie crawl ski skate march kneel hop"
 MOUTH = "sing talk whistle yawn cough laugh cry smile shout pray sneeze"
 # Verb: the more general verb that it entails.
-VERB_UP = table("""
+VERB_HYPERNYMS = table("""
     jog: run; sprint: run; stroll: walk; hike: walk; nap: sleep; doze: sleep; giggle: laugh; sob:
     cry; weep: cry; grin: smile; yell: shout; scream: shout; leap: jump; chat: talk; speak: talk;
     whisper: talk; waltz: dance; snooze: sleep; stride: walk; tiptoe: walk; hum: sing; chuckle:
     laugh
 """)
-# Verb: other words for it.
-VERB_SAME = table("""
+# Verb: its synonyms.
+VERB_SYNONYMS = table("""
     repair: fix mend; throw: toss; cut: slice chop; buy: purchase; clean: scrub; talk: speak;
     shout: yell; jump: leap; draw: sketch; steal: grab; build: make
 """)
-# Verb: where its object comes from, and what follows from it.
+# Verb: the pools of its object, and what it implies.
 _TRANSITIVE = table("""
     play the: instrument: play music|play an instrument|make music; play: sport: play a game|do
     sport|play a sport; eat: food: eat something|have some food; drink: drink: drink
@@ -172,7 +172,7 @@ _TRANSITIVE = table("""
     pull: goods: pull something; open: opened: open something
 """)
 TRANSITIVE = {k: tuple(x.strip() for x in v.split(":")) for k, v in _TRANSITIVE.items()}
-# What one does to another: swapped, it contradicts, says nothing, or says the same.
+# With subject and object swapped, ACTS contradict, FEELS stay open and MUTUAL mean the same.
 ACTS = " ".join("""
     chase carry push follow lift feed bite wash teach catch save help pull kick hit scold comfort
     cure arrest guide lead wake rescue attack tickle punish dress bathe scratch lick protect trip
@@ -224,7 +224,7 @@ NUMBERS = """
     zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
     sixteen seventeen eighteen nineteen twenty
 """.split()
-# Never held out: words that the templates themselves or the everyday rows use.
+# Never held out: words of the templates and the everyday rows.
 ALWAYS = set("""
     above act adult animal ask baby baseball beautiful bed beer bench black blue borrow boy bring
     broken brown building buy call capital child city clever client coffee colleague cry different

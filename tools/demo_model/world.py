@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who and what there is in a scene, and what excludes, implies or leaves open what."""
+"""Subjects, actions and places of a scene, and what excludes, implies or leaves open what."""
 from dataclasses import dataclass
 
 from grammar import Subject
 from lexicon import article
-from words import (DAYTIMES, EXCLUDE, KINDS, ON, SAME, SCALES, TRANSITIVE, VERB_SAME, VERB_UP,
-                   WEEKDAYS)
+from words import (DAYTIMES, EXCLUDE, KINDS, SCALES, SYNONYM_PAIRS, TAKES_ON, TRANSITIVE,
+                   VERB_HYPERNYMS, VERB_SYNONYMS, WEEKDAYS)
 
 ENTAILMENT, NEUTRAL, CONTRADICTION = 0, 1, 2
-# What an object's pool may be summed up as.
+# General words for the objects of a pool.
 GENERAL = {
     "food": "fruit vegetable",
     "plantfood": "fruit vegetable",
@@ -21,7 +21,7 @@ GENERAL = {
 }
 STILL = {"sit", "stand"}
 SYNONYMS = {}
-for _a, _b in SAME.items():
+for _a, _b in SYNONYM_PAIRS.items():
     SYNONYMS.setdefault(_a, []).append(_b)
     SYNONYMS.setdefault(_b, []).append(_a)
 SIDES = {}  # adjective -> (its own side, the other side)
@@ -29,21 +29,21 @@ for _left, _right in SCALES:
     for _side, _other in ((_left, _right), (_right, _left)):
         for _word in _side.split():
             SIDES.setdefault(_word, (_side.split(), _other.split()))
-MAIN = ("play the", "play", "cook", "drive", "paint", "draw", "write", "ride", "read", "build",
-        "sweep")
-LESS = {}  # general verb -> special verbs
-for _special, _general in VERB_UP.items():
-    LESS.setdefault(_general, []).append(_special)
+MAIN_ACTIVITIES = ("play the", "play", "cook", "drive", "paint", "draw", "write", "ride", "read",
+                   "build", "sweep")
+SPECIFIC_VERBS = {}  # general verb -> more specific verbs
+for _special, _general in VERB_HYPERNYMS.items():
+    SPECIFIC_VERBS.setdefault(_general, []).append(_special)
 
 
 @dataclass
 class Action:
     verb: str  # the first word inflects
-    kind: str = "body"  # body, mouth or hands: exclusive within a kind
+    kind: str = "body"  # body, mouth or hands: actions of one kind exclude each other
     object: str = ""
-    pool: str = ""  # where the object comes from
+    pool: str = ""  # of the object
     colour: str = ""
-    special: str = ""  # a more special verb
+    special: str = ""  # a more specific verb
 
     def vp(self) -> str:
         if not self.object:
@@ -82,13 +82,13 @@ def place_phrase(g, kind=""):
         return g.rng.choice(
             ("on", "under", "behind", "next to")) + " the " + g.lex.pick(g.rng, "furniture")
     word = g.lex.pick(g.rng, kind)
-    return ("on" if word in ON else "in") + " the " + word
+    return ("on" if word in TAKES_ON else "in") + " the " + word
 
 
 def other_place(g, place):
     """A place that excludes this one."""
     head, _, noun = place.rpartition(" the ")
-    if g.rng.random() < 0.25 and head in ("on", "under") and noun not in ON:
+    if g.rng.random() < 0.25 and head in ("on", "under") and noun not in TAKES_ON:
         return ("under" if head == "on" else "on") + " the " + noun
     while True:
         other = place_phrase(g, g.rng.choice(("inside", "outside")))
@@ -140,31 +140,31 @@ def draw_subject(g, kind=None, plain=False):
 
 
 def special_noun(g, noun):
-    """A word that entails this noun: a kind of it or another name for it."""
+    """A word that entails this noun: a kind of it or a synonym."""
     choices = list(SYNONYMS.get(noun, []))
     for pool in ("people", "pet", "person", "animal", "bird", "fish", "insect"):
         if noun in g.lex.general.values() or noun in ("child", "man", "woman", "dog", "cat",
                                                       "adult", "kid", "horse"):
-            choices += [w for w in g.lex.pools[pool][0][:40] if noun in g.lex.up.get(w, [])]
+            choices += [w for w in g.lex.pools[pool][0][:40] if noun in g.lex.hypernyms.get(w, [])]
     return g.rng.choice(choices) if choices else noun
 
 
 def other_noun(g, subject):
-    """A noun that the same being cannot bear."""
+    """A noun that cannot describe the same subject."""
     noun = subject.noun
     if noun in EXCLUDE:
         return g.rng.choice(EXCLUDE[noun].split())
     while True:
         other = g.lex.pick(g.rng,
                            g.lex.general.get(noun, "animal" if subject.kind == "a" else "person"))
-        if other != noun and other not in SYNONYMS.get(noun, []) + g.lex.up.get(noun, []) and (
-                noun not in g.lex.up.get(other, [])):
+        same_or_general = [noun] + SYNONYMS.get(noun, []) + g.lex.hypernyms.get(noun, [])
+        if other not in same_or_general and noun not in g.lex.hypernyms.get(other, []):
             return other
 
 
 def general_noun(g, noun):
-    """A word that this noun entails and that does not entail it."""
-    ups = [u for u in g.lex.up.get(noun, []) if noun not in g.lex.up.get(u, [])]
+    """A word that this noun entails but that does not entail it."""
+    ups = [u for u in g.lex.hypernyms.get(noun, []) if noun not in g.lex.hypernyms.get(u, [])]
     return g.rng.choice(ups) if ups else ""
 
 
@@ -193,7 +193,7 @@ def draw_action(g, kind):
 
 
 def other_action(g, action, kind):
-    """Something that nobody does at the same time."""
+    """An action that cannot be done at the same time."""
     rng = g.rng
     if kind == "a":
         wrong = {
@@ -217,16 +217,17 @@ def other_action(g, action, kind):
     if action.kind == "hands" and rng.random() < 0.7:
         for _ in range(20):
             other = g.lex.pick(rng, action.pool)
-            if other != action.object and other not in SYNONYMS.get(
-                    action.object,
-                []) + g.lex.up.get(action.object, []) and (action.object not in g.lex.up.get(
-                    other, [])) and action.object not in GENERAL.get(action.pool, "").split():
+            old = action.object
+            same_or_general = [old] + SYNONYMS.get(old, []) + g.lex.hypernyms.get(old, [])
+            if other not in same_or_general and old not in g.lex.hypernyms.get(
+                    other, []) and old not in GENERAL.get(action.pool, "").split():
                 return Action(action.verb, "hands", other, action.pool, action.colour)
     if action.kind == "rare":
         return Action(rng.choice(("sleep", "rest", g.lex.pick(rng, "rare_verb"))), "rare")
     if action.kind == "hands":
-        if action.verb in MAIN and rng.random() < 0.5:
-            verb = rng.choice([v for v in MAIN if v.split()[0] != action.verb.split()[0]])
+        if action.verb in MAIN_ACTIVITIES and rng.random() < 0.5:
+            first = action.verb.split()[0]
+            verb = rng.choice([v for v in MAIN_ACTIVITIES if v.split()[0] != first])
             return Action(verb, "hands", g.lex.pick(rng, TRANSITIVE[verb][0]), TRANSITIVE[verb][0])
         return Action(rng.choice(("sleep", "swim", "take a nap", "lie in bed")))
     while True:
@@ -236,14 +237,14 @@ def other_action(g, action, kind):
 
 
 def closer_action(g, action):
-    """The same act in other or more special words."""
+    """The same action in other or more specific words."""
     rng = g.rng
     if action.object in g.lex.pools and action.object in GENERAL.get(action.pool,
                                                                      "") and rng.random() < 0.8:
         return Action(action.verb, action.kind, g.lex.pick(rng, action.object), action.pool,
                       action.colour)
     first, _, rest = action.verb.partition(" ")
-    choices = LESS.get(action.verb, []) + VERB_SAME.get(first, "").split()
+    choices = SPECIFIC_VERBS.get(action.verb, []) + VERB_SYNONYMS.get(first, "").split()
     if choices and not (action.verb == "make"):
         special = rng.choice(choices)
         return Action((special + " " + rest).strip(), action.kind, action.object, action.pool,
@@ -252,7 +253,7 @@ def closer_action(g, action):
 
 
 def open_action(g, action, kind):
-    """What leaves this act open, as a verb phrase, or "" for no act at all."""
+    """A verb phrase that leaves this action open, or "" for no action at all."""
     rng = g.rng
     roll = rng.random()
     if action.kind == "hands" and rng.random() < 0.4:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A BERT encoder as the graph that ONNX Runtime fuses on a CPU: to compare with."""
+"""Writes a BERT encoder as a graph of ONNX Runtime's fused CPU operators."""
 from pathlib import Path
 
 import numpy as np
@@ -12,13 +12,13 @@ MICROSOFT = "com.microsoft"
 
 
 def quantised(weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """int8 and a scale for each column, symmetric."""
+    """Symmetric int8 with a scale for each column."""
     scale = (np.maximum(np.abs(weight).max(0), 1e-12) / 127).astype(np.float32)
     return np.rint(weight / scale).astype(np.int8), scale
 
 
 class Graph:
-    """Nodes and weights as they are added. Values are named by who makes them."""
+    """Collects nodes and weights. A value is named after the layer that computes it."""
 
     def __init__(self, directory: Path, precision: str):
         self.int8 = precision == "int8"
@@ -42,7 +42,7 @@ class Graph:
             helper.make_node(operator, inputs, outputs, domain=MICROSOFT, **attributes))
 
     def product(self, x: str, name: str) -> str:
-        """x W^T; the bias is added by the fused operator that follows."""
+        """x W^T; the fused operator that follows adds the bias."""
         weight = self.tensor(name + ".weight").T
         if self.int8:
             values, scale = quantised(weight)
@@ -98,8 +98,9 @@ class Graph:
 
 
 def write(directory: Path, path: Path, precision: str) -> None:
-    """precision: f32, or int8 as ONNX Runtime's dynamic quantisation makes it, with a scale for
-    each column of the weights. Inputs ids, type_ids and mask, int32 [B, S]; output the last hidden state, [B, S, H]."""
+    """precision: f32, or int8 as in ONNX Runtime's dynamic quantisation, with a scale for each
+    column of the weights. Inputs: ids, type_ids and mask, int32 [B, S]. Output: the last hidden
+    state, [B, S, H]."""
     graph = Graph(directory, precision)
     x = graph.embeddings()
     for i in range(graph.config.layers):

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ONNX Runtime's side of tools/peers/compare_onnxruntime, on a graph of tools/peers/onnx_graph.py:
-//   onnxruntime_bench.mjs GRAPH THREADS time SHAPE...           medians, a JSON line a shape
+//   onnxruntime_bench.mjs GRAPH THREADS time SHAPE...           median times, a JSON line per shape
 //   onnxruntime_bench.mjs GRAPH THREADS start                   session and first run, peak memory
-//   onnxruntime_bench.mjs GRAPH THREADS states INPUTS OUTPUT    hidden states of each input alone
+//   onnxruntime_bench.mjs GRAPH THREADS states INPUTS OUTPUT    hidden states, one input at a time
 import fs from 'fs';
 import {createRequire} from 'module';
 const onnx = createRequire((process.env.NODE_PATH || '.') + '/')('onnxruntime-node');
@@ -13,7 +13,7 @@ const [graph, threads, task, ...rest] = process.argv.slice(2);
 const open = () => onnx.InferenceSession.create(graph, {intraOpNumThreads: Number(threads),
     interOpNumThreads: 1, graphOptimizationLevel: 'all', executionMode: 'sequential'});
 
-// Inputs padded to the longest of them, as ONNX Runtime needs them.
+// The inputs padded to the longest, as ONNX Runtime requires.
 function feeds(inputs) {
   const rows = inputs.length, columns = Math.max(...inputs.map(x => x.ids.length));
   const tensor = value => new onnx.Tensor('int32', Int32Array.from({length: rows * columns},
@@ -22,7 +22,7 @@ function feeds(inputs) {
     mask: tensor((x, s) => Number(s < x.ids.length))};
 }
 
-// As bert-bench makes them.
+// The same inputs as bert-bench.
 function inputsOf(shape) {
   const [batch, length] = shape.split('x').map(Number);
   const lengths = shape.startsWith('lengths:') ? shape.slice(8).split(',').map(Number)

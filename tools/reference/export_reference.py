@@ -5,11 +5,10 @@
   pip install torch transformers numpy
   export_reference.py -m DIR -o FILE --inputs pairs.tsv      (or --random, as reference.py)
 
-Texts go through the model's own AutoTokenizer, inputs one at a time, so without padding. The class
-is the one that config.json names. The sentence embedding is
-pooled from the last hidden state as modules.json says. Only long-standing parts of transformers'
-API are used; the project's own test runs the script on a stand-in for transformers that is built on
-PyTorch, not on transformers itself.
+Texts are tokenized by the model's own AutoTokenizer. Inputs run one at a time, so without padding,
+through the class that config.json names; the sentence embedding is pooled from the last hidden
+state as modules.json says. Only long-established parts of transformers' API are used, because the
+project's test runs this script on a stand-in for transformers and not on transformers itself.
 """
 import sys
 from pathlib import Path
@@ -29,7 +28,7 @@ from tensor_file import FormatError
 
 
 def tokenize_with(directory: Path, config: Config, max_length: int | None):
-    """The callable that read_inputs asks for, from the directory's own tokenizer."""
+    """The callable that read_inputs takes, using the directory's own tokenizer."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(str(directory))
     limit, lower_first = read_limits(directory, config.longest, max_length)
 
@@ -43,23 +42,23 @@ def tokenize_with(directory: Path, config: Config, max_length: int | None):
 
 
 def load(directory: Path, config: Config):
-    """The model, and whether its pooler is the checkpoint's: transformers makes one up if not."""
+    """The model, and whether the checkpoint has its pooler: transformers initialises one if not."""
     kind = getattr(transformers, config.architecture)
     model, info = kind.from_pretrained(str(directory), output_loading_info=True)
     missing = sorted(info["missing_keys"])
-    # A decoder is tied to the word embedding, and its bias to the head's.
+    # The decoder is tied to the word embeddings, and its bias to the head's.
     names = config.family.masked_lm
     tied = names.decoder, names.decoder_bias
-    wrong = [key for key in missing if "pooler." not in key and key not in tied]
-    lost = any("pooler." in key for key in missing)
-    if wrong or (lost and config.architecture != config.family.classes + "Model"):
-        raise FormatError(f"{directory}: the checkpoint lacks {', '.join(wrong or missing)}")
-    has_pooler = not lost and getattr(model.base_model, "pooler", None) is not None
+    required = [key for key in missing if "pooler." not in key and key not in tied]
+    no_pooler = any("pooler." in key for key in missing)
+    if required or (no_pooler and config.architecture != config.family.classes + "Model"):
+        raise FormatError(f"{directory}: the checkpoint lacks {', '.join(required or missing)}")
+    has_pooler = not no_pooler and getattr(model.base_model, "pooler", None) is not None
     return model.float().eval(), has_pooler
 
 
 def run(model, has_pooler: bool, config: Config, item: Input) -> dict[str, torch.Tensor]:
-    """The stages of one input: [S, ...] each of a token, [1, ...] each of a sentence."""
+    """The stages of one input: [S, ...] if per token, [1, ...] if per sentence."""
     inputs = {"input_ids": torch.tensor([item.ids])}
     if config.types:
         inputs["token_type_ids"] = torch.tensor([item.type_ids])

@@ -1,14 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a BERT, or a relative of it, with random weights in the layout of the Hugging Face hub.
+"""Makes a BERT or related model with random weights, in the layout of the Hugging Face hub.
 
   make_model.py -o DIR --shape 12,768,12,3072 --vocab-file vocab.txt --labels 3
   make_model.py -o DIR --family albert --embedding-size 64 --head mlm
 
-To test and to time with: its answers mean nothing. The weights are spread so that mistakes show:
-attention far from uniform, no bias, gain or beta at its neutral value. A tensor depends on the
-seed, its own name and shape alone, so two models that differ in dtype, naming or sharding hold the
-same weights.
+For tests and timing; its results mean nothing. The weights are distributed so that mistakes show:
+attention is far from uniform, and no bias, gain or beta has its neutral value. A tensor depends
+only on the seed and its own name and shape, so models that differ in dtype, naming or sharding have
+the same weights.
 """
 import argparse
 import sys
@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from model_families import (FAMILIES, HEADS, POSITION_TYPES, Family, config, layer_names,
-                            settle)
+                            resolve_options)
 from model_tokenizers import write_json, write_tokenizer
 from tensor_file import FormatError, to_bfloat16, write_tensors
 
@@ -27,7 +27,7 @@ POOLINGS = ["cls", "mean", "max", "mean_sqrt_len"]
 
 
 class Weights:
-    """Random tensors by name, [outputs, inputs] for a dense weight, as PyTorch stores them."""
+    """Random tensors by name; dense weights are [outputs, inputs], as PyTorch stores them."""
 
     def __init__(self, seed: int, scale: float):
         self.seed, self.scale = seed, scale
@@ -41,7 +41,7 @@ class Weights:
         self.tensors[name] = values
 
     def dense(self, name: str, outputs: int, inputs: int, gain: float) -> None:
-        """gain: the spread of the outputs for inputs of unit spread."""
+        """gain: standard deviation of the outputs for inputs of unit variance."""
         self.add(name + ".weight", (outputs, inputs), self.scale * gain / inputs**0.5)
         self.add(name + ".bias", (outputs,), 0.1 * gain)
 
@@ -70,7 +70,7 @@ class Weights:
     def layer(self, args: argparse.Namespace, family: Family, p: str) -> None:
         _, hidden, heads, intermediate = args.shape
         q, k, v, o, norm, wide, narrow, last = (p + part for part in family.parts)
-        # Scores q k / sqrt(D) then spread by 1.7: each token looks at a few others.
+        # Scores q k / sqrt(D) then have standard deviation 1.7: each token attends to a few others.
         self.dense(q, hidden, hidden, 1.3)
         self.dense(k, hidden, hidden, 1.3)
         self.dense(v, hidden, hidden, 1)
@@ -84,8 +84,8 @@ class Weights:
         self.norm(last, hidden)
 
     def outliers(self, args: argparse.Namespace, family: Family) -> None:
-        """As trained checkpoints have them: a few channels of the hidden state are 10 to 40 times
-        larger than the rest, in the gains of the norms and the rows that write to them."""
+        """Makes some channels of the hidden state 10 to 40 times larger, as in trained checkpoints,
+        by scaling the gains of the norms and the weight rows that write to them."""
         rng = np.random.default_rng([self.seed, args.outliers])
         channels = rng.choice(args.shape[1], args.outliers, replace=False)
         for p in layer_names(args):
@@ -124,7 +124,7 @@ def sinusoids(positions: int, width: int) -> np.ndarray:
     return np.where(np.arange(width) % 2, np.cos(angles), np.sin(angles)).astype(np.float32)
 
 
-def spelled(name: str, args: argparse.Namespace) -> str:
+def stored_name(name: str, args: argparse.Namespace) -> str:
     if not args.prefix:
         name = name.removeprefix(FAMILIES[args.family].prefix)
     if args.names == "gamma":
@@ -147,9 +147,9 @@ def write_weights(args: argparse.Namespace, vocab: int) -> None:
         weights.layer(args, family, p)
     weights.outliers(args, family)
     weights.head(args, family, vocab)
-    tensors = {spelled(k, args): stored(v, args.dtype) for k, v in weights.tensors.items()}
+    tensors = {stored_name(k, args): stored(v, args.dtype) for k, v in weights.tensors.items()}
     if args.names == "gamma" or args.position_ids:
-        buffer = spelled(family.prefix + "embeddings.position_ids", args)
+        buffer = stored_name(family.prefix + "embeddings.position_ids", args)
         tensors[buffer] = np.arange(args.positions)[None]
     if not args.sharded:
         write_tensors(args.output / "model.safetensors", tensors, {"format": "pt"})
@@ -168,7 +168,7 @@ def write_weights(args: argparse.Namespace, vocab: int) -> None:
 
 def write_config(args: argparse.Namespace, vocab: int) -> None:
     content = config(args, vocab)
-    # As transformers does, which leaves the default of two labels out.
+    # Like transformers, omit the default of two labels.
     if args.head in ("classification", "tokens") and (args.labels != 2 or args.label_names):
         names = args.label_names or [f"LABEL_{i}" for i in range(args.labels)]
         content["id2label"] = {str(i): name for i, name in enumerate(names)}
@@ -203,47 +203,48 @@ def shape(text: str) -> list[int]:
 
 
 def arguments() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description="Makes a BERT or a relative with random weights.")
+    parser = argparse.ArgumentParser(description="Makes a BERT or relative with random weights.")
     add = parser.add_argument
     add("-o", "--output", type=Path, required=True, help="directory to write")
     add("--family", choices=list(FAMILIES), default="bert", help="model_type (default bert)")
     add("--shape", type=shape, default=[2, 128, 2, 512], metavar="L,H,A,I",
         help="layers, hidden, heads, intermediate; H a multiple of A (default 2,128,2,512)")
     add("--vocab", type=int, help="rows of the word embedding (default: the vocabulary's, or 200)")
-    add("--vocab-file", type=Path, help="a vocab.txt to copy in; otherwise a small one is made")
+    add("--vocab-file", type=Path, help="vocab.txt to copy (default: a small one is made)")
     add("--cased", action="store_true", help="the tokenizer keeps case and accents")
     add("--positions", type=int, default=512, help="max_position_embeddings")
     add("--position-type", choices=list(POSITION_TYPES), default="absolute",
-        help="position_embedding_type; sinusoidal is DistilBERT's")
+        help="position_embedding_type; sinusoidal for DistilBERT")
     add("--embedding-size", type=int, metavar="E",
-        help="of ELECTRA's and ALBERT's embeddings (default: H)")
-    add("--groups", type=int, default=1, help="num_hidden_groups of ALBERT")
-    add("--inner-groups", type=int, default=1, help="inner_group_num of ALBERT")
+        help="width of ELECTRA's and ALBERT's embeddings (default: H)")
+    add("--groups", type=int, default=1, help="ALBERT's num_hidden_groups")
+    add("--inner-groups", type=int, default=1, help="ALBERT's inner_group_num")
     add("--types", type=int, help="type_vocab_size (default: the family's)")
     add("--head", choices=list(HEADS), default="classification")
     add("--decoder", choices=["tied", "stored", "untied"], default="tied",
-        help="masked language models: not stored, stored as well, or stored and different")
-    add("--labels", type=int, default=2, help="of the classification or the token head")
-    add("--label-names", type=lambda text: text.split(","), help="id2label, one name a label")
+        help="masked LM decoder: not stored, stored with the embeddings' values, or different")
+    add("--labels", type=int, default=2, help="number of labels of a classification or token head")
+    add("--label-names", type=lambda text: text.split(","), help="id2label, comma-separated")
     add("--problem-type", choices=PROBLEMS)
     add("--act", help="hidden_act (default: the family's)")
     add("--epsilon", type=float, help="layer_norm_eps (default: the family's; not DistilBERT's)")
-    add("--dtype", choices=["F32", "F16", "BF16"], default="F32", help="as stored")
+    add("--dtype", choices=["F32", "F16", "BF16"], default="F32", help="stored type")
     add("--names", choices=["modern", "gamma"], default="modern",
-        help="gamma: LayerNorm.gamma and .beta and the position_ids buffer, as older checkpoints")
-    add("--position-ids", action="store_true", help="the buffer position_ids alone, likewise")
+        help="gamma: LayerNorm.gamma and .beta and a position_ids buffer, as in older checkpoints")
+    add("--position-ids", action="store_true", help="store a position_ids buffer")
     add("--prefix", action=argparse.BooleanOptionalAction,
-        help="bert. or the like before the encoder's names (default: where there is a head)")
+        help="prefix the encoder's names with bert. or the like (default: if there is a head)")
     add("--no-pooler", action="store_true", help="only with --head none")
-    add("--no-positions", action="store_true", help="position embeddings of zero")
-    add("--sharded", type=int, metavar="N", help="N files and model.safetensors.index.json")
+    add("--no-positions", action="store_true", help="all-zero position embeddings")
+    add("--sharded", type=int, metavar="N", help="N shards and model.safetensors.index.json")
     add("--sentence-transformers", metavar="MODE",
-        help=f"add the files of a sentence embedding: {', '.join(POOLINGS)}, or several by commas")
-    add("--normalize", action="store_true", help="2_Normalize after the pooling")
-    add("--max-seq-length", type=int, help="of sentence_bert_config.json")
-    add("--scale", type=float, default=1, help="factor on the spread of all dense weights")
+        help=f"add sentence-transformers files with this pooling: {', '.join(POOLINGS)}, or "
+             "several, comma-separated")
+    add("--normalize", action="store_true", help="add 2_Normalize after the pooling")
+    add("--max-seq-length", type=int, help="max_seq_length of sentence_bert_config.json")
+    add("--scale", type=float, default=1, help="factor for all dense weights")
     add("--outliers", type=int, default=0, metavar="N",
-        help="channels of the hidden state that are 10 to 40 times larger")
+        help="make N channels of the hidden state 10 to 40 times larger")
     add("--seed", type=int, default=0)
     return parser
 
@@ -252,7 +253,7 @@ def check(args: argparse.Namespace) -> None:
     if args.prefix is None:
         args.prefix = args.head != "none"
     if args.no_pooler and args.head != "none":
-        raise FormatError("--no-pooler goes with --head none: the other heads read the pooler")
+        raise FormatError("--no-pooler requires --head none: the other heads read the pooler")
     if args.label_names and len(args.label_names) != args.labels:
         raise FormatError(f"--label-names has {len(args.label_names)} names, expected --labels "
                           f"{args.labels}")
@@ -265,7 +266,7 @@ def check(args: argparse.Namespace) -> None:
 def make(argv: list[str]) -> None:
     args = arguments().parse_args(argv)
     check(args)
-    settle(args)
+    resolve_options(args)
     args.output.mkdir(parents=True, exist_ok=True)
     vocab = write_tokenizer(args)
     write_config(args, vocab)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What make_model.py writes for BERT's relatives: tensor names, heads, config.json.
+"""Tensor names, heads and config.json of each family, for make_model.py.
 
 Names and keys are those of Hugging Face transformers (models/*/modeling_*.py, configuration_*.py).
-tools/reference/reference.py has its own table of them, so that a mistake here does not hide there.
+tools/reference/reference.py has a separate table, so that a mistake in one of them shows.
 """
 import argparse
 from dataclasses import dataclass, field
@@ -12,10 +12,10 @@ from tensor_file import FormatError
 
 @dataclass(frozen=True)
 class Family:
-    classes: str  # what its classes' names begin with
-    prefix: str  # before the encoder's tensors where there is a head
+    classes: str  # prefix of its class names
+    prefix: str  # prefix of the encoder's tensors if there is a head
     layer: str = "encoder.layer.{}."
-    # query, key, value, attention's output, its norm, two of the feed-forward, its norm
+    # query, key, value, attention output, its norm, feed-forward in and out, its norm
     parts: tuple[str, ...] = (
         "attention.self.query", "attention.self.key", "attention.self.value",
         "attention.output.dense", "attention.output.LayerNorm",
@@ -23,19 +23,19 @@ class Family:
     pooler: str | None = "pooler.dense"
     pooled: tuple[str, ...] = ("none", "choice")  # the heads whose model has a pooler
     heads: dict[str, str] = field(default_factory=dict)
-    decoder: str = ""  # of the masked language model: weight, tied to the word embeddings
-    decoder_bias: str = ""  # tied to the bias of the head, where that has another name
+    decoder: str = ""  # weight of the masked language model, tied to the word embeddings
+    decoder_bias: str = ""  # tied to the head's bias, if that has another name
     act: str = "gelu"
     types: int = 2  # 0: no token type embeddings
     epsilon: float = 1e-12
-    settings: dict = field(default_factory=dict)  # of config.json
+    settings: dict = field(default_factory=dict)  # more of config.json
 
     def decoder_in(self, head: str) -> bool:
-        """Whether the head scores the vocabulary."""
+        """Whether the head predicts vocabulary entries."""
         return head == "mlm" or self.heads["mlm"] in self.heads.get(head, "")
 
 
-# kind, name, outputs, inputs, gain of each tensor of a head. H hidden, E embedding, V vocabulary,
+# Each layer of a head: kind, name, outputs, inputs, gain. H hidden, E embedding, V vocabulary,
 # C labels.
 ONE_LAYER = {"tokens": "dense classifier C H 2", "qa": "dense qa_outputs 2 H 2"}
 ON_POOLER = {"classification": "dense classifier C H 2", "choice": "dense classifier 1 H 2"}
@@ -108,23 +108,23 @@ POSITION_TYPES = {"absolute": tuple(FAMILIES), "relative_key": ("bert",),
                   "relative_key_query": ("bert",), "sinusoidal": ("distilbert",)}
 
 
-def settle(args: argparse.Namespace) -> Family:
-    """Fills in what was left to the family; refuses what it does not have."""
+def resolve_options(args: argparse.Namespace) -> Family:
+    """Fills in the family's defaults; refuses options that it does not support."""
     family = FAMILIES[args.family]
     if args.head != "none" and args.head not in family.heads:
         raise FormatError(f"--head is {args.head}, expected one of none, "
                           f"{', '.join(family.heads)} for --family {args.family}")
     if args.family not in POSITION_TYPES[args.position_type]:
-        raise FormatError(f"--position-type {args.position_type} goes with --family "
+        raise FormatError(f"--position-type {args.position_type} requires --family "
                           f"{' or '.join(POSITION_TYPES[args.position_type])}")
-    own = (("--embedding-size", args.embedding_size, None, ("albert", "electra")),
-           ("--groups", args.groups, 1, ("albert",)),
-           ("--inner-groups", args.inner_groups, 1, ("albert",)))
-    for option, value, neutral, families in own:
-        if value != neutral and args.family not in families:
-            raise FormatError(f"{option} goes with --family {' or '.join(families)}")
+    restricted = (("--embedding-size", args.embedding_size, None, ("albert", "electra")),
+                  ("--groups", args.groups, 1, ("albert",)),
+                  ("--inner-groups", args.inner_groups, 1, ("albert",)))
+    for option, value, default, families in restricted:
+        if value != default and args.family not in families:
+            raise FormatError(f"{option} requires --family {' or '.join(families)}")
     if args.decoder != "tied" and not family.decoder_in(args.head):
-        raise FormatError(f"--decoder {args.decoder} goes with a head that predicts tokens")
+        raise FormatError(f"--decoder {args.decoder} requires a head that predicts tokens")
     args.act = args.act or family.act
     args.epsilon = family.epsilon if args.epsilon is None else args.epsilon
     args.types = (args.types or family.types) if family.types else 0
@@ -133,7 +133,7 @@ def settle(args: argparse.Namespace) -> Family:
 
 
 def layer_names(args: argparse.Namespace) -> list[str]:
-    """What the names of each stored layer begin with: ALBERT's are shared."""
+    """Name prefixes of the stored layers; ALBERT shares layers."""
     family = FAMILIES[args.family]
     if args.family == "albert":
         return [family.prefix + family.layer.format(group, inner)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tokenizer files of make_model.py's directories, as transformers saves each family's.
+"""Tokenizer files for make_model.py, as transformers saves them for each family.
 
-WordPiece families get vocab.txt; the SentencePiece ones a Unigram tokenizer.json and no .model
-file. Both hold letters, digits, punctuation and a few words.
+WordPiece families get a vocab.txt, SentencePiece families a Unigram tokenizer.json and no .model
+file. Both vocabularies contain letters, digits, punctuation and a few words.
 """
 import argparse
 import json
@@ -21,12 +21,12 @@ BERT_SPECIAL = {f"{name}_token": f"[{name.upper()}]"
 ROBERTA_SPECIAL = {"bos_token": "<s>", "cls_token": "<s>", "eos_token": "</s>",
                    "mask_token": "<mask>", "pad_token": "<pad>", "sep_token": "</s>",
                    "unk_token": "<unk>"}
-# MPNet has <unk> in its vocabulary, but BERT's [UNK] is what its tokenizer gives.
+# MPNet's vocabulary has <unk>, but its tokenizer produces BERT's [UNK].
 SPECIAL = {"albert": {**BERT_SPECIAL, "bos_token": "[CLS]", "eos_token": "[SEP]",
                       "pad_token": "<pad>", "unk_token": "<unk>"},
            "xlm-roberta": ROBERTA_SPECIAL, "camembert": ROBERTA_SPECIAL,
            "mpnet": {**ROBERTA_SPECIAL, "unk_token": "[UNK]"}}
-# The pieces before the ordinary ones, in the order of their ids.
+# The pieces before the ordinary ones, in id order.
 FIRST_PIECES = {"albert": ["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"],
                 "xlm-roberta": ["<s>", "<pad>", "</s>", "<unk>"],
                 "camembert": ["<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>", "<unk>NOTUSED", "<s>",
@@ -53,21 +53,21 @@ def unused(size: int, needed: int) -> list[str]:
 
 
 def vocabulary(size: int, family: str = "bert") -> list[str]:
-    """Special tokens, unused rows up to the size, letters, digits, punctuation, a few words."""
+    """Special tokens, filler up to the size, letters, digits, punctuation, a few words."""
     pieces = characters() + letters() + ["##" + c for c in letters() + [str(d) for d in range(10)]]
     pieces += [word for word in WORDS if word not in pieces]
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     before = ["<s>", "<pad>", "</s>", "<unk>"] if family == "mpnet" else []
     after = ["<mask>"] if family == "mpnet" else []
     filler = unused(size, len(before + special + pieces + after))
-    # [PAD] first and the others after unused rows, as in the published vocabularies.
+    # [PAD] first and the others after the unused pieces, as in the published vocabularies.
     return before + special[:1] + filler + special[1:] + pieces + after
 
 
 def write_tokenizer(args: argparse.Namespace) -> int:
-    """Writes the tokenizer's files; returns the vocabulary's size."""
+    """Writes the tokenizer's files; returns the vocabulary size."""
     special = SPECIAL.get(args.family, BERT_SPECIAL)
-    # Where <pad> is 1, positions are counted from 2.
+    # If <pad> is 1, positions count from 2.
     longest = args.positions - 2 if special["cls_token"] == "<s>" else args.positions
     write_json(args.output / "special_tokens_map.json", special)
     word_piece = args.family not in FIRST_PIECES
@@ -95,7 +95,7 @@ def write_vocabulary(args: argparse.Namespace) -> int:
 
 
 def write_unigram(args: argparse.Namespace, special: dict[str, str]) -> int:
-    """tokenizer.json of a Unigram model: better scores for what is longer."""
+    """Writes tokenizer.json of a Unigram model, which scores longer pieces higher."""
     first = FIRST_PIECES[args.family]
     last = [] if "[MASK]" in first else ["<mask>"]
     words = ["▁" + word for word in WORDS if not word.startswith("##")]
@@ -121,7 +121,7 @@ def write_unigram(args: argparse.Namespace, special: dict[str, str]) -> int:
 
 
 def normalizer(args: argparse.Namespace) -> dict:
-    """As transformers converts a SentencePiece model that has no normalisation of its own."""
+    """As transformers converts a SentencePiece model without its own normalisation."""
     steps: list[dict] = []
     if args.family == "albert":
         steps = [{"type": "Replace", "pattern": {"String": quotes}, "content": '"'}

@@ -1,32 +1,32 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""BERT and its relatives in NumPy and float64: the truth that the engine is compared with.
+"""BERT and its relatives in NumPy and float64: the ground truth for the engine.
 
 Written from the papers (Devlin et al. 2019 and those of DistilBERT, ELECTRA, ALBERT, RoBERTa and
-MPNet) and the published behaviour of Hugging Face transformers, and apart from the engine: it
-shares no code with it. Reads an unmodified Hugging Face directory and writes one .safetensors file,
-inputs end to end and never padded (T tokens, N inputs, H hidden, C labels, V vocabulary):
+MPNet) and the published behaviour of Hugging Face transformers, sharing no code with the engine.
+Reads an unmodified Hugging Face directory and writes one .safetensors file, with the inputs end to
+end and never padded (T tokens, N inputs, H hidden, C labels, V vocabulary):
 
   ids [T] I64, type_ids [T] I64, starts [N + 1] I64
-  embeddings [T, H]              what enters the first layer: normalised, and projected to H
+  embeddings [T, H]              input of the first layer: normalised, and projected to H
   layer.0 ... layer.{L-1} [T, H] output of each encoder layer
-  pooler [N, H]                  where the checkpoint has a pooler
-  logits                         where the architecture has a head:
+  pooler [N, H]                  if the checkpoint has a pooler
+  logits                         if the architecture has a head:
          [N, C]                  sequence classification; next sentence, C = 2
-         [N, 1]                  multiple choice, each pair of prompt and choice an input
+         [N, 1]                  multiple choice: each prompt and choice is an input
          [T, C]                  token classification; question answering, C = 2: start and end;
                                  ELECTRA's pretraining, C = 1
          [T, V]                  masked language model; BERT's and ALBERT's pretraining
-  next_sentence [N, 2]           the other half of those two: ALBERT's is sentence order
+  next_sentence [N, 2]           the other head of those two; ALBERT's is sentence order
   embedding [N, H]               sentence embedding as modules.json says; without it, the mean
-  __metadata__ "inputs"          JSON array of [first] or [first, second], where all are texts
+  __metadata__ "inputs"          JSON array of [first] or [first, second], if all are texts
 
   reference.py -m DIR -o FILE --inputs pairs.tsv
   reference.py -m DIR -o FILE --random 5 --lengths 3,31,512 --seed 1
 
-Text is tokenized from vocab.txt by reference_inputs.py, which is right for ordinary text and says
+Text is tokenized from vocab.txt by reference_inputs.py, which handles ordinary text and documents
 what it leaves out; where that matters, give ids. On Debian, libopenblas0-pthread makes NumPy four
-times as fast as its plain BLAS, which matters from BERT-base on.
+times as fast as the default BLAS, which matters from BERT-base on.
 """
 import argparse
 import functools
@@ -49,9 +49,9 @@ Scores = Callable[[np.ndarray, np.ndarray, int], np.ndarray]
 
 def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, starts: np.ndarray, heads: int,
               more_scores: Scores | None):
-    """softmax(q k^T / sqrt(D) + more) v within each sequence and head; [T, H] each.
+    """softmax(q k^T / sqrt(D) + more_scores) v for each sequence and head; q, k, v: [T, H].
 
-    more_scores(q, k, head): [S, S], by the tokens' distance."""
+    more_scores(q, k, head): [S, S], terms that depend on relative positions."""
     size = q.shape[1] // heads
     context = np.empty_like(q)
     for begin, end in zip(starts, starts[1:]):
@@ -66,7 +66,7 @@ def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, starts: np.ndarray, h
 
 
 def distances(tokens: int) -> np.ndarray:
-    """[S, S]: the query's position (row) less the key's (column)."""
+    """[S, S]: the query's position (row) minus the key's (column)."""
     return np.subtract.outer(np.arange(tokens), np.arange(tokens))
 
 
@@ -86,32 +86,33 @@ def relative_keys(config: Config, checkpoint: Checkpoint, layer: str) -> Scores:
 
 
 def buckets(distance: np.ndarray) -> np.ndarray:
-    """Raffel et al. 2020 (T5), 32 buckets: 16 for keys before the query and 16 for those after; in
-    each, one a distance below 8, then 8 + 8 log(distance / 8) / log(128 / 8), rounded down and at
-    most 15. That is 2 + log2(distance^2), exact where logarithms round a power of two either way;
-    transformers' own, in float32, gives the same at every distance."""
-    far = np.abs(distance)
-    logarithmic = 2 + np.frexp(np.maximum(far, 1).astype(float) ** 2)[1] - 1
-    return np.where(far < 8, far, np.minimum(logarithmic, 15)) + 16 * (distance < 0)
+    """Raffel et al. 2020 (T5), 32 buckets: 16 for keys before the query and 16 for keys after it.
+    Of each 16, distances below 8 have one each; from 8 on the bucket is
+    8 + 8 log(distance / 8) / log(128 / 8), rounded down and at most 15. That equals
+    2 + log2(distance^2), computed here from the exponent, because logarithms may round a power of
+    two either way. transformers' float32 formula gives the same bucket for every distance."""
+    absolute = np.abs(distance)
+    logarithmic = 2 + np.frexp(np.maximum(absolute, 1).astype(float) ** 2)[1] - 1
+    return np.where(absolute < 8, absolute, np.minimum(logarithmic, 15)) + 16 * (distance < 0)
 
 
 def relative_bias(config: Config, checkpoint: Checkpoint) -> Scores:
-    """One table for all layers: MPNet. Not divided by sqrt(D)."""
+    """MPNet: one table for all layers, not divided by sqrt(D)."""
     name = "encoder.relative_attention_bias.weight"
     table = checkpoint.get(name, config.buckets, config.heads)
     return lambda q, _, head: table[buckets(distances(len(q))), head]
 
 
 def position_ids(ids: np.ndarray, padding: int | None) -> np.ndarray:
-    """Rows of the position embedding for one input. RoBERTa's count the tokens that are not the
-    padding id, from padding + 1; those that are it, inside a text too, have its own row."""
+    """Rows of the position embeddings for one input. RoBERTa counts tokens other than the padding
+    id, starting at padding + 1; padding ids, even inside a text, use row padding."""
     if padding is None:
         return np.arange(len(ids))
     return np.where(ids == padding, padding, padding + np.cumsum(ids != padding))
 
 
 def embed(config: Config, checkpoint: Checkpoint, inputs: list[Input]) -> np.ndarray:
-    """[T, H]: what enters the first layer."""
+    """[T, H]: the input of the first layer."""
     e, width = "embeddings.", config.embedding
     ids = np.concatenate([x.ids for x in inputs]).astype("<i8")
     x = checkpoint.get(e + "word_embeddings.weight", config.vocabulary, width)[ids]
@@ -123,7 +124,7 @@ def embed(config: Config, checkpoint: Checkpoint, inputs: list[Input]) -> np.nda
         type_ids = np.concatenate([x.type_ids for x in inputs])
         x += checkpoint.get(e + "token_type_embeddings.weight", config.types, width)[type_ids]
     x = checkpoint.layer_norm(x, e + "LayerNorm", config.epsilon)
-    # ALBERT projects always, ELECTRA where the widths differ.
+    # ALBERT always projects, ELECTRA only where the widths differ.
     if config.family.projection and (config.layer_names[0].startswith("encoder.albert")
                                      or width != config.hidden):
         x = checkpoint.linear(x, config.family.projection, config.hidden)
@@ -149,11 +150,12 @@ def encode(config: Config, checkpoint: Checkpoint, inputs: list[Input]) -> dict[
         wide = checkpoint.linear(x, p + family.wide, config.intermediate)
         dense = checkpoint.linear(ACTIVATIONS[config.activation](wide), p + family.narrow, hidden)
         x = checkpoint.layer_norm(x + dense, p + family.norm, eps)
-        stages[f"layer.{i * config.layers // len(config.layer_names)}"] = x  # of several the last
+        # ALBERT's layer of several inner ones: the last one's output stays.
+        stages[f"layer.{i * config.layers // len(config.layer_names)}"] = x
     return stages
 
 
-# In the order in which sentence-transformers concatenates them where several are on.
+# In the order in which sentence-transformers concatenates them if several are enabled.
 POOLING: dict[str, Callable] = {"pooling_mode_cls_token": lambda x: x[0],
                                 "pooling_mode_max_tokens": lambda x: x.max(0),
                                 "pooling_mode_mean_tokens": lambda x: x.mean(0),
@@ -162,7 +164,7 @@ POOLING: dict[str, Callable] = {"pooling_mode_cls_token": lambda x: x[0],
 
 
 def sentence_embedding(directory: Path, states: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """What sentence-transformers' encode() returns; the mean where there is no modules.json."""
+    """What sentence-transformers' encode() returns; the mean if there is no modules.json."""
     poolings, normalize = [POOLING["pooling_mode_mean_tokens"]], False
     path = directory / "modules.json"
     for module in read_json(path, list) if path.exists() else []:
@@ -176,11 +178,12 @@ def sentence_embedding(directory: Path, states: np.ndarray, starts: np.ndarray) 
                               "Normalize")
     rows = np.array([np.concatenate([pool(states[begin:end]) for pool in poolings])
                      for begin, end in zip(starts, starts[1:])])
-    # The floor is that of torch.nn.functional.normalize, which sentence-transformers calls.
+    # sentence-transformers calls torch.nn.functional.normalize, whose floor is 1e-12.
     norms = np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
     settings = directory / "config_sentence_transformers.json"
-    cut = read_json(settings).get("truncate_dim") if path.exists() and settings.exists() else None
-    return (rows / norms if normalize else rows)[:, :cut]
+    is_truncated = path.exists() and settings.exists()
+    width = read_json(settings).get("truncate_dim") if is_truncated else None
+    return (rows / norms if normalize else rows)[:, :width]
 
 
 def read_pooling(path: Path) -> list[Callable]:
@@ -227,23 +230,23 @@ def arguments(description: str) -> argparse.ArgumentParser:
     source.add_argument("--inputs", type=Path, help=".tsv, or JSON Lines of texts or ids")
     source.add_argument("--random", type=int, metavar="N", help="N inputs of random ids")
     parser.add_argument("--lengths", type=integers, default=[3, 17, 31, 33, 128],
-                        help="of the random inputs, in turn: 3,17,512")
-    parser.add_argument("--seed", type=int, default=0, help="of the random inputs")
-    parser.add_argument("--max-length", type=int, help="tokens a text is truncated to")
+                        help="lengths of the random inputs, used in turn, e.g. 3,17,512")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the random inputs")
+    parser.add_argument("--max-length", type=int, help="truncate texts to this many tokens")
     parser.add_argument("--stages", choices=["all", "logits"], default="all",
-                        help="logits: only the inputs and the logits (without a head: embedding)")
+                        help="logits: only the inputs and the logits (without a head, embedding)")
     return parser
 
 
 def tokenize_with(config: Config, max_length: int | None) -> Callable:
-    """Reads vocab.txt when the first text comes: ids do without it."""
+    """Reads vocab.txt at the first text; inputs of ids do not need it."""
     tokenizer = functools.cache(lambda: WordPiece(config.directory, config.longest, max_length))
     return lambda texts: tokenizer().encode(texts)
 
 
 def main() -> None:
     parser = arguments("Writes reference outputs of a BERT model, computed in float64.")
-    parser.add_argument("--dtype", choices=["f32", "f64"], default="f64", help="as stored")
+    parser.add_argument("--dtype", choices=["f32", "f64"], default="f64", help="stored type")
     args = parser.parse_args()
     try:
         config = read_config(args.model)

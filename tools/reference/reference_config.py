@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What reference.py knows of each family: names of tensors and classes; and config.json.
+"""The families' tensor and class names for reference.py, and its reader of config.json.
 
-From the published behaviour of Hugging Face transformers; kept apart from make_model.py's table.
+Written from the published behaviour of Hugging Face transformers, separately from make_model.py.
 """
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ BOTH_HALVES = ("BertForPreTraining", "AlbertForPreTraining")
 
 @dataclass(frozen=True)
 class Head:
-    """dense, activation and output of what scores the first token's state."""
+    """The layers that score the first token's hidden state; without dense, the pooler's output."""
     dense: str | None
     activation: str
     output: str
@@ -27,10 +27,10 @@ class Head:
 class MaskedLM:
     dense: str
     norm: str
-    decoder: str  # its weight is the word embedding, where they are tied
+    decoder: str  # equal to the word embeddings if tied
     bias: str
     activation: str | None = None  # None: hidden_act
-    decoder_bias: str | None = None  # another name of the bias
+    decoder_bias: str | None = None  # a second name of the bias
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Family:
     pooler: str | None = "pooler.dense"
     more_heads: tuple[str, ...] = ()
     layer: str = "encoder.layer.{}."
-    projection: str | None = None  # from the embedding's width to the hidden one
+    projection: str | None = None  # from the embedding width to the hidden width
     has_types: bool = True
 
 
@@ -109,32 +109,32 @@ class Config:
     family: Family
     architecture: str
     layers: int
-    # What the tensors of those that are applied begin with: ALBERT's repeat, and a layer of it may
-    # be several.
+    # Prefixes of the tensors of each layer in the order of application. ALBERT's repeat, and one of
+    # its layers may consist of several inner ones.
     layer_names: list[str]
     hidden: int
     heads: int
     intermediate: int
     vocabulary: int
-    positions: int  # rows of the position embedding
+    positions: int  # rows of the position embeddings
     types: int  # 0: type ids are ignored
     labels: int
     activation: str
     epsilon: float
     embedding: int  # width of the embeddings
-    padding: int | None  # the id that positions are counted by; None: they count from 0
+    padding: int | None  # positions count from padding + 1; None: from 0
     position_type: str
-    buckets: int  # of MPNet's relative positions; 0: none
+    buckets: int  # for MPNet's relative positions; 0: none
     tied: bool
 
     @property
     def longest(self) -> int:
-        """Tokens of the longest input."""
+        """Tokens in the longest possible input."""
         return self.positions if self.padding is None else self.positions - self.padding - 1
 
 
 class ConfigFile:
-    """config.json, with DistilBERT's own keys."""
+    """config.json; translates the keys that DistilBERT names differently."""
 
     def __init__(self, directory: Path):
         self.path = directory / "config.json"
@@ -144,10 +144,10 @@ class ConfigFile:
     def key(self, name: str) -> str:
         return DISTILBERT_KEYS.get(name, name) if self.model_type == "distilbert" else name
 
-    def number(self, name: str, default: int | None = None, least: int = 1) -> int:
+    def number(self, name: str, default: int | None = None, minimum: int = 1) -> int:
         value = self.content.get(self.key(name), default)
-        if type(value) is not int or value < least:
-            kind = "a positive integer" if least else "an integer from 0"
+        if type(value) is not int or value < minimum:
+            kind = "a positive integer" if minimum else "a non-negative integer"
             raise FormatError(f"{self.path}: {self.key(name)} is {value}, expected {kind}")
         return value
 
@@ -168,7 +168,7 @@ class ConfigFile:
         return found[0]
 
     def labels(self) -> int:
-        # transformers writes id2label only where it is not the default, two labels.
+        # transformers omits id2label if it is the default, two labels.
         names = self.content.get("id2label")
         return len(names) if names else self.number("num_labels", 2)
 
@@ -182,9 +182,9 @@ class ConfigFile:
 
     def padding(self) -> int | None:
         if self.model_type == "mpnet":
-            return 1  # whatever pad_token_id is
-        counted = self.model_type in ("xlm-roberta", "camembert")
-        return self.number("pad_token_id", 1, least=0) if counted else None
+            return 1  # regardless of pad_token_id
+        is_roberta = self.model_type in ("xlm-roberta", "camembert")
+        return self.number("pad_token_id", 1, minimum=0) if is_roberta else None
 
 
 def read_config(directory: Path) -> Config:
@@ -214,6 +214,6 @@ def read_config(directory: Path) -> Config:
         embedding=file.number("embedding_size", 128) if family.projection else hidden,
         padding=file.padding(),
         position_type=file.expect("position_embedding_type", ("absolute", *relative), "absolute"),
-        # transformers' bucket formula is for 32, whatever the config says.
+        # transformers' bucket formula is for 32 regardless of the config.
         buckets=file.expect("relative_attention_num_buckets", (32,), 32) if kind == "mpnet" else 0,
         tied=file.expect("tie_word_embeddings", (True, False), True))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What follows the encoder in reference.py: the pooler and the scores of each architecture."""
+"""The pooler and the heads of each architecture, for reference.py."""
 import numpy as np
 
 from reference_config import Config, Head
@@ -8,7 +8,7 @@ from tensor_file import FormatError
 
 
 def add_heads(config: Config, checkpoint: Checkpoint, stages: dict[str, np.ndarray]) -> None:
-    """Adds pooler, logits and next_sentence, each where the architecture has it."""
+    """Adds pooler, logits and next_sentence, as far as the architecture has them."""
     family, states = config.family, stages[f"layer.{config.layers - 1}"]
     head = config.architecture.removeprefix(family.classes)
     first = states[stages["starts"][:-1]]
@@ -39,7 +39,7 @@ def add_heads(config: Config, checkpoint: Checkpoint, stages: dict[str, np.ndarr
 
 
 def sentence_scores(checkpoint: Checkpoint, x: np.ndarray, head: Head, columns: int) -> np.ndarray:
-    """x: [N, H], the pooler's output or the first tokens' states."""
+    """x: [N, H], the pooler's output or the hidden states of the first tokens."""
     if head.dense:
         activation = np.tanh if head.activation == "tanh" else ACTIVATIONS[head.activation]
         x = activation(checkpoint.linear(x, head.dense, x.shape[1]))
@@ -47,7 +47,7 @@ def sentence_scores(checkpoint: Checkpoint, x: np.ndarray, head: Head, columns: 
 
 
 def masked_lm(config: Config, checkpoint: Checkpoint, states: np.ndarray) -> np.ndarray:
-    """[T, V]: scores of the whole vocabulary for each token."""
+    """[T, V]: each token's scores over the vocabulary."""
     names = config.family.masked_lm
     x = checkpoint.linear(states, names.dense, config.embedding)
     x = ACTIVATIONS[names.activation or config.activation](x)
@@ -56,16 +56,16 @@ def masked_lm(config: Config, checkpoint: Checkpoint, states: np.ndarray) -> np.
     words = checkpoint.get("embeddings.word_embeddings.weight", *shape)
     bias = checkpoint.get(names.bias, config.vocabulary)
     if names.decoder_bias in checkpoint.tensors:
-        same(checkpoint, names.decoder_bias, bias, names.bias)
+        require_equal(checkpoint, names.decoder_bias, bias, names.bias)
     if not config.tied:
         return x @ checkpoint.get(names.decoder, *shape).T + bias
     if names.decoder in checkpoint.tensors:
-        same(checkpoint, names.decoder, words, "embeddings.word_embeddings.weight")
+        require_equal(checkpoint, names.decoder, words, "embeddings.word_embeddings.weight")
     return x @ words.T + bias
 
 
-def same(checkpoint: Checkpoint, name: str, values: np.ndarray, other: str) -> None:
-    """Of two tied tensors that differ, transformers 4 takes the other one and 5 this one."""
+def require_equal(checkpoint: Checkpoint, name: str, values: np.ndarray, other: str) -> None:
+    """If tied tensors differ, transformers 4 uses the other one and transformers 5 this one."""
     if not np.array_equal(checkpoint.get(name, *values.shape), values):
         raise FormatError(f"{checkpoint.path}: {name} differs from {other}, to which it is tied "
                           "(tie_word_embeddings)")

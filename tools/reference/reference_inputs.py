@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inputs of a reference: texts or ids from a file, or random ids; and a slow, plain WordPiece.
+"""Inputs of a reference: texts or ids from a file, or random ids; and a slow, simple WordPiece.
 
-The tokenizer is the algorithm that came with Devlin et al. 2019 (clean, split, lower-case, longest
-match first), from vocab.txt and tokenizer_config.json. It does not read tokenizer.json, does not
+The tokenizer is the algorithm published with Devlin et al. 2019 (clean, split, lower-case, longest
+match first), using vocab.txt and tokenizer_config.json. It does not read tokenizer.json, does not
 recognise special tokens inside a text, and takes its character classes from Python's Unicode
-tables, which are newer than those behind Hugging Face's tokenizers: right for ordinary text, and no
+tables, which are newer than those of Hugging Face's tokenizers: correct for ordinary text, but no
 authority on rare characters.
 """
 import json
@@ -18,7 +18,7 @@ import numpy as np
 from tensor_file import FormatError
 
 LONGEST_WORD = 100
-# The CJK ideographs of the original; kana and Hangul are not among them.
+# The CJK ideographs of the original implementation, which do not include kana and Hangul.
 IDEOGRAPHS = ((0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F),
               (0x2B740, 0x2B81F), (0x2B820, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F))
 
@@ -44,16 +44,17 @@ def is_punctuation(c: str) -> bool:
     return c in "$+<=>^`|~" or unicodedata.category(c).startswith("P")
 
 
-def read_limits(directory: Path, positions: int, asked: int | None) -> tuple[int, bool]:
-    """The greatest length of an input; whether sentence-transformers lowers texts beforehand."""
+def read_limits(directory: Path, positions: int, requested: int | None) -> tuple[int, bool]:
+    """The maximum length of an input; whether sentence-transformers lower-cases texts first."""
     def optional(name: str) -> dict:
         return read_json(directory / name) if (directory / name).exists() else {}
 
     names = (f"sentence_{family}_config.json" for family in
              ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta"))
     sentence = next(filter(None, map(optional, names)), {})
-    named = sentence.get("max_seq_length") or optional("tokenizer_config.json").get("model_max_length")
-    return asked or min(positions, named or positions), sentence.get("do_lower_case", False)
+    tokenizer = optional("tokenizer_config.json")
+    limit = sentence.get("max_seq_length") or tokenizer.get("model_max_length") or positions
+    return requested or min(positions, limit), sentence.get("do_lower_case", False)
 
 
 class WordPiece:
@@ -70,7 +71,7 @@ class WordPiece:
         self.split_ideographs = config.get("tokenize_chinese_chars", True)
         self.cls, self.sep, self.unk = (self._special(config, key, default) for key, default in (
             ("cls_token", "[CLS]"), ("sep_token", "[SEP]"), ("unk_token", "[UNK]")))
-        # MPNet, as RoBERTa: <s> first </s></s> second </s>, all of type 0.
+        # MPNet, like RoBERTa: <s> first </s></s> second </s>, all of type 0.
         self.like_roberta = str(config.get("tokenizer_class")).startswith("MPNet")
         self.max_length, self.lower_first = read_limits(directory, positions, max_length)
 
@@ -87,12 +88,12 @@ class WordPiece:
         special = 1 + len(parts) + (self.like_roberta and len(parts) == 2)
         room = self.max_length - special
         if room < 0:
-            raise FormatError(f"the greatest length is {self.max_length}, expected at least "
+            raise FormatError(f"the maximum length is {self.max_length}, expected at least "
                               f"{special} for the special tokens")
         if len(parts) == 1:
             parts[0] = parts[0][:room]
         elif len(parts[0]) + len(parts[1]) > room:
-            # longest_first: the shorter keeps up to half; of equals, the first is the shorter.
+            # longest_first: the shorter text (if equal, the first) keeps up to half.
             shorter = 1 if len(parts[0]) > len(parts[1]) else 0
             keep = min(len(parts[shorter]), room // 2)
             parts[shorter] = parts[shorter][:keep]
@@ -105,8 +106,8 @@ class WordPiece:
         return ids, [0] * len(ids) if self.like_roberta else type_ids
 
     def text_ids(self, text: str) -> list[int]:
-        """Ends with the word that reaches the greatest length, as Hugging Face tokenizers (0.23)
-        does before it truncates: which of two long texts counts as the shorter depends on it."""
+        """Stops after the word that reaches the maximum length, as Hugging Face tokenizers (0.23)
+        does before truncation: it decides which of two long texts counts as the shorter."""
         ids: list[int] = []
         for word in self.words(text):
             if len(ids) >= self.max_length:
@@ -127,7 +128,7 @@ class WordPiece:
             text = "".join(c for c in unicodedata.normalize("NFD", text)
                            if unicodedata.category(c) != "Mn")
         if self.lower:
-            # Letter by letter: str.lower() would look around a final sigma, Hugging Face does not.
+            # Letter by letter, as Hugging Face does: str.lower() treats a final sigma differently.
             text = "".join(c.lower() for c in text)
         return "".join(f" {c} " if is_punctuation(c) else c for c in text).split()
 
@@ -148,8 +149,8 @@ class WordPiece:
 
 
 def check_input(config, source: str, ids: list[int], type_ids: list[int]) -> None:
-    """config: a reference_config.Config, here and below."""
-    # A model without token types ignores what its input gives, which may still be two segments.
+    """config is a reference_config.Config, here and below."""
+    # A model without token types ignores type_ids, but an input may still have two segments.
     limits = (("ids", ids, config.vocabulary, "vocab_size"),
               ("type_ids", type_ids, config.types or 2, "type_vocab_size"))
     for field, values, limit, key in limits:
@@ -157,7 +158,7 @@ def check_input(config, source: str, ids: list[int], type_ids: list[int]) -> Non
             raise FormatError(f"{source}: {field} is not an array of integers")
         bad = [v for v in values if not 0 <= v < limit]
         if bad:
-            raise FormatError(f"{source}: {field} holds {bad[0]}, expected 0 to {limit - 1} "
+            raise FormatError(f"{source}: {field} contains {bad[0]}, expected 0 to {limit - 1} "
                               f"({key})")
     if not 0 < len(ids) <= config.longest:
         raise FormatError(f"{source}: {len(ids)} tokens, expected 1 to {config.longest} "
@@ -167,7 +168,7 @@ def check_input(config, source: str, ids: list[int], type_ids: list[int]) -> Non
 
 
 def read_inputs(config, path: Path, tokenize: Callable) -> list[Input]:
-    """.tsv: first[TAB]second a line; anything else: JSON Lines with ids or with texts.
+    """.tsv: lines of first[TAB]second; anything else: JSON Lines with ids or with texts.
 
     tokenize takes [first] or [first, second] and returns ids and type_ids."""
     inputs = []
@@ -188,7 +189,7 @@ def read_inputs(config, path: Path, tokenize: Callable) -> list[Input]:
 
 
 def parse_line(line: str, is_tsv: bool) -> Input | list[str]:
-    """The ids of a line, or its texts; ValueError says what is wrong with it."""
+    """The ids of a line, or its texts; raises ValueError if it is malformed."""
     if is_tsv:
         texts = line.split("\t")
     else:
@@ -196,7 +197,7 @@ def parse_line(line: str, is_tsv: bool) -> Input | list[str]:
         if isinstance(item, dict) and isinstance(item.get("ids"), list):
             return Input(item["ids"], item.get("type_ids", [0] * len(item["ids"])))
         if not isinstance(item, dict) or not isinstance(item.get("first"), str):
-            raise ValueError("expected an object with a string first or an array ids")
+            raise ValueError("expected an object with a string 'first' or an array 'ids'")
         texts = [item["first"]] + ([] if item.get("second") is None else [item["second"]])
     if len(texts) > 2 or not isinstance(texts[-1], str):
         raise ValueError("expected one or two texts")
@@ -204,7 +205,7 @@ def parse_line(line: str, is_tsv: bool) -> Input | list[str]:
 
 
 def random_inputs(config, count: int, lengths: list[int], seed: int) -> list[Input]:
-    """Random ids; as [CLS] a [SEP] b [SEP] with two segments where there is a vocab.txt."""
+    """Random ids; [CLS] a [SEP] b [SEP] with two segments if there is a vocab.txt."""
     rng = np.random.default_rng(seed)
     special = None
     if (config.directory / "vocab.txt").exists():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors of a Hugging Face directory in float64, and the functions on them that have no state."""
+"""Tensors of a Hugging Face directory in float64, and the layers and activations that use them."""
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +11,7 @@ from tensor_file import FormatError, TensorFile
 
 
 class Checkpoint:
-    """The tensors of a directory, one file or sharded, under transformers' present names."""
+    """The tensors of a directory, in one file or sharded, under transformers' current names."""
 
     def __init__(self, directory: Path, prefix: str = "bert."):
         self.prefix = prefix

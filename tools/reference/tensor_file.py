@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Safetensors files in NumPy: the header's length in 8 bytes, a JSON header, the tensors' bytes."""
+"""Safetensors files in NumPy: 8 bytes of header length, a JSON header, the tensors' data."""
 import json
 import math
 import struct
@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-# NumPy has no bfloat16: its bits travel as uint16, which no file of ours needs for itself.
+# NumPy has no bfloat16: its bits are handled as uint16, which these files do not use otherwise.
 DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4",
           "I8": "i1"}
 
 
 class FormatError(Exception):
-    """What came in is not what it should be: one sentence that names the file and the field."""
+    """Unexpected input; the message is one sentence that names the file and the field."""
 
 
 def to_bfloat16(values: np.ndarray) -> np.ndarray:
@@ -23,7 +23,7 @@ def to_bfloat16(values: np.ndarray) -> np.ndarray:
 
 
 class TensorFile:
-    """A safetensors file, mapped; tensors are read when they are asked for."""
+    """A memory-mapped safetensors file; tensors are read on demand."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -66,7 +66,7 @@ class TensorFile:
         return self.entries[name]["shape"]
 
     def read(self, name: str) -> np.ndarray:
-        """The tensor in its stored type (a view of the file); BF16 widened to float32."""
+        """The tensor in its stored type (a view of the file), or float32 if stored as BF16."""
         entry = self.entries[name]
         if entry["dtype"] not in DTYPES:
             raise FormatError(f"{self.path}: {name}: dtype is {entry['dtype']}, expected one of "
@@ -82,7 +82,7 @@ class TensorFile:
 
 
 def write_tensors(path: Path, tensors: dict[str, np.ndarray], metadata: dict[str, str]) -> None:
-    """Writes the tensors in the order given, each in its NumPy type (uint16: the bits of BF16)."""
+    """Writes the tensors in the given order, each in its NumPy type (uint16: bits of BF16)."""
     names = {np.dtype(code): name for name, code in DTYPES.items()}
     header: dict = {"__metadata__": metadata} if metadata else {}
     offset = 0

@@ -1,13 +1,13 @@
 #!/usr/bin/env node
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes tokenizer/unicode/text_tables.cc: what Hugging Face's tokenizers know of each Unicode scalar beyond
-// what BertNormalizer needs, for the normalizers of SentencePiece models.
+// Writes tokenizer/unicode/text_tables.cc: the Unicode properties that the normalizers of
+// SentencePiece models need beyond BertNormalizer's, as Hugging Face's tokenizers define them.
 //
 //   npm install --prefix DIR tokenizers@0.23.2
 //   NODE_PATH=DIR/node_modules node tools/unicode/make_text_tables.mjs > tokenizer/unicode/text_tables.cc
 //
-// As tools/unicode/make_unicode_tables.mjs does, it asks the library itself, one scalar at a time.
+// Like make_unicode_tables.mjs, it queries the library itself, one scalar value at a time.
 import {createRequire} from 'module';
 const hf = createRequire((process.env.NODE_PATH || '.') + '/')('tokenizers');
 
@@ -16,8 +16,8 @@ const isSurrogate = c => c >= 0xd800 && c < 0xe000;
 const chr = String.fromCodePoint;
 const points = s => Array.from(s, x => x.codePointAt(0));
 
-// A Precompiled normalizer that makes "=" of one character. It is applied to a whole grapheme where
-// that is short, so what becomes of the neighbours shows which graphemes there are.
+// A Precompiled normalizer that maps one character to "=". It looks up whole graphemes if they are
+// short, so what happens to the character's neighbours reveals the grapheme boundaries.
 function mapping(character) {
   const units = new Uint32Array(4096), key = Buffer.from(character);
   let node = 0;
@@ -43,7 +43,7 @@ for (let c = 0; c < END; ++c) {
   const s = chr(c);
   if (x.normalizeString(`X${s}`) === '=') flags[c] |= FLAGS.extends;
   if (c !== 0x58 && x.normalizeString(`${s}X\u0301`).endsWith('\u0301')) flags[c] |= FLAGS.prepends;
-  // Of four bytes, nothing shows, and nothing depends on it.
+  // Scalars of four bytes show no difference, and nothing depends on it.
   if (c < 0x10000 && arabic.normalizeString(`\u0600${s}`) !== '=') flags[c] |= FLAGS.control;
   if (copyright.normalizeString(`\u00a9\u200d${s}`).includes('\u200d')) flags[c] |= FLAGS.pictographic;
   if (strip.normalizeString(s) === '') flags[c] |= FLAGS.mark;
@@ -53,7 +53,7 @@ for (let c = 0; c < END; ++c) {
     flags[c] |= FLAGS.compatible;
     compatible.push([c, points(k)]);
   }
-  // The pair that composes to c: its decomposition's last scalar and what the others compose to.
+  // The pair that composes to c: its decomposition but the last scalar, composed, and the last.
   const parts = points(d);
   if (parts.length < 2 || nfc.normalizeString(d) !== s) continue;
   const first = points(nfc.normalizeString(chr(...parts.slice(0, -1))));

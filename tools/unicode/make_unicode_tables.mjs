@@ -1,15 +1,16 @@
 #!/usr/bin/env node
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes tokenizer/unicode/unicode_tables.cc: what Hugging Face's tokenizers know of each Unicode scalar.
+// Writes tokenizer/unicode/unicode_tables.cc: Unicode properties as Hugging Face's tokenizers
+// define them.
 //
 //   npm install --prefix DIR tokenizers@0.23.2
 //   NODE_PATH=DIR/node_modules node tools/unicode/make_unicode_tables.mjs > tokenizer/unicode/unicode_tables.cc
 //
-// Those tokenizers mix tables of several ages: categories and decompositions are older than any
-// Unicode library in use today, case and white space are Rust's own and recent. No one edition of the
-// standard gives the same tokens, so each property is asked of the library itself, one scalar at a
-// time, through the part of it that depends on that property alone.
+// Those tokenizers mix tables of several ages: categories and decompositions are older than in any
+// Unicode library in use today; case and white space are Rust's own, and recent. No single version
+// of the standard gives the same tokens, so each property is read from the library itself, one
+// scalar value at a time, through a component that depends only on that property.
 import {createRequire} from 'module';
 const hf = createRequire((process.env.NODE_PATH || '.') + '/')('tokenizers');
 
@@ -25,13 +26,13 @@ const strip = hf.bertNormalizer({...nothing, stripAccents: true});
 const [nfd, lower] = [hf.nfdNormalizer(), hf.lowercase()];
 const [spaces, words] = [hf.whitespaceSplitPreTokenizer(), hf.bertPreTokenizer()];
 
-// Canonical combining classes matter only by their order. Two marks after a letter show it: they
-// change places where the second's class is the smaller and neither is 0.
+// Only the order of canonical combining classes matters. Two marks after a letter reveal it: they
+// are swapped if the second's class is smaller and neither is 0.
 const swaps = (a, b) => nfd.normalizeString(`x${chr(a)}${chr(b)}`) === `x${chr(b)}${chr(a)}`;
 const [LOWEST, HIGHEST] = [0x334, 0x345];  // classes 1 and 240
 const isNonStarter = c => swaps(c, LOWEST) || swaps(HIGHEST, c);
 
-// \w of the regular expressions that guard added tokens with single_word.
+// \w of the regular expressions that implement single_word of added tokens.
 async function wordCharacters() {
   const tokenizer = hf.Tokenizer.fromString(JSON.stringify({
     version: '1.0', truncation: null, padding: null, normalizer: null, post_processor: null,
@@ -49,7 +50,7 @@ async function wordCharacters() {
     const found = new Set(ids.flatMap((id, i) => id === 1 ? [offsets[i][0]] : []));
     for (let c = base, at = 1; c < base + 0x1000; ++c) {
       if (isSurrogate(c)) continue;
-      if (found.has(at)) is[c] = 0;  // Q was free to match: c is no word character
+      if (found.has(at)) is[c] = 0;  // Q matched after c, so c is not a word character
       at += 3;
     }
   }
@@ -91,7 +92,7 @@ for (const c of nonStarters) {
 }
 classes.forEach((list, i) => list.forEach(c => rank[c] = i + 1));
 
-// What the code takes for granted.
+// Assumptions of the C++ code.
 for (let c = 0; c < END; ++c) {
   const holds = ok => { if (!ok) throw new Error(`an assumption fails for ${c.toString(16)}`); };
   holds(!rank[c] || !(flags[c] & (FLAGS.space | FLAGS.punctuation | FLAGS.chinese)));
@@ -101,7 +102,7 @@ for (let c = 0; c < END; ++c) {
   if (lowers.has(c) || decompositions.has(c)) flags[c] |= FLAGS.mapped;
 }
 
-// Records are numbered in order of first use; record 0 of the mappings maps nothing.
+// Records are numbered in order of first use; mapping 0 is the identity.
 function numbered() {
   const index = new Map(), list = [];
   return {list, of(key, value) {

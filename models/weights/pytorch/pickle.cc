@@ -14,7 +14,7 @@ namespace {
 using Kind = PickleValue::Kind;
 
 // Far above the pickle of the largest encoder: a tensor takes about 25 opcodes.
-constexpr size_t kMostValues = 1 << 20, kMostOpcodes = 1 << 23;
+constexpr size_t kMaxPickleValues = 1 << 20, kMaxPickleOpcodes = 1 << 23;
 
 constexpr std::string_view kOrderedDict = "collections.OrderedDict";
 constexpr std::string_view kTensor = "torch._utils._rebuild_tensor_v2";
@@ -33,7 +33,7 @@ constexpr std::string_view kFunctions[] = {kOrderedDict,
                                            "torch.ByteStorage",
                                            "torch.BoolStorage"};
 
-// As pickletools names them.
+// Named as in Python's pickletools.
 enum Opcode : uint8_t {
   kMark = '(',
   kStop = '.',
@@ -90,13 +90,14 @@ class PickleReader {
 
   void read() {
     for (size_t opcodes = 0;; ++opcodes) {
-      if (opcodes == kMostOpcodes)
-        fail(fmt::format("the pickle has over {} opcodes", kMostOpcodes));
+      if (opcodes == kMaxPickleOpcodes) {
+        fail(fmt::format("the pickle has over {} opcodes", kMaxPickleOpcodes));
+      }
       opcode_at_ = at_;
       const auto opcode = static_cast<uint8_t>(number(1));
       if (opcode == kStop) break;
       if (!scalar(opcode) && !container(opcode) && !memo(opcode) && !call(opcode)) {
-        fail(fmt::format("the pickle's opcode {:#04x} is none that tensors need", opcode));
+        fail(fmt::format("unsupported pickle opcode {:#04x}", opcode));
       }
     }
     to_.root_ = pop();
@@ -108,11 +109,12 @@ class PickleReader {
   using Items = std::vector<const PickleValue*>;
 
   [[noreturn]] void fail(const std::string& reason) const {
-    throw std::runtime_error(fmt::format("{}: {} (at byte {} of it)", where_, reason, opcode_at_));
+    throw std::runtime_error(
+        fmt::format("{}: {} (at byte {} of the pickle)", where_, reason, opcode_at_));
   }
 
   std::string_view take(uint64_t size) {
-    if (size > bytes_.size() - at_) fail("the pickle is cut short");
+    if (size > bytes_.size() - at_) fail("the pickle is truncated");
     const auto* from = reinterpret_cast<const char*>(bytes_.data()) + at_;
     at_ += size;
     return {from, size};
@@ -128,14 +130,14 @@ class PickleReader {
     const std::string_view rest(reinterpret_cast<const char*>(bytes_.data()) + at_,
                                 std::min<size_t>(bytes_.size() - at_, 4096));
     const size_t end = rest.find('\n');
-    if (end == std::string_view::npos) fail("the pickle's name has no end");
+    if (end == std::string_view::npos) fail("a name in the pickle has no end");
     at_ += end + 1;
     return rest.substr(0, end);
   }
 
   PickleValue& push(Kind kind, Items items = {}) {
-    if (to_.values_.size() == kMostValues) {
-      fail(fmt::format("the pickle has over {} values", kMostValues));
+    if (to_.values_.size() == kMaxPickleValues) {
+      fail(fmt::format("the pickle has over {} values", kMaxPickleValues));
     }
     PickleValue& value = to_.values_.emplace_back();
     value.kind = kind;
@@ -155,7 +157,8 @@ class PickleReader {
 
   PickleValue* pop(Kind kind, const char* expected) {
     PickleValue* top = pop();
-    if (top->kind != kind) fail(fmt::format("the pickle has no {} where one is needed", expected));
+    if (top->kind != kind)
+      fail(fmt::format("expected a {} in the pickle, found another value", expected));
     return top;
   }
 
@@ -166,12 +169,13 @@ class PickleReader {
   }
 
   Items pop_to_mark() {
-    if (marks_.empty()) fail("the pickle's mark is missing");
+    if (marks_.empty()) fail("a mark is missing in the pickle");
     Items items = pop_items(stack_.size() - marks_.back());
     marks_.pop_back();
     return items;
   }
 
+  // These four return false if the opcode is not theirs.
   bool scalar(uint8_t opcode) {
     switch (opcode) {
       case kNone:
@@ -216,7 +220,7 @@ class PickleReader {
   bool container(uint8_t opcode) {
     switch (opcode) {
       case kMark:
-        if (marks_.size() == kMostValues) fail("the pickle has too many marks");
+        if (marks_.size() == kMaxPickleValues) fail("the pickle has too many marks");
         return marks_.push_back(stack_.size()), true;
       case kEmptyTuple:
         return push(Kind::tuple), true;
@@ -268,7 +272,7 @@ class PickleReader {
   }
 
   void put(uint64_t index) {
-    if (memo_.size() == kMostValues) fail("the pickle's memo is too large");
+    if (memo_.size() == kMaxPickleValues) fail("the pickle's memo is too large");
     PickleValue* top = pop();
     stack_.push_back(top);
     memo_[index] = top;
@@ -284,7 +288,7 @@ class PickleReader {
     switch (opcode) {
       case kProto:
         if (const uint64_t version = number(1); version < 2 || version > 5) {
-          fail(fmt::format("the pickle's protocol is {}, expected 2 to 5", version));
+          fail(fmt::format("unsupported pickle protocol {}, expected 2 to 5", version));
         }
         return true;
       case kFrame:
@@ -312,7 +316,7 @@ class PickleReader {
     const std::string full = fmt::format("{}.{}", module, name);
     const auto* known = std::ranges::find(kFunctions, full);
     if (known == std::end(kFunctions)) {
-      fail(fmt::format("the pickle calls '{}', expected tensors alone", printable(full)));
+      fail(fmt::format("the pickle calls '{}', expected nothing but tensors", printable(full)));
     }
     push(Kind::function).text = *known;
   }
@@ -323,7 +327,7 @@ class PickleReader {
                       id[1]->kind == Kind::function && id[1]->text.ends_with("Storage") &&
                       id[2]->kind == Kind::text && id[4]->kind == Kind::integer &&
                       (id.size() == 5 || id[5]->kind == Kind::none);
-    if (!good) fail("the pickle has a persistent id that is not a whole storage of a known type");
+    if (!good) fail("a persistent id in the pickle is not a whole storage of a known type");
     to_.storages_.push_back(&push(Kind::storage, id));
   }
 
@@ -339,12 +343,12 @@ class PickleReader {
                arguments.items[0]->kind == Kind::tensor) {
       push(Kind::tensor, arguments.items[0]->items);
     } else {
-      fail(fmt::format("the pickle calls '{}' with {} arguments that it does not take",
+      fail(fmt::format("the pickle calls '{}' with {} arguments, which is not supported",
                        function.text, count));
     }
   }
 
-  // A state dict carries the versions of its modules, which say nothing of its tensors.
+  // A state dict's only attribute is _metadata, the versions of its modules. It is ignored.
   void build() {
     const PickleValue& state = *pop(Kind::dict, "dict");
     PickleValue* to = pop(Kind::dict, "dict");
@@ -359,7 +363,7 @@ class PickleReader {
   Pickle& to_;
   size_t at_ = 0, opcode_at_ = 0;
   std::vector<PickleValue*> stack_;
-  std::vector<size_t> marks_;  // the stack's size at each
+  std::vector<size_t> marks_;  // the stack's size at each mark
   std::unordered_map<uint64_t, PickleValue*> memo_;
 };
 

@@ -11,42 +11,41 @@
 
 namespace bert::models {
 
-// What a pickle of tensors holds.
 struct PickleValue {
   enum class Kind {
     none,
     boolean,
     integer,
     text,
-    other,  // a float or a long integer; text: its bytes
+    other,  // a float or an integer of over 64 bits; text: its bytes
     tuple,
     list,
     dict,      // a dict or an OrderedDict; items: key, value, key, value, …
-    function,  // one of the few that are known; text: "torch.FloatStorage"
-    storage,   // items: those of its persistent id, ('storage', type, key, place, elements, …)
+    function,  // one of the few that are allowed; text: "torch.FloatStorage"
+    storage,   // items: those of its persistent id: 'storage', type, key, device, elements, …
     tensor,    // items: the arguments of _rebuild_tensor_v2
   };
   Kind kind = Kind::none;
   int64_t integer = 0;
-  std::string_view text;  // in the file's bytes
+  std::string_view text;  // a view of the file's bytes
   std::vector<const PickleValue*> items;
 
   bool is(std::string_view expected) const { return kind == Kind::text && text == expected; }
 };
 
-// Reads a pickle as torch.save writes one, of protocols 2 to 5. A pickle is a program: this reader
-// runs none of it. It knows the opcodes that make values, and three functions, for an OrderedDict,
-// a tensor and a parameter; whatever else is called is refused by name. Time and memory grow with
-// the bytes read, whatever they are: values are shared, never copied or walked, and there are
-// limits on their number. Errors are std::runtime_error that begin with `where`.
+// Reads a pickle of protocol 2 to 5 as torch.save writes it. A pickle is a program, and this reader
+// never runs it: it knows the opcodes that make values and three functions, which make an
+// OrderedDict, a tensor and a parameter; any other call is an error that names the function. Time
+// and memory are linear in the bytes read even for hostile input: values are shared, never copied
+// or traversed, and their number is limited. Errors are std::runtime_error that begin with `where`.
 class Pickle {
  public:
-  // Of the bytes those up to the pickle's end are read. Values refer to them.
+  // Bytes may follow the pickle. The values refer to the bytes, which must outlive them.
   Pickle(std::span<const std::byte> bytes, const std::string& where);
   Pickle(Pickle&&) = default;
 
   const PickleValue& root() const { return *root_; }
-  size_t size() const { return size_; }  // bytes that it takes
+  size_t size() const { return size_; }  // of the pickle, in bytes
   const std::vector<const PickleValue*>& storages() const { return storages_; }
 
  private:

@@ -37,49 +37,52 @@ DType storage_dtype(std::string_view type) {
   for (const auto& [name, dtype] : kTypes) {
     if (name == type) return dtype;
   }
-  throw std::runtime_error(fmt::format("{} is not a storage", type));  // Pickle knows no others
+  throw std::runtime_error(fmt::format("{} is not a storage", type));  // Pickle allows no others
 }
 
-// Those that the pickle names, without their bytes.
+// The storages that the pickle names, still without their bytes.
 Storages named_storages(const Pickle& pickle, const std::string& path) {
   Storages storages;
   for (const PickleValue* value : pickle.storages()) {
     const std::string key(value->items[2]->text);
-    const Storage named{storage_dtype(value->items[1]->text), value->items[4]->integer, {}};
+    const Storage named{.dtype = storage_dtype(value->items[1]->text),
+                        .elements = value->items[4]->integer,
+                        .bytes = {}};
     int64_t size;
     if (named.elements < 0 ||
         __builtin_mul_overflow(named.elements, dtype_size(named.dtype), &size)) {
-      fail(path, fmt::format("storage '{}' has {} elements", key, named.elements));
+      fail(path,
+           fmt::format("storage '{}' has an invalid size of {} elements", key, named.elements));
     }
     const Storage& known = storages.emplace(key, named).first->second;
     if (known.dtype != named.dtype || known.elements != named.elements) {
-      fail(path,
-           fmt::format("storage '{}' is both {} elements of {} and {} of {}", key, known.elements,
-                       dtype_name(known.dtype), named.elements, dtype_name(named.dtype)));
+      fail(path, fmt::format("storage '{}' is declared both as {} elements of {} and as {} of {}",
+                             key, known.elements, dtype_name(known.dtype), named.elements,
+                             dtype_name(named.dtype)));
     }
   }
   return storages;
 }
 
 std::vector<int64_t> read_integers(const PickleValue& tuple, const std::string& what) {
-  constexpr size_t kMostDimensions =
-      64;  // as many dimensions as PyTorch has; many tensors may share a tuple
-  if (tuple.items.size() > kMostDimensions) {
-    throw std::runtime_error(fmt::format("{}: it has {} dimensions, expected at most {}", what,
-                                         tuple.items.size(), kMostDimensions));
+  // PyTorch's limit. Without one, many tensors that share a tuple would take much memory.
+  constexpr size_t kMaxDimensions = 64;
+  if (tuple.items.size() > kMaxDimensions) {
+    throw std::runtime_error(fmt::format("{} has {} dimensions, expected at most {}", what,
+                                         tuple.items.size(), kMaxDimensions));
   }
   std::vector<int64_t> integers;
   for (const PickleValue* item : tuple.items) {
     if (item->kind != Kind::integer || item->integer < 0) {
-      throw std::runtime_error(what + ": its shape or strides are not whole numbers");
+      throw std::runtime_error(what + " has a shape or strides that are not non-negative integers");
     }
     integers.push_back(item->integer);
   }
   return integers;
 }
 
-// The strides of a tensor whose elements lie end to end, or of any that cannot be told from one.
-bool end_to_end(const StoredTensor& tensor) {
+// Whether the elements are contiguous and row-major; strides of dimensions of size 1 don't matter.
+bool is_row_major(const StoredTensor& tensor) {
   int64_t expected = 1;
   for (size_t d = tensor.shape.size(); d-- > 0; expected *= tensor.shape[d]) {
     if (tensor.shape[d] != 1 && tensor.strides[d] != expected) return false;
@@ -87,7 +90,7 @@ bool end_to_end(const StoredTensor& tensor) {
   return true;
 }
 
-// One past the last element's place, or nothing where that overflows.
+// The index in the storage one past the last element, or nothing if it overflows.
 std::optional<int64_t> end_of(const StoredTensor& tensor, int64_t offset) {
   int64_t last = offset;
   for (size_t d = 0; d < tensor.shape.size(); ++d) {
@@ -100,8 +103,9 @@ std::optional<int64_t> end_of(const StoredTensor& tensor, int64_t offset) {
   return __builtin_add_overflow(last, 1, &last) ? std::nullopt : std::optional(last);
 }
 
-// No two elements share a place: of the dimensions, by stride, each steps over all before it.
-bool apart(const StoredTensor& tensor) {
+// Whether no two elements overlap: with the dimensions sorted by stride, each stride must be larger
+// than the span of all smaller dimensions together.
+bool is_disjoint(const StoredTensor& tensor) {
   std::vector<std::pair<int64_t, int64_t>> steps;
   for (size_t d = 0; d < tensor.shape.size(); ++d) {
     if (tensor.shape[d] > 1) steps.emplace_back(tensor.strides[d], tensor.shape[d]);
@@ -119,18 +123,21 @@ StoredTensor read_tensor(const std::string& name, const PickleValue& value,
                          const Storages& storages, const std::string& path) {
   const std::string what = fmt::format("{}: tensor '{}'", path, name);
   const auto& items = value.items;
-  const bool plain = items[0]->kind == Kind::storage && items[1]->kind == Kind::integer &&
-                     items[2]->kind == Kind::tuple && items[3]->kind == Kind::tuple &&
-                     items[2]->items.size() == items[3]->items.size();
-  const bool marked = items.size() == 7 && (items[6]->kind != Kind::none) &&
-                      (items[6]->kind != Kind::dict || !items[6]->items.empty());
-  if (!plain || marked) {
+  const bool is_plain = items[0]->kind == Kind::storage && items[1]->kind == Kind::integer &&
+                        items[2]->kind == Kind::tuple && items[3]->kind == Kind::tuple &&
+                        items[2]->items.size() == items[3]->items.size();
+  const bool has_metadata = items.size() == 7 && (items[6]->kind != Kind::none) &&
+                            (items[6]->kind != Kind::dict || !items[6]->items.empty());
+  if (!is_plain || has_metadata) {
     throw std::runtime_error(what +
                              " is not described by a storage, an offset, a shape and strides");
   }
   const Storage& storage = storages.find(items[0]->items[2]->text)->second;
-  StoredTensor tensor{
-      name, storage.dtype, read_integers(*items[2], what), {}, read_integers(*items[3], what)};
+  StoredTensor tensor{.name = name,
+                      .dtype = storage.dtype,
+                      .shape = read_integers(*items[2], what),
+                      .bytes = {},
+                      .strides = read_integers(*items[3], what)};
   const int64_t offset = items[1]->integer, size = dtype_size(tensor.dtype);
   int64_t elements = 1;
   bool fits = offset >= 0 && offset <= storage.elements;
@@ -141,17 +148,16 @@ StoredTensor read_tensor(const std::string& name, const PickleValue& value,
       fits && elements == 0 ? std::optional(offset) : end_of(tensor, offset);
   if (!fits || !end || *end > storage.elements || elements > storage.elements) {
     throw std::runtime_error(fmt::format(
-        "{}: shape [{}] with the strides [{}] at {} lies outside of its storage's {} elements",
-        what, fmt::join(tensor.shape, ", "), fmt::join(tensor.strides, ", "), offset,
-        storage.elements));
+        "{}: shape [{}] with strides [{}] at offset {} exceeds its storage of {} elements", what,
+        fmt::join(tensor.shape, ", "), fmt::join(tensor.strides, ", "), offset, storage.elements));
   }
-  if (elements > 0 && !apart(tensor)) {
-    throw std::runtime_error(fmt::format("{}: shape [{}] with the strides [{}] overlaps itself",
-                                         what, fmt::join(tensor.shape, ", "),
-                                         fmt::join(tensor.strides, ", ")));
+  if (elements > 0 && !is_disjoint(tensor)) {
+    throw std::runtime_error(
+        fmt::format("{}: shape [{}] with strides [{}] has overlapping elements", what,
+                    fmt::join(tensor.shape, ", "), fmt::join(tensor.strides, ", ")));
   }
   tensor.bytes = storage.bytes.subspan(offset * size, (*end - offset) * size);
-  if (elements == 0 || end_to_end(tensor)) tensor.strides.clear();
+  if (elements == 0 || is_row_major(tensor)) tensor.strides.clear();
   return tensor;
 }
 
@@ -160,10 +166,10 @@ std::vector<StoredTensor> read_tensors(const PickleValue& root, const Storages& 
   if (root.kind != Kind::dict) fail(path, "the pickle is not a dict of tensors by name");
   std::vector<StoredTensor> tensors;
   for (size_t i = 0; i < root.items.size(); i += 2) {
-    if (root.items[i]->kind != Kind::text) fail(path, "the pickle has a key that is not a name");
+    if (root.items[i]->kind != Kind::text) fail(path, "a key of the pickle's dict is not a string");
     const std::string name(root.items[i]->text);
     if (root.items[i + 1]->kind != Kind::tensor) {
-      fail(path, fmt::format("'{}' is not a tensor, expected tensors alone", name));
+      fail(path, fmt::format("'{}' is not a tensor", name));
     }
     tensors.push_back(read_tensor(name, *root.items[i + 1], storages, path));
   }
@@ -180,7 +186,7 @@ std::vector<StoredTensor> read_archive(Bytes bytes, const std::string& path) {
       start = name.substr(0, name.size() - 8);
     }
   }
-  if (start.empty()) fail(path, "the archive has no data.pkl: it is not a file of torch.save");
+  if (start.empty()) fail(path, "the archive has no data.pkl: torch.save did not write it");
   if (const auto order = files.find(start + "byteorder"); order != files.end()) {
     const std::string_view text(reinterpret_cast<const char*>(order->second.data()),
                                 order->second.size());
@@ -200,17 +206,17 @@ std::vector<StoredTensor> read_archive(Bytes bytes, const std::string& path) {
   return read_tensors(pickle.root(), storages, path);
 }
 
-// The number that torch's older files begin with, 0x1950a86a20f9469cfc6c.
+// 0x1950a86a20f9469cfc6c, little-endian.
 constexpr std::string_view kLegacyMagic("\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", 10);
-constexpr int64_t kProtocol = 1001;
+constexpr int64_t kLegacyProtocol = 1001;
 
-// The keys in the order of the storages' bytes, then of each its number of elements and its bytes.
+// keys: the storages' in the order of `rest`, which has each one's number of elements and bytes.
 void read_storages(const Pickle& keys, Bytes rest, Storages& storages, const std::string& path) {
   if (keys.root().kind != Kind::list) fail(path, "the storages' keys are not a list");
   for (const PickleValue* key : keys.root().items) {
     const auto found = key->kind == Kind::text ? storages.find(key->text) : storages.end();
     if (found == storages.end() || found->second.bytes.data()) {
-      fail(path, "the storages' keys are not those of the tensors");
+      fail(path, "the storages' keys don't match those of the tensors");
     }
     Storage& storage = found->second;
     int64_t elements = 0;
@@ -219,7 +225,7 @@ void read_storages(const Pickle& keys, Bytes rest, Storages& storages, const std
     if (rest.size() < sizeof elements || elements != storage.elements ||
         std::ssize(rest) - 8 < size) {
       fail(path,
-           fmt::format("storage '{}' is not complete: {} bytes are left for {} elements of {}",
+           fmt::format("storage '{}' is incomplete: {} bytes are left for {} elements of {}",
                        found->first, rest.size(), storage.elements, dtype_name(storage.dtype)));
     }
     storage.bytes = rest.subspan(8, size);
@@ -231,8 +237,8 @@ void read_storages(const Pickle& keys, Bytes rest, Storages& storages, const std
   if (!rest.empty()) fail(path, fmt::format("{} bytes follow the last storage", rest.size()));
 }
 
-// The magic number, the version, a dict of the system's properties, the tensors, the storages'
-// keys: five pickles, then the storages.
+// Five pickles (the magic number, the version, a dict of system properties, the tensors, the
+// storages' keys), then the storages.
 std::vector<StoredTensor> read_legacy(Bytes bytes, const std::string& path) {
   Bytes rest = bytes;
   const auto next = [&] {
@@ -242,11 +248,11 @@ std::vector<StoredTensor> read_legacy(Bytes bytes, const std::string& path) {
   };
   const Pickle magic = next();
   if (magic.root().kind != Kind::other || magic.root().text != kLegacyMagic) {
-    fail(path, "the first pickle is not the number that torch's older files begin with");
+    fail(path, "the first pickle is not the magic number of torch's legacy format");
   }
   const Pickle version = next();
-  if (version.root().kind != Kind::integer || version.root().integer != kProtocol) {
-    fail(path, fmt::format("torch's protocol is not {}", kProtocol));
+  if (version.root().kind != Kind::integer || version.root().integer != kLegacyProtocol) {
+    fail(path, fmt::format("the version of torch's format is not {}", kLegacyProtocol));
   }
   const Pickle system = next();
   const auto& properties = system.root().items;
@@ -271,7 +277,7 @@ WeightFile read_pytorch(const std::string& path) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (text.starts_with("PK\3\4")) return {path, std::move(maps), read_archive(bytes, path)};
   if (text.starts_with('\x80')) return {path, std::move(maps), read_legacy(bytes, path)};
-  fail(path, fmt::format("{} bytes that begin neither as a zip archive nor as torch's older files",
+  fail(path, fmt::format("{} bytes that are neither a zip archive nor in torch's legacy format",
                          bytes.size()));
 }
 

@@ -7,10 +7,10 @@
 
 namespace bert::models {
 
-// A file of torch.save that holds a dict of tensors by name and nothing else (see Pickle): a zip
-// archive as torch has written it since 1.6, or what it wrote before. A tensor must lie inside of
-// its storage and have no two elements in one place; it may lie there in any order, and tensors may
-// share a storage. Errors are std::runtime_error that name the file and the tensor.
+// Reads a file of torch.save that contains a dict of tensors by name and nothing else (see Pickle):
+// a zip archive, which torch has written since 1.6, or the format before that. A tensor must lie
+// within its storage, with any strides that don't make elements overlap; tensors may share a
+// storage. Errors are std::runtime_error that name the file and the tensor.
 WeightFile read_pytorch(const std::string& path);
 
 }  // namespace bert::models

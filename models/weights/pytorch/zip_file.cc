@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The numbers of fields and their places are those of PKWARE's APPNOTE.TXT, 4.3 and 4.5.3.
+// Signatures and offsets of fields: PKWARE's APPNOTE.TXT, sections 4.3 and 4.5.3.
 #include "models/weights/pytorch/zip_file.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint32_t kLocal = 0x04034b50, kEntry = 0x02014b50, kEnd = 0x06054b50;
 constexpr uint32_t kEnd64 = 0x06064b50, kLocator64 = 0x07064b50;
-constexpr uint32_t kAbsent = 0xffffffff;  // the number is in the zip64 field
+constexpr uint32_t kAbsent = 0xffffffff;  // the value is in the zip64 field
 constexpr size_t kLocalSize = 30, kEntrySize = 46, kEndSize = 22, kEnd64Size = 56,
                  kLocatorSize = 20;
 
@@ -36,11 +36,11 @@ class ZipReader {
       const size_t name = number<uint16_t>(at + 28), extra = number<uint16_t>(at + 30),
                    comment = number<uint16_t>(at + 32);
       if (at + kEntrySize + name + extra + comment > begin + size) {
-        fail("the archive's directory is cut short");
+        fail("the archive's directory is truncated");
       }
       const std::string key(text(at + kEntrySize, name));
       if (!files.emplace(key, file(at, key, extra)).second) {
-        fail(fmt::format("the archive has '{}' twice", key));
+        fail(fmt::format("duplicate '{}' in the archive", key));
       }
       at += kEntrySize + name + extra + comment;
     }
@@ -77,20 +77,22 @@ class ZipReader {
     return {reinterpret_cast<const char*>(bytes_.data()) + at, size};
   }
 
-  // The last record of the file, which only a comment may follow, says where the directory is.
+  // The end record, which only a comment may follow, locates the directory.
   Directory directory() const {
     for (size_t back = kEndSize; back <= std::min<size_t>(bytes_.size(), kEndSize + 0xffff);
          ++back) {
       const size_t at = bytes_.size() - back;
       if (number<uint32_t>(at) != kEnd || number<uint16_t>(at + 20) != back - kEndSize) continue;
-      Directory found{number<uint32_t>(at + 16), number<uint32_t>(at + 12),
-                      number<uint16_t>(at + 10)};
+      Directory found{.begin = number<uint32_t>(at + 16),
+                      .size = number<uint32_t>(at + 12),
+                      .count = number<uint16_t>(at + 10)};
       if (at >= kLocatorSize && number<uint32_t>(at - kLocatorSize) == kLocator64) {
         const auto end = number<uint64_t>(at - kLocatorSize + 8);
         require(end, kEnd64Size);
         if (number<uint32_t>(end) != kEnd64) fail("the archive's zip64 record is missing");
-        found = {number<uint64_t>(end + 48), number<uint64_t>(end + 40),
-                 number<uint64_t>(end + 32)};
+        found = {.begin = number<uint64_t>(end + 48),
+                 .size = number<uint64_t>(end + 40),
+                 .count = number<uint64_t>(end + 32)};
       }
       require(found.begin, found.size);
       return found;
@@ -98,7 +100,8 @@ class ZipReader {
     fail("the archive has no end record (is the file complete?)");
   }
 
-  // What a zip64 field holds of the numbers that an entry leaves out, in this order.
+  // Replaces the numbers that the entry marks as absent with those of its zip64 field, which has
+  // them in this order.
   void read_zip64(uint64_t at, size_t extra, std::initializer_list<uint64_t*> numbers) const {
     const uint64_t end = at + extra;
     while (at + 4 <= end && number<uint16_t>(at) != 1) at += 4u + number<uint16_t>(at + 2);
@@ -106,7 +109,7 @@ class ZipReader {
     at += 4;
     for (uint64_t* value : numbers) {
       if (*value != kAbsent) continue;
-      if (at + 8 > field) fail("the archive's zip64 field is cut short");
+      if (at + 8 > field) fail("a zip64 field of the archive is truncated");
       *value = number<uint64_t>(at);
       at += 8;
     }
@@ -116,19 +119,20 @@ class ZipReader {
     const auto flags = number<uint16_t>(entry + 8), method = number<uint16_t>(entry + 10);
     uint64_t stored = number<uint32_t>(entry + 20), size = number<uint32_t>(entry + 24),
              local = number<uint32_t>(entry + 42);
-    if (flags & 1) fail(fmt::format("the archive's '{}' is encrypted, expected it stored", name));
+    if (flags & 1)
+      fail(fmt::format("the archive's '{}' is encrypted, which is not supported", name));
     if (method != 0) {
-      fail(fmt::format("the archive's '{}' is compressed (method {}), expected it stored", name,
+      fail(fmt::format("the archive's '{}' is compressed (method {}), which is not supported", name,
                        method));
     }
     read_zip64(entry + kEntrySize + name.size(), extra, {&size, &stored, &local});
     if (stored != size) {
-      fail(fmt::format("the archive's '{}' has {} bytes stored, expected {}", name, stored, size));
+      fail(fmt::format("the archive's '{}' has {} stored bytes, expected {}", name, stored, size));
     }
     require(local, kLocalSize);
     const size_t name_size = number<uint16_t>(local + 26), skipped = number<uint16_t>(local + 28);
     if (number<uint32_t>(local) != kLocal || text(local + kLocalSize, name_size) != name) {
-      fail(fmt::format("the archive's '{}' is not where its directory says", name));
+      fail(fmt::format("the archive's '{}' is not where the directory says", name));
     }
     const uint64_t begin = local + kLocalSize + name_size + skipped;
     require(begin, size);

@@ -15,7 +15,7 @@ namespace {
 constexpr uint32_t kPolynomial = 0x82f63b78;  // bits in reverse order
 constexpr uint32_t kMaskDelta = 0xa282ead8;   // LevelDB's
 
-// tables[k][b]: what the byte b does to the remainder when k more bytes follow it.
+// tables[k][b]: the remainder of byte b with k zero bytes after it.
 using Tables = std::array<std::array<uint32_t, 256>, 8>;
 
 constexpr Tables make_tables() {
@@ -38,7 +38,7 @@ constexpr Tables make_tables() {
 
 constexpr Tables kTables = make_tables();
 
-uint64_t eight(const std::byte* from) {
+uint64_t load_word(const std::byte* from) {
   uint64_t word;
   std::memcpy(&word, from, sizeof word);
   return word;
@@ -48,7 +48,7 @@ uint64_t eight(const std::byte* from) {
 __attribute__((target("sse4.2"))) uint32_t by_instruction(std::span<const std::byte> bytes) {
   uint64_t remainder = ~uint32_t{0};
   size_t i = 0;
-  for (; i + 8 <= bytes.size(); i += 8) remainder = _mm_crc32_u64(remainder, eight(&bytes[i]));
+  for (; i + 8 <= bytes.size(); i += 8) remainder = _mm_crc32_u64(remainder, load_word(&bytes[i]));
   auto rest = static_cast<uint32_t>(remainder);
   for (; i < bytes.size(); ++i) rest = _mm_crc32_u8(rest, static_cast<uint8_t>(bytes[i]));
   return ~rest;
@@ -61,7 +61,7 @@ uint32_t crc32c_portable(std::span<const std::byte> bytes) {
   uint32_t remainder = ~uint32_t{0};
   size_t i = 0;
   for (; i + 8 <= bytes.size(); i += 8) {
-    const uint64_t word = eight(&bytes[i]) ^ remainder;
+    const uint64_t word = load_word(&bytes[i]) ^ remainder;
     remainder = 0;
     for (size_t k = 0; k < 8; ++k) remainder ^= kTables[7 - k][word >> 8 * k & 255];
   }

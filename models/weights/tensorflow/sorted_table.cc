@@ -17,12 +17,12 @@ using tokenizer::WireReader;
 
 constexpr uint64_t kTableMagic = 0xdb4775248b80fb57;
 constexpr size_t kFooterSize = 48, kTrailerSize = 5;
-// Keys are stored by what they add to the one before, so that a small file can stand for many long
-// ones.
-constexpr size_t kMostKey = 1024, kMostEntries = 1 << 17;
+// A key is stored as what it adds to a prefix of the one before, so without limits a small file
+// could expand into many long keys.
+constexpr size_t kMaxIndexKeySize = 1024, kMaxIndexKeys = 1 << 17;
 
 #ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
-constexpr bool kChecked = false;  // no mutant would get past a checksum
+constexpr bool kChecked = false;  // or no mutant would get past the checksums
 #else
 constexpr bool kChecked = true;
 #endif
@@ -40,25 +40,27 @@ class TableReader {
 
   void read(const Entry& entry) {
     if (bytes_.size() < kFooterSize) {
-      fail(fmt::format("{} bytes are too few for a checkpoint's index", bytes_.size()));
+      fail(fmt::format("a checkpoint's index has at least {} bytes, found {}", kFooterSize,
+                       bytes_.size()));
     }
     WireReader footer(text(bytes_.size() - kFooterSize, kFooterSize), in_footer_);
     if (WireReader(text(bytes_.size() - 8, 8), in_footer_).fixed(8) != kTableMagic) {
-      fail("the last 8 bytes are not those of a checkpoint's index (is the file complete?)");
+      fail("the file does not end as a checkpoint's index does (is it complete?)");
     }
-    read_handle(footer);  // of an index of filters, which TensorFlow does not write
+    read_handle(footer);  // of the index of filters, which TensorFlow does not write
     uint64_t end = 0;
     std::optional<std::string> last;
     const auto data = [&](std::string_view key, std::string_view value) {
-      if (last && key <= *last) fail("the keys of the index are not in order");
+      if (last && key <= *last) fail("the index's keys are not sorted");
       last = key;
-      if (++entries_ > kMostEntries) fail(fmt::format("the index has over {} keys", kMostEntries));
+      if (++entries_ > kMaxIndexKeys)
+        fail(fmt::format("the index has over {} keys", kMaxIndexKeys));
       entry(key, value);
     };
     for_entries(read_handle(footer), [&](std::string_view, std::string_view value) {
       WireReader reader(value, in_block_);
       const Handle handle = read_handle(reader);
-      if (handle.offset < end) fail("the blocks of the index are not in order");
+      if (handle.offset < end) fail("the index's blocks are not in order");
       for_entries(handle, data);
       end = handle.offset + handle.size;
     });
@@ -80,13 +82,14 @@ class TableReader {
     return handle;
   }
 
-  // A block's entries, then the places where a key stands whole and how many these are; after it,
-  // outside of its size, the kind of compression and the checksum of both.
+  // A block's entries. In the block they are followed by the offsets of the entries whose keys are
+  // stored whole (restarts) and their number. After the block, not counted in its size, come the
+  // kind of compression and the checksum of both.
   std::string_view block(const Handle& handle) const {
-    const uint64_t most = bytes_.size() - kFooterSize;
-    if (handle.offset > most || handle.size > most - handle.offset ||
-        most - handle.offset - handle.size < kTrailerSize || handle.size < 4) {
-      fail(fmt::format("a block of {} bytes at {} is outside of the index", handle.size,
+    const uint64_t limit = bytes_.size() - kFooterSize;
+    if (handle.offset > limit || handle.size > limit - handle.offset ||
+        limit - handle.offset - handle.size < kTrailerSize || handle.size < 4) {
+      fail(fmt::format("a block of {} bytes at {} does not fit the index", handle.size,
                        handle.offset));
     }
     WireReader trailer(text(handle.offset + handle.size, kTrailerSize), in_block_);
@@ -94,16 +97,16 @@ class TableReader {
     const auto expected = unmasked_crc32c(static_cast<uint32_t>(trailer.fixed(4)));
     const uint32_t found = crc32c(bytes_.subspan(handle.offset, handle.size + 1));
     if (kChecked && found != expected) {
-      fail(fmt::format("the block at {} has the checksum {:08x}, expected {:08x}: it is damaged",
+      fail(fmt::format("the block at {} has checksum {:08x}, expected {:08x}: it is damaged",
                        handle.offset, found, expected));
     }
     if (kind != 0) {
-      fail(fmt::format("the block at {} is compressed ({}), expected none", handle.offset,
+      fail(fmt::format("the block at {} is compressed ({}), which is not supported", handle.offset,
                        kind == 1 ? "snappy" : fmt::format("kind {}", kind)));
     }
     const std::string_view whole = text(handle.offset, handle.size);
     const uint64_t restarts = WireReader(whole.substr(whole.size() - 4), in_block_).fixed(4);
-    if (restarts > whole.size() / 4 - 1) fail("a block has more restarts than bytes");
+    if (restarts > whole.size() / 4 - 1) fail("a block has more restarts than fit in it");
     return whole.substr(0, whole.size() - 4 * (restarts + 1));
   }
 
@@ -112,9 +115,9 @@ class TableReader {
     std::string key;
     while (!reader.empty()) {
       const uint64_t shared = reader.varint(), added = reader.varint(), size = reader.varint();
-      if (shared > key.size() || added > kMostKey - shared) {
-        fail(fmt::format("a key is of {} bytes and {} of the one before, which has {}", added,
-                         shared, key.size()));
+      if (shared > key.size() || added > kMaxIndexKeySize - shared) {
+        fail(fmt::format("invalid key of {} bytes after {} of the previous key's {}", added, shared,
+                         key.size()));
       }
       key.resize(shared);
       key += reader.take(added);

@@ -18,9 +18,9 @@ namespace {
 
 using tokenizer::WireReader;
 
-// Of an optimizer, or of the training as a whole: no part of the model.
-constexpr std::string_view kTraining[] = {"adam_m", "adam_v", "AdamWeightDecayOptimizer",
-                                          "AdamWeightDecayOptimizer_1", "global_step"};
+// Parts of the names of variables that belong to the optimizer or the training loop.
+constexpr std::string_view kTrainingParts[] = {"adam_m", "adam_v", "AdamWeightDecayOptimizer",
+                                               "AdamWeightDecayOptimizer_1", "global_step"};
 
 // BundleEntryProto.
 struct Entry {
@@ -51,14 +51,15 @@ std::vector<std::string> split(std::string_view name) {
   return parts;
 }
 
-// "layer_11" is "layer.11".
+// "layer.11" of "layer_11"; other names as they are.
 std::string numbered(const std::string& part) {
   constexpr std::string_view kDigits = "0123456789";
-  const size_t line = part.find('_');
-  const bool number = line != std::string::npos && line > 0 && line + 1 < part.size() &&
-                      part.find_first_not_of(kDigits, line + 1) == std::string::npos &&
-                      part.find_first_of(kDigits) > line;
-  return number ? part.substr(0, line) + "." + part.substr(line + 1) : part;
+  const size_t underscore = part.find('_');
+  const bool is_numbered = underscore != std::string::npos && underscore > 0 &&
+                           underscore + 1 < part.size() &&
+                           part.find_first_not_of(kDigits, underscore + 1) == std::string::npos &&
+                           part.find_first_of(kDigits) > underscore;
+  return is_numbered ? part.substr(0, underscore) + "." + part.substr(underscore + 1) : part;
 }
 
 std::string hugging_face_name(const std::vector<std::string>& parts) {
@@ -80,16 +81,16 @@ std::string hugging_face_name(const std::vector<std::string>& parts) {
   return fmt::format("{}", fmt::join(names, "."));
 }
 
-class Reader {
+class BundleReader {
  public:
-  explicit Reader(const std::string& prefix) : prefix_(prefix), path_(prefix + ".index") {}
+  explicit BundleReader(const std::string& prefix) : prefix_(prefix), path_(prefix + ".index") {}
 
   WeightFile read() {
     const engine::MappedFile index(path_);
     bool header = false;
     read_sorted_table(index.bytes(), path_, [&](std::string_view key, std::string_view value) {
-      if (!header) {  // its key is empty, the least of all
-        if (!key.empty()) fail(path_, "the header is missing, expected it under the key \"\"");
+      if (!header) {  // its key is empty, so it comes first
+        if (!key.empty()) fail(path_, "the header, under an empty key, is missing");
         read_header(value);
         header = true;
       } else if (const auto parts = split(key); wanted(parts)) {
@@ -102,8 +103,9 @@ class Reader {
 
  private:
   static bool wanted(const std::vector<std::string>& parts) {
-    return std::ranges::none_of(
-        parts, [](const std::string& part) { return std::ranges::count(kTraining, part) > 0; });
+    return std::ranges::none_of(parts, [](const std::string& part) {
+      return std::ranges::count(kTrainingParts, part) > 0;
+    });
   }
 
   void read_header(std::string_view message) {
@@ -116,7 +118,7 @@ class Reader {
     }
     if (big_endian != 0) fail(path_, "the byte order is not little-endian");
     if (shards == 0 || shards > 99999) {
-      fail(path_, fmt::format("the header names {} files of data, expected 1 to 99999", shards));
+      fail(path_, fmt::format("the header gives {} data files, expected 1 to 99999", shards));
     }
     for (uint64_t i = 0; i < shards; ++i) {
       shards_.emplace_back(fmt::format("{}.data-{:05}-of-{:05}", prefix_, i, shards));
@@ -156,34 +158,38 @@ class Reader {
   void add(const Entry& entry, const std::vector<std::string>& parts) {
     const std::string what = fmt::format("tensor '{}'", entry.key);
     if (entry.key == "_CHECKPOINTABLE_OBJECT_GRAPH") {
-      fail(path_, "a checkpoint of TensorFlow 2's objects, expected one of variables by name");
+      fail(path_, "found an object-based checkpoint of TensorFlow 2, expected a name-based one");
     }
     const std::optional<DType> dtype = dtype_of(entry.type);
-    if (!dtype) fail(path_, fmt::format("{}: type {} is not supported", what, entry.type));
-    if (entry.sliced || entry.unknown_rank) fail(path_, what + " is in slices, expected it whole");
+    if (!dtype) fail(path_, fmt::format("{}: unsupported type {}", what, entry.type));
+    if (entry.sliced || entry.unknown_rank) {
+      fail(path_, what + " is stored in slices, which is not supported");
+    }
     int64_t size = dtype_size(*dtype);
     for (const int64_t dimension : entry.shape) {
       if (dimension < 0 || __builtin_mul_overflow(size, dimension, &size)) size = -1;
       if (size < 0) break;
     }
     if (size != entry.size) {
-      fail(path_, fmt::format("{}: {} of shape [{}] has {} bytes", what, dtype_name(*dtype),
-                              fmt::join(entry.shape, ", "), entry.size));
+      fail(path_, fmt::format("{} has {} bytes, which is wrong for {} of shape [{}]", what,
+                              entry.size, dtype_name(*dtype), fmt::join(entry.shape, ", ")));
     }
     if (entry.shard < 0 || entry.shard >= std::ssize(shards_)) {
-      fail(path_, fmt::format("{}: file of data {}, expected one of {}", what, entry.shard,
-                              shards_.size()));
+      fail(path_, fmt::format("{} is in data file {}, expected a number below {}", what,
+                              entry.shard, shards_.size()));
     }
     const engine::MappedFile& shard = shards_[entry.shard];
-    const int64_t most = std::ssize(shard.bytes());
-    if (entry.offset < 0 || entry.offset > most || size > most - entry.offset) {
-      fail(shard.path(), fmt::format("{}: {} bytes at {} are outside of the file's {} (is it "
+    const int64_t file_size = std::ssize(shard.bytes());
+    if (entry.offset < 0 || entry.offset > file_size || size > file_size - entry.offset) {
+      fail(shard.path(), fmt::format("{} has {} bytes at {}, but the file has only {} (is it "
                                      "complete?)",
-                                     what, size, entry.offset, most));
+                                     what, size, entry.offset, file_size));
     }
-    StoredTensor tensor{hugging_face_name(parts), *dtype, entry.shape,
-                        shard.bytes().subspan(entry.offset, size)};
-    tensor.crc32c = unmasked_crc32c(entry.checksum);
+    StoredTensor tensor{.name = hugging_face_name(parts),
+                        .dtype = *dtype,
+                        .shape = entry.shape,
+                        .bytes = shard.bytes().subspan(entry.offset, size),
+                        .crc32c = unmasked_crc32c(entry.checksum)};
     if (parts.back() == "kernel" && tensor.shape.size() == 2) {
       std::swap(tensor.shape[0], tensor.shape[1]);
       tensor.strides = {1, tensor.shape[0]};
@@ -199,6 +205,6 @@ class Reader {
 
 }  // namespace
 
-WeightFile read_tensorflow(const std::string& prefix) { return Reader(prefix).read(); }
+WeightFile read_tensorflow(const std::string& prefix) { return BundleReader(prefix).read(); }
 
 }  // namespace bert::models

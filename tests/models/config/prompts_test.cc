@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What config_sentence_transformers.json has to stand before texts.
+// The prompts that config_sentence_transformers.json puts before texts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ std::vector<Input> after(const std::string& prompt) {
   return texts;
 }
 
-TEST(Prompts, StandBeforeEachFirstText) {
+TEST(Prompts, ArePutBeforeEachFirstText) {
   const Model plain = Model::load(test::golden("st-mean"));
   const auto want = [&](const std::string& prompt) { return plain.embed(after(prompt)).values; };
   const CopiedModel copy("st-mean");
@@ -49,7 +49,7 @@ TEST(Prompts, StandBeforeEachFirstText) {
   EXPECT_FALSE(same_bits(want("the dogs: "), want("")));
   EXPECT_TRUE(same_bits(got(""), want("")));
   EXPECT_TRUE(same_bits(got("query"), want("the dogs: ")));
-  EXPECT_TRUE(same_bits(got("passage"), want("a"))) << "with nothing between";
+  EXPECT_TRUE(same_bits(got("passage"), want("a"))) << "without a separator";
   EXPECT_TRUE(same_bits(got("nothing"), want("")));
   configure("query");
   EXPECT_TRUE(same_bits(got(""), want("the dogs: ")));
@@ -67,7 +67,7 @@ TEST(Prompts, StandBeforeEachFirstText) {
   EXPECT_EQ(std::pair(pair.offsets[7].begin, pair.offsets[7].end), std::pair(0, 1));
 }
 
-TEST(Prompts, ThatAreNotThereAreRefusedByName) {
+TEST(Prompts, UnknownNamesAreRefused) {
   const CopiedModel copy("st-mean");
   const std::string path = copy.path("config_sentence_transformers.json");
   EXPECT_THAT(load_error(copy, "query"), AllOf(HasSubstr(path), HasSubstr("none at all")));
@@ -79,17 +79,17 @@ TEST(Prompts, ThatAreNotThereAreRefusedByName) {
   EXPECT_THAT(load_error(copy, "querry"), AllOf(HasSubstr(path), HasSubstr("no 'querry'"),
                                                 HasSubstr("nothing, passage, query")));
   configure({{"prompts", kPrompts}, {"default_prompt_name", "document"}});
-  EXPECT_THAT(load_error(copy), AllOf(HasSubstr(path), HasSubstr("'default_prompt_name'")));
+  EXPECT_THAT(load_error(copy), AllOf(HasSubstr(path), HasSubstr("default_prompt_name: found")));
   configure({{"prompts", {"query"}}});
-  EXPECT_THAT(load_error(copy), AllOf(HasSubstr(path), HasSubstr("'prompts'")));
+  EXPECT_THAT(load_error(copy), AllOf(HasSubstr(path), HasSubstr("prompts: found")));
   configure({{"prompts", {{"query", 3}}}});
   EXPECT_THAT(load_error(copy), AllOf(HasSubstr(path), HasSubstr("'query'")));
   configure({{"prompts", kPrompts}});
   copy.change("1_Pooling/config.json", {{"include_prompt", false}});
-  EXPECT_THAT(load_error(copy), HasSubstr("'include_prompt'"));
+  EXPECT_THAT(load_error(copy), HasSubstr("include_prompt: found false"));
 }
 
-TEST(Prompts, AreForEmbeddingsAndForScoresOfWholeInputs) {
+TEST(Prompts, AreOnlyForEmbeddingsAndSequenceScores) {
   const json settings = {{"prompts", kPrompts}, {"default_prompt_name", "query"}};
   const CopiedModel answers("bert-qa"), scores("one-label");
   answers.write_json("config_sentence_transformers.json", settings);

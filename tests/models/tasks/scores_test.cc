@@ -68,7 +68,7 @@ TEST(ScoresOfAModel, OfOneLabelAreWhatACrossEncodersOwnFileSays) {
   EXPECT_EQ(own(kSigmoid), Scores::sigmoid);
   EXPECT_THAT(error_of([&] { own("torch.nn.modules.activation.Tanh"); }),
               AllOf(HasSubstr(copy.path("config_sentence_transformers.json")),
-                    HasSubstr("'activation_fn'")));
+                    HasSubstr("activation_fn: found")));
 }
 
 TEST(ScoresOfAModel, OfSeveralLabelsAreASoftmaxUnlessSaidOtherwise) {
@@ -106,7 +106,7 @@ TEST(ScoresOfAModel, OfAnUnknownFunctionAreRefusedByFileAndField) {
               AllOf(HasSubstr(file), HasSubstr(kNew), HasSubstr("my_own.Softmax")));
   EXPECT_THAT(error({{kNew, {{"activation_fn", 3}}}}), AllOf(HasSubstr(file), HasSubstr(kNew)));
   EXPECT_THAT(error({{kNew, "Sigmoid"}}), AllOf(HasSubstr(file), HasSubstr(kNew)));
-  EXPECT_THAT(error({{"problem_type", "ranking"}}), HasSubstr("'problem_type'"));
+  EXPECT_THAT(error({{"problem_type", "ranking"}}), HasSubstr("problem_type: found"));
 }
 
 }  // namespace

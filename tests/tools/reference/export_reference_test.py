@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs tools/reference/export_reference.py on a stand-in for transformers: same calls, PyTorch underneath.
+"""Runs tools/reference/export_reference.py on a stand-in for transformers, built on PyTorch.
 
-It shows that the script asks for the right things and files them rightly; that transformers answers
-as the stand-in does is its documented API's word.
+This shows that the script makes the right calls and stores their results correctly. That
+transformers behaves like the stand-in is only what its documentation says.
 """
 import json
 import subprocess
@@ -25,7 +25,7 @@ SCRIPT = Path(__file__).resolve().parents[3] / "tools" / "reference" / "export_r
 
 
 class StandIn:
-    """A transformers model of float64 layers, under the attributes that the script uses."""
+    """A transformers model of float64 layers, with the attributes that the script uses."""
 
     def __init__(self, directory: Path):
         self.config = json.loads((directory / "config.json").read_text())
@@ -80,7 +80,7 @@ class StandIn:
         return self.scores(types.SimpleNamespace(hidden_states=tuple(states)))
 
     def scores(self, output):
-        """logits and what else the class names them."""
+        """Adds the logits, under the names that the class gives them."""
         w, last = self.weights, output.hidden_states[-1]
         if self.architecture == "BertForPreTraining":
             output.prediction_logits = self.predictions(last)

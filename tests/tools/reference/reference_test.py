@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of tools/reference/reference.py and tools/reference/make_model.py: against PyTorch where it is installed."""
+"""Tests of tools/reference/reference.py and make_model.py, against PyTorch if it is installed."""
 import contextlib
 import functools
 import json
@@ -31,7 +31,7 @@ COMPARED = ["plain", "bf16", "wide-heads", "relu", "pretraining", "next-sentence
 
 
 def torch_weights(model: Path) -> dict:
-    """The checkpoint in float64 by its modern names, read without tools/reference/tensor_file.py."""
+    """The checkpoint in float64 under its modern names, read without tensor_file.py."""
     types = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16, "I64": torch.int64}
     weights = {}
     for path in model.glob("*.safetensors"):
@@ -49,8 +49,8 @@ def torch_weights(model: Path) -> dict:
 
 
 def torch_layer(weights: dict, config: dict, i: int):
-    """Layer i as torch.nn.TransformerEncoderLayer, the same computation under other names."""
-    # Not torch.nn.GELU(approximate="tanh"): the layer's fast path would take it for the erf form.
+    """Layer i as a torch.nn.TransformerEncoderLayer: the same computation under other names."""
+    # torch.nn.GELU(approximate="tanh") would be mistaken for the erf form by the layer's fast path.
     tanh_gelu = functools.partial(torch.nn.functional.gelu, approximate="tanh")
     activations = {"gelu": torch.nn.functional.gelu, "relu": torch.nn.functional.relu}
     layer = torch.nn.TransformerEncoderLayer(
@@ -146,7 +146,7 @@ class Models(InADirectory):
                 np.testing.assert_array_equal(values, stages[stage], f"{spelling}: {stage}")
 
     def test_attention_is_not_uniform(self):
-        """Weights with which a forgotten softmax scale would not show are no use as goldens."""
+        """With near-uniform attention, goldens would not reveal a forgotten softmax scale."""
         model = self.make("m")
         config, checkpoint = reference.read_config(model), reference.Checkpoint(model)
         x = reference.encode(config, checkpoint, random_inputs(config, 1, [64], 0))["embeddings"]
@@ -211,7 +211,7 @@ class Files(InADirectory):
         expected = [1.0, 1.0, 1 + 2**-6, 1 + 2**-7, -0.0, 2**127 * (1 + 98 / 128)]
         np.testing.assert_array_equal(TensorFile(path).read("x"), np.array(expected, np.float32))
 
-    def test_a_header_that_lies(self):
+    def test_inconsistent_headers(self):
         path = self.directory / "x.safetensors"
         for header in (b"{", b'{"x":{"dtype":"F32","shape":[3],"data_offsets":[0,16]}}',
                        b'{"x":{"dtype":"F32","shape":[4],"data_offsets":[8,24]}}', b'{"x":3}'):
@@ -240,7 +240,7 @@ class Tokenizing(InADirectory):
             tokenizer = WordPiece(model, max_length=room + 3)
             types = tokenizer.encode([" ".join("a" * n) for n in lengths])[1]
             self.assertEqual((types.count(0) - 2, types.count(1) - 1), kept, (lengths, room))
-        with self.fails("greatest length is 2", "3"):
+        with self.fails("maximum length is 2", "3"):
             WordPiece(model, max_length=2).encode(["a", "b"])
 
 

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""BERT's relatives in tools/reference/reference.py and tools/reference/make_model.py.
+"""Tests of BERT's relatives in tools/reference/reference.py and make_model.py.
 
-A relative is BERT under other names where its own tensors do nothing: each is turned into such a
-BERT, whose reference is compared with PyTorch elsewhere, and must give the same numbers.
+With its own tensors made neutral, a relative is BERT under other names. Each is converted to such a
+BERT, whose reference is compared with PyTorch in reference_test.py, and must give the same results.
 """
 import json
 import math
@@ -24,7 +24,7 @@ from tensor_file import TensorFile, write_tensors
 HEADS = {"none": None, "classification": (2, 3), "choice": (2, 1), "tokens": (7, 3), "qa": (7, 2),
          "mlm": (7, 200)}
 INPUTS = [Input([5, 9, 1, 30], [0, 1, 1, 0]), Input([7, 8, 60], [1, 0, 1])]
-COUNTED = [Input(x.ids, [0] * len(x.ids)) for x in INPUTS]
+TYPE_0_INPUTS = [Input(x.ids, [0] * len(x.ids)) for x in INPUTS]
 
 
 def tensors_of(model: Path) -> dict[str, np.ndarray]:
@@ -46,7 +46,7 @@ class WithRelatives(InADirectory):
 
 class SameAsBert(WithRelatives):
     def as_bert(self, model: Path, tensors: dict[str, np.ndarray], **settings) -> Path:
-        """A BertModel of the tensors, whose names have been made BERT's."""
+        """Writes a BertModel with these tensors, which are under BERT's names."""
         config = reference.read_config(model)
         bert = self.directory / "bert"
         bert.mkdir(exist_ok=True)
@@ -64,7 +64,7 @@ class SameAsBert(WithRelatives):
         return bert
 
     def renamed(self, model: Path, layers: list[str]) -> dict[str, np.ndarray]:
-        """Layer i of the result is the one that layers[i] names."""
+        """The tensors under BERT's names; layer i is the one whose prefix is layers[i]."""
         family = reference.read_config(model).family
         bert = reference_config.FAMILIES["bert"]
         names = {**dict(zip(family.attention, bert.attention)), family.wide: bert.wide,
@@ -147,13 +147,13 @@ class Encoders(WithRelatives):
         np.testing.assert_array_equal(reference.position_ids(np.array([5, 1, 6]), None), [0, 1, 2])
 
     def test_mpnets_buckets(self):
-        """Against the formula as transformers computes it, in float32."""
+        """Against the formula in float32, as in transformers."""
         distance = np.arange(-600, 601)
-        far = np.abs(distance)
+        absolute = np.abs(distance)
         with np.errstate(divide="ignore"):
-            log = np.log(far.astype(np.float32) / np.float32(8)) / np.float32(math.log(16))
+            log = np.log(absolute.astype(np.float32) / np.float32(8)) / np.float32(math.log(16))
         log = np.minimum(8 + (np.maximum(log, 0) * np.float32(8)).astype(int), 15)
-        expected = np.where(far < 8, far, log) + 16 * (distance < 0)
+        expected = np.where(absolute < 8, absolute, log) + 16 * (distance < 0)
         np.testing.assert_array_equal(reference.buckets(distance), expected)
 
     def test_relative_keys(self):
@@ -187,7 +187,7 @@ class Encoders(WithRelatives):
         for family in ("distilbert", "mpnet"):
             model = self.relative(family, "--head none")
             np.testing.assert_array_equal(reference.compute(model, INPUTS)["layer.2"],
-                                          reference.compute(model, COUNTED)["layer.2"])
+                                          reference.compute(model, TYPE_0_INPUTS)["layer.2"])
 
 
 class Heads(WithRelatives):
@@ -195,7 +195,8 @@ class Heads(WithRelatives):
         for family in reference_config.FAMILIES:
             for head, shape in HEADS.items():
                 with self.subTest(family=family, head=head):
-                    stages = reference.compute(self.relative(family, f"--head {head}"), COUNTED)
+                    model = self.relative(family, f"--head {head}")
+                    stages = reference.compute(model, TYPE_0_INPUTS)
                     found = stages["logits"].shape if "logits" in stages else None
                     self.assertEqual(found, shape)
                     pooled = head in ("none", "choice") and family not in ("distilbert", "electra")
@@ -211,16 +212,16 @@ class Heads(WithRelatives):
 
     def test_decoders(self):
         for family in reference_config.FAMILIES:
-            tied = reference.compute(self.relative(family, "--head mlm"), COUNTED)["logits"]
+            tied = reference.compute(self.relative(family, "--head mlm"), TYPE_0_INPUTS)["logits"]
             model = self.relative(family, "--head mlm --decoder stored")
-            np.testing.assert_array_equal(reference.compute(model, COUNTED)["logits"], tied)
+            np.testing.assert_array_equal(reference.compute(model, TYPE_0_INPUTS)["logits"], tied)
             model = self.relative(family, "--head mlm --decoder untied")
-            untied = reference.compute(model, COUNTED)["logits"]
+            untied = reference.compute(model, TYPE_0_INPUTS)["logits"]
             self.assertGreater(np.abs(untied - tied).max(), 0.1)
             edit_json(model / "config.json", tie_word_embeddings=True)
             names = reference_config.FAMILIES[family].masked_lm
             with self.fails("model.safetensors", names.decoder, "tie_word_embeddings"):
-                reference.compute(model, COUNTED)
+                reference.compute(model, TYPE_0_INPUTS)
 
 
 class Errors(WithRelatives):
