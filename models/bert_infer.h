@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// bert-infer: BERT encoders from an unmodified Hugging Face directory. This is the whole public
+// bert-infer runs BERT encoders from an unmodified Hugging Face directory. This is its whole public
 // API.
 //
 //   const bert::Model model = bert::Model::load("path/to/model");
 //   const std::vector<bert::Input> pairs = {{"A man plays.", "Somebody plays."}};
-//   const bert::Output logits = model.run(pairs);   // one row an input
+//   const bert::Output logits = model.run(pairs);   // one row per input
 //
-// Letters: S tokens of one input (special tokens included), H hidden size, N inputs, C labels.
-// Every function here reports failure by throwing bert::Error, and by nothing else.
+// Letters in shapes: N inputs, S tokens of one input (special tokens included), H hidden size,
+// A attention heads, L layers, C labels. Functions report failure by throwing bert::Error and
+// nothing else.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,7 @@
 
 namespace bert {
 
-// what() is one sentence that names the file or the input, the field, what was found and what was
+// what() is one sentence that names the file or input, the field, what was found and what was
 // expected.
 class BERT_INFER_API Error : public std::runtime_error {
  public:
@@ -57,59 +58,60 @@ struct Output {
   }
 };
 
-// What the encoder says of one input.
+// The encoder's output for one input.
 struct Hidden {
   Output states;               // [S, H] last hidden state
-  std::vector<float> pooler;   // [H] pooler output, or empty where the checkpoint has no pooler
-  std::vector<Output> layers;  // [S, H] of each layer that was asked for
+  std::vector<float> pooler;   // [H] pooler output, or empty if the checkpoint has no pooler
+  std::vector<Output> layers;  // [S, H] for each requested layer
 };
 
 // What each token of one input attends to.
 struct Attention {
-  // Of each layer that was asked for the probabilities [A * S, S]: of head a and token i in row
-  // a S + i, which sums to 1.
+  // For each requested layer the probabilities [A * S, S]. Row a * S + i is how much token i
+  // attends to each token in head a; it sums to 1.
   std::vector<Output> layers;
 };
 
-// What the encoder's dense layers and attention are multiplied in. Sums, norms, softmax, GELU, the
-// embeddings and the heads are f32 in each.
-//   automatic  f32; int8 where the directory holds int8 weights (bert-convert)
-//   f32        as near to float64 as float32 goes: logits to the fifth decimal
-//   bf16       half the memory, near f32; faster only where the processor multiplies it, as
-//              info().notes say of a BF16 checkpoint
-//   int8       a third of the memory and of the time; a label in a thousand or so changes. Weights
-//              are s8 with a scale an output, inputs u8 by token, so that a result depends on
-//              nothing else in its batch
+// The number format of the products in the encoder's dense layers and attention. Sums, norms,
+// softmax, GELU, the embeddings and the heads are always f32.
+//   automatic  f32, or int8 if the directory holds int8 weights (from bert-convert)
+//   f32        as close to float64 as float32 gets: logits agree to the fifth decimal
+//   bf16       half the memory, close to f32; faster only if the processor multiplies bf16, which
+//              info().notes tells for a BF16 checkpoint
+//   int8       a third of the memory and of the time; about one label in a thousand changes.
+//              Weights are s8 with one scale per output, inputs u8 with one scale per token, so a
+//              result does not depend on the rest of its batch
 enum class Precision { automatic, f32, bf16, int8 };
 
 struct Options {
   Precision precision = Precision::automatic;
-  // Batches that are computed at a time, all with one copy of the weights, and the threads that
-  // each is computed on. What is too little to share out is one batch, on all of them. With both 0
-  // there are as many workers of one thread as this process may use threads (affinity, cgroup
-  // quota); threads alone means one worker, workers alone shares out what the process may use.
+  // Workers compute batches at the same time, each on its own `threads` threads, and share one copy
+  // of the weights. Work too small to split is one batch on all threads. If both are 0, there are
+  // as many single-threaded workers as this process may use threads (affinity, cgroup quota). If
+  // only threads is given, there is one worker; if only workers is given, they divide the threads
+  // this process may use.
   int workers = 0, threads = 0;
-  int batch_tokens = 4096;  // the most tokens computed at a time (one longer input goes alone)
-  // Tokens that an input is truncated to. 0: max_seq_length of sentence_bert_config.json, else
-  // model_max_length of tokenizer_config.json, else the truncation of tokenizer.json, else as many
-  // positions as the model has, which is the most in any case.
+  int batch_tokens = 4096;  // at most this many tokens at a time (a longer input runs alone)
+  // Truncates inputs to this many tokens. 0 takes max_seq_length of sentence_bert_config.json, else
+  // model_max_length of tokenizer_config.json, else the truncation of tokenizer.json, else the
+  // number of the model's positions, which is the limit in any case.
   int max_length = 0;
-  // Of config_sentence_transformers.json: the name of what is put before each first text. "" takes
-  // the directory's default_prompt_name, if there is one.
+  // The name of a prompt in config_sentence_transformers.json, to put before each first text. ""
+  // takes the directory's default_prompt_name, if there is one.
   std::string prompt;
 };
 
-// How logits become probabilities, by the config's problem_type and number of labels.
+// How logits become probabilities: depends on the config's problem_type and number of labels.
 enum class Scores { softmax, sigmoid, raw };
 
 // What the checkpoint's head is for.
 enum class Task {
-  embed,      // none: the encoder alone
+  embed,      // no head, the encoder alone
   classify,   // run(): one of the labels for each input
   choose,     // choose(): one of several choices
-  fill_mask,  // fill_mask()
+  fill_mask,  // fill_mask(): the tokens that mask tokens stand for
   tag,        // tag(): a label for each word
-  answer,     // answer(): a part of the second text answers the first
+  answer,     // answer(): the part of the second text that answers the first
   detect,     // run_tokens(): which tokens were replaced (ELECTRA's pre-training)
 };
 
@@ -117,35 +119,35 @@ struct Info {
   std::string architecture;  // as in config.json: BertForSequenceClassification, ...
   int layers = 0, hidden = 0, heads = 0, intermediate = 0, vocabulary = 0;
   Task task = Task::embed;
-  int max_length = 0;             // tokens, special tokens included
-  bool has_logits = false;        // a head that run() evaluates
-  bool has_token_logits = false;  // a head that run_tokens() evaluates
+  int max_length = 0;             // in tokens, special tokens included
+  bool has_logits = false;        // whether there is a head for run()
+  bool has_token_logits = false;  // whether there is a head for run_tokens()
   bool has_pooler = false;
-  // [C], in the order of the logits of run(), or where there is only that of run_tokens(). The
-  // logits of a masked language model are the vocabulary's.
+  // [C], in the order of run()'s logits, or of run_tokens()' if the model has no head for run().
+  // Empty for a masked language model, whose logits are the vocabulary's.
   std::vector<std::string> labels;
   Scores scores = Scores::raw;
   std::string pooling;    // what embed() does: "mean", "cls, normalised", ...
-  int embedding = 0;      // size of its vectors: the hidden size, unless a dense layer changes it
-  std::string precision;  // what was resolved: "f32", "bf16" or "int8"
-  int workers = 0, threads = 0;
-  std::vector<std::string> notes;  // what loading resolved and a user should know, a sentence each
+  int embedding = 0;      // size of its vectors: H, unless dense modules or truncate_dim change it
+  std::string precision;  // the one in use: "f32", "bf16" or "int8"
+  int workers = 0, threads = 0;    // threads of each worker
+  std::vector<std::string> notes;  // what a user should know about loading, one sentence each
 };
 
 struct Label {
   int index = 0;
   std::string name;
-  float probability = 0;  // NaN where the head's scores are raw
+  float probability = 0;  // NaN if the head's scores are raw
 };
 
-// One probability a logit, [C]; the logits themselves where the scores are raw.
+// One probability per logit, [C], or the logits themselves if the scores are raw.
 BERT_INFER_API std::vector<float> probabilities(std::span<const float> logits, const Info& info);
-// The label with the greatest logit; the first of equals.
+// The label with the greatest logit, the first if there are several.
 BERT_INFER_API Label best_label(std::span<const float> logits, const Info& info);
 
-// A mask token of an input, and what may stand there: the most probable first.
+// A mask token of an input and the tokens most likely to stand there, most probable first.
 struct Blank {
-  int32_t token = 0;  // its place in the encoding
+  int32_t token = 0;  // its index in the encoding
   struct Fill {
     int32_t id = 0;
     std::string token;
@@ -154,37 +156,37 @@ struct Blank {
   std::vector<Fill> fills;
 };
 
-// A part of a text with a label.
+// A labelled part of a text.
 struct Span {
-  int text = 0;        // 0: of the first text, 1: of the second
+  int text = 0;        // 0 for the first text, 1 for the second
   Offset offset;       // in Unicode scalars
-  std::string string;  // what stands there
+  std::string string;  // the text at that offset
   std::string label;
   float probability = 0;
 };
 struct Tags {
-  // Pieces that belong together are a word; its label is that of its first piece.
+  // The pieces of a word are joined; its label is that of its first piece.
   std::vector<Span> words;
-  // Neighbouring words of one kind, joined where the labels are of the form B-KIND and I-KIND (else
-  // neighbours of the same label); words labelled O are left out. Their probability is the mean.
+  // Neighbouring words of one entity, joined: by labels of the form B-KIND and I-KIND, otherwise by
+  // equal labels. Words labelled O are left out. The probability is the mean of the words'.
   std::vector<Span> entities;
   int32_t tokens = 0;
   bool truncated = false;
 };
 
 struct AnswerOptions {
-  int stride = 128;      // tokens by which windows overlap; at most half of what fits is taken
-  int most_tokens = 15;  // of an answer
+  int stride = 128;      // tokens by which windows overlap, at most half a window
+  int most_tokens = 15;  // the longest answer
 };
 struct Answer {
   Offset offset;       // in the second text, in Unicode scalars
-  std::string string;  // what stands there; whole words
-  // The product of the probabilities that the answer starts and ends there, in its window; and that
-  // of pointing at the first token, which says that the text has no answer: the least of all
-  // windows. As Hugging Face's question-answering pipeline has them.
+  std::string string;  // the text at that offset, in whole words
+  // score: the probability in its window that the answer starts there times that it ends there.
+  // no_answer: the same for the first token, which stands for no answer; the minimum over all
+  // windows. Both as in Hugging Face's question-answering pipeline.
   float score = 0, no_answer = 0;
   int windows = 0;
-  int32_t tokens = 0;  // of all windows
+  int32_t tokens = 0;  // in all windows
 };
 
 struct Choices {
@@ -192,10 +194,10 @@ struct Choices {
   std::vector<std::string> choices;
 };
 struct Choice {
-  int index = 0;                             // the best
+  int index = 0;                             // of the best choice
   std::vector<float> logits, probabilities;  // [choices]
-  int32_t tokens = 0;                        // of all pairs
-  bool truncated = false;                    // one of them was
+  int32_t tokens = 0;                        // in all pairs
+  bool truncated = false;                    // whether any pair was
 };
 
 // Text to ids. Needs only the tokenizer files of a model directory: tokenizer.json, vocab.txt or a
@@ -224,45 +226,48 @@ class BERT_INFER_API Tokenizer {
   std::shared_ptr<const Impl> impl_;
 };
 
-// A loaded model. Immutable: may be used from many threads; copies share the weights. One that was
-// moved from may only be assigned to or destroyed, and a process that forks loads after it.
+// A loaded model. Immutable, so many threads may use it at once; copies share the weights. A
+// moved-from model may only be assigned to or destroyed. A process that forks must load after the
+// fork.
 //
-// Results do not depend on what else is in the call, on the batch size or on the thread count: an
-// input gives the same bits in every company.
+// An input gives the same bits regardless of what else is in the call, of the batch size and of the
+// number of threads.
 class BERT_INFER_API Model {
  public:
   static Model load(const std::string& directory, const Options& options = {});
 
-  // Raw logits of each input, [N, C]: of a classification, a next sentence or a choice. Throws
-  // where the checkpoint has no head for that.
+  // Raw logits of each input, [N, C]: for classification, next sentence prediction or multiple
+  // choice. Throws if the checkpoint has no such head.
   Output run(std::span<const Input> inputs) const;
   Output run(std::span<const Encoding> encodings) const;
-  // Raw logits of each token, [N] of [S, C]: of a token classification, of question answering
-  // (start and end), of a masked language model (the vocabulary's), of ELECTRA's pre-training.
-  // Throws where the checkpoint has no head for that.
+  // Raw logits of each token, [N] of [S, C]: for token classification, question answering (start
+  // and end), masked language models (the vocabulary) or ELECTRA's pre-training. Throws if the
+  // checkpoint has no such head.
   std::vector<Output> run_tokens(std::span<const Input> inputs) const;
   std::vector<Output> run_tokens(std::span<const Encoding> encodings) const;
-  // The k most probable tokens for each mask token of an input, [N]; from a masked language model.
+  // The k most probable tokens for each mask token of each input, [N]. Needs a masked language
+  // model.
   std::vector<std::vector<Blank>> fill_mask(std::span<const Input> inputs, int k = 5) const;
   std::vector<std::vector<Blank>> fill_mask(std::span<const Encoding> encodings, int k = 5) const;
-  // The words of the inputs with their labels, [N]; from a token classification.
+  // The labelled words and entities of each input, [N]. Needs a token classification head.
   std::vector<Tags> tag(std::span<const Input> inputs) const;
-  // What part of each second text answers the first, [N]; from a model for question answering. A
-  // text that does not fit is read in windows, each of which overlaps the one before.
+  // The part of each second text that answers the first, [N]. Needs a question answering head. A
+  // text that does not fit is read in overlapping windows.
   std::vector<Answer> answer(std::span<const Input> inputs,
                              const AnswerOptions& options = {}) const;
-  // Which of its choices each text goes with, [N]; from a model for multiple choice.
+  // The choice that goes best with each text, [N]. Needs a multiple choice head.
   std::vector<Choice> choose(std::span<const Choices> inputs) const;
-  // One vector an input, [N, info().embedding], as info().pooling says.
+  // One vector per input, [N, info().embedding], pooled as info().pooling says.
   Output embed(std::span<const Input> inputs) const;
   Output embed(std::span<const Encoding> encodings) const;
-  // Last hidden states and pooler output, [N]; and the states after other layers: 0 is what enters
-  // the first layer, L the last hidden state, and -1 that too, counted from the end.
+  // Last hidden states and pooler outputs, [N], and the hidden states at the given layers: 0 is the
+  // first layer's input, L the last hidden state; negative ones count from the end, -1 being the
+  // last hidden state.
   std::vector<Hidden> hidden(std::span<const Input> inputs, std::span<const int> layers = {}) const;
   std::vector<Hidden> hidden(std::span<const Encoding> encodings,
                              std::span<const int> layers = {}) const;
-  // Attention probabilities of layers from 0 to L - 1, or from -1 back to -L, [N]. They take
-  // A S S floats an input and layer.
+  // Attention probabilities of the given layers, 0 to L - 1 or from the end -1 to -L, [N]. They
+  // take A * S * S floats per input and layer.
   std::vector<Attention> attention(std::span<const Input> inputs,
                                    std::span<const int> layers) const;
   std::vector<Attention> attention(std::span<const Encoding> encodings,
@@ -274,14 +279,14 @@ class BERT_INFER_API Model {
 
  private:
   struct Impl;
-  friend struct Internals;  // what bert-regress sees of the stages between
+  friend struct Internals;  // lets the project's own tools see the stages in between
   explicit Model(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
   std::shared_ptr<const Impl> impl_;
 };
 
-// The directory of the demo model that comes with the library: share/bert-infer/demo or models/demo
-// in one of the folders above the library, or above the program that it is linked to statically.
-// Throws where there is none.
+// The directory of the demo model that comes with the library: share/bert-infer/demo in one of the
+// folders above the library, or above the program it is statically linked into. Throws if there is
+// none.
 BERT_INFER_API std::string demo_model();
 BERT_INFER_API std::string version();
 

@@ -12,7 +12,7 @@
 #include "models/network/batch.h"
 #include "models/network/bert.h"
 #include "models/network/heads.h"
-#include "models/network/sentence.h"
+#include "models/network/pooling.h"
 #include "models/network/trace.h"
 #include "models/tokenizer_impl.h"
 #include "models/workers.h"
@@ -20,7 +20,7 @@
 namespace bert {
 namespace models {
 
-// Runs a body that may throw anything, and throws nothing but Error.
+// Runs body and turns whatever it throws into an Error.
 template <typename Body>
 decltype(auto) guarded(const Body& body) {
   try {
@@ -34,19 +34,25 @@ decltype(auto) guarded(const Body& body) {
   }
 }
 
+// Throw what Model::load and Tokenizer::load both refuse.
+void require_directory(const std::string& directory);
+void check_max_length(int length);
+
 }  // namespace models
 
 struct Internals {
   static const Model::Impl& impl(const Model& model) { return *model.impl_; }
 };
 
+// The parts of a loaded model.
 struct __attribute__((visibility("hidden"))) Model::Impl {
   using Workspace = models::Workspace;
-  Impl(const std::string& directory, const Options& options);
+  // In load.cc.
+  static std::shared_ptr<const Impl> load(const std::string& directory, const Options& options);
 
-  // Calls body(batch, order, x, pool, space) for each batch of the encodings: x is what is read of
-  // its last hidden state, and sequence i of it is encoding order[i]. make_trace(batch, order) says
-  // what else is to be seen of the forward pass.
+  // Calls body(batch, order, x, pool, space) for each batch of the encodings. Sequence i of the
+  // batch is encoding order[i]; x is its last hidden state, as `reads` says. make_trace(batch,
+  // order) returns the Trace of a batch's forward pass.
   template <typename Body, typename MakeTrace>
   void for_batches(std::span<const Encoding> encodings, engine::Reads reads, const Body& body,
                    const MakeTrace& make_trace) const;
@@ -70,34 +76,23 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   std::vector<std::vector<Blank>> fill_mask(std::span<const Encoding> encodings, int k) const;
   Answer answer(const Input& input, const AnswerOptions& options) const;
   void check_task(Task wanted) const;
-  void trace(const Encoding& encoding, const models::Trace& trace) const;
-  bool is_int8() const { return checkpoint.is_int8(some_layer()); }
-  // [N, C], from the first row of each sequence.
+  void check_head(const std::optional<models::Head>& head, const char* what) const;
+  std::string head_description() const;  // what the model has instead, for error messages
+  // The logits of sequence_head, [N, C], from the first row of each sequence, [N, H].
   engine::Tensor by_sequence(engine::ThreadPool& pool, engine::Tensor first,
                              Workspace& space) const;
 
-  Info info;
   models::Config config;
-  models::Checkpoint checkpoint;  // the embedding tables are read where they lie in its files
-  mutable models::Workers workers;
+  models::Checkpoint checkpoint;  // owns the files in which the embedding tables are read in place
+  models::Workers workers;
   Tokenizer tokenizer;
   models::Encoder encoder;
   std::optional<models::Pooler> pooler;
   std::optional<models::Head> sequence_head, token_head;
   models::SentenceEmbedding sentence;
   int64_t batch_tokens;
-  mutable models::WorkspacePool spaces;
-
- private:
-  std::string some_layer() const;
-  models::Checkpoint open_checkpoint(const std::string& directory);
-  void load_heads();
-  std::string head_description() const;  // "its head is for tag"
-  void check_head(const std::optional<models::Head>& head, const char* what) const;
-  void describe();
-  Tokenizer load_tokenizer(const std::string& directory, const Options& options);
-  engine::Precision resolve(Precision wanted);
-  models::Encoder load_encoder(Precision wanted);
+  Info info;
+  mutable models::WorkspacePool spaces = {};
 };
 
 template <typename Body, typename MakeTrace>
@@ -106,7 +101,8 @@ void Model::Impl::for_batches(std::span<const Encoding> encodings, engine::Reads
   for (size_t i = 0; i < encodings.size(); ++i) {
     models::check_encoding(encodings[i], static_cast<int64_t>(i), config);
   }
-  const auto orders = models::plan_batches(encodings, workers.share(encodings, batch_tokens));
+  const auto orders =
+      models::plan_batches(encodings, workers.batch_budget(encodings, batch_tokens));
   workers.run(std::ssize(orders), [&](int64_t i, engine::ThreadPool& pool) {
     spaces.use([&](Workspace& space) {
       const models::Batch batch = models::make_batch(encodings, orders[i], config);

@@ -2,11 +2,7 @@
 #include "models/tokenizer_impl.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <memory>
-#include <system_error>
-
-#include <fmt/format.h>
 
 #include "models/model_impl.h"
 #include "models/workers.h"
@@ -81,19 +77,3 @@ int32_t Tokenizer::mask_id() const { return impl_->text_encoder.mask_id(); }
 const std::vector<std::string>& Tokenizer::notes() const { return impl_->text_encoder.notes(); }
 
 }  // namespace bert
-
-namespace bert::models {
-
-void require_directory(const std::string& directory) {
-  std::error_code error;
-  if (!std::filesystem::is_directory(directory, error)) {
-    throw Error(fmt::format("{}: not a directory (expected a Hugging Face model directory)",
-                            directory.empty() ? "''" : directory));
-  }
-}
-
-void check_max_length(int length) {
-  if (length < 0) throw Error(fmt::format("max_length is {}, expected at least 0", length));
-}
-
-}  // namespace bert::models

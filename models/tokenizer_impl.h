@@ -23,11 +23,4 @@ struct __attribute__((visibility("hidden"))) Tokenizer::Impl {
   std::string prompt;  // put before each first text
 };
 
-namespace models {
-
-// Both throw Error.
-void require_directory(const std::string& directory);
-void check_max_length(int length);
-
-}  // namespace models
 }  // namespace bert

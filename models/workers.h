@@ -19,13 +19,13 @@
 
 namespace bert::models {
 
-// Workspaces that wait for their next forward pass: as many as there were passes at the same time.
+// Idle workspaces, kept for the next forward pass. There are as many as passes ever ran at once.
 class WorkspacePool {
  public:
   template <typename Body>
   void use(const Body& body) {
     std::unique_ptr<Workspace> space = take();
-    body(*space);  // should it throw, the workspace goes with it
+    body(*space);  // if it throws, the workspace is dropped
     const std::lock_guard lock(mutex_);
     idle_.push_back(std::move(space));
   }
@@ -43,22 +43,22 @@ class WorkspacePool {
   std::vector<std::unique_ptr<Workspace>> idle_;
 };
 
-// 0: as many as this process may use.
+// wanted, or if it is 0 as many threads as this process may use.
 inline int resolve_threads(int wanted) {
   if (wanted < 0) throw Error(fmt::format("threads is {}, expected at least 0", wanted));
   return wanted > 0 ? wanted : engine::usable_threads();
 }
 
-// Or workers; more than any machine has processors for.
-constexpr int kMostThreads = 1024;
+// The limit on threads and on workers: more than any machine has processors for.
+constexpr int kMaxThreads = 1024;
 
-// The threads of a model: all together, or in teams that each compute a batch of their own.
+// The threads of a model: one pool of all of them, and teams that each compute their own batch.
 class Workers {
  public:
   explicit Workers(const Options& options) {
     const auto check = [](const char* name, int value) {
-      if (value >= 0 && value <= kMostThreads) return;
-      throw Error(fmt::format("{} is {}, expected from 0 to {}", name, value, kMostThreads));
+      if (value >= 0 && value <= kMaxThreads) return;
+      throw Error(fmt::format("{} is {}, expected from 0 to {}", name, value, kMaxThreads));
     };
     check("workers", options.workers);
     check("threads", options.threads);
@@ -72,29 +72,30 @@ class Workers {
       for (int i = 0; i < count; ++i) teams_.push_back(std::make_unique<engine::ThreadPool>(each));
     } catch (const std::system_error& error) {
       throw Error(
-          fmt::format("{} workers of {} threads cannot be started: {}", count, each, error.what()));
+          fmt::format("cannot start {} workers of {} threads: {}", count, each, error.what()));
     }
   }
 
   int count() const { return teams_.empty() ? 1 : static_cast<int>(teams_.size()); }
   int threads_of_each() const { return all_->threads() / count(); }
-  engine::ThreadPool& all() { return *all_; }
+  engine::ThreadPool& all() const { return *all_; }
 
-  // The most tokens of a batch of these inputs: at least two batches a team, unless they would
-  // be so small that their weights are read more than they are used.
-  int64_t share(std::span<const Encoding> encodings, int64_t most) const {
+  // The token budget of each batch of these inputs, given the budget of all that are computed at a
+  // time: at least two batches a team, unless they would be so small that reading the weights costs
+  // more than using them.
+  int64_t batch_budget(std::span<const Encoding> encodings, int64_t batch_tokens) const {
     int64_t tokens = 0;
     for (const Encoding& encoding : encodings) tokens += std::ssize(encoding.ids);
-    constexpr int64_t kLeast = 256;
-    if (count() == 1 || tokens < kLeast * count()) return most;
-    const int64_t greatest = std::max<int64_t>(1, most / count());
-    return std::clamp(tokens / (2 * count()), std::min(kLeast, greatest), greatest);
+    constexpr int64_t kMinTokens = 256;
+    if (count() == 1 || tokens < kMinTokens * count()) return batch_tokens;
+    const int64_t max_tokens = std::max<int64_t>(1, batch_tokens / count());
+    return std::clamp(tokens / (2 * count()), std::min(kMinTokens, max_tokens), max_tokens);
   }
 
-  // Calls body(i, pool) for every i in [0, tasks): at the same time, each with a team's threads, if
-  // there is one for each team at least; else one after the other with all threads.
+  // Calls body(i, pool) for every i in [0, tasks): in parallel, each with the threads of one team,
+  // if there is at least one task for each team; else one after the other with all threads.
   template <typename Body>
-  void run(int64_t tasks, const Body& body) {
+  void run(int64_t tasks, const Body& body) const {
     if (count() == 1 || tasks < count()) {
       for (int64_t i = 0; i < tasks; ++i) body(i, *all_);
     } else {

@@ -53,12 +53,12 @@ Batch make_batch(std::span<const Encoding> encodings, std::span<const int64_t> o
     batch.type_ids.insert(batch.type_ids.end(), encoding.type_ids.begin(), encoding.type_ids.end());
     int32_t position = config.first_position;
     for (const int32_t id : encoding.ids) {
-      // A padding token within a text is not counted.
+      // Padding tokens within a text do not advance the position.
       batch.positions.push_back(id == config.padding ? config.padding : position++);
     }
     batch.starts.push_back(static_cast<int32_t>(batch.ids.size()));
   }
-  // Tables that the model does not have are a row of zeros.
+  // A table the model does not have is a single row of zeros.
   if (config.types == 0) std::ranges::fill(batch.type_ids, 0);
   if (config.position_type != PositionType::absolute) std::ranges::fill(batch.positions, 0);
   return batch;
@@ -66,7 +66,7 @@ Batch make_batch(std::span<const Encoding> encodings, std::span<const int64_t> o
 
 Batch example_batch(std::span<const int32_t> empty_ids, std::span<const int32_t> empty_type_ids,
                     const Config& config) {
-  constexpr int kInputs = 4, kTokens = 12;  // kTokens: of each text
+  constexpr int kInputs = 4, kTokensPerText = 12;
   const size_t special = empty_ids.size(), texts = special > 1 ? special - 1 : 1;
   std::mt19937 generator(1);
   std::vector<Encoding> encodings(kInputs);
@@ -80,7 +80,7 @@ Batch example_batch(std::span<const int32_t> empty_ids, std::span<const int32_t>
     for (size_t i = 0; i < std::max(special, texts); ++i) {
       if (i < special) add(empty_ids[i], empty_type_ids[i]);
       if (i >= texts) break;
-      for (int j = 0; j < kTokens; ++j) {
+      for (int j = 0; j < kTokensPerText; ++j) {
         add(static_cast<int32_t>(generator() % config.vocabulary),
             i + 1 < special ? empty_type_ids[i + 1] : 0);
       }

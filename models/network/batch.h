@@ -17,25 +17,26 @@ struct Batch {
 
   int64_t tokens() const { return static_cast<int64_t>(ids.size()); }
   int64_t sequences() const { return static_cast<int64_t>(starts.size()) - 1; }
-  int64_t pairs() const;  // of tokens of a sequence: the sum of S * S
+  int64_t pairs() const;  // pairs of tokens of the same sequence: the sum of S * S
 };
 
-// Throws where an encoding does not fit the model: empty, longer than its positions, type_ids of
-// another length, an id or type id out of range. `index` is the input's, for the message.
+// Throws if an encoding does not fit the model: it is empty or longer than the model's positions,
+// ids and type_ids differ in length, or an id or type id is out of range. `index` is the input's,
+// for the message.
 void check_encoding(const Encoding& encoding, int64_t index, const Config& config);
 
-// The encodings that `order` names, in that order.
+// The encodings with the indices in `order`, in that order.
 Batch make_batch(std::span<const Encoding> encodings, std::span<const int64_t> order,
                  const Config& config);
 
-// A few inputs of tokens from everywhere in the vocabulary, always the same of a model, between the
-// special tokens that two empty texts are encoded as.
+// A few inputs of random tokens from the whole vocabulary, for calibration: always the same ones
+// for the same model. The special tokens around them are those of an encoded pair of empty texts.
 Batch example_batch(std::span<const int32_t> empty_ids, std::span<const int32_t> empty_type_ids,
                     const Config& config);
 
-// Indices of the encodings grouped into batches: longest first (so that neighbours are of like
-// length and a workspace has its final size after the first), as many as stay within
-// `batch_tokens`, at least one.
+// The indices of the encodings, grouped into batches of at most `batch_tokens` tokens (or a single
+// longer input). Longest first, so that inputs of similar length share a batch and a workspace
+// reaches its final size with the first.
 std::vector<std::vector<int64_t>> plan_batches(std::span<const Encoding> encodings,
                                                int64_t batch_tokens);
 

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "models/network/weights.h"
+#include "models/network/build_parts.h"
 
 namespace bert::models {
 

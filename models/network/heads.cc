@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "models/network/weights.h"
+#include "models/network/build_parts.h"
 
 namespace bert::models {
 
@@ -43,7 +43,8 @@ Head::Head(Checkpoint& checkpoint, const Config& config, const HeadRow& head_row
                                Activation::none, engine::Precision::f32, pool));
     return;
   }
-  // Both are tied to others in transformers, which writes either or both of each pair.
+  // transformers ties the decoder to the word embeddings and its bias to row.bias, and writes
+  // either or both tensors of each pair.
   if (!config.tied || checkpoint.has(name + ".weight")) {
     own_decoder = checkpoint.matrix(name + ".weight", config.vocabulary, config.embedding);
     if (config.tied) {
@@ -52,13 +53,14 @@ Head::Head(Checkpoint& checkpoint, const Config& config, const HeadRow& head_row
     }
   }
   decoder = config.tied ? embeddings.word.view : own_decoder.view;
-  const std::string other = name + ".bias";
-  decoder_bias = checkpoint.vector(checkpoint.has(row.bias) ? row.bias : other, config.vocabulary);
-  if (other == row.bias || !checkpoint.has(row.bias) || !checkpoint.has(other)) return;
-  const engine::Buffer same = checkpoint.vector(other, config.vocabulary);
+  const std::string tied_bias = name + ".bias";
+  const bool has_bias = checkpoint.has(row.bias);
+  decoder_bias = checkpoint.vector(has_bias ? row.bias : tied_bias, config.vocabulary);
+  if (tied_bias == row.bias || !has_bias || !checkpoint.has(tied_bias)) return;
+  const engine::Buffer same = checkpoint.vector(tied_bias, config.vocabulary);
   if (std::equal(same.data(), same.data() + config.vocabulary, decoder_bias.data())) return;
   throw std::runtime_error(fmt::format("{}: tensor '{}' differs from '{}', expected the same",
-                                       checkpoint.path(), other, row.bias));
+                                       checkpoint.path(), tied_bias, row.bias));
 }
 
 Tensor Head::run(engine::ThreadPool& pool, ConstTensor x, Workspace& space) const {
@@ -79,9 +81,9 @@ Tensor Head::run(engine::ThreadPool& pool, ConstTensor x, Workspace& space) cons
 
 std::vector<float> softmax(std::span<const float> logits) {
   std::vector<float> result(logits.begin(), logits.end());
-  const float top = *std::ranges::max_element(result);
+  const float max = *std::ranges::max_element(result);
   double sum = 0;
-  for (float& value : result) sum += value = std::exp(value - top);
+  for (float& value : result) sum += value = std::exp(value - max);
   for (float& value : result) value = static_cast<float>(value / sum);
   return result;
 }

@@ -17,7 +17,7 @@
 
 namespace bert::test {
 
-// A golden model in a directory of its own, to change its files in; gone with the object.
+// A copy of a golden model whose files a test may change. Removed with the object.
 class CopiedModel {
  public:
   explicit CopiedModel(const std::string& name) {
@@ -47,13 +47,13 @@ class CopiedModel {
   void write_json(const std::string& file, const nlohmann::json& content) const {
     write(file, content.dump(1));
   }
-  // Puts the fields of `changes` into a JSON file that is there; those that are null go.
+  // Sets the fields of `changes` in an existing JSON file; null removes a field.
   void change(const std::string& file, const nlohmann::json& changes) const {
     auto content = nlohmann::json::parse(read(file));
     content.merge_patch(changes);
     write_json(file, content);
   }
-  // Changes an F32 tensor of model.safetensors where it lies.
+  // Edits an F32 tensor of model.safetensors in place.
   void change_tensor(const std::string& name,
                      const std::function<void(float* values, size_t count)>& edit) const {
     std::string content = read("model.safetensors");
@@ -89,12 +89,12 @@ inline Model load_golden(const std::string& name, int threads = 1,
   return Model::load(golden(name), options);
 }
 
-// In double, the greatest subtracted.
+// In double, with the maximum subtracted.
 inline std::vector<double> softmax(std::span<const float> logits) {
-  double top = -INFINITY, sum = 0;
-  for (const float logit : logits) top = std::max<double>(top, logit);
+  double max = -INFINITY, sum = 0;
+  for (const float logit : logits) max = std::max<double>(max, logit);
   std::vector<double> result;
-  for (const float logit : logits) sum += result.emplace_back(std::exp(logit - top));
+  for (const float logit : logits) sum += result.emplace_back(std::exp(logit - max));
   for (double& value : result) value /= sum;
   return result;
 }

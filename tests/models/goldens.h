@@ -18,7 +18,7 @@
 
 namespace bert::test {
 
-// What body throws as bert::Error says; anything else that it throws fails the test.
+// The message of the bert::Error that body throws. Any other exception fails the test.
 inline std::string error_of(const std::function<void()>& body) {
   try {
     body();
@@ -33,7 +33,7 @@ inline bool same_bits(std::span<const float> a, std::span<const float> b) {
          (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
 }
 
-// What tests/golden/make_goldens.py wrote: random models and their stages in float64.
+// A random model from tests/golden/make_goldens.py; its stages in float64 are in NAME.safetensors.
 inline std::string golden(const std::string& name) { return std::string(FIXTURE_DIR) + "/" + name; }
 
 inline std::string read_file(const std::filesystem::path& path) {
@@ -41,7 +41,7 @@ inline std::string read_file(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// Any pair of texts that the golden models can take.
+// A pair that every golden model accepts.
 inline const Encoding kInput = {{2, 17, 33, 4, 90, 3}, {0, 0, 0, 0, 1, 1}, {}, false};
 
 inline std::vector<std::string> golden_names() {

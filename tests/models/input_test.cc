@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a caller can get wrong, and the plans that batches are made by.
+// Inputs and options that are refused, and how inputs are grouped into batches.
+#include <memory>
+#include <sstream>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
 
+#include "engine/runtime.h"
 #include "models/network/batch.h"
 #include "tests/models/copied_model.h"
 
@@ -76,11 +82,32 @@ TEST(Options, ThatMakeNoSenseAreRefused) {
   EXPECT_THAT(load([](Options& o) { o.batch_tokens = 0; }), HasSubstr("batch_tokens"));
   EXPECT_THAT(load([](Options& o) { o.max_length = -5; }), HasSubstr("max_length"));
   EXPECT_THAT(load([](Options& o) { o.max_length = 513; }), HasSubstr("512 positions"));
+  EXPECT_THAT(load([](Options& o) { o.precision = static_cast<Precision>(7); }),
+              HasSubstr("unknown precision 7"));
   EXPECT_THAT(error_of([] { Model::load("/nonexistent/model"); }),
               HasSubstr("/nonexistent/model: not a directory"));
 }
 
-// transformers has 1e-12 in DistilBERT's code.
+TEST(Loading, LogsWhatItDecided) {
+  std::ostringstream text;
+  spdlog::logger& log = engine::log();
+  const auto level = log.level();
+  log.sinks().push_back(std::make_shared<spdlog::sinks::ostream_sink_mt>(text));
+  log.set_level(spdlog::level::info);
+  Options options;
+  options.max_length = 9;
+  options.precision = Precision::bf16;
+  Model::load(test::golden("st-cls"), options);
+  log.set_level(level);
+  log.sinks().pop_back();
+  for (const char* part :
+       {"BertModel", "precision bf16 (as asked)", "max length 9 tokens (as asked)",
+        "pooling: cls, normalised; prompt: none"}) {
+    EXPECT_THAT(text.str(), HasSubstr(part));
+  }
+}
+
+// transformers hard-codes 1e-12 for DistilBERT.
 TEST(Settings, DistilBertsEpsilonIsFixed) {
   const test::CopiedModel copy("distilbert");
   const std::vector<Input> texts = {{"a man is playing"}};
@@ -126,7 +153,7 @@ TEST(Batches, HoldWhatTheBudgetAllowsAndEveryInputOnce) {
   EXPECT_THAT(batch.positions, testing::ElementsAre(0, 0, 1, 2));
   EXPECT_EQ(batch.pairs(), 1 + 9);
 
-  // As in fairseq: positions begin after the padding token's, which is not counted.
+  // As in fairseq, positions start after the padding token's, and padding tokens are not counted.
   config.padding = 1;
   config.first_position = 2;
   inputs[0].ids = {5, 1, 7};

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""bert-bench's rows, and what it refuses. Usage: bert_bench_test.py BIN_DIR"""
+"""The rows that bert-bench prints and the shapes that it refuses. Usage: bert_bench_test.py BIN_DIR"""
 import os
 import shutil
 import subprocess
@@ -20,8 +20,7 @@ class BenchTest(ToolTest):
             self.assertEqual((row["precision"], row["threads"]), ("f32", 1))
             self.assertLessEqual(row["min_ms"], row["median_ms"])
             self.assertAlmostEqual(row["tokens_per_s"] * row["median_ms"] / 1e3, row["tokens"], 3)
-            # 2 layers of hidden size 16 and intermediate size 32: 4 H^2 + 2 H I weights, and S^2
-            # scores and sums of values.
+            # 2 layers with H = 16 and I = 32: 4 H^2 + 2 H I weights, and attention over S^2 pairs.
             flops = sum(2 * (2 * (4 * 16 * 16 + 2 * 16 * 32) * s + 4 * 16 * s * s) for s in lengths)
             self.assertAlmostEqual(row["gflops"] * row["median_ms"] * 1e6 / flops, 1, 6)
             self.assertTrue(0 < row["peak_fraction"] < 1.1, row)
@@ -56,7 +55,7 @@ class BenchTest(ToolTest):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(read_lines(done.stdout)[0]["tokens"], 18)
         self.assertEqual((list(scratch.iterdir()), done.stderr), ([], ""))
-        # Random weights need no model, and so no demo model either: here is none.
+        # Random weights need no model, not even the demo model: a copy in a folder without one runs.
         alone = shutil.copy(self.bin / self.tool, self.dir)
         done = subprocess.run([alone, "--shape", "1,32,2,64", "1x1"], capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -72,11 +71,11 @@ class BenchTest(ToolTest):
     def test_what_it_refuses(self):
         for shape in ["", "x", "0x5", "1x", "lengths:", "lengths:3,,4", "2x-1", "1e3x2", "5x5x5", "5", "1000001x1"]:
             self.fail_with(2, "shape '", shape)
-        # Before the inputs are made: those of this shape would take gigabytes.
-        self.fail_with(1, "shape '1000000x65': 65 tokens, and .* takes at most 64", "1x64", "1000000x65")
+        # Refused before the inputs are made, which would take gigabytes.
+        self.fail_with(1, "shape '1000000x65': 65 tokens, but .* takes at most 64", "1x64", "1000000x65")
         self.fail_with(1, "'': not a directory", "-m", "", "1x1")
         self.fail_with(2, "SHAPE")
-        self.fail_with(2, "--shape", "--shape", "tiny", "1x1")  # and the -m that the test adds
+        self.fail_with(2, "--shape", "--shape", "tiny", "1x1")  # together with the -m that the test adds
         for shape in ["", "5", "1,2,3", "a,b,c,d", "1,2,3,4,5", "1,16,3,4", "0,16,2,4"]:
             done = subprocess.run([self.bin / self.tool, "--shape", shape, "1x1"],
                                   capture_output=True, text=True, timeout=120)

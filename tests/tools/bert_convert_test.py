@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bert-convert: what it writes loads as that precision and gives the same bits."""
+"""What bert-convert writes loads in that precision and gives the same bits."""
 import json
 import resource
 import shutil
@@ -29,7 +29,7 @@ class ConvertTest(ToolTest):
         return done["logits"]
 
     def convert(self, name: str, precision: str, *options: str):
-        """A model made with these options, and what it becomes."""
+        """A model made with these options, and the converted one."""
         source, target = self.make_model(name, *options), self.dir / (name + "-" + precision)
         self.succeed("-m", source, "--precision", precision, "-o", target)
         return source, target
@@ -102,7 +102,7 @@ class ConvertTest(ToolTest):
         self.assertFalse(names & {"pytorch_model.bin", ".cache/x"})
 
     def test_links_are_copied_as_what_they_point_to(self):
-        # As the hub's cache has it.
+        # As in the hub's cache.
         whole = self.make_model("linked", "--sentence-transformers", "mean", "--head", "none")
         blobs, source = self.dir / "blobs", self.dir / "snapshots" / "x"
         source.mkdir(parents=True)
@@ -142,7 +142,7 @@ class ConvertTest(ToolTest):
         target = self.dir / "dense8"
         self.succeed("-m", source, "--precision", "int8", "-o", target)
         self.tool = "bert-infer"
-        for model in [source, target]:  # five columns everywhere, and not the hidden size's 16
+        for model in [source, target]:  # five columns instead of the hidden size's 16
             found = {}
             for ending in ["jsonl", "npy", "safetensors", "tsv"]:
                 found[ending] = self.dir / f"dense.{ending}"
@@ -178,7 +178,7 @@ class ConvertTest(ToolTest):
         new = self.dir / "refused"
         self.fail_with(2, "--output is required", "--precision", "int8")
         for precision in [[], ["--precision", "f32"], ["--precision", "auto"]]:
-            self.fail_with(2, "--precision is needed", "-o", new, *precision)
+            self.fail_with(2, "--precision is required", "-o", new, *precision)
         self.fail_with(1, "exists and is not an empty", "-o", self.dir, "--precision", "int8")
         for name in ["nowhere", ""]:
             self.fail_with(1, "not a directory", "-m", name, "-o", new, "--precision", "int8")
@@ -240,7 +240,7 @@ class ConvertTest(ToolTest):
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertRegex(done.stderr.splitlines()[-1], "^bert-convert: .*full8")
         self.assertFalse(target.exists())
-        target.mkdir()  # one that was there stays, empty
+        target.mkdir()  # a directory that existed before stays, empty
         self.run_tool("-m", source, "-o", target, "--precision", "int8",
                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (9000, 9000)))
         self.assertEqual(list(target.iterdir()), [])

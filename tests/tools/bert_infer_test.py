@@ -131,7 +131,7 @@ class CommandLine(InferTest):
         self.assertIn("(5 tokens)", self.succeed("[ ]", ""))
 
     def test_closed_standard_streams(self):
-        # Files opened later would get their numbers.
+        # Files opened later must not get their numbers.
         bad = "Bad file descriptor"
         self.fail_with(1, f"<stdin>: .*{bad}", preexec_fn=lambda: os.close(0))
         self.fail_with(1, f"standard output: .*{bad}", "a", preexec_fn=lambda: os.close(1))
@@ -173,7 +173,7 @@ class Inputs(InferTest):
                 ('{"first": "a"', "not JSON at byte"), ('{"first": "a"} {}', "not JSON at byte"),
                 (b'{"first": "\xff"}', "not JSON at byte.*UTF-8"),
                 (r'{"first": "\ud800"}', "not JSON at byte.*surrogate"),
-                ('{"first": "a"}\0{"second": "b"', "not JSON at byte 14: it is 0"),
+                ('{"first": "a"}\0{"second": "b"', "not JSON at byte 14: the byte is 0"),
                 ("[1]", "found an array, expected a JSON object"), ("null", "found null"),
                 ("{}", 'neither "first" nor "ids"'),
                 ('{"second": "a"}', 'neither "first" nor "ids"'),
@@ -233,7 +233,7 @@ class Outputs(InferTest):
 
     def run_to(self, name: str, *options):
         path = self.dir / name
-        path.write_bytes(b"x" * 100000)  # must vanish
+        path.write_bytes(b"x" * 100000)  # must be overwritten
         self.assertEqual(self.succeed("-o", path, *options, stdin=self.lines), "")
         return path
 
@@ -264,7 +264,7 @@ class Outputs(InferTest):
             options = ["--task", task]
             path = self.run_to("a.npy", *options)
             np.testing.assert_array_equal(np.load(path), expected)
-            self.assertEqual(path.read_bytes()[127:128], b"\n")  # NumPy does not look
+            self.assertEqual(path.read_bytes()[127:128], b"\n")  # which NumPy does not check
             tensors = TensorFile(self.run_to("a.safetensors", *options))
             self.assertEqual(list(tensors.entries), [key])
             np.testing.assert_array_equal(tensors.read(key), expected)
@@ -289,7 +289,7 @@ class Outputs(InferTest):
             np.testing.assert_array_equal(floats(answer["hidden"]), hidden[starts[i]:starts[i + 1]])
             self.assertEqual(np.shape(answer["hidden"]), (answer["tokens"], 16))
             self.assertEqual(len(answer["pooler"]), 16)
-            # The model is not configured for sentence embeddings: the mean over the tokens.
+            # Without a pooling configuration, an embedding is the mean over the tokens.
             np.testing.assert_allclose(
                 np.mean(answer["hidden"], 0), self.mean_embeddings()[i], atol=1e-5)
 

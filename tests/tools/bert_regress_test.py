@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""bert-regress on references, whole and spoiled. Usage: bert_regress_test.py BIN_DIR"""
+"""bert-regress on intact and spoiled references. Usage: bert_regress_test.py BIN_DIR"""
 import json
 import os
 import re
@@ -32,7 +32,7 @@ class RegressTest(ToolTest):
         cls.tensors = {name: np.array(file.read(name)) for name in file.entries}
 
     def spoil(self, metadata: dict | None = None, **changes):
-        """A copy of the reference: a function changes a tensor, an array is put in, None drops."""
+        """A changed copy: a function changes a tensor, an array replaces it, None drops it."""
         tensors = dict(self.tensors)
         for name, change in changes.items():
             name = name.replace("layer", "layer.")
@@ -81,7 +81,7 @@ class RegressTest(ToolTest):
         self.assertRegex(done.stdout, r"\nlogits +9 +1\.000e\+00 .*input 0, column 0\n")
 
     def test_tolerance_is_absolute_plus_relative(self):
-        # An expected value near 0.3: far from 1, where both parts of the tolerance weigh alike.
+        # An expected value near 0.3, not 1, where atol and rtol would count the same.
         row, column = divmod(int(np.argmin(abs(self.tensors["layer.1"] - 0.3))), 16)
         path = self.spoil(layer1=self.add(row, column, 3e-3))
         value = self.tensors["layer.1"][row, column] + 3e-3
@@ -96,7 +96,7 @@ class RegressTest(ToolTest):
             self.succeed(self.path, "--precision", precision)
             self.fail_with(1, "embeddings|layer.0", self.path, "--precision", precision, "--atol",
                            "1e-5", "--rtol", "1e-5")
-            # Everywhere a bit too much: no element is out, and the mean is.
+            # A small error everywhere: each element is within its tolerance, the mean is not.
             path = self.spoil(layer1=lambda values: values + 0.11 * abs(values).mean())
             self.fail_with(1, "layer.1 differs by 0.[01].* of its mean", path, "--precision", precision)
             self.succeed(path, "--precision", precision, "--mean", "0.2")
@@ -108,7 +108,7 @@ class RegressTest(ToolTest):
                         "--random", "8", "--lengths", "128,100,64"], check=True)
         for precision in ["f32", "bf16", "int8"]:
             self.succeed("-m", demo, path, "--precision", precision)
-        for precision in ["bf16", "int8"]:  # a head's answers are judged one by one
+        for precision in ["bf16", "int8"]:  # each logit is checked by itself
             self.fail_with(1, "logits differs first", self.spoil(logits=self.add(1, 1, 2)),
                            "--precision", precision, "--mean", "9")
 
@@ -119,9 +119,9 @@ class RegressTest(ToolTest):
         self.assertNotIn("ids ", report)
         self.fail_with(1, "neither ids nor __metadata__ inputs", self.spoil({}, **no_ids))
         no_stage = dict.fromkeys(name.replace(".", "") for name in STAGES)
-        self.succeed(self.spoil(**no_stage))  # that the texts give the ids
+        self.succeed(self.spoil(**no_stage))  # checks that the texts give the ids
         for change in [self.spoil({}, **no_stage), self.spoil(**no_stage, **no_ids)]:
-            self.fail_with(1, "holds nothing to compare", change)
+            self.fail_with(1, "has nothing to compare", change)
 
     def test_a_closed_output_does_not_hide_a_difference(self):
         path = self.spoil(logits=self.add(0, 0, 1))
@@ -151,26 +151,26 @@ class RegressTest(ToolTest):
         plain = self.make_model("plain", "--head", "none", "--no-pooler")
         no_pairs = ["{", "[]", "[1]", '[["a", "b", "c"]]', "[[]]"]
         for pattern, path, *model in [
-            ("holds layer.2, expected", lambda: self.spoil(layer2=t["layer.1"])),
-            ("holds extra, expected", lambda: self.spoil(extra=t["layer.1"])),
+            ("contains layer.2, expected", lambda: self.spoil(layer2=t["layer.1"])),
+            ("contains extra, expected", lambda: self.spoil(extra=t["layer.1"])),
             (r"layer.0 is \[\d+, 16\], expected \[\d+, columns\]", lambda: self.spoil(
                 layer0=lambda x: x[1:])),
             (r"logits is \[9\]", lambda: self.spoil(logits=lambda x: x.reshape(9))),
-            ("spoiled.safetensors: logits has 2 columns, expected 3", lambda: self.spoil(logits=lambda x: x[:, 1:])),
+            ("spoiled.safetensors: logits has 2 columns, but the model's has 3", lambda: self.spoil(logits=lambda x: x[:, 1:])),
             ("logits is F16, expected F32 or F64", lambda: self.spoil(
                 logits=lambda x: x.astype(np.float16))),
             ("ids is F32", lambda: self.spoil(ids=lambda x: x.astype(np.float32))),
-            ("holds no type_ids", lambda: self.spoil(type_ids=None)),
+            ("has no type_ids", lambda: self.spoil(type_ids=None)),
             ("type_ids has", lambda: self.spoil(type_ids=lambda x: x[1:])),
-            ("starts does not go from 0 to", lambda: self.spoil(starts=lambda x: x[:-1])),
-            ("starts does not grow after 0", lambda: self.spoil(starts=lambda x: x * [1, 0, 1, 1])),
+            ("starts does not run from 0 to", lambda: self.spoil(starts=lambda x: x[:-1])),
+            ("starts does not increase after element 0", lambda: self.spoil(starts=lambda x: x * [1, 0, 1, 1])),
             (r"ids\[0\] is -", lambda: self.spoil(ids=lambda x: -x)),
             ("spoiled.safetensors: input 0: ids.*vocabulary", lambda: self.spoil({}, ids=lambda x: x + 1000)),
-            ("2 texts, expected 3", lambda: self.spoil({"inputs": '[["a"], ["b"]]'})),
+            ("2 texts, but starts has 3", lambda: self.spoil({"inputs": '[["a"], ["b"]]'})),
             *[("__metadata__ inputs", lambda bad=bad: self.spoil({"inputs": bad}))
               for bad in no_pairs],
-            ("holds pooler, which the model does not have", lambda: self.spoil(logits=None), plain),
-            ("holds logits, which the model does not have", lambda: self.spoil(pooler=None), plain),
+            ("contains pooler, which the model does not have", lambda: self.spoil(logits=None), plain),
+            ("contains logits, which the model does not have", lambda: self.spoil(pooler=None), plain),
             ("text.safetensors", lambda: self.write("text.safetensors", "no tensors")),
             ("nowhere", lambda: "nowhere.safetensors"),
             ("'': not a directory", lambda: self.path, ""),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the tools as a shell would, and makes models: for the tests beside this file."""
+"""For the tests in this folder: runs the tools as a shell would, and makes models."""
 import json
 import subprocess
 import sys
@@ -19,7 +19,7 @@ PAIR = ("A man is playing a guitar.", "A man plays music.")
 
 
 class ToolTest(unittest.TestCase):
-    """A test case with a directory of its own. `bin` is where the tools are: main() sets it."""
+    """A test case with a directory of its own. main() sets `bin`, the folder of the tools."""
     bin: Path
     maxDiff = None
 
@@ -37,7 +37,7 @@ class ToolTest(unittest.TestCase):
         return cls.dir / name
 
     def command(self, *arguments) -> list[str]:
-        """With the class's model, where the arguments name no other."""
+        """With the class's model, unless the arguments name another."""
         model = [] if "-m" in arguments else ["-m", self.model]
         return [str(self.bin / self.tool), *map(str, model), *map(str, arguments)]
 
@@ -63,7 +63,7 @@ class ToolTest(unittest.TestCase):
         return read_lines(self.succeed(*arguments, **options))
 
     def fail_with(self, exit_code: int, pattern: str, *arguments, **options):
-        """Exactly one sentence on stderr, under the tool's name, besides notes."""
+        """Expects exactly one sentence on stderr besides notes, prefixed with the tool's name."""
         done = self.run_tool(*arguments, **options)
         self.assertEqual(done.returncode, exit_code, done.stderr)
         lines = [line for line in done.stderr.splitlines() if ": note: " not in line]
@@ -86,7 +86,7 @@ def read_lines(text: str) -> list[dict]:
 
 
 def floats(values) -> np.ndarray:
-    """JSON numbers as the float32 that they were written from."""
+    """The float32 values that the JSON numbers were written from."""
     return np.array(values, np.float64).astype(np.float32)
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""bert-infer on pipes, full disks and long inputs. Usage: streaming_test.py BIN_DIR"""
+"""bert-infer with pipes, full disks and long inputs. Usage: streaming_test.py BIN_DIR"""
 import contextlib
 import json
 import os
@@ -85,7 +85,7 @@ class Streaming(ToolTest):
             before = output.read_bytes()
             self.fail_with(1, "is a file of the model", "-m", model, "-o", output, "a")
             self.assertEqual(output.read_bytes(), before)
-        for _ in range(2):  # other files of its directory are anybody's
+        for _ in range(2):  # other files in its directory may be overwritten
             self.succeed("-m", model, "-o", model / "embeddings.safetensors", "--task", "embed", "a")
 
     def test_a_full_disk_is_an_error(self):
@@ -123,8 +123,8 @@ class Streaming(ToolTest):
         self.assertEqual(slow.wait(60), 0)
 
     def interrupt(self, number: int, name: str, *options, times=1) -> tuple[Path, int]:
-        """The output of a run that is interrupted amid an endless input, and how many inputs it
-        says are answered. Before, it has written something."""
+        """Interrupts a run with an endless input once it has written something. Returns its output
+        and how many inputs it says it has answered."""
         path = self.write(name, "")
         process = self.start("-o", path, *options, stderr=subprocess.PIPE)
         self.addCleanup(process.stderr.close)
@@ -139,8 +139,8 @@ class Streaming(ToolTest):
         errors = process.stderr.read().decode().splitlines()
         self.assertEqual(process.wait(60), -number)
         feeding.join()
-        self.assertEqual(errors[-1], f"bert-infer: {signal.strsignal(number)}: what was answered is "
-                                     "written")
+        self.assertEqual(errors[-1], f"bert-infer: {signal.strsignal(number)}: the answers so far "
+                                     "have been written")
         return path, int(errors[-2].removeprefix("bert-infer: ").split(" inputs, ")[0])
 
     def feed_until_closed(self, process: subprocess.Popen) -> None:
@@ -148,7 +148,7 @@ class Streaming(ToolTest):
             while True:
                 self.feed(process, LINE * 100)
         except BrokenPipeError:
-            with contextlib.suppress(BrokenPipeError):  # of what is still in its buffer
+            with contextlib.suppress(BrokenPipeError):  # from flushing its buffer
                 process.stdin.close()
 
     def test_an_interrupt_keeps_what_is_answered(self):
@@ -173,7 +173,7 @@ class Streaming(ToolTest):
             self.assertEqual(process.wait(60), -signal.SIGTERM)
 
     def test_a_signal_that_comes_twice_at_once_is_one(self):
-        for number in signal.SIGTERM, signal.SIGHUP:  # of `timeout`, and of a terminal that closes
+        for number in signal.SIGTERM, signal.SIGHUP:  # from `timeout`, and from a closing terminal
             path, inputs = self.interrupt(number, "twice.npy", "--task", "embed", times=5)
             self.assertEqual(np.load(path).shape, (inputs, 16))
 
@@ -214,13 +214,13 @@ class Streaming(ToolTest):
         self.assertEqual(len({tuple(logits) for logits in by_text.values()}), 39)
 
     def start_measured(self, *arguments) -> subprocess.Popen:
-        # Freed memory that the address sanitizer keeps back would look like growth.
+        # Freed memory that the address sanitizer holds back would look like growth.
         environment = os.environ | {"ASAN_OPTIONS": "quarantine_size_mb=1"}
         return self.start(*arguments, stderr=subprocess.DEVNULL, env=environment)
 
     @staticmethod
     def peak(process: subprocess.Popen) -> int:
-        """Bytes of the largest resident set. (getrusage's would include this Python's.)"""
+        """The peak resident set in bytes. (getrusage's would include this Python's.)"""
         status = Path(f"/proc/{process.pid}/status").read_text()
         return int(status.split("VmHWM:")[1].split()[0]) * 1024
 
@@ -234,17 +234,18 @@ class Streaming(ToolTest):
         return self.peak(process)
 
     def test_memory_does_not_grow_with_the_input(self):
-        # Windows differ in size, and so does what holds the largest of them. To keep each input (a
-        # line, ids, type ids, offsets: 300 bytes and more) would take 9 MB of the model and 36 MB
-        # of the tokenizer alone, of whose windows more or fewer are under way at once.
+        # Windows differ in size, so the largest one varies, as does how many are in flight for the
+        # tokenizer alone. Keeping each input (line, ids, type ids, offsets: at least 300 bytes)
+        # would take 9 MB more with the model and 36 MB more with the tokenizer alone.
         for options, few, many, most in [(["--task", "tokens"], 40000, 160000, 12 << 20),
-                                         ([], 10000, 40000, 6 << 20)]:
+                                         ([], 10000, 40000, 6 << 20),
+                                         (["--task", "similarity"], 10000, 40000, 6 << 20)]:
             small, large = self.peak_after(few, *options), self.peak_after(many, *options)
             self.assertLess(large - small, most,
                             f"{small} bytes at {few} lines, {large} at {many}")
 
     def wait_until_nothing_can_be_written(self, process: subprocess.Popen) -> None:
-        """Nobody reads its answers, of which there are more: so every thread comes to sleep."""
+        """Its answers are not read, so every thread goes to sleep once the pipe is full."""
         self.assertTrue(select.select([process.stdout], [], [], 60)[0])
         asleep = 0
         while asleep < 3:

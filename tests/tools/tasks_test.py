@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""bert-infer's tasks, as a shell runs them: tasks_test.py BIN
+"""bert-infer's tasks on the command line. Usage: tasks_test.py BIN_DIR
 
-What the tasks compute is tested in tests/models/; here it is how they are asked for, and printed.
+tests/models/ tests what the tasks compute, this file their options and output.
 """
 import json
 import math
@@ -170,7 +170,8 @@ class Tasks(ToolTest):
         [with_prompt] = self.answers("-m", model, "--prompt", "query", "-o", "-", "a dog")
         [whole] = self.answers("-m", model, "-o", "-", "the man: a dog")
         self.assertEqual(with_prompt, whole)
-        self.fail_with(1, "'prompts' has no 'x', but query, text", "-m", model, "--prompt", "x", "a")
+        self.fail_with(1, "'prompts' has no 'x', expected one of query, text", "-m", model,
+                       "--prompt", "x", "a")
 
     def test_a_task_that_the_head_is_not_for_is_refused(self):
         for task in ("fill-mask", "tag", "answer", "choose"):
@@ -247,7 +248,7 @@ class Directories(ToolTest):
 
 class Readme(ToolTest):
     def test_the_table_of_architectures_is_what_loads(self):
-        """Against the families' heads in the source, whose goldens are tested one by one."""
+        """Compares it with the heads of the families in the source, each of which has a golden."""
         source = (ROOT / "models/config/families.cc").read_text()
         readme = (ROOT / "README.md").read_text()
         rows = {cells[0]: cells[1:] for cells in

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// bert-bench: times the forward pass, beside what the machine can do at the same moment.
+// bert-bench: times the forward pass and compares it with the machine's peak, measured alongside.
 #include <algorithm>
 #include <charconv>
 #include <chrono>
@@ -19,7 +19,7 @@
 #include "engine/peak.h"
 #include "engine/profile.h"
 #include "models/bert_infer.h"
-#include "models/network/trace.h"
+#include "models/inspection.h"
 #include "tools/bench/random_model.h"
 #include "tools/console/command_line.h"
 #include "tools/console/output_file.h"
@@ -31,25 +31,26 @@ constexpr const char* kManual = R"(bert-bench: time a model's forward pass
 
   bert-bench [-m DIR | --shape NAME] [OPTIONS] SHAPE...
 
-A SHAPE is BxS, B inputs of S tokens in one batch, or lengths:17,31,128, one batch of these.
+A SHAPE is BxS, a batch of B inputs of S tokens, or lengths:17,31,128, a batch of these lengths.
 
   -m, --model DIR      default: the demo model
       --shape NAME     random weights instead: base, large, small, mini, tiny, or L,H,A,I (layers,
                        hidden size, heads, intermediate size)
-      --task TASK      hidden (default), the last hidden state of every token; or logits, which
-                       the head needs only one row an input for
+      --task TASK      hidden (default): the last hidden state of every token; logits: the head's
+                       scores, which need only one row per input of the last layer
       --precision P    auto (default), f32, bf16 or int8
-      --threads N      default: as many as this process may use
-      --runs N         timed runs of each shape, at least (default 7; more fit into half a second)
-      --profile        where the time goes, and the least that the machine could take
-      --json           one object a line, for programs
+      --threads N      default: as many as the process may use
+      --runs N         the least number of timed runs of each shape (default 7); runs continue until
+                       half a second has passed
+      --profile        show where the time goes, and the floor
+      --json           one JSON object per line, for programs
   -h, --help           this text
       --version        the version
 
 gflops counts the multiplications and additions of the matrix products and of attention.
-peak_fraction is its share of a oneDNN matmul of 1024 x 1024 x 1024 in the same precision (int8: u8
-by s8) on the same threads, timed just before and after. The floor is the greater of the operations
-over that peak and the weights' bytes over the bandwidth at which the threads read memory.
+peak_fraction relates it to a oneDNN matmul of 1024 x 1024 x 1024 in the same precision (int8: u8 by
+s8) on the same threads, timed just before and after. The floor is the larger of two times: the
+operations at that peak, and reading the weights at the threads' memory bandwidth.
 
 Exit status: 0 success, 1 failure, 2 wrong usage.
 )";
@@ -66,23 +67,23 @@ struct BenchOptions {
 };
 
 using Clock = std::chrono::steady_clock;
-double since(Clock::time_point begin) {
+double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
 int positive(std::string_view text, const std::string& shape) {
-  constexpr int kMost = 1000000;
+  constexpr int kMax = 1000000;
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc() && end == text.data() + text.size() && value > 0 && value <= kMost) {
+  if (error == std::errc() && end == text.data() + text.size() && value > 0 && value <= kMax) {
     return value;
   }
   throw UsageError(fmt::format(
       "shape '{}': found '{}', expected a number from 1 to {}, as in 8x128 or lengths:17,31", shape,
-      text, kMost));
+      text, kMax));
 }
 
-// The lengths of a batch.
+// Lengths of the inputs of a batch.
 std::vector<int> parse_lengths(const std::string& shape) {
   constexpr std::string_view kLengths = "lengths:";
   std::string_view rest = shape;
@@ -101,7 +102,7 @@ std::vector<int> parse_lengths(const std::string& shape) {
   return lengths;
 }
 
-// Ids from everywhere in the vocabulary; the second half of each input is its second segment.
+// Ids spread over the vocabulary; the second half of each input is its second segment.
 std::vector<bert::Encoding> make_inputs(const std::vector<int>& lengths, int vocabulary) {
   std::vector<bert::Encoding> inputs;
   for (const int length : lengths) {
@@ -118,10 +119,11 @@ std::vector<bert::Encoding> make_inputs(const std::vector<int>& lengths, int voc
 struct Work {
   int64_t tokens = 0;
   double flops = 0;
-  double bytes = 0;  // of weights that are read
+  double bytes = 0;  // of the weights read
 };
 
-// For the logits, of the last layer only each input's first token after keys and values.
+// For logits, the last layer computes only the first token of each input once it has the keys and
+// values.
 Work work_of(const std::vector<int>& lengths, const bert::Info& info, bool logits) {
   const double h = info.hidden, i = info.intermediate, layers = info.layers;
   const double qkv = 3 * h * h, rest = h * h + 2 * h * i;
@@ -138,7 +140,7 @@ Work work_of(const std::vector<int>& lengths, const bert::Info& info, bool logit
 }
 
 struct Timing {
-  double median = 0, least = 0, peak = 0, bandwidth = 0;
+  double median = 0, min = 0, peak = 0, bandwidth = 0;
   engine::Profile profile{};  // of an average run
 };
 
@@ -152,17 +154,18 @@ Timing time_shape(const BenchOptions& options, const bert::Model& model,
   for (int i = 0; i < 2; ++i) once();
   std::vector<double> seconds;
   engine::profile = options.profile ? &timing.profile : nullptr;
-  for (const auto begin = Clock::now(); std::ssize(seconds) < options.runs || since(begin) < 0.5;) {
+  for (const auto begin = Clock::now();
+       std::ssize(seconds) < options.runs || seconds_since(begin) < 0.5;) {
     const auto start = Clock::now();
     once();
-    seconds.push_back(since(start));
+    seconds.push_back(seconds_since(start));
   }
   engine::profile = nullptr;
   timing.peak = std::max(timing.peak, engine::matmul_peak(pass.pool(), pass.precision()));
   for (double& part : timing.profile) part /= static_cast<double>(seconds.size());
   std::ranges::sort(seconds);
   timing.median = seconds[seconds.size() / 2];
-  timing.least = seconds[0];
+  timing.min = seconds[0];
   return timing;
 }
 
@@ -174,7 +177,7 @@ void print_json(OutputFile& out, const std::string& shape, size_t batch, const W
                                 {"batch", batch},
                                 {"tokens", work.tokens},
                                 {"median_ms", 1e3 * timing.median},
-                                {"min_ms", 1e3 * timing.least},
+                                {"min_ms", 1e3 * timing.min},
                                 {"tokens_per_s", static_cast<double>(work.tokens) / timing.median},
                                 {"gflops", work.flops / timing.median / 1e9},
                                 {"peak_fraction", work.flops / timing.median / timing.peak}};
@@ -197,7 +200,7 @@ void print_row(OutputFile& out, const std::string& shape, size_t batch, const Wo
   out.append(
       fmt::format("{:<16} {:>4} {:>7} {:>6} {:>7} {:>10.3f} {:>10.3f} {:>9.0f} {:>8.1f} {:>6.3f}\n",
                   name, info.precision, info.threads, batch, work.tokens, 1e3 * timing.median,
-                  1e3 * timing.least, static_cast<double>(work.tokens) / timing.median,
+                  1e3 * timing.min, static_cast<double>(work.tokens) / timing.median,
                   work.flops / timing.median / 1e9, work.flops / timing.median / timing.peak));
   if (timing.bandwidth == 0) return;
   double rest = 1;
@@ -224,17 +227,17 @@ void run(const BenchOptions& options) {
                                 : options.model ? *options.model
                                                 : bert::demo_model();
   const bert::Model model = bert::Model::load(directory, options.load);
-  random.reset();  // the weights stay mapped, and are not left behind should this be killed
+  random.reset();  // the weights stay mapped, and no files are left behind if this is killed
   const bert::Info& info = model.info();
   if (options.task == "logits" && !info.has_logits) {
     throw std::runtime_error(
-        fmt::format("{}: {} has no classification head, expected one for --task logits", directory,
+        fmt::format("{}: {} has no classification head, which --task logits needs", directory,
                     info.architecture));
   }
   for (size_t i = 0; i < shapes.size(); ++i) {
     const int longest = std::ranges::max(shapes[i]);
     if (longest <= info.max_length) continue;
-    throw std::runtime_error(fmt::format("shape '{}': {} tokens, and {} takes at most {}",
+    throw std::runtime_error(fmt::format("shape '{}': {} tokens, but {} takes at most {}",
                                          options.shapes[i], longest, directory, info.max_length));
   }
   if (options.profile) {
@@ -261,8 +264,8 @@ void declare(CLI::App& app, BenchOptions& options) {
   app.add_option("--shape", options.shape)->excludes(model);
   app.add_option("--task", options.task)->check(CLI::IsMember({"hidden", "logits"}));
   add_precision(app, options.load.precision);
-  app.add_option("--threads", options.load.threads)->transform(threads());
-  app.add_option("--runs", options.runs)->transform(whole(1, INT_MAX));
+  app.add_option("--threads", options.load.threads)->transform(thread_count());
+  app.add_option("--runs", options.runs)->transform(whole_number(1, INT_MAX));
   app.add_flag("--profile", options.profile);
   app.add_flag("--json", options.json);
   app.add_option("SHAPE", options.shapes)->required();

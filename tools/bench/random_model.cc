@@ -59,7 +59,7 @@ struct Shape {
   std::vector<int64_t> sizes;
 };
 
-// As a checkpoint of Hugging Face names them.
+// Named as in a Hugging Face checkpoint.
 std::vector<Shape> tensors(const Sizes& s) {
   std::vector<Shape> all;
   const auto dense = [&](const std::string& name, int64_t columns, int64_t width) {
@@ -96,7 +96,8 @@ void write_file(const std::string& path, std::string_view text) {
   file.close();
 }
 
-// Spread as a trained model's: 0.02 as they begin, and 1 for the gain of a norm.
+// Distributed roughly like a trained model's weights: around 0, or around 1 for the gain of a norm,
+// with a standard deviation of 0.02.
 void write_weights(const std::string& path, const std::vector<Shape>& shapes) {
   nlohmann::ordered_json header;
   int64_t at = 0;
@@ -116,13 +117,13 @@ void write_weights(const std::string& path, const std::vector<Shape>& shapes) {
   OutputFile file(path);
   file.append({reinterpret_cast<const char*>(&length), sizeof(length)});
   file.append(text);
-  uint32_t state = 1;
+  uint32_t state = 1;  // of the generator of Numerical Recipes, good enough for timing
   std::vector<float> values;
   for (const Shape& shape : shapes) {
     const bool gain = shape.name.ends_with("LayerNorm.weight");
     values.resize(static_cast<size_t>(elements(shape)));
     for (float& value : values) {
-      state = state * 1664525u + 1013904223u;  // Numerical Recipes' generator: enough to time with
+      state = state * 1664525u + 1013904223u;
       const float uniform = static_cast<float>(state >> 8) * 0x1p-23f - 1.0f;
       value = (gain ? 1.0f : 0.0f) + uniform * 0.035f;
     }
@@ -139,7 +140,7 @@ RandomModel::RandomModel(const std::string& shape) {
   std::string pattern = fmt::format("{}/bert-bench-XXXXXX", temporary ? temporary : "/tmp");
   if (!mkdtemp(pattern.data())) {
     throw std::runtime_error(
-        fmt::format("{}: cannot be created (TMPDIR can name another place): {}", pattern,
+        fmt::format("{}: cannot be created (set TMPDIR to use another place): {}", pattern,
                     std::strerror(errno)));
   }
   directory_ = pattern;

@@ -5,8 +5,8 @@
 
 namespace bert::tools {
 
-// A BertForSequenceClassification with random weights, in a temporary directory that goes with it.
-// Throws UsageError for a shape that is none, std::runtime_error where it cannot be written.
+// A BertForSequenceClassification with random weights, in a temporary directory that its destructor
+// removes. Throws UsageError for an invalid shape, std::runtime_error if it cannot be written.
 class RandomModel {
  public:
   // base, large, small, mini, tiny (Turc et al. 2019), or "L,H,A,I".

@@ -19,14 +19,14 @@
 namespace bert::tools {
 namespace {
 
-// Were one of these closed, a file opened later would get its number, and messages would end in it.
+// If one of these were closed, a file opened later would get its number and receive our messages.
 void keep_standard_descriptors() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(fd, F_GETFD) < 0) open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
   }
 }
 
-// CLI11 would take the next argument for the value.
+// CLI11 would take the next argument as the value.
 void refuse_empty_values(int argc, char** argv) {
   for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) {
     const std::string_view argument = argv[i];
@@ -49,7 +49,7 @@ int run_tool(const char* name, const char* manual, int argc, char** argv,
              const std::function<void(CLI::App&)>& declare, const std::function<int()>& run) {
   keep_standard_descriptors();
   std::signal(SIGPIPE, SIG_IGN);  // writes report a closed pipe
-  std::signal(SIGXFSZ, SIG_IGN);  // and a file that may not grow
+  std::signal(SIGXFSZ, SIG_IGN);  // and a file at its size limit
   spdlog::set_default_logger(spdlog::stderr_logger_mt(name));
   spdlog::set_pattern("%n: %v");
   CLI::App app;
@@ -85,13 +85,13 @@ int run_tool(const char* name, const char* manual, int argc, char** argv,
   }
 }
 
-CLI::Validator whole(int least, int most) {
+CLI::Validator whole_number(int min, int max) {
   return {[=](std::string& text) -> std::string {
             int value = 0;
             const char* end = text.data() + text.size();
             const auto [next, error] = std::from_chars(text.data(), end, value);
-            if (error != std::errc() || next != end || value < least || value > most) {
-              return fmt::format("'{}', expected a whole number from {} to {}", text, least, most);
+            if (error != std::errc() || next != end || value < min || value > max) {
+              return fmt::format("'{}', expected a whole number from {} to {}", text, min, max);
             }
             text = std::to_string(value);
             return "";
@@ -99,11 +99,11 @@ CLI::Validator whole(int least, int most) {
           ""};
 }
 
-CLI::Validator from_0() {
+CLI::Validator non_negative() {
   return {[](std::string& text) {
             double value = 0;
             const bool is_number = CLI::detail::lexical_cast(text, value) && value >= 0;
-            return is_number ? "" : fmt::format("'{}', expected a number from 0", text);
+            return is_number ? "" : fmt::format("'{}', expected a number of at least 0", text);
           },
           ""};
 }

@@ -17,10 +17,10 @@
 namespace bert::tools {
 namespace {
 
-constexpr size_t kLongestLine = size_t{64} << 20;
-constexpr size_t kChunk = size_t{1} << 18;
+constexpr size_t kMaxLineBytes = size_t{64} << 20;
+constexpr size_t kReadBytes = size_t{1} << 18;
 
-// The beginning of what a user wrote, cut between characters: a line may have millions.
+// Abbreviates what a user wrote, which may be megabytes, at a character boundary.
 std::string shown(std::string_view text, size_t end = 60) {
   if (text.size() <= end) return std::string(text);
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
@@ -52,8 +52,8 @@ bert::Input parse_tsv(std::string_view line) {
   return {std::string(line.substr(0, tab)), std::string(second)};
 }
 
-// Takes the parser's events rather than a document: a line can't cost more memory than its own
-// length, and a key given twice is seen.
+// Takes the parser's events rather than a document, so that a line cannot cost more memory than its
+// own length, and duplicate keys are noticed.
 class JsonInput final : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit JsonInput(bool chooses) : chooses_(chooses) {}
@@ -176,9 +176,9 @@ class JsonInput final : public nlohmann::json_sax<nlohmann::json> {
 
 void read_json(std::string_view line, JsonInput& input) {
   if (line.find_first_not_of(" \t\r") == std::string_view::npos) fail("the line is empty");
-  // To the parser this would be the end.
+  // The parser would take this for the end.
   const size_t nul = line.find('\0');
-  if (nul != std::string_view::npos) fail(fmt::format("not JSON at byte {}: it is 0", nul));
+  if (nul != std::string_view::npos) fail(fmt::format("not JSON at byte {}: the byte is 0", nul));
   nlohmann::json::sax_parse(line.begin(), line.end(), &input);
 }
 
@@ -210,9 +210,9 @@ std::optional<std::string_view> LineReader::next() {
     const bool last = end == std::string::npos && ended_;
     if (last && begin_ == buffer_.size()) return std::nullopt;
     const size_t length = (end == std::string::npos ? buffer_.size() : end) - begin_;
-    if (length > kLongestLine) {
+    if (length > kMaxLineBytes) {
       throw std::runtime_error(line_error(
-          name_, number_ + 1, fmt::format("the line is longer than {} bytes", kLongestLine)));
+          name_, number_ + 1, fmt::format("the line is longer than {} bytes", kMaxLineBytes)));
     }
     if (last || end != std::string::npos) {
       const std::string_view line = std::string_view(buffer_).substr(begin_, length);
@@ -241,10 +241,10 @@ void LineReader::fill() {
     return;
   }
   const size_t size = buffer_.size();
-  buffer_.resize(size + kChunk);
+  buffer_.resize(size + kReadBytes);
   ssize_t got = 0;
   do {
-    got = read(fd_, buffer_.data() + size, kChunk);
+    got = read(fd_, buffer_.data() + size, kReadBytes);
   } while (got < 0 && (errno == EINTR || errno == EAGAIN));
   if (got < 0) fail(fmt::format("{}: cannot be read: {}", name_, system_error(errno)));
   buffer_.resize(size + static_cast<size_t>(got));

@@ -13,18 +13,18 @@ namespace bert::tools {
 
 enum class InputFormat { tsv, jsonl };
 
-// The input that a line holds: text, or ids that are taken as they are. Throws std::runtime_error
-// with the reason where it holds neither; the message does not name the line.
+// Parses one line: text, or ids that are used as they are. Throws std::runtime_error with the
+// reason if it is neither; the message does not name the line.
 //   tsv    first, or first<TAB>second; one \r at the end is dropped
-//   jsonl  {"first": text, "second"?: text} or {"ids": [...], "type_ids"?: [...]}; type_ids default
-//   to 0
+//   jsonl  {"first": text, "second"?: text} or {"ids": [...], "type_ids"?: [...]}, where type_ids
+//          default to 0
 std::variant<bert::Input, bert::Encoding> parse_line(std::string_view line, InputFormat format);
 
-// The same for a model of multiple choice: first<TAB>choice<TAB>choice..., or {"first": text,
+// The same for multiple choice: first<TAB>choice<TAB>choice..., or {"first": text,
 // "choices": [text, ...]}.
 bert::Choices parse_choices(std::string_view line, InputFormat format);
 
-// Descriptor of the input, closed at the end. "-" is standard input.
+// Owns the descriptor of the input. "-" is standard input.
 class InputFile {
  public:
   explicit InputFile(const std::string& path);
@@ -40,19 +40,19 @@ class InputFile {
   int fd_;
 };
 
-// Lines of a file or pipe, in constant memory: one longer than 64 MiB is an error. Does not own the
-// descriptor.
+// Lines of a file or pipe, in constant memory: a line longer than 64 MiB is an error. Does not own
+// the descriptor.
 class LineReader {
  public:
-  // Reading stops, as at the end of the input, when stop_fd becomes readable: so another thread can
-  // end a wait for a pipe that says nothing.
+  // When stop_fd becomes readable, reading ends as at the end of the input: this lets another
+  // thread end the wait for a silent pipe.
   LineReader(int fd, std::string name, int stop_fd)
       : fd_(fd), stop_fd_(stop_fd), name_(std::move(name)) {}
 
   // The next line without its \n, valid until the next call. The last one needs no \n.
   std::optional<std::string_view> next();
-  bool ready() const;                         // whether next() can answer without waiting for input
-  int64_t number() const { return number_; }  // of the line that next() gave last, from 1
+  bool ready() const;                         // whether next() would not wait for input
+  int64_t number() const { return number_; }  // of the line that next() returned last, from 1
 
  private:
   void fill();
@@ -60,16 +60,17 @@ class LineReader {
   int fd_;
   int stop_fd_;
   std::string name_;
-  std::string buffer_;  // what was read and not yet given begins at begin_
+  std::string buffer_;  // what next() has not returned yet begins at begin_
   size_t begin_ = 0;
   int64_t number_ = 0;
   bool ended_ = false;
 };
 
-// "FILE:LINE: reason", the form in which every bad line is reported.
+// "FILE:LINE: reason", as every bad line is reported.
 std::string line_error(std::string_view file, int64_t line, std::string_view reason);
 
-// What the library says of an only input, without its place: who names that better calls this.
+// The library's message about a call's only input, without its "input 0: ", for callers that name
+// the input by its line.
 std::string_view reason_alone(std::string_view what);
 
 }  // namespace bert::tools

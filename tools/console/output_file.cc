@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kBuffer = size_t{1} << 16;
+constexpr size_t kBufferBytes = size_t{1} << 16;
 
 bool same_file(int a, int b) {
   struct stat x {
@@ -37,7 +37,7 @@ void refuse_file_of(const std::string& model, const std::string& path) {
     const std::string name = at->path().filename();
     if (name.find("model") == std::string::npos) continue;
     if (!fs::equivalent(at->path(), path, ignored)) continue;
-    throw OutputError(path + ": is a file of the model, expected another name for the output");
+    throw OutputError(path + ": is a file of the model; choose another name for the output");
   }
 }
 
@@ -46,13 +46,13 @@ OutputFile::OutputFile(const std::string& path, int input_fd)
   fd_ = path == "-" ? STDOUT_FILENO : open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
   if (fd_ < 0) fail("cannot be opened for writing");
   const bool clash = input_fd >= 0 && same_file(fd_, input_fd);
-  // An answer that is read as the next input would never end. EINVAL: a pipe or device.
+  // Answers read back as inputs would never end. EINVAL: a pipe or device cannot be truncated.
   if (!clash && (path == "-" || ftruncate(fd_, 0) == 0 || errno == EINVAL)) return;
   const int error = errno;
   if (path != "-") ::close(std::exchange(fd_, -1));
-  if (clash) throw OutputError(fmt::format("{}: is both the input and the output", name_));
+  if (clash) throw OutputError(name_ + ": is both the input and the output");
   errno = error;
-  fail("cannot be emptied");
+  fail("cannot be truncated");
 }
 
 OutputFile::~OutputFile() {
@@ -61,7 +61,7 @@ OutputFile::~OutputFile() {
 
 void OutputFile::append(std::string_view bytes) {
   buffer_.append(bytes);
-  if (buffer_.size() >= kBuffer) flush();
+  if (buffer_.size() >= kBufferBytes) flush();
 }
 
 void OutputFile::flush() {
@@ -71,9 +71,9 @@ void OutputFile::flush() {
 
 void OutputFile::patch(int64_t offset, std::string_view bytes) {
   flush();
-  if (lseek(fd_, offset, SEEK_SET) < 0) fail("cannot seek, which this format needs");
+  if (lseek(fd_, offset, SEEK_SET) < 0) fail("cannot seek, as this format requires");
   write(bytes);
-  if (lseek(fd_, 0, SEEK_END) < 0) fail("cannot seek, which this format needs");
+  if (lseek(fd_, 0, SEEK_END) < 0) fail("cannot seek, as this format requires");
 }
 
 void OutputFile::close() {
@@ -88,7 +88,7 @@ void OutputFile::write(std::string_view bytes) {
       bytes.remove_prefix(static_cast<size_t>(written));
     } else if (errno == EPIPE) {
       throw ClosedPipe();
-    } else if (errno == EAGAIN) {  // whoever shares the pipe with us made it non-blocking
+    } else if (errno == EAGAIN) {  // another user of the pipe made it non-blocking
       pollfd wait = {fd_, POLLOUT, 0};
       poll(&wait, 1, -1);
     } else if (errno != EINTR) {

@@ -19,17 +19,17 @@ class ClosedPipe : public OutputError {
   ClosedPipe() : OutputError("the output pipe is closed") {}
 };
 
-// Throws where a path is a file of a model's directory that its weights may be in: those are read
-// as they are needed, and to empty their file would be the end of both.
+// Throws if `path` is a file in the model's directory that may hold its weights: these are mapped
+// and read on demand, so truncating their file would destroy the model and crash the program.
 void refuse_file_of(const std::string& model, const std::string& path);
 
-// A buffered file or standard output whose every failure is thrown as OutputError: a full disk must
-// not look like success.
+// A buffered file, or standard output. Every failure is thrown as OutputError: a full disk must not
+// look like success.
 class OutputFile {
  public:
   // "-" is standard output. Refuses to write to the file that input_fd reads (-1: none).
   explicit OutputFile(const std::string& path, int input_fd = -1);
-  ~OutputFile();  // without close(), what is buffered is lost
+  ~OutputFile();  // loses what is buffered unless close() was called
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
 

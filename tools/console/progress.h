@@ -14,7 +14,8 @@ class Progress {
  public:
   int64_t inputs = 0, truncated = 0, tokens = 0;
 
-  // Answers on a terminal are progress enough, and would stand in the same line.
+  // Answers that go to the terminal show the progress themselves, and would end up on the same
+  // line.
   explicit Progress(bool answers_on_terminal)
       : terminal_(isatty(STDERR_FILENO) != 0 && !answers_on_terminal) {}
   ~Progress() { clear(); }

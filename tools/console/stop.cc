@@ -15,13 +15,13 @@ namespace bert::tools {
 namespace {
 
 constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
-// A shell whose terminal closes sends SIGHUP beside the kernel's, and `timeout` SIGTERM to the
-// child and to its group: what comes again so soon is the same request.
+// When a terminal closes, both the kernel and the shell send SIGHUP, and `timeout` sends SIGTERM to
+// the child and to its process group: signals this close together are one request.
 constexpr int64_t kOneRequestMs = 300;
 
-// All that the handler may touch.
-std::atomic<int> asked_by = 0, event = -1;
-std::atomic<int64_t> asked_at = 0;
+// The handler touches nothing else.
+std::atomic<int> requested_by = 0, event = -1;
+std::atomic<int64_t> requested_at = 0;
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free);
 
 void on_signal(int signal) {
@@ -29,14 +29,14 @@ void on_signal(int signal) {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
   const int64_t at = int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1000000;
-  if (asked_by == 0) {
-    asked_at = at;
-    asked_by = signal;
+  if (requested_by == 0) {
+    requested_at = at;
+    requested_by = signal;
     const uint64_t one = 1;
-    if (write(event, &one, sizeof one) < 0) errno = error;  // it is readable already
-  } else if (at - asked_at >= kOneRequestMs) {
+    if (write(event, &one, sizeof one) < 0) errno = error;  // then it is readable already
+  } else if (at - requested_at >= kOneRequestMs) {
     std::signal(signal, SIG_DFL);
-    raise(signal);  // held back until this returns
+    raise(signal);  // delivered once this handler returns
   }
 }
 
@@ -49,7 +49,7 @@ int make_eventfd() {
 }  // namespace
 
 Stop::Stop() : fd_(make_eventfd()) {
-  asked_by = 0;
+  requested_by = 0;
   event = fd_;
   for (const int signal : kSignals) {
     struct sigaction before {
@@ -72,13 +72,13 @@ Stop::~Stop() {
   close(fd_);
 }
 
-void Stop::ask() const { eventfd_write(fd_, 1); }
+void Stop::request() const { eventfd_write(fd_, 1); }
 
-int Stop::signal() const { return asked_by; }
+int Stop::signal() const { return requested_by; }
 
 void Stop::end_process() const {
-  std::signal(asked_by, SIG_DFL);
-  raise(asked_by);
+  std::signal(requested_by, SIG_DFL);
+  raise(requested_by);
 }
 
 }  // namespace bert::tools

@@ -3,9 +3,10 @@
 
 namespace bert::tools {
 
-// An end before the input's, which the program asks for, or SIGINT, SIGTERM or SIGHUP where they
-// were not ignored: so what is answered can be written, and a file's head with it. Another signal,
-// 0.3 seconds after the first or later, ends the process as ever. There is one of these at a time.
+// A request to stop before the input ends, made by the program itself or by SIGINT, SIGTERM or
+// SIGHUP (unless they are ignored), so that the answers so far and a file's header can still be
+// written. Another signal 0.3 seconds or more after the first ends the process as usual. Only one
+// object of this class may exist at a time.
 class Stop {
  public:
   Stop();
@@ -13,10 +14,10 @@ class Stop {
   Stop(const Stop&) = delete;
   Stop& operator=(const Stop&) = delete;
 
-  void ask() const;
-  int fd() const { return fd_; }  // readable once it was asked for
-  int signal() const;             // that asked for it, or 0
-  // Ends the process as the signal would have: whoever waits for it sees that.
+  void request() const;
+  int fd() const { return fd_; }  // becomes readable with the request
+  int signal() const;             // the signal that made the request, or 0
+  // Ends the process by that signal, so that the parent process sees it.
   void end_process() const;
 
  private:

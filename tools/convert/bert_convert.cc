@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// bert-convert: a model's directory with its encoder's weights in int8 or bf16.
+// bert-convert: copies a model's directory with the encoder's weights in int8 or bf16.
 #include <filesystem>
 #include <optional>
 #include <set>
@@ -12,7 +12,7 @@
 #include <spdlog/spdlog.h>
 
 #include "models/bert_infer.h"
-#include "models/weights/convert.h"
+#include "models/convert.h"
 #include "models/weights/json_file.h"
 #include "tools/console/command_line.h"
 #include "tools/console/output_file.h"
@@ -27,17 +27,17 @@ constexpr const char* kManual =
 
   bert-convert -m DIR --precision int8|bf16 -o NEW
 
-Writes the directory NEW: the weights of DIR converted, and its other files as they are. NEW gives
-the same bits as DIR with --precision int8 or bf16, is smaller and starts faster, as nothing is
-quantised when it is loaded. What is not of the encoder's dense layers (embeddings, norms, biases,
-heads) stays as it is stored.
+Writes the directory NEW: the weights of DIR converted, its other files as they are. NEW gives the
+same bits as DIR with --precision int8 or bf16, but is smaller and starts faster, as nothing has to
+be quantised on loading. Only the encoder's dense layers are converted; embeddings, norms, biases
+and heads stay as they are stored.
 
   -m, --model DIR      a Hugging Face directory; default: the demo model
-  -o, --output NEW     a directory that is not there yet, or empty
-      --precision P    int8: an I8 weight and an F32 scale for each output, which bert-infer takes
-                       with --precision auto or int8, and other programs do not know;
+  -o, --output NEW     a directory that does not exist yet or is empty
+      --precision P    int8: I8 weights with an F32 scale per output, which bert-infer reads with
+                       --precision auto or int8, and no other program does;
                        bf16: BF16 weights, an ordinary checkpoint, for --precision bf16
-      --threads N      default: as many as this process may use
+      --threads N      default: as many as the process may use
   -h, --help           this text
       --version        the version
 
@@ -50,14 +50,14 @@ struct ConvertOptions {
   bert::Options load;
 };
 
-// Weights in any format: not copied, but for those of sentence-transformers' modules.
+// Weights in any format. They are not copied, except those of sentence-transformers' modules.
 bool holds_weights(const fs::path& path) {
   const std::string name = path.filename();
   for (const char* ending : {".safetensors", ".safetensors.index.json", ".bin", ".bin.index.json",
                              ".h5", ".msgpack", ".onnx", ".ot", ".ckpt"}) {
     if (name.ends_with(ending)) return true;
   }
-  // bert_model.ckpt.index, model.ckpt-1000.data-00000-of-00001, and the file that names the latest.
+  // bert_model.ckpt.index, model.ckpt-1000.data-00000-of-00001, and the file that names the newest.
   return name.find(".ckpt.") != std::string::npos || name.find(".ckpt-") != std::string::npos ||
          name == "checkpoint";
 }
@@ -69,13 +69,13 @@ std::set<fs::path> module_folders(const fs::path& model) {
   const models::JsonFile file(model / "modules.json");
   for (const auto& module : file.root()) {
     const std::string path = module.is_object() ? module.value("path", "") : "";
-    if (!path.empty()) folders.insert(path);  // the encoder's own is empty
+    if (!path.empty()) folders.insert(path);  // the encoder's own is ""
   }
   return folders;
 }
 
-// Hidden files and folders belong to whoever downloaded the directory. What is a link there (all
-// is, in the hub's cache) is copied as what it points to.
+// Skips hidden files and folders, which are the downloading tool's. Links (in the hub's cache,
+// every file is one) are copied as what they point to.
 void copy_others(const fs::path& from, const fs::path& to) {
   const std::set<fs::path> modules = module_folders(from);
   for (auto at =
@@ -94,8 +94,9 @@ void copy_others(const fs::path& from, const fs::path& to) {
   }
 }
 
-// What of config.json is not as it was. A bert_config.json becomes one that every program knows,
-// with what the weights said; int8 is marked, so that no other program takes it for floats.
+// Changes config.json where needed. A bert_config.json becomes a config.json that every program
+// knows, completed with what the weights told; int8 is marked, so that no other program takes the
+// weights for floats.
 void write_config(const bert::Info& info, const fs::path& to, Precision precision) {
   const fs::path path = to / "config.json", google = to / "bert_config.json";
   const bool is_google = !fs::exists(path);
@@ -116,7 +117,7 @@ void write_config(const bert::Info& info, const fs::path& to, Precision precisio
     }
     fs::remove(google);
   }
-  fs::remove(path);  // the copy of a file that may not be written may not be either
+  fs::remove(path);  // the copy of a read-only file is read-only too
   if (precision == Precision::int8) {
     config["quantization_config"] = {{"quant_method", "bert-infer"}, {"bits", 8}};
   }
@@ -142,7 +143,7 @@ void write_directory(const bert::Model& model, const fs::path& from, const fs::p
                      Precision precision) {
   copy_others(from, to);
   write_config(model.info(), to, precision);
-  // By another name until they are whole: should this be killed, nobody takes them for a model's.
+  // Under another name until they are complete: if this is killed, nothing passes for a model.
   const fs::path weights = to / "model.safetensors", partial = to / "model.safetensors.partial";
   OutputFile out(partial);
   models::write_converted(model, [&](std::string_view bytes) { out.append(bytes); });
@@ -152,7 +153,7 @@ void write_directory(const bert::Model& model, const fs::path& from, const fs::p
 
 int convert(const ConvertOptions& options) {
   if (options.load.precision != Precision::int8 && options.load.precision != Precision::bf16) {
-    throw UsageError("--precision is needed, int8 or bf16");
+    throw UsageError("--precision is required: int8 or bf16");
   }
   if (options.output.empty()) throw UsageError("--output is empty, expected a directory");
   const std::string from = options.model ? *options.model : bert::demo_model();
@@ -170,7 +171,7 @@ int convert(const ConvertOptions& options) {
   }
   try {
     write_directory(model, from, to, options.load.precision);
-  } catch (...) {  // there was nothing before, and half a model is worse
+  } catch (...) {  // half a model is worse than none
     std::error_code ignored;
     for (const auto& entry : fs::directory_iterator(to, ignored)) {
       fs::remove_all(entry.path(), ignored);
@@ -188,7 +189,7 @@ void declare(CLI::App& app, ConvertOptions& options) {
   app.add_option("-m,--model", options.model);
   app.add_option("-o,--output", options.output)->required();
   add_precision(app, options.load.precision);
-  app.add_option("--threads", options.load.threads)->transform(threads());
+  app.add_option("--threads", options.load.threads)->transform(thread_count());
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include <charconv>
 #include <climits>
 #include <string_view>
-#include <utility>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -17,40 +16,40 @@ namespace bert::tools {
 const char* const InferCommandLine::kManual =
     R"(bert-infer: run a BERT encoder from an unmodified Hugging Face directory
 
-  bert-infer [OPTIONS] FIRST [SECOND]   one text or pair; prints a line to read
-  bert-infer [OPTIONS] FIRST CHOICE...  the same, for a model of multiple choice; up to 31
-  bert-infer [OPTIONS] -i FILE          many, one a line; prints JSON Lines
+  bert-infer [OPTIONS] FIRST [SECOND]   one text or pair; prints a human-readable line
+  bert-infer [OPTIONS] FIRST CHOICE...  the same for multiple choice, with up to 31 choices
+  bert-infer [OPTIONS] -i FILE          many inputs, one per line; prints JSON Lines
   ... | bert-infer [OPTIONS]            the same from a pipe
 
 Model
-  -m, --model DIR        config.json, the weights and the tokenizer's files, as downloaded;
-                         without it, the demo model that comes with bert-infer
+  -m, --model DIR        config.json, the weights and the tokenizer's files, as downloaded
+                         (default: the demo model that comes with bert-infer)
       --precision P      f32     agrees with Hugging Face to the fifth decimal
-                         bf16    half the memory; faster where the processor multiplies bf16
-                         int8    a third of the memory and of the time; a label in a thousand or
-                                 so changes
-                         auto    f32, or int8 where bert-convert wrote that into DIR (default)
-      --workers N        batches computed at a time, with one copy of the weights
-      --threads N        threads of each worker; alone, it means one worker. Default: as many
-                         workers of one thread as this process may use threads
-      --batch-tokens N   the most tokens computed at a time (default 4096), on which the memory
-                         beside the weights depends: some 20 H bytes each. Results do not
-                         depend on these three
+                         bf16    half the memory; faster if the processor multiplies bf16
+                         int8    a third of the memory and of the time; about one label in a
+                                 thousand changes
+                         auto    f32, or int8 if bert-convert wrote DIR in int8 (default)
+      --workers N        batches computed at the same time, with one copy of the weights
+      --threads N        threads per worker; without --workers, there is one worker. Default: as
+                         many single-threaded workers as the process may use threads
+      --batch-tokens N   the most tokens per batch (default 4096); each takes about 20 H bytes of
+                         memory besides the weights. These three options do not change results
       --max-length N     truncate texts to N tokens, special tokens included (default: the model's)
 
 Input
-  -i, --input FILE       by its ending, or - for standard input:
+  -i, --input FILE       the format follows from the ending; - is standard input:
                            .tsv    first, or first<TAB>second, or first<TAB>choice<TAB>choice...;
                                    no quoting
-                           .jsonl  {"first": "text", "second": "text"}, second may be left out, or
-                                   {"ids": [101, ...], "type_ids": [0, ...]}, taken as they are;
-                                   type_ids left out are 0; or {"first": ..., "choices": [...]}
-      --input-format F   tsv or jsonl, whatever the ending (standard input: tsv)
+                           .jsonl  {"first": "text", "second": "text"}, where second is optional;
+                                   {"ids": [101, ...], "type_ids": [0, ...]}, used as they are,
+                                   where type_ids default to 0; {"first": ..., "choices": [...]}
+      --input-format F   tsv or jsonl, whatever the ending (default for standard input: tsv)
 
 Task and output
       --task T           auto        what the checkpoint's head is for, else embed (default)
-                         logits      one raw score a label; of a head for tokens, for each token
-                         embed       one vector an input, pooled as the directory configures it
+                         logits      one raw score per label; per token and label if the head
+                                     is for tokens
+                         embed       one vector per input, pooled as the directory configures it
                          similarity  cosine of the two texts' embeddings
                          fill-mask   the most probable tokens for each mask token
                          tag         words with labels, and the entities that they make up
@@ -59,38 +58,39 @@ Task and output
                          hidden      the last hidden state of every token, or those of --layers
                          attention   the attention probabilities of --layers, by head
                          tokens      ids and pieces; needs only the tokenizer's files
-      --top-k N          tokens for a mask (default 5)
-      --stride N         answer: a text that does not fit is read in windows which overlap by N
+      --top-k N          fill-mask: tokens per mask (default 5)
+      --stride N         answer: a text that does not fit is read in windows that overlap by N
                          tokens (default 128; half a window at most)
       --answer-tokens N  answer: the most tokens of an answer (default 15)
-      --layers N,...     hidden: 0 is what enters the first layer, -1 the last hidden state;
+      --layers N,...     hidden: 0 is the input of the first layer, -1 the last hidden state;
                          attention: 0 is the first layer, -1 the last
-      --prompt NAME      embed, logits: what config_sentence_transformers.json has for NAME stands
-                         before each first text
-  -o, --output FILE      by its ending, or - for standard output as JSON Lines:
+      --prompt NAME      embed, logits: put the prompt that config_sentence_transformers.json
+                         calls NAME before each first text
+  -o, --output FILE      the format follows from the ending; - is standard output, JSON Lines:
                            .jsonl        any task
-                           .tsv          logits, embed: a header line, then one line an input
+                           .tsv          logits, embed: a header line, then one line per input
                            .npy          logits, embed: float32 [inputs, columns]
                            .safetensors  logits, embedding: [inputs, columns]; hidden: [tokens, H],
-                                         input i in the rows from starts[i] to starts[i + 1]
+                                         input i owns the rows from starts[i] to starts[i + 1]
 
 Other
   -h, --help             this text
       --version          the version
-      --                 what follows is text, even where it begins with a dash
+      --                 what follows is text, even if it begins with a dash
 
-JSON Lines come in input order; numbers read back to the same float32:
+JSON Lines come in input order; their numbers read back to the same float32:
   {"index": 0, "logits": [0.25, -1.5], "label": "yes", "probability": 0.85, "tokens": 17,
    "truncated": false}
-  label and probability are there only where the head's scores are probabilities (softmax or
-  sigmoid). embed gives "embedding"; hidden gives "hidden" and, where the model has one, "pooler";
+  label and probability are there only if the head's scores are probabilities (softmax or
+  sigmoid). embed gives "embedding"; hidden gives "hidden" and, if the model has one, "pooler";
   tokens gives "ids", "type_ids", "tokens" and "offsets"; fill-mask "masks"; tag "entities" and
-  "words"; answer "answer", "begin", "end", "score", "no_answer" and "windows"; choose "choice" and
-  "probabilities"; similarity "similarity". Places are counted in Unicode characters.
+  "words"; answer "answer", "begin", "end", "score", "no_answer" and "windows"; choose "choice",
+  "string", "probabilities" and "logits"; similarity "similarity". Positions count Unicode
+  characters.
 
-A line that is no input stops the run with FILE:LINE and the reason; the answers to the lines before
-it are written, as they are after Ctrl-C or SIGTERM (another ends the run at once).
-Notes, progress on a terminal, and a summary at the end go to standard error.
+A bad line stops the run with FILE:LINE and the reason. The answers to the lines before it are still
+written, as are the answers so far after Ctrl-C or SIGTERM; a second signal ends the run at once.
+Notes, progress (on a terminal) and a final summary go to standard error.
 Exit status: 0 success, 1 failure, 2 wrong usage.
 
 Examples
@@ -116,32 +116,7 @@ OutputFormat output_format(const std::string& output) {
                   output));
 }
 
-constexpr std::pair<const char*, Task> kTasks[] = {{"auto", Task::automatic},
-                                                   {"logits", Task::logits},
-                                                   {"embed", Task::embed},
-                                                   {"hidden", Task::hidden},
-                                                   {"tokens", Task::tokens},
-                                                   {"fill-mask", Task::fill_mask},
-                                                   {"tag", Task::tag},
-                                                   {"answer", Task::answer},
-                                                   {"choose", Task::choose},
-                                                   {"similarity", Task::similarity},
-                                                   {"attention", Task::attention}};
-
-std::vector<std::string> task_names() {
-  std::vector<std::string> names;
-  for (const auto& [name, task] : kTasks) names.push_back(name);
-  return names;
-}
-
-Task find_task(std::string_view wanted) {
-  for (const auto& [name, task] : kTasks) {
-    if (wanted == name) return task;
-  }
-  throw UsageError(fmt::format("--task {}: there is no such task", wanted));
-}
-
-// "0,-1". CLI11 would take "0,,-1" for the same.
+// Reads "0,-1". CLI11 would accept "0,,-1" too.
 std::vector<int> layers_of(std::string_view text) {
   std::vector<int> layers;
   const char *at = text.data(), *end = at + text.size();
@@ -150,7 +125,7 @@ std::vector<int> layers_of(std::string_view text) {
     if (error == std::errc() && next == end) return layers;
     if (error != std::errc() || *next != ',') {
       throw UsageError(
-          fmt::format("--layers {}: expected whole numbers with commas between", text));
+          fmt::format("--layers {}: expected whole numbers separated by commas", text));
     }
     at = next;
   }
@@ -158,58 +133,48 @@ std::vector<int> layers_of(std::string_view text) {
 
 }  // namespace
 
-const char* task_name(Task wanted) {
-  for (const auto& [name, task] : kTasks) {
-    if (task == wanted) return name;
-  }
-  return "";
-}
-
 void InferOptions::check_task(Task wanted) const {
-  struct Row {
-    std::string_view option;
-    Task task, other;
-  };
-  static constexpr Row kRows[] = {{"--top-k", Task::fill_mask, Task::fill_mask},
-                                  {"--stride", Task::answer, Task::answer},
-                                  {"--answer-tokens", Task::answer, Task::answer},
-                                  {"--layers", Task::hidden, Task::attention}};
-  for (const std::string& given : by_task) {
-    const Row& row = *std::ranges::find(kRows, given, &Row::option);
-    if (wanted == row.task || wanted == row.other) continue;
-    const std::string other =
-        row.other == row.task ? "" : fmt::format(" or {}", task_name(row.other));
-    throw UsageError(fmt::format("{} goes with --task {}{}, not with {}", given,
-                                 task_name(row.task), other, task_name(wanted)));
+  const auto& allowed = traits(wanted).options;
+  for (const std::string& given : special_options) {
+    if (std::ranges::find(allowed, given) != allowed.end()) continue;
+    throw UsageError(fmt::format("{} goes with --task {}, not with {}", given,
+                                 tasks_with_option(given), task_name(wanted)));
   }
   if (wanted == Task::attention && layers.empty()) {
     throw UsageError("--task attention needs --layers");
   }
 }
 
+void InferOptions::check_output(Task wanted) const {
+  if (can_hold(output_format, wanted)) return;
+  throw UsageError(
+      fmt::format("--output {} cannot hold the answers of --task {}, a .jsonl file can", output,
+                  task_name(wanted)));
+}
+
 void InferCommandLine::declare(CLI::App& app) {
-  const auto at_least_one = whole(1, INT_MAX);
+  const auto at_least_one = whole_number(1, INT_MAX);
   model_option_ = app.add_option("-m,--model", model_);
   input_option_ = app.add_option("-i,--input", input_);
   input_format_option_ =
       app.add_option("--input-format", input_format_)->check(CLI::IsMember({"tsv", "jsonl"}));
   output_option_ = app.add_option("-o,--output", output_);
   app.add_option("--task", task_)->check(CLI::IsMember(task_names()));
-  by_task_ = {
+  special_options_ = {
       app.add_option("--layers")->each([this](const std::string& text) {
         given_.layers = layers_of(text);
       }),
       app.add_option("--top-k", given_.top_k)->transform(at_least_one),
-      app.add_option("--stride", given_.answer.stride)->transform(whole(0, INT_MAX)),
+      app.add_option("--stride", given_.answer.stride)->transform(whole_number(0, INT_MAX)),
       app.add_option("--answer-tokens", given_.answer.most_tokens)->transform(at_least_one),
   };
   app.add_option("--prompt", given_.load.prompt);
   add_precision(app, given_.load.precision);
-  app.add_option("--workers", given_.load.workers)->transform(threads());
-  app.add_option("--threads", given_.load.threads)->transform(threads());
+  app.add_option("--workers", given_.load.workers)->transform(thread_count());
+  app.add_option("--threads", given_.load.threads)->transform(thread_count());
   app.add_option("--batch-tokens", given_.load.batch_tokens)->transform(at_least_one);
   app.add_option("--max-length", given_.load.max_length)->transform(at_least_one);
-  for (size_t i = 0; i < kMostTexts; ++i) {
+  for (size_t i = 0; i < kMaxTexts; ++i) {
     text_options_[i] = app.add_option(fmt::format("TEXT{}", i + 1), texts_[i]);
   }
   app.add_option("MORE", more_texts_);
@@ -221,10 +186,10 @@ InputFormat InferCommandLine::input_format(const std::string& input) const {
   }
   if (input.ends_with(".jsonl")) return InputFormat::jsonl;
   if (input == "-" || input.ends_with(".tsv")) return InputFormat::tsv;
-  throw UsageError(
-      fmt::format("--input {}: the name ends neither in .tsv nor in .jsonl, --input-format has to "
-                  "say which it is",
-                  input));
+  throw UsageError(fmt::format(
+      "--input {}: the name ends in neither .tsv nor .jsonl; say which format it is with "
+      "--input-format",
+      input));
 }
 
 std::optional<InferOptions> InferCommandLine::options() const {
@@ -235,8 +200,8 @@ std::optional<InferOptions> InferCommandLine::options() const {
   }
   InferOptions options = given_;
   options.task = find_task(task_);
-  for (const CLI::Option* option : by_task_) {
-    if (option->count() > 0) options.by_task.push_back(option->get_name());
+  for (const CLI::Option* option : special_options_) {
+    if (option->count() > 0) options.special_options.push_back(option->get_name());
   }
   if (options.task != Task::automatic) options.check_task(options.task);
   if (options.task == Task::tokens && !options.load.prompt.empty()) {
@@ -251,9 +216,9 @@ std::optional<InferOptions> InferCommandLine::options() const {
     if (!more_texts_.empty()) {
       throw UsageError(
           fmt::format("{} texts are given, expected at most {} here (--input takes more)",
-                      kMostTexts + more_texts_.size(), kMostTexts));
+                      kMaxTexts + more_texts_.size(), kMaxTexts));
     }
-    for (size_t i = 0; i < kMostTexts && text_options_[i]->count() > 0; ++i) {
+    for (size_t i = 0; i < kMaxTexts && text_options_[i]->count() > 0; ++i) {
       options.arguments.push_back(texts_[i]);
     }
     options.output_format = OutputFormat::text;
@@ -265,10 +230,7 @@ std::optional<InferOptions> InferCommandLine::options() const {
     options.output = output_;
     options.output_format = output_format(output_);
   }
-  if (!can_hold(options.output_format, options.task)) {
-    throw UsageError(fmt::format(
-        "--output {} cannot hold the answers of --task {}, a .jsonl file can", output_, task_));
-  }
+  options.check_output(options.task);
   return options;
 }
 

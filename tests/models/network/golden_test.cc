@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "models/network/trace.h"
+#include "models/inspection.h"
 #include "tests/models/goldens.h"
 
 namespace bert {
@@ -21,16 +21,16 @@ using testing::IsSupersetOf;
 struct Tolerance {
   Precision precision;
   const char* name;
-  double largest, mean;  // error of a stage's elements
+  double largest, mean;  // errors of a stage's elements
 };
-// f32: what rounding sums allows. bf16 rounds what is multiplied by up to 1 part in 512, int8 by up
-// to 1 part in 510 of a row's spread, each anew in every layer: about three times what was
-// measured.
+// f32: the rounding of sums. bf16 rounds the factors of products by up to 1 part in 512, int8 by up
+// to 1 part in 510 of a row's range, and both do so again in every layer: their tolerances are
+// about three times the measured errors.
 constexpr Tolerance kTolerances[] = {{Precision::f32, "f32", 1e-5, 1e-6},
                                      {Precision::bf16, "bf16", 0.1, 0.02},
                                      {Precision::int8, "int8", 0.3, 0.06}};
 
-// Rows of a stage that belong to input i: its tokens', or its own.
+// The first row of a stage that belongs to input i: stages have a row per token or per input.
 int64_t first_row(const WeightFile& reference, std::string_view stage, int64_t i) {
   const bool by_token = reference.find(stage)->shape[0] == reference.find("ids")->shape[0];
   return by_token ? static_cast<int64_t>(reference.find("starts")->at(i)) : i;
@@ -80,7 +80,7 @@ void check_model(const std::string& name, const Tolerance& tolerance) {
   std::vector<std::string> seen;
   for (const auto& [stage, error] : errors) {
     EXPECT_LE(error.largest, tolerance.largest) << stage;
-    // Of a few numbers the mean is as likely to be far off as any of them.
+    // The mean of a few numbers may be as far off as any one of them.
     if (error.count >= 30) {
       EXPECT_LE(error.sum / error.count, tolerance.mean) << stage;
     }
@@ -97,7 +97,7 @@ TEST(Golden, EveryStageIsWithinToleranceOfFloat64) {
   }
 }
 
-// The text of the inputs, through the tokenizer, gives the ids that the reference's own gave.
+// Our tokenizer gives the same ids for the inputs' texts as the reference's own.
 TEST(Golden, TextsGiveTheReferencesIds) {
   const Model model = Model::load(test::golden("texts"));
   const WeightFile reference = read_safetensors(test::golden("texts.safetensors"));

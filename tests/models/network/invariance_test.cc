@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What users rely on without saying so: the same bits in any company, and what BERT's embeddings
-// mean.
+// What users take for granted: the same bits regardless of what else is in the batch, and
+// embeddings as BERT defines them.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -10,7 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "models/network/trace.h"
+#include "models/inspection.h"
 #include "tests/models/goldens.h"
 
 namespace bert {
@@ -30,7 +30,7 @@ Model load(const std::string& name, int threads, int batch_tokens = 4096, int wo
   return Model::load(test::golden(name), options);
 }
 
-// 32 inputs of lengths that no kernel likes, from 2 to 512.
+// 32 inputs of lengths from 2 to 512, few of them multiples of any block size.
 std::vector<Encoding> mixed_inputs(const Model& model, uint32_t seed) {
   std::mt19937 generator(seed);
   std::vector<Encoding> inputs;
@@ -42,9 +42,9 @@ std::vector<Encoding> mixed_inputs(const Model& model, uint32_t seed) {
   return inputs;
 }
 
-class Company : public testing::TestWithParam<std::pair<const char*, Precision>> {};
+class BatchInvariance : public testing::TestWithParam<std::pair<const char*, Precision>> {};
 
-TEST_P(Company, AnInputGivesTheSameBitsAloneInAnyBatchAndForAnyThreadCount) {
+TEST_P(BatchInvariance, AnInputGivesTheSameBitsAloneInAnyBatchAndForAnyThreadCount) {
   const auto [name, precision] = GetParam();
   const Model one = load(name, 1, 4096, 1, precision), two = load(name, 2, 4096, 1, precision),
               three = load(name, 3, 100, 1, precision);
@@ -70,25 +70,29 @@ TEST_P(Company, AnInputGivesTheSameBitsAloneInAnyBatchAndForAnyThreadCount) {
   }
 }
 
-std::string company_name(const testing::TestParamInfo<Company::ParamType>& info) {
+std::string model_and_precision(const testing::TestParamInfo<BatchInvariance::ParamType>& info) {
   std::string name = info.param.first;
   std::erase(name, '-');
-  const Precision precision = info.param.second;
-  return name + (precision == Precision::f32    ? "_f32"
-                 : precision == Precision::bf16 ? "_bf16"
-                                                : "_int8");
+  switch (info.param.second) {
+    case Precision::bf16:
+      return name + "_bf16";
+    case Precision::int8:
+      return name + "_int8";
+    default:
+      return name + "_f32";
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Invariance, Company,
+    Invariance, BatchInvariance,
     testing::Values(std::pair{"plain", Precision::f32}, std::pair{"tinybert", Precision::f32},
                     std::pair{"wide-heads", Precision::f32}, std::pair{"bf16", Precision::f32},
                     std::pair{"plain", Precision::bf16}, std::pair{"tinybert", Precision::bf16},
                     std::pair{"plain", Precision::int8}, std::pair{"tinybert", Precision::int8},
                     std::pair{"wide-heads", Precision::int8}),
-    company_name);
+    model_and_precision);
 
-// run() computes the last layer only for the rows that the head reads, run_traced() for all.
+// run() computes the last layer only for the rows that the head reads, run_traced() for all rows.
 TEST(Invariance, LogitsDoNotDependOnWhichRowsOfTheLastLayerAreComputed) {
   const Model model = load("plain", 2);
   const std::vector<Encoding> inputs = mixed_inputs(model, 11);
@@ -106,16 +110,17 @@ TEST(Invariance, LogitsDoNotDependOnWhichRowsOfTheLastLayerAreComputed) {
   }
 }
 
-// int8 learns from the same inputs, wherever texts are cut.
-TEST(Invariance, WhatIsNotCutDoesNotDependOnTheLengthToCutAt) {
+// int8 is calibrated on the same inputs whatever the maximum length.
+TEST(Invariance, InputsThatFitDoNotDependOnTheMaximumLength) {
   const std::vector<Input> inputs = {{"two dogs"}, {"a man", "music"}};
   for (const Precision precision : {Precision::f32, Precision::bf16, Precision::int8}) {
     Options options;
     options.precision = precision;
     const Output whole = Model::load(test::golden("plain"), options).embed(inputs);
     options.max_length = 9;
-    const Output cut = Model::load(test::golden("plain"), options).embed(inputs);
-    EXPECT_TRUE(same_bits(cut.values, whole.values)) << static_cast<int>(precision);
+    const Model model = Model::load(test::golden("plain"), options);
+    const Output cut = model.embed(inputs);
+    EXPECT_TRUE(same_bits(cut.values, whole.values)) << model.info().precision;
   }
 }
 
@@ -134,8 +139,8 @@ TEST(Invariance, OrderAndRepetitionOfInputsChangeNothing) {
   }
 }
 
-// Under the thread sanitizer: all threads and all that they do to the model's memory are ours and
-// instrumented.
+// For the thread sanitizer: all threads, and all their accesses to the model, are in instrumented
+// code of our own.
 TEST(Threads, EightCallersOfOneModelGetTheSameBits) {
   const Model model = load("plain", 2, 512, 2);
   std::vector<Encoding> inputs = mixed_inputs(model, 10);
@@ -168,7 +173,7 @@ std::vector<float> traced(const Model& model, const Encoding& input, const std::
   return result;
 }
 
-// Devlin et al. 2019, figure 2: token, segment and position rows are summed, then normalised.
+// Devlin et al. 2019, figure 2: token, segment and position embeddings are summed, then normalised.
 TEST(Embeddings, AreTheLayerNormOfTheSumOfThreeRows) {
   const Model model = load("plain", 1);
   const WeightFile file = read_safetensors(test::golden("plain") + "/model.safetensors");
@@ -196,7 +201,7 @@ TEST(Embeddings, AreTheLayerNormOfTheSumOfThreeRows) {
   }
 }
 
-// Largest difference between the states of an input and those of its permutation, taken back.
+// The largest difference between an input's states and those of its permutation, permuted back.
 double change_under_permutation(const Model& model) {
   std::mt19937 generator(12);
   const Encoding input = test::random_encoding(33, model.info().vocabulary, generator);
@@ -219,12 +224,12 @@ double change_under_permutation(const Model& model) {
   return largest;
 }
 
-TEST(Encoder, KnowsNoOrderButThePositionRows) {
+TEST(Encoder, KnowsTheOrderOfTokensOnlyFromPositions) {
   EXPECT_LE(change_under_permutation(load("orderless", 2)), 1e-5);
   EXPECT_GE(change_under_permutation(load("plain", 2)), 0.1);
 }
 
-TEST(Segments, TheSecondBeginsAfterTheFirstSeparator) {
+TEST(Segments, TheSecondStartsAfterTheFirstSeparator) {
   const Model model = load("plain", 1);
   const std::vector<Input> pairs = {{"a man plays the guitar", "the dog"}, {"", "x"}, {"one text"}};
   for (const Encoding& encoding : model.tokenize(pairs)) {

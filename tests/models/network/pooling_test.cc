@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What sentence-transformers configures beside a model: pooling, dense modules, lengths.
+// The settings that sentence-transformers writes beside a model: pooling, dense modules, lengths.
 #include <filesystem>
 
 #include <gmock/gmock.h>
@@ -102,7 +102,7 @@ const std::vector<Input> kTexts = {
     {"", "the beach"},
     {"the girl is walking on the beach and a boy is eating", "music"}};
 
-// Pooling in double of the hidden states, then each dense module, then the length.
+// Compares with the hidden states pooled in double, each dense module, then normalisation.
 void check_embeddings(const Model& model, const std::string& pooling,
                       const std::vector<DenseModule>& dense, bool normalised) {
   const Output got = model.embed(kTexts);
@@ -169,7 +169,7 @@ TEST(DenseModules, AreReadFromPyTorchFilesToo) {
     }
   }
   const CopiedModel copy("st-mean");
-  // Without activation_function it is Tanh, as in sentence-transformers.
+  // activation_function defaults to Tanh, as in sentence-transformers.
   copy.write_json("2_Dense/config.json", {{"in_features", 48}, {"out_features", 20}});
   std::filesystem::copy(test::golden("dense/pytorch_model.bin"), copy.path("2_Dense"));
   copy.write_json("modules.json", modules({"Transformer", "Pooling", "Dense"}));
@@ -254,7 +254,7 @@ TEST(Modules, InAnotherOrderAreRefused) {
   EXPECT_THAT(load_error(copy), AllOf(HasSubstr(file), HasSubstr("'my_pooling.Pooling'")));
 }
 
-TEST(Modules, MayCutTheEmbedding) {
+TEST(Modules, MayTruncateTheEmbedding) {
   const CopiedModel copy("st-mean");
   DenseModule{48, 20, kTanh}.write(copy, 2);
   copy.write_json("modules.json", modules({"Transformer", "Pooling", "Dense", "Normalize"}));
@@ -318,8 +318,8 @@ TEST(Pooling, DefaultsAreThoseOfSentenceTransformers) {
   }
 }
 
-// sentence-transformers' length counts before transformers', and that before the tokenizer's.
-TEST(Lengths, AreTheFirstThatIsNamed) {
+// sentence-transformers' length takes precedence over transformers', and that over the tokenizer's.
+TEST(Lengths, ComeFromTheFirstFileThatNamesOne) {
   const CopiedModel copy("st-mean");
   const auto length = [&] { return Model::load(copy.path()).info().max_length; };
   copy.change("sentence_bert_config.json", {{"max_seq_length", 100}});
@@ -333,7 +333,7 @@ TEST(Lengths, AreTheFirstThatIsNamed) {
   copy.write_json("sentence_distilbert_config.json", {{"max_seq_length", 70}});
   EXPECT_EQ(length(), 70);
   copy.write_json("sentence_distilbert_config.json", {{"do_lower_case", true}});
-  EXPECT_EQ(length(), 60);  // the tokenizer lowers texts anyway
+  EXPECT_EQ(length(), 60);  // the tokenizer lowercases anyway
   copy.change("tokenizer_config.json", {{"do_lower_case", false}});
   EXPECT_THAT(load_error(copy), HasSubstr("do_lower_case: found true, expected false"));
 }

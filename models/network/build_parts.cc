@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/network/weights.h"
+#include "models/network/build_parts.h"
 
 #include <algorithm>
 #include <bit>
@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace bert::models {
 
@@ -25,7 +26,7 @@ Weight zeros(int64_t columns) {
   return weight;
 }
 
-// Vaswani et al. 2017, section 3.5, as DistilBERT lays it out: sines in the even columns.
+// Vaswani et al. 2017, section 3.5, in DistilBERT's layout: sines in the even columns.
 Weight sinusoids(int64_t rows, int64_t columns) {
   Weight weight;
   const Tensor table = weight.copy.tensor(rows, columns);
@@ -52,12 +53,12 @@ Norm read_norm(Checkpoint& checkpoint, const std::string& name, int64_t width,
 Linear read_linear(Checkpoint& checkpoint, const std::vector<std::string>& names, int64_t columns,
                    int64_t width, Activation activation, Precision precision,
                    engine::ThreadPool& pool) {
-  constexpr int64_t kMostInt8 = 1 << 16;  // whose products add up in 32 bits
+  constexpr int64_t kMaxInt8Width = 1 << 16;  // sums of more products could overflow 32 bits
   const bool stored = checkpoint.is_int8(names.front());
-  if ((stored || precision == Precision::int8) && width > kMostInt8) {
+  if ((stored || precision == Precision::int8) && width > kMaxInt8Width) {
     throw std::runtime_error(
         fmt::format("{}: '{}.weight' has {} inputs, expected at most {} in int8", checkpoint.path(),
-                    names.front(), width, kMostInt8));
+                    names.front(), width, kMaxInt8Width));
   }
   if (stored) return Linear(pool, checkpoint.int8(names, columns, width), width, activation);
   std::vector<engine::Buffer> biases;
@@ -86,7 +87,7 @@ Weight read_position_table(Checkpoint& checkpoint, const Config& config) {
   const int64_t rows = config.first_position + config.positions;
   if (config.sinusoidal && !checkpoint.has(name)) return sinusoids(rows, config.embedding);
   Weight table = checkpoint.matrix(name, rows, config.embedding);
-  // Where attention knows distances the table is stored all the same, and not added.
+  // Models with relative positions store the table too, but don't add it.
   return config.position_type == PositionType::absolute ? std::move(table)
                                                         : zeros(config.embedding);
 }
@@ -110,8 +111,8 @@ std::optional<engine::RelativeKeys> read_relative_keys(Checkpoint& checkpoint,
                               config.position_type == PositionType::relative_key_query);
 }
 
-// A table by distance, laid out by head (Raffel et al. 2020): half of the 32 buckets for each
-// direction; of these half for the distances from 0 on, the others ever wider up to 128.
+// A bias by distance for each head (Raffel et al. 2020). Each direction has half of the 32 buckets;
+// half of those hold one distance each, from 0 up, and the rest grow logarithmically up to 128.
 std::unique_ptr<engine::RelativeBias> read_relative_bias(Checkpoint& checkpoint,
                                                          const Config& config) {
   if (!*config.family->relative_bias) return nullptr;
@@ -125,8 +126,8 @@ std::unique_ptr<engine::RelativeBias> read_relative_bias(Checkpoint& checkpoint,
   const float scale = std::sqrt(static_cast<float>(head_width));
   for (int64_t i = 0; i < width; ++i) {
     const int64_t behind = i - (bias->most - 1), distance = std::abs(behind);
-    // kExact + log(distance / kExact) / log(128 / kExact) * kExact, rounded down: in whole numbers,
-    // as the logarithms of powers of two would be rounded to either side.
+    // kExact + log(distance / kExact) / log(128 / kExact) * kExact, rounded down. In integers,
+    // because logarithms of powers of two may round either way.
     const int64_t wide = std::bit_width(static_cast<uint64_t>(distance * distance)) + 1;
     const int64_t bucket = distance < kExact ? distance : std::min(wide, kHalf - 1);
     const float* row = table.view.row((behind > 0 ? kHalf : 0) + bucket);
@@ -135,6 +136,40 @@ std::unique_ptr<engine::RelativeBias> read_relative_bias(Checkpoint& checkpoint,
     }
   }
   return bias;
+}
+
+Linear read_sentence_dense(const SentenceModules::Dense& dense, engine::ThreadPool& pool) {
+  const Weights weights = open_weights(dense.directory);
+  for (const WeightFile& file : weights.files) {
+    for (const StoredTensor& tensor : file.tensors()) {
+      if (tensor.name == "linear.weight") continue;
+      if (dense.has_bias && tensor.name == "linear.bias") continue;
+      throw std::runtime_error(
+          fmt::format("{}: unexpected tensor '{}': {}/config.json has 'bias' {}", file.path(),
+                      tensor.name, dense.directory, dense.has_bias));
+    }
+  }
+  const auto read = [&](const std::string& name, const std::vector<int64_t>& shape) {
+    for (const WeightFile& file : weights.files) {
+      const StoredTensor* tensor = file.find(name);
+      if (!tensor) continue;
+      if (tensor->shape != shape) {
+        throw std::runtime_error(fmt::format("{}: tensor '{}' has the shape [{}], expected [{}]",
+                                             file.path(), name, fmt::join(tensor->shape, ", "),
+                                             fmt::join(shape, ", ")));
+      }
+      file.check(*tensor);
+      engine::Buffer values(tensor->elements());
+      tensor->copy_to(values.data());
+      return values;
+    }
+    throw std::runtime_error(fmt::format("{}: tensor '{}' is missing", weights.path, name));
+  };
+  const int64_t n = dense.columns, k = dense.width;
+  const engine::Buffer weight = read("linear.weight", {n, k});
+  const engine::Buffer bias = dense.has_bias ? read("linear.bias", {n}) : engine::Buffer(n);
+  const Linear::Part parts[] = {{{weight.data(), n, k}, bias.data()}};
+  return Linear(pool, parts, dense.activation);
 }
 
 }  // namespace bert::models

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The parts of a model as they are made from a checkpoint's tensors.
+// Builds the parts of a network from tensors, which it checks and packs.
 #pragma once
 
 #include <memory>
@@ -12,12 +12,13 @@
 #include "engine/dense/linear.h"
 #include "engine/rows.h"
 #include "models/config/config.h"
+#include "models/config/sentence_settings.h"
 #include "models/weights/checkpoint.h"
 
 namespace bert::models {
 
-// Dense layers name.weight [columns, width] and name.bias [columns], for each name, as one. Where
-// they are stored in int8 they stay so, whatever the precision.
+// The dense layers name.weight [columns, width] and name.bias [columns] of all names, stacked into
+// one. Layers stored in int8 stay int8, whatever the precision.
 engine::Linear read_linear(Checkpoint& checkpoint, const std::vector<std::string>& names,
                            int64_t columns, int64_t width, engine::Activation activation,
                            engine::Precision precision, engine::ThreadPool& pool);
@@ -25,19 +26,24 @@ engine::Linear read_linear(Checkpoint& checkpoint, const std::vector<std::string
 engine::Norm read_norm(Checkpoint& checkpoint, const std::string& name, int64_t width,
                        const Config& config);
 
-// [positions, E] and [types, E]; one row of zeros where the model adds nothing.
+// [positions, E] and [types, E], or a single row of zeros if the model has no such embedding.
 Weight read_position_table(Checkpoint& checkpoint, const Config& config);
 Weight read_type_table(Checkpoint& checkpoint, const Config& config);
-// [H, E] or none.
+// [H, E], or nothing if the embeddings already have the hidden size.
 std::optional<engine::Linear> read_projection(Checkpoint& checkpoint, const Config& config,
                                               engine::ThreadPool& pool);
 
-// What attention adds to the scores by distance: of the whole encoder, or of a layer. Or none.
+// What attention adds to the scores by distance, if the model does that: one bias shared by all
+// layers, or keys of each layer's own.
 std::unique_ptr<engine::RelativeBias> read_relative_bias(Checkpoint& checkpoint,
                                                          const Config& config);
 std::optional<engine::RelativeKeys> read_relative_keys(Checkpoint& checkpoint,
                                                        const std::string& layer,
                                                        const Config& config,
                                                        engine::ThreadPool& pool);
+
+// linear.weight [columns, width] and linear.bias [columns] in the weights of a Dense module's
+// folder.
+engine::Linear read_sentence_dense(const SentenceModules::Dense& dense, engine::ThreadPool& pool);
 
 }  // namespace bert::models

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/weights/convert.h"
+#include "models/convert.h"
 
 #include <map>
 #include <span>
@@ -15,7 +15,7 @@
 namespace bert::models {
 namespace {
 
-struct Written {
+struct ConvertedTensor {
   std::string name;
   std::string_view dtype;
   std::vector<int64_t> shape;
@@ -27,15 +27,15 @@ std::string bytes_of(std::span<const T> values) {
   return {reinterpret_cast<const char*>(values.data()), values.size_bytes()};
 }
 
-// By the stored name of the tensor that they replace.
-using Replacements = std::map<std::string, std::vector<Written>>;
+// By the stored name of the tensor they replace.
+using Replacements = std::map<std::string, std::vector<ConvertedTensor>>;
 
-// The rows from `first` on of an int8 layer, as the dense layer `name` of the checkpoint.
+// Adds rows [first, first + rows) of an int8 layer as the checkpoint's dense layer `name`.
 void add_int8(const Checkpoint& checkpoint, const std::string& name,
               const engine::Linear::Stored& stored, int64_t first, int64_t rows, int64_t width,
               Replacements& to) {
-  const auto part = [&]<typename T>(const std::vector<T>& values, int64_t each) {
-    return bytes_of(std::span<const T>(values).subspan(first * each, rows * each));
+  const auto part = [&]<typename T>(const std::vector<T>& values, int64_t per_row) {
+    return bytes_of(std::span<const T>(values).subspan(first * per_row, rows * per_row));
   };
   const std::string weight = checkpoint.stored(name + ".weight").name;
   const std::string start = weight.substr(0, weight.size() - std::string("weight").size());
@@ -86,9 +86,10 @@ Replacements replacements(const Encoder& encoder, const Checkpoint& checkpoint) 
 
 void write_converted(const Model& model, const std::function<void(std::string_view)>& write) {
   const auto& impl = Internals::impl(model);
-  if (impl.encoder.precision == engine::Precision::f32 || impl.is_int8()) {
+  const std::string layer = impl.config.layer_names.front() + impl.config.family->layer.output;
+  if (impl.encoder.precision == engine::Precision::f32 || impl.checkpoint.is_int8(layer)) {
     throw Error(impl.checkpoint.path() +
-                ": nothing to convert: the precision is that of its files");
+                ": nothing to convert: the weights are already in the model's precision");
   }
   const Replacements replaced = replacements(impl.encoder, impl.checkpoint);
   nlohmann::ordered_json header = {{"__metadata__", {{"format", "pt"}}}};
@@ -99,19 +100,20 @@ void write_converted(const Model& model, const std::function<void(std::string_vi
     header[name] = {{"dtype", dtype}, {"shape", shape}, {"data_offsets", {at, end}}};
     at = end;
   };
-  // Twice over the same: once for the header, then for the bytes.
+  // Called twice: for the header, then for the bytes.
   const auto for_all = [&](const auto& as_stored, const auto& converted) {
     for (const StoredTensor* tensor : impl.checkpoint.tensors()) {
       const auto found = replaced.find(tensor->name);
       if (found == replaced.end()) {
         as_stored(*tensor);
       } else {
-        for (const Written& written : found->second) converted(written);
+        for (const ConvertedTensor& written : found->second) converted(written);
       }
     }
   };
-  for_all([&](const StoredTensor& t) { declare(t.name, dtype_name(t.dtype), t.shape, t.size()); },
-          [&](const Written& w) { declare(w.name, w.dtype, w.shape, std::ssize(w.bytes)); });
+  for_all(
+      [&](const StoredTensor& t) { declare(t.name, dtype_name(t.dtype), t.shape, t.size()); },
+      [&](const ConvertedTensor& w) { declare(w.name, w.dtype, w.shape, std::ssize(w.bytes)); });
   std::string text = header.dump();
   text.append(-text.size() % 8, ' ');
   const uint64_t length = text.size();
@@ -122,7 +124,7 @@ void write_converted(const Model& model, const std::function<void(std::string_vi
         if (!t.strides.empty()) return write(t.row_major());
         write({reinterpret_cast<const char*>(t.bytes.data()), t.bytes.size()});
       },
-      [&](const Written& w) { write(w.bytes); });
+      [&](const ConvertedTensor& w) { write(w.bytes); });
 }
 
 }  // namespace bert::models

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/config/sentence_settings.h"
+
+#include <climits>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+namespace bert::models {
+namespace {
+
+// Exactly one known pooling_mode_* may be true. Those not named are false, except for the mean.
+// Newer files have "pooling_mode": "mean" or ["mean"] instead.
+Pooling read_pooling(const std::string& path, int hidden) {
+  const JsonFile file(path);
+  file.integer("word_embedding_dimension", hidden, hidden, hidden);
+  if (!file.boolean("include_prompt", true)) file.fail("include_prompt", "true");
+  if (const nlohmann::json* mode = file.find("pooling_mode")) {
+    const bool is_list = mode->is_array() && mode->size() == 1;
+    const nlohmann::json& name = is_list ? mode->front() : *mode;
+    if (name == "cls") return Pooling::cls;
+    if (name == "mean") return Pooling::mean;
+    if (name == "max") return Pooling::max;
+    file.fail("pooling_mode", "cls, mean or max");
+  }
+  std::vector<std::string> modes;
+  if (!file.find("pooling_mode_mean_tokens")) modes.emplace_back("pooling_mode_mean_tokens");
+  for (const auto& [field, value] : file.root().items()) {
+    if (field.starts_with("pooling_mode_") && file.boolean(field, false)) modes.push_back(field);
+  }
+  if (modes.size() == 1) {
+    if (modes[0] == "pooling_mode_cls_token") return Pooling::cls;
+    if (modes[0] == "pooling_mode_mean_tokens") return Pooling::mean;
+    if (modes[0] == "pooling_mode_max_tokens") return Pooling::max;
+  }
+  throw std::runtime_error(fmt::format(
+      "{}: {} pooling modes are true{}, expected one of pooling_mode_cls_token, "
+      "pooling_mode_mean_tokens and pooling_mode_max_tokens",
+      path, modes.size(), modes.empty() ? "" : fmt::format(" (the first is {})", modes[0])));
+}
+
+SentenceModules::Dense read_dense(const std::string& directory, int64_t width) {
+  const JsonFile file(directory + "/config.json");
+  SentenceModules::Dense dense{directory, width, file.integer("out_features", 1, 1 << 20), true,
+                               engine::Activation::none};
+  file.integer("in_features", width, width);
+  if (file.boolean("use_residual", false)) file.fail("use_residual", "false");
+  for (const char* field : {"module_input_name", "module_output_name"}) {
+    if (file.text(field, "sentence_embedding") != "sentence_embedding") {
+      file.fail(field, "\"sentence_embedding\"");
+    }
+  }
+  const std::string function = file.text("activation_function", "torch.nn.modules.activation.Tanh");
+  if (function == "torch.nn.modules.activation.Tanh") {
+    dense.activation = engine::Activation::tanh;
+  } else if (function != "torch.nn.modules.linear.Identity") {
+    file.fail("activation_function",
+              "torch.nn.modules.activation.Tanh or torch.nn.modules.linear.Identity");
+  }
+  dense.has_bias = file.boolean("bias", true);
+  return dense;
+}
+
+// Refuses settings that change what the encoder reads or passes on to the modules after it.
+void refuse_transformer_variants(const JsonFile& file) {
+  const std::string task = file.text("transformer_task", "feature-extraction");
+  const bool scores = task == "sequence-classification";
+  if (!scores && task != "feature-extraction" && task != "fill-mask") {
+    file.fail("transformer_task", "feature-extraction, sequence-classification or fill-mask");
+  }
+  const nlohmann::json text = {
+      {"method", "forward"},
+      {"method_output_name", task == "feature-extraction" ? "last_hidden_state" : "logits"}};
+  const nlohmann::json* modality = file.find("modality_config");
+  if (modality && *modality != nlohmann::json{{"text", text}}) {
+    file.fail("modality_config", nlohmann::json{{"text", text}}.dump());
+  }
+  for (const char* field : {"processing_kwargs", "query_expansion"}) {
+    const nlohmann::json* value = file.find(field);
+    if (value && !value->empty()) file.fail(field, "none");
+  }
+}
+
+}  // namespace
+
+// [{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
+//  {…, "path": "1_Pooling", "type": "….Pooling"}, {…, "path": "2_Dense", "type": "….Dense"},
+//  {…, "path": "3_Normalize", "type": "….Normalize"}]
+SentenceModules read_sentence_modules(const std::string& directory, int hidden, bool has_head) {
+  SentenceModules modules;
+  modules.columns = hidden;
+  const std::string path = directory + "/modules.json";
+  if (!file_exists(path)) return modules;
+  const JsonFile file(path);
+  const auto fail = [&](size_t i, const std::string& reason) {
+    throw std::runtime_error(fmt::format("{}: module {}: {}", path, i, reason));
+  };
+  if (!file.root().is_array()) throw std::runtime_error(path + ": expected an array of modules");
+  for (size_t i = 0; i < file.root().size(); ++i) {
+    const nlohmann::json& module = file.root()[i];
+    if (!module.is_object() || !module.contains("type") || !module["type"].is_string() ||
+        !module.contains("path") || !module["path"].is_string()) {
+      fail(i, "expected an object with the strings 'type' and 'path'");
+    }
+    const auto type = module["type"].get<std::string>();
+    // Another package's class of the same name may do anything.
+    const bool known = type.starts_with("sentence_transformers.");
+    const std::string name = known ? type.substr(type.rfind('.') + 1) : type;
+    const std::string folder = directory + "/" + module["path"].get<std::string>();
+    if (i == 0 && module["path"] != "") {
+      fail(i, fmt::format("'path' is {}, expected \"\"", module["path"].dump()));
+    }
+    if (name == "Pooling" && i == 1) {
+      modules.pooling = read_pooling(folder + "/config.json", hidden);
+      modules.configured = true;
+    } else if (name == "Dense" && i > 1 && !modules.normalize) {
+      modules.dense.push_back(read_dense(folder, modules.columns));
+      modules.columns = modules.dense.back().columns;
+    } else if (name == "Normalize" && i > 1 && !modules.normalize) {
+      modules.normalize = true;
+    } else if (name != "Transformer" || i > 0) {
+      fail(i, fmt::format("'type' is '{}', expected Transformer, Pooling and optionally Dense and "
+                          "Normalize, in this order",
+                          type));
+    }
+  }
+  const bool is_cross_encoder = file.root().size() == 1 && has_head;
+  if (!modules.configured && !is_cross_encoder) {
+    fail(file.root().size(), "missing, expected Pooling");
+  }
+  const std::string settings = directory + "/config_sentence_transformers.json";
+  if (!file_exists(settings)) return modules;
+  const int64_t cut = JsonFile(settings).integer("truncate_dim", 1, INT_MAX, modules.columns);
+  if (cut < modules.columns) modules.columns = *(modules.truncate_to = cut);
+  return modules;
+}
+
+std::optional<JsonFile> read_sentence_settings(const std::string& directory) {
+  for (const char* name : {"bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta"}) {
+    const std::string path = fmt::format("{}/sentence_{}_config.json", directory, name);
+    if (!file_exists(path)) continue;
+    JsonFile file(path);
+    refuse_transformer_variants(file);
+    return file;
+  }
+  return std::nullopt;
+}
+
+Prompts read_prompts(const std::string& directory) {
+  Prompts prompts;
+  const std::string path = directory + "/config_sentence_transformers.json";
+  if (!file_exists(path)) return prompts;
+  const JsonFile file(path);
+  if (const nlohmann::json* named = file.find("prompts")) {
+    if (!named->is_object()) file.fail("prompts", "an object of strings");
+    for (const auto& [name, prompt] : named->items()) {
+      if (!prompt.is_string() && !prompt.is_null()) {
+        file.fail("prompts", fmt::format("a string under '{}'", name));
+      }
+      prompts.by_name[name] = prompt.is_null() ? "" : prompt.get<std::string>();
+    }
+  }
+  prompts.default_name = file.text("default_prompt_name", "");
+  if (!prompts.default_name.empty() && !prompts.by_name.contains(prompts.default_name)) {
+    file.fail("default_prompt_name", "the name of one of 'prompts'");
+  }
+  return prompts;
+}
+
+}  // namespace bert::models

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The files that sentence-transformers writes beside a model.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/kernels/row_kernels.h"
+#include "models/weights/json_file.h"
+
+namespace bert::models {
+
+enum class Pooling { cls, mean, max };
+
+// modules.json and the folders it names: Pooling, then dense layers, then normalisation. Without
+// modules.json, or for a CrossEncoder (which has a head instead), the mean of the last hidden
+// state.
+struct SentenceModules {
+  struct Dense {
+    std::string directory;  // holds its weights
+    int64_t width, columns;
+    bool has_bias;
+    engine::Activation activation;
+  };
+  bool configured = false;  // whether a Pooling module was read
+  Pooling pooling = Pooling::mean;
+  std::vector<Dense> dense;
+  bool normalize = false;              // to Euclidean length 1
+  std::optional<int64_t> truncate_to;  // truncate_dim: only the first columns are the embedding
+  int64_t columns = 0;                 // F, the size of the embedding
+};
+SentenceModules read_sentence_modules(const std::string& directory, int hidden, bool has_head);
+
+// config_sentence_transformers.json.
+struct Prompts {
+  std::map<std::string, std::string> by_name;  // texts to put before an input, such as "query: "
+  std::string default_name;                    // of the one that is used unless told, or ""
+};
+Prompts read_prompts(const std::string& directory);
+
+// sentence_bert_config.json, or the same file under another family's name. Nothing if there is
+// none.
+std::optional<JsonFile> read_sentence_settings(const std::string& directory);
+
+}  // namespace bert::models

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/inspection.h"
+
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "models/model_impl.h"
+
+namespace bert::models {
+
+using engine::Tensor;
+
+void run_traced(const Model& model, const Encoding& encoding, const OnStage& on_stage) {
+  guarded([&] {
+    const auto& impl = Internals::impl(model);
+    check_encoding(encoding, 0, impl.config);
+    const Trace trace{on_stage};
+    impl.spaces.use([&](Workspace& space) {
+      const int64_t order[] = {0};
+      engine::ThreadPool& pool = impl.workers.all();
+      const Batch batch = make_batch({&encoding, 1}, order, impl.config);
+      const Tensor x = impl.encoder.run(batch, pool, engine::Reads::all, space, trace);
+      const Tensor first = first_rows(batch, x, space);
+      if (impl.pooler) trace("pooler", impl.pooler->run(pool, first, space));
+      if (impl.token_head) trace("logits", impl.token_head->run(pool, x, space));
+      if (impl.sequence_head) {
+        trace(impl.token_head ? "next_sentence" : "logits", impl.by_sequence(pool, first, space));
+      }
+      trace("embedding", impl.sentence.run(batch, engine::Reads::all, x, pool, space));
+    });
+  });
+}
+
+Pass::Pass(const Model& model, std::span<const Encoding> encodings) : model_(model) {
+  const Config& config = Internals::impl(model).config;
+  for (size_t i = 0; i < encodings.size(); ++i) {
+    check_encoding(encodings[i], static_cast<int64_t>(i), config);
+  }
+  std::vector<int64_t> order(encodings.size());
+  std::iota(order.begin(), order.end(), 0);
+  batch_ = make_batch(encodings, order, config);
+}
+
+void Pass::hidden() {
+  Internals::impl(model_).encoder.run(batch_, pool(), engine::Reads::all, space_, {});
+}
+
+void Pass::logits() {
+  const auto& impl = Internals::impl(model_);
+  const Tensor first = impl.encoder.run(batch_, pool(), engine::Reads::first, space_, {});
+  impl.by_sequence(pool(), first, space_);
+}
+
+engine::Precision Pass::precision() const { return Internals::impl(model_).encoder.precision; }
+
+engine::ThreadPool& Pass::pool() const { return Internals::impl(model_).workers.all(); }
+
+}  // namespace bert::models

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the project's own tools and tests see of a model beyond its public API.
+#pragma once
+
+#include <span>
+
+#include "engine/thread_pool.h"
+#include "models/bert_infer.h"
+#include "models/network/bert.h"
+#include "models/network/trace.h"
+
+namespace bert::models {
+
+// Runs one input through everything the model has: the encoder, the pooler, the heads and the
+// sentence embedding. For regression tests.
+void run_traced(const Model& model, const Encoding& encoding, const OnStage& on_stage);
+
+// The computation of one batch without the planning and copying that Model::run() and hidden() do
+// around it. For timing.
+class Pass {
+ public:
+  Pass(const Model& model, std::span<const Encoding> encodings);
+  void hidden();  // the last hidden state of every token
+  void logits();  // of the head by sequence, which the model must have
+  engine::ThreadPool& pool() const;
+  engine::Precision precision() const;
+
+ private:
+  Model model_;
+  Batch batch_;
+  Workspace space_;
+};
+
+}  // namespace bert::models

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From a directory to a model. Model::Impl::load is the sequence of steps; each step returns what
+// it built or decided.
+#include <algorithm>
+#include <climits>
+#include <filesystem>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
+
+#include "engine/runtime.h"
+#include "models/model_impl.h"
+
+namespace bert {
+
+namespace models {
+
+void require_directory(const std::string& directory) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(directory, error)) {
+    throw Error(fmt::format("{}: not a directory (expected a Hugging Face model directory)",
+                            directory.empty() ? "''" : directory));
+  }
+}
+
+void check_max_length(int length) {
+  if (length < 0) throw Error(fmt::format("max_length is {}, expected at least 0", length));
+}
+
+}  // namespace models
+
+namespace {
+
+using models::Checkpoint;
+using models::Config;
+using models::HeadKind;
+using models::HeadRow;
+using HeadRows = std::vector<const HeadRow*>;
+
+bool is_known(Precision precision) {
+  switch (precision) {
+    case Precision::automatic:
+    case Precision::f32:
+    case Precision::bf16:
+    case Precision::int8:
+      return true;
+  }
+  return false;
+}
+
+void check_options(const Options& options) {
+  if (options.batch_tokens < 1) {
+    throw Error(fmt::format("batch_tokens is {}, expected at least 1", options.batch_tokens));
+  }
+  models::check_max_length(options.max_length);
+  if (!is_known(options.precision)) {
+    throw Error(fmt::format("unknown precision {}", static_cast<int>(options.precision)));
+  }
+}
+
+// The heads of the architecture, or none if it is a masked language model without any tensor of its
+// head: published sentence encoders often still name the model they were made from. transformers'
+// AutoModel leaves such a head out too.
+HeadRows find_heads(const Config& config, const Checkpoint& checkpoint) {
+  const HeadRows& named = config.heads_on_top;
+  const bool predicts = std::ranges::any_of(
+      named, [](const HeadRow* row) { return row->kind == HeadKind::masked_lm; });
+  const bool absent = std::ranges::none_of(named, [&](const HeadRow* row) {
+    const std::string inner = *row->transform ? row->transform : row->output;
+    return checkpoint.has(inner + ".weight") || checkpoint.has(row->bias);
+  });
+  return predicts && absent ? HeadRows() : named;
+}
+
+tokenizer::TextEncoder load_tokenizer(const std::string& directory, const Config& config) {
+  tokenizer::TextEncoder loaded = tokenizer::TextEncoder::load(directory);
+  if (loaded.vocabulary_size() > config.vocabulary) {
+    throw Error(
+        fmt::format("{}: the tokenizer has ids up to {}, but config.json's vocab_size is {}",
+                    directory, loaded.vocabulary_size() - 1, config.vocabulary));
+  }
+  return loaded;
+}
+
+void check_positions(const Options& options, const Config& config) {
+  if (options.max_length > config.positions) {
+    throw Error(fmt::format("max_length is {}, but the model has {} positions", options.max_length,
+                            config.positions));
+  }
+}
+
+struct MaxLength {
+  int tokens;
+  std::string source;
+};
+
+// By the precedence that Options::max_length documents.
+MaxLength choose_max_length(const std::string& directory, const Options& options,
+                            const Config& config, const tokenizer::TextEncoder& tokenizer) {
+  const std::optional<models::JsonFile> settings = models::read_sentence_settings(directory);
+  if (settings && settings->boolean("do_lower_case", false) && !tokenizer.lowercases()) {
+    settings->fail("do_lower_case", "false, because the tokenizer does not lowercase");
+  }
+  if (options.max_length > 0) return {options.max_length, "as asked"};
+  int64_t tokens = tokenizer.default_max_length();
+  std::string source = "from the tokenizer's files";
+  if (settings && settings->find("max_seq_length")) {
+    tokens = settings->integer("max_seq_length", 1, INT_MAX);
+    source = "from " + settings->path();
+  }
+  if (tokens > 0 && tokens < config.positions) return {static_cast<int>(tokens), source};
+  return {config.positions, "as many as the model has positions"};
+}
+
+struct Prompt {
+  std::string name, text;
+};
+
+// The prompt of embeddings, and of scores as sentence-transformers' CrossEncoder computes them.
+Prompt choose_prompt(const std::string& directory, const std::string& wanted, const Config& config,
+                     const HeadRows& heads) {
+  const bool takes_prompt = std::ranges::all_of(
+      heads, [](const HeadRow* row) { return row->kind == HeadKind::classification; });
+  if (!takes_prompt) {
+    if (wanted.empty()) return {};
+    throw Error(
+        fmt::format("prompt '{}' is for embeddings and for scores of whole inputs, but {} is a {}",
+                    wanted, directory, config.architecture));
+  }
+  const models::Prompts prompts = models::read_prompts(directory);
+  const std::string& name = wanted.empty() ? prompts.default_name : wanted;
+  if (name.empty()) return {};
+  const auto found = prompts.by_name.find(name);
+  if (found == prompts.by_name.end()) {
+    std::vector<std::string> names;
+    for (const auto& [known, text] : prompts.by_name) names.push_back(known);
+    throw Error(fmt::format(
+        "{}/config_sentence_transformers.json: 'prompts' has no '{}', {}", directory, name,
+        names.empty() ? "there are none at all"
+                      : fmt::format("expected one of {}", fmt::join(names, ", "))));
+  }
+  return {name, found->second};
+}
+
+struct ChosenPrecision {
+  engine::Precision precision;
+  const char* reason;
+  bool stored_as_bf16 = false;  // the weights are, but precision is f32
+};
+
+// auto is f32, whatever the weights are stored in and however fast bf16 is: rounding the inputs of
+// products would cost the agreement with Hugging Face's logits to the fifth decimal. Only int8
+// weights leave no choice.
+ChosenPrecision choose_precision(Precision wanted, const Checkpoint& checkpoint,
+                                 const Config& config) {
+  const std::string layer = config.layer_names.front() + config.family->layer.output;
+  const bool is_int8 = checkpoint.is_int8(layer);
+  if (is_int8 && (wanted == Precision::f32 || wanted == Precision::bf16)) {
+    throw Error(checkpoint.path() + ": holds int8 weights, expected precision int8 or auto");
+  }
+  switch (wanted) {
+    case Precision::automatic:
+      if (is_int8) return {engine::Precision::int8, "auto, and the weights are stored in int8"};
+      return {engine::Precision::f32, "auto", checkpoint.is_bf16(layer)};
+    case Precision::int8:
+      return {engine::Precision::int8, "as asked"};
+    case Precision::bf16:
+      return {engine::Precision::bf16, "as asked"};
+    case Precision::f32:
+      break;
+  }
+  return {engine::Precision::f32, "as asked"};
+}
+
+models::Encoder load_encoder(Checkpoint& checkpoint, const Config& config,
+                             engine::Precision precision, const tokenizer::TextEncoder& tokenizer,
+                             engine::ThreadPool& pool) {
+  const Encoding empty = tokenizer.encode("", "", 0);
+  const models::Batch example = models::example_batch(empty.ids, empty.type_ids, config);
+  return models::Encoder(checkpoint, config, precision, example, pool);
+}
+
+struct Heads {
+  std::optional<models::Pooler> pooler;
+  std::optional<models::Head> by_sequence, by_token;
+};
+
+// A pooler that no head reads is optional: transformers can leave it out.
+Heads load_heads(Checkpoint& checkpoint, const Config& config, const HeadRows& rows,
+                 const models::Embeddings& embeddings, engine::ThreadPool& pool) {
+  Heads heads;
+  const bool needs_pooler = std::ranges::any_of(
+      rows, [](const HeadRow* row) { return row->reads == models::ReadBy::pooler; });
+  const std::string pooler = config.family->pooler;
+  if (needs_pooler || (!pooler.empty() && checkpoint.has(pooler + ".weight"))) {
+    heads.pooler.emplace(checkpoint, config, pool);
+  }
+  for (const HeadRow* row : rows) {
+    auto& head = row->reads == models::ReadBy::every ? heads.by_token : heads.by_sequence;
+    head.emplace(checkpoint, config, *row, embeddings, pool);
+  }
+  return heads;
+}
+
+// A model with two heads is for what the head by token does.
+Task task_of(const HeadRows& heads) {
+  Task task = Task::embed;
+  for (const HeadRow* head : heads) {
+    switch (head->kind) {
+      case HeadKind::masked_lm:
+        return Task::fill_mask;
+      case HeadKind::token_classification:
+        return Task::tag;
+      case HeadKind::question_answering:
+        return Task::answer;
+      case HeadKind::replaced_token:
+        return Task::detect;
+      case HeadKind::multiple_choice:
+        task = Task::choose;
+        break;
+      case HeadKind::classification:
+      case HeadKind::next_sentence:
+      case HeadKind::sentence_order:
+        task = Task::classify;
+    }
+  }
+  return task;
+}
+
+const char* name_of(engine::Precision precision) {
+  switch (precision) {
+    case engine::Precision::f32:
+      return "f32";
+    case engine::Precision::bf16:
+      return "bf16";
+    case engine::Precision::int8:
+      break;
+  }
+  return "int8";
+}
+
+// What loading decided beside the parts that it built.
+struct Decisions {
+  HeadRows heads;
+  MaxLength max_length;
+  Prompt prompt;
+  ChosenPrecision precision;
+  int unevaluated_tensors;
+};
+
+std::string int8_note(const models::Encoder& encoder) {
+  int64_t exact = 0, all = 0;
+  for (const models::Layer& layer : encoder.layers) {
+    for (const auto& dense : layer.dense_layers()) {
+      exact += dense.linear.exact_inputs();
+      all += dense.linear.width();
+    }
+  }
+  return fmt::format(
+      "int8: {} of the {} inputs of dense layers are far larger than the rest and stay in f32",
+      exact, all);
+}
+
+// Info::notes, in this order.
+std::vector<std::string> make_notes(const std::string& directory, const Config& config,
+                                    const Checkpoint& checkpoint,
+                                    const tokenizer::TextEncoder& tokenizer,
+                                    const models::Encoder& encoder, const Decisions& decisions) {
+  std::vector<std::string> notes;
+  const auto add_all = [&](const std::vector<std::string>& more) {
+    notes.insert(notes.end(), more.begin(), more.end());
+  };
+  if (decisions.heads.empty() && !config.heads_on_top.empty()) {
+    notes.push_back(fmt::format("{}: {} has no tensors of its head, so it is the encoder alone",
+                                checkpoint.path(), config.architecture));
+  }
+  add_all(tokenizer.notes());
+  if (tokenizer.vocabulary_size() < config.vocabulary) {  // padded rows, or a vocabulary cut short
+    notes.push_back(fmt::format("{}: the tokenizer has {} ids, but config.json's vocab_size is {}",
+                                directory, tokenizer.vocabulary_size(), config.vocabulary));
+  }
+  if (!decisions.prompt.name.empty()) {
+    notes.push_back(fmt::format("prompt {}: \"{}\" is put before each first text",
+                                decisions.prompt.name, decisions.prompt.text));
+  }
+  if (decisions.precision.stored_as_bf16) {
+    notes.push_back(
+        fmt::format("{}: the weights are stored in BF16; precision auto is f32, which is exact; "
+                    "bf16 would be {:.1f} times as fast on this machine",
+                    checkpoint.path(), engine::bf16_speed()));
+  }
+  add_all(config.notes);
+  add_all(checkpoint.notes());
+  if (decisions.unevaluated_tensors > 0) {
+    notes.push_back(
+        fmt::format("{}: {} tensors of a pre-training head that {} does not have are not evaluated",
+                    directory, decisions.unevaluated_tensors, config.architecture));
+  }
+  if (encoder.precision == engine::Precision::int8) notes.push_back(int8_note(encoder));
+  return notes;
+}
+
+Info make_info(const Config& config, const models::Workers& workers, const Heads& heads,
+               const models::SentenceEmbedding& sentence, const Decisions& decisions) {
+  Info info;
+  info.architecture = config.architecture;
+  info.layers = config.layers;
+  info.hidden = config.hidden;
+  info.heads = config.heads;
+  info.intermediate = config.intermediate;
+  info.vocabulary = config.vocabulary;
+  info.task = task_of(decisions.heads);
+  info.max_length = decisions.max_length.tokens;
+  info.has_logits = heads.by_sequence.has_value();
+  info.has_token_logits = heads.by_token.has_value();
+  info.has_pooler = heads.pooler.has_value();
+  const auto& labels = heads.by_sequence ? config.by_sequence : config.by_token;
+  info.labels = labels.names;
+  info.scores = labels.scores;
+  info.pooling = sentence.description();
+  info.embedding = static_cast<int>(sentence.columns());
+  info.precision = name_of(decisions.precision.precision);
+  info.workers = workers.count();
+  info.threads = workers.threads_of_each();
+  return info;
+}
+
+void log_decisions(const std::string& directory, const Info& info, const Decisions& decisions) {
+  spdlog::logger& log = engine::log();
+  log.info("{}: {}, {} layers, hidden size {}, {} heads", directory, info.architecture, info.layers,
+           info.hidden, info.heads);
+  log.info("precision {} ({}), {} workers of {} threads", info.precision,
+           decisions.precision.reason, info.workers, info.threads);
+  log.info("max length {} tokens ({})", info.max_length, decisions.max_length.source);
+  log.info("pooling: {}; prompt: {}", info.pooling,
+           decisions.prompt.name.empty() ? "none" : decisions.prompt.name);
+}
+
+}  // namespace
+
+std::shared_ptr<const Model::Impl> Model::Impl::load(const std::string& directory,
+                                                     const Options& options) {
+  check_options(options);
+  models::require_directory(directory);
+  Config config = models::read_config(directory);
+  Checkpoint checkpoint(directory, config.family->prefix);
+  const HeadRows rows = find_heads(config, checkpoint);
+  models::Workers workers(options);
+  engine::ThreadPool& pool = workers.all();
+
+  check_positions(options, config);
+  tokenizer::TextEncoder tokenizer = load_tokenizer(directory, config);
+  const MaxLength max_length = choose_max_length(directory, options, config, tokenizer);
+  const Prompt prompt = choose_prompt(directory, options.prompt, config, rows);
+  const ChosenPrecision precision = choose_precision(options.precision, checkpoint, config);
+
+  models::Encoder encoder = load_encoder(checkpoint, config, precision.precision, tokenizer, pool);
+  models::SentenceEmbedding sentence(
+      models::read_sentence_modules(directory, config.hidden, !rows.empty()), pool);
+  Heads heads = load_heads(checkpoint, config, rows, encoder.embeddings, pool);
+  const int unevaluated = checkpoint.finish(config.not_evaluated);
+
+  const Decisions decisions{rows, max_length, prompt, precision, unevaluated};
+  Info info = make_info(config, workers, heads, sentence, decisions);
+  info.notes = make_notes(directory, config, checkpoint, tokenizer, encoder, decisions);
+  log_decisions(directory, info, decisions);
+  Tokenizer with_prompt(std::make_shared<const Tokenizer::Impl>(
+      Tokenizer::Impl{std::move(tokenizer), max_length.tokens, prompt.text}));
+  return std::shared_ptr<const Impl>(new Impl{.config = std::move(config),
+                                              .checkpoint = std::move(checkpoint),
+                                              .workers = std::move(workers),
+                                              .tokenizer = std::move(with_prompt),
+                                              .encoder = std::move(encoder),
+                                              .pooler = std::move(heads.pooler),
+                                              .sequence_head = std::move(heads.by_sequence),
+                                              .token_head = std::move(heads.by_token),
+                                              .sentence = std::move(sentence),
+                                              .batch_tokens = options.batch_tokens,
+                                              .info = std::move(info)});
+}
+
+}  // namespace bert

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/network/pooling.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "models/network/build_parts.h"
+
+namespace bert::models {
+
+using engine::ConstTensor;
+using engine::Tensor;
+
+namespace {
+
+const char* pooling_name(Pooling pooling) {
+  switch (pooling) {
+    case Pooling::cls:
+      return "cls";
+    case Pooling::mean:
+      return "mean";
+    case Pooling::max:
+      break;
+  }
+  return "max";
+}
+
+void normalize_rows(Tensor y) {
+  for (int64_t i = 0; i < y.rows; ++i) {
+    float* row = y.row(i);
+    double squares = 0;
+    for (int64_t j = 0; j < y.columns; ++j) squares += static_cast<double>(row[j]) * row[j];
+    // Like torch.nn.functional.normalize, leaves a zero vector zero.
+    const auto length = static_cast<float>(std::max(std::sqrt(squares), 1e-12));
+    for (int64_t j = 0; j < y.columns; ++j) row[j] /= length;
+  }
+}
+
+}  // namespace
+
+SentenceEmbedding::SentenceEmbedding(SentenceModules modules, engine::ThreadPool& pool)
+    : modules_(std::move(modules)) {
+  for (const SentenceModules::Dense& dense : modules_.dense) {
+    dense_.push_back(read_sentence_dense(dense, pool));
+  }
+}
+
+std::string SentenceEmbedding::description() const {
+  std::string text = pooling_name(modules_.pooling);
+  for (const auto& dense : modules_.dense) text += fmt::format(", dense to {}", dense.columns);
+  if (modules_.normalize) text += ", normalised";
+  if (modules_.truncate_to) text += fmt::format(", the first {}", *modules_.truncate_to);
+  return text + (modules_.configured ? "" : " (no modules.json says otherwise)");
+}
+
+// Pools rows [begin, end) of x into y [H].
+void SentenceEmbedding::pool_rows(ConstTensor x, int64_t begin, int64_t end, float* y) const {
+  std::copy_n(x.row(begin), x.columns, y);
+  if (modules_.pooling == Pooling::cls) return;
+  const bool max = modules_.pooling == Pooling::max;
+  for (int64_t t = begin + 1; t < end; ++t) {
+    const float* row = x.row(t);
+    for (int64_t j = 0; j < x.columns; ++j) y[j] = max ? std::max(y[j], row[j]) : y[j] + row[j];
+  }
+  if (max) return;
+  for (int64_t j = 0; j < x.columns; ++j) y[j] /= static_cast<float>(end - begin);
+}
+
+Tensor SentenceEmbedding::run(const Batch& batch, engine::Reads reads, Tensor x,
+                              engine::ThreadPool& pool, Workspace& space) const {
+  const bool first = reads == engine::Reads::first;
+  Tensor y = space.pooled.tensor(batch.sequences(), x.columns);
+  pool.run(y.rows, [&](int64_t i, int) {
+    pool_rows(x, first ? i : batch.starts[i], first ? i + 1 : batch.starts[i + 1], y.row(i));
+  });
+  for (size_t i = 0; i < dense_.size(); ++i) {
+    engine::Buffer& to = i % 2 ? space.pooled : space.transformed;
+    const Tensor next = to.tensor(y.rows, dense_[i].columns());
+    dense_[i].run(pool, y, space.scratch, next);
+    y = next;
+  }
+  if (modules_.normalize) normalize_rows(y);
+  if (columns() == y.columns) return y;
+  const Tensor truncated = {y.data, y.rows, columns()};
+  for (int64_t i = 1; i < y.rows; ++i) std::copy_n(y.row(i), columns(), truncated.row(i));
+  return truncated;
+}
+
+}  // namespace bert::models

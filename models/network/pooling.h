@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sentence embeddings: the last hidden state pooled and passed through sentence-transformers'
+// modules.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/dense/linear.h"
+#include "models/config/sentence_settings.h"
+#include "models/network/bert.h"
+
+namespace bert::models {
+
+class SentenceEmbedding {
+ public:
+  // Loads the weights of the dense modules.
+  SentenceEmbedding(SentenceModules modules, engine::ThreadPool& pool);
+
+  std::string description() const;                      // "cls, normalised"
+  int64_t columns() const { return modules_.columns; }  // F
+  // Which rows of the last hidden state run() needs.
+  engine::Reads reads() const {
+    return modules_.pooling == Pooling::cls ? engine::Reads::first : engine::Reads::all;
+  }
+  // [N, F] in the workspace. x: the last hidden state, [T, H] for Reads::all, [N, H] for first.
+  engine::Tensor run(const Batch& batch, engine::Reads reads, engine::Tensor x,
+                     engine::ThreadPool& pool, Workspace& space) const;
+
+ private:
+  void pool_rows(engine::ConstTensor x, int64_t begin, int64_t end, float* y) const;
+
+  SentenceModules modules_;
+  std::vector<engine::Linear> dense_;  // of modules_.dense
+};
+
+}  // namespace bert::models

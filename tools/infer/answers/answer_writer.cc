@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/infer/answers/answer_writer.h"
+
+#include <bit>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "tools/infer/answers/numbers.h"
+
+namespace bert::tools {
+namespace {
+
+static_assert(sizeof(float) == 4 && std::endian::native == std::endian::little,
+              ".npy and .safetensors files get the numbers as they are in memory");
+
+std::string_view bytes_of(std::span<const float> values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size_bytes()};
+}
+
+// Width of a row of answers.
+int64_t columns_of(Task task, const bert::Info& info) {
+  if (task == Task::logits) return std::ssize(info.labels);
+  return task == Task::embed ? info.embedding : info.hidden;
+}
+
+class JsonLines final : public AnswerWriter {
+ public:
+  JsonLines(Task task, OutputFile& file)
+      : task_(task),
+        comma_(traits(task).structured ? "," : ", "),
+        colon_(traits(task).structured ? ":" : ": "),
+        file_(file) {}
+
+  void write(int64_t index, const Answers& answers, size_t i) override {
+    const auto [tokens, truncated] = answers.size(i);
+    line_ = "{";
+    append_key("index");
+    append_number(line_, index);
+    line_ += comma_;
+    answers.append_json(line_, i);
+    line_ += comma_;
+    if (task_ != Task::tokens) {  // whose "tokens" are the tokens themselves
+      append_key("tokens");
+      append_number(line_, tokens);
+      line_ += comma_;
+    }
+    append_key("truncated");
+    line_ += truncated ? "true}\n" : "false}\n";
+    file_.append(line_);
+  }
+
+ private:
+  void append_key(std::string_view name) {
+    line_ += '"';
+    line_ += name;
+    line_ += '"';
+    line_ += colon_;
+  }
+
+  const Task task_;
+  const std::string_view comma_, colon_;
+  OutputFile& file_;
+  std::string line_;
+};
+
+class Tsv final : public AnswerWriter {
+ public:
+  Tsv(Task task, OutputFile& file, const bert::Info& info)
+      : labelled_(task == Task::logits && info.scores != bert::Scores::raw),
+        file_(file),
+        info_(info) {
+    line_ = labelled_ ? "index\tlabel\tprobability" : "index";
+    for (int64_t i = 0; i < columns_of(task, info); ++i) {
+      line_ += '\t';
+      line_ +=
+          task == Task::logits ? field(info.labels[static_cast<size_t>(i)]) : fmt::format("{}", i);
+    }
+    file_.append(line_ += '\n');
+  }
+
+  void write(int64_t index, const Answers& answers, size_t i) override {
+    line_.clear();
+    append_number(line_, index);
+    if (labelled_) {
+      const bert::Label best = bert::best_label(answers.row(i), info_);
+      line_ += '\t' + field(best.name) + '\t';
+      append_number(line_, best.probability);
+    }
+    for (const float value : answers.row(i)) {
+      line_ += '\t';
+      append_number(line_, value);
+    }
+    file_.append(line_ += '\n');
+  }
+
+ private:
+  // TSV has no quoting: characters that would end a field become spaces.
+  static std::string field(std::string text) {
+    for (char& c : text) {
+      if (c == '\t' || c == '\n' || c == '\r') c = ' ';
+    }
+    return text;
+  }
+
+  const bool labelled_;
+  OutputFile& file_;
+  const bert::Info& info_;
+  std::string line_;
+};
+
+// The header of a binary file holds the number of rows, which is known only at the end. Its place
+// is left blank until then, so that an unfinished file cannot be mistaken for a complete one.
+class Npy final : public AnswerWriter {
+ public:
+  Npy(Task task, OutputFile& file, const bert::Info& info)
+      : columns_(columns_of(task, info)), file_(file) {
+    file_.append(std::string(kHeader, ' '));
+    file_.patch(0, " ");  // fails right away if the file cannot seek
+  }
+
+  void write(int64_t, const Answers& answers, size_t i) override {
+    file_.append(bytes_of(answers.row(i)));
+    ++rows_;
+  }
+
+  // NumPy's format 1.0: magic, version, length of the rest, a Python dict, spaces, a newline.
+  void finish() override {
+    std::string header("\x93NUMPY\x01\x00", 8);
+    header += static_cast<char>(kHeader - 10);
+    header += '\0';
+    header += fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}", rows_,
+                          columns_);
+    header.resize(kHeader - 1, ' ');
+    file_.patch(0, header + '\n');
+  }
+
+ private:
+  static constexpr size_t kHeader = 128;  // a multiple of 64, as the format requires
+  const int64_t columns_;
+  OutputFile& file_;
+  int64_t rows_ = 0;
+};
+
+// logits or embedding [N, columns]; or hidden [T, H] with starts [N + 1]: input i owns the rows
+// from starts[i] to starts[i + 1].
+class Safetensors final : public AnswerWriter {
+ public:
+  Safetensors(Task task, OutputFile& file, const bert::Info& info)
+      : name_(*traits(task).tensor),
+        has_starts_(!traits(task).one_row),
+        columns_(columns_of(task, info)),
+        file_(file) {
+    file_.append(std::string(kHeader, ' '));
+    file_.patch(0, " ");  // as above
+  }
+
+  void write(int64_t, const Answers& answers, size_t i) override {
+    const std::span<const float> values = answers.row(i);
+    file_.append(bytes_of(values));
+    rows_ += static_cast<int64_t>(values.size()) / columns_;
+    if (has_starts_) starts_.push_back(rows_);
+  }
+
+  void finish() override {
+    const int64_t values_end = rows_ * columns_ * static_cast<int64_t>(sizeof(float));
+    std::string header =
+        fmt::format(R"({{"{}":{{"dtype":"F32","shape":[{},{}],"data_offsets":[0,{}]}})", name_,
+                    rows_, columns_, values_end);
+    if (has_starts_) {
+      const std::span<const int64_t> starts = starts_;
+      file_.append({reinterpret_cast<const char*>(starts.data()), starts.size_bytes()});
+      header += fmt::format(R"(,"starts":{{"dtype":"I64","shape":[{}],"data_offsets":[{},{}]}})",
+                            starts.size(), values_end,
+                            values_end + static_cast<int64_t>(starts.size_bytes()));
+    }
+    header += '}';
+    header.resize(kHeader - sizeof(uint64_t), ' ');
+    const uint64_t length = header.size();
+    header.insert(0, reinterpret_cast<const char*>(&length), sizeof(length));
+    file_.patch(0, header);
+  }
+
+ private:
+  static constexpr size_t kHeader = 256;  // the longest header has fewer than 220 characters
+  const std::string_view name_;
+  const bool has_starts_;
+  const int64_t columns_;
+  OutputFile& file_;
+  int64_t rows_ = 0;
+  std::vector<int64_t> starts_ = {0};
+};
+
+// For people.
+class Readable final : public AnswerWriter {
+ public:
+  Readable(Task task, OutputFile& file) : structured_(traits(task).structured), file_(file) {}
+
+  void write(int64_t, const Answers& answers, size_t i) override {
+    std::string json;
+    answers.append_json(json, i);  // throws what JSON cannot hold: people get none of it either
+    const auto [tokens, truncated] = answers.size(i);
+    file_.append(answers.text(i));
+    if (structured_) {
+      file_.append(truncated ? "  (truncated)\n" : "\n");
+    } else {
+      file_.append(fmt::format("  ({} token{}{})\n", tokens, tokens == 1 ? "" : "s",
+                               truncated ? ", truncated" : ""));
+    }
+  }
+
+ private:
+  const bool structured_;
+  OutputFile& file_;
+};
+
+}  // namespace
+
+std::unique_ptr<AnswerWriter> make_writer(OutputFormat format, Task task, OutputFile& file,
+                                          const bert::Info& info) {
+  switch (format) {
+    case OutputFormat::text:
+      return std::make_unique<Readable>(task, file);
+    case OutputFormat::jsonl:
+      return std::make_unique<JsonLines>(task, file);
+    case OutputFormat::tsv:
+      return std::make_unique<Tsv>(task, file, info);
+    case OutputFormat::npy:
+      return std::make_unique<Npy>(task, file, info);
+    case OutputFormat::safetensors:
+      return std::make_unique<Safetensors>(task, file, info);
+  }
+  throw std::logic_error("unknown output format");
+}
+
+}  // namespace bert::tools

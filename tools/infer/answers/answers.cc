@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/infer/answers/answers.h"
+
+#include <stdexcept>
+
+namespace bert::tools {
+
+std::unique_ptr<Answers> make_answers(const InferOptions& options, const LoadedModel& loaded) {
+  if (auto answers = make_row_answers(loaded)) return answers;
+  if (auto answers = make_layer_answers(options, loaded)) return answers;
+  if (auto answers = make_text_answers(options, loaded)) return answers;
+  throw std::logic_error("a task without answers");
+}
+
+void SequenceAnswers::compute(const Window& window, size_t first, size_t count) {
+  encodings_ = std::span(window.encodings).subspan(first, count);
+  run();
+}
+
+Answers::Size SequenceAnswers::size(size_t i) const {
+  return {.tokens = std::ssize(encodings_[i].ids), .truncated = encodings_[i].truncated};
+}
+
+}  // namespace bert::tools

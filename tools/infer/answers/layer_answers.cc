@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tasks that answer in matrices: logits of each token, hidden states and attention of given layers.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "tools/infer/answers/answers.h"
+#include "tools/infer/answers/numbers.h"
+
+namespace bert::tools {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json json_rows(const bert::Output& output, int64_t first, int64_t rows) {
+  ordered_json array = ordered_json::array();
+  for (int64_t i = first; i < first + rows; ++i) array.push_back(json_array(output.row(i)));
+  return array;
+}
+
+ordered_json json_rows(const bert::Output& output) { return json_rows(output, 0, output.rows); }
+
+// People get the JSON too.
+class MatrixAnswers : public SequenceAnswers {
+ public:
+  std::string text(size_t i) const final {
+    std::string text = "{";
+    append_json(text, i);
+    return text + '}';
+  }
+};
+
+class TokenLogitsAnswers final : public MatrixAnswers {
+ public:
+  explicit TokenLogitsAnswers(const LoadedModel& loaded) : model_(*loaded.model) {}
+
+  void append_json(std::string& line, size_t i) const override {
+    append_members(line, {{"logits", json_rows(logits_[i])}});
+  }
+
+ private:
+  void run() override {
+    logits_.clear();
+    logits_ = model_.run_tokens(encodings_);
+  }
+
+  const bert::Model& model_;
+  std::vector<bert::Output> logits_;  // [S, C] of each input
+};
+
+class LayersAnswers final : public MatrixAnswers {
+ public:
+  LayersAnswers(const InferOptions& options, const LoadedModel& loaded)
+      : model_(*loaded.model), layers_(options.layers) {
+    model_.hidden(encodings_, layers_);  // of no inputs: refuses layers that the model lacks
+  }
+
+  void append_json(std::string& line, size_t i) const override {
+    ordered_json json;
+    for (size_t j = 0; j < layers_.size(); ++j) {
+      json["layers"][std::to_string(layers_[j])] = json_rows(hidden_[i].layers[j]);
+    }
+    append_members(line, json);
+  }
+
+ private:
+  void run() override {
+    hidden_.clear();
+    hidden_ = model_.hidden(encodings_, layers_);
+  }
+
+  const bert::Model& model_;
+  const std::vector<int>& layers_;
+  std::vector<bert::Hidden> hidden_;
+};
+
+class AttentionAnswers final : public MatrixAnswers {
+ public:
+  AttentionAnswers(const InferOptions& options, const LoadedModel& loaded)
+      : model_(*loaded.model), layers_(options.layers) {
+    model_.attention(encodings_, layers_);  // as above
+  }
+
+  void append_json(std::string& line, size_t i) const override {
+    ordered_json json;
+    for (size_t j = 0; j < layers_.size(); ++j) {
+      const bert::Output& rows = attention_[i].layers[j];  // [A * S, S]
+      ordered_json heads = ordered_json::array();
+      for (int64_t at = 0; at < rows.rows; at += rows.columns) {
+        heads.push_back(json_rows(rows, at, rows.columns));
+      }
+      json["attention"][std::to_string(layers_[j])] = std::move(heads);
+    }
+    append_members(line, json);
+  }
+
+ private:
+  void run() override {
+    attention_.clear();
+    attention_ = model_.attention(encodings_, layers_);
+  }
+
+  const bert::Model& model_;
+  const std::vector<int>& layers_;
+  std::vector<bert::Attention> attention_;
+};
+
+}  // namespace
+
+std::unique_ptr<Answers> make_layer_answers(const InferOptions& options,
+                                            const LoadedModel& loaded) {
+  switch (loaded.task) {
+    case Task::token_logits:
+      return std::make_unique<TokenLogitsAnswers>(loaded);
+    case Task::layers:
+      return std::make_unique<LayersAnswers>(options, loaded);
+    case Task::attention:
+      return std::make_unique<AttentionAnswers>(options, loaded);
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace bert::tools

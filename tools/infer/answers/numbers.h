@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <charconv>
+#include <cmath>
+#include <iterator>
+#include <span>
+#include <stdexcept>
+#include <string>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace bert::tools {
+
+// JSON cannot spell NaN and infinities, and people should not take them for an answer.
+class NonFinite : public std::runtime_error {
+ public:
+  explicit NonFinite(float value, const char* hint = "")
+      : runtime_error(fmt::format("the model answers {}, expected finite numbers{}", value, hint)) {
+  }
+};
+
+// Appends an integer, or the shortest decimal that reads back to the same float.
+template <typename Number>
+void append_number(std::string& line, Number value) {
+  char digits[32];
+  const auto [end, error] = std::to_chars(digits, std::end(digits), value);
+  line.append(digits, end);
+}
+
+// The double whose shortest decimal is that of the float, so that JSON shows that.
+inline double json_number(float value) {
+  if (!std::isfinite(value)) throw NonFinite(value);
+  char digits[32];
+  const auto [end, error] = std::to_chars(digits, std::end(digits), value);
+  double found = 0;
+  std::from_chars(digits, end, found);
+  return found;
+}
+
+inline nlohmann::ordered_json json_array(std::span<const float> values) {
+  nlohmann::ordered_json array = nlohmann::ordered_json::array();
+  for (const float value : values) array.push_back(json_number(value));
+  return array;
+}
+
+// The object's text without its braces.
+inline void append_members(std::string& line, const nlohmann::ordered_json& object) {
+  const std::string text = object.dump();
+  line.append(text, 1, text.size() - 2);
+}
+
+}  // namespace bert::tools

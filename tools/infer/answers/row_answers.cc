@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tasks that answer in numbers: one row per input, or one per token of it. Plus the tokens
+// themselves.
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "tools/infer/answers/answers.h"
+#include "tools/infer/answers/numbers.h"
+
+namespace bert::tools {
+namespace {
+
+template <typename T, typename Append>
+void append_array(std::string& line, std::span<const T> values, Append append) {
+  line += '[';
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (i > 0) line += ", ";
+    append(line, values[i]);
+  }
+  line += ']';
+}
+
+void append_finite(std::string& line, float value) {
+  if (!std::isfinite(value)) {
+    throw NonFinite(value, " (.tsv, .npy and .safetensors files can hold it)");
+  }
+  append_number(line, value);
+}
+
+std::string quoted(const std::string& text) { return nlohmann::json(text).dump(); }
+
+// The first few numbers of a vector.
+std::string beginning(const char* name, std::span<const float> values) {
+  constexpr size_t kShown = 6;
+  double squares = 0;
+  std::string text;
+  for (size_t i = 0; i < values.size(); ++i) {
+    squares += static_cast<double>(values[i]) * values[i];
+    if (i < kShown) text += fmt::format("{}{:.4f}", i > 0 ? ", " : "", values[i]);
+  }
+  return fmt::format("{}: {} numbers of length {:.4f}: [{}{}]", name, values.size(),
+                     std::sqrt(squares), text, values.size() > kShown ? ", ..." : "");
+}
+
+class LogitsAnswers final : public SequenceAnswers {
+ public:
+  explicit LogitsAnswers(const LoadedModel& loaded) : model_(*loaded.model), info_(loaded.info) {}
+
+  void append_json(std::string& line, size_t i) const override {
+    line += "\"logits\": ";
+    append_array(line, row(i), append_finite);
+    if (info_.scores == bert::Scores::raw) return;
+    const bert::Label best = bert::best_label(row(i), info_);
+    line += ", \"label\": " + quoted(best.name) + ", \"probability\": ";
+    append_number(line, best.probability);
+  }
+
+  std::string text(size_t i) const override {
+    const std::vector<float> scores = bert::probabilities(row(i), info_);
+    std::string all;
+    for (size_t j = 0; j < scores.size(); ++j) {
+      all += fmt::format("{}{} {:.4f}", j > 0 ? ", " : "", info_.labels[j], scores[j]);
+    }
+    if (info_.scores == bert::Scores::raw || scores.size() == 1) return all;
+    const bert::Label best = bert::best_label(row(i), info_);
+    return fmt::format("{} {:.4f}  [{}]", best.name, best.probability, all);
+  }
+
+  std::span<const float> row(size_t i) const override {
+    return logits_.row(static_cast<int64_t>(i));
+  }
+
+ private:
+  void run() override { logits_ = model_.run(encodings_); }
+
+  const bert::Model& model_;
+  const bert::Info& info_;
+  bert::Output logits_;
+};
+
+class EmbedAnswers final : public SequenceAnswers {
+ public:
+  explicit EmbedAnswers(const LoadedModel& loaded) : model_(*loaded.model) {}
+
+  void append_json(std::string& line, size_t i) const override {
+    line += "\"embedding\": ";
+    append_array(line, row(i), append_finite);
+  }
+
+  std::string text(size_t i) const override { return beginning("embedding", row(i)); }
+
+  std::span<const float> row(size_t i) const override {
+    return embeddings_.row(static_cast<int64_t>(i));
+  }
+
+ private:
+  void run() override { embeddings_ = model_.embed(encodings_); }
+
+  const bert::Model& model_;
+  bert::Output embeddings_;
+};
+
+class HiddenAnswers final : public SequenceAnswers {
+ public:
+  explicit HiddenAnswers(const LoadedModel& loaded) : model_(*loaded.model) {}
+
+  void append_json(std::string& line, size_t i) const override {
+    const bert::Output& states = hidden_[i].states;
+    line += "\"hidden\": [";
+    for (int64_t t = 0; t < states.rows; ++t) {
+      if (t > 0) line += ", ";
+      append_array(line, states.row(t), append_finite);
+    }
+    line += ']';
+    if (hidden_[i].pooler.empty()) return;
+    line += ", \"pooler\": ";
+    append_array(line, std::span(hidden_[i].pooler), append_finite);
+  }
+
+  std::string text(size_t i) const override {
+    return beginning("hidden state of the first token", hidden_[i].states.row(0));
+  }
+
+  std::span<const float> row(size_t i) const override { return hidden_[i].states.values; }
+
+ private:
+  void run() override {
+    hidden_.clear();
+    hidden_ = model_.hidden(encodings_);
+  }
+
+  const bert::Model& model_;
+  std::vector<bert::Hidden> hidden_;
+};
+
+class TokensAnswers final : public SequenceAnswers {
+ public:
+  explicit TokensAnswers(const LoadedModel& loaded) : tokenizer_(loaded.tokenizer) {}
+
+  void append_json(std::string& line, size_t i) const override {
+    const bert::Encoding& encoding = encodings_[i];
+    line += "\"ids\": ";
+    append_array(line, std::span(encoding.ids), append_number<int32_t>);
+    line += ", \"type_ids\": ";
+    append_array(line, std::span(encoding.type_ids), append_number<int32_t>);
+    line += ", \"tokens\": ";
+    append_array(line, std::span(encoding.ids),
+                 [this](std::string& to, int32_t id) { to += quoted_pieces_.at(id); });
+    if (encoding.offsets.size() < encoding.ids.size()) return;  // the input gave ids
+    line += ", \"offsets\": ";
+    append_array(line, std::span(encoding.offsets), [](std::string& to, bert::Offset offset) {
+      to += '[';
+      append_number(to, offset.begin);
+      to += ", ";
+      append_number(to, offset.end);
+      to += ']';
+    });
+  }
+
+  std::string text(size_t i) const override {
+    std::string text, ids;
+    for (const int32_t id : encodings_[i].ids) {
+      text += tokenizer_.token(id) + ' ';
+      ids += fmt::format(" {}", id);
+    }
+    return text + ' ' + ids.substr(ids.empty() ? 0 : 1);
+  }
+
+ private:
+  // token() throws for an id that the vocabulary does not have.
+  void run() override {
+    for (const bert::Encoding& encoding : encodings_) {
+      for (const int32_t id : encoding.ids) {
+        if (quoted_pieces_.contains(id)) continue;
+        quoted_pieces_.emplace(id, quoted(tokenizer_.token(id)));
+      }
+    }
+  }
+
+  const bert::Tokenizer& tokenizer_;
+  std::unordered_map<int32_t, std::string> quoted_pieces_;  // by id
+};
+
+}  // namespace
+
+std::unique_ptr<Answers> make_row_answers(const LoadedModel& loaded) {
+  switch (loaded.task) {
+    case Task::logits:
+      return std::make_unique<LogitsAnswers>(loaded);
+    case Task::embed:
+      return std::make_unique<EmbedAnswers>(loaded);
+    case Task::hidden:
+      return std::make_unique<HiddenAnswers>(loaded);
+    case Task::tokens:
+      return std::make_unique<TokensAnswers>(loaded);
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace bert::tools

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tasks that answer in words, and the similarity of two texts.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "tools/infer/answers/answers.h"
+#include "tools/infer/answers/numbers.h"
+
+namespace bert::tools {
+namespace {
+
+using nlohmann::ordered_json;
+
+class FillMaskAnswers final : public SequenceAnswers {
+ public:
+  FillMaskAnswers(const InferOptions& options, const LoadedModel& loaded)
+      : model_(*loaded.model), top_k_(options.top_k) {}
+
+  void append_json(std::string& line, size_t i) const override {
+    ordered_json masks = ordered_json::array();
+    for (const bert::Blank& blank : found_[i]) {
+      ordered_json fills = ordered_json::array();
+      for (const auto& fill : blank.fills) {
+        fills.push_back({{"token", fill.token},
+                         {"id", fill.id},
+                         {"probability", json_number(fill.probability)}});
+      }
+      masks.push_back({{"token", blank.token}, {"fills", fills}});
+    }
+    append_members(line, {{"masks", masks}});
+  }
+
+  std::string text(size_t i) const override {
+    if (found_[i].empty()) return "no mask token in the text";
+    std::string text;
+    for (const bert::Blank& blank : found_[i]) {
+      if (!text.empty()) text += '\n';
+      const char* separator = "";
+      for (const auto& fill : blank.fills) {
+        text += fmt::format("{}{} {:.4f}", separator, fill.token, fill.probability);
+        separator = ", ";
+      }
+    }
+    return text;
+  }
+
+ private:
+  void run() override { found_ = model_.fill_mask(encodings_, top_k_); }
+
+  const bert::Model& model_;
+  const int top_k_;
+  std::vector<std::vector<bert::Blank>> found_;
+};
+
+ordered_json json_spans(const std::vector<bert::Span>& spans) {
+  ordered_json array = ordered_json::array();
+  for (const bert::Span& span : spans) {
+    array.push_back({{"text", span.text},
+                     {"begin", span.offset.begin},
+                     {"end", span.offset.end},
+                     {"string", span.string},
+                     {"label", span.label},
+                     {"probability", json_number(span.probability)}});
+  }
+  return array;
+}
+
+class TagAnswers final : public Answers {
+ public:
+  explicit TagAnswers(const LoadedModel& loaded) : model_(*loaded.model) {}
+
+  void compute(const Window& window, size_t first, size_t count) override {
+    found_ = model_.tag(std::span(window.texts).subspan(first, count));
+  }
+
+  Size size(size_t i) const override { return {found_[i].tokens, found_[i].truncated}; }
+
+  void append_json(std::string& line, size_t i) const override {
+    append_members(line, {{"entities", json_spans(found_[i].entities)},
+                          {"words", json_spans(found_[i].words)}});
+  }
+
+  std::string text(size_t i) const override {
+    if (found_[i].entities.empty()) return "no entities";
+    std::string text;
+    for (const bert::Span& span : found_[i].entities) {
+      text += fmt::format("{}{}: {} {:.4f}", text.empty() ? "" : "\n", span.string, span.label,
+                          span.probability);
+    }
+    return text;
+  }
+
+ private:
+  const bert::Model& model_;
+  std::vector<bert::Tags> found_;
+};
+
+class QuestionAnswers final : public Answers {
+ public:
+  QuestionAnswers(const InferOptions& options, const LoadedModel& loaded)
+      : model_(*loaded.model), options_(options.answer) {}
+
+  void compute(const Window& window, size_t first, size_t count) override {
+    found_ = model_.answer(std::span(window.texts).subspan(first, count), options_);
+  }
+
+  Size size(size_t i) const override { return {found_[i].tokens, false}; }
+
+  void append_json(std::string& line, size_t i) const override {
+    const bert::Answer& found = found_[i];
+    append_members(line, {{"answer", found.string},
+                          {"begin", found.offset.begin},
+                          {"end", found.offset.end},
+                          {"score", json_number(found.score)},
+                          {"no_answer", json_number(found.no_answer)},
+                          {"windows", found.windows}});
+  }
+
+  std::string text(size_t i) const override {
+    const bert::Answer& found = found_[i];
+    return fmt::format("{}  {:.4f}  (no answer: {:.4f}; characters {} to {})", found.string,
+                       found.score, found.no_answer, found.offset.begin, found.offset.end);
+  }
+
+ private:
+  const bert::Model& model_;
+  const bert::AnswerOptions& options_;
+  std::vector<bert::Answer> found_;
+};
+
+class ChooseAnswers final : public Answers {
+ public:
+  explicit ChooseAnswers(const LoadedModel& loaded) : model_(*loaded.model) {}
+
+  void compute(const Window& window, size_t first, size_t count) override {
+    inputs_ = std::span(window.choices).subspan(first, count);
+    found_ = model_.choose(inputs_);
+  }
+
+  Size size(size_t i) const override { return {found_[i].tokens, found_[i].truncated}; }
+
+  void append_json(std::string& line, size_t i) const override {
+    append_members(line, {{"choice", found_[i].index},
+                          {"string", inputs_[i].choices[found_[i].index]},
+                          {"probabilities", json_array(found_[i].probabilities)},
+                          {"logits", json_array(found_[i].logits)}});
+  }
+
+  std::string text(size_t i) const override {
+    const std::vector<float>& probabilities = found_[i].probabilities;
+    std::string text = fmt::format("{}  {:.4f}  [", inputs_[i].choices[found_[i].index],
+                                   probabilities[found_[i].index]);
+    for (size_t j = 0; j < probabilities.size(); ++j) {
+      text += fmt::format("{}{:.4f}", j > 0 ? ", " : "", probabilities[j]);
+    }
+    return text + ']';
+  }
+
+ private:
+  const bert::Model& model_;
+  std::span<const bert::Choices> inputs_;
+  std::vector<bert::Choice> found_;
+};
+
+float cosine(std::span<const float> a, std::span<const float> b) {
+  double product = 0, a_squared = 0, b_squared = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const double x = a[i], y = b[i];
+    product += x * y;
+    a_squared += x * x;
+    b_squared += y * y;
+  }
+  return static_cast<float>(product / std::sqrt(std::max(a_squared * b_squared, 1e-60)));
+}
+
+// The cosine of the embeddings of two texts, each computed by itself.
+class SimilarityAnswers final : public Answers {
+ public:
+  explicit SimilarityAnswers(const LoadedModel& loaded) : model_(*loaded.model) {}
+
+  void compute(const Window& window, size_t first, size_t count) override {
+    encodings_ = std::span(window.encodings).subspan(2 * first, 2 * count);
+    embeddings_ = model_.embed(encodings_);
+  }
+
+  Size size(size_t i) const override {
+    const bert::Encoding &first = encodings_[2 * i], &second = encodings_[2 * i + 1];
+    return {std::ssize(first.ids) + std::ssize(second.ids), first.truncated || second.truncated};
+  }
+
+  void append_json(std::string& line, size_t i) const override {
+    append_members(line, {{"similarity", json_number(similarity(i))}});
+  }
+
+  std::string text(size_t i) const override { return fmt::format("{:.4f}", similarity(i)); }
+
+ private:
+  float similarity(size_t i) const {
+    const auto row = static_cast<int64_t>(2 * i);
+    return cosine(embeddings_.row(row), embeddings_.row(row + 1));
+  }
+
+  const bert::Model& model_;
+  std::span<const bert::Encoding> encodings_;  // two per input
+  bert::Output embeddings_;
+};
+
+}  // namespace
+
+std::unique_ptr<Answers> make_text_answers(const InferOptions& options, const LoadedModel& loaded) {
+  switch (loaded.task) {
+    case Task::fill_mask:
+      return std::make_unique<FillMaskAnswers>(options, loaded);
+    case Task::tag:
+      return std::make_unique<TagAnswers>(loaded);
+    case Task::answer:
+      return std::make_unique<QuestionAnswers>(options, loaded);
+    case Task::choose:
+      return std::make_unique<ChooseAnswers>(loaded);
+    case Task::similarity:
+      return std::make_unique<SimilarityAnswers>(loaded);
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace bert::tools

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/infer/loaded_model.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+namespace bert::tools {
+namespace {
+
+// The task that the checkpoint's head is for.
+Task usual_task(const bert::Info& info) {
+  switch (info.task) {
+    case bert::Task::embed:
+      return Task::embed;
+    case bert::Task::fill_mask:
+      return Task::fill_mask;
+    case bert::Task::tag:
+      return Task::tag;
+    case bert::Task::answer:
+      return Task::answer;
+    case bert::Task::choose:
+      return Task::choose;
+    case bert::Task::classify:
+    case bert::Task::detect:
+      break;
+  }
+  return Task::logits;
+}
+
+Task resolve_task(const InferOptions& options, const bert::Info& info,
+                  const std::string& directory) {
+  const Task usual = usual_task(info);
+  const Task task = options.task == Task::automatic ? usual : options.task;
+  if (task == Task::logits && !info.has_logits) {
+    if (info.has_token_logits) return Task::token_logits;
+    throw bert::Error(fmt::format("{}: {} has no head, expected one for --task logits", directory,
+                                  info.architecture));
+  }
+  if (traits(task).head && traits(task).head != info.task) {
+    throw bert::Error(fmt::format("{}: {} has no head for --task {}, it is for --task {}",
+                                  directory, info.architecture, task_name(task), task_name(usual)));
+  }
+  return task == Task::hidden && !options.layers.empty() ? Task::layers : task;
+}
+
+}  // namespace
+
+LoadedModel load_model(const InferOptions& options) {
+  const std::string directory = options.model ? *options.model : bert::demo_model();
+  if (options.task == Task::tokens) {
+    bert::Tokenizer tokenizer = bert::Tokenizer::load(directory, options.load.max_length);
+    for (const std::string& note : tokenizer.notes()) spdlog::info("note: {}", note);
+    return {.directory = directory,
+            .model = std::nullopt,
+            .tokenizer = std::move(tokenizer),
+            .info = {},
+            .task = Task::tokens};
+  }
+  const bert::Model model = bert::Model::load(directory, options.load);
+  const bert::Info& info = model.info();
+  for (const std::string& note : info.notes) spdlog::info("note: {}", note);
+  const Task task = resolve_task(options, info, directory);
+  options.check_task(task);
+  return {.directory = directory,
+          .model = model,
+          .tokenizer = model.tokenizer(),
+          .info = info,
+          .task = task};
+}
+
+}  // namespace bert::tools

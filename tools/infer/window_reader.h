@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "tools/console/stop.h"
+#include "tools/infer/task_inputs.h"
+
+namespace bert::tools {
+
+// Reads lines and makes inputs of them in a thread of its own, at most `capacity` tokens ahead of
+// take(): a slow pipe gets each answer at once, a fast one is computed in large windows, and memory
+// does not depend on the input's length.
+class WindowReader {
+ public:
+  // Does not own fd. Reads until the input ends or the stop is requested; its destructor requests
+  // the stop.
+  WindowReader(int fd, std::string name, const Stop& stop, const InputMaker& maker,
+               int64_t capacity);
+  ~WindowReader();
+  WindowReader(const WindowReader&) = delete;
+  WindowReader& operator=(const WindowReader&) = delete;
+
+  // Everything that is ready, waiting for at least one input; empty at the end. A bad line, as any
+  // error of the reader, is thrown once all inputs before it have been taken.
+  Window take();
+  bool idle() const;  // nothing is ready now
+
+ private:
+  class PendingTexts;
+
+  void read(int fd, const std::string& name);
+  void read_lines(int fd, const std::string& name, Window& window);
+  bool put(Window window);  // false once stopped
+
+  const int64_t capacity_;
+  const Stop& stop_;
+  const InputMaker& maker_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  Window ready_;
+  bool ended_ = false, stopped_ = false;
+  std::exception_ptr error_;
+  std::thread thread_;  // last: it uses all of the above
+};
+
+}  // namespace bert::tools
