@@ -21,6 +21,8 @@
 #include <utility>
 #include <vector>
 
+#include "bert_encoding.h"
+
 #define BERT_INFER_API __attribute__((visibility("default")))
 
 namespace bert {
@@ -38,22 +40,6 @@ class BERT_INFER_API Error : public std::runtime_error {
 struct Input {
   std::string first;
   std::optional<std::string> second = std::nullopt;
-};
-
-// Where a token stands in its text, in Unicode scalars of the original (not bytes): [begin, end).
-// {0, 0} for special tokens that the template adds.
-struct Offset {
-  int32_t begin = 0;
-  int32_t end = 0;
-  bool operator==(const Offset&) const = default;
-};
-
-// One input as the model reads it: [CLS] first [SEP], or [CLS] first [SEP] second [SEP].
-struct Encoding {
-  std::vector<int32_t> ids;       // [S]
-  std::vector<int32_t> type_ids;  // [S] segment of each token (token_type_ids): 0 first, 1 second
-  std::vector<Offset> offsets;    // [S], or empty where the ids did not come from text
-  bool truncated = false;         // tokens were dropped to keep to the greatest length
 };
 
 // A row-major matrix of float32.
@@ -214,23 +200,23 @@ struct Choice {
   bool truncated = false;                    // whether any pair was
 };
 
-// Text to ids. Needs only the tokenizer's files of a model's directory: tokenizer.json, vocab.txt
-// or a SentencePiece model, with tokenizer_config.json. Immutable: may be used from many threads.
+// Text to ids. Needs only the tokenizer files of a model directory: tokenizer.json, vocab.txt or a
+// SentencePiece model, with tokenizer_config.json. Immutable: may be used from many threads.
 class BERT_INFER_API Tokenizer {
  public:
-  // max_length: 0 takes that of the tokenizer's files, or none where they name none.
+  // max_length: 0 takes the limit that the tokenizer's files name, if any.
   static Tokenizer load(const std::string& directory, int max_length = 0);
 
   // Throws on invalid UTF-8, with the byte's position.
   Encoding encode(const Input& input) const;
-  // The same for each input, in their order, on so many threads (0: as many as this process may
-  // use). Of errors, that of the first input which has one is thrown, as "input i: ...".
+  // Encodes all inputs, in order, on this many threads (0: as many as this process may use). If any
+  // fail, throws the error of the first that does, as "input i: ...".
   std::vector<Encoding> encode(std::span<const Input> inputs, int threads = 0) const;
-  // The piece of an id, as the vocabulary spells it ("##ing").
+  // The token with an id, as the vocabulary spells it ("##ing").
   const std::string& token(int32_t id) const;
-  // Whether the piece continues the word before it.
+  // Whether the token continues the word before it.
   bool continues_word(int32_t id) const;
-  int32_t mask_id() const;  // -1 where there is no mask token
+  int32_t mask_id() const;  // -1 if there is no mask token
   const std::vector<std::string>& notes() const;
 
  private:

@@ -80,8 +80,8 @@ HeadRows find_heads(const Config& config, const Checkpoint& checkpoint) {
   return predicts && absent ? HeadRows() : named;
 }
 
-tokenizer::Tokenizer load_tokenizer(const std::string& directory, const Config& config) {
-  tokenizer::Tokenizer loaded = tokenizer::Tokenizer::load(directory);
+tokenizer::TextEncoder load_tokenizer(const std::string& directory, const Config& config) {
+  tokenizer::TextEncoder loaded = tokenizer::TextEncoder::load(directory);
   if (loaded.vocabulary_size() > config.vocabulary) {
     throw Error(
         fmt::format("{}: the tokenizer has ids up to {}, but config.json's vocab_size is {}",
@@ -104,7 +104,7 @@ struct MaxLength {
 
 // By the precedence that Options::max_length documents.
 MaxLength choose_max_length(const std::string& directory, const Options& options,
-                            const Config& config, const tokenizer::Tokenizer& tokenizer) {
+                            const Config& config, const tokenizer::TextEncoder& tokenizer) {
   const std::optional<models::JsonFile> settings = models::read_sentence_settings(directory);
   if (settings && settings->boolean("do_lower_case", false) && !tokenizer.lowercases()) {
     settings->fail("do_lower_case", "false, because the tokenizer does not lowercase");
@@ -181,9 +181,9 @@ ChosenPrecision choose_precision(Precision wanted, const Checkpoint& checkpoint,
 }
 
 models::Encoder load_encoder(Checkpoint& checkpoint, const Config& config,
-                             engine::Precision precision, const tokenizer::Tokenizer& tokenizer,
+                             engine::Precision precision, const tokenizer::TextEncoder& tokenizer,
                              engine::ThreadPool& pool) {
-  const tokenizer::Encoding empty = tokenizer.encode("", "", 0);
+  const Encoding empty = tokenizer.encode("", "", 0);
   const models::Batch example = models::example_batch(empty.ids, empty.type_ids, config);
   return models::Encoder(checkpoint, config, precision, example, pool);
 }
@@ -272,7 +272,7 @@ std::string int8_note(const models::Encoder& encoder) {
 // Info::notes, in this order.
 std::vector<std::string> make_notes(const std::string& directory, const Config& config,
                                     const Checkpoint& checkpoint,
-                                    const tokenizer::Tokenizer& tokenizer,
+                                    const tokenizer::TextEncoder& tokenizer,
                                     const models::Encoder& encoder, const Decisions& decisions) {
   std::vector<std::string> notes;
   const auto add_all = [&](const std::vector<std::string>& more) {
@@ -357,7 +357,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::load(const std::string& director
   engine::ThreadPool& pool = workers.all();
 
   check_positions(options, config);
-  tokenizer::Tokenizer tokenizer = load_tokenizer(directory, config);
+  tokenizer::TextEncoder tokenizer = load_tokenizer(directory, config);
   const MaxLength max_length = choose_max_length(directory, options, config, tokenizer);
   const Prompt prompt = choose_prompt(directory, options.prompt, config, rows);
   const ChosenPrecision precision = choose_precision(options.precision, checkpoint, config);

@@ -14,47 +14,9 @@ Error::~Error() = default;
 namespace {
 
 using models::Batch;
-using models::check_max_length;
 using models::guarded;
-using models::require_directory;
 
 }  // namespace
-
-// ---- Tokenizer ----------------------------------------------------------------------------------
-
-Tokenizer Tokenizer::load(const std::string& directory, int max_length) {
-  return guarded([&] {
-    check_max_length(max_length);
-    require_directory(directory);
-    auto loaded = tokenizer::Tokenizer::load(directory);
-    const int limit = max_length > 0 ? max_length : loaded.default_max_length();
-    return Tokenizer(std::make_shared<const Impl>(Impl{std::move(loaded), limit, ""}));
-  });
-}
-
-Encoding Tokenizer::encode(const Input& input) const {
-  return guarded([&] {
-    return impl_->converted(
-        impl_->tokenizer.encode(impl_->prompt + input.first, input.second, impl_->max_length));
-  });
-}
-
-std::vector<Encoding> Tokenizer::encode(std::span<const Input> inputs, int threads) const {
-  return guarded([&] { return impl_->encode(inputs, models::resolve_threads(threads)); });
-}
-
-const std::string& Tokenizer::token(int32_t id) const {
-  return guarded([&]() -> const std::string& { return impl_->tokenizer.token(id); });
-}
-
-bool Tokenizer::continues_word(int32_t id) const {
-  return guarded([&] { return impl_->tokenizer.continues_word(id); });
-}
-int32_t Tokenizer::mask_id() const { return impl_->tokenizer.mask_id(); }
-
-const std::vector<std::string>& Tokenizer::notes() const { return impl_->tokenizer.notes(); }
-
-// ---- Model --------------------------------------------------------------------------------------
 
 void Model::Impl::check_head(const std::optional<models::Head>& head, const char* what) const {
   if (!head) {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the public API's Tokenizer and Model hold.
+// What the public API's Model holds.
 #pragma once
 
-#include <algorithm>
 #include <new>
 #include <optional>
 #include <string>
@@ -15,9 +14,8 @@
 #include "models/network/heads.h"
 #include "models/network/pooling.h"
 #include "models/network/trace.h"
+#include "models/tokenizer_impl.h"
 #include "models/workers.h"
-#include "tokenizer/tokenizer.h"
-#include "tokenizer/unicode/utf8.h"
 
 namespace bert {
 namespace models {
@@ -44,49 +42,6 @@ void check_max_length(int length);
 
 struct Internals {
   static const Model::Impl& impl(const Model& model) { return *model.impl_; }
-};
-
-struct __attribute__((visibility("hidden"))) Tokenizer::Impl {
-  tokenizer::Tokenizer tokenizer;
-  int max_length;
-  std::string prompt;  // stands before each first text
-
-  // The prompt is no part of the first text: its tokens have empty offsets.
-  Encoding converted(tokenizer::Encoding made) const {
-    Encoding encoding{std::move(made.ids), std::move(made.type_ids), {}, made.truncated};
-    const auto before = static_cast<int32_t>(tokenizer::utf8::count_scalars(prompt));
-    encoding.offsets.reserve(made.offsets.size());
-    for (int32_t i = 0; i < std::ssize(made.offsets); ++i) {
-      const bool is_first = made.first.begin <= i && i < made.first.end;
-      const auto [begin, end] = made.offsets[i];
-      const int32_t shift = is_first ? before : 0;
-      encoding.offsets.push_back({std::max(0, begin - shift), std::max(0, end - shift)});
-    }
-    return encoding;
-  }
-  std::vector<Encoding> converted(std::vector<tokenizer::Encoding> made) const {
-    std::vector<Encoding> encodings;
-    encodings.reserve(made.size());
-    for (auto& one : made) encodings.push_back(converted(std::move(one)));
-    return encodings;
-  }
-
-  // With the ranges of the texts' tokens.
-  std::vector<tokenizer::Encoding> encode_ranges(std::span<const Input> inputs, int threads) const {
-    std::vector<tokenizer::Texts> texts;
-    std::vector<std::string> prompted;  // not read where there is no prompt
-    texts.reserve(inputs.size());
-    prompted.reserve(inputs.size());
-    for (const Input& input : inputs) {
-      if (!prompt.empty()) prompted.push_back(prompt + input.first);
-      texts.push_back({prompt.empty() ? input.first : prompted.back(), input.second});
-    }
-    return tokenizer.encode_batch(texts, max_length, threads);
-  }
-
-  std::vector<Encoding> encode(std::span<const Input> inputs, int threads) const {
-    return converted(encode_ranges(inputs, threads));
-  }
 };
 
 // The parts of a loaded model.
@@ -120,7 +75,6 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
                                    std::span<const int> layers) const;
   std::vector<std::vector<Blank>> fill_mask(std::span<const Encoding> encodings, int k) const;
   Answer answer(const Input& input, const AnswerOptions& options) const;
-  Tags tags_of(const Input& input, const tokenizer::Encoding& encoding, const Output& logits) const;
   void check_task(Task wanted) const;
   void check_head(const std::optional<models::Head>& head, const char* what) const;
   std::string head_description() const;  // what the model has instead, for error messages

@@ -17,7 +17,8 @@ COMPILER = sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].startswith("
 TOWER = ["engine", "tokenizer", "models/weights", "models/config", "models/network", "models",
          "models/tasks", "tools"]
 FORBIDDEN = {"tokenizer": ["engine"]}
-PUBLIC = {"models/bert_infer.h"}  # types that every room of models/ may use
+# Types that every room of models/ may use; bert_infer.h includes its neighbour as installed.
+PUBLIC = {"models/bert_infer.h", "bert_encoding.h"}
 # The kernels are compiled once for each instruction set, in a namespace of its own.
 PER_INSTRUCTION_SET = {"row", "matmul", "quantise", "attention", "tile"}
 MOST_FILES, MOST_LINES = 14, 400

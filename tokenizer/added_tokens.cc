@@ -43,7 +43,7 @@ AddedTokenMatcher::AddedTokenMatcher(std::vector<Pattern> patterns)
     const Pattern& pattern = patterns_[i];
     if (pattern.text.empty()) {
       throw std::runtime_error(
-          fmt::format("nothing is left of \"{}\" when it is normalised", pattern.token.content));
+          fmt::format("the added token \"{}\" is empty when normalised", pattern.token.content));
     }
     entries.push_back({pattern.text, static_cast<int32_t>(i)});
     const auto first = static_cast<uint8_t>(pattern.text[0]);
@@ -56,7 +56,7 @@ AddedTokenMatcher::AddedTokenMatcher(std::vector<Pattern> patterns)
                                        [](auto& a, auto& b) { return a.key == b.key; });
   if (same != entries.end()) {
     throw std::runtime_error(
-        fmt::format("\"{}\" and \"{}\" are the same text, \"{}\", when they are normalised",
+        fmt::format("the added tokens \"{}\" and \"{}\" are both \"{}\" when normalised",
                     patterns_[static_cast<size_t>(same[0].value)].token.content,
                     patterns_[static_cast<size_t>(same[1].value)].token.content, same->key));
   }
@@ -77,9 +77,9 @@ void AddedTokenMatcher::split(std::string_view text, std::vector<Piece>& out) co
     const Pattern& pattern = patterns_[static_cast<size_t>(match.value)];
     if (pattern.token.single_word && !stands_alone(text, begin, end)) continue;
     if (pattern.token.lstrip) begin = std::max(done, space_before(text, done, begin));
-    // As far as `done` a token before this one has stripped already.
+    // The token before this one has already stripped up to `done`.
     if (pattern.token.rstrip) end = space_after(text, std::max(done, end));
-    if (end <= begin) continue;  // itself white space, all of it stripped by the one before
+    if (end <= begin) continue;  // white space itself, all of it stripped by the token before
     if (done < begin) out.push_back({kText, done, begin});
     out.push_back({pattern.id, begin, end});
     done = end;

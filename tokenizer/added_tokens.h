@@ -11,22 +11,22 @@
 
 namespace bert::tokenizer {
 
-// A token that is recognised in the text itself, before words are.
+// A token that is matched in the text itself, before it is split into words.
 struct AddedToken {
   std::string content;
-  bool single_word = false;  // not beside a word character (\w)
+  bool single_word = false;  // matches only where no word character (\w) is beside it
   bool lstrip = false;       // takes the white space on its left
   bool rstrip = false;       // and on its right
-  bool normalized = false;   // is looked for in the normalised text, in its own normalised form
+  bool normalized = false;   // matched in the normalised text, in its own normalised form
   bool special = false;
 };
 
-// Where the white space that ends at `end` begins, at `floor` or after it; and where that which
-// begins at `begin` ends. The text is well-formed.
+// Where the white space before `end` begins (not before `floor`), and where the white space from
+// `begin` on ends. The text must be well-formed UTF-8.
 size_t space_before(std::string_view text, size_t floor, size_t end);
 size_t space_after(std::string_view text, size_t begin);
 
-// Finds added tokens in a text: of those that begin first, the longest; matches do not overlap.
+// Finds added tokens in a text: the leftmost, of those the longest, without overlaps.
 class AddedTokenMatcher {
  public:
   struct Pattern {
@@ -34,22 +34,21 @@ class AddedTokenMatcher {
     int32_t id;
     AddedToken token;
   };
-  // Throws on an empty pattern and on equal patterns: neither says what to match, and of equal ones
-  // Hugging Face takes now one, now another.
+  // Throws on an empty pattern, which matches nothing, and on equal patterns, of which Hugging Face
+  // takes now one, now another.
   explicit AddedTokenMatcher(std::vector<Pattern> patterns);
 
   struct Piece {
-    int32_t id;  // kText where the piece is no added token
+    int32_t id;  // kText for the text between added tokens
     size_t begin, end;
   };
   static constexpr int32_t kText = -1;
 
   bool empty() const { return patterns_.empty(); }
-  // Whether split() looks at what stands beside a match, for which the text must be well-formed
-  // UTF-8.
+  // Whether split() looks at the characters beside a match, which takes well-formed UTF-8.
   bool looks_around() const { return looks_around_; }
-  // The pieces of `text` in order, each of at least one byte. Bytes in none of them do not exist;
-  // two may overlap where a token strips white space with which the next one begins.
+  // Splits `text` into pieces, in order, none of them empty, which together cover it. Two overlap
+  // if a token strips white space with which the next one begins.
   void split(std::string_view text, std::vector<Piece>& out) const;
 
  private:
@@ -57,10 +56,10 @@ class AddedTokenMatcher {
   bool stands_alone(std::string_view text, size_t begin, size_t end) const;
 
   std::vector<Pattern> patterns_;
-  DoubleArray trie_;  // to indices of patterns_
+  DoubleArray trie_;  // its values are indices into patterns_
   std::array<bool, 256> begins_{};
   bool looks_around_ = false;
-  int only_begin_ = -1;  // where all patterns begin with one byte
+  int only_begin_ = -1;  // the byte that all patterns begin with, or -1
 };
 
 }  // namespace bert::tokenizer

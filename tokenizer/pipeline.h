@@ -18,32 +18,32 @@ namespace bert::tokenizer {
 
 struct Definition;
 
-// Memory that lives from call to call.
+// Memory reused from call to call.
 struct PieceScratch {
   NormalizedText normalized;
   UnigramScratch unigram;
   std::vector<AddedTokenMatcher::Piece> pieces;
 };
 
-// What lies between a text without special tokens and its tokens: a normalizer, words, a model.
+// From text without special tokens to tokens: a normalizer, a split into words and a model.
 class Pipeline {
  public:
   virtual ~Pipeline() = default;
 
   // Appends the tokens of `piece`, a part of the original text that begins at its scalar `first`,
-  // as far as the first word with which `out` has `limit` tokens or more. tokens: those to find in
-  // the normalised text. False where the piece, as far as it was read, is not well-formed UTF-8.
+  // up to and including the word with which `out` reaches `limit` tokens. tokens: the added tokens
+  // to find in the normalised text. False if what was read of the piece is not well-formed UTF-8.
   virtual bool encode(std::string_view piece, int32_t first, size_t limit,
                       const AddedTokenMatcher& tokens, PieceScratch& scratch,
                       TokenSequence& out) const = 0;
-  // A well-formed text, normalised.
+  // The normalised form of a well-formed text.
   virtual std::string normalized(std::string_view text) const = 0;
   // Whether a piece of the vocabulary continues the word before it.
   virtual bool continues_word(std::string_view piece) const = 0;
   virtual int32_t unknown() const = 0;
 };
 
-// The vocabulary outlives it.
+// The vocabulary must outlive the pipeline.
 std::unique_ptr<const Pipeline> make_word_piece_pipeline(const Definition& definition,
                                                          const Vocabulary& vocabulary);
 std::unique_ptr<const Pipeline> make_unigram_pipeline(const Definition& definition,

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "tokenizer/added_tokens.h"
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/text_encoder.h"
 #include "tokenizer/unicode/raw_buffer.h"
 #include "tokenizer/unicode/utf8.h"
 
@@ -18,8 +18,8 @@ struct TokenSequence {
   RawBuffer<int32_t> ids;
   RawBuffer<Offset> offsets;
   size_t size = 0;
-  bool full = false;                        // a word has reached the limit: nothing comes after it
-  bool complete = true;                     // false where something would have come after it
+  bool full = false;                        // a word has reached the limit: nothing may follow
+  bool complete = true;                     // false if something would have followed
   bool trims = false, keeps_first = false;  // trim_offsets and keeps_first of the Definition
 
   void clear() { size = 0, full = false, complete = true; }
@@ -32,8 +32,8 @@ struct TokenSequence {
     ids[size] = id;
     offsets[size++] = {begin, end};
   }
-  // An added token, which may stand behind the limit where a word may not. text: what it was found
-  // in, normalised or not, with the white space that it stripped.
+  // Adds an added token, which, unlike a word, does not fill the sequence at the limit. text: what
+  // it matched, normalised or not, with the white space that it stripped.
   void push_added(int32_t id, int32_t begin, int32_t end, std::string_view text) {
     complete = complete && !full;
     if (!complete) return;
@@ -43,7 +43,7 @@ struct TokenSequence {
   }
 
  private:
-  // As Hugging Face's process_offsets.
+  // As Hugging Face's process_offsets does.
   void trim(Offset& offset, std::string_view text) const {
     const auto count = [&](size_t from, size_t to) {
       return static_cast<int32_t>(utf8::count_scalars(text.substr(from, to - from)));

@@ -11,8 +11,8 @@ namespace bert::tokenizer {
 
 namespace {
 
-// Punctuation is a word of its own, so a longer token that begins with it, as most of those inside
-// words do, is none.
+// Punctuation is a word of its own, so a longer token that begins with it, such as "##ing", is not
+// a word.
 bool is_short_word(std::string_view token) {
   if (token.empty() || token.size() > WordTable::kMaxSize) return false;
   const auto first = static_cast<uint8_t>(token[0]);
@@ -45,7 +45,7 @@ bool Vocabulary::has(int32_t id) const {
 const std::string& Vocabulary::token(int32_t id) const {
   if (!has(id)) {
     throw std::runtime_error(
-        fmt::format("id {} is not in the vocabulary, whose ids lie below {}", id, end_id()));
+        fmt::format("id {} is not in the vocabulary, whose ids are below {}", id, end_id()));
   }
   return tokens_[static_cast<size_t>(id)];
 }

@@ -19,32 +19,31 @@ class Vocabulary {
   static constexpr int32_t kNone = DoubleArray::kNone;
 
   Vocabulary() = default;
-  // Ids lie between 0 and kMaxId. Of equal tokens the last one counts, as in Hugging Face's maps.
-  // continuing_prefix: what the tokens inside words begin with. has_words: whether words() is
-  // filled.
+  // Ids are 0 to kMaxId. Of equal tokens the last one counts, as in Hugging Face's maps.
+  // continuing_prefix: what the tokens inside words begin with. has_words: whether to fill words().
   Vocabulary(std::vector<std::pair<std::string, int32_t>> entries,
              std::string_view continuing_prefix, bool has_words = true);
 
-  // kNone where there is none; an empty token is never found.
+  // kNone if there is none; an empty token is never found.
   int32_t find(std::string_view token) const { return trie_.find(token); }
-  // Throws where no token has this id.
+  // Throws if no token has this id.
   const std::string& token(int32_t id) const;
   bool has(int32_t id) const;
-  // How many different tokens: Hugging Face numbers added tokens from here on.
+  // The number of distinct tokens.
   int32_t count() const { return trie_.count() + (has_empty_ ? 1 : 0); }
   int32_t end_id() const { return static_cast<int32_t>(tokens_.size()); }
-  // Spells id as `token`, without making it a piece of words: for added tokens.
+  // Names an id without making its token a piece of words: for added tokens.
   void name(int32_t id, std::string token);
 
   // All tokens.
   const DoubleArray& trie() const { return trie_; }
-  // The short ones that may be a whole word.
+  // The short tokens that may be a whole word.
   const WordTable& words() const { return words_; }
 
  private:
   std::vector<std::string> tokens_;  // by id
   std::vector<bool> has_;
-  bool has_empty_ = false;  // which the trie leaves out
+  bool has_empty_ = false;  // an empty token, which the trie leaves out
   DoubleArray trie_;
   WordTable words_{0};
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the model says of each token: hidden states of any layer, attention, a head's logits.
+// What the model says about each token: hidden states of any layer, attention, a head's logits.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -17,17 +17,17 @@ using models::Batch;
 using models::guarded;
 using Order = std::vector<int64_t>;
 
-// Indices from 0 to count - 1, of which those from the end on are negative.
+// Layer indices as 0 to count - 1; negative ones count from the end.
 std::vector<int> resolve_layers(std::span<const int> layers, int count, const char* what) {
-  std::vector<int> found;
+  std::vector<int> resolved;
   for (const int layer : layers) {
     if (layer < -count || layer >= count) {
       throw Error(fmt::format("layer {} of the {}, expected one from {} to {}", layer, what, -count,
                               count - 1));
     }
-    found.push_back(layer < 0 ? layer + count : layer);
+    resolved.push_back(layer < 0 ? layer + count : layer);
   }
-  return found;
+  return resolved;
 }
 
 Output copy_rows(engine::ConstTensor x, int64_t begin, int64_t end) {
@@ -56,7 +56,7 @@ std::vector<Hidden> Model::Impl::hidden(std::span<const Encoding> encodings,
                                         std::span<const int> layers) const {
   const std::vector<int> wanted = resolve_layers(layers, config.layers + 1, "hidden states");
   std::vector<Hidden> output(encodings.size());
-  for (Hidden& one : output) one.layers.resize(wanted.size());
+  for (Hidden& hidden : output) hidden.layers.resize(wanted.size());
   for_batches(
       encodings, engine::Reads::all,
       [&](const Batch& batch, const Order& order, Tensor x, engine::ThreadPool& pool,
@@ -64,9 +64,9 @@ std::vector<Hidden> Model::Impl::hidden(std::span<const Encoding> encodings,
         Tensor pooled;
         if (pooler) pooled = pooler->run(pool, models::first_rows(batch, x, space), space);
         for (int64_t i = 0; i < batch.sequences(); ++i) {
-          Hidden& one = output[order[i]];
-          one.states = copy_rows(x, batch.starts[i], batch.starts[i + 1]);
-          if (pooler) one.pooler = copy_rows(pooled, i, i + 1).values;
+          Hidden& hidden = output[order[i]];
+          hidden.states = copy_rows(x, batch.starts[i], batch.starts[i + 1]);
+          if (pooler) hidden.pooler = copy_rows(pooled, i, i + 1).values;
         }
       },
       [&](const Batch& batch, const Order& order) {
@@ -91,7 +91,7 @@ std::vector<Attention> Model::Impl::attention(std::span<const Encoding> encoding
                                               std::span<const int> layers) const {
   const std::vector<int> wanted = resolve_layers(layers, config.layers, "attention");
   std::vector<Attention> output(encodings.size());
-  for (Attention& one : output) one.layers.resize(wanted.size());
+  for (Attention& attention : output) attention.layers.resize(wanted.size());
   for_batches(
       encodings, engine::Reads::all,
       [](const Batch&, const Order&, Tensor, engine::ThreadPool&, Workspace&) {},
@@ -102,9 +102,9 @@ std::vector<Attention> Model::Impl::attention(std::span<const Encoding> encoding
                 if (stage != fmt::format("attention.{}", wanted[j])) continue;
                 for (int64_t i = 0; i < batch.sequences(); ++i) {
                   const int64_t length = batch.starts[i + 1] - batch.starts[i];
-                  Output& one = output[order[i]].layers[j] = {config.heads * length, length};
-                  std::copy_n(values, std::ssize(one.values), one.values.data());
-                  values += std::ssize(one.values);
+                  Output& rows = output[order[i]].layers[j] = {config.heads * length, length};
+                  std::copy_n(values, std::ssize(rows.values), rows.values.data());
+                  values += std::ssize(rows.values);
                 }
                 values -= batch.pairs() * config.heads;
               }

@@ -26,7 +26,7 @@ Label best_label(std::span<const float> logits, const Info& info) {
   }
   const auto best = std::max_element(logits.begin(), logits.end()) - logits.begin();
   const float probability = info.scores == Scores::raw ? NAN : probabilities(logits, info)[best];
-  return {static_cast<int>(best), info.labels[best], probability};
+  return {.index = static_cast<int>(best), .name = info.labels[best], .probability = probability};
 }
 
 }  // namespace bert

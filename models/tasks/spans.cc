@@ -7,7 +7,7 @@
 namespace bert::models {
 namespace {
 
-// The byte that a scalar begins at, or the text's end.
+// The byte at which a scalar begins, or the text's size.
 size_t byte_of(std::string_view text, int32_t scalar) {
   size_t at = 0;
   for (; scalar > 0 && at < text.size(); --scalar) tokenizer::utf8::decode(text.data(), at);
@@ -15,6 +15,15 @@ size_t byte_of(std::string_view text, int32_t scalar) {
 }
 
 }  // namespace
+
+bool is_same_word(const Tokenizer& tokenizer, const Encoding& encoding, int64_t t) {
+  if (tokenizer.continues_word(encoding.ids[t])) return true;
+  // SentencePiece's U+2581 alone only begins a word, the rest of which may be unknown.
+  constexpr std::string_view kBegin = "\u2581";
+  return tokenizer.token(encoding.ids[t - 1]) == kBegin &&
+         !tokenizer.token(encoding.ids[t]).starts_with(kBegin) &&
+         encoding.offsets[t].begin <= encoding.offsets[t - 1].end;
+}
 
 std::string cut(std::string_view text, Offset offset) {
   const size_t begin = byte_of(text, offset.begin);
@@ -37,18 +46,18 @@ Offset without_spaces(std::string_view text, Offset offset) {
 std::vector<Span> entities_of(const std::vector<Span>& words, const Input& input) {
   std::vector<Span> entities;
   std::vector<int> counts;
-  const Span* before = nullptr;
+  const Span* previous = nullptr;  // null at the start and after an O
   for (const Span& word : words) {
     const bool begins = word.label.starts_with("B-");
     const bool prefixed = begins || word.label.starts_with("I-");
     const std::string kind = prefixed ? word.label.substr(2) : word.label;
     if (word.label == "O") {
-      before = nullptr;
+      previous = nullptr;
       continue;
     }
-    const bool goes_on =
-        before && !begins && before->text == word.text && entities.back().label == kind;
-    if (goes_on) {
+    const bool continues =
+        previous && !begins && previous->text == word.text && entities.back().label == kind;
+    if (continues) {
       entities.back().offset.end = word.offset.end;
       entities.back().probability += word.probability;
       ++counts.back();
@@ -57,7 +66,7 @@ std::vector<Span> entities_of(const std::vector<Span>& words, const Input& input
       entities.back().label = kind;
       counts.push_back(1);
     }
-    before = &word;
+    previous = &word;
   }
   for (size_t i = 0; i < entities.size(); ++i) {
     entities[i].probability /= static_cast<float>(counts[i]);

@@ -11,12 +11,13 @@
 
 namespace {
 
+using bert::Encoding;
 using namespace bert::tokenizer;  // NOLINT(google-build-using-namespace): a program of one file
 
 constexpr const char* kNames[] = {"tokenizer.json", "vocab.txt", "tokenizer_config.json",
                                   "special_tokens_map.json", "added_tokens.json"};
 
-void use(const Tokenizer& tokenizer) {
+void use(const TextEncoder& tokenizer) {
   const std::string text =
       "the [MASK] a  \u00c9tude<x> \u4e2d\u6587\uac00 e\u0301\u302e!##s``\u2122\u0301\u00a0z\r\n1,";
   if (tokenizer.mask_id() >= tokenizer.vocabulary_size()) std::abort();
@@ -51,7 +52,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const char* name : kNames) write(name, std::min(input.find('\0', begin), input.size()));
   write("spiece.model", input.size());
   try {
-    const Tokenizer tokenizer = directory.load();
+    const TextEncoder tokenizer = directory.load();
     use(tokenizer);
   } catch (const std::runtime_error& error) {
     if (std::string(error.what()).empty()) std::abort();

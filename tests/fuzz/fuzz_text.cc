@@ -14,6 +14,8 @@
 
 namespace {
 
+using bert::Encoding;
+using bert::Offset;
 using namespace bert::tokenizer;  // NOLINT(google-build-using-namespace): a program of one file
 
 void require(bool holds, const char* what) {
@@ -71,7 +73,7 @@ nlohmann::json definition(unsigned switches, bool added) {
 }
 
 struct Subject {
-  Tokenizer tokenizer;
+  TextEncoder tokenizer;
   SlowTokenizer slow;
 };
 
@@ -99,7 +101,7 @@ bool same(const Encoding& a, const Encoding& b) {
 
 // Ids must be in the vocabulary, offsets within the texts and in order. The template's special
 // tokens have the offsets (0, 0).
-void check_encoding(const Tokenizer& tokenizer, const Encoding& encoding,
+void check_encoding(const TextEncoder& tokenizer, const Encoding& encoding,
                     const std::array<int32_t, 2>& scalars) {
   const size_t size = encoding.ids.size();
   require(encoding.type_ids.size() == size && encoding.offsets.size() == size, "equal sizes");
@@ -145,7 +147,7 @@ void check_truncated(const Encoding& whole, const Encoding& cut, size_t limit) {
 
 void check(const Subject& subject, const std::string& first,
            const std::optional<std::string>& second, int limit, bool added) {
-  const Tokenizer& tokenizer = subject.tokenizer;
+  const TextEncoder& tokenizer = subject.tokenizer;
   const auto count = [](const std::string& text) {
     return static_cast<int32_t>(utf8::count_scalars(text));
   };

@@ -50,8 +50,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         prefix, app = Path(scratch, "prefix"), Path(scratch, "app")
         run("cmake", "--install", build, "--prefix", prefix)
-        headers = [str(path.relative_to(prefix / "include")) for path in prefix.glob("include/**/*.h")]
-        assert headers == ["bert_infer.h"], headers
+        headers = sorted(str(path.relative_to(prefix / "include")) for path in prefix.glob("include/**/*.h"))
+        assert headers == ["bert_encoding.h", "bert_infer.h"], headers
 
         app.mkdir()
         (app / "main.cc").write_text(block(readme, "cpp"))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Recorded results of Hugging Face's tokenizers 0.23.2: ../shared/conformance/README.md describes
-// them.
+// Against recorded results of Hugging Face's tokenizers 0.23.2, which
+// ../shared/conformance/README.md describes.
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -14,7 +14,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/text_encoder.h"
 #include "tokenizer/unicode/utf8.h"
 
 namespace bert::tokenizer {
@@ -28,9 +28,9 @@ class Conformance : public testing::TestWithParam<const char*> {
     if (std::filesystem::exists(SHARED_DIR "/conformance")) return;
     const char* const required = std::getenv("BERT_INFER_REQUIRE_SHARED");
     if (required && std::string(required) == "1") {
-      FAIL() << "BERT_INFER_REQUIRE_SHARED is set, and " SHARED_DIR " is not there";
+      FAIL() << "BERT_INFER_REQUIRE_SHARED is set, but " SHARED_DIR " is missing";
     }
-    GTEST_SKIP() << "skipped: " SHARED_DIR " is not there";
+    GTEST_SKIP() << "skipped: " SHARED_DIR " is missing";
   }
 
   static std::string directory() { return std::string(SHARED_DIR "/vocab/") + GetParam(); }
@@ -43,8 +43,8 @@ class Cases : public Conformance {};
 class Pairs : public Conformance {};
 class Scalars : public Conformance {};
 
-// Compares with every line of a recorded file; returns how many there are.
-int compare_lines(const Tokenizer& tokenizer, const std::string& path) {
+// Compares with every line of a recorded file; returns the number of lines.
+int compare_lines(const TextEncoder& tokenizer, const std::string& path) {
   std::ifstream in(path);
   int lines = 0;
   for (std::string line; std::getline(in, line); ++lines) {
@@ -66,20 +66,20 @@ int compare_lines(const Tokenizer& tokenizer, const std::string& path) {
 }
 
 TEST_P(Cases, AreEqual) {
-  EXPECT_EQ(compare_lines(Tokenizer::load(directory()), recorded("cases") + ".jsonl"), 170);
+  EXPECT_EQ(compare_lines(TextEncoder::load(directory()), recorded("cases") + ".jsonl"), 170);
 }
 INSTANTIATE_TEST_SUITE_P(Recorded, Cases,
                          testing::Values("bert-base-uncased", "bert-base-cased",
                                          "bert-base-chinese", "bert-base-multilingual-cased"));
 
 TEST_P(Pairs, AreEqual) {
-  EXPECT_EQ(compare_lines(Tokenizer::load(directory()), recorded("pairs") + ".jsonl"), 450);
+  EXPECT_EQ(compare_lines(TextEncoder::load(directory()), recorded("pairs") + ".jsonl"), 450);
 }
 INSTANTIATE_TEST_SUITE_P(Recorded, Pairs, testing::Values("bert-base-uncased"));
 
 // A line is a scalar c in hexadecimal and the ids of the text `a`c`b c`c without special tokens.
 TEST_P(Scalars, AreEqual) {
-  const Tokenizer tokenizer = Tokenizer::load(directory());
+  const TextEncoder tokenizer = TextEncoder::load(directory());
   const std::string command = "xz -dc '" + recorded("scalars") + ".tsv.xz'";
   const std::unique_ptr<FILE, int (*)(FILE*)> in(popen(command.c_str(), "r"), pclose);
   ASSERT_TRUE(in);
@@ -98,14 +98,14 @@ TEST_P(Scalars, AreEqual) {
     if (rest + 1 == ids + "\n") continue;
     if (++different < 10) ADD_FAILURE() << "expected " << line << "got " << ids;
   }
-  EXPECT_EQ(lines, 0x110000 - 0x800) << "is the xz program there?";
+  EXPECT_EQ(lines, 0x110000 - 0x800) << "is the xz program installed?";
   EXPECT_EQ(different, 0);
 }
 INSTANTIATE_TEST_SUITE_P(Recorded, Scalars,
                          testing::Values("bert-base-uncased", "bert-base-cased"));
 
 TEST_F(Conformance, QuickBrownFox) {
-  const Tokenizer tokenizer = Tokenizer::load(SHARED_DIR "/vocab/bert-base-uncased");
+  const TextEncoder tokenizer = TextEncoder::load(SHARED_DIR "/vocab/bert-base-uncased");
   const Encoding got =
       tokenizer.encode("The quick brown fox jumps over the lazy dog", std::nullopt, 0);
   EXPECT_EQ(got.ids, (std::vector<int32_t>{101, 1996, 4248, 2829, 4419, 14523, 2058, 1996, 13971,

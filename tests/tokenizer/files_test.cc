@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a directory's files may say, and what is said where they are wrong.
+// What a directory's files may say, and the errors if they are wrong.
 #include <functional>
 #include <string>
 #include <vector>
@@ -92,14 +92,14 @@ TEST(TokenizerJson, SaysWhatIsWrongAndWhere) {
 }
 
 TEST(TokenizerJson, EqualNormalizedTokensAreAnError) {
-  EXPECT_EQ(error_of([](json& d) {
-              for (const char* content : {"Foo", "foo"}) {
-                d["added_tokens"].push_back(added_token(content, 6));
-                d["added_tokens"].back()["normalized"] = true;
-              }
-            }),
-            "tokenizer.json: \"Foo\" and \"foo\" are the same text, \"foo\", when they are "
-            "normalised");
+  EXPECT_EQ(
+      error_of([](json& d) {
+        for (const char* content : {"Foo", "foo"}) {
+          d["added_tokens"].push_back(added_token(content, 6));
+          d["added_tokens"].back()["normalized"] = true;
+        }
+      }),
+      "tokenizer.json: the added tokens \"Foo\" and \"foo\" are both \"foo\" when normalised");
 }
 
 TEST(TokenizerJson, NotJson) {
@@ -114,7 +114,7 @@ TEST(TokenizerJson, NotJson) {
   EXPECT_EQ(directory.error(), "tokenizer.json: found an array, expected an object");
 }
 
-TEST(TokenizerJson, DeepNestingIsNoHarm) {
+TEST(TokenizerJson, DeepNestingDoesNoHarm) {
   const TestDirectory directory;
   directory.write("tokenizer.json", std::string(1000000, '[') + std::string(1000000, ']'));
   EXPECT_EQ(directory.error(), "tokenizer.json: found an array, expected an object");
@@ -128,7 +128,7 @@ TEST(TokenizerJson, TruncationIsTheDefaultLength) {
   directory.write("tokenizer.json", definition.dump());
   EXPECT_EQ(directory.load().default_max_length(), 128);
   EXPECT_THAT(directory.load().notes(),
-              ElementsAre(HasSubstr("\"OnlyFirst\" is not followed, \"LongestFirst\" is"),
+              ElementsAre(HasSubstr("\"OnlyFirst\" is ignored, \"LongestFirst\" is used"),
                           HasSubstr("max_length 128 is the default")));
   directory.write("tokenizer_config.json", R"({"model_max_length": 256})");
   EXPECT_EQ(directory.load().default_max_length(), 256);
@@ -166,14 +166,14 @@ TEST(TokenizerJson, AddedTokensOfWhiteSpace) {
   definition["added_tokens"].back()["rstrip"] = true;
   const TestDirectory directory;
   directory.write("tokenizer.json", definition.dump());
-  const Tokenizer tokenizer = directory.load();
+  const TextEncoder tokenizer = directory.load();
   EXPECT_EQ(offsets_of(tokenizer.encode("\t\t", std::nullopt, 0)), "0-0 0-2 0-0");
   EXPECT_EQ(offsets_of(tokenizer.encode("x \t \t x", std::nullopt, 0)), "0-0 0-1 1-6 6-7 0-0");
-  // Time in proportion to the length: quadratic, this would take minutes.
+  // Linear time: in quadratic time, this would take minutes.
   EXPECT_EQ(tokenizer.encode(std::string(1000000, '\t'), std::nullopt, 0).ids.size(), 3);
 }
 
-TEST(TokenizerJson, AddedTokensOfTheConfigComeToo) {
+TEST(TokenizerJson, AddedTokensOfTheConfigAreAdded) {
   const TestDirectory directory;
   directory.write("tokenizer.json", small_tokenizer({"a"}).dump());
   json token = added_token("<new>", 6);
@@ -182,12 +182,12 @@ TEST(TokenizerJson, AddedTokensOfTheConfigComeToo) {
   EXPECT_EQ(tokens_of(directory.load(), "a<new>"), "a <new>");
 }
 
-// Line 344 of bert-base-chinese's vocab.txt is nothing but white space.
-TEST(VocabTxt, AnEmptyTokenCountsWhereAddedTokensAreNumbered) {
+// Line 344 of bert-base-chinese's vocab.txt is only white space.
+TEST(VocabTxt, AnEmptyTokenCountsWhenAddedTokensAreNumbered) {
   const TestDirectory directory;
   directory.write("vocab.txt", "[UNK]\n[CLS]\n[SEP]\na\n\xe2\x80\xa8\nb\n");
   directory.write("added_tokens.json", R"({"<new>": 6})");
-  const Tokenizer tokenizer = directory.load();
+  const TextEncoder tokenizer = directory.load();
   EXPECT_THAT(tokenizer.encode("a<new> b", std::nullopt, 0).ids, ElementsAre(1, 3, 6, 5, 2));
   EXPECT_EQ(tokenizer.vocabulary_size(), 7);
 }
@@ -212,7 +212,7 @@ TEST(TokenizerJson, DisagreementsAreNoted) {
 TEST(VocabTxt, Alone) {
   const TestDirectory directory;
   directory.write("vocab.txt", kLines);
-  const Tokenizer tokenizer = directory.load();
+  const TextEncoder tokenizer = directory.load();
   EXPECT_EQ(tokenizer.encode("AB", "[MASK]", 0).ids, (std::vector<int32_t>{2, 5, 6, 3, 4, 3}));
   EXPECT_EQ(tokenizer.encode("AB", "[MASK]", 0).type_ids, (std::vector<int32_t>{0, 0, 0, 0, 1, 1}));
   EXPECT_EQ(tokenizer.vocabulary_size(), 8);
@@ -239,7 +239,7 @@ TEST(VocabTxt, RepeatedAndBadLines) {
   directory.write("vocab.txt", "\xef\xbb\xbf" + kLines);
   EXPECT_THAT(directory.error(), HasSubstr("vocab.txt: line 1 begins with a byte-order mark"));
   directory.write("vocab.txt", "[PAD]\nab\xff\n");
-  EXPECT_EQ(directory.error(), "vocab.txt: line 2 is not valid UTF-8 at its byte 2");
+  EXPECT_EQ(directory.error(), "vocab.txt: line 2: not valid UTF-8 at byte 2 of the line");
   directory.write("vocab.txt", "");
   EXPECT_EQ(directory.error(), "vocab.txt: the cls_token \"[CLS]\" is not in the vocabulary");
 }
@@ -306,7 +306,7 @@ TEST(VocabTxt, TruncationFromTheLeft) {
   const TestDirectory directory;
   directory.write("vocab.txt", kLines);
   directory.write("tokenizer_config.json", R"({"truncation_side": "left"})");
-  const Tokenizer tokenizer = directory.load();
+  const TextEncoder tokenizer = directory.load();
   const Encoding one = tokenizer.encode("a ab", std::nullopt, 4);
   EXPECT_THAT(one.ids, ElementsAre(2, 5, 6, 3));
   EXPECT_EQ(offsets_of(one), "0-0 2-3 3-4 0-0");
@@ -327,8 +327,8 @@ TEST(VocabTxt, ConfigErrors) {
             file + "do_lower_case: found \"yes\", expected true or false");
   EXPECT_EQ(error(R"({"tokenizer_class": "BertJapaneseTokenizer"})"),
             file +
-                "tokenizer_class: found \"BertJapaneseTokenizer\", expected BertTokenizer, a "
-                "class that is the same, or MPNetTokenizer");
+                "tokenizer_class: found \"BertJapaneseTokenizer\", expected BertTokenizer, an "
+                "equivalent class or MPNetTokenizer");
   EXPECT_EQ(error(R"({"word_tokenizer_type": "mecab"})"),
             file + "word_tokenizer_type: found \"mecab\", expected \"basic\"");
   directory.write("config.json", R"({"tokenizer_class": "BertJapaneseTokenizer"})");
@@ -353,7 +353,7 @@ TEST(VocabTxt, ConfigErrors) {
             "vocab.txt: the sep_token \"<s>\" is not in the vocabulary");
   EXPECT_THAT(error(R"({"added_tokens_decoder": {"x": {"content": "x", "single_word": false,
       "lstrip": true, "rstrip": false, "normalized": false, "special": true}}})"),
-              HasSubstr("added_tokens_decoder[\"x\"]: the key is no id"));
+              HasSubstr("added_tokens_decoder[\"x\"]: the key is not an id"));
 }
 
 }  // namespace

@@ -17,8 +17,8 @@ namespace {
 
 using Random = std::mt19937;
 
-// Scalars of which texts and vocabularies are made: few enough that texts are made of tokens, and
-// of every kind that is treated in a way of its own.
+// The scalars of texts and vocabularies: few enough for texts to consist of tokens, with some of
+// every kind that is treated specially.
 const std::u32string kScalars =
     U"abcABZ09.,[]# \t\n\r\u0001\u007f\u0085\u00a0\u00ad\u00e9\u00c9\u0130\u0131\u00df\u03a3"
     U"\u0301\u0323\u0334\u0345\u0344\u0f73\u0f71\u0f72\u302e\u0b4d\u0983\u09cb\u200b\u200d\u2028"
@@ -49,8 +49,8 @@ std::vector<std::string> random_vocabulary(Random& random, const std::string& pr
   return tokens;
 }
 
-Tokenizer make(const NormalizerOptions& options, const std::vector<std::string>& tokens,
-               const std::string& prefix, size_t max_chars) {
+TextEncoder make(const NormalizerOptions& options, const std::vector<std::string>& tokens,
+                 const std::string& prefix, size_t max_chars) {
   nlohmann::json definition = small_tokenizer({});
   definition["added_tokens"] = nlohmann::json::array();
   definition["post_processor"] = nullptr;
@@ -68,26 +68,26 @@ Tokenizer make(const NormalizerOptions& options, const std::vector<std::string>&
   return directory.load();
 }
 
-void compare(const Tokenizer& tokenizer, const SlowTokenizer& slow, const std::string& text) {
+void compare(const TextEncoder& tokenizer, const SlowTokenizer& slow, const std::string& text) {
   const Encoding got = tokenizer.encode(text, std::nullopt, 0);
   const auto [ids, offsets] = slow.encode(text);
   ASSERT_EQ(got.ids, ids) << testing::PrintToString(text);
   ASSERT_EQ(offsets_of(got), offsets_of({{}, {}, offsets})) << testing::PrintToString(text);
 }
 
-TEST(RandomText, IsAsByTheSlowTwin) {
+TEST(RandomText, IsEncodedAsByTheSlowTwin) {
   Random random(7);
   for (int i = 0; i < 16 * 4; ++i) {
     const NormalizerOptions options = {(i & 1) != 0, (i & 2) != 0, (i & 4) != 0, (i & 8) != 0};
     const std::string prefix = std::vector<std::string>{"##", "", "\u00e9", "ab"}[random() % 4];
     const size_t max_chars = std::vector<size_t>{100, 3, 16, 0}[random() % 4];
     const std::vector<std::string> tokens = random_vocabulary(random, prefix);
-    const Tokenizer tokenizer = make(options, tokens, prefix, max_chars);
+    const TextEncoder tokenizer = make(options, tokens, prefix, max_chars);
     const SlowTokenizer slow(options, tokens, "[UNK]", prefix, max_chars);
     for (int text = 0; text < 400; ++text) {
       compare(tokenizer, slow, random_text(random, random() % (text % 20 == 0 ? 400 : 24)));
     }
-    // Long enough to be taken in parts.
+    // Long enough to be normalised in chunks.
     std::string spaced;
     for (int k = 0; k < 3000; ++k) spaced += random_text(random, random() % 12) + " ";
     compare(tokenizer, slow, spaced);
@@ -98,7 +98,7 @@ TEST(RandomText, EveryScalarBesideMarks) {
   const std::vector<std::string> tokens = {"[UNK]", "a", "##\u302e", "\u0b4d", "##a"};
   for (const bool on : {false, true}) {
     const NormalizerOptions options = {on, true, true, on};
-    const Tokenizer tokenizer = make(options, tokens, "##", 100);
+    const TextEncoder tokenizer = make(options, tokens, "##", 100);
     const SlowTokenizer slow(options, tokens, "[UNK]", "##", 100);
     std::string text;
     for (char32_t c = 0; c < 0x110000; ++c) {
@@ -115,7 +115,7 @@ TEST(RandomText, EveryScalarBesideMarks) {
   }
 }
 
-// In their first 8 or 16 bytes, of which sorting compares 8 at a time; or they end there, in zeros.
+// Alike in their first 8 or 16 bytes, as sorting compares 8 at a time; or they end there in zeros.
 TEST(DoubleArrayTest, FindsKeysThatBeginAlike) {
   constexpr char kBytes[] = {'a', '\0', '\xff', 'b'};
   Random random(7);

@@ -7,15 +7,15 @@
 #include <utility>
 #include <vector>
 
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/text_encoder.h"
 #include "tokenizer/unicode/unicode_tables.h"
 #include "tokenizer/unicode/utf8.h"
 #include "tokenizer/wordpiece/bert_normalizer.h"
 
 namespace bert::tokenizer {
 
-// What the tokenizer does to a text without added tokens, step by step over whole lists of scalars
-// as Hugging Face does it, and with the vocabulary in a map.
+// What the tokenizer does to a text without added tokens, but step by step over whole lists of
+// scalars, as Hugging Face does it, and with the vocabulary in a map.
 class SlowTokenizer {
  public:
   SlowTokenizer(const NormalizerOptions& options, const std::vector<std::string>& tokens,
@@ -25,7 +25,7 @@ class SlowTokenizer {
     unknown_ = ids_.at(unknown);
   }
 
-  // Ids, and the offsets of each.
+  // The ids and their offsets.
   std::pair<std::vector<int32_t>, std::vector<Offset>> encode(const std::string& text) const {
     Scalars scalars;
     int32_t source = 0;

@@ -8,11 +8,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/text_encoder.h"
 
 namespace bert::tokenizer {
 
-// A directory with a tokenizer's files that lasts as long as the object.
+// A directory for a tokenizer's files, which is removed with the object.
 class TestDirectory {
  public:
   TestDirectory() {
@@ -32,8 +32,8 @@ class TestDirectory {
     std::ofstream(path_ + "/" + name, std::ios::binary) << content;
   }
   void remove(const std::string& name) const { std::filesystem::remove(path_ + "/" + name); }
-  Tokenizer load() const { return Tokenizer::load(path_); }
-  // What loading says is wrong; empty where nothing is. The directory's own name is left out.
+  TextEncoder load() const { return TextEncoder::load(path_); }
+  // The error that loading gives, without the directory's name; empty if there is none.
   std::string error() const {
     try {
       load();
@@ -51,7 +51,7 @@ class TestDirectory {
   std::string path_;
 };
 
-// A small uncased tokenizer.json, to change and write.
+// A small uncased tokenizer.json, for tests to change and write.
 inline nlohmann::json small_tokenizer(const std::vector<std::string>& words) {
   nlohmann::json json = nlohmann::json::parse(R"({
     "version": "1.0", "truncation": null, "padding": null, "added_tokens": [],
@@ -91,8 +91,8 @@ inline nlohmann::json added_token(const std::string& content, int id) {
           {"rstrip", false}, {"normalized", false}, {"special", false}};
 }
 
-// The tokens of one text and, where it is given, a second, special tokens left out, as "the ##re".
-inline std::string tokens_of(const Tokenizer& tokenizer, const std::string& text) {
+// The tokens of a text without special tokens: "the ##re".
+inline std::string tokens_of(const TextEncoder& tokenizer, const std::string& text) {
   const Encoding encoding = tokenizer.encode(text, std::nullopt, 0);
   std::string out;
   for (size_t i = 1; i + 1 < encoding.ids.size(); ++i) {

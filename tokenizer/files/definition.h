@@ -22,24 +22,24 @@ struct TemplatePiece {
 using Template = std::vector<TemplatePiece>;
 
 struct DeclaredToken : AddedToken {
-  int64_t id = -1;  // as the file says; -1 where it does not
+  int64_t id = -1;  // as the file says; -1 if it does not
 };
 
-// All that a directory's files say of a tokenizer.
+// All that a directory's files say about a tokenizer.
 struct Definition {
-  std::string file;  // the one that defines it, for messages
+  std::string file;  // the file that defines it, for messages
   std::vector<std::pair<std::string, int32_t>> vocabulary;
   enum class Model { word_piece, unigram } model = Model::word_piece;
-  WordPieceOptions word_piece;   // of WordPiece, but `unknown` of either
-  NormalizerOptions normalizer;  // of WordPiece
-  UnigramOptions unigram;        // of Unigram
+  WordPieceOptions word_piece;   // for WordPiece, except `unknown`: for both
+  NormalizerOptions normalizer;  // for WordPiece
+  UnigramOptions unigram;        // for Unigram
   std::vector<DeclaredToken> added_tokens;
-  std::string mask;  // the mask token; empty where none is named
+  std::string mask;  // the mask token; empty if none is named
   Template single, pair;
-  // RobertaProcessing: offsets of added tokens without the white space that they stripped, but for
-  // one space at a text's beginning where keeps_first.
+  // RobertaProcessing's trim_offsets: offsets of added tokens leave out the white space that they
+  // stripped, except for one space at the start of a text if keeps_first (its add_prefix_space).
   bool trim_offsets = false, keeps_first = false;
-  int max_length = 0;  // 0: none is named
+  int max_length = 0;  // 0: none named
   bool truncate_left = false;
   std::vector<std::string> notes;
 };
@@ -48,13 +48,13 @@ struct Definition {
 // 0.
 void set_templates(int32_t cls, int32_t sep, bool is_roberta, Definition& out);
 
-// From tokenizer.json; tokenizer_config.json and vocab.txt beside it are compared with it.
+// Reads tokenizer.json and compares it with tokenizer_config.json and vocab.txt, where present.
 Definition read_tokenizer_json(const std::string& directory);
-// From vocab.txt, with tokenizer_config.json, special_tokens_map.json and added_tokens.json where
-// there are such files; elsewhere as Hugging Face's BertTokenizer defaults.
+// Reads vocab.txt, with tokenizer_config.json, special_tokens_map.json and added_tokens.json where
+// present; the defaults are those of Hugging Face's BertTokenizer.
 Definition read_vocab_txt(const std::string& directory);
-// From a SentencePiece model of ALBERT, XLM-RoBERTa or CamemBERT, which tokenizer_config.json or
-// config.json names, with the other files as above; as Hugging Face's fast tokenizers read it.
+// Reads a SentencePiece model of ALBERT, XLM-RoBERTa or CamemBERT, as tokenizer_config.json or
+// config.json says, with the other files as above, as Hugging Face's fast tokenizers do.
 Definition read_sentence_piece_directory(const std::string& directory, const std::string& model);
 
 }  // namespace bert::tokenizer

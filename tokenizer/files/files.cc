@@ -39,13 +39,13 @@ namespace {
 
 using nlohmann::json;
 
-// Reads {"token": id, ...} as it is written nearly always: ids in plain digits. At anything else it
-// stops, and leaves the matter to the general parser.
+// Reads {"token": id, ...} in its usual form, with ids in plain digits. It stops at anything else,
+// and leaves the object to the general parser.
 class VocabularyScanner {
  public:
   VocabularyScanner(std::string_view text, size_t at) : text_(text), at_(at) {}
 
-  // False where the object is not of that form. Afterwards position() is behind its end.
+  // False if the object is not of that form; otherwise position() is then after its end.
   bool scan(std::vector<std::pair<std::string, int32_t>>& entries) {
     if (!take('{')) return false;
     do {
@@ -104,13 +104,13 @@ json parse_text(std::string_view text, const std::string& name,
   const auto fail = [&](size_t byte) {
     throw std::runtime_error(fmt::format("{}: not valid JSON at byte {}", name, byte));
   };
-  // To the parser this would be the end.
+  // The parser would take it for the end.
   if (const size_t nul = text.find('\0'); nul != std::string_view::npos) fail(nul + 1);
   try {
     return json::parse(text, callback);
   } catch (const json::parse_error& error) {
     fail(error.byte);
-  } catch (const json::exception& error) {  // "[id] reason"
+  } catch (const json::exception& error) {  // what() is "[id] reason"
     const std::string_view what = error.what();
     throw std::runtime_error(
         fmt::format("{}: not valid JSON: {}", name, what.substr(what.find("] ") + 2)));
@@ -126,11 +126,11 @@ json parse_tokenizer_json(const std::string& path,
   const std::string_view key = "\"vocab\"";
   const size_t begin = text.find(key);
   const size_t colon = text.find_first_not_of(" \t\r\n", begin + key.size());
-  const bool whole = text.find('\0') == std::string::npos;
-  if (whole && begin != std::string::npos && colon < text.size() && text[colon] == ':') {
+  const bool has_no_nul = text.find('\0') == std::string::npos;
+  if (has_no_nul && begin != std::string::npos && colon < text.size() && text[colon] == ':') {
     VocabularyScanner scanner(text, colon + 1);
     if (scanner.scan(vocabulary)) {
-      // Whether this was model.vocab shows in the document without it: there stands null then.
+      // If this was model.vocab, null now stands there in the document.
       std::string rest = text.substr(0, colon + 1) + "null" + text.substr(scanner.position());
       json document = json::parse(rest, nullptr, false);
       const auto place = json::json_pointer("/model/vocab");
@@ -141,12 +141,12 @@ json parse_tokenizer_json(const std::string& path,
     }
     vocabulary.clear();
   }
-  return parse_text(text, path, nullptr);  // of a token that is given twice the last id counts
+  return parse_text(text, path, nullptr);  // the last id of a duplicate token counts
 }
 
 json parse_json_text(std::string_view text, const std::string& name) {
   using Event = json::parse_event_t;
-  std::vector<std::set<std::string>> keys;  // of the objects that have begun
+  std::vector<std::set<std::string>> keys;  // of the open objects
   return parse_text(text, name, [&](int, Event event, const json& parsed) {
     if (event == Event::object_start) keys.emplace_back();
     if (event == Event::object_end) keys.pop_back();
@@ -176,7 +176,7 @@ std::string_view VocabularyLines::token(size_t i) const {
   std::string_view token = lines_[i];
   if (const size_t invalid = utf8::first_invalid(token); invalid != std::string_view::npos) {
     throw std::runtime_error(
-        fmt::format("{}: line {} is not valid UTF-8 at its byte {}", path_, i + 1, invalid));
+        fmt::format("{}: line {}: not valid UTF-8 at byte {} of the line", path_, i + 1, invalid));
   }
   while (!token.empty()) {
     size_t last = token.size() - 1;

@@ -13,9 +13,9 @@ namespace bert::tokenizer {
 namespace {
 
 // "No limit" is written as int(1e30) or int(1e20); no BERT has a million positions.
-constexpr double kMost = 1e6;
-constexpr const char* kNamed[] = {"bos_token", "eos_token", "unk_token", "sep_token",
-                                  "pad_token", "cls_token", "mask_token"};
+constexpr double kMaxNamedLength = 1e6;
+constexpr const char* kTokenFields[] = {"bos_token", "eos_token", "unk_token", "sep_token",
+                                        "pad_token", "cls_token", "mask_token"};
 constexpr size_t kWithoutDefault = 2;  // bos_token and eos_token
 
 std::optional<bool> optional_bool(const JsonField& config, const char* name) {
@@ -37,7 +37,7 @@ NamedToken read_named_token(const JsonField& field) {
   return token;
 }
 
-// A list, or of extra_special_tokens an object with names of the model's own.
+// A list; extra_special_tokens may also be an object, with names of the model's own.
 void read_more_special_tokens(const JsonField& config, const char* name, TokenizerConfig& out) {
   if (!config.has(name)) return;
   std::vector<JsonField> fields;
@@ -59,8 +59,8 @@ int read_max_length(const JsonField& config) {
   if (!config.has(name)) return 0;
   const JsonField field = config.at(name);
   const double value = field.number();
-  if (value > kMost) return 0;
-  return static_cast<int>(field.integer(1, static_cast<int64_t>(kMost)));
+  if (value > kMaxNamedLength) return 0;
+  return static_cast<int>(field.integer(1, static_cast<int64_t>(kMaxNamedLength)));
 }
 
 void read_added_tokens_decoder(const JsonField& config, TokenizerConfig& out) {
@@ -70,14 +70,14 @@ void read_added_tokens_decoder(const JsonField& config, TokenizerConfig& out) {
     const char* const end = name.data() + name.size();
     const auto [stop, error] = std::from_chars(name.data(), end, token.id);
     if (error != std::errc() || stop != end || token.id < 0 || token.id > Vocabulary::kMaxId) {
-      field.fail_with(
-          fmt::format("the key is no id: an integer from 0 to {} is expected", Vocabulary::kMaxId));
+      field.fail_with(fmt::format("the key is not an id: expected an integer from 0 to {}",
+                                  Vocabulary::kMaxId));
     }
     out.added_tokens.push_back(std::move(token));
   }
 }
 
-// The form before added_tokens_decoder: {"token": id}.
+// The older form of added_tokens_decoder: {"token": id}.
 void read_added_tokens_json(const std::string& path, TokenizerConfig& out) {
   const nlohmann::json document = parse_json(path);
   for (const auto& [content, field] : JsonField(document, path).members()) {
@@ -95,12 +95,12 @@ void read_added_tokens_json(const std::string& path, TokenizerConfig& out) {
 void read_special_tokens_map(const std::string& path, TokenizerConfig& out) {
   const nlohmann::json document = parse_json(path);
   const JsonField map(document, path);
-  for (const char* name : kNamed) {
+  for (const char* name : kTokenFields) {
     if (!map.has(name)) continue;
     const NamedToken token = read_named_token(map.at(name));
     const auto [known, is_new] = out.special_tokens.emplace(name, token);
     if (!is_new && known->second.content != token.content) {
-      out.notes.push_back(fmt::format("{}: {} is \"{}\", and {} has \"{}\", which is used", path,
+      out.notes.push_back(fmt::format("{}: {} is \"{}\", but {} has \"{}\", which is used", path,
                                       name, token.content, out.file, known->second.content));
     }
   }
@@ -123,7 +123,7 @@ void read_config(const JsonField& config, TokenizerConfig& out) {
   out.clean_text = optional_bool(config, "clean_text");
   out.do_basic_tokenize = optional_bool(config, "do_basic_tokenize");
   out.model_max_length = read_max_length(config);
-  for (const char* name : kNamed) {
+  for (const char* name : kTokenFields) {
     if (config.has(name)) out.special_tokens[name] = read_named_token(config.at(name));
   }
   read_more_special_tokens(config, "additional_special_tokens", out);
@@ -142,19 +142,20 @@ std::vector<NamedToken> named_tokens(const TokenizerConfig& config,
                                      const std::array<const char*, 5>& defaults, bool mask_strips,
                                      const TokenIds& ids) {
   std::vector<NamedToken> tokens;
-  for (size_t i = 0; i < std::size(kNamed); ++i) {
+  for (size_t i = 0; i < std::size(kTokenFields); ++i) {
     NamedToken token;
-    if (const auto named = config.special_tokens.find(kNamed[i]);
+    if (const auto named = config.special_tokens.find(kTokenFields[i]);
         named != config.special_tokens.end()) {
       token = named->second;
     } else if (i >= kWithoutDefault && ids.contains(defaults[i - kWithoutDefault])) {
-      // One that the vocabulary does not know would get an id that the model does not have.
+      // A token that is not in the vocabulary would get an id that the model does not have.
       token.content = defaults[i - kWithoutDefault];
     } else {
       continue;
     }
     token.special = true;
-    if (kNamed[i] == std::string_view("mask_token") && !token.has_flags) token.lstrip = mask_strips;
+    const bool is_mask = kTokenFields[i] == std::string_view("mask_token");
+    if (is_mask && !token.has_flags) token.lstrip = mask_strips;
     tokens.push_back(std::move(token));
   }
   return tokens;

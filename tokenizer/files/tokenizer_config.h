@@ -14,39 +14,39 @@
 
 namespace bert::tokenizer {
 
-// A special token: "[CLS]", or {"content": "[CLS]", "lstrip": false, ...}. A class has flags of its
-// own for the first.
+// A special token: "[CLS]", or {"content": "[CLS]", "lstrip": false, ...}. For the first form, the
+// tokenizer's class has flags of its own.
 struct NamedToken : AddedToken {
   bool has_flags = false;
 };
 
-// What tokenizer_config.json says, with special_tokens_map.json and added_tokens.json beside it.
-// Each file may be absent, and so may each field.
+// What tokenizer_config.json, special_tokens_map.json and added_tokens.json say. Each file may be
+// absent, and so may each field.
 struct TokenizerConfig {
   std::string file;                          // tokenizer_config.json, for messages
-  std::string tokenizer_class, class_field;  // and the file and field that names it
+  std::string tokenizer_class, class_field;  // class_field: the file and field of it
   std::string word_tokenizer_type = "basic";
   std::optional<bool> do_lower_case, tokenize_chinese_chars, clean_text, do_basic_tokenize;
-  std::optional<bool> keep_accents, add_prefix_space;  // of SentencePiece
+  std::optional<bool> keep_accents, add_prefix_space;  // for SentencePiece
   std::optional<bool> strip_accents;                   // null or absent: as do_lower_case
   std::map<std::string, NamedToken> special_tokens;    // by "cls_token" and the like
-  std::vector<DeclaredToken> added_tokens;             // with their ids, in order of id
-  std::vector<NamedToken> additional_special_tokens;   // and extra_special_tokens
+  std::vector<DeclaredToken> added_tokens;             // with their ids, sorted by id
+  std::vector<NamedToken> additional_special_tokens;   // with extra_special_tokens
   int model_max_length = 0;                            // 0: none, or so large that it means none
   std::optional<bool> truncate_left;
   std::vector<std::string> notes;
 };
 
 TokenizerConfig read_tokenizer_config(const std::string& directory);
-// A string of config.json, or empty.
+// A string field of config.json, or empty.
 std::string read_model_text(const std::string& directory, const char* field);
-// Whether a class is Hugging Face's tokenizer of that name, slow or fast: "Bert" of
-// "BertTokenizerFast".
+// Whether a class is Hugging Face's slow or fast tokenizer of that stem: "BertTokenizer" or
+// "BertTokenizerFast" for "Bert".
 bool is_tokenizer_class(std::string_view name, std::string_view stem);
 
-// The special tokens of a class in transformers' order: those that the files name, and of its own
-// (for unk_token, sep_token, pad_token, cls_token and mask_token) those that are in the vocabulary.
-// mask_strips: the class's mask token takes the white space on its left.
+// The special tokens in transformers' order: those that the files name, and else the class's
+// defaults (of unk_token, sep_token, pad_token, cls_token and mask_token) that are in the
+// vocabulary. mask_strips: the class's mask token takes the white space on its left.
 using TokenIds = std::unordered_map<std::string_view, int32_t>;
 std::vector<NamedToken> named_tokens(const TokenizerConfig& config,
                                      const std::array<const char*, 5>& defaults, bool mask_strips,

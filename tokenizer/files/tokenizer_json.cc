@@ -53,7 +53,7 @@ void read_model(const JsonField& model, Definition& out) {
   }
 }
 
-bool is_unigram(const JsonField& model) {
+bool is_unigram_model(const JsonField& model) {
   if (!model.is_object()) model.fail("a WordPiece or Unigram model");
   if (!model.has("type")) return model.has("unk_id");  // old files have no type
   const JsonField type = model.at("type");
@@ -63,8 +63,8 @@ bool is_unigram(const JsonField& model) {
   return type.string() == "Unigram";
 }
 
-// The template of TemplateProcessing. Each text stands in it exactly once: without it, or with it
-// twice, truncation to a length would have no meaning.
+// The template of TemplateProcessing. Each text must be in it exactly once: otherwise truncation to
+// a length would be meaningless.
 class TemplateReader {
  public:
   explicit TemplateReader(const JsonField& processor) : special_(processor.at("special_tokens")) {}
@@ -137,7 +137,7 @@ void read_post_processor(const JsonField& document, Definition& out) {
   out.pair = reader.read(processor.at("pair"), true);
 }
 
-// Truncation is ours to do, to the longest first; the length and the side are the file's.
+// The length and the side of truncation are the file's; the strategy is always longest_first.
 void read_truncation(const JsonField& document, Definition& out) {
   if (!document.has("truncation")) return;
   const JsonField truncation = document.at("truncation");
@@ -149,7 +149,7 @@ void read_truncation(const JsonField& document, Definition& out) {
   }
   if (!truncation.has("strategy") || truncation.at("strategy").string() == "LongestFirst") return;
   out.notes.push_back(
-      fmt::format("{}: truncation.strategy: \"{}\" is not followed, \"LongestFirst\" is", out.file,
+      fmt::format("{}: truncation.strategy: \"{}\" is ignored, \"LongestFirst\" is used", out.file,
                   truncation.at("strategy").string()));
 }
 
@@ -165,7 +165,7 @@ void read_added_tokens(const JsonField& document, Definition& out) {
 void compare_switch(const std::optional<bool>& other, bool ours, const char* name,
                     const char* json_name, const TokenizerConfig& config, Definition& out) {
   if (!other || *other == ours) return;
-  out.notes.push_back(fmt::format("{}: {} is {}, and {} has normalizer.{} {}, which is used",
+  out.notes.push_back(fmt::format("{}: {} is {}, but {} has normalizer.{} {}, which is used",
                                   config.file, name, *other, out.file, json_name, ours));
 }
 
@@ -197,13 +197,13 @@ void compare_config(const std::string& directory, Definition& out) {
   if (out.model == Definition::Model::word_piece) compare_switches(config, out);
   const auto unknown = config.special_tokens.find("unk_token");
   if (unknown != config.special_tokens.end() && unknown->second.content != out.word_piece.unknown) {
-    out.notes.push_back(fmt::format("{}: unk_token is \"{}\", and {} has \"{}\", which is used",
+    out.notes.push_back(fmt::format("{}: unk_token is \"{}\", but {} has \"{}\", which is used",
                                     config.file, unknown->second.content, out.file,
                                     out.word_piece.unknown));
   }
   if (config.model_max_length != 0) {
     if (out.max_length != 0 && out.max_length != config.model_max_length) {
-      out.notes.push_back(fmt::format("{}: model_max_length is {}, which is used, and {} has {}",
+      out.notes.push_back(fmt::format("{}: model_max_length is {}, which is used, but {} has {}",
                                       config.file, config.model_max_length, out.file,
                                       out.max_length));
     }
@@ -226,22 +226,22 @@ void compare_vocabulary(const std::string& directory, Definition& out) {
   if (!file_exists(path)) return;
   const VocabularyLines lines(path);
   std::vector<const std::string*> tokens(lines.size());
-  size_t others = 0;
+  size_t beyond = 0;  // tokens with ids past the last line
   for (const auto& [token, id] : out.vocabulary) {
     if (static_cast<size_t>(id) < lines.size()) {
       tokens[static_cast<size_t>(id)] = &token;
     } else {
-      ++others;
+      ++beyond;
     }
   }
-  // Lines lose the white space at their ends; a token that is nothing else stays unknown.
+  // Lines lose trailing white space, so a token of nothing else cannot be compared.
   const auto is_same = [&](size_t i) {
     return tokens[i] &&
            (lines.line(i) == *tokens[i] || lines.token(i) == *tokens[i] || lines.token(i).empty());
   };
   size_t line = 0;
   while (line < lines.size() && is_same(line)) ++line;
-  if (line == lines.size() && others == 0) return;
+  if (line == lines.size() && beyond == 0) return;
   out.notes.push_back(fmt::format("{}: line {} is not the token of id {} in {}, which is used",
                                   path, line + 1, line, out.file));
 }
@@ -256,7 +256,7 @@ Definition read_tokenizer_json(const std::string& directory) {
   if (document.has("version") && document.at("version").string() != "1.0") {
     document.at("version").fail("\"1.0\"");
   }
-  if (is_unigram(document.at("model"))) {
+  if (is_unigram_model(document.at("model"))) {
     read_unigram(document, out);
   } else {
     out.normalizer = read_normalizer(document.at("normalizer"));

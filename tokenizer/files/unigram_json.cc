@@ -19,7 +19,7 @@ std::u32string scalars_of(std::string_view text) {
   return out;
 }
 
-// Base64 (RFC 4648) with its padding.
+// Padded base64 (RFC 4648).
 std::string decode_base64(const JsonField& field) {
   const std::string& text = field.string();
   const auto digit = [](char c) {
@@ -35,7 +35,7 @@ std::string decode_base64(const JsonField& field) {
   uint32_t bits = 0;
   for (size_t i = 0; i < size; ++i) {
     const int value = digit(text[i]);
-    if (value < 0) field.fail_with(fmt::format("character {} is no base64", i));
+    if (value < 0) field.fail_with(fmt::format("character {} is not base64", i));
     bits = bits << 6 | static_cast<uint32_t>(value);
     if (i % 4 != 0) out += static_cast<char>(bits >> (6 - i % 4 * 2) & 0xff);
   }
@@ -56,7 +56,7 @@ NormalizerStep read_replace(const JsonField& field) {
     return step;
   }
   step.from = scalars_of(pattern.at("String").string());
-  if (step.from.empty()) pattern.at("String").fail("a string that is not empty");
+  if (step.from.empty()) pattern.at("String").fail("a non-empty string");
   return step;
 }
 
@@ -98,8 +98,7 @@ void read_step(const JsonField& field, std::vector<NormalizerStep>& out) {
       "\"StripAccents\", \"Lowercase\" or \"Strip\"");
 }
 
-// Sequences in sequences are one; nesting them deeper than anybody does would only use up the
-// stack.
+// Flattens nested sequences; nesting deeper than any real file has would only use up the stack.
 void read_steps(const JsonField& field, std::vector<NormalizerStep>& out, int depth = 0) {
   constexpr int kMaxDepth = 8;
   const bool is_sequence = field.is_object() && field.has("type") && field.at("type").is_string() &&
@@ -144,15 +143,15 @@ void read_pre_tokenizer(const JsonField& field, UnigramOptions& out) {
   out.whitespace_split = is(0, "WhitespaceSplit");
   const size_t last = out.whitespace_split ? 1 : 0;
   if (parts.size() != last + 1 || !is(last, "Metaspace")) {
-    list.fail_with("expected a Metaspace, with a WhitespaceSplit before it or without");
+    list.fail_with("expected a Metaspace, alone or after a WhitespaceSplit");
   }
   read_metaspace(parts[last], out);
 }
 
 // A score as Hugging Face's tokenizers read it: their JSON parser divides the digits, as one
-// number, by a power of ten, which with sixteen digits and more may be off by one in the last
-// place. Pieces in another order, whose sums are all but equal, then come out as they do there.
-double as_they_read(double score) {
+// integer, by a power of ten, which with sixteen digits or more may be off by one in the last
+// place. Segmentations whose sums are all but equal are then ranked as they are there.
+double score_as_hugging_face_reads(double score) {
   char text[32];
   const auto end =
       std::to_chars(text, text + sizeof text, score, std::chars_format::scientific).ptr;
@@ -170,7 +169,7 @@ double as_they_read(double score) {
   at += at[1] == '+' ? 2 : 1;
   std::from_chars(at, end, exponent);
   exponent -= places;
-  if (exponent > 0 || exponent < -22) return score;  // no piece's score
+  if (exponent > 0 || exponent < -22) return score;  // not the score of any piece
   const double value = static_cast<double>(digits) / std::pow(10.0, -exponent);
   return std::signbit(score) ? -value : value;
 }
@@ -187,7 +186,7 @@ void read_vocabulary(const JsonField& vocab, Definition& out) {
     const std::vector<JsonField> pair = entry.elements();
     if (pair.size() != 2) entry.fail_with("expected a token and its score");
     out.vocabulary.emplace_back(pair[0].string(), static_cast<int32_t>(out.vocabulary.size()));
-    out.unigram.scores.push_back(as_they_read(pair[1].number()));
+    out.unigram.scores.push_back(score_as_hugging_face_reads(pair[1].number()));
     if (!std::isfinite(out.unigram.scores.back())) pair[1].fail("a finite number");
   }
 }

@@ -6,7 +6,7 @@
 
 namespace bert::tokenizer {
 
-// The normalizer, pre-tokenizer and model of a tokenizer.json whose model is Unigram.
+// Reads the normalizer, pre-tokenizer and model of a tokenizer.json whose model is Unigram.
 void read_unigram(const JsonField& document, Definition& out);
 
 }  // namespace bert::tokenizer

@@ -13,31 +13,40 @@ namespace bert::tokenizer {
 
 namespace {
 
-// The classes whose vocab.txt is read as BertTokenizer reads it. Others with a vocab.txt are not
-// the same at all: BertJapaneseTokenizer finds words by a dictionary, FunnelTokenizer has another
-// template.
-constexpr const char* kClasses[] = {
+// The classes that read vocab.txt as BertTokenizer does. Others do not: BertJapaneseTokenizer finds
+// words in a dictionary, FunnelTokenizer has another template.
+constexpr const char* kBertLikeClasses[] = {
     "Bert",     "DistilBert", "Electra",           "MobileBert",         "ConvBert", "SqueezeBert",
     "LayoutLM", "Lxmert",     "DPRContextEncoder", "DPRQuestionEncoder", "RetriBert"};
 
-// The special tokens' names, where no file gives them, and the template.
+// The template, and the special tokens that no file names.
 struct VocabularyConvention {
   const char *unknown, *separator, *padding, *classifier, *mask;
   bool is_roberta;  // <s> A </s></s> B </s>, of type 0; the mask takes the white space on its left
 };
-constexpr VocabularyConvention kBert = {"[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]", false};
-constexpr VocabularyConvention kMpnet = {"[UNK]", "</s>", "<pad>", "<s>", "<mask>", true};
+constexpr VocabularyConvention kBert = {.unknown = "[UNK]",
+                                        .separator = "[SEP]",
+                                        .padding = "[PAD]",
+                                        .classifier = "[CLS]",
+                                        .mask = "[MASK]",
+                                        .is_roberta = false};
+constexpr VocabularyConvention kMpnet = {.unknown = "[UNK]",
+                                         .separator = "</s>",
+                                         .padding = "<pad>",
+                                         .classifier = "<s>",
+                                         .mask = "<mask>",
+                                         .is_roberta = true};
 
 const VocabularyConvention& vocabulary_convention(const TokenizerConfig& config,
                                                   const std::string& directory) {
   const std::string& name = config.tokenizer_class;
   if (is_tokenizer_class(name, "MPNet")) return kMpnet;
   if (name.empty()) return read_model_text(directory, "model_type") == "mpnet" ? kMpnet : kBert;
-  const bool known = std::any_of(std::begin(kClasses), std::end(kClasses),
+  const bool known = std::any_of(std::begin(kBertLikeClasses), std::end(kBertLikeClasses),
                                  [&](const char* stem) { return is_tokenizer_class(name, stem); });
   if (!known) {
     throw std::runtime_error(fmt::format(
-        "{}: found \"{}\", expected BertTokenizer, a class that is the same, or MPNetTokenizer",
+        "{}: found \"{}\", expected BertTokenizer, an equivalent class or MPNetTokenizer",
         config.class_field, name));
   }
   return kBert;
@@ -103,8 +112,8 @@ class VocabTxtReader {
 
   void set_options() {
     if (!config_.do_lower_case) {
-      out_.notes.push_back(
-          fmt::format("{}: do_lower_case is not given: true, as in BertTokenizer", config_.file));
+      out_.notes.push_back(fmt::format(
+          "{}: do_lower_case is not given: taken as true, like BertTokenizer", config_.file));
     }
     out_.normalizer.lowercase = config_.do_lower_case.value_or(true);
     out_.normalizer.strip_accents = config_.strip_accents.value_or(out_.normalizer.lowercase);

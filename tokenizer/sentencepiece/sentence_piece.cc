@@ -18,15 +18,15 @@ namespace bert::tokenizer {
 
 namespace {
 
-// Darts, inside the library, calls itself for each byte of a piece.
+// Darts, inside the library, recurses for each byte of a piece.
 constexpr size_t kMaxPiece = 1024;
 
-// Reads what the library does not give, and takes care that it is handed nothing on which it could
-// stumble: it gets the pieces alone, of sizes that it can take. Its own normalizer is not used, and
-// the file's tests of itself would only take time.
-class ModelReader {
+// Reads what the library does not expose, and hands it nothing that it could trip over: only the
+// pieces, of sizes that it can take. Its own normalizer is not used, and the file's self-tests
+// would only take time.
+class SentencePieceReader {
  public:
-  explicit ModelReader(const std::string& path) : path_(path), content_(read_file(path)) {}
+  explicit SentencePieceReader(const std::string& path) : path_(path), content_(read_file(path)) {}
 
   SentencePieceModel read() {
     walk();
@@ -57,8 +57,8 @@ class ModelReader {
       if (field.number == 3) read_normalizer(field.bytes);
       has_[field.number] = true;
     }
-    // Trained models have them all: one that ends before them was cut off between two fields.
-    if (types_.empty()) fail("found no pieces, which is no SentencePiece model");
+    // Trained models have all three: one without them was cut off between two fields.
+    if (types_.empty()) fail("found no pieces, so this is not a SentencePiece model");
     if (!has_[2] || !has_[3]) {
       fail(fmt::format("{} is missing", has_[2] ? "normalizer_spec" : "trainer_spec"));
     }
@@ -128,7 +128,7 @@ class ModelReader {
   }
 
   void load() {
-    // normalizer_spec with a charsmap of one empty unit: for none at all the library prints a note.
+    // normalizer_spec with a charsmap of one empty unit: without any, the library prints a note.
     constexpr std::string_view kNothing("\x1a\x0b\x12\x09\4\0\0\0\0\0\0\0\0", 13);
     sentencepiece::SentencePieceProcessor processor;
     try {
@@ -136,7 +136,7 @@ class ModelReader {
       if (!status.ok()) fail(fmt::format("SentencePiece says: {}", status.error_message()));
     } catch (const std::runtime_error&) {
       throw;
-    } catch (const std::exception& error) {  // of Darts
+    } catch (const std::exception& error) {  // from Darts
       fail(fmt::format("SentencePiece says: {}", error.what()));
     }
     out_.pieces.reserve(types_.size());
@@ -156,6 +156,8 @@ class ModelReader {
 
 }  // namespace
 
-SentencePieceModel read_sentence_piece(const std::string& path) { return ModelReader(path).read(); }
+SentencePieceModel read_sentence_piece(const std::string& path) {
+  return SentencePieceReader(path).read();
+}
 
 }  // namespace bert::tokenizer

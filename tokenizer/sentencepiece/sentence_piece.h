@@ -7,7 +7,7 @@
 
 namespace bert::tokenizer {
 
-// A Unigram model of SentencePiece, as its file says.
+// A SentencePiece model of type Unigram, as in its file.
 struct SentencePieceModel {
   // As SentencePiece's ModelProto numbers them.
   enum Type { kNormal = 1, kUnknown = 2, kControl = 3, kUserDefined = 4, kUnused = 5, kByte = 6 };
@@ -21,7 +21,7 @@ struct SentencePieceModel {
   std::string charsmap;  // empty: none
 };
 
-// Throws where the file is not one, or of another kind: BPE, words, characters.
+// Throws if the file is not one, or of another type: BPE, word, char.
 SentencePieceModel read_sentence_piece(const std::string& path);
 
 }  // namespace bert::tokenizer

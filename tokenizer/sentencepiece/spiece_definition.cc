@@ -16,18 +16,18 @@ namespace bert::tokenizer {
 
 namespace {
 
-enum class Family { albert, xlm_roberta, camembert };
+enum class SpieceFamily { albert, xlm_roberta, camembert };
 
 struct SpieceConvention {
-  Family family;
+  SpieceFamily family;
   const char *stem, *model_type;  // of AlbertTokenizer and AlbertTokenizerFast; in config.json
   const char *classifier, *separator, *mask;
   bool is_roberta;  // <s> A </s></s> B </s>, of type 0
 };
 constexpr SpieceConvention kConventions[] = {
-    {Family::albert, "Albert", "albert", "[CLS]", "[SEP]", "[MASK]", false},
-    {Family::xlm_roberta, "XLMRoberta", "xlm-roberta", "<s>", "</s>", "<mask>", true},
-    {Family::camembert, "Camembert", "camembert", "<s>", "</s>", "<mask>", true},
+    {SpieceFamily::albert, "Albert", "albert", "[CLS]", "[SEP]", "[MASK]", false},
+    {SpieceFamily::xlm_roberta, "XLMRoberta", "xlm-roberta", "<s>", "</s>", "<mask>", true},
+    {SpieceFamily::camembert, "Camembert", "camembert", "<s>", "</s>", "<mask>", true},
 };
 
 const SpieceConvention& spiece_convention(const TokenizerConfig& config,
@@ -47,7 +47,7 @@ const SpieceConvention& spiece_convention(const TokenizerConfig& config,
                                : "AlbertTokenizer, XLMRobertaTokenizer or CamembertTokenizer"));
 }
 
-// What Python's str.isdigit says, for the decimal digits of all scripts and the superscripts.
+// As Python's str.isdigit, for the decimal digits of all scripts and the superscripts.
 bool is_digit(char32_t c) {
   constexpr char32_t kZeros[] = {
       0x30,    0x660,   0x6f0,   0x7c0,   0x966,   0x9e6,   0xa66,   0xae6,   0xb66,   0xbe6,
@@ -61,15 +61,15 @@ bool is_digit(char32_t c) {
          c == 0xb9 || c == 0x2070 || (c >= 0x2074 && c <= 0x2079) || (c >= 0x1d7ce && c <= 0x1d7ff);
 }
 
-// AlbertConverter puts such pieces, "▁1,", far behind all others.
+// AlbertConverter ranks such pieces, "▁1,", far below all others.
 bool ends_in_digit_and_comma(std::string_view piece) {
   if (piece.size() < 2 || piece.back() != ',') return false;
   return is_digit(utf8::decode_before(piece, piece.size() - 1));
 }
 
-class DirectoryReader {
+class SpieceDirectoryReader {
  public:
-  DirectoryReader(const std::string& directory, const std::string& path)
+  SpieceDirectoryReader(const std::string& directory, const std::string& path)
       : config_(read_tokenizer_config(directory)),
         convention_(spiece_convention(config_, directory)),
         path_(path),
@@ -99,24 +99,24 @@ class DirectoryReader {
     out_.unigram.scores.push_back(score);
   }
 
-  // The pieces from `first` on.
+  // Adds the pieces from `first` on.
   void add_pieces(size_t first) {
+    const bool is_albert = convention_.family == SpieceFamily::albert;
     for (size_t i = first; i < model_.pieces.size(); ++i) {
       const SentencePieceModel::Piece& piece = model_.pieces[i];
-      double score = piece.score;
-      if (convention_.family == Family::albert && ends_in_digit_and_comma(piece.text)) score -= 100;
-      add(piece.text, score);
+      const bool is_last_resort = is_albert && ends_in_digit_and_comma(piece.text);
+      add(piece.text, is_last_resort ? piece.score - 100.0 : piece.score);
     }
   }
 
-  // fairseq's ids: its own special tokens come first, in the place of so many of the model's.
-  void drop(size_t count) const {
+  // With fairseq's ids, its own special tokens take the place of the model's first `count` pieces.
+  void check_replaced(size_t count) const {
     for (size_t i = 0; i < count; ++i) {
       const int type = i < model_.pieces.size() ? model_.pieces[i].type : 0;
       if (type == SentencePieceModel::kUnknown || type == SentencePieceModel::kControl) continue;
       throw std::runtime_error(fmt::format(
-          "{}: pieces[{}]: found {}, expected an unknown or control piece, as {}Tokenizer"
-          " puts its own in its place",
+          "{}: pieces[{}]: found {}, expected an unknown or control piece, which "
+          "{}Tokenizer replaces with its own",
           path_, i, type == 0 ? "none" : "\"" + model_.pieces[i].text + "\"", convention_.stem));
     }
   }
@@ -124,18 +124,18 @@ class DirectoryReader {
   void set_vocabulary() {
     int32_t unknown = 3;
     switch (convention_.family) {
-      case Family::albert:
+      case SpieceFamily::albert:
         add_pieces(0);
         unknown = model_.unknown;
         break;
-      case Family::xlm_roberta:
-        drop(3);
+      case SpieceFamily::xlm_roberta:
+        check_replaced(3);
         for (const char* token : {"<s>", "<pad>", "</s>", "<unk>"}) add(token, 0);
         add_pieces(3);
         add("<mask>", 0);
         break;
-      case Family::camembert:
-        drop(1);
+      case SpieceFamily::camembert:
+        check_replaced(1);
         for (const char* token : {"<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>"}) add(token, 0);
         add("<unk>NOTUSED", -100);
         add_pieces(1);
@@ -149,10 +149,10 @@ class DirectoryReader {
   void set_steps() {
     using Kind = NormalizerStep::Kind;
     std::vector<NormalizerStep>& steps = out_.unigram.steps;
-    const bool is_albert = convention_.family == Family::albert;
+    const bool is_albert = convention_.family == SpieceFamily::albert;
     if (is_albert) {
-      steps.push_back({Kind::replace, U"``", U"\""});
-      steps.push_back({Kind::replace, U"''", U"\""});
+      steps.push_back({.kind = Kind::replace, .from = U"``", .to = U"\""});
+      steps.push_back({.kind = Kind::replace, .from = U"''", .to = U"\""});
       if (!config_.keep_accents.value_or(false)) {
         steps.push_back({Kind::nfkd});
         steps.push_back({Kind::strip_accents});
@@ -170,10 +170,9 @@ class DirectoryReader {
       steps.push_back(std::move(step));
     }
     if (!is_albert) {
-      steps.push_back({Kind::strip});
-      steps.back().right = true;
+      steps.push_back({.kind = Kind::strip, .right = true});
     }
-    steps.push_back({Kind::replace_spaces, {}, is_albert ? U" " : U"\u2581"});
+    steps.push_back({.kind = Kind::replace_spaces, .to = is_albert ? U" " : U"\u2581"});
   }
 
   int32_t id_of(const char* token) const {
@@ -185,13 +184,13 @@ class DirectoryReader {
     return found->second;
   }
 
-  // In transformers' order, in which a later one with the same id counts: the model's own, those
-  // that the class names, those that the files list.
+  // In transformers' order, of which the last one with an id counts: the model's own, those that
+  // the class names, those that the files list.
   void set_added_tokens() {
     using Model = SentencePieceModel;
-    // User-defined pieces stay pieces, as in the models' training, in the slow tokenizers and in
-    // the tokenizer.json that is published with ALBERT. Newer converters make added tokens of them,
-    // which puts a U+2581 after each "." and "-" of ALBERT's.
+    // User-defined pieces stay pieces, as in training, in the slow tokenizers and in the
+    // tokenizer.json published with ALBERT. Newer converters make added tokens of them, which, with
+    // ALBERT, puts a U+2581 after each "." and "-".
     for (const Model::Piece& piece : model_.pieces) {
       if (piece.type != Model::kControl) continue;
       NamedToken token;
@@ -208,7 +207,7 @@ class DirectoryReader {
       out_.added_tokens.push_back({token});
     }
     std::vector<NamedToken> more = config_.additional_special_tokens;
-    if (more.empty() && convention_.family == Family::camembert) {
+    if (more.empty() && convention_.family == SpieceFamily::camembert) {
       for (const char* content : {"<s>NOTUSED", "</s>NOTUSED", "<unk>NOTUSED"}) {
         more.emplace_back().content = content;
         more.back().special = true;
@@ -230,7 +229,7 @@ class DirectoryReader {
 }  // namespace
 
 Definition read_sentence_piece_directory(const std::string& directory, const std::string& model) {
-  return DirectoryReader(directory, model).read();
+  return SpieceDirectoryReader(directory, model).read();
 }
 
 }  // namespace bert::tokenizer

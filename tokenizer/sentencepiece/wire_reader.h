@@ -12,16 +12,16 @@
 
 namespace bert::tokenizer {
 
-// Reads numbers and fields as protocol buffers and LevelDB's tables write them
-// (protobuf.dev/programming-guides/encoding), and never past the end: that is an error that begins
-// with `where`, which must outlive the reader.
+// Reads the numbers and fields of protocol buffers and LevelDB's tables
+// (protobuf.dev/programming-guides/encoding). Reading past the end is an error. Errors begin with
+// `where`, which must outlive the reader.
 class WireReader {
  public:
   enum Type { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
   struct Field {
     uint64_t number = 0;
     int type = kVarint;
-    uint64_t value = 0;       // of a number, of whichever kind
+    uint64_t value = 0;       // of a number, of any type
     std::string_view bytes;   // of a string or a message
     std::string_view record;  // all of it, with its tag
   };
@@ -31,7 +31,7 @@ class WireReader {
   bool empty() const { return at_ == bytes_.size(); }
 
   std::string_view take(uint64_t size) {
-    if (size > bytes_.size() - at_) fail("the end comes too early");
+    if (size > bytes_.size() - at_) fail("unexpected end");
     at_ += size;
     return bytes_.substr(at_ - size, size);
   }
@@ -55,7 +55,9 @@ class WireReader {
   Field field() {
     const size_t begin = at_;
     const uint64_t tag = varint();
-    Field field = {tag >> 3, static_cast<int>(tag & 7), 0, {}, {}};
+    Field field;
+    field.number = tag >> 3;
+    field.type = static_cast<int>(tag & 7);
     if (field.number == 0) fail("found field 0");
     switch (field.type) {
       case kVarint:
@@ -77,7 +79,7 @@ class WireReader {
     return field;
   }
 
-  // The field must be of the type that it is read as.
+  // Throws if the field has another wire type.
   void expect(const Field& field, Type type, std::string_view name) const {
     if (field.type == type) return;
     fail(fmt::format("{} has wire type {}, expected {}", name, field.type, static_cast<int>(type)));

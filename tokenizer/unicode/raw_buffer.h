@@ -8,8 +8,7 @@
 
 namespace bert::tokenizer {
 
-// Memory that only grows and is not initialised: a vector would write all of it before anybody
-// needs it.
+// Memory that only grows and is not initialised, as a vector's would be.
 template <class T>
 class RawBuffer {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -20,7 +19,7 @@ class RawBuffer {
   T& operator[](size_t i) { return data_[i]; }
   const T& operator[](size_t i) const { return data_[i]; }
 
-  // Room for `size` elements, of which the first `keep` stay as they are.
+  // Makes room for `size` elements; the first `keep` stay as they are.
   void reserve(size_t size, size_t keep = 0) {
     if (size <= capacity_) return;
     size = std::max(size, capacity_ + capacity_ / 2);

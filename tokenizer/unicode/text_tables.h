@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What Hugging Face's tokenizers 0.23.2 know of each Unicode scalar, as unicode_tables.h, for the
-// normalizers of SentencePiece models.
+// What Hugging Face's tokenizers 0.23.2 know about each Unicode scalar, as in unicode_tables.h, for
+// the normalizers of SentencePiece models.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@ namespace bert::tokenizer::unicode {
 enum TextFlags : uint8_t {
   kExtends = 1,       // no grapheme ends before it: Extend, SpacingMark, ZWJ
   kPrepends = 2,      // none ends after it: Prepend
-  kControl = 4,       // a grapheme of its own, CR LF apart; known below U+10000 alone
+  kControl = 4,       // a grapheme of its own, except in CR LF; known only below U+10000
   kPictographic = 8,  // joins another after a ZWJ: Extended_Pictographic
   kMark = 16,         // Mn, Mc, Me: StripAccents removes it
-  kCompatible = 32,   // its NFKD is not its NFD
+  kCompatible = 32,   // its NFKD differs from its NFD
 };
 
 // TextFlags. c is a Unicode scalar.
 uint8_t text_flags(char32_t c);
-// The full compatibility decomposition where that is not the canonical one, or empty.
+// The full compatibility decomposition if it differs from the canonical one, else empty.
 std::u32string_view compatible_decomposition(char32_t c);
 // What the two compose to, or 0. Hangul is composed by arithmetic, not here.
 char32_t composition(char32_t first, char32_t second);

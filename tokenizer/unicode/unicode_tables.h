@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What Hugging Face's tokenizers 0.23.2 know of each Unicode scalar. The tables are not any one
+// What Hugging Face's tokenizers 0.23.2 know about each Unicode scalar. The tables match no single
 // edition of the standard; tools/unicode/make_unicode_tables.mjs says why and how they are made.
 #pragma once
 
@@ -13,10 +13,10 @@ enum Flags : uint8_t {
   kDropped = 1,      // clean_text removes it: control, format, private use, U+FFFD
   kSpace = 2,        // White_Space
   kPunctuation = 4,  // a word of its own
-  kChinese = 8,      // handle_chinese_chars sets it apart
+  kChinese = 8,      // handle_chinese_chars puts spaces around it
   kNonspacing = 16,  // Mn: strip_accents removes it
   kWord = 32,        // \w: beside it, a single_word token does not match
-  kMapped = 64,      // it has a lower case or a decomposition
+  kMapped = 64,      // it has a lower-case form or a decomposition
 };
 
 struct Property {
@@ -27,9 +27,10 @@ struct Property {
 // c is a Unicode scalar.
 Property property(char32_t c);
 inline bool is_space(char32_t c) { return property(c).flags & kSpace; }
-// The first scalar of the lower case, which is longer for U+0130 alone (U+0069 U+0307).
+// The first scalar of the lower-case form, which is longer only for U+0130 (U+0069 U+0307).
 char32_t to_lower(char32_t c);
-// The full canonical decomposition, or empty. Hangul syllables have theirs by arithmetic, not here.
+// The full canonical decomposition, or empty. Hangul syllables are decomposed by arithmetic, not
+// here.
 std::u32string_view decomposition(char32_t c);
 
 }  // namespace bert::tokenizer::unicode

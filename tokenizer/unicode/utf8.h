@@ -10,8 +10,8 @@ namespace bert::tokenizer::utf8 {
 
 inline bool is_continuation(char byte) { return (static_cast<uint8_t>(byte) & 0xc0) == 0x80; }
 
-// The length of the scalar c that begins at text[at], or 0 where no well-formed UTF-8 does (Unicode
-// 15, table 3-7).
+// Decodes the scalar c at text[at]. Returns its length, or 0 if it is not well-formed UTF-8
+// (Unicode 15, table 3-7).
 inline size_t decode_checked(std::string_view text, size_t at, char32_t& c) {
   const size_t left = text.size() - at;
   const auto bits = [&](size_t i) { return static_cast<char32_t>(text[at + i] & 0x3f); };
@@ -36,7 +36,7 @@ inline size_t decode_checked(std::string_view text, size_t at, char32_t& c) {
   return c >= 0x10000 && c <= 0x10ffff ? 4 : 0;
 }
 
-// The position of the first byte that is no part of well-formed UTF-8, or npos.
+// The position of the first byte that is not part of well-formed UTF-8, or npos.
 size_t first_invalid(std::string_view text);
 
 // The functions below take well-formed UTF-8.
@@ -47,7 +47,7 @@ inline size_t count_scalars(std::string_view text) {
   return count;
 }
 
-// The scalar that begins at `at`, which is moved behind it.
+// Decodes the scalar at `at`, and moves `at` past it.
 inline char32_t decode(const char* text, size_t& at) {
   const auto byte = [&](size_t i) { return static_cast<char32_t>(static_cast<uint8_t>(text[i])); };
   const char32_t lead = byte(at);
@@ -69,7 +69,7 @@ inline char32_t decode_before(std::string_view text, size_t end) {
   return decode(text.data(), at);
 }
 
-// Writes c at `out`, which has room for four bytes; returns how many were written.
+// Writes c to `out`, which has room for four bytes; returns the number written.
 inline size_t encode(char32_t c, char* out) {
   const auto put = [&](int i, char32_t bits) { out[i] = static_cast<char>(bits); };
   if (c < 0x80) return put(0, c), 1;

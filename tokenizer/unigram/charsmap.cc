@@ -28,8 +28,8 @@ Charsmap::Charsmap(std::string_view blob) {
   if (blob.size() >= sizeof size) std::memcpy(&size, blob.data(), sizeof size);
   if (blob.size() < sizeof size || size == 0 || size % sizeof(uint32_t) != 0 ||
       size > blob.size() - sizeof size) {
-    throw std::runtime_error(
-        fmt::format("found {} bytes with a trie of {}, which is no charsmap", blob.size(), size));
+    throw std::runtime_error(fmt::format(
+        "found {} bytes with a trie of {}, which is not a charsmap", blob.size(), size));
   }
   units_.resize(size / sizeof(uint32_t));
   std::memcpy(units_.data(), blob.data() + sizeof size, size);
@@ -63,7 +63,7 @@ bool Charsmap::find(std::string_view bytes, std::u32string_view& replacement) co
     if (!has_leaf(unit)) continue;
     const uint32_t value = value_of(units_[node]);
     if (value >= starts_.size() || starts_[value] == kNoScalar) return false;
-    replacement = scalars_.data() + starts_[value];  // as far as its NUL
+    replacement = scalars_.data() + starts_[value];  // up to its NUL
     return true;
   }
   return false;

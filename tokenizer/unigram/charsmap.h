@@ -8,16 +8,16 @@
 
 namespace bert::tokenizer {
 
-// What a SentencePiece model makes of characters before it looks for pieces: a trie of strings in
-// UTF-8 and, for each, its replacement ("precompiled_charsmap").
+// The replacements that a SentencePiece model makes before it looks for pieces: a trie of UTF-8
+// strings, with a replacement for each ("precompiled_charsmap").
 class Charsmap {
  public:
-  // blob: the size of the trie in four bytes, the trie in Darts' units of four bytes each, little
-  // endian, and the replacements, each with a NUL at its end. Throws where it is not that.
+  // blob: the size of the trie in four bytes, the trie as Darts units of four bytes each, all
+  // little-endian, and the replacements, each NUL-terminated. Throws if it is malformed.
   explicit Charsmap(std::string_view blob);
 
-  // The replacement of the shortest key that `bytes` begins with, as Hugging Face's tokenizers take
-  // it; false where there is none. Whatever the trie holds, nothing outside it is read.
+  // The replacement of the shortest key that `bytes` begins with, as in Hugging Face's tokenizers;
+  // false if there is none. Whatever the trie contains, nothing outside it is read.
   bool find(std::string_view bytes, std::u32string_view& replacement) const;
   // Whether find() finds nothing for an ASCII character.
   bool keeps(char32_t ascii) const { return keeps_[ascii]; }

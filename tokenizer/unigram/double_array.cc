@@ -16,7 +16,7 @@ constexpr uint32_t kBlockUnits = 256;
 // How many free units are tried for a node's first child before a new block is opened.
 constexpr int kTries = 128;
 
-// The first eight bytes, in the order that strings have.
+// The first eight bytes, as a number that sorts as the string does.
 uint64_t prefix(std::string_view key) {
   uint64_t bytes = 0;
   std::memcpy(&bytes, key.data(), std::min(key.size(), sizeof bytes));
@@ -36,10 +36,10 @@ class DoubleArray::Builder {
     sort(entries);
     open_block();
     add({0, sorted_.size(), 0, kRoot});
-    // Nodes with many children are hard to place, so they come first; one child fits anywhere and
-    // fills the gaps.
-    while (!many_.empty() || !one_.empty()) {
-      std::vector<Range>& next = many_.empty() ? one_ : many_;
+    // Nodes with many children are hard to place, so they come first; a single child fits anywhere
+    // and fills the gaps.
+    while (!many_children_.empty() || !one_child_.empty()) {
+      std::vector<Range>& next = many_children_.empty() ? one_child_ : many_children_;
       const Range range = next.back();
       next.pop_back();
       expand(range);
@@ -66,8 +66,8 @@ class DoubleArray::Builder {
     bool free, used_base;
   };
 
-  // By radix, as comparing would take longer than all the rest; but keys with equal prefixes by
-  // comparing. Of equal keys only the last stays.
+  // A radix sort, as comparisons would take longer than all the rest; only keys with equal prefixes
+  // are compared. Of equal keys only the last stays.
   void sort(std::span<const Entry> entries) {
     std::vector<Item> items, other;
     for (uint32_t i = 0; i < entries.size(); ++i) {
@@ -90,7 +90,7 @@ class DoubleArray::Builder {
       const uint64_t shared = begin->prefix;
       while (end != items.end() && end->prefix == shared) ++end;
       if (end - begin < 2) continue;
-      for (Item& item : std::span(begin, end)) {  // the eight bytes after those
+      for (Item& item : std::span(begin, end)) {  // the eight bytes after the shared ones
         const std::string_view key = entries[item.entry].key;
         item.prefix = prefix(key.substr(std::min(key.size(), sizeof shared)));
       }
@@ -100,9 +100,9 @@ class DoubleArray::Builder {
     sorted_.reserve(items.size());
     for (const Item& item : items) {
       const Entry& entry = entries[item.entry];
-      const bool again = !sorted_.empty() && sorted_.back().prefix == item.prefix &&
-                         sorted_.back().bytes == entry.key;
-      if (again) sorted_.pop_back();
+      const bool is_duplicate = !sorted_.empty() && sorted_.back().prefix == item.prefix &&
+                                sorted_.back().bytes == entry.key;
+      if (is_duplicate) sorted_.pop_back();
       sorted_.push_back({item.prefix, entry.key, entry.value});
     }
   }
@@ -113,7 +113,8 @@ class DoubleArray::Builder {
                                     : static_cast<uint8_t>(key(i)[depth]);
   }
 
-  // Takes the keys that end at range.node; the others become children, later, or a tail.
+  // Stores the value of the key that ends at range.node; the others become children, later, or a
+  // tail.
   void add(Range range) {
     Unit& unit = units_[range.node];
     int32_t& value = out_.values_[range.node];
@@ -126,12 +127,12 @@ class DoubleArray::Builder {
       value = sorted_[range.begin++].value;
     }
     if (range.begin == range.end) return;
-    const bool is_one = range.end - range.begin == 1;
-    if (is_one && (unit & kHasValue) == 0 && range.depth > 0 && !before_start) {
+    const bool is_last_key = range.end - range.begin == 1;
+    if (is_last_key && (unit & kHasValue) == 0 && range.depth > 0 && !before_start) {
       return add_tail(range);
     }
-    const bool one = label(range.begin, range.depth) == label(range.end - 1, range.depth);
-    (one ? one_ : many_).push_back(range);
+    const bool one_child = label(range.begin, range.depth) == label(range.end - 1, range.depth);
+    (one_child ? one_child_ : many_children_).push_back(range);
   }
 
   bool key_starts_with(const Range& range, std::string_view bytes) const {
@@ -191,8 +192,7 @@ class DoubleArray::Builder {
     links.free = false;
   }
 
-  // Puts the units of a new block at the head of the list of free ones, which begins and ends at
-  // the root.
+  // Prepends the units of a new block to the list of free ones, which begins and ends at the root.
   uint32_t open_block() {
     const auto begin = static_cast<uint32_t>(units_.size()), end = begin + kBlockUnits;
     if (end > 1u << (32 - kBaseShift)) throw std::length_error("too many nodes in a trie");
@@ -213,8 +213,8 @@ class DoubleArray::Builder {
     return begin;
   }
 
-  // Gives free units labels that lead to them from no base in use. There is one: each base in use
-  // has a unit of its own that is not free.
+  // Labels each free unit as if its parent's base were one that is not in use, so that no search
+  // reaches it. A block has such a base: each base in use has a unit of its own that is not free.
   void label_free_units() {
     for (uint32_t begin = 0; begin < units_.size(); begin += kBlockUnits) {
       uint32_t base = begin;
@@ -229,7 +229,7 @@ class DoubleArray::Builder {
   std::vector<Unit>& units_;
   const std::string_view start_;
   std::vector<Key> sorted_;
-  std::vector<Range> many_, one_;
+  std::vector<Range> many_children_, one_child_;  // to expand
   std::vector<Links> links_;
 };
 

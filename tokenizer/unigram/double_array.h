@@ -10,9 +10,9 @@
 
 namespace bert::tokenizer {
 
-// A trie of byte strings as a double array (Aoe 1989): the child of a node under byte b is unit
-// base ^ b if that unit names the node as its parent. Where one key alone is left below a node, the
-// rest of it is not nodes but a tail, compared at once.
+// A trie of byte strings as a double array (Aoe 1989): the child of a node for byte b is unit
+// base ^ b, if that unit's label is b. Where a single key is left below a node, the rest of it is
+// not nodes but a tail, compared at once.
 class DoubleArray {
  public:
   struct Entry {
@@ -24,12 +24,13 @@ class DoubleArray {
 
   DoubleArray() : DoubleArray({}, {}) {}
   // Of entries with the same key, the last one counts. An empty key is never found.
-  // start: a string after which searches may start, if a key goes on after it.
+  // start: a string after which searches may start, if a key continues it.
   DoubleArray(std::span<const Entry> entries, std::string_view start);
 
-  // Where to search for what comes after `start`; kRoot where that is empty or begins no key.
+  // The node to search from for what follows `start`; kRoot if that is empty or no key begins with
+  // it.
   uint32_t start() const { return start_; }
-  int32_t count() const { return count_; }  // of different keys that are not empty
+  int32_t count() const { return count_; }  // of distinct non-empty keys
 
   struct Match {
     int32_t value = kNone;
@@ -54,7 +55,7 @@ class DoubleArray {
     }
     return {length == 0 ? kNone : values_[best], length};
   }
-  // Calls found(value, length) for each key that text begins with, the shortest first.
+  // Calls found(value, length) for each key that text begins with, shortest first.
   template <class Found>
   void for_each_prefix(std::string_view text, Found&& found) const {
     uint32_t node = kRoot, unit = units_[node];
@@ -78,7 +79,7 @@ class DoubleArray {
   }
 
  private:
-  // base << kBaseShift | flags | label. A node with a tail has the tail's first byte for a base.
+  // base << kBaseShift | flags | label. The base of a node with a tail is the tail's first byte.
   using Unit = uint32_t;
   static constexpr Unit kLabelMask = 0xff, kHasValue = 1 << 8, kHasTail = 1 << 9;
   static constexpr int kBaseShift = 10;

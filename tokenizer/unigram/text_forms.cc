@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The normalizers that change characters by tables: Unicode's forms, and SentencePiece's charsmaps.
+// The table-driven normalizers: Unicode's normalization forms and SentencePiece's charsmaps.
 #include <algorithm>
 #include <array>
 
@@ -16,7 +16,7 @@ namespace {
 
 uint8_t rank(char32_t c) { return c < 0x300 ? 0 : unicode::property(c).rank; }
 
-// Canonical order, of scalars whose class is not 0.
+// Puts marks (scalars whose combining class is not 0) in canonical order, from `begin` on.
 void sort_marks(std::vector<Edit>& edits, size_t begin) {
   if (edits.size() - begin < 2) return;
   std::stable_sort(edits.begin() + static_cast<ptrdiff_t>(begin), edits.end(),
@@ -39,7 +39,7 @@ void decompose(bool compatible, NormalizerScratch& scratch) {
   std::vector<Edit>& out = scratch.edits;
   out.clear();
   out.reserve(scratch.text.size());
-  size_t marks = 0;  // where the marks at the end begin
+  size_t marks = 0;  // where the trailing marks begin
   const auto put = [&](char32_t c, int32_t change) {
     if (rank(c) == 0) {
       sort_marks(out, marks);
@@ -71,12 +71,12 @@ void decompose(bool compatible, NormalizerScratch& scratch) {
   sort_marks(out, marks);
 }
 
-// Unicode 15, section 3.11, D117. A scalar that is composed with one before it is one less.
+// Unicode 15, section 3.11, D117. A scalar composed into an earlier one counts as removed.
 void compose(NormalizerScratch& scratch) {
   std::vector<Edit>& edits = scratch.edits;
   constexpr size_t kNone = ~size_t{0};
   size_t starter = kNone, size = 0;
-  int last = 0;  // the rank of the scalar before, or -1 where the starter itself is that
+  int last = 0;  // the rank of the previous scalar, or -1 if that is the starter
   for (const Edit& edit : edits) {
     const int own = rank(edit.c);
     char32_t whole = 0;
@@ -98,42 +98,33 @@ void compose(NormalizerScratch& scratch) {
 
 namespace {
 
-// Finds where graphemes end, as far as a Precompiled normalizer lets it show. Joining Hangul
-// letters, flags and Indic conjuncts is left out: each makes graphemes of six bytes or more, which
-// are taken scalar by scalar whether joined or not. (All that is left of them is a mark of two
-// bytes behind such a letter which the charsmap maps by itself.)
-class Graphemes {
- public:
-  explicit Graphemes(const std::vector<SourcedScalar>& text) : text_(text) {}
-
-  // text[at] begins a grapheme.
-  size_t end_of(size_t at) const {
-    char32_t c = text_[at++].c;
-    if (c < 0x80 && (at == text_.size() || text_[at].c < 0x80)) {
-      return at + (c == '\r' && at < text_.size() && text_[at].c == '\n');
-    }
-    uint8_t flags = unicode::text_flags(c);
-    bool pictographic = flags & unicode::kPictographic;
-    for (; at < text_.size() && !(flags & unicode::kControl); ++at) {
-      const char32_t next = text_[at].c;
-      const uint8_t next_flags = unicode::text_flags(next);
-      const bool joined = pictographic && c == kJoiner && next_flags & unicode::kPictographic;
-      if (next_flags & unicode::kControl) break;
-      if (!(next_flags & unicode::kExtends || flags & unicode::kPrepends || joined)) break;
-      if (!(next_flags & unicode::kExtends)) pictographic = next_flags & unicode::kPictographic;
-      c = next;
-      flags = next_flags;
-    }
-    return at;
+// The end of the grapheme that begins at text[at], as far as it matters to a Precompiled
+// normalizer. Hangul letters, flags and Indic conjuncts are not joined: they make graphemes of six
+// bytes or more, which are replaced scalar by scalar anyway. (Joining them would show only for a
+// mark of two bytes after such a letter, if the charsmap maps the mark by itself.)
+size_t grapheme_end(const std::vector<SourcedScalar>& text, size_t at) {
+  constexpr char32_t kJoiner = 0x200d;
+  char32_t c = text[at++].c;
+  if (c < 0x80 && (at == text.size() || text[at].c < 0x80)) {
+    return at + (c == '\r' && at < text.size() && text[at].c == '\n');
   }
+  uint8_t flags = unicode::text_flags(c);
+  bool pictographic = flags & unicode::kPictographic;
+  for (; at < text.size() && !(flags & unicode::kControl); ++at) {
+    const char32_t next = text[at].c;
+    const uint8_t next_flags = unicode::text_flags(next);
+    const bool joined = pictographic && c == kJoiner && next_flags & unicode::kPictographic;
+    if (next_flags & unicode::kControl) break;
+    if (!(next_flags & unicode::kExtends || flags & unicode::kPrepends || joined)) break;
+    if (!(next_flags & unicode::kExtends)) pictographic = next_flags & unicode::kPictographic;
+    c = next;
+    flags = next_flags;
+  }
+  return at;
+}
 
- private:
-  static constexpr char32_t kJoiner = 0x200d;
-  const std::vector<SourcedScalar>& text_;
-};
-
-// Scalars in place of `old` others, in Hugging Face's words: all of them replace, but of more new
-// ones than old ones the last are added, and of fewer the last one stands for those that are gone.
+// Puts `fresh` in place of `old` scalars, as edits in Hugging Face's sense: if there are more than
+// `old`, the last ones are insertions; if fewer, the last one removes the rest.
 void replace_by(std::u32string_view fresh, size_t old, std::vector<Edit>& out) {
   for (const char32_t c : fresh) out.push_back({c, 0});
   if (fresh.size() > old) {
@@ -154,19 +145,18 @@ bool is_kept(const Charsmap& charsmap, const std::vector<SourcedScalar>& text) {
 bool apply_charsmap(const Charsmap& charsmap, NormalizerScratch& scratch) {
   const std::vector<SourcedScalar>& text = scratch.text;
   if (is_kept(charsmap, text)) return false;
-  constexpr size_t kShort = 5;  // bytes of a grapheme that is looked up as a whole
+  constexpr size_t kMaxGrapheme = 5;  // bytes; longer ones are looked up scalar by scalar
   std::vector<Edit>& out = scratch.edits;
   out.clear();
   out.reserve(text.size());
-  const Graphemes graphemes(text);
-  std::array<char, 4 * (kShort + 1)> bytes;
+  std::array<char, 4 * (kMaxGrapheme + 1)> bytes;
   std::u32string_view fresh;
   for (size_t at = 0, end = 0; at < text.size(); at = end) {
-    end = graphemes.end_of(at);
-    if (end - at > 1 && end - at <= kShort) {
+    end = grapheme_end(text, at);
+    if (end - at > 1 && end - at <= kMaxGrapheme) {
       size_t size = 0;
       for (size_t i = at; i < end; ++i) size += utf8::encode(text[i].c, bytes.data() + size);
-      if (size <= kShort && charsmap.find({bytes.data(), size}, fresh)) {
+      if (size <= kMaxGrapheme && charsmap.find({bytes.data(), size}, fresh)) {
         replace_by(fresh, end - at, out);
         continue;
       }

@@ -34,8 +34,8 @@ void swap_in(NormalizerScratch& scratch) { scratch.text.swap(scratch.other); }
 void apply(NormalizerScratch& scratch) {
   scratch.other.clear();
   scratch.other.reserve(scratch.edits.size());
-  // A Precompiled normalizer does not say of scalars that it drops before all others: what follows
-  // then takes their places, and sources are left over at the end.
+  // A Precompiled normalizer leaves no edit for scalars that it drops at the very start: what
+  // follows then takes their sources, and some are left over at the end.
   size_t next = 0;
   for (const auto& [c, change] : scratch.edits) {
     if (change <= 0) next += static_cast<size_t>(1 - change);
@@ -46,8 +46,8 @@ void apply(NormalizerScratch& scratch) {
   swap_in(scratch);
 }
 
-// Each match that begins at `from` and goes as far as `length` says, or 0, becomes `to`, whose
-// scalars all come from the last one of the match.
+// Replaces each match by `to`, whose scalars all get the source of the match's last one.
+// length(at): of the match that begins at scalar `at`, or 0.
 template <class Length>
 void replace(const std::u32string& to, NormalizerScratch& scratch, Length&& length) {
   std::vector<SourcedScalar>& text = scratch.text;
@@ -102,7 +102,7 @@ void lowercase(NormalizerScratch& scratch) {
     }
   }
   if (!dotted) return;
-  scratch.other.clear();  // the one whose lower case is two: U+0069 U+0307
+  scratch.other.clear();  // U+0130 becomes two: U+0069 U+0307
   for (const SourcedScalar scalar : text) {
     const bool is_dotted = scalar.c == 0x130;
     scratch.other.push_back(is_dotted ? SourcedScalar{'i', scalar.source} : scalar);

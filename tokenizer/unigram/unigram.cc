@@ -26,7 +26,7 @@ Unigram::Unigram(const Vocabulary& vocabulary, std::vector<double> scores, int32
   unknown_score_ = *std::min_element(scores_.begin(), scores_.end()) - kUnknownPenalty;
 }
 
-// nodes[i]: the best way to the end of byte i - 1.
+// nodes[i]: the best pieces for the first i bytes.
 void Unigram::find_best(std::string_view word, UnigramScratch::Node* nodes) const {
   for (size_t i = 0; i <= word.size(); ++i) nodes[i] = {0, kNowhere, 0};
   const DoubleArray& trie = vocabulary_.trie();
@@ -53,23 +53,23 @@ void Unigram::tokenize(size_t size, UnigramScratch& scratch, TokenSequence& out)
   scratch.nodes.reserve(size + 1);
   find_best(word, scratch.nodes.data());
   scratch.tokens.clear();
-  bool after_unknown = false;  // on the right: this goes backwards
+  bool before_unknown = false;  // this goes from right to left
   for (size_t end = size; end > 0;) {
     const UnigramScratch::Node& node = scratch.nodes[end];
     const auto begin = static_cast<size_t>(node.begin);
     const bool is_unknown = node.id == unknown_;
-    if (is_unknown && after_unknown) {
+    if (is_unknown && before_unknown) {
       scratch.tokens.back().begin = begin;
     } else {
       scratch.tokens.push_back({node.id, begin, end});
     }
-    after_unknown = is_unknown;
+    before_unknown = is_unknown;
     end = begin;
   }
   out.reserve(scratch.tokens.size());
   for (size_t i = scratch.tokens.size(); i-- > 0;) {
     auto [id, begin, end] = scratch.tokens[i];
-    if (id == unknown_) {  // which, as a whole, may yet be a piece with a very low score
+    if (id == unknown_) {  // joined, it may still be a piece with a very low score
       const int32_t known = vocabulary_.find(word.substr(begin, end - begin));
       if (known != Vocabulary::kNone) id = known;
     }

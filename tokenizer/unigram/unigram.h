@@ -13,11 +13,11 @@ namespace bert::tokenizer {
 
 struct TokenSequence;
 
-// Memory that lives from call to call.
+// Memory reused from call to call.
 struct UnigramScratch {
   struct Node {
     double score;   // of the best pieces that end here
-    int32_t begin;  // of the last of them
+    int32_t begin;  // of the last one
     int32_t id;
   };
   struct Token {
@@ -37,17 +37,18 @@ struct UnigramOptions {
   int32_t unknown = 0;
   std::vector<NormalizerStep> steps;
   bool whitespace_split = false;  // words end at white space, which is dropped, before Metaspace
-  // Metaspace: spaces become U+2581. Where one is put before a text that has none:
+  // Metaspace: spaces become U+2581. When one is put before a text that does not begin with one:
   enum class Prepend { always, first, never } prepend = Prepend::always;
   bool split = true;  // before each U+2581
 };
 
-// A word to the pieces whose scores have the greatest sum (Kudo 2018), as Hugging Face's tokenizers
-// find them: in double precision, of equal sums the one that was found first; a character that is
-// no piece is unknown at 10 less than the least score, and unknown neighbours are one token.
+// Splits a word into the pieces whose scores have the greatest sum (Kudo 2018), as Hugging Face's
+// tokenizers do: in double precision, the first found of equal sums; a character that is not a
+// piece is unknown, at 10 less than the lowest score, and adjacent unknown characters are one
+// token.
 class Unigram {
  public:
-  // The vocabulary outlives this.
+  // The vocabulary must outlive this.
   Unigram(const Vocabulary& vocabulary, std::vector<double> scores, int32_t unknown);
 
   // Appends the tokens of the word of `size` bytes in scratch.bytes.

@@ -40,7 +40,7 @@ class UnigramPipeline : public Pipeline {
   int32_t unknown() const override { return options_.unknown; }
 
  private:
-  // The words of one piece, whose scalars are scratch.normalizer.text.
+  // Tokenises one piece, whose scalars are scratch.normalizer.text.
   struct Run {
     const UnigramPipeline& pipeline;
     size_t limit;

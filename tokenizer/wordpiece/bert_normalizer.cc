@@ -13,9 +13,7 @@ namespace bert::tokenizer {
 
 namespace {
 
-// Unicode 15, section 3.12.
-
-// Sixteen bytes at once, in what GCC and Clang make of any instruction set.
+// Sixteen bytes at once, in vectors that GCC and Clang compile for any instruction set.
 constexpr size_t kBlock = 16;
 using Block = uint8_t __attribute__((vector_size(kBlock)));
 using Halves = uint64_t __attribute__((vector_size(kBlock)));
@@ -33,9 +31,9 @@ uint32_t bits_of(Halves mask) {
 
 // One call of normalize().
 //
-// Offsets follow Hugging Face's alignments: canonical reordering moves marks but not the places
-// that they are said to come from, so the k-th scalar that begins a decomposition stands for the
-// k-th scalar of the source, whatever it is.
+// Offsets follow Hugging Face's alignments: canonical reordering moves marks but not their sources,
+// so the k-th scalar that begins a decomposition gets the k-th scalar of the source, whichever it
+// is.
 class NormalizerRun {
  public:
   NormalizerRun(const BertNormalizer& normalizer, std::string_view piece, int32_t source,
@@ -45,13 +43,13 @@ class NormalizerRun {
         piece_(piece),
         source_(source),
         out_(out) {
-    // A scalar's bytes become three times as many at the most, as the tables' generator checks;
-    // blocks and scalars are written whole.
-    const size_t most = 3 * piece.size() + 2 * kBlock;
-    out.bytes_.reserve(most);
-    out.sources_.reserve(most);
-    out.breaks_.reserve(most / 64 + 2);
-    std::fill_n(out.breaks_.data(), most / 64 + 2, 0);
+    // A scalar's bytes become at most three times as many, as the tables' generator checks; blocks
+    // and scalars are written whole.
+    const size_t max_bytes = 3 * piece.size() + 2 * kBlock;
+    out.bytes_.reserve(max_bytes);
+    out.sources_.reserve(max_bytes);
+    out.breaks_.reserve(max_bytes / 64 + 2);
+    std::fill_n(out.breaks_.data(), max_bytes / 64 + 2, 0);
     out.size_ = 0;
   }
 
@@ -68,7 +66,7 @@ class NormalizerRun {
   }
 
  private:
-  // Takes the printable ASCII that comes next, as much as fits a block; false where there is none.
+  // Takes the printable ASCII that comes next, up to a block of it; false if there is none.
   bool take_block() {
     Block block{};
     const size_t left = piece_.size() - at_;
@@ -102,7 +100,7 @@ class NormalizerRun {
     const auto c = static_cast<uint8_t>(piece_[at_++]);
     const int32_t source = source_++;
     const uint8_t becomes = normalizer_.ascii_[c];
-    if (becomes == BertNormalizer::kDrop) return;  // and the marks on both sides are one sequence
+    if (becomes == BertNormalizer::kDrop) return;  // the marks on either side are one sequence
     flush_marks();
     put(becomes, unicode::property(becomes).flags, source);
   }
@@ -156,7 +154,7 @@ class NormalizerRun {
     if (i % unicode::kTrails != 0) put(unicode::kTrail + i % unicode::kTrails, 0, source);
   }
 
-  // Marks wait for the next starter, which ends the sequence that is to be put in order.
+  // Marks wait for the next starter, which ends the sequence to be put in order.
   void order(char32_t c, unicode::Property p, int32_t source, bool first) {
     if (p.rank != 0) return out_.marks_.push_back({c, source, p.rank, first});
     flush_marks();
@@ -183,8 +181,8 @@ class NormalizerRun {
     for (size_t i = 1; i < begins.size(); ++i) begins[i] += begins[i - 1];
     out_.sorted_.resize(marks.size());
     for (const auto& mark : marks) out_.sorted_[begins[mark.rank]++] = mark;
-    // A mark that is not the first of its source stands for the source before it. One that leads
-    // the sequence belongs to the decomposition of the starter that was just written.
+    // A mark that does not begin its decomposition gets the source of the mark before it. If it
+    // leads the sequence, it belongs to the decomposition of the starter that was just written.
     size_t next = 0;
     int32_t source = marks[0].source;
     for (auto& mark : out_.sorted_) {
@@ -215,7 +213,7 @@ class NormalizerRun {
     put_bytes(bytes, utf8::encode(c, bytes), source);
   }
 
-  // Of one scalar: 1 to 4 bytes.
+  // The 1 to 4 bytes of a scalar.
   void put_bytes(const char* bytes, size_t length, int32_t source) {
     char* const out = out_.bytes_.data() + out_.size_;
     int32_t* const sources = out_.sources_.data() + out_.size_;

@@ -23,7 +23,7 @@ class NormalizedText {
  public:
   std::string_view text() const { return {bytes_.data(), size_}; }
   int32_t source(size_t byte) const { return sources_[byte]; }
-  // Bit i % 64 of word i / 64 says that a white space or punctuation character begins at byte i.
+  // Bit i % 64 of word i / 64 is set if a white space or punctuation character begins at byte i.
   const uint64_t* breaks() const { return breaks_.data(); }
 
  private:
@@ -33,7 +33,7 @@ class NormalizedText {
   RawBuffer<uint64_t> breaks_;
   size_t size_ = 0;
 
-  // Scratch of canonical reordering.
+  // Scratch for canonical reordering.
   struct Mark {
     char32_t c;
     int32_t source;
@@ -43,13 +43,13 @@ class NormalizedText {
   std::vector<Mark> marks_, sorted_;
 };
 
-// Hugging Face's BertNormalizer, in its order: clean, set Chinese characters apart, decompose (NFD)
-// and drop nonspacing marks, lower case. Time is linear in the text.
+// Hugging Face's BertNormalizer, in its order: clean, put spaces around Chinese characters,
+// decompose (NFD) and drop nonspacing marks, lowercase. Time is linear in the text.
 class BertNormalizer {
  public:
   explicit BertNormalizer(const NormalizerOptions& options);
 
-  // piece: a part of the original text that begins at its scalar `first`. False where it is not
+  // piece: a part of the original text that begins at its scalar `first`. False if it is not
   // well-formed UTF-8. `out` is overwritten; its memory is kept from call to call.
   bool normalize(std::string_view piece, int32_t first, NormalizedText& out) const;
 
@@ -60,8 +60,8 @@ class BertNormalizer {
 
   NormalizerOptions options_;
   std::array<uint8_t, 128> ascii_;  // what an ASCII byte becomes, or kDrop
-  std::array<uint64_t, 1024>
-      plain_{};  // by bit: scalars below U+10000 that stay as they are in words
+  // By bit: scalars below U+10000 that are part of words and stay as they are.
+  std::array<uint64_t, 1024> plain_{};
 };
 
 }  // namespace bert::tokenizer

@@ -10,8 +10,8 @@ namespace bert::tokenizer {
 
 namespace {
 
-// A long text is normalised in parts of about so many bytes, to stay in the nearest caches. They
-// end before a space, where words and sequences of marks do as well.
+// A long text is normalised in chunks of about this many bytes, to stay in the nearest caches. A
+// chunk ends before a space, where words and sequences of marks end as well.
 constexpr size_t kChunk = 8192;
 
 class WordPiecePipeline : public Pipeline {

@@ -5,8 +5,8 @@
 
 namespace bert::tokenizer {
 
-static_assert(std::endian::native ==
-              std::endian::little);  // entry_of() masks the bytes behind a word
+// entry_of() masks the bytes after a word.
+static_assert(std::endian::native == std::endian::little);
 
 // At most two thirds of the table are in use.
 WordTable::WordTable(size_t words)

@@ -11,18 +11,18 @@
 namespace bert::tokenizer {
 
 // A hash table of short words. Most words of a text are whole tokens, and are found here at once,
-// where a trie takes a step that depends on the last for every byte.
+// while a trie takes a step for every byte, each dependent on the last.
 class WordTable {
  public:
   static constexpr size_t kMaxSize = 16;
   static constexpr int32_t kNone = -1;
 
-  // Room for so many words.
+  // Has room for this many words.
   explicit WordTable(size_t words);
 
   // word: 1 to kMaxSize bytes. Of equal words the last one counts.
   void insert(std::string_view word, int32_t id);
-  // kMaxSize bytes can be read at `word`, which has from 1 to kMaxSize itself.
+  // size: 1 to kMaxSize; but kMaxSize bytes must be readable at `word`.
   int32_t find(const char* word, size_t size) const {
     const Entry wanted = entry_of(word, size);
     const uint64_t hash = wanted.hash();
@@ -60,8 +60,8 @@ class WordTable {
   }
   static uint8_t tag(uint64_t hash) { return static_cast<uint8_t>(hash & 0x7f) | 0x80; }
 
-  std::vector<uint8_t>
-      tags_;  // 0: no entry. They spare most looks at entries that are other words.
+  // 0: no entry. Tags spare most comparisons with entries of other words.
+  std::vector<uint8_t> tags_;
   RawBuffer<Entry> entries_;
   size_t mask_;
   int shift_;

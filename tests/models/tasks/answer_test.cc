@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// answer() against a slow twin, which cuts windows, weighs every span and finds words by itself.
+// answer() against a slow twin, which cuts windows, scores every span and finds words by itself.
 #include <algorithm>
 #include <random>
 
@@ -21,7 +21,7 @@ struct PairForm {
   int between;  // special tokens between question and text
 };
 
-// A text and its scalars, of words of letters and emoji that spaces set apart.
+// A text of words and emoji separated by spaces, and its scalars.
 struct Text {
   std::string utf8;
   std::u32string scalars;
@@ -53,10 +53,11 @@ struct Twin {
   int windows = 0;
   int64_t tokens = 0;
   Offset offset;
-  bool grown = false, several = false;  // to words; more than one of them
+  bool grown = false, several = false;  // grown to whole words; more than one word
 };
 
-// The context's tokens of `whole`, from begin to end, with what stands around them.
+// The tokens [first, end) of the context, which begins at `begin` of `whole`, and what is around
+// it.
 Encoding window_of(const Encoding& whole, int64_t begin, int64_t first, int64_t end) {
   Encoding window;
   const auto size = static_cast<int64_t>(whole.ids.size());
@@ -100,7 +101,7 @@ Twin slow_answer(const Model& model, const PairForm& form, const Input& input, c
     }
     if (end == context) break;
   }
-  // To whole words: outwards to the next space, of which SentencePiece's tokens hold one.
+  // To whole words: outwards to the next space. SentencePiece's tokens include the one before.
   const Offset found = twin.offset;
   const auto space = [&](int32_t at) { return text.scalars[at] == U' '; };
   Offset& grown = twin.offset;
@@ -165,8 +166,8 @@ INSTANTIATE_TEST_SUITE_P(Families, AnswerTwin,
                                          PairForm{"xlm-roberta-qa", 2}, PairForm{"camembert-qa", 2},
                                          PairForm{"mpnet-qa", 2}));
 
-// Neither what else is asked nor the thread count changes the bits.
-TEST(Answer, IsTheSameInAnyCompany) {
+// Neither the rest of the batch nor the thread count changes the bits.
+TEST(Answer, IsTheSameInAnyBatch) {
   for (const char* name : {"bert-qa", "xlm-roberta-qa"}) {
     const Model one = load_golden(name, 1, Precision::automatic, 30);
     const Model two = load_golden(name, 2, Precision::automatic, 30);
@@ -186,7 +187,7 @@ TEST(Answer, IsTheSameInAnyCompany) {
   }
 }
 
-TEST(Answer, OfAnEmptyTextIsNone) {
+TEST(Answer, ToAnEmptyTextIsEmpty) {
   for (const char* name : {"bert-qa", "xlm-roberta-qa"}) {
     const Model model = load_golden(name);
     for (const char* text : {"", "  "}) {
@@ -206,7 +207,7 @@ TEST(Answer, OfAnEmptyTextIsNone) {
   }
 }
 
-TEST(Answer, AnEmptyQuestionIsOne) {
+TEST(Answer, TakesAnEmptyQuestion) {
   const Model model = load_golden("bert-qa");
   const std::vector<Input> inputs = {{"", "a man"}};
   EXPECT_THAT(model.answer(inputs)[0].string, testing::AnyOf("a", "man", "a man"));
@@ -223,7 +224,7 @@ TEST(Answer, RefusesWhatItCannotRead) {
   const std::string too_long = error({fine, {"two dogs two dogs the a man", "a man"}});
   EXPECT_THAT(too_long, HasSubstr("input 1: the first text has 7 tokens"));
   EXPECT_THAT(too_long, HasSubstr("10"));
-  EXPECT_THAT(error({fine, {"two dogs"}}), HasSubstr("input 1: has one text"));
+  EXPECT_THAT(error({fine, {"two dogs"}}), HasSubstr("input 1: found one text"));
   EXPECT_THAT(error({fine, fine, {"\xff", "a"}}), HasSubstr("input 2: "));
   EXPECT_THAT(error({fine}, {-1, 15}), HasSubstr("stride is -1"));
   EXPECT_THAT(error({fine}, {0, 0}), HasSubstr("most_tokens 0"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Choices, and the errors of a model that is asked for what it has no head for.
+// Choices, and the errors of a model asked for something that it has no head for.
 #include <algorithm>
 #include <map>
 
@@ -74,8 +74,8 @@ TEST(Choose, SaysWhichChoicesAreTruncatedAndWhichInputIsWrong) {
   EXPECT_TRUE(model.choose(std::span<const Choices>()).empty());
 }
 
-// Every call that needs a head, of a model that has another.
-TEST(Heads, ThatAreNotThereAreRefusedByWhatIs) {
+// Every call that needs a head, on a model that has another.
+TEST(Heads, MissingOnesAreNamedWithTheOneThereIs) {
   const std::vector<Input> inputs = {{"a", "b"}};
   using Call = std::function<void(const Model&)>;
   const std::map<std::string, Call> calls = {
@@ -90,17 +90,23 @@ TEST(Heads, ThatAreNotThereAreRefusedByWhatIs) {
     std::vector<std::string> allowed;
   };
   const Case cases[] = {
-      {"bert-mlm", "BertForMaskedLM", "for fill_mask", {"fill_mask", "each token"}},
-      {"bert-tokens", "BertForTokenClassification", "for tag", {"tag", "each token"}},
-      {"xlm-roberta-qa", "XLMRobertaForQuestionAnswering", "for answer", {"answer", "each token"}},
-      {"mpnet-choice", "MPNetForMultipleChoice", "for choose", {"choose", "a whole input"}},
-      {"plain", "BertForSequenceClassification", "for classify", {"a whole input"}},
-      {"electra-pretraining", "ElectraForPreTraining", "for detect", {"each token"}},
+      {"bert-mlm", "BertForMaskedLM", "its head is for fill_mask", {"fill_mask", "each token"}},
+      {"bert-tokens", "BertForTokenClassification", "its head is for tag", {"tag", "each token"}},
+      {"xlm-roberta-qa",
+       "XLMRobertaForQuestionAnswering",
+       "its head is for answer",
+       {"answer", "each token"}},
+      {"mpnet-choice",
+       "MPNetForMultipleChoice",
+       "its head is for choose",
+       {"choose", "a whole input"}},
+      {"plain", "BertForSequenceClassification", "its head is for classify", {"a whole input"}},
+      {"electra-pretraining", "ElectraForPreTraining", "its head is for detect", {"each token"}},
       {"pretraining",
        "BertForPreTraining",
-       "for fill_mask",
+       "its head is for fill_mask",
        {"fill_mask", "a whole input", "each token"}},
-      {"distilbert", "DistilBertModel", "none at all", {}}};
+      {"distilbert", "DistilBertModel", "it only embeds", {}}};
   for (const Case& one : cases) {
     SCOPED_TRACE(one.model);
     const Model model = load_golden(one.model);

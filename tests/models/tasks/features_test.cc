@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Hidden states and attention of any layer; and of every family with every head the same bits in
-// any company.
+// Hidden states and attention of any layer; and, for every family with every head, the same bits in
+// any batch.
 #include <map>
 
 #include <gmock/gmock.h>
@@ -18,8 +18,8 @@ using test::load_golden;
 using test::same_bits;
 using testing::HasSubstr;
 
-// Every family with every head, and what only some have. Written out and not read from the index,
-// which is made after the tests are listed.
+// Every family with every head, and what only some have. Listed here and not read from the index,
+// which does not exist yet when the tests are discovered.
 std::vector<std::string> all_models() {
   std::vector<std::string> names = {"encoder",
                                     "plain",
@@ -46,7 +46,7 @@ std::vector<std::string> all_models() {
   return names;
 }
 
-// Of lengths that no kernel likes, long and short in turn; RoBERTa's have one segment.
+// Of awkward lengths, long and short in turn; RoBERTa has one segment.
 std::vector<Encoding> mixed_inputs(const std::string& name, const Model& model) {
   const bool one_segment = name.starts_with("xlm") || name.starts_with("camembert");
   std::mt19937 generator(5);
@@ -58,9 +58,9 @@ std::vector<Encoding> mixed_inputs(const std::string& name, const Model& model) 
   return inputs;
 }
 
-using Answers = std::map<std::string, std::vector<float>>;  // by what was asked
+using Answers = std::map<std::string, std::vector<float>>;  // by call
 
-// All that the model can say of each input.
+// Everything that the model can say about each input.
 std::vector<Answers> all_answers(const Model& model, std::span<const Encoding> inputs) {
   const int last = model.info().layers;
   const std::vector<int> states = {0, 1, -1}, attended = {0, last - 1};
@@ -125,7 +125,7 @@ void check_invariance(const std::string& name, Precision precision) {
 
 class EveryModel : public testing::TestWithParam<std::string> {};
 
-TEST_P(EveryModel, GivesTheSameBitsInAnyCompany) { check_invariance(GetParam(), Precision::f32); }
+TEST_P(EveryModel, GivesTheSameBitsInAnyBatch) { check_invariance(GetParam(), Precision::f32); }
 
 // run_traced() is what the golden tests compare with float64.
 TEST_P(EveryModel, HiddenStatesAreTheTracedStages) {
@@ -213,8 +213,8 @@ std::vector<double> projected(const models::WeightFile& file, const std::string&
   return y;
 }
 
-// Vaswani et al. 2017, section 3.2, of what enters the layer: that a layer is not another's, a head
-// not another's, and a row not a column.
+// Vaswani et al. 2017, section 3.2, computed from the layer's input: layers, heads, or rows and
+// columns must not be mixed up.
 TEST(Attention, IsThatOfTheLayersOwnQueriesAndKeys) {
   const Model model = load_golden("plain");
   const models::WeightFile file = models::read_safetensors(test::golden("plain/model.safetensors"));
@@ -259,7 +259,7 @@ INSTANTIATE_TEST_SUITE_P(Families, EveryModel, testing::ValuesIn(all_models()), 
 
 TEST(AllModels, AreListedHere) {
   const std::vector<std::string> here = all_models();
-  // Of these the inputs or the head are like those of others.
+  // The inputs or the head of these are like those of others.
   const std::vector<std::string> others = {"tinybert",
                                            "bf16",
                                            "wide-heads",
@@ -282,10 +282,10 @@ TEST(AllModels, AreListedHere) {
 
 class FewModels : public testing::TestWithParam<std::string> {};
 
-TEST_P(FewModels, GiveTheSameBitsInAnyCompanyInInt8) {
+TEST_P(FewModels, GiveTheSameBitsInAnyBatchInInt8) {
   check_invariance(GetParam(), Precision::int8);
 }
-TEST_P(FewModels, GiveTheSameBitsInAnyCompanyInBf16) {
+TEST_P(FewModels, GiveTheSameBitsInAnyBatchInBf16) {
   check_invariance(GetParam(), Precision::bf16);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a classification's logits become scores: transformers' problem_type, and what CrossEncoder of
-// sentence-transformers writes into config.json.
+// How the logits of a classification become scores: by transformers' problem_type, and by what
+// sentence-transformers' CrossEncoder writes into config.json.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -49,7 +49,8 @@ TEST(ScoresOfAModel, OfOneLabelAreASigmoidUnlessSaidOtherwise) {
   EXPECT_EQ(scores_of(copy, {{kOld, kSigmoid}, {"problem_type", "regression"}}), Scores::sigmoid);
 }
 
-// Of sentence-transformers 5.4 and later: modules.json, with nothing after the encoder, and a file.
+// As sentence-transformers 5.4 and later write it: modules.json, with nothing after the encoder,
+// and a file of its own.
 TEST(ScoresOfAModel, OfOneLabelAreWhatACrossEncodersOwnFileSays) {
   const CopiedModel copy("one-label");
   copy.write_json("modules.json",
@@ -73,7 +74,7 @@ TEST(ScoresOfAModel, OfOneLabelAreWhatACrossEncodersOwnFileSays) {
 TEST(ScoresOfAModel, OfSeveralLabelsAreASoftmaxUnlessSaidOtherwise) {
   const CopiedModel copy("plain");
   EXPECT_EQ(scores_of(copy, {}), Scores::softmax);
-  // CrossEncoder's own for several labels; probabilities are still those of a pipeline.
+  // CrossEncoder's default for several labels; probabilities are still those of a pipeline.
   EXPECT_EQ(scores_of(copy, {{kOld, kRaw}}), Scores::softmax);
   EXPECT_EQ(scores_of(copy, newer(kSigmoid)), Scores::sigmoid);
   EXPECT_EQ(scores_of(copy, {{"problem_type", "multi_label_classification"}}), Scores::sigmoid);

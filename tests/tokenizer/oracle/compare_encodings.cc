@@ -12,11 +12,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/text_encoder.h"
 
 namespace {
 
-using bert::tokenizer::Encoding;
+using bert::Encoding;
 using nlohmann::json;
 
 json as_json(const Encoding& encoding) {
@@ -28,7 +28,7 @@ json as_json(const Encoding& encoding) {
   return {{"ids", encoding.ids}, {"type_ids", encoding.type_ids}, {"offsets", offsets}};
 }
 
-json encode(const bert::tokenizer::Tokenizer& tokenizer, const json& input) {
+json encode(const bert::tokenizer::TextEncoder& tokenizer, const json& input) {
   std::optional<std::string> second;
   if (input.contains("second")) second = input["second"].get<std::string>();
   try {
@@ -43,7 +43,7 @@ json encode(const bert::tokenizer::Tokenizer& tokenizer, const json& input) {
 
 int main(int argc, char** argv) try {
   if (argc != 2) return std::fprintf(stderr, "usage: compare_encodings DIR < JSONL\n"), 2;
-  const auto tokenizer = bert::tokenizer::Tokenizer::load(argv[1]);
+  const auto tokenizer = bert::tokenizer::TextEncoder::load(argv[1]);
   std::map<std::string, std::pair<int64_t, int64_t>> counts;
   int shown = 0;
   for (std::string line; std::getline(std::cin, line);) {

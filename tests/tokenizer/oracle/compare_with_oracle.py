@@ -8,9 +8,9 @@
         [--lines N] [--seed S] [--switches] [--wild] [--texts TEXTS] MODEL...
 
 Each MODEL is a directory with a tokenizer.json. --lines is the number of nasty lines for each;
---switches takes each combination of the normalizer's switches instead of the model's own, --wild changes
+--switches tries every combination of the normalizer's switches instead of the model's own; --wild changes
 the definition as files in the wild do: added tokens, prefix, templates and so on. Prints how many lines
-were compared and how many differ, by model and kind of text; exits with 1 if any does.
+were compared and how many differ, by model and kind of text; exits with 1 if any do.
 """
 import argparse
 import itertools
@@ -121,7 +121,7 @@ def kinds(nasty: Nasty):
 
 
 def nasty_inputs(nasty: Nasty, lines: int):
-    """Single texts, and pairs with a length to truncate to."""
+    """Single texts, and pairs, most with a length to truncate to."""
     rng, functions = nasty.rng, kinds(nasty)
     for i in range(lines):
         function = functions[i * len(functions) // lines]
@@ -160,7 +160,7 @@ def compare(program: str, directory: pathlib.Path, inputs) -> dict[str, list[int
 
 
 def switched(definition: dict):
-    """The tokenizer with each combination of the normalizer's switches, and its name."""
+    """The tokenizer with each combination of the normalizer's switches, with a name."""
     for clean, chinese, strip, lower in itertools.product([True, False], [True, False],
                                                           [True, False, None], [True, False]):
         normalizer = {"type": "BertNormalizer", "clean_text": clean, "handle_chinese_chars": chinese,
@@ -182,7 +182,7 @@ def added_tokens(definition: dict) -> dict:
 
 
 def wild(definition: dict):
-    """The tokenizer as files in the wild may have it, and what is special in each."""
+    """The tokenizer as files in the wild may have it, with what is special about each."""
     model, vocabulary = definition["model"], definition["model"]["vocab"]
 
     def with_model(**changes):

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // SPDX-License-Identifier: Apache-2.0
 //
-// Times Hugging Face's tokenizers on the lines of a file, on one core, of the processor's time.
+// Times Hugging Face's tokenizers on the lines of a file, on one core, in CPU time.
 //   NODE_PATH=DIR/node_modules node oracle_bench.mjs TOKENIZER_JSON FILE ROUNDS
 import {createRequire} from 'module';
 import {readFileSync} from 'fs';
@@ -17,7 +17,7 @@ const megabytes = lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0) 
 const seconds = [];
 for (let round = 0; round < Number(rounds); ++round) {
   const begin = process.cpuUsage();
-  await tokenizer.encodeBatch(lines);  // what it returns stays in Rust until it is asked for
+  await tokenizer.encodeBatch(lines);  // the results stay in Rust until they are asked for
   const used = process.cpuUsage(begin);
   seconds.push((used.user + used.system) / 1e6);
 }

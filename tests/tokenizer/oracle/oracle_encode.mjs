@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // SPDX-License-Identifier: Apache-2.0
 //
-// Adds to each input what Hugging Face's own tokenizers make of it.
+// Adds to each input its encoding by Hugging Face's own tokenizers.
 //   NODE_PATH=DIR/node_modules node oracle_encode.mjs TOKENIZER_JSON < inputs.jsonl > encodings.jsonl
 // Input:  {"first": str, "second"?: str, "max_length"?: int, ...}
 // Output: the same with "ids", "type_ids", and "offsets" (flat: begin, end, begin, ...).
@@ -13,7 +13,7 @@ const tokenizer = Tokenizer.fromFile(process.argv[2]);
 tokenizer.disablePadding();
 const left = JSON.parse(readFileSync(process.argv[2])).truncation?.direction === 'Left';
 
-// Neighbours of equal max_length are encoded at the same time.
+// Consecutive inputs with the same max_length are encoded together.
 let batch = [];
 async function flush() {
   if (batch.length === 0) return;

@@ -4,7 +4,7 @@
 
     real_text.py DIR      writes DIR/LANGUAGE.txt, DIR/bible.txt and DIR/mixed.txt
 
-bible.txt is the King James Bible, a verse a line; mixed.txt is a line of each language in turn. It needs
+bible.txt is the King James Bible, one verse a line; mixed.txt has a line of each language in turn. It needs
 apt-get and dpkg-deb, and installs nothing.
 """
 import gzip
@@ -18,7 +18,7 @@ FORTUNES = "bg cs de es ga it pl ru zh".split()
 MANUALS = "de el fr ja ru sr uk vi zh".split()
 REFERENCES = "de en es fr id it ja pt zh-cn zh-tw".split()
 MESSAGES = "ar bn fa he hi-in hy-am ka km ko my ta te th ur".split()
-# mixed.txt takes from each language in turn, so that no stretch of it is in one script.
+# mixed.txt takes from each language in turn, so that no part of it is in one script.
 MIXED_BYTES = 200_000
 
 
@@ -34,7 +34,7 @@ def extract(package: str, root: pathlib.Path) -> pathlib.Path:
 
 
 def texts(path: pathlib.Path):
-    """The contents of the text files below a path that are UTF-8."""
+    """The contents of the UTF-8 text files below a path."""
     for file in sorted(path.rglob("*")):
         if file.is_symlink() or not file.is_file():
             continue
@@ -60,7 +60,7 @@ def lines_of(text: str) -> list[str]:
 
 
 def bible(root: pathlib.Path) -> list[str]:
-    """The verses of the King James Bible; its file is compressed in a form of its own."""
+    """The verses of the King James Bible; its file is compressed in a format of its own."""
     program = extract("bible-kjv", root) / "usr/bin/bible"
     data = extract("bible-kjv-text", root) / "usr/lib"
     verses = subprocess.run([program.resolve(), "-p", data.resolve(), "-f", "Gen1:1-Rev22:21"],
@@ -69,7 +69,7 @@ def bible(root: pathlib.Path) -> list[str]:
 
 
 def in_turn(languages: list[list[str]]) -> list[str]:
-    """A line of each language in turn, and of each no more than MIXED_BYTES."""
+    """A line of each language in turn, at most MIXED_BYTES of each."""
     left = {i: MIXED_BYTES for i in range(len(languages))}
     mixed = []
     for row in range(max(map(len, languages))):

@@ -5,8 +5,8 @@
 // tokenizer_bench hostile DIR FILE ROUNDS
 //
 // Times loading a tokenizer's directory; encoding the lines of a file; and encoding lines of 10 MB
-// that invite quadratic time, beside the same file. Prints one JSON object: median seconds, MB/s.
-// THREADS 0 encodes line after line and keeps nothing; else the batch encoder, which keeps all.
+// that invite quadratic time, compared with the same file. Prints one JSON object: median seconds,
+// MB/s. THREADS 0 encodes line by line and keeps nothing; otherwise the batch encoder keeps all.
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
@@ -17,11 +17,11 @@
 #include <nlohmann/json.hpp>
 #include <time.h>
 
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/text_encoder.h"
 
 namespace {
 
-using bert::tokenizer::Tokenizer;
+using bert::tokenizer::TextEncoder;
 using nlohmann::json;
 
 double now(clockid_t clock) {
@@ -30,7 +30,7 @@ double now(clockid_t clock) {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// With one thread, of the processor's time, which other programs do not disturb so much.
+// CPU time with one thread, as other programs disturb it less.
 double median_seconds(int rounds, int threads, const std::function<void()>& work) {
   const clockid_t clock = threads > 1 ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID;
   std::vector<double> seconds;
@@ -57,9 +57,9 @@ Lines read_lines(const char* path) {
   return out;
 }
 
-size_t tokens = 0;  // printed, so that no work can be left out
+size_t tokens = 0;  // printed, so that no work can be optimised away
 
-double encode_rate(const Tokenizer& tokenizer, const Lines& text, int rounds, int threads) {
+double encode_rate(const TextEncoder& tokenizer, const Lines& text, int rounds, int threads) {
   std::vector<bert::tokenizer::Texts> batch;
   for (const std::string& line : text.lines) batch.push_back({line});
   const double seconds = median_seconds(rounds, threads, [&] {
@@ -76,7 +76,7 @@ double encode_rate(const Tokenizer& tokenizer, const Lines& text, int rounds, in
   return text.megabytes / seconds;
 }
 
-json hostile(const Tokenizer& tokenizer, const Lines& text, int rounds) {
+json hostile(const TextEncoder& tokenizer, const Lines& text, int rounds) {
   const double english = encode_rate(tokenizer, text, rounds, 0);
   json out = {{"file", {{"mb_per_s", english}}}};
   const std::pair<const char*, const char*> repeated[] = {{"letter", "a"},
@@ -114,13 +114,13 @@ int main(int argc, char** argv) try {
   json out;
   if (mode == "load" && argc == 4) {
     const double seconds =
-        median_seconds(rounds(3), 1, [&] { tokens += Tokenizer::load(argv[2]).notes().size(); });
+        median_seconds(rounds(3), 1, [&] { tokens += TextEncoder::load(argv[2]).notes().size(); });
     out = {{"load_ms", 1e3 * seconds}};
   } else if (mode == "encode" && argc == 6) {
     out["mb_per_s"] =
-        encode_rate(Tokenizer::load(argv[2]), read_lines(argv[3]), rounds(4), std::atoi(argv[5]));
+        encode_rate(TextEncoder::load(argv[2]), read_lines(argv[3]), rounds(4), std::atoi(argv[5]));
   } else if (mode == "hostile" && argc == 5) {
-    out = hostile(Tokenizer::load(argv[2]), read_lines(argv[3]), rounds(4));
+    out = hostile(TextEncoder::load(argv[2]), read_lines(argv[3]), rounds(4));
   } else {
     return std::fprintf(stderr, "usage: see the head of tokenizer_bench.cc\n"), 2;
   }

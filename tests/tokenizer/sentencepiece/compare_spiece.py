@@ -7,13 +7,13 @@
     NODE_PATH=DIR/node_modules compare_spiece.py --program build/release/tests/compare_encodings \\
         --texts TEXTS [--lines N] [--seed S] [--albert DIRECTORY]
 
-Trains small models on TEXTS/mixed.txt with spm_train, with each of its normalizations, and takes them, and
-the ALBERT model in DIRECTORY, as each of ALBERT, XLM-RoBERTa and CamemBERT where their special tokens
-allow it; both from the .model and from the tokenizer.json that transformers would make of it, and that
-with normalizers and pre-tokenizers of other kinds. Prints how many lines were compared and how many
-differ, by model and kind of text; exits with 1 if any does. From a .model a line in ten thousand may differ
-in the order of pieces whose sums are all but equal: the oracle gets the scores through JSON, where its
-parser rounds them, and transformers hands them over as they are.
+Trains small models on TEXTS/mixed.txt with spm_train, with each of its normalizations. Takes them, and the
+ALBERT model in DIRECTORY, as each of ALBERT, XLM-RoBERTa and CamemBERT whose special tokens they have: from
+the .model, from the tokenizer.json that transformers would make of it, and from that with other normalizers
+and pre-tokenizers. Prints how many lines were compared and how many differ, by model and kind of text; exits
+with 1 if any do. From a .model one line in ten thousand may differ in the order of pieces whose sums are
+almost equal: the oracle gets the scores through JSON, where its parser rounds them, while transformers passes
+them on unchanged.
 """
 import argparse
 import itertools
@@ -36,7 +36,7 @@ CLASSES = {"albert": ("spiece.model", "AlbertTokenizer"),
 
 
 class NastyPieces(Nasty):
-    """Kinds that show what SentencePiece and its normalizers do."""
+    """Kinds of text that exercise SentencePiece and its normalizers."""
 
     def word(self) -> str:
         return self.rng.choice(self.vocabulary).replace("\u2581", self.rng.choice([" ", "", "\u2581"]))
@@ -124,7 +124,7 @@ class Comparison:
         nasty = NastyPieces(random.Random(self.options.seed), pieces, special)
         real = itertools.islice(real_inputs(self.options.texts), 0, None, self.options.every)
         inputs = itertools.chain(nasty_kinds(nasty, self.options.lines), real)
-        # A pair has four special tokens: with less room than that, ours is an error.
+        # A pair has four special tokens: with less room than that, ours fails.
         lines = b"".join(json.dumps(item).encode() + b"\n" for item in inputs
                          if item.get("max_length", 4) >= 4)
         return subprocess.run(["node", ORACLE / "oracle_encode.mjs", path], input=lines,
@@ -163,7 +163,7 @@ def main() -> None:
     parser.add_argument("--program", required=True)
     parser.add_argument("--texts", type=pathlib.Path, required=True)
     parser.add_argument("--lines", type=int, default=20_000)
-    parser.add_argument("--every", type=int, default=20, help="take each so-manieth line of the texts")
+    parser.add_argument("--every", type=int, default=20, help="take one line in so many of the texts")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--albert", type=pathlib.Path)
     parser.add_argument("--variants", action="store_true")

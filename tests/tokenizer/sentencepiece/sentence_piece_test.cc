@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SentencePiece models under Hugging Face's conventions: small ones, written here. Larger ones are
-// compared with the library's own results by sentence_piece_test.py.
+// SentencePiece models with Hugging Face's conventions: small ones, written here.
+// sentence_piece_test.py compares larger ones with the library's own results.
 #include <random>
 #include <string>
 #include <vector>
@@ -20,7 +20,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using Ids = std::vector<int32_t>;
 
-// The model as a class reads it.
+// Writes the model where a tokenizer class reads it.
 void write(const TestDirectory& directory, const std::string& name, const SpieceBuilder& model,
            json config = json::object()) {
   const bool is_albert = name == "AlbertTokenizer";
@@ -29,8 +29,8 @@ void write(const TestDirectory& directory, const std::string& name, const Spiece
   directory.write("tokenizer_config.json", config.dump());
 }
 
-Tokenizer tokenizer_of(const std::string& name, const SpieceBuilder& model,
-                       const json& config = json::object()) {
+TextEncoder tokenizer_of(const std::string& name, const SpieceBuilder& model,
+                         const json& config = json::object()) {
   const TestDirectory directory;
   write(directory, name, model, config);
   return directory.load();
@@ -68,7 +68,7 @@ std::string json_error(const std::function<void(json&)>& change) {
 }
 
 TEST(SentencePiece, Albert) {
-  const Tokenizer tokenizer = tokenizer_of("AlbertTokenizer", small_albert());
+  const TextEncoder tokenizer = tokenizer_of("AlbertTokenizer", small_albert());
   const Encoding one = tokenizer.encode("A B", std::nullopt, 0);
   EXPECT_EQ(one.ids, (Ids{2, 6, 5, 7, 3}));
   EXPECT_EQ(offsets_of(one), "0-0 0-1 1-2 2-3 0-0");
@@ -81,33 +81,33 @@ TEST(SentencePiece, Albert) {
 }
 
 TEST(SentencePiece, AlbertNormalizes) {
-  const Tokenizer tokenizer = tokenizer_of("AlbertTokenizer", small_albert());
+  const TextEncoder tokenizer = tokenizer_of("AlbertTokenizer", small_albert());
   const Encoding quotes = tokenizer.encode("``\u00c9''", std::nullopt, 0);
   EXPECT_EQ(quotes.ids, (Ids{2, 5, 9, 13, 9, 3}));
   EXPECT_EQ(offsets_of(quotes), "0-0 1-2 1-2 2-3 4-5 0-0");
-  // A piece of digits with a comma is far behind all others.
+  // A piece that ends in a digit and a comma ranks far below all others.
   EXPECT_EQ(tokens_of(tokenizer, "1,"), "\u2581 1 ,");
-  const Tokenizer cased = tokenizer_of("AlbertTokenizer", small_albert(),
-                                       {{"do_lower_case", false}, {"keep_accents", true}});
+  const TextEncoder cased = tokenizer_of("AlbertTokenizer", small_albert(),
+                                         {{"do_lower_case", false}, {"keep_accents", true}});
   EXPECT_EQ(tokens_of(cased, "A e \u00e9"), "\u2581 <unk> \u2581 e \u2581 <unk>");
 }
 
-TEST(SentencePiece, UnknownNeighboursAreOne) {
-  const Tokenizer tokenizer = tokenizer_of("AlbertTokenizer", small_albert());
+TEST(SentencePiece, AdjacentUnknownsAreOneToken) {
+  const TextEncoder tokenizer = tokenizer_of("AlbertTokenizer", small_albert());
   const Encoding encoding = tokenizer.encode("a\u4e2d\u6587\U0001f600b", std::nullopt, 0);
   EXPECT_EQ(encoding.ids, (Ids{2, 6, 1, 7, 3}));
   EXPECT_EQ(offsets_of(encoding), "0-0 0-1 1-4 4-5 0-0");
 }
 
 TEST(SentencePiece, SpecialTokensInText) {
-  const Tokenizer tokenizer = tokenizer_of("AlbertTokenizer", small_albert());
+  const TextEncoder tokenizer = tokenizer_of("AlbertTokenizer", small_albert());
   const Encoding encoding = tokenizer.encode("a  [MASK] a[SEP]", std::nullopt, 0);
   EXPECT_EQ(encoding.ids, (Ids{2, 6, 4, 6, 3, 3}));
   EXPECT_EQ(offsets_of(encoding), "0-0 0-1 1-9 9-11 11-16 0-0");
 }
 
 TEST(SentencePiece, XlmRobertaShiftsIds) {
-  const Tokenizer tokenizer = tokenizer_of("XLMRobertaTokenizer", small_roberta());
+  const TextEncoder tokenizer = tokenizer_of("XLMRobertaTokenizer", small_roberta());
   EXPECT_EQ(tokenizer.vocabulary_size(), 9);
   const Encoding pair = tokenizer.encode("a  b ", "<x>z <mask>", 0);
   EXPECT_EQ(pair.ids, (Ids{0, 5, 4, 6, 2, 2, 4, 7, 3, 8, 2}));
@@ -117,14 +117,14 @@ TEST(SentencePiece, XlmRobertaShiftsIds) {
 }
 
 TEST(SentencePiece, CamembertShiftsIds) {
-  const Tokenizer tokenizer = tokenizer_of("CamembertTokenizerFast", small_roberta());
+  const TextEncoder tokenizer = tokenizer_of("CamembertTokenizerFast", small_roberta());
   EXPECT_EQ(tokenizer.vocabulary_size(), 12);
   EXPECT_EQ(tokenizer.encode("ab", "z", 0).ids, (Ids{5, 8, 9, 6, 6, 7, 3, 6}));
   EXPECT_EQ(tokenizer.token(0), "<s>NOTUSED");
   EXPECT_EQ(tokenizer.mask_id(), 11);
 }
 
-TEST(SentencePiece, ModelTypeWhereNoClassIsNamed) {
+TEST(SentencePiece, ModelTypeIfNoClassIsNamed) {
   const TestDirectory directory;
   directory.write("spiece.model", small_albert().build());
   directory.write("config.json", R"({"model_type": "albert"})");
@@ -140,18 +140,18 @@ TEST(SentencePiece, ModelTypeWhereNoClassIsNamed) {
 
 TEST(SentencePiece, Charsmap) {
   SpieceBuilder model = small_albert();
-  const Tokenizer tokenizer = tokenizer_of("AlbertTokenizer", model.map('z', "ab"));
+  const TextEncoder tokenizer = tokenizer_of("AlbertTokenizer", model.map('z', "ab"));
   EXPECT_EQ(offsets_of(tokenizer.encode("z", std::nullopt, 0)), "0-0 0-1 0-0");
   EXPECT_EQ(tokens_of(tokenizer, "z"), "\u2581ab");
   // A grapheme whose first character is mapped is replaced as a whole.
-  const Tokenizer accents = tokenizer_of("AlbertTokenizer", model, {{"keep_accents", true}});
+  const TextEncoder accents = tokenizer_of("AlbertTokenizer", model, {{"keep_accents", true}});
   EXPECT_EQ(tokens_of(accents, "z\u0301b"), "\u2581ab b");
-  const Tokenizer dropped = tokenizer_of("AlbertTokenizer", model.map('z', ""));
+  const TextEncoder dropped = tokenizer_of("AlbertTokenizer", model.map('z', ""));
   EXPECT_EQ(tokens_of(dropped, "zab"), "\u2581ab");
 }
 
 TEST(SentencePiece, ContinuesWord) {
-  const Tokenizer tokenizer = tokenizer_of("AlbertTokenizer", small_albert());
+  const TextEncoder tokenizer = tokenizer_of("AlbertTokenizer", small_albert());
   std::vector<int32_t> continuing;
   for (int32_t id = 0; id < tokenizer.vocabulary_size(); ++id) {
     if (tokenizer.continues_word(id)) continuing.push_back(id);
@@ -161,14 +161,14 @@ TEST(SentencePiece, ContinuesWord) {
 }
 
 TEST(SentencePiece, TruncatesLongestFirst) {
-  const Tokenizer tokenizer = tokenizer_of("XLMRobertaTokenizer", small_roberta());
+  const TextEncoder tokenizer = tokenizer_of("XLMRobertaTokenizer", small_roberta());
   EXPECT_EQ(tokenizer.encode("a a a a", "a", 7).ids, (Ids{0, 5, 5, 2, 2, 5, 2}));
   EXPECT_TRUE(tokenizer.encode("a a a a", std::nullopt, 4).truncated);
   EXPECT_FALSE(tokenizer.encode("a a ", std::nullopt, 4).truncated);
 }
 
 TEST(SentencePiece, InvalidUtf8) {
-  const Tokenizer tokenizer = tokenizer_of("AlbertTokenizer", small_albert());
+  const TextEncoder tokenizer = tokenizer_of("AlbertTokenizer", small_albert());
   EXPECT_THROW(
       {
         try {
@@ -182,7 +182,7 @@ TEST(SentencePiece, InvalidUtf8) {
 }
 
 TEST(SentencePiece, LongTextsAreLinear) {
-  const Tokenizer tokenizer = tokenizer_of("AlbertTokenizer", small_albert());
+  const TextEncoder tokenizer = tokenizer_of("AlbertTokenizer", small_albert());
   for (const char* unit : {"a", " ", "a ", "\u4e2d", "e\u0301", "``", "\u0301"}) {
     std::string text;
     while (text.size() < 1000000) text += unit;
@@ -207,7 +207,7 @@ TEST(SentencePiece, SaysWhatIsWrongWithTheModel) {
   EXPECT_THAT(albert(small_albert().piece("b", 0)),
               HasSubstr("spiece.model: SentencePiece says: "));
   EXPECT_EQ(albert(SpieceBuilder()),
-            "spiece.model: found no pieces, which is no SentencePiece model");
+            "spiece.model: found no pieces, so this is not a SentencePiece model");
   EXPECT_THAT(albert(small_albert().charsmap("abcd")),
               HasSubstr("spiece.model: normalizer_spec.precompiled_charsmap: found 4 bytes"));
   EXPECT_EQ(albert(small_roberta()),
@@ -224,8 +224,7 @@ TEST(SentencePiece, BrokenModelsAreErrors) {
   const std::pair<std::string, std::string> broken[] = {
       {"no model at all",
        "the SentencePiece model is cut short or damaged: found wire type 6 at byte 1 of it"},
-      {{"\x0a\x02\x15\0", 4},
-       "pieces[0] is cut short or damaged: the end comes too early at byte 1 of it"},
+      {{"\x0a\x02\x15\0", 4}, "pieces[0] is cut short or damaged: unexpected end at byte 1 of it"},
       {{"\x0a\x02\x10\0", 4},
        "pieces[0] is cut short or damaged: score has wire type 0, expected 5 at byte 2 of it"}};
   for (const auto& [content, message] : broken) {
@@ -252,7 +251,7 @@ TEST(SentencePiece, BrokenModelsAreErrors) {
 TEST(UnigramJson, Encodes) {
   const TestDirectory directory;
   directory.write("tokenizer.json", unigram_json().dump());
-  const Tokenizer tokenizer = directory.load();
+  const TextEncoder tokenizer = directory.load();
   const Encoding encoding = tokenizer.encode(" \uff41\tb <mask>zz", std::nullopt, 0);
   EXPECT_EQ(encoding.ids, (Ids{2, 1, 3, 4, 1, 0}));
   EXPECT_EQ(offsets_of(encoding), "1-2 3-4 3-4 4-11 11-12 11-13");
@@ -261,7 +260,7 @@ TEST(UnigramJson, Encodes) {
   old["model"].erase("type");
   directory.write("tokenizer.json", old.dump());
   EXPECT_EQ(directory.load().encode(" \uff41\tb <mask>zz", std::nullopt, 0).ids, encoding.ids);
-  // It is what counts where there is a model as well.
+  // tokenizer.json takes precedence over a model beside it.
   write(directory, "AlbertTokenizer", small_albert());
   EXPECT_EQ(directory.load().vocabulary_size(), 5);
 }
@@ -311,15 +310,14 @@ TEST(UnigramJson, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(json_error([](json& d) {
               d["normalizer"] = {{"type", "Precompiled"}, {"precompiled_charsmap", "AA=A"}};
             }),
-            file + "normalizer.precompiled_charsmap: character 2 is no base64");
+            file + "normalizer.precompiled_charsmap: character 2 is not base64");
   EXPECT_THAT(json_error([](json& d) {
                 d["normalizer"] = {{"type", "Precompiled"}, {"precompiled_charsmap", "AAAA"}};
               }),
               HasSubstr("normalizer.precompiled_charsmap: found 3 bytes"));
-  EXPECT_EQ(json_error([](json& d) { d["pre_tokenizer"]["pretokenizers"].erase(1); }),
-            file +
-                "pre_tokenizer.pretokenizers: expected a Metaspace, with a WhitespaceSplit before "
-                "it or without");
+  EXPECT_EQ(
+      json_error([](json& d) { d["pre_tokenizer"]["pretokenizers"].erase(1); }),
+      file + "pre_tokenizer.pretokenizers: expected a Metaspace, alone or after a WhitespaceSplit");
   EXPECT_EQ(
       json_error([](json& d) {
         d["pre_tokenizer"] = {{"type", "ByteLevel"}};
@@ -333,7 +331,7 @@ TEST(VocabTxt, Mpnet) {
   const TestDirectory directory;
   directory.write("vocab.txt", "<s>\n<pad>\n</s>\n[UNK]\na\n##b\n<mask>\n");
   directory.write("tokenizer_config.json", R"({"tokenizer_class": "MPNetTokenizer"})");
-  const Tokenizer tokenizer = directory.load();
+  const TextEncoder tokenizer = directory.load();
   const Encoding pair = tokenizer.encode("AB <mask>", "z", 0);
   EXPECT_EQ(pair.ids, (Ids{0, 4, 5, 6, 2, 2, 3, 2}));
   EXPECT_EQ(pair.type_ids, Ids(8, 0));

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Our SentencePiece tokenizers against the library's own results: sentence_piece_test.py PROGRAM SHARED
 
-Trains small models on random words in a dozen scripts and encodes 10,000 lines with Python's sentencepiece,
-around which it puts the conventions of XLM-RoBERTa, CamemBERT and ALBERT; with the real ALBERT model too
-where SHARED has it. PROGRAM is compare_encodings, which must find ids, type ids and offsets equal. The lines
-have nothing that the library's normalizer would change, as Hugging Face's is another, and the scores are
-rounded so that their sums are exact, as the library adds in single precision: compare_spiece.py is for all
-that. Exits with 77, which skips, where there is no sentencepiece module.
+Trains small models on random words in a dozen scripts, and encodes 10,000 lines with Python's sentencepiece,
+adding the conventions of XLM-RoBERTa, CamemBERT and ALBERT itself; with the real ALBERT model too, if SHARED
+has it. PROGRAM is compare_encodings, which must find ids, type ids and offsets equal. The lines contain
+nothing that the library's normalizer would change, as Hugging Face's differs, and the scores are rounded so
+that their sums are exact, as the library adds in single precision: compare_spiece.py covers all that. Exits
+with 77, which skips the test, if there is no sentencepiece module.
 """
 import io
 import json
@@ -37,8 +37,8 @@ ALPHABETS = ["abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghij
              "\u0e01\u0e02\u0e03\u0e04\u0e32\u0e30", "\u4e2d\u6587\u5b57\u65e5\u672c\u8a9e",
              "\u3042\u3044\u3046\u3048",
              "\u10d0\u10d1\u10d2\u10d3", "0123456789.-"]
-# ALBERT's NFKD takes Hangul apart, which the library alone composes again; of a word of vowel signs,
-# nothing would be left but its spaces.
+# ALBERT's NFKD takes Hangul apart, and only the library composes it again; of a word of vowel signs, only
+# the spaces would be left.
 NOT_FOR_ALBERT = ["\ud55c\uad6d\uc5b4\ub9d0\uae00", "\u0915\u0916\u093e\u093f"]
 FAMILIES = {"albert": ("spiece.model", "AlbertTokenizer"),
             "xlm-roberta": ("sentencepiece.bpe.model", "XLMRobertaTokenizer"),
@@ -46,7 +46,7 @@ FAMILIES = {"albert": ("spiece.model", "AlbertTokenizer"),
 
 
 def make_lines(rng: random.Random, count: int, alphabets: list[str], words: list[str]) -> list[str]:
-    """Lines of old words, which a model knows, and new ones."""
+    """Lines of known words, which the model is trained on, and new ones."""
     def word() -> str:
         if rng.random() < 0.7:
             return rng.choice(words)
@@ -67,7 +67,7 @@ def train(lines: list[str], **options) -> bytes:
 
 
 def rounded(model: bytes) -> bytes:
-    """The model with scores in 4096ths, whose sums neither float nor double rounds."""
+    """The model with scores rounded to 4096ths, whose sums are exact in float and in double."""
     def record(number: int, content: bytes) -> bytes:
         size, out = len(content), b""
         while size >= 0x80:
@@ -85,7 +85,7 @@ def rounded(model: bytes) -> bytes:
 
 
 def normalized(family: str, text: str) -> list[tuple[str, int]]:
-    """The characters that the library gets, and where they come from."""
+    """The characters that the library gets, each with its position in the text."""
     if family != "albert":
         return [(c, i) for i, c in enumerate(text)]
     return [(d.lower(), i) for i, c in enumerate(text) for d in unicodedata.normalize("NFKD", c)
@@ -166,7 +166,7 @@ def main() -> None:
         check(program, "albert", real.read_bytes(), lines)
     else:
         assert "BERT_INFER_REQUIRE_SHARED" not in os.environ, f"{real} is missing"
-        print("the real ALBERT model is not there")
+        print("the real ALBERT model is missing")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@
 
 namespace bert::tokenizer {
 
-// Writes SentencePiece models: protocol buffers, by hand.
+// Writes SentencePiece models, as protocol buffers by hand.
 class SpieceBuilder {
  public:
   static constexpr int kNormal = 1, kUnknown = 2, kControl = 3, kUserDefined = 4;
@@ -22,7 +22,7 @@ class SpieceBuilder {
   }
   SpieceBuilder& kind(int kind) { return kind_ = kind, *this; }
   SpieceBuilder& unknown(int id) { return unknown_ = id, *this; }
-  // One ASCII character becomes `to`, or the blob is what is given.
+  // The charsmap: one that replaces an ASCII character by `to`, or any blob.
   SpieceBuilder& map(char from, const std::string& to) {
     std::vector<uint32_t> units(1024);
     units[0] = 256 << 10;
@@ -66,7 +66,7 @@ class SpieceBuilder {
   int kind_ = 1, unknown_ = 0;
 };
 
-// ALBERT's special pieces, and a few.
+// ALBERT's special pieces, and a few others.
 inline SpieceBuilder small_albert() {
   SpieceBuilder builder;
   builder.piece("<pad>", 0, SpieceBuilder::kControl).piece("<unk>", 0, SpieceBuilder::kUnknown);
@@ -78,7 +78,7 @@ inline SpieceBuilder small_albert() {
   return builder.unknown(1);
 }
 
-// XLM-RoBERTa's and CamemBERT's, and a few.
+// XLM-RoBERTa's and CamemBERT's, and a few others.
 inline SpieceBuilder small_roberta() {
   SpieceBuilder builder;
   builder.piece("<unk>", 0, SpieceBuilder::kUnknown).piece("<s>", 0, SpieceBuilder::kControl);

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""The tokenizer.json that transformers makes of a SentencePiece model, but for user-defined pieces, which
-stay pieces here, as in the files that are published.
+"""The tokenizer.json that transformers makes of a SentencePiece model, except that user-defined pieces stay
+pieces, as in the published files.
 
     spiece_to_json.py FAMILY MODEL [key=false|true ...] > tokenizer.json
 
@@ -18,7 +18,7 @@ TYPE_CONTROL = 3
 
 
 def fields(data: bytes):
-    """The fields of a protocol buffer: number and value."""
+    """The fields of a protocol buffer, as (number, value)."""
     at = 0
 
     def varint() -> int:

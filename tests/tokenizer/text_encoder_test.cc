@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Encoding with small vocabularies. Expected values are those of Hugging Face's tokenizers 0.23.2.
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/text_encoder.h"
 
 #include <string>
 
@@ -14,13 +14,13 @@ namespace {
 
 using nlohmann::json;
 
-Tokenizer make(const json& definition) {
+TextEncoder make(const json& definition) {
   const TestDirectory directory;
   directory.write("tokenizer.json", definition.dump());
   return directory.load();
 }
 
-std::string error_of(const Tokenizer& tokenizer, const std::string& first,
+std::string error_of(const TextEncoder& tokenizer, const std::string& first,
                      const std::optional<std::string>& second, int max_length) {
   try {
     tokenizer.encode(first, second, max_length);
@@ -34,7 +34,7 @@ const std::vector<std::string> kWords = {"a",   "b",   "c", "the", "##re",
                                          "##r", "##e", "!", "中",  "e"};
 
 TEST(Encode, LongestPieceFirst) {
-  const Tokenizer tokenizer = make(small_tokenizer(kWords));
+  const TextEncoder tokenizer = make(small_tokenizer(kWords));
   EXPECT_EQ(tokens_of(tokenizer, "There the!re"), "the ##re the ! [UNK]");
   const Encoding encoding = tokenizer.encode(" There", std::nullopt, 0);
   EXPECT_EQ(offsets_of(encoding), "0-0 1-4 4-6 0-0");
@@ -43,17 +43,19 @@ TEST(Encode, LongestPieceFirst) {
 }
 
 TEST(Encode, PairAndEmptyTexts) {
-  const Tokenizer tokenizer = make(small_tokenizer(kWords));
+  const TextEncoder tokenizer = make(small_tokenizer(kWords));
   const Encoding pair = tokenizer.encode("a b", "c", 0);
   EXPECT_EQ(pair.ids, (std::vector<int32_t>{2, 5, 6, 3, 7, 3}));
   EXPECT_EQ(pair.type_ids, (std::vector<int32_t>{0, 0, 0, 0, 1, 1}));
   EXPECT_EQ(offsets_of(pair), "0-0 0-1 2-3 0-0 0-1 0-0");
+  EXPECT_EQ(pair.first, (TokenRange{1, 3}));
+  EXPECT_EQ(pair.second, (TokenRange{4, 5}));
   EXPECT_EQ(tokenizer.encode("", "", 0).ids, (std::vector<int32_t>{2, 3, 3}));
   EXPECT_EQ(tokenizer.encode("\x01 \xc2\xa0", std::nullopt, 0).ids, (std::vector<int32_t>{2, 3}));
 }
 
 TEST(Encode, OffsetsCountScalars) {
-  const Tokenizer tokenizer = make(small_tokenizer(kWords));
+  const TextEncoder tokenizer = make(small_tokenizer(kWords));
   // U+10400 is unknown, U+0301 is stripped, U+00E9 is an e, and the Chinese character stands alone.
   const Encoding encoding = tokenizer.encode("\U00010400 e\u0301 \u00e9中b", std::nullopt, 0);
   EXPECT_EQ(encoding.ids, (std::vector<int32_t>{2, 1, 14, 14, 13, 6, 3}));
@@ -61,9 +63,9 @@ TEST(Encode, OffsetsCountScalars) {
 }
 
 TEST(Encode, MarksAreOrderedWhereTheyStay) {
-  // U+302E is a spacing mark of a lower class than U+0301: it goes before it, and as Hugging Face's
-  // alignments have it, takes its place in the offsets.
-  const Tokenizer tokenizer = make(small_tokenizer({"e\u302e", "e", "\u1112\u1161"}));
+  // U+302E is a spacing mark of a lower class than U+0301: it moves before it and, as in Hugging
+  // Face's alignments, takes over its offset.
+  const TextEncoder tokenizer = make(small_tokenizer({"e\u302e", "e", "\u1112\u1161"}));
   EXPECT_EQ(tokens_of(tokenizer, "\u00e9\u302e e\u0301\u302e"), "e\u302e e\u302e");
   EXPECT_EQ(offsets_of(tokenizer.encode("\u00e9\u302e e\u0301\u302e", std::nullopt, 0)),
             "0-0 0-2 3-5 0-0");
@@ -71,8 +73,8 @@ TEST(Encode, MarksAreOrderedWhereTheyStay) {
   EXPECT_EQ(tokens_of(tokenizer, "\ud558 \u1112\u1161"), "\u1112\u1161 \u1112\u1161");
 }
 
-TEST(Encode, InvalidUtf8IsAnErrorWithItsPlace) {
-  const Tokenizer tokenizer = make(small_tokenizer(kWords));
+TEST(Encode, InvalidUtf8IsAnErrorWithItsPosition) {
+  const TextEncoder tokenizer = make(small_tokenizer(kWords));
   const std::string cut = "the first text is not valid UTF-8 at byte 2";
   for (const char* bad : {"\x80", "\xc3", "\xc0\x80", "\xe0\x80\x80", "\xed\xa0\x80", "\xe4\xb8",
                           "\xf0\x80\x80\x80", "\xf4\x90\x80\x80", "\xf0\x9f\x98", "\xff", "\xf8"}) {
@@ -88,12 +90,12 @@ TEST(Encode, LongWordsAreUnknown) {
   json definition = small_tokenizer({"\u00e9", "##\u00e9", "b", "##b"});
   definition["model"]["max_input_chars_per_word"] = 3;
   definition["normalizer"]["strip_accents"] = false;
-  const Tokenizer tokenizer = make(definition);
+  const TextEncoder tokenizer = make(definition);
   EXPECT_EQ(tokens_of(tokenizer, "\u00e9\u00e9\u00e9 bbbb"), "\u00e9 ##\u00e9 ##\u00e9 [UNK]");
 }
 
 TEST(Truncate, LongestFirst) {
-  const Tokenizer tokenizer = make(small_tokenizer(kWords));
+  const TextEncoder tokenizer = make(small_tokenizer(kWords));
   const auto sizes = [&](int first, int second, int max_length) {
     std::string a, b;
     for (int i = 0; i < first; ++i) a += "a ";
@@ -119,7 +121,7 @@ TEST(Truncate, LongestFirst) {
 }
 
 TEST(Truncate, OneText) {
-  const Tokenizer tokenizer = make(small_tokenizer(kWords));
+  const TextEncoder tokenizer = make(small_tokenizer(kWords));
   const Encoding encoding = tokenizer.encode("a b c", std::nullopt, 4);
   EXPECT_EQ(encoding.ids, (std::vector<int32_t>{2, 5, 6, 3}));
   EXPECT_TRUE(encoding.truncated);
@@ -129,7 +131,7 @@ TEST(Truncate, OneText) {
 }
 
 TEST(Truncate, NoRoomIsAnError) {
-  const Tokenizer tokenizer = make(small_tokenizer(kWords));
+  const TextEncoder tokenizer = make(small_tokenizer(kWords));
   EXPECT_EQ(error_of(tokenizer, "a", std::nullopt, 1),
             "max_length: found 1, expected at least 2 for the special tokens");
   EXPECT_EQ(error_of(tokenizer, "a", "b", 2),
@@ -139,7 +141,7 @@ TEST(Truncate, NoRoomIsAnError) {
 }
 
 TEST(AddedTokens, AreFoundInTheText) {
-  const Tokenizer tokenizer = make(small_tokenizer(kWords));
+  const TextEncoder tokenizer = make(small_tokenizer(kWords));
   const Encoding encoding = tokenizer.encode("a[MASK]b [mask] [SEP", std::nullopt, 0);
   EXPECT_EQ(encoding.ids[1], 5);
   EXPECT_EQ(encoding.ids[2], 4);
@@ -153,7 +155,7 @@ TEST(AddedTokens, NewOnesAreNumberedAfterTheVocabulary) {
   json definition = small_tokenizer(kWords);  // 15 tokens
   definition["added_tokens"].push_back(added_token("<new>", 15));
   definition["added_tokens"].push_back(added_token("<other>", 99));
-  const Tokenizer tokenizer = make(definition);
+  const TextEncoder tokenizer = make(definition);
   EXPECT_EQ(tokens_of(tokenizer, "a<other><new>"), "a <other> <new>");
   EXPECT_EQ(tokenizer.encode("<other>", std::nullopt, 0).ids[1], 16);
   EXPECT_EQ(tokenizer.vocabulary_size(), 17);
@@ -169,7 +171,7 @@ TEST(AddedTokens, SingleWordAndStrip) {
   left["lstrip"] = true;
   right["rstrip"] = true;
   for (const json& token : {single, left, right}) definition["added_tokens"].push_back(token);
-  const Tokenizer tokenizer = make(definition);
+  const TextEncoder tokenizer = make(definition);
   EXPECT_EQ(tokens_of(tokenizer, "a <w> !<w>!"), "a <w> ! <w> !");
   EXPECT_EQ(tokens_of(tokenizer, "a<w> <w>_ <w>\u0301"),
             "a [UNK] [UNK] [UNK] [UNK] [UNK] [UNK] [UNK] [UNK] [UNK] [UNK]");
@@ -183,7 +185,7 @@ TEST(AddedTokens, NormalizedOnesMatchNormalizedText) {
   json token = added_token("Caf\u00c9 B", 15);
   token["normalized"] = true;
   definition["added_tokens"].push_back(token);
-  const Tokenizer tokenizer = make(definition);
+  const TextEncoder tokenizer = make(definition);
   EXPECT_EQ(tokens_of(tokenizer, "a CAFE\u0301\tb CAF\u00e9 bb"), "a Caf\u00c9 B Caf\u00c9 B b");
   EXPECT_EQ(offsets_of(tokenizer.encode("a CAFE\u0301\tb", std::nullopt, 0)), "0-0 0-1 2-9 0-0");
 }
@@ -203,7 +205,7 @@ TEST(Template, IsRead) {
     "pair": [{"Sequence": {"id": "B", "type_id": 1}}, {"SpecialToken": {"id": "x", "type_id": 2}},
              {"Sequence": {"id": "A", "type_id": 0}}],
     "special_tokens": {"x": {"id": "x", "ids": [3, 2], "tokens": ["[SEP]", "[CLS]"]}}})");
-  const Tokenizer tokenizer = make(definition);
+  const TextEncoder tokenizer = make(definition);
   const Encoding single = tokenizer.encode("a", std::nullopt, 0);
   EXPECT_EQ(single.ids, (std::vector<int32_t>{5, 3, 2}));
   EXPECT_EQ(single.type_ids, (std::vector<int32_t>{3, 4, 4}));
@@ -227,7 +229,7 @@ TEST(Template, BertProcessingAndNone) {
 }
 
 TEST(Batch, IsInOrderOnAnyNumberOfThreads) {
-  const Tokenizer tokenizer = make(small_tokenizer(kWords));
+  const TextEncoder tokenizer = make(small_tokenizer(kWords));
   std::vector<std::string> texts;
   std::vector<Texts> inputs;
   for (size_t i = 0; i < 1000; ++i) {
@@ -250,8 +252,8 @@ TEST(Batch, IsInOrderOnAnyNumberOfThreads) {
   EXPECT_TRUE(tokenizer.encode_batch({}, 0, 2).empty());
 }
 
-TEST(Batch, ThrowsTheFirstInputsError) {
-  const Tokenizer tokenizer = make(small_tokenizer(kWords));
+TEST(Batch, ThrowsTheErrorOfTheFirstInput) {
+  const TextEncoder tokenizer = make(small_tokenizer(kWords));
   std::vector<Texts> inputs(1000, Texts{"a b c"});
   const std::string much(1000, ' ');  // enough for many threads
   for (size_t i = 0; i < inputs.size(); ++i) inputs[i].second = much;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/text_encoder.h"
 
 #include <algorithm>
 #include <atomic>
@@ -28,7 +28,8 @@ namespace bert::tokenizer {
 namespace {
 
 constexpr size_t kNoLimit = std::numeric_limits<size_t>::max();
-// Memory that lives from call to call.
+
+// Memory reused from call to call.
 struct Scratch {
   TokenSequence first, second;
   PieceScratch piece;
@@ -41,9 +42,9 @@ size_t special_count(const Template& pieces) {
   return count;
 }
 
-// Hugging Face's longest_first: the shorter text keeps its tokens while the longer one has more;
-// where both must give, they share alike, and an odd token goes to the longer (the second of
-// equals).
+// Hugging Face's longest_first truncation: the longer text is cut, to the shorter one's size at
+// most; if that is not enough, each gets half the room, and an odd token goes to the longer text
+// (the second if they are equally long).
 void longest_first(size_t room, size_t& first, size_t& second) {
   if (first + second <= room) return;
   size_t& shorter = first > second ? second : first;
@@ -55,9 +56,9 @@ void longest_first(size_t room, size_t& first, size_t& second) {
   }
 }
 
-// The template with so many tokens of each text, its first or its last ones.
-Encoding fill(const Template& pieces, const Scratch& scratch, size_t first_size, size_t second_size,
-              bool last_ones) {
+// Fills in the template with the first, or the last, tokens of each text.
+Encoding fill_template(const Template& pieces, const Scratch& scratch, size_t first_size,
+                       size_t second_size, bool keep_last) {
   Encoding out;
   const size_t size = special_count(pieces) + first_size + second_size;
   out.ids.reserve(size);
@@ -72,7 +73,7 @@ Encoding fill(const Template& pieces, const Scratch& scratch, size_t first_size,
       const size_t kept = is_first ? first_size : second_size;
       const auto begin = static_cast<int32_t>(out.ids.size());
       (is_first ? out.first : out.second) = {begin, begin + static_cast<int32_t>(kept)};
-      const size_t from = last_ones ? text.size - kept : 0;
+      const size_t from = keep_last ? text.size - kept : 0;
       const int32_t* ids = text.ids.data() + from;
       const Offset* offsets = text.offsets.data() + from;
       out.ids.insert(out.ids.end(), ids, ids + kept);
@@ -84,14 +85,14 @@ Encoding fill(const Template& pieces, const Scratch& scratch, size_t first_size,
   return out;
 }
 
-// Runs work() on so many threads, or as many as there can be, this one among them.
+// Runs work() on `count` threads, this one included, or on as many as can be started.
 void run_on_threads(size_t count, const std::function<void()>& work) {
   std::vector<std::thread> others;
   others.reserve(count);
   try {
     for (size_t i = 1; i < count; ++i) others.emplace_back(work);
   } catch (const std::exception&) {
-    // Those that there are take the others' work.
+    // The threads that did start do all of the work.
   }
   work();
   for (std::thread& other : others) other.join();
@@ -103,7 +104,7 @@ bool is_unigram(const Definition& definition) {
 
 }  // namespace
 
-struct Tokenizer::Impl {
+struct TextEncoder::Impl {
   explicit Impl(Definition definition);
 
   void encode_text(std::string_view text, const char* which, size_t limit, Scratch& scratch,
@@ -116,7 +117,7 @@ struct Tokenizer::Impl {
   std::unique_ptr<const Pipeline> pipeline;
   AddedTokenMatcher raw_tokens{{}}, normalized_tokens{{}};
   Template single, pair;
-  std::vector<int32_t> added_ids;  // in order
+  std::vector<int32_t> added_ids;  // sorted
   int32_t mask = -1;
   bool lowercases;
   bool trim_offsets, keeps_first, truncate_left;  // as in Definition
@@ -127,7 +128,7 @@ struct Tokenizer::Impl {
   void add_tokens(const Definition& definition);
 };
 
-Tokenizer::Impl::Impl(Definition definition)
+TextEncoder::Impl::Impl(Definition definition)
     : file(definition.file),
       vocabulary(
           std::move(definition.vocabulary),
@@ -153,13 +154,13 @@ Tokenizer::Impl::Impl(Definition definition)
   check_template(pair);
 }
 
-// Added tokens get the ids that Hugging Face gives them: the vocabulary's where it has them, else
-// the next ones after it, whatever the file says. How large a vocabulary is, Unigram says of the
-// list, WordPiece of the different tokens.
-void Tokenizer::Impl::add_tokens(const Definition& definition) {
+// Added tokens get the ids that Hugging Face gives them, whatever the file says: the vocabulary's
+// if it has the token, otherwise the next one after it. New ids begin at the vocabulary's size,
+// which is the length of the list for Unigram and the number of distinct tokens for WordPiece.
+void TextEncoder::Impl::add_tokens(const Definition& definition) {
   std::unordered_map<std::string_view, int32_t> ids;
-  std::vector<std::pair<int32_t, const DeclaredToken*>> tokens;  // one an id: a later one replaces
-  std::unordered_map<int32_t, size_t> places;                    // of ids in tokens
+  std::vector<std::pair<int32_t, const DeclaredToken*>> tokens;  // one per id: the last counts
+  std::unordered_map<int32_t, size_t> places;                    // in `tokens`, by id
   int32_t next = is_unigram(definition) ? vocabulary.end_id() : vocabulary.count();
   for (const DeclaredToken& token : definition.added_tokens) {
     if (token.content.empty()) continue;
@@ -195,7 +196,7 @@ void Tokenizer::Impl::add_tokens(const Definition& definition) {
   if (mask == -1) mask = vocabulary.find(definition.mask);
 }
 
-void Tokenizer::Impl::check_template(const Template& pieces) const {
+void TextEncoder::Impl::check_template(const Template& pieces) const {
   for (const TemplatePiece& piece : pieces) {
     for (const int32_t id : piece.ids) {
       if (!vocabulary.has(id)) {
@@ -206,8 +207,8 @@ void Tokenizer::Impl::check_template(const Template& pieces) const {
   }
 }
 
-void Tokenizer::Impl::encode_text(std::string_view text, const char* which, size_t limit,
-                                  Scratch& scratch, TokenSequence& out) const {
+void TextEncoder::Impl::encode_text(std::string_view text, const char* which, size_t limit,
+                                    Scratch& scratch, TokenSequence& out) const {
   out.clear();
   out.trims = trim_offsets;
   out.keeps_first = keeps_first;
@@ -221,7 +222,7 @@ void Tokenizer::Impl::encode_text(std::string_view text, const char* which, size
         fmt::format("the {} is not valid UTF-8 at byte {}", which, utf8::first_invalid(text)));
   };
   const auto is_valid = [&] { return utf8::first_invalid(text) == std::string_view::npos; };
-  // Elsewhere UTF-8 is checked by the way, where it is read.
+  // Otherwise UTF-8 is checked as it is decoded.
   if (raw_tokens.looks_around()) check(is_valid());
   raw_tokens.split(text, scratch.pieces);
   int32_t scalar = 0;
@@ -270,18 +271,18 @@ Definition read_definition(const std::string& directory) {
 
 }  // namespace
 
-Tokenizer Tokenizer::load(const std::string& directory) {
+TextEncoder TextEncoder::load(const std::string& directory) {
   Definition definition = read_definition(directory);
   const std::string file = definition.file;
   try {
-    return Tokenizer(std::make_unique<const Impl>(std::move(definition)));
+    return TextEncoder(std::make_unique<const Impl>(std::move(definition)));
   } catch (const std::exception& error) {
     throw std::runtime_error(fmt::format("{}: {}", file, error.what()));
   }
 }
 
-Encoding Tokenizer::encode(std::string_view first, std::optional<std::string_view> second,
-                           int max_length) const {
+Encoding TextEncoder::encode(std::string_view first, std::optional<std::string_view> second,
+                             int max_length) const {
   thread_local Scratch scratch;
   const Template& pieces = second ? impl_->pair : impl_->single;
   const size_t special = special_count(pieces);
@@ -290,9 +291,9 @@ Encoding Tokenizer::encode(std::string_view first, std::optional<std::string_vie
     throw std::runtime_error(fmt::format(
         "max_length: found {}, expected at least {} for the special tokens", max_length, special));
   }
-  const size_t most = impl_->truncate_left ? kNoLimit : limit;
-  // How many tokens Hugging Face finds: from the left it looks at words from the last one on.
-  const auto found = [&](const TokenSequence& text) {
+  // How many tokens Hugging Face counts: truncating on the left, it goes through the words from the
+  // last one backwards, and stops at the limit.
+  const auto counted_size = [&](const TokenSequence& text) {
     if (!impl_->truncate_left || text.size <= limit) return text.size;
     size_t count = limit;
     const auto begins_word = [&](int32_t id) {
@@ -301,30 +302,31 @@ Encoding Tokenizer::encode(std::string_view first, std::optional<std::string_vie
     while (count < text.size && !begins_word(text.ids[text.size - count])) ++count;
     return count;
   };
-  impl_->encode_text(first, "first text", most, scratch, scratch.first);
+  const size_t text_limit = impl_->truncate_left ? kNoLimit : limit;
+  impl_->encode_text(first, "first text", text_limit, scratch, scratch.first);
   scratch.second.clear();
-  if (second) impl_->encode_text(*second, "second text", most, scratch, scratch.second);
-  size_t first_size = found(scratch.first), second_size = found(scratch.second);
+  if (second) impl_->encode_text(*second, "second text", text_limit, scratch, scratch.second);
+  size_t first_size = counted_size(scratch.first), second_size = counted_size(scratch.second);
   if (limit != kNoLimit) longest_first(limit - special, first_size, second_size);
-  Encoding out = fill(pieces, scratch, first_size, second_size, impl_->truncate_left);
+  Encoding out = fill_template(pieces, scratch, first_size, second_size, impl_->truncate_left);
   out.truncated = !scratch.first.complete || !scratch.second.complete ||
                   first_size < scratch.first.size || second_size < scratch.second.size;
   return out;
 }
 
-std::vector<Encoding> Tokenizer::encode_batch(std::span<const Texts> inputs, int max_length,
-                                              int threads) const {
-  // Threads take a few inputs at a time, so that long ones do not keep the others waiting.
-  constexpr size_t kShare = 64;
+std::vector<Encoding> TextEncoder::encode_batch(std::span<const Texts> inputs, int max_length,
+                                                int threads) const {
+  // Threads take a few inputs at a time, so that none is left with most of the long ones.
+  constexpr size_t kInputsAtATime = 64;
   std::vector<Encoding> out(inputs.size());
   std::atomic<size_t> next = 0, first_error = inputs.size();
   std::exception_ptr error;
   std::mutex mutex;
   const auto work = [&] {
-    for (size_t begin; (begin = next.fetch_add(kShare)) < first_error;) {
+    for (size_t begin; (begin = next.fetch_add(kInputsAtATime)) < first_error;) {
       size_t i = begin;
       try {
-        for (; i < std::min(begin + kShare, inputs.size()); ++i) {
+        for (; i < std::min(begin + kInputsAtATime, inputs.size()); ++i) {
           out[i] = encode(inputs[i].first, inputs[i].second, max_length);
         }
       } catch (const std::exception&) {
@@ -335,38 +337,38 @@ std::vector<Encoding> Tokenizer::encode_batch(std::span<const Texts> inputs, int
       }
     }
   };
-  // Less text than this is encoded before another thread has begun.
-  constexpr size_t kBytesToShare = size_t{64} << 10;
+  // Less text than this is encoded by the time that another thread has started.
+  constexpr size_t kBytesPerThread = size_t{64} << 10;
   size_t bytes = 0;
   for (const Texts& texts : inputs) bytes += texts.first.size() + texts.second.value_or("").size();
-  run_on_threads(std::min(static_cast<size_t>(std::max(threads, 1)), bytes / kBytesToShare + 1),
+  run_on_threads(std::min(static_cast<size_t>(std::max(threads, 1)), bytes / kBytesPerThread + 1),
                  work);
   if (!error) return out;
   try {
     std::rethrow_exception(error);
-  } catch (const std::bad_alloc&) {  // which is not the input's fault
+  } catch (const std::bad_alloc&) {  // not the input's fault
     throw;
   } catch (const std::exception& reason) {
     throw std::runtime_error(fmt::format("input {}: {}", first_error.load(), reason.what()));
   }
 }
 
-Tokenizer::Tokenizer(std::unique_ptr<const Impl> impl) : impl_(std::move(impl)) {}
-Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
-Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
-Tokenizer::~Tokenizer() = default;
+TextEncoder::TextEncoder(std::unique_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+TextEncoder::TextEncoder(TextEncoder&&) noexcept = default;
+TextEncoder& TextEncoder::operator=(TextEncoder&&) noexcept = default;
+TextEncoder::~TextEncoder() = default;
 
-int Tokenizer::vocabulary_size() const { return impl_->vocabulary.end_id(); }
-bool Tokenizer::has(int32_t id) const { return impl_->vocabulary.has(id); }
-bool Tokenizer::lowercases() const { return impl_->lowercases; }
-const std::string& Tokenizer::token(int32_t id) const { return impl_->vocabulary.token(id); }
-bool Tokenizer::continues_word(int32_t id) const {
+int TextEncoder::vocabulary_size() const { return impl_->vocabulary.end_id(); }
+bool TextEncoder::has(int32_t id) const { return impl_->vocabulary.has(id); }
+bool TextEncoder::lowercases() const { return impl_->lowercases; }
+const std::string& TextEncoder::token(int32_t id) const { return impl_->vocabulary.token(id); }
+bool TextEncoder::continues_word(int32_t id) const {
   const std::string& piece = impl_->vocabulary.token(id);
   if (id == impl_->pipeline->unknown()) return false;
   return !impl_->is_added(id) && impl_->pipeline->continues_word(piece);
 }
-int32_t Tokenizer::mask_id() const { return impl_->mask; }
-int Tokenizer::default_max_length() const { return impl_->max_length; }
-const std::vector<std::string>& Tokenizer::notes() const { return impl_->notes; }
+int32_t TextEncoder::mask_id() const { return impl_->mask; }
+int TextEncoder::default_max_length() const { return impl_->max_length; }
+const std::vector<std::string>& TextEncoder::notes() const { return impl_->notes; }
 
 }  // namespace bert::tokenizer

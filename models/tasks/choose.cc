@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The best of several choices for a text, as Hugging Face's models for multiple choice score them.
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "models/model_impl.h"
+
+namespace bert {
+namespace {
+
+using models::guarded;
+
+// A pair of the text and each choice, input after input. Errors name the input and the choice, not
+// the pair.
+std::vector<Encoding> encode_choices(const Tokenizer& tokenizer, std::span<const Choices> inputs,
+                                     int threads) {
+  std::vector<Input> pairs;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].choices.empty()) throw Error(fmt::format("input {}: no choices", i));
+    for (const std::string& choice : inputs[i].choices) pairs.push_back({inputs[i].first, choice});
+  }
+  try {
+    return tokenizer.encode(pairs, threads);
+  } catch (const Error&) {
+    for (size_t i = 0, pair = 0; i < inputs.size(); ++i) {
+      for (size_t j = 0; j < inputs[i].choices.size(); ++j) {
+        try {
+          tokenizer.encode(pairs[pair++]);
+        } catch (const Error& error) {
+          throw Error(fmt::format("input {}: choice {}: {}", i, j, error.what()));
+        }
+      }
+    }
+    throw;
+  }
+}
+
+}  // namespace
+
+std::vector<Choice> Model::choose(std::span<const Choices> inputs) const {
+  return guarded([&] {
+    impl_->check_task(Task::choose);
+    const std::vector<Encoding> encodings =
+        encode_choices(impl_->tokenizer, inputs, impl_->threads());
+    const Output logits = impl_->run(encodings);
+    std::vector<Choice> output;
+    size_t pair = 0;
+    for (const Choices& input : inputs) {
+      Choice& choice = output.emplace_back();
+      for (const size_t end = pair + input.choices.size(); pair < end; ++pair) {
+        choice.logits.push_back(logits.values[pair]);
+        choice.tokens += static_cast<int32_t>(encodings[pair].ids.size());
+        choice.truncated |= encodings[pair].truncated;
+      }
+      choice.probabilities = models::softmax(choice.logits);
+      const auto best = std::ranges::max_element(choice.logits);
+      choice.index = static_cast<int>(best - choice.logits.begin());
+    }
+    return output;
+  });
+}
+
+}  // namespace bert

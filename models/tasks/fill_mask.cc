@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Masked tokens filled in, as Hugging Face's fill-mask pipeline does it.
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "models/model_impl.h"
+
+namespace bert {
+namespace {
+
+using engine::Tensor;
+using models::Batch;
+using models::guarded;
+
+// The k most probable tokens, the lowest id first among equals.
+std::vector<Blank::Fill> best_fills(std::span<const float> logits, int k,
+                                    const tokenizer::TextEncoder& text_encoder) {
+  const std::vector<float> scores = models::softmax(logits);
+  std::vector<int32_t> best(scores.size());
+  std::iota(best.begin(), best.end(), 0);
+  const auto end = best.begin() + std::min<int64_t>(k, std::ssize(best));
+  std::partial_sort(best.begin(), end, best.end(), [&](int32_t a, int32_t b) {
+    return scores[a] > scores[b] || (scores[a] == scores[b] && a < b);
+  });
+  std::vector<Blank::Fill> fills;
+  for (auto id = best.begin(); id != end; ++id) {
+    // Not every id has a token: rows of the embeddings may be padding.
+    fills.push_back(
+        {*id, text_encoder.has(*id) ? text_encoder.token(*id) : std::string(), scores[*id]});
+  }
+  return fills;
+}
+
+}  // namespace
+
+std::vector<std::vector<Blank>> Model::Impl::fill_mask(std::span<const Encoding> encodings,
+                                                       int k) const {
+  check_task(Task::fill_mask);
+  if (k < 1) throw Error(fmt::format("k is {}, expected at least 1", k));
+  const int32_t mask = tokenizer.mask_id();
+  if (mask < 0) throw Error("the tokenizer has no mask token");
+  std::vector<std::vector<Blank>> output(encodings.size());
+  for_batches(encodings, engine::Reads::all,
+              [&](const Batch& batch, const auto& order, Tensor x, engine::ThreadPool& pool,
+                  Workspace& space) {
+                // One mask at a time, as each needs a row of logits as long as the vocabulary.
+                for (int64_t i = 0; i < batch.sequences(); ++i) {
+                  for (int64_t t = batch.starts[i]; t < batch.starts[i + 1]; ++t) {
+                    if (batch.ids[t] != mask) continue;
+                    const Tensor logits = token_head->run(pool, {x.row(t), 1, x.columns}, space);
+                    output[order[i]].push_back(
+                        {.token = static_cast<int32_t>(t - batch.starts[i]),
+                         .fills = best_fills({logits.data, static_cast<size_t>(logits.columns)}, k,
+                                             tokenizer.impl_->text_encoder)});
+                  }
+                }
+              });
+  return output;
+}
+
+std::vector<std::vector<Blank>> Model::fill_mask(std::span<const Encoding> encodings, int k) const {
+  return guarded([&] { return impl_->fill_mask(encodings, k); });
+}
+std::vector<std::vector<Blank>> Model::fill_mask(std::span<const Input> inputs, int k) const {
+  return guarded([&] { return impl_->fill_mask(impl_->tokenize(inputs), k); });
+}
+
+}  // namespace bert

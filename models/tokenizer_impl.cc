@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/tokenizer_impl.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "models/model_impl.h"
+#include "models/workers.h"
+#include "tokenizer/unicode/utf8.h"
+
+namespace bert {
+
+namespace {
+
+using models::guarded;
+
+}  // namespace
+
+std::vector<Encoding> Tokenizer::Impl::encode(std::span<const Input> inputs, int threads) const {
+  std::vector<tokenizer::Texts> texts;
+  std::vector<std::string> prompted;  // empty without a prompt
+  texts.reserve(inputs.size());
+  prompted.reserve(inputs.size());
+  for (const Input& input : inputs) {
+    if (!prompt.empty()) prompted.push_back(prompt + input.first);
+    texts.push_back({prompt.empty() ? input.first : prompted.back(), input.second});
+  }
+  std::vector<Encoding> encodings = text_encoder.encode_batch(texts, max_length, threads);
+  for (Encoding& encoding : encodings) remove_prompt(encoding);
+  return encodings;
+}
+
+void Tokenizer::Impl::remove_prompt(Encoding& encoding) const {
+  if (prompt.empty()) return;
+  const auto shift = static_cast<int32_t>(tokenizer::utf8::count_scalars(prompt));
+  for (int32_t t = encoding.first.begin; t < encoding.first.end; ++t) {
+    auto& [begin, end] = encoding.offsets[t];
+    begin = std::max(0, begin - shift);
+    end = std::max(0, end - shift);
+  }
+}
+
+Tokenizer Tokenizer::load(const std::string& directory, int max_length) {
+  return guarded([&] {
+    models::check_max_length(max_length);
+    models::require_directory(directory);
+    auto loaded = tokenizer::TextEncoder::load(directory);
+    const int limit = max_length > 0 ? max_length : loaded.default_max_length();
+    return Tokenizer(std::make_shared<const Impl>(
+        Impl{.text_encoder = std::move(loaded), .max_length = limit, .prompt = ""}));
+  });
+}
+
+Encoding Tokenizer::encode(const Input& input) const {
+  return guarded([&] {
+    Encoding encoding =
+        impl_->text_encoder.encode(impl_->prompt + input.first, input.second, impl_->max_length);
+    impl_->remove_prompt(encoding);
+    return encoding;
+  });
+}
+
+std::vector<Encoding> Tokenizer::encode(std::span<const Input> inputs, int threads) const {
+  return guarded([&] { return impl_->encode(inputs, models::resolve_threads(threads)); });
+}
+
+const std::string& Tokenizer::token(int32_t id) const {
+  return guarded([&]() -> const std::string& { return impl_->text_encoder.token(id); });
+}
+
+bool Tokenizer::continues_word(int32_t id) const {
+  return guarded([&] { return impl_->text_encoder.continues_word(id); });
+}
+
+int32_t Tokenizer::mask_id() const { return impl_->text_encoder.mask_id(); }
+
+const std::vector<std::string>& Tokenizer::notes() const { return impl_->text_encoder.notes(); }
+
+}  // namespace bert

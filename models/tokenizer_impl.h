@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the public API's Tokenizer holds.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/bert_infer.h"
+#include "tokenizer/text_encoder.h"
+
+namespace bert {
+
+struct __attribute__((visibility("hidden"))) Tokenizer::Impl {
+  std::vector<Encoding> encode(std::span<const Input> inputs, int threads) const;
+  // The prompt is not part of the first text: its tokens get empty offsets, and those of the first
+  // text are moved back by it.
+  void remove_prompt(Encoding& encoding) const;
+
+  tokenizer::TextEncoder text_encoder;
+  int max_length;      // 0: no limit
+  std::string prompt;  // put before each first text
+};
+
+}  // namespace bert

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Words and entities tagged, against the logits of run_tokens().
+#include <algorithm>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "models/tasks/spans.h"
+#include "tests/models/copied_model.h"
+
+namespace bert {
+namespace {
+
+using test::CopiedModel;
+using test::load_golden;
+
+struct Word {
+  int token;  // the first one of the word
+  int text;
+  Offset offset;
+  std::string string;
+};
+
+void check_words(const Model& model, const Input& input, const std::vector<Word>& want) {
+  SCOPED_TRACE(input.first + " / " + input.second.value_or("-"));
+  const Tags tags = model.tag({&input, 1})[0];
+  const Output logits = model.run_tokens({&input, 1})[0];
+  EXPECT_EQ(tags.tokens, logits.rows);
+  ASSERT_EQ(tags.words.size(), want.size());
+  for (size_t i = 0; i < want.size(); ++i) {
+    const Span& word = tags.words[i];
+    EXPECT_EQ(word.text, want[i].text) << i;
+    EXPECT_EQ(word.offset, want[i].offset) << i << ": " << word.offset.begin;
+    EXPECT_EQ(word.string, want[i].string) << i;
+    const std::vector<double> scores = test::softmax(logits.row(want[i].token));
+    const auto best = std::ranges::max_element(scores) - scores.begin();
+    EXPECT_EQ(word.label, model.info().labels[best]) << i;
+    EXPECT_NEAR(word.probability, scores[best], 1e-6) << i;
+  }
+}
+
+TEST(Tag, WordPieceWordsAreWholeAndHaveTheOffsetsOfTheText) {
+  const Model model = load_golden("bert-tokens");
+  check_words(model, {"Caf\u00e9 e\u0301d dogs!", "你好 \U0001F600x"},
+              {{1, 0, {0, 4}, "Caf\u00e9"},
+               {5, 0, {5, 8}, "e\u0301d"},
+               {7, 0, {9, 13}, "dogs"},
+               {8, 0, {13, 14}, "!"},
+               {10, 1, {0, 1}, "你"},
+               {11, 1, {1, 2}, "好"},
+               {12, 1, {3, 5}, "\U0001F600x"}});
+  // A mark at the end of a word is dropped by the normalizer, and belongs to no token.
+  check_words(model, {"cafe\u0301", std::nullopt}, {{1, 0, {0, 4}, "cafe"}});
+  check_words(model, {"", "playing"}, {{2, 1, {0, 7}, "playing"}});
+  check_words(model, {"a", ""}, {{1, 0, {0, 1}, "a"}});
+  check_words(model, {"", std::nullopt}, {});
+  check_words(model, {" walked\tx1  ", std::nullopt},
+              {{1, 0, {1, 7}, "walked"}, {6, 0, {8, 10}, "x1"}});
+}
+
+TEST(Tag, SentencePieceWordsAreWholeAndHaveTheOffsetsOfTheText) {
+  const Model model = load_golden("xlm-roberta-tokens");
+  // An unknown piece inside a word is a word of its own, as in Hugging Face's pipeline.
+  check_words(model, {"two dogs", "caf\u00e9 \U0001F600"},
+              {{1, 0, {0, 3}, "two"},
+               {2, 0, {4, 8}, "dogs"},
+               {5, 1, {0, 3}, "caf"},
+               {9, 1, {3, 4}, "\u00e9"},
+               {10, 1, {5, 6}, "\U0001F600"}});
+  check_words(model, {"", "a man"}, {{3, 1, {0, 1}, "a"}, {4, 1, {2, 5}, "man"}});
+  check_words(model, {"  walked ", std::nullopt}, {{1, 0, {2, 8}, "walked"}});
+  check_words(model, {"", std::nullopt}, {});
+}
+
+std::vector<Span> words_of(const std::string& text, const std::vector<std::string>& labels) {
+  std::vector<Span> words;
+  int32_t at = 0;
+  for (size_t i = 0; i < labels.size(); ++i) {
+    const auto end = std::min(text.find(' ', at), text.size());
+    words.push_back({0,
+                     {at, static_cast<int32_t>(end)},
+                     text.substr(at, end - at),
+                     labels[i],
+                     0.5f + 0.125f * static_cast<float>(i % 4)});
+    at = static_cast<int32_t>(end) + 1;
+  }
+  return words;
+}
+
+// "LABEL string" of each entity.
+std::vector<std::string> grouped(const std::vector<Span>& words, const Input& input) {
+  std::vector<std::string> result;
+  for (const Span& entity : models::entities_of(words, input)) {
+    result.push_back(entity.label + " " + entity.string);
+  }
+  return result;
+}
+
+TEST(Entities, AreNeighbouringWordsOfOneKind) {
+  const std::string text = "a b c d e f";
+  using Strings = std::vector<std::string>;
+  const auto of = [&](const Strings& labels) { return grouped(words_of(text, labels), {text}); };
+  EXPECT_EQ(of({"O", "O"}), Strings{});
+  EXPECT_EQ(of({"B-PER", "I-PER", "O", "I-PER"}), (Strings{"PER a b", "PER d"}));
+  EXPECT_EQ(of({"B-PER", "B-PER", "I-PER", "I-LOC"}), (Strings{"PER a", "PER b c", "LOC d"}));
+  EXPECT_EQ(of({"I-LOC", "I-LOC", "B-LOC"}), (Strings{"LOC a b", "LOC c"}));
+  EXPECT_EQ(of({"VERB", "VERB", "NOUN", "O", "NOUN"}), (Strings{"VERB a b", "NOUN c", "NOUN e"}));
+  EXPECT_EQ(of({"B-A-B", "I-A-B"}), Strings{"A-B a b"});
+
+  const std::vector<Span> entities =
+      models::entities_of(words_of(text, {"O", "B-X", "I-X", "I-X", "O"}), {text});
+  ASSERT_EQ(entities.size(), 1u);
+  EXPECT_EQ(entities[0].offset, (Offset{2, 7}));
+  EXPECT_FLOAT_EQ(entities[0].probability, (0.625f + 0.75f + 0.875f) / 3);
+
+  std::vector<Span> both = words_of(text, {"B-X", "I-X"});
+  both[1].text = 1;
+  both[1].offset = {0, 2};
+  EXPECT_EQ(grouped(both, {text, "\u00e9\u00e9!"}), (Strings{"X a", "X \u00e9\u00e9"}))
+      << "texts are apart";
+}
+
+TEST(Tag, EntitiesAreThoseOfTheWords) {
+  for (const char* name : {"bert-tokens", "xlm-roberta-tokens"}) {
+    const CopiedModel copy(name);
+    copy.change("config.json",
+                {{"id2label",
+                  {{"0", "O"}, {"1", "B-PER"}, {"2", "I-PER"}, {"3", "B-LOC"}, {"4", "I-LOC"}}}});
+    const Model model = Model::load(copy.path());
+    const std::vector<Input> inputs = {
+        {"the girl is walking and two men play", "a boy on the beach, the dogs are running"},
+        {"not a piano", "in the guitar"}};
+    size_t entities = 0, longest = 0;
+    for (const Tags& tags : model.tag(inputs)) {
+      EXPECT_FALSE(tags.truncated);
+      entities += tags.entities.size();
+      for (const Span& entity : tags.entities) {
+        EXPECT_TRUE(entity.label == "PER" || entity.label == "LOC") << entity.label;
+        EXPECT_EQ(entity.string.find_first_of(' '), entity.string.find(' ', 1));
+        const auto is_in = [&](const Span& word) {
+          return word.text == entity.text && word.offset.begin >= entity.offset.begin &&
+                 word.offset.end <= entity.offset.end;
+        };
+        const auto words = static_cast<size_t>(std::ranges::count_if(tags.words, is_in));
+        EXPECT_GE(words, 1u);
+        longest = std::max(longest, words);
+        for (const Span& word : tags.words) {
+          if (is_in(word)) {
+            EXPECT_EQ(word.label.substr(2), entity.label);
+          }
+        }
+      }
+    }
+    EXPECT_GT(entities, 0u);
+    EXPECT_GT(longest, 1u);
+  }
+}
+
+TEST(Tag, SaysWhatWasCutOff) {
+  for (const char* name : {"bert-tokens", "xlm-roberta-tokens"}) {
+    const Model model = load_golden(name, 1, Precision::automatic, 7);
+    const std::vector<Input> inputs = {{"the dogs are running on the beach"}, {"two dogs"}};
+    const std::vector<Tags> tags = model.tag(inputs);
+    EXPECT_TRUE(tags[0].truncated);
+    EXPECT_EQ(tags[0].tokens, 7);
+    EXPECT_EQ(tags[0].words.size(), 5u);
+    EXPECT_EQ(tags[0].words.back().string, "on");
+    EXPECT_FALSE(tags[1].truncated);
+    EXPECT_EQ(tags[1].tokens, 4);
+  }
+}
+
+}  // namespace
+}  // namespace bert

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A tokenised input: part of the public API, included by bert_infer.h.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace bert {
+
+// Where a token stands in its text, in Unicode scalars of the original (not bytes): [begin, end).
+// {0, 0} for the special tokens that the template adds.
+struct Offset {
+  int32_t begin = 0;
+  int32_t end = 0;
+  bool operator==(const Offset&) const = default;
+};
+
+// The tokens [begin, end) of an Encoding.
+struct TokenRange {
+  int32_t begin = 0;
+  int32_t end = 0;
+  bool operator==(const TokenRange&) const = default;
+};
+
+// One input as the model reads it: [CLS] first [SEP], or [CLS] first [SEP] second [SEP].
+struct Encoding {
+  std::vector<int32_t> ids;       // [S]
+  std::vector<int32_t> type_ids;  // [S] segment of each token (token_type_ids): 0 first, 1 second
+  std::vector<Offset> offsets;    // [S], or empty if the ids did not come from text
+  bool truncated = false;         // tokens were dropped to keep to max_length
+  // The tokens of each text, without special tokens; a prompt's count as the first text's. The
+  // second is empty for a single text, and both are if the ids did not come from text.
+  TokenRange first = {}, second = {};
+};
+
+}  // namespace bert

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tokenizer/bert_encoding.h"
+
+namespace bert::tokenizer {
+
+// A text, or a pair of texts, in UTF-8.
+struct Texts {
+  std::string_view first;
+  std::optional<std::string_view> second = std::nullopt;
+};
+
+// Encodes texts as Hugging Face's fast tokenizers do. Throws std::runtime_error. Immutable: may be
+// used from many threads.
+class TextEncoder {
+ public:
+  // Reads tokenizer.json; without one, vocab.txt or else spiece.model or sentencepiece.bpe.model,
+  // with tokenizer_config.json.
+  static TextEncoder load(const std::string& directory);
+  TextEncoder(TextEncoder&&) noexcept;
+  TextEncoder& operator=(TextEncoder&&) noexcept;
+  ~TextEncoder();
+
+  // max_length 0: no limit. Otherwise longest_first truncation on the side that the files name.
+  // Throws if max_length is too small for the special tokens, and on invalid UTF-8, with the byte's
+  // position.
+  Encoding encode(std::string_view first, std::optional<std::string_view> second,
+                  int max_length) const;
+  // Encodes all inputs, in order, on this many threads (at least 1), of which the result does not
+  // depend. If any fail, throws the error of the first that does, as "input i: ...".
+  std::vector<Encoding> encode_batch(std::span<const Texts> inputs, int max_length,
+                                     int threads) const;
+
+  int vocabulary_size() const;  // the greatest id + 1
+  bool has(int32_t id) const;   // whether a token has this id
+  bool lowercases() const;
+  const std::string& token(int32_t id) const;
+  // Whether the token continues the word before it: a WordPiece token with the continuing prefix, a
+  // SentencePiece token without U+2581. Added, special and unknown tokens never do.
+  bool continues_word(int32_t id) const;
+  int32_t mask_id() const;                        // -1 if there is no mask token
+  int default_max_length() const;                 // 0 if the files name none
+  const std::vector<std::string>& notes() const;  // what a user should know: files that disagree
+
+ private:
+  struct Impl;
+  explicit TextEncoder(std::unique_ptr<const Impl> impl);
+  std::unique_ptr<const Impl> impl_;
+};
+
+}  // namespace bert::tokenizer
