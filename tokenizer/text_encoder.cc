@@ -9,32 +9,25 @@
 #include <mutex>
 #include <new>
 #include <stdexcept>
-#include <system_error>
 #include <thread>
-#include <unordered_map>
 
 #include <fmt/format.h>
 
-#include "tokenizer/added_tokens.h"
-#include "tokenizer/files/definition.h"
-#include "tokenizer/files/files.h"
-#include "tokenizer/pipeline.h"
-#include "tokenizer/token_sequence.h"
+#include "tokenizer/text_encoder_impl.h"
 #include "tokenizer/unicode/utf8.h"
-#include "tokenizer/vocabulary.h"
 
 namespace bert::tokenizer {
 
-namespace {
-
-constexpr size_t kNoLimit = std::numeric_limits<size_t>::max();
-
 // Memory reused from call to call.
-struct Scratch {
+struct EncodingScratch {
   TokenSequence first, second;
   PieceScratch piece;
   std::vector<AddedTokenMatcher::Piece> pieces;
 };
+
+namespace {
+
+constexpr size_t kNoLimit = std::numeric_limits<size_t>::max();
 
 size_t special_count(const Template& pieces) {
   size_t count = 0;
@@ -57,7 +50,7 @@ void longest_first(size_t room, size_t& first, size_t& second) {
 }
 
 // Fills in the template with the first, or the last, tokens of each text.
-Encoding fill_template(const Template& pieces, const Scratch& scratch, size_t first_size,
+Encoding fill_template(const Template& pieces, const EncodingScratch& scratch, size_t first_size,
                        size_t second_size, bool keep_last) {
   Encoding out;
   const size_t size = special_count(pieces) + first_size + second_size;
@@ -98,117 +91,10 @@ void run_on_threads(size_t count, const std::function<void()>& work) {
   for (std::thread& other : others) other.join();
 }
 
-bool is_unigram(const Definition& definition) {
-  return definition.model == Definition::Model::unigram;
-}
-
 }  // namespace
 
-struct TextEncoder::Impl {
-  explicit Impl(Definition definition);
-
-  void encode_text(std::string_view text, const char* which, size_t limit, Scratch& scratch,
-                   TokenSequence& out) const;
-  void check_template(const Template& pieces) const;
-  bool is_added(int32_t id) const { return std::ranges::binary_search(added_ids, id); }
-
-  std::string file;
-  Vocabulary vocabulary;
-  std::unique_ptr<const Pipeline> pipeline;
-  AddedTokenMatcher raw_tokens{{}}, normalized_tokens{{}};
-  Template single, pair;
-  std::vector<int32_t> added_ids;  // sorted
-  int32_t mask = -1;
-  bool lowercases;
-  bool trim_offsets, keeps_first, truncate_left;  // as in Definition
-  int max_length;
-  std::vector<std::string> notes;
-
- private:
-  void add_tokens(const Definition& definition);
-};
-
-TextEncoder::Impl::Impl(Definition definition)
-    : file(definition.file),
-      vocabulary(
-          std::move(definition.vocabulary),
-          is_unigram(definition) ? std::string_view() : definition.word_piece.continuing_prefix,
-          !is_unigram(definition)),
-      pipeline(is_unigram(definition) ? make_unigram_pipeline(definition, vocabulary)
-                                      : make_word_piece_pipeline(definition, vocabulary)),
-      single(std::move(definition.single)),
-      pair(std::move(definition.pair)),
-      lowercases(is_unigram(definition)
-                     ? std::ranges::any_of(definition.unigram.steps,
-                                           [](const NormalizerStep& step) {
-                                             return step.kind == NormalizerStep::Kind::lowercase;
-                                           })
-                     : definition.normalizer.lowercase),
-      trim_offsets(definition.trim_offsets),
-      keeps_first(definition.keeps_first),
-      truncate_left(definition.truncate_left),
-      max_length(definition.max_length),
-      notes(std::move(definition.notes)) {
-  add_tokens(definition);
-  check_template(single);
-  check_template(pair);
-}
-
-// Added tokens get the ids that Hugging Face gives them, whatever the file says: the vocabulary's
-// if it has the token, otherwise the next one after it. New ids begin at the vocabulary's size,
-// which is the length of the list for Unigram and the number of distinct tokens for WordPiece.
-void TextEncoder::Impl::add_tokens(const Definition& definition) {
-  std::unordered_map<std::string_view, int32_t> ids;
-  std::vector<std::pair<int32_t, const DeclaredToken*>> tokens;  // one per id: the last counts
-  std::unordered_map<int32_t, size_t> places;                    // in `tokens`, by id
-  int32_t next = is_unigram(definition) ? vocabulary.end_id() : vocabulary.count();
-  for (const DeclaredToken& token : definition.added_tokens) {
-    if (token.content.empty()) continue;
-    int32_t id = vocabulary.find(token.content);
-    if (id == Vocabulary::kNone) {
-      const auto [known, is_new] = ids.emplace(token.content, next);
-      id = known->second;
-      next += is_new;
-    }
-    if (token.id != -1 && token.id != id) {
-      notes.push_back(
-          fmt::format("{}: the added token \"{}\" has id {} by Hugging Face's rules, not {}", file,
-                      token.content, id, token.id));
-    }
-    const auto [place, is_first] = places.emplace(id, tokens.size());
-    if (is_first) tokens.emplace_back(id, &token);
-    tokens[place->second].second = &token;
-  }
-  std::vector<AddedTokenMatcher::Pattern> raw, normalized;
-  for (const auto& [id, token] : tokens) {
-    if (!vocabulary.has(id)) vocabulary.name(id, token->content);
-    if (token->content == definition.mask) mask = id;
-    added_ids.push_back(id);
-    if (!token->normalized) {
-      raw.push_back({token->content, id, *token});
-    } else {
-      normalized.push_back({pipeline->normalized(token->content), id, *token});
-    }
-  }
-  raw_tokens = AddedTokenMatcher(std::move(raw));
-  normalized_tokens = AddedTokenMatcher(std::move(normalized));
-  std::sort(added_ids.begin(), added_ids.end());
-  if (mask == -1) mask = vocabulary.find(definition.mask);
-}
-
-void TextEncoder::Impl::check_template(const Template& pieces) const {
-  for (const TemplatePiece& piece : pieces) {
-    for (const int32_t id : piece.ids) {
-      if (!vocabulary.has(id)) {
-        throw std::runtime_error(
-            fmt::format("the template's special token {} is not in the vocabulary", id));
-      }
-    }
-  }
-}
-
 void TextEncoder::Impl::encode_text(std::string_view text, const char* which, size_t limit,
-                                    Scratch& scratch, TokenSequence& out) const {
+                                    EncodingScratch& scratch, TokenSequence& out) const {
   out.clear();
   out.trims = trim_offsets;
   out.keeps_first = keeps_first;
@@ -244,46 +130,9 @@ void TextEncoder::Impl::encode_text(std::string_view text, const char* which, si
   }
 }
 
-void set_templates(int32_t cls, int32_t sep, bool is_roberta, Definition& out) {
-  using Piece = TemplatePiece::Kind;
-  const int32_t type = is_roberta ? 0 : 1;
-  out.single = {{Piece::special, {cls}, 0}, {Piece::first, {}, 0}, {Piece::special, {sep}, 0}};
-  out.pair = out.single;
-  if (is_roberta) out.pair.push_back({Piece::special, {sep}, 0});
-  out.pair.push_back({Piece::second, {}, type});
-  out.pair.push_back({Piece::special, {sep}, type});
-}
-
-namespace {
-
-Definition read_definition(const std::string& directory) {
-  if (file_exists(directory + "/tokenizer.json")) return read_tokenizer_json(directory);
-  if (file_exists(directory + "/vocab.txt")) return read_vocab_txt(directory);
-  for (const char* name : {"spiece.model", "sentencepiece.bpe.model"}) {
-    const std::string path = fmt::format("{}/{}", directory, name);
-    if (file_exists(path)) return read_sentence_piece_directory(directory, path);
-  }
-  throw std::runtime_error(
-      fmt::format("{}: found none of tokenizer.json, vocab.txt, spiece.model and "
-                  "sentencepiece.bpe.model, expected one",
-                  directory));
-}
-
-}  // namespace
-
-TextEncoder TextEncoder::load(const std::string& directory) {
-  Definition definition = read_definition(directory);
-  const std::string file = definition.file;
-  try {
-    return TextEncoder(std::make_unique<const Impl>(std::move(definition)));
-  } catch (const std::exception& error) {
-    throw std::runtime_error(fmt::format("{}: {}", file, error.what()));
-  }
-}
-
 Encoding TextEncoder::encode(std::string_view first, std::optional<std::string_view> second,
                              int max_length) const {
-  thread_local Scratch scratch;
+  thread_local EncodingScratch scratch;
   const Template& pieces = second ? impl_->pair : impl_->single;
   const size_t special = special_count(pieces);
   const auto limit = max_length == 0 ? kNoLimit : static_cast<size_t>(max_length);

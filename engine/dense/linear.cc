@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
-#include <chrono>
-#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -98,77 +96,7 @@ void multiply_in_parts(Matmul matmul, const MatmulTask& whole, int64_t width) {
   }
 }
 
-int64_t inputs_per_word(Precision precision) {
-  return precision == Precision::f32    ? 1
-         : precision == Precision::bf16 ? 2
-                                        : row_kernels().int8_per_word;
-}
-
 }  // namespace
-
-Linear::Linear(ThreadPool& pool, std::span<const Part> parts, Activation activation,
-               Precision precision, std::shared_ptr<void> owner)
-    : packed_(std::make_unique<Packed>()) {
-  Packed& packed = *packed_;
-  packed.k = parts.front().weight.columns;
-  packed.activation = activation;
-  packed.precision = precision;
-  packed.owner = std::move(owner);
-  for (const Part& part : parts) {
-    for (int64_t i = 0; i < part.weight.rows; ++i) packed.rows.push_back(part.weight.row(i));
-  }
-  packed.n = std::ssize(packed.rows);
-  packed.bias.resize_discarding(packed.n);
-  float* bias = packed.bias.data();
-  for (const Part& part : parts) bias = std::copy_n(part.bias, part.weight.rows, bias);
-  if (precision == Precision::int8) return;
-  packed.pack(pool, [&](int64_t column, Word32* to) {
-    row_kernels().round_bf16(packed.rows[column], packed.k, to);
-  });
-}
-
-Linear::Linear(ThreadPool& pool, const Stored& stored, int64_t width, Activation activation)
-    : packed_(std::make_unique<Packed>()) {
-  Packed& packed = *packed_;
-  packed.n = std::ssize(stored.bias);
-  packed.k = width;
-  packed.activation = activation;
-  packed.precision = Precision::int8;
-  packed.bias.resize_discarding(packed.n);
-  std::ranges::copy(stored.bias, packed.bias.data());
-  packed.keep_exact(stored.exact);
-  const int64_t exact = std::ssize(stored.exact);
-  packed.pack(pool, [&](int64_t column, Word32* to) {
-    packed.keep_quantised(column, stored.q.data() + column * width, stored.scales[column], to);
-    std::copy_n(as_words(stored.exact_weights.data()) + column * exact, exact, to + packed.words);
-  });
-}
-
-Linear::Stored Linear::stored() const {
-  const Packed& packed = *packed_;
-  const RowKernels& kernels = row_kernels();
-  const int64_t width = kernels.panel_columns, exact = std::ssize(packed.exact);
-  Stored stored{.q = std::vector<int8_t>(packed.n * packed.k),
-                .scales = {packed.column_scales.data(), packed.column_scales.data() + packed.n},
-                .bias = {packed.bias.data(), packed.bias.data() + packed.n},
-                .exact = packed.exact,
-                .exact_weights = std::vector<float>(packed.n * exact)};
-  for (int64_t column = 0; column < packed.n; ++column) {
-    const Word32* first = packed.panel(column / width) + column % width;
-    int8_t* q = stored.q.data() + column * packed.k;
-    for (int64_t i = 0; i < packed.k; ++i) {
-      // A byte, or the lower byte of a short.
-      const Word32* word = first + i / kernels.int8_per_word * width;
-      const int64_t byte = i % kernels.int8_per_word * 4 / kernels.int8_per_word;
-      q[i] = reinterpret_cast<const int8_t*>(word)[byte];
-    }
-    for (int64_t e = 0; e < exact; ++e) {
-      stored.exact_weights[column * exact + e] =
-          std::bit_cast<float>(first[(packed.words + e) * width]);
-    }
-  }
-  return stored;
-}
 
 // By measurement on Granite Rapids, larger weights, which come from memory, are slower with few
 // rows (0.87), though 1.2 to 1.5 times as fast with many; and all rows must be multiplied in the
@@ -181,61 +109,6 @@ int64_t Linear::Packed::panel_count() const { return divide_up(n, row_kernels().
 
 const Word32* Linear::Packed::panel(int64_t i) const {
   return as_words(panels.data()) + i * row_kernels().panel_columns * row_words();
-}
-
-void Linear::Packed::keep_exact(std::vector<int32_t> inputs) {
-  exact = std::move(inputs);
-  mask = mask_inputs(exact, k);
-}
-
-void Linear::Packed::keep_quantised(int64_t column, const int8_t* q, float scale, Word32* to) {
-  column_scales.data()[column] = scale;
-  column_sums[column] = std::accumulate(q, q + k, 0);
-  row_kernels().pack_int8(q, k, to);
-}
-
-void Linear::quantise(ThreadPool& pool, const InputStatistics& statistics) {
-  Packed& packed = *packed_;
-  assert(packed.precision == Precision::int8 && !is_packed());
-  packed.keep_exact(find_outliers(statistics));
-  packed.pack(pool, [&](int64_t column, Word32* to) {
-    const float* weights = packed.rows[column];
-    const QuantisedRow row =
-        quantise_row({weights, static_cast<size_t>(packed.k)}, packed.mask, statistics);
-    packed.keep_quantised(column, row.q.data(), row.scale, to);
-    packed.bias.data()[column] -= row.mean_error;
-    Word32* exact = to + packed.words;
-    for (const int32_t input : packed.exact) *exact++ = std::bit_cast<Word32>(weights[input]);
-  });
-}
-
-void Linear::Packed::pack(ThreadPool& pool, const FillRow& fill) {
-  const RowKernels& kernels = row_kernels();
-  const int64_t width = kernels.panel_columns;
-  words = uses_tiles() ? divide_up(k, kSplitInputs) * kSplitInputs
-                       : divide_up(k, inputs_per_word(precision));
-  panels.resize_in_shared_pages(panel_count() * width * row_words());
-  if (precision == Precision::int8) {
-    column_scales.resize_discarding(panel_count() * width);
-    column_sums.resize(panel_count() * width);
-  }
-  pool.run(panel_count(), [&](int64_t i, int) {
-    const int64_t begin = i * width, columns = std::min(width, n - begin);
-    const bool as_stored = precision == Precision::f32;
-    std::vector<Word32> filled(as_stored ? 0 : columns * row_words());
-    std::vector<const Word32*> sources;
-    for (int64_t c = 0; c < columns; ++c) {
-      sources.push_back(as_stored ? as_words(rows[begin + c]) : &filled[c * row_words()]);
-      if (!as_stored) fill(begin + c, &filled[c * row_words()]);
-    }
-    Word32* panel = as_words(panels.data()) + begin * row_words();
-    if (!uses_tiles()) return kernels.pack_panel(sources.data(), columns, row_words(), panel);
-    const Buffer whole(width * k);
-    kernels.pack_panel(sources.data(), columns, k, as_words(whole.data()));
-    tile_kernels()->split_panel(as_words(whole.data()), k, panel);
-  });
-  rows = {};
-  owner.reset();
 }
 
 Linear::ConvertedRows Linear::Packed::convert(ThreadPool& pool, ConstTensor x,
@@ -317,62 +190,6 @@ void Linear::run(ThreadPool& pool, ConstTensor x, Buffer& scratch, Tensor y, boo
     }
     multiply_in_parts(matmul_for(w.precision), task, width);
   });
-}
-
-void multiply_in_place(ThreadPool& pool, ConstTensor x, ConstTensor weight, const float* bias,
-                       Tensor y) {
-  assert(x.columns == weight.columns && y.columns == weight.rows && x.rows == y.rows);
-  const Timed timed(Step::linear);
-  const RowKernels& kernels = row_kernels();
-  const int64_t width = kernels.panel_columns;
-  const int64_t panel_size = divide_up(width * x.columns, 16) * 16;  // in whole cache lines
-  const Buffer panels(panel_size * pool.threads());
-  pool.run(divide_up(weight.rows, width), [&](int64_t i, int worker) {
-    const int64_t first = i * width, columns = std::min(width, weight.rows - first);
-    Word32* panel = as_words(panels.data()) + worker * panel_size;
-    std::vector<const Word32*> rows;
-    for (int64_t c = 0; c < columns; ++c) rows.push_back(as_words(weight.row(first + c)));
-    kernels.pack_panel(rows.data(), columns, x.columns, panel);
-    kernels.matmul_f32({.x = as_words(x.data),
-                        .panel = panel,
-                        .next = panel,
-                        .bias = bias + first,
-                        .y = y.data + first,
-                        .rows = x.rows,
-                        .words = x.columns,
-                        .columns = columns,
-                        .x_stride = x.columns,
-                        .y_stride = y.columns});
-  });
-}
-
-double bf16_speed() {
-  constexpr int64_t kRows = 24, kWidth = 512;
-  const int64_t columns = row_kernels().panel_columns;
-  const Buffer x(kRows * kWidth), panel(kWidth * columns), bias(columns), y(kRows * columns);
-  // The least of several times, as anything else only adds to it.
-  double f32_seconds = 1, bf16_seconds = 1;
-  for (int round = 0; round < 12; ++round) {
-    for (const Precision precision : {Precision::f32, Precision::bf16}) {
-      const int64_t words = kWidth / inputs_per_word(precision);
-      const MatmulTask task{.x = as_words(x.data()),
-                            .panel = as_words(panel.data()),
-                            .next = as_words(panel.data()),
-                            .bias = bias.data(),
-                            .y = y.data(),
-                            .rows = kRows,
-                            .words = words,
-                            .columns = columns,
-                            .x_stride = words,
-                            .y_stride = columns};
-      const auto begin = std::chrono::steady_clock::now();
-      matmul_for(precision)(task);
-      const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-      double& least = precision == Precision::bf16 ? bf16_seconds : f32_seconds;
-      least = std::min(least, seconds.count());
-    }
-  }
-  return f32_seconds / bf16_seconds;
 }
 
 }  // namespace bert::engine

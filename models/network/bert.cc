@@ -2,25 +2,13 @@
 #include "models/network/bert.h"
 
 #include <algorithm>
-#include <stdexcept>
 #include <string>
-
-#include "models/network/build_parts.h"
 
 namespace bert::models {
 
-using engine::Activation;
 using engine::Precision;
 using engine::Reads;
 using engine::Tensor;
-
-Embeddings::Embeddings(Checkpoint& checkpoint, const Config& config, engine::ThreadPool& pool)
-    : word(checkpoint.matrix("embeddings.word_embeddings.weight", config.vocabulary,
-                             config.embedding)),
-      position(read_position_table(checkpoint, config)),
-      type(read_type_table(checkpoint, config)),
-      norm(read_norm(checkpoint, "embeddings.LayerNorm", config.embedding, config)),
-      projection(read_projection(checkpoint, config, pool)) {}
 
 void Embeddings::run(const Batch& batch, engine::ThreadPool& pool, Workspace& space,
                      Tensor x) const {
@@ -29,37 +17,6 @@ void Embeddings::run(const Batch& batch, engine::ThreadPool& pool, Workspace& sp
                         batch.type_ids, sum);
   engine::layer_norm(pool, sum, norm, sum);
   if (projection) projection->run(pool, sum, space.scratch, x);
-}
-
-Layer::Layer(Checkpoint& checkpoint, const std::string& name_in_checkpoint, const Config& config,
-             Precision precision_of_products, const engine::RelativeBias* bias,
-             engine::ThreadPool& pool)
-    : name(name_in_checkpoint),
-      names(config.family->layer),
-      precision(precision_of_products),
-      heads(config.heads),
-      qkv(read_linear(checkpoint, {name + names.query, name + names.key, name + names.value},
-                      config.hidden, config.hidden, Activation::none, precision, pool)),
-      relative_bias(bias),
-      relative_keys(read_relative_keys(checkpoint, name, config, pool)),
-      attention_output(read_linear(checkpoint, {name + names.attention_output}, config.hidden,
-                                   config.hidden, Activation::none, precision, pool)),
-      attention_norm(read_norm(checkpoint, name + names.attention_norm, config.hidden, config)),
-      intermediate(read_linear(checkpoint, {name + names.intermediate}, config.intermediate,
-                               config.hidden, config.activation, precision, pool)),
-      output(read_linear(checkpoint, {name + names.output}, config.hidden, config.intermediate,
-                         Activation::none, precision, pool)),
-      output_norm(read_norm(checkpoint, name + names.output_norm, config.hidden, config)) {
-  qkv.set_prefetch_target(attention_output);
-  attention_output.set_prefetch_target(intermediate);
-  intermediate.set_prefetch_target(output);
-}
-
-std::vector<Layer::Dense> Layer::dense_layers() const {
-  return {{{name + names.query, name + names.key, name + names.value}, qkv},
-          {{name + names.attention_output}, attention_output},
-          {{name + names.intermediate}, intermediate},
-          {{name + names.output}, output}};
 }
 
 Tensor first_rows(const Batch& batch, engine::ConstTensor x, Workspace& space) {
@@ -127,60 +84,6 @@ Tensor Layer::calibrate(const Batch& example, engine::ThreadPool& pool, Workspac
                  [&](engine::Linear Layer::*product, Tensor inputs) {
                    (this->*product).quantise(pool, engine::measure_inputs(inputs));
                  });
-}
-
-namespace {
-
-// Either all dense layers are stored in int8 or none: calibration packs all or none.
-void check_precision(const Checkpoint& checkpoint, const Layer& layer, bool is_int8) {
-  for (const Layer::Dense& dense : layer.dense_layers()) {
-    for (const std::string& name : dense.names) {
-      if (checkpoint.is_int8(name) == is_int8) continue;
-      throw std::runtime_error(checkpoint.path() + ": '" + name + ".weight' is " +
-                               (is_int8 ? "not int8, expected int8" : "int8, expected floats") +
-                               " as in the encoder's first layer");
-    }
-  }
-}
-
-}  // namespace
-
-Encoder::Encoder(Checkpoint& checkpoint, const Config& config, Precision precision_of_layers,
-                 const Batch& example, engine::ThreadPool& pool)
-    : precision(precision_of_layers),
-      hidden(config.hidden),
-      embeddings(checkpoint, config, pool),
-      relative_bias(read_relative_bias(checkpoint, config)),
-      order(config.layer_order),
-      layers_per_group(config.inner_layers) {
-  load_layers(checkpoint, config, example, pool);
-  for (size_t i = 0; i < layers.size(); ++i) {  // the last one runs before the next batch's first
-    layers[i].output.set_prefetch_target(layers[(i + 1) % layers.size()].qkv);
-  }
-}
-
-void Encoder::load_layers(Checkpoint& checkpoint, const Config& config, const Batch& example,
-                          engine::ThreadPool& pool) {
-  const bool stored = checkpoint.is_int8(config.layer_names.front() + config.family->layer.output);
-  const bool calibrates = precision == Precision::int8 && !stored;
-  Workspace space;
-  Tensor x = space.x.tensor(example.tokens(), hidden);
-  if (calibrates) {
-    embeddings.run(example, pool, space, x);
-    // Its rows lie far apart, and each brought the pages around it into memory.
-    Checkpoint::release(embeddings.word);
-  }
-  layers.reserve(config.layer_names.size());
-  for (const std::string& name : config.layer_names) {
-    layers.emplace_back(checkpoint, name, config, precision, relative_bias.get(), pool);
-    check_precision(checkpoint, layers.back(), stored);
-    if (!calibrates) continue;
-    try {
-      x = layers.back().calibrate(example, pool, space, x);
-    } catch (const std::domain_error& error) {
-      throw std::runtime_error(checkpoint.path() + ": " + name + ": " + error.what());
-    }
-  }
 }
 
 Tensor Encoder::run(const Batch& batch, engine::ThreadPool& pool, Reads reads, Workspace& space,

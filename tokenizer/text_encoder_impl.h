@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a TextEncoder holds: text_encoder.cc encodes by it, load_text_encoder.cc makes it.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tokenizer/added_tokens.h"
+#include "tokenizer/files/definition.h"
+#include "tokenizer/pipeline.h"
+#include "tokenizer/text_encoder.h"
+#include "tokenizer/token_sequence.h"
+#include "tokenizer/vocabulary.h"
+
+namespace bert::tokenizer {
+
+struct EncodingScratch;
+
+struct TextEncoder::Impl {
+  explicit Impl(Definition definition);
+
+  void encode_text(std::string_view text, const char* which, size_t limit, EncodingScratch& scratch,
+                   TokenSequence& out) const;
+  void check_template(const Template& pieces) const;
+  bool is_added(int32_t id) const { return std::ranges::binary_search(added_ids, id); }
+
+  std::string file;
+  Vocabulary vocabulary;
+  std::unique_ptr<const Pipeline> pipeline;
+  AddedTokenMatcher raw_tokens{{}}, normalized_tokens{{}};
+  Template single, pair;
+  std::vector<int32_t> added_ids;  // sorted
+  int32_t mask = -1;
+  bool lowercases;
+  bool trim_offsets, keeps_first, truncate_left;  // as in Definition
+  int max_length;
+  std::vector<std::string> notes;
+
+ private:
+  void add_tokens(const Definition& definition);
+};
+
+}  // namespace bert::tokenizer
