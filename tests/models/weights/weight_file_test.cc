@@ -30,7 +30,7 @@ constexpr const char* kFormats[] = {
     "safetensors-shards", "zip",        "zip-transposed", "legacy",
     "legacy-transposed",  "zip-shards", "tensorflow",     "tensorflow-shards"};
 
-std::string format(const std::string& head, const std::string& name) {
+std::string format_directory(const std::string& head, const std::string& name) {
   return test::golden("formats/" + head + "/" + name);
 }
 
@@ -51,20 +51,22 @@ std::vector<float> answer(const std::string& directory) {
 
 TEST(WeightFiles, EveryFormatGivesTheSameBits) {
   for (const std::string head : {"classification", "pretraining"}) {
-    const std::vector<float> want = answer(format(head, "safetensors"));
+    const std::vector<float> want = answer(format_directory(head, "safetensors"));
     for (const char* name : kFormats) {
-      EXPECT_EQ(answer(format(head, name)), want) << head << " as " << name;
+      EXPECT_EQ(answer(format_directory(head, name)), want) << head << " as " << name;
     }
   }
 }
 
 TEST(WeightFiles, EveryFormatContainsTheSameTensors) {
-  const WeightFile want =
-      models::read_safetensors(format("pretraining", "safetensors") + "/model.safetensors");
+  const WeightFile want = models::read_safetensors(format_directory("pretraining", "safetensors") +
+                                                   "/model.safetensors");
   for (const WeightFile& file :
-       {models::read_pytorch(format("pretraining", "zip-transposed") + "/pytorch_model.bin"),
-        models::read_pytorch(format("pretraining", "legacy") + "/pytorch_model.bin"),
-        models::read_tensorflow(format("pretraining", "tensorflow") + "/bert_model.ckpt")}) {
+       {models::read_pytorch(format_directory("pretraining", "zip-transposed") +
+                             "/pytorch_model.bin"),
+        models::read_pytorch(format_directory("pretraining", "legacy") + "/pytorch_model.bin"),
+        models::read_tensorflow(format_directory("pretraining", "tensorflow") +
+                                "/bert_model.ckpt")}) {
     ASSERT_EQ(file.tensors().size(), want.tensors().size()) << file.path();
     for (const StoredTensor& tensor : want.tensors()) {
       const StoredTensor* found = file.find(tensor.name);
@@ -80,11 +82,11 @@ TEST(WeightFiles, EveryFormatContainsTheSameTensors) {
 }
 
 TEST(WeightFiles, ArchitectureMissingFromAGoogleConfigurationIsInferred) {
-  const Model next = Model::load(format("pretraining", "tensorflow"));
+  const Model next = Model::load(format_directory("pretraining", "tensorflow"));
   EXPECT_EQ(next.info().architecture, "BertForPreTraining");
   EXPECT_THAT(next.info().notes,
               Contains(AllOf(HasSubstr("bert_config.json"), HasSubstr("BertForPreTraining"))));
-  const Model classifier = Model::load(format("classification", "tensorflow-shards"));
+  const Model classifier = Model::load(format_directory("classification", "tensorflow-shards"));
   EXPECT_EQ(classifier.info().architecture, "BertForSequenceClassification");
   EXPECT_EQ(classifier.info().labels.size(), 3);
 }
@@ -110,7 +112,7 @@ class Damaged : public testing::Test {
   ~Damaged() override { fs::remove_all(path_); }
   void copy(const std::string& name) {
     fs::remove_all(path_);
-    fs::copy(format("classification", name), path_, fs::copy_options::recursive);
+    fs::copy(format_directory("classification", name), path_, fs::copy_options::recursive);
   }
   void write(const std::string& name, const std::string& bytes) const {
     std::ofstream(path_ / name, std::ios::binary) << bytes;
@@ -278,11 +280,11 @@ TEST_F(Damaged, TensorFlowChecksumsAreVerified) {
 TEST_F(Damaged, FirstOfSeveralFormatsIsReadAndANoteSaysSo) {
   copy("zip");
   for (const char* name : {"bert_model.ckpt.index", "bert_model.ckpt.data-00000-of-00001"}) {
-    fs::copy(format("classification", "tensorflow") + "/" + name, path_ / name);
+    fs::copy(format_directory("classification", "tensorflow") + "/" + name, path_ / name);
   }
   EXPECT_THAT(Model::load(path_).info().notes,
               Contains(HasSubstr("read from pytorch_model.bin, not from bert_model.ckpt.index")));
-  fs::copy(format("classification", "safetensors") + "/model.safetensors",
+  fs::copy(format_directory("classification", "safetensors") + "/model.safetensors",
            path_ / "model.safetensors");
   EXPECT_THAT(Model::load(path_).info().notes,
               Contains(HasSubstr("from model.safetensors, not from pytorch_model.bin or")));
