@@ -76,10 +76,10 @@ constexpr uint32_t kCompiledSets = 0
 #if defined(__AVX512VBMI2__)
                                    | kAvx512Vbmi2
 #endif
-#if defined(__AMX_TILE__)
+#if defined(__AMX_TILE__) || defined(__AMXTILE__)  // as Clang 14 spells it
                                    | kAmxTile
 #endif
-#if defined(__AMX_BF16__)
+#if defined(__AMX_BF16__) || defined(__AMXBF16__)
                                    | kAmxBf16
 #endif
     ;
