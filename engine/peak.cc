@@ -6,10 +6,11 @@
 #include <cstring>
 #include <vector>
 
-#include <dlfcn.h>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <spdlog/spdlog.h>
 
+#include "engine/dense/onednn.h"
+#include "engine/kernels/pick_kernels.h"
 #include "engine/runtime.h"
 #include "engine/tensor.h"
 
@@ -18,41 +19,10 @@ namespace {
 
 using dnnl::memory;
 
-dnnl::engine& cpu() {
-  static dnnl::engine engine(dnnl::engine::kind::cpu, 0);
-  return engine;
-}
-
-// The OpenMP runtime that oneDNN loaded, if any. Linking one ourselves might bring in another
-// (Clang's beside GCC's), whose settings oneDNN would not see.
-struct OpenMp {
-  int (*get)() = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "omp_get_max_threads"));
-  void (*set)(int) = reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"));
-};
-
-// While it lives, oneDNN uses a single thread for each call of this thread.
-class OneThread {
- public:
-  OneThread() : before_(library().get ? library().get() : 1) { set(1); }
-  ~OneThread() { set(before_); }
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
-
- private:
-  static const OpenMp& library() {
-    static const OpenMp found;
-    return found;
-  }
-  static void set(int threads) {
-    if (library().set) library().set(threads);
-  }
-  int before_;
-};
-
 // A oneDNN product y [m, m] = x [m, m] w, with w in the layout that oneDNN asks for.
-class Product {
+class SquareProduct {
  public:
-  Product(int64_t size, Precision precision) : size_(size), stream_(cpu()) {
+  SquareProduct(int64_t size, Precision precision) : size_(size), stream_(onednn_cpu()) {
     using Type = memory::data_type;
     const bool bytes = precision == Precision::int8;
     const Type inputs = bytes ? Type::u8 : precision == Precision::bf16 ? Type::bf16 : Type::f32;
@@ -61,15 +31,15 @@ class Product {
     const memory::desc w({size, size}, bytes ? Type::s8 : inputs, memory::format_tag::any);
     const memory::desc y({size, size}, bytes ? Type::s32 : Type::f32, memory::format_tag::ab);
 #if DNNL_VERSION_MAJOR >= 3
-    const dnnl::matmul::primitive_desc description(cpu(), x, w, y);
+    const dnnl::matmul::primitive_desc description(onednn_cpu(), x, w, y);
 #else
-    const dnnl::matmul::primitive_desc description(dnnl::matmul::desc(x, w, y), cpu());
+    const dnnl::matmul::primitive_desc description(dnnl::matmul::desc(x, w, y), onednn_cpu());
 #endif
     log().info("peak: measured with oneDNN's {}", description.impl_info_str());
     primitive_ = dnnl::matmul(description);
-    x_ = memory(x, cpu());
-    w_ = memory(description.weights_desc(), cpu());
-    y_ = memory(y, cpu());
+    x_ = memory(x, onednn_cpu());
+    w_ = memory(description.weights_desc(), onednn_cpu());
+    y_ = memory(y, onednn_cpu());
     for (const memory* part : {&x_, &w_}) {  // every value is 60, or in f32 and bf16 0.0115
       std::memset(part->get_data_handle(), 0x3c, part->get_desc().get_size());
     }
@@ -99,11 +69,11 @@ double seconds_of(ThreadPool& pool, const ThreadPool::Body& body) {
 
 double matmul_peak(ThreadPool& pool, Precision precision) try {
   constexpr int kRounds = 6, kTries = 5;
-  std::vector<std::unique_ptr<Product>> products(pool.threads());
+  std::vector<std::unique_ptr<SquareProduct>> products(pool.threads());
   double best = 0;
   for (int i = -1; i < kTries; ++i) {  // the first run, which creates the products, is not timed
     const double seconds = seconds_of(pool, [&](int64_t t, int) {
-      if (!products[t]) products[t] = std::make_unique<Product>(1024, precision);
+      if (!products[t]) products[t] = std::make_unique<SquareProduct>(1024, precision);
       for (int round = 0; round < kRounds; ++round) products[t]->run();
     });
     const double flops = products[0]->flops() * kRounds * pool.threads();
@@ -113,6 +83,21 @@ double matmul_peak(ThreadPool& pool, Precision precision) try {
 } catch (const dnnl::error& error) {
   if (precision != Precision::bf16 || error.status != dnnl_unimplemented) throw;
   return matmul_peak(pool, Precision::f32);
+}
+
+double multiply_add_peak(ThreadPool& pool) {
+  constexpr int64_t kRounds = 1 << 19;  // about a millisecond
+  constexpr int kTries = 8;
+  std::vector<int64_t> operations(pool.threads());
+  double best = 0;
+  for (int i = 0; i < kTries; ++i) {
+    const double seconds = seconds_of(pool, [&](int64_t t, int) {
+      float sums[16] = {};
+      operations[t] = row_kernels().multiply_and_add(kRounds, sums);
+    });
+    best = std::max(best, static_cast<double>(operations[0] * pool.threads()) / seconds);
+  }
+  return best;
 }
 
 double read_bandwidth(ThreadPool& pool) {

@@ -12,6 +12,8 @@ namespace bert::engine {
 // 1024 x 1024 x 1024 on each thread at once, repeated on the same data. If oneDNN has no bf16
 // matmul for this machine, that of f32.
 double matmul_peak(ThreadPool& pool, Precision precision);
+// Operations/s of f32 multiply-adds in registers, on each thread at once: the best of several runs.
+double multiply_add_peak(ThreadPool& pool);
 // Bytes/s that the threads together read from memory, beyond all caches: the best of several runs.
 double read_bandwidth(ThreadPool& pool);
 

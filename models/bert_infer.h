@@ -83,8 +83,16 @@ struct Attention {
 //              result does not depend on the rest of its batch
 enum class Precision { automatic, f32, bf16, int8 };
 
+// What multiplies in dense layers.
+//   automatic  the faster of the two on this processor, by measurement
+//   onednn     oneDNN: its micro-kernels from 3.6 on, its matmul primitives before. Not every
+//              precision runs on every processor
+//   panels     this library's own kernels
+enum class Backend { automatic, onednn, panels };
+
 struct Options {
   Precision precision = Precision::automatic;
+  Backend backend = Backend::automatic;
   // Workers compute batches at the same time, each on its own `threads` threads, and share one copy
   // of the weights. Work too small to split is one batch on all threads. If both are 0, there are
   // as many single-threaded workers as this process may use threads (affinity, cgroup quota). If
@@ -130,6 +138,7 @@ struct Info {
   std::string pooling;    // what embed() does: "mean", "cls, normalised", ...
   int embedding = 0;      // size of its vectors: H, unless dense modules or truncate_dim change it
   std::string precision;  // the one in use: "f32", "bf16" or "int8"
+  std::string backend;    // the one in use: "onednn" or "panels"
   int workers = 0, threads = 0;    // threads of each worker
   std::vector<std::string> notes;  // what a user should know about loading, one sentence each
 };

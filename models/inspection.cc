@@ -52,6 +52,9 @@ void Pass::logits() {
   impl.by_sequence(pool(), first, space_);
 }
 
+std::string Pass::product() const {
+  return Internals::impl(model_).encoder.layers.front().qkv.product().name();
+}
 engine::Precision Pass::precision() const { return Internals::impl(model_).encoder.precision; }
 
 engine::ThreadPool& Pass::pool() const { return Internals::impl(model_).workers.all(); }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 
 #include "engine/thread_pool.h"
 #include "models/bert_infer.h"
@@ -25,6 +26,7 @@ class Pass {
   void logits();  // of the head by sequence, which the model must have
   engine::ThreadPool& pool() const;
   engine::Precision precision() const;
+  std::string product() const;  // what multiplies in the layers
 
  private:
   Model model_;

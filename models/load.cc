@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <climits>
 #include <filesystem>
+#include <initializer_list>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -45,15 +46,10 @@ using models::HeadKind;
 using models::HeadRow;
 using HeadRows = std::vector<const HeadRow*>;
 
-bool is_known(Precision precision) {
-  switch (precision) {
-    case Precision::automatic:
-    case Precision::f32:
-    case Precision::bf16:
-    case Precision::int8:
-      return true;
-  }
-  return false;
+// Whether an enumerator has this value: callers may cast any number.
+template <typename Enum>
+bool is_one_of(Enum value, std::initializer_list<Enum> known) {
+  return std::ranges::find(known, value) != known.end();
 }
 
 void check_options(const Options& options) {
@@ -61,8 +57,12 @@ void check_options(const Options& options) {
     throw Error(fmt::format("batch_tokens is {}, expected at least 1", options.batch_tokens));
   }
   models::check_max_length(options.max_length);
-  if (!is_known(options.precision)) {
+  if (!is_one_of(options.precision,
+                 {Precision::automatic, Precision::f32, Precision::bf16, Precision::int8})) {
     throw Error(fmt::format("unknown precision {}", static_cast<int>(options.precision)));
+  }
+  if (!is_one_of(options.backend, {Backend::automatic, Backend::onednn, Backend::panels})) {
+    throw Error(fmt::format("unknown backend {}", static_cast<int>(options.backend)));
   }
 }
 
@@ -180,12 +180,20 @@ ChosenPrecision choose_precision(Precision wanted, const Checkpoint& checkpoint,
   return {engine::Precision::f32, "as asked"};
 }
 
+engine::Products choose_products(Backend wanted, engine::Precision precision) {
+  const engine::Backend backend = wanted == Backend::onednn   ? engine::Backend::onednn
+                                  : wanted == Backend::panels ? engine::Backend::panels
+                                                              : engine::Backend::automatic;
+  return {.layers = engine::pick_product(precision, backend),
+          .f32 = engine::pick_product(engine::Precision::f32, backend)};
+}
+
 models::Encoder load_encoder(Checkpoint& checkpoint, const Config& config,
-                             engine::Precision precision, const tokenizer::TextEncoder& tokenizer,
-                             engine::ThreadPool& pool) {
+                             const engine::Products& products,
+                             const tokenizer::TextEncoder& tokenizer, engine::ThreadPool& pool) {
   const Encoding empty = tokenizer.encode("", "", 0);
   const models::Batch example = models::example_batch(empty.ids, empty.type_ids, config);
-  return models::Encoder(checkpoint, config, precision, example, pool);
+  return models::Encoder(checkpoint, config, products, example, pool);
 }
 
 struct Heads {
@@ -195,17 +203,18 @@ struct Heads {
 
 // A pooler that no head reads is optional: transformers can leave it out.
 Heads load_heads(Checkpoint& checkpoint, const Config& config, const HeadRows& rows,
-                 const models::Embeddings& embeddings, engine::ThreadPool& pool) {
+                 const models::Embeddings& embeddings, const engine::Product& f32,
+                 engine::ThreadPool& pool) {
   Heads heads;
   const bool needs_pooler = std::ranges::any_of(
       rows, [](const HeadRow* row) { return row->reads == models::ReadBy::pooler; });
   const std::string pooler = config.family->pooler;
   if (needs_pooler || (!pooler.empty() && checkpoint.has(pooler + ".weight"))) {
-    heads.pooler.emplace(checkpoint, config, pool);
+    heads.pooler.emplace(checkpoint, config, f32, pool);
   }
   for (const HeadRow* row : rows) {
     auto& head = row->reads == models::ReadBy::every ? heads.by_token : heads.by_sequence;
-    head.emplace(checkpoint, config, *row, embeddings, pool);
+    head.emplace(checkpoint, config, *row, embeddings, f32, pool);
   }
   return heads;
 }
@@ -235,24 +244,13 @@ Task task_of(const HeadRows& heads) {
   return task;
 }
 
-const char* name_of(engine::Precision precision) {
-  switch (precision) {
-    case engine::Precision::f32:
-      return "f32";
-    case engine::Precision::bf16:
-      return "bf16";
-    case engine::Precision::int8:
-      break;
-  }
-  return "int8";
-}
-
 // What loading decided beside the parts that it built.
 struct Decisions {
   HeadRows heads;
   MaxLength max_length;
   Prompt prompt;
   ChosenPrecision precision;
+  engine::Products products;
   int unevaluated_tensors;
 };
 
@@ -328,6 +326,7 @@ Info make_info(const Config& config, const models::Workers& workers, const Heads
   info.pooling = sentence.description();
   info.embedding = static_cast<int>(sentence.columns());
   info.precision = name_of(decisions.precision.precision);
+  info.backend = decisions.products.layers.backend == engine::Backend::onednn ? "onednn" : "panels";
   info.workers = workers.count();
   info.threads = workers.threads_of_each();
   return info;
@@ -362,13 +361,14 @@ std::shared_ptr<const Model::Impl> Model::Impl::load(const std::string& director
   const Prompt prompt = choose_prompt(directory, options.prompt, config, rows);
   const ChosenPrecision precision = choose_precision(options.precision, checkpoint, config);
 
-  models::Encoder encoder = load_encoder(checkpoint, config, precision.precision, tokenizer, pool);
+  const engine::Products products = choose_products(options.backend, precision.precision);
+  models::Encoder encoder = load_encoder(checkpoint, config, products, tokenizer, pool);
   models::SentenceEmbedding sentence(
-      models::read_sentence_modules(directory, config.hidden, !rows.empty()), pool);
-  Heads heads = load_heads(checkpoint, config, rows, encoder.embeddings, pool);
+      models::read_sentence_modules(directory, config.hidden, !rows.empty()), products.f32, pool);
+  Heads heads = load_heads(checkpoint, config, rows, encoder.embeddings, products.f32, pool);
   const int unevaluated = checkpoint.finish(config.not_evaluated);
 
-  const Decisions decisions{rows, max_length, prompt, precision, unevaluated};
+  const Decisions decisions{rows, max_length, prompt, precision, products, unevaluated};
   Info info = make_info(config, workers, heads, sentence, decisions);
   info.notes = make_notes(directory, config, checkpoint, tokenizer, encoder, decisions);
   log_decisions(directory, info, decisions);

@@ -19,7 +19,7 @@ RelativeKeys::RelativeKeys(ThreadPool& pool, ConstTensor table, bool with_key)
     for (int64_t c = i * step; c < std::min(table.rows, (i + 1) * step); ++c) {
       rows.push_back(as_words(table.row(table.rows - 1 - c)));
     }
-    kernels.pack_panel(rows.data(), std::ssize(rows), width_,
+    kernels.pack_panel(rows.data(), std::ssize(rows), width_, step,
                        as_words(panels_.data()) + i * step * width_);
   });
 }

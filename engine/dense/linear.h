@@ -7,21 +7,17 @@
 #include <span>
 #include <vector>
 
+#include "engine/dense/product.h"
 #include "engine/dense/quantisation.h"
-#include "engine/kernels/row_kernels.h"
 #include "engine/tensor.h"
 #include "engine/thread_pool.h"
 
 namespace bert::engine {
 
-// y = activation(x W^T + b), with W packed once into panels of columns.
-//
-// The products run on our own kernels (engine/kernels/matmul_kernels.cc) rather than oneDNN's, by
-// measurement: with cold weights, reading the next panel is hidden behind computing this one; bias,
-// activation and residual are applied in the first-level cache; sums in blocks round less; nothing
-// has to be created for each number of rows; and the bits of a row depend neither on the number of
-// rows nor on that of threads. In f32, small weights are multiplied by matrix tiles where the
-// machine has them (engine/kernels/tile_kernels.cc).
+// y = activation(x W^T + b), with W packed once into panels of columns, as its Product multiplies
+// them. Around the product are the threads, blocks of rows that stay in cache, and the prefetching
+// of the next panel, which hides that weights are cold. The bits of a row depend neither on the
+// number of rows nor on that of threads.
 //
 // int8: weights are s8 with a scale for each column, inputs u8 with a scale and a zero point for
 // each row, sums s32. The outlier inputs of engine/dense/quantisation.h stay in f32.
@@ -39,19 +35,21 @@ class Linear {
     std::vector<int32_t> exact;        // [E]: inputs that stay in f32
     std::vector<float> exact_weights;  // [N, E]
   };
-  Linear(ThreadPool& pool, const Stored& stored, int64_t width, Activation activation);
+  Linear(ThreadPool& pool, const Stored& stored, int64_t width, Activation activation,
+         const Product& product);
   Stored stored() const;
 
   // The parts' columns follow each other. f32 and bf16 weights are packed here, int8 ones by
   // quantise(). owner keeps the parts' weights alive and is released once they are packed.
   Linear(ThreadPool& pool, std::span<const Part> parts, Activation activation,
-         Precision precision = Precision::f32, std::shared_ptr<void> owner = nullptr);
+         const Product& product, std::shared_ptr<void> owner = nullptr);
   // Packs an int8 Linear that was made from parts; once, before the first run(). statistics: of
   // inputs like those that it will get. Throws std::domain_error if they, or a weight, are not
   // finite.
   void quantise(ThreadPool& pool, const InputStatistics& statistics);
   bool is_packed() const { return packed_->words > 0; }
 
+  const Product& product() const { return *packed_->product; }
   int64_t width() const { return packed_->k; }    // K
   int64_t columns() const { return packed_->n; }  // N
   // How many inputs of an int8 Linear stay in f32.
@@ -73,20 +71,22 @@ class Linear {
  private:
   // x in the Linear's precision.
   struct ConvertedRows {
-    const Word32* words;     // [T, row_words()]
+    const Word32* words;     // [T, words], stride from row to row
+    const Word32* exact;     // [T, exact inputs], exact_stride from row to row
     const RowScale* scales;  // [T], int8 only
+    int64_t stride, exact_stride;
   };
   struct Packed {
     int64_t n = 0, k = 0;
     int64_t words = 0;  // that K inputs take, without the exact ones; 0 until packed
     Activation activation;
-    Precision precision;
-    Buffer panels;  // [panel_count(), row_words(), panel_columns] of Word32
+    const Product* product;
+    Buffer panels;  // [panel_count()] of panel_words() each
     Buffer bias;    // [N]
     const Packed* next = nullptr;
     // int8
-    Buffer column_scales;              // [panel_count(), panel_columns]
-    std::vector<int32_t> column_sums;  // [panel_count(), panel_columns]
+    Buffer column_scales;              // [panel_count(), columns of a panel]
+    std::vector<int32_t> column_sums;  // [panel_count(), columns of a panel]
     std::vector<int32_t> exact;        // the inputs that stay in f32
     std::vector<float> mask;           // mask_inputs(exact)
     // Until packed.
@@ -94,9 +94,9 @@ class Linear {
     std::shared_ptr<void> owner;
 
     int64_t row_words() const { return words + std::ssize(exact); }
-    int64_t panel_count() const;
-    const Word32* panel(int64_t i) const;
-    bool uses_tiles() const;
+    int64_t panel_count() const { return divide_up(n, product->panel.columns); }
+    int64_t panel_words() const { return engine::panel_words(product->panel, row_words()); }
+    const Word32* panel(int64_t i) const { return as_words(panels.data()) + i * panel_words(); }
     void keep_exact(std::vector<int32_t> inputs);
     void keep_quantised(int64_t column, const int8_t* q, float scale, Word32* to);
     // Writes the row_words() of a column: first the converted inputs, then the exact ones.
@@ -112,8 +112,8 @@ class Linear {
 // y [T, N] = x W^T + b in f32, with weight [N, K] read in place: for the decoder of a masked
 // language model, which is the table of word embeddings and too large to be in memory twice. With
 // the few rows that it is used for, this costs little more than reading W.
-void multiply_in_place(ThreadPool& pool, ConstTensor x, ConstTensor weight, const float* bias,
-                       Tensor y);
+void multiply_in_place(ThreadPool& pool, const Product& product, ConstTensor x, ConstTensor weight,
+                       const float* bias, Tensor y);
 
 // How many times as fast in bf16 as in f32 this machine multiplies, measured now, within 1 ms.
 double bf16_speed();

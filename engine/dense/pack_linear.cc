@@ -12,23 +12,33 @@
 #include "engine/kernels/pick_kernels.h"
 
 namespace bert::engine {
-namespace {
 
-int64_t inputs_per_word(Precision precision) {
-  return precision == Precision::f32    ? 1
-         : precision == Precision::bf16 ? 2
-                                        : row_kernels().int8_per_word;
+int64_t words_of(Precision precision, Int8Format int8, int64_t k) {
+  const int64_t per_word = precision == Precision::f32    ? 1
+                           : precision == Precision::bf16 ? 2
+                                                          : int8.per_word();
+  return divide_up(k, per_word);
 }
 
-}  // namespace
+int64_t panel_words(const PanelFormat& format, int64_t row_words) {
+  return divide_up(row_words, format.word_step) * format.word_step * format.columns;
+}
+
+void pack_panel(const PanelFormat& format, const Word32* const* rows, int64_t columns,
+                int64_t row_words, Word32* panel) {
+  if (format.transposed) {
+    return row_kernels().pack_panel(rows, columns, row_words, format.columns, panel);
+  }
+  for (int64_t c = 0; c < columns; ++c) std::copy_n(rows[c], row_words, panel + c * row_words);
+}
 
 Linear::Linear(ThreadPool& pool, std::span<const Part> parts, Activation activation,
-               Precision precision, std::shared_ptr<void> owner)
+               const Product& product, std::shared_ptr<void> owner)
     : packed_(std::make_unique<Packed>()) {
   Packed& packed = *packed_;
   packed.k = parts.front().weight.columns;
   packed.activation = activation;
-  packed.precision = precision;
+  packed.product = &product;
   packed.owner = std::move(owner);
   for (const Part& part : parts) {
     for (int64_t i = 0; i < part.weight.rows; ++i) packed.rows.push_back(part.weight.row(i));
@@ -37,19 +47,21 @@ Linear::Linear(ThreadPool& pool, std::span<const Part> parts, Activation activat
   packed.bias.resize_discarding(packed.n);
   float* bias = packed.bias.data();
   for (const Part& part : parts) bias = std::copy_n(part.bias, part.weight.rows, bias);
-  if (precision == Precision::int8) return;
+  if (product.precision == Precision::int8) return;
   packed.pack(pool, [&](int64_t column, Word32* to) {
     row_kernels().round_bf16(packed.rows[column], packed.k, to);
   });
 }
 
-Linear::Linear(ThreadPool& pool, const Stored& stored, int64_t width, Activation activation)
+Linear::Linear(ThreadPool& pool, const Stored& stored, int64_t width, Activation activation,
+               const Product& product)
     : packed_(std::make_unique<Packed>()) {
   Packed& packed = *packed_;
   packed.n = std::ssize(stored.bias);
   packed.k = width;
   packed.activation = activation;
-  packed.precision = Precision::int8;
+  assert(product.precision == Precision::int8);
+  packed.product = &product;
   packed.bias.resize_discarding(packed.n);
   std::ranges::copy(stored.bias, packed.bias.data());
   packed.keep_exact(stored.exact);
@@ -62,25 +74,24 @@ Linear::Linear(ThreadPool& pool, const Stored& stored, int64_t width, Activation
 
 Linear::Stored Linear::stored() const {
   const Packed& packed = *packed_;
-  const RowKernels& kernels = row_kernels();
-  const int64_t width = kernels.panel_columns, exact = std::ssize(packed.exact);
+  const PanelFormat& format = packed.product->panel;
+  const int64_t width = format.columns, exact = std::ssize(packed.exact);
   Stored stored{.q = std::vector<int8_t>(packed.n * packed.k),
                 .scales = {packed.column_scales.data(), packed.column_scales.data() + packed.n},
                 .bias = {packed.bias.data(), packed.bias.data() + packed.n},
                 .exact = packed.exact,
                 .exact_weights = std::vector<float>(packed.n * exact)};
   for (int64_t column = 0; column < packed.n; ++column) {
-    const Word32* first = packed.panel(column / width) + column % width;
+    const auto word = [&, panel = packed.panel(column / width), c = column % width](int64_t i) {
+      return format.transposed ? panel + i * width + c : panel + c * packed.row_words() + i;
+    };
     int8_t* q = stored.q.data() + column * packed.k;
-    for (int64_t i = 0; i < packed.k; ++i) {
+    for (int64_t i = 0, per = format.int8.per_word(); i < packed.k; ++i) {
       // A byte, or the lower byte of a short.
-      const Word32* word = first + i / kernels.int8_per_word * width;
-      const int64_t byte = i % kernels.int8_per_word * 4 / kernels.int8_per_word;
-      q[i] = reinterpret_cast<const int8_t*>(word)[byte];
+      q[i] = reinterpret_cast<const int8_t*>(word(i / per))[i % per * format.int8.bytes];
     }
     for (int64_t e = 0; e < exact; ++e) {
-      stored.exact_weights[column * exact + e] =
-          std::bit_cast<float>(first[(packed.words + e) * width]);
+      stored.exact_weights[column * exact + e] = std::bit_cast<float>(*word(packed.words + e));
     }
   }
   return stored;
@@ -94,12 +105,16 @@ void Linear::Packed::keep_exact(std::vector<int32_t> inputs) {
 void Linear::Packed::keep_quantised(int64_t column, const int8_t* q, float scale, Word32* to) {
   column_scales.data()[column] = scale;
   column_sums[column] = std::accumulate(q, q + k, 0);
-  row_kernels().pack_int8(q, k, to);
+  if (product->panel.int8.bytes == 1) {
+    std::copy_n(q, k, reinterpret_cast<int8_t*>(to));
+  } else {
+    std::copy_n(q, k, reinterpret_cast<int16_t*>(to));
+  }
 }
 
 void Linear::quantise(ThreadPool& pool, const InputStatistics& statistics) {
   Packed& packed = *packed_;
-  assert(packed.precision == Precision::int8 && !is_packed());
+  assert(packed.product->precision == Precision::int8 && !is_packed());
   packed.keep_exact(find_outliers(statistics));
   packed.pack(pool, [&](int64_t column, Word32* to) {
     const float* weights = packed.rows[column];
@@ -113,30 +128,28 @@ void Linear::quantise(ThreadPool& pool, const InputStatistics& statistics) {
 }
 
 void Linear::Packed::pack(ThreadPool& pool, const FillRow& fill) {
-  const RowKernels& kernels = row_kernels();
-  const int64_t width = kernels.panel_columns;
-  words = uses_tiles() ? divide_up(k, kSplitInputs) * kSplitInputs
-                       : divide_up(k, inputs_per_word(precision));
-  panels.resize_in_shared_pages(panel_count() * width * row_words());
-  if (precision == Precision::int8) {
-    column_scales.resize_discarding(panel_count() * width);
-    column_sums.resize(panel_count() * width);
+  const PanelFormat& format = product->panel;
+  const bool as_stored = product->precision == Precision::f32;
+  words = words_of(product->precision, format.int8, k);
+  // Where panels are filled up, so are inputs that are converted anyway.
+  if (!as_stored) words = divide_up(words, format.word_step) * format.word_step;
+  panels.resize_in_shared_pages(panel_count() * panel_words());
+  if (product->precision == Precision::int8) {
+    column_scales.resize_discarding(panel_count() * format.columns);
+    column_sums.resize(panel_count() * format.columns);
   }
   pool.run(panel_count(), [&](int64_t i, int) {
-    const int64_t begin = i * width, columns = std::min(width, n - begin);
-    const bool as_stored = precision == Precision::f32;
+    const int64_t begin = i * format.columns, columns = std::min(format.columns, n - begin);
     std::vector<Word32> filled(as_stored ? 0 : columns * row_words());
     std::vector<const Word32*> sources;
     for (int64_t c = 0; c < columns; ++c) {
       sources.push_back(as_stored ? as_words(rows[begin + c]) : &filled[c * row_words()]);
       if (!as_stored) fill(begin + c, &filled[c * row_words()]);
     }
-    Word32* panel = as_words(panels.data()) + begin * row_words();
-    if (!uses_tiles()) return kernels.pack_panel(sources.data(), columns, row_words(), panel);
-    const Buffer whole(width * k);
-    kernels.pack_panel(sources.data(), columns, k, as_words(whole.data()));
-    tile_kernels()->split_panel(as_words(whole.data()), k, panel);
+    pack_panel(format, sources.data(), columns, row_words(),
+               as_words(panels.data()) + i * panel_words());
   });
+  product->prepare(words, std::ssize(exact));
   rows = {};
   owner.reset();
 }

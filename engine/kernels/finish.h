@@ -10,13 +10,13 @@
 namespace bert::engine::INSTRUCTION_SET {
 namespace {
 
-// y[r] = function(sums[r] + bias, y[r]) for the rows of a tile. sums: [rows, kPanel].
+// y[r] = function(sums[r] + bias, y[r]). sums: [rows, columns], `stride` from row to row.
 template <typename Function>
 inline void finish_with(Function function, const MatmulTask& task, int64_t rows, const float* sums,
-                        float* y) {
+                        int64_t stride, float* y) {
   const int64_t whole = task.columns / W, rest = task.columns % W;
-  for (int64_t r = 0; r < rows; ++r, sums += kPanel, y += task.y_stride) {
-    if (whole == kVectors) {
+  for (int64_t r = 0; r < rows; ++r, sums += stride, y += task.y_stride) {
+    if (whole == kVectors && rest == 0) {
 #pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) {
         const int64_t j = v * W;
@@ -38,8 +38,11 @@ inline void finish_with(Function function, const MatmulTask& task, int64_t rows,
 
 // Not inlined into the tiles' functions, of which there are many.
 template <typename Kind>
-[[gnu::noinline]] void finish(const MatmulTask& task, int64_t rows, const float* sums, float* y) {
-  const auto with = [&](const auto& function) { finish_with(function, task, rows, sums, y); };
+[[gnu::noinline]] void finish_rows(const MatmulTask& task, int64_t rows, const float* sums,
+                                   int64_t stride, float* y) {
+  const auto with = [&](const auto& function) {
+    finish_with(function, task, rows, sums, stride, y);
+  };
   if (task.add) return with([](Vec v, const float* at) { return load(at) + v; });
   switch (task.activation) {
     case Activation::none:

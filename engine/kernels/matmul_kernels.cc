@@ -47,9 +47,11 @@ struct Bytes {
 #elif defined(__AVXVNNI__)
     return (Sum)_mm256_dpbusd_avx_epi32((__m256i)sum, (__m256i)x, (__m256i)w);
 #elif defined(__AVX512BW__)
-    return sum + (Sum)_mm512_madd_epi16((__m512i)x, (__m512i)w);
+    const __m512i pairs = _mm512_maddubs_epi16((__m512i)x, (__m512i)w);
+    return sum + (Sum)_mm512_madd_epi16(pairs, _mm512_set1_epi16(1));
 #elif defined(__AVX2__)
-    return sum + (Sum)_mm256_madd_epi16((__m256i)x, (__m256i)w);
+    const __m256i pairs = _mm256_maddubs_epi16((__m256i)x, (__m256i)w);
+    return sum + (Sum)_mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
 #elif defined(__SSE2__)
     return sum + (Sum)_mm_madd_epi16((__m128i)x, (__m128i)w);
 #else
@@ -206,8 +208,9 @@ constexpr Tile<Kind> kTiles[] = {nullptr,
 
 }  // namespace
 
-void pack_panel(const Word32* const* rows, int64_t columns, int64_t words, Word32* panel) {
-  for (int64_t j = 0; j < kPanel; j += W) {
+void pack_panel(const Word32* const* rows, int64_t columns, int64_t words, int64_t panel_columns,
+                Word32* panel) {
+  for (int64_t j = 0; j < panel_columns; j += W) {
     for (int64_t i = 0; i < words; i += W) {
       const int64_t left = words - i < W ? words - i : W;
       Vec block[W];
@@ -218,7 +221,14 @@ void pack_panel(const Word32* const* rows, int64_t columns, int64_t words, Word3
                                : load_part(rows[j + c] + i, left);
       }
       transpose(block);
-      for (int64_t d = 0; d < left; ++d) store(panel + (i + d) * kPanel + j, block[d]);
+      for (int64_t d = 0; d < left; ++d) {
+        Word32* to = panel + (i + d) * panel_columns + j;
+        if (panel_columns - j < W) {
+          __builtin_memcpy(to, &block[d], (panel_columns - j) * sizeof(Word32));
+        } else {
+          store(to, block[d]);
+        }
+      }
     }
   }
 }
@@ -315,7 +325,7 @@ void matmul_few(const MatmulTask& task) {
     add(Kind(), begin, task.words - begin < block ? task.words : begin + block);
   }
   if (task.exact > 0) add(F32(), task.words, all);
-  finish<Kind>(task, rows, sums, task.y);
+  finish_rows<Kind>(task, rows, sums, kPanel, task.y);
 }
 
 template <typename Kind>
@@ -349,7 +359,7 @@ void matmul(const MatmulTask& task) {
                                      .gelu = gelu};
     kTiles<Kind>[rows](task, first, lines, ahead, epilogue, sums[t % 2]);
     if (overlaps) before = y;
-    if (!overlaps || t + 1 == tiles) finish<Kind>(task, rows, sums[t % 2], y);
+    if (!overlaps || t + 1 == tiles) finish_rows<Kind>(task, rows, sums[t % 2], kPanel, y);
     prefetched += lines;
   }
 }
@@ -359,5 +369,20 @@ void matmul(const MatmulTask& task) {
 void matmul_f32(const MatmulTask& task) { matmul<F32>(task); }
 void matmul_bf16(const MatmulTask& task) { matmul<Bf16>(task); }
 void matmul_int8(const MatmulTask& task) { matmul<Bytes>(task); }
+
+void finish(const MatmulTask& task, int64_t row, int64_t rows, float* sums, int64_t stride) {
+  finish_rows<F32>(task, rows, sums, stride, task.y + row * task.y_stride);
+}
+void finish_int8(const MatmulTask& task, int64_t row, int64_t rows, float* sums,
+                 const float* exact_sums, int64_t stride) {
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t j = 0; j < task.columns; j += W) {
+      float* at = sums + r * stride + j;
+      const Vec v = dequantise(task, row + r, j, load_bits(as_words(at)));
+      store(at, exact_sums ? v + load(exact_sums + r * stride + j) : v);
+    }
+  }
+  finish_rows<Bytes>(task, rows, sums, stride, task.y + row * task.y_stride);
+}
 
 }  // namespace bert::engine::INSTRUCTION_SET

@@ -61,7 +61,6 @@ std::string names_of(uint32_t sets) {
 
 struct Picked {
   std::vector<const RowKernels*> runnable = {&portable::kernels};
-  const TileKernels* tiles = nullptr;
 
   Picked() {
     const uint32_t found = usable_sets(), permitted = permitted_sets() & found;
@@ -72,7 +71,6 @@ struct Picked {
                                                  &avx512::kernels, &avx512_vnni::kernels,
                                                  &avx512_bf16::kernels},
         std::back_inserter(runnable), runs);
-    if (runs(&avx512_amx::tiles)) tiles = &avx512_amx::tiles;
 #endif
     log().info("instruction sets: {}", names_of(found));
     if (const uint32_t excluded = found & ~permitted; excluded != 0) {
@@ -80,8 +78,7 @@ struct Picked {
       log().info("not used: {} (ONEDNN_MAX_CPU_ISA is {})", names_of(excluded),
                  limit ? limit : "not set, but this oneDNN does not know them");
     }
-    log().info("kernels: {}, matrix tiles: {}", runnable.back()->name,
-               tiles ? tiles->name : "none");
+    log().info("kernels: {}", runnable.back()->name);
   }
 };
 const Picked& picked() {
@@ -92,19 +89,6 @@ const Picked& picked() {
 }  // namespace
 
 const RowKernels& row_kernels() { return *picked().runnable.back(); }
-const TileKernels* tile_kernels() { return picked().tiles; }
-
-Matmul matmul_for(Precision precision, const RowKernels& kernels) {
-  switch (precision) {
-    case Precision::f32:
-      return kernels.matmul_f32;
-    case Precision::bf16:
-      return kernels.matmul_bf16;
-    case Precision::int8:
-      return kernels.matmul_int8;
-  }
-  return nullptr;
-}
 
 std::span<const RowKernels* const> runnable_kernels() { return picked().runnable; }
 

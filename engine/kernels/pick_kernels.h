@@ -10,13 +10,8 @@
 
 namespace bert::engine {
 
-// Both are picked once.
+// The best table, picked once.
 const RowKernels& row_kernels();
-const TileKernels* tile_kernels();  // null if the machine has no matrix tiles
-
-// The product of a precision, from a table.
-using Matmul = void (*)(const MatmulTask& task);
-Matmul matmul_for(Precision precision, const RowKernels& kernels = row_kernels());
 
 // Every table of this build that may run here, the best last.
 std::span<const RowKernels* const> runnable_kernels();

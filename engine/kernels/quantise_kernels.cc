@@ -77,13 +77,8 @@ RowKernels::Quantised quantise_weights(const float* row, const float* factors, c
   return {.scale = scale, .mean_error = sum_lanes(mean_error)};
 }
 
-void pack_int8(const int8_t* q, int64_t k, Word32* words) {
-  auto* to = reinterpret_cast<Int8*>(words);
-  for (int64_t i = 0; i < k; ++i) to[i] = q[i];
-  for (int64_t i = k; i < round_up(k, kInt8PerWord); ++i) to[i] = 0;
-}
-
-RowScale quantise_inputs(const float* x, const float* factors, int64_t k, Word32* words) {
+RowScale quantise_inputs(const float* x, const float* factors, int64_t k, Int8Format format,
+                         Word32* words) {
   Vec least{}, greatest{};
   IntVec bad{};
   for_vectors(x, factors, k, [&](int64_t, Vec v, int64_t) {
@@ -93,15 +88,22 @@ RowScale quantise_inputs(const float* x, const float* factors, int64_t k, Word32
   });
   const bool any = any_lane(bad);
   const float low = -greatest_lane(-least), range = greatest_lane(greatest) - low;
-  const float scale = any ? __builtin_nanf("") : range > 1e-30f ? range / 255.0f : 1.0f;
-  const float inverse = range > 1e-30f && !any ? 255.0f / range : 0.0f;
+  const auto most = static_cast<float>(format.max_input);
+  const float scale = any ? __builtin_nanf("") : range > 1e-30f ? range / most : 1.0f;
+  const float inverse = range > 1e-30f && !any ? most / range : 0.0f;
   const int32_t zero = any ? 0 : static_cast<int32_t>(-low * inverse + 0.5f);
-  auto* to = reinterpret_cast<UInt8*>(words);
   // Lanes past the end of the row get the zero point; their weights are 0.
-  for_vectors(x, factors, k, [=](int64_t i, Vec v, int64_t n) {
-    const Vec q = v * inverse + static_cast<float>(zero);
-    store_narrow(rounded(min(max(q, Vec{}), broadcast(255.0f))), n, to + i);
-  });
+  const auto store_as = [=]<typename Element>(Element* to) {
+    for_vectors(x, factors, k, [=](int64_t i, Vec v, int64_t n) {
+      const Vec q = v * inverse + static_cast<float>(zero);
+      store_narrow(rounded(min(max(q, Vec{}), broadcast(most))), n, to + i);
+    });
+  };
+  if (format.bytes == 1) {
+    store_as(reinterpret_cast<uint8_t*>(words));
+  } else {
+    store_as(reinterpret_cast<uint16_t*>(words));
+  }
   return {.scale = scale, .zero = zero};
 }
 

@@ -85,6 +85,20 @@ void add3(const float* a, const float* b, const float* c, int64_t width, float* 
   for (int64_t i = 0; i < width; ++i) y[i] = a[i] + b[i] + c[i];
 }
 
+int64_t multiply_and_add(int64_t rounds, float* sums) {
+  constexpr int kChains = 12;  // more than two units with a latency of five cycles need
+  Vec chains[kChains];
+#pragma GCC unroll 16
+  for (int c = 0; c < kChains; ++c) chains[c] = broadcast(sums[c]);
+  const Vec x = broadcast(sums[kChains]), y = broadcast(sums[kChains + 1]);
+  for (int64_t i = 0; i < rounds; ++i) {
+#pragma GCC unroll 16
+    for (int c = 0; c < kChains; ++c) chains[c] = multiply_add(chains[c], x, y);
+  }
+  for (int c = 0; c < kChains; ++c) sums[c] = sum_lanes(chains[c]);
+  return rounds * kChains * W * 2;
+}
+
 }  // namespace
 
 extern constinit const RowKernels kernels = {
@@ -92,16 +106,18 @@ extern constinit const RowKernels kernels = {
     .sets = kCompiledSets,
     .layer_norm = layer_norm,
     .add3 = add3,
-    .panel_columns = kPanel,
     .pack_panel = pack_panel,
+    .panel_columns = kPanel,
     .matmul_f32 = matmul_f32,
     .matmul_bf16 = matmul_bf16,
     .matmul_int8 = matmul_int8,
+    .finish = finish,
+    .finish_int8 = finish_int8,
     .round_bf16 = round_bf16,
     .quantise_weights = quantise_weights,
-    .int8_per_word = kInt8PerWord,
-    .pack_int8 = pack_int8,
+    .int8 = kInt8,
     .quantise_inputs = quantise_inputs,
+    .multiply_and_add = multiply_and_add,
     .attention_scratch = attention_scratch,
     .attention_f32 = attention_f32,
     .attention_bf16 = attention_bf16,

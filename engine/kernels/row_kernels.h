@@ -49,7 +49,7 @@ struct RowScale {
 
 // Some columns of y = activation(x W^T + b), or if `add` is set of y += x W^T + b.
 struct MatmulTask {
-  const Word32* x = nullptr;      // [rows, words + exact], x_stride from row to row
+  const Word32* x = nullptr;      // [rows, words], x_stride from row to row
   const Word32* panel = nullptr;  // [words + exact, panel_columns] of W^T, padded with zeros
   const Word32* next = nullptr;   // what to prefetch, as much as a panel; any address will do
   const float* bias = nullptr;    // [columns]
@@ -58,14 +58,22 @@ struct MatmulTask {
   Activation activation = Activation::none;
   bool add = false;
   // int8 only.
-  int64_t exact = 0;                     // inputs that are multiplied in f32, behind the others
+  int64_t exact = 0;                // inputs that are multiplied in f32
+  const Word32* exact_x = nullptr;  // [rows, exact], exact_stride from row to row
+  int64_t exact_stride = 0;         // if x_stride too, the exact inputs follow the others in a row
   const RowScale* row_scales = nullptr;  // [rows]
-  const float* column_scales = nullptr;  // [panel_columns]: w = q column_scale
-  const int32_t* column_sums = nullptr;  // [panel_columns]: the sum of each column's q
+  const float* column_scales = nullptr;  // [columns of the panel]: w = q column_scale
+  const int32_t* column_sums = nullptr;  // [columns of the panel]: the sum of each column's q
 };
 
-// Floats split into the sum of so many bf16; the rows and inputs that are split together.
-constexpr int64_t kSplitParts = 3, kSplitRows = 16, kSplitInputs = 32;
+// How an int8 product holds its inputs and weights: in so many bytes each (1, or 2 for instructions
+// that multiply shorts), and inputs as 0 to max_input. That is 255, or 127 for instructions that
+// add two products of bytes in 16 bits, which would saturate.
+struct Int8Format {
+  int64_t bytes;
+  int32_t max_input;
+  int64_t per_word() const { return static_cast<int64_t>(sizeof(Word32)) / bytes; }
+};
 
 // One instruction set's kernels: the same source, compiled for each (see CMakeLists.txt). The
 // result for a row depends on that row alone, so that bits do not depend on the batch.
@@ -78,13 +86,20 @@ struct RowKernels {
   // y = a + b + c, [width]
   void (*add3)(const float* a, const float* b, const float* c, int64_t width, float* y);
 
-  // A panel holds panel_columns rows of a weight matrix, transposed: [words, panel_columns].
-  // rows: `columns` of them, at most panel_columns, each [words]; zeros stand for the others.
-  int64_t panel_columns;
-  void (*pack_panel)(const Word32* const* rows, int64_t columns, int64_t words, Word32* panel);
+  // rows [columns, words] of a weight matrix, transposed and filled up with zeros: a panel [words,
+  // panel_columns]. columns: at most panel_columns.
+  void (*pack_panel)(const Word32* const* rows, int64_t columns, int64_t words,
+                     int64_t panel_columns, Word32* panel);
+  int64_t panel_columns;  // of this table's products
   void (*matmul_f32)(const MatmulTask& task);
   void (*matmul_bf16)(const MatmulTask& task);
   void (*matmul_int8)(const MatmulTask& task);
+  // What follows a product: y from its sums, `rows` of them from `row` on. sums: [rows, columns] of
+  // floats, `stride` from row to row; of int8 products s32, and exact_sums those of the task's
+  // exact inputs, if any. Overwrites the sums.
+  void (*finish)(const MatmulTask& task, int64_t row, int64_t rows, float* sums, int64_t stride);
+  void (*finish_int8)(const MatmulTask& task, int64_t row, int64_t rows, float* sums,
+                      const float* exact_sums, int64_t stride);
 
   // A row [k] rounded to the nearest bf16, ties to even; zeros fill the last word.
   void (*round_bf16)(const float* row, int64_t k, Word32* words);
@@ -95,27 +110,19 @@ struct RowKernels {
   };
   Quantised (*quantise_weights)(const float* row, const float* factors, const float* mean,
                                 int64_t k, int8_t* q);
-  int64_t int8_per_word;
-  void (*pack_int8)(const int8_t* q, int64_t k, Word32* words);  // zeros fill the last word
-  // A row of inputs times its factors [k], if any, as u8. They span its least and greatest values,
-  // and 0. The scale is NaN if an input is not finite.
-  RowScale (*quantise_inputs)(const float* x, const float* factors, int64_t k, Word32* words);
+  Int8Format int8;  // of matmul_int8
+  // A row of inputs times its factors [k], if any, as 0 to max_input. They span its least and
+  // greatest values, and 0. The scale is NaN if an input is not finite.
+  RowScale (*quantise_inputs)(const float* x, const float* factors, int64_t k, Int8Format format,
+                              Word32* words);
+
+  // Independent multiply-adds in registers, as fast as the machine can: a yardstick. Reads and
+  // writes sums [16]; returns the number of operations.
+  int64_t (*multiply_and_add)(int64_t rounds, float* sums);
 
   int64_t (*attention_scratch)(int64_t length, int64_t width);  // floats that a task needs
   void (*attention_f32)(const AttentionTask& task, float* scratch);
   void (*attention_bf16)(const AttentionTask& task, float* scratch);  // or f32 where that is faster
-};
-
-// f32 products on machines with matrix tiles for bf16: as exact as RowKernels::matmul_f32 and also
-// independent of other rows, but not the same bits. With k rounded up to kSplitInputs, a panel
-// [k, panel_columns] becomes as many words, which the task has, and up to kSplitRows rows [k]
-// become [kSplitRows, kSplitParts / 2 k] words, with zeros past the last row. `next` is ignored.
-struct TileKernels {
-  const char* name;
-  uint32_t sets;
-  void (*split_rows)(const float* x, int64_t stride, int64_t rows, int64_t k, Word32* words);
-  void (*split_panel)(const Word32* panel, int64_t k, Word32* words);
-  void (*matmul_split)(const MatmulTask& task);
 };
 
 // The tables are constants, so that reading one executes no instruction of its set. The engine uses
@@ -138,9 +145,6 @@ extern const RowKernels kernels;
 }
 namespace avx512_bf16 {
 extern const RowKernels kernels;
-}
-namespace avx512_amx {
-extern const TileKernels tiles;
 }
 
 }  // namespace bert::engine

@@ -21,15 +21,19 @@
 
 namespace bert::engine::INSTRUCTION_SET {
 
-void pack_panel(const Word32* const* rows, int64_t columns, int64_t words, Word32* panel);
+void pack_panel(const Word32* const* rows, int64_t columns, int64_t words, int64_t panel_columns,
+                Word32* panel);
 void matmul_f32(const MatmulTask& task);
 void matmul_bf16(const MatmulTask& task);
 void matmul_int8(const MatmulTask& task);
+void finish(const MatmulTask& task, int64_t row, int64_t rows, float* sums, int64_t stride);
+void finish_int8(const MatmulTask& task, int64_t row, int64_t rows, float* sums,
+                 const float* exact_sums, int64_t stride);
 void round_bf16(const float* row, int64_t k, Word32* words);
 RowKernels::Quantised quantise_weights(const float* row, const float* factors, const float* mean,
                                        int64_t k, int8_t* q);
-void pack_int8(const int8_t* q, int64_t k, Word32* words);
-RowScale quantise_inputs(const float* x, const float* factors, int64_t k, Word32* words);
+RowScale quantise_inputs(const float* x, const float* factors, int64_t k, Int8Format format,
+                         Word32* words);
 int64_t attention_scratch(int64_t length, int64_t width);
 void attention_f32(const AttentionTask& task, float* scratch);
 void attention_bf16(const AttentionTask& task, float* scratch);
@@ -48,16 +52,15 @@ constexpr int kRows = 4, kVectors = 2;
 #endif
 constexpr int64_t kPanel = kVectors * W;  // columns of a tile
 constexpr int64_t kLine = 16;             // words in a cache line
-// How int8 products hold their inputs: as bytes where the machine sums four products of bytes
-// exactly (VNNI), otherwise as shorts, since the older instructions for bytes saturate.
+// How matmul_int8 holds its inputs: as bytes where the machine multiplies them, otherwise as
+// shorts. Without VNNI, sums of two products of bytes must fit into 16 bits.
 #if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
-typedef int8_t Int8;
-typedef uint8_t UInt8;
+constexpr Int8Format kInt8 = {.bytes = 1, .max_input = 255};
+#elif defined(__AVX2__)
+constexpr Int8Format kInt8 = {.bytes = 1, .max_input = 127};
 #else
-typedef int16_t Int8;
-typedef uint16_t UInt8;
+constexpr Int8Format kInt8 = {.bytes = 2, .max_input = 255};
 #endif
-constexpr int64_t kInt8PerWord = sizeof(Word32) / sizeof(Int8);
 
 typedef float Vec __attribute__((vector_size(W * sizeof(float))));
 typedef int32_t IntVec __attribute__((vector_size(W * sizeof(int32_t))));
@@ -293,7 +296,7 @@ struct Bf16 {
 };
 
 // Rows of b per iteration. Loop instructions cost multiplications where they share ports with them.
-constexpr int64_t kStep = 4;
+constexpr int64_t kStep = W == 8 ? 8 : 4;
 
 // sum += a[R, Rows] b[Rows, V * W] in registers. a: the addresses of N rows of a, evenly spread;
 // rows lie a_stride apart. Calls beside(row, half) at the beginning and in the middle of each row
@@ -303,7 +306,7 @@ template <typename Kind, int Rows, int R, int V, int N, typename Beside>
                                             const Word32* b, int64_t b_stride,
                                             typename Kind::Sum (&sum)[R][V], const Beside& beside) {
   constexpr int kRowsPerAddress = (R + N - 1) / N;
-#pragma GCC unroll 4
+#pragma GCC unroll 8
   for (int i = 0; i < Rows; ++i) {
     typename Kind::In row[V];
 #pragma GCC unroll 8

@@ -36,7 +36,8 @@ struct Workspace {
 
 // embeddings.*
 struct Embeddings {
-  Embeddings(Checkpoint& checkpoint, const Config& config, engine::ThreadPool& pool);
+  Embeddings(Checkpoint& checkpoint, const Config& config, const engine::Product& f32,
+             engine::ThreadPool& pool);
   // x [T, H] = LayerNorm of the sum of the word, position and type embeddings, projected from [T,
   // E] if E is not H.
   void run(const Batch& batch, engine::ThreadPool& pool, Workspace& space, engine::Tensor x) const;
@@ -51,8 +52,7 @@ struct Embeddings {
 // encoder.layer.i.*
 struct Layer {
   Layer(Checkpoint& checkpoint, const std::string& name, const Config& config,
-        engine::Precision precision_of_products, const engine::RelativeBias* bias,
-        engine::ThreadPool& pool);
+        const engine::Product& product, const engine::RelativeBias* bias, engine::ThreadPool& pool);
   // The next hidden state, in place of x [T, H]; with Reads::first that of each sequence's first
   // token only, [N, H] in space.rows. Leaves attention's probabilities in the workspace if wanted.
   engine::Tensor run(const Batch& batch, engine::ThreadPool& pool, engine::Reads reads,
@@ -95,7 +95,7 @@ engine::Tensor first_rows(const Batch& batch, engine::ConstTensor x, Workspace& 
 struct Encoder {
   // example: any inputs of the model's kind, on which int8 is calibrated. Each layer is calibrated
   // as soon as it is loaded, so that only one at a time is in memory as floats.
-  Encoder(Checkpoint& checkpoint, const Config& config, engine::Precision precision_of_layers,
+  Encoder(Checkpoint& checkpoint, const Config& config, const engine::Products& products,
           const Batch& example, engine::ThreadPool& pool);
   // The last hidden state: [T, H], or with Reads::first [N, H] of each sequence's first token, the
   // only ones that the last layer is then computed for.
@@ -111,8 +111,8 @@ struct Encoder {
   int layers_per_group;    // 1, but for ALBERT's inner_group_num
 
  private:
-  void load_layers(Checkpoint& checkpoint, const Config& config, const Batch& example,
-                   engine::ThreadPool& pool);
+  void load_layers(Checkpoint& checkpoint, const Config& config, const engine::Product& product,
+                   const Batch& example, engine::ThreadPool& pool);
 };
 
 }  // namespace bert::models

@@ -31,32 +31,33 @@ void check_precision(const Checkpoint& checkpoint, const Layer& layer, bool is_i
 
 }  // namespace
 
-Embeddings::Embeddings(Checkpoint& checkpoint, const Config& config, engine::ThreadPool& pool)
+Embeddings::Embeddings(Checkpoint& checkpoint, const Config& config, const engine::Product& f32,
+                       engine::ThreadPool& pool)
     : word(checkpoint.matrix("embeddings.word_embeddings.weight", config.vocabulary,
                              config.embedding)),
       position(read_position_table(checkpoint, config)),
       type(read_type_table(checkpoint, config)),
       norm(read_norm(checkpoint, "embeddings.LayerNorm", config.embedding, config)),
-      projection(read_projection(checkpoint, config, pool)) {}
+      projection(read_projection(checkpoint, config, f32, pool)) {}
 
 Layer::Layer(Checkpoint& checkpoint, const std::string& name_in_checkpoint, const Config& config,
-             Precision precision_of_products, const engine::RelativeBias* bias,
+             const engine::Product& product, const engine::RelativeBias* bias,
              engine::ThreadPool& pool)
     : name(name_in_checkpoint),
       names(config.family->layer),
-      precision(precision_of_products),
+      precision(product.precision),
       heads(config.heads),
       qkv(read_linear(checkpoint, {name + names.query, name + names.key, name + names.value},
-                      config.hidden, config.hidden, Activation::none, precision, pool)),
+                      config.hidden, config.hidden, Activation::none, product, pool)),
       relative_bias(bias),
       relative_keys(read_relative_keys(checkpoint, name, config, pool)),
       attention_output(read_linear(checkpoint, {name + names.attention_output}, config.hidden,
-                                   config.hidden, Activation::none, precision, pool)),
+                                   config.hidden, Activation::none, product, pool)),
       attention_norm(read_norm(checkpoint, name + names.attention_norm, config.hidden, config)),
       intermediate(read_linear(checkpoint, {name + names.intermediate}, config.intermediate,
-                               config.hidden, config.activation, precision, pool)),
+                               config.hidden, config.activation, product, pool)),
       output(read_linear(checkpoint, {name + names.output}, config.hidden, config.intermediate,
-                         Activation::none, precision, pool)),
+                         Activation::none, product, pool)),
       output_norm(read_norm(checkpoint, name + names.output_norm, config.hidden, config)) {
   qkv.set_prefetch_target(attention_output);
   attention_output.set_prefetch_target(intermediate);
@@ -70,21 +71,22 @@ std::vector<Layer::Dense> Layer::dense_layers() const {
           {{name + names.output}, output}};
 }
 
-Encoder::Encoder(Checkpoint& checkpoint, const Config& config, Precision precision_of_layers,
+Encoder::Encoder(Checkpoint& checkpoint, const Config& config, const engine::Products& products,
                  const Batch& example, engine::ThreadPool& pool)
-    : precision(precision_of_layers),
+    : precision(products.layers.precision),
       hidden(config.hidden),
-      embeddings(checkpoint, config, pool),
+      embeddings(checkpoint, config, products.f32, pool),
       relative_bias(read_relative_bias(checkpoint, config)),
       order(config.layer_order),
       layers_per_group(config.inner_layers) {
-  load_layers(checkpoint, config, example, pool);
+  load_layers(checkpoint, config, products.layers, example, pool);
   for (size_t i = 0; i < layers.size(); ++i) {  // the last one runs before the next batch's first
     layers[i].output.set_prefetch_target(layers[(i + 1) % layers.size()].qkv);
   }
 }
 
-void Encoder::load_layers(Checkpoint& checkpoint, const Config& config, const Batch& example,
+void Encoder::load_layers(Checkpoint& checkpoint, const Config& config,
+                          const engine::Product& product, const Batch& example,
                           engine::ThreadPool& pool) {
   const bool stored = checkpoint.is_int8(config.layer_names.front() + config.family->layer.output);
   const bool calibrates = precision == Precision::int8 && !stored;
@@ -97,7 +99,7 @@ void Encoder::load_layers(Checkpoint& checkpoint, const Config& config, const Ba
   }
   layers.reserve(config.layer_names.size());
   for (const std::string& name : config.layer_names) {
-    layers.emplace_back(checkpoint, name, config, precision, relative_bias.get(), pool);
+    layers.emplace_back(checkpoint, name, config, product, relative_bias.get(), pool);
     check_precision(checkpoint, layers.back(), stored);
     if (!calibrates) continue;
     try {

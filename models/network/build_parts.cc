@@ -51,16 +51,19 @@ Norm read_norm(Checkpoint& checkpoint, const std::string& name, int64_t width,
 }
 
 Linear read_linear(Checkpoint& checkpoint, const std::vector<std::string>& names, int64_t columns,
-                   int64_t width, Activation activation, Precision precision,
+                   int64_t width, Activation activation, const engine::Product& product,
                    engine::ThreadPool& pool) {
   constexpr int64_t kMaxInt8Width = 1 << 16;  // sums of more products could overflow 32 bits
   const bool stored = checkpoint.is_int8(names.front());
-  if ((stored || precision == Precision::int8) && width > kMaxInt8Width) {
+  if ((stored || product.precision == Precision::int8) && width > kMaxInt8Width) {
     throw std::runtime_error(
         fmt::format("{}: '{}.weight' has {} inputs, expected at most {} in int8", checkpoint.path(),
                     names.front(), width, kMaxInt8Width));
   }
-  if (stored) return Linear(pool, checkpoint.int8(names, columns, width), width, activation);
+  if (stored) {
+    return Linear(pool, checkpoint.int8(names, columns, width), width, activation,
+                  engine::pick_product(Precision::int8, product.backend));
+  }
   std::vector<engine::Buffer> biases;
   std::vector<Linear::Part> parts;
   const auto release = [](const std::vector<Weight>* weights) {
@@ -73,7 +76,7 @@ Linear read_linear(Checkpoint& checkpoint, const std::vector<std::string>& names
     biases.push_back(checkpoint.vector(name + ".bias", columns));
     parts.push_back({weights->back().view, biases.back().data()});
   }
-  return Linear(pool, parts, activation, precision, weights);
+  return Linear(pool, parts, activation, product, weights);
 }
 
 Weight read_type_table(Checkpoint& checkpoint, const Config& config) {
@@ -93,11 +96,11 @@ Weight read_position_table(Checkpoint& checkpoint, const Config& config) {
 }
 
 std::optional<Linear> read_projection(Checkpoint& checkpoint, const Config& config,
-                                      engine::ThreadPool& pool) {
+                                      const engine::Product& f32, engine::ThreadPool& pool) {
   const Family& family = *config.family;
   if (config.embedding == config.hidden && !family.always_projected) return std::nullopt;
   return read_linear(checkpoint, {family.projection}, config.hidden, config.embedding,
-                     Activation::none, Precision::f32, pool);
+                     Activation::none, f32, pool);
 }
 
 std::optional<engine::RelativeKeys> read_relative_keys(Checkpoint& checkpoint,
@@ -138,7 +141,8 @@ std::unique_ptr<engine::RelativeBias> read_relative_bias(Checkpoint& checkpoint,
   return bias;
 }
 
-Linear read_sentence_dense(const SentenceModules::Dense& dense, engine::ThreadPool& pool) {
+Linear read_sentence_dense(const SentenceModules::Dense& dense, const engine::Product& f32,
+                           engine::ThreadPool& pool) {
   const Weights weights = open_weights(dense.directory);
   for (const WeightFile& file : weights.files) {
     for (const StoredTensor& tensor : file.tensors()) {
@@ -169,7 +173,7 @@ Linear read_sentence_dense(const SentenceModules::Dense& dense, engine::ThreadPo
   const engine::Buffer weight = read("linear.weight", {n, k});
   const engine::Buffer bias = dense.has_bias ? read("linear.bias", {n}) : engine::Buffer(n);
   const Linear::Part parts[] = {{{weight.data(), n, k}, bias.data()}};
-  return Linear(pool, parts, dense.activation);
+  return Linear(pool, parts, dense.activation, f32);
 }
 
 }  // namespace bert::models

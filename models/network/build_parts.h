@@ -18,10 +18,10 @@
 namespace bert::models {
 
 // The dense layers name.weight [columns, width] and name.bias [columns] of all names, stacked into
-// one. Layers stored in int8 stay int8, whatever the precision.
+// one. Layers stored in int8 stay int8, whatever the product's precision.
 engine::Linear read_linear(Checkpoint& checkpoint, const std::vector<std::string>& names,
                            int64_t columns, int64_t width, engine::Activation activation,
-                           engine::Precision precision, engine::ThreadPool& pool);
+                           const engine::Product& product, engine::ThreadPool& pool);
 // name.weight and name.bias [width]
 engine::Norm read_norm(Checkpoint& checkpoint, const std::string& name, int64_t width,
                        const Config& config);
@@ -31,7 +31,7 @@ Weight read_position_table(Checkpoint& checkpoint, const Config& config);
 Weight read_type_table(Checkpoint& checkpoint, const Config& config);
 // [H, E], or nothing if the embeddings already have the hidden size.
 std::optional<engine::Linear> read_projection(Checkpoint& checkpoint, const Config& config,
-                                              engine::ThreadPool& pool);
+                                              const engine::Product& f32, engine::ThreadPool& pool);
 
 // What attention adds to the scores by distance, if the model does that: one bias shared by all
 // layers, or keys of each layer's own.
@@ -44,6 +44,7 @@ std::optional<engine::RelativeKeys> read_relative_keys(Checkpoint& checkpoint,
 
 // linear.weight [columns, width] and linear.bias [columns] in the weights of a Dense module's
 // folder.
-engine::Linear read_sentence_dense(const SentenceModules::Dense& dense, engine::ThreadPool& pool);
+engine::Linear read_sentence_dense(const SentenceModules::Dense& dense, const engine::Product& f32,
+                                   engine::ThreadPool& pool);
 
 }  // namespace bert::models

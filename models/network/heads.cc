@@ -15,9 +15,10 @@ using engine::Activation;
 using engine::ConstTensor;
 using engine::Tensor;
 
-Pooler::Pooler(Checkpoint& checkpoint, const Config& config, engine::ThreadPool& pool)
+Pooler::Pooler(Checkpoint& checkpoint, const Config& config, const engine::Product& f32,
+               engine::ThreadPool& pool)
     : dense(read_linear(checkpoint, {config.family->pooler}, config.hidden, config.hidden,
-                        Activation::tanh, engine::Precision::f32, pool)) {}
+                        Activation::tanh, f32, pool)) {}
 
 Tensor Pooler::run(engine::ThreadPool& pool, ConstTensor first, Workspace& space) const {
   const Tensor pooled = space.pooled.tensor(first.rows, first.columns);
@@ -26,21 +27,21 @@ Tensor Pooler::run(engine::ThreadPool& pool, ConstTensor first, Workspace& space
 }
 
 Head::Head(Checkpoint& checkpoint, const Config& config, const HeadRow& head_row,
-           const Embeddings& embeddings, engine::ThreadPool& pool)
-    : row(head_row) {
+           const Embeddings& embeddings, const engine::Product& f32, engine::ThreadPool& pool)
+    : row(head_row), product(f32) {
   const bool masked_lm = row.kind == HeadKind::masked_lm;
   const int64_t width = masked_lm ? config.embedding : config.hidden;
   if (*row.transform) {
     const Activation activation =
         *row.activation ? *find_activation(row.activation) : config.activation;
-    transform.emplace(read_linear(checkpoint, {row.transform}, width, config.hidden, activation,
-                                  engine::Precision::f32, pool));
+    transform.emplace(
+        read_linear(checkpoint, {row.transform}, width, config.hidden, activation, f32, pool));
   }
   if (*row.norm) norm.emplace(read_norm(checkpoint, row.norm, width, config));
   const std::string name = row.output;
   if (!masked_lm) {
     output.emplace(read_linear(checkpoint, {name}, std::ssize(config.labels_of(row)), config.hidden,
-                               Activation::none, engine::Precision::f32, pool));
+                               Activation::none, f32, pool));
     return;
   }
   // transformers ties the decoder to the word embeddings and its bias to row.bias, and writes
@@ -74,7 +75,7 @@ Tensor Head::run(engine::ThreadPool& pool, ConstTensor x, Workspace& space) cons
   if (output) {
     output->run(pool, x, space.scratch, logits);
   } else {
-    engine::multiply_in_place(pool, x, decoder, decoder_bias.data(), logits);
+    engine::multiply_in_place(pool, product, x, decoder, decoder_bias.data(), logits);
   }
   return logits;
 }

@@ -14,7 +14,8 @@ namespace bert::models {
 
 // A dense layer with tanh on each sequence's first token ([CLS]).
 struct Pooler {
-  Pooler(Checkpoint& checkpoint, const Config& config, engine::ThreadPool& pool);
+  Pooler(Checkpoint& checkpoint, const Config& config, const engine::Product& f32,
+         engine::ThreadPool& pool);
   // first: [N, H]. Returns [N, H] in space.pooled.
   engine::Tensor run(engine::ThreadPool& pool, engine::ConstTensor first, Workspace& space) const;
 
@@ -26,12 +27,13 @@ struct Pooler {
 struct Head {
   // embeddings: the encoder's, whose table a masked language model's output shares.
   Head(Checkpoint& checkpoint, const Config& config, const HeadRow& row,
-       const Embeddings& embeddings, engine::ThreadPool& pool);
+       const Embeddings& embeddings, const engine::Product& f32, engine::ThreadPool& pool);
   // Returns [R, C] in space.logits.
   engine::Tensor run(engine::ThreadPool& pool, engine::ConstTensor x, Workspace& space) const;
   int64_t columns() const { return output ? output->columns() : decoder.rows; }
 
   const HeadRow& row;
+  const engine::Product& product;           // f32
   std::optional<engine::Linear> transform;  // [H, H] or [E, H], the activation fused
   std::optional<engine::Norm> norm;
   std::optional<engine::Linear> output;  // [C, H]; a masked language model has a decoder instead

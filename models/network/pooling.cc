@@ -41,10 +41,11 @@ void normalize_rows(Tensor y) {
 
 }  // namespace
 
-SentenceEmbedding::SentenceEmbedding(SentenceModules modules, engine::ThreadPool& pool)
+SentenceEmbedding::SentenceEmbedding(SentenceModules modules, const engine::Product& f32,
+                                     engine::ThreadPool& pool)
     : modules_(std::move(modules)) {
   for (const SentenceModules::Dense& dense : modules_.dense) {
-    dense_.push_back(read_sentence_dense(dense, pool));
+    dense_.push_back(read_sentence_dense(dense, f32, pool));
   }
 }
 

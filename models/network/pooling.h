@@ -16,7 +16,7 @@ namespace bert::models {
 class SentenceEmbedding {
  public:
   // Loads the weights of the dense modules.
-  SentenceEmbedding(SentenceModules modules, engine::ThreadPool& pool);
+  SentenceEmbedding(SentenceModules modules, const engine::Product& f32, engine::ThreadPool& pool);
 
   std::string description() const;                      // "cls, normalised"
   int64_t columns() const { return modules_.columns; }  // F

@@ -41,6 +41,20 @@ inline std::string read_file(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
+// The backends that can multiply in a precision on this machine.
+inline std::vector<Backend> backends_of(Precision precision) {
+  std::vector<Backend> backends = {Backend::panels};
+  Options options;
+  options.precision = precision;
+  options.backend = Backend::onednn;
+  const std::string error = error_of([&] { Model::load(golden("plain"), options); });
+  if (error == "no error") backends.push_back(Backend::onednn);
+  return backends;
+}
+inline const char* name_of(Backend backend) {
+  return backend == Backend::panels ? "panels" : "onednn";
+}
+
 // A pair that every golden model accepts.
 inline const Encoding kInput = {{2, 17, 33, 4, 90, 3}, {0, 0, 0, 0, 1, 1}, {}, false};
 

@@ -35,6 +35,19 @@ class BenchTest(ToolTest):
             self.assertEqual(row["precision"], precision)
             self.assertTrue(0 < row["peak_fraction"] < 1.1, row)
 
+    def test_both_backends_side_by_side(self):
+        rows = self.answers("--json", "--runs", 3, "--compare", "3x7", "1x5")
+        self.assertEqual([(row["shape"], row["backend"]) for row in rows],
+                         [("3x7", "panels"), ("3x7", "onednn"), ("1x5", "panels"), ("1x5", "onednn")])
+        self.assertRegex(rows[0]["product"], "^panels for ")
+        self.assertRegex(rows[1]["product"], "^oneDNN [23]\\.")
+        self.assertGreater(rows[0]["onednn_peak_gflops"], 0)
+        self.assertGreater(rows[0]["multiply_add_peak_gflops"], 0)
+        lines = self.succeed("--runs", 3, "--compare", "2x5").splitlines()
+        self.assertEqual([line.split()[2] for line in lines[1:3]], ["panels", "onednn"])
+        self.assertRegex(lines[3], r"^ +over: \d+\.\d\d$")
+        self.fail_with(2, "--backend", "--compare", "--backend", "panels", "1x1")
+
     def test_logits_are_less_work(self):
         hidden, = self.answers("--json", "--runs", 3, "4x30")
         logits, = self.answers("--json", "--runs", 3, "--task", "logits", "4x30")
@@ -43,7 +56,7 @@ class BenchTest(ToolTest):
 
     def test_a_table_for_people(self):
         lines = self.succeed("--runs", 3, "2x5").splitlines()
-        self.assertEqual(lines[0].split()[:3], ["shape", "type", "threads"])
+        self.assertEqual(lines[0].split()[:3], ["shape", "type", "backend"])
         self.assertEqual(lines[1].split()[0], "2x5")
 
     def test_random_weights_leave_nothing_behind(self):
@@ -88,7 +101,7 @@ class BenchTest(ToolTest):
 
     def test_help_names_every_option(self):
         text = self.succeed("--help")
-        for word in ["--model", "--shape", "--task", "--precision", "--threads", "--runs",
+        for word in ["--model", "--shape", "--task", "--precision", "--backend", "--compare", "--threads", "--runs",
                      "--profile", "--json", "--version", "lengths:"]:
             self.assertIn(word, text)
 

@@ -266,8 +266,8 @@ class Streaming(ToolTest):
                              "5", stdin="a man\na man is walking\n")
         self.assertRegex(done.stderr.splitlines()[-1],
                          r"^bert-infer: 2 inputs, 1 truncated, 9 tokens, \d+ tokens/s "
-                         r"\(BertForSequenceClassification, task logits, precision f32, workers 1, threads 1, "
-                         r"batch tokens 99, max length 5\)$")
+                         r"\(BertForSequenceClassification, task logits, precision f32, "
+                         r"backend (onednn|panels), workers 1, threads 1, batch tokens 99, max length 5\)$")
         self.assertNotIn("tokens/s", self.run_tool("a man").stderr)
 
     def test_progress_only_on_a_terminal(self):

@@ -39,6 +39,9 @@ A SHAPE is BxS, a batch of B inputs of S tokens, or lengths:17,31,128, a batch o
       --task TASK      hidden (default): the last hidden state of every token; logits: the head's
                        scores, which need only one row per input of the last layer
       --precision P    auto (default), f32, bf16 or int8
+      --backend B      what multiplies: auto (default), onednn or panels
+      --compare        both backends side by side, run in turns; over: how many times as fast as
+                       panels onednn is
       --threads N      default: as many as the process may use
       --runs N         the least number of timed runs of each shape (default 7); runs continue until
                        half a second has passed
@@ -48,8 +51,9 @@ A SHAPE is BxS, a batch of B inputs of S tokens, or lengths:17,31,128, a batch o
       --version        the version
 
 gflops counts the multiplications and additions of the matrix products and of attention.
-peak_fraction relates it to a oneDNN matmul of 1024 x 1024 x 1024 in the same precision (int8: u8 by
-s8) on the same threads, timed just before and after. The floor is the larger of two times: the
+peak_fraction relates it to what the machine can do on the same threads, timed just before and after:
+a oneDNN matmul of 1024 x 1024 x 1024 in the same precision (int8: u8 by s8), or in f32 multiply-adds
+in registers if they are faster. --profile and --json show both. The floor is the larger of two times: the
 operations at that peak, and reading the weights at the threads' memory bandwidth.
 
 Exit status: 0 success, 1 failure, 2 wrong usage.
@@ -61,7 +65,7 @@ struct BenchOptions {
   std::vector<std::string> shapes;
   bert::Options load;
   int runs = 7;
-  bool profile = false, json = false;
+  bool profile = false, json = false, compare = false;
 
   BenchOptions() { load.workers = 1; }  // a shape is one batch
 };
@@ -140,39 +144,65 @@ Work work_of(const std::vector<int>& lengths, const bert::Info& info, bool logit
 }
 
 struct Timing {
-  double median = 0, min = 0, peak = 0, bandwidth = 0;
+  std::string backend, product;
+  double median = 0, min = 0, bandwidth = 0;
+  double onednn_peak = 0, multiply_add_peak = 0;  // the latter in f32 only
+  double peak() const { return std::max(onednn_peak, multiply_add_peak); }
   engine::Profile profile{};  // of an average run
 };
 
-Timing time_shape(const BenchOptions& options, const bert::Model& model,
-                  const std::vector<int>& lengths) {
-  models::Pass pass(model, make_inputs(lengths, model.info().vocabulary));
-  const auto once = [&] { options.task == "logits" ? pass.logits() : pass.hidden(); };
-  Timing timing;
-  timing.peak = engine::matmul_peak(pass.pool(), pass.precision());
-  if (options.profile) timing.bandwidth = engine::read_bandwidth(pass.pool());
-  for (int i = 0; i < 2; ++i) once();
-  std::vector<double> seconds;
-  engine::profile = options.profile ? &timing.profile : nullptr;
+void measure_peak(models::Pass& pass, Timing& timing) {
+  const engine::Precision precision = pass.precision();
+  timing.onednn_peak = std::max(timing.onednn_peak, engine::matmul_peak(pass.pool(), precision));
+  if (precision != engine::Precision::f32) return;
+  timing.multiply_add_peak =
+      std::max(timing.multiply_add_peak, engine::multiply_add_peak(pass.pool()));
+}
+
+// Of all models, which run in turns.
+std::vector<Timing> time_shape(const BenchOptions& options, const std::vector<bert::Model>& models,
+                               const std::vector<int>& lengths) {
+  std::vector<models::Pass> passes;
+  std::vector<Timing> timings;
+  std::vector<std::vector<double>> seconds(models.size());
+  const auto once = [&](models::Pass& pass) {
+    options.task == "logits" ? pass.logits() : pass.hidden();
+  };
+  for (const bert::Model& model : models) {
+    models::Pass& pass = passes.emplace_back(model, make_inputs(lengths, model.info().vocabulary));
+    Timing& timing = timings.emplace_back();
+    timing.backend = model.info().backend;
+    timing.product = pass.product();
+    measure_peak(pass, timing);
+    if (options.profile) timing.bandwidth = engine::read_bandwidth(pass.pool());
+    for (int i = 0; i < 2; ++i) once(pass);
+  }
   for (const auto begin = Clock::now();
-       std::ssize(seconds) < options.runs || seconds_since(begin) < 0.5;) {
-    const auto start = Clock::now();
-    once();
-    seconds.push_back(seconds_since(start));
+       std::ssize(seconds[0]) < options.runs || seconds_since(begin) < 0.5;) {
+    for (size_t i = 0; i < passes.size(); ++i) {
+      engine::profile = options.profile ? &timings[i].profile : nullptr;
+      const auto start = Clock::now();
+      once(passes[i]);
+      seconds[i].push_back(seconds_since(start));
+    }
   }
   engine::profile = nullptr;
-  timing.peak = std::max(timing.peak, engine::matmul_peak(pass.pool(), pass.precision()));
-  for (double& part : timing.profile) part /= static_cast<double>(seconds.size());
-  std::ranges::sort(seconds);
-  timing.median = seconds[seconds.size() / 2];
-  timing.min = seconds[0];
-  return timing;
+  for (size_t i = 0; i < passes.size(); ++i) {
+    measure_peak(passes[i], timings[i]);
+    for (double& part : timings[i].profile) part /= static_cast<double>(seconds[i].size());
+    std::ranges::sort(seconds[i]);
+    timings[i].median = seconds[i][seconds[i].size() / 2];
+    timings[i].min = seconds[i][0];
+  }
+  return timings;
 }
 
 void print_json(OutputFile& out, const std::string& shape, size_t batch, const Work& work,
                 const Timing& timing, const bert::Info& info) {
   nlohmann::ordered_json row = {{"shape", shape},
                                 {"precision", info.precision},
+                                {"backend", timing.backend},
+                                {"product", timing.product},
                                 {"threads", info.threads},
                                 {"batch", batch},
                                 {"tokens", work.tokens},
@@ -180,7 +210,11 @@ void print_json(OutputFile& out, const std::string& shape, size_t batch, const W
                                 {"min_ms", 1e3 * timing.min},
                                 {"tokens_per_s", static_cast<double>(work.tokens) / timing.median},
                                 {"gflops", work.flops / timing.median / 1e9},
-                                {"peak_fraction", work.flops / timing.median / timing.peak}};
+                                {"peak_fraction", work.flops / timing.median / timing.peak()},
+                                {"onednn_peak_gflops", timing.onednn_peak / 1e9}};
+  if (timing.multiply_add_peak > 0) {
+    row["multiply_add_peak_gflops"] = timing.multiply_add_peak / 1e9;
+  }
   if (timing.bandwidth > 0) {
     double rest = timing.median;
     for (size_t i = 0; i < timing.profile.size(); ++i) {
@@ -188,7 +222,8 @@ void print_json(OutputFile& out, const std::string& shape, size_t batch, const W
       rest -= timing.profile[i];
     }
     row["profile_ms"]["rest"] = 1e3 * rest;
-    row["floor_ms"] = {{"compute", 1e3 * work.flops / timing.peak},
+    row["floor_ms"] = {{"compute", 1e3 * work.flops / timing.peak()},
+                       {"onednn_peak_gflops", timing.onednn_peak / 1e9},
                        {"weights", 1e3 * work.bytes / timing.bandwidth}};
   }
   out.append(row.dump() + "\n");
@@ -197,11 +232,12 @@ void print_json(OutputFile& out, const std::string& shape, size_t batch, const W
 void print_row(OutputFile& out, const std::string& shape, size_t batch, const Work& work,
                const Timing& timing, const bert::Info& info) {
   const std::string name = shape.size() > 16 ? shape.substr(0, 13) + "..." : shape;
-  out.append(
-      fmt::format("{:<16} {:>4} {:>7} {:>6} {:>7} {:>10.3f} {:>10.3f} {:>9.0f} {:>8.1f} {:>6.3f}\n",
-                  name, info.precision, info.threads, batch, work.tokens, 1e3 * timing.median,
-                  1e3 * timing.min, static_cast<double>(work.tokens) / timing.median,
-                  work.flops / timing.median / 1e9, work.flops / timing.median / timing.peak));
+  out.append(fmt::format(
+      "{:<16} {:>4} {:>7} {:>7} {:>6} {:>7} {:>10.3f} {:>10.3f} {:>9.0f} {:>8.1f} "
+      "{:>6.3f}\n",
+      name, info.precision, timing.backend, info.threads, batch, work.tokens, 1e3 * timing.median,
+      1e3 * timing.min, static_cast<double>(work.tokens) / timing.median,
+      work.flops / timing.median / 1e9, work.flops / timing.median / timing.peak()));
   if (timing.bandwidth == 0) return;
   double rest = 1;
   for (size_t i = 0; i < timing.profile.size(); ++i) {
@@ -212,11 +248,29 @@ void print_row(OutputFile& out, const std::string& shape, size_t batch, const Wo
   }
   out.append(fmt::format("    {:<10} {:>10.3f} ms {:>6.1f} %\n", "rest", 1e3 * rest * timing.median,
                          100 * rest));
-  out.append(fmt::format(
-      "    floor: {:.3f} ms to compute at {:.1f} GFLOP/s, {:.3f} ms to read the weights at {:.1f} "
-      "GB/s\n",
-      1e3 * work.flops / timing.peak, timing.peak / 1e9, 1e3 * work.bytes / timing.bandwidth,
-      timing.bandwidth / 1e9));
+  out.append(fmt::format("    peak: {:.1f} GFLOP/s by oneDNN's matmul", timing.onednn_peak / 1e9));
+  if (timing.multiply_add_peak > 0) {
+    out.append(
+        fmt::format(", {:.1f} by multiply-adds in registers", timing.multiply_add_peak / 1e9));
+  }
+  out.append(
+      fmt::format("\n    floor: {:.3f} ms to compute at {:.1f} GFLOP/s, {:.3f} ms to read the "
+                  "weights at {:.1f} "
+                  "GB/s\n",
+                  1e3 * work.flops / timing.peak(), timing.peak() / 1e9,
+                  1e3 * work.bytes / timing.bandwidth, timing.bandwidth / 1e9));
+}
+
+// The model, or with --compare the same with each backend, panels first.
+std::vector<bert::Model> load_models(const std::string& directory, const BenchOptions& options) {
+  if (!options.compare) return {bert::Model::load(directory, options.load)};
+  std::vector<bert::Model> models;
+  for (const Backend backend : {Backend::panels, Backend::onednn}) {
+    bert::Options load = options.load;
+    load.backend = backend;
+    models.push_back(bert::Model::load(directory, load));
+  }
+  return models;
 }
 
 void run(const BenchOptions& options) {
@@ -226,9 +280,9 @@ void run(const BenchOptions& options) {
   const std::string directory = options.shape   ? random.emplace(*options.shape).directory()
                                 : options.model ? *options.model
                                                 : bert::demo_model();
-  const bert::Model model = bert::Model::load(directory, options.load);
+  const std::vector<bert::Model> models = load_models(directory, options);
   random.reset();  // the weights stay mapped, and no files are left behind if this is killed
-  const bert::Info& info = model.info();
+  const bert::Info& info = models.front().info();
   if (options.task == "logits" && !info.has_logits) {
     throw std::runtime_error(
         fmt::format("{}: {} has no classification head, which --task logits needs", directory,
@@ -245,15 +299,20 @@ void run(const BenchOptions& options) {
   }
   OutputFile out("-");
   if (!options.json) {
-    out.append(fmt::format("{:<16} {:>4} {:>7} {:>6} {:>7} {:>10} {:>10} {:>9} {:>8} {:>6}\n",
-                           "shape", "type", "threads", "batch", "tokens", "median ms", "min ms",
-                           "tokens/s", "GFLOP/s", "peak"));
+    out.append(fmt::format("{:<16} {:>4} {:>7} {:>7} {:>6} {:>7} {:>10} {:>10} {:>9} {:>8} {:>6}\n",
+                           "shape", "type", "backend", "threads", "batch", "tokens", "median ms",
+                           "min ms", "tokens/s", "GFLOP/s", "peak"));
   }
   for (size_t i = 0; i < shapes.size(); ++i) {
-    const Timing timing = time_shape(options, model, shapes[i]);
-    (options.json ? print_json : print_row)(out, options.shapes[i], shapes[i].size(),
-                                            work_of(shapes[i], info, options.task == "logits"),
-                                            timing, info);
+    const std::vector<Timing> timings = time_shape(options, models, shapes[i]);
+    const Work work = work_of(shapes[i], info, options.task == "logits");
+    for (const Timing& timing : timings) {
+      (options.json ? print_json : print_row)(out, options.shapes[i], shapes[i].size(), work,
+                                              timing, info);
+    }
+    if (options.compare && !options.json) {
+      out.append(fmt::format("    over: {:.2f}\n", timings[0].median / timings[1].median));
+    }
     out.flush();
   }
   out.close();
@@ -264,6 +323,8 @@ void declare(CLI::App& app, BenchOptions& options) {
   app.add_option("--shape", options.shape)->excludes(model);
   app.add_option("--task", options.task)->check(CLI::IsMember({"hidden", "logits"}));
   add_precision(app, options.load.precision);
+  auto* backend = add_backend(app, options.load.backend);
+  app.add_flag("--compare", options.compare)->excludes(backend);
   app.add_option("--threads", options.load.threads)->transform(thread_count());
   app.add_option("--runs", options.runs)->transform(whole_number(1, INT_MAX));
   app.add_flag("--profile", options.profile);

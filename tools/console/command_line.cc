@@ -118,4 +118,12 @@ void add_precision(CLI::App& app, bert::Precision& precision) {
       ->each([&](const std::string& name) { precision = names.at(name); });
 }
 
+CLI::Option* add_backend(CLI::App& app, bert::Backend& backend) {
+  static const std::map<std::string, bert::Backend> names = {
+      {"auto", Backend::automatic}, {"onednn", Backend::onednn}, {"panels", Backend::panels}};
+  return app.add_option("--backend")
+      ->check(CLI::IsMember({"auto", "onednn", "panels"}))
+      ->each([&](const std::string& name) { backend = names.at(name); });
+}
+
 }  // namespace bert::tools

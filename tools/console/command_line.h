@@ -34,5 +34,7 @@ CLI::Validator non_negative();
 
 // --precision auto|f32|bf16|int8
 void add_precision(CLI::App& app, bert::Precision& precision);
+// --backend auto|onednn|panels
+CLI::Option* add_backend(CLI::App& app, bert::Backend& backend);
 
 }  // namespace bert::tools

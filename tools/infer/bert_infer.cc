@@ -67,8 +67,9 @@ void report(const Progress& progress, const LoadedModel& loaded, const bert::Opt
     const bert::Info& info = loaded.info;
     max_length = info.max_length;
     configuration = fmt::format(
-        "{}, task {}, precision {}, workers {}, threads {}, batch tokens {}", info.architecture,
-        task_name(loaded.task), info.precision, info.workers, info.threads, load.batch_tokens);
+        "{}, task {}, precision {}, backend {}, workers {}, threads {}, batch tokens {}",
+        info.architecture, task_name(loaded.task), info.precision, info.backend, info.workers,
+        info.threads, load.batch_tokens);
     if (loaded.task == Task::embed) configuration += ", pooling " + info.pooling;
   }
   if (max_length > 0) configuration += fmt::format(", max length {}", max_length);

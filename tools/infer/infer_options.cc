@@ -29,6 +29,8 @@ Model
                          int8    a third of the memory and of the time; about one label in a
                                  thousand changes
                          auto    f32, or int8 if bert-convert wrote DIR in int8 (default)
+      --backend B        what multiplies: onednn, panels (kernels of bert-infer's own), or auto, the
+                         faster of the two on this processor (default)
       --workers N        batches computed at the same time, with one copy of the weights
       --threads N        threads per worker; without --workers, there is one worker. Default: as
                          many single-threaded workers as the process may use threads
@@ -170,6 +172,7 @@ void InferCommandLine::declare(CLI::App& app) {
   };
   app.add_option("--prompt", given_.load.prompt);
   add_precision(app, given_.load.precision);
+  add_backend(app, given_.load.backend);
   app.add_option("--workers", given_.load.workers)->transform(thread_count());
   app.add_option("--threads", given_.load.threads)->transform(thread_count());
   app.add_option("--batch-tokens", given_.load.batch_tokens)->transform(at_least_one);

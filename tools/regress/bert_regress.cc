@@ -40,6 +40,7 @@ Either ids or texts may be left out. If both are there, the texts must tokenize 
 
   -m, --model DIR    default: the demo model
       --precision P  auto (default), f32, bf16 or int8
+      --backend B    what multiplies: auto (default), onednn or panels
       --atol X       a found value may differ from the expected one by
       --rtol X       atol + rtol * |expected|
       --mean X       the mean error of a stage may be X times the mean of |expected|
@@ -230,6 +231,7 @@ void declare(CLI::App& app, RegressOptions& options) {
   app.add_option("--rtol", options.rtol)->check(non_negative());
   app.add_option("--mean", options.mean)->check(non_negative());
   add_precision(app, options.load.precision);
+  add_backend(app, options.load.backend);
   app.add_option("--threads", options.load.threads)->transform(thread_count());
 }
 

@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/dense/linear.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iterator>
+#include <optional>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/kernels/pick_kernels.h"
 #include "tests/engine/random_floats.h"
 
 namespace bert::engine {
@@ -32,17 +38,32 @@ double activate(Activation activation, double x) {
 
 Buffer shared_scratch;  // for all calls, as in a forward pass
 
+// The panels of every instruction set that runs here.
+std::vector<const Product*> panels_of(Precision precision) {
+  std::vector<const Product*> all;
+  for (const RowKernels* kernels : runnable_kernels()) {
+    all.push_back(&panel_product(precision, *kernels));
+  }
+  return all;
+}
+
+// Every product that pick_product() may return for a precision: panels of the best instruction set,
+// whose others RowKernelsTest tests, and whatever oneDNN has.
+std::vector<const Product*> products_of(Precision precision) {
+  std::vector<const Product*> all = {panels_of(precision).back()};
+  for (const Product* product : {micro_kernel_product(precision), matmul_product(precision)}) {
+    if (product) all.push_back(product);
+  }
+  return all;
+}
+
 // The variance of the rounding errors of a row's values: of uniformly distributed errors it is the
 // square of the step over 12, and the largest value determines the step.
-double rounding_variance(Precision precision, const float* row, int64_t k) {
+double rounding_variance(Precision precision, const float* row, int64_t k, int32_t steps) {
   if (precision == Precision::f32) return 0;
-  double largest = 0, least = 0, greatest = 0;
-  for (int64_t i = 0; i < k; ++i) {
-    largest = std::max<double>(largest, std::abs(row[i]));
-    least = std::min<double>(least, row[i]);
-    greatest = std::max<double>(greatest, row[i]);
-  }
-  const double step = precision == Precision::bf16 ? largest * 0x1p-7 : largest * 2 / 254;
+  double largest = 0;
+  for (int64_t i = 0; i < k; ++i) largest = std::max<double>(largest, std::abs(row[i]));
+  const double step = precision == Precision::bf16 ? largest * 0x1p-7 : largest * 2 / steps;
   return step * step / 12;
 }
 
@@ -52,9 +73,39 @@ Tensor fill(Buffer& buffer, int64_t rows, int64_t columns, const std::vector<flo
   return tensor;
 }
 
-// In bf16 and int8, the rounding errors of inputs and weights add up as random errors do: results
-// may be off by six standard deviations.
-TEST(Linear, AgreesWithItsTwinInDouble) {
+// A result against its twin, element by element. In bf16 and int8, the rounding errors of inputs
+// and weights add up as random errors do: results may be off by six standard deviations.
+void expect_near_twin(const Product& product, Activation activation, ConstTensor x,
+                      const std::vector<float>& weight, const std::vector<float>& bias,
+                      ConstTensor y) {
+  const int64_t k = x.columns, n = y.columns;
+  for (int64_t i = 0; i < x.rows; i += 1 + x.rows / 16) {
+    const double x_variance =
+        rounding_variance(product.precision, x.row(i), k, product.panel.int8.max_input);
+    for (int64_t j = 0; j < n; ++j) {
+      const float* w = weight.data() + j * k;
+      const double w_variance = rounding_variance(product.precision, w, k, 254);
+      double sum = bias[j], size = 1, variance = 0;
+      for (int64_t p = 0; p < k; ++p) {
+        const double each = static_cast<double>(x.row(i)[p]) * w[p];
+        sum += each;
+        size += std::abs(each);
+        variance += x.row(i)[p] * x.row(i)[p] * w_variance + w[p] * w[p] * x_variance;
+      }
+      // k additions each round, in random directions; the slope of any activation is at most 1.13.
+      const double bound = 4 * 0x1p-24 * size + 1.13 * 6 * std::sqrt(variance);
+      ASSERT_NEAR(y.row(i)[j], activate(activation, sum), bound)
+          << x.rows << "x" << n << "x" << k << " at " << i << ", " << j << ", "
+          << name_of(product.precision) << " " << product.name();
+    }
+  }
+}
+
+// By inputs and columns.
+class LinearTwin : public testing::TestWithParam<std::pair<int64_t, int64_t>> {};
+
+TEST_P(LinearTwin, AgreesInDouble) {
+  const auto [k, n] = GetParam();
   for (const auto& [precision, activation] : {std::pair{Precision::f32, Activation::none},
                                               {Precision::f32, Activation::gelu},
                                               {Precision::f32, Activation::gelu_tanh},
@@ -64,42 +115,33 @@ TEST(Linear, AgreesWithItsTwinInDouble) {
                                               {Precision::bf16, Activation::gelu},
                                               {Precision::int8, Activation::none},
                                               {Precision::int8, Activation::gelu}}) {
-    for (const auto& [k, n] : {std::pair{26, 3}, {48, 48}, {104, 312}, {768, 31}, {3101, 70}}) {
+    for (const Product* product : products_of(precision)) {
       for (const int64_t rows : {1, 2, 31, 33, 257, 513}) {
-        const std::vector<float> weight = random_floats(int64_t{n} * k, 0.1f, 1),
+        const std::vector<float> weight = random_floats(n * k, 0.1f, 1),
                                  bias = random_floats(n, 1, 2),
                                  input = random_floats(rows * k, 1, 3);
         ThreadPool pool(2);
         const Linear::Part part{{weight.data(), n, k}, bias.data()};
-        Linear linear(pool, {&part, 1}, activation, precision);
+        Linear linear(pool, {&part, 1}, activation, *product);
         Buffer x_memory, y_memory;
         const Tensor x = fill(x_memory, rows, k, input), y = y_memory.tensor(rows, n);
         if (precision == Precision::int8) linear.quantise(pool, measure_inputs(x));
         linear.run(pool, x, shared_scratch, y);
-        for (int64_t i = 0; i < rows; i += 1 + rows / 16) {
-          const double x_variance = rounding_variance(precision, x.row(i), k);
-          for (int64_t j = 0; j < n; ++j) {
-            const float* w = weight.data() + j * k;
-            const double w_variance = rounding_variance(precision, w, k);
-            double sum = bias[j], size = 1, variance = 0;
-            for (int64_t p = 0; p < k; ++p) {
-              const double product = static_cast<double>(x.row(i)[p]) * w[p];
-              sum += product;
-              size += std::abs(product);
-              variance += x.row(i)[p] * x.row(i)[p] * w_variance + w[p] * w[p] * x_variance;
-            }
-            // k additions each round, in random directions; the slope of any activation is at most
-            // 1.13.
-            const double bound = 4 * 0x1p-24 * size + 1.13 * 6 * std::sqrt(variance);
-            ASSERT_NEAR(y.row(i)[j], activate(activation, sum), bound)
-                << rows << "x" << n << "x" << k << " at " << i << ", " << j << ", precision "
-                << static_cast<int>(precision);
-          }
-        }
+        expect_near_twin(*product, activation, x, weight, bias, y);
+        if (HasFatalFailure()) return;
       }
     }
   }
 }
+
+std::string shape_name(const testing::TestParamInfo<std::pair<int64_t, int64_t>>& of) {
+  return fmt::format("{}x{}", of.param.first, of.param.second);
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, LinearTwin,
+                         testing::Values(std::pair{26, 3}, std::pair{48, 48}, std::pair{104, 312},
+                                         std::pair{768, 31}, std::pair{3101, 70}),
+                         shape_name);
 
 TEST(Linear, JoinsItsParts) {
   const std::vector<float> a = random_floats(5 * 7, 1, 1), b = random_floats(6 * 7, 1, 2),
@@ -110,8 +152,9 @@ TEST(Linear, JoinsItsParts) {
   std::vector<float> joined = a;
   joined.insert(joined.end(), b.begin(), b.end());
   const Linear::Part whole{{joined.data(), 11, 7}, bias.data()};
-  const Linear by_parts(pool, parts, Activation::none),
-      at_once(pool, {&whole, 1}, Activation::none);
+  const Product& f32 = pick_product(Precision::f32);
+  const Linear by_parts(pool, parts, Activation::none, f32),
+      at_once(pool, {&whole, 1}, Activation::none, f32);
   Buffer x_memory, y_memory, z_memory;
   const Tensor x = fill(x_memory, 4, 7, input), y = y_memory.tensor(4, 11),
                z = z_memory.tensor(4, 11);
@@ -125,44 +168,49 @@ class LinearBits : public testing::TestWithParam<std::pair<int64_t, int64_t>> {}
 
 // Bits must not depend on the batch: each row's result is the same for any number of rows and of
 // threads, with and without the residual.
-TEST_P(LinearBits, AreTheSameAtEveryHeightAndThreadCount) {
+void expect_same_bits(const Product& product, bool add, int64_t k, int64_t n) {
   constexpr int64_t kMaxRows = 700;
-  const auto [k, n] = GetParam();
   const std::vector<float> weight = random_floats(int64_t{n} * k, 0.1f, 1),
                            bias = random_floats(n, 1, 2), input = random_floats(kMaxRows * k, 1, 3),
                            residual = random_floats(kMaxRows * n, 1, 4);
   std::vector<float> with_outlier = input;  // which int8 keeps in f32
   for (int64_t i = 0; i < kMaxRows; ++i) with_outlier[i * k + 3] *= 100;
+  const std::vector<float>& inputs = add ? with_outlier : input;
+  const bool is_int8 = product.precision == Precision::int8;
+  std::vector<int64_t> heights = {kMaxRows, 31, 65, 127, 128, 130, 255, 512, 513};
+  for (int64_t rows = 1; rows <= 25; ++rows) heights.push_back(rows);  // with kernels of their own
+  std::vector<float> all;
+  for (const int threads : {1, 2, 3}) {
+    ThreadPool pool(threads);
+    const Linear::Part part{{weight.data(), n, k}, bias.data()};
+    Linear linear(pool, {&part, 1}, add ? Activation::none : Activation::gelu, product);
+    if (is_int8) linear.quantise(pool, measure_inputs({inputs.data(), kMaxRows, k}));
+    for (const int64_t rows : heights) {
+      Buffer x_memory, y_memory;
+      const int64_t first = kMaxRows - rows;
+      const Tensor x = x_memory.tensor(rows, k), y = y_memory.tensor(rows, n);
+      std::copy_n(inputs.begin() + first * k, rows * k, x.data);
+      std::copy_n(residual.begin() + first * n, rows * n, y.data);
+      add ? linear.run_add(pool, x, shared_scratch, y) : linear.run(pool, x, shared_scratch, y);
+      if (all.empty()) all.assign(y.data, y.data + y.size());
+      ASSERT_EQ(std::memcmp(y.data, all.data() + first * n, sizeof(float) * y.size()), 0)
+          << rows << "x" << n << "x" << k << ", threads " << threads << ", add " << add << ", "
+          << name_of(product.precision) << " " << product.name();
+    }
+    EXPECT_EQ(linear.exact_inputs(), is_int8 && add ? 1 : 0);
+  }
+}
+
+TEST_P(LinearBits, AreTheSameAtEveryHeightAndThreadCount) {
+  const auto [k, n] = GetParam();
   for (const auto& [precision, add] : {std::pair{Precision::f32, false},
                                        {Precision::f32, true},
                                        {Precision::bf16, true},
                                        {Precision::int8, false},
                                        {Precision::int8, true}}) {
-    std::vector<float> all;
-    for (const int threads : {1, 2, 3}) {
-      ThreadPool pool(threads);
-      const Linear::Part part{{weight.data(), n, k}, bias.data()};
-      Linear linear(pool, {&part, 1}, add ? Activation::none : Activation::gelu, precision);
-      const std::vector<float>& inputs = add ? with_outlier : input;
-      if (precision == Precision::int8) {
-        linear.quantise(pool, measure_inputs({inputs.data(), kMaxRows, k}));
-      }
-      std::vector<int64_t> heights = {kMaxRows, 31, 65, 127, 128, 130, 255, 512, 513};
-      for (int64_t rows = 1; rows <= 25; ++rows)
-        heights.push_back(rows);  // they have kernels of their own
-      for (const int64_t rows : heights) {
-        Buffer x_memory, y_memory;
-        const int64_t first = kMaxRows - rows;
-        const Tensor x = x_memory.tensor(rows, k), y = y_memory.tensor(rows, n);
-        std::copy_n(inputs.begin() + first * k, rows * k, x.data);
-        std::copy_n(residual.begin() + first * n, rows * n, y.data);
-        add ? linear.run_add(pool, x, shared_scratch, y) : linear.run(pool, x, shared_scratch, y);
-        if (all.empty()) all.assign(y.data, y.data + y.size());
-        ASSERT_EQ(std::memcmp(y.data, all.data() + first * n, sizeof(float) * y.size()), 0)
-            << rows << "x" << n << "x" << k << ", threads " << threads << ", add " << add
-            << ", precision " << static_cast<int>(precision);
-      }
-      EXPECT_EQ(linear.exact_inputs(), precision == Precision::int8 && add ? 1 : 0);
+    for (const Product* product : products_of(precision)) {
+      expect_same_bits(*product, add, k, n);
+      if (HasFatalFailure()) return;
     }
   }
 }
@@ -170,9 +218,7 @@ TEST_P(LinearBits, AreTheSameAtEveryHeightAndThreadCount) {
 INSTANTIATE_TEST_SUITE_P(Shapes, LinearBits,
                          testing::Values(std::pair{104, 312}, std::pair{48, 2}, std::pair{768, 768},
                                          std::pair{3101, 70}),
-                         [](const auto& of) {
-                           return fmt::format("{}x{}", of.param.first, of.param.second);
-                         });
+                         shape_name);
 
 TEST(Linear, AddsToTheResidual) {
   const std::vector<float> weight = random_floats(6 * 5, 1, 1), bias = random_floats(6, 1, 2),
@@ -180,13 +226,77 @@ TEST(Linear, AddsToTheResidual) {
                            residual = random_floats(3 * 6, 1, 4);
   ThreadPool pool(1);
   const Linear::Part part{{weight.data(), 6, 5}, bias.data()};
-  const Linear linear(pool, {&part, 1}, Activation::none);
+  const Linear linear(pool, {&part, 1}, Activation::none, pick_product(Precision::f32));
   Buffer x_memory, y_memory, z_memory;
   const Tensor x = fill(x_memory, 3, 5, input), y = fill(y_memory, 3, 6, residual),
                z = z_memory.tensor(3, 6);
   linear.run_add(pool, x, shared_scratch, y);
   linear.run(pool, x, shared_scratch, z);
   for (int64_t i = 0; i < y.size(); ++i) EXPECT_NEAR(y.data[i], z.data[i] + residual[i], 1e-6);
+}
+
+// What bert-convert writes: the same from every product, and the same again once it is read.
+TEST(Linear, StoresItsInt8WeightsAlikeWhateverMultiplies) {
+  constexpr int64_t kInputs = 103, kColumns = 133;
+  std::vector<float> input = random_floats(20 * kInputs, 1, 1);
+  for (int64_t i = 0; i < 20; ++i) input[i * kInputs + 3] *= 100;  // stays in f32
+  const std::vector<float> weight = random_floats(kColumns * kInputs, 1, 2),
+                           bias = random_floats(kColumns, 1, 3);
+  ThreadPool pool(1);
+  const Linear::Part part{{weight.data(), kColumns, kInputs}, bias.data()};
+  std::optional<Linear::Stored> first;
+  std::vector<const Product*> products = panels_of(Precision::int8);
+  std::ranges::copy(products_of(Precision::int8), std::back_inserter(products));
+  for (const Product* product : products) {
+    Linear linear(pool, {&part, 1}, Activation::none, *product);
+    linear.quantise(pool, measure_inputs({input.data(), 20, kInputs}));
+    const Linear::Stored stored = linear.stored();
+    if (!first) first = stored;
+    const Linear::Stored again = Linear(pool, stored, kInputs, Activation::none, *product).stored();
+    for (const Linear::Stored* other : {&stored, &again}) {
+      EXPECT_EQ(other->q, first->q) << product->name();
+      EXPECT_THAT(other->scales, testing::Pointwise(testing::FloatEq(), first->scales));
+      EXPECT_THAT(other->bias, testing::Pointwise(testing::FloatNear(1e-5f), first->bias));
+      EXPECT_THAT(other->exact, testing::ElementsAre(3));
+      EXPECT_EQ(other->exact_weights, first->exact_weights) << product->name();
+    }
+    EXPECT_EQ(again.bias, stored.bias);
+    ASSERT_EQ(stored.q.size(), kColumns * kInputs);
+    EXPECT_EQ(*std::ranges::max_element(stored.q), 127);
+  }
+}
+
+TEST(Linear, MultipliesInPlaceAsPacked) {
+  constexpr int64_t kInputs = 77, kColumns = 301;
+  const std::vector<float> weight = random_floats(kColumns * kInputs, 1, 1),
+                           bias = random_floats(kColumns, 1, 2),
+                           input = random_floats(5 * kInputs, 1, 3);
+  ThreadPool pool(2);
+  const Linear::Part part{{weight.data(), kColumns, kInputs}, bias.data()};
+  for (const Product* product : products_of(Precision::f32)) {
+    const Linear linear(pool, {&part, 1}, Activation::none, *product);
+    Buffer x_memory, y_memory, z_memory;
+    const Tensor x = fill(x_memory, 5, kInputs, input), y = y_memory.tensor(5, kColumns),
+                 z = z_memory.tensor(5, kColumns);
+    linear.run(pool, x, shared_scratch, y);
+    multiply_in_place(pool, *product, x, part.weight, bias.data(), z);
+    EXPECT_EQ(std::memcmp(y.data, z.data, sizeof(float) * y.size()), 0) << product->name();
+  }
+}
+
+TEST(Product, IsOfTheBackendThatIsAskedFor) {
+  for (const Precision precision : {Precision::f32, Precision::bf16, Precision::int8}) {
+    EXPECT_EQ(pick_product(precision, Backend::panels).backend, Backend::panels);
+    const bool exists = micro_kernel_product(precision) || matmul_product(precision);
+    if (exists) {
+      const Product& product = pick_product(precision, Backend::onednn);
+      EXPECT_EQ(product.backend, Backend::onednn);
+      EXPECT_EQ(product.name().find("ref"), std::string::npos) << product.name();
+    } else {
+      EXPECT_THAT([&] { pick_product(precision, Backend::onednn); },
+                  testing::ThrowsMessage<std::runtime_error>(testing::HasSubstr("has no fast")));
+    }
+  }
 }
 
 }  // namespace

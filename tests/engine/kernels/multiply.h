@@ -17,7 +17,7 @@ inline std::vector<float> multiply(const RowKernels& kernels, const std::vector<
   std::vector<const Word32*> w_rows;
   for (int64_t j = 0; j < columns; ++j) w_rows.push_back(as_words(w.data() + j * k));
   std::vector<Word32> panel(k * kernels.panel_columns);
-  kernels.pack_panel(w_rows.data(), columns, k, panel.data());
+  kernels.pack_panel(w_rows.data(), columns, k, kernels.panel_columns, panel.data());
   kernels.matmul_f32({.x = as_words(x.data()),
                       .panel = panel.data(),
                       .next = panel.data(),

@@ -67,36 +67,38 @@ int64_t element(const Word32* words, int64_t i) {
   std::memcpy(&value, reinterpret_cast<const char*>(words) + i * sizeof value, sizeof value);
   return value;
 }
-int64_t quantised(const RowKernels& kernels, const Word32* words, int64_t i) {
-  return kernels.int8_per_word == 4 ? element<uint8_t>(words, i) : element<uint16_t>(words, i);
+int64_t quantised(Int8Format format, const Word32* words, int64_t i) {
+  return format.bytes == 1 ? element<uint8_t>(words, i) : element<uint16_t>(words, i);
 }
+constexpr Int8Format kInt8Formats[] = {{1, 255}, {1, 127}, {2, 255}};
 
 TEST_P(RowKernelsTest, QuantisedInputsAreWithinHalfAStep) {
   for (const int64_t k : {1, 2, 3, 5, 26, 31, 33, 312, 768, 3073}) {
     for (const float middle : {0.0f, 0.4f, 3.0f, -3.0f}) {
-      for (const bool scaled : {false, true}) {
+      for (const Int8Format format : kInt8Formats) {
+        const bool scaled = k % 2 == 1;
         std::vector<float> x = random_floats(k, 1, 3);
         for (float& value : x) value += middle;
         std::vector<float> factors = random_floats(k, 1, 4);
         for (float& factor : factors) factor = 0.5f + factor * factor;
-        const int64_t words = (k + GetParam()->int8_per_word - 1) / GetParam()->int8_per_word;
+        const int64_t words = (k + format.per_word() - 1) / format.per_word();
         std::vector<Word32> packed(words + 1, Word32{77});
         const RowScale scale = GetParam()->quantise_inputs(
-            x.data(), scaled ? factors.data() : nullptr, k, packed.data());
+            x.data(), scaled ? factors.data() : nullptr, k, format, packed.data());
         float least = 0, greatest = 0;
         for (int64_t i = 0; i < k; ++i) {
           const float value = x[i] * (scaled ? factors[i] : 1.0f);
           least = std::min(least, value);
           greatest = std::max(greatest, value);
-          const auto q = quantised(*GetParam(), packed.data(), i);
-          ASSERT_TRUE(q >= 0 && q <= 255) << q;
+          const auto q = quantised(format, packed.data(), i);
+          ASSERT_TRUE(q >= 0 && q <= format.max_input) << q;
           // The zero point is rounded too, which moves the ends by half a step at most.
-          const bool end = q == 0 || q == 255;
+          const bool end = q == 0 || q == format.max_input;
           ASSERT_NEAR(static_cast<float>(q - scale.zero) * scale.scale, value,
                       scale.scale * (end ? 1.001f : 0.501f))
               << "k " << k << " at " << i;
         }
-        ASSERT_FLOAT_EQ(scale.scale, (greatest - least) / 255);
+        ASSERT_FLOAT_EQ(scale.scale, (greatest - least) / static_cast<float>(format.max_input));
         ASSERT_EQ(packed[words].bits, 77u) << "wrote past the row";
       }
     }
@@ -111,16 +113,16 @@ TEST_P(RowKernelsTest, QuantisingReportsNonFiniteValues) {
       std::vector<Word32> words(41);
       const std::vector<float> mean(41);
       std::vector<int8_t> q(41);
-      EXPECT_TRUE(
-          std::isnan(GetParam()->quantise_inputs(x.data(), nullptr, 41, words.data()).scale));
+      EXPECT_TRUE(std::isnan(
+          GetParam()->quantise_inputs(x.data(), nullptr, 41, {1, 255}, words.data()).scale));
       EXPECT_FALSE(std::isfinite(
           GetParam()->quantise_weights(x.data(), nullptr, mean.data(), 41, q.data()).scale));
     }
   }
   const std::vector<float> zeros(41);
   std::vector<Word32> words(41, Word32{77});
-  EXPECT_EQ(GetParam()->quantise_inputs(zeros.data(), nullptr, 41, words.data()).zero, 0);
-  EXPECT_EQ(quantised(*GetParam(), words.data(), 40), 0);
+  EXPECT_EQ(GetParam()->quantise_inputs(zeros.data(), nullptr, 41, {1, 255}, words.data()).zero, 0);
+  EXPECT_EQ(quantised({1, 255}, words.data(), 40), 0);
 }
 
 // Integers: every product and sum is exact, even of the largest values.
@@ -128,7 +130,7 @@ TEST_P(RowKernelsTest, Int8MatmulIsExact) {
   const RowKernels& kernels = *GetParam();
   for (const int64_t columns : {int64_t{1}, int64_t{3}, kernels.panel_columns}) {
     for (const int64_t k : {1, 2, 3, 26, 257, 768, 3072}) {
-      const int64_t per = kernels.int8_per_word, words = (k + per - 1) / per;
+      const int64_t per = kernels.int8.per_word(), words = (k + per - 1) / per;
       std::vector<int8_t> w(columns * k);
       std::vector<float> random = random_floats(columns * k, 1, 5);
       for (size_t i = 0; i < w.size(); ++i) {
@@ -139,19 +141,24 @@ TEST_P(RowKernelsTest, Int8MatmulIsExact) {
       std::vector<int32_t> sums(kernels.panel_columns);
       std::vector<float> scales(kernels.panel_columns, 0.25f);
       for (int64_t j = 0; j < columns; ++j) {
-        kernels.pack_int8(w.data() + j * k, k, packed_rows.data() + j * words);
+        Word32* row = packed_rows.data() + j * words;
+        for (int64_t p = 0; p < k; ++p) {
+          const int8_t q = w[j * k + p];
+          if (kernels.int8.bytes == 1) reinterpret_cast<int8_t*>(row)[p] = q;
+          if (kernels.int8.bytes == 2) reinterpret_cast<int16_t*>(row)[p] = q;
+        }
         w_rows.push_back(packed_rows.data() + j * words);
         for (int64_t p = 0; p < k; ++p) sums[j] += w[j * k + p];
       }
-      kernels.pack_panel(w_rows.data(), columns, words, panel.data());
+      kernels.pack_panel(w_rows.data(), columns, words, kernels.panel_columns, panel.data());
       const std::vector<float> bias(columns, 1.0f);
       for (const int64_t rows : {1, 2, 5, 6, 7, 12, 13, 20, 23, 31}) {
         const std::vector<float> x = random_floats(rows * k, 1, 6);
         std::vector<Word32> inputs(rows * words);
         std::vector<RowScale> row_scales;
         for (int64_t i = 0; i < rows; ++i) {
-          row_scales.push_back(
-              kernels.quantise_inputs(x.data() + i * k, nullptr, k, inputs.data() + i * words));
+          row_scales.push_back(kernels.quantise_inputs(x.data() + i * k, nullptr, k, kernels.int8,
+                                                       inputs.data() + i * words));
           row_scales.back().scale = 0.5f;
         }
         std::vector<float> y(rows * columns + 1, 77.0f);
@@ -171,7 +178,7 @@ TEST_P(RowKernelsTest, Int8MatmulIsExact) {
         for (int64_t i = 0; i < rows * columns; ++i) {
           int64_t sum = 0;
           for (int64_t p = 0; p < k; ++p) {
-            const int64_t q = quantised(kernels, inputs.data() + i / columns * words, p);
+            const int64_t q = quantised(kernels.int8, inputs.data() + i / columns * words, p);
             sum += (q - row_scales[i / columns].zero) * w[i % columns * k + p];
           }
           ASSERT_EQ(y[i], static_cast<float>(sum) * 0.125f + 1.0f)
@@ -213,7 +220,7 @@ TEST_P(RowKernelsTest, Bf16IsTheNearestAndItsMatmulAgreesWithItsTwinInDouble) {
     std::vector<const Word32*> w_rows;
     for (int64_t j = 0; j < kColumns; ++j) w_rows.push_back(weights.data() + j * words);
     std::vector<Word32> panel(words * kernels.panel_columns);
-    kernels.pack_panel(w_rows.data(), kColumns, words, panel.data());
+    kernels.pack_panel(w_rows.data(), kColumns, words, kernels.panel_columns, panel.data());
     const std::vector<float> bias(kColumns, 1.0f);
     std::vector<float> y(kRows * kColumns);
     kernels.matmul_bf16({.x = inputs.data(),

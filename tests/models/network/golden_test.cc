@@ -46,13 +46,16 @@ std::vector<std::string> stages_of(const WeightFile& reference) {
   return stages;
 }
 
-void check_model(const std::string& name, const Tolerance& tolerance) {
+void check_model(const std::string& name, const Tolerance& tolerance, Backend backend) {
   SCOPED_TRACE(name);
   SCOPED_TRACE(tolerance.name);
+  SCOPED_TRACE(test::name_of(backend));
   Options options;
   options.threads = 2;
   options.precision = tolerance.precision;
+  options.backend = backend;
   const Model model = Model::load(test::golden(name), options);
+  EXPECT_EQ(model.info().backend, test::name_of(backend));
   const WeightFile reference = read_safetensors(test::golden(name) + ".safetensors");
   const std::vector<Encoding> inputs = test::reference_inputs(reference);
   struct Errors {
@@ -93,7 +96,9 @@ TEST(Golden, EveryStageIsWithinToleranceOfFloat64) {
   const std::vector<std::string> names = test::golden_names();
   ASSERT_GE(names.size(), 6u);
   for (const Tolerance& tolerance : kTolerances) {
-    for (const std::string& name : names) check_model(name, tolerance);
+    for (const Backend backend : test::backends_of(tolerance.precision)) {
+      for (const std::string& name : names) check_model(name, tolerance, backend);
+    }
   }
 }
 

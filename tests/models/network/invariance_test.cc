@@ -21,8 +21,9 @@ using models::WeightFile;
 using test::same_bits;
 
 Model load(const std::string& name, int threads, int batch_tokens = 4096, int workers = 1,
-           Precision precision = Precision::automatic) {
+           Precision precision = Precision::automatic, Backend backend = Backend::automatic) {
   Options options;
+  options.backend = backend;
   options.precision = precision;
   options.threads = threads;
   options.workers = workers;
@@ -44,11 +45,13 @@ std::vector<Encoding> mixed_inputs(const Model& model, uint32_t seed) {
 
 class BatchInvariance : public testing::TestWithParam<std::pair<const char*, Precision>> {};
 
-TEST_P(BatchInvariance, AnInputGivesTheSameBitsAloneInAnyBatchAndForAnyThreadCount) {
-  const auto [name, precision] = GetParam();
-  const Model one = load(name, 1, 4096, 1, precision), two = load(name, 2, 4096, 1, precision),
-              three = load(name, 3, 100, 1, precision);
-  const Model workers = load(name, 1, 3000, 3, precision), teams = load(name, 2, 500, 2, precision);
+void expect_invariance(const char* name, Precision precision, Backend backend) {
+  SCOPED_TRACE(test::name_of(backend));
+  const auto load_as = [&](int threads, int batch_tokens, int workers) {
+    return load(name, threads, batch_tokens, workers, precision, backend);
+  };
+  const Model one = load_as(1, 4096, 1), two = load_as(2, 4096, 1), three = load_as(3, 100, 1);
+  const Model workers = load_as(1, 3000, 3), teams = load_as(2, 500, 2);
   const std::vector<Encoding> inputs = mixed_inputs(one, 7);
   const Output batch = one.run(inputs);
   const std::vector<Hidden> states = one.hidden(inputs);
@@ -67,6 +70,13 @@ TEST_P(BatchInvariance, AnInputGivesTheSameBitsAloneInAnyBatchAndForAnyThreadCou
     const std::vector<Hidden> hidden = model.hidden(alone);
     ASSERT_TRUE(same_bits(hidden[0].states.values, states[i].states.values)) << "input " << i;
     ASSERT_TRUE(same_bits(hidden[0].pooler, states[i].pooler)) << "input " << i;
+  }
+}
+
+TEST_P(BatchInvariance, AnInputGivesTheSameBitsAloneInAnyBatchAndForAnyThreadCount) {
+  const auto [name, precision] = GetParam();
+  for (const Backend backend : test::backends_of(precision)) {
+    expect_invariance(name, precision, backend);
   }
 }
 

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the files that call oneDNN share.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <oneapi/dnnl/dnnl.hpp>
+
+#include "engine/kernels/row_kernels.h"
+
+namespace bert::engine {
+
+dnnl::engine& onednn_cpu();
+std::string onednn_version();  // of the library that runs, such as "2.6.3"
+
+// Instruction sets that oneDNN may use here: those of the processor, up to ONEDNN_MAX_CPU_ISA. Each
+// includes those before.
+enum class OneDnnLevel { avx2, avx512, avx512_vnni, amx };
+bool can_use(OneDnnLevel level);
+
+// The types that a precision is multiplied in, and the inputs in a word.
+struct OneDnnTypes {
+  dnnl::memory::data_type inputs, weights, sums;
+  int64_t per_word;
+};
+OneDnnTypes onednn_types(Precision precision);
+
+// While it lives, oneDNN uses a single thread for each call of this thread: the threads are ours.
+// oneDNN's own would spin between calls.
+class OneThread {
+ public:
+  OneThread();
+  ~OneThread();
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  int before_;
+};
+
+}  // namespace bert::engine

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The one place that decides what multiplies.
+#include <stdexcept>
+#include <string>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "engine/dense/onednn.h"
+#include "engine/dense/product.h"
+#include "engine/kernels/pick_kernels.h"
+#include "engine/runtime.h"
+
+namespace bert::engine {
+namespace {
+
+// What processors can do, each level more than the one before. baseline: SSE4.1 and AArch64, for
+// which our own kernels are not tuned.
+enum class Level { baseline, avx2, avx512, amx };
+const char* name_of(Level level) {
+  constexpr const char* kNames[] = {"", "AVX2", "AVX-512", "AMX"};
+  return kNames[static_cast<int>(level)];
+}
+
+Level level_of_this_machine() {
+  if (can_use(OneDnnLevel::amx)) return Level::amx;
+  if (can_use(OneDnnLevel::avx512)) return Level::avx512;
+  return can_use(OneDnnLevel::avx2) ? Level::avx2 : Level::baseline;
+}
+
+// Which of oneDNN's products is the default: where it was measured to be as fast as our panels
+// within 3 % over five shapes of BERT-base. With AVX-512 its micro-kernels are about as fast for
+// 128 tokens and more, but take 1.3 times as long for 16: there a panel of weights must be fetched
+// while another is multiplied. Where no panels are tuned, at Level::baseline, it is oneDNN wherever
+// it has more than reference code.
+struct Default {
+  Level level;
+  Precision precision;
+  bool micro_kernels, matmul;
+};
+constexpr Default kDefaults[] = {
+    {Level::avx2, Precision::f32, true, false},     {Level::avx2, Precision::bf16, false, false},
+    {Level::avx2, Precision::int8, true, false},    {Level::avx512, Precision::f32, false, false},
+    {Level::avx512, Precision::bf16, false, false}, {Level::avx512, Precision::int8, false, false},
+    {Level::amx, Precision::f32, false, false},     {Level::amx, Precision::bf16, true, true},
+    {Level::amx, Precision::int8, true, true},
+};
+
+struct Choice {
+  const Product& product;
+  std::string reason;
+};
+
+Choice choose(Precision precision, Backend wanted) {
+  const Product& panels = panel_product(precision, row_kernels());
+  const Product* const micro_kernels = micro_kernel_product(precision);
+  const Product* const onednn = micro_kernels ? micro_kernels : matmul_product(precision);
+  if (wanted == Backend::panels) return {panels, "as asked"};
+  if (wanted == Backend::onednn) {
+    if (onednn) return {*onednn, "as asked"};
+    throw std::runtime_error(
+        fmt::format("backend onednn: oneDNN {} has no fast {} product for this processor, expected "
+                    "backend auto or panels",
+                    onednn_version(), name_of(precision)));
+  }
+  if (!onednn) return {panels, fmt::format("auto: oneDNN {} has no fast one", onednn_version())};
+  const Level level = level_of_this_machine();
+  for (const Default& row : kDefaults) {
+    if (row.level != level || row.precision != precision) continue;
+    if (level == Level::baseline) return {*onednn, "auto: no panels are tuned for this processor"};
+    const bool faster = micro_kernels ? row.micro_kernels : row.matmul;
+    return {faster ? *onednn : panels, fmt::format("auto: the default with {}", name_of(level))};
+  }
+  return {panels, "auto"};
+}
+
+}  // namespace
+
+const char* name_of(Precision precision) {
+  return precision == Precision::f32 ? "f32" : precision == Precision::bf16 ? "bf16" : "int8";
+}
+
+const Product& pick_product(Precision precision, Backend wanted) {
+  const Choice choice = choose(precision, wanted);
+  log().info("{} products: {} ({})", name_of(precision), choice.product.name(), choice.reason);
+  return choice.product;
+}
+
+}  // namespace bert::engine
