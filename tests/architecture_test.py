@@ -20,7 +20,7 @@ FORBIDDEN = {"tokenizer": ["engine"]}
 # Types that every room of models/ may use; bert_infer.h includes its neighbour as installed.
 PUBLIC = {"models/bert_infer.h", "bert_encoding.h"}
 # The kernels are compiled once for each instruction set, in a namespace of its own.
-PER_INSTRUCTION_SET = {"row", "matmul", "quantise", "attention", "tile"}
+PER_INSTRUCTION_SET = {"row", "matmul", "product", "quantise", "attention"}
 MOST_FILES, MOST_LINES = 14, 400
 # Of the path of a pair: as many as there are, so that it does not grow. The aim is 3,000, which asks
 # for int8's and bf16's products, and the kernels' tuning, to stand beside the path and not in it.

@@ -30,7 +30,7 @@ std::string onednn_version() {
   return fmt::format("{}.{}.{}", version->major, version->minor, version->patch);
 }
 
-bool can_use(OneDnnLevel level) {
+bool can_use([[maybe_unused]] OneDnnLevel level) {
 #if defined(__x86_64__)
   using dnnl::cpu_isa;
   constexpr cpu_isa kLevels[] = {cpu_isa::avx2, cpu_isa::avx512_core, cpu_isa::avx512_core_vnni,

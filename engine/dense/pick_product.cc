@@ -41,7 +41,7 @@ struct Default {
 };
 constexpr Default kDefaults[] = {
     {Level::avx2, Precision::f32, true, false},     {Level::avx2, Precision::bf16, false, false},
-    {Level::avx2, Precision::int8, true, false},    {Level::avx512, Precision::f32, false, false},
+    {Level::avx2, Precision::int8, false, false},   {Level::avx512, Precision::f32, false, false},
     {Level::avx512, Precision::bf16, false, false}, {Level::avx512, Precision::int8, false, false},
     {Level::amx, Precision::f32, false, false},     {Level::amx, Precision::bf16, true, true},
     {Level::amx, Precision::int8, true, true},
@@ -66,9 +66,9 @@ Choice choose(Precision precision, Backend wanted) {
   }
   if (!onednn) return {panels, fmt::format("auto: oneDNN {} has no fast one", onednn_version())};
   const Level level = level_of_this_machine();
+  if (level == Level::baseline) return {*onednn, "auto: no panels are tuned for this processor"};
   for (const Default& row : kDefaults) {
     if (row.level != level || row.precision != precision) continue;
-    if (level == Level::baseline) return {*onednn, "auto: no panels are tuned for this processor"};
     const bool faster = micro_kernels ? row.micro_kernels : row.matmul;
     return {faster ? *onednn : panels, fmt::format("auto: the default with {}", name_of(level))};
   }

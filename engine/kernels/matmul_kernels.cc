@@ -10,6 +10,7 @@
 //
 // in tiles of kRows rows whose sums stay in registers. While a tile is multiplied, the epilogue of
 // the tile before is done, and what the next task reads is prefetched.
+#include "engine/kernels/bytes.h"
 #include "engine/kernels/finish.h"
 #include "engine/kernels/vectors.h"
 
@@ -33,57 +34,6 @@ constexpr int kMaxHalfTileRows = 12, kMinHalfTileRows = kMaxHalfTileRows / 2;
 constexpr int kMinFewRows = kRows + 1, kMaxFewRows = 2 * kMaxHalfTileRows;
 // How many rows of the panel ahead lines are prefetched to the first level, and to the second.
 constexpr int64_t kRowsAheadL1 = 48, kRowsAheadL2 = 4 * kSumBlock;
-
-// Like F32 and Bf16 in vectors.h.
-struct Bytes {
-  using In = IntVec;
-  using Sum = IntVec;
-  static constexpr int64_t kBlock = int64_t{1} << 40;  // one block: integer sums are exact
-  static In broadcast(const Word32* p) { return broadcast_bits(p); }
-  static In load(const Word32* p) { return load_bits(p); }
-  static Sum dot(Sum sum, In x, In w) {
-#if defined(__AVX512VNNI__)
-    return (Sum)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)x, (__m512i)w);
-#elif defined(__AVXVNNI__)
-    return (Sum)_mm256_dpbusd_avx_epi32((__m256i)sum, (__m256i)x, (__m256i)w);
-#elif defined(__AVX512BW__)
-    const __m512i pairs = _mm512_maddubs_epi16((__m512i)x, (__m512i)w);
-    return sum + (Sum)_mm512_madd_epi16(pairs, _mm512_set1_epi16(1));
-#elif defined(__AVX2__)
-    const __m256i pairs = _mm256_maddubs_epi16((__m256i)x, (__m256i)w);
-    return sum + (Sum)_mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
-#elif defined(__SSE2__)
-    return sum + (Sum)_mm_madd_epi16((__m128i)x, (__m128i)w);
-#else
-    return sum + (x << 16 >> 16) * (w << 16 >> 16) + (x >> 16) * (w >> 16);
-#endif
-  }
-};
-
-// GELU within 1.6e-4 (beyond the clamp 2e-5 |x| more), as the result is rounded to eight bits right
-// afterwards: x / 2 + |x| p(|x|), where p approximates Phi - 1/2.
-template <>
-inline Vec gelu<Bytes>(Vec x) {
-  const Vec u = magnitude(x), t = min(u, broadcast(3.9f));
-  Vec p = broadcast(0.000686555461f);
-  p = p * t - 0.0104904901f;
-  p = p * t + 0.0604671277f;
-  p = p * t - 0.147275239f;
-  p = p * t + 0.0521836355f;
-  p = p * t + 0.385195196f;
-  p = p * t + 0.00067053223f;
-  return x * 0.5f + u * p;
-}
-
-// Dequantises a sum of row `row` and columns `column` to `column` + W of the task.
-inline Vec dequantise(const MatmulTask&, int64_t, int64_t, Vec sum) { return sum; }
-inline Vec dequantise(const MatmulTask& task, int64_t row, int64_t column, IntVec sum) {
-  const RowScale& scale = task.row_scales[row];
-  IntVec column_sums;
-  __builtin_memcpy(&column_sums, task.column_sums + column, sizeof column_sums);
-  const Vec exact = __builtin_convertvector(sum - scale.zero * column_sums, Vec);
-  return exact * (scale.scale * load(task.column_scales + column));
-}
 
 // The epilogue of a tile whose sums are complete, row by row. It is mostly other work than
 // multiplications, so it overlaps with those of the next tile.
@@ -205,35 +155,6 @@ constexpr Tile<Kind> kTiles[] = {nullptr,
                                  tile<Kind, 4>,
                                  tile<Kind, (kRows > 4 ? 5 : 4)>,
                                  tile<Kind, (kRows > 4 ? 6 : 4)>};
-
-}  // namespace
-
-void pack_panel(const Word32* const* rows, int64_t columns, int64_t words, int64_t panel_columns,
-                Word32* panel) {
-  for (int64_t j = 0; j < panel_columns; j += W) {
-    for (int64_t i = 0; i < words; i += W) {
-      const int64_t left = words - i < W ? words - i : W;
-      Vec block[W];
-      for (int c = 0; c < W; ++c) {
-        const bool inside = j + c < columns;
-        block[c] = !inside     ? Vec{}
-                   : left == W ? load(rows[j + c] + i)
-                               : load_part(rows[j + c] + i, left);
-      }
-      transpose(block);
-      for (int64_t d = 0; d < left; ++d) {
-        Word32* to = panel + (i + d) * panel_columns + j;
-        if (panel_columns - j < W) {
-          __builtin_memcpy(to, &block[d], (panel_columns - j) * sizeof(Word32));
-        } else {
-          store(to, block[d]);
-        }
-      }
-    }
-  }
-}
-
-namespace {
 
 // Half a tile: sums [R, kPanel / 2] of R rows from `first` on. Beside each row of the panel it
 // prefetches Lines lines of half a panel from near_panel on to the first level, and as many from
@@ -369,20 +290,5 @@ void matmul(const MatmulTask& task) {
 void matmul_f32(const MatmulTask& task) { matmul<F32>(task); }
 void matmul_bf16(const MatmulTask& task) { matmul<Bf16>(task); }
 void matmul_int8(const MatmulTask& task) { matmul<Bytes>(task); }
-
-void finish(const MatmulTask& task, int64_t row, int64_t rows, float* sums, int64_t stride) {
-  finish_rows<F32>(task, rows, sums, stride, task.y + row * task.y_stride);
-}
-void finish_int8(const MatmulTask& task, int64_t row, int64_t rows, float* sums,
-                 const float* exact_sums, int64_t stride) {
-  for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t j = 0; j < task.columns; j += W) {
-      float* at = sums + r * stride + j;
-      const Vec v = dequantise(task, row + r, j, load_bits(as_words(at)));
-      store(at, exact_sums ? v + load(exact_sums + r * stride + j) : v);
-    }
-  }
-  finish_rows<Bytes>(task, rows, sums, stride, task.y + row * task.y_stride);
-}
 
 }  // namespace bert::engine::INSTRUCTION_SET

@@ -27,11 +27,27 @@ inline void for_vectors(const float* x, const float* factors, int64_t k, const B
   }
 }
 
+// The low bits of each lane, which are those of a number from 0 up.
+template <typename Narrow>
+inline Narrow narrowed(IntVec lanes) {
+#if defined(__AVX2__) && !defined(__AVX512F__)
+  if constexpr (sizeof(Narrow) == W) {  // GCC 12 would take the lanes out one by one
+    const __m128i low = _mm256_castsi256_si128((__m256i)lanes);
+    const __m128i shorts = _mm_packus_epi32(low, _mm256_extracti128_si256((__m256i)lanes, 1));
+    const __m128i bytes = _mm_packus_epi16(shorts, shorts);
+    Narrow narrow;
+    __builtin_memcpy(&narrow, &bytes, sizeof narrow);
+    return narrow;
+  }
+#endif
+  return __builtin_convertvector(lanes, Narrow);
+}
+
 // Stores the low bits of each lane as an Element; if n < W, as many as fill the last word.
 template <typename Element>
 inline void store_narrow(IntVec lanes, int64_t n, Element* to) {
   typedef Element Narrow __attribute__((vector_size(W * sizeof(Element))));
-  const Narrow narrow = __builtin_convertvector(lanes, Narrow);
+  const Narrow narrow = narrowed<Narrow>(lanes);
   constexpr int64_t kEach = sizeof(Word32) / sizeof(Element);
   __builtin_memcpy(to, &narrow, n == W ? sizeof narrow : round_up(n, kEach) * sizeof(Element));
 }

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How int8 is multiplied and what follows. As in vectors.h, each file has its own copy.
+#pragma once
+
+#include "engine/kernels/activations.h"
+#include "engine/kernels/vectors.h"
+
+namespace bert::engine::INSTRUCTION_SET {
+namespace {
+
+// Like F32 and Bf16 in vectors.h.
+struct Bytes {
+  using In = IntVec;
+  using Sum = IntVec;
+  static constexpr int64_t kBlock = int64_t{1} << 40;  // one block: integer sums are exact
+  static In broadcast(const Word32* p) { return broadcast_bits(p); }
+  static In load(const Word32* p) { return load_bits(p); }
+  static Sum dot(Sum sum, In x, In w) {
+#if defined(__AVX512VNNI__)
+    return (Sum)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)x, (__m512i)w);
+#elif defined(__AVXVNNI__)
+    return (Sum)_mm256_dpbusd_avx_epi32((__m256i)sum, (__m256i)x, (__m256i)w);
+#elif defined(__AVX512BW__)
+    const __m512i pairs = _mm512_maddubs_epi16((__m512i)x, (__m512i)w);
+    return sum + (Sum)_mm512_madd_epi16(pairs, _mm512_set1_epi16(1));
+#elif defined(__AVX2__)
+    const __m256i pairs = _mm256_maddubs_epi16((__m256i)x, (__m256i)w);
+    return sum + (Sum)_mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+#elif defined(__SSE2__)
+    return sum + (Sum)_mm_madd_epi16((__m128i)x, (__m128i)w);
+#else
+    return sum + (x << 16 >> 16) * (w << 16 >> 16) + (x >> 16) * (w >> 16);
+#endif
+  }
+};
+
+// GELU within 1.6e-4 (beyond the clamp 2e-5 |x| more), as the result is rounded to eight bits right
+// afterwards: x / 2 + |x| p(|x|), where p approximates Phi - 1/2.
+template <>
+inline Vec gelu<Bytes>(Vec x) {
+  const Vec u = magnitude(x), t = min(u, broadcast(3.9f));
+  Vec p = broadcast(0.000686555461f);
+  p = p * t - 0.0104904901f;
+  p = p * t + 0.0604671277f;
+  p = p * t - 0.147275239f;
+  p = p * t + 0.0521836355f;
+  p = p * t + 0.385195196f;
+  p = p * t + 0.00067053223f;
+  return x * 0.5f + u * p;
+}
+
+// Dequantises a sum of row `row` and columns `column` to `column` + W of the task.
+inline Vec dequantise(const MatmulTask&, int64_t, int64_t, Vec sum) { return sum; }
+inline Vec dequantise(const MatmulTask& task, int64_t row, int64_t column, IntVec sum) {
+  const RowScale& scale = task.row_scales[row];
+  IntVec column_sums;
+  __builtin_memcpy(&column_sums, task.column_sums + column, sizeof column_sums);
+  const Vec exact = __builtin_convertvector(sum - scale.zero * column_sums, Vec);
+  return exact * (scale.scale * load(task.column_scales + column));
+}
+
+}  // namespace
+}  // namespace bert::engine::INSTRUCTION_SET

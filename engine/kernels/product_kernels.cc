@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What products of every kind share: packing weights before them, and finishing sums after them.
+#include "engine/kernels/bytes.h"
+#include "engine/kernels/finish.h"
+#include "engine/kernels/vectors.h"
+
+namespace bert::engine::INSTRUCTION_SET {
+
+void pack_panel(const Word32* const* rows, int64_t columns, int64_t words, int64_t panel_columns,
+                Word32* panel) {
+  for (int64_t j = 0; j < panel_columns; j += W) {
+    for (int64_t i = 0; i < words; i += W) {
+      const int64_t left = words - i < W ? words - i : W;
+      Vec block[W];
+      for (int c = 0; c < W; ++c) {
+        const bool inside = j + c < columns;
+        block[c] = !inside     ? Vec{}
+                   : left == W ? load(rows[j + c] + i)
+                               : load_part(rows[j + c] + i, left);
+      }
+      transpose(block);
+      for (int64_t d = 0; d < left; ++d) {
+        Word32* to = panel + (i + d) * panel_columns + j;
+        if (panel_columns - j < W) {
+          __builtin_memcpy(to, &block[d], (panel_columns - j) * sizeof(Word32));
+        } else {
+          store(to, block[d]);
+        }
+      }
+    }
+  }
+}
+
+void finish(const MatmulTask& task, int64_t row, int64_t rows, float* sums, int64_t stride) {
+  finish_rows<F32>(task, rows, sums, stride, task.y + row * task.y_stride);
+}
+void finish_int8(const MatmulTask& task, int64_t row, int64_t rows, float* sums,
+                 const float* exact_sums, int64_t stride) {
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t j = 0; j < task.columns; j += W) {
+      float* at = sums + r * stride + j;
+      const Vec v = dequantise(task, row + r, j, load_bits(as_words(at)));
+      store(at, exact_sums ? v + load(exact_sums + r * stride + j) : v);
+    }
+  }
+  finish_rows<Bytes>(task, rows, sums, stride, task.y + row * task.y_stride);
+}
+
+}  // namespace bert::engine::INSTRUCTION_SET
