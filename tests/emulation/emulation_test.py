@@ -6,7 +6,7 @@ emulation_test.py --table NAME --native BERT_INFER EMULATOR [ARGUMENT...] -- BER
 
 Under EMULATOR the unit tests of engine/ must pass, bert-infer must choose the kernel table NAME, and
 it must agree with the native program on the demo model's pairs: in f32 the same labels, and logits
-within 1e-4; in bf16 and int8 the same labels but for at most two. Without the emulator the script exits with 77, which CTest counts as skipped, or fails if
+within 1e-4; in bf16 and int8 the same labels where the native two best logits are 0.3 apart. Without the emulator the script exits with 77, which CTest counts as skipped, or fails if
 BERT_INFER_REQUIRE_EMULATION is set."""
 import argparse
 import json
@@ -47,11 +47,12 @@ def compare_answers(native: list[str], emulated: list[str]):
             largest = max(abs(a - b) for want, got in zip(wanted, found)
                           for a, b in zip(want["logits"], got["logits"]))
             print(f"{precision}: {len(wanted)} pairs, logits differ by at most {largest:.2g}")
-            changed = [(want, got) for want, got in zip(wanted, found)
-                       if want["label"] != got["label"]]
-            # bf16 and int8 round otherwise than the native program: in int8, processors without
-            # VNNI hold inputs in 7 bits.
-            assert len(changed) <= (0 if precision == "f32" else 2), (precision, changed)
+            # bf16 and int8 round otherwise than the native program (in int8, x86-64 without VNNI
+            # holds inputs in 7 bits): there a label may change if the native one was a near thing.
+            for want, got in zip(wanted, found):
+                best, second = sorted(want["logits"])[:-3:-1]
+                near = precision != "f32" and best - second < 0.3
+                assert near or want["label"] == got["label"], (precision, want, got)
             assert precision != "f32" or largest <= 1e-4, largest
 
 
