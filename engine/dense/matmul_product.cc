@@ -209,7 +209,12 @@ std::optional<std::string> implementation(Precision precision, const PanelFormat
 }
 
 const Product* make_matmul(Precision precision) {
-  const Int8Format int8{.bytes = 1, .max_input = can_use(OneDnnLevel::avx512_vnni) ? 255 : 127};
+#if defined(__x86_64__)
+  const bool exact = can_use(OneDnnLevel::avx512_vnni);
+#else
+  const bool exact = true;  // there is no instruction there that adds products in 16 bits
+#endif
+  const Int8Format int8{.bytes = 1, .max_input = exact ? 255 : 127};
   const PanelFormat blocked{.columns = 64,
                             .word_step = 16,
                             .row_step = MatmulProduct::kRowStep,
