@@ -181,6 +181,7 @@ class MicroKernelProduct final : public Product {
       }
     }
   }
+
   mutable MicroKernels kernels_;
 };
 
