@@ -77,9 +77,8 @@ struct Primitive {
     const std::string implementation = description.impl_info_str();
     if (is_reference(implementation)) {
       throw std::runtime_error(
-          fmt::format("backend onednn: oneDNN {} has only its slow reference code, {}, for "
-                      "products of {} words "
-                      "in {}, expected backend auto or panels",
+          fmt::format("oneDNN {} has only its slow reference code, {}, for products of {} words in "
+                      "{}, expected backend panels",
                       onednn_version(), implementation, shape.words, name_of(shape.precision)));
     }
     primitive = dnnl::matmul(description);

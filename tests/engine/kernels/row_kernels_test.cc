@@ -125,6 +125,11 @@ TEST_P(RowKernelsTest, QuantisingReportsNonFiniteValues) {
   EXPECT_EQ(quantised({1, 255}, words.data(), 40), 0);
 }
 
+void pack_int8(Int8Format format, const int8_t* q, int64_t k, Word32* row) {
+  if (format.bytes == 1) std::copy_n(q, k, reinterpret_cast<int8_t*>(row));
+  if (format.bytes == 2) std::copy_n(q, k, reinterpret_cast<int16_t*>(row));
+}
+
 // Integers: every product and sum is exact, even of the largest values.
 TEST_P(RowKernelsTest, Int8MatmulIsExact) {
   const RowKernels& kernels = *GetParam();
@@ -142,11 +147,7 @@ TEST_P(RowKernelsTest, Int8MatmulIsExact) {
       std::vector<float> scales(kernels.panel_columns, 0.25f);
       for (int64_t j = 0; j < columns; ++j) {
         Word32* row = packed_rows.data() + j * words;
-        for (int64_t p = 0; p < k; ++p) {
-          const int8_t q = w[j * k + p];
-          if (kernels.int8.bytes == 1) reinterpret_cast<int8_t*>(row)[p] = q;
-          if (kernels.int8.bytes == 2) reinterpret_cast<int16_t*>(row)[p] = q;
-        }
+        pack_int8(kernels.int8, w.data() + j * k, k, row);
         w_rows.push_back(packed_rows.data() + j * words);
         for (int64_t p = 0; p < k; ++p) sums[j] += w[j * k + p];
       }
