@@ -174,13 +174,27 @@ struct Span {
   std::string label;
   float probability = 0;
 };
+// How the labels of a word's tokens become the word's, and words become entities: the strategies of
+// Hugging Face's token-classification pipeline.
+//   none     every token by itself; entities are the tokens that are not labelled O
+//   simple   every token by itself; neighbouring tokens of one entity are joined
+//   first    a word has the label of its first token; neighbouring words of one entity are joined
+//   average  the same with the mean of its tokens' probabilities
+//   max      the same with those of its most certain token
+enum class Aggregation { none, simple, first, average, max };
+struct TagOptions {
+  Aggregation aggregation = Aggregation::first;
+  // A text that does not fit is read in windows that overlap by this many tokens, at most half a
+  // window. A pair that does not fit is truncated.
+  int stride = 128;
+};
 struct Tags {
-  // The pieces of a word are joined; its label is that of its first piece.
-  std::vector<Span> words;
+  std::vector<Span> words;  // or tokens, as the aggregation says
   // Neighbouring words of one entity, joined: by labels of the form B-KIND and I-KIND, otherwise by
   // equal labels. Words labelled O are left out. The probability is the mean of the words'.
   std::vector<Span> entities;
-  int32_t tokens = 0;
+  int windows = 1;
+  int32_t tokens = 0;  // in all windows
   bool truncated = false;
 };
 
@@ -193,7 +207,8 @@ struct Answer {
   std::string string;  // the text at that offset, in whole words
   // score: the probability in its window that the answer starts there times that it ends there.
   // no_answer: the same for the first token, which stands for no answer; the minimum over all
-  // windows. Both as in Hugging Face's question-answering pipeline.
+  // windows. Spans of the same string, but for case, count together: the score is their sum. All
+  // as in Hugging Face's question-answering pipeline.
   float score = 0, no_answer = 0;
   int windows = 0;
   int32_t tokens = 0;  // in all windows
@@ -260,7 +275,7 @@ class BERT_INFER_API Model {
   std::vector<std::vector<Blank>> fill_mask(std::span<const Input> inputs, int k = 5) const;
   std::vector<std::vector<Blank>> fill_mask(std::span<const Encoding> encodings, int k = 5) const;
   // The labelled words and entities of each input, [N]. Needs a token classification head.
-  std::vector<Tags> tag(std::span<const Input> inputs) const;
+  std::vector<Tags> tag(std::span<const Input> inputs, const TagOptions& options = {}) const;
   // The part of each second text that answers the first, [N]. Needs a question answering head. A
   // text that does not fit is read in overlapping windows.
   std::vector<Answer> answer(std::span<const Input> inputs,

@@ -74,7 +74,8 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   std::vector<Attention> attention(std::span<const Encoding> encodings,
                                    std::span<const int> layers) const;
   std::vector<std::vector<Blank>> fill_mask(std::span<const Encoding> encodings, int k) const;
-  Answer answer(const Input& input, const AnswerOptions& options) const;
+  std::vector<Answer> answer(std::span<const Input> inputs, const AnswerOptions& options) const;
+  std::vector<Tags> tag(std::span<const Input> inputs, const TagOptions& options) const;
   void check_task(Task wanted) const;
   void check_head(const std::optional<models::Head>& head, const char* what) const;
   std::string head_description() const;  // what the model has instead, for error messages

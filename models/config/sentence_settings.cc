@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/config/sentence_settings.h"
 
+#include <algorithm>
 #include <climits>
+#include <iterator>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -9,34 +11,56 @@
 namespace bert::models {
 namespace {
 
-// Exactly one known pooling_mode_* may be true. Those not named are false, except for the mean.
-// Newer files have "pooling_mode": "mean" or ["mean"] instead.
-Pooling read_pooling(const std::string& path, int hidden) {
+struct PoolingName {
+  Pooling pooling;
+  const char *name, *flag;  // of "pooling_mode", and as a field of its own in older files
+};
+// In the order in which the flags' rows are concatenated.
+constexpr PoolingName kPoolings[] = {
+    {Pooling::cls, "cls", "pooling_mode_cls_token"},
+    {Pooling::max, "max", "pooling_mode_max_tokens"},
+    {Pooling::mean, "mean", "pooling_mode_mean_tokens"},
+    {Pooling::mean_sqrt_len, "mean_sqrt_len_tokens", "pooling_mode_mean_sqrt_len_tokens"},
+    {Pooling::weighted_mean, "weightedmean", "pooling_mode_weightedmean_tokens"},
+    {Pooling::last, "lasttoken", "pooling_mode_lasttoken"}};
+
+std::vector<Pooling> read_pooling_flags(const JsonFile& file) {
+  std::vector<Pooling> poolings;
+  for (const auto& [pooling, name, flag] : kPoolings) {
+    if (file.boolean(flag, false)) poolings.push_back(pooling);
+  }
+  for (const auto& [field, value] : file.root().items()) {
+    if (!field.starts_with("pooling_mode_")) continue;
+    if (std::ranges::find(kPoolings, field, &PoolingName::flag) != std::end(kPoolings)) continue;
+    if (file.boolean(field, false)) file.fail(field, "a pooling that sentence-transformers has");
+  }
+  if (poolings.empty()) return {Pooling::mean};
+  // Left out, it is true to older versions of sentence-transformers and false to newer ones.
+  if (!file.find("pooling_mode_mean_tokens"))
+    file.fail("pooling_mode_mean_tokens", "true or false");
+  return poolings;
+}
+
+// Older files have flags instead of "pooling_mode": "mean" or ["cls", "mean"].
+std::vector<Pooling> read_poolings(const std::string& path, int hidden) {
   const JsonFile file(path);
   file.integer("word_embedding_dimension", hidden, hidden, hidden);
   if (!file.boolean("include_prompt", true)) file.fail("include_prompt", "true");
-  if (const nlohmann::json* mode = file.find("pooling_mode")) {
-    const bool is_list = mode->is_array() && mode->size() == 1;
-    const nlohmann::json& name = is_list ? mode->front() : *mode;
-    if (name == "cls") return Pooling::cls;
-    if (name == "mean") return Pooling::mean;
-    if (name == "max") return Pooling::max;
-    file.fail("pooling_mode", "cls, mean or max");
+  const nlohmann::json* modes = file.find("pooling_mode");
+  if (!modes) return read_pooling_flags(file);
+  std::vector<Pooling> poolings;
+  for (const nlohmann::json& mode : modes->is_array() ? *modes : nlohmann::json::array({*modes})) {
+    const auto* const known =
+        std::ranges::find_if(kPoolings, [&](const PoolingName& row) { return mode == row.name; });
+    if (known == std::end(kPoolings)) {
+      file.fail(
+          "pooling_mode",
+          "cls, max, mean, mean_sqrt_len_tokens, weightedmean, lasttoken or an array of them");
+    }
+    poolings.push_back(known->pooling);
   }
-  std::vector<std::string> modes;
-  if (!file.find("pooling_mode_mean_tokens")) modes.emplace_back("pooling_mode_mean_tokens");
-  for (const auto& [field, value] : file.root().items()) {
-    if (field.starts_with("pooling_mode_") && file.boolean(field, false)) modes.push_back(field);
-  }
-  if (modes.size() == 1) {
-    if (modes[0] == "pooling_mode_cls_token") return Pooling::cls;
-    if (modes[0] == "pooling_mode_mean_tokens") return Pooling::mean;
-    if (modes[0] == "pooling_mode_max_tokens") return Pooling::max;
-  }
-  throw std::runtime_error(fmt::format(
-      "{}: {} pooling modes are true{}, expected one of pooling_mode_cls_token, "
-      "pooling_mode_mean_tokens and pooling_mode_max_tokens",
-      path, modes.size(), modes.empty() ? "" : fmt::format(" (the first is {})", modes[0])));
+  if (poolings.empty()) file.fail("pooling_mode", "at least one pooling");
+  return poolings;
 }
 
 SentenceModules::Dense read_dense(const std::string& directory, int64_t width) {
@@ -111,7 +135,8 @@ SentenceModules read_sentence_modules(const std::string& directory, int hidden, 
       fail(i, fmt::format("'path' is {}, expected \"\"", module["path"].dump()));
     }
     if (name == "Pooling" && i == 1) {
-      modules.pooling = read_pooling(folder + "/config.json", hidden);
+      modules.poolings = read_poolings(folder + "/config.json", hidden);
+      modules.columns *= std::ssize(modules.poolings);
       modules.configured = true;
     } else if (name == "Dense" && i > 1 && !modules.normalize) {
       modules.dense.push_back(read_dense(folder, modules.columns));

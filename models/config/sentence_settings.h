@@ -14,7 +14,9 @@
 
 namespace bert::models {
 
-enum class Pooling { cls, mean, max };
+// How the hidden states of a sequence become one row: the first or the last token's, the greatest
+// of each column, or their sum over the number of tokens or its square root, or with weights 1, 2…
+enum class Pooling { cls, max, mean, mean_sqrt_len, weighted_mean, last };
 
 // modules.json and the folders it names: Pooling, then dense layers, then normalisation. Without
 // modules.json, or for a CrossEncoder (which has a head instead), the mean of the last hidden
@@ -26,8 +28,8 @@ struct SentenceModules {
     bool has_bias;
     engine::Activation activation;
   };
-  bool configured = false;  // whether a Pooling module was read
-  Pooling pooling = Pooling::mean;
+  bool configured = false;                          // whether a Pooling module was read
+  std::vector<Pooling> poolings = {Pooling::mean};  // their rows are concatenated
   std::vector<Dense> dense;
   bool normalize = false;              // to Euclidean length 1
   std::optional<int64_t> truncate_to;  // truncate_dim: only the first columns are the embedding

@@ -141,6 +141,30 @@ std::unique_ptr<engine::RelativeBias> read_relative_bias(Checkpoint& checkpoint,
   return bias;
 }
 
+Weight read_decoder(Checkpoint& checkpoint, const Config& config, const std::string& name,
+                    const Weight& words) {
+  if (config.tied && !checkpoint.has(name + ".weight")) return {};
+  Weight own = checkpoint.matrix(name + ".weight", config.vocabulary, config.embedding);
+  if (!config.tied) return own;
+  checkpoint.expect_equal(own, words);
+  return {};
+}
+
+engine::Buffer read_decoder_bias(Checkpoint& checkpoint, const Config& config,
+                                 const std::string& own, const std::string& tied) {
+  const bool has_own = checkpoint.has(own);
+  if (own == tied || !has_own || !checkpoint.has(tied)) {
+    return checkpoint.vector(has_own ? own : tied, config.vocabulary);
+  }
+  engine::Buffer bias = checkpoint.vector(own, config.vocabulary);
+  const engine::Buffer other = checkpoint.vector(tied, config.vocabulary);
+  if (config.tied && !std::equal(bias.data(), bias.data() + config.vocabulary, other.data())) {
+    throw std::runtime_error(fmt::format("{}: tensor '{}' differs from '{}', expected the same",
+                                         checkpoint.path(), own, tied));
+  }
+  return bias;
+}
+
 Linear read_sentence_dense(const SentenceModules::Dense& dense, const engine::Product& f32,
                            engine::ThreadPool& pool) {
   const Weights weights = open_weights(dense.directory);

@@ -42,6 +42,14 @@ std::optional<engine::RelativeKeys> read_relative_keys(Checkpoint& checkpoint,
                                                        const Config& config,
                                                        engine::ThreadPool& pool);
 
+// A masked language model's output. transformers ties its weight [V, E] to the word embeddings and
+// its bias [V] to that of the head, and writes either or both tensors of each pair, which must be
+// equal. Where config.json unties them, the decoder has its own; else read_decoder returns nothing.
+Weight read_decoder(Checkpoint& checkpoint, const Config& config, const std::string& name,
+                    const Weight& words);
+engine::Buffer read_decoder_bias(Checkpoint& checkpoint, const Config& config,
+                                 const std::string& own, const std::string& tied);
+
 // linear.weight [columns, width] and linear.bias [columns] in the weights of a Dense module's
 // folder.
 engine::Linear read_sentence_dense(const SentenceModules::Dense& dense, const engine::Product& f32,

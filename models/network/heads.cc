@@ -3,9 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <stdexcept>
-
-#include <fmt/format.h>
 
 #include "models/network/build_parts.h"
 
@@ -44,24 +41,9 @@ Head::Head(Checkpoint& checkpoint, const Config& config, const HeadRow& head_row
                                Activation::none, f32, pool));
     return;
   }
-  // transformers ties the decoder to the word embeddings and its bias to row.bias, and writes
-  // either or both tensors of each pair.
-  if (!config.tied || checkpoint.has(name + ".weight")) {
-    own_decoder = checkpoint.matrix(name + ".weight", config.vocabulary, config.embedding);
-    if (config.tied) {
-      checkpoint.expect_equal(own_decoder, embeddings.word);
-      own_decoder = {};
-    }
-  }
+  own_decoder = read_decoder(checkpoint, config, name, embeddings.word);
   decoder = config.tied ? embeddings.word.view : own_decoder.view;
-  const std::string tied_bias = name + ".bias";
-  const bool has_bias = checkpoint.has(row.bias);
-  decoder_bias = checkpoint.vector(has_bias ? row.bias : tied_bias, config.vocabulary);
-  if (tied_bias == row.bias || !has_bias || !checkpoint.has(tied_bias)) return;
-  const engine::Buffer same = checkpoint.vector(tied_bias, config.vocabulary);
-  if (std::equal(same.data(), same.data() + config.vocabulary, decoder_bias.data())) return;
-  throw std::runtime_error(fmt::format("{}: tensor '{}' differs from '{}', expected the same",
-                                       checkpoint.path(), tied_bias, row.bias));
+  decoder_bias = read_decoder_bias(checkpoint, config, name + ".bias", row.bias);
 }
 
 Tensor Head::run(engine::ThreadPool& pool, ConstTensor x, Workspace& space) const {

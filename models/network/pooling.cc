@@ -20,12 +20,42 @@ const char* pooling_name(Pooling pooling) {
   switch (pooling) {
     case Pooling::cls:
       return "cls";
+    case Pooling::max:
+      return "max";
     case Pooling::mean:
       return "mean";
-    case Pooling::max:
+    case Pooling::mean_sqrt_len:
+      return "mean over square root of length";
+    case Pooling::weighted_mean:
+      return "weighted mean";
+    case Pooling::last:
       break;
   }
-  return "max";
+  return "last";
+}
+
+// What the sum of a sequence's rows is divided by.
+float divisor(Pooling pooling, int64_t tokens) {
+  const auto n = static_cast<float>(tokens);
+  if (pooling == Pooling::mean) return n;
+  return pooling == Pooling::mean_sqrt_len ? std::sqrt(n) : n * (n + 1) / 2;
+}
+
+// Pools rows [begin, end) of x into y [H].
+void pool_rows(Pooling pooling, ConstTensor x, int64_t begin, int64_t end, float* y) {
+  std::copy_n(x.row(pooling == Pooling::last ? end - 1 : begin), x.columns, y);
+  if (pooling == Pooling::cls || pooling == Pooling::last) return;
+  for (int64_t t = begin + 1; t < end; ++t) {
+    const float* row = x.row(t);
+    const float weight =
+        pooling == Pooling::weighted_mean ? static_cast<float>(t - begin + 1) : 1.0f;
+    for (int64_t j = 0; j < x.columns; ++j) {
+      y[j] = pooling == Pooling::max ? std::max(y[j], row[j]) : y[j] + weight * row[j];
+    }
+  }
+  if (pooling == Pooling::max) return;
+  const float by = divisor(pooling, end - begin);
+  for (int64_t j = 0; j < x.columns; ++j) y[j] /= by;
 }
 
 void normalize_rows(Tensor y) {
@@ -50,32 +80,27 @@ SentenceEmbedding::SentenceEmbedding(SentenceModules modules, const engine::Prod
 }
 
 std::string SentenceEmbedding::description() const {
-  std::string text = pooling_name(modules_.pooling);
+  std::string text;
+  for (const Pooling pooling : modules_.poolings) {
+    text += fmt::format("{}{}", text.empty() ? "" : " and ", pooling_name(pooling));
+  }
   for (const auto& dense : modules_.dense) text += fmt::format(", dense to {}", dense.columns);
   if (modules_.normalize) text += ", normalised";
   if (modules_.truncate_to) text += fmt::format(", the first {}", *modules_.truncate_to);
   return text + (modules_.configured ? "" : " (no modules.json says otherwise)");
 }
 
-// Pools rows [begin, end) of x into y [H].
-void SentenceEmbedding::pool_rows(ConstTensor x, int64_t begin, int64_t end, float* y) const {
-  std::copy_n(x.row(begin), x.columns, y);
-  if (modules_.pooling == Pooling::cls) return;
-  const bool max = modules_.pooling == Pooling::max;
-  for (int64_t t = begin + 1; t < end; ++t) {
-    const float* row = x.row(t);
-    for (int64_t j = 0; j < x.columns; ++j) y[j] = max ? std::max(y[j], row[j]) : y[j] + row[j];
-  }
-  if (max) return;
-  for (int64_t j = 0; j < x.columns; ++j) y[j] /= static_cast<float>(end - begin);
-}
-
 Tensor SentenceEmbedding::run(const Batch& batch, engine::Reads reads, Tensor x,
                               engine::ThreadPool& pool, Workspace& space) const {
   const bool first = reads == engine::Reads::first;
-  Tensor y = space.pooled.tensor(batch.sequences(), x.columns);
+  Tensor y = space.pooled.tensor(batch.sequences(), x.columns * std::ssize(modules_.poolings));
   pool.run(y.rows, [&](int64_t i, int) {
-    pool_rows(x, first ? i : batch.starts[i], first ? i + 1 : batch.starts[i + 1], y.row(i));
+    const int64_t begin = first ? i : batch.starts[i], end = first ? i + 1 : batch.starts[i + 1];
+    float* row = y.row(i);
+    for (const Pooling pooling : modules_.poolings) {
+      pool_rows(pooling, x, begin, end, row);
+      row += x.columns;
+    }
   });
   for (size_t i = 0; i < dense_.size(); ++i) {
     engine::Buffer& to = i % 2 ? space.pooled : space.transformed;

@@ -22,15 +22,14 @@ class SentenceEmbedding {
   int64_t columns() const { return modules_.columns; }  // F
   // Which rows of the last hidden state run() needs.
   engine::Reads reads() const {
-    return modules_.pooling == Pooling::cls ? engine::Reads::first : engine::Reads::all;
+    const bool first = modules_.poolings == std::vector{Pooling::cls};
+    return first ? engine::Reads::first : engine::Reads::all;
   }
   // [N, F] in the workspace. x: the last hidden state, [T, H] for Reads::all, [N, H] for first.
   engine::Tensor run(const Batch& batch, engine::Reads reads, engine::Tensor x,
                      engine::ThreadPool& pool, Workspace& space) const;
 
  private:
-  void pool_rows(engine::ConstTensor x, int64_t begin, int64_t end, float* y) const;
-
   SentenceModules modules_;
   std::vector<engine::Linear> dense_;  // of modules_.dense
 };

@@ -1,21 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/tasks/spans.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "tokenizer/unicode/unicode_tables.h"
 #include "tokenizer/unicode/utf8.h"
 
 namespace bert::models {
-namespace {
-
-// The byte at which a scalar begins, or the text's size.
-size_t byte_of(std::string_view text, int32_t scalar) {
-  size_t at = 0;
-  for (; scalar > 0 && at < text.size(); --scalar) tokenizer::utf8::decode(text.data(), at);
-  return at;
-}
-
-}  // namespace
-
 bool is_same_word(const Tokenizer& tokenizer, const Encoding& encoding, int64_t t) {
   if (tokenizer.continues_word(encoding.ids[t])) return true;
   // SentencePiece's U+2581 alone only begins a word, the rest of which may be unknown.
@@ -25,14 +17,39 @@ bool is_same_word(const Tokenizer& tokenizer, const Encoding& encoding, int64_t 
          encoding.offsets[t].begin <= encoding.offsets[t - 1].end;
 }
 
-std::string cut(std::string_view text, Offset offset) {
-  const size_t begin = byte_of(text, offset.begin);
-  text.remove_prefix(begin);
-  return std::string(text.substr(0, byte_of(text, offset.end - offset.begin)));
+std::u32string lower_case(std::string_view text) {
+  std::u32string lower;
+  for (size_t at = 0; at < text.size();) {
+    lower += tokenizer::unicode::to_lower(tokenizer::utf8::decode(text.data(), at));
+  }
+  return lower;
 }
 
-Offset without_spaces(std::string_view text, Offset offset) {
-  const std::string string = cut(text, offset);
+ScalarText::ScalarText(std::string_view text) : text_(text) {
+  int32_t scalar = 0;
+  for (size_t at = 0; at < text.size(); ++scalar) {
+    if (scalar % kStep == 0) steps_.push_back(at);
+    tokenizer::utf8::decode(text.data(), at);
+  }
+}
+
+size_t ScalarText::byte_of(int32_t scalar) const {
+  const auto step = static_cast<size_t>(scalar / kStep);
+  if (step >= steps_.size()) return text_.size();
+  size_t at = steps_[step];
+  for (int32_t left = scalar % kStep; left > 0 && at < text_.size(); --left) {
+    tokenizer::utf8::decode(text_.data(), at);
+  }
+  return at;
+}
+
+std::string ScalarText::cut(Offset offset) const {
+  const size_t begin = byte_of(offset.begin);
+  return std::string(text_.substr(begin, byte_of(offset.end) - begin));
+}
+
+Offset ScalarText::without_spaces(Offset offset) const {
+  const std::string string = cut(offset);
   Offset inside = {offset.end, offset.end};
   int32_t scalar = offset.begin;
   for (size_t at = 0; at < string.size(); ++scalar) {
@@ -43,7 +60,7 @@ Offset without_spaces(std::string_view text, Offset offset) {
   return inside;
 }
 
-std::vector<Span> entities_of(const std::vector<Span>& words, const Input& input) {
+std::vector<Span> entities_of(const std::vector<Span>& words, std::span<const ScalarText> texts) {
   std::vector<Span> entities;
   std::vector<int> counts;
   const Span* previous = nullptr;  // null at the start and after an O
@@ -51,7 +68,7 @@ std::vector<Span> entities_of(const std::vector<Span>& words, const Input& input
     const bool begins = word.label.starts_with("B-");
     const bool prefixed = begins || word.label.starts_with("I-");
     const std::string kind = prefixed ? word.label.substr(2) : word.label;
-    if (word.label == "O") {
+    if (!is_entity(word)) {
       previous = nullptr;
       continue;
     }
@@ -70,9 +87,27 @@ std::vector<Span> entities_of(const std::vector<Span>& words, const Input& input
   }
   for (size_t i = 0; i < entities.size(); ++i) {
     entities[i].probability /= static_cast<float>(counts[i]);
-    entities[i].string = cut(entities[i].text ? *input.second : input.first, entities[i].offset);
+    entities[i].string = texts[entities[i].text].cut(entities[i].offset);
   }
   return entities;
+}
+
+std::vector<Span> without_overlaps(std::vector<Span> spans) {
+  std::ranges::stable_sort(spans, {}, [](const Span& span) { return span.offset.begin; });
+  std::vector<Span> kept;
+  for (Span& span : spans) {
+    if (kept.empty() || span.offset.begin >= kept.back().offset.end) {
+      kept.push_back(std::move(span));
+      continue;
+    }
+    const auto length = [](const Span& of) { return of.offset.end - of.offset.begin; };
+    const Span& last = kept.back();
+    if (length(span) > length(last) ||
+        (length(span) == length(last) && span.probability > last.probability)) {
+      kept.back() = std::move(span);
+    }
+  }
+  return kept;
 }
 
 }  // namespace bert::models

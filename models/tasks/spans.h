@@ -3,7 +3,9 @@
 // From tokens to words, and to the parts of a text that they stand for.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,15 +17,35 @@ namespace bert::models {
 // Whether token t > 0 belongs to the same word as the token before it.
 bool is_same_word(const Tokenizer& tokenizer, const Encoding& encoding, int64_t t);
 
-// The part of a text at an offset.
-std::string cut(std::string_view text, Offset offset);
+// For comparing without regard to case.
+std::u32string lower_case(std::string_view text);
 
-// The offset without the white space at either end, as a SentencePiece token includes the space
-// before it. {end, end} where there is nothing else.
-Offset without_spaces(std::string_view text, Offset offset);
+// A text that is cut at offsets, which count its scalars. It must outlive this.
+class ScalarText {
+ public:
+  explicit ScalarText(std::string_view text);
+  std::string cut(Offset offset) const;
+  // The offset without the white space at either end, as a SentencePiece token includes the space
+  // before it. {end, end} where there is nothing else.
+  Offset without_spaces(Offset offset) const;
+
+ private:
+  size_t byte_of(int32_t scalar) const;  // where it begins, or the text's size
+  static constexpr int32_t kStep = 64;
+  std::string_view text_;
+  std::vector<size_t> steps_;  // the byte at which every kStep-th scalar begins
+};
+
+// Whether a label names an entity: all but O do.
+inline bool is_entity(const Span& word) { return word.label != "O"; }
 
 // Joins neighbouring words of one entity (Ramshaw and Marcus 1995): B-KIND begins one, I-KIND
 // continues it; labels of another form continue as long as they stay the same. O is no entity.
-std::vector<Span> entities_of(const std::vector<Span>& words, const Input& input);
+// texts: the first and, if there is one, the second.
+std::vector<Span> entities_of(const std::vector<Span>& words, std::span<const ScalarText> texts);
+
+// Of spans that overlap, as those of neighbouring windows do, the longer one, and of equally long
+// ones the more probable.
+std::vector<Span> without_overlaps(std::vector<Span> spans);
 
 }  // namespace bert::models

@@ -31,12 +31,14 @@ class Tasks(ToolTest):
 
     def test_options_of_other_tasks_are_refused(self):
         for option, tasks, others in [("--top-k", "fill-mask", ["auto", "embed"]),
-                                      ("--stride", "answer", ["auto", "similarity"]),
+                                      ("--stride", "tag or answer", ["auto", "similarity"]),
+                                      ("--aggregation", "tag", ["auto", "answer"]),
                                       ("--answer-tokens", "answer", ["auto", "tokens"]),
                                       ("--layers", "hidden or attention", ["auto", "embed"])]:
             for other in others:
+                value = "max" if option == "--aggregation" else "3"
                 self.fail_with(2, f"{option} goes with --task {tasks}, not with ", "-m", self.encoder,
-                               "--task", other, option, "3", "a man", "a dog")
+                               "--task", other, option, value, "a man", "a dog")
         self.fail_with(2, "--stride goes with", "-m", self.mlm, "--stride", "3", "a [MASK]")
         self.fail_with(2, "40 texts are given, expected at most 32", *["a"] * 40)
         self.fail_with(2, "--task attention needs --layers", "--task", "attention", "a")
@@ -75,6 +77,12 @@ class Tasks(ToolTest):
         self.assertLessEqual({entity["label"] for entity in answer["entities"]}, {"WHO"})
         named = [word for word in answer["words"] if word["label"] != "O"]
         self.assertEqual(bool(named), bool(answer["entities"]))
+        [pieces] = self.answers("-m", self.tokens, "--aggregation", "none", "-o", "-", text)
+        self.assertGreater(len(pieces["words"]), len(answer["words"]))
+        [windows] = self.answers("-m", self.tokens, "--stride", "4", "-o", "-", "the man eats " * 90)
+        self.assertGreater(windows["windows"], 1)
+        self.assertEqual(len(windows["words"]), 270)
+        self.fail_with(2, "--aggregation: most not in", "-m", self.tokens, "--aggregation", "most", "a")
 
     def test_answer_reads_a_text_of_any_length(self):
         rng = np.random.default_rng(5)

@@ -3,7 +3,6 @@
 
 #include <charconv>
 #include <csignal>
-#include <map>
 #include <new>
 #include <string>
 #include <string_view>
@@ -109,21 +108,19 @@ CLI::Validator non_negative() {
 }
 
 void add_precision(CLI::App& app, bert::Precision& precision) {
-  static const std::map<std::string, bert::Precision> names = {{"auto", Precision::automatic},
-                                                               {"f32", Precision::f32},
-                                                               {"bf16", Precision::bf16},
-                                                               {"int8", Precision::int8}};
-  app.add_option("--precision")
-      ->check(CLI::IsMember({"auto", "f32", "bf16", "int8"}))
-      ->each([&](const std::string& name) { precision = names.at(name); });
+  add_choice<Precision>(app, "--precision",
+                        {{"auto", Precision::automatic},
+                         {"f32", Precision::f32},
+                         {"bf16", Precision::bf16},
+                         {"int8", Precision::int8}},
+                        precision);
 }
 
 CLI::Option* add_backend(CLI::App& app, bert::Backend& backend) {
-  static const std::map<std::string, bert::Backend> names = {
-      {"auto", Backend::automatic}, {"onednn", Backend::onednn}, {"panels", Backend::panels}};
-  return app.add_option("--backend")
-      ->check(CLI::IsMember({"auto", "onednn", "panels"}))
-      ->each([&](const std::string& name) { backend = names.at(name); });
+  return add_choice<Backend>(
+      app, "--backend",
+      {{"auto", Backend::automatic}, {"onednn", Backend::onednn}, {"panels", Backend::panels}},
+      backend);
 }
 
 }  // namespace bert::tools

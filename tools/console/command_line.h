@@ -3,6 +3,9 @@
 
 #include <functional>
 #include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -31,6 +34,21 @@ inline CLI::Validator thread_count() { return whole_number(1, 1024); }
 
 // A number of at least 0, and not NaN.
 CLI::Validator non_negative();
+
+// An option whose value is one of a few names.
+template <typename Value>
+CLI::Option* add_choice(CLI::App& app, const char* option,
+                        const std::vector<std::pair<std::string, Value>>& choices, Value& value) {
+  std::vector<std::string> names;
+  for (const auto& [name, meaning] : choices) names.push_back(name);
+  return app.add_option(option)
+      ->check(CLI::IsMember(names))
+      ->each([choices, &value](const std::string& given) {
+        for (const auto& [name, meaning] : choices) {
+          if (name == given) value = meaning;
+        }
+      });
+}
 
 // --precision auto|f32|bf16|int8
 void add_precision(CLI::App& app, bert::Precision& precision);

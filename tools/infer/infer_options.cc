@@ -61,9 +61,11 @@ Task and output
                          attention   the attention probabilities of --layers, by head
                          tokens      ids and pieces; needs only the tokenizer's files
       --top-k N          fill-mask: tokens per mask (default 5)
-      --stride N         answer: a text that does not fit is read in windows that overlap by N
-                         tokens (default 128; half a window at most)
+      --stride N         answer, tag: a text that does not fit is read in windows that overlap by
+                         N tokens (default 128; half a window at most)
       --answer-tokens N  answer: the most tokens of an answer (default 15)
+      --aggregation A    tag: how tokens become words and entities, as in Hugging Face's pipeline:
+                         none, simple, first (default), average or max
       --layers N,...     hidden: 0 is the input of the first layer, -1 the last hidden state;
                          attention: 0 is the first layer, -1 the last
       --prompt NAME      embed, logits: put the prompt that config_sentence_transformers.json
@@ -85,8 +87,8 @@ JSON Lines come in input order; their numbers read back to the same float32:
    "truncated": false}
   label and probability are there only if the head's scores are probabilities (softmax or
   sigmoid). embed gives "embedding"; hidden gives "hidden" and, if the model has one, "pooler";
-  tokens gives "ids", "type_ids", "tokens" and "offsets"; fill-mask "masks"; tag "entities" and
-  "words"; answer "answer", "begin", "end", "score", "no_answer" and "windows"; choose "choice",
+  tokens gives "ids", "type_ids", "tokens" and "offsets"; fill-mask "masks"; tag "entities",
+  "words" and "windows"; answer "answer", "begin", "end", "score", "no_answer" and "windows"; choose "choice",
   "string", "probabilities" and "logits"; similarity "similarity". Positions count Unicode
   characters.
 
@@ -168,6 +170,13 @@ void InferCommandLine::declare(CLI::App& app) {
       }),
       app.add_option("--top-k", given_.top_k)->transform(at_least_one),
       app.add_option("--stride", given_.answer.stride)->transform(whole_number(0, INT_MAX)),
+      add_choice<Aggregation>(app, "--aggregation",
+                              {{"none", Aggregation::none},
+                               {"simple", Aggregation::simple},
+                               {"first", Aggregation::first},
+                               {"average", Aggregation::average},
+                               {"max", Aggregation::max}},
+                              given_.tag.aggregation),
       app.add_option("--answer-tokens", given_.answer.most_tokens)->transform(at_least_one),
   };
   app.add_option("--prompt", given_.load.prompt);
@@ -202,6 +211,7 @@ std::optional<InferOptions> InferCommandLine::options() const {
     return std::nullopt;
   }
   InferOptions options = given_;
+  options.tag.stride = options.answer.stride;
   options.task = find_task(task_);
   for (const CLI::Option* option : special_options_) {
     if (option->count() > 0) options.special_options.push_back(option->get_name());

@@ -27,6 +27,7 @@ struct InferOptions {
   std::vector<int> layers;                   // hidden, attention
   std::vector<std::string> special_options;  // given options that not every task takes
   bert::AnswerOptions answer;
+  bert::TagOptions tag;
   bert::Options load;
 
   // Throws UsageError if an option was given that the task does not take, or if it lacks one.
@@ -53,7 +54,7 @@ class InferCommandLine {
   static constexpr size_t kMaxTexts = 32;
   std::array<std::string, kMaxTexts> texts_;
   std::array<const CLI::Option*, kMaxTexts> text_options_;
-  InferOptions given_;  // top_k, layers, answer and load
+  InferOptions given_;  // top_k, layers, answer, tag and load
   const CLI::Option *model_option_, *input_option_, *input_format_option_, *output_option_;
   std::vector<std::string> more_texts_;
   std::vector<const CLI::Option*> special_options_;

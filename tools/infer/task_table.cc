@@ -28,6 +28,7 @@ constexpr TaskTraits kTasks[] = {
      .name = "tag",
      .input = InputKind::text,
      .head = bert::Task::tag,
+     .options = {"--stride", "--aggregation"},
      .structured = true},
     {.task = Task::answer,
      .name = "answer",

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the reference file of tools/reference/reference.py from PyTorch and transformers, in float32.
+"""Writes the reference file of tools/reference/reference.py from PyTorch and transformers, in float64.
 
-  pip install torch transformers numpy
+  pip install torch transformers numpy    (or tools/peers/setup)
   export_reference.py -m DIR -o FILE --inputs pairs.tsv      (or --random, as reference.py)
 
 Texts are tokenized by the model's own AutoTokenizer. Inputs run one at a time, so without padding,
 through the class that config.json names; the sentence embedding is pooled from the last hidden
-state as modules.json says. Only long-established parts of transformers' API are used, because the
-project's test runs this script on a stand-in for transformers and not on transformers itself.
+state as modules.json says. Tested with transformers 4.57 and 5.23.
 """
 import sys
 from pathlib import Path
@@ -54,7 +53,7 @@ def load(directory: Path, config: Config):
     if required or (no_pooler and config.architecture != config.family.classes + "Model"):
         raise FormatError(f"{directory}: the checkpoint lacks {', '.join(required or missing)}")
     has_pooler = not no_pooler and getattr(model.base_model, "pooler", None) is not None
-    return model.float().eval(), has_pooler
+    return model.double().eval(), has_pooler
 
 
 def run(model, has_pooler: bool, config: Config, item: Input) -> dict[str, torch.Tensor]:
@@ -67,7 +66,9 @@ def run(model, has_pooler: bool, config: Config, item: Input) -> dict[str, torch
     with torch.no_grad():
         output = model(**inputs, output_hidden_states=True, return_dict=True)
         names = ["embeddings"] + [f"layer.{i}" for i in range(config.layers)]
-        stages = {name: states[0] for name, states in zip(names, output.hidden_states, strict=True)}
+        # transformers 5 also gives what ALBERT's inner layers return.
+        states = output.hidden_states[::(len(output.hidden_states) - 1) // config.layers]
+        stages = {name: of_layer[0] for name, of_layer in zip(names, states, strict=True)}
         if has_pooler:
             pooler, last = model.base_model.pooler, output.hidden_states[-1]
             is_linear = isinstance(pooler, torch.nn.Linear)  # ALBERT's, without the tanh
@@ -114,7 +115,7 @@ def main() -> None:
             inputs = read_inputs(config, args.inputs, tokenize)
         writer = f"tools/reference/export_reference.py, transformers {transformers.__version__}, " \
                  f"torch {torch.__version__}"
-        write_reference(args.output, export(args.model, config, inputs), inputs, "<f4", args.stages,
+        write_reference(args.output, export(args.model, config, inputs), inputs, "<f8", args.stages,
                         writer)
     except (FormatError, OSError) as error:
         sys.exit(f"export_reference.py: {error}")

@@ -55,10 +55,13 @@ def masked_lm(config: Config, checkpoint: Checkpoint, states: np.ndarray) -> np.
     shape = config.vocabulary, config.embedding
     words = checkpoint.get("embeddings.word_embeddings.weight", *shape)
     bias = checkpoint.get(names.bias, config.vocabulary)
-    if names.decoder_bias in checkpoint.tensors:
-        require_equal(checkpoint, names.decoder_bias, bias, names.bias)
+    has_own_bias = names.decoder_bias in checkpoint.tensors
     if not config.tied:
+        if has_own_bias:
+            bias = checkpoint.get(names.decoder_bias, config.vocabulary)
         return x @ checkpoint.get(names.decoder, *shape).T + bias
+    if has_own_bias:
+        require_equal(checkpoint, names.decoder_bias, bias, names.bias)
     if names.decoder in checkpoint.tensors:
         require_equal(checkpoint, names.decoder, words, "embeddings.word_embeddings.weight")
     return x @ words.T + bias

@@ -311,9 +311,18 @@ TEST(Pooling, DefaultsAreThoseOfSentenceTransformers) {
   EXPECT_THAT(pooling({{"pooling_mode", "max"}}), HasSubstr("max"));
   EXPECT_THAT(pooling({{"pooling_mode_cls_token", true}, {"pooling_mode_mean_tokens", false}}),
               HasSubstr("cls"));
-  EXPECT_THAT(pooling({{"pooling_mode_cls_token", true}}), HasSubstr("2 pooling modes are true"));
+  // Whether the mean is meant too depends on sentence-transformers' version.
+  EXPECT_THAT(pooling({{"pooling_mode_cls_token", true}}), HasSubstr("pooling_mode_mean_tokens"));
+  EXPECT_THAT(pooling({{"pooling_mode_mean_sqrt_len_tokens", true},
+                       {"pooling_mode_mean_tokens", true},
+                       {"pooling_mode_cls_token", true}}),
+              HasSubstr("cls and mean and mean over square root of length"));
+  EXPECT_THAT(pooling({{"pooling_mode_other", true}}), HasSubstr("pooling_mode_other: found"));
   EXPECT_THAT(pooling({{"pooling_mode", {"max"}}}), HasSubstr("max"));
-  for (const json& mode : {json("lasttoken"), json({"cls", "mean"}), json(3)}) {
+  EXPECT_THAT(pooling({{"pooling_mode", "lasttoken"}}), HasSubstr("last"));
+  EXPECT_THAT(pooling({{"pooling_mode", {"weightedmean", "cls"}}}),
+              HasSubstr("weighted mean and cls"));
+  for (const json& mode : {json("first"), json({"cls", "middle"}), json(3), json::array()}) {
     EXPECT_THAT(pooling({{"pooling_mode", mode}}), HasSubstr("pooling_mode: found"));
   }
 }

@@ -2,6 +2,8 @@
 //
 // answer() against a slow twin, which cuts windows, scores every span and finds words by itself.
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <random>
 
 #include <gmock/gmock.h>
@@ -19,20 +21,25 @@ using testing::HasSubstr;
 struct PairForm {
   const char* name;
   int between;  // special tokens between question and text
+  bool sentence_piece = false;
 };
 
 // A text of words and emoji separated by spaces, and its scalars.
 struct Text {
   std::string utf8;
-  std::u32string scalars;
+  std::u32string scalars;  // an x for each of a word
+  std::u32string letters;
 
   void add(const std::string& word, size_t length) {
     if (!utf8.empty()) {
       utf8 += ' ';
       scalars += U' ';
+      letters += U' ';
     }
     utf8 += word;
     scalars += std::u32string(length, U'x');
+    // An emoji's scalar is of no matter here, as no word is one letter but "a".
+    letters += length == word.size() ? std::u32string(word.begin(), word.end()) : U"\u263a";
   }
 };
 
@@ -56,6 +63,29 @@ struct Twin {
   bool grown = false, several = false;  // grown to whole words; more than one word
 };
 
+struct TwinSpan {
+  double score;
+  Offset found, window;  // in the text: the span, and what its window shows
+};
+
+// To whole words: outwards to the next space or the window's edge. SentencePiece's words include
+// the space before them.
+Offset grow(Offset found, Offset window, const std::u32string& text, bool includes_space) {
+  const auto space = [&](int32_t at) { return text[at] == U' '; };
+  if (!space(found.begin)) {
+    while (found.begin > window.begin && !space(found.begin - 1)) --found.begin;
+    if (includes_space && found.begin > window.begin) --found.begin;
+  }
+  while (found.end < window.end && !space(found.end)) ++found.end;
+  return found;
+}
+
+Offset strip(Offset offset, const std::u32string& text) {
+  while (offset.begin < offset.end && text[offset.begin] == U' ') ++offset.begin;
+  while (offset.begin < offset.end && text[offset.end - 1] == U' ') --offset.end;
+  return offset;
+}
+
 // The tokens [first, end) of the context, which begins at `begin` of `whole`, and what is around
 // it.
 Encoding window_of(const Encoding& whole, int64_t begin, int64_t first, int64_t end) {
@@ -78,6 +108,7 @@ Twin slow_answer(const Model& model, const PairForm& form, const Input& input, c
   const int64_t context = static_cast<int64_t>(whole.ids.size()) - 1 - begin;
   const int64_t room = model.info().max_length - begin - 1;
   Twin twin;
+  std::vector<TwinSpan> spans;
   for (int64_t first = 0;; first += room - std::min<int64_t>(options.stride, room / 2)) {
     const int64_t end = std::min(first + room, context);
     const Encoding window = window_of(whole, begin, first, end);
@@ -91,27 +122,37 @@ Twin slow_answer(const Model& model, const PairForm& form, const Input& input, c
     twin.no_answer = std::min(twin.no_answer, start[0] * stop[0]);
     ++twin.windows;
     twin.tokens += logits.rows;
+    const auto at = [&](int64_t t) { return whole.offsets[begin + first + t - 1]; };
+    const Offset shown = {at(1).begin, at(end - first).end};
+    std::vector<TwinSpan> in_window;
     for (int64_t i = 1; i < std::ssize(start); ++i) {
       for (int64_t j = i; j < std::ssize(stop) && j < i + options.most_tokens; ++j) {
-        if (start[i] * stop[j] <= twin.score) continue;
-        twin.score = start[i] * stop[j];
-        twin.offset = {whole.offsets[begin + first + i - 1].begin,
-                       whole.offsets[begin + first + j - 1].end};
+        in_window.push_back({start[i] * stop[j], {at(i).begin, at(j).end}, shown});
       }
     }
+    std::ranges::stable_sort(in_window, std::greater(), &TwinSpan::score);
+    if (in_window.size() > 12) in_window.resize(12);
+    spans.insert(spans.end(), in_window.begin(), in_window.end());
     if (end == context) break;
   }
-  // To whole words: outwards to the next space. SentencePiece's tokens include the one before.
-  const Offset found = twin.offset;
-  const auto space = [&](int32_t at) { return text.scalars[at] == U' '; };
-  Offset& grown = twin.offset;
-  while (grown.begin < grown.end && space(grown.begin)) ++grown.begin;
-  const int32_t inside = grown.begin;
-  while (grown.begin > 0 && !space(grown.begin - 1)) --grown.begin;
-  while (grown.end < std::ssize(text.scalars) && !space(grown.end)) ++grown.end;
-  twin.grown = grown.begin != inside || grown.end != found.end;
-  twin.several =
-      text.scalars.substr(grown.begin, grown.end - grown.begin).find(U' ') != std::u32string::npos;
+  // Spans of the same words count together.
+  const auto grown = [&](const TwinSpan& span) {
+    return grow(span.found, span.window, text.scalars, form.sentence_piece);
+  };
+  const auto string = [&](Offset offset) {
+    return text.letters.substr(offset.begin, offset.end - offset.begin);
+  };
+  std::map<std::u32string, double> scores;
+  for (const TwinSpan& span : spans) scores[string(grown(span))] += span.score;
+  for (const TwinSpan& span : spans) {
+    const double score = scores[string(grown(span))];
+    if (score <= twin.score) continue;
+    twin.score = score;
+    twin.offset = strip(grown(span), text.scalars);
+    const Offset found = strip(span.found, text.scalars);
+    twin.grown = twin.offset.end != found.end || twin.offset.begin != found.begin;
+    twin.several = string(twin.offset).find(U' ') != std::u32string::npos;
+  }
   return twin;
 }
 
@@ -156,14 +197,15 @@ TEST_P(AnswerTwin, FindsTheSameSpanAndScores) {
     }
   }
   EXPECT_GT(grown, 3);
-  EXPECT_GT(several, 3);
+  EXPECT_GT(several, 1);
   EXPECT_GT(most_windows, 10);
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, AnswerTwin,
                          testing::Values(PairForm{"bert-qa", 1}, PairForm{"distilbert-qa", 1},
-                                         PairForm{"electra-qa", 1}, PairForm{"albert-qa", 1},
-                                         PairForm{"xlm-roberta-qa", 2}, PairForm{"camembert-qa", 2},
+                                         PairForm{"electra-qa", 1}, PairForm{"albert-qa", 1, true},
+                                         PairForm{"xlm-roberta-qa", 2, true},
+                                         PairForm{"camembert-qa", 2, true},
                                          PairForm{"mpnet-qa", 2}));
 
 // Neither the rest of the batch nor the thread count changes the bits.

@@ -89,9 +89,11 @@ std::vector<Span> words_of(const std::string& text, const std::vector<std::strin
 }
 
 // "LABEL string" of each entity.
-std::vector<std::string> grouped(const std::vector<Span>& words, const Input& input) {
+std::vector<std::string> grouped(const std::vector<Span>& words,
+                                 const std::vector<std::string>& texts) {
+  const std::vector<models::ScalarText> scalars(texts.begin(), texts.end());
   std::vector<std::string> result;
-  for (const Span& entity : models::entities_of(words, input)) {
+  for (const Span& entity : models::entities_of(words, scalars)) {
     result.push_back(entity.label + " " + entity.string);
   }
   return result;
@@ -108,8 +110,9 @@ TEST(Entities, AreNeighbouringWordsOfOneKind) {
   EXPECT_EQ(of({"VERB", "VERB", "NOUN", "O", "NOUN"}), (Strings{"VERB a b", "NOUN c", "NOUN e"}));
   EXPECT_EQ(of({"B-A-B", "I-A-B"}), Strings{"A-B a b"});
 
+  const std::vector<models::ScalarText> scalars = {models::ScalarText(text)};
   const std::vector<Span> entities =
-      models::entities_of(words_of(text, {"O", "B-X", "I-X", "I-X", "O"}), {text});
+      models::entities_of(words_of(text, {"O", "B-X", "I-X", "I-X", "O"}), scalars);
   ASSERT_EQ(entities.size(), 1u);
   EXPECT_EQ(entities[0].offset, (Offset{2, 7}));
   EXPECT_FLOAT_EQ(entities[0].probability, (0.625f + 0.75f + 0.875f) / 3);
@@ -157,18 +160,46 @@ TEST(Tag, EntitiesAreThoseOfTheWords) {
   }
 }
 
-TEST(Tag, SaysWhatWasCutOff) {
+// A text that does not fit is read in windows; a word in several of them is there once.
+TEST(Tag, ReadsATextOfAnyLength) {
   for (const char* name : {"bert-tokens", "xlm-roberta-tokens"}) {
     const Model model = load_golden(name, 1, Precision::automatic, 7);
-    const std::vector<Input> inputs = {{"the dogs are running on the beach"}, {"two dogs"}};
-    const std::vector<Tags> tags = model.tag(inputs);
-    EXPECT_TRUE(tags[0].truncated);
-    EXPECT_EQ(tags[0].tokens, 7);
-    EXPECT_EQ(tags[0].words.size(), 5u);
-    EXPECT_EQ(tags[0].words.back().string, "on");
-    EXPECT_FALSE(tags[1].truncated);
-    EXPECT_EQ(tags[1].tokens, 4);
+    const std::string text = "the dogs are running on the beach and two men play a guitar";
+    const Model unlimited = load_golden(name);
+    const std::vector<Span> words = unlimited.tag(std::vector<Input>{{text}})[0].words;
+    for (const int stride : {0, 1, 3, 100}) {
+      const Tags tags = model.tag(std::vector<Input>{{text}, {"two dogs"}}, {.stride = stride})[0];
+      EXPECT_GT(tags.windows, 2);
+      EXPECT_FALSE(tags.truncated);
+      if (stride == 0) continue;  // words are cut
+      ASSERT_EQ(tags.words.size(), words.size()) << name << " " << stride;
+      for (size_t i = 0; i < words.size(); ++i) EXPECT_EQ(tags.words[i].offset, words[i].offset);
+    }
   }
+}
+
+TEST(Tag, SaysThatAPairWasCutOff) {
+  const Model model = load_golden("bert-tokens", 1, Precision::automatic, 7);
+  const std::vector<Tags> tags =
+      model.tag(std::vector<Input>{{"the dogs are running", "on the beach"}, {"two", "dogs"}});
+  EXPECT_TRUE(tags[0].truncated);
+  EXPECT_EQ(tags[0].tokens, 7);
+  EXPECT_EQ(tags[0].windows, 1);
+  EXPECT_EQ(tags[0].words.size(), 4u);
+  EXPECT_FALSE(tags[1].truncated);
+}
+
+// Of overlapping spans the longer, then the more probable one stays.
+TEST(Spans, WithoutOverlaps) {
+  const auto span = [](int begin, int end, float probability) {
+    return Span{0, {begin, end}, "", "X", probability};
+  };
+  const std::vector<Span> kept = models::without_overlaps(
+      {span(9, 12, 0.1f), span(0, 4, 0.9f), span(3, 8, 0.2f), span(8, 9, 0.3f), span(8, 9, 0.4f)});
+  ASSERT_EQ(kept.size(), 3u);
+  EXPECT_EQ(kept[0].offset, (Offset{3, 8}));
+  EXPECT_EQ(kept[1].probability, 0.4f);
+  EXPECT_EQ(kept[2].offset, (Offset{9, 12}));
 }
 
 }  // namespace

@@ -74,17 +74,19 @@ ordered_json json_spans(const std::vector<bert::Span>& spans) {
 
 class TagAnswers final : public Answers {
  public:
-  explicit TagAnswers(const LoadedModel& loaded) : model_(*loaded.model) {}
+  TagAnswers(const InferOptions& options, const LoadedModel& loaded)
+      : model_(*loaded.model), options_(options.tag) {}
 
   void compute(const Window& window, size_t first, size_t count) override {
-    found_ = model_.tag(std::span(window.texts).subspan(first, count));
+    found_ = model_.tag(std::span(window.texts).subspan(first, count), options_);
   }
 
   Size size(size_t i) const override { return {found_[i].tokens, found_[i].truncated}; }
 
   void append_json(std::string& line, size_t i) const override {
     append_members(line, {{"entities", json_spans(found_[i].entities)},
-                          {"words", json_spans(found_[i].words)}});
+                          {"words", json_spans(found_[i].words)},
+                          {"windows", found_[i].windows}});
   }
 
   std::string text(size_t i) const override {
@@ -99,6 +101,7 @@ class TagAnswers final : public Answers {
 
  private:
   const bert::Model& model_;
+  const bert::TagOptions& options_;
   std::vector<bert::Tags> found_;
 };
 
@@ -219,7 +222,7 @@ std::unique_ptr<Answers> make_text_answers(const InferOptions& options, const Lo
     case Task::fill_mask:
       return std::make_unique<FillMaskAnswers>(options, loaded);
     case Task::tag:
-      return std::make_unique<TagAnswers>(loaded);
+      return std::make_unique<TagAnswers>(options, loaded);
     case Task::answer:
       return std::make_unique<QuestionAnswers>(options, loaded);
     case Task::choose:

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Texts that are longer than the model's inputs, read in windows.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "models/bert_infer.h"
+#include "tokenizer/text_encoder.h"
+
+namespace bert::models {
+
+// Encodings cut into windows over one of their texts. The tokens around that text are in all
+// windows.
+struct Windows {
+  std::vector<Encoding> encodings;   // without offsets
+  std::vector<int64_t> starts;       // by window: which token of the text is its first
+  std::vector<size_t> inputs = {0};  // input i has the windows [inputs[i], inputs[i + 1])
+
+  // Adds those of the next input. `text` is whole.first or whole.second. Neighbouring windows
+  // overlap by `stride` tokens, at most half a window. Throws if max_length has no room for the
+  // text.
+  void add(const Encoding& whole, TokenRange text, int64_t max_length, int64_t stride);
+};
+
+// Encodes texts whole: not truncated, and without the prompt.
+std::vector<Encoding> encode_whole(const tokenizer::TextEncoder& text_encoder,
+                                   std::span<const Input> inputs, int threads);
+
+}  // namespace bert::models

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every family and head of the README's table against transformers: a random model, saved by
+transformers' own save_pretrained with its own tokenizer, is loaded as it is and compared stage by
+stage, tokens included.
+
+    tests/transformers/families_test.py [--transformers4] build/release/bin
+"""
+import itertools
+import json
+import shutil
+from pathlib import Path
+
+import judge
+from judge import IS_OLDER, JudgeTest
+
+import export_reference
+import random_models
+from random_models import EVERY_FAMILY, FAMILIES, MORE
+from reference_inputs import read_inputs
+from reference import write_reference
+from reference_config import read_config
+
+FORMS = ["safetensors", "safetensors in shards", "safetensors bfloat16", "bin", "bin in shards",
+         "bin float16", "legacy bin"]
+SETTINGS = [("bert", "ForMaskedLM", {"tie_word_embeddings": False}),
+            ("bert", "ForSequenceClassification", {"num_labels": 1}),
+            ("bert", "Model", {"hidden_act": "gelu_new"}), ("bert", "Model", {"hidden_act": "relu"}),
+            ("bert", "Model", {"hidden_act": "gelu_pytorch_tanh", "layer_norm_eps": 1e-5}),
+            ("bert", "ForTokenClassification", {"type_vocab_size": 5, "num_labels": 7}),
+            ("distilbert", "ForMaskedLM", {"activation": "relu", "sinusoidal_pos_embds": True}),
+            ("electra", "ForMaskedLM", {"embedding_size": 39}),
+            ("albert", "ForMaskedLM", {"num_hidden_groups": 1, "inner_group_num": 1}),
+            ("albert", "Model", {"hidden_act": "gelu", "embedding_size": 39}),
+            ("xlm-roberta", "ForMaskedLM", {"layer_norm_eps": 1e-3, "type_vocab_size": 1}),
+            ("camembert", "ForMultipleChoice", {"hidden_act": "tanh"}),
+            ("mpnet", "ForSequenceClassification", {"num_labels": 4})]
+if IS_OLDER:  # transformers 5 no longer has these
+    SETTINGS += [("bert", "Model", {"position_embedding_type": "relative_key"}),
+                 ("bert", "Model", {"position_embedding_type": "relative_key_query"})]
+TEXTS = [["A man is playing a guitar."], ["The engine loads it,", "and NOTHING is guessed; naïve…"],
+         [""], ["", "x"], ["  two  spaces\tand a tab ", "日本 and Ωmega 3.5% <b>"],
+         ["word " * 70, "short"], ["a " * 20, "the other " * 40], ["[MASK] and <mask> in a text"]]
+
+
+class Families(JudgeTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.tokenizers = {}
+        for family in FAMILIES:
+            directory = random_models.fresh(cls.dir / f"{family}-vocabulary")
+            cls.tokenizers[family] = random_models.make_tokenizer(family, directory)
+        cls.inputs = cls.dir / "inputs.jsonl"
+        cls.inputs.write_text("".join(
+            json.dumps(dict(zip(("first", "second"), texts))) + "\n" for texts in TEXTS))
+
+    def make(self, family: str, head: str, form: str, seed: int = 0, **settings) -> Path:
+        directory = random_models.fresh(self.dir / "model")
+        tokenizer = self.tokenizers[family]
+        model = random_models.make_model(family, head, tokenizer, seed, **settings)
+        random_models.save(model, directory, form)
+        tokenizer.save_pretrained(str(directory))
+        return directory
+
+    def compare(self, directory: Path, *stages: str):
+        """With transformers' own results in float64."""
+        config, reference = read_config(directory), self.dir / "reference.safetensors"
+        tokenize = export_reference.tokenize_with(directory, config, None)
+        inputs = read_inputs(config, self.inputs, tokenize)
+        expected = export_reference.export(directory, config, inputs)
+        write_reference(reference, expected, inputs, "<f8", "all", "families_test.py")
+        done = self.run_tool("bert-regress", "-m", directory, reference, "--atol", "1e-5",
+                             "--rtol", "1e-6", "--threads", "1")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        for stage in ("ids", "layer.2", *stages):
+            self.assertRegex(done.stdout, f"(?m)^{stage} ")
+
+    def test_every_head(self):
+        forms = itertools.cycle(FORMS)
+        for seed, family in enumerate(FAMILIES):
+            for head in EVERY_FAMILY + MORE.get(family, []):
+                form = next(forms)
+                with self.subTest(f"{family} {head}, {form}"):
+                    self.compare(self.make(family, head, form, seed),
+                                 "embedding" if head == "Model" else "logits")
+
+    def test_settings(self):
+        for family, head, settings in SETTINGS:
+            with self.subTest(f"{family} {head} {settings}"):
+                self.compare(self.make(family, head, "safetensors", **settings))
+
+    def test_vocabulary_files_alone(self):
+        for family in FAMILIES:
+            if family == ("mpnet" if IS_OLDER else "albert"):
+                continue  # the README's known differences
+            with self.subTest(family):
+                directory = self.make(family, "Model", "safetensors")
+                (directory / "tokenizer.json").unlink()
+                for file in (self.dir / f"{family}-vocabulary").iterdir():
+                    shutil.copy(file, directory)
+                self.compare(directory)
+
+
+if __name__ == "__main__":
+    judge.main()

