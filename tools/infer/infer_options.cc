@@ -88,9 +88,9 @@ JSON Lines come in input order; their numbers read back to the same float32:
   label and probability are there only if the head's scores are probabilities (softmax or
   sigmoid). embed gives "embedding"; hidden gives "hidden" and, if the model has one, "pooler";
   tokens gives "ids", "type_ids", "tokens" and "offsets"; fill-mask "masks"; tag "entities",
-  "words" and "windows"; answer "answer", "begin", "end", "score", "no_answer" and "windows"; choose "choice",
-  "string", "probabilities" and "logits"; similarity "similarity". Positions count Unicode
-  characters.
+  "words" and "windows"; answer "answer", "begin", "end", "score", "no_answer" and "windows";
+  choose "choice", "string", "probabilities" and "logits"; similarity "similarity". Positions count
+  Unicode characters.
 
 A bad line stops the run with FILE:LINE and the reason. The answers to the lines before it are still
 written, as are the answers so far after Ctrl-C or SIGTERM; a second signal ends the run at once.
