@@ -141,14 +141,16 @@ std::vector<int32_t> Checkpoint::exact_inputs(const std::string& name, int64_t w
   if (!found) return {};
   const auto [file, tensor] = take(name, {found->elements()}, DType::i32);
   std::vector<int32_t> inputs;
+  std::vector<bool> seen(static_cast<size_t>(width));
   for (int64_t i = 0; i < tensor->elements(); ++i) {
     const double input = tensor->at(i);
-    if (input < 0 || input >= static_cast<double>(width) || std::ranges::count(inputs, input)) {
+    if (input < 0 || input >= static_cast<double>(width) || seen[static_cast<size_t>(input)]) {
       fail(file->path(),
            fmt::format("tensor '{}'[{}] is {}, expected distinct input numbers below {}",
                        tensor->name, i, input, width));
     }
     inputs.push_back(static_cast<int32_t>(input));
+    seen[static_cast<size_t>(input)] = true;
   }
   return inputs;
 }
