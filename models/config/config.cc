@@ -150,7 +150,7 @@ std::string function_name(const JsonField& field) {
 // config.json.
 std::string read_cross_encoder_function(const JsonFile& file, const std::string& directory) {
   const std::string newest = directory + "/config_sentence_transformers.json";
-  if (file_exists(newest)) {
+  if (is_there(newest)) {
     const JsonFile own(newest);
     const std::string name =
         own.has("activation_fn") ? function_name(own.at("activation_fn")) : std::string();
@@ -315,7 +315,7 @@ const engine::Activation* find_activation(std::string_view name) {
 Config read_config(const std::string& directory) {
   Config config;
   const std::string path = directory + "/config.json", google = directory + "/bert_config.json";
-  const bool is_google = !file_exists(path) && file_exists(google);
+  const bool is_google = !is_there(path) && is_there(google);
   JsonFile file(is_google ? google : path);
   config.family = &read_family(file);
   if (const auto* named = file.find("architectures"); !named || named->empty()) {

@@ -13,7 +13,7 @@
 
 namespace bert::models {
 
-using tokenizer::file_exists;
+using tokenizer::is_there;
 using tokenizer::JsonField;
 
 // A file that holds a JSON object, whose fields are read as JsonField reads them. A field that is

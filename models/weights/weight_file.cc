@@ -58,7 +58,7 @@ std::vector<WeightFile> read_shards(const std::string& directory, const std::str
 
 // bert_model.ckpt.index if it exists, else every model.ckpt*.index.
 std::vector<std::string> tensorflow_indices(const std::string& directory) {
-  if (file_exists(directory + "/bert_model.ckpt.index")) return {"bert_model.ckpt.index"};
+  if (is_there(directory + "/bert_model.ckpt.index")) return {"bert_model.ckpt.index"};
   std::vector<std::string> names;
   std::error_code ignored;  // a directory that cannot be listed counts as empty
   for (const auto& file : fs::directory_iterator(directory, ignored)) {
@@ -74,7 +74,7 @@ std::vector<std::string> weight_files(const std::string& directory) {
   std::vector<std::string> names;
   for (const char* name : {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
                            "pytorch_model.bin.index.json"}) {
-    if (file_exists(directory + "/" + name)) names.emplace_back(name);
+    if (is_there(directory + "/" + name)) names.emplace_back(name);
   }
   const std::vector<std::string> indices = tensorflow_indices(directory);
   if (names.empty() && indices.size() > 1) {
@@ -104,6 +104,13 @@ std::vector<WeightFile> read_files(const std::string& directory, const std::stri
 
 void fail(const std::string& path, const std::string& reason) {
   throw std::runtime_error(path + ": " + reason);
+}
+
+engine::MappedFile map_weights(const std::string& path) {
+  const tokenizer::RegularFile file(path);
+  engine::MappedFile map(path, file.descriptor(), file.size());
+  tokenizer::refuse_pointer({reinterpret_cast<const char*>(map.bytes().data()), file.size()}, path);
+  return map;
 }
 
 WeightFile::WeightFile(std::string path, std::vector<engine::MappedFile> maps,

@@ -38,6 +38,9 @@ class WeightFile {
   Metadata metadata_;
 };
 
+// Maps a file of weights. Throws if it is not a regular file, or a Git LFS pointer.
+engine::MappedFile map_weights(const std::string& path);
+
 // Throws std::runtime_error("PATH: REASON").
 [[noreturn]] void fail(const std::string& path, const std::string& reason);
 

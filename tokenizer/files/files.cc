@@ -5,33 +5,67 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <set>
 #include <stdexcept>
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "tokenizer/unicode/unicode_tables.h"
 #include "tokenizer/unicode/utf8.h"
 
 namespace bert::tokenizer {
 
-bool file_exists(const std::string& path) {
-  std::error_code ignored;
-  return std::filesystem::exists(path, ignored);
+namespace {
+
+[[noreturn]] void refuse(const std::string& path, std::string_view reason) {
+  throw std::runtime_error(fmt::format("{}: cannot be read: {}", path, reason));
+}
+
+}  // namespace
+
+bool is_there(const std::string& path) {
+  struct stat status {};
+  if (lstat(path.c_str(), &status) == 0) return true;
+  if (errno != ENOENT && errno != ENOTDIR) refuse(path, std::strerror(errno));
+  return false;
+}
+
+// A FIFO would block open() until somebody writes to it, were it not for O_NONBLOCK.
+RegularFile::RegularFile(const std::string& path)
+    : path_(path), descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+  if (descriptor_ < 0) {
+    const int error = errno;
+    const bool dangles = error == ENOENT && is_there(path);
+    refuse(path, dangles ? "a link to a file that does not exist" : std::strerror(error));
+  }
+  struct stat status {};
+  if (fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) {
+    close(descriptor_);
+    refuse(path, "not a regular file");
+  }
+  size_ = static_cast<size_t>(status.st_size);
+}
+
+RegularFile::~RegularFile() { close(descriptor_); }
+
+void refuse_pointer(std::string_view content, const std::string& path) {
+  if (!content.starts_with("version https://git-lfs.github.com/spec/")) return;
+  throw std::runtime_error(path + ": a Git LFS pointer, not the file (git lfs pull fetches it)");
 }
 
 std::string read_file(const std::string& path) {
-  std::error_code error;
-  const auto size = std::filesystem::file_size(path, error);
-  std::string content(error ? 0 : size, '\0');
-  errno = 0;
-  std::ifstream in(path, std::ios::binary);
-  if (error || !in.read(content.data(), static_cast<std::streamsize>(content.size()))) {
-    const std::string reason = error ? error.message() : std::strerror(errno);
-    throw std::runtime_error(fmt::format("{}: cannot be read: {}", path, reason));
+  const RegularFile file(path);
+  std::string content(file.size(), '\0');
+  for (size_t at = 0; at < content.size();) {
+    const ssize_t got = read(file.descriptor(), content.data() + at, content.size() - at);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) refuse(path, got < 0 ? std::strerror(errno) : "it became shorter meanwhile");
+    at += static_cast<size_t>(got);
   }
+  refuse_pointer(content, path);
   return content;
 }
 

@@ -223,7 +223,7 @@ void compare_config(const std::string& directory, Definition& out) {
 
 void compare_vocabulary(const std::string& directory, Definition& out) {
   const std::string path = directory + "/vocab.txt";
-  if (!file_exists(path)) return;
+  if (!is_there(path)) return;
   const VocabularyLines lines(path);
   std::vector<const std::string*> tokens(lines.size());
   size_t beyond = 0;  // tokens with ids past the last line

@@ -272,7 +272,7 @@ std::vector<StoredTensor> read_legacy(Bytes bytes, const std::string& path) {
 
 WeightFile read_pytorch(const std::string& path) {
   std::vector<engine::MappedFile> maps;
-  maps.emplace_back(path);
+  maps.push_back(map_weights(path));
   const Bytes bytes = maps.front().bytes();
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (text.starts_with("PK\3\4")) return {path, std::move(maps), read_archive(bytes, path)};

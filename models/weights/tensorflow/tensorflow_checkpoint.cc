@@ -86,7 +86,7 @@ class BundleReader {
   explicit BundleReader(const std::string& prefix) : prefix_(prefix), path_(prefix + ".index") {}
 
   WeightFile read() {
-    const engine::MappedFile index(path_);
+    const engine::MappedFile index = map_weights(path_);
     bool header = false;
     read_sorted_table(index.bytes(), path_, [&](std::string_view key, std::string_view value) {
       if (!header) {  // its key is empty, so it comes first
@@ -121,7 +121,7 @@ class BundleReader {
       fail(path_, fmt::format("the header gives {} data files, expected 1 to 99999", shards));
     }
     for (uint64_t i = 0; i < shards; ++i) {
-      shards_.emplace_back(fmt::format("{}.data-{:05}-of-{:05}", prefix_, i, shards));
+      shards_.push_back(map_weights(fmt::format("{}.data-{:05}-of-{:05}", prefix_, i, shards)));
     }
   }
 

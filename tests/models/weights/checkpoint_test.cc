@@ -190,7 +190,7 @@ TEST_F(Safetensors, ShardsMustMatchTheIndex) {
     return error();
   };
   EXPECT_THAT(after([&](json& i) { i["weight_map"][name] = "absent.safetensors"; }),
-              HasSubstr("absent.safetensors: No such file"));
+              HasSubstr("absent.safetensors: cannot be read: No such file"));
   EXPECT_THAT(after([&](json& i) { i["weight_map"][name] = "../model.safetensors"; }),
               HasSubstr("a file in the same directory"));
   EXPECT_THAT(after([&](json& i) { i["weight_map"].erase(name); }), HasSubstr("places 10 there"));
