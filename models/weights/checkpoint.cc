@@ -95,8 +95,16 @@ Checkpoint::Entry Checkpoint::take(const std::string& name, const std::vector<in
          fmt::format("tensor '{}' is {}, expected {}", tensor->name, dtype_name(tensor->dtype),
                      dtype ? dtype_name(*dtype) : "F32, F16 or BF16"));
   }
-  if (taken_.insert(tensor->name).second) file->check(*tensor);
+  taken_.insert(tensor->name);
+  check(entry);
   return entry;
+}
+
+// Tied tensors may share their bytes.
+void Checkpoint::check(const Entry& entry) {
+  const auto& [file, tensor] = entry;
+  const auto& sum = tensor->checksum;
+  if (sum && checked_.insert(sum->bytes.data()).second) file->check(*tensor);
 }
 
 Weight Checkpoint::matrix(const std::string& name, int64_t rows, int64_t columns) {
@@ -111,6 +119,8 @@ Weight Checkpoint::matrix(const std::string& name, int64_t rows, int64_t columns
     tensor->copy_to(weight.copy.data());
     weight.view.data = weight.copy.data();
     release(weight);
+  } else if (tensor->checksum) {
+    release(weight);  // it was read as a whole to be checked
   }
   return weight;
 }
@@ -185,12 +195,13 @@ engine::Linear::Stored Checkpoint::int8(const std::vector<std::string>& names, i
   return all;
 }
 
-int Checkpoint::finish(const std::vector<std::string>& not_evaluated) const {
+int Checkpoint::finish(const std::vector<std::string>& not_evaluated) {
   int known = 0;
   std::vector<std::string> unexpected;
   for (const WeightFile& file : files_) {
     for (const StoredTensor& tensor : file.tensors()) {
       if (taken_.contains(tensor.name)) continue;
+      check({&file, &tensor});
       std::string_view name = tensor.name;
       if (name.starts_with(prefix_)) name.remove_prefix(prefix_.size());
       if (std::count(std::begin(kBuffers), std::end(kBuffers), name)) continue;

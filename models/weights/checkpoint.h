@@ -59,7 +59,7 @@ class Checkpoint {
 
   // Call this last: throws if a tensor was not requested, unless it is a known buffer or its name
   // begins with one of `not_evaluated`. Returns the number of the latter.
-  int finish(const std::vector<std::string>& not_evaluated) const;
+  int finish(const std::vector<std::string>& not_evaluated);
 
   // Gives the pages of a weight back to the system, once it has been packed.
   static void release(const Weight& weight);
@@ -71,6 +71,7 @@ class Checkpoint {
   // dtype: the only one accepted; by default F32, F16 and BF16 are.
   Entry take(const std::string& name, const std::vector<int64_t>& shape,
              std::optional<DType> dtype = std::nullopt);
+  void check(const Entry& entry);  // its checksum, once
   std::vector<int32_t> exact_inputs(const std::string& name, int64_t width);
 
   std::string path_;  // for error messages: the file or the index of several
@@ -78,6 +79,7 @@ class Checkpoint {
   std::vector<std::string> notes_;
   std::string prefix_;
   std::set<std::string, std::less<>> taken_;  // full names
+  std::set<const std::byte*> checked_;        // where the bytes begin
 };
 
 }  // namespace bert::models

@@ -13,7 +13,6 @@
 #include "models/weights/json_file.h"
 #include "models/weights/pytorch/pytorch_file.h"
 #include "models/weights/safetensors.h"
-#include "models/weights/tensorflow/crc32c.h"
 #include "models/weights/tensorflow/tensorflow_checkpoint.h"
 #include "tokenizer/unicode/utf8.h"
 
@@ -138,12 +137,15 @@ const StoredTensor* WeightFile::find(std::string_view name) const {
   return found != tensors_.end() && found->name == name ? &*found : nullptr;
 }
 
-void WeightFile::check(const StoredTensor& tensor) const {
-  if (!tensor.crc32c) return;
-  if (const uint32_t found = crc32c(tensor.bytes); found != *tensor.crc32c) {
-    fail(path_, fmt::format("tensor '{}' has checksum {:08x}, expected {:08x}: its data is damaged",
-                            tensor.name, found, *tensor.crc32c));
+void check_sum(const Checksum& sum, const std::string& path) {
+  if (const uint32_t found = sum.of(sum.bytes); found != sum.expected) {
+    fail(path, fmt::format("{} has checksum {:08x}, expected {:08x}: its data is damaged", sum.what,
+                           found, sum.expected));
   }
+}
+
+void WeightFile::check(const StoredTensor& tensor) const {
+  if (tensor.checksum) check_sum(*tensor.checksum, path_);
 }
 
 void WeightFile::release(const StoredTensor& tensor) const {

@@ -188,8 +188,9 @@ class BundleReader {
     StoredTensor tensor{.name = hugging_face_name(parts),
                         .dtype = *dtype,
                         .shape = entry.shape,
-                        .bytes = shard.bytes().subspan(entry.offset, size),
-                        .crc32c = unmasked_crc32c(entry.checksum)};
+                        .bytes = shard.bytes().subspan(entry.offset, size)};
+    tensor.checksum = {crc32c, unmasked_crc32c(entry.checksum), tensor.bytes,
+                       fmt::format("tensor '{}'", tensor.name)};
     if (parts.back() == "kernel" && tensor.shape.size() == 2) {
       std::swap(tensor.shape[0], tensor.shape[1]);
       tensor.strides = {1, tensor.shape[0]};
