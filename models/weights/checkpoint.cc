@@ -2,7 +2,6 @@
 #include "models/weights/checkpoint.h"
 
 #include <algorithm>
-#include <cmath>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -33,7 +32,13 @@ std::string old_spelling(std::string_view name) {
   return "";
 }
 
+std::string describe(const WeightFile& file, const StoredTensor& tensor) {
+  return fmt::format("{}: tensor '{}'", file.path(), tensor.name);
+}
+
 }  // namespace
+
+std::string Weight::description() const { return describe(*file, *stored); }
 
 Checkpoint::Checkpoint(Weights weights, const std::string& prefix)
     : path_(std::move(weights.path)),
@@ -125,10 +130,17 @@ Weight Checkpoint::matrix(const std::string& name, int64_t rows, int64_t columns
   return weight;
 }
 
+Weight Checkpoint::finite_matrix(const std::string& name, int64_t rows, int64_t columns) {
+  Weight weight = matrix(name, rows, columns);
+  engine::require_finite(weight.view, weight.description());
+  return weight;
+}
+
 engine::Buffer Checkpoint::vector(const std::string& name, int64_t size) {
-  const auto [file, tensor] = take(name, {size});
+  const Entry entry = take(name, {size});
   engine::Buffer values(size);
-  tensor->copy_to(values.data());
+  entry.second->copy_to(values.data());
+  engine::require_finite({values.data(), 1, size}, describe(*entry.first, *entry.second));
   return values;
 }
 
@@ -168,13 +180,14 @@ std::vector<int32_t> Checkpoint::exact_inputs(const std::string& name, int64_t w
 engine::Linear::Stored Checkpoint::int8(const std::vector<std::string>& names, int64_t columns,
                                         int64_t width) {
   engine::Linear::Stored all;
-  const auto append = [this](std::vector<float>& to, const StoredTensor& tensor) {
+  const auto append = [](std::vector<float>& to, const Entry& entry) {
+    const StoredTensor& tensor = *entry.second;
     const size_t before = to.size();
     to.resize(before + static_cast<size_t>(tensor.elements()));
     tensor.copy_to(to.data() + before);
-    const auto is_finite = [](float value) { return std::isfinite(value); };
-    if (std::all_of(to.begin() + static_cast<int64_t>(before), to.end(), is_finite)) return;
-    fail(path_, fmt::format("tensor '{}' contains a non-finite value", tensor.name));
+    const int64_t rows = tensor.shape[0];
+    engine::require_finite({to.data() + before, rows, tensor.elements() / rows},
+                           describe(*entry.first, tensor));
   };
   all.exact = exact_inputs(names.front() + ".exact_inputs", width);
   for (const std::string& name : names) {
@@ -182,15 +195,15 @@ engine::Linear::Stored Checkpoint::int8(const std::vector<std::string>& names, i
     const std::string q = weight->row_major();
     all.q.insert(all.q.end(), q.begin(), q.end());
     file->release(*weight);
-    append(all.scales, *take(name + ".weight_scale", {columns}, DType::f32).second);
-    append(all.bias, *take(name + ".bias", {columns}, DType::f32).second);
+    append(all.scales, take(name + ".weight_scale", {columns}, DType::f32));
+    append(all.bias, take(name + ".bias", {columns}, DType::f32));
     if (exact_inputs(name + ".exact_inputs", width) != all.exact) {
       fail(file->path(), fmt::format("tensor '{}.exact_inputs' differs from '{}.exact_inputs'",
                                      name, names.front()));
     }
     if (all.exact.empty()) continue;
     append(all.exact_weights,
-           *take(name + ".exact_weight", {columns, std::ssize(all.exact)}, DType::f32).second);
+           take(name + ".exact_weight", {columns, std::ssize(all.exact)}, DType::f32));
   }
   return all;
 }

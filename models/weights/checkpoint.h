@@ -21,6 +21,8 @@ struct Weight {
   engine::Buffer copy;
   const WeightFile* file = nullptr;
   const StoredTensor* stored = nullptr;
+
+  std::string description() const;  // "FILE: tensor 'NAME'", for messages
 };
 
 // The weights of a directory, as open_weights() finds them, by name.
@@ -42,7 +44,10 @@ class Checkpoint {
   // name: of the encoder ("embeddings.word_embeddings.weight") or a head ("classifier.weight").
   bool has(std::string_view name) const;
   Weight matrix(const std::string& name, int64_t rows, int64_t columns);
-  engine::Buffer vector(const std::string& name, int64_t size);
+  // The same, but a value that is not finite is an error. A Linear finds those as it is packed. The
+  // word embeddings are read in place, where finding them would read the whole table.
+  Weight finite_matrix(const std::string& name, int64_t rows, int64_t columns);
+  engine::Buffer vector(const std::string& name, int64_t size);  // of finite values
 
   // Throws if two matrices differ although the configuration ties them: versions of transformers
   // disagree on which of them to use.
