@@ -238,7 +238,9 @@ class BERT_INFER_API Tokenizer {
 
 // A loaded model. Immutable, so many threads may use it at once; copies share the weights. A
 // moved-from model may only be assigned to or destroyed. A process that forks must load after the
-// fork.
+// fork. The word embeddings are read in place from their file, which is mapped as long as the model
+// lives: replacing that file is fine, but truncating it or writing into it kills the process
+// (SIGBUS) or changes answers.
 //
 // An input gives the same bits regardless of what else is in the call, of the batch size and of the
 // number of threads.
