@@ -13,7 +13,9 @@ namespace {
 // Newer files have "pooling_mode": "mean" or ["mean"] instead.
 Pooling read_pooling(const std::string& path, int hidden) {
   const JsonFile file(path);
-  file.integer("word_embedding_dimension", hidden, hidden, hidden);
+  for (const char* field : {"word_embedding_dimension", "embedding_dimension"}) {
+    file.integer(field, hidden, hidden, hidden);
+  }
   if (!file.boolean("include_prompt", true)) file.fail("include_prompt", "true");
   if (const nlohmann::json* mode = file.find("pooling_mode")) {
     const bool is_list = mode->is_array() && mode->size() == 1;
