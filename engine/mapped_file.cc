@@ -6,39 +6,18 @@
 #include <stdexcept>
 #include <utility>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 namespace bert::engine {
-namespace {
-
-[[noreturn]] void fail(const std::string& path) {
-  throw std::runtime_error(fmt::format("{}: {}", path, std::strerror(errno)));
-}
-
-}  // namespace
-
-MappedFile::MappedFile(const std::string& path) : path_(path) {
-  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0) fail(path);
-  struct stat status;
-  if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
-    close(descriptor);
-    throw std::runtime_error(path + ": not a regular file");
+MappedFile::MappedFile(std::string path, int descriptor, size_t size) : path_(std::move(path)) {
+  if (size == 0) return;  // mmap rejects 0 bytes; whether a file may be empty is up to its reader
+  void* data = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+  if (data == MAP_FAILED) {
+    throw std::runtime_error(fmt::format("{}: {}", path_, std::strerror(errno)));
   }
-  const auto size = static_cast<size_t>(status.st_size);
-  if (size > 0) {  // mmap rejects 0 bytes; whether a file may be empty is up to its reader
-    void* data = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
-    if (data == MAP_FAILED) {
-      close(descriptor);
-      fail(path);
-    }
-    bytes_ = {static_cast<const std::byte*>(data), size};
-  }
-  close(descriptor);
+  bytes_ = {static_cast<const std::byte*>(data), size};
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept

@@ -7,12 +7,13 @@
 
 namespace bert::engine {
 
-// Owns a read-only mapping of a whole regular file. Errors are std::runtime_error that name the
-// path. The file must not be truncated while it is mapped: reading past its new end would be a bus
-// error.
+// Owns a read-only mapping of a whole file. The file must not be truncated while it is mapped:
+// reading past its new end would be a bus error (SIGBUS).
 class MappedFile {
  public:
-  explicit MappedFile(const std::string& path);
+  // Of the open regular file of this path and size; the descriptor is no longer needed then. Throws
+  // std::runtime_error.
+  MappedFile(std::string path, int descriptor, size_t size);
   MappedFile(MappedFile&& other) noexcept;
   MappedFile& operator=(MappedFile&& other) noexcept;
   ~MappedFile();

@@ -2,12 +2,16 @@
 #include "engine/tensor.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <new>
+#include <stdexcept>
 #include <utility>
 
+#include <fmt/format.h>
 #include <sys/mman.h>
 
 namespace bert::engine {
@@ -46,6 +50,35 @@ struct SharedMapping {
 };
 
 }  // namespace
+
+bool all_finite(std::span<const float> values) {
+  typedef float Floats __attribute__((vector_size(16)));  // larger ones are slow without AVX
+  typedef int32_t Masks __attribute__((vector_size(16)));
+  constexpr size_t kLanes = 4, kStep = 4 * kLanes;
+  Masks bad[kStep / kLanes] = {};
+  const size_t whole = values.size() / kStep * kStep;
+  for (size_t i = 0; i < whole; i += kStep) {
+    Floats x[kStep / kLanes];
+    std::memcpy(x, values.data() + i, sizeof x);
+    for (size_t j = 0; j < kStep / kLanes; ++j) bad[j] |= x[j] - x[j] != 0.0f;  // NaN, or 0
+  }
+  const Masks any = bad[0] | bad[1] | bad[2] | bad[3];
+  return (any[0] | any[1] | any[2] | any[3]) == 0 &&
+         std::all_of(values.begin() + static_cast<int64_t>(whole), values.end(),
+                     [](float x) { return std::isfinite(x); });
+}
+
+void require_finite(ConstTensor values, std::string_view what) {
+  for (int64_t i = 0; i < values.rows; ++i) {
+    const std::span<const float> row(values.row(i), static_cast<size_t>(values.columns));
+    if (all_finite(row)) continue;
+    const auto found = std::ranges::find_if(row, [](float x) { return !std::isfinite(x); });
+    throw std::runtime_error(
+        fmt::format("{}[{}{}] is {}, expected a finite number", what,
+                    values.rows > 1 ? fmt::format("{}, ", i) : "", found - row.begin(),
+                    std::isnan(*found) ? std::fabs(*found) : *found));  // whatever the NaN's sign
+  }
+}
 
 // Large buffers are mappings in huge pages: panels are read from end to end, and with pages of 4
 // KiB that takes an address translation for every sixteen rows. The system provides zeros when a

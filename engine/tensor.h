@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <string_view>
 #include <utility>
 
 namespace bert::engine {
@@ -33,6 +35,11 @@ struct View {
 };
 using Tensor = View<float>;
 using ConstTensor = View<const float>;
+
+bool all_finite(std::span<const float> values);
+// Throws std::runtime_error if a value is NaN or infinite: "WHAT[i, j] is nan, expected a finite
+// number", and without i if there is one row.
+void require_finite(ConstTensor values, std::string_view what);
 
 // Owns floats, aligned to a cache line. Grows but never shrinks.
 class Buffer {

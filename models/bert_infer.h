@@ -102,8 +102,8 @@ struct Options {
   int workers = 0, threads = 0;
   int batch_tokens = 4096;  // at most this many tokens at a time (a longer input runs alone)
   // Truncates inputs to this many tokens. 0 takes max_seq_length of sentence_bert_config.json, else
-  // model_max_length of tokenizer_config.json, else the truncation of tokenizer.json, else the
-  // number of the model's positions, which is the limit in any case.
+  // model_max_length of tokenizer_config.json, else the number of the model's positions, which is
+  // the limit in any case. Like transformers, it does not go by the truncation of tokenizer.json.
   int max_length = 0;
   // The name of a prompt in config_sentence_transformers.json, to put before each first text. ""
   // takes the directory's default_prompt_name, if there is one.
@@ -226,7 +226,9 @@ struct Choice {
 };
 
 // Text to ids. Needs only the tokenizer files of a model directory: tokenizer.json, vocab.txt or a
-// SentencePiece model, with tokenizer_config.json. Immutable: may be used from many threads.
+// SentencePiece model, with tokenizer_config.json. So it knows nothing of what belongs to a model:
+// its positions, max_seq_length and default prompt, of which the last depends on the head.
+// Model::tokenizer() does. Immutable: may be used from many threads.
 class BERT_INFER_API Tokenizer {
  public:
   // max_length: 0 takes the limit that the tokenizer's files name, if any.
@@ -253,7 +255,9 @@ class BERT_INFER_API Tokenizer {
 
 // A loaded model. Immutable, so many threads may use it at once; copies share the weights. A
 // moved-from model may only be assigned to or destroyed. A process that forks must load after the
-// fork.
+// fork. The word embeddings are read in place from their file, which is mapped as long as the model
+// lives: replacing that file is fine, but truncating it or writing into it kills the process
+// (SIGBUS) or changes answers.
 //
 // An input gives the same bits regardless of what else is in the call, of the batch size and of the
 // number of threads.

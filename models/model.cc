@@ -42,6 +42,7 @@ Output Model::Impl::run(std::span<const Encoding> encodings) const {
                   std::copy_n(logits.row(i), output.columns, output.row(order[i]).data());
                 }
               });
+  check_rows(output);
   return output;
 }
 
@@ -55,6 +56,7 @@ Output Model::Impl::embed(std::span<const Encoding> encodings) const {
                   std::copy_n(rows.row(i), output.columns, output.row(order[i]).data());
                 }
               });
+  check_rows(output);
   return output;
 }
 

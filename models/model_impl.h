@@ -5,6 +5,7 @@
 
 #include <new>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -77,6 +78,9 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   std::vector<Answer> answer(std::span<const Input> inputs, const AnswerOptions& options) const;
   std::vector<Tags> tag(std::span<const Input> inputs, const TagOptions& options) const;
   void check_task(Task wanted) const;
+  // Throws if an answer to input i is not finite: what is read in place is not checked before.
+  void check_answer(size_t i, std::span<const float> values) const;
+  void check_rows(const Output& output) const;  // the answer to input i is row i
   void check_head(const std::optional<models::Head>& head, const char* what) const;
   std::string head_description() const;  // what the model has instead, for error messages
   // The logits of sequence_head, [N, C], from the first row of each sequence, [N, H].

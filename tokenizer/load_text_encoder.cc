@@ -115,11 +115,11 @@ void set_templates(int32_t cls, int32_t sep, bool is_roberta, Definition& out) {
 namespace {
 
 Definition read_definition(const std::string& directory) {
-  if (file_exists(directory + "/tokenizer.json")) return read_tokenizer_json(directory);
-  if (file_exists(directory + "/vocab.txt")) return read_vocab_txt(directory);
+  if (is_there(directory + "/tokenizer.json")) return read_tokenizer_json(directory);
+  if (is_there(directory + "/vocab.txt")) return read_vocab_txt(directory);
   for (const char* name : {"spiece.model", "sentencepiece.bpe.model"}) {
     const std::string path = fmt::format("{}/{}", directory, name);
-    if (file_exists(path)) return read_sentence_piece_directory(directory, path);
+    if (is_there(path)) return read_sentence_piece_directory(directory, path);
   }
   throw std::runtime_error(
       fmt::format("{}: found none of tokenizer.json, vocab.txt, spiece.model and "

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "engine/dense/product.h"
@@ -27,6 +28,7 @@ class Linear {
   struct Part {
     ConstTensor weight;
     const float* bias;
+    std::string name = {};  // of the weight, for messages
   };
   // An int8 Linear as bert-convert stores it, [N, K] instead of panels.
   struct Stored {
@@ -40,12 +42,12 @@ class Linear {
   Stored stored() const;
 
   // The parts' columns follow each other. f32 and bf16 weights are packed here, int8 ones by
-  // quantise(). owner keeps the parts' weights alive and is released once they are packed.
+  // quantise(). owner keeps the parts' weights alive and is released once they are packed. A weight
+  // that is not finite is a std::runtime_error when it is packed.
   Linear(ThreadPool& pool, std::span<const Part> parts, Activation activation,
          const Product& product, std::shared_ptr<void> owner = nullptr);
   // Packs an int8 Linear that was made from parts; once, before the first run(). statistics: of
-  // inputs like those that it will get. Throws std::domain_error if they, or a weight, are not
-  // finite.
+  // inputs like those that it will get. Throws std::domain_error if they are not finite.
   void quantise(ThreadPool& pool, const InputStatistics& statistics);
   bool is_packed() const { return packed_->words > 0; }
 
@@ -90,6 +92,7 @@ class Linear {
     std::vector<int32_t> exact;        // the inputs that stay in f32
     std::vector<float> mask;           // mask_inputs(exact)
     // Until packed.
+    std::vector<Part> parts;
     std::vector<const float*> rows;  // [N] of [K]
     std::shared_ptr<void> owner;
 

@@ -40,6 +40,7 @@ Linear::Linear(ThreadPool& pool, std::span<const Part> parts, Activation activat
   packed.activation = activation;
   packed.product = &product;
   packed.owner = std::move(owner);
+  packed.parts.assign(parts.begin(), parts.end());
   for (const Part& part : parts) {
     for (int64_t i = 0; i < part.weight.rows; ++i) packed.rows.push_back(part.weight.row(i));
   }
@@ -143,6 +144,9 @@ void Linear::Packed::pack(ThreadPool& pool, const FillRow& fill) {
     std::vector<Word32> filled(as_stored ? 0 : columns * row_words());
     std::vector<const Word32*> sources;
     for (int64_t c = 0; c < columns; ++c) {
+      if (!rows.empty() && !all_finite({rows[begin + c], static_cast<size_t>(k)})) {
+        for (const Part& part : parts) require_finite(part.weight, part.name);
+      }
       sources.push_back(as_stored ? as_words(rows[begin + c]) : &filled[c * row_words()]);
       if (!as_stored) fill(begin + c, &filled[c * row_words()]);
     }
@@ -150,6 +154,7 @@ void Linear::Packed::pack(ThreadPool& pool, const FillRow& fill) {
                as_words(panels.data()) + i * panel_words());
   });
   product->prepare(words, std::ssize(exact));
+  parts = {};
   rows = {};
   owner.reset();
 }

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "models/config/other_keys.h"
 #include "models/weights/json_file.h"
 #include "models/weights/weight_file.h"
 
@@ -75,6 +76,22 @@ void add_architecture(JsonFile& file, const std::string& directory, bool is_goog
   if (classifier && !classifier->shape.empty()) file.set("num_labels", classifier->shape[0]);
 }
 
+// A name of the publisher's own, such as Contriever, stands for the encoder alone, as transformers'
+// AutoModel takes it; tensors of a head are then unexpected. One of transformers' own names stands
+// for a head that is not supported, and with auto_map, code that comes with it may do anything.
+void take_as_base(const JsonFile& file, const JsonField& name, const std::string& expected,
+                  Config& config) {
+  const auto is_of = [&](const Family& family) {
+    return config.architecture.starts_with(family.classes);
+  };
+  if (std::ranges::any_of(families(), is_of) || file.has("auto_map")) name.fail(expected);
+  const std::string base = config.family->classes + std::string("Model");
+  config.notes.push_back(fmt::format("{}: {} is taken as a {}, by its model_type", file.path(),
+                                     config.architecture, base));
+  config.architecture = base;
+  config.is_custom = true;
+}
+
 // Either "BertModel", the encoder alone, or "Bert" and the suffix of one or two heads.
 void read_architecture(const JsonFile& file, Config& config) {
   const Family& family = *config.family;
@@ -89,7 +106,7 @@ void read_architecture(const JsonFile& file, Config& config) {
     field.fail_with(fmt::format("found {} names, expected {}", elements.size(), expected));
   }
   config.architecture = elements[0].string();
-  if (!names.contains(config.architecture)) elements[0].fail(expected);
+  if (!names.contains(config.architecture)) take_as_base(file, elements[0], expected, config);
   for (const HeadRow& head : family.heads) {
     if (classes + head.suffix == config.architecture) config.heads_on_top.push_back(&head);
   }
@@ -98,6 +115,7 @@ void read_architecture(const JsonFile& file, Config& config) {
 // Published checkpoints of an encoder alone often still contain its pre-training heads, and those
 // of BERT and ALBERT with a masked_lm head often still contain the sentence head.
 void find_not_evaluated(Config& config) {
+  if (config.is_custom) return;
   const auto& heads = config.heads_on_top;
   const bool predicts = std::ranges::any_of(
       heads, [](const HeadRow* head) { return head->kind == HeadKind::masked_lm; });
@@ -128,6 +146,12 @@ std::vector<std::string> read_labels(const JsonFile& file) {
   const JsonField map = file.at("id2label");
   const size_t count = map.members().size();
   if (count == 0) map.fail_with("found no labels, expected at least one");
+  if (file.has("num_labels")) {  // in transformers the one or the other counts, by its version
+    const auto size = static_cast<int64_t>(count);
+    if (file.integer("num_labels", 1, kMaxConfigSize) != size) {
+      file.fail("num_labels", fmt::format("{}, as many as id2label has", count));
+    }
+  }
   for (size_t i = 0; i < count; ++i) {
     const JsonField label = map.at(std::to_string(i));
     if (!label.is_string() && !label.is_integer()) label.fail("a string or an integer");
@@ -150,7 +174,7 @@ std::string function_name(const JsonField& field) {
 // config.json.
 std::string read_cross_encoder_function(const JsonFile& file, const std::string& directory) {
   const std::string newest = directory + "/config_sentence_transformers.json";
-  if (file_exists(newest)) {
+  if (is_there(newest)) {
     const JsonFile own(newest);
     const std::string name =
         own.has("activation_fn") ? function_name(own.at("activation_fn")) : std::string();
@@ -315,7 +339,7 @@ const engine::Activation* find_activation(std::string_view name) {
 Config read_config(const std::string& directory) {
   Config config;
   const std::string path = directory + "/config.json", google = directory + "/bert_config.json";
-  const bool is_google = !file_exists(path) && file_exists(google);
+  const bool is_google = !is_there(path) && is_there(google);
   JsonFile file(is_google ? google : path);
   config.family = &read_family(file);
   if (const auto* named = file.find("architectures"); !named || named->empty()) {
@@ -337,6 +361,7 @@ Config read_config(const std::string& directory) {
     (head->reads == ReadBy::every ? config.by_token : config.by_sequence) =
         read_head_labels(file, directory, head->kind);
   }
+  check_other_keys(file, config.notes);
   return config;
 }
 

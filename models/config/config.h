@@ -21,6 +21,7 @@ enum class PositionType {
 struct Config {
   const Family* family = nullptr;
   std::string architecture;
+  bool is_custom = false;                    // config.json gives it another name
   std::vector<const HeadRow*> heads_on_top;  // at most one for sequences and one for tokens
   // Prefixes of the names of tensors that checkpoints of this architecture often contain although
   // it does not use them.

@@ -44,7 +44,9 @@ std::vector<Pooling> read_pooling_flags(const JsonFile& file) {
 // Older files have flags instead of "pooling_mode": "mean" or ["cls", "mean"].
 std::vector<Pooling> read_poolings(const std::string& path, int hidden) {
   const JsonFile file(path);
-  file.integer("word_embedding_dimension", hidden, hidden, hidden);
+  for (const char* field : {"word_embedding_dimension", "embedding_dimension"}) {
+    file.integer(field, hidden, hidden, hidden);
+  }
   if (!file.boolean("include_prompt", true)) file.fail("include_prompt", "true");
   const nlohmann::json* modes = file.find("pooling_mode");
   if (!modes) return read_pooling_flags(file);
@@ -114,7 +116,7 @@ SentenceModules read_sentence_modules(const std::string& directory, int hidden, 
   SentenceModules modules;
   modules.columns = hidden;
   const std::string path = directory + "/modules.json";
-  if (!file_exists(path)) return modules;
+  if (!is_there(path)) return modules;
   const JsonFile file(path);
   const auto fail = [&](size_t i, const std::string& reason) {
     throw std::runtime_error(fmt::format("{}: module {}: {}", path, i, reason));
@@ -154,7 +156,7 @@ SentenceModules read_sentence_modules(const std::string& directory, int hidden, 
     fail(file.root().size(), "missing, expected Pooling");
   }
   const std::string settings = directory + "/config_sentence_transformers.json";
-  if (!file_exists(settings)) return modules;
+  if (!is_there(settings)) return modules;
   const int64_t cut = JsonFile(settings).integer("truncate_dim", 1, INT_MAX, modules.columns);
   if (cut < modules.columns) modules.columns = *(modules.truncate_to = cut);
   return modules;
@@ -163,7 +165,7 @@ SentenceModules read_sentence_modules(const std::string& directory, int hidden, 
 std::optional<JsonFile> read_sentence_settings(const std::string& directory) {
   for (const char* name : {"bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta"}) {
     const std::string path = fmt::format("{}/sentence_{}_config.json", directory, name);
-    if (!file_exists(path)) continue;
+    if (!is_there(path)) continue;
     JsonFile file(path);
     refuse_transformer_variants(file);
     return file;
@@ -174,7 +176,7 @@ std::optional<JsonFile> read_sentence_settings(const std::string& directory) {
 Prompts read_prompts(const std::string& directory) {
   Prompts prompts;
   const std::string path = directory + "/config_sentence_transformers.json";
-  if (!file_exists(path)) return prompts;
+  if (!is_there(path)) return prompts;
   const JsonFile file(path);
   if (const nlohmann::json* named = file.find("prompts")) {
     if (!named->is_object()) file.fail("prompts", "an object of strings");

@@ -74,22 +74,23 @@ Linear read_linear(Checkpoint& checkpoint, const std::vector<std::string>& names
   for (const std::string& name : names) {
     weights->push_back(checkpoint.matrix(name + ".weight", columns, width));
     biases.push_back(checkpoint.vector(name + ".bias", columns));
-    parts.push_back({weights->back().view, biases.back().data()});
+    const Weight& weight = weights->back();
+    parts.push_back({weight.view, biases.back().data(), weight.description()});
   }
   return Linear(pool, parts, activation, product, weights);
 }
 
 Weight read_type_table(Checkpoint& checkpoint, const Config& config) {
   if (config.types == 0) return zeros(config.embedding);
-  return checkpoint.matrix("embeddings.token_type_embeddings.weight", config.types,
-                           config.embedding);
+  return checkpoint.finite_matrix("embeddings.token_type_embeddings.weight", config.types,
+                                  config.embedding);
 }
 
 Weight read_position_table(Checkpoint& checkpoint, const Config& config) {
   const std::string name = "embeddings.position_embeddings.weight";
   const int64_t rows = config.first_position + config.positions;
   if (config.sinusoidal && !checkpoint.has(name)) return sinusoids(rows, config.embedding);
-  Weight table = checkpoint.matrix(name, rows, config.embedding);
+  Weight table = checkpoint.finite_matrix(name, rows, config.embedding);
   // Models with relative positions store the table too, but don't add it.
   return config.position_type == PositionType::absolute ? std::move(table)
                                                         : zeros(config.embedding);
@@ -108,8 +109,9 @@ std::optional<engine::RelativeKeys> read_relative_keys(Checkpoint& checkpoint,
                                                        const Config& config,
                                                        engine::ThreadPool& pool) {
   if (config.position_type == PositionType::absolute) return std::nullopt;
-  const Weight table = checkpoint.matrix(layer + ".attention.self.distance_embedding.weight",
-                                         2 * config.positions - 1, config.hidden / config.heads);
+  const Weight table =
+      checkpoint.finite_matrix(layer + ".attention.self.distance_embedding.weight",
+                               2 * config.positions - 1, config.hidden / config.heads);
   return engine::RelativeKeys(pool, table.view,
                               config.position_type == PositionType::relative_key_query);
 }
@@ -120,7 +122,8 @@ std::unique_ptr<engine::RelativeBias> read_relative_bias(Checkpoint& checkpoint,
                                                          const Config& config) {
   if (!*config.family->relative_bias) return nullptr;
   constexpr int64_t kBuckets = 32, kHalf = kBuckets / 2, kExact = kHalf / 2;
-  const Weight table = checkpoint.matrix(config.family->relative_bias, kBuckets, config.heads);
+  const Weight table =
+      checkpoint.finite_matrix(config.family->relative_bias, kBuckets, config.heads);
   auto bias = std::make_unique<engine::RelativeBias>();
   bias->max_tokens = config.positions;
   const int64_t width = 2 * bias->max_tokens - 1;
@@ -189,6 +192,8 @@ Linear read_sentence_dense(const SentenceModules::Dense& dense, const engine::Pr
       file.check(*tensor);
       engine::Buffer values(tensor->elements());
       tensor->copy_to(values.data());
+      engine::require_finite({values.data(), shape[0], values.size() / shape[0]},
+                             fmt::format("{}: tensor '{}'", file.path(), name));
       return values;
     }
     throw std::runtime_error(fmt::format("{}: tensor '{}' is missing", weights.path, name));

@@ -47,6 +47,7 @@ std::vector<Output> Model::Impl::run_tokens(std::span<const Encoding> encodings)
                 const Tensor logits = token_head->run(pool, x, space);
                 for (int64_t i = 0; i < batch.sequences(); ++i) {
                   output[order[i]] = copy_rows(logits, batch.starts[i], batch.starts[i + 1]);
+                  check_answer(order[i], output[order[i]].values);
                 }
               });
   return output;
@@ -66,6 +67,7 @@ std::vector<Hidden> Model::Impl::hidden(std::span<const Encoding> encodings,
         for (int64_t i = 0; i < batch.sequences(); ++i) {
           Hidden& hidden = output[order[i]];
           hidden.states = copy_rows(x, batch.starts[i], batch.starts[i + 1]);
+          check_answer(order[i], hidden.states.values);
           if (pooler) hidden.pooler = copy_rows(pooled, i, i + 1).values;
         }
       },
@@ -94,7 +96,12 @@ std::vector<Attention> Model::Impl::attention(std::span<const Encoding> encoding
   for (Attention& attention : output) attention.layers.resize(wanted.size());
   for_batches(
       encodings, engine::Reads::all,
-      [](const Batch&, const Order&, Tensor, engine::ThreadPool&, Workspace&) {},
+      [&](const Batch& batch, const Order& order, Tensor x, engine::ThreadPool&, Workspace&) {
+        for (int64_t i = 0; i < batch.sequences(); ++i) {
+          const int64_t begin = batch.starts[i], rows = batch.starts[i + 1] - begin;
+          check_answer(order[i], {x.row(begin), static_cast<size_t>(rows * x.columns)});
+        }
+      },
       [&](const Batch& batch, const Order& order) {
         models::Trace trace{
             [&](std::string_view stage, const float* values, int64_t, int64_t) {

@@ -51,11 +51,12 @@ std::vector<std::vector<Blank>> Model::Impl::fill_mask(std::span<const Encoding>
                 for (int64_t i = 0; i < batch.sequences(); ++i) {
                   for (int64_t t = batch.starts[i]; t < batch.starts[i + 1]; ++t) {
                     if (batch.ids[t] != mask) continue;
-                    const Tensor logits = token_head->run(pool, {x.row(t), 1, x.columns}, space);
+                    const Tensor tensor = token_head->run(pool, {x.row(t), 1, x.columns}, space);
+                    const std::span<const float> logits(tensor.data, tensor.size());
+                    check_answer(order[i], logits);
                     output[order[i]].push_back(
                         {.token = static_cast<int32_t>(t - batch.starts[i]),
-                         .fills = best_fills({logits.data, static_cast<size_t>(logits.columns)}, k,
-                                             tokenizer.impl_->text_encoder)});
+                         .fills = best_fills(logits, k, tokenizer.impl_->text_encoder)});
                   }
                 }
               });

@@ -2,7 +2,6 @@
 #include "models/weights/checkpoint.h"
 
 #include <algorithm>
-#include <cmath>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -33,7 +32,13 @@ std::string old_spelling(std::string_view name) {
   return "";
 }
 
+std::string describe(const WeightFile& file, const StoredTensor& tensor) {
+  return fmt::format("{}: tensor '{}'", file.path(), tensor.name);
+}
+
 }  // namespace
+
+std::string Weight::description() const { return describe(*file, *stored); }
 
 Checkpoint::Checkpoint(Weights weights, const std::string& prefix)
     : path_(std::move(weights.path)),
@@ -95,8 +100,16 @@ Checkpoint::Entry Checkpoint::take(const std::string& name, const std::vector<in
          fmt::format("tensor '{}' is {}, expected {}", tensor->name, dtype_name(tensor->dtype),
                      dtype ? dtype_name(*dtype) : "F32, F16 or BF16"));
   }
-  if (taken_.insert(tensor->name).second) file->check(*tensor);
+  taken_.insert(tensor->name);
+  check(entry);
   return entry;
+}
+
+// Tied tensors may share their bytes.
+void Checkpoint::check(const Entry& entry) {
+  const auto& [file, tensor] = entry;
+  const auto& sum = tensor->checksum;
+  if (sum && checked_.insert(sum->bytes.data()).second) file->check(*tensor);
 }
 
 Weight Checkpoint::matrix(const std::string& name, int64_t rows, int64_t columns) {
@@ -111,14 +124,23 @@ Weight Checkpoint::matrix(const std::string& name, int64_t rows, int64_t columns
     tensor->copy_to(weight.copy.data());
     weight.view.data = weight.copy.data();
     release(weight);
+  } else if (tensor->checksum) {
+    release(weight);  // it was read as a whole to be checked
   }
   return weight;
 }
 
+Weight Checkpoint::finite_matrix(const std::string& name, int64_t rows, int64_t columns) {
+  Weight weight = matrix(name, rows, columns);
+  engine::require_finite(weight.view, weight.description());
+  return weight;
+}
+
 engine::Buffer Checkpoint::vector(const std::string& name, int64_t size) {
-  const auto [file, tensor] = take(name, {size});
+  const Entry entry = take(name, {size});
   engine::Buffer values(size);
-  tensor->copy_to(values.data());
+  entry.second->copy_to(values.data());
+  engine::require_finite({values.data(), 1, size}, describe(*entry.first, *entry.second));
   return values;
 }
 
@@ -141,14 +163,16 @@ std::vector<int32_t> Checkpoint::exact_inputs(const std::string& name, int64_t w
   if (!found) return {};
   const auto [file, tensor] = take(name, {found->elements()}, DType::i32);
   std::vector<int32_t> inputs;
+  std::vector<bool> seen(static_cast<size_t>(width));
   for (int64_t i = 0; i < tensor->elements(); ++i) {
     const double input = tensor->at(i);
-    if (input < 0 || input >= static_cast<double>(width) || std::ranges::count(inputs, input)) {
+    if (input < 0 || input >= static_cast<double>(width) || seen[static_cast<size_t>(input)]) {
       fail(file->path(),
            fmt::format("tensor '{}'[{}] is {}, expected distinct input numbers below {}",
                        tensor->name, i, input, width));
     }
     inputs.push_back(static_cast<int32_t>(input));
+    seen[static_cast<size_t>(input)] = true;
   }
   return inputs;
 }
@@ -156,13 +180,14 @@ std::vector<int32_t> Checkpoint::exact_inputs(const std::string& name, int64_t w
 engine::Linear::Stored Checkpoint::int8(const std::vector<std::string>& names, int64_t columns,
                                         int64_t width) {
   engine::Linear::Stored all;
-  const auto append = [this](std::vector<float>& to, const StoredTensor& tensor) {
+  const auto append = [](std::vector<float>& to, const Entry& entry) {
+    const StoredTensor& tensor = *entry.second;
     const size_t before = to.size();
     to.resize(before + static_cast<size_t>(tensor.elements()));
     tensor.copy_to(to.data() + before);
-    const auto is_finite = [](float value) { return std::isfinite(value); };
-    if (std::all_of(to.begin() + static_cast<int64_t>(before), to.end(), is_finite)) return;
-    fail(path_, fmt::format("tensor '{}' contains a non-finite value", tensor.name));
+    const int64_t rows = tensor.shape[0];
+    engine::require_finite({to.data() + before, rows, tensor.elements() / rows},
+                           describe(*entry.first, tensor));
   };
   all.exact = exact_inputs(names.front() + ".exact_inputs", width);
   for (const std::string& name : names) {
@@ -170,25 +195,26 @@ engine::Linear::Stored Checkpoint::int8(const std::vector<std::string>& names, i
     const std::string q = weight->row_major();
     all.q.insert(all.q.end(), q.begin(), q.end());
     file->release(*weight);
-    append(all.scales, *take(name + ".weight_scale", {columns}, DType::f32).second);
-    append(all.bias, *take(name + ".bias", {columns}, DType::f32).second);
+    append(all.scales, take(name + ".weight_scale", {columns}, DType::f32));
+    append(all.bias, take(name + ".bias", {columns}, DType::f32));
     if (exact_inputs(name + ".exact_inputs", width) != all.exact) {
       fail(file->path(), fmt::format("tensor '{}.exact_inputs' differs from '{}.exact_inputs'",
                                      name, names.front()));
     }
     if (all.exact.empty()) continue;
     append(all.exact_weights,
-           *take(name + ".exact_weight", {columns, std::ssize(all.exact)}, DType::f32).second);
+           take(name + ".exact_weight", {columns, std::ssize(all.exact)}, DType::f32));
   }
   return all;
 }
 
-int Checkpoint::finish(const std::vector<std::string>& not_evaluated) const {
+int Checkpoint::finish(const std::vector<std::string>& not_evaluated) {
   int known = 0;
   std::vector<std::string> unexpected;
   for (const WeightFile& file : files_) {
     for (const StoredTensor& tensor : file.tensors()) {
       if (taken_.contains(tensor.name)) continue;
+      check({&file, &tensor});
       std::string_view name = tensor.name;
       if (name.starts_with(prefix_)) name.remove_prefix(prefix_.size());
       if (std::count(std::begin(kBuffers), std::end(kBuffers), name)) continue;

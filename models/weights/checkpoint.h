@@ -21,6 +21,8 @@ struct Weight {
   engine::Buffer copy;
   const WeightFile* file = nullptr;
   const StoredTensor* stored = nullptr;
+
+  std::string description() const;  // "FILE: tensor 'NAME'", for messages
 };
 
 // The weights of a directory, as open_weights() finds them, by name.
@@ -42,7 +44,10 @@ class Checkpoint {
   // name: of the encoder ("embeddings.word_embeddings.weight") or a head ("classifier.weight").
   bool has(std::string_view name) const;
   Weight matrix(const std::string& name, int64_t rows, int64_t columns);
-  engine::Buffer vector(const std::string& name, int64_t size);
+  // The same, but a value that is not finite is an error. A Linear finds those as it is packed. The
+  // word embeddings are read in place, where finding them would read the whole table.
+  Weight finite_matrix(const std::string& name, int64_t rows, int64_t columns);
+  engine::Buffer vector(const std::string& name, int64_t size);  // of finite values
 
   // Throws if two matrices differ although the configuration ties them: versions of transformers
   // disagree on which of them to use.
@@ -59,7 +64,7 @@ class Checkpoint {
 
   // Call this last: throws if a tensor was not requested, unless it is a known buffer or its name
   // begins with one of `not_evaluated`. Returns the number of the latter.
-  int finish(const std::vector<std::string>& not_evaluated) const;
+  int finish(const std::vector<std::string>& not_evaluated);
 
   // Gives the pages of a weight back to the system, once it has been packed.
   static void release(const Weight& weight);
@@ -71,6 +76,7 @@ class Checkpoint {
   // dtype: the only one accepted; by default F32, F16 and BF16 are.
   Entry take(const std::string& name, const std::vector<int64_t>& shape,
              std::optional<DType> dtype = std::nullopt);
+  void check(const Entry& entry);  // its checksum, once
   std::vector<int32_t> exact_inputs(const std::string& name, int64_t width);
 
   std::string path_;  // for error messages: the file or the index of several
@@ -78,6 +84,7 @@ class Checkpoint {
   std::vector<std::string> notes_;
   std::string prefix_;
   std::set<std::string, std::less<>> taken_;  // full names
+  std::set<const std::byte*> checked_;        // where the bytes begin
 };
 
 }  // namespace bert::models

@@ -10,6 +10,24 @@ namespace bert::models {
 JsonFile::JsonFile(std::string path)
     : path_(std::move(path)), root_(tokenizer::parse_json(path_)) {}
 
+bool JsonFile::has(const std::string& field) const {
+  asked_for_.insert(field);
+  return document().has(field);
+}
+
+JsonField JsonFile::at(const std::string& field) const {
+  asked_for_.insert(field);
+  return document().at(field);
+}
+
+std::vector<std::string> JsonFile::unread() const {
+  std::vector<std::string> fields;
+  for (const auto& [field, value] : root_.items()) {
+    if (!value.is_null() && !asked_for_.contains(field)) fields.push_back(field);
+  }
+  return fields;
+}
+
 const nlohmann::json* JsonFile::find(const std::string& field) const {
   return has(field) ? &root_.at(field) : nullptr;
 }

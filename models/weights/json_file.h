@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -13,7 +15,7 @@
 
 namespace bert::models {
 
-using tokenizer::file_exists;
+using tokenizer::is_there;
 using tokenizer::JsonField;
 
 // A file that holds a JSON object, whose fields are read as JsonField reads them. A field that is
@@ -27,8 +29,10 @@ class JsonFile {
   void set(const std::string& field, nlohmann::json value) { root_[field] = std::move(value); }
 
   const nlohmann::json* find(const std::string& field) const;  // nullptr if absent
-  bool has(const std::string& field) const { return document().has(field); }
-  JsonField at(const std::string& field) const { return document().at(field); }
+  bool has(const std::string& field) const;
+  JsonField at(const std::string& field) const;
+  // The fields that are not null and were never asked for.
+  std::vector<std::string> unread() const;
   // "PATH: FIELD: found VALUE, expected ...", or "PATH: "FIELD" is missing, expected ..."
   [[noreturn]] void fail(const std::string& field, const std::string& expected) const;
 
@@ -45,6 +49,7 @@ class JsonFile {
 
   std::string path_;
   nlohmann::json root_;
+  mutable std::set<std::string> asked_for_;
 };
 
 }  // namespace bert::models

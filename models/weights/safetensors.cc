@@ -82,7 +82,7 @@ void check_layout(std::vector<const StoredTensor*> tensors, const std::string& p
 
 WeightFile read_safetensors(const std::string& path) {
   std::vector<engine::MappedFile> maps;
-  maps.emplace_back(path);
+  maps.push_back(map_weights(path));
   const std::span<const std::byte> bytes = maps.front().bytes();
   if (bytes.size() < 8) {
     fail(path, fmt::format("a safetensors file has at least 8 bytes, found {}", bytes.size()));

@@ -16,6 +16,20 @@ std::string_view dtype_name(DType dtype);  // as safetensors spells it: "F32"
 std::optional<DType> dtype_named(std::string_view name);
 int64_t dtype_size(DType dtype);  // bytes of an element
 
+#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
+constexpr bool kVerifiesChecksums = false;  // or no mutant would get past them
+#else
+constexpr bool kVerifiesChecksums = true;
+#endif
+
+// What a file says of some of its bytes.
+struct Checksum {
+  uint32_t (*of)(std::span<const std::byte> bytes);
+  uint32_t expected;
+  std::span<const std::byte> bytes;
+  std::string what;  // that the bytes are, for messages
+};
+
 // A tensor in its file. Whoever fills this in must have checked that all elements, going by shape
 // and strides, lie within `bytes`, and that their number does not overflow.
 struct StoredTensor {
@@ -25,7 +39,7 @@ struct StoredTensor {
   std::span<const std::byte> bytes;  // little-endian, at any alignment
   // In elements, one per dimension; empty if the elements are contiguous and row-major.
   std::vector<int64_t> strides = {};
-  std::optional<uint32_t> crc32c = std::nullopt;  // of bytes, if the file stores one
+  std::optional<Checksum> checksum = std::nullopt;  // of bytes, or more of the file, if it has one
 
   int64_t elements() const;
   int64_t size() const { return elements() * dtype_size(dtype); }  // bytes, without gaps

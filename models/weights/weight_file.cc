@@ -13,7 +13,6 @@
 #include "models/weights/json_file.h"
 #include "models/weights/pytorch/pytorch_file.h"
 #include "models/weights/safetensors.h"
-#include "models/weights/tensorflow/crc32c.h"
 #include "models/weights/tensorflow/tensorflow_checkpoint.h"
 #include "tokenizer/unicode/utf8.h"
 
@@ -58,7 +57,7 @@ std::vector<WeightFile> read_shards(const std::string& directory, const std::str
 
 // bert_model.ckpt.index if it exists, else every model.ckpt*.index.
 std::vector<std::string> tensorflow_indices(const std::string& directory) {
-  if (file_exists(directory + "/bert_model.ckpt.index")) return {"bert_model.ckpt.index"};
+  if (is_there(directory + "/bert_model.ckpt.index")) return {"bert_model.ckpt.index"};
   std::vector<std::string> names;
   std::error_code ignored;  // a directory that cannot be listed counts as empty
   for (const auto& file : fs::directory_iterator(directory, ignored)) {
@@ -74,7 +73,7 @@ std::vector<std::string> weight_files(const std::string& directory) {
   std::vector<std::string> names;
   for (const char* name : {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
                            "pytorch_model.bin.index.json"}) {
-    if (file_exists(directory + "/" + name)) names.emplace_back(name);
+    if (is_there(directory + "/" + name)) names.emplace_back(name);
   }
   const std::vector<std::string> indices = tensorflow_indices(directory);
   if (names.empty() && indices.size() > 1) {
@@ -106,6 +105,13 @@ void fail(const std::string& path, const std::string& reason) {
   throw std::runtime_error(path + ": " + reason);
 }
 
+engine::MappedFile map_weights(const std::string& path) {
+  const tokenizer::RegularFile file(path);
+  engine::MappedFile map(path, file.descriptor(), file.size());
+  tokenizer::refuse_pointer({reinterpret_cast<const char*>(map.bytes().data()), file.size()}, path);
+  return map;
+}
+
 WeightFile::WeightFile(std::string path, std::vector<engine::MappedFile> maps,
                        std::vector<StoredTensor> tensors, Metadata metadata)
     : path_(std::move(path)),
@@ -131,12 +137,15 @@ const StoredTensor* WeightFile::find(std::string_view name) const {
   return found != tensors_.end() && found->name == name ? &*found : nullptr;
 }
 
-void WeightFile::check(const StoredTensor& tensor) const {
-  if (!tensor.crc32c) return;
-  if (const uint32_t found = crc32c(tensor.bytes); found != *tensor.crc32c) {
-    fail(path_, fmt::format("tensor '{}' has checksum {:08x}, expected {:08x}: its data is damaged",
-                            tensor.name, found, *tensor.crc32c));
+void check_sum(const Checksum& sum, const std::string& path) {
+  if (const uint32_t found = sum.of(sum.bytes); found != sum.expected) {
+    fail(path, fmt::format("{} has checksum {:08x}, expected {:08x}: its data is damaged", sum.what,
+                           found, sum.expected));
   }
+}
+
+void WeightFile::check(const StoredTensor& tensor) const {
+  if (tensor.checksum) check_sum(*tensor.checksum, path_);
 }
 
 void WeightFile::release(const StoredTensor& tensor) const {

@@ -26,7 +26,7 @@ class WeightFile {
   const StoredTensor* find(std::string_view name) const;                 // nullptr if there is none
   const Metadata& metadata() const { return metadata_; }
 
-  // Throws if the file stores a checksum of the tensor that its bytes don't match.
+  // Throws if the file stores a checksum that the tensor's bytes don't match.
   void check(const StoredTensor& tensor) const;
   // Gives the tensor's pages back to the system.
   void release(const StoredTensor& tensor) const;
@@ -37,6 +37,12 @@ class WeightFile {
   std::vector<StoredTensor> tensors_;
   Metadata metadata_;
 };
+
+// Maps a file of weights. Throws if it is not a regular file, or a Git LFS pointer.
+engine::MappedFile map_weights(const std::string& path);
+
+// Throws if the bytes are not those that the sum is of.
+void check_sum(const Checksum& sum, const std::string& path);
 
 // Throws std::runtime_error("PATH: REASON").
 [[noreturn]] void fail(const std::string& path, const std::string& reason);

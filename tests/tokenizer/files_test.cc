@@ -120,19 +120,22 @@ TEST(TokenizerJson, DeepNestingDoesNoHarm) {
   EXPECT_EQ(directory.error(), "tokenizer.json: found an array, expected an object");
 }
 
-TEST(TokenizerJson, TruncationIsTheDefaultLength) {
+// As transformers 5.23 does.
+TEST(TokenizerJson, TruncationDoesNotLimitTheLength) {
   json definition = small_tokenizer({"a"});
   definition["truncation"] = {
       {"max_length", 128}, {"strategy", "OnlyFirst"}, {"stride", 0}, {"direction", "Right"}};
   const TestDirectory directory;
   directory.write("tokenizer.json", definition.dump());
-  EXPECT_EQ(directory.load().default_max_length(), 128);
+  EXPECT_EQ(directory.load().default_max_length(), 0);
   EXPECT_THAT(directory.load().notes(),
-              ElementsAre(HasSubstr("\"OnlyFirst\" is ignored, \"LongestFirst\" is used"),
-                          HasSubstr("max_length 128 is the default")));
+              ElementsAre(HasSubstr("truncation.max_length 128 is ignored"),
+                          HasSubstr("\"OnlyFirst\" is ignored, \"LongestFirst\" is used")));
   directory.write("tokenizer_config.json", R"({"model_max_length": 256})");
   EXPECT_EQ(directory.load().default_max_length(), 256);
-  EXPECT_THAT(directory.load().notes()[1], HasSubstr("model_max_length is 256, which is used"));
+  EXPECT_THAT(directory.load().notes()[0], HasSubstr("has model_max_length 256"));
+  directory.write("tokenizer_config.json", R"({"model_max_length": 128})");
+  EXPECT_EQ(directory.load().notes().size(), 1u);
 }
 
 // What tokenizers 0.23.2 gives.

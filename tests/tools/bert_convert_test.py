@@ -199,7 +199,7 @@ class ConvertTest(ToolTest):
         tensors = {name: np.array(file.read(name)) for name in file.entries}
         tensors[LAYER + "output.dense.weight"][3, 4] = np.inf
         write_tensors(path, tensors, file.metadata)
-        self.fail_with(1, r"model.safetensors: encoder.layer.1: a weight is not a finite", "-m",
+        self.fail_with(1, r"output.dense.weight'\[3, 4\] is inf, expected a finite", "-m",
                        source, "-o", self.dir / "infinite8", "--precision", "int8")
 
     def test_damaged_int8_files_are_clean_errors(self):
@@ -215,8 +215,8 @@ class ConvertTest(ToolTest):
             (start + "bias", None, "bias' is missing"),
             (start + "weight", tensors[start + "weight"].astype(np.float32), "F32, expected I8"),
             (start + "weight_scale", tensors[start + "weight_scale"][:-1], "shape"),
-            (start + "weight_scale", tensors[start + "weight_scale"] * np.float32("nan"), "non-finite value"),
-            (start + "bias", tensors[start + "bias"] * np.float32("inf"), "non-finite value"),
+            (start + "weight_scale", tensors[start + "weight_scale"] * np.float32("nan"), "is nan, expected a finite"),
+            (start + "bias", tensors[start + "bias"] * np.float32("inf"), "is inf, expected a finite"),
             (exact, np.full_like(tensors[exact], width), f"is {width}, expected distinct input numbers below {width}"),
             (exact, np.full_like(tensors[exact], -1), "is -1, expected distinct"),
             (exact, None, "unexpected tensor '.*exact_weight'"),

@@ -357,8 +357,9 @@ class Outputs(InferTest):
                               "jsonl", stdin=lines)
         self.assertEqual(len(done.stdout.splitlines()), 1)
         npy = self.dir / "nan.npy"
-        self.succeed("-m", model, "--input-format", "jsonl", "-o", npy, stdin=lines)
-        self.assertEqual(np.isnan(np.load(npy)).all(1).tolist(), [False, True])
+        self.fail_with(1, f"<stdin>:2: the model of {path} answers nan", "-m", model,
+                       "--input-format", "jsonl", "-o", npy, stdin=lines)
+        self.assertEqual(np.isfinite(np.load(npy)).all(1).tolist(), [True])
 
 
 class Tokens(InferTest):

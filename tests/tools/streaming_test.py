@@ -55,6 +55,18 @@ class Streaming(ToolTest):
         process.stdin.close()
         self.assertEqual((process.stdout.read(), process.wait(60)), (b"", 0))
 
+    def test_weights_cut_short_while_in_use_are_one_sentence(self):
+        model = self.make_model("cut short")
+        errors = self.write("cut-errors.txt", "")
+        with open(errors, "wb") as stderr:
+            process = self.start("-m", model, stderr=stderr)
+        self.assertEqual(self.answer(process, b"a man\n")["index"], 0)
+        os.truncate(model / "model.safetensors", 0)
+        self.feed(process, b"a man\n")
+        self.assertEqual(process.wait(60), 1)
+        self.assertEqual(errors.read_text(), f"bert-infer: {model}/model.safetensors: cannot be read any "
+                                             "more: it was cut short while it was in use\n")
+
     def test_a_closed_output_ends_quietly(self):
         errors = self.write("errors.txt", "")
         with open(errors, "wb") as stderr:

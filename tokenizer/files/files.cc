@@ -5,33 +5,67 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <set>
 #include <stdexcept>
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "tokenizer/unicode/unicode_tables.h"
 #include "tokenizer/unicode/utf8.h"
 
 namespace bert::tokenizer {
 
-bool file_exists(const std::string& path) {
-  std::error_code ignored;
-  return std::filesystem::exists(path, ignored);
+namespace {
+
+[[noreturn]] void refuse(const std::string& path, std::string_view reason) {
+  throw std::runtime_error(fmt::format("{}: cannot be read: {}", path, reason));
+}
+
+}  // namespace
+
+bool is_there(const std::string& path) {
+  struct stat status {};
+  if (lstat(path.c_str(), &status) == 0) return true;
+  if (errno != ENOENT && errno != ENOTDIR) refuse(path, std::strerror(errno));
+  return false;
+}
+
+// A FIFO would block open() until somebody writes to it, were it not for O_NONBLOCK.
+RegularFile::RegularFile(const std::string& path)
+    : path_(path), descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+  if (descriptor_ < 0) {
+    const int error = errno;
+    const bool dangles = error == ENOENT && is_there(path);
+    refuse(path, dangles ? "a link to a file that does not exist" : std::strerror(error));
+  }
+  struct stat status {};
+  if (fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) {
+    close(descriptor_);
+    refuse(path, "not a regular file");
+  }
+  size_ = static_cast<size_t>(status.st_size);
+}
+
+RegularFile::~RegularFile() { close(descriptor_); }
+
+void refuse_pointer(std::string_view content, const std::string& path) {
+  if (!content.starts_with("version https://git-lfs.github.com/spec/")) return;
+  throw std::runtime_error(path + ": a Git LFS pointer, not the file (git lfs pull fetches it)");
 }
 
 std::string read_file(const std::string& path) {
-  std::error_code error;
-  const auto size = std::filesystem::file_size(path, error);
-  std::string content(error ? 0 : size, '\0');
-  errno = 0;
-  std::ifstream in(path, std::ios::binary);
-  if (error || !in.read(content.data(), static_cast<std::streamsize>(content.size()))) {
-    const std::string reason = error ? error.message() : std::strerror(errno);
-    throw std::runtime_error(fmt::format("{}: cannot be read: {}", path, reason));
+  const RegularFile file(path);
+  std::string content(file.size(), '\0');
+  for (size_t at = 0; at < content.size();) {
+    const ssize_t got = read(file.descriptor(), content.data() + at, content.size() - at);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) refuse(path, got < 0 ? std::strerror(errno) : "it became shorter meanwhile");
+    at += static_cast<size_t>(got);
   }
+  refuse_pointer(content, path);
   return content;
 }
 
@@ -99,15 +133,14 @@ class VocabularyScanner {
   size_t at_;
 };
 
-json parse_text(std::string_view text, const std::string& name,
-                const json::parser_callback_t& callback) {
+json parse_text(std::string_view text, const std::string& name) {
   const auto fail = [&](size_t byte) {
     throw std::runtime_error(fmt::format("{}: not valid JSON at byte {}", name, byte));
   };
   // The parser would take it for the end.
   if (const size_t nul = text.find('\0'); nul != std::string_view::npos) fail(nul + 1);
   try {
-    return json::parse(text, callback);
+    return json::parse(text);
   } catch (const json::parse_error& error) {
     fail(error.byte);
   } catch (const json::exception& error) {  // what() is "[id] reason"
@@ -117,6 +150,34 @@ json parse_text(std::string_view text, const std::string& name,
   }
   return {};
 }
+
+// Reads valid JSON for keys that an object has twice. The parser's own callback would see them too,
+// but with it, an object of n objects takes n^2.
+class DuplicateKeys final : public nlohmann::json_sax<json> {
+ public:
+  explicit DuplicateKeys(const std::string& name) : name_(name) {}
+
+  bool start_object(size_t) override { return keys_.emplace_back(), true; }
+  bool end_object() override { return keys_.pop_back(), true; }
+  bool key(string_t& key) override {
+    if (keys_.back().insert(key).second) return true;
+    throw std::runtime_error(fmt::format("{}: {} is given twice", name_, json(key).dump()));
+  }
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool string(string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool start_array(size_t) override { return true; }
+  bool end_array() override { return true; }
+  bool parse_error(size_t, const std::string&, const json::exception&) override { return false; }
+
+ private:
+  const std::string& name_;
+  std::vector<std::set<std::string>> keys_;  // of the open objects
+};
 
 }  // namespace
 
@@ -141,20 +202,14 @@ json parse_tokenizer_json(const std::string& path,
     }
     vocabulary.clear();
   }
-  return parse_text(text, path, nullptr);  // the last id of a duplicate token counts
+  return parse_text(text, path);  // the last id of a duplicate token counts
 }
 
 json parse_json_text(std::string_view text, const std::string& name) {
-  using Event = json::parse_event_t;
-  std::vector<std::set<std::string>> keys;  // of the open objects
-  return parse_text(text, name, [&](int, Event event, const json& parsed) {
-    if (event == Event::object_start) keys.emplace_back();
-    if (event == Event::object_end) keys.pop_back();
-    if (event == Event::key && !keys.back().insert(parsed.get<std::string>()).second) {
-      throw std::runtime_error(fmt::format("{}: {} is given twice", name, parsed.dump()));
-    }
-    return true;
-  });
+  json document = parse_text(text, name);
+  DuplicateKeys duplicates(name);
+  json::sax_parse(text, &duplicates);
+  return document;
 }
 
 json parse_json(const std::string& path) { return parse_json_text(read_file(path), path); }

@@ -10,7 +10,31 @@
 
 namespace bert::tokenizer {
 
-bool file_exists(const std::string& path);
+// Whether a directory has something of this name, be it a link to nothing, a FIFO or a folder. All
+// of a model's files are looked for with this and read through RegularFile, which refuses those: to
+// pass over a file that is there would give another model.
+bool is_there(const std::string& path);
+
+// An open file, once links are followed; anything else is refused by name, without waiting for it.
+class RegularFile {
+ public:
+  explicit RegularFile(const std::string& path);
+  ~RegularFile();
+  RegularFile(const RegularFile&) = delete;
+  RegularFile& operator=(const RegularFile&) = delete;
+
+  const std::string& path() const { return path_; }
+  int descriptor() const { return descriptor_; }
+  size_t size() const { return size_; }
+
+ private:
+  std::string path_;
+  int descriptor_;
+  size_t size_ = 0;
+};
+
+// Throws if a file's content is what git checks out in place of a large file.
+void refuse_pointer(std::string_view content, const std::string& path);
 // Throws if the file cannot be read.
 std::string read_file(const std::string& path);
 // Errors begin with the name. A duplicate key is one, as it would be a guess which value counts.

@@ -174,7 +174,7 @@ AddedToken read_added_token(const JsonField& field) {
 
 std::string read_model_text(const std::string& directory, const char* field) {
   const std::string path = directory + "/config.json";
-  if (!file_exists(path)) return "";
+  if (!is_there(path)) return "";
   const nlohmann::json document = parse_json(path);
   const JsonField config(document, path);
   return config.has(field) ? config.at(field).string() : "";
@@ -189,7 +189,7 @@ bool is_tokenizer_class(std::string_view name, std::string_view stem) {
 TokenizerConfig read_tokenizer_config(const std::string& directory) {
   TokenizerConfig out;
   out.file = directory + "/tokenizer_config.json";
-  if (file_exists(out.file)) {
+  if (is_there(out.file)) {
     const nlohmann::json document = parse_json(out.file);
     read_config(JsonField(document, out.file), out);
   }
@@ -198,9 +198,9 @@ TokenizerConfig read_tokenizer_config(const std::string& directory) {
     out.class_field = directory + "/config.json: tokenizer_class";
   }
   const std::string map = directory + "/special_tokens_map.json";
-  if (file_exists(map)) read_special_tokens_map(map, out);
+  if (is_there(map)) read_special_tokens_map(map, out);
   const std::string added = directory + "/added_tokens.json";
-  if (out.added_tokens.empty() && file_exists(added)) read_added_tokens_json(added, out);
+  if (out.added_tokens.empty() && is_there(added)) read_added_tokens_json(added, out);
   std::stable_sort(out.added_tokens.begin(), out.added_tokens.end(),
                    [](const auto& a, const auto& b) { return a.id < b.id; });
   return out;

@@ -137,15 +137,24 @@ void read_post_processor(const JsonField& document, Definition& out) {
   out.pair = reader.read(processor.at("pair"), true);
 }
 
-// The length and the side of truncation are the file's; the strategy is always longest_first.
-void read_truncation(const JsonField& document, Definition& out) {
+// Only the side of truncation counts, as in transformers, which takes the length from
+// tokenizer_config.json alone. The strategy is always longest_first.
+void read_truncation(const JsonField& document, const TokenizerConfig& config, Definition& out) {
   if (!document.has("truncation")) return;
   const JsonField truncation = document.at("truncation");
-  out.max_length = static_cast<int>(truncation.at("max_length").integer(1, INT32_MAX));
+  const int64_t length = truncation.at("max_length").integer(1, INT32_MAX);
   if (truncation.has("direction")) {
     const JsonField side = truncation.at("direction");
     if (side.string() != "Left" && side.string() != "Right") side.fail("\"Left\" or \"Right\"");
     out.truncate_left = side.string() == "Left";
+  }
+  if (length != config.model_max_length) {
+    out.notes.push_back(
+        fmt::format("{}: truncation.max_length {} is ignored, as transformers does: {} {}",
+                    out.file, length, config.file,
+                    config.model_max_length == 0
+                        ? "names no model_max_length"
+                        : fmt::format("has model_max_length {}", config.model_max_length)));
   }
   if (!truncation.has("strategy") || truncation.at("strategy").string() == "LongestFirst") return;
   out.notes.push_back(
@@ -191,8 +200,7 @@ std::string find_mask(const TokenizerConfig& config, const Definition& out) {
   return "";
 }
 
-void compare_config(const std::string& directory, Definition& out) {
-  const TokenizerConfig config = read_tokenizer_config(directory);
+void compare_config(const TokenizerConfig& config, Definition& out) {
   out.notes.insert(out.notes.end(), config.notes.begin(), config.notes.end());
   if (out.model == Definition::Model::word_piece) compare_switches(config, out);
   const auto unknown = config.special_tokens.find("unk_token");
@@ -201,17 +209,7 @@ void compare_config(const std::string& directory, Definition& out) {
                                     config.file, unknown->second.content, out.file,
                                     out.word_piece.unknown));
   }
-  if (config.model_max_length != 0) {
-    if (out.max_length != 0 && out.max_length != config.model_max_length) {
-      out.notes.push_back(fmt::format("{}: model_max_length is {}, which is used, but {} has {}",
-                                      config.file, config.model_max_length, out.file,
-                                      out.max_length));
-    }
-    out.max_length = config.model_max_length;
-  } else if (out.max_length != 0) {
-    out.notes.push_back(
-        fmt::format("{}: truncation: max_length {} is the default", out.file, out.max_length));
-  }
+  out.max_length = config.model_max_length;
   out.truncate_left = config.truncate_left.value_or(out.truncate_left);
   // transformers adds these to those of tokenizer.json.
   for (const DeclaredToken& token : config.added_tokens) {
@@ -223,7 +221,7 @@ void compare_config(const std::string& directory, Definition& out) {
 
 void compare_vocabulary(const std::string& directory, Definition& out) {
   const std::string path = directory + "/vocab.txt";
-  if (!file_exists(path)) return;
+  if (!is_there(path)) return;
   const VocabularyLines lines(path);
   std::vector<const std::string*> tokens(lines.size());
   size_t beyond = 0;  // tokens with ids past the last line
@@ -264,9 +262,10 @@ Definition read_tokenizer_json(const std::string& directory) {
     read_model(document.at("model"), out);
   }
   read_post_processor(document, out);
-  read_truncation(document, out);
+  const TokenizerConfig config = read_tokenizer_config(directory);
+  read_truncation(document, config, out);
   read_added_tokens(document, out);
-  compare_config(directory, out);
+  compare_config(config, out);
   if (out.model == Definition::Model::word_piece) compare_vocabulary(directory, out);
   return out;
 }

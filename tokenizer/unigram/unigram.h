@@ -28,7 +28,7 @@ struct UnigramScratch {
   NormalizerScratch normalizer;
   RawBuffer<char> bytes;       // of a word
   RawBuffer<int32_t> sources;  // by byte
-  RawBuffer<Node> nodes;       // by byte
+  RawBuffer<Node> nodes;       // by byte, of a part of the word
   std::vector<Token> tokens;
 };
 
@@ -55,12 +55,19 @@ class Unigram {
   void tokenize(size_t size, UnigramScratch& scratch, TokenSequence& out) const;
 
  private:
-  void find_best(std::string_view word, UnigramScratch::Node* nodes) const;
+  struct Window;
+  size_t find_best(std::string_view word, size_t at, size_t end, Window& window) const;
+  static size_t decided(size_t at, size_t end, const Window& window);
+  void append(std::string_view word, size_t end, const Window& window, UnigramScratch& scratch,
+              UnigramScratch::Token& unknown, TokenSequence& out) const;
+  void push_unknown(std::string_view word, const UnigramScratch& scratch,
+                    UnigramScratch::Token& unknown, TokenSequence& out) const;
 
   const Vocabulary& vocabulary_;
   std::vector<double> scores_;
   int32_t unknown_;
   double unknown_score_;
+  size_t longest_ = 0;  // piece, in bytes
 };
 
 }  // namespace bert::tokenizer

@@ -13,6 +13,7 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include "tools/console/bus_error.h"
 #include "tools/console/output_file.h"
 
 namespace bert::tools {
@@ -49,6 +50,7 @@ int run_tool(const char* name, const char* manual, int argc, char** argv,
   keep_standard_descriptors();
   std::signal(SIGPIPE, SIG_IGN);  // writes report a closed pipe
   std::signal(SIGXFSZ, SIG_IGN);  // and a file at its size limit
+  report_bus_errors(name);
   spdlog::set_default_logger(spdlog::stderr_logger_mt(name));
   spdlog::set_pattern("%n: %v");
   CLI::App app;

@@ -59,7 +59,8 @@ Task and output
                          choose      which of several choices goes with the text
                          hidden      the last hidden state of every token, or those of --layers
                          attention   the attention probabilities of --layers, by head
-                         tokens      ids and pieces; needs only the tokenizer's files
+                         tokens      ids and pieces; needs only the tokenizer's files, and so knows
+                                     neither the model's limit of tokens nor its prompts
       --top-k N          fill-mask: tokens per mask (default 5)
       --stride N         answer, tag: a text that does not fit is read in windows that overlap by
                          N tokens (default 128; half a window at most)

@@ -24,6 +24,7 @@ struct Storage {
   DType dtype = DType::f32;
   int64_t elements = 0;
   Bytes bytes;
+  std::optional<Checksum> checksum = std::nullopt;
 };
 using Storages = std::map<std::string, Storage, std::less<>>;  // by key
 
@@ -137,7 +138,8 @@ StoredTensor read_tensor(const std::string& name, const PickleValue& value,
                       .dtype = storage.dtype,
                       .shape = read_integers(*items[2], what),
                       .bytes = {},
-                      .strides = read_integers(*items[3], what)};
+                      .strides = read_integers(*items[3], what),
+                      .checksum = storage.checksum};
   const int64_t offset = items[1]->integer, size = dtype_size(tensor.dtype);
   int64_t elements = 1;
   bool fits = offset >= 0 && offset <= storage.elements;
@@ -176,7 +178,8 @@ std::vector<StoredTensor> read_tensors(const PickleValue& root, const Storages& 
   return tensors;
 }
 
-// NAME/data.pkl, NAME/data/KEY for each storage, and NAME/byteorder since torch 2.1.
+// NAME/data.pkl, NAME/data/KEY for each storage, and NAME/byteorder since torch 2.1. Checksums of
+// storages are left to who reads them.
 std::vector<StoredTensor> read_archive(Bytes bytes, const std::string& path) {
   const auto files = read_zip(bytes, path);
   std::string start;
@@ -187,21 +190,32 @@ std::vector<StoredTensor> read_archive(Bytes bytes, const std::string& path) {
     }
   }
   if (start.empty()) fail(path, "the archive has no data.pkl: torch.save did not write it");
+  const std::string data = start + "data/";
+  const auto check = [&](const ZipMember& file) {
+    if (file.checksum) check_sum(*file.checksum, path);
+  };
+  for (const auto& [name, file] : files) {
+    if (!name.starts_with(data)) check(file);
+  }
   if (const auto order = files.find(start + "byteorder"); order != files.end()) {
-    const std::string_view text(reinterpret_cast<const char*>(order->second.data()),
-                                order->second.size());
+    const Bytes content = order->second.bytes;
+    const std::string_view text(reinterpret_cast<const char*>(content.data()), content.size());
     if (text != "little") fail(path, "the byte order is not little-endian");
   }
-  const Pickle pickle(files.at(start + "data.pkl"), path);
+  const Pickle pickle(files.at(start + "data.pkl").bytes, path);
   Storages storages = named_storages(pickle, path);
   for (auto& [key, storage] : storages) {
-    const auto file = files.find(fmt::format("{}data/{}", start, key));
+    const auto file = files.find(data + key);
     if (file == files.end()) fail(path, fmt::format("the archive has no storage '{}'", key));
-    storage.bytes = file->second;
+    storage.bytes = file->second.bytes;
+    storage.checksum = file->second.checksum;
     if (std::ssize(storage.bytes) != storage.elements * dtype_size(storage.dtype)) {
       fail(path, fmt::format("storage '{}' has {} bytes, expected {} elements of {}", key,
                              storage.bytes.size(), storage.elements, dtype_name(storage.dtype)));
     }
+  }
+  for (const auto& [name, file] : files) {  // of no tensor
+    if (name.starts_with(data) && !storages.contains(name.substr(data.size()))) check(file);
   }
   return read_tensors(pickle.root(), storages, path);
 }
@@ -272,7 +286,7 @@ std::vector<StoredTensor> read_legacy(Bytes bytes, const std::string& path) {
 
 WeightFile read_pytorch(const std::string& path) {
   std::vector<engine::MappedFile> maps;
-  maps.emplace_back(path);
+  maps.push_back(map_weights(path));
   const Bytes bytes = maps.front().bytes();
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (text.starts_with("PK\3\4")) return {path, std::move(maps), read_archive(bytes, path)};

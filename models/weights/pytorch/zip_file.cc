@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include <fmt/format.h>
+#include <libdeflate.h>
 
 namespace bert::models {
 namespace {
@@ -20,14 +21,18 @@ constexpr uint32_t kAbsent = 0xffffffff;  // the value is in the zip64 field
 constexpr size_t kLocalSize = 30, kEntrySize = 46, kEndSize = 22, kEnd64Size = 56,
                  kLocatorSize = 20;
 
+uint32_t checksum_of(std::span<const std::byte> bytes) {
+  return libdeflate_crc32(0, bytes.data(), bytes.size());
+}
+
 class ZipReader {
  public:
   ZipReader(std::span<const std::byte> bytes, const std::string& path)
       : bytes_(bytes), path_(path) {}
 
-  std::map<std::string, std::span<const std::byte>> read() {
+  std::map<std::string, ZipMember> read() {
     const auto [begin, size, count] = directory();
-    std::map<std::string, std::span<const std::byte>> files;
+    std::map<std::string, ZipMember> files;
     uint64_t at = begin;
     for (uint64_t i = 0; i < count; ++i) {
       if (at + kEntrySize > begin + size || number<uint32_t>(at) != kEntry) {
@@ -115,7 +120,7 @@ class ZipReader {
     }
   }
 
-  std::span<const std::byte> file(uint64_t entry, const std::string& name, size_t extra) const {
+  ZipMember file(uint64_t entry, const std::string& name, size_t extra) const {
     const auto flags = number<uint16_t>(entry + 8), method = number<uint16_t>(entry + 10);
     uint64_t stored = number<uint32_t>(entry + 20), size = number<uint32_t>(entry + 24),
              local = number<uint32_t>(entry + 42);
@@ -136,7 +141,12 @@ class ZipReader {
     }
     const uint64_t begin = local + kLocalSize + name_size + skipped;
     require(begin, size);
-    return bytes_.subspan(begin, size);
+    ZipMember member{bytes_.subspan(begin, size), std::nullopt};
+    if (const auto expected = number<uint32_t>(entry + 16); expected != 0 && kVerifiesChecksums) {
+      member.checksum = {checksum_of, expected, member.bytes,
+                         fmt::format("the archive's '{}'", name)};
+    }
+    return member;
   }
 
   std::span<const std::byte> bytes_;
@@ -145,8 +155,8 @@ class ZipReader {
 
 }  // namespace
 
-std::map<std::string, std::span<const std::byte>> read_zip(std::span<const std::byte> bytes,
-                                                           const std::string& path) {
+std::map<std::string, ZipMember> read_zip(std::span<const std::byte> bytes,
+                                          const std::string& path) {
   return ZipReader(bytes, path).read();
 }
 

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "models/weights/stored_tensor.h"
 #include "models/weights/tensorflow/crc32c.h"
 #include "tokenizer/sentencepiece/wire_reader.h"
 
@@ -20,12 +21,6 @@ constexpr size_t kFooterSize = 48, kTrailerSize = 5;
 // A key is stored as what it adds to a prefix of the one before, so without limits a small file
 // could expand into many long keys.
 constexpr size_t kMaxIndexKeySize = 1024, kMaxIndexKeys = 1 << 17;
-
-#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
-constexpr bool kChecked = false;  // or no mutant would get past the checksums
-#else
-constexpr bool kChecked = true;
-#endif
 
 struct Handle {
   uint64_t offset = 0, size = 0;
@@ -96,7 +91,7 @@ class TableReader {
     const uint64_t kind = trailer.fixed(1);
     const auto expected = unmasked_crc32c(static_cast<uint32_t>(trailer.fixed(4)));
     const uint32_t found = crc32c(bytes_.subspan(handle.offset, handle.size + 1));
-    if (kChecked && found != expected) {
+    if (kVerifiesChecksums && found != expected) {
       fail(fmt::format("the block at {} has checksum {:08x}, expected {:08x}: it is damaged",
                        handle.offset, found, expected));
     }

@@ -86,7 +86,7 @@ class BundleReader {
   explicit BundleReader(const std::string& prefix) : prefix_(prefix), path_(prefix + ".index") {}
 
   WeightFile read() {
-    const engine::MappedFile index(path_);
+    const engine::MappedFile index = map_weights(path_);
     bool header = false;
     read_sorted_table(index.bytes(), path_, [&](std::string_view key, std::string_view value) {
       if (!header) {  // its key is empty, so it comes first
@@ -121,7 +121,7 @@ class BundleReader {
       fail(path_, fmt::format("the header gives {} data files, expected 1 to 99999", shards));
     }
     for (uint64_t i = 0; i < shards; ++i) {
-      shards_.emplace_back(fmt::format("{}.data-{:05}-of-{:05}", prefix_, i, shards));
+      shards_.push_back(map_weights(fmt::format("{}.data-{:05}-of-{:05}", prefix_, i, shards)));
     }
   }
 
@@ -188,8 +188,9 @@ class BundleReader {
     StoredTensor tensor{.name = hugging_face_name(parts),
                         .dtype = *dtype,
                         .shape = entry.shape,
-                        .bytes = shard.bytes().subspan(entry.offset, size),
-                        .crc32c = unmasked_crc32c(entry.checksum)};
+                        .bytes = shard.bytes().subspan(entry.offset, size)};
+    tensor.checksum = {crc32c, unmasked_crc32c(entry.checksum), tensor.bytes,
+                       fmt::format("tensor '{}'", tensor.name)};
     if (parts.back() == "kernel" && tensor.shape.size() == 2) {
       std::swap(tensor.shape[0], tensor.shape[1]);
       tensor.strides = {1, tensor.shape[0]};

@@ -14,10 +14,13 @@ namespace {
 using nlohmann::json;
 using test::CopiedModel;
 using test::error_of;
+using test::load_error;
 using test::load_golden;
 using test::same_bits;
 using testing::Contains;
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 const std::vector<Input> kTwoInputs = {{"a man plays the guitar"}, {"two dogs", "the beach"}};
 
@@ -29,6 +32,32 @@ void expect_encoder_of(const std::string& golden, const Model& model) {
     EXPECT_TRUE(same_bits(got[i].states.values, want[i].states.values)) << golden;
   }
   EXPECT_EQ(model.info().task, Task::embed) << golden;
+}
+
+// Fields of published checkpoints that are not about sizes.
+std::vector<std::pair<const char*, json>> published_configs() {
+  return {{"plain",  // bert-base-multilingual-cased, and what transformers 2 to 5 wrote
+           json::parse(R"({"_name_or_path": "x", "directionality": "bidi", "pooler_fc_size": 768,
+         "pooler_num_attention_heads": 12, "pooler_num_fc_layers": 3, "pooler_size_per_head": 128,
+         "pooler_type": "first_token_transform", "classifier_dropout": 0.1, "use_cache": true,
+         "gradient_checkpointing": false, "initializer_range": 0.02, "torch_dtype": "float32",
+         "transformers_version": "4.9.0", "finetuning_task": "mnli", "language": "en",
+         "name": "Bert", "output_past": true, "problem_type": "single_label_classification",
+         "hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1, "dtype": "float32",
+         "bos_token_id": 0, "eos_token_ids": 0, "top_k": 50, "num_beams": 1, "do_sample": false,
+         "sbert_ce_default_activation_function": "torch.nn.modules.linear.Identity",
+         "is_decoder": false, "add_cross_attention": false, "pruned_heads": {},
+         "chunk_size_feed_forward": 0, "task_specific_params": {}, "xla_device": true})")},
+          {"distilbert-classification",
+           json::parse(R"({"qa_dropout": 0.1, "seq_classif_dropout": 0.2, "tie_weights_": true,
+         "dropout": 0.1, "attention_dropout": 0.1, "sinusoidal_pos_embds": false,
+         "pad_token_id": 0, "output_past": true})")},
+          {"electra", json::parse(R"({"summary_activation": "gelu", "summary_last_dropout": 0.1,
+         "summary_type": "first", "summary_use_proj": true, "embedding_size": 20})")},
+          {"albert", json::parse(R"({"down_scale_factor": 1, "gap_size": 0, "layers_to_keep": [],
+         "net_structure_type": 0, "num_memory_blocks": 0, "num_hidden_groups": 1,
+         "classifier_dropout_prob": 0.1, "inner_group_num": 1, "bos_token_id": 2})")},
+          {"mpnet", json::parse(R"({"relative_attention_num_buckets": 32, "eos_token_id": 2})")}};
 }
 
 TEST(Architecture, EncoderMayHaveUnusedPreTrainingHeads) {
@@ -89,6 +118,37 @@ TEST(Architecture, IsInferredFromTheWeightsIfNoneIsNamed) {
     copy.change("config.json", {{"architectures", nullptr}});
     EXPECT_THAT(error_of([&] { Model::load(copy.path()); }),
                 HasSubstr("config.json: \"architectures\" is missing, expected one of"));
+  }
+}
+
+TEST(Architecture, ANameOfThePublishersOwnIsTheEncoder) {
+  const CopiedModel copy("encoder");
+  copy.change("config.json", {{"architectures", {"Contriever"}}});
+  const Model model = Model::load(copy.path());
+  expect_encoder_of("encoder", model);
+  EXPECT_EQ(model.info().architecture, "BertModel");
+  EXPECT_THAT(model.info().notes,
+              Contains(copy.path("config.json") +
+                       ": Contriever is taken as a BertModel, by its model_type"));
+  copy.change("config.json", {{"auto_map", {{"AutoModel", "modeling_own.Contriever"}}}});
+  EXPECT_THAT(load_error(copy), HasSubstr("found \"Contriever\", expected one of BertFor"));
+  for (const char* golden : {"plain", "bert-mlm"}) {
+    const CopiedModel with_head(golden);
+    with_head.change("config.json", {{"architectures", {"Contriever"}}});
+    EXPECT_THAT(load_error(with_head), HasSubstr("unexpected tensor 'c")) << golden;
+  }
+}
+
+TEST(Architecture, KeysThatNobodyKnowsAreNotedOnce) {
+  const CopiedModel copy("plain");
+  copy.change("config.json", {{"rotary_scale", 2}, {"alibi", true}, {"absent", nullptr}});
+  EXPECT_THAT(Model::load(copy.path()).info().notes,
+              ElementsAre(copy.path("config.json") +
+                          ": ignored, as nothing is known about them: alibi, rotary_scale"));
+  for (const auto& [golden, config] : published_configs()) {
+    const CopiedModel published(golden);
+    published.change("config.json", config);
+    EXPECT_THAT(Model::load(published.path()).info().notes, IsEmpty()) << golden;
   }
 }
 

@@ -190,7 +190,7 @@ TEST_F(Safetensors, ShardsMustMatchTheIndex) {
     return error();
   };
   EXPECT_THAT(after([&](json& i) { i["weight_map"][name] = "absent.safetensors"; }),
-              HasSubstr("absent.safetensors: No such file"));
+              HasSubstr("absent.safetensors: cannot be read: No such file"));
   EXPECT_THAT(after([&](json& i) { i["weight_map"][name] = "../model.safetensors"; }),
               HasSubstr("a file in the same directory"));
   EXPECT_THAT(after([&](json& i) { i["weight_map"].erase(name); }), HasSubstr("places 10 there"));
@@ -240,7 +240,13 @@ TEST_F(ConfigFile, ErrorsNameTheFieldWhatWasFoundAndWhatWasExpected) {
   EXPECT_THAT(after("id2label", {{"0", "a"}, {"2", "b"}, {"3", "c"}}),
               HasSubstr("id2label: \"1\" is missing"));
   EXPECT_EQ(after("id2label", {{"0", 7}, {"1", "b"}, {"2", "c"}}), "no error");
-  EXPECT_EQ(after("num_labels", 5), "no error") << "id2label counts, as in transformers";
+  EXPECT_EQ(after("num_labels", 3), "no error");
+  EXPECT_THAT(after("num_labels", 5),
+              HasSubstr("num_labels: found 5, expected 3, as many as id2label has"));
+  EXPECT_THAT(after("per_layer_config", {{"1", {{"num_attention_heads", 1}}}}),
+              HasSubstr("per_layer_config: found an object, expected none"));
+  EXPECT_THAT(after("quantization_config", {{"quant_method", "gptq"}}),
+              HasSubstr("quantization_config.quant_method: found \"gptq\", expected"));
   EXPECT_THAT(after("id2label", {{"0", "a"}}), HasSubstr("classifier.weight' has shape [3, 48]"));
   EXPECT_THAT(after("vocab_size", 100),
               HasSubstr("ids up to 199, but config.json's vocab_size is"));

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/config/other_keys.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace bert::models {
+namespace {
+
+// Fields of published checkpoints that change no result: those of transformers' configuration
+// classes, now and earlier, about training, text generation and the form of outputs, and what
+// those before them wrote. Some are read where a head asks for them, or by the tokenizers.
+constexpr std::string_view kHarmless[] = {
+    // Names and versions.
+    "_commit_hash", "_name_or_path", "finetuning_task", "language", "name", "name_or_path",
+    "task_specific_params", "tokenizer_class", "transformers_version",
+    // Heads and labels.
+    "_num_labels", "id2label", "label2id", "num_labels", "problem_type",
+    "sbert_ce_default_activation_function", "sentence_transformers", "summary_activation",
+    "summary_last_dropout", "summary_type", "summary_use_proj",
+    // Training and dropout.
+    "attention_dropout", "attention_probs_dropout_prob", "classifier_dropout",
+    "classifier_dropout_prob", "dropout", "gradient_checkpointing", "hidden_dropout_prob",
+    "initializer_factor", "initializer_range", "qa_dropout", "seq_classif_dropout",
+    // How to compute and what to return.
+    "_attn_implementation", "_attn_implementation_autoset", "attn_implementation",
+    "chunk_size_feed_forward", "dtype", "output_attentions", "output_hidden_states", "output_past",
+    "return_dict", "tf_legacy_loss", "torch_dtype", "torchscript", "use_bfloat16", "use_cache",
+    "use_return_dict", "xla_device",
+    // Ids of tokens; pad_token_id counts in some families.
+    "bos_token_id", "cls_token_id", "decoder_start_token_id", "eos_token_id", "eos_token_ids",
+    "mask_token_id", "pad_token_id", "sep_token_id", "unk_token_id",
+    // Never used by the models: Google's and the first versions'.
+    "directionality", "down_scale_factor", "gap_size", "layers_to_keep", "net_structure_type",
+    "num_memory_blocks", "pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers",
+    "pooler_size_per_head", "pooler_type", "tie_weights_",
+    // Text generation.
+    "bad_words_ids", "begin_suppress_tokens", "cross_attention_hidden_size", "diversity_penalty",
+    "do_sample", "early_stopping", "encoder_no_repeat_ngram_size",
+    "exponential_decay_length_penalty", "forced_bos_token_id", "forced_eos_token_id",
+    "length_penalty", "max_length", "min_length", "no_repeat_ngram_size", "num_beam_groups",
+    "num_beams", "num_return_sequences", "output_scores", "prefix", "remove_invalid_values",
+    "repetition_penalty", "return_dict_in_generate", "suppress_tokens", "temperature",
+    "tie_encoder_decoder", "top_k", "top_p", "typical_p"};
+
+}  // namespace
+
+void check_other_keys(const JsonFile& file, std::vector<std::string>& notes) {
+  if (const auto* layers = file.find("per_layer_config"); layers && !layers->empty()) {
+    file.fail("per_layer_config", "none");
+  }
+  if (file.has("quantization_config")) {
+    const JsonField method = file.at("quantization_config").at("quant_method");
+    if (method.string() != "bert-infer") method.fail("\"bert-infer\", which bert-convert writes");
+  }
+  std::vector<std::string> unknown;
+  for (const std::string& key : file.unread()) {
+    if (!std::ranges::count(kHarmless, key)) unknown.push_back(key);
+  }
+  if (unknown.empty()) return;
+  constexpr size_t kShown = 8;
+  const size_t hidden = unknown.size() - std::min(unknown.size(), kShown);
+  unknown.resize(unknown.size() - hidden);
+  notes.push_back(fmt::format("{}: ignored, as nothing is known about them: {}{}", file.path(),
+                              fmt::join(unknown, ", "),
+                              hidden > 0 ? fmt::format(" and {} more", hidden) : ""));
+}
+
+}  // namespace bert::models

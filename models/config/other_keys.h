@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/weights/json_file.h"
+
+namespace bert::models {
+
+// To be called once config.json has been read: refuses those of the other fields that would change
+// the result, and adds one note about all that neither this library nor transformers knows.
+void check_other_keys(const JsonFile& file, std::vector<std::string>& notes);
+
+}  // namespace bert::models

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Weights that are NaN or infinite are refused when they are read; those that are read in place, by
+// the answers that they spoil.
+#include <cmath>
+#include <limits>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/models/copied_model.h"
+
+namespace bert {
+namespace {
+
+using test::CopiedModel;
+using test::error_of;
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+Options with(Precision precision) {
+  Options options;
+  options.precision = precision;
+  options.threads = 2;
+  return options;
+}
+
+TEST(NonFinite, WeightsAreRefusedByTensorAndPlace) {
+  const std::string layer = "bert.encoder.layer.1.";
+  const std::tuple<std::string, size_t, std::string> cases[] = {
+      {layer + "attention.self.key.weight", 48 * 47 + 5, "[47, 5]"},
+      {layer + "attention.output.dense.weight", 0, "[0, 0]"},
+      {layer + "intermediate.dense.weight", 48 * 191 + 47, "[191, 47]"},
+      {layer + "output.dense.bias", 47, "[47]"},
+      {layer + "output.LayerNorm.weight", 3, "[3]"},
+      {"bert.embeddings.position_embeddings.weight", 48 * 200 + 1, "[200, 1]"},
+      {"bert.embeddings.token_type_embeddings.weight", 48, "[1, 0]"},
+      {"bert.embeddings.LayerNorm.bias", 0, "[0]"},
+      {"bert.pooler.dense.weight", 48 * 2, "[2, 0]"},
+      {"classifier.weight", 2, "[0, 2]"},
+      {"classifier.bias", 2, "[2]"}};
+  for (const auto& [tensor, index, place] : cases) {
+    for (const auto& [value, shown] :
+         {std::pair{kNan, "nan"}, {kInfinity, "inf"}, {-kInfinity, "-inf"}}) {
+      const CopiedModel copy("plain");
+      copy.change_tensor(tensor, [&, at = index, v = value](float* values, size_t count) {
+        ASSERT_LT(at, count);
+        values[at] = v;
+      });
+      for (const Precision precision : {Precision::f32, Precision::bf16, Precision::int8}) {
+        EXPECT_EQ(error_of([&] { Model::load(copy.path(), with(precision)); }),
+                  copy.path("model.safetensors") + ": tensor '" + tensor + "'" + place + " is " +
+                      shown + ", expected a finite number")
+            << static_cast<int>(precision);
+      }
+    }
+  }
+}
+
+// In F16, whose values are copied, and in tables of other families.
+TEST(NonFinite, OtherTablesAreCheckedToo) {
+  for (const auto& [golden, tensor] :
+       {std::pair{"mpnet", "encoder.relative_attention_bias.weight"},
+        {"relative-key", "bert.encoder.layer.0.attention.self.distance_embedding.weight"},
+        {"xlm-roberta-untied", "lm_head.bias"},
+        {"albert", "encoder.embedding_hidden_mapping_in.weight"}}) {
+    const CopiedModel copy(golden);
+    copy.change_tensor(tensor, [](float* values, size_t count) { values[count - 1] = kNan; });
+    EXPECT_THAT(test::load_error(copy), AllOf(HasSubstr(tensor), HasSubstr("is nan, expected a")))
+        << golden;
+  }
+}
+
+// The table of word embeddings is not read when a model is loaded.
+TEST(NonFinite, AnswersAreErrorsThatNameTheInputAndTheModel) {
+  const auto spoiled = [](const CopiedModel& copy, const std::string& table) {
+    copy.change_tensor(table, [](float* values, size_t count) { values[count - 1] = kNan; });
+    return Model::load(copy.path(), with(Precision::f32));
+  };
+  const auto expected = [](const CopiedModel& copy) {
+    return "input 1: the model of " + copy.path("model.safetensors") +
+           " answers nan, expected finite numbers";
+  };
+  const auto last_id = [](const Model& model) {
+    return static_cast<int32_t>(model.info().vocabulary - 1);
+  };
+  {
+    const CopiedModel copy("plain");
+    const Model model = spoiled(copy, "bert.embeddings.word_embeddings.weight");
+    const std::vector<Encoding> inputs = {
+        {.ids = {2, 7, 3}, .type_ids = {0, 0, 0}, .offsets = {}},
+        {.ids = {2, last_id(model), 3}, .type_ids = {0, 0, 0}, .offsets = {}}};
+    const std::vector<int> layers = {0};
+    const std::span<const Encoding> all(inputs);
+    EXPECT_EQ(error_of([&] { model.run(all); }), expected(copy));
+    EXPECT_EQ(error_of([&] { model.embed(all); }), expected(copy));
+    EXPECT_EQ(error_of([&] { model.hidden(all, {}); }), expected(copy));
+    EXPECT_EQ(error_of([&] { model.attention(all, layers); }), expected(copy));
+    EXPECT_EQ(error_of([&] { model.run(all.first(1)); }), "no error");
+  }
+  {
+    const CopiedModel copy("bert-mlm");
+    const Model model = spoiled(copy, "bert.embeddings.word_embeddings.weight");
+    const int32_t mask = model.tokenizer().mask_id();
+    const std::vector<Encoding> inputs = {
+        {.ids = {2, 7, 3}, .type_ids = {0, 0, 0}, .offsets = {}},
+        {.ids = {2, mask, last_id(model), 3}, .type_ids = {0, 0, 0, 0}, .offsets = {}}};
+    EXPECT_THAT(error_of([&] { model.run_tokens(std::span<const Encoding>(inputs)); }),
+                HasSubstr("answers nan"));
+    EXPECT_EQ(error_of([&] { model.fill_mask(std::span<const Encoding>(inputs), 3); }),
+              expected(copy));
+  }
+}
+
+}  // namespace
+}  // namespace bert
