@@ -59,56 +59,56 @@ class SquareProduct {
   memory x_, w_, y_;
 };
 
-double seconds_of(ThreadPool& pool, const ThreadPool::Body& body) {
+double seconds_of(Team& team, const Team::Body& body) {
   const auto begin = std::chrono::steady_clock::now();
-  pool.run(pool.threads(), body);
+  team.run(team.threads(), body);
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
 }  // namespace
 
-double matmul_peak(ThreadPool& pool, Precision precision) try {
+double matmul_peak(Team& team, Precision precision) try {
   constexpr int kRounds = 6, kTries = 5;
-  std::vector<std::unique_ptr<SquareProduct>> products(pool.threads());
+  std::vector<std::unique_ptr<SquareProduct>> products(team.threads());
   double best = 0;
   for (int i = -1; i < kTries; ++i) {  // the first run, which creates the products, is not timed
-    const double seconds = seconds_of(pool, [&](int64_t t, int) {
+    const double seconds = seconds_of(team, [&](int64_t t, int) {
       if (!products[t]) products[t] = std::make_unique<SquareProduct>(1024, precision);
       for (int round = 0; round < kRounds; ++round) products[t]->run();
     });
-    const double flops = products[0]->flops() * kRounds * pool.threads();
+    const double flops = products[0]->flops() * kRounds * team.threads();
     if (i >= 0) best = std::max(best, flops / seconds);
   }
   return best;
 } catch (const dnnl::error& error) {
   if (precision != Precision::bf16 || error.status != dnnl_unimplemented) throw;
-  return matmul_peak(pool, Precision::f32);
+  return matmul_peak(team, Precision::f32);
 }
 
-double multiply_add_peak(ThreadPool& pool) {
+double multiply_add_peak(Team& team) {
   constexpr int64_t kRounds = 1 << 19;  // about a millisecond
   constexpr int kTries = 8;
-  std::vector<int64_t> operations(pool.threads());
+  std::vector<int64_t> operations(team.threads());
   double best = 0;
   for (int i = 0; i < kTries; ++i) {
-    const double seconds = seconds_of(pool, [&](int64_t t, int) {
+    const double seconds = seconds_of(team, [&](int64_t t, int) {
       float sums[16] = {};
       operations[t] = row_kernels().multiply_and_add(kRounds, sums);
     });
-    best = std::max(best, static_cast<double>(operations[0] * pool.threads()) / seconds);
+    best = std::max(best, static_cast<double>(operations[0] * team.threads()) / seconds);
   }
   return best;
 }
 
-double read_bandwidth(ThreadPool& pool) {
+double read_bandwidth(Team& team) {
   // 128 MB a thread, but no more than 2 GB.
-  const int64_t floats = (int64_t{32} << 20) / divide_up(pool.threads(), 16) / 16 * 16;
+  const int64_t floats = (int64_t{32} << 20) / divide_up(team.threads(), 16) / 16 * 16;
   constexpr int kTries = 5;
-  std::vector<Buffer> memory(pool.threads());
-  std::vector<float> sums(static_cast<size_t>(pool.threads()) * 16);
+  std::vector<Buffer> memory(team.threads());
+  std::vector<float> sums(static_cast<size_t>(team.threads()) * 16);
   double best = 0;
   for (int i = -1; i < kTries; ++i) {
-    const double seconds = seconds_of(pool, [&](int64_t t, int) {
+    const double seconds = seconds_of(team, [&](int64_t t, int) {
       // Until it is written to, memory is not allocated.
       if (i < 0) std::fill_n(memory[t].tensor(1, floats).data, floats, 0.0f);
       float sum[16] = {};
@@ -117,7 +117,7 @@ double read_bandwidth(ThreadPool& pool) {
       }
       for (int k = 0; k < 16; ++k) sums[t * 16] += sum[k];
     });
-    const double bytes = 4.0 * static_cast<double>(floats) * pool.threads();
+    const double bytes = 4.0 * static_cast<double>(floats) * team.threads();
     if (i >= 0 && sums[0] == 0) best = std::max(best, bytes / seconds);
   }
   return best;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "engine/kernels/row_kernels.h"
-#include "engine/thread_pool.h"
+#include "engine/threads/team.h"
 
 namespace bert::engine {
 
@@ -11,10 +11,10 @@ namespace bert::engine {
 // Operations/s of oneDNN's matmul in this precision (int8: u8 by s8): the best of several runs of
 // 1024 x 1024 x 1024 on each thread at once, repeated on the same data. If oneDNN has no bf16
 // matmul for this machine, that of f32.
-double matmul_peak(ThreadPool& pool, Precision precision);
+double matmul_peak(Team& team, Precision precision);
 // Operations/s of f32 multiply-adds in registers, on each thread at once: the best of several runs.
-double multiply_add_peak(ThreadPool& pool);
+double multiply_add_peak(Team& team);
 // Bytes/s that the threads together read from memory, beyond all caches: the best of several runs.
-double read_bandwidth(ThreadPool& pool);
+double read_bandwidth(Team& team);
 
 }  // namespace bert::engine

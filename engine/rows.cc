@@ -18,30 +18,30 @@ void prefetch(const float* row, int64_t columns) {
   for (int64_t j = 0; j < columns; j += 16) __builtin_prefetch(row + j);
 }
 
-void for_row_blocks(ThreadPool& pool, int64_t rows,
+void for_row_blocks(Team& team, int64_t rows,
                     const std::function<void(int64_t begin, int64_t end)>& body) {
-  pool.run(divide_up(rows, kRowsPerTask), [&](int64_t block, int) {
+  team.run(divide_up(rows, kRowsPerTask), [&](int64_t block, int) {
     body(block * kRowsPerTask, std::min(rows, (block + 1) * kRowsPerTask));
   });
 }
 
 }  // namespace
 
-void layer_norm(ThreadPool& pool, ConstTensor x, const Norm& norm, Tensor y) {
+void layer_norm(Team& team, ConstTensor x, const Norm& norm, Tensor y) {
   const Timed timed(Step::norm);
   const RowKernels& kernels = row_kernels();
-  for_row_blocks(pool, x.rows, [&](int64_t begin, int64_t end) {
+  for_row_blocks(team, x.rows, [&](int64_t begin, int64_t end) {
     kernels.layer_norm(x.row(begin), norm.gamma.data(), norm.beta.data(), norm.epsilon, end - begin,
                        x.columns, y.row(begin));
   });
 }
 
-void embedding_sum(ThreadPool& pool, const EmbeddingTables& tables, std::span<const int32_t> ids,
+void embedding_sum(Team& team, const EmbeddingTables& tables, std::span<const int32_t> ids,
                    std::span<const int32_t> positions, std::span<const int32_t> type_ids,
                    Tensor y) {
   const Timed timed(Step::embedding);
   const RowKernels& kernels = row_kernels();
-  for_row_blocks(pool, y.rows, [&](int64_t begin, int64_t end) {
+  for_row_blocks(team, y.rows, [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) {
       // Word embeddings may be anywhere in a table that is larger than the caches.
       if (t + kRowsAhead < y.rows) prefetch(tables.word.row(ids[t + kRowsAhead]), y.columns);

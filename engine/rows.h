@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "engine/threads/team.h"
 #include "engine/tensor.h"
-#include "engine/thread_pool.h"
 
 namespace bert::engine {
 
@@ -17,13 +17,13 @@ struct Norm {
   Buffer gamma, beta;
   float epsilon = 0;
 };
-void layer_norm(ThreadPool& pool, ConstTensor x, const Norm& norm, Tensor y);  // y may be x
+void layer_norm(Team& team, ConstTensor x, const Norm& norm, Tensor y);  // y may be x
 
 // y[t] = word[ids[t]] + position[positions[t]] + type[type_ids[t]]
 struct EmbeddingTables {
   ConstTensor word, position, type;  // [V, H], [positions, H], [types, H]
 };
-void embedding_sum(ThreadPool& pool, const EmbeddingTables& tables, std::span<const int32_t> ids,
+void embedding_sum(Team& team, const EmbeddingTables& tables, std::span<const int32_t> ids,
                    std::span<const int32_t> positions, std::span<const int32_t> type_ids, Tensor y);
 
 }  // namespace bert::engine

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cfenv>
+
 namespace spdlog {
 class logger;
 }
@@ -10,6 +12,22 @@ namespace bert::engine {
 // The number of threads that this process can keep busy: the CPUs in its affinity mask, limited by
 // its cgroups' CPU quota.
 int usable_threads();
+
+// The default floating-point environment, whatever the caller's rounding mode is: an answer is the
+// same bits in any.
+class DefaultFloats {
+ public:
+  DefaultFloats() {
+    std::fegetenv(&before_);
+    std::fesetenv(FE_DFL_ENV);
+  }
+  ~DefaultFloats() { std::fesetenv(&before_); }
+  DefaultFloats(const DefaultFloats&) = delete;
+  DefaultFloats& operator=(const DefaultFloats&) = delete;
+
+ private:
+  std::fenv_t before_;
+};
 
 // The library's diagnostics, on stderr. Silent unless the environment variable BERT_INFER_LOG names
 // a spdlog level; info tells what loading decided, such as which kernels run and why.

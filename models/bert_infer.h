@@ -94,11 +94,13 @@ enum class Backend { automatic, onednn, panels };
 struct Options {
   Precision precision = Precision::automatic;
   Backend backend = Backend::automatic;
-  // Workers compute batches at the same time, each on its own `threads` threads, and share one copy
-  // of the weights. Work too small to split is one batch on all threads. If both are 0, there are
-  // as many single-threaded workers as this process may use threads (affinity, cgroup quota). If
-  // only threads is given, there is one worker; if only workers is given, they divide the threads
-  // this process may use.
+  // A call computes as many batches at the same time as there are workers, each on `threads`
+  // threads; they share one copy of the weights. Work too small to split is one batch on all
+  // threads. If both are 0, there are as many single-threaded workers as this process may use
+  // threads (affinity, cgroup quota). If only threads is given, there is one worker; if only
+  // workers is given, they divide the threads this process may use. Calls at the same time share
+  // the workers times threads (at most 1024), anew at each batch; small ones, of up to 512 tokens,
+  // go first.
   int workers = 0, threads = 0;
   int batch_tokens = 4096;  // at most this many tokens at a time (a longer input runs alone)
   // Truncates inputs to this many tokens. 0 takes max_seq_length of sentence_bert_config.json, else
@@ -254,10 +256,10 @@ class BERT_INFER_API Tokenizer {
 };
 
 // A loaded model. Immutable, so many threads may use it at once; copies share the weights. A
-// moved-from model may only be assigned to or destroyed. A process that forks must load after the
-// fork. The word embeddings are read in place from their file, which is mapped as long as the model
-// lives: replacing that file is fine, but truncating it or writing into it kills the process
-// (SIGBUS) or changes answers.
+// moved-from model may only be assigned to or destroyed. After a fork, the child's calls run on the
+// threads that make them alone. The word embeddings are read in place from their file, which is
+// mapped as long as the model lives: replacing that file is fine, but truncating it or writing into
+// it kills the process (SIGBUS) or changes answers.
 //
 // An input gives the same bits regardless of what else is in the call, of the batch size and of the
 // number of threads.
@@ -305,6 +307,9 @@ class BERT_INFER_API Model {
   std::vector<Encoding> tokenize(std::span<const Input> inputs) const;
   const Tokenizer& tokenizer() const;
   const Info& info() const;
+  // Gives back memory that is kept for the next call: for each batch that ever ran at the same
+  // time, at most 256 MB.
+  void release_memory() const;
 
  private:
   struct Impl;

@@ -18,16 +18,16 @@ void run_traced(const Model& model, const Encoding& encoding, const OnStage& on_
     const Trace trace{on_stage};
     impl.spaces.use([&](Workspace& space) {
       const int64_t order[] = {0};
-      engine::ThreadPool& pool = impl.workers.all();
+      engine::Team team(impl.workers.scheduler());
       const Batch batch = make_batch({&encoding, 1}, order, impl.config);
-      const Tensor x = impl.encoder.run(batch, pool, engine::Reads::all, space, trace);
+      const Tensor x = impl.encoder.run(batch, team, engine::Reads::all, space, trace);
       const Tensor first = first_rows(batch, x, space);
-      if (impl.pooler) trace("pooler", impl.pooler->run(pool, first, space));
-      if (impl.token_head) trace("logits", impl.token_head->run(pool, x, space));
+      if (impl.pooler) trace("pooler", impl.pooler->run(team, first, space));
+      if (impl.token_head) trace("logits", impl.token_head->run(team, x, space));
       if (impl.sequence_head) {
-        trace(impl.token_head ? "next_sentence" : "logits", impl.by_sequence(pool, first, space));
+        trace(impl.token_head ? "next_sentence" : "logits", impl.by_sequence(team, first, space));
       }
-      trace("embedding", impl.sentence.run(batch, engine::Reads::all, x, pool, space));
+      trace("embedding", impl.sentence.run(batch, engine::Reads::all, x, team, space));
     });
   });
 }
@@ -43,13 +43,15 @@ Pass::Pass(const Model& model, std::span<const Encoding> encodings) : model_(mod
 }
 
 void Pass::hidden() {
-  Internals::impl(model_).encoder.run(batch_, pool(), engine::Reads::all, space_, {});
+  engine::Team team(scheduler());
+  Internals::impl(model_).encoder.run(batch_, team, engine::Reads::all, space_, {});
 }
 
 void Pass::logits() {
   const auto& impl = Internals::impl(model_);
-  const Tensor first = impl.encoder.run(batch_, pool(), engine::Reads::first, space_, {});
-  impl.by_sequence(pool(), first, space_);
+  engine::Team team(scheduler());
+  const Tensor first = impl.encoder.run(batch_, team, engine::Reads::first, space_, {});
+  impl.by_sequence(team, first, space_);
 }
 
 std::string Pass::product() const {
@@ -57,6 +59,6 @@ std::string Pass::product() const {
 }
 engine::Precision Pass::precision() const { return Internals::impl(model_).encoder.precision; }
 
-engine::ThreadPool& Pass::pool() const { return Internals::impl(model_).workers.all(); }
+engine::Scheduler& Pass::scheduler() const { return Internals::impl(model_).workers.scheduler(); }
 
 }  // namespace bert::models

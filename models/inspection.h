@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "engine/thread_pool.h"
+#include "engine/threads/scheduler.h"
 #include "models/bert_infer.h"
 #include "models/network/bert.h"
 #include "models/network/trace.h"
@@ -24,7 +24,7 @@ class Pass {
   Pass(const Model& model, std::span<const Encoding> encodings);
   void hidden();  // the last hidden state of every token
   void logits();  // of the head by sequence, which the model must have
-  engine::ThreadPool& pool() const;
+  engine::Scheduler& scheduler() const;
   engine::Precision precision() const;
   std::string product() const;  // what multiplies in the layers
 

@@ -190,10 +190,10 @@ engine::Products choose_products(Backend wanted, engine::Precision precision) {
 
 models::Encoder load_encoder(Checkpoint& checkpoint, const Config& config,
                              const engine::Products& products,
-                             const tokenizer::TextEncoder& tokenizer, engine::ThreadPool& pool) {
+                             const tokenizer::TextEncoder& tokenizer, engine::Team& team) {
   const Encoding empty = tokenizer.encode("", "", 0);
   const models::Batch example = models::example_batch(empty.ids, empty.type_ids, config);
-  return models::Encoder(checkpoint, config, products, example, pool);
+  return models::Encoder(checkpoint, config, products, example, team);
 }
 
 struct Heads {
@@ -204,17 +204,17 @@ struct Heads {
 // A pooler that no head reads is optional: transformers can leave it out.
 Heads load_heads(Checkpoint& checkpoint, const Config& config, const HeadRows& rows,
                  const models::Embeddings& embeddings, const engine::Product& f32,
-                 engine::ThreadPool& pool) {
+                 engine::Team& team) {
   Heads heads;
   const bool needs_pooler = std::ranges::any_of(
       rows, [](const HeadRow* row) { return row->reads == models::ReadBy::pooler; });
   const std::string pooler = config.family->pooler;
   if (needs_pooler || (!pooler.empty() && checkpoint.has(pooler + ".weight"))) {
-    heads.pooler.emplace(checkpoint, config, f32, pool);
+    heads.pooler.emplace(checkpoint, config, f32, team);
   }
   for (const HeadRow* row : rows) {
     auto& head = row->reads == models::ReadBy::every ? heads.by_token : heads.by_sequence;
-    head.emplace(checkpoint, config, *row, embeddings, f32, pool);
+    head.emplace(checkpoint, config, *row, embeddings, f32, team);
   }
   return heads;
 }
@@ -353,7 +353,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::load(const std::string& director
   Checkpoint checkpoint(directory, config.family->prefix);
   const HeadRows rows = find_heads(config, checkpoint);
   models::Workers workers(options);
-  engine::ThreadPool& pool = workers.all();
+  engine::Team team(workers.scheduler());
 
   check_positions(options, config);
   tokenizer::TextEncoder tokenizer = load_tokenizer(directory, config);
@@ -362,10 +362,10 @@ std::shared_ptr<const Model::Impl> Model::Impl::load(const std::string& director
   const ChosenPrecision precision = choose_precision(options.precision, checkpoint, config);
 
   const engine::Products products = choose_products(options.backend, precision.precision);
-  models::Encoder encoder = load_encoder(checkpoint, config, products, tokenizer, pool);
+  models::Encoder encoder = load_encoder(checkpoint, config, products, tokenizer, team);
   models::SentenceEmbedding sentence(
-      models::read_sentence_modules(directory, config.hidden, !rows.empty()), products.f32, pool);
-  Heads heads = load_heads(checkpoint, config, rows, encoder.embeddings, products.f32, pool);
+      models::read_sentence_modules(directory, config.hidden, !rows.empty()), products.f32, team);
+  Heads heads = load_heads(checkpoint, config, rows, encoder.embeddings, products.f32, team);
   const int unevaluated = checkpoint.finish(config.not_evaluated);
 
   const Decisions decisions{rows, max_length, prompt, precision, products, unevaluated};

@@ -25,19 +25,19 @@ void Model::Impl::check_head(const std::optional<models::Head>& head, const char
   }
 }
 
-engine::Tensor Model::Impl::by_sequence(engine::ThreadPool& pool, engine::Tensor first,
+engine::Tensor Model::Impl::by_sequence(engine::Team& team, engine::Tensor first,
                                         Workspace& space) const {
   const bool pooled = sequence_head->row.reads == models::ReadBy::pooler;
-  return sequence_head->run(pool, pooled ? pooler->run(pool, first, space) : first, space);
+  return sequence_head->run(team, pooled ? pooler->run(team, first, space) : first, space);
 }
 
 Output Model::Impl::run(std::span<const Encoding> encodings) const {
   check_head(sequence_head, "a whole input");
   Output output(std::ssize(encodings), sequence_head->columns());
   for_batches(encodings, engine::Reads::first,
-              [&](const Batch&, const auto& order, engine::Tensor first, engine::ThreadPool& pool,
+              [&](const Batch&, const auto& order, engine::Tensor first, engine::Team& team,
                   Workspace& space) {
-                const engine::Tensor logits = by_sequence(pool, first, space);
+                const engine::Tensor logits = by_sequence(team, first, space);
                 for (int64_t i = 0; i < logits.rows; ++i) {
                   std::copy_n(logits.row(i), output.columns, output.row(order[i]).data());
                 }
@@ -49,9 +49,9 @@ Output Model::Impl::run(std::span<const Encoding> encodings) const {
 Output Model::Impl::embed(std::span<const Encoding> encodings) const {
   Output output(std::ssize(encodings), sentence.columns());
   for_batches(encodings, sentence.reads(),
-              [&](const Batch& batch, const auto& order, engine::Tensor x, engine::ThreadPool& pool,
+              [&](const Batch& batch, const auto& order, engine::Tensor x, engine::Team& team,
                   Workspace& space) {
-                const engine::Tensor rows = sentence.run(batch, sentence.reads(), x, pool, space);
+                const engine::Tensor rows = sentence.run(batch, sentence.reads(), x, team, space);
                 for (int64_t i = 0; i < rows.rows; ++i) {
                   std::copy_n(rows.row(i), output.columns, output.row(order[i]).data());
                 }
@@ -81,5 +81,6 @@ std::vector<Encoding> Model::tokenize(std::span<const Input> inputs) const {
 }
 const Tokenizer& Model::tokenizer() const { return impl_->tokenizer; }
 const Info& Model::info() const { return impl_->info; }
+void Model::release_memory() const { impl_->spaces.clear(); }
 
 }  // namespace bert

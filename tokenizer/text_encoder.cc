@@ -9,7 +9,6 @@
 #include <mutex>
 #include <new>
 #include <stdexcept>
-#include <thread>
 
 #include <fmt/format.h>
 
@@ -26,6 +25,17 @@ struct EncodingScratch {
 };
 
 namespace {
+
+// Whether the thread's scratch is there: tokenizing in the destructor of a static or thread_local
+// object may come after its own.
+enum class Life { unborn, alive, over };
+thread_local Life scratch_life = Life::unborn;
+struct ThreadScratch : EncodingScratch {
+  ThreadScratch() { scratch_life = Life::alive; }
+  ~ThreadScratch() { scratch_life = Life::over; }
+  ThreadScratch(const ThreadScratch&) = delete;
+  ThreadScratch& operator=(const ThreadScratch&) = delete;
+};
 
 constexpr size_t kNoLimit = std::numeric_limits<size_t>::max();
 
@@ -78,20 +88,12 @@ Encoding fill_template(const Template& pieces, const EncodingScratch& scratch, s
   return out;
 }
 
-// Runs work() on `count` threads, this one included, or on as many as can be started.
-void run_on_threads(size_t count, const std::function<void()>& work) {
-  std::vector<std::thread> others;
-  others.reserve(count);
-  try {
-    for (size_t i = 1; i < count; ++i) others.emplace_back(work);
-  } catch (const std::exception&) {
-    // The threads that did start do all of the work.
-  }
-  work();
-  for (std::thread& other : others) other.join();
-}
-
 }  // namespace
+
+bool TextEncoder::Impl::continues_word(int32_t id) const {
+  const std::string& piece = vocabulary.token(id);
+  return id != pipeline->unknown() && !is_added(id) && pipeline->continues_word(piece);
+}
 
 void TextEncoder::Impl::encode_text(std::string_view text, const char* which, size_t limit,
                                     EncodingScratch& scratch, TokenSequence& out) const {
@@ -132,66 +134,77 @@ void TextEncoder::Impl::encode_text(std::string_view text, const char* which, si
 
 Encoding TextEncoder::encode(std::string_view first, std::optional<std::string_view> second,
                              int max_length) const {
-  thread_local EncodingScratch scratch;
-  const Template& pieces = second ? impl_->pair : impl_->single;
+  if (scratch_life == Life::over) {
+    EncodingScratch scratch;
+    return impl_->encode(first, second, max_length, scratch);
+  }
+  thread_local ThreadScratch scratch;
+  return impl_->encode(first, second, max_length, scratch);
+}
+
+Encoding TextEncoder::Impl::encode(std::string_view first, std::optional<std::string_view> second,
+                                   int most, EncodingScratch& scratch) const {
+  const Template& pieces = second ? pair : single;
   const size_t special = special_count(pieces);
-  const auto limit = max_length == 0 ? kNoLimit : static_cast<size_t>(max_length);
-  if (max_length < 0 || limit < special) {
+  const auto limit = most == 0 ? kNoLimit : static_cast<size_t>(most);
+  if (most < 0 || limit < special) {
     throw std::runtime_error(fmt::format(
-        "max_length: found {}, expected at least {} for the special tokens", max_length, special));
+        "max_length: found {}, expected at least {} for the special tokens", most, special));
   }
   // How many tokens Hugging Face counts: truncating on the left, it goes through the words from the
   // last one backwards, and stops at the limit.
   const auto counted_size = [&](const TokenSequence& text) {
-    if (!impl_->truncate_left || text.size <= limit) return text.size;
+    if (!truncate_left || text.size <= limit) return text.size;
     size_t count = limit;
     const auto begins_word = [&](int32_t id) {
-      return id == impl_->pipeline->unknown() || (!continues_word(id) && !impl_->is_added(id));
+      return id == pipeline->unknown() || (!continues_word(id) && !is_added(id));
     };
     while (count < text.size && !begins_word(text.ids[text.size - count])) ++count;
     return count;
   };
-  const size_t text_limit = impl_->truncate_left ? kNoLimit : limit;
-  impl_->encode_text(first, "first text", text_limit, scratch, scratch.first);
+  const size_t text_limit = truncate_left ? kNoLimit : limit;
+  encode_text(first, "first text", text_limit, scratch, scratch.first);
   scratch.second.clear();
-  if (second) impl_->encode_text(*second, "second text", text_limit, scratch, scratch.second);
+  if (second) encode_text(*second, "second text", text_limit, scratch, scratch.second);
   size_t first_size = counted_size(scratch.first), second_size = counted_size(scratch.second);
   if (limit != kNoLimit) longest_first(limit - special, first_size, second_size);
-  Encoding out = fill_template(pieces, scratch, first_size, second_size, impl_->truncate_left);
+  Encoding out = fill_template(pieces, scratch, first_size, second_size, truncate_left);
   out.truncated = !scratch.first.complete || !scratch.second.complete ||
                   first_size < scratch.first.size || second_size < scratch.second.size;
   return out;
 }
 
 std::vector<Encoding> TextEncoder::encode_batch(std::span<const Texts> inputs, int max_length,
-                                                int threads) const {
-  // Threads take a few inputs at a time, so that none is left with most of the long ones.
-  constexpr size_t kInputsAtATime = 64;
+                                                const ForEach& for_each) const {
+  // So few that no thread is left with most of the long ones, and that others need not wait long;
+  // less text than this is encoded by the time that another thread has started.
+  constexpr size_t kInputsAtATime = 64, kBytesAtATime = size_t{64} << 10;
+  std::vector<size_t> ends;
+  for (size_t i = 0, bytes = 0, begin = 0; i < inputs.size(); ++i) {
+    bytes += inputs[i].first.size() + inputs[i].second.value_or("").size();
+    if (bytes < kBytesAtATime && i + 1 - begin < kInputsAtATime && i + 1 < inputs.size()) continue;
+    ends.push_back(i + 1);
+    begin = i + 1;
+    bytes = 0;
+  }
   std::vector<Encoding> out(inputs.size());
-  std::atomic<size_t> next = 0, first_error = inputs.size();
+  std::atomic<size_t> first_error = inputs.size();
   std::exception_ptr error;
   std::mutex mutex;
-  const auto work = [&] {
-    for (size_t begin; (begin = next.fetch_add(kInputsAtATime)) < first_error;) {
-      size_t i = begin;
-      try {
-        for (; i < std::min(begin + kInputsAtATime, inputs.size()); ++i) {
-          out[i] = encode(inputs[i].first, inputs[i].second, max_length);
-        }
-      } catch (const std::exception&) {
-        const std::lock_guard lock(mutex);
-        if (i >= first_error) continue;
-        first_error = i;
-        error = std::current_exception();
+  for_each(ends.size(), [&](size_t part) {
+    size_t i = part == 0 ? 0 : ends[part - 1];
+    if (i >= first_error) return;
+    try {
+      for (; i < ends[part]; ++i) {
+        out[i] = encode(inputs[i].first, inputs[i].second, max_length);
       }
+    } catch (const std::exception&) {
+      const std::lock_guard lock(mutex);
+      if (i >= first_error) return;
+      first_error = i;
+      error = std::current_exception();
     }
-  };
-  // Less text than this is encoded by the time that another thread has started.
-  constexpr size_t kBytesPerThread = size_t{64} << 10;
-  size_t bytes = 0;
-  for (const Texts& texts : inputs) bytes += texts.first.size() + texts.second.value_or("").size();
-  run_on_threads(std::min(static_cast<size_t>(std::max(threads, 1)), bytes / kBytesPerThread + 1),
-                 work);
+  });
   if (!error) return out;
   try {
     std::rethrow_exception(error);
@@ -211,11 +224,7 @@ int TextEncoder::vocabulary_size() const { return impl_->vocabulary.end_id(); }
 bool TextEncoder::has(int32_t id) const { return impl_->vocabulary.has(id); }
 bool TextEncoder::lowercases() const { return impl_->lowercases; }
 const std::string& TextEncoder::token(int32_t id) const { return impl_->vocabulary.token(id); }
-bool TextEncoder::continues_word(int32_t id) const {
-  const std::string& piece = impl_->vocabulary.token(id);
-  if (id == impl_->pipeline->unknown()) return false;
-  return !impl_->is_added(id) && impl_->pipeline->continues_word(piece);
-}
+bool TextEncoder::continues_word(int32_t id) const { return impl_->continues_word(id); }
 int32_t TextEncoder::mask_id() const { return impl_->mask; }
 int TextEncoder::default_max_length() const { return impl_->max_length; }
 const std::vector<std::string>& TextEncoder::notes() const { return impl_->notes; }

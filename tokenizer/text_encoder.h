@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -19,6 +20,10 @@ struct Texts {
   std::optional<std::string_view> second = std::nullopt;
 };
 
+// Calls body(i) for every i in [0, count), in any order and on any threads, and returns when all
+// have returned.
+using ForEach = std::function<void(size_t count, const std::function<void(size_t i)>& body)>;
+
 // Encodes texts as Hugging Face's fast tokenizers do. Throws std::runtime_error. Immutable: may be
 // used from many threads.
 class TextEncoder {
@@ -35,10 +40,10 @@ class TextEncoder {
   // position.
   Encoding encode(std::string_view first, std::optional<std::string_view> second,
                   int max_length) const;
-  // Encodes all inputs, in order, on this many threads (at least 1), of which the result does not
-  // depend. If any fail, throws the error of the first that does, as "input i: ...".
+  // Encodes all inputs, in order, a few at a time by for_each. If any fail, throws the error of the
+  // first that does, as "input i: ...".
   std::vector<Encoding> encode_batch(std::span<const Texts> inputs, int max_length,
-                                     int threads) const;
+                                     const ForEach& for_each) const;
 
   int vocabulary_size() const;  // the greatest id + 1
   bool has(int32_t id) const;   // whether a token has this id

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,9 @@ struct EncodingScratch;
 struct TextEncoder::Impl {
   explicit Impl(Definition definition);
 
+  Encoding encode(std::string_view first, std::optional<std::string_view> second, int most,
+                  EncodingScratch& scratch) const;
+  bool continues_word(int32_t id) const;
   void encode_text(std::string_view text, const char* which, size_t limit, EncodingScratch& scratch,
                    TokenSequence& out) const;
   void check_template(const Template& pieces) const;

@@ -11,7 +11,7 @@
 
 namespace bert::engine {
 
-void attention(ThreadPool& pool, ConstTensor qkv, std::span<const int32_t> starts,
+void attention(Team& team, ConstTensor qkv, std::span<const int32_t> starts,
                const AttentionOptions& options, Buffer& scratch, Tensor context) {
   const Timed timed(Step::attention);
   const RowKernels& kernels = row_kernels();
@@ -32,9 +32,9 @@ void attention(ThreadPool& pool, ConstTensor qkv, std::span<const int32_t> start
   const int64_t task_floats = whole_lines(kernels.attention_scratch(longest, width));
   const int64_t keys_floats = options.keys ? options.keys->scratch_size(longest) : 0;
   const int64_t worker_floats = task_floats + whole_lines(keys_floats);
-  scratch.resize_discarding(worker_floats * pool.threads());
+  scratch.resize_discarding(worker_floats * team.threads());
 
-  pool.run(sequences * heads, [&](int64_t i, int worker) {
+  team.run(sequences * heads, [&](int64_t i, int worker) {
     const int64_t sequence = i / heads, head = i % heads;
     const float* q = qkv.row(starts[sequence]) + head * width;
     const int64_t length = starts[sequence + 1] - starts[sequence];

@@ -6,8 +6,8 @@
 
 #include "engine/attention/relative_positions.h"
 #include "engine/kernels/row_kernels.h"
+#include "engine/threads/team.h"
 #include "engine/tensor.h"
-#include "engine/thread_pool.h"
 
 namespace bert::engine {
 
@@ -27,7 +27,7 @@ struct AttentionOptions {
   // The softmax, [A, queries, S] for one sequence after the other; or null.
   float* probabilities = nullptr;
 };
-void attention(ThreadPool& pool, ConstTensor qkv, std::span<const int32_t> starts,
+void attention(Team& team, ConstTensor qkv, std::span<const int32_t> starts,
                const AttentionOptions& options, Buffer& scratch, Tensor context);
 
 }  // namespace bert::engine

@@ -8,13 +8,13 @@
 
 namespace bert::engine {
 
-RelativeKeys::RelativeKeys(ThreadPool& pool, ConstTensor table, bool with_key)
+RelativeKeys::RelativeKeys(Team& team, ConstTensor table, bool with_key)
     : max_tokens_((table.rows + 1) / 2), width_(table.columns), with_key_(with_key) {
   const RowKernels& kernels = row_kernels();
   const int64_t step = kernels.panel_columns, panels = divide_up(table.rows, step);
   panels_.resize_discarding(panels * step * width_);
   zeros_.resize_discarding(step);
-  pool.run(panels, [&](int64_t i, int) {
+  team.run(panels, [&](int64_t i, int) {
     std::vector<const Word32*> rows;
     for (int64_t c = i * step; c < std::min(table.rows, (i + 1) * step); ++c) {
       rows.push_back(as_words(table.row(table.rows - 1 - c)));

@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include "engine/kernels/row_kernels.h"
+#include "engine/threads/team.h"
 #include "engine/tensor.h"
-#include "engine/thread_pool.h"
 
 namespace bert::engine {
 
@@ -28,7 +28,7 @@ struct RelativeBias {
 class RelativeKeys {
  public:
   // table: [2 max_tokens - 1, D], distance 0 in the middle. with_key: add k_j r_ij too.
-  RelativeKeys(ThreadPool& pool, ConstTensor table, bool with_key);
+  RelativeKeys(Team& team, ConstTensor table, bool with_key);
 
   // Computes the task's bias, in scratch [scratch_size(S)], and sets it.
   int64_t scratch_size(int64_t length) const;

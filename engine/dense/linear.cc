@@ -40,8 +40,7 @@ class RowBlocks {
 
 }  // namespace
 
-Linear::ConvertedRows Linear::Packed::convert(ThreadPool& pool, ConstTensor x,
-                                              Buffer& scratch) const {
+Linear::ConvertedRows Linear::Packed::convert(Team& team, ConstTensor x, Buffer& scratch) const {
   if (product->precision == Precision::f32) {
     return {as_words(x.data), nullptr, nullptr, x.columns, 0};
   }
@@ -58,7 +57,7 @@ Linear::ConvertedRows Linear::Packed::convert(ThreadPool& pool, ConstTensor x,
   Word32* exact_of_x = words_of_x + (dense ? x.rows * words : words);
   auto* scales = reinterpret_cast<RowScale*>(scratch.data() + x.rows * row_words());
   constexpr int64_t kConvertedRowsPerTask = 16;
-  pool.run(divide_up(x.rows, kConvertedRowsPerTask), [&](int64_t block, int) {
+  team.run(divide_up(x.rows, kConvertedRowsPerTask), [&](int64_t block, int) {
     for (int64_t i = block * kConvertedRowsPerTask;
          i < std::min(x.rows, (block + 1) * kConvertedRowsPerTask); ++i) {
       const float* row = x.row(i);
@@ -77,27 +76,27 @@ Linear::ConvertedRows Linear::Packed::convert(ThreadPool& pool, ConstTensor x,
   return {words_of_x, exact_of_x, scales, stride, exact_stride};
 }
 
-void Linear::run(ThreadPool& pool, ConstTensor x, Buffer& scratch, Tensor y, bool add) const {
+void Linear::run(Team& team, ConstTensor x, Buffer& scratch, Tensor y, bool add) const {
   assert(x.columns == width() && y.columns == columns() && x.rows == y.rows);
   assert(is_packed());
   const Packed& w = *packed_;
-  const ConvertedRows inputs = w.convert(pool, x, scratch);
+  const ConvertedRows inputs = w.convert(team, x, scratch);
   const Timed timed(Step::linear);
   const Product& product = *w.product;
   const int64_t width = product.panel.columns, panels = w.panel_count();
   const RowBlocks blocks(x.rows, panels, w.n * w.k <= kFewWeights, product.panel.row_step,
-                         pool.threads());
+                         team.threads());
   const int64_t count = blocks.count() * panels;
   // The panel that a worker reads after its i-th task: its next, or the first of what runs next.
   const auto after = [&](int64_t i, int worker) {
-    const bool ends = i + 1 == count || i + 1 == pool.first_of(worker + 1, count);
+    const bool ends = i + 1 == count || i + 1 == team.first_of(worker + 1, count);
     if (!ends) return w.panel((i + 1) % panels);
     const Packed& next = w.next && w.next->words > 0 ? *w.next : w;
-    const int64_t first = pool.first_of(worker, blocks.count() * next.panel_count());
+    const int64_t first = team.first_of(worker, blocks.count() * next.panel_count());
     return next.panel(first % next.panel_count());
   };
   // A thread usually gets neighbouring panels, each of which prefetches the next.
-  pool.run(count, [&](int64_t i, int worker) {
+  team.run(count, [&](int64_t i, int worker) {
     const int64_t block = i / panels, first = blocks.begin(block), column = i % panels * width;
     MatmulTask task{.x = inputs.words + first * inputs.stride,
                     .panel = w.panel(i % panels),

@@ -10,8 +10,8 @@
 
 #include "engine/dense/product.h"
 #include "engine/dense/quantisation.h"
+#include "engine/threads/team.h"
 #include "engine/tensor.h"
-#include "engine/thread_pool.h"
 
 namespace bert::engine {
 
@@ -37,18 +37,18 @@ class Linear {
     std::vector<int32_t> exact;        // [E]: inputs that stay in f32
     std::vector<float> exact_weights;  // [N, E]
   };
-  Linear(ThreadPool& pool, const Stored& stored, int64_t width, Activation activation,
+  Linear(Team& team, const Stored& stored, int64_t width, Activation activation,
          const Product& product);
   Stored stored() const;
 
   // The parts' columns follow each other. f32 and bf16 weights are packed here, int8 ones by
   // quantise(). owner keeps the parts' weights alive and is released once they are packed. A weight
   // that is not finite is a std::runtime_error when it is packed.
-  Linear(ThreadPool& pool, std::span<const Part> parts, Activation activation,
-         const Product& product, std::shared_ptr<void> owner = nullptr);
+  Linear(Team& team, std::span<const Part> parts, Activation activation, const Product& product,
+         std::shared_ptr<void> owner = nullptr);
   // Packs an int8 Linear that was made from parts; once, before the first run(). statistics: of
   // inputs like those that it will get. Throws std::domain_error if they are not finite.
-  void quantise(ThreadPool& pool, const InputStatistics& statistics);
+  void quantise(Team& team, const InputStatistics& statistics);
   bool is_packed() const { return packed_->words > 0; }
 
   const Product& product() const { return *packed_->product; }
@@ -62,12 +62,12 @@ class Linear {
   void set_prefetch_target(const Linear& next) { packed_->next = next.packed_.get(); }
 
   // y [T, N] = activation(x W^T + b), with x [T, K]. scratch: for x in the Linear's precision.
-  void run(ThreadPool& pool, ConstTensor x, Buffer& scratch, Tensor y) const {
-    run(pool, x, scratch, y, false);
+  void run(Team& team, ConstTensor x, Buffer& scratch, Tensor y) const {
+    run(team, x, scratch, y, false);
   }
   // y += x W^T + b
-  void run_add(ThreadPool& pool, ConstTensor x, Buffer& scratch, Tensor y) const {
-    run(pool, x, scratch, y, true);
+  void run_add(Team& team, ConstTensor x, Buffer& scratch, Tensor y) const {
+    run(team, x, scratch, y, true);
   }
 
  private:
@@ -104,10 +104,10 @@ class Linear {
     void keep_quantised(int64_t column, const int8_t* q, float scale, Word32* to);
     // Writes the row_words() of a column: first the converted inputs, then the exact ones.
     using FillRow = std::function<void(int64_t column, Word32* to)>;
-    void pack(ThreadPool& pool, const FillRow& fill);
-    ConvertedRows convert(ThreadPool& pool, ConstTensor x, Buffer& scratch) const;
+    void pack(Team& team, const FillRow& fill);
+    ConvertedRows convert(Team& team, ConstTensor x, Buffer& scratch) const;
   };
-  void run(ThreadPool& pool, ConstTensor x, Buffer& scratch, Tensor y, bool add) const;
+  void run(Team& team, ConstTensor x, Buffer& scratch, Tensor y, bool add) const;
 
   std::unique_ptr<Packed> packed_;  // a prefetch target stays where it is when its Linear moves
 };
@@ -115,7 +115,7 @@ class Linear {
 // y [T, N] = x W^T + b in f32, with weight [N, K] read in place: for the decoder of a masked
 // language model, which is the table of word embeddings and too large to be in memory twice. With
 // the few rows that it is used for, this costs little more than reading W.
-void multiply_in_place(ThreadPool& pool, const Product& product, ConstTensor x, ConstTensor weight,
+void multiply_in_place(Team& team, const Product& product, ConstTensor x, ConstTensor weight,
                        const float* bias, Tensor y);
 
 // How many times as fast in bf16 as in f32 this machine multiplies, measured now, within 1 ms.

@@ -32,7 +32,7 @@ void pack_panel(const PanelFormat& format, const Word32* const* rows, int64_t co
   for (int64_t c = 0; c < columns; ++c) std::copy_n(rows[c], row_words, panel + c * row_words);
 }
 
-Linear::Linear(ThreadPool& pool, std::span<const Part> parts, Activation activation,
+Linear::Linear(Team& team, std::span<const Part> parts, Activation activation,
                const Product& product, std::shared_ptr<void> owner)
     : packed_(std::make_unique<Packed>()) {
   Packed& packed = *packed_;
@@ -49,12 +49,12 @@ Linear::Linear(ThreadPool& pool, std::span<const Part> parts, Activation activat
   float* bias = packed.bias.data();
   for (const Part& part : parts) bias = std::copy_n(part.bias, part.weight.rows, bias);
   if (product.precision == Precision::int8) return;
-  packed.pack(pool, [&](int64_t column, Word32* to) {
+  packed.pack(team, [&](int64_t column, Word32* to) {
     row_kernels().round_bf16(packed.rows[column], packed.k, to);
   });
 }
 
-Linear::Linear(ThreadPool& pool, const Stored& stored, int64_t width, Activation activation,
+Linear::Linear(Team& team, const Stored& stored, int64_t width, Activation activation,
                const Product& product)
     : packed_(std::make_unique<Packed>()) {
   Packed& packed = *packed_;
@@ -67,7 +67,7 @@ Linear::Linear(ThreadPool& pool, const Stored& stored, int64_t width, Activation
   std::ranges::copy(stored.bias, packed.bias.data());
   packed.keep_exact(stored.exact);
   const int64_t exact = std::ssize(stored.exact);
-  packed.pack(pool, [&](int64_t column, Word32* to) {
+  packed.pack(team, [&](int64_t column, Word32* to) {
     packed.keep_quantised(column, stored.q.data() + column * width, stored.scales[column], to);
     std::copy_n(as_words(stored.exact_weights.data()) + column * exact, exact, to + packed.words);
   });
@@ -113,11 +113,11 @@ void Linear::Packed::keep_quantised(int64_t column, const int8_t* q, float scale
   }
 }
 
-void Linear::quantise(ThreadPool& pool, const InputStatistics& statistics) {
+void Linear::quantise(Team& team, const InputStatistics& statistics) {
   Packed& packed = *packed_;
   assert(packed.product->precision == Precision::int8 && !is_packed());
   packed.keep_exact(find_outliers(statistics));
-  packed.pack(pool, [&](int64_t column, Word32* to) {
+  packed.pack(team, [&](int64_t column, Word32* to) {
     const float* weights = packed.rows[column];
     const QuantisedRow row =
         quantise_row({weights, static_cast<size_t>(packed.k)}, packed.mask, statistics);
@@ -128,7 +128,7 @@ void Linear::quantise(ThreadPool& pool, const InputStatistics& statistics) {
   });
 }
 
-void Linear::Packed::pack(ThreadPool& pool, const FillRow& fill) {
+void Linear::Packed::pack(Team& team, const FillRow& fill) {
   const PanelFormat& format = product->panel;
   const bool as_stored = product->precision == Precision::f32;
   words = words_of(product->precision, format.int8, k);
@@ -139,7 +139,7 @@ void Linear::Packed::pack(ThreadPool& pool, const FillRow& fill) {
     column_scales.resize_discarding(panel_count() * format.columns);
     column_sums.resize(panel_count() * format.columns);
   }
-  pool.run(panel_count(), [&](int64_t i, int) {
+  team.run(panel_count(), [&](int64_t i, int) {
     const int64_t begin = i * format.columns, columns = std::min(format.columns, n - begin);
     std::vector<Word32> filled(as_stored ? 0 : columns * row_words());
     std::vector<const Word32*> sources;

@@ -11,15 +11,15 @@
 
 namespace bert::engine {
 
-void multiply_in_place(ThreadPool& pool, const Product& product, ConstTensor x, ConstTensor weight,
+void multiply_in_place(Team& team, const Product& product, ConstTensor x, ConstTensor weight,
                        const float* bias, Tensor y) {
   assert(x.columns == weight.columns && y.columns == weight.rows && x.rows == y.rows);
   assert(product.precision == Precision::f32);
   const Timed timed(Step::linear);
   const int64_t width = product.panel.columns;
   const int64_t panel_size = divide_up(panel_words(product.panel, x.columns), 16) * 16;  // in lines
-  const Buffer panels(panel_size * pool.threads());
-  pool.run(divide_up(weight.rows, width), [&](int64_t i, int worker) {
+  const Buffer panels(panel_size * team.threads());
+  team.run(divide_up(weight.rows, width), [&](int64_t i, int worker) {
     const int64_t first = i * width, columns = std::min(width, weight.rows - first);
     Word32* panel = as_words(panels.data()) + worker * panel_size;
     std::vector<const Word32*> rows;

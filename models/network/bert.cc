@@ -10,13 +10,12 @@ using engine::Precision;
 using engine::Reads;
 using engine::Tensor;
 
-void Embeddings::run(const Batch& batch, engine::ThreadPool& pool, Workspace& space,
-                     Tensor x) const {
+void Embeddings::run(const Batch& batch, engine::Team& team, Workspace& space, Tensor x) const {
   const Tensor sum = projection ? space.embedded.tensor(x.rows, word.view.columns) : x;
-  engine::embedding_sum(pool, {word.view, position.view, type.view}, batch.ids, batch.positions,
+  engine::embedding_sum(team, {word.view, position.view, type.view}, batch.ids, batch.positions,
                         batch.type_ids, sum);
-  engine::layer_norm(pool, sum, norm, sum);
-  if (projection) projection->run(pool, sum, space.scratch, x);
+  engine::layer_norm(team, sum, norm, sum);
+  if (projection) projection->run(team, sum, space.scratch, x);
 }
 
 Tensor first_rows(const Batch& batch, engine::ConstTensor x, Workspace& space) {
@@ -30,7 +29,7 @@ Tensor first_rows(const Batch& batch, engine::ConstTensor x, Workspace& space) {
 // One post-norm layer (Devlin et al. 2019, section 3). x: [T, H]. The feed-forward network takes at
 // most feed_forward_rows at a time. Calls before(product, its inputs) just before each product.
 template <typename BeforeProduct>
-Tensor Layer::forward(const Batch& batch, engine::ThreadPool& pool, Reads reads, bool probabilities,
+Tensor Layer::forward(const Batch& batch, engine::Team& team, Reads reads, bool probabilities,
                       int64_t feed_forward_rows, Workspace& space, Tensor x,
                       const BeforeProduct& before) const {
   const int64_t tokens = x.rows, hidden = x.columns;
@@ -40,8 +39,8 @@ Tensor Layer::forward(const Batch& batch, engine::ThreadPool& pool, Reads reads,
   const Tensor context = {space.wide.data() + tokens * 3 * hidden, rows, hidden};
 
   before(&Layer::qkv, x);
-  qkv.run(pool, x, space.scratch, states);  // [T, 3H]
-  engine::attention(pool, states, batch.starts,
+  qkv.run(team, x, space.scratch, states);  // [T, 3H]
+  engine::attention(team, states, batch.starts,
                     {.heads = heads,
                      .reads = reads,
                      .precision = precision,
@@ -51,52 +50,51 @@ Tensor Layer::forward(const Batch& batch, engine::ThreadPool& pool, Reads reads,
                     space.scratch, context);
   if (reads == Reads::first) x = first_rows(batch, x, space);  // from here on [rows, H]
   before(&Layer::attention_output, context);
-  attention_output.run_add(pool, context, space.scratch, x);  // dense + residual
-  engine::layer_norm(pool, x, attention_norm, x);
+  attention_output.run_add(team, context, space.scratch, x);  // dense + residual
+  engine::layer_norm(team, x, attention_norm, x);
   for (int64_t first = 0; first < rows; first += feed_forward_rows) {
     const int64_t count = std::min(feed_forward_rows, rows - first);
     const Tensor part = {x.row(first), count, hidden};
     const Tensor wide = {space.wide.data(), count, intermediate.columns()};
     before(&Layer::intermediate, part);
-    intermediate.run(pool, part, space.scratch, wide);  // [count, I], activation fused
+    intermediate.run(team, part, space.scratch, wide);  // [count, I], activation fused
     before(&Layer::output, wide);
-    output.run_add(pool, wide, space.scratch, part);  // dense + residual
+    output.run_add(team, wide, space.scratch, part);  // dense + residual
   }
-  engine::layer_norm(pool, x, output_norm, x);
+  engine::layer_norm(team, x, output_norm, x);
   return x;
 }
 
-Tensor Layer::run(const Batch& batch, engine::ThreadPool& pool, Reads reads, bool probabilities,
+Tensor Layer::run(const Batch& batch, engine::Team& team, Reads reads, bool probabilities,
                   Workspace& space, Tensor x) const {
   // int8 products are so fast that [T, I] should not leave the cache before it is read again (8x128
   // tokens: -8 %); in f32, reading the weights again costs more than that saves.
   constexpr int64_t kInt8RowsPerThread = 96;
   const int64_t feed_forward_rows =
-      precision == Precision::int8 ? kInt8RowsPerThread * pool.threads() : x.rows;
-  return forward(batch, pool, reads, probabilities, feed_forward_rows, space, x,
+      precision == Precision::int8 ? kInt8RowsPerThread * team.threads() : x.rows;
+  return forward(batch, team, reads, probabilities, feed_forward_rows, space, x,
                  [](engine::Linear Layer::*, Tensor) {});
 }
 
-Tensor Layer::calibrate(const Batch& example, engine::ThreadPool& pool, Workspace& space,
-                        Tensor x) {
+Tensor Layer::calibrate(const Batch& example, engine::Team& team, Workspace& space, Tensor x) {
   // All rows at once, as the statistics of a product are those of all its inputs.
-  return forward(example, pool, Reads::all, false, x.rows, space, x,
+  return forward(example, team, Reads::all, false, x.rows, space, x,
                  [&](engine::Linear Layer::*product, Tensor inputs) {
-                   (this->*product).quantise(pool, engine::measure_inputs(inputs));
+                   (this->*product).quantise(team, engine::measure_inputs(inputs));
                  });
 }
 
-Tensor Encoder::run(const Batch& batch, engine::ThreadPool& pool, Reads reads, Workspace& space,
+Tensor Encoder::run(const Batch& batch, engine::Team& team, Reads reads, Workspace& space,
                     const Trace& trace) const {
   Tensor x = space.x.tensor(batch.tokens(), hidden);
-  embeddings.run(batch, pool, space, x);
+  embeddings.run(batch, team, space, x);
   trace("embeddings", x);
   for (size_t i = 0; i < order.size(); ++i) {
     const bool probabilities = trace.wants_attention(i);
     if (probabilities) space.probabilities.resize_discarding(batch.pairs() * layers.front().heads);
     for (int j = 0; j < layers_per_group; ++j) {
       const bool last = i + 1 == order.size() && j + 1 == layers_per_group;
-      x = layers[order[i] + j].run(batch, pool, last ? reads : Reads::all,
+      x = layers[order[i] + j].run(batch, team, last ? reads : Reads::all,
                                    probabilities && j + 1 == layers_per_group, space, x);
     }
     if (probabilities) {

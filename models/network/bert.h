@@ -31,16 +31,25 @@ struct Workspace {
   engine::Buffer rows;           // [N, H]: what a head reads
   engine::Buffer pooled;         // [N, H]
   engine::Buffer transformed;    // [N, H] or [T, E], inside a head
-  engine::Buffer logits;         // [N, C] or [T, C]
+  engine::Buffer logits;         // [N, C] or [T, C], or a part of these rows
+
+  int64_t bytes() const {
+    int64_t floats = 0;
+    for (const engine::Buffer* buffer :
+         {&x, &embedded, &wide, &scratch, &probabilities, &rows, &pooled, &transformed, &logits}) {
+      floats += buffer->size();
+    }
+    return floats * static_cast<int64_t>(sizeof(float));
+  }
 };
 
 // embeddings.*
 struct Embeddings {
   Embeddings(Checkpoint& checkpoint, const Config& config, const engine::Product& f32,
-             engine::ThreadPool& pool);
+             engine::Team& team);
   // x [T, H] = LayerNorm of the sum of the word, position and type embeddings, projected from [T,
   // E] if E is not H.
-  void run(const Batch& batch, engine::ThreadPool& pool, Workspace& space, engine::Tensor x) const;
+  void run(const Batch& batch, engine::Team& team, Workspace& space, engine::Tensor x) const;
 
   Weight word;      // [V, E]
   Weight position;  // [positions, E]
@@ -52,14 +61,14 @@ struct Embeddings {
 // encoder.layer.i.*
 struct Layer {
   Layer(Checkpoint& checkpoint, const std::string& name, const Config& config,
-        const engine::Product& product, const engine::RelativeBias* bias, engine::ThreadPool& pool);
+        const engine::Product& product, const engine::RelativeBias* bias, engine::Team& team);
   // The next hidden state, in place of x [T, H]; with Reads::first that of each sequence's first
   // token only, [N, H] in space.rows. Leaves attention's probabilities in the workspace if wanted.
-  engine::Tensor run(const Batch& batch, engine::ThreadPool& pool, engine::Reads reads,
+  engine::Tensor run(const Batch& batch, engine::Team& team, engine::Reads reads,
                      bool probabilities, Workspace& space, engine::Tensor x) const;
   // The same for all tokens of an example, if the int8 products are not packed yet: quantises each
   // of them for the inputs that it gets, just before it runs.
-  engine::Tensor calibrate(const Batch& example, engine::ThreadPool& pool, Workspace& space,
+  engine::Tensor calibrate(const Batch& example, engine::Team& team, Workspace& space,
                            engine::Tensor x);
 
   struct Dense {
@@ -84,7 +93,7 @@ struct Layer {
 
  private:
   template <typename BeforeProduct>
-  engine::Tensor forward(const Batch& batch, engine::ThreadPool& pool, engine::Reads reads,
+  engine::Tensor forward(const Batch& batch, engine::Team& team, engine::Reads reads,
                          bool probabilities, int64_t feed_forward_rows, Workspace& space,
                          engine::Tensor x, const BeforeProduct& before) const;
 };
@@ -96,11 +105,11 @@ struct Encoder {
   // example: any inputs of the model's kind, on which int8 is calibrated. Each layer is calibrated
   // as soon as it is loaded, so that only one at a time is in memory as floats.
   Encoder(Checkpoint& checkpoint, const Config& config, const engine::Products& products,
-          const Batch& example, engine::ThreadPool& pool);
+          const Batch& example, engine::Team& team);
   // The last hidden state: [T, H], or with Reads::first [N, H] of each sequence's first token, the
   // only ones that the last layer is then computed for.
-  engine::Tensor run(const Batch& batch, engine::ThreadPool& pool, engine::Reads reads,
-                     Workspace& space, const Trace& trace) const;
+  engine::Tensor run(const Batch& batch, engine::Team& team, engine::Reads reads, Workspace& space,
+                     const Trace& trace) const;
 
   engine::Precision precision;
   int hidden;
@@ -112,7 +121,7 @@ struct Encoder {
 
  private:
   void load_layers(Checkpoint& checkpoint, const Config& config, const engine::Product& product,
-                   const Batch& example, engine::ThreadPool& pool);
+                   const Batch& example, engine::Team& team);
 };
 
 }  // namespace bert::models

@@ -32,32 +32,31 @@ void check_precision(const Checkpoint& checkpoint, const Layer& layer, bool is_i
 }  // namespace
 
 Embeddings::Embeddings(Checkpoint& checkpoint, const Config& config, const engine::Product& f32,
-                       engine::ThreadPool& pool)
+                       engine::Team& team)
     : word(checkpoint.matrix("embeddings.word_embeddings.weight", config.vocabulary,
                              config.embedding)),
       position(read_position_table(checkpoint, config)),
       type(read_type_table(checkpoint, config)),
       norm(read_norm(checkpoint, "embeddings.LayerNorm", config.embedding, config)),
-      projection(read_projection(checkpoint, config, f32, pool)) {}
+      projection(read_projection(checkpoint, config, f32, team)) {}
 
 Layer::Layer(Checkpoint& checkpoint, const std::string& name_in_checkpoint, const Config& config,
-             const engine::Product& product, const engine::RelativeBias* bias,
-             engine::ThreadPool& pool)
+             const engine::Product& product, const engine::RelativeBias* bias, engine::Team& team)
     : name(name_in_checkpoint),
       names(config.family->layer),
       precision(product.precision),
       heads(config.heads),
       qkv(read_linear(checkpoint, {name + names.query, name + names.key, name + names.value},
-                      config.hidden, config.hidden, Activation::none, product, pool)),
+                      config.hidden, config.hidden, Activation::none, product, team)),
       relative_bias(bias),
-      relative_keys(read_relative_keys(checkpoint, name, config, pool)),
+      relative_keys(read_relative_keys(checkpoint, name, config, team)),
       attention_output(read_linear(checkpoint, {name + names.attention_output}, config.hidden,
-                                   config.hidden, Activation::none, product, pool)),
+                                   config.hidden, Activation::none, product, team)),
       attention_norm(read_norm(checkpoint, name + names.attention_norm, config.hidden, config)),
       intermediate(read_linear(checkpoint, {name + names.intermediate}, config.intermediate,
-                               config.hidden, config.activation, product, pool)),
+                               config.hidden, config.activation, product, team)),
       output(read_linear(checkpoint, {name + names.output}, config.hidden, config.intermediate,
-                         Activation::none, product, pool)),
+                         Activation::none, product, team)),
       output_norm(read_norm(checkpoint, name + names.output_norm, config.hidden, config)) {
   qkv.set_prefetch_target(attention_output);
   attention_output.set_prefetch_target(intermediate);
@@ -72,14 +71,14 @@ std::vector<Layer::Dense> Layer::dense_layers() const {
 }
 
 Encoder::Encoder(Checkpoint& checkpoint, const Config& config, const engine::Products& products,
-                 const Batch& example, engine::ThreadPool& pool)
+                 const Batch& example, engine::Team& team)
     : precision(products.layers.precision),
       hidden(config.hidden),
-      embeddings(checkpoint, config, products.f32, pool),
+      embeddings(checkpoint, config, products.f32, team),
       relative_bias(read_relative_bias(checkpoint, config)),
       order(config.layer_order),
       layers_per_group(config.inner_layers) {
-  load_layers(checkpoint, config, products.layers, example, pool);
+  load_layers(checkpoint, config, products.layers, example, team);
   for (size_t i = 0; i < layers.size(); ++i) {  // the last one runs before the next batch's first
     layers[i].output.set_prefetch_target(layers[(i + 1) % layers.size()].qkv);
   }
@@ -87,23 +86,23 @@ Encoder::Encoder(Checkpoint& checkpoint, const Config& config, const engine::Pro
 
 void Encoder::load_layers(Checkpoint& checkpoint, const Config& config,
                           const engine::Product& product, const Batch& example,
-                          engine::ThreadPool& pool) {
+                          engine::Team& team) {
   const bool stored = checkpoint.is_int8(config.layer_names.front() + config.family->layer.output);
   const bool calibrates = precision == Precision::int8 && !stored;
   Workspace space;
   Tensor x = space.x.tensor(example.tokens(), hidden);
   if (calibrates) {
-    embeddings.run(example, pool, space, x);
+    embeddings.run(example, team, space, x);
     // Its rows lie far apart, and each brought the pages around it into memory.
     Checkpoint::release(embeddings.word);
   }
   layers.reserve(config.layer_names.size());
   for (const std::string& name : config.layer_names) {
-    layers.emplace_back(checkpoint, name, config, product, relative_bias.get(), pool);
+    layers.emplace_back(checkpoint, name, config, product, relative_bias.get(), team);
     check_precision(checkpoint, layers.back(), stored);
     if (!calibrates) continue;
     try {
-      x = layers.back().calibrate(example, pool, space, x);
+      x = layers.back().calibrate(example, team, space, x);
     } catch (const std::domain_error& error) {
       throw std::runtime_error(checkpoint.path() + ": " + name + ": " + error.what());
     }

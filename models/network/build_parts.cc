@@ -52,7 +52,7 @@ Norm read_norm(Checkpoint& checkpoint, const std::string& name, int64_t width,
 
 Linear read_linear(Checkpoint& checkpoint, const std::vector<std::string>& names, int64_t columns,
                    int64_t width, Activation activation, const engine::Product& product,
-                   engine::ThreadPool& pool) {
+                   engine::Team& team) {
   constexpr int64_t kMaxInt8Width = 1 << 16;  // sums of more products could overflow 32 bits
   const bool stored = checkpoint.is_int8(names.front());
   if ((stored || product.precision == Precision::int8) && width > kMaxInt8Width) {
@@ -61,7 +61,7 @@ Linear read_linear(Checkpoint& checkpoint, const std::vector<std::string>& names
                     names.front(), width, kMaxInt8Width));
   }
   if (stored) {
-    return Linear(pool, checkpoint.int8(names, columns, width), width, activation,
+    return Linear(team, checkpoint.int8(names, columns, width), width, activation,
                   engine::pick_product(Precision::int8, product.backend));
   }
   std::vector<engine::Buffer> biases;
@@ -77,7 +77,7 @@ Linear read_linear(Checkpoint& checkpoint, const std::vector<std::string>& names
     const Weight& weight = weights->back();
     parts.push_back({weight.view, biases.back().data(), weight.description()});
   }
-  return Linear(pool, parts, activation, product, weights);
+  return Linear(team, parts, activation, product, weights);
 }
 
 Weight read_type_table(Checkpoint& checkpoint, const Config& config) {
@@ -97,22 +97,21 @@ Weight read_position_table(Checkpoint& checkpoint, const Config& config) {
 }
 
 std::optional<Linear> read_projection(Checkpoint& checkpoint, const Config& config,
-                                      const engine::Product& f32, engine::ThreadPool& pool) {
+                                      const engine::Product& f32, engine::Team& team) {
   const Family& family = *config.family;
   if (config.embedding == config.hidden && !family.always_projected) return std::nullopt;
   return read_linear(checkpoint, {family.projection}, config.hidden, config.embedding,
-                     Activation::none, f32, pool);
+                     Activation::none, f32, team);
 }
 
 std::optional<engine::RelativeKeys> read_relative_keys(Checkpoint& checkpoint,
                                                        const std::string& layer,
-                                                       const Config& config,
-                                                       engine::ThreadPool& pool) {
+                                                       const Config& config, engine::Team& team) {
   if (config.position_type == PositionType::absolute) return std::nullopt;
   const Weight table =
       checkpoint.finite_matrix(layer + ".attention.self.distance_embedding.weight",
                                2 * config.positions - 1, config.hidden / config.heads);
-  return engine::RelativeKeys(pool, table.view,
+  return engine::RelativeKeys(team, table.view,
                               config.position_type == PositionType::relative_key_query);
 }
 
@@ -169,7 +168,7 @@ engine::Buffer read_decoder_bias(Checkpoint& checkpoint, const Config& config,
 }
 
 Linear read_sentence_dense(const SentenceModules::Dense& dense, const engine::Product& f32,
-                           engine::ThreadPool& pool) {
+                           engine::Team& team) {
   const Weights weights = open_weights(dense.directory);
   for (const WeightFile& file : weights.files) {
     for (const StoredTensor& tensor : file.tensors()) {
@@ -202,7 +201,7 @@ Linear read_sentence_dense(const SentenceModules::Dense& dense, const engine::Pr
   const engine::Buffer weight = read("linear.weight", {n, k});
   const engine::Buffer bias = dense.has_bias ? read("linear.bias", {n}) : engine::Buffer(n);
   const Linear::Part parts[] = {{{weight.data(), n, k}, bias.data()}};
-  return Linear(pool, parts, dense.activation, f32);
+  return Linear(team, parts, dense.activation, f32);
 }
 
 }  // namespace bert::models

@@ -21,7 +21,7 @@ namespace bert::models {
 // one. Layers stored in int8 stay int8, whatever the product's precision.
 engine::Linear read_linear(Checkpoint& checkpoint, const std::vector<std::string>& names,
                            int64_t columns, int64_t width, engine::Activation activation,
-                           const engine::Product& product, engine::ThreadPool& pool);
+                           const engine::Product& product, engine::Team& team);
 // name.weight and name.bias [width]
 engine::Norm read_norm(Checkpoint& checkpoint, const std::string& name, int64_t width,
                        const Config& config);
@@ -31,7 +31,7 @@ Weight read_position_table(Checkpoint& checkpoint, const Config& config);
 Weight read_type_table(Checkpoint& checkpoint, const Config& config);
 // [H, E], or nothing if the embeddings already have the hidden size.
 std::optional<engine::Linear> read_projection(Checkpoint& checkpoint, const Config& config,
-                                              const engine::Product& f32, engine::ThreadPool& pool);
+                                              const engine::Product& f32, engine::Team& team);
 
 // What attention adds to the scores by distance, if the model does that: one bias shared by all
 // layers, or keys of each layer's own.
@@ -39,8 +39,7 @@ std::unique_ptr<engine::RelativeBias> read_relative_bias(Checkpoint& checkpoint,
                                                          const Config& config);
 std::optional<engine::RelativeKeys> read_relative_keys(Checkpoint& checkpoint,
                                                        const std::string& layer,
-                                                       const Config& config,
-                                                       engine::ThreadPool& pool);
+                                                       const Config& config, engine::Team& team);
 
 // A masked language model's output. transformers ties its weight [V, E] to the word embeddings and
 // its bias [V] to that of the head, and writes either or both tensors of each pair, which must be
@@ -53,6 +52,6 @@ engine::Buffer read_decoder_bias(Checkpoint& checkpoint, const Config& config,
 // linear.weight [columns, width] and linear.bias [columns] in the weights of a Dense module's
 // folder.
 engine::Linear read_sentence_dense(const SentenceModules::Dense& dense, const engine::Product& f32,
-                                   engine::ThreadPool& pool);
+                                   engine::Team& team);
 
 }  // namespace bert::models

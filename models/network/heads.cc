@@ -13,18 +13,18 @@ using engine::ConstTensor;
 using engine::Tensor;
 
 Pooler::Pooler(Checkpoint& checkpoint, const Config& config, const engine::Product& f32,
-               engine::ThreadPool& pool)
+               engine::Team& team)
     : dense(read_linear(checkpoint, {config.family->pooler}, config.hidden, config.hidden,
-                        Activation::tanh, f32, pool)) {}
+                        Activation::tanh, f32, team)) {}
 
-Tensor Pooler::run(engine::ThreadPool& pool, ConstTensor first, Workspace& space) const {
+Tensor Pooler::run(engine::Team& team, ConstTensor first, Workspace& space) const {
   const Tensor pooled = space.pooled.tensor(first.rows, first.columns);
-  dense.run(pool, first, space.scratch, pooled);
+  dense.run(team, first, space.scratch, pooled);
   return pooled;
 }
 
 Head::Head(Checkpoint& checkpoint, const Config& config, const HeadRow& head_row,
-           const Embeddings& embeddings, const engine::Product& f32, engine::ThreadPool& pool)
+           const Embeddings& embeddings, const engine::Product& f32, engine::Team& team)
     : row(head_row), product(f32) {
   const bool masked_lm = row.kind == HeadKind::masked_lm;
   const int64_t width = masked_lm ? config.embedding : config.hidden;
@@ -32,13 +32,13 @@ Head::Head(Checkpoint& checkpoint, const Config& config, const HeadRow& head_row
     const Activation activation =
         *row.activation ? *find_activation(row.activation) : config.activation;
     transform.emplace(
-        read_linear(checkpoint, {row.transform}, width, config.hidden, activation, f32, pool));
+        read_linear(checkpoint, {row.transform}, width, config.hidden, activation, f32, team));
   }
   if (*row.norm) norm.emplace(read_norm(checkpoint, row.norm, width, config));
   const std::string name = row.output;
   if (!masked_lm) {
     output.emplace(read_linear(checkpoint, {name}, std::ssize(config.labels_of(row)), config.hidden,
-                               Activation::none, f32, pool));
+                               Activation::none, f32, team));
     return;
   }
   own_decoder = read_decoder(checkpoint, config, name, embeddings.word);
@@ -46,20 +46,29 @@ Head::Head(Checkpoint& checkpoint, const Config& config, const HeadRow& head_row
   decoder_bias = read_decoder_bias(checkpoint, config, name + ".bias", row.bias);
 }
 
-Tensor Head::run(engine::ThreadPool& pool, ConstTensor x, Workspace& space) const {
+Tensor Head::run(engine::Team& team, ConstTensor x, Workspace& space) const {
   if (transform) {
     const Tensor transformed = space.transformed.tensor(x.rows, transform->columns());
-    transform->run(pool, x, space.scratch, transformed);
-    if (norm) engine::layer_norm(pool, transformed, *norm, transformed);
+    transform->run(team, x, space.scratch, transformed);
+    if (norm) engine::layer_norm(team, transformed, *norm, transformed);
     x = transformed;
   }
   const Tensor logits = space.logits.tensor(x.rows, columns());
   if (output) {
-    output->run(pool, x, space.scratch, logits);
+    output->run(team, x, space.scratch, logits);
   } else {
-    engine::multiply_in_place(pool, product, x, decoder, decoder_bias.data(), logits);
+    engine::multiply_in_place(team, product, x, decoder, decoder_bias.data(), logits);
   }
   return logits;
+}
+
+void Head::run_in_parts(engine::Team& team, ConstTensor x, Workspace& space,
+                        const Part& body) const {
+  constexpr int64_t kMostLogits = int64_t{1} << 25;
+  const int64_t rows = std::max<int64_t>(1, kMostLogits / columns());
+  for (int64_t first = 0; first < x.rows; first += rows) {
+    body(first, run(team, {x.row(first), std::min(rows, x.rows - first), x.columns}, space));
+  }
 }
 
 std::vector<float> softmax(std::span<const float> logits) {

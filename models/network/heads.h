@@ -3,6 +3,8 @@
 // What runs on the last hidden state: the pooler and the heads.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,9 +17,9 @@ namespace bert::models {
 // A dense layer with tanh on each sequence's first token ([CLS]).
 struct Pooler {
   Pooler(Checkpoint& checkpoint, const Config& config, const engine::Product& f32,
-         engine::ThreadPool& pool);
+         engine::Team& team);
   // first: [N, H]. Returns [N, H] in space.pooled.
-  engine::Tensor run(engine::ThreadPool& pool, engine::ConstTensor first, Workspace& space) const;
+  engine::Tensor run(engine::Team& team, engine::ConstTensor first, Workspace& space) const;
 
   engine::Linear dense;  // [H, H]
 };
@@ -27,9 +29,14 @@ struct Pooler {
 struct Head {
   // embeddings: the encoder's, whose table a masked language model's output shares.
   Head(Checkpoint& checkpoint, const Config& config, const HeadRow& row,
-       const Embeddings& embeddings, const engine::Product& f32, engine::ThreadPool& pool);
+       const Embeddings& embeddings, const engine::Product& f32, engine::Team& team);
   // Returns [R, C] in space.logits.
-  engine::Tensor run(engine::ThreadPool& pool, engine::ConstTensor x, Workspace& space) const;
+  engine::Tensor run(engine::Team& team, engine::ConstTensor x, Workspace& space) const;
+  // The same for a few rows at a time, so that logits as long as the vocabulary take at most some
+  // 128 MB: calls body(first, logits) with the number of the first of these rows of x.
+  using Part = std::function<void(int64_t first, engine::ConstTensor logits)>;
+  void run_in_parts(engine::Team& team, engine::ConstTensor x, Workspace& space,
+                    const Part& body) const;
   int64_t columns() const { return output ? output->columns() : decoder.rows; }
 
   const HeadRow& row;

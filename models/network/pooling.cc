@@ -72,10 +72,10 @@ void normalize_rows(Tensor y) {
 }  // namespace
 
 SentenceEmbedding::SentenceEmbedding(SentenceModules modules, const engine::Product& f32,
-                                     engine::ThreadPool& pool)
+                                     engine::Team& team)
     : modules_(std::move(modules)) {
   for (const SentenceModules::Dense& dense : modules_.dense) {
-    dense_.push_back(read_sentence_dense(dense, f32, pool));
+    dense_.push_back(read_sentence_dense(dense, f32, team));
   }
 }
 
@@ -90,11 +90,11 @@ std::string SentenceEmbedding::description() const {
   return text + (modules_.configured ? "" : " (no modules.json says otherwise)");
 }
 
-Tensor SentenceEmbedding::run(const Batch& batch, engine::Reads reads, Tensor x,
-                              engine::ThreadPool& pool, Workspace& space) const {
+Tensor SentenceEmbedding::run(const Batch& batch, engine::Reads reads, Tensor x, engine::Team& team,
+                              Workspace& space) const {
   const bool first = reads == engine::Reads::first;
   Tensor y = space.pooled.tensor(batch.sequences(), x.columns * std::ssize(modules_.poolings));
-  pool.run(y.rows, [&](int64_t i, int) {
+  team.run(y.rows, [&](int64_t i, int) {
     const int64_t begin = first ? i : batch.starts[i], end = first ? i + 1 : batch.starts[i + 1];
     float* row = y.row(i);
     for (const Pooling pooling : modules_.poolings) {
@@ -105,7 +105,7 @@ Tensor SentenceEmbedding::run(const Batch& batch, engine::Reads reads, Tensor x,
   for (size_t i = 0; i < dense_.size(); ++i) {
     engine::Buffer& to = i % 2 ? space.pooled : space.transformed;
     const Tensor next = to.tensor(y.rows, dense_[i].columns());
-    dense_[i].run(pool, y, space.scratch, next);
+    dense_[i].run(team, y, space.scratch, next);
     y = next;
   }
   if (modules_.normalize) normalize_rows(y);

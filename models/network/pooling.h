@@ -16,7 +16,7 @@ namespace bert::models {
 class SentenceEmbedding {
  public:
   // Loads the weights of the dense modules.
-  SentenceEmbedding(SentenceModules modules, const engine::Product& f32, engine::ThreadPool& pool);
+  SentenceEmbedding(SentenceModules modules, const engine::Product& f32, engine::Team& team);
 
   std::string description() const;                      // "cls, normalised"
   int64_t columns() const { return modules_.columns; }  // F
@@ -26,8 +26,8 @@ class SentenceEmbedding {
     return first ? engine::Reads::first : engine::Reads::all;
   }
   // [N, F] in the workspace. x: the last hidden state, [T, H] for Reads::all, [N, H] for first.
-  engine::Tensor run(const Batch& batch, engine::Reads reads, engine::Tensor x,
-                     engine::ThreadPool& pool, Workspace& space) const;
+  engine::Tensor run(const Batch& batch, engine::Reads reads, engine::Tensor x, engine::Team& team,
+                     Workspace& space) const;
 
  private:
   SentenceModules modules_;

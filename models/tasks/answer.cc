@@ -128,7 +128,7 @@ std::vector<Answer> Model::Impl::answer(std::span<const Input> inputs,
                             options.stride, options.most_tokens));
   }
   const std::vector<Encoding> wholes =
-      models::encode_whole(tokenizer.impl_->text_encoder, inputs, threads());
+      models::encode_whole(tokenizer.impl_->text_encoder, inputs, on_workers());
   Windows windows;
   for (size_t i = 0; i < inputs.size(); ++i) {
     try {

@@ -15,16 +15,17 @@ using models::guarded;
 
 // A pair of the text and each choice, input after input. Errors name the input and the choice, not
 // the pair.
+template <typename Tokenize>
 std::vector<Encoding> encode_choices(const Tokenizer& tokenizer, std::span<const Choices> inputs,
-                                     int threads) {
+                                     const Tokenize& tokenize) {
   std::vector<Input> pairs;
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].choices.empty()) throw Error(fmt::format("input {}: no choices", i));
     for (const std::string& choice : inputs[i].choices) pairs.push_back({inputs[i].first, choice});
   }
   try {
-    return tokenizer.encode(pairs, threads);
-  } catch (const Error&) {
+    return tokenize(pairs);
+  } catch (const std::exception&) {
     for (size_t i = 0, pair = 0; i < inputs.size(); ++i) {
       for (size_t j = 0; j < inputs[i].choices.size(); ++j) {
         try {
@@ -43,8 +44,8 @@ std::vector<Encoding> encode_choices(const Tokenizer& tokenizer, std::span<const
 std::vector<Choice> Model::choose(std::span<const Choices> inputs) const {
   return guarded([&] {
     impl_->check_task(Task::choose);
-    const std::vector<Encoding> encodings =
-        encode_choices(impl_->tokenizer, inputs, impl_->threads());
+    const std::vector<Encoding> encodings = encode_choices(
+        impl_->tokenizer, inputs, [&](const auto& pairs) { return impl_->tokenize(pairs); });
     const Output logits = impl_->run(encodings);
     std::vector<Choice> output;
     size_t pair = 0;

@@ -41,15 +41,24 @@ Output copy_rows(engine::ConstTensor x, int64_t begin, int64_t end) {
 std::vector<Output> Model::Impl::run_tokens(std::span<const Encoding> encodings) const {
   check_head(token_head, "each token");
   std::vector<Output> output(encodings.size());
-  for_batches(encodings, engine::Reads::all,
-              [&](const Batch& batch, const Order& order, Tensor x, engine::ThreadPool& pool,
-                  Workspace& space) {
-                const Tensor logits = token_head->run(pool, x, space);
-                for (int64_t i = 0; i < batch.sequences(); ++i) {
-                  output[order[i]] = copy_rows(logits, batch.starts[i], batch.starts[i + 1]);
-                  check_answer(order[i], output[order[i]].values);
-                }
-              });
+  for_batches(
+      encodings, engine::Reads::all,
+      [&](const Batch& batch, const Order& order, Tensor x, engine::Team& team, Workspace& space) {
+        for (int64_t i = 0; i < batch.sequences(); ++i) {
+          output[order[i]] = {batch.starts[i + 1] - batch.starts[i], token_head->columns()};
+        }
+        int64_t i = 0;  // sequence
+        const auto copy = [&](int64_t first, engine::ConstTensor logits) {
+          for (int64_t row = 0; row < logits.rows; ++row) {
+            const int64_t token = first + row;
+            while (token == batch.starts[i + 1]) ++i;
+            std::copy_n(logits.row(row), logits.columns,
+                        output[order[i]].row(token - batch.starts[i]).data());
+          }
+        };
+        token_head->run_in_parts(team, x, space, copy);
+        for (const int64_t each : order) check_answer(each, output[each].values);
+      });
   return output;
 }
 
@@ -60,10 +69,9 @@ std::vector<Hidden> Model::Impl::hidden(std::span<const Encoding> encodings,
   for (Hidden& hidden : output) hidden.layers.resize(wanted.size());
   for_batches(
       encodings, engine::Reads::all,
-      [&](const Batch& batch, const Order& order, Tensor x, engine::ThreadPool& pool,
-          Workspace& space) {
+      [&](const Batch& batch, const Order& order, Tensor x, engine::Team& team, Workspace& space) {
         Tensor pooled;
-        if (pooler) pooled = pooler->run(pool, models::first_rows(batch, x, space), space);
+        if (pooler) pooled = pooler->run(team, models::first_rows(batch, x, space), space);
         for (int64_t i = 0; i < batch.sequences(); ++i) {
           Hidden& hidden = output[order[i]];
           hidden.states = copy_rows(x, batch.starts[i], batch.starts[i + 1]);
@@ -96,7 +104,7 @@ std::vector<Attention> Model::Impl::attention(std::span<const Encoding> encoding
   for (Attention& attention : output) attention.layers.resize(wanted.size());
   for_batches(
       encodings, engine::Reads::all,
-      [&](const Batch& batch, const Order& order, Tensor x, engine::ThreadPool&, Workspace&) {
+      [&](const Batch& batch, const Order& order, Tensor x, engine::Team&, Workspace&) {
         for (int64_t i = 0; i < batch.sequences(); ++i) {
           const int64_t begin = batch.starts[i], rows = batch.starts[i + 1] - begin;
           check_answer(order[i], {x.row(begin), static_cast<size_t>(rows * x.columns)});

@@ -3,6 +3,7 @@
 // Masked tokens filled in, as Hugging Face's fill-mask pipeline does it.
 #include <algorithm>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -44,22 +45,34 @@ std::vector<std::vector<Blank>> Model::Impl::fill_mask(std::span<const Encoding>
   const int32_t mask = tokenizer.mask_id();
   if (mask < 0) throw Error("the tokenizer has no mask token");
   std::vector<std::vector<Blank>> output(encodings.size());
-  for_batches(encodings, engine::Reads::all,
-              [&](const Batch& batch, const auto& order, Tensor x, engine::ThreadPool& pool,
-                  Workspace& space) {
-                // One mask at a time, as each needs a row of logits as long as the vocabulary.
-                for (int64_t i = 0; i < batch.sequences(); ++i) {
-                  for (int64_t t = batch.starts[i]; t < batch.starts[i + 1]; ++t) {
-                    if (batch.ids[t] != mask) continue;
-                    const Tensor tensor = token_head->run(pool, {x.row(t), 1, x.columns}, space);
-                    const std::span<const float> logits(tensor.data, tensor.size());
-                    check_answer(order[i], logits);
-                    output[order[i]].push_back(
-                        {.token = static_cast<int32_t>(t - batch.starts[i]),
-                         .fills = best_fills(logits, k, tokenizer.impl_->text_encoder)});
-                  }
-                }
-              });
+  for_batches(
+      encodings, engine::Reads::all,
+      [&](const Batch& batch, const auto& order, Tensor x, engine::Team& team, Workspace& space) {
+        std::vector<std::pair<size_t, int64_t>> masks;  // the input and its token
+        std::vector<int64_t> rows;
+        for (int64_t i = 0; i < batch.sequences(); ++i) {
+          for (int64_t t = batch.starts[i]; t < batch.starts[i + 1]; ++t) {
+            if (batch.ids[t] != mask) continue;
+            masks.emplace_back(order[i], t - batch.starts[i]);
+            rows.push_back(t);
+          }
+        }
+        const Tensor masked = space.rows.tensor(std::ssize(rows), x.columns);
+        for (int64_t i = 0; i < masked.rows; ++i) {
+          std::copy_n(x.row(rows[i]), x.columns, masked.row(i));
+        }
+        token_head->run_in_parts(
+            team, masked, space, [&](int64_t first, engine::ConstTensor logits) {
+              for (int64_t i = 0; i < logits.rows; ++i) {
+                const auto& [input, token] = masks[first + i];
+                const std::span<const float> row(logits.row(i), logits.columns);
+                check_answer(input, row);
+                output[input].push_back(
+                    {.token = static_cast<int32_t>(token),
+                     .fills = best_fills(row, k, tokenizer.impl_->text_encoder)});
+              }
+            });
+      });
   return output;
 }
 

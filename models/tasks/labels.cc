@@ -4,12 +4,14 @@
 
 #include <fmt/format.h>
 
+#include "engine/runtime.h"
 #include "models/bert_infer.h"
 #include "models/network/heads.h"
 
 namespace bert {
 
 std::vector<float> probabilities(std::span<const float> logits, const Info& info) {
+  const engine::DefaultFloats floats;
   std::vector<float> result(logits.begin(), logits.end());
   if (info.scores == Scores::sigmoid) {
     for (float& value : result) value = 1.0f / (1.0f + std::exp(-value));

@@ -129,7 +129,7 @@ std::vector<Tags> Model::Impl::tag(std::span<const Input> inputs, const TagOptio
     throw Error(fmt::format("stride is {}, expected at least 0", options.stride));
   }
   std::vector<Encoding> wholes =
-      models::encode_whole(tokenizer.impl_->text_encoder, inputs, threads());
+      models::encode_whole(tokenizer.impl_->text_encoder, inputs, on_workers());
   Windows windows;
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].second) wholes[i] = tokenizer.encode(inputs[i]);

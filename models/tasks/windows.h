@@ -28,6 +28,7 @@ struct Windows {
 
 // Encodes texts whole: not truncated, and without the prompt.
 std::vector<Encoding> encode_whole(const tokenizer::TextEncoder& text_encoder,
-                                   std::span<const Input> inputs, int threads);
+                                   std::span<const Input> inputs,
+                                   const tokenizer::ForEach& for_each);
 
 }  // namespace bert::models

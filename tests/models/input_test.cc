@@ -77,6 +77,8 @@ TEST(Options, ThatMakeNoSenseAreRefused) {
     change(options);
     return error_of([&] { Model::load(test::golden("plain"), options); });
   };
+  EXPECT_THAT(load([](Options& o) { o.workers = 64, o.threads = 32; }),
+              HasSubstr("workers times threads is 2048, expected from 0 to 1024"));
   EXPECT_THAT(load([](Options& o) { o.threads = -1; }), HasSubstr("threads"));
   EXPECT_THAT(load([](Options& o) { o.workers = -1; }), HasSubstr("workers"));
   EXPECT_THAT(load([](Options& o) { o.batch_tokens = 0; }), HasSubstr("batch_tokens"));

@@ -138,23 +138,16 @@ void read_post_processor(const JsonField& document, Definition& out) {
 }
 
 // Only the side of truncation counts, as in transformers, which takes the length from
-// tokenizer_config.json alone. The strategy is always longest_first.
-void read_truncation(const JsonField& document, const TokenizerConfig& config, Definition& out) {
+// tokenizer_config.json alone. The strategy is always longest_first. A length that is ignored is
+// not noted: many published models have one.
+void read_truncation(const JsonField& document, Definition& out) {
   if (!document.has("truncation")) return;
   const JsonField truncation = document.at("truncation");
-  const int64_t length = truncation.at("max_length").integer(1, INT32_MAX);
+  truncation.at("max_length").integer(1, INT32_MAX);
   if (truncation.has("direction")) {
     const JsonField side = truncation.at("direction");
     if (side.string() != "Left" && side.string() != "Right") side.fail("\"Left\" or \"Right\"");
     out.truncate_left = side.string() == "Left";
-  }
-  if (length != config.model_max_length) {
-    out.notes.push_back(
-        fmt::format("{}: truncation.max_length {} is ignored, as transformers does: {} {}",
-                    out.file, length, config.file,
-                    config.model_max_length == 0
-                        ? "names no model_max_length"
-                        : fmt::format("has model_max_length {}", config.model_max_length)));
   }
   if (!truncation.has("strategy") || truncation.at("strategy").string() == "LongestFirst") return;
   out.notes.push_back(
@@ -263,7 +256,7 @@ Definition read_tokenizer_json(const std::string& directory) {
   }
   read_post_processor(document, out);
   const TokenizerConfig config = read_tokenizer_config(directory);
-  read_truncation(document, config, out);
+  read_truncation(document, out);
   read_added_tokens(document, out);
   compare_config(config, out);
   if (out.model == Definition::Model::word_piece) compare_vocabulary(directory, out);

@@ -153,10 +153,10 @@ struct Timing {
 
 void measure_peak(models::Pass& pass, Timing& timing) {
   const engine::Precision precision = pass.precision();
-  timing.onednn_peak = std::max(timing.onednn_peak, engine::matmul_peak(pass.pool(), precision));
+  engine::Team team(pass.scheduler());
+  timing.onednn_peak = std::max(timing.onednn_peak, engine::matmul_peak(team, precision));
   if (precision != engine::Precision::f32) return;
-  timing.multiply_add_peak =
-      std::max(timing.multiply_add_peak, engine::multiply_add_peak(pass.pool()));
+  timing.multiply_add_peak = std::max(timing.multiply_add_peak, engine::multiply_add_peak(team));
 }
 
 // Of all models, which run in turns.
@@ -174,7 +174,10 @@ std::vector<Timing> time_shape(const BenchOptions& options, const std::vector<be
     timing.backend = model.info().backend;
     timing.product = pass.product();
     measure_peak(pass, timing);
-    if (options.profile) timing.bandwidth = engine::read_bandwidth(pass.pool());
+    if (options.profile) {
+      engine::Team team(pass.scheduler());
+      timing.bandwidth = engine::read_bandwidth(team);
+    }
     for (int i = 0; i < 2; ++i) once(pass);
   }
   for (const auto begin = Clock::now();

@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/threads/scheduler.h"
 #include "tests/engine/random_floats.h"
 
 namespace bert::engine {
@@ -46,7 +47,8 @@ double score(const std::vector<float>& qkv, const Relative& relative, int64_t fi
 
 void check(const Relative& relative, Reads reads) {
   const std::vector<float> qkv = random_floats(kStarts.back() * 3 * kHidden, 1, 1);
-  ThreadPool pool(2);
+  Scheduler scheduler(2);
+  Team team(scheduler);
   RelativeBias bias;
   bias.max_tokens = kLongest;
   bias.values.resize_discarding(std::ssize(relative.table));
@@ -57,12 +59,12 @@ void check(const Relative& relative, Reads reads) {
   AttentionOptions options{.heads = kHeads, .reads = reads, .probabilities = probabilities.data()};
   if (relative.with_query) {
     const ConstTensor table = {relative.table.data(), 2 * kLongest - 1, kWidth};
-    options.keys = &keys.emplace(pool, table, relative.with_key);
+    options.keys = &keys.emplace(team, table, relative.with_key);
   } else {
     options.bias = &bias;
   }
   const bool all = reads == Reads::all;
-  attention(pool, {qkv.data(), kStarts.back(), 3 * kHidden}, kStarts, options, scratch,
+  attention(team, {qkv.data(), kStarts.back(), 3 * kHidden}, kStarts, options, scratch,
             {context.data(), all ? kStarts.back() : sequences, kHidden});
 
   const float* found = probabilities.data();

@@ -15,6 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/kernels/pick_kernels.h"
+#include "engine/threads/scheduler.h"
 #include "tests/engine/random_floats.h"
 
 namespace bert::engine {
@@ -120,13 +121,14 @@ TEST_P(LinearTwin, AgreesInDouble) {
         const std::vector<float> weight = random_floats(n * k, 0.1f, 1),
                                  bias = random_floats(n, 1, 2),
                                  input = random_floats(rows * k, 1, 3);
-        ThreadPool pool(2);
+        Scheduler scheduler(2);
+        Team team(scheduler);
         const Linear::Part part{{weight.data(), n, k}, bias.data()};
-        Linear linear(pool, {&part, 1}, activation, *product);
+        Linear linear(team, {&part, 1}, activation, *product);
         Buffer x_memory, y_memory;
         const Tensor x = fill(x_memory, rows, k, input), y = y_memory.tensor(rows, n);
-        if (precision == Precision::int8) linear.quantise(pool, measure_inputs(x));
-        linear.run(pool, x, shared_scratch, y);
+        if (precision == Precision::int8) linear.quantise(team, measure_inputs(x));
+        linear.run(team, x, shared_scratch, y);
         expect_near_twin(*product, activation, x, weight, bias, y);
         if (HasFatalFailure()) return;
       }
@@ -146,20 +148,21 @@ INSTANTIATE_TEST_SUITE_P(Shapes, LinearTwin,
 TEST(Linear, JoinsItsParts) {
   const std::vector<float> a = random_floats(5 * 7, 1, 1), b = random_floats(6 * 7, 1, 2),
                            bias = random_floats(11, 1, 3), input = random_floats(4 * 7, 1, 4);
-  ThreadPool pool(1);
+  Scheduler scheduler(1);
+  Team team(scheduler);
   const Linear::Part parts[] = {{{a.data(), 5, 7}, bias.data()},
                                 {{b.data(), 6, 7}, bias.data() + 5}};
   std::vector<float> joined = a;
   joined.insert(joined.end(), b.begin(), b.end());
   const Linear::Part whole{{joined.data(), 11, 7}, bias.data()};
   const Product& f32 = pick_product(Precision::f32);
-  const Linear by_parts(pool, parts, Activation::none, f32),
-      at_once(pool, {&whole, 1}, Activation::none, f32);
+  const Linear by_parts(team, parts, Activation::none, f32),
+      at_once(team, {&whole, 1}, Activation::none, f32);
   Buffer x_memory, y_memory, z_memory;
   const Tensor x = fill(x_memory, 4, 7, input), y = y_memory.tensor(4, 11),
                z = z_memory.tensor(4, 11);
-  by_parts.run(pool, x, shared_scratch, y);
-  at_once.run(pool, x, shared_scratch, z);
+  by_parts.run(team, x, shared_scratch, y);
+  at_once.run(team, x, shared_scratch, z);
   EXPECT_EQ(std::memcmp(y.data, z.data, sizeof(float) * y.size()), 0);
 }
 
@@ -181,17 +184,18 @@ void expect_same_bits(const Product& product, bool add, int64_t k, int64_t n) {
   for (int64_t rows = 1; rows <= 25; ++rows) heights.push_back(rows);  // with kernels of their own
   std::vector<float> all;
   for (const int threads : {1, 2, 3}) {
-    ThreadPool pool(threads);
+    Scheduler scheduler(threads);
+    Team team(scheduler);
     const Linear::Part part{{weight.data(), n, k}, bias.data()};
-    Linear linear(pool, {&part, 1}, add ? Activation::none : Activation::gelu, product);
-    if (is_int8) linear.quantise(pool, measure_inputs({inputs.data(), kMaxRows, k}));
+    Linear linear(team, {&part, 1}, add ? Activation::none : Activation::gelu, product);
+    if (is_int8) linear.quantise(team, measure_inputs({inputs.data(), kMaxRows, k}));
     for (const int64_t rows : heights) {
       Buffer x_memory, y_memory;
       const int64_t first = kMaxRows - rows;
       const Tensor x = x_memory.tensor(rows, k), y = y_memory.tensor(rows, n);
       std::copy_n(inputs.begin() + first * k, rows * k, x.data);
       std::copy_n(residual.begin() + first * n, rows * n, y.data);
-      add ? linear.run_add(pool, x, shared_scratch, y) : linear.run(pool, x, shared_scratch, y);
+      add ? linear.run_add(team, x, shared_scratch, y) : linear.run(team, x, shared_scratch, y);
       if (all.empty()) all.assign(y.data, y.data + y.size());
       ASSERT_EQ(std::memcmp(y.data, all.data() + first * n, sizeof(float) * y.size()), 0)
           << rows << "x" << n << "x" << k << ", threads " << threads << ", add " << add << ", "
@@ -224,14 +228,15 @@ TEST(Linear, AddsToTheResidual) {
   const std::vector<float> weight = random_floats(6 * 5, 1, 1), bias = random_floats(6, 1, 2),
                            input = random_floats(3 * 5, 1, 3),
                            residual = random_floats(3 * 6, 1, 4);
-  ThreadPool pool(1);
+  Scheduler scheduler(1);
+  Team team(scheduler);
   const Linear::Part part{{weight.data(), 6, 5}, bias.data()};
-  const Linear linear(pool, {&part, 1}, Activation::none, pick_product(Precision::f32));
+  const Linear linear(team, {&part, 1}, Activation::none, pick_product(Precision::f32));
   Buffer x_memory, y_memory, z_memory;
   const Tensor x = fill(x_memory, 3, 5, input), y = fill(y_memory, 3, 6, residual),
                z = z_memory.tensor(3, 6);
-  linear.run_add(pool, x, shared_scratch, y);
-  linear.run(pool, x, shared_scratch, z);
+  linear.run_add(team, x, shared_scratch, y);
+  linear.run(team, x, shared_scratch, z);
   for (int64_t i = 0; i < y.size(); ++i) EXPECT_NEAR(y.data[i], z.data[i] + residual[i], 1e-6);
 }
 
@@ -242,17 +247,18 @@ TEST(Linear, StoresItsInt8WeightsAlikeWhateverMultiplies) {
   for (int64_t i = 0; i < 20; ++i) input[i * kInputs + 3] *= 100;  // stays in f32
   const std::vector<float> weight = random_floats(kColumns * kInputs, 1, 2),
                            bias = random_floats(kColumns, 1, 3);
-  ThreadPool pool(1);
+  Scheduler scheduler(1);
+  Team team(scheduler);
   const Linear::Part part{{weight.data(), kColumns, kInputs}, bias.data()};
   std::optional<Linear::Stored> first;
   std::vector<const Product*> products = panels_of(Precision::int8);
   std::ranges::copy(products_of(Precision::int8), std::back_inserter(products));
   for (const Product* product : products) {
-    Linear linear(pool, {&part, 1}, Activation::none, *product);
-    linear.quantise(pool, measure_inputs({input.data(), 20, kInputs}));
+    Linear linear(team, {&part, 1}, Activation::none, *product);
+    linear.quantise(team, measure_inputs({input.data(), 20, kInputs}));
     const Linear::Stored stored = linear.stored();
     if (!first) first = stored;
-    const Linear::Stored again = Linear(pool, stored, kInputs, Activation::none, *product).stored();
+    const Linear::Stored again = Linear(team, stored, kInputs, Activation::none, *product).stored();
     for (const Linear::Stored* other : {&stored, &again}) {
       EXPECT_EQ(other->q, first->q) << product->name();
       EXPECT_THAT(other->scales, testing::Pointwise(testing::FloatEq(), first->scales));
@@ -271,15 +277,16 @@ TEST(Linear, MultipliesInPlaceAsPacked) {
   const std::vector<float> weight = random_floats(kColumns * kInputs, 1, 1),
                            bias = random_floats(kColumns, 1, 2),
                            input = random_floats(5 * kInputs, 1, 3);
-  ThreadPool pool(2);
+  Scheduler scheduler(2);
+  Team team(scheduler);
   const Linear::Part part{{weight.data(), kColumns, kInputs}, bias.data()};
   for (const Product* product : products_of(Precision::f32)) {
-    const Linear linear(pool, {&part, 1}, Activation::none, *product);
+    const Linear linear(team, {&part, 1}, Activation::none, *product);
     Buffer x_memory, y_memory, z_memory;
     const Tensor x = fill(x_memory, 5, kInputs, input), y = y_memory.tensor(5, kColumns),
                  z = z_memory.tensor(5, kColumns);
-    linear.run(pool, x, shared_scratch, y);
-    multiply_in_place(pool, *product, x, part.weight, bias.data(), z);
+    linear.run(team, x, shared_scratch, y);
+    multiply_in_place(team, *product, x, part.weight, bias.data(), z);
     EXPECT_EQ(std::memcmp(y.data, z.data, sizeof(float) * y.size()), 0) << product->name();
   }
 }

@@ -3,12 +3,15 @@
 // What users take for granted: the same bits regardless of what else is in the batch, and
 // embeddings as BERT defines them.
 #include <algorithm>
+#include <cfenv>
 #include <cmath>
 #include <numeric>
 #include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "models/inspection.h"
 #include "tests/models/goldens.h"
@@ -151,6 +154,47 @@ TEST(Invariance, OrderAndRepetitionOfInputsChangeNothing) {
 
 // For the thread sanitizer: all threads, and all their accesses to the model, are in instrumented
 // code of our own.
+TEST(Invariance, TheCallersRoundingModeDoesNotMatter) {
+  for (const Precision precision : {Precision::f32, Precision::int8}) {
+    const Model model = load("plain", 2, 4096, 1, precision);
+    const std::vector<Encoding> inputs = mixed_inputs(model, 3);
+    const Output want = model.run(inputs);
+    for (const int mode : {FE_UPWARD, FE_TOWARDZERO}) {
+      std::fesetround(mode);
+      const Output got = model.run(inputs);
+      const Output got_of_other = load("plain", 2, 4096, 1, precision).run(inputs);
+      EXPECT_EQ(std::fegetround(), mode);
+      std::fesetround(FE_TONEAREST);
+      EXPECT_TRUE(same_bits(got.values, want.values));
+      EXPECT_TRUE(same_bits(got_of_other.values, want.values));
+    }
+  }
+}
+
+TEST(Invariance, AChildProcessComputesTheSame) {
+  const Model model = load("plain", 1, 512, 2);
+  const std::vector<Encoding> inputs = mixed_inputs(model, 4);
+  const Output want = model.run(inputs);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    const bool same = same_bits(model.run(inputs).values, want.values) &&
+                      model.tokenize(std::vector<Input>{{"a man"}, {"dogs"}}).size() == 2;
+    _exit(same ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+TEST(Invariance, MemoryThatWasGivenBackIsTakenAgain) {
+  const Model model = load("plain", 2);
+  const std::vector<Encoding> inputs = mixed_inputs(model, 5);
+  const Output want = model.run(inputs);
+  model.release_memory();
+  EXPECT_TRUE(same_bits(model.run(inputs).values, want.values));
+}
+
 TEST(Threads, EightCallersOfOneModelGetTheSameBits) {
   const Model model = load("plain", 2, 512, 2);
   std::vector<Encoding> inputs = mixed_inputs(model, 10);
@@ -162,6 +206,8 @@ TEST(Threads, EightCallersOfOneModelGetTheSameBits) {
   for (int caller = 0; caller < 8; ++caller) {
     callers.emplace_back([&, caller] {
       for (int round = 0; round < 3; ++round) {
+        const size_t one = (caller + round) % inputs.size();  // a small call
+        failures[caller] += !same_bits(model.run(std::span(&inputs[one], 1)).values, want.row(one));
         failures[caller] += !same_bits(model.run(inputs).values, want.values);
         failures[caller] += !same_bits(model.embed(inputs).values, want_embeddings.values);
         const std::vector<Input> texts = {{"a man plays", "the guitar"}, {"dogs"}};
