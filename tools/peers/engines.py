@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The engines that tools/peers/compare times, each set up as its documentation recommends for a CPU.
+
+An engine takes a batch of ids, padded to its longest input with a mask, to the last hidden states
+[N, S, H]. Its module is imported where it is used, so that start and memory are its own.
+"""
+import os
+from pathlib import Path
+
+import numpy as np
+
+BATCH = 32  # sentences at a time, of similar length
+PRECISIONS = {"onnxruntime": ["f32", "int8"], "openvino": ["f32", "bf16", "int8"],
+              "ctranslate2": ["f32", "int8"], "pytorch": ["f32", "bf16", "int8"],
+              "torch.compile": ["f32", "bf16"]}
+
+
+def pad(rows: list[list[int]]) -> np.ndarray:
+    padded = np.zeros((len(rows), max(map(len, rows))), np.int64)
+    for row, values in zip(padded, rows):
+        row[:len(values)] = values
+    return padded
+
+
+class Engine:
+    """model: a Hugging Face directory. calibration: id lists to quantise with."""
+    version = ""
+
+    def __init__(self, model: Path, precision: str, threads: int, calibration: list):
+        self.model, self.precision, self.threads = model, precision, threads
+        self.calibration = calibration
+        self.load()
+
+    def load(self) -> None:
+        raise NotImplementedError
+
+    def states(self, ids: list[list[int]], type_ids: list[list[int]]) -> np.ndarray:
+        return self.run(pad(ids), pad(type_ids), pad([[1] * len(row) for row in ids]))
+
+    def run(self, ids: np.ndarray, type_ids: np.ndarray, mask: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
+    def embed(self, texts: list[str]) -> np.ndarray:
+        """Normalised means of the last hidden states, as the sentence models at hand have them."""
+        from transformers import AutoTokenizer
+        if not hasattr(self, "tokenizer"):
+            self.tokenizer = AutoTokenizer.from_pretrained(str(self.model))
+        encoded = self.tokenizer(texts, truncation=True, max_length=256)["input_ids"]
+        order = np.argsort([-len(ids) for ids in encoded])
+        embeddings = None
+        for first in range(0, len(texts), BATCH):
+            rows = order[first:first + BATCH]
+            batch = [encoded[i] for i in rows]
+            mask = pad([[1] * len(ids) for ids in batch])
+            states = self.run(pad(batch), np.zeros_like(mask), mask)
+            means = (states * mask[:, :, None]).sum(1) / mask.sum(1)[:, None]
+            if embeddings is None:
+                embeddings = np.empty((len(texts), means.shape[1]), np.float32)
+            embeddings[rows] = means / np.linalg.norm(means, axis=1, keepdims=True)
+        return embeddings
+
+
+class OnnxRuntime(Engine):
+    """Its graph of fused BERT operators; int8: dynamic quantisation."""
+
+    def load(self) -> None:
+        import onnxruntime
+        import onnx_graph
+        graph = Path(os.environ["PEERS_SCRATCH"]) / f"{self.precision}.onnx"
+        if not graph.exists():
+            onnx_graph.write(self.model, graph, self.precision)
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads, options.inter_op_num_threads = self.threads, 1
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+        self.session = onnxruntime.InferenceSession(str(graph), options,
+                                                    providers=["CPUExecutionProvider"])
+        self.version = onnxruntime.__version__
+
+    def run(self, ids, type_ids, mask):
+        feed = {"ids": ids, "type_ids": type_ids, "mask": mask}
+        return self.session.run(None, {k: v.astype(np.int32) for k, v in feed.items()})[0]
+
+
+def pytorch_model(model: Path, dtype: str = "float32"):
+    import torch
+    from transformers import AutoModel
+    return AutoModel.from_pretrained(str(model), attn_implementation="sdpa",
+                                     dtype=getattr(torch, dtype)).eval()
+
+
+class OpenVino(Engine):
+    """The latency hint; int8: weights and activations quantised by NNCF after training."""
+
+    def load(self) -> None:
+        import openvino
+        path = Path(os.environ["PEERS_SCRATCH"]) / f"openvino-{self.precision == 'int8'}.xml"
+        if not path.exists():
+            openvino.save_model(self.convert(), str(path), compress_to_fp16=False)
+        hint = "bf16" if self.precision == "bf16" else "f32"
+        compiled = openvino.Core().compile_model(
+            str(path), "CPU", {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": self.threads,
+                               "INFERENCE_PRECISION_HINT": hint})
+        self.request = compiled.create_infer_request()
+        self.version = openvino.__version__.split("-")[0]
+
+    def convert(self):
+        import openvino
+        import torch
+        names = ("input_ids", "attention_mask", "token_type_ids")
+        example = {name: torch.ones(2, 9, dtype=torch.int64) for name in names}
+        model = openvino.convert_model(pytorch_model(self.model), example_input=example)
+        if self.precision != "int8":
+            return model
+        import nncf
+        feeds = [dict(zip(names, (np.array([ids]), np.ones((1, len(ids)), np.int64),
+                                  np.zeros((1, len(ids)), np.int64)))) for ids in self.calibration]
+        return nncf.quantize(model, nncf.Dataset(feeds), model_type=nncf.ModelType.TRANSFORMER)
+
+    def run(self, ids, type_ids, mask):
+        return self.request.infer({"input_ids": ids, "attention_mask": mask,
+                                   "token_type_ids": type_ids})[0]
+
+
+class CTranslate2(Engine):
+    """Pads by itself. It has no bfloat16 on these processors."""
+
+    def load(self) -> None:
+        import ctranslate2
+        path = Path(os.environ["PEERS_SCRATCH"]) / "ctranslate2"
+        if not path.exists():
+            ctranslate2.converters.TransformersConverter(str(self.model)).convert(str(path))
+        kind = {"f32": "float32", "int8": "int8"}[self.precision]
+        self.encoder = ctranslate2.Encoder(str(path), device="cpu", compute_type=kind,
+                                           intra_threads=self.threads, inter_threads=1)
+        self.version = ctranslate2.__version__
+
+    def run(self, ids, type_ids, mask):
+        lengths = mask.sum(1)
+        rows = [[row[:n].tolist() for row, n in zip(values, lengths)] for values in (ids, type_ids)]
+        return np.array(self.encoder.forward_batch(rows[0], token_type_ids=rows[1]).last_hidden_state)
+
+
+class PyTorch(Engine):
+    """Scaled dot product attention; int8: dynamic quantisation of the dense layers."""
+
+    def load(self) -> None:
+        import torch
+        torch.set_num_threads(self.threads)
+        dtype = "bfloat16" if self.precision == "bf16" else "float32"
+        self.network = pytorch_model(self.model, dtype)
+        if self.precision == "int8":
+            self.network = torch.ao.quantization.quantize_dynamic(
+                self.network, {torch.nn.Linear}, dtype=torch.qint8)
+        self.version = torch.__version__.split("+")[0]
+
+    def run(self, ids, type_ids, mask):
+        import torch
+        with torch.inference_mode():
+            states = self.network(input_ids=torch.from_numpy(ids),
+                                  attention_mask=torch.from_numpy(mask),
+                                  token_type_ids=torch.from_numpy(type_ids)).last_hidden_state
+        return states.float().numpy()
+
+    def embed(self, texts):
+        """As users of sentence-transformers run it."""
+        from sentence_transformers import SentenceTransformer
+        if not hasattr(self, "sentences"):
+            self.sentences = SentenceTransformer(str(self.model), device="cpu")
+            self.sentences[0].model = self.network
+        return self.sentences.encode(texts, batch_size=BATCH, normalize_embeddings=True,
+                                     show_progress_bar=False)
+
+
+class CompiledPyTorch(PyTorch):
+    def load(self) -> None:
+        import torch
+        super().load()
+        self.network = torch.compile(self.network, dynamic=True)
+
+
+ENGINES = {"onnxruntime": OnnxRuntime, "openvino": OpenVino, "ctranslate2": CTranslate2,
+           "pytorch": PyTorch, "torch.compile": CompiledPyTorch}
