@@ -113,9 +113,64 @@ class Streaming(ToolTest):
         def limit():
             resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 
-        for name in ["small.jsonl", "small.tsv", "small.npy", "small.safetensors"]:
-            self.fail_with(1, f"{name}: .*File too large", "-o", self.dir / name,
-                           stdin="a\n" * 1000, preexec_fn=limit)
+        for name, *options in [["small.jsonl"], ["small.tsv"], ["small.npy"], ["small.safetensors"],
+                               ["hidden.safetensors", "--task", "hidden"]]:
+            with self.subTest(name):
+                path = self.write(name, "yesterday's")
+                expected = [answer["logits" if len(options) == 0 else "hidden"] for answer in
+                            self.answers(*options, stdin="a\n" * 100)]
+                done = self.fail_with(1, f"{name}: .*File too large; the answers so far are in "
+                                         f".*{name}.partial", "-o", path, *options,
+                                      stdin="a\n" * 1000, preexec_fn=limit)
+                self.assertEqual(path.read_text(), "yesterday's")
+                found = self.read_logits(self.dir / f"{name}.partial")
+                self.assertGreater(len(found), 1)
+                np.testing.assert_array_equal(np.float32(found), np.float32(expected[:len(found)]))
+
+    def read_logits(self, path: Path) -> list:
+        """Of a file named NAME.FORMAT.partial; or hidden states, of each input."""
+        kind = path.suffixes[-2]
+        if kind == ".jsonl":
+            return [answer["logits"] for answer in read_lines(path.read_text())]
+        if kind == ".tsv":
+            return [line.split("\t")[-3:] for line in path.read_text().splitlines()[1:]]
+        if kind == ".npy":
+            return list(np.load(path))
+        file = TensorFile(path)
+        if "starts" not in file.entries:
+            return list(file.read("logits"))
+        starts, hidden = file.read("starts"), file.read("hidden")
+        return [hidden[a:b] for a, b in zip(starts, starts[1:])]
+
+    def test_a_killed_run_leaves_what_can_be_read(self):
+        for name in "killed.npy", "killed.safetensors":
+            path = self.dir / f"{name}.partial"
+            process = self.start("-o", self.dir / name, stderr=subprocess.DEVNULL)
+            feeding = threading.Thread(target=self.feed_until_closed, args=(process,))
+            feeding.start()
+            while not path.exists() or path.stat().st_size <= 100_000:
+                self.assertIsNone(process.poll())
+                time.sleep(0.01)
+            process.send_signal(signal.SIGSTOP)  # most likely not between two writes
+            time.sleep(0.05)
+            process.kill()
+            process.wait(60)
+            feeding.join()
+            self.assertGreater(len(self.read_logits(path)), 1000)
+            self.assertFalse((self.dir / name).exists())
+
+    def test_a_bad_line_leaves_the_file_before(self):
+        for stdin, kept in ("\n", False), ("a\n\n", True):
+            path = self.write("before.jsonl", "yesterday's")
+            done = self.fail_with(1, r"<stdin>:\d: ", "-o", path, stdin=stdin)
+            self.assertEqual("answers so far are in" in done.stderr, kept)
+            self.assertEqual((self.dir / "before.jsonl.partial").exists(), kept)
+            self.assertEqual(path.read_text(), "yesterday's")
+        (self.dir / "link.jsonl").symlink_to(path)
+        path.chmod(0o640)
+        self.succeed("-o", self.dir / "link.jsonl", stdin="a\n")
+        self.assertTrue((self.dir / "link.jsonl").is_symlink())
+        self.assertEqual((len(read_lines(path.read_text())), path.stat().st_mode & 0o777), (1, 0o640))
 
     def test_a_file_that_cannot_seek(self):
         os.mkfifo(self.dir / "pipe.npy")
@@ -137,12 +192,14 @@ class Streaming(ToolTest):
     def interrupt(self, number: int, name: str, *options, times=1) -> tuple[Path, int]:
         """Interrupts a run with an endless input once it has written something. Returns its output
         and how many inputs it says it has answered."""
-        path = self.write(name, "")
-        process = self.start("-o", path, *options, stderr=subprocess.PIPE)
+        before = self.write(name, "yesterday's")
+        path = self.dir / f"{name}.partial"
+        path.unlink(missing_ok=True)
+        process = self.start("-o", before, *options, stderr=subprocess.PIPE)
         self.addCleanup(process.stderr.close)
         feeding = threading.Thread(target=self.feed_until_closed, args=(process,))
         feeding.start()
-        while path.stat().st_size <= 4096:
+        while not path.exists() or path.stat().st_size <= 4096:
             self.assertIsNone(process.poll(), "ended before it was interrupted")
             time.sleep(0.01)
         for _ in range(times):
@@ -152,7 +209,8 @@ class Streaming(ToolTest):
         self.assertEqual(process.wait(60), -number)
         feeding.join()
         self.assertEqual(errors[-1], f"bert-infer: {signal.strsignal(number)}: the answers so far "
-                                     "have been written")
+                                     f"are in {path}")
+        self.assertEqual(before.read_text(), "yesterday's")
         return path, int(errors[-2].removeprefix("bert-infer: ").split(" inputs, ")[0])
 
     def feed_until_closed(self, process: subprocess.Popen) -> None:

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/console/output_file.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -43,16 +45,33 @@ void refuse_file_of(const std::string& model, const std::string& path) {
 
 OutputFile::OutputFile(const std::string& path, int input_fd)
     : name_(path == "-" ? "standard output" : path) {
-  fd_ = path == "-" ? STDOUT_FILENO : open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  struct stat status {};
+  const bool exists = path != "-" && stat(path.c_str(), &status) == 0;
+  if (path != "-" && (!exists || S_ISREG(status.st_mode))) return open_partial(path, input_fd);
+  fd_ = path == "-" ? STDOUT_FILENO : open(path.c_str(), O_WRONLY | O_CLOEXEC);
   if (fd_ < 0) fail("cannot be opened for writing");
-  const bool clash = input_fd >= 0 && same_file(fd_, input_fd);
-  // Answers read back as inputs would never end. EINVAL: a pipe or device cannot be truncated.
-  if (!clash && (path == "-" || ftruncate(fd_, 0) == 0 || errno == EINVAL)) return;
-  const int error = errno;
-  if (path != "-") ::close(std::exchange(fd_, -1));
+  // Answers read back as inputs would never end.
+  if (input_fd < 0 || !same_file(fd_, input_fd)) return;
+  throw OutputError(name_ + ": is both the input and the output");
+}
+
+void OutputFile::open_partial(const std::string& path, int input_fd) {
+  // What a link leads to is replaced, not the link. A file that may not be written stays as it is,
+  // though its folder would let it be replaced.
+  std::error_code error;
+  const fs::path target = fs::weakly_canonical(path, error);
+  target_ = error ? path : target.string();
+  const int before = open(target_.c_str(), O_WRONLY | O_CLOEXEC);
+  if (before < 0 && errno != ENOENT) fail("cannot be opened for writing");
+  struct stat status {};
+  const bool replaces = before >= 0 && fstat(before, &status) == 0;
+  const bool clash = replaces && input_fd >= 0 && same_file(before, input_fd);
+  if (before >= 0) ::close(before);
   if (clash) throw OutputError(name_ + ": is both the input and the output");
-  errno = error;
-  fail("cannot be truncated");
+  partial_ = target_ + ".partial";
+  fd_ = open(partial_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (fd_ < 0) fail("cannot be opened for writing");
+  if (replaces && fchmod(fd_, status.st_mode & 07777) != 0) fail("cannot be opened for writing");
 }
 
 OutputFile::~OutputFile() {
@@ -61,11 +80,13 @@ OutputFile::~OutputFile() {
 
 void OutputFile::append(std::string_view bytes) {
   buffer_.append(bytes);
+  if (!partial_.empty()) ends_.push_back(size_ + std::ssize(buffer_));
   if (buffer_.size() >= kBufferBytes) flush();
 }
 
 void OutputFile::flush() {
   write(buffer_);
+  size_ += std::ssize(buffer_);
   buffer_.clear();
 }
 
@@ -79,6 +100,32 @@ void OutputFile::patch(int64_t offset, std::string_view bytes) {
 void OutputFile::close() {
   flush();
   if (::close(std::exchange(fd_, -1)) != 0) fail("cannot be closed");
+  if (!partial_.empty() && rename(partial_.c_str(), target_.c_str()) != 0) {
+    fail("cannot be replaced");
+  }
+}
+
+std::string OutputFile::keep_partial() {
+  flush();
+  if (::close(std::exchange(fd_, -1)) != 0) fail("cannot be closed");
+  return partial_.empty() ? "" : name_ + ".partial";
+}
+
+void OutputFile::discard() {
+  if (!partial_.empty()) unlink(partial_.c_str());
+}
+
+int64_t OutputFile::cut(int64_t most) {
+  buffer_.clear();
+  const int64_t written = lseek(fd_, 0, SEEK_END);
+  int64_t count = std::min(most, std::ssize(ends_));
+  while (count > 0 && ends_[static_cast<size_t>(count - 1)] > written) --count;
+  ends_.resize(static_cast<size_t>(count));
+  size_ = count > 0 ? ends_.back() : 0;
+  if (written < 0 || ftruncate(fd_, size_) != 0 || lseek(fd_, 0, SEEK_END) < 0) {
+    fail("cannot be truncated");
+  }
+  return count;
 }
 
 void OutputFile::write(std::string_view bytes) {

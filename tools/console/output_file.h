@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace bert::tools {
 
@@ -25,6 +26,9 @@ void refuse_file_of(const std::string& model, const std::string& path);
 
 // A buffered file, or standard output. Every failure is thrown as OutputError: a full disk must not
 // look like success.
+//
+// A regular file is written as PATH.partial, which close() renames when it is whole: until then,
+// whatever was at PATH stays.
 class OutputFile {
  public:
   // "-" is standard output. Refuses to write to the file that input_fd reads (-1: none).
@@ -34,17 +38,30 @@ class OutputFile {
   OutputFile& operator=(const OutputFile&) = delete;
 
   void append(std::string_view bytes);
+  bool is_flushed() const { return buffer_.empty(); }
   void flush();
   void patch(int64_t offset, std::string_view bytes);  // overwrites; needs a file that can seek
   void close();
 
+  // Instead of close(), where something went wrong. Leaves what was written as PATH.partial, and
+  // returns that name; "" if it was written to PATH itself.
+  std::string keep_partial();
+  void discard();
+  // After a write that failed: drops what was appended after the first `most` calls of append(),
+  // and what did not reach the file as a whole. Returns how many of these calls are left.
+  int64_t cut(int64_t most);
+
  private:
+  void open_partial(const std::string& path, int input_fd);
   void write(std::string_view bytes);
   [[noreturn]] void fail(const char* what) const;
 
-  std::string name_;
+  std::string name_;              // for messages
+  std::string target_, partial_;  // empty if written directly
   int fd_ = -1;
   std::string buffer_;
+  int64_t size_ = 0;           // of the file, without the buffer
+  std::vector<int64_t> ends_;  // of what was appended
 };
 
 }  // namespace bert::tools

@@ -143,12 +143,10 @@ void write_directory(const bert::Model& model, const fs::path& from, const fs::p
                      Precision precision) {
   copy_others(from, to);
   write_config(model.info(), to, precision);
-  // Under another name until they are complete: if this is killed, nothing passes for a model.
-  const fs::path weights = to / "model.safetensors", partial = to / "model.safetensors.partial";
-  OutputFile out(partial);
+  // Which has another name until it is complete: if this is killed, nothing passes for a model.
+  OutputFile out(to / "model.safetensors");
   models::write_converted(model, [&](std::string_view bytes) { out.append(bytes); });
   out.close();
-  fs::rename(partial, weights);
 }
 
 int convert(const ConvertOptions& options) {

@@ -9,6 +9,7 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 
 #include <fmt/format.h>
@@ -77,6 +78,33 @@ void report(const Progress& progress, const LoadedModel& loaded, const bert::Opt
                progress.truncated, progress.tokens, progress.tokens_per_second(), configuration);
 }
 
+// Whatever went wrong, the answers so far can be read. Returns the file that has them, if it is not
+// the output itself.
+std::string keep_answers(OutputFile& output, AnswerWriter* writer, bool is_cut,
+                         const Progress& progress) {
+  int64_t answers = writer ? progress.inputs : 0;
+  try {
+    if (writer && is_cut) {
+      answers = writer->finish_cut();
+    } else if (writer) {
+      writer->finish();
+    }
+    if (answers > 0) return output.keep_partial();
+  } catch (const OutputError&) {  // there is no room for anything
+  }
+  output.discard();
+  return "";
+}
+
+[[noreturn]] void rethrow_with(const std::exception_ptr& error, const std::string& kept) {
+  if (kept.empty()) std::rethrow_exception(error);
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& what) {
+    throw std::runtime_error(fmt::format("{}; the answers so far are in {}", what.what(), kept));
+  }
+}
+
 void run(const InferOptions& options) {
   std::optional<InputFile> input;
   if (options.arguments.empty()) input.emplace(options.input);
@@ -89,6 +117,8 @@ void run(const InferOptions& options) {
   std::exception_ptr error;
   Progress progress(options.output == "-" && isatty(STDOUT_FILENO) != 0);
   std::unique_ptr<AnswerWriter> writer;
+  bool is_cut = false;
+  int signal = 0;
   try {
     writer = make_writer(options.output_format, loaded.task, output, loaded.info);
     Session session(*answers, *writer, input ? input->name() : "", progress);
@@ -98,18 +128,27 @@ void run(const InferOptions& options) {
     } else {
       session.answer(maker.from_arguments());
     }
-  } catch (const OutputError&) {
+    signal = stop.signal();
+    if (signal == 0) {
+      writer->finish();
+      output.close();
+    }
+  } catch (const ClosedPipe&) {
     throw;
-  } catch (...) {  // whatever went wrong, the answers so far are written
+  } catch (const OutputError&) {
+    error = std::current_exception();
+    is_cut = true;
+  } catch (...) {
     error = std::current_exception();
   }
   progress.clear();
-  if (writer) writer->finish();
-  output.close();
-  if (error) std::rethrow_exception(error);
+  std::string kept;
+  if (error || signal != 0) kept = keep_answers(output, writer.get(), is_cut, progress);
+  if (error) rethrow_with(error, kept);
   if (input) report(progress, loaded, options.load);
-  if (stop.signal() == 0) return;
-  spdlog::error("{}: the answers so far have been written", strsignal(stop.signal()));
+  if (signal == 0) return;
+  spdlog::error("{}: the answers so far {}", strsignal(signal),
+                kept.empty() ? "have been written" : "are in " + kept);
   stop.end_process();
 }
 

@@ -93,8 +93,9 @@ JSON Lines come in input order; their numbers read back to the same float32:
   choose "choice", "string", "probabilities" and "logits"; similarity "similarity". Positions count
   Unicode characters.
 
-A bad line stops the run with FILE:LINE and the reason. The answers to the lines before it are still
-written, as are the answers so far after Ctrl-C or SIGTERM; a second signal ends the run at once.
+A bad line stops the run with FILE:LINE and the reason; so do a full disk, Ctrl-C and SIGTERM. The
+answers so far are kept: an output file is written as FILE.partial, which gets its name when it is
+whole. A second signal ends the run at once.
 Notes, progress (on a terminal) and a final summary go to standard error.
 Exit status: 0 success, 1 failure, 2 wrong usage.
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/infer/answers/answer_writer.h"
 
+#include <algorithm>
 #include <bit>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -30,10 +32,10 @@ int64_t columns_of(Task task, const bert::Info& info) {
 class JsonLines final : public AnswerWriter {
  public:
   JsonLines(Task task, OutputFile& file)
-      : task_(task),
+      : AnswerWriter(file),
+        task_(task),
         comma_(traits(task).structured ? "," : ", "),
-        colon_(traits(task).structured ? ":" : ": "),
-        file_(file) {}
+        colon_(traits(task).structured ? ":" : ": ") {}
 
   void write(int64_t index, const Answers& answers, size_t i) override {
     const auto [tokens, truncated] = answers.size(i);
@@ -63,15 +65,14 @@ class JsonLines final : public AnswerWriter {
 
   const Task task_;
   const std::string_view comma_, colon_;
-  OutputFile& file_;
   std::string line_;
 };
 
 class Tsv final : public AnswerWriter {
  public:
   Tsv(Task task, OutputFile& file, const bert::Info& info)
-      : labelled_(task == Task::logits && info.scores != bert::Scores::raw),
-        file_(file),
+      : AnswerWriter(file, 1),
+        labelled_(task == Task::logits && info.scores != bert::Scores::raw),
         info_(info) {
     line_ = labelled_ ? "index\tlabel\tprobability" : "index";
     for (int64_t i = 0; i < columns_of(task, info); ++i) {
@@ -107,24 +108,24 @@ class Tsv final : public AnswerWriter {
   }
 
   const bool labelled_;
-  OutputFile& file_;
   const bert::Info& info_;
   std::string line_;
 };
 
-// The header of a binary file holds the number of rows, which is known only at the end. Its place
-// is left blank until then, so that an unfinished file cannot be mistaken for a complete one.
+// The header of a binary file holds the number of rows. It is written anew whenever rows reach the
+// file, so that a process that is killed leaves a file that can be read.
 class Npy final : public AnswerWriter {
  public:
   Npy(Task task, OutputFile& file, const bert::Info& info)
-      : columns_(columns_of(task, info)), file_(file) {
+      : AnswerWriter(file, 1), columns_(columns_of(task, info)) {
     file_.append(std::string(kHeader, ' '));
-    file_.patch(0, " ");  // fails right away if the file cannot seek
+    finish();  // fails right away if the file cannot seek
   }
 
   void write(int64_t, const Answers& answers, size_t i) override {
     file_.append(bytes_of(answers.row(i)));
     ++rows_;
+    if (file_.is_flushed()) finish();
   }
 
   // NumPy's format 1.0: magic, version, length of the rest, a Python dict, spaces, a newline.
@@ -139,9 +140,10 @@ class Npy final : public AnswerWriter {
   }
 
  private:
+  void forget_after(int64_t answers) override { rows_ = answers; }
+
   static constexpr size_t kHeader = 128;  // a multiple of 64, as the format requires
   const int64_t columns_;
-  OutputFile& file_;
   int64_t rows_ = 0;
 };
 
@@ -150,10 +152,10 @@ class Npy final : public AnswerWriter {
 class Safetensors final : public AnswerWriter {
  public:
   Safetensors(Task task, OutputFile& file, const bert::Info& info)
-      : name_(*traits(task).tensor),
+      : AnswerWriter(file, 1),
+        name_(*traits(task).tensor),
         has_starts_(!traits(task).one_row),
-        columns_(columns_of(task, info)),
-        file_(file) {
+        columns_(columns_of(task, info)) {
     file_.append(std::string(kHeader, ' '));
     file_.patch(0, " ");  // as above
   }
@@ -162,7 +164,8 @@ class Safetensors final : public AnswerWriter {
     const std::span<const float> values = answers.row(i);
     file_.append(bytes_of(values));
     rows_ += static_cast<int64_t>(values.size()) / columns_;
-    if (has_starts_) starts_.push_back(rows_);
+    starts_.push_back(rows_);
+    if (!has_starts_ && file_.is_flushed()) finish();  // whose starts come last
   }
 
   void finish() override {
@@ -189,15 +192,20 @@ class Safetensors final : public AnswerWriter {
   const std::string_view name_;
   const bool has_starts_;
   const int64_t columns_;
-  OutputFile& file_;
   int64_t rows_ = 0;
   std::vector<int64_t> starts_ = {0};
+
+  void forget_after(int64_t answers) override {
+    starts_.resize(static_cast<size_t>(answers + 1));
+    rows_ = starts_.back();
+  }
 };
 
 // For people.
 class Readable final : public AnswerWriter {
  public:
-  Readable(Task task, OutputFile& file) : structured_(traits(task).structured), file_(file) {}
+  Readable(Task task, OutputFile& file)
+      : AnswerWriter(file), structured_(traits(task).structured) {}
 
   void write(int64_t, const Answers& answers, size_t i) override {
     std::string json;
@@ -214,10 +222,24 @@ class Readable final : public AnswerWriter {
 
  private:
   const bool structured_;
-  OutputFile& file_;
 };
 
 }  // namespace
+
+int64_t AnswerWriter::finish_cut() {
+  for (int64_t most = std::numeric_limits<int64_t>::max();;) {
+    const int64_t answers = std::max<int64_t>(0, file_.cut(most) - headers_);
+    forget_after(answers);
+    try {
+      finish();
+      file_.flush();
+      return answers;
+    } catch (const OutputError&) {
+      if (answers == 0) throw;
+      most = headers_ + answers / 2;
+    }
+  }
+}
 
 std::unique_ptr<AnswerWriter> make_writer(OutputFormat format, Task task, OutputFile& file,
                                           const bert::Info& info) {
