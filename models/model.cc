@@ -6,9 +6,12 @@
 #include <fmt/format.h>
 
 #include "models/model_impl.h"
+#include "tokenizer/unicode/printable.h"
 
 namespace bert {
 
+Error::Error(const std::string& what)
+    : runtime_error(tokenizer::printable(what, tokenizer::kMostOfMessage)) {}
 Error::~Error() = default;
 
 namespace {

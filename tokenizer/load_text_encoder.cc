@@ -25,6 +25,7 @@ bool is_unigram(const Definition& definition) {
 
 TextEncoder::Impl::Impl(Definition definition)
     : file(definition.file),
+      algorithm(is_unigram(definition) ? "Unigram" : "WordPiece"),
       vocabulary(
           std::move(definition.vocabulary),
           is_unigram(definition) ? std::string_view() : definition.word_piece.continuing_prefix,

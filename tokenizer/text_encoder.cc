@@ -220,6 +220,8 @@ TextEncoder::TextEncoder(TextEncoder&&) noexcept = default;
 TextEncoder& TextEncoder::operator=(TextEncoder&&) noexcept = default;
 TextEncoder::~TextEncoder() = default;
 
+const std::string& TextEncoder::file() const { return impl_->file; }
+const char* TextEncoder::algorithm() const { return impl_->algorithm; }
 int TextEncoder::vocabulary_size() const { return impl_->vocabulary.end_id(); }
 bool TextEncoder::has(int32_t id) const { return impl_->vocabulary.has(id); }
 bool TextEncoder::lowercases() const { return impl_->lowercases; }
