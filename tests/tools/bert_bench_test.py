@@ -4,6 +4,7 @@
 import os
 import shutil
 import subprocess
+import time
 
 from command_line import ToolTest, main, read_lines
 
@@ -26,6 +27,7 @@ class BenchTest(ToolTest):
             self.assertTrue(0 < row["peak_fraction"] < 1.1, row)
             self.assertEqual(list(row["profile_ms"]),
                              ["linear", "convert", "attention", "norm", "embedding", "rest"])
+            self.assertGreaterEqual(min(row["profile_ms"].values()), 0, row)
             self.assertGreater(row["floor_ms"]["compute"], 0)
             self.assertGreater(row["floor_ms"]["weights"], 0)
 
@@ -58,6 +60,26 @@ class BenchTest(ToolTest):
         lines = self.succeed("--runs", 3, "2x5").splitlines()
         self.assertEqual(lines[0].split()[:3], ["shape", "type", "backend"])
         self.assertEqual(lines[1].split()[0], "2x5")
+
+    def test_a_killed_run_leaves_nothing_behind(self):
+        """But perhaps a folder of links."""
+        for delay in 0, 0.05, 0.2, 0.5:
+            scratch = self.dir / f"killed{delay}"
+            scratch.mkdir()
+            process = subprocess.Popen([self.bin / self.tool, "--shape", "small", "1x1"],
+                                       env={**os.environ, "TMPDIR": str(scratch)}, stdout=subprocess.DEVNULL)
+            time.sleep(delay)
+            process.kill()
+            process.wait()
+            left = [path for path in scratch.rglob("*") if path.lstat().st_size > 100 and not path.is_dir()]
+            self.assertEqual(left, [])
+
+    def test_messages_do_not_name_the_temporary_directory(self):
+        self.fail_with(1, "600 tokens, but --shape 1,32,2,64 takes at most 512", "--shape", "1,32,2,64", "1x600")
+
+    def command(self, *arguments) -> list[str]:
+        return [str(self.bin / self.tool), *map(str, arguments)] if "--shape" in arguments else \
+            super().command(*arguments)
 
     def test_random_weights_leave_nothing_behind(self):
         scratch = self.dir / "scratch"

@@ -63,11 +63,19 @@ LoadedModel load_model(const InferOptions& options) {
   for (const std::string& note : info.notes) spdlog::info("note: {}", note);
   const Task task = resolve_task(options, info, directory);
   options.check_task(task);
-  return {.directory = directory,
-          .model = model,
-          .tokenizer = model.tokenizer(),
-          .info = info,
-          .task = task};
+  LoadedModel loaded = {.directory = directory,
+                        .model = model,
+                        .tokenizer = model.tokenizer(),
+                        .info = info,
+                        .task = task};
+  if (options.truncate_dim > info.embedding) {
+    throw bert::Error(
+        fmt::format("{}: its embeddings have {} dimensions, expected at least {} for "
+                    "--truncate-dim",
+                    directory, info.embedding, options.truncate_dim));
+  }
+  if (options.truncate_dim > 0) loaded.info.embedding = options.truncate_dim;
+  return loaded;
 }
 
 }  // namespace bert::tools

@@ -9,8 +9,19 @@
 
 namespace bert::tools {
 
-Session::Session(Answers& answers, AnswerWriter& writer, std::string input_name, Progress& progress)
-    : answers_(answers), writer_(writer), input_name_(std::move(input_name)), progress_(progress) {}
+Session::Session(Answers& answers, AnswerWriter& writer, std::string input_name, bool skips_errors,
+                 Progress& progress)
+    : answers_(answers),
+      writer_(writer),
+      input_name_(std::move(input_name)),
+      skips_errors_(skips_errors),
+      progress_(progress) {}
+
+void Session::answer(const Window& window) {
+  refused_ = window.refused;
+  if (const size_t count = window.sources.size(); count > 0) answer(window, 0, count);
+  write_refused(window.sources.size());
+}
 
 // Finds a bad input (an id that is not in the vocabulary, ...) by halving.
 void Session::answer(const Window& window, size_t first, size_t count) {
@@ -18,7 +29,10 @@ void Session::answer(const Window& window, size_t first, size_t count) {
     answers_.compute(window, first, count);
   } catch (const bert::Error& error) {
     const size_t half = count / 2;
-    if (half == 0) throw bad_input(window.lines[first], reason_alone(error.what()));
+    if (half == 0) {
+      write_refused(first);
+      return refuse(window.sources[first], reason_alone(error.what()));
+    }
     answer(window, first, half);
     answer(window, first + half, count - half);
     return;
@@ -28,10 +42,13 @@ void Session::answer(const Window& window, size_t first, size_t count) {
 
 void Session::write(const Window& window, size_t first, size_t count) {
   for (size_t i = 0; i < count; ++i) {
+    const Source& source = window.sources[first + i];
+    write_refused(first + i);
     try {
-      writer_.write(progress_.inputs, answers_, i);
+      writer_.write({progress_.lines(), source.kept}, answers_, i);
     } catch (const NonFinite& error) {
-      throw bad_input(window.lines[first + i], error.what());
+      refuse(source, error.what());
+      continue;
     }
     const auto [tokens, truncated] = answers_.size(i);
     ++progress_.inputs;
@@ -40,9 +57,19 @@ void Session::write(const Window& window, size_t first, size_t count) {
   }
 }
 
-std::runtime_error Session::bad_input(int64_t line, std::string_view reason) const {
-  return std::runtime_error(input_name_.empty() ? std::string(reason)
-                                                : line_error(input_name_, line, reason));
+// Those that stand before an input of the window.
+void Session::write_refused(size_t before) {
+  for (; !refused_.empty() && refused_.front().before <= before; refused_ = refused_.subspan(1)) {
+    refuse(refused_.front().source, refused_.front().reason);
+  }
+}
+
+void Session::refuse(const Source& source, std::string_view reason) {
+  if (input_name_.empty()) throw std::runtime_error(std::string(reason));
+  const std::string error = line_error(input_name_, source.line, reason);
+  if (!skips_errors_) throw std::runtime_error(error);
+  writer_.write_error({progress_.lines(), source.kept}, source.line, reason);
+  if (progress_.skipped++ == 0) progress_.first_error = error;
 }
 
 }  // namespace bert::tools

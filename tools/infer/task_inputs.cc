@@ -15,11 +15,6 @@
 namespace bert::tools {
 namespace {
 
-template <typename T>
-void move_to_end(std::vector<T>& from, std::vector<T>& to) {
-  to.insert(to.end(), std::move_iterator(from.begin()), std::move_iterator(from.end()));
-}
-
 void add_encoding(bert::Encoding encoding, Window& window) {
   window.tokens += std::max<int64_t>(1, std::ssize(encoding.ids));
   window.encodings.push_back(std::move(encoding));
@@ -30,29 +25,8 @@ int64_t estimated_tokens(const std::string& text) { return 1 + std::ssize(text) 
 
 }  // namespace
 
-void Window::append(Window other) {
-  move_to_end(other.encodings, encodings);
-  move_to_end(other.texts, texts);
-  move_to_end(other.choices, choices);
-  move_to_end(other.lines, lines);
-  tokens += other.tokens;
-}
-
 InputMaker::InputMaker(const InferOptions& options, const LoadedModel& loaded)
     : options_(options), tokenizer_(loaded.tokenizer), kind_(traits(loaded.task).input) {}
-
-LineInput InputMaker::parse(std::string_view line) const {
-  LineInput input = parse_unchecked(line);
-  check(input);
-  return input;
-}
-
-LineInput InputMaker::parse_unchecked(std::string_view line) const {
-  if (kind_ == InputKind::choices) return parse_choices(line, options_.input_format);
-  auto parsed = parse_line(line, options_.input_format);
-  if (auto* const text = std::get_if<bert::Input>(&parsed)) return std::move(*text);
-  return std::get<bert::Encoding>(std::move(parsed));
-}
 
 void InputMaker::check(const LineInput& input) const {
   if (const auto* const ids = std::get_if<bert::Encoding>(&input)) {
@@ -80,7 +54,7 @@ std::vector<bert::Encoding> InputMaker::encode(std::span<const bert::Input> text
   return tokenizer_.encode(texts, options_.load.threads * std::max(1, options_.load.workers));
 }
 
-void InputMaker::add_texts(std::span<bert::Input> texts, std::span<const int64_t> lines,
+void InputMaker::add_texts(std::span<bert::Input> texts, std::span<Source> sources,
                            Window& window) const {
   if (kind_ == InputKind::sequence) {
     for (auto& encoding : encode(texts)) add_encoding(std::move(encoding), window);
@@ -98,10 +72,10 @@ void InputMaker::add_texts(std::span<bert::Input> texts, std::span<const int64_t
       window.texts.push_back(std::move(text));
     }
   }
-  window.lines.insert(window.lines.end(), lines.begin(), lines.end());
+  for (Source& source : sources) window.sources.push_back(std::move(source));
 }
 
-void InputMaker::add_parsed(LineInput input, int64_t line, Window& window) {
+void InputMaker::add_parsed(LineInput input, Source source, Window& window) {
   if (auto* const choices = std::get_if<bert::Choices>(&input)) {
     for (const std::string& choice : choices->choices) {
       window.tokens += estimated_tokens(choices->first) + estimated_tokens(choice);
@@ -110,24 +84,24 @@ void InputMaker::add_parsed(LineInput input, int64_t line, Window& window) {
   } else {
     add_encoding(std::get<bert::Encoding>(std::move(input)), window);
   }
-  window.lines.push_back(line);
+  window.sources.push_back(std::move(source));
 }
 
 Window InputMaker::from_arguments() const {
   const std::vector<std::string>& arguments = options_.arguments;
-  constexpr int64_t kLine = 1;
   Window window;
+  Source source;
   if (kind_ == InputKind::choices) {
     const LineInput input = bert::Choices{arguments[0], {arguments.begin() + 1, arguments.end()}};
     check(input);
-    add_parsed(input, kLine, window);
+    add_parsed(input, source, window);
     return window;
   }
   bert::Input text = {arguments[0]};
   if (arguments.size() > 1) text.second = arguments[1];
   check(text);
   try {
-    add_texts({&text, 1}, {&kLine, 1}, window);
+    add_texts({&text, 1}, {&source, 1}, window);
   } catch (const bert::Error& error) {
     throw std::runtime_error(std::string(reason_alone(error.what())));
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tasks that answer in numbers: one row per input, or one per token of it. Plus the tokens
-// themselves.
+// Tasks that answer in other numbers than logits: one row per input, or one per token of it. Plus
+// the tokens themselves.
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -9,32 +9,14 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "tokenizer/unicode/printable.h"
 #include "tools/infer/answers/answers.h"
+#include "tools/infer/answers/embeddings.h"
 #include "tools/infer/answers/numbers.h"
 
 namespace bert::tools {
 namespace {
-
-template <typename T, typename Append>
-void append_array(std::string& line, std::span<const T> values, Append append) {
-  line += '[';
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (i > 0) line += ", ";
-    append(line, values[i]);
-  }
-  line += ']';
-}
-
-void append_finite(std::string& line, float value) {
-  if (!std::isfinite(value)) {
-    throw NonFinite(value, " (.tsv, .npy and .safetensors files can hold it)");
-  }
-  append_number(line, value);
-}
-
-std::string quoted(const std::string& text) { return nlohmann::json(text).dump(); }
 
 // The first few numbers of a vector.
 std::string beginning(const char* name, std::span<const float> values) {
@@ -49,45 +31,10 @@ std::string beginning(const char* name, std::span<const float> values) {
                      std::sqrt(squares), text, values.size() > kShown ? ", ..." : "");
 }
 
-class LogitsAnswers final : public SequenceAnswers {
- public:
-  explicit LogitsAnswers(const LoadedModel& loaded) : model_(*loaded.model), info_(loaded.info) {}
-
-  void append_json(std::string& line, size_t i) const override {
-    line += "\"logits\": ";
-    append_array(line, row(i), append_finite);
-    if (info_.scores == bert::Scores::raw) return;
-    const bert::Label best = bert::best_label(row(i), info_);
-    line += ", \"label\": " + quoted(best.name) + ", \"probability\": ";
-    append_number(line, best.probability);
-  }
-
-  std::string text(size_t i) const override {
-    const std::vector<float> scores = bert::probabilities(row(i), info_);
-    std::string all;
-    for (size_t j = 0; j < scores.size(); ++j) {
-      all += fmt::format("{}{} {:.4f}", j > 0 ? ", " : "", info_.labels[j], scores[j]);
-    }
-    if (info_.scores == bert::Scores::raw || scores.size() == 1) return all;
-    const bert::Label best = bert::best_label(row(i), info_);
-    return fmt::format("{} {:.4f}  [{}]", best.name, best.probability, all);
-  }
-
-  std::span<const float> row(size_t i) const override {
-    return logits_.row(static_cast<int64_t>(i));
-  }
-
- private:
-  void run() override { logits_ = model_.run(encodings_); }
-
-  const bert::Model& model_;
-  const bert::Info& info_;
-  bert::Output logits_;
-};
-
 class EmbedAnswers final : public SequenceAnswers {
  public:
-  explicit EmbedAnswers(const LoadedModel& loaded) : model_(*loaded.model) {}
+  EmbedAnswers(const InferOptions& options, const LoadedModel& loaded)
+      : model_(*loaded.model), options_(options) {}
 
   void append_json(std::string& line, size_t i) const override {
     line += "\"embedding\": ";
@@ -101,9 +48,10 @@ class EmbedAnswers final : public SequenceAnswers {
   }
 
  private:
-  void run() override { embeddings_ = model_.embed(encodings_); }
+  void run() override { embeddings_ = embed(model_, encodings_, options_); }
 
   const bert::Model& model_;
+  const InferOptions& options_;
   bert::Output embeddings_;
 };
 
@@ -165,12 +113,18 @@ class TokensAnswers final : public SequenceAnswers {
   }
 
   std::string text(size_t i) const override {
-    std::string text, ids;
-    for (const int32_t id : encodings_[i].ids) {
-      text += tokenizer_.token(id) + ' ';
-      ids += fmt::format(" {}", id);
+    const bert::Encoding& encoding = encodings_[i];
+    std::string text = "position      id  segment     offset  token";
+    for (size_t t = 0; t < encoding.ids.size(); ++t) {
+      std::string offset;  // special tokens have none
+      if (t < encoding.offsets.size() && encoding.offsets[t] != bert::Offset()) {
+        offset = fmt::format("{}-{}", encoding.offsets[t].begin, encoding.offsets[t].end);
+      }
+      text +=
+          fmt::format("\n{:>8} {:>7} {:>8} {:>10}  {}", t, encoding.ids[t], encoding.type_ids[t],
+                      offset, tokenizer::printable(tokenizer_.token(encoding.ids[t])));
     }
-    return text + ' ' + ids.substr(ids.empty() ? 0 : 1);
+    return text;
   }
 
  private:
@@ -179,7 +133,7 @@ class TokensAnswers final : public SequenceAnswers {
     for (const bert::Encoding& encoding : encodings_) {
       for (const int32_t id : encoding.ids) {
         if (quoted_pieces_.contains(id)) continue;
-        quoted_pieces_.emplace(id, quoted(tokenizer_.token(id)));
+        append_quoted(quoted_pieces_[id], tokenizer_.token(id));
       }
     }
   }
@@ -190,12 +144,10 @@ class TokensAnswers final : public SequenceAnswers {
 
 }  // namespace
 
-std::unique_ptr<Answers> make_row_answers(const LoadedModel& loaded) {
+std::unique_ptr<Answers> make_row_answers(const InferOptions& options, const LoadedModel& loaded) {
   switch (loaded.task) {
-    case Task::logits:
-      return std::make_unique<LogitsAnswers>(loaded);
     case Task::embed:
-      return std::make_unique<EmbedAnswers>(loaded);
+      return std::make_unique<EmbedAnswers>(options, loaded);
     case Task::hidden:
       return std::make_unique<HiddenAnswers>(loaded);
     case Task::tokens:
