@@ -4,15 +4,12 @@
 // nothing of the library but its public header.
 #include "models/bert_infer.h"
 
-#include <cstring>
 #include <exception>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include <fmt/format.h>
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include "tools/console/command_line.h"
@@ -24,29 +21,19 @@
 #include "tools/infer/answers/answers.h"
 #include "tools/infer/infer_options.h"
 #include "tools/infer/info/info_command.h"
+#include "tools/infer/inputs/answer_lines.h"
+#include "tools/infer/inputs/task_inputs.h"
 #include "tools/infer/kept_answers.h"
-#include "tools/infer/lines/answer_lines.h"
 #include "tools/infer/loaded_model.h"
 #include "tools/infer/session.h"
-#include "tools/infer/task_inputs.h"
 
 namespace bert::tools {
 namespace {
 
-void check_together(const InferOptions& options, const LoadedModel& loaded) {
-  if (options.arguments.size() > 2 && traits(loaded.task).input != InputKind::choices) {
-    throw UsageError(
-        fmt::format("{} texts are given, expected one or two", options.arguments.size()));
-  }
-  options.check_output(loaded.task);
-}
-
 void run(const InferOptions& options) {
-  if (options.quiet) spdlog::set_level(spdlog::level::err);
   std::optional<InputFile> input;
   if (options.arguments.empty()) input.emplace(options.input);
   const LoadedModel loaded = load_model(options);
-  check_together(options, loaded);
   const std::unique_ptr<Answers> answers = make_answers(options, loaded);
   refuse_file_of(loaded.directory, options.output);
   OutputFile output(options.output, input ? input->fd() : -1);
@@ -85,9 +72,7 @@ void run(const InferOptions& options) {
   if (error) rethrow_with(error, kept);
   if (input) report(progress, loaded, options.load);
   if (signal == 0) return;
-  spdlog::error("{}: the answers so far {}", strsignal(signal),
-                kept.empty() ? "have been written" : "are in " + kept);
-  stop.end_process();
+  end_by_signal(stop, kept);
 }
 
 }  // namespace

@@ -2,9 +2,11 @@
 #include "tools/infer/kept_answers.h"
 
 #include <cstdint>
+#include <cstring>
 #include <stdexcept>
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 namespace bert::tools {
 
@@ -31,6 +33,12 @@ void rethrow_with(const std::exception_ptr& error, const std::string& kept) {
   } catch (const std::exception& what) {
     throw std::runtime_error(fmt::format("{}; the answers so far are in {}", what.what(), kept));
   }
+}
+
+void end_by_signal(const Stop& stop, const std::string& kept) {
+  spdlog::error("{}: the answers so far {}", strsignal(stop.signal()),
+                kept.empty() ? "have been written" : "are in " + kept);
+  stop.end_process();
 }
 
 }  // namespace bert::tools

@@ -6,6 +6,7 @@
 
 #include "tools/console/output_file.h"
 #include "tools/console/progress.h"
+#include "tools/console/stop.h"
 #include "tools/infer/answers/answer_writer.h"
 
 namespace bert::tools {
@@ -17,5 +18,8 @@ std::string keep_answers(OutputFile& output, AnswerWriter* writer, bool is_cut,
 
 // Adds to the error's message where the answers were kept, if they were.
 [[noreturn]] void rethrow_with(const std::exception_ptr& error, const std::string& kept);
+
+// Says where the answers so far are, and ends the process by the signal that stopped it.
+void end_by_signal(const Stop& stop, const std::string& kept);
 
 }  // namespace bert::tools

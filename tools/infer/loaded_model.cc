@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "tools/console/command_line.h"
+
 namespace bert::tools {
 namespace {
 
@@ -45,9 +47,7 @@ Task resolve_task(const InferOptions& options, const bert::Info& info,
   return task == Task::hidden && !options.layers.empty() ? Task::layers : task;
 }
 
-}  // namespace
-
-LoadedModel load_model(const InferOptions& options) {
+LoadedModel load(const InferOptions& options) {
   const std::string directory = options.model ? *options.model : bert::demo_model();
   if (options.task == Task::tokens) {
     bert::Tokenizer tokenizer = bert::Tokenizer::load(directory, options.load.max_length);
@@ -74,7 +74,25 @@ LoadedModel load_model(const InferOptions& options) {
                     "--truncate-dim",
                     directory, info.embedding, options.truncate_dim));
   }
+  if (task == Task::logits && options.ranks_labels() && info.scores == bert::Scores::raw) {
+    throw bert::Error(directory +
+                      ": the head's scores are raw, expected probabilities for --top-k "
+                      "and --threshold");
+  }
   if (options.truncate_dim > 0) loaded.info.embedding = options.truncate_dim;
+  return loaded;
+}
+
+}  // namespace
+
+LoadedModel load_model(const InferOptions& options) {
+  if (options.quiet) spdlog::set_level(spdlog::level::err);
+  LoadedModel loaded = load(options);
+  if (options.arguments.size() > 2 && traits(loaded.task).input != InputKind::choices) {
+    throw UsageError(
+        fmt::format("{} texts are given, expected one or two", options.arguments.size()));
+  }
+  options.check_output(loaded.task);
   return loaded;
 }
 

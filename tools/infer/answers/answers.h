@@ -8,8 +8,8 @@
 
 #include "models/bert_infer.h"
 #include "tools/infer/infer_options.h"
+#include "tools/infer/inputs/task_inputs.h"
 #include "tools/infer/loaded_model.h"
-#include "tools/infer/task_inputs.h"
 
 namespace bert::tools {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tools/infer/infer_options.h"
-#include "tools/infer/task_inputs.h"
+#include "tools/infer/inputs/task_inputs.h"
 
 namespace bert::tools {
 

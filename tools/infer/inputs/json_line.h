@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tools/infer/task_inputs.h"
+#include "tools/infer/inputs/task_inputs.h"
 
 namespace bert::tools {
 

@@ -37,6 +37,7 @@ struct Window {
   std::vector<Refused> refused;
   int64_t tokens = 0;  // estimated where the library tokenizes
 
+  void add(bert::Encoding encoding);
   bool empty() const { return sources.empty() && refused.empty(); }
   void append(Window other);
 };
@@ -63,6 +64,8 @@ class InputMaker {
   Window from_arguments() const;
 
  private:
+  void add_other_texts(std::span<bert::Input> texts, Window& window) const;
+  Window choices_from_arguments() const;
   std::vector<bert::Encoding> encode(std::span<const bert::Input> texts) const;
 
   const InferOptions& options_;

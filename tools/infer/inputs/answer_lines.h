@@ -6,9 +6,9 @@
 #include "tools/console/progress.h"
 #include "tools/console/stop.h"
 #include "tools/infer/infer_options.h"
+#include "tools/infer/inputs/task_inputs.h"
 #include "tools/infer/loaded_model.h"
 #include "tools/infer/session.h"
-#include "tools/infer/task_inputs.h"
 
 namespace bert::tools {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/infer/lines/line_parser.h"
+#include "tools/infer/inputs/line_parser.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -8,9 +8,9 @@
 
 #include <fmt/format.h>
 
-#include "tools/infer/lines/csv_records.h"
-#include "tools/infer/lines/json_line.h"
-#include "tools/infer/lines/kept_values.h"
+#include "tools/infer/inputs/csv_records.h"
+#include "tools/infer/inputs/json_line.h"
+#include "tools/infer/inputs/kept_values.h"
 
 namespace bert::tools {
 namespace {

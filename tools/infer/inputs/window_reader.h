@@ -11,8 +11,8 @@
 
 #include "tools/console/stop.h"
 #include "tools/infer/infer_options.h"
-#include "tools/infer/lines/line_parser.h"
-#include "tools/infer/task_inputs.h"
+#include "tools/infer/inputs/line_parser.h"
+#include "tools/infer/inputs/task_inputs.h"
 
 namespace bert::tools {
 

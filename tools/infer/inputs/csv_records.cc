@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/infer/lines/csv_records.h"
+#include "tools/infer/inputs/csv_records.h"
 
 #include <algorithm>
 #include <stdexcept>

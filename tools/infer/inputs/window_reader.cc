@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/infer/lines/window_reader.h"
+#include "tools/infer/inputs/window_reader.h"
 
 #include <stdexcept>
 #include <string_view>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tools/console/input_lines.h"
-#include "tools/infer/lines/csv_records.h"
+#include "tools/infer/inputs/csv_records.h"
 
 namespace bert::tools {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/infer/lines/answer_lines.h"
+#include "tools/infer/inputs/answer_lines.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include "tools/infer/lines/window_reader.h"
+#include "tools/infer/inputs/window_reader.h"
 #include "tools/infer/task_table.h"
 
 namespace bert::tools {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/infer/lines/json_line.h"
+#include "tools/infer/inputs/json_line.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -14,7 +14,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "tools/infer/lines/kept_values.h"
+#include "tools/infer/inputs/kept_values.h"
 
 namespace bert::tools {
 namespace {

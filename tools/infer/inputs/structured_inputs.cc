@@ -1,32 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/infer/task_inputs.h"
-
-#include <algorithm>
+//
+// Inputs that are more than a sequence of tokens: pairs for one task, texts for another, choices.
+// And many inputs, in a Window.
+#include <cstdint>
 #include <iterator>
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include <fmt/format.h>
 
-#include "tools/console/input_lines.h"
+#include "tools/infer/inputs/task_inputs.h"
 #include "tools/infer/task_table.h"
 
 namespace bert::tools {
 namespace {
 
-void add_encoding(bert::Encoding encoding, Window& window) {
-  window.tokens += std::max<int64_t>(1, std::ssize(encoding.ids));
-  window.encodings.push_back(std::move(encoding));
-}
-
 // A token is about four bytes.
 int64_t estimated_tokens(const std::string& text) { return 1 + std::ssize(text) / 4; }
 
+template <typename T>
+void move_to_end(std::vector<T>& from, std::vector<T>& to) {
+  to.insert(to.end(), std::move_iterator(from.begin()), std::move_iterator(from.end()));
+}
+
 }  // namespace
 
-InputMaker::InputMaker(const InferOptions& options, const LoadedModel& loaded)
-    : options_(options), tokenizer_(loaded.tokenizer), kind_(traits(loaded.task).input) {}
+void Window::append(Window other) {
+  for (Refused& each : other.refused) each.before += sources.size();
+  move_to_end(other.encodings, encodings);
+  move_to_end(other.texts, texts);
+  move_to_end(other.choices, choices);
+  move_to_end(other.sources, sources);
+  move_to_end(other.refused, refused);
+  tokens += other.tokens;
+}
 
 void InputMaker::check(const LineInput& input) const {
   if (const auto* const ids = std::get_if<bert::Encoding>(&input)) {
@@ -50,21 +60,14 @@ void InputMaker::check(const LineInput& input) const {
   }
 }
 
-std::vector<bert::Encoding> InputMaker::encode(std::span<const bert::Input> texts) const {
-  return tokenizer_.encode(texts, options_.load.threads * std::max(1, options_.load.workers));
-}
-
-void InputMaker::add_texts(std::span<bert::Input> texts, std::span<Source> sources,
-                           Window& window) const {
-  if (kind_ == InputKind::sequence) {
-    for (auto& encoding : encode(texts)) add_encoding(std::move(encoding), window);
-  } else if (kind_ == InputKind::two_sequences) {
+void InputMaker::add_other_texts(std::span<bert::Input> texts, Window& window) const {
+  if (kind_ == InputKind::two_sequences) {
     std::vector<bert::Input> alone;
     for (const bert::Input& text : texts) {
       alone.push_back({text.first});
       alone.push_back({*text.second});
     }
-    for (auto& encoding : encode(alone)) add_encoding(std::move(encoding), window);
+    for (bert::Encoding& encoding : encode(alone)) window.add(std::move(encoding));
   } else {
     for (bert::Input& text : texts) {
       window.tokens +=
@@ -72,7 +75,6 @@ void InputMaker::add_texts(std::span<bert::Input> texts, std::span<Source> sourc
       window.texts.push_back(std::move(text));
     }
   }
-  for (Source& source : sources) window.sources.push_back(std::move(source));
 }
 
 void InputMaker::add_parsed(LineInput input, Source source, Window& window) {
@@ -82,29 +84,17 @@ void InputMaker::add_parsed(LineInput input, Source source, Window& window) {
     }
     window.choices.push_back(std::move(*choices));
   } else {
-    add_encoding(std::get<bert::Encoding>(std::move(input)), window);
+    window.add(std::get<bert::Encoding>(std::move(input)));
   }
   window.sources.push_back(std::move(source));
 }
 
-Window InputMaker::from_arguments() const {
+Window InputMaker::choices_from_arguments() const {
   const std::vector<std::string>& arguments = options_.arguments;
+  const LineInput input = bert::Choices{arguments[0], {arguments.begin() + 1, arguments.end()}};
+  check(input);
   Window window;
-  Source source;
-  if (kind_ == InputKind::choices) {
-    const LineInput input = bert::Choices{arguments[0], {arguments.begin() + 1, arguments.end()}};
-    check(input);
-    add_parsed(input, source, window);
-    return window;
-  }
-  bert::Input text = {arguments[0]};
-  if (arguments.size() > 1) text.second = arguments[1];
-  check(text);
-  try {
-    add_texts({&text, 1}, {&source, 1}, window);
-  } catch (const bert::Error& error) {
-    throw std::runtime_error(std::string(reason_alone(error.what())));
-  }
+  add_parsed(input, {}, window);
   return window;
 }
 
