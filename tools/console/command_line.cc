@@ -47,8 +47,8 @@ class MessageSink final : public spdlog::sinks::base_sink<std::mutex> {
   explicit MessageSink(std::string name) : name_(std::move(name)) {}
 
  private:
-  void sink_it_(const spdlog::details::log_msg& message) override {
-    const std::string_view payload(message.payload.data(), message.payload.size());
+  void sink_it_(const spdlog::details::log_msg& entry) override {
+    const std::string_view payload(entry.payload.data(), entry.payload.size());
     const std::string line =
         fmt::format("{}: {}\n", name_, tokenizer::printable(payload, tokenizer::kMostOfMessage));
     std::fwrite(line.data(), 1, line.size(), stderr);

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "tools/console/command_line.h"
-#include "tools/console/input_lines.h"
+#include "tools/console/lines/input_lines.h"
 #include "tools/console/output_file.h"
 #include "tools/console/progress.h"
 #include "tools/console/stop.h"

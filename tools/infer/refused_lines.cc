@@ -4,10 +4,22 @@
 #include <stdexcept>
 #include <string>
 
-#include "tools/console/input_lines.h"
+#include "tools/console/lines/input_lines.h"
 #include "tools/infer/session.h"
 
 namespace bert::tools {
+
+// An id that is not in the vocabulary, ...: by halving.
+void Session::find_bad_input(const Window& window, size_t first, size_t count,
+                             const bert::Error& error) {
+  if (const size_t half = count / 2; half > 0) {
+    answer(window, first, half);
+    answer(window, first + half, count - half);
+  } else {
+    write_refused(first);
+    refuse(window.sources[first], reason_alone(error.what()));
+  }
+}
 
 // Those that stand before an input of the window.
 void Session::write_refused(size_t before) {

@@ -4,7 +4,6 @@
 #include <string_view>
 #include <utility>
 
-#include "tools/console/input_lines.h"
 #include "tools/infer/answers/numbers.h"
 
 namespace bert::tools {
@@ -23,19 +22,11 @@ void Session::answer(const Window& window) {
   write_refused(window.sources.size());
 }
 
-// Finds a bad input (an id that is not in the vocabulary, ...) by halving.
 void Session::answer(const Window& window, size_t first, size_t count) {
   try {
     answers_.compute(window, first, count);
   } catch (const bert::Error& error) {
-    const size_t half = count / 2;
-    if (half == 0) {
-      write_refused(first);
-      return refuse(window.sources[first], reason_alone(error.what()));
-    }
-    answer(window, first, half);
-    answer(window, first + half, count - half);
-    return;
+    return find_bad_input(window, first, count, error);
   }
   write(window, first, count);
 }

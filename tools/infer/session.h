@@ -26,6 +26,7 @@ class Session {
  private:
   void answer(const Window& window, size_t first, size_t count);
   void write(const Window& window, size_t first, size_t count);
+  void find_bad_input(const Window& window, size_t first, size_t count, const bert::Error& error);
   void write_refused(size_t before);
   void refuse(const Source& source, std::string_view reason);
 

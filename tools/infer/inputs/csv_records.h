@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tools/console/input_lines.h"
+#include "tools/console/lines/input_lines.h"
 
 namespace bert::tools {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "tools/console/input_lines.h"
+#include "tools/console/lines/input_lines.h"
 #include "tools/infer/task_table.h"
 
 namespace bert::tools {

@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "tools/console/input_lines.h"
+#include "tools/console/lines/input_lines.h"
 #include "tools/infer/inputs/csv_records.h"
 
 namespace bert::tools {

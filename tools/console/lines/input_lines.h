@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "tools/console/byte_reader.h"
+#include "tools/console/lines/byte_reader.h"
 
 namespace bert::tools {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/console/byte_reader.h"
+#include "tools/console/lines/byte_reader.h"
 
 #include <algorithm>
 #include <cerrno>

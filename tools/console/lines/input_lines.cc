@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/console/input_lines.h"
+#include "tools/console/lines/input_lines.h"
 
 #include <cerrno>
 #include <stdexcept>
