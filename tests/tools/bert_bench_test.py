@@ -75,11 +75,10 @@ class BenchTest(ToolTest):
             self.assertEqual(left, [])
 
     def test_messages_do_not_name_the_temporary_directory(self):
-        self.fail_with(1, "600 tokens, but --shape 1,32,2,64 takes at most 512", "--shape", "1,32,2,64", "1x600")
-
-    def command(self, *arguments) -> list[str]:
-        return [str(self.bin / self.tool), *map(str, arguments)] if "--shape" in arguments else \
-            super().command(*arguments)
+        done = subprocess.run([self.bin / self.tool, "--shape", "1,32,2,64", "1x600"], capture_output=True,
+                              text=True, timeout=120)
+        self.assertEqual((done.returncode, done.stderr), (
+            1, "bert-bench: shape '1x600': 600 tokens, but --shape 1,32,2,64 takes at most 512\n"))
 
     def test_random_weights_leave_nothing_behind(self):
         scratch = self.dir / "scratch"
@@ -101,7 +100,7 @@ class BenchTest(ToolTest):
                               env={**os.environ, "TMPDIR": str(scratch / "no")}, capture_output=True,
                               text=True, timeout=120)
         self.assertEqual(done.returncode, 1)
-        self.assertRegex(done.stderr, f"^bert-bench: {scratch}/no/.* cannot be created .*: No such file")
+        self.assertRegex(done.stderr, "^bert-bench: the random model cannot be written .*: No such file")
 
     def test_what_it_refuses(self):
         for shape in ["", "x", "0x5", "1x", "lengths:", "lengths:3,,4", "2x-1", "1e3x2", "5x5x5", "5", "1000001x1"]:

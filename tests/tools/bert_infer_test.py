@@ -35,7 +35,7 @@ class CommandLine(InferTest):
         self.write("pairs.tsv", "a man\ta dog\n")
         environment = os.environ | {"PATH": f"{self.bin}:{os.environ['PATH']}"}
         for example in examples:
-            line = example.replace("-m DIR ", f"-m '{self.model}' ")
+            line = re.sub(r"-m DIR\b", f"-m '{self.model}'", example)
             self.assertEqual(os.spawnvpe(os.P_WAIT, "bash", [
                 "bash", "-o", "pipefail", "-c", f"cd '{self.dir}' && ( {line} ) >out.txt 2>err.txt"],
                 environment), 0, line)

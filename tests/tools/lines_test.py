@@ -114,13 +114,15 @@ class Formats(LinesTest):
                     self.assertEqual(done.returncode, 1, (cut, done.stderr))
                     if cut > 4:
                         self.assertRegex(done.stderr, "ends in the middle of what|cannot be decompressed")
+                self.write(name, data + b"rest")
+                self.fail_with(1, "cannot be decompressed as", "-i", path)
+                if name.endswith(".zst"):  # whose frames here have no checksum
+                    continue
                 damaged = bytearray(data)
                 damaged[len(data) // 2] ^= 0x55
                 self.write(name, bytes(damaged))
                 self.fail_with(1, "cannot be decompressed as|ends in the middle|UTF-8|fields",
                                "-i", path)
-                self.write(name, data + b"rest")
-                self.fail_with(1, "cannot be decompressed as", "-i", path)
 
     def test_a_git_lfs_pointer_is_no_input(self):
         pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'4d' * 32}\nsize 12345\n"
@@ -286,7 +288,7 @@ class ForPeople(LinesTest):
         evil = "\x1b]0;owned\x07\u009b31m\u202e"
         model = self.make_model("evil", "--labels", "2", "--label-names", f"{evil},b")
         for text in (self.succeed("-m", model, "--output-format", "text", "a"),
-                     self.succeed("-m", model, "a"),
+                     self.succeed("-m", model, "--top-k", "2", "a"),
                      self.run_tool("info", "-m", model).stdout,
                      self.run_tool("info", "-m", model, "--json").stdout,
                      self.run_tool("--task", evil, "a").stderr,

@@ -139,7 +139,7 @@ class Tasks(ToolTest):
         ]:
             with self.subTest(bad):
                 self.fail_with(1, f"<stdin>:2: {re.escape(reason)}", "-m", self.choice,
-                               "--input-format", "jsonl", stdin=f"{line}\n{bad}\n")
+                               "--input-format", "jsonl", stdin=f"{line}\n{bad}\n{line}\n")
 
     def test_similarity(self):
         [same] = self.answers("-m", self.encoder, "--task", "similarity", "-o", "-", "a man",
