@@ -37,7 +37,7 @@ MOST_OF_A_MESSAGE = 800  # characters, the program's name and escapes included
 def flip(data: bytearray, rng: random.Random) -> None:
     for _ in range(rng.choice([1, 1, 4, 30])):
         if data:
-            data[position(data, rng)] ^= 1 << rng.randrange(8)
+            data[position(data, rng) % len(data)] ^= 1 << rng.randrange(8)
 
 
 def insert(data: bytearray, rng: random.Random) -> None:

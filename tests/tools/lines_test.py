@@ -293,7 +293,7 @@ class ForPeople(LinesTest):
                      self.run_tool("info", "-m", model, "--json").stdout,
                      self.run_tool("--task", evil, "a").stderr,
                      self.run_tool("-i", f"{evil}.tsv").stderr,
-                     self.run_tool("--input-format", "jsonl", stdin=f'{{"{evil}": 1}}'.encode()).stderr):
+                     self.run_tool("--input-format", "jsonl", stdin=json.dumps({evil: 1})).stderr):
             self.assertNotRegex(text, "[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]")
             self.assertTrue("owned" in text, text)
         [answer] = self.answers("-m", model, "--top-k", "2", "a")
