@@ -19,6 +19,7 @@
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "models/bert_infer.h"
@@ -85,16 +86,37 @@ void time_callers(const bert::Model& model, int callers, bool beside_large) {
   std::fflush(stdout);
 }
 
+// The model that all callers share, until one of them loads another.
+class Shared {
+ public:
+  explicit Shared(bert::Model model) { *this = std::move(model); }
+  Shared& operator=(bert::Model model) {
+    auto next = std::make_shared<const bert::Model>(std::move(model));
+    const std::lock_guard lock(mutex_);
+    model_.swap(next);
+    return *this;
+  }
+  std::shared_ptr<const bert::Model> get() {
+    const std::lock_guard lock(mutex_);
+    return model_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::shared_ptr<const bert::Model> model_;
+};
+
 // Calls at random until the time is over; counts answers that are not those of a call alone.
 void call_at_random(const std::string& directory, unsigned seed, Clock::time_point end,
-                    std::atomic<std::shared_ptr<const bert::Model>>& shared,
-                    std::atomic<int64_t>& calls, std::atomic<int64_t>& wrong) {
+                    Shared& shared, std::atomic<int64_t>& calls, std::atomic<int64_t>& wrong) {
   std::mt19937 random(seed);
-  const auto first = bert::Model::load(directory, {.threads = 1});
+  bert::Options alone;
+  alone.threads = 1;
+  const bert::Model first = bert::Model::load(directory, alone);
   const auto inputs = inputs_of(40, 12, first.info().vocabulary);
   const bert::Output expected = first.embed(inputs);
   while (Clock::now() < end) {
-    const std::shared_ptr<const bert::Model> model = shared.load();
+    const std::shared_ptr<const bert::Model> model = shared.get();
     const size_t begin = random() % inputs.size();
     const size_t count = random() % 3 == 0 ? random() % (inputs.size() - begin) + 1 : 1;
     const bert::Output found = model->embed(std::span(inputs).subspan(begin, count));
@@ -107,7 +129,7 @@ void call_at_random(const std::string& directory, unsigned seed, Clock::time_poi
         options.workers = static_cast<int>(random() % 3);
         options.threads = static_cast<int>(random() % 3);
         options.batch_tokens = 1 << (random() % 12);
-        shared = std::make_shared<const bert::Model>(bert::Model::load(directory, options));
+        shared = bert::Model::load(directory, options);
         break;
       }
       case 1:
@@ -137,8 +159,7 @@ int stress(const std::string& directory, int seconds) {
   std::atomic<int64_t> calls = 0, wrong = 0, callers = 0;
   for (unsigned round = 1; Clock::now() < end; ++round) {
     std::mt19937 random(round);
-    std::atomic<std::shared_ptr<const bert::Model>> shared =
-        std::make_shared<const bert::Model>(bert::Model::load(directory));
+    Shared shared(bert::Model::load(directory));
     const auto round_end = std::min(end, Clock::now() + std::chrono::seconds(10));
     std::vector<std::thread> threads;
     for (unsigned i = 0, count = 1 + random() % 16; i < count; ++i, ++callers) {
