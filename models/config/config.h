@@ -19,6 +19,7 @@ enum class PositionType {
 
 // config.json, validated.
 struct Config {
+  std::string path;  // of the file
   const Family* family = nullptr;
   std::string architecture;
   bool is_custom = false;                    // config.json gives it another name
