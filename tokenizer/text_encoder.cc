@@ -61,7 +61,7 @@ void longest_first(size_t room, size_t& first, size_t& second) {
 
 // Fills in the template with the first, or the last, tokens of each text.
 Encoding fill_template(const Template& pieces, const EncodingScratch& scratch, size_t first_size,
-                       size_t second_size, bool keep_last) {
+                       size_t second_size, bool keep_last, const OffsetTrimmer& trimmer) {
   Encoding out;
   const size_t size = special_count(pieces) + first_size + second_size;
   out.ids.reserve(size);
@@ -81,6 +81,7 @@ Encoding fill_template(const Template& pieces, const EncodingScratch& scratch, s
       const Offset* offsets = text.offsets.data() + from;
       out.ids.insert(out.ids.end(), ids, ids + kept);
       out.offsets.insert(out.offsets.end(), offsets, offsets + kept);
+      if (trimmer.trims()) trimmer.trim(text, from, std::span(out.offsets).last(kept));
     }
     out.offsets.resize(out.ids.size());
     out.type_ids.resize(out.ids.size(), piece.type_id);
@@ -98,8 +99,8 @@ bool TextEncoder::Impl::continues_word(int32_t id) const {
 void TextEncoder::Impl::encode_text(std::string_view text, const char* which, size_t limit,
                                     EncodingScratch& scratch, TokenSequence& out) const {
   out.clear();
-  out.trims = trim_offsets;
-  out.keeps_first = keeps_first;
+  out.trims = trimmer.trims();
+  out.notes_words = truncate_left;
   if (text.size() > static_cast<size_t>(std::numeric_limits<int32_t>::max())) {
     throw std::runtime_error(fmt::format("the {} has {} bytes, expected at most {}", which,
                                          text.size(), std::numeric_limits<int32_t>::max()));
@@ -155,12 +156,8 @@ Encoding TextEncoder::Impl::encode(std::string_view first, std::optional<std::st
   // last one backwards, and stops at the limit.
   const auto counted_size = [&](const TokenSequence& text) {
     if (!truncate_left || text.size <= limit) return text.size;
-    size_t count = limit;
-    const auto begins_word = [&](int32_t id) {
-      return id == pipeline->unknown() || (!continues_word(id) && !is_added(id));
-    };
-    while (count < text.size && !begins_word(text.ids[text.size - count])) ++count;
-    return count;
+    const auto after = std::ranges::upper_bound(text.words, text.size - limit);
+    return after == text.words.begin() ? text.size : text.size - after[-1];
   };
   const size_t text_limit = truncate_left ? kNoLimit : limit;
   encode_text(first, "first text", text_limit, scratch, scratch.first);
@@ -168,7 +165,7 @@ Encoding TextEncoder::Impl::encode(std::string_view first, std::optional<std::st
   if (second) encode_text(*second, "second text", text_limit, scratch, scratch.second);
   size_t first_size = counted_size(scratch.first), second_size = counted_size(scratch.second);
   if (limit != kNoLimit) longest_first(limit - special, first_size, second_size);
-  Encoding out = fill_template(pieces, scratch, first_size, second_size, truncate_left);
+  Encoding out = fill_template(pieces, scratch, first_size, second_size, truncate_left, trimmer);
   out.truncated = !scratch.first.complete || !scratch.second.complete ||
                   first_size < scratch.first.size || second_size < scratch.second.size;
   return out;

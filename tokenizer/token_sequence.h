@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
-#include "tokenizer/added_tokens.h"
-#include "tokenizer/text_encoder.h"
+#include "tokenizer/bert_encoding.h"
+#include "tokenizer/spelled_token.h"
 #include "tokenizer/unicode/raw_buffer.h"
-#include "tokenizer/unicode/utf8.h"
 
 namespace bert::tokenizer {
 
@@ -20,17 +19,33 @@ struct TokenSequence {
   size_t size = 0;
   bool full = false;                        // a word has reached the limit: nothing may follow
   bool complete = true;                     // false if something would have followed
-  bool trims = false, keeps_first = false;  // trim_offsets and keeps_first of the Definition
+  bool notes_words = false, trims = false;  // whether to fill `words` and `spelled`
+  std::vector<size_t> words;                // where each word begins, but for added tokens
+  std::vector<SpelledToken> spelled;        // in order
 
-  void clear() { size = 0, full = false, complete = true; }
+  void clear() {
+    size = 0, full = false, complete = true;
+    words.clear();
+    spelled.clear();
+  }
   // Room for `more` calls of push().
   void reserve(size_t more) {
     ids.reserve(size + more, size);
     offsets.reserve(size + more, size);
   }
+  // Whether there is room for another word, whose tokens are then pushed.
+  bool begin_word() {
+    complete = complete && !full;
+    if (complete && notes_words) words.push_back(size);
+    return complete;
+  }
   void push(int32_t id, int32_t begin, int32_t end) {
     ids[size] = id;
     offsets[size++] = {begin, end};
+  }
+  // Before push() of a token that is spelled as the text.
+  void spell(std::string_view text) {
+    if (trims) spelled.push_back({size, blanks_of(text)});
   }
   // Adds an added token, which, unlike a word, does not fill the sequence at the limit. text: what
   // it matched, normalised or not, with the white space that it stripped.
@@ -38,21 +53,8 @@ struct TokenSequence {
     complete = complete && !full;
     if (!complete) return;
     reserve(1);
+    spell(text);
     push(id, begin, end);
-    if (trims) trim(offsets[size - 1], text);
-  }
-
- private:
-  // As Hugging Face's process_offsets does.
-  void trim(Offset& offset, std::string_view text) const {
-    const auto count = [&](size_t from, size_t to) {
-      return static_cast<int32_t>(utf8::count_scalars(text.substr(from, to - from)));
-    };
-    int32_t leading = count(0, space_after(text, 0));
-    const int32_t trailing = count(space_before(text, 0, text.size()), text.size());
-    if (keeps_first && leading > 0 && (size == 1 || offset.begin == 0)) --leading;
-    offset.begin = std::min(offset.begin + leading, offset.end);
-    if (offset.end >= trailing) offset.end = std::max(offset.end - trailing, offset.begin);
   }
 };
 
