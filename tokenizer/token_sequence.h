@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "tokenizer/bert_encoding.h"
-#include "tokenizer/spelled_token.h"
+#include "tokenizer/offsets/spelled_token.h"
+#include "tokenizer/text_encoder.h"
 #include "tokenizer/unicode/raw_buffer.h"
 
 namespace bert::tokenizer {
@@ -49,13 +49,7 @@ struct TokenSequence {
   }
   // Adds an added token, which, unlike a word, does not fill the sequence at the limit. text: what
   // it matched, normalised or not, with the white space that it stripped.
-  void push_added(int32_t id, int32_t begin, int32_t end, std::string_view text) {
-    complete = complete && !full;
-    if (!complete) return;
-    reserve(1);
-    spell(text);
-    push(id, begin, end);
-  }
+  void push_added(int32_t id, int32_t begin, int32_t end, std::string_view text);
 };
 
 }  // namespace bert::tokenizer

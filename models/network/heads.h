@@ -6,9 +6,6 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <span>
-#include <string>
-#include <vector>
 
 #include "models/network/bert.h"
 
@@ -48,8 +45,5 @@ struct Head {
   Weight own_decoder;
   engine::Buffer decoder_bias;  // [V]
 };
-
-// logits: at least one.
-std::vector<float> softmax(std::span<const float> logits);
 
 }  // namespace bert::models

@@ -8,7 +8,7 @@
 
 #include "tokenizer/added_tokens.h"
 #include "tokenizer/bytepair/byte_pair.h"
-#include "tokenizer/offset_trimmer.h"
+#include "tokenizer/offsets/offset_trimmer.h"
 #include "tokenizer/unigram/unigram.h"
 #include "tokenizer/wordpiece/bert_normalizer.h"
 #include "tokenizer/wordpiece/word_piece.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tokenizer/offset_trimmer.h"
+#include "tokenizer/offsets/offset_trimmer.h"
 
 #include <algorithm>
 
