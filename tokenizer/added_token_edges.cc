@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What lies beside an added token in the text: characters of words, and white space that it strips.
-#include <algorithm>
-
 #include "tokenizer/added_tokens.h"
 #include "tokenizer/token_sequence.h"
 #include "tokenizer/unicode/unicode_tables.h"
@@ -44,19 +42,8 @@ void TokenSequence::push_added(int32_t id, int32_t begin, int32_t end, std::stri
   complete = complete && !full;
   if (!complete) return;
   reserve(1);
+  spell(text);
   push(id, begin, end);
-  if (trims) trim(offsets[size - 1], text);
-}
-
-void TokenSequence::trim(Offset& offset, std::string_view text) const {
-  const auto count = [&](size_t from, size_t to) {
-    return static_cast<int32_t>(utf8::count_scalars(text.substr(from, to - from)));
-  };
-  int32_t leading = count(0, space_after(text, 0));
-  const int32_t trailing = count(space_before(text, 0, text.size()), text.size());
-  if (keeps_first && leading > 0 && (size == 1 || offset.begin == 0)) --leading;
-  offset.begin = std::min(offset.begin + leading, offset.end);
-  if (offset.end >= trailing) offset.end = std::max(offset.end - trailing, offset.begin);
 }
 
 }  // namespace bert::tokenizer

@@ -21,6 +21,28 @@ bool is_unigram(const Definition& definition) {
   return definition.model == Definition::Model::unigram;
 }
 
+bool is_word_piece(const Definition& definition) {
+  return definition.model == Definition::Model::word_piece;
+}
+
+bool lowercases_text(const Definition& definition) {
+  if (is_word_piece(definition)) return definition.normalizer.lowercase;
+  return std::ranges::any_of(
+      is_unigram(definition) ? definition.unigram.steps : definition.steps,
+      [](const NormalizerStep& step) { return step.kind == NormalizerStep::Kind::lowercase; });
+}
+
+std::unique_ptr<const Pipeline> make_pipeline(const Definition& definition,
+                                              const Vocabulary& vocabulary) {
+  if (is_unigram(definition)) return make_unigram_pipeline(definition, vocabulary);
+  if (is_word_piece(definition)) return make_word_piece_pipeline(definition, vocabulary);
+  if (is_plain_byte_level(definition, vocabulary)) {
+    return make_byte_level_pipeline(definition, vocabulary);
+  }
+  throw std::runtime_error(
+      "BPE with a prefix or a suffix, or without every byte, is not supported");
+}
+
 }  // namespace
 
 AddedTokenMatcher::AddedTokenMatcher(std::vector<Pattern> patterns)
@@ -52,29 +74,24 @@ AddedTokenMatcher::AddedTokenMatcher(std::vector<Pattern> patterns)
 
 TextEncoder::Impl::Impl(Definition definition)
     : file(definition.file),
-      algorithm(is_unigram(definition) ? "Unigram" : "WordPiece"),
+      algorithm(is_unigram(definition)      ? "Unigram"
+                : is_word_piece(definition) ? "WordPiece"
+                                            : "BPE"),
       vocabulary(
           std::move(definition.vocabulary),
-          is_unigram(definition) ? std::string_view() : definition.word_piece.continuing_prefix,
-          !is_unigram(definition)),
-      pipeline(is_unigram(definition) ? make_unigram_pipeline(definition, vocabulary)
-                                      : make_word_piece_pipeline(definition, vocabulary)),
+          is_word_piece(definition) ? definition.word_piece.continuing_prefix : std::string_view(),
+          is_word_piece(definition)),
+      pipeline(make_pipeline(definition, vocabulary)),
       single(std::move(definition.single)),
       pair(std::move(definition.pair)),
-      lowercases(is_unigram(definition)
-                     ? std::ranges::any_of(definition.unigram.steps,
-                                           [](const NormalizerStep& step) {
-                                             return step.kind == NormalizerStep::Kind::lowercase;
-                                           })
-                     : definition.normalizer.lowercase),
-      trim_offsets(definition.trim_offsets),
-      keeps_first(definition.keeps_first),
+      lowercases(lowercases_text(definition)),
       truncate_left(definition.truncate_left),
       max_length(definition.max_length),
       notes(std::move(definition.notes)) {
   add_tokens(definition);
   check_template(single);
   check_template(pair);
+  trimmer = OffsetTrimmer(std::move(definition.trims), vocabulary);
 }
 
 // Added tokens get the ids that Hugging Face gives them, whatever the file says: the vocabulary's
@@ -149,9 +166,10 @@ Definition read_definition(const std::string& directory) {
     const std::string path = fmt::format("{}/{}", directory, name);
     if (is_there(path)) return read_sentence_piece_directory(directory, path);
   }
+  if (is_there(directory + "/vocab.json")) return read_vocab_json(directory);
   throw std::runtime_error(
-      fmt::format("{}: found none of tokenizer.json, vocab.txt, spiece.model and "
-                  "sentencepiece.bpe.model, expected one",
+      fmt::format("{}: found none of tokenizer.json, vocab.txt, spiece.model, "
+                  "sentencepiece.bpe.model and vocab.json, expected one",
                   directory));
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tokenizer/added_tokens.h"
+#include "tokenizer/bytepair/byte_pair.h"
 #include "tokenizer/token_sequence.h"
 #include "tokenizer/unigram/unigram.h"
 #include "tokenizer/vocabulary.h"
@@ -22,6 +23,7 @@ struct Definition;
 struct PieceScratch {
   NormalizedText normalized;
   UnigramScratch unigram;
+  BytePairScratch byte_pair;
   std::vector<AddedTokenMatcher::Piece> pieces;
 };
 
@@ -48,5 +50,10 @@ std::unique_ptr<const Pipeline> make_word_piece_pipeline(const Definition& defin
                                                          const Vocabulary& vocabulary);
 std::unique_ptr<const Pipeline> make_unigram_pipeline(const Definition& definition,
                                                       const Vocabulary& vocabulary);
+// For what is_plain_byte_level() says.
+std::unique_ptr<const Pipeline> make_byte_level_pipeline(const Definition& definition,
+                                                         const Vocabulary& vocabulary);
+// Whether byte-level BPE is all of a definition and its vocabulary has every byte.
+bool is_plain_byte_level(const Definition& definition, const Vocabulary& vocabulary);
 
 }  // namespace bert::tokenizer

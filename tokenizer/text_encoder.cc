@@ -47,7 +47,7 @@ size_t special_count(const Template& pieces) {
 
 // Fills in the template with the first, or the last, tokens of each text.
 Encoding fill_template(const Template& pieces, const EncodingScratch& scratch, size_t first_size,
-                       size_t second_size, bool keep_last) {
+                       size_t second_size, bool keep_last, const OffsetTrimmer& trimmer) {
   Encoding out;
   const size_t size = special_count(pieces) + first_size + second_size;
   out.ids.reserve(size);
@@ -67,6 +67,7 @@ Encoding fill_template(const Template& pieces, const EncodingScratch& scratch, s
       const Offset* offsets = text.offsets.data() + from;
       out.ids.insert(out.ids.end(), ids, ids + kept);
       out.offsets.insert(out.offsets.end(), offsets, offsets + kept);
+      if (trimmer.trims()) trimmer.trim(text, from, std::span(out.offsets).last(kept));
     }
     out.offsets.resize(out.ids.size());
     out.type_ids.resize(out.ids.size(), piece.type_id);
@@ -79,8 +80,8 @@ Encoding fill_template(const Template& pieces, const EncodingScratch& scratch, s
 void TextEncoder::Impl::encode_text(std::string_view text, const char* which, size_t limit,
                                     EncodingScratch& scratch, TokenSequence& out) const {
   out.clear();
-  out.trims = trim_offsets;
-  out.keeps_first = keeps_first;
+  out.trims = trimmer.trims();
+  out.notes_words = truncate_left;
   if (text.size() > static_cast<size_t>(std::numeric_limits<int32_t>::max())) {
     throw std::runtime_error(fmt::format("the {} has {} bytes, expected at most {}", which,
                                          text.size(), std::numeric_limits<int32_t>::max()));
@@ -141,7 +142,7 @@ Encoding TextEncoder::Impl::encode(std::string_view first, std::optional<std::st
     std::tie(first_size, second_size) =
         truncated_sizes(scratch.first, scratch.second, limit, special);
   }
-  Encoding out = fill_template(pieces, scratch, first_size, second_size, truncate_left);
+  Encoding out = fill_template(pieces, scratch, first_size, second_size, truncate_left, trimmer);
   out.truncated = !scratch.first.complete || !scratch.second.complete ||
                   first_size < scratch.first.size || second_size < scratch.second.size;
   return out;

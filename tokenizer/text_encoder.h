@@ -28,8 +28,8 @@ using ForEach = std::function<void(size_t count, const std::function<void(size_t
 // used from many threads.
 class TextEncoder {
  public:
-  // Reads tokenizer.json; without one, vocab.txt or else spiece.model or sentencepiece.bpe.model,
-  // with tokenizer_config.json.
+  // Reads tokenizer.json; without one, vocab.txt or else spiece.model, sentencepiece.bpe.model or
+  // vocab.json with merges.txt; with tokenizer_config.json.
   static TextEncoder load(const std::string& directory);
   TextEncoder(TextEncoder&&) noexcept;
   TextEncoder& operator=(TextEncoder&&) noexcept;
@@ -46,7 +46,7 @@ class TextEncoder {
                                      const ForEach& for_each) const;
 
   const std::string& file() const;  // that has the vocabulary
-  const char* algorithm() const;    // "WordPiece" or "Unigram"
+  const char* algorithm() const;    // "WordPiece", "Unigram" or "BPE"
   int vocabulary_size() const;      // the greatest id + 1
   bool has(int32_t id) const;       // whether a token has this id
   bool lowercases() const;

@@ -15,6 +15,7 @@
 
 #include "tokenizer/added_tokens.h"
 #include "tokenizer/files/definition.h"
+#include "tokenizer/offsets/offset_trimmer.h"
 #include "tokenizer/pipeline.h"
 #include "tokenizer/text_encoder.h"
 #include "tokenizer/token_sequence.h"
@@ -47,7 +48,8 @@ struct TextEncoder::Impl {
   std::vector<int32_t> added_ids;  // sorted
   int32_t mask = -1;
   bool lowercases;
-  bool trim_offsets, keeps_first, truncate_left;  // as in Definition
+  OffsetTrimmer trimmer;
+  bool truncate_left;
   int max_length;
   std::vector<std::string> notes;
 

@@ -46,8 +46,9 @@ TEST(TokenizerJson, SaysWhatIsWrongAndWhere) {
             json_file + "normalizer.lowercase: found 1, expected true or false");
   EXPECT_EQ(error_of([](json& d) { d["pre_tokenizer"]["type"] = "Whitespace"; }),
             json_file + "pre_tokenizer.type: found \"Whitespace\", expected \"BertPreTokenizer\"");
-  EXPECT_EQ(error_of([](json& d) { d["model"]["type"] = "BPE"; }),
-            json_file + "model.type: found \"BPE\", expected \"WordPiece\" or \"Unigram\"");
+  EXPECT_EQ(
+      error_of([](json& d) { d["model"]["type"] = "Char"; }),
+      json_file + "model.type: found \"Char\", expected \"WordPiece\", \"Unigram\" or \"BPE\"");
   EXPECT_EQ(error_of([](json& d) { d["model"].erase("type"); }), "");
   EXPECT_EQ(error_of([](json& d) { d["model"]["merges"] = json::array(); }),
             json_file + "model: found \"merges\", which WordPiece does not have");
@@ -67,10 +68,10 @@ TEST(TokenizerJson, SaysWhatIsWrongAndWhere) {
             json_file + "model.vocab: found an array, expected an object");
   EXPECT_EQ(error_of([](json& d) { d["added_tokens"][0].erase("lstrip"); }),
             json_file + "added_tokens[0]: \"lstrip\" is missing");
-  EXPECT_EQ(error_of([](json& d) { d["post_processor"]["type"] = "ByteLevel"; }),
+  EXPECT_EQ(error_of([](json& d) { d["post_processor"]["type"] = "Other"; }),
             json_file +
-                "post_processor.type: found \"ByteLevel\", expected BertProcessing, "
-                "RobertaProcessing or TemplateProcessing");
+                "post_processor.type: found \"Other\", expected \"BertProcessing\", "
+                "\"RobertaProcessing\", \"TemplateProcessing\", \"ByteLevel\" or \"Sequence\"");
   EXPECT_EQ(error_of([](json& d) { d["post_processor"]["type"] = "RobertaProcessing"; }),
             json_file + "post_processor: \"cls\" is missing");
   EXPECT_EQ(error_of([](json& d) {
@@ -155,7 +156,8 @@ TEST(TokenizerJson, RobertaProcessing) {
   EXPECT_EQ(offsets(false, false, "a  [MASK] b"), "0-0 0-1 1-10 10-11 0-0");
   EXPECT_EQ(offsets(true, false, "a  [MASK] b"), "0-0 0-1 3-9 10-11 0-0");
   EXPECT_EQ(offsets(true, false, "  [MASK]"), "0-0 2-8 0-0");
-  EXPECT_EQ(offsets(true, true, "  [MASK]"), "0-0 1-8 0-0");
+  EXPECT_EQ(offsets(true, true, " [MASK]"), "0-0 0-7 0-0");
+  EXPECT_EQ(offsets(true, true, "  [MASK]"), "0-0 2-8 0-0");
 }
 
 TEST(TokenizerJson, AddedTokensOfWhiteSpace) {

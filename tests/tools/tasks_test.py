@@ -230,9 +230,9 @@ class Directories(ToolTest):
         model = self.make_model("bpe", "--family", "xlm-roberta", "--head", "none")
         path = model / "tokenizer.json"
         content = json.loads(path.read_text())
-        content["model"] = {"type": "BPE", "vocab": {"a": 0}, "merges": []}
+        content["model"]["type"] = "Char"
         path.write_text(json.dumps(content))
-        self.fail_with(1, 'tokenizer.json: model.type: found "BPE"', "-m", model, "a")
+        self.fail_with(1, 'tokenizer.json: model.type: found "Char"', "-m", model, "a")
 
     def test_sinusoidal_positions_need_not_be_stored(self):
         model = self.make_model("sines", "--family", "distilbert", "--position-type", "sinusoidal",

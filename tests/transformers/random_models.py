@@ -14,13 +14,15 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
 # The classes' prefix, by model_type.
 FAMILIES = {"bert": "Bert", "distilbert": "DistilBert", "electra": "Electra", "albert": "Albert",
-            "xlm-roberta": "XLMRoberta", "camembert": "Camembert", "mpnet": "MPNet"}
+            "roberta": "Roberta", "xlm-roberta": "XLMRoberta", "camembert": "Camembert",
+            "mpnet": "MPNet"}
 EVERY_FAMILY = ["Model", "ForSequenceClassification", "ForTokenClassification",
                 "ForQuestionAnswering", "ForMultipleChoice", "ForMaskedLM"]
 MORE = {"bert": ["ForPreTraining", "ForNextSentencePrediction"], "electra": ["ForPreTraining"],
         "albert": ["ForPreTraining"]}
 BERT_SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 MPNET_SPECIAL = ["<s>", "<pad>", "</s>", "<unk>", "[UNK]", "<mask>"]
+ROBERTA_SPECIAL = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 
 
 def train_word_piece(directory: Path, special: list[str]) -> None:
@@ -32,6 +34,17 @@ def train_word_piece(directory: Path, special: list[str]) -> None:
     vocabulary = tokenizer.get_vocab()
     lines = "".join(token + "\n" for token in sorted(vocabulary, key=vocabulary.get))
     (directory / "vocab.txt").write_text(lines, encoding="utf-8")
+
+
+def train_byte_pair(directory: Path) -> None:
+    """Writes vocab.json and merges.txt."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    trainer = trainers.BpeTrainer(vocab_size=600, special_tokens=ROBERTA_SPECIAL,
+                                  initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+                                  show_progress=False)
+    tokenizer.train([str(ROOT / page) for page in PAGES], trainer)
+    tokenizer.model.save(str(directory))
 
 
 def train_unigram(path: Path, **special) -> None:
@@ -52,6 +65,8 @@ def make_tokenizer(family: str, directory: Path):
                       control_symbols=BERT_SPECIAL[2:])
     elif family in ("xlm-roberta", "camembert"):
         train_unigram(directory / "sentencepiece.bpe.model", unk_id=0, bos_id=1, eos_id=2)
+    elif family == "roberta":
+        train_byte_pair(directory)
     else:
         train_word_piece(directory, MPNET_SPECIAL if family == "mpnet" else BERT_SPECIAL)
     kind = getattr(transformers, FAMILIES[family] + "TokenizerFast")

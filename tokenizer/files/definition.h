@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "tokenizer/added_tokens.h"
+#include "tokenizer/bytepair/byte_pair.h"
+#include "tokenizer/offsets/offset_trimmer.h"
 #include "tokenizer/unigram/unigram.h"
 #include "tokenizer/wordpiece/bert_normalizer.h"
 #include "tokenizer/wordpiece/word_piece.h"
@@ -21,6 +23,12 @@ struct TemplatePiece {
 };
 using Template = std::vector<TemplatePiece>;
 
+// The ByteLevel pre-tokenizer.
+struct ByteLevelOptions {
+  bool add_prefix_space = true;
+  bool use_regex = true;
+};
+
 struct DeclaredToken : AddedToken {
   int64_t id = -1;  // as the file says; -1 if it does not
 };
@@ -29,16 +37,17 @@ struct DeclaredToken : AddedToken {
 struct Definition {
   std::string file;  // the file that defines it, for messages
   std::vector<std::pair<std::string, int32_t>> vocabulary;
-  enum class Model { word_piece, unigram } model = Model::word_piece;
+  enum class Model { word_piece, unigram, byte_pair } model = Model::word_piece;
   WordPieceOptions word_piece;   // for WordPiece, except `unknown`: for both
   NormalizerOptions normalizer;  // for WordPiece
   UnigramOptions unigram;        // for Unigram
+  BytePairOptions byte_pair;     // for BPE
+  std::vector<NormalizerStep> steps;
+  ByteLevelOptions byte_level;
   std::vector<DeclaredToken> added_tokens;
   std::string mask;  // the mask token; empty if none is named
   Template single, pair;
-  // RobertaProcessing's trim_offsets: offsets of added tokens leave out the white space that they
-  // stripped, except for one space at the start of a text if keeps_first (its add_prefix_space).
-  bool trim_offsets = false, keeps_first = false;
+  std::vector<TrimPass> trims;
   int max_length = 0;  // 0: none named
   bool truncate_left = false;
   std::vector<std::string> notes;
@@ -53,6 +62,8 @@ Definition read_tokenizer_json(const std::string& directory);
 // Reads vocab.txt, with tokenizer_config.json, special_tokens_map.json and added_tokens.json where
 // present; the defaults are those of Hugging Face's BertTokenizer.
 Definition read_vocab_txt(const std::string& directory);
+// Reads vocab.json and merges.txt, with the other files as above, as RobertaTokenizer does.
+Definition read_vocab_json(const std::string& directory);
 // Reads a SentencePiece model of ALBERT, XLM-RoBERTa or CamemBERT, as tokenizer_config.json or
 // config.json says, with the other files as above, as Hugging Face's fast tokenizers do.
 Definition read_sentence_piece_directory(const std::string& directory, const std::string& model);

@@ -27,7 +27,8 @@ struct TokenizerConfig {
   std::string tokenizer_class, class_field;  // class_field: the file and field of it
   std::string word_tokenizer_type = "basic";
   std::optional<bool> do_lower_case, tokenize_chinese_chars, clean_text, do_basic_tokenize;
-  std::optional<bool> keep_accents, add_prefix_space;  // for SentencePiece
+  std::optional<bool> keep_accents, add_prefix_space;  // for SentencePiece, and RoBERTa
+  std::optional<bool> trim_offsets;                    // for RoBERTa
   std::optional<bool> strip_accents;                   // null or absent: as do_lower_case
   std::map<std::string, NamedToken> special_tokens;    // by "cls_token" and the like
   std::vector<DeclaredToken> added_tokens;             // with their ids, sorted by id

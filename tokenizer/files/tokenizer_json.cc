@@ -4,16 +4,14 @@
 
 #include <fmt/format.h>
 
+#include "tokenizer/files/components/components.h"
 #include "tokenizer/files/definition.h"
 #include "tokenizer/files/files.h"
 #include "tokenizer/files/tokenizer_config.h"
-#include "tokenizer/files/unigram_json.h"
 
 namespace bert::tokenizer {
 
 namespace {
-
-constexpr int64_t kMaxTypeId = 1 << 20;
 
 void expect_type(const JsonField& field, std::string_view type) {
   if (!field.is_object()) field.fail(fmt::format("a {}", type));
@@ -32,109 +30,32 @@ NormalizerOptions read_normalizer(const JsonField& field) {
   return options;
 }
 
-int32_t read_id(const JsonField& field) {
-  return static_cast<int32_t>(field.integer(0, Vocabulary::kMaxId));
-}
-
 void read_model(const JsonField& model, Definition& out) {
   if (model.has("merges")) model.fail_with("found \"merges\", which WordPiece does not have");
   out.word_piece.unknown = model.at("unk_token").string();
   out.word_piece.continuing_prefix = model.at("continuing_subword_prefix").string();
   out.word_piece.max_chars =
       static_cast<size_t>(model.at("max_input_chars_per_word").integer(0, INT32_MAX));
-  for (const auto& [token, id] : model.at("vocab").members()) {
-    out.vocabulary.emplace_back(token, read_id(id));
-  }
-  const auto greatest = std::max_element(out.vocabulary.begin(), out.vocabulary.end(),
-                                         [](auto& a, auto& b) { return a.second < b.second; });
-  if (greatest != out.vocabulary.end() && greatest->second > Vocabulary::kMaxId) {
-    model.at("vocab").fail_with(
-        fmt::format("found id {}, expected at most {}", greatest->second, Vocabulary::kMaxId));
-  }
+  read_token_ids(model.at("vocab"), out);
 }
 
-bool is_unigram_model(const JsonField& model) {
-  if (!model.is_object()) model.fail("a WordPiece or Unigram model");
-  if (!model.has("type")) return model.has("unk_id");  // old files have no type
-  const JsonField type = model.at("type");
-  if (type.string() != "WordPiece" && type.string() != "Unigram") {
-    type.fail("\"WordPiece\" or \"Unigram\"");
-  }
-  return type.string() == "Unigram";
+std::string model_type(const JsonField& model) {
+  if (!model.is_object()) model.fail("a WordPiece, Unigram or BPE model");
+  // Old files have no type.
+  if (model.has("type")) return model.at("type").string();
+  return model.has("unk_id") ? "Unigram" : model.has("merges") ? "BPE" : "WordPiece";
 }
 
-// The template of TemplateProcessing. Each text must be in it exactly once: otherwise truncation to
-// a length would be meaningless.
-class TemplateReader {
- public:
-  explicit TemplateReader(const JsonField& processor) : special_(processor.at("special_tokens")) {}
-
-  Template read(const JsonField& pieces, bool pair) const {
-    Template out;
-    int first = 0, second = 0;
-    for (const JsonField& piece : pieces.elements()) {
-      out.push_back(read_piece(piece));
-      first += out.back().kind == TemplatePiece::Kind::first;
-      second += out.back().kind == TemplatePiece::Kind::second;
-    }
-    if (first != 1 || second != (pair ? 1 : 0)) {
-      pieces.fail_with(fmt::format("found sequence A {} times and B {} times, expected {}", first,
-                                   second, pair ? "each once" : "A once"));
-    }
-    return out;
+void read_parts(const JsonField& document, Definition& out) {
+  const std::string type = model_type(document.at("model"));
+  if (type == "Unigram") return read_unigram(document, out);
+  if (type == "BPE") return read_byte_pair(document, out);
+  if (type != "WordPiece") {
+    document.at("model").at("type").fail("\"WordPiece\", \"Unigram\" or \"BPE\"");
   }
-
- private:
-  TemplatePiece read_piece(const JsonField& piece) const {
-    TemplatePiece out;
-    const bool is_sequence = piece.has("Sequence");
-    if (!is_sequence && !piece.has("SpecialToken")) piece.fail("a Sequence or a SpecialToken");
-    const JsonField body = piece.at(is_sequence ? "Sequence" : "SpecialToken");
-    out.type_id = static_cast<int32_t>(body.at("type_id").integer(0, kMaxTypeId));
-    const std::string id = body.at("id").string();
-    if (is_sequence) {
-      if (id != "A" && id != "B") body.at("id").fail("\"A\" or \"B\"");
-      out.kind = id == "A" ? TemplatePiece::Kind::first : TemplatePiece::Kind::second;
-    } else {
-      for (const JsonField& number : special_.at(id).at("ids").elements()) {
-        out.ids.push_back(read_id(number));
-      }
-    }
-    return out;
-  }
-
-  JsonField special_;
-};
-
-// BertProcessing: {"cls": ["[CLS]", 101], "sep": ["[SEP]", 102]}, and the same for
-// RobertaProcessing.
-void read_cls_and_sep(const JsonField& field, bool is_roberta, Definition& out) {
-  const auto id = [&](const char* name) {
-    const std::vector<JsonField> pair = field.at(name).elements();
-    if (pair.size() != 2) field.at(name).fail_with("expected a token and its id");
-    return read_id(pair[1]);
-  };
-  const int32_t cls = id("cls"), sep = id("sep");
-  set_templates(cls, sep, is_roberta, out);
-  if (!is_roberta) return;
-  out.trim_offsets = field.at("trim_offsets").boolean();
-  out.keeps_first = field.at("add_prefix_space").boolean();
-}
-
-void read_post_processor(const JsonField& document, Definition& out) {
-  out.single = {{TemplatePiece::Kind::first, {}, 0}};
-  out.pair = {{TemplatePiece::Kind::first, {}, 0}, {TemplatePiece::Kind::second, {}, 1}};
-  if (!document.has("post_processor")) return;
-  const JsonField processor = document.at("post_processor");
-  constexpr const char* kExpected = "BertProcessing, RobertaProcessing or TemplateProcessing";
-  if (!processor.is_object()) processor.fail(kExpected);
-  const JsonField type = processor.at("type");
-  if (type.string() == "BertProcessing") return read_cls_and_sep(processor, false, out);
-  if (type.string() == "RobertaProcessing") return read_cls_and_sep(processor, true, out);
-  if (type.string() != "TemplateProcessing") type.fail(kExpected);
-  const TemplateReader reader(processor);
-  out.single = reader.read(processor.at("single"), false);
-  out.pair = reader.read(processor.at("pair"), true);
+  out.normalizer = read_normalizer(document.at("normalizer"));
+  expect_type(document.at("pre_tokenizer"), "BertPreTokenizer");
+  read_model(document.at("model"), out);
 }
 
 // Only the side of truncation counts, as in transformers, which takes the length from
@@ -197,7 +118,9 @@ void compare_config(const TokenizerConfig& config, Definition& out) {
   out.notes.insert(out.notes.end(), config.notes.begin(), config.notes.end());
   if (out.model == Definition::Model::word_piece) compare_switches(config, out);
   const auto unknown = config.special_tokens.find("unk_token");
-  if (unknown != config.special_tokens.end() && unknown->second.content != out.word_piece.unknown) {
+  const bool has_unknown = !out.word_piece.unknown.empty();  // which BPE need not have
+  if (has_unknown && unknown != config.special_tokens.end() &&
+      unknown->second.content != out.word_piece.unknown) {
     out.notes.push_back(fmt::format("{}: unk_token is \"{}\", but {} has \"{}\", which is used",
                                     config.file, unknown->second.content, out.file,
                                     out.word_piece.unknown));
@@ -247,13 +170,7 @@ Definition read_tokenizer_json(const std::string& directory) {
   if (document.has("version") && document.at("version").string() != "1.0") {
     document.at("version").fail("\"1.0\"");
   }
-  if (is_unigram_model(document.at("model"))) {
-    read_unigram(document, out);
-  } else {
-    out.normalizer = read_normalizer(document.at("normalizer"));
-    expect_type(document.at("pre_tokenizer"), "BertPreTokenizer");
-    read_model(document.at("model"), out);
-  }
+  read_parts(document, out);
   read_post_processor(document, out);
   const TokenizerConfig config = read_tokenizer_config(directory);
   read_truncation(document, out);

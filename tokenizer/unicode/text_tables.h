@@ -16,6 +16,8 @@ enum TextFlags : uint8_t {
   kPictographic = 8,  // joins another after a ZWJ: Extended_Pictographic
   kMark = 16,         // Mn, Mc, Me: StripAccents removes it
   kCompatible = 32,   // its NFKD differs from its NFD
+  kLetter = 64,       // \p{L}, as Oniguruma sees it there
+  kNumber = 128,      // \p{N}; its \s is unicode_tables.h's kSpace
 };
 
 // TextFlags. c is a Unicode scalar.

@@ -17,6 +17,7 @@ enum Flags : uint8_t {
   kNonspacing = 16,  // Mn: strip_accents removes it
   kWord = 32,        // \w: beside it, a single_word token does not match
   kMapped = 64,      // it has a lower-case form or a decomposition
+  kNumeric = 128,    // Nd, Nl, No as Digits sees them: newer than text_tables.h's kNumber
 };
 
 struct Property {

@@ -89,8 +89,7 @@ class UnigramPipeline : public Pipeline {
     }
 
     void take_word(size_t size) const {
-      out.complete = out.complete && !out.full;
-      if (!out.complete) return;
+      if (!out.begin_word()) return;
       pipeline.unigram_.tokenize(size, scratch, out);
       out.full = out.size >= limit;
     }

@@ -50,10 +50,7 @@ void WordPiece::tokenize(const NormalizedText& text, size_t begin, size_t end, s
 
 void WordPiece::tokenize_word(const NormalizedText& text, size_t begin, size_t end, size_t limit,
                               TokenSequence& out) const {
-  if (out.full) {
-    out.complete = false;
-    return;
-  }
+  if (!out.begin_word()) return;
   const std::string_view bytes = text.text();
   if (end - begin <= WordTable::kMaxSize && end - begin <= max_chars_) {
     const int32_t id = words_.find(bytes.data() + begin, end - begin);

@@ -3,7 +3,7 @@
 
 Written from the published behaviour of Hugging Face transformers, separately from make_model.py.
 """
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from reference_inputs import read_json
@@ -98,6 +98,8 @@ FAMILIES = {
         "attention.LayerNorm", "intermediate.dense", "output.dense", "output.LayerNorm",
         DENSE_TANH, POOLED, LM_HEAD, has_types=False),
 }
+# RoBERTa is XLM-RoBERTa but for its classes' names and its tokenizer.
+MODEL_TYPES = {**FAMILIES, "roberta": replace(FAMILIES["xlm-roberta"], classes="Roberta")}
 DISTILBERT_KEYS = {"hidden_size": "dim", "num_hidden_layers": "n_layers",
                    "num_attention_heads": "n_heads", "intermediate_size": "hidden_dim",
                    "hidden_act": "activation"}
@@ -139,7 +141,7 @@ class ConfigFile:
     def __init__(self, directory: Path):
         self.path = directory / "config.json"
         self.content = read_json(self.path)
-        self.model_type = self.expect("model_type", tuple(FAMILIES), "bert")
+        self.model_type = self.expect("model_type", tuple(MODEL_TYPES), "bert")
 
     def key(self, name: str) -> str:
         return DISTILBERT_KEYS.get(name, name) if self.model_type == "distilbert" else name
@@ -183,13 +185,13 @@ class ConfigFile:
     def padding(self) -> int | None:
         if self.model_type == "mpnet":
             return 1  # regardless of pad_token_id
-        is_roberta = self.model_type in ("xlm-roberta", "camembert")
+        is_roberta = self.model_type in ("roberta", "xlm-roberta", "camembert")
         return self.number("pad_token_id", 1, minimum=0) if is_roberta else None
 
 
 def read_config(directory: Path) -> Config:
     file = ConfigFile(directory)
-    kind, family = file.model_type, FAMILIES[file.model_type]
+    kind, family = file.model_type, MODEL_TYPES[file.model_type]
     relative = ("relative_key", "relative_key_query") if kind == "bert" else ()
     file.expect("is_decoder", (False,), False)
     architecture = file.architecture(family)

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Writes tokenizer/unicode/text_tables.cc: the Unicode properties that the normalizers of
-// SentencePiece models need beyond BertNormalizer's, as Hugging Face's tokenizers define them.
+// SentencePiece models and the byte-level splitter need beyond BertNormalizer's, as Hugging Face's
+// tokenizers define them.
 //
 //   npm install --prefix DIR tokenizers@0.23.2
 //   NODE_PATH=DIR/node_modules node tools/unicode/make_text_tables.mjs > tokenizer/unicode/text_tables.cc
@@ -36,11 +37,37 @@ const [x, copyright, arabic] = ['X', '\u00a9', '\u0600'].map(mapping);
 const [nfd, nfc, nfkd] = [hf.nfdNormalizer(), hf.nfcNormalizer(), hf.nfkdNormalizer()];
 const strip = hf.stripAccentsNormalizer();
 
-const FLAGS = {extends: 1, prepends: 2, control: 4, pictographic: 8, mark: 16, compatible: 32};
+// Whether each scalar matches a regular expression, which is Oniguruma's there.
+async function matching(expression) {
+  const tokenizer = hf.Tokenizer.fromString(JSON.stringify({
+    version: '1.0', truncation: null, padding: null, normalizer: null, post_processor: null,
+    decoder: null, added_tokens: [],
+    pre_tokenizer: {type: 'Split', pattern: {Regex: expression}, behavior: 'Isolated', invert: false},
+    model: {type: 'WordLevel', unk_token: '?', vocab: {'?': 0}}}));
+  const is = new Uint8Array(END);
+  for (let base = 0; base < END; base += 0x1000) {
+    let text = '\x01';
+    for (let c = base; c < base + 0x1000; ++c) text += `${isSurrogate(c) ? '\x01' : chr(c)}\x01`;
+    for (const [begin, end] of (await tokenizer.encode(text)).getOffsets()) {
+      if (end === begin + 1 && begin % 2 === 1) is[base + (begin - 1) / 2] = 1;
+    }
+  }
+  return is;
+}
+const [letter, number, space] = [await matching('\\p{L}'), await matching('\\p{N}'), await matching('\\s')];
+const white = hf.whitespaceSplitPreTokenizer();
+
+const FLAGS = {extends: 1, prepends: 2, control: 4, pictographic: 8, mark: 16, compatible: 32,
+               letter: 64, number: 128};
 const flags = new Uint8Array(END), compatible = [], composed = [];
 for (let c = 0; c < END; ++c) {
   if (isSurrogate(c)) continue;
   const s = chr(c);
+  if (letter[c]) flags[c] |= FLAGS.letter;
+  if (number[c]) flags[c] |= FLAGS.number;
+  if (space[c] !== (white.preTokenizeString(`a${s}b`).length === 2) * 1 || letter[c] + number[c] + space[c] > 1) {
+    throw new Error(`an assumption fails for ${c.toString(16)}`);
+  }
   if (x.normalizeString(`X${s}`) === '=') flags[c] |= FLAGS.extends;
   if (c !== 0x58 && x.normalizeString(`${s}X\u0301`).endsWith('\u0301')) flags[c] |= FLAGS.prepends;
   // Scalars of four bytes show no difference, and nothing depends on it.
@@ -72,7 +99,6 @@ function split(bits) {
   return [stage1, [...blocks.keys()].join().split(',')];
 }
 const BITS = 7, [stage1, stage2] = split(BITS);
-if (Math.max(...stage1) > 255) throw new Error('too many blocks');
 
 function array(type, name, items) {
   let text = `constexpr ${type} ${name}[${items.length}] = {`, line = '';
@@ -98,7 +124,7 @@ namespace bert::tokenizer::unicode {
 namespace {
 // clang-format off
 constexpr int kBits = ${BITS};
-${array('uint8_t', 'kBlock', stage1)}${array('uint8_t', 'kFlags', stage2)}\
+${array(Math.max(...stage1) > 255 ? 'uint16_t' : 'uint8_t', 'kBlock', stage1)}${array('uint8_t', 'kFlags', stage2)}\
 struct Compatible { uint32_t c : 24; uint32_t length : 8; uint32_t first; };
 ${array('Compatible', 'kDecomposed', compatible.map(([c, k], i) =>
     `{${c},${k.length},${index[i].split(',')[1]}}`))}\

@@ -25,6 +25,7 @@ const chinese = hf.bertNormalizer({...nothing, handleChineseChars: true});
 const strip = hf.bertNormalizer({...nothing, stripAccents: true});
 const [nfd, lower] = [hf.nfdNormalizer(), hf.lowercase()];
 const [spaces, words] = [hf.whitespaceSplitPreTokenizer(), hf.bertPreTokenizer()];
+const digits = hf.digitsPreTokenizer(true);
 
 // Only the order of canonical combining classes matters. Two marks after a letter reveal it: they
 // are swapped if the second's class is smaller and neither is 0.
@@ -57,7 +58,8 @@ async function wordCharacters() {
   return is;
 }
 
-const FLAGS = {dropped: 1, space: 2, punctuation: 4, chinese: 8, nonspacing: 16, word: 32, mapped: 64};
+const FLAGS = {dropped: 1, space: 2, punctuation: 4, chinese: 8, nonspacing: 16, word: 32, mapped: 64,
+               numeric: 128};
 const flags = new Uint8Array(END), rank = new Uint8Array(END);
 const lowers = new Map(), decompositions = new Map(), nonStarters = [];
 const word = await wordCharacters();
@@ -69,6 +71,7 @@ for (let c = 0; c < END; ++c) {
   if (words.preTokenizeString(between).length === 3) flags[c] |= FLAGS.punctuation;
   if (chinese.normalizeString(s) === ` ${s} `) flags[c] |= FLAGS.chinese;
   if (word[c]) flags[c] |= FLAGS.word;
+  if (digits.preTokenizeString(between).length === 3) flags[c] |= FLAGS.numeric;
   const [d, l] = [nfd.normalizeString(s), lower.normalizeString(s)];
   if (l !== s) lowers.set(c, points(l));
   if (d === s) {

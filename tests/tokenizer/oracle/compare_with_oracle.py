@@ -7,7 +7,8 @@
     NODE_PATH=DIR/node_modules compare_with_oracle.py --program build/release/tests/compare_encodings \\
         [--lines N] [--seed S] [--switches] [--wild] [--texts TEXTS] MODEL...
 
-Each MODEL is a directory with a tokenizer.json. --lines is the number of nasty lines for each;
+Without NODE_PATH the oracle is Python's tokenizers, which tools/peers/setup installs; 0.23.3 counts texts
+whole before it truncates a pair, where 0.23.2 stopped at the length. Each MODEL is a directory with a tokenizer.json. --lines is the number of nasty lines for each;
 --switches tries every combination of the normalizer's switches instead of the model's own; --wild changes
 the definition as files in the wild do: added tokens, prefix, templates and so on. Prints how many lines
 were compared and how many differ, by model and kind of text; exits with 1 if any do.
@@ -15,6 +16,7 @@ were compared and how many differ, by model and kind of text; exits with 1 if an
 import argparse
 import itertools
 import json
+import os
 import pathlib
 import random
 import subprocess
@@ -23,7 +25,8 @@ import tempfile
 import threading
 import unicodedata
 
-HERE = pathlib.Path(__file__).parent
+HERE = pathlib.Path(__file__).resolve().parent
+PEERS = HERE.parents[2] / "build" / "peers" / "bin" / "python"
 
 
 def scalars(*ranges: tuple[int, int]) -> list[str]:
@@ -141,8 +144,9 @@ def real_inputs(folder: pathlib.Path):
 
 def compare(program: str, directory: pathlib.Path, inputs) -> dict[str, list[int]]:
     """Runs inputs through the oracle and our program: {kind: [compared, different]}."""
-    oracle = subprocess.Popen(["node", HERE / "oracle_encode.mjs", directory / "tokenizer.json"],
-                              stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    encode = ["node", HERE / "oracle_encode.mjs"] if "NODE_PATH" in os.environ else [
+        PEERS, HERE / "oracle_encode.py"]
+    oracle = subprocess.Popen([*encode, directory / "tokenizer.json"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     ours = subprocess.Popen([program, directory], stdin=oracle.stdout, stdout=subprocess.PIPE)
 
     def feed():

@@ -323,8 +323,9 @@ TEST(UnigramJson, SaysWhatIsWrongAndWhere) {
         d["pre_tokenizer"] = {{"type", "ByteLevel"}};
       }),
       file + "pre_tokenizer.type: found \"ByteLevel\", expected \"Metaspace\" or \"Sequence\"");
-  EXPECT_EQ(json_error([](json& d) { d["model"]["type"] = "BPE"; }),
-            file + "model.type: found \"BPE\", expected \"WordPiece\" or \"Unigram\"");
+  EXPECT_EQ(json_error([](json& d) { d["model"]["type"] = "Char"; }),
+            file +
+                "model.type: found \"Char\", expected \"WordPiece\", \"Unigram\" or \"BPE\"");
 }
 
 TEST(VocabTxt, Mpnet) {

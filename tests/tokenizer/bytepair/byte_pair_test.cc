@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tokenizer/bytepair/byte_pair.h"
+
+#include <chrono>
+#include <map>
+#include <random>
+#include <set>
+
+#include <gmock/gmock.h>
+
+#include "tests/tokenizer/test_directory.h"
+#include "tokenizer/bytepair/byte_level.h"
+#include "tokenizer/unicode/utf8.h"
+
+namespace bert::tokenizer {
+namespace {
+
+using nlohmann::json;
+using testing::ElementsAre;
+
+std::string character_of(uint8_t byte) {
+  char bytes[4];
+  return {bytes, utf8::encode(byte_characters()[byte], bytes)};
+}
+
+// A byte-level tokenizer.json with these merges, of characters.
+json byte_level(const std::vector<std::pair<std::string, std::string>>& merges) {
+  json definition = small_tokenizer({});
+  json& model = definition["model"] = {{"type", "BPE"}, {"vocab", {}}, {"merges", json::array()}};
+  int id = 0;
+  for (const char* special : {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}) {
+    model["vocab"][special] = id++;
+  }
+  for (int byte = 0; byte < 256; ++byte) {
+    model["vocab"][character_of(static_cast<uint8_t>(byte))] = id++;
+  }
+  for (const auto& [left, right] : merges) {
+    model["vocab"].emplace(left + right, id++);
+    model["merges"].push_back({left, right});
+  }
+  definition["normalizer"] = nullptr;
+  definition["pre_tokenizer"] = {
+      {"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}};
+  return definition;
+}
+
+std::string pieces_of(const std::string& text) {
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    const BytePiece piece = next_byte_piece(text, at);
+    if (piece.end == at) return out + "!";
+    out += text.substr(at, piece.end - at) + "|";
+    EXPECT_EQ(utf8::count_scalars(text.substr(at, piece.end - at)), piece.scalars);
+    at = piece.end;
+  }
+  return out;
+}
+
+TEST(ByteLevel, SplitsAsItsExpression) {
+  EXPECT_EQ(pieces_of("I'll say it's 42nd, don't"), "I|'ll| say| it|'s| 42|nd|,| don|'t|");
+  EXPECT_EQ(pieces_of("IT'S 'S 'reel ''t"), "IT|'|S| '|S| '|reel| ''|t|");
+  EXPECT_EQ(pieces_of("a  b \n c\t\td  "), "a| | b| \n| c|\t|\t|d|  |");
+  EXPECT_EQ(pieces_of("\u00e9t\u00e9\u00b2\u00a0\u00a0x\u3000!"),
+            "\u00e9t\u00e9|\u00b2|\u00a0|\u00a0|x|\u3000|!|");
+  EXPECT_EQ(pieces_of(" \xff"), " |!");
+  EXPECT_EQ(pieces_of("e\u0301"), "e|\u0301|");
+}
+
+TEST(ByteLevel, EveryByteHasACharacter) {
+  std::set<std::string> characters;
+  for (int byte = 0; byte < 256; ++byte) {
+    const std::string character = character_of(static_cast<uint8_t>(byte));
+    characters.insert(character);
+    EXPECT_EQ(bytes_of_token(character), std::string(1, static_cast<char>(byte)));
+  }
+  EXPECT_EQ(characters.size(), 256u);
+  EXPECT_EQ(character_of(' '), "\u0120");
+  EXPECT_EQ(character_of('\n'), "\u010a");
+  EXPECT_EQ(bytes_of_token("\u4e00"), std::nullopt);
+}
+
+TEST(BytePair, MergesByRank) {
+  const TestDirectory directory;
+  directory.write("tokenizer.json",
+                  byte_level({{"b", "c"}, {"a", "b"}, {"a", "bc"}, {"\u0120", "abc"}}).dump());
+  const TextEncoder tokenizer = directory.load();
+  EXPECT_EQ(tokens_of(tokenizer, "abc ab abcd"), "abc \u0120 ab \u0120abc d");
+  EXPECT_EQ(offsets_of(tokenizer.encode("\u00e9b", std::nullopt, 0)), "0-0 0-1 0-1 1-2 0-0");
+}
+
+TEST(BytePair, KeepsWhatTheVocabularyHas) {
+  const TestDirectory directory;
+  json definition = byte_level({{"a", "b"}, {"c", "d"}});
+  definition["model"]["vocab"]["abcd"] = 1000;
+  directory.write("tokenizer.json", definition.dump());
+  EXPECT_EQ(tokens_of(directory.load(), "abcd"), "ab cd");
+  definition["model"]["ignore_merges"] = true;
+  directory.write("tokenizer.json", definition.dump());
+  EXPECT_EQ(tokens_of(directory.load(), "abcd"), "abcd");
+}
+
+// The definition of byte-pair encoding, word by word.
+std::vector<int32_t> merge_slowly(std::vector<int32_t> ids,
+                                  const std::vector<BytePair::Merge>& merges) {
+  while (true) {
+    size_t best = merges.size(), at = 0;
+    for (size_t i = 0; i + 1 < ids.size(); ++i) {
+      for (size_t rank = 0; rank < best; ++rank) {
+        if (merges[rank].left == ids[i] && merges[rank].right == ids[i + 1]) best = rank, at = i;
+      }
+    }
+    if (best == merges.size()) return ids;
+    ids[at] = merges[best].whole;
+    ids.erase(ids.begin() + static_cast<ptrdiff_t>(at) + 1);
+  }
+}
+
+TEST(BytePair, IsTheSlowOneOnRandomWords) {
+  std::mt19937 random(7);
+  const auto below = [&](size_t n) {
+    return std::uniform_int_distribution<size_t>(0, n - 1)(random);
+  };
+  for (int round = 0; round < 20; ++round) {
+    std::vector<std::string> tokens = {"a", "b", "c"};
+    BytePairOptions options;
+    while (options.merges.size() < 40) {
+      const std::string left = tokens[below(tokens.size())], right = tokens[below(tokens.size())];
+      options.merges.emplace_back(left, right);
+      tokens.push_back(left + right);
+    }
+    std::shuffle(options.merges.begin(), options.merges.end(), random);
+    std::vector<std::pair<std::string, int32_t>> entries;
+    for (const std::string& token : tokens) {
+      entries.emplace_back(token, static_cast<int32_t>(entries.size()));
+    }
+    const Vocabulary vocabulary(entries, {}, false);
+    const BytePair byte_pair(vocabulary, options);
+    // A pair that is there twice counts where it comes last.
+    std::vector<BytePair::Merge> merges = byte_pair.merges();
+    for (size_t i = 0; i < merges.size(); ++i) {
+      for (size_t j = i + 1; j < merges.size(); ++j) {
+        if (merges[i].left == merges[j].left && merges[i].right == merges[j].right)
+          merges[i].left = -1;
+      }
+    }
+    BytePairScratch scratch;
+    for (const size_t size : {1, 2, 7, 31, 32, 33, 34, 200}) {
+      std::string word;
+      std::vector<int32_t> ids, got;
+      while (word.size() < size) {
+        word += tokens[below(3)];
+        ids.push_back(vocabulary.find(word.substr(word.size() - 1)));
+      }
+      byte_pair.tokenize(word, scratch);
+      size_t length = 0;
+      for (const WordPart& part : scratch.parts) {
+        got.push_back(part.id);
+        length += static_cast<size_t>(part.length);
+      }
+      EXPECT_EQ(got, merge_slowly(ids, merges)) << word;
+      EXPECT_EQ(length, size);
+    }
+  }
+}
+
+TEST(BytePair, UnknownCharacters) {
+  const Vocabulary vocabulary({{"a", 0}, {"?", 1}, {"<0xC3>", 2}, {"<0xA9>", 3}}, {}, false);
+  const auto ids = [&](const std::string& word, const BytePairOptions& options) {
+    BytePairScratch scratch;
+    BytePair(vocabulary, options).tokenize(word, scratch);
+    std::string out;
+    for (const WordPart& part : scratch.parts) {
+      out += std::to_string(part.id) + "x" + std::to_string(part.length) + " ";
+    }
+    return out;
+  };
+  EXPECT_EQ(ids("abba", {}), "0x1 0x1 ");
+  EXPECT_EQ(ids("abba", {.unknown = "?"}), "0x1 1x1 1x1 0x1 ");
+  EXPECT_EQ(ids("abba", {.unknown = "?", .fuse_unknown = true}), "0x1 1x2 0x1 ");
+  EXPECT_EQ(ids("a\u00e9b", {.unknown = "?", .byte_fallback = true}), "0x1 2x1 3x1 1x1 ");
+  EXPECT_EQ(ids("b\u00e9a", {.unknown = "?", .byte_fallback = true}), "2x1 3x1 1x1 0x1 ");
+}
+
+TEST(BytePair, LongWordsTakeNoSquareTime) {
+  const TestDirectory directory;
+  directory.write("tokenizer.json", byte_level({{"a", "a"}, {"aa", "a"}, {"aa", "aa"}}).dump());
+  const TextEncoder tokenizer = directory.load();
+  const auto begin = std::chrono::steady_clock::now();
+  const Encoding encoding = tokenizer.encode(std::string(1 << 20, 'a'), std::nullopt, 0);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  EXPECT_EQ(encoding.ids.size(), (size_t{1} << 18) + 2);
+  EXPECT_LT(seconds.count(), 20);  // n^2 would take hours
+}
+
+TEST(VocabJson, IsRobertas) {
+  const TestDirectory directory;
+  json vocabulary = {{"<s>", 0}, {"<pad>", 1}, {"</s>", 2}, {"<unk>", 3}, {"<mask>", 4}};
+  for (int byte = 0; byte < 256; ++byte) {
+    vocabulary[character_of(static_cast<uint8_t>(byte))] = 5 + byte;
+  }
+  vocabulary["\u0120a"] = 261;
+  directory.write("vocab.json", vocabulary.dump());
+  directory.write("merges.txt", "#version: 0.2\n\u0120 a\n");
+  EXPECT_THAT(directory.error(), testing::HasSubstr("expected \"roberta\""));
+  directory.write("config.json", R"({"model_type": "roberta"})");
+  const TextEncoder tokenizer = directory.load();
+  const Encoding pair = tokenizer.encode("a a", " a <mask>", 0);
+  EXPECT_THAT(pair.ids, ElementsAre(0, 102, 261, 2, 2, 261, 4, 2));
+  EXPECT_THAT(pair.type_ids, testing::Each(0));
+  EXPECT_EQ(offsets_of(pair), "0-0 0-1 2-3 0-0 0-0 1-2 3-9 0-0");
+  EXPECT_EQ(tokenizer.mask_id(), 4);
+  directory.write("tokenizer_config.json", R"({"add_prefix_space": true, "trim_offsets": false})");
+  const Encoding prefixed = directory.load().encode("a a", std::nullopt, 0);
+  EXPECT_THAT(prefixed.ids, ElementsAre(0, 261, 261, 2));
+  EXPECT_EQ(offsets_of(prefixed), "0-0 0-1 1-3 0-0");
+  directory.write("merges.txt", "a b c\n");
+  EXPECT_EQ(directory.error(), "merges.txt: line 1: expected two tokens and a space between them");
+  directory.write("merges.txt", "a b\n");
+  EXPECT_EQ(directory.error(), "vocab.json: merge 0 needs \"ab\", which is not in the vocabulary");
+}
+
+}  // namespace
+}  // namespace bert::tokenizer

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tokenizer/bytepair/byte_level.h"
+
+#include "tokenizer/unicode/text_tables.h"
+#include "tokenizer/unicode/unicode_tables.h"
+#include "tokenizer/unicode/utf8.h"
+
+namespace bert::tokenizer {
+
+const std::array<char16_t, 256>& byte_characters() {
+  static const std::array<char16_t, 256> characters = [] {
+    std::array<char16_t, 256> out{};
+    char16_t next = 0x100;
+    for (char16_t byte = 0; byte < 256; ++byte) {
+      const bool printable = (byte >= '!' && byte <= '~') || (byte >= 0xa1 && byte != 0xad);
+      out[byte] = printable ? byte : next++;
+    }
+    return out;
+  }();
+  return characters;
+}
+
+std::optional<std::string> bytes_of_token(std::string_view token) {
+  constexpr size_t kCharacters = 0x144;  // U+0143 is the last one
+  static const std::array<int16_t, kCharacters> bytes = [] {
+    std::array<int16_t, kCharacters> out{};
+    out.fill(-1);
+    for (int16_t byte = 0; byte < 256; ++byte) out[byte_characters()[byte]] = byte;
+    return out;
+  }();
+  std::string out;
+  for (size_t at = 0; at < token.size();) {
+    const char32_t c = utf8::decode(token.data(), at);
+    if (c >= kCharacters || bytes[c] < 0) return std::nullopt;
+    out += static_cast<char>(bytes[c]);
+  }
+  return out;
+}
+
+namespace {
+
+enum Kind : uint8_t { kOther, kLetter, kNumber, kSpace, kBeyondAscii };
+
+constexpr std::array<Kind, 256> kKinds = [] {
+  std::array<Kind, 256> kinds{};
+  for (int c = 0; c < 256; ++c) {
+    const bool is_letter = (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
+    const bool is_space = c == ' ' || (c >= '\t' && c <= '\r');
+    kinds[c] = c >= 0x80              ? kBeyondAscii
+               : is_letter            ? kLetter
+               : c >= '0' && c <= '9' ? kNumber
+               : is_space             ? kSpace
+                                      : kOther;
+  }
+  return kinds;
+}();
+
+// The kind of the scalar at `at`, which it moves past; if that is not well-formed, it stays there.
+Kind take(std::string_view text, size_t& at) {
+  const Kind kind = kKinds[static_cast<uint8_t>(text[at])];
+  if (kind != kBeyondAscii) return ++at, kind;
+  char32_t c = 0;
+  const size_t length = utf8::decode_checked(text, at, c);
+  if (length == 0) return kOther;
+  at += length;
+  const uint8_t flags = unicode::text_flags(c);
+  if (flags & unicode::kLetter) return kLetter;
+  if (flags & unicode::kNumber) return kNumber;
+  return unicode::is_space(c) ? kSpace : kOther;
+}
+
+// Moves the end of a piece past the scalars of this kind that follow.
+void take_all(std::string_view text, Kind kind, BytePiece& piece) {
+  while (piece.end < text.size()) {
+    size_t next = piece.end;
+    const auto byte = static_cast<uint8_t>(text[next]);
+    if (kKinds[byte] == kind) {
+      ++next;
+    } else if (kKinds[byte] != kBeyondAscii || take(text, next) != kind || next == piece.end) {
+      return;
+    }
+    piece.end = next;
+    ++piece.scalars;
+  }
+}
+
+size_t contraction(std::string_view text) {
+  if (text.size() < 2) return 0;
+  const char a = text[1], b = text.size() > 2 ? text[2] : '\0';
+  if (a == 's' || a == 't' || a == 'm' || a == 'd') return 2;
+  return (a == 'r' && b == 'e') || (a == 'v' && b == 'e') || (a == 'l' && b == 'l') ? 3 : 0;
+}
+
+}  // namespace
+
+BytePiece next_byte_piece(std::string_view text, size_t at) {
+  if (text[at] == '\'') {
+    if (const size_t length = contraction(text.substr(at)); length > 0) {
+      return {at + length, static_cast<int32_t>(length)};
+    }
+  }
+  BytePiece piece{at, 1};
+  Kind kind = take(text, piece.end);
+  if (piece.end == at) return piece;
+  size_t last = at;
+  if (text[at] == ' ' && piece.end < text.size()) {  // it belongs to what follows
+    size_t next = piece.end;
+    const Kind following = take(text, next);
+    if (next == piece.end) return piece;  // not well-formed, which the next call says
+    if (following != kSpace) {
+      piece = {next, 2};
+      kind = following;
+    }
+  }
+  if (kind != kSpace) {
+    take_all(text, kind, piece);
+    return piece;
+  }
+  // White space before something else leaves its last character to that.
+  take_all(text, kSpace, piece);
+  if (piece.end == text.size() || piece.scalars == 1) return piece;
+  last = piece.end - 1;
+  while (utf8::is_continuation(text[last])) --last;
+  return {last, piece.scalars - 1};
+}
+
+}  // namespace bert::tokenizer

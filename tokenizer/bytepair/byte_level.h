@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// GPT-2's view of text as bytes (Radford 2019), as Hugging Face's ByteLevel has it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace bert::tokenizer {
+
+// The character that stands for each byte in a vocabulary: itself if it is printable in Latin-1,
+// else U+0100 and those after it, in the order of the bytes. U+0120 is the space.
+const std::array<char16_t, 256>& byte_characters();
+// The bytes that a token stands for; nothing if it has other characters. UTF-8 in and out, well
+// formed only as a whole text.
+std::optional<std::string> bytes_of_token(std::string_view token);
+
+// A piece of a text that ByteLevel's expression matches:
+//   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+struct BytePiece {
+  size_t end;
+  int32_t scalars;  // in it
+};
+// The piece that begins at text[at]; its end is `at` if that is not well-formed UTF-8.
+BytePiece next_byte_piece(std::string_view text, size_t at);
+
+}  // namespace bert::tokenizer

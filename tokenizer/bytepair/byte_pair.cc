@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tokenizer/bytepair/byte_pair.h"
+
+#include <algorithm>
+#include <functional>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "tokenizer/unicode/utf8.h"
+
+namespace bert::tokenizer {
+
+BytePair::BytePair(const Vocabulary& vocabulary, const BytePairOptions& options)
+    : vocabulary_(vocabulary),
+      prefix_(options.prefix),
+      suffix_(options.suffix),
+      has_unknown_(!options.unknown.empty()),
+      fuse_unknown_(options.fuse_unknown),
+      ignore_merges_(options.ignore_merges),
+      unknown_(vocabulary.find(options.unknown)),
+      table_(options.merges.size()) {
+  if (has_unknown_ && unknown_ == Vocabulary::kNone) {
+    throw std::runtime_error(
+        fmt::format("the unknown token \"{}\" is not in the vocabulary", options.unknown));
+  }
+  for (int byte = 0; options.byte_fallback && byte < 256; ++byte) {
+    bytes_.push_back(vocabulary.find(fmt::format("<0x{:02X}>", byte)));
+  }
+  add_merges(options);
+}
+
+void BytePair::add_merges(const BytePairOptions& options) {
+  const auto find = [&](const std::string& token, size_t rank) {
+    const int32_t id = vocabulary_.find(token);
+    if (id != Vocabulary::kNone) return id;
+    throw std::runtime_error(
+        fmt::format("merge {} needs \"{}\", which is not in the vocabulary", rank, token));
+  };
+  merges_.reserve(options.merges.size());
+  for (const auto& [left, right] : options.merges) {
+    const size_t rank = merges_.size();
+    if (right.size() < prefix_.size()) {
+      throw std::runtime_error(
+          fmt::format("merge {} has \"{}\", expected to begin with \"{}\"", rank, right, prefix_));
+    }
+    const std::string whole = left + right.substr(prefix_.size());
+    merges_.push_back({find(left, rank), find(right, rank), find(whole, rank)});
+    table_.insert(merges_.back().left, merges_.back().right, static_cast<uint32_t>(rank));
+  }
+}
+
+BytePair::Known BytePair::add_character(std::string_view bytes, bool is_first, bool is_last,
+                                        BytePairScratch& scratch) const {
+  std::string_view spelled = bytes;
+  if ((!is_first && !prefix_.empty()) || (is_last && !suffix_.empty())) {
+    spelled = scratch.spelled.assign(is_first ? "" : prefix_)
+                  .append(bytes)
+                  .append(is_last ? suffix_ : "");
+  }
+  const int32_t id = vocabulary_.find(spelled);
+  if (id != Vocabulary::kNone) {
+    scratch.parts.push_back({id, static_cast<int32_t>(bytes.size())});
+    return Known::itself;
+  }
+  const auto token = [&](char byte) { return bytes_[static_cast<uint8_t>(byte)]; };
+  const auto is_missing = [&](char byte) { return token(byte) == Vocabulary::kNone; };
+  if (bytes_.empty() || std::ranges::any_of(spelled, is_missing)) return Known::no;
+  for (const char byte : spelled) scratch.parts.push_back({token(byte), 1});
+  return Known::by_bytes;
+}
+
+void BytePair::tokenize(std::string_view word, BytePairScratch& scratch) const {
+  std::vector<WordPart>& parts = scratch.parts;
+  parts.clear();
+  const int32_t whole = ignore_merges_ ? vocabulary_.find(word) : Vocabulary::kNone;
+  if (whole != Vocabulary::kNone) {
+    return parts.push_back({whole, static_cast<int32_t>(word.size())});
+  }
+  int32_t unknown = 0;  // bytes of unknown characters that have no part yet
+  bool has_unknown = false;
+  for (size_t at = 0, end = 0; at < word.size(); at = end) {
+    utf8::decode(word.data(), end);
+    const size_t before = parts.size();
+    const Known known =
+        add_character(word.substr(at, end - at), at == 0, end == word.size(), scratch);
+    // As there, the unknown token comes before a known character, but after the bytes of one.
+    if (unknown > 0 && (known == Known::itself || (known == Known::no && !fuse_unknown_))) {
+      parts.insert(parts.begin() + static_cast<ptrdiff_t>(before), {unknown_, unknown});
+      unknown = 0;
+    }
+    if (known == Known::no && has_unknown_) unknown += static_cast<int32_t>(end - at);
+    has_unknown |= unknown > 0;
+  }
+  if (unknown > 0) parts.push_back({unknown_, unknown});
+  // Unknown tokens of several lengths are one token to a merge, which only the queue gets right.
+  has_unknown ? merge_long(scratch) : merge(scratch);
+}
+
+void BytePair::merge(BytePairScratch& scratch) const {
+  constexpr size_t kShort = 32;
+  if (scratch.parts.size() <= kShort) {
+    merge_short(scratch.parts);
+  } else {
+    merge_long(scratch);
+  }
+}
+
+// Time n^2, but without a queue.
+void BytePair::merge_short(std::vector<WordPart>& parts) const {
+  uint32_t ranks[32];
+  size_t pairs = parts.empty() ? 0 : parts.size() - 1;
+  for (size_t i = 0; i < pairs; ++i) ranks[i] = table_.rank(parts[i].id, parts[i + 1].id);
+  while (pairs > 0) {
+    const auto best = static_cast<size_t>(std::min_element(ranks, ranks + pairs) - ranks);
+    if (ranks[best] == MergeTable::kNone) break;
+    parts[best] = {merges_[ranks[best]].whole, parts[best].length + parts[best + 1].length};
+    parts.erase(parts.begin() + static_cast<ptrdiff_t>(best) + 1);
+    std::copy(ranks + best + 1, ranks + pairs, ranks + best);
+    --pairs;
+    if (best > 0) ranks[best - 1] = table_.rank(parts[best - 1].id, parts[best].id);
+    if (best < pairs) ranks[best] = table_.rank(parts[best].id, parts[best + 1].id);
+  }
+  parts.resize(parts.empty() ? 0 : pairs + 1);
+}
+
+// With a queue of possible merges by rank and position. One whose tokens have been merged with
+// others meanwhile is recognised by what the two that now stand there would become.
+void BytePair::merge_long(BytePairScratch& scratch) const {
+  std::vector<WordPart>& parts = scratch.parts;
+  std::vector<uint64_t>& queue = scratch.queue;
+  const auto size = static_cast<int32_t>(parts.size());
+  scratch.previous.resize(parts.size());
+  scratch.next.resize(parts.size());
+  queue.clear();
+  const auto rank_at = [&](int32_t at) {
+    const int32_t next = scratch.next[at];
+    return next < size ? table_.rank(parts[at].id, parts[next].id) : MergeTable::kNone;
+  };
+  const auto entry = [&](int32_t at) {
+    return static_cast<uint64_t>(rank_at(at)) << 32 | static_cast<uint32_t>(at);
+  };
+  const auto push = [&](int32_t at) {
+    if (rank_at(at) == MergeTable::kNone) return;
+    queue.push_back(entry(at));
+    std::push_heap(queue.begin(), queue.end(), std::greater<>());
+  };
+  for (int32_t i = 0; i < size; ++i) scratch.previous[i] = i - 1, scratch.next[i] = i + 1;
+  for (int32_t i = 0; i < size; ++i) {
+    if (rank_at(i) != MergeTable::kNone) queue.push_back(entry(i));
+  }
+  std::make_heap(queue.begin(), queue.end(), std::greater<>());
+  while (!queue.empty()) {
+    const uint64_t top = queue.front();
+    std::pop_heap(queue.begin(), queue.end(), std::greater<>());
+    queue.pop_back();
+    const auto at = static_cast<int32_t>(top & 0xffffffff);
+    const int32_t whole = merges_[top >> 32].whole, next = scratch.next[at];
+    const uint32_t rank = parts[at].length == 0 ? MergeTable::kNone : rank_at(at);
+    if (rank == MergeTable::kNone || merges_[rank].whole != whole) continue;
+    parts[at] = {whole, parts[at].length + parts[next].length};
+    parts[next].length = 0;
+    scratch.next[at] = scratch.next[next];
+    if (scratch.next[at] < size) scratch.previous[scratch.next[at]] = at;
+    if (scratch.previous[at] >= 0) push(scratch.previous[at]);
+    push(at);
+  }
+  std::erase_if(parts, [](const WordPart& part) { return part.length == 0; });
+}
+
+}  // namespace bert::tokenizer

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "tokenizer/bytepair/byte_level.h"
+#include "tokenizer/bytepair/byte_tokens.h"
+#include "tokenizer/files/definition.h"
+#include "tokenizer/pipeline.h"
+#include "tokenizer/unicode/utf8.h"
+
+namespace bert::tokenizer {
+
+namespace {
+
+constexpr std::string_view kSpaceCharacter = "\u0120";
+
+class ByteLevelPipeline : public Pipeline {
+ public:
+  ByteLevelPipeline(const Definition& definition, const Vocabulary& vocabulary)
+      : normalizer_(definition.steps),
+        is_nfc_(definition.steps.size() == 1 &&
+                definition.steps[0].kind == NormalizerStep::Kind::nfc),
+        normalizes_(!definition.steps.empty()),
+        options_(definition.byte_level),
+        byte_pair_(vocabulary, definition.byte_pair),
+        tokens_(vocabulary, byte_pair_, definition.byte_pair.ignore_merges) {}
+
+  bool encode(std::string_view piece, int32_t first, size_t limit, const AddedTokenMatcher& added,
+              PieceScratch& scratch, TokenSequence& out) const override {
+    const Run run{*this, limit, scratch.byte_pair, out};
+    if (!normalizes_ || (is_nfc_ && is_composed(piece))) {
+      if (added.empty()) return run.words(piece, first, nullptr);
+      if (added.looks_around() && utf8::first_invalid(piece) != std::string_view::npos)
+        return false;
+      return run.split(added, piece, first, nullptr, scratch.pieces);
+    }
+    NormalizerScratch& normalized = scratch.unigram.normalizer;
+    if (!normalizer_.normalize(piece, first, normalized)) return false;
+    std::string bytes;
+    std::vector<int32_t> sources;
+    for (const auto& [c, source] : normalized.text) {
+      char encoded[4];
+      bytes.append(encoded, utf8::encode(c, encoded));
+      sources.resize(bytes.size(), source);
+    }
+    return run.split(added, bytes, first, sources.data(), scratch.pieces);
+  }
+
+  std::string normalized(std::string_view text) const override {
+    return normalizer_.normalized(text);
+  }
+  bool continues_word(std::string_view piece) const override {
+    return !piece.starts_with(kSpaceCharacter);
+  }
+  int32_t unknown() const override { return byte_pair_.unknown(); }
+
+ private:
+  // Whether NFC surely leaves a text as it is: all of it is below U+0300.
+  static bool is_composed(std::string_view text) {
+    constexpr uint8_t kLead = 0xcc;  // of U+0300 in UTF-8
+    return std::ranges::all_of(text, [](char b) { return static_cast<uint8_t>(b) < kLead; });
+  }
+
+  // Tokenises one piece. sources: of each byte of the normalised text; null if that is the original
+  // text, whose scalars are then counted from `first` on.
+  struct Run {
+    const ByteLevelPipeline& pipeline;
+    size_t limit;
+    BytePairScratch& scratch;
+    TokenSequence& out;
+
+    bool split(const AddedTokenMatcher& added, std::string_view text, int32_t first,
+               const int32_t* sources, std::vector<AddedTokenMatcher::Piece>& pieces) const {
+      added.split(text, pieces);
+      size_t at = 0;
+      for (const auto& [id, begin, end] : pieces) {
+        const auto count = [&](size_t from, size_t to) {
+          return static_cast<int32_t>(utf8::count_scalars(text.substr(from, to - from)));
+        };
+        // Pieces may overlap: see AddedTokenMatcher::split.
+        if (sources == nullptr) first += begin >= at ? count(at, begin) : -count(begin, at);
+        at = begin;
+        const std::string_view part = text.substr(begin, end - begin);
+        if (id == AddedTokenMatcher::kText) {
+          if (!words(part, first, sources == nullptr ? nullptr : sources + begin)) return false;
+        } else if (sources == nullptr) {
+          out.push_added(id, first, first + count(begin, end), part);
+        } else {
+          out.push_added(id, sources[begin], sources[end - 1] + 1, part);
+        }
+      }
+      return true;
+    }
+
+    bool words(std::string_view text, int32_t first, const int32_t* sources) const {
+      if (text.empty()) return true;
+      const bool is_prefixed = pipeline.options_.add_prefix_space && text[0] != ' ';
+      const size_t size = text.size() + (is_prefixed ? 1 : 0);
+      scratch.text.reserve(size + ByteTokens::kPadding);
+      char* const bytes = scratch.text.data();
+      bytes[0] = ' ';
+      std::copy(text.begin(), text.end(), bytes + (is_prefixed ? 1 : 0));
+      std::fill_n(bytes + size, ByteTokens::kPadding, '\0');
+      out.reserve(size);
+      Word word{sources, is_prefixed, first, 0, 0, first - (is_prefixed ? 1 : 0), 0};
+      const std::string_view all(bytes, size);
+      for (; word.begin < size; word.begin = word.end, word.scalar += word.scalars) {
+        const BytePiece piece = next_piece(all, word.begin);
+        if (piece.end == word.begin) return false;
+        if (!out.begin_word()) return true;
+        word.end = piece.end;
+        word.scalars = piece.scalars;
+        take(bytes, word);
+        out.full = out.size >= limit;
+      }
+      return true;
+    }
+
+    BytePiece next_piece(std::string_view text, size_t at) const {
+      if (pipeline.options_.use_regex) return next_byte_piece(text, at);
+      if (utf8::first_invalid(text) != std::string_view::npos) return {at, 0};
+      return {text.size(), static_cast<int32_t>(utf8::count_scalars(text))};
+    }
+
+    // A piece of the text, and where it comes from.
+    struct Word {
+      const int32_t* sources;
+      bool is_prefixed;
+      int32_t first;  // scalar of the text, without the prefix
+      size_t begin, end;
+      int32_t scalar, scalars;  // its first, and how many
+    };
+
+    void take(const char* bytes, const Word& word) const {
+      const size_t size = word.end - word.begin;
+      const int32_t id = pipeline.tokens_.find(bytes + word.begin, size);
+      if (id != Vocabulary::kNone && word.sources == nullptr) {
+        return push(word, id, word.scalar, word.scalar + word.scalars);
+      }
+      if (id != Vocabulary::kNone) {
+        scratch.word.assign(1, {id, static_cast<int32_t>(size)});
+      } else {
+        pipeline.tokens_.merge(bytes + word.begin, size, scratch, scratch.word);
+      }
+      size_t at = word.begin;
+      int32_t scalar = word.scalar;  // after the last byte that was counted
+      for (const auto& [part, length] : scratch.word) {
+        const size_t end = at + static_cast<size_t>(length);
+        if (word.sources != nullptr) {
+          const size_t shift = word.is_prefixed ? 1 : 0;
+          const auto source = [&](size_t i) { return word.sources[i < shift ? 0 : i - shift]; };
+          out.push(part, source(at), source(end - 1) + 1);
+        } else {
+          const int32_t begin = utf8::is_continuation(bytes[at]) ? scalar - 1 : scalar;
+          for (size_t i = at; i < end; ++i) scalar += utf8::is_continuation(bytes[i]) ? 0 : 1;
+          push(word, part, begin, scalar);
+        }
+        at = end;
+      }
+    }
+
+    // The prefix stands for the scalar that it is put before.
+    void push(const Word& word, int32_t id, int32_t begin, int32_t end) const {
+      out.push(id, std::max(begin, word.first), std::max(end, word.first + 1));
+    }
+  };
+
+  TextNormalizer normalizer_;
+  bool is_nfc_, normalizes_;
+  ByteLevelOptions options_;
+  BytePair byte_pair_;
+  ByteTokens tokens_;
+};
+
+}  // namespace
+
+bool is_plain_byte_level(const Definition& definition, const Vocabulary& vocabulary) {
+  return definition.byte_pair.prefix.empty() && definition.byte_pair.suffix.empty() &&
+         ByteTokens::has_all_bytes(vocabulary);
+}
+
+std::unique_ptr<const Pipeline> make_byte_level_pipeline(const Definition& definition,
+                                                         const Vocabulary& vocabulary) {
+  return std::make_unique<ByteLevelPipeline>(definition, vocabulary);
+}
+
+}  // namespace bert::tokenizer

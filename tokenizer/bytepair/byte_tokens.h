@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <bitset>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "tokenizer/bytepair/byte_pair.h"
+#include "tokenizer/wordpiece/word_table.h"
+
+namespace bert::tokenizer {
+
+// Byte-pair encoding of bytes as they are in a text, for a vocabulary that has all 256 of them.
+// Most pieces of a text are tokens, and are looked up; in others the places where no merge can
+// join two bytes divide the work; and parts that were merged before are remembered.
+class ByteTokens {
+ public:
+  static constexpr size_t kPadding = WordTable::kMaxSize;
+
+  static bool has_all_bytes(const Vocabulary& vocabulary);
+  // Both must outlive this.
+  ByteTokens(const Vocabulary& vocabulary, const BytePair& byte_pair, bool ignore_merges);
+
+  // The token that a piece is, or Vocabulary::kNone if it has to be merged. kPadding bytes must be
+  // readable after it.
+  int32_t find(const char* bytes, size_t size) const {
+    if (size <= WordTable::kMaxSize) {
+      const int32_t id = words_.find(bytes, size);
+      if (id != WordTable::kNone || ignored_.empty()) return id;
+    }
+    return find_ignored(bytes, size);
+  }
+  // The tokens of a piece that find() does not find, in `out`. Readable as above.
+  void merge(const char* bytes, size_t size, BytePairScratch& scratch,
+             std::vector<WordPart>& out) const;
+
+ private:
+  int32_t find_ignored(const char* bytes, size_t size) const;
+  void merge_part(const char* bytes, size_t size, BytePairScratch& scratch,
+                  std::vector<WordPart>& out) const;
+  void merge_bytes(const char* bytes, size_t size, BytePairScratch& scratch) const;
+  void find_joints(const Vocabulary& vocabulary);
+  bool joins(char left, char right) const {
+    return joints_[static_cast<size_t>(static_cast<uint8_t>(left)) << 8 |
+                   static_cast<uint8_t>(right)];
+  }
+
+  const BytePair& byte_pair_;
+  uint64_t owner_;  // of what a thread remembers
+  std::array<int32_t, 256> bytes_{};
+  std::bitset<256 * 256> joints_;  // whether some merge's left token ends, and its right one begins
+  WordTable words_{0};             // the short tokens that merging gives
+  // With ignore_merges, the tokens that words_ lacks.
+  std::unordered_map<std::string, int32_t> ignored_;
+};
+
+}  // namespace bert::tokenizer
