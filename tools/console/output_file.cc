@@ -47,7 +47,10 @@ OutputFile::OutputFile(const std::string& path, int input_fd)
     : name_(path == "-" ? "standard output" : path) {
   struct stat status {};
   const bool exists = path != "-" && stat(path.c_str(), &status) == 0;
-  if (path != "-" && (!exists || S_ISREG(status.st_mode))) return open_partial(path, input_fd);
+  if (path != "-" && (!exists || S_ISREG(status.st_mode))) {
+    open_partial(path, input_fd);
+    return;
+  }
   fd_ = path == "-" ? STDOUT_FILENO : open(path.c_str(), O_WRONLY | O_CLOEXEC);
   if (fd_ < 0) fail("cannot be opened for writing");
   // Answers read back as inputs would never end.
