@@ -47,7 +47,8 @@ void attention(Team& team, ConstTensor qkv, std::span<const int32_t> starts,
                        .length = length,
                        .width = width,
                        .queries = all ? length : 1,
-                       .scale = 1.0f / std::sqrt(static_cast<float>(width))};
+                       .scale = 1.0f / std::sqrt(static_cast<float>(width)),
+                       .window = options.window};
     float* space = scratch.data() + worker * worker_floats;
     if (options.bias) {
       task.bias = options.bias->of_head(head);

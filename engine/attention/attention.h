@@ -24,6 +24,7 @@ struct AttentionOptions {
   Precision precision = Precision::f32;
   const RelativeBias* bias = nullptr;  // at most one of the two
   const RelativeKeys* keys = nullptr;
+  int64_t window = 0;  // a token attends to so many before it and after it; 0: to all
   // The softmax, [A, queries, S] for one sequence after the other; or null.
   float* probabilities = nullptr;
 };

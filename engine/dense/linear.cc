@@ -76,7 +76,8 @@ Linear::ConvertedRows Linear::Packed::convert(Team& team, ConstTensor x, Buffer&
   return {words_of_x, exact_of_x, scales, stride, exact_stride};
 }
 
-void Linear::run(Team& team, ConstTensor x, Buffer& scratch, Tensor y, bool add) const {
+void Linear::run(Team& team, ConstTensor x, Buffer& scratch, Tensor y,
+                 const Into& into) const {
   assert(x.columns == width() && y.columns == columns() && x.rows == y.rows);
   assert(is_packed());
   const Packed& w = *packed_;
@@ -109,7 +110,8 @@ void Linear::run(Team& team, ConstTensor x, Buffer& scratch, Tensor y, bool add)
                     .x_stride = inputs.stride,
                     .y_stride = w.n,
                     .activation = w.activation,
-                    .add = add};
+                    .add = into.add,
+                    .multiply = into.multiply};
     if (product.precision == Precision::int8) {
       task.exact = std::ssize(w.exact);
       task.exact_x = inputs.exact + first * inputs.exact_stride;

@@ -33,41 +33,124 @@ void check_precision(const Checkpoint& checkpoint, const Layer& layer, bool is_i
 
 Embeddings::Embeddings(Checkpoint& checkpoint, const Config& config, const engine::Product& f32,
                        engine::Team& team)
-    : word(checkpoint.matrix("embeddings.word_embeddings.weight", config.vocabulary,
-                             config.embedding)),
+    : word(checkpoint.matrix(config.family->embeddings.words, config.vocabulary, config.embedding)),
       position(read_position_table(checkpoint, config)),
       type(read_type_table(checkpoint, config)),
-      norm(read_norm(checkpoint, "embeddings.LayerNorm", config.embedding, config)),
+      norm(read_norm(checkpoint, config.family->embeddings.norm, config.embedding, config)),
       projection(read_projection(checkpoint, config, f32, team)) {}
 
+namespace {
+
+// The gate of a gated network, else the only product in.
+DenseNames gate_names(const std::string& name, const Config& config) {
+  DenseNames dense = {{name + config.family->layer.intermediate},
+                      config.intermediate,
+                      config.hidden,
+                      config.has_bias.up};
+  const bool halves = config.gate == Gate::first_half || config.gate == Gate::second_half;
+  if (!halves) return dense;
+  dense.columns = 2 * config.intermediate;
+  dense.first = config.gate == Gate::first_half ? 0 : config.intermediate;
+  dense.count = config.intermediate;
+  return dense;
+}
+
+std::optional<engine::Linear> read_up(Checkpoint& checkpoint, const std::string& name,
+                                      const Config& config, const engine::Product& product,
+                                      engine::Team& team) {
+  if (config.gate == Gate::none) return std::nullopt;
+  DenseNames dense = gate_names(name, config);
+  if (config.gate == Gate::separate) {
+    dense.names = {name + config.family->layer.up};
+  } else {
+    dense.first = config.intermediate - dense.first;  // the other half
+  }
+  return read_linear(checkpoint, dense, Activation::none, product, team);
+}
+
+// Three tensors, or one if the family has only that or this checkpoint has it.
+DenseNames qkv_names(const Checkpoint& checkpoint, const std::string& name, const Config& config) {
+  const LayerNames& names = config.family->layer;
+  const int64_t hidden = config.hidden;
+  const bool packed =
+      *names.qkv && (!*names.query || checkpoint.has(name + names.qkv + ".weight"));
+  if (packed) return {{name + names.qkv}, 3 * hidden, hidden, config.has_bias.qkv};
+  return {{name + names.query, name + names.key, name + names.value},
+          hidden,
+          hidden,
+          config.has_bias.qkv};
+}
+
+std::optional<engine::Norm> read_norm_if(bool has, Checkpoint& checkpoint, const std::string& name,
+                                         const Config& config) {
+  if (!has) return std::nullopt;
+  return read_norm(checkpoint, name, config.hidden, config);
+}
+
+}  // namespace
+
 Layer::Layer(Checkpoint& checkpoint, const std::string& name_in_checkpoint, const Config& config,
-             const engine::Product& product, const engine::RelativeBias* bias, engine::Team& team)
+             const engine::Product& product, Positions of_layer, engine::Team& team)
     : name(name_in_checkpoint),
       names(config.family->layer),
       precision(product.precision),
       heads(config.heads),
-      qkv(read_linear(checkpoint, {name + names.query, name + names.key, name + names.value},
-                      config.hidden, config.hidden, Activation::none, product, team)),
-      relative_bias(bias),
-      relative_keys(read_relative_keys(checkpoint, name, config, team)),
-      attention_output(read_linear(checkpoint, {name + names.attention_output}, config.hidden,
-                                   config.hidden, Activation::none, product, team)),
-      attention_norm(read_norm(checkpoint, name + names.attention_norm, config.hidden, config)),
-      intermediate(read_linear(checkpoint, {name + names.intermediate}, config.intermediate,
-                               config.hidden, config.activation, product, team)),
-      output(read_linear(checkpoint, {name + names.output}, config.hidden, config.intermediate,
-                         Activation::none, product, team)),
-      output_norm(read_norm(checkpoint, name + names.output_norm, config.hidden, config)) {
+      pre_norm(config.family->pre_norm),
+      qkv(read_linear(checkpoint, qkv_names(checkpoint, name, config), Activation::none, product,
+                      team)),
+      query_norm(read_norm_if(*names.query_norm, checkpoint, name + names.query_norm, config)),
+      key_norm(read_norm_if(*names.key_norm, checkpoint, name + names.key_norm, config)),
+      positions(std::move(of_layer)),
+      attention_output(read_linear(checkpoint,
+                                   {{name + names.attention_output},
+                                    config.hidden,
+                                    config.hidden,
+                                    config.has_bias.attention_output},
+                                   Activation::none, product, team)),
+      attention_norm(read_norm_if(config.has_first_norm || name != config.layer_names.front(),
+                                  checkpoint, name + names.attention_norm, config)),
+      residual_norm(
+          read_norm_if(*names.residual_norm, checkpoint, name + names.residual_norm, config)),
+      output_norm(read_norm_if(true, checkpoint, name + names.output_norm, config)),
+      intermediate(read_linear(checkpoint, gate_names(name, config), config.activation, product,
+                               team)),
+      up(read_up(checkpoint, name, config, product, team)),
+      output(read_linear(
+          checkpoint,
+          {{name + names.output}, config.hidden, config.intermediate, config.has_bias.down},
+          Activation::none, product, team)) {
+  is_packed_qkv = checkpoint.has(name + names.qkv + ".weight");
+  gate = config.gate;
   qkv.set_prefetch_target(attention_output);
   attention_output.set_prefetch_target(intermediate);
-  intermediate.set_prefetch_target(output);
+  intermediate.set_prefetch_target(up ? *up : output);
+  if (up) up->set_prefetch_target(output);
 }
 
 std::vector<Layer::Dense> Layer::dense_layers() const {
-  return {{{name + names.query, name + names.key, name + names.value}, qkv},
-          {{name + names.attention_output}, attention_output},
-          {{name + names.intermediate}, intermediate},
-          {{name + names.output}, output}};
+  std::vector<Dense> all = {{{name + names.attention_output}, {&attention_output}},
+                            {{name + names.output}, {&output}}};
+  if (is_packed_qkv) {
+    all.push_back({{name + names.qkv}, {&qkv}});
+  } else {
+    all.push_back({{name + names.query, name + names.key, name + names.value}, {&qkv}});
+  }
+  const std::string in = name + names.intermediate;
+  switch (gate) {
+    case Gate::none:
+      all.push_back({{in}, {&intermediate}});
+      break;
+    case Gate::separate:
+      all.push_back({{in}, {&intermediate}});
+      all.push_back({{name + names.up}, {&*up}});
+      break;
+    case Gate::first_half:
+      all.push_back({{in}, {&intermediate, &*up}});
+      break;
+    case Gate::second_half:
+      all.push_back({{in}, {&*up, &intermediate}});
+  }
+  return all;
 }
 
 Encoder::Encoder(Checkpoint& checkpoint, const Config& config, const engine::Products& products,
@@ -77,11 +160,29 @@ Encoder::Encoder(Checkpoint& checkpoint, const Config& config, const engine::Pro
       embeddings(checkpoint, config, products.f32, team),
       relative_bias(read_relative_bias(checkpoint, config)),
       order(config.layer_order),
-      layers_per_group(config.inner_layers) {
+      layers_per_group(config.inner_layers),
+      final_norm(read_norm_if(*config.family->final_norm, checkpoint, config.family->final_norm,
+                              config)) {
+  for (const auto* frequencies : {&config.frequencies, &config.local_frequencies}) {
+    if (frequencies->empty()) break;
+    rotaries.push_back(std::make_unique<engine::Rotary>(*frequencies, config.positions));
+  }
   load_layers(checkpoint, config, products.layers, example, team);
   for (size_t i = 0; i < layers.size(); ++i) {  // the last one runs before the next batch's first
     layers[i].output.set_prefetch_target(layers[(i + 1) % layers.size()].qkv);
   }
+}
+
+Positions Encoder::positions_of(size_t layer, Checkpoint& checkpoint, const Config& config,
+                                engine::Team& team) const {
+  const int window = config.windows.empty() ? 0 : config.windows[layer];
+  const engine::Rotary* rotary = rotaries.empty() ? nullptr
+                                 : window == 0    ? rotaries.front().get()
+                                                  : rotaries.back().get();
+  return {.bias = relative_bias.get(),
+          .keys = read_relative_keys(checkpoint, config.layer_names[layer], config, team),
+          .rotary = rotary,
+          .window = window};
 }
 
 void Encoder::load_layers(Checkpoint& checkpoint, const Config& config,
@@ -98,7 +199,8 @@ void Encoder::load_layers(Checkpoint& checkpoint, const Config& config,
   }
   layers.reserve(config.layer_names.size());
   for (const std::string& name : config.layer_names) {
-    layers.emplace_back(checkpoint, name, config, product, relative_bias.get(), team);
+    layers.emplace_back(checkpoint, name, config, product,
+                        positions_of(layers.size(), checkpoint, config, team), team);
     check_precision(checkpoint, layers.back(), stored);
     if (!calibrates) continue;
     try {

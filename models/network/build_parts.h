@@ -19,10 +19,17 @@ namespace bert::models {
 
 // The dense layers name.weight [columns, width] and name.bias [columns] of all names, stacked into
 // one. Layers stored in int8 stay int8, whatever the product's precision.
-engine::Linear read_linear(Checkpoint& checkpoint, const std::vector<std::string>& names,
-                           int64_t columns, int64_t width, engine::Activation activation,
-                           const engine::Product& product, engine::Team& team);
-// name.weight and name.bias [width]
+struct DenseNames {
+  std::vector<std::string> names;
+  int64_t columns = 0, width = 0;
+  bool has_bias = true;  // else zeros
+  // Of a single name, only `count` of its columns from `first` on, if count is not 0.
+  int64_t first = 0, count = 0;
+};
+engine::Linear read_linear(Checkpoint& checkpoint, const DenseNames& dense,
+                           engine::Activation activation, const engine::Product& product,
+                           engine::Team& team);
+// name.weight and, unless the model's norms have none, name.bias [width]
 engine::Norm read_norm(Checkpoint& checkpoint, const std::string& name, int64_t width,
                        const Config& config);
 

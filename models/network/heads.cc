@@ -14,7 +14,7 @@ using engine::Tensor;
 
 Pooler::Pooler(Checkpoint& checkpoint, const Config& config, const engine::Product& f32,
                engine::Team& team)
-    : dense(read_linear(checkpoint, {config.family->pooler}, config.hidden, config.hidden,
+    : dense(read_linear(checkpoint, {{config.family->pooler}, config.hidden, config.hidden},
                         Activation::tanh, f32, team)) {}
 
 Tensor Pooler::run(engine::Team& team, ConstTensor first, Workspace& space) const {
@@ -29,15 +29,15 @@ Head::Head(Checkpoint& checkpoint, const Config& config, const HeadRow& head_row
   const bool masked_lm = row.kind == HeadKind::masked_lm;
   const int64_t width = masked_lm ? config.embedding : config.hidden;
   if (*row.transform) {
-    const Activation activation =
-        *row.activation ? *find_activation(row.activation) : config.activation;
-    transform.emplace(
-        read_linear(checkpoint, {row.transform}, width, config.hidden, activation, f32, team));
+    transform.emplace(read_linear(checkpoint,
+                                  {{row.transform}, width, config.hidden, config.has_bias.head},
+                                  config.head_activations.at(&row), f32, team));
   }
   if (*row.norm) norm.emplace(read_norm(checkpoint, row.norm, width, config));
   const std::string name = row.output;
   if (!masked_lm) {
-    output.emplace(read_linear(checkpoint, {name}, std::ssize(config.labels_of(row)), config.hidden,
+    output.emplace(read_linear(checkpoint,
+                               {{name}, std::ssize(config.labels_of(row)), config.hidden},
                                Activation::none, f32, team));
     return;
   }
@@ -60,6 +60,20 @@ Tensor Head::run(engine::Team& team, ConstTensor x, Workspace& space) const {
     engine::multiply_in_place(team, product, x, decoder, decoder_bias.data(), logits);
   }
   return logits;
+}
+
+Tensor mean_rows(const Batch& batch, ConstTensor x, engine::Team& team, Workspace& space) {
+  const Tensor mean = space.rows.tensor(batch.sequences(), x.columns);
+  team.run(mean.rows, [&](int64_t i, int) {
+    const int32_t begin = batch.starts[i], end = batch.starts[i + 1];
+    float* row = mean.row(i);
+    std::copy_n(x.row(begin), x.columns, row);
+    for (int64_t t = begin + 1; t < end; ++t) {
+      for (int64_t j = 0; j < x.columns; ++j) row[j] += x.row(t)[j];
+    }
+    for (int64_t j = 0; j < x.columns; ++j) row[j] /= static_cast<float>(end - begin);
+  });
+  return mean;
 }
 
 void Head::run_in_parts(engine::Team& team, ConstTensor x, Workspace& space,

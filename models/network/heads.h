@@ -49,6 +49,10 @@ struct Head {
   engine::Buffer decoder_bias;  // [V]
 };
 
+// The mean of each sequence's rows of x [T, H], as [N, H] in space.rows.
+engine::Tensor mean_rows(const Batch& batch, engine::ConstTensor x, engine::Team& team,
+                         Workspace& space);
+
 // logits: at least one.
 std::vector<float> softmax(std::span<const float> logits);
 
