@@ -49,6 +49,7 @@ void add_architecture(JsonFile& file, const std::string& directory, const Family
   };
   if (family.classes != std::string_view("Bert")) {
     const bool has_head = std::ranges::any_of(family.heads, [&](const HeadRow& head) {
+      if (*family.unused_head && head.kind == HeadKind::masked_lm) return false;
       return find(std::string(head.output) + ".weight") || find(head.bias) ||
              find(std::string(head.transform) + ".weight");
     });
@@ -113,6 +114,7 @@ void find_not_evaluated(Config& config) {
   const bool predicts = std::ranges::any_of(
       heads, [](const HeadRow* head) { return head->kind == HeadKind::masked_lm; });
   if (!predicts && !heads.empty()) return;
+  if (*config.family->unused_head) config.not_evaluated.emplace_back(config.family->unused_head);
   for (const HeadRow& head : config.family->heads) {
     const bool predicts_tokens =
         head.kind == HeadKind::masked_lm || head.kind == HeadKind::replaced_token;
@@ -259,11 +261,13 @@ void read_positions(const JsonFile& file, Config& config) {
   }
   config.positions = rows - config.first_position;
   config.position_type = config.family->position_type;
+  config.adds_positions = config.position_type == PositionType::absolute;
   if (config.position_type != PositionType::absolute) return;
   config.sinusoidal = file.boolean("sinusoidal_pos_embds", false);
   const std::string type = file.text("position_embedding_type", "absolute");
   if (type == "absolute") return;
   if (!config.family->relative_keys) file.fail("position_embedding_type", "absolute");
+  config.adds_positions = false;
   if (type == "relative_key") {
     config.position_type = PositionType::relative_key;
   } else if (type == "relative_key_query") {

@@ -47,6 +47,15 @@ struct Config {
   // Of rotary positions: radians per position, [D / 2]; those of layers with a window may differ.
   std::vector<float> frequencies, local_frequencies;
   bool mean_pooled = false;  // what classifier_pooling says
+  bool adds_positions = true;  // an embedding of the position is added to the token's
+  struct Distances {  // of disentangled positions
+    bool keys = false, queries = false;  // multiplied with queries; with keys
+    bool shared = false;                 // made of distances' embeddings by the layers' own weights
+    bool normed = false;                 // the embeddings are
+    int64_t buckets = 0, most = 0;       // in each direction
+  } distances;
+  int convolution = 0;  // over so many tokens after the first layer; 0: none
+  engine::Activation convolution_activation = engine::Activation::tanh;
 
   bool tied = true;  // the masked_lm head's decoder shares the word embeddings
 

@@ -20,6 +20,7 @@ enum class PositionType {
   relative_key_query,  // and key · embedding of the distance (Huang et al. 2020)
   rotary,              // queries and keys are turned by angles (Su et al. 2021)
   alibi,               // scores fall linearly with the distance (Press et al. 2022)
+  disentangled,        // queries and keys are multiplied with distances' (He et al. 2021)
 };
 
 // A gated feed-forward network multiplies activation(gate x) with up x (Shazeer 2020). Which rows
@@ -116,6 +117,7 @@ struct Family {
   // code is never run. needs_code: model_type alone stands for another family.
   const char* code = "";
   bool needs_code = false;
+  const char* unused_head = "";  // tensors of published files that belong to no class
   const char* mark = "";  // a tensor that tells this row from others of the same model_type
   std::span<const Alias> aliases = {};
   // The layers: norms before attention and feed-forward (Xiong et al. 2020) and at the end instead

@@ -193,4 +193,49 @@ void read_jina_bert(const JsonFile& file, Config& config) {
   }
 }
 
+// Terms as "p2c|c2p" or in a list.
+void read_deberta(const JsonFile& file, Config& config) {
+  if (!file.boolean("relative_attention", false)) file.fail("relative_attention", "true");
+  std::string terms;
+  if (file.has("pos_att_type")) {
+    const JsonField field = file.at("pos_att_type");
+    if (field.is_string()) {
+      terms = '|' + field.string() + '|';
+    } else {
+      for (const JsonField& term : field.elements()) terms += '|' + term.string() + '|';
+    }
+  }
+  Config::Distances& distances = config.distances;
+  distances.keys = terms.find("|c2p|") != std::string::npos;
+  distances.queries = terms.find("|p2c|") != std::string::npos;
+  if (!distances.keys && !distances.queries) file.fail("pos_att_type", "c2p, p2c or both");
+  distances.shared = file.boolean("share_att_key", false);
+  constexpr int64_t kMost = 1 << 20;
+  distances.buckets = std::max<int64_t>(0, file.integer("position_buckets", -1, kMost, -1));
+  distances.most = file.integer("max_relative_positions", -1, kMost, -1);
+  if (distances.most < 1) distances.most = config.positions;
+  if (distances.buckets == 1 || (distances.buckets > 0 && distances.most <= distances.buckets / 2 + 1)) {
+    file.fail("position_buckets", "at least 2, and fewer than twice max_relative_positions");
+  }
+  const std::string norm = file.text("norm_rel_ebd", "none");
+  if (norm != "none" && norm != "layer_norm") file.fail("norm_rel_ebd", "none or layer_norm");
+  distances.normed = norm == "layer_norm";
+  config.adds_positions = file.boolean("position_biased_input", true);
+  if (file.integer("embedding_size", 1, kMost, config.hidden) != config.hidden) {
+    file.fail("embedding_size", fmt::format("{}, the hidden size", config.hidden));
+  }
+  if (file.integer("attention_head_size", 1, kMost, config.hidden / config.heads) !=
+      config.hidden / config.heads) {
+    file.fail("attention_head_size", fmt::format("{}", config.hidden / config.heads));
+  }
+  file.boolean("legacy", true);  // the tensors' names say it too
+  config.convolution = static_cast<int>(file.integer("conv_kernel_size", 0, 1000, 0));
+  if (config.convolution == 0) return;
+  if (config.convolution % 2 == 0) file.fail("conv_kernel_size", "an odd number");
+  if (file.integer("conv_groups", 1, kMost, 1) != 1) file.fail("conv_groups", "1");
+  const auto* activation = find_activation(file.text("conv_act", "tanh"));
+  if (!activation) file.fail("conv_act", "gelu, gelu_new, gelu_pytorch_tanh, relu, tanh or silu");
+  config.convolution_activation = *activation;
+}
+
 }  // namespace bert::models

@@ -13,5 +13,6 @@ void read_modern_bert(const JsonFile& file, Config& config);
 void read_nomic_bert(const JsonFile& file, Config& config);
 void read_gte(const JsonFile& file, Config& config);
 void read_jina_bert(const JsonFile& file, Config& config);
+void read_deberta(const JsonFile& file, Config& config);
 
 }  // namespace bert::models

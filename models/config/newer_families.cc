@@ -214,6 +214,53 @@ constexpr Family jina_bert(const LayerNames& layer, Gate gate, const char* mark)
           .read_more = read_jina_bert};
 }
 
+constexpr LayerNames kDebertaLayer = {.layer = "encoder.layer.{}",
+                                      .query = ".attention.self.query_proj",
+                                      .key = ".attention.self.key_proj",
+                                      .value = ".attention.self.value_proj",
+                                      .attention_output = ".attention.output.dense",
+                                      .attention_norm = ".attention.output.LayerNorm",
+                                      .intermediate = ".intermediate.dense",
+                                      .output = ".output.dense",
+                                      .output_norm = ".output.LayerNorm"};
+constexpr HeadRow deberta_classifier(const char* suffix, HeadKind kind) {
+  return {.suffix = suffix,
+          .kind = kind,
+          .reads = first,
+          .transform = "pooler.dense",
+          .activation = "gelu",
+          .activation_key = "pooler_hidden_act",
+          .output = "classifier"};
+}
+constexpr HeadRow kDebertaHeads[] = {
+    deberta_classifier("ForSequenceClassification", classification), kJinaBertHeads[1], kTokens,
+    kSpans, deberta_classifier("ForMultipleChoice", multiple_choice)};
+constexpr HeadRow kLmHeadDebertaHeads[] = {
+    kDebertaHeads[0],
+    {.suffix = "ForMaskedLM",
+     .kind = masked_lm,
+     .transform = "lm_predictions.lm_head.dense",
+     .norm = "lm_predictions.lm_head.LayerNorm",
+     .output = "lm_predictions.lm_head.decoder",
+     .bias = "lm_predictions.lm_head.bias"},
+    kTokens,
+    kSpans,
+    kDebertaHeads[4]};
+constexpr Family deberta(std::span<const HeadRow> heads, const char* mark) {
+  return {.model_type = "deberta-v2",
+          .classes = "DebertaV2",
+          .prefix = "deberta.",
+          .settings = kUsualSettings,
+          .layer = kDebertaLayer,
+          .default_types = 0,
+          .norm_epsilon = {.fallback = 1e-7},
+          .heads = heads,
+          .unused_head = "mask_predictions.",
+          .mark = mark,
+          .position_type = PositionType::disentangled,
+          .read_more = read_deberta};
+}
+
 // Of one model_type, rows with a mark come first.
 constexpr Family kNewerFamilies[] = {
     {.model_type = "modernbert",
@@ -237,6 +284,8 @@ constexpr Family kNewerFamilies[] = {
     gte("gte", "Gte", "gte."),
     jina_bert(kNormedJinaBertLayer, Gate::second_half, ".attention.self.layer_norm_q.weight"),
     jina_bert(kJinaBertLayer, Gate::first_half, ""),
+    deberta(kLmHeadDebertaHeads, "lm_predictions.lm_head.dense.weight"),
+    deberta(kDebertaHeads, ""),
 };
 
 }  // namespace

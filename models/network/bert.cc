@@ -47,6 +47,7 @@ void Layer::attend(const Batch& batch, engine::Team& team, Reads reads, bool pro
                      .precision = precision,
                      .bias = positions.bias,
                      .keys = positions.keys ? &*positions.keys : nullptr,
+                     .disentangled = positions.disentangled ? &*positions.disentangled : nullptr,
                      .window = positions.window,
                      .probabilities = probabilities ? space.probabilities.data() : nullptr},
                     space.scratch, context);
@@ -119,7 +120,18 @@ Tensor Layer::calibrate(const Batch& example, engine::Team& team, Workspace& spa
                    // One of this layer's, which is not const here.
                    const_cast<engine::Linear&>(product).quantise(team,
                                                                  engine::measure_inputs(inputs));
+                   if (&product == &qkv) place(team);
                  });
+}
+
+void Encoder::keep_for_convolution(Tensor x, Workspace& space) const {
+  if (convolution) copy(x, space.convolved);
+}
+
+void Encoder::convolve(const Batch& batch, engine::Team& team, Workspace& space, Tensor x) const {
+  if (!convolution) return;
+  const Tensor embedded = {space.convolved.data(), x.rows, x.columns};
+  convolution->run(batch, team, embedded, space.wide, space.scratch, x);
 }
 
 Tensor Encoder::run(const Batch& batch, engine::Team& team, Reads reads, Workspace& space,
@@ -127,11 +139,14 @@ Tensor Encoder::run(const Batch& batch, engine::Team& team, Reads reads, Workspa
   Tensor x = space.x.tensor(batch.tokens(), hidden);
   embeddings.run(batch, team, space, x);
   trace("embeddings", x);
+  keep_for_convolution(x, space);
+  const bool rows_of_all = convolution && order.size() == 1;  // it reads all of them
   for (size_t i = 0; i < order.size(); ++i) {
     const bool probabilities = trace.wants_attention(i);
     if (probabilities) space.probabilities.resize_discarding(batch.pairs() * layers.front().heads);
     for (int j = 0; j < layers_per_group; ++j) {
-      const bool last = i + 1 == order.size() && j + 1 == layers_per_group;
+      const bool last = i + 1 == order.size() && j + 1 == layers_per_group &&
+                        !rows_of_all;
       x = layers[order[i] + j].run(batch, team, last ? reads : Reads::all,
                                    probabilities && j + 1 == layers_per_group, space, x);
     }
@@ -139,6 +154,8 @@ Tensor Encoder::run(const Batch& batch, engine::Team& team, Reads reads, Workspa
       trace("attention." + std::to_string(i),
             {space.probabilities.data(), layers.front().heads, batch.pairs()});
     }
+    if (i == 0) convolve(batch, team, space, x);
+    if (rows_of_all && reads == Reads::first) x = first_rows(batch, x, space);
     if (final_norm && i + 1 == order.size()) engine::layer_norm(team, x, *final_norm, x);
     trace("layer." + std::to_string(i), x);
   }

@@ -16,6 +16,7 @@
 #include "engine/tensor.h"
 #include "models/config/config.h"
 #include "models/network/batch.h"
+#include "models/network/convolution.h"
 #include "models/network/trace.h"
 #include "models/weights/checkpoint.h"
 
@@ -27,6 +28,7 @@ struct Workspace {
   engine::Buffer embedded;       // [T, E], if E is not H
   engine::Buffer wide;           // [T, 3H] and [T, H] for attention, then [T, I]
   engine::Buffer normed;         // [T, H]: what a norm before a product writes
+  engine::Buffer convolved;      // [T, H]: the embeddings, for the convolution
   engine::Buffer scratch;        // for one call into the engine
   engine::Buffer probabilities;  // of attention, [A, S, S] for each sequence, if asked for
   engine::Buffer rows;           // [N, H]: what a head reads
@@ -37,7 +39,7 @@ struct Workspace {
   int64_t bytes() const {
     int64_t floats = 0;
     for (const engine::Buffer* buffer :
-         {&x, &embedded, &wide, &normed, &scratch, &probabilities, &rows, &pooled, &transformed, &logits}) {
+         {&x, &embedded, &wide, &normed, &convolved, &scratch, &probabilities, &rows, &pooled, &transformed, &logits}) {
       floats += buffer->size();
     }
     return floats * static_cast<int64_t>(sizeof(float));
@@ -62,7 +64,11 @@ struct Embeddings {
 // What tells a layer where tokens are, besides the embeddings: the encoder's or its own.
 struct Positions {
   const engine::RelativeBias* bias = nullptr;   // added to the scores by distance
-  std::optional<engine::RelativeKeys> keys;     // the same, multiplied with queries and keys
+  std::optional<engine::RelativeKeys> keys = {};     // the same, multiplied with queries and keys
+  std::optional<engine::Disentangled> disentangled = {};
+  bool uses_keys = false, uses_queries = false;  // of it
+  engine::ConstTensor distances = {};           // [2 span, H], of which disentangled is made
+  std::optional<engine::Linear> distance_keys = {}, distance_queries = {};  // unless shared with qkv
   const engine::Rotary* rotary = nullptr;       // turns queries and keys
   int64_t window = 0;                           // how far attention reaches to each side; 0: anywhere
 };
@@ -79,6 +85,9 @@ struct Layer {
   // of them for the inputs that it gets, just before it runs.
   engine::Tensor calibrate(const Batch& example, engine::Team& team, Workspace& space,
                            engine::Tensor x);
+
+  // Makes what the positions need of the layer's weights, once they are packed.
+  void place(engine::Team& team);
 
   struct Dense {
     std::vector<std::string> names;  // in the checkpoint; their columns one after the other
@@ -130,16 +139,21 @@ struct Encoder {
   Embeddings embeddings;
   std::unique_ptr<engine::RelativeBias> relative_bias;  // of all layers, or null
   std::vector<Layer> layers;                            // the distinct ones
+  Weight distances;                                       // [2 span, H], or none
+  std::optional<Convolution> convolution;
   std::vector<std::unique_ptr<engine::Rotary>> rotaries;  // of global layers, of those with a window
   std::vector<int> order;  // [L]: the first layer of the group that runs next
   int layers_per_group;    // 1, but for ALBERT's inner_group_num
   std::optional<engine::Norm> final_norm;
 
  private:
-  void load_layers(Checkpoint& checkpoint, const Config& config, const engine::Product& product,
+  void load_layers(Checkpoint& checkpoint, const Config& config, const engine::Products& products,
                    const Batch& example, engine::Team& team);
   Positions positions_of(size_t layer, Checkpoint& checkpoint, const Config& config,
-                         engine::Team& team) const;
+                         const engine::Product& f32, engine::Team& team) const;
+  // The embeddings x are the convolution's input, which is added to the first layer's output x.
+  void keep_for_convolution(engine::Tensor x, Workspace& space) const;
+  void convolve(const Batch& batch, engine::Team& team, Workspace& space, engine::Tensor x) const;
 };
 
 }  // namespace bert::models

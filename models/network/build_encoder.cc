@@ -127,6 +127,33 @@ Layer::Layer(Checkpoint& checkpoint, const std::string& name_in_checkpoint, cons
   if (up) up->set_prefetch_target(output);
 }
 
+void Layer::place(engine::Team& team) {
+  if (!positions.disentangled) return;
+  const engine::ConstTensor x = positions.distances;  // [2 span, H]
+  const int64_t hidden = x.columns;
+  engine::Buffer scratch, shared, keys, queries;
+  const bool own = positions.distance_keys || positions.distance_queries;
+  const float *key = nullptr, *query = nullptr;
+  int64_t stride = hidden;
+  const auto run = [&](const engine::Linear& linear, engine::Buffer& to) {
+    const Tensor y = to.tensor(x.rows, linear.columns());
+    linear.run(team, x, scratch, y);
+    return y.data;
+  };
+  if (own) {
+    if (positions.distance_keys) key = run(*positions.distance_keys, keys);
+    if (positions.distance_queries) query = run(*positions.distance_queries, queries);
+  } else {
+    const float* states = run(qkv, shared);  // [2 span, 3H]
+    stride = 3 * hidden;
+    if (positions.uses_keys) key = states + hidden;
+    if (positions.uses_queries) query = states;
+  }
+  positions.disentangled->set_tables(team, key, query, x.rows, stride, heads, hidden / heads);
+  positions.distance_keys.reset();
+  positions.distance_queries.reset();
+}
+
 std::vector<Layer::Dense> Layer::dense_layers() const {
   std::vector<Dense> all = {{{name + names.attention_output}, {&attention_output}},
                             {{name + names.output}, {&output}}};
@@ -159,6 +186,8 @@ Encoder::Encoder(Checkpoint& checkpoint, const Config& config, const engine::Pro
       hidden(config.hidden),
       embeddings(checkpoint, config, products.f32, team),
       relative_bias(read_relative_bias(checkpoint, config)),
+      distances(read_distances(checkpoint, config, team)),
+      convolution(read_convolution(checkpoint, config, products.f32, team)),
       order(config.layer_order),
       layers_per_group(config.inner_layers),
       final_norm(read_norm_if(*config.family->final_norm, checkpoint, config.family->final_norm,
@@ -167,44 +196,64 @@ Encoder::Encoder(Checkpoint& checkpoint, const Config& config, const engine::Pro
     if (frequencies->empty()) break;
     rotaries.push_back(std::make_unique<engine::Rotary>(*frequencies, config.positions));
   }
-  load_layers(checkpoint, config, products.layers, example, team);
+  load_layers(checkpoint, config, products, example, team);
   for (size_t i = 0; i < layers.size(); ++i) {  // the last one runs before the next batch's first
     layers[i].output.set_prefetch_target(layers[(i + 1) % layers.size()].qkv);
   }
 }
 
 Positions Encoder::positions_of(size_t layer, Checkpoint& checkpoint, const Config& config,
-                                engine::Team& team) const {
+                                const engine::Product& f32, engine::Team& team) const {
   const int window = config.windows.empty() ? 0 : config.windows[layer];
   const engine::Rotary* rotary = rotaries.empty() ? nullptr
                                  : window == 0    ? rotaries.front().get()
                                                   : rotaries.back().get();
-  return {.bias = relative_bias.get(),
-          .keys = read_relative_keys(checkpoint, config.layer_names[layer], config, team),
-          .rotary = rotary,
-          .window = window};
+  const std::string self = config.layer_names[layer] + ".attention.self.";
+  Positions positions = {
+      .bias = relative_bias.get(),
+      .keys = read_relative_keys(checkpoint, config.layer_names[layer], config, team),
+      .rotary = rotary,
+      .window = window};
+  if (config.position_type == PositionType::disentangled) {
+    const auto& [keys, queries, shared, normed, buckets, most] = config.distances;
+    positions.uses_keys = keys;
+    positions.uses_queries = queries;
+    positions.disentangled.emplace(engine::distance_rows(buckets, most, config.positions));
+    positions.distances = distances.view;
+    positions.distance_keys =
+        read_distance_weights(checkpoint, keys, self + "pos_key_proj", config, f32, team);
+    positions.distance_queries =
+        read_distance_weights(checkpoint, queries, self + "pos_query_proj", config, f32, team);
+  }
+  return positions;
 }
 
 void Encoder::load_layers(Checkpoint& checkpoint, const Config& config,
-                          const engine::Product& product, const Batch& example,
+                          const engine::Products& products, const Batch& example,
                           engine::Team& team) {
+  const engine::Product& product = products.layers;
   const bool stored = checkpoint.is_int8(config.layer_names.front() + config.family->layer.output);
   const bool calibrates = precision == Precision::int8 && !stored;
   Workspace space;
   Tensor x = space.x.tensor(example.tokens(), hidden);
   if (calibrates) {
     embeddings.run(example, team, space, x);
+    keep_for_convolution(x, space);
     // Its rows lie far apart, and each brought the pages around it into memory.
     Checkpoint::release(embeddings.word);
   }
   layers.reserve(config.layer_names.size());
   for (const std::string& name : config.layer_names) {
     layers.emplace_back(checkpoint, name, config, product,
-                        positions_of(layers.size(), checkpoint, config, team), team);
+                        positions_of(layers.size(), checkpoint, config, products.f32, team), team);
     check_precision(checkpoint, layers.back(), stored);
-    if (!calibrates) continue;
+    if (!calibrates) {
+      layers.back().place(team);
+      continue;
+    }
     try {
       x = layers.back().calibrate(example, team, space, x);
+      if (layers.size() == 1) convolve(example, team, space, x);
     } catch (const std::domain_error& error) {
       throw std::runtime_error(checkpoint.path() + ": " + name + ": " + error.what());
     }

@@ -114,14 +114,14 @@ Weight read_type_table(Checkpoint& checkpoint, const Config& config) {
 }
 
 Weight read_position_table(Checkpoint& checkpoint, const Config& config) {
-  const PositionType type = config.position_type;
-  if (type == PositionType::rotary || type == PositionType::alibi) return zeros(config.embedding);
+  // BERT's models with relative positions store the table too, but don't add it.
+  const bool is_bert = config.family->position_type == PositionType::absolute;
+  if (!config.adds_positions && !is_bert) return zeros(config.embedding);
   const std::string name = "embeddings.position_embeddings.weight";
   const int64_t rows = config.first_position + config.positions;
   if (config.sinusoidal && !checkpoint.has(name)) return sinusoids(rows, config.embedding);
   Weight table = checkpoint.finite_matrix(name, rows, config.embedding);
-  // Models with relative positions store the table too, but don't add it.
-  return type == PositionType::absolute ? std::move(table) : zeros(config.embedding);
+  return config.adds_positions ? std::move(table) : zeros(config.embedding);
 }
 
 std::optional<Linear> read_projection(Checkpoint& checkpoint, const Config& config,
@@ -176,6 +176,31 @@ std::unique_ptr<engine::RelativeBias> read_relative_bias(Checkpoint& checkpoint,
     }
   }
   return bias;
+}
+
+Weight read_distances(Checkpoint& checkpoint, const Config& config, engine::Team& team) {
+  if (config.position_type != PositionType::disentangled) return {};
+  const Config::Distances& distances = config.distances;
+  const int64_t span = distances.buckets > 0 ? distances.buckets : distances.most;
+  const Weight stored =
+      checkpoint.finite_matrix("encoder.rel_embeddings.weight", 2 * span, config.hidden);
+  Weight result;
+  const Tensor copy = result.copy.tensor(2 * span, config.hidden);
+  std::copy_n(stored.view.data, stored.view.size(), copy.data);
+  if (distances.normed) {
+    engine::layer_norm(team, copy, read_norm(checkpoint, "encoder.LayerNorm", config.hidden, config),
+                       copy);
+  }
+  result.view = copy;
+  return result;
+}
+
+std::optional<Linear> read_distance_weights(Checkpoint& checkpoint, bool has,
+                                            const std::string& name, const Config& config,
+                                            const engine::Product& f32, engine::Team& team) {
+  if (!has || config.distances.shared) return std::nullopt;
+  return read_linear(checkpoint, {{name}, config.hidden, config.hidden}, Activation::none, f32,
+                     team);
 }
 
 Weight read_decoder(Checkpoint& checkpoint, const Config& config, const std::string& name,

@@ -141,11 +141,17 @@ Weight Checkpoint::finite_matrix(const std::string& name, int64_t rows, int64_t 
 }
 
 engine::Buffer Checkpoint::vector(const std::string& name, int64_t size) {
-  const Entry entry = take(name, {size});
-  engine::Buffer values(size);
-  entry.second->copy_to(values.data());
-  engine::require_finite({values.data(), 1, size}, describe(*entry.first, *entry.second));
-  return values;
+  return values(name, {size});
+}
+
+engine::Buffer Checkpoint::values(const std::string& name, const std::vector<int64_t>& shape) {
+  const Entry entry = take(name, shape);
+  const int64_t size = entry.second->elements();
+  engine::Buffer copy(size);
+  entry.second->copy_to(copy.data());
+  engine::require_finite({copy.data(), size / shape.back(), shape.back()},
+                         describe(*entry.first, *entry.second));
+  return copy;
 }
 
 void Checkpoint::expect_equal(const Weight& stored, const Weight& tied) const {

@@ -50,6 +50,7 @@ class Checkpoint {
   // word embeddings are read in place, where finding them would read the whole table.
   Weight finite_matrix(const std::string& name, int64_t rows, int64_t columns);
   engine::Buffer vector(const std::string& name, int64_t size);  // of finite values
+  engine::Buffer values(const std::string& name, const std::vector<int64_t>& shape);  // the same
 
   // Throws if two matrices differ although the configuration ties them: versions of transformers
   // disagree on which of them to use.
