@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "engine/threads/team.h"
 #include "engine/tensor.h"
+#include "engine/threads/team.h"
 
 namespace bert::engine {
 

@@ -60,7 +60,9 @@ engine::Linear::Stored joined(const std::vector<const engine::Linear*>& linears)
   engine::Linear::Stored all = linears.front()->stored();
   for (size_t i = 1; i < linears.size(); ++i) {
     const auto next = linears[i]->stored();
-    const auto append = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
+    const auto append = [](auto& to, const auto& from) {
+      to.insert(to.end(), from.begin(), from.end());
+    };
     append(all.q, next.q);
     append(all.scales, next.scales);
     append(all.bias, next.bias);
@@ -91,8 +93,7 @@ Replacements replacements(const Encoder& encoder, const Checkpoint& checkpoint) 
       for (size_t part = 0; part < names.size(); ++part) {
         const std::string& name = names[part];
         if (int8) {
-          add_int8(checkpoint, name, stored, static_cast<int64_t>(part) * rows, rows,
-                   width, all);
+          add_int8(checkpoint, name, stored, static_cast<int64_t>(part) * rows, rows, width, all);
         } else {
           add_bf16(checkpoint, name, all);
         }

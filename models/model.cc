@@ -1,36 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The public API. Whatever goes wrong below it becomes a bert::Error here.
+// Model::run. Whatever goes wrong below the public API becomes a bert::Error here.
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
+#include "models/calls/for_batches.h"
 #include "models/model_impl.h"
+#include "models/network/pooling.h"
 
 namespace bert {
 
-Error::~Error() = default;
+void Model::Impl::check_answer(size_t i, std::span<const float> values) const {
+  if (engine::all_finite(values)) return;
+  const auto bad = std::ranges::find_if(values, [](float x) { return !std::isfinite(x); });
+  throw Error(fmt::format("input {}: the model of {} answers {}, expected finite numbers", i,
+                          checkpoint.path(), std::isnan(*bad) ? std::fabs(*bad) : *bad));
+}
 
-namespace {
-
-using models::Batch;
-using models::guarded;
-
-}  // namespace
-
-void Model::Impl::check_head(const std::optional<models::Head>& head, const char* what) const {
-  if (!head) {
-    throw Error(fmt::format("a {} has no head that gives logits for {}, but {}",
-                            config.architecture, what, head_description()));
-  }
+void Model::Impl::check_rows(const Output& output) const {
+  for (int64_t i = 0; i < output.rows; ++i) check_answer(static_cast<size_t>(i), output.row(i));
 }
 
 bool Model::Impl::reads_mean() const {
   return config.mean_pooled && sequence_head->row.reads == models::ReadBy::classifier_pooling;
 }
 
-engine::Tensor Model::Impl::by_sequence(const Batch& batch, engine::Tensor x, engine::Team& team,
-                                        Workspace& space) const {
+engine::Tensor Model::Impl::by_sequence(const models::Batch& batch, engine::Tensor x,
+                                        engine::Team& team, Workspace& space) const {
   engine::Tensor rows = x;
   if (reads_mean()) {
     rows = models::mean_rows(batch, x, team, space);
@@ -42,11 +40,11 @@ engine::Tensor Model::Impl::by_sequence(const Batch& batch, engine::Tensor x, en
 }
 
 Output Model::Impl::run(std::span<const Encoding> encodings) const {
-  check_head(sequence_head, "a whole input");
+  if (!sequence_head) refuse_head("a whole input");
   Output output(std::ssize(encodings), sequence_head->columns());
   for_batches(encodings, sequence_reads(),
-              [&](const Batch& batch, const auto& order, engine::Tensor x, engine::Team& team,
-                  Workspace& space) {
+              [&](const models::Batch& batch, const auto& order, engine::Tensor x,
+                  engine::Team& team, Workspace& space) {
                 const engine::Tensor logits = by_sequence(batch, x, team, space);
                 for (int64_t i = 0; i < logits.rows; ++i) {
                   std::copy_n(logits.row(i), output.columns, output.row(order[i]).data());
@@ -56,41 +54,8 @@ Output Model::Impl::run(std::span<const Encoding> encodings) const {
   return output;
 }
 
-Output Model::Impl::embed(std::span<const Encoding> encodings) const {
-  Output output(std::ssize(encodings), sentence.columns());
-  for_batches(encodings, sentence.reads(),
-              [&](const Batch& batch, const auto& order, engine::Tensor x, engine::Team& team,
-                  Workspace& space) {
-                const engine::Tensor rows = sentence.run(batch, sentence.reads(), x, team, space);
-                for (int64_t i = 0; i < rows.rows; ++i) {
-                  std::copy_n(rows.row(i), output.columns, output.row(order[i]).data());
-                }
-              });
-  check_rows(output);
-  return output;
-}
-
-Model Model::load(const std::string& directory, const Options& options) {
-  return guarded([&] { return Model(Impl::load(directory, options)); });
-}
-
 Output Model::run(std::span<const Encoding> encodings) const {
-  return guarded([&] { return impl_->run(encodings); });
+  return models::guarded([&] { return impl_->run(encodings); });
 }
-Output Model::run(std::span<const Input> inputs) const {
-  return guarded([&] { return impl_->run(impl_->tokenize(inputs)); });
-}
-Output Model::embed(std::span<const Encoding> encodings) const {
-  return guarded([&] { return impl_->embed(encodings); });
-}
-Output Model::embed(std::span<const Input> inputs) const {
-  return guarded([&] { return impl_->embed(impl_->tokenize(inputs)); });
-}
-std::vector<Encoding> Model::tokenize(std::span<const Input> inputs) const {
-  return guarded([&] { return impl_->tokenize(inputs); });
-}
-const Tokenizer& Model::tokenizer() const { return impl_->tokenizer; }
-const Info& Model::info() const { return impl_->info; }
-void Model::release_memory() const { impl_->spaces.clear(); }
 
 }  // namespace bert

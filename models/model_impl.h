@@ -3,39 +3,23 @@
 // What the public API's Model holds.
 #pragma once
 
-#include <new>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "engine/runtime.h"
 #include "models/bert_infer.h"
+#include "models/calls/guarded.h"
+#include "models/calls/workers.h"
 #include "models/network/batch.h"
 #include "models/network/bert.h"
 #include "models/network/heads.h"
 #include "models/network/pooling.h"
 #include "models/network/trace.h"
 #include "models/tokenizer_impl.h"
-#include "models/workers.h"
 
 namespace bert {
 namespace models {
-
-// Runs body with default floats and turns whatever it throws into an Error.
-template <typename Body>
-decltype(auto) guarded(const Body& body) {
-  const engine::DefaultFloats floats;
-  try {
-    return body();
-  } catch (const Error&) {
-    throw;
-  } catch (const std::bad_alloc&) {
-    throw Error("out of memory");
-  } catch (const std::exception& error) {
-    throw Error(error.what());
-  }
-}
 
 // Throw what Model::load and Tokenizer::load both refuse.
 void require_directory(const std::string& directory);
@@ -55,7 +39,7 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
 
   // Calls body(batch, order, x, team, space) for each batch of the encodings. Sequence i of the
   // batch is encoding order[i]; x is its last hidden state, as `reads` says. make_trace(batch,
-  // order) returns the Trace of a batch's forward pass.
+  // order) returns the Trace of a batch's forward pass. In for_batches.h.
   template <typename Body, typename MakeTrace>
   void for_batches(std::span<const Encoding> encodings, engine::Reads reads, const Body& body,
                    const MakeTrace& make_trace) const;
@@ -84,8 +68,8 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   void check_task(Task wanted) const;
   // Throws if an answer to input i is not finite: what is read in place is not checked before.
   void check_answer(size_t i, std::span<const float> values) const;
-  void check_rows(const Output& output) const;  // the answer to input i is row i
-  void check_head(const std::optional<models::Head>& head, const char* what) const;
+  void check_rows(const Output& output) const;            // the answer to input i is row i
+  [[noreturn]] void refuse_head(const char* what) const;  // that gives logits for it
   std::string head_description() const;  // what the model has instead, for error messages
   bool reads_mean() const;  // sequence_head: the mean of all tokens' states, not the first one's
   engine::Reads sequence_reads() const {
@@ -108,25 +92,5 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   Info info;
   mutable models::WorkspacePool spaces = {};
 };
-
-template <typename Body, typename MakeTrace>
-void Model::Impl::for_batches(std::span<const Encoding> encodings, engine::Reads reads,
-                              const Body& body, const MakeTrace& make_trace) const {
-  for (size_t i = 0; i < encodings.size(); ++i) {
-    models::check_encoding(encodings[i], static_cast<int64_t>(i), config);
-  }
-  const auto orders =
-      models::plan_batches(encodings, workers.batch_budget(encodings, batch_tokens));
-  const engine::Scheduler::Work work = {.batches = std::ssize(orders),
-                                        .at_once = workers.count(),
-                                        .small = workers.is_small(encodings)};
-  workers.scheduler().run(work, [&](int64_t i, engine::Team& team) {
-    spaces.use([&](Workspace& space) {
-      const models::Batch batch = models::make_batch(encodings, orders[i], config);
-      const models::Trace trace = make_trace(batch, orders[i]);
-      body(batch, orders[i], encoder.run(batch, team, reads, space, trace), team, space);
-    });
-  });
-}
 
 }  // namespace bert

@@ -20,11 +20,10 @@ FORBIDDEN = {"tokenizer": ["engine"]}
 # Types that every room of models/ may use; bert_infer.h includes its neighbour as installed.
 PUBLIC = {"models/bert_infer.h", "bert_encoding.h"}
 # The kernels are compiled once for each instruction set, in a namespace of its own.
-PER_INSTRUCTION_SET = {"row", "matmul", "product", "quantise", "attention"}
+PER_INSTRUCTION_SET = {"row_kernels", "matmul_kernels", "product_kernels", "quantise_kernels",
+                       "attention_kernels", "kernel_table"}
 MOST_FILES, MOST_LINES = 14, 400
-# Of the path of a pair: as many as there are, so that it does not grow. The aim is 3,000, which asks
-# for int8's and bf16's products, and the kernels' tuning, to stand beside the path and not in it.
-READING_LINES = 3925
+READING_LINES = 3000  # of the path of a pair: an afternoon's reading
 
 
 def sources(*folders: str) -> list[Path]:
@@ -82,7 +81,7 @@ class Architecture(unittest.TestCase):
 
     def test_the_library_compiles_as_one_text(self):
         """So no name stands in two files, in anonymous namespaces either."""
-        kernels = {f"{name}_kernels.cc" for name in PER_INSTRUCTION_SET}
+        kernels = {f"{name}.cc" for name in PER_INSTRUCTION_SET}
         with tempfile.NamedTemporaryFile("w", suffix=".cc") as whole:
             whole.writelines(f'#include "{path}"\n' for path in sources("engine", "tokenizer", "models")
                              if path.suffix == ".cc" and path.name not in kernels)

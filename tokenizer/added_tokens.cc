@@ -2,66 +2,8 @@
 #include "tokenizer/added_tokens.h"
 
 #include <algorithm>
-#include <stdexcept>
-
-#include <fmt/format.h>
-
-#include "tokenizer/unicode/unicode_tables.h"
-#include "tokenizer/unicode/utf8.h"
 
 namespace bert::tokenizer {
-
-namespace {
-
-bool is_word(char32_t c) { return unicode::property(c).flags & unicode::kWord; }
-
-}  // namespace
-
-size_t space_before(std::string_view text, size_t floor, size_t end) {
-  while (end > floor) {
-    size_t begin = end - 1;
-    while (utf8::is_continuation(text[begin])) --begin;
-    if (!unicode::is_space(utf8::decode_before(text, end))) break;
-    end = begin;
-  }
-  return end;
-}
-
-size_t space_after(std::string_view text, size_t begin) {
-  while (begin < text.size()) {
-    size_t next = begin;
-    if (!unicode::is_space(utf8::decode(text.data(), next))) break;
-    begin = next;
-  }
-  return begin;
-}
-
-AddedTokenMatcher::AddedTokenMatcher(std::vector<Pattern> patterns)
-    : patterns_(std::move(patterns)) {
-  std::vector<DoubleArray::Entry> entries;
-  for (size_t i = 0; i < patterns_.size(); ++i) {
-    const Pattern& pattern = patterns_[i];
-    if (pattern.text.empty()) {
-      throw std::runtime_error(
-          fmt::format("the added token \"{}\" is empty when normalised", pattern.token.content));
-    }
-    entries.push_back({pattern.text, static_cast<int32_t>(i)});
-    const auto first = static_cast<uint8_t>(pattern.text[0]);
-    begins_[first] = true;
-    looks_around_ |= pattern.token.single_word || pattern.token.lstrip || pattern.token.rstrip;
-    only_begin_ = i == 0 || only_begin_ == first ? first : -1;
-  }
-  std::sort(entries.begin(), entries.end(), [](auto& a, auto& b) { return a.key < b.key; });
-  const auto same = std::adjacent_find(entries.begin(), entries.end(),
-                                       [](auto& a, auto& b) { return a.key == b.key; });
-  if (same != entries.end()) {
-    throw std::runtime_error(
-        fmt::format("the added tokens \"{}\" and \"{}\" are both \"{}\" when normalised",
-                    patterns_[static_cast<size_t>(same[0].value)].token.content,
-                    patterns_[static_cast<size_t>(same[1].value)].token.content, same->key));
-  }
-  trie_ = DoubleArray(entries, {});
-}
 
 void AddedTokenMatcher::split(std::string_view text, std::vector<Piece>& out) const {
   out.clear();
@@ -92,11 +34,6 @@ size_t AddedTokenMatcher::next_candidate(std::string_view text, size_t at) const
   if (only_begin_ >= 0) return std::min(text.find(static_cast<char>(only_begin_), at), text.size());
   while (at < text.size() && !begins_[static_cast<uint8_t>(text[at])]) ++at;
   return at;
-}
-
-bool AddedTokenMatcher::stands_alone(std::string_view text, size_t begin, size_t end) const {
-  if (begin > 0 && is_word(utf8::decode_before(text, begin))) return false;
-  return end == text.size() || !is_word(utf8::decode(text.data(), end));
 }
 
 }  // namespace bert::tokenizer

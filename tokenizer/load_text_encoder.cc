@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a directory's tokenizer files to a TextEncoder.
+// From a directory's tokenizer files to a TextEncoder, and what it says of them.
 #include <algorithm>
 #include <memory>
 #include <stdexcept>
@@ -22,6 +22,33 @@ bool is_unigram(const Definition& definition) {
 }
 
 }  // namespace
+
+AddedTokenMatcher::AddedTokenMatcher(std::vector<Pattern> patterns)
+    : patterns_(std::move(patterns)) {
+  std::vector<DoubleArray::Entry> entries;
+  for (size_t i = 0; i < patterns_.size(); ++i) {
+    const Pattern& pattern = patterns_[i];
+    if (pattern.text.empty()) {
+      throw std::runtime_error(
+          fmt::format("the added token \"{}\" is empty when normalised", pattern.token.content));
+    }
+    entries.push_back({pattern.text, static_cast<int32_t>(i)});
+    const auto first = static_cast<uint8_t>(pattern.text[0]);
+    begins_[first] = true;
+    looks_around_ |= pattern.token.single_word || pattern.token.lstrip || pattern.token.rstrip;
+    only_begin_ = i == 0 || only_begin_ == first ? first : -1;
+  }
+  std::sort(entries.begin(), entries.end(), [](auto& a, auto& b) { return a.key < b.key; });
+  const auto same = std::adjacent_find(entries.begin(), entries.end(),
+                                       [](auto& a, auto& b) { return a.key == b.key; });
+  if (same != entries.end()) {
+    throw std::runtime_error(
+        fmt::format("the added tokens \"{}\" and \"{}\" are both \"{}\" when normalised",
+                    patterns_[static_cast<size_t>(same[0].value)].token.content,
+                    patterns_[static_cast<size_t>(same[1].value)].token.content, same->key));
+  }
+  trie_ = DoubleArray(entries, {});
+}
 
 TextEncoder::Impl::Impl(Definition definition)
     : file(definition.file),
@@ -138,5 +165,24 @@ TextEncoder TextEncoder::load(const std::string& directory) {
     throw std::runtime_error(fmt::format("{}: {}", file, error.what()));
   }
 }
+
+TextEncoder::TextEncoder(std::unique_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+TextEncoder::TextEncoder(TextEncoder&&) noexcept = default;
+TextEncoder& TextEncoder::operator=(TextEncoder&&) noexcept = default;
+TextEncoder::~TextEncoder() = default;
+
+bool TextEncoder::Impl::continues_word(int32_t id) const {
+  const std::string& piece = vocabulary.token(id);
+  return id != pipeline->unknown() && !is_added(id) && pipeline->continues_word(piece);
+}
+
+int TextEncoder::vocabulary_size() const { return impl_->vocabulary.end_id(); }
+bool TextEncoder::has(int32_t id) const { return impl_->vocabulary.has(id); }
+bool TextEncoder::lowercases() const { return impl_->lowercases; }
+const std::string& TextEncoder::token(int32_t id) const { return impl_->vocabulary.token(id); }
+bool TextEncoder::continues_word(int32_t id) const { return impl_->continues_word(id); }
+int32_t TextEncoder::mask_id() const { return impl_->mask; }
+int TextEncoder::default_max_length() const { return impl_->max_length; }
+const std::vector<std::string>& TextEncoder::notes() const { return impl_->notes; }
 
 }  // namespace bert::tokenizer

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <new>
 #include <stdexcept>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -26,13 +27,12 @@ struct EncodingScratch {
 
 namespace {
 
-// Whether the thread's scratch is there: tokenizing in the destructor of a static or thread_local
+// Whether the thread's scratch is gone: tokenizing in the destructor of a static or thread_local
 // object may come after its own.
-enum class Life { unborn, alive, over };
-thread_local Life scratch_life = Life::unborn;
+thread_local bool scratch_is_over = false;
 struct ThreadScratch : EncodingScratch {
-  ThreadScratch() { scratch_life = Life::alive; }
-  ~ThreadScratch() { scratch_life = Life::over; }
+  ThreadScratch() = default;
+  ~ThreadScratch() { scratch_is_over = true; }
   ThreadScratch(const ThreadScratch&) = delete;
   ThreadScratch& operator=(const ThreadScratch&) = delete;
 };
@@ -43,20 +43,6 @@ size_t special_count(const Template& pieces) {
   size_t count = 0;
   for (const TemplatePiece& piece : pieces) count += piece.ids.size();
   return count;
-}
-
-// Hugging Face's longest_first truncation: the longer text is cut, to the shorter one's size at
-// most; if that is not enough, each gets half the room, and an odd token goes to the longer text
-// (the second if they are equally long).
-void longest_first(size_t room, size_t& first, size_t& second) {
-  if (first + second <= room) return;
-  size_t& shorter = first > second ? second : first;
-  size_t& longer = first > second ? first : second;
-  longer = shorter > room ? shorter : std::max(shorter, room - shorter);
-  if (shorter + longer > room) {
-    shorter = room / 2;
-    longer = room - shorter;
-  }
 }
 
 // Fills in the template with the first, or the last, tokens of each text.
@@ -89,11 +75,6 @@ Encoding fill_template(const Template& pieces, const EncodingScratch& scratch, s
 }
 
 }  // namespace
-
-bool TextEncoder::Impl::continues_word(int32_t id) const {
-  const std::string& piece = vocabulary.token(id);
-  return id != pipeline->unknown() && !is_added(id) && pipeline->continues_word(piece);
-}
 
 void TextEncoder::Impl::encode_text(std::string_view text, const char* which, size_t limit,
                                     EncodingScratch& scratch, TokenSequence& out) const {
@@ -134,7 +115,7 @@ void TextEncoder::Impl::encode_text(std::string_view text, const char* which, si
 
 Encoding TextEncoder::encode(std::string_view first, std::optional<std::string_view> second,
                              int max_length) const {
-  if (scratch_life == Life::over) {
+  if (scratch_is_over) {
     EncodingScratch scratch;
     return impl_->encode(first, second, max_length, scratch);
   }
@@ -151,23 +132,15 @@ Encoding TextEncoder::Impl::encode(std::string_view first, std::optional<std::st
     throw std::runtime_error(fmt::format(
         "max_length: found {}, expected at least {} for the special tokens", most, special));
   }
-  // How many tokens Hugging Face counts: truncating on the left, it goes through the words from the
-  // last one backwards, and stops at the limit.
-  const auto counted_size = [&](const TokenSequence& text) {
-    if (!truncate_left || text.size <= limit) return text.size;
-    size_t count = limit;
-    const auto begins_word = [&](int32_t id) {
-      return id == pipeline->unknown() || (!continues_word(id) && !is_added(id));
-    };
-    while (count < text.size && !begins_word(text.ids[text.size - count])) ++count;
-    return count;
-  };
   const size_t text_limit = truncate_left ? kNoLimit : limit;
   encode_text(first, "first text", text_limit, scratch, scratch.first);
   scratch.second.clear();
   if (second) encode_text(*second, "second text", text_limit, scratch, scratch.second);
-  size_t first_size = counted_size(scratch.first), second_size = counted_size(scratch.second);
-  if (limit != kNoLimit) longest_first(limit - special, first_size, second_size);
+  size_t first_size = scratch.first.size, second_size = scratch.second.size;
+  if (first_size + second_size > limit - special) {
+    std::tie(first_size, second_size) =
+        truncated_sizes(scratch.first, scratch.second, limit, special);
+  }
   Encoding out = fill_template(pieces, scratch, first_size, second_size, truncate_left);
   out.truncated = !scratch.first.complete || !scratch.second.complete ||
                   first_size < scratch.first.size || second_size < scratch.second.size;
@@ -214,19 +187,5 @@ std::vector<Encoding> TextEncoder::encode_batch(std::span<const Texts> inputs, i
     throw std::runtime_error(fmt::format("input {}: {}", first_error.load(), reason.what()));
   }
 }
-
-TextEncoder::TextEncoder(std::unique_ptr<const Impl> impl) : impl_(std::move(impl)) {}
-TextEncoder::TextEncoder(TextEncoder&&) noexcept = default;
-TextEncoder& TextEncoder::operator=(TextEncoder&&) noexcept = default;
-TextEncoder::~TextEncoder() = default;
-
-int TextEncoder::vocabulary_size() const { return impl_->vocabulary.end_id(); }
-bool TextEncoder::has(int32_t id) const { return impl_->vocabulary.has(id); }
-bool TextEncoder::lowercases() const { return impl_->lowercases; }
-const std::string& TextEncoder::token(int32_t id) const { return impl_->vocabulary.token(id); }
-bool TextEncoder::continues_word(int32_t id) const { return impl_->continues_word(id); }
-int32_t TextEncoder::mask_id() const { return impl_->mask; }
-int TextEncoder::default_max_length() const { return impl_->max_length; }
-const std::vector<std::string>& TextEncoder::notes() const { return impl_->notes; }
 
 }  // namespace bert::tokenizer

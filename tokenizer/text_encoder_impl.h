@@ -4,11 +4,13 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tokenizer/added_tokens.h"
@@ -27,6 +29,9 @@ struct TextEncoder::Impl {
 
   Encoding encode(std::string_view first, std::optional<std::string_view> second, int most,
                   EncodingScratch& scratch) const;
+  // The tokens of two texts that may have `limit` together, `special` of them special ones.
+  std::pair<size_t, size_t> truncated_sizes(const TokenSequence& first, const TokenSequence& second,
+                                            size_t limit, size_t special) const;
   bool continues_word(int32_t id) const;
   void encode_text(std::string_view text, const char* which, size_t limit, EncodingScratch& scratch,
                    TokenSequence& out) const;

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
-#include "tokenizer/added_tokens.h"
 #include "tokenizer/text_encoder.h"
 #include "tokenizer/unicode/raw_buffer.h"
-#include "tokenizer/unicode/utf8.h"
 
 namespace bert::tokenizer {
 
@@ -34,26 +31,10 @@ struct TokenSequence {
   }
   // Adds an added token, which, unlike a word, does not fill the sequence at the limit. text: what
   // it matched, normalised or not, with the white space that it stripped.
-  void push_added(int32_t id, int32_t begin, int32_t end, std::string_view text) {
-    complete = complete && !full;
-    if (!complete) return;
-    reserve(1);
-    push(id, begin, end);
-    if (trims) trim(offsets[size - 1], text);
-  }
+  void push_added(int32_t id, int32_t begin, int32_t end, std::string_view text);
 
  private:
-  // As Hugging Face's process_offsets does.
-  void trim(Offset& offset, std::string_view text) const {
-    const auto count = [&](size_t from, size_t to) {
-      return static_cast<int32_t>(utf8::count_scalars(text.substr(from, to - from)));
-    };
-    int32_t leading = count(0, space_after(text, 0));
-    const int32_t trailing = count(space_before(text, 0, text.size()), text.size());
-    if (keeps_first && leading > 0 && (size == 1 || offset.begin == 0)) --leading;
-    offset.begin = std::min(offset.begin + leading, offset.end);
-    if (offset.end >= trailing) offset.end = std::max(offset.end - trailing, offset.begin);
-  }
+  void trim(Offset& offset, std::string_view text) const;  // as Hugging Face's process_offsets
 };
 
 }  // namespace bert::tokenizer

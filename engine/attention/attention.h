@@ -7,8 +7,8 @@
 #include "engine/attention/disentangled.h"
 #include "engine/attention/relative_positions.h"
 #include "engine/kernels/row_kernels.h"
-#include "engine/threads/team.h"
 #include "engine/tensor.h"
+#include "engine/threads/team.h"
 
 namespace bert::engine {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "engine/kernels/row_kernels.h"
-#include "engine/threads/team.h"
 #include "engine/tensor.h"
+#include "engine/threads/team.h"
 
 namespace bert::engine {
 
@@ -19,8 +19,8 @@ class Disentangled {
   // the tables; it never falls.
   explicit Disentangled(std::vector<int32_t> rows) : rows_(std::move(rows)) {}
   // The tables, [rows, columns of all heads], `stride` from row to row; null: without that term.
-  void set_tables(Team& team, const float* keys, const float* queries, int64_t rows,
-                  int64_t stride, int heads, int64_t width);
+  void set_tables(Team& team, const float* keys, const float* queries, int64_t rows, int64_t stride,
+                  int heads, int64_t width);
 
   // How many products are summed; they are divided by the square root of D times this.
   int terms() const { return 1 + (has_keys_ ? 1 : 0) + (has_queries_ ? 1 : 0); }

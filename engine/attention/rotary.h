@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "engine/threads/team.h"
 #include "engine/tensor.h"
+#include "engine/threads/team.h"
 
 namespace bert::engine {
 
@@ -23,7 +23,7 @@ class Rotary {
   void run(Team& team, std::span<const int32_t> starts, int heads, Tensor qkv) const;
 
  private:
-  int64_t half_;              // D / 2
+  int64_t half_;            // D / 2
   Buffer cosines_, sines_;  // [positions, D / 2]
 };
 

@@ -2,12 +2,9 @@
 #include "engine/dense/linear.h"
 
 #include <algorithm>
-#include <bit>
 #include <cassert>
 
-#include "engine/kernels/pick_kernels.h"
 #include "engine/profile.h"
-#include "engine/rows.h"
 
 namespace bert::engine {
 namespace {
@@ -40,50 +37,14 @@ class RowBlocks {
 
 }  // namespace
 
-Linear::ConvertedRows Linear::Packed::convert(Team& team, ConstTensor x, Buffer& scratch) const {
-  if (product->precision == Precision::f32) {
-    return {as_words(x.data), nullptr, nullptr, x.columns, 0};
-  }
-  const Timed timed(Step::convert);
-  const RowKernels& kernels = row_kernels();
-  const int64_t exact_count = std::ssize(exact),
-                filled = words_of(product->precision, product->panel.int8, k);
-  const bool dense = product->panel.dense_rows;
-  const int64_t stride = dense ? words : row_words(), exact_stride = dense ? exact_count : stride;
-  // The scales lie behind the rows.
-  static_assert(sizeof(RowScale) == 2 * sizeof(float) && alignof(RowScale) == alignof(float));
-  scratch.resize_discarding(x.rows * (row_words() + 2));
-  Word32* words_of_x = as_words(scratch.data());
-  Word32* exact_of_x = words_of_x + (dense ? x.rows * words : words);
-  auto* scales = reinterpret_cast<RowScale*>(scratch.data() + x.rows * row_words());
-  constexpr int64_t kConvertedRowsPerTask = 16;
-  team.run(divide_up(x.rows, kConvertedRowsPerTask), [&](int64_t block, int) {
-    for (int64_t i = block * kConvertedRowsPerTask;
-         i < std::min(x.rows, (block + 1) * kConvertedRowsPerTask); ++i) {
-      const float* row = x.row(i);
-      Word32* to = words_of_x + i * stride;
-      if (product->precision == Precision::bf16) {
-        kernels.round_bf16(row, k, to);
-      } else {
-        scales[i] = kernels.quantise_inputs(row, mask.empty() ? nullptr : mask.data(), k,
-                                            product->panel.int8, to);
-      }
-      std::fill_n(to + filled, words - filled, Word32{0});
-      Word32* exact_to = exact_of_x + i * exact_stride;
-      for (const int32_t input : exact) *exact_to++ = std::bit_cast<Word32>(row[input]);
-    }
-  });
-  return {words_of_x, exact_of_x, scales, stride, exact_stride};
-}
-
-void Linear::run(Team& team, ConstTensor x, Buffer& scratch, Tensor y,
-                 const Into& into) const {
+void Linear::run(Team& team, ConstTensor x, Buffer& scratch, Tensor y, const Into& into) const {
   assert(x.columns == width() && y.columns == columns() && x.rows == y.rows);
   assert(is_packed());
   const Packed& w = *packed_;
-  const ConvertedRows inputs = w.convert(team, x, scratch);
-  const Timed timed(Step::linear);
   const Product& product = *w.product;
+  ConvertedRows inputs{.words = as_words(x.data), .stride = x.columns};
+  if (product.precision != Precision::f32) inputs = w.convert(team, x, scratch);
+  const Timed timed(Step::linear);
   const int64_t width = product.panel.columns, panels = w.panel_count();
   const RowBlocks blocks(x.rows, panels, w.n * w.k <= kFewWeights, product.panel.row_step,
                          team.threads());

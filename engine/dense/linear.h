@@ -10,8 +10,8 @@
 
 #include "engine/dense/product.h"
 #include "engine/dense/quantisation.h"
-#include "engine/threads/team.h"
 #include "engine/tensor.h"
+#include "engine/threads/team.h"
 
 namespace bert::engine {
 
@@ -77,10 +77,12 @@ class Linear {
  private:
   // x in the Linear's precision.
   struct ConvertedRows {
-    const Word32* words;     // [T, words], stride from row to row
-    const Word32* exact;     // [T, exact inputs], exact_stride from row to row
-    const RowScale* scales;  // [T], int8 only
-    int64_t stride, exact_stride;
+    const Word32* words = nullptr;  // [T, words], stride from row to row
+    int64_t stride = 0;
+    // int8 only.
+    const Word32* exact = nullptr;  // [T, exact inputs], exact_stride from row to row
+    int64_t exact_stride = 0;
+    const RowScale* scales = nullptr;  // [T]
   };
   struct Packed {
     int64_t n = 0, k = 0;

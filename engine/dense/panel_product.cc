@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products by our own kernels (engine/kernels/matmul_kernels.cc).
+// Products by our own kernels (engine/kernels/matmul/matmul_kernels.cc).
 #include <deque>
 #include <mutex>
 

@@ -1,12 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The activations that follow a product, on vectors. As in vectors.h, each file has its own copy.
+// Powers of two, and the activations that follow a product, on vectors. As in vectors.h, each file
+// has its own copy.
 #pragma once
 
+#include "engine/kernels/look_up_tables.h"
 #include "engine/kernels/vectors.h"
 
 namespace bert::engine::INSTRUCTION_SET {
 namespace {
+
+constexpr float kLog2E = 1.44269504f;
+
+// 2^x for x from -126 to slightly above 0, within 2 units in the last place: with x = n + r, a
+// minimax polynomial for 2^r (within 3e-9), and n added to the exponent.
+#if defined(__AVX512F__)
+inline Vec exp2_negative(Vec x) { return exp2_by_table(x); }
+#else
+inline Vec exp2_negative(Vec x) {
+  const Vec shifted = x + 12582912.0f;  // 1.5 * 2^23: n is in the last bits
+  const Vec r = x - (shifted - 12582912.0f);
+  Vec p = broadcast(0.00015326467f);
+  p = p * r + 0.0013390806f;
+  p = p * r + 0.009618506f;
+  p = p * r + 0.0555036f;
+  p = p * r + 0.24022648f;
+  p = p * r + 0.6931472f;
+  p = p * r + 1.0f;
+  return (Vec)((IntVec)p + ((IntVec)shifted << 23));
+}
+#endif
 
 inline Vec tanh(Vec x) {
   const Vec e = exp2_negative(max(broadcast(-126.0f), magnitude(x) * (-2 * kLog2E)));
@@ -16,38 +39,9 @@ inline Vec tanh(Vec x) {
 
 // x Phi(x) = max(0, x) - |x| Phi(-|x|), with |x| Phi(-|x|) within 4e-8.
 #if defined(__AVX512F__)
-// Phi(-u) around each multiple of 1/2: the coefficients of r^0 to r^5 for |r| <= 1/4, fitted so
-// that u Phi(-u) is within 2e-8. A table takes fewer multiplications than a single polynomial.
-alignas(64) constexpr float kTail[6][W] = {
-    {0.5f, 0.308537543f, 0.158655271f, 0.0668071955f, 0.0227501225f, 0.00620966125f, 0.00134989887f,
-     0.000232630438f, 3.16718724e-05f, 3.39784538e-06f, 2.86683076e-07f, 1.89936475e-08f,
-     9.8697317e-10f, 4.01869232e-11f, 1.28121775e-12f, 3.19641977e-14f},
-    {-0.398942232f, -0.352065086f, -0.241970688f, -0.12951763f, -0.0539909862f, -0.0175282974f,
-     -0.00443184329f, -0.000872681674f, -0.000133830603f, -1.59839947e-05f, -1.48678907e-06f,
-     -1.07709276e-07f, -6.07721518e-09f, -2.67063899e-10f, -9.14113056e-12f, -2.4371309e-13f},
-    {0.0f, 0.0880102962f, 0.12098103f, 0.0971395746f, 0.0539938919f, 0.0219115075f, 0.00664754165f,
-     0.0015268008f, 0.000267478375f, 3.59139121e-05f, 3.70775024e-06f, 2.94996852e-07f,
-     1.81172517e-08f, 8.59909643e-10f, 3.15702881e-11f, 8.97108993e-13f},
-    {0.0664852858f, 0.0439913236f, -1.40261693e-06f, -0.0269792415f, -0.0269943792f, -0.0153379664f,
-     -0.00590960821f, -0.00163630897f, -0.00033450831f, -5.12482766e-05f, -5.93866571e-06f,
-     -5.23708366e-07f, -3.52962886e-08f, -1.8236489e-09f, -7.23957769e-11f, -2.21201399e-12f},
-    {0.0f, -0.0198954102f, -0.0199772324f, -0.0061310702f, 0.00437373808f, 0.00588577008f,
-     0.00333392853f, 0.00119406055f, 0.0002977275f, 5.38027052e-05f, 7.19801801e-06f,
-     7.22129357e-07f, 5.47861099e-08f, 3.16178639e-09f, 1.39399825e-10f, 4.71045425e-12f},
-    {-0.00983229559f, -0.00434116414f, 0.004001074f, 0.00578615116f, 0.00224304199f,
-     -0.000640274666f, -0.00109627657f, -0.000579614833f, -0.000184318473f, -3.98934935e-05f,
-     -6.17093701e-06f, -6.99665804e-07f, -5.9032029e-08f, -3.74323816e-09f, -1.79628271e-10f,
-     -6.55638347e-12f},
-};
 template <typename Kind>
 inline Vec gelu(Vec x) {
-  const Vec u = min(magnitude(x), broadcast(7.5f));
-  const Vec shifted = u + 6291456.0f;  // 1.5 * 2^22: halves are in the last bits
-  const Vec r = u - (shifted - 6291456.0f);
-  Vec p = look_up(kTail[5], shifted);
-#pragma GCC unroll 8
-  for (int i = 4; i >= 0; --i) p = p * r + look_up(kTail[i], shifted);
-  return max(Vec{}, x) - u * p;
+  return gelu_by_table(x);
 }
 #else
 // The logarithm of Phi(-u) is nearly a parabola, so Phi(-u) is 2 to a polynomial in u, evaluated by

@@ -2,6 +2,8 @@
 //
 // One head of one sequence: context = softmax(scale (q k^T + bias)) v, for a block of queries at a
 // time, with keys and values packed into panels as the products need them.
+#include "engine/kernels/activations.h"
+#include "engine/kernels/narrow/narrow_kinds.h"
 #include "engine/kernels/vectors.h"
 
 namespace bert::engine::INSTRUCTION_SET {

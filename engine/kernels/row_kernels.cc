@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/kernels/row_kernels.h"
-
+//
+// Sums and LayerNorm of rows.
 #include "engine/kernels/vectors.h"
 
 namespace bert::engine::INSTRUCTION_SET {
@@ -70,6 +70,8 @@ void norm_rows(const float* x, const float* gamma, const float* beta, float epsi
   }
 }
 
+}  // namespace
+
 void layer_norm(const float* x, const float* gamma, const float* beta, float epsilon, int64_t rows,
                 int64_t width, float* y) {
   constexpr int kTogether = W == 16 ? 4 : 2;  // as many as the registers hold
@@ -84,43 +86,5 @@ void layer_norm(const float* x, const float* gamma, const float* beta, float eps
 void add3(const float* a, const float* b, const float* c, int64_t width, float* y) {
   for (int64_t i = 0; i < width; ++i) y[i] = a[i] + b[i] + c[i];
 }
-
-int64_t multiply_and_add(int64_t rounds, float* sums) {
-  constexpr int kChains = 12;  // more than two units with a latency of five cycles need
-  Vec chains[kChains];
-#pragma GCC unroll 16
-  for (int c = 0; c < kChains; ++c) chains[c] = broadcast(sums[c]);
-  const Vec x = broadcast(sums[kChains]), y = broadcast(sums[kChains + 1]);
-  for (int64_t i = 0; i < rounds; ++i) {
-#pragma GCC unroll 16
-    for (int c = 0; c < kChains; ++c) chains[c] = multiply_add(chains[c], x, y);
-  }
-  for (int c = 0; c < kChains; ++c) sums[c] = sum_lanes(chains[c]);
-  return rounds * kChains * W * 2;
-}
-
-}  // namespace
-
-extern constinit const RowKernels kernels = {
-    .name = NAME(INSTRUCTION_SET),
-    .sets = kCompiledSets,
-    .layer_norm = layer_norm,
-    .add3 = add3,
-    .pack_panel = pack_panel,
-    .panel_columns = kPanel,
-    .matmul_f32 = matmul_f32,
-    .matmul_bf16 = matmul_bf16,
-    .matmul_int8 = matmul_int8,
-    .finish = finish,
-    .finish_int8 = finish_int8,
-    .round_bf16 = round_bf16,
-    .quantise_weights = quantise_weights,
-    .int8 = kInt8,
-    .quantise_inputs = quantise_inputs,
-    .multiply_and_add = multiply_and_add,
-    .attention_scratch = attention_scratch,
-    .attention_f32 = attention_f32,
-    .attention_bf16 = attention_bf16,
-};
 
 }  // namespace bert::engine::INSTRUCTION_SET

@@ -13,30 +13,9 @@
 #include <immintrin.h>
 #endif
 
-#include "engine/kernels/instruction_sets.h"
 #include "engine/kernels/row_kernels.h"
 
-#define NAME_TEXT(name) #name
-#define NAME(name) NAME_TEXT(name)
-
 namespace bert::engine::INSTRUCTION_SET {
-
-void pack_panel(const Word32* const* rows, int64_t columns, int64_t words, int64_t panel_columns,
-                Word32* panel);
-void matmul_f32(const MatmulTask& task);
-void matmul_bf16(const MatmulTask& task);
-void matmul_int8(const MatmulTask& task);
-void finish(const MatmulTask& task, int64_t row, int64_t rows, float* sums, int64_t stride);
-void finish_int8(const MatmulTask& task, int64_t row, int64_t rows, float* sums,
-                 const float* exact_sums, int64_t stride);
-void round_bf16(const float* row, int64_t k, Word32* words);
-RowKernels::Quantised quantise_weights(const float* row, const float* factors, const float* mean,
-                                       int64_t k, int8_t* q);
-RowScale quantise_inputs(const float* x, const float* factors, int64_t k, Int8Format format,
-                         Word32* words);
-int64_t attention_scratch(int64_t length, int64_t width);
-void attention_f32(const AttentionTask& task, float* scratch);
-void attention_bf16(const AttentionTask& task, float* scratch);
 
 namespace {
 
@@ -52,16 +31,6 @@ constexpr int kRows = 4, kVectors = 2;
 #endif
 constexpr int64_t kPanel = kVectors * W;  // columns of a tile
 constexpr int64_t kLine = 16;             // words in a cache line
-// How matmul_int8 holds its inputs: as bytes where the machine multiplies them, otherwise as
-// shorts. Without VNNI, sums of two products of bytes must fit into 16 bits.
-#if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
-constexpr Int8Format kInt8 = {.bytes = 1, .max_input = 255};
-#elif defined(__AVX2__)
-constexpr Int8Format kInt8 = {.bytes = 1, .max_input = 127};
-#else
-constexpr Int8Format kInt8 = {.bytes = 2, .max_input = 255};
-#endif
-
 typedef float Vec __attribute__((vector_size(W * sizeof(float))));
 typedef int32_t IntVec __attribute__((vector_size(W * sizeof(int32_t))));
 
@@ -78,28 +47,10 @@ inline Vec load(const Word32* p) {
 inline void store(float* p, Vec v) { __builtin_memcpy(p, &v, sizeof v); }
 inline void store(Word32* p, Vec v) { __builtin_memcpy(p, &v, sizeof v); }
 inline Vec broadcast(float x) { return x - Vec{}; }
-inline IntVec load_bits(const Word32* p) {
-  IntVec v;
-  __builtin_memcpy(&v, p, sizeof v);
-  return v;
-}
-inline IntVec broadcast_bits(const Word32* p) {
-  int32_t x;
-  __builtin_memcpy(&x, p, sizeof x);
-  return x - IntVec{};
-}
 // The first n floats at p, and `fill` in the other lanes.
 inline Vec load_part(const float* p, int64_t n, float fill) {
   float lanes[W];
   for (int i = 0; i < W; ++i) lanes[i] = i < n ? p[i] : fill;
-  return load(lanes);
-}
-inline Vec load_part(const Word32* p, int64_t n) {
-  float lanes[W];
-  for (int i = 0; i < W; ++i) {
-    lanes[i] = 0;
-    if (i < n) __builtin_memcpy(lanes + i, p + i, sizeof *lanes);
-  }
   return load(lanes);
 }
 inline void store_part(float* p, int64_t n, Vec v) {
@@ -116,12 +67,6 @@ inline Vec min(Vec a, Vec b) { return (Vec)_mm256_min_ps((__m256)a, (__m256)b); 
 #else
 inline Vec max(Vec a, Vec b) { return a > b ? a : b; }
 inline Vec min(Vec a, Vec b) { return a < b ? a : b; }
-#endif
-#if defined(__AVX512F__)
-// table[W] at the last four bits of each lane of i.
-inline Vec look_up(const float* table, Vec i) {
-  return (Vec)_mm512_maskz_permutexvar_ps(0xffff, (__m512i)i, (__m512)load(table));
-}
 #endif
 // Prefetch a cache line to the first level, and to the second. In assembly, so that they stay where
 // they are: compilers group those of neighbouring lines, and then memory may be read at half the
@@ -196,40 +141,6 @@ inline void transpose(Vec (&block)[W]) {
   }
 }
 
-// 2^x for x from -126 to slightly above 0, within 2 units in the last place: with x = n + r, a
-// minimax polynomial for 2^r (within 3e-9), and n added to the exponent.
-#if defined(__AVX512F__)
-// Here n is a multiple of 1/16. The table has the bits of 2^(i / 16), for i from 0 to 7 and from -8
-// to -1, less i << 19, which n << 19 adds back. That takes fewer multiplications than a polynomial
-// for |r| <= 1/2.
-alignas(64) constexpr int32_t kRoots[W] = {
-    1065353216, 1065200323, 1065063874, 1064944595, 1064843248, 1064760626, 1064697559, 1064654911,
-    1064633587, 1064634532, 1064658730, 1064707212, 1064781053, 1064881375, 1065009351, 1065166205};
-inline Vec exp2_negative(Vec x) {
-  const Vec shifted = x + 786432.0f;  // 1.5 * 2^19: n is in the last bits
-  const Vec r = x - (shifted - 786432.0f);
-  const Vec root = look_up(reinterpret_cast<const float*>(kRoots), shifted);
-  const Vec power = (Vec)((IntVec)root + ((IntVec)shifted << 19));
-  Vec p = r * 0.055506062f + 0.2402359f;
-  p = p * r + 0.69314718f;
-  return power * r * p + power;
-}
-#else
-inline Vec exp2_negative(Vec x) {
-  const Vec shifted = x + 12582912.0f;  // 1.5 * 2^23: n is in the last bits
-  const Vec r = x - (shifted - 12582912.0f);
-  Vec p = broadcast(0.00015326467f);
-  p = p * r + 0.0013390806f;
-  p = p * r + 0.009618506f;
-  p = p * r + 0.0555036f;
-  p = p * r + 0.24022648f;
-  p = p * r + 0.6931472f;
-  p = p * r + 1.0f;
-  return (Vec)((IntVec)p + ((IntVec)shifted << 23));
-}
-#endif
-constexpr float kLog2E = 1.44269504f;
-
 // sum + x y, rounded once where the machine can. Explicit, because whether a compiler contracts may
 // depend on the surrounding code, which differs between tile heights.
 inline Vec multiply_add(Vec sum, Vec x, Vec y) {
@@ -248,7 +159,8 @@ inline Vec multiply_add(Vec sum, Vec x, Vec y) {
 // the number of consecutive additions.
 constexpr int64_t kSumBlock = 128;
 
-// How words are multiplied and summed. Sum: the accumulator; kBlock: words per block of a sum.
+// How words are multiplied and summed; narrow/narrow_kinds.h has the other kinds. Sum: the
+// accumulator; kBlock: words per block of a sum.
 struct F32 {
   using In = Vec;
   using Sum = Vec;
@@ -261,38 +173,6 @@ struct F32 {
   static constexpr int kFloatsPerWord = 1;
   static In from(const float* x) { return INSTRUCTION_SET::load(x); }  // W words of one row
   static In pair(const float* x, const float*) { return from(x); }     // W words of two rows
-};
-
-struct Bf16 {
-  using In = IntVec;
-  using Sum = Vec;
-  static constexpr int64_t kBlock = kSumBlock / 2;
-  static In broadcast(const Word32* p) { return broadcast_bits(p); }
-  static In load(const Word32* p) { return load_bits(p); }
-  static Sum dot(Sum sum, In x, In w) {
-#if defined(__AVX512BF16__)
-    return (Vec)_mm512_dpbf16_ps((__m512)sum, (__m512bh)x, (__m512bh)w);
-#else  // a bf16 is the upper half of a float
-    const IntVec upper = IntVec{} - 65536;
-    return multiply_add(multiply_add(sum, (Vec)(x << 16), (Vec)(w << 16)), (Vec)(x & upper),
-                        (Vec)(w & upper));
-#endif
-  }
-#if defined(__AVX512BF16__)
-  static constexpr int kFloatsPerWord = 2;
-  static In from(const float* x) {
-    return (In)_mm512_cvtne2ps_pbh((__m512)INSTRUCTION_SET::load(x + W),
-                                   (__m512)INSTRUCTION_SET::load(x));
-  }
-  static In pair(const float* low, const float* high) { return widen(low) | widen(high) << 16; }
-
- private:
-  static In widen(const float* x) {
-    typedef uint16_t Narrow __attribute__((vector_size(W * sizeof(uint16_t))));
-    return __builtin_convertvector((Narrow)_mm512_cvtneps_pbh((__m512)INSTRUCTION_SET::load(x)),
-                                   In);
-  }
-#endif
 };
 
 // Rows of b per iteration. Loop instructions cost multiplications where they share ports with them.

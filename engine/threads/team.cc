@@ -9,23 +9,11 @@
 
 namespace bert::engine {
 
-Team::Team(Scheduler& scheduler)
-    : scheduler_(scheduler),
-      small_(scheduler.in_child()),  // whose leader never makes way
-      has_seat_(!scheduler.in_child()),
-      members_(std::make_shared<Members>(scheduler.threads())) {
-  if (has_seat_) scheduler_.enter(*this);
-}
-
 Team::Team(Scheduler& scheduler, int threads, bool small)
     : scheduler_(scheduler),
       small_(small),
       has_seat_(false),
       members_(std::make_shared<Members>(threads)) {}
-
-Team::~Team() {
-  if (has_seat_) scheduler_.leave(*this);
-}
 
 void Team::run(int64_t count, const Body& body) {
   Members& m = *members_;

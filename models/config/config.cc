@@ -231,8 +231,8 @@ void read_sizes(const JsonFile& file, Config& config) {
   config.vocabulary = size("vocab_size", 1 << 24);
   if (config.family->has_types) {
     const int least = config.family->position_type == PositionType::absolute ? 1 : 0;
-    config.types = static_cast<int>(file.integer("type_vocab_size", least, kMaxConfigSize,
-                                                 config.family->default_types));
+    config.types = static_cast<int>(
+        file.integer("type_vocab_size", least, kMaxConfigSize, config.family->default_types));
   }
   config.embedding = *config.family->projection ? size("embedding_size", 1 << 16) : config.hidden;
   if (config.hidden % config.heads != 0) {

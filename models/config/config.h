@@ -46,9 +46,9 @@ struct Config {
   std::vector<int> windows;    // [L] or empty: how far attention reaches to each side; 0: anywhere
   // Of rotary positions: radians per position, [D / 2]; those of layers with a window may differ.
   std::vector<float> frequencies, local_frequencies;
-  bool mean_pooled = false;  // what classifier_pooling says
-  bool adds_positions = true;  // an embedding of the position is added to the token's
-  struct Distances {  // of disentangled positions
+  bool mean_pooled = false;              // what classifier_pooling says
+  bool adds_positions = true;            // an embedding of the position is added to the token's
+  struct Distances {                     // of disentangled positions
     bool keys = false, queries = false;  // multiplied with queries; with keys
     bool shared = false;                 // made of distances' embeddings by the layers' own weights
     bool normed = false;                 // the embeddings are

@@ -58,7 +58,7 @@ enum class ReadBy {
   first,
   every,
   classifier_pooling,  // the first token's state or the mean of all, as the setting says
-};  // the pooler's output; the first token's or every token's state
+};                     // the pooler's output; the first token's or every token's state
 
 enum class HeadKind {
   classification,
@@ -76,8 +76,8 @@ struct HeadRow {
   const char* suffix = "";  // of the architecture's name, after the family's `classes`
   HeadKind kind{};
   ReadBy reads = ReadBy::every;
-  const char* transform = "";   // dense
-  const char* activation = "";  // as in hidden_act; "": the model's own
+  const char* transform = "";       // dense
+  const char* activation = "";      // as in hidden_act; "": the model's own
   const char* activation_key = "";  // the setting that names it; activation is its default
   const char* norm = "";
   const char* output = "";  // dense; in masked_lm usually tied to the word embeddings
@@ -90,9 +90,9 @@ struct Alias {
 };
 
 struct Family {
-  const char* model_type;  // in config.json
-  const char* classes;     // what its architectures' names begin with
-  const char* prefix;      // of the encoder's tensors if there is a head
+  const char* model_type;             // in config.json
+  const char* classes;                // what its architectures' names begin with
+  const char* prefix;                 // of the encoder's tensors if there is a head
   const char* published_prefix = "";  // that the published code has instead of transformers'
   SettingNames settings;
   LayerNames layer;
@@ -118,7 +118,7 @@ struct Family {
   const char* code = "";
   bool needs_code = false;
   const char* unused_head = "";  // tensors of published files that belong to no class
-  const char* mark = "";  // a tensor that tells this row from others of the same model_type
+  const char* mark = "";         // a tensor that tells this row from others of the same model_type
   std::span<const Alias> aliases = {};
   // The layers: norms before attention and feed-forward (Xiong et al. 2020) and at the end instead
   // of after them.

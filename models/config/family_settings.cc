@@ -214,7 +214,8 @@ void read_deberta(const JsonFile& file, Config& config) {
   distances.buckets = std::max<int64_t>(0, file.integer("position_buckets", -1, kMost, -1));
   distances.most = file.integer("max_relative_positions", -1, kMost, -1);
   if (distances.most < 1) distances.most = config.positions;
-  if (distances.buckets == 1 || (distances.buckets > 0 && distances.most <= distances.buckets / 2 + 1)) {
+  if (distances.buckets == 1 ||
+      (distances.buckets > 0 && distances.most <= distances.buckets / 2 + 1)) {
     file.fail("position_buckets", "at least 2, and fewer than twice max_relative_positions");
   }
   const std::string norm = file.text("norm_rel_ebd", "none");

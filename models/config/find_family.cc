@@ -28,9 +28,8 @@ std::string custom_code(const JsonFile& file) {
 
 bool stores(const Weights& weights, std::string_view ending) {
   return std::ranges::any_of(weights.files, [&](const WeightFile& file) {
-    return std::ranges::any_of(file.tensors(), [&](const StoredTensor& tensor) {
-      return tensor.name.ends_with(ending);
-    });
+    return std::ranges::any_of(
+        file.tensors(), [&](const StoredTensor& tensor) { return tensor.name.ends_with(ending); });
   });
 }
 
@@ -47,20 +46,20 @@ const Family& find_family(const JsonFile& file, const std::string& directory) {
     if (code.empty() ? !family.needs_code : family.code == code) rows.push_back(&family);
   }
   if (!types.contains(type)) {
-    file.fail("model_type", fmt::format("one of {}: other families are not supported",
-                                        fmt::join(types, ", ")));
+    file.fail("model_type",
+              fmt::format("one of {}: other families are not supported", fmt::join(types, ", ")));
   }
   if (rows.empty()) {
-    file.at("auto_map").at("AutoConfig").fail(fmt::format(
-        "{}: code beside a model is never run", codes.empty()
-            ? "none"
-            : fmt::format("a known one, {}", fmt::join(codes, ", "))));
+    file.at("auto_map")
+        .at("AutoConfig")
+        .fail(fmt::format(
+            "{}: code beside a model is never run",
+            codes.empty() ? "none" : fmt::format("a known one, {}", fmt::join(codes, ", "))));
   }
   if (rows.size() == 1) return *rows.front();
   const Weights weights = open_weights(directory);
-  const auto marked = std::ranges::find_if(rows, [&](const Family* row) {
-    return !*row->mark || stores(weights, row->mark);
-  });
+  const auto marked = std::ranges::find_if(
+      rows, [&](const Family* row) { return !*row->mark || stores(weights, row->mark); });
   return marked == rows.end() ? *rows.back() : **marked;
 }
 

@@ -35,8 +35,10 @@ constexpr HeadRow kPooled = {.suffix = "ForSequenceClassification",
                              .kind = classification,
                              .reads = pooler,
                              .output = "classifier"};
-constexpr HeadRow kPooledChoice = {
-    .suffix = "ForMultipleChoice", .kind = multiple_choice, .reads = pooler, .output = "classifier"};
+constexpr HeadRow kPooledChoice = {.suffix = "ForMultipleChoice",
+                                   .kind = multiple_choice,
+                                   .reads = pooler,
+                                   .output = "classifier"};
 constexpr HeadRow kTokens = {
     .suffix = "ForTokenClassification", .kind = token_classification, .output = "classifier"};
 constexpr HeadRow kSpans = {
@@ -99,11 +101,13 @@ constexpr HeadRow as_pre_training(HeadRow row) {
 }
 constexpr HeadRow kNomicBertHeads[] = {kPooled, kNomicBertPredictions,
                                        as_pre_training(kNomicBertPredictions), kTokens};
-constexpr Alias kNomicBertAliases[] = {
-    {"n_embd", "hidden_size"},        {"n_head", "num_attention_heads"},
-    {"n_layer", "num_hidden_layers"}, {"n_inner", "intermediate_size"},
-    {"n_positions", "max_position_embeddings"}, {"layer_norm_epsilon", "layer_norm_eps"},
-    {"activation_function", "hidden_act"}};
+constexpr Alias kNomicBertAliases[] = {{"n_embd", "hidden_size"},
+                                       {"n_head", "num_attention_heads"},
+                                       {"n_layer", "num_hidden_layers"},
+                                       {"n_inner", "intermediate_size"},
+                                       {"n_positions", "max_position_embeddings"},
+                                       {"layer_norm_epsilon", "layer_norm_eps"},
+                                       {"activation_function", "hidden_act"}};
 
 constexpr LayerNames kGteLayer = {.layer = "encoder.layer.{}",
                                   .query = ".attention.q_proj",
@@ -235,17 +239,16 @@ constexpr HeadRow deberta_classifier(const char* suffix, HeadKind kind) {
 constexpr HeadRow kDebertaHeads[] = {
     deberta_classifier("ForSequenceClassification", classification), kJinaBertHeads[1], kTokens,
     kSpans, deberta_classifier("ForMultipleChoice", multiple_choice)};
-constexpr HeadRow kLmHeadDebertaHeads[] = {
-    kDebertaHeads[0],
-    {.suffix = "ForMaskedLM",
-     .kind = masked_lm,
-     .transform = "lm_predictions.lm_head.dense",
-     .norm = "lm_predictions.lm_head.LayerNorm",
-     .output = "lm_predictions.lm_head.decoder",
-     .bias = "lm_predictions.lm_head.bias"},
-    kTokens,
-    kSpans,
-    kDebertaHeads[4]};
+constexpr HeadRow kLmHeadDebertaHeads[] = {kDebertaHeads[0],
+                                           {.suffix = "ForMaskedLM",
+                                            .kind = masked_lm,
+                                            .transform = "lm_predictions.lm_head.dense",
+                                            .norm = "lm_predictions.lm_head.LayerNorm",
+                                            .output = "lm_predictions.lm_head.decoder",
+                                            .bias = "lm_predictions.lm_head.bias"},
+                                           kTokens,
+                                           kSpans,
+                                           kDebertaHeads[4]};
 constexpr Family deberta(std::span<const HeadRow> heads, const char* mark) {
   return {.model_type = "deberta-v2",
           .classes = "DebertaV2",

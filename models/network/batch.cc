@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <random>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -62,32 +61,6 @@ Batch make_batch(std::span<const Encoding> encodings, std::span<const int64_t> o
   if (config.types == 0) std::ranges::fill(batch.type_ids, 0);
   if (!config.adds_positions) std::ranges::fill(batch.positions, 0);
   return batch;
-}
-
-Batch example_batch(std::span<const int32_t> empty_ids, std::span<const int32_t> empty_type_ids,
-                    const Config& config) {
-  constexpr int kInputs = 4, kTokensPerText = 12;
-  const size_t special = empty_ids.size(), texts = special > 1 ? special - 1 : 1;
-  std::mt19937 generator(1);
-  std::vector<Encoding> encodings(kInputs);
-  std::vector<int64_t> order;
-  for (Encoding& encoding : encodings) {
-    const auto add = [&](int32_t id, int32_t type) {
-      if (std::ssize(encoding.ids) == config.positions) return;
-      encoding.ids.push_back(id);
-      encoding.type_ids.push_back(std::min(type, std::max(config.types - 1, 0)));
-    };
-    for (size_t i = 0; i < std::max(special, texts); ++i) {
-      if (i < special) add(empty_ids[i], empty_type_ids[i]);
-      if (i >= texts) break;
-      for (int j = 0; j < kTokensPerText; ++j) {
-        add(static_cast<int32_t>(generator() % config.vocabulary),
-            i + 1 < special ? empty_type_ids[i + 1] : 0);
-      }
-    }
-    order.push_back(std::ssize(order));
-  }
-  return make_batch(encodings, order, config);
 }
 
 std::vector<std::vector<int64_t>> plan_batches(std::span<const Encoding> encodings,

@@ -145,8 +145,7 @@ Tensor Encoder::run(const Batch& batch, engine::Team& team, Reads reads, Workspa
     const bool probabilities = trace.wants_attention(i);
     if (probabilities) space.probabilities.resize_discarding(batch.pairs() * layers.front().heads);
     for (int j = 0; j < layers_per_group; ++j) {
-      const bool last = i + 1 == order.size() && j + 1 == layers_per_group &&
-                        !rows_of_all;
+      const bool last = i + 1 == order.size() && j + 1 == layers_per_group && !rows_of_all;
       x = layers[order[i] + j].run(batch, team, last ? reads : Reads::all,
                                    probabilities && j + 1 == layers_per_group, space, x);
     }

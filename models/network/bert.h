@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The encoder of Devlin et al. 2019, "BERT: Pre-training of Deep Bidirectional Transformers", with
-// the layers of Vaswani et al. 2017, and of its relatives, whose differences are data in the Config. Read bert.cc: it is the paper's section 3.
+// the layers of Vaswani et al. 2017, and of its relatives, whose differences are data in the
+// Config. Read bert.cc: it is the paper's section 3.
 #pragma once
 
 #include <memory>
@@ -38,8 +39,8 @@ struct Workspace {
 
   int64_t bytes() const {
     int64_t floats = 0;
-    for (const engine::Buffer* buffer :
-         {&x, &embedded, &wide, &normed, &convolved, &scratch, &probabilities, &rows, &pooled, &transformed, &logits}) {
+    for (const engine::Buffer* buffer : {&x, &embedded, &wide, &normed, &convolved, &scratch,
+                                         &probabilities, &rows, &pooled, &transformed, &logits}) {
       floats += buffer->size();
     }
     return floats * static_cast<int64_t>(sizeof(float));
@@ -63,14 +64,15 @@ struct Embeddings {
 
 // What tells a layer where tokens are, besides the embeddings: the encoder's or its own.
 struct Positions {
-  const engine::RelativeBias* bias = nullptr;   // added to the scores by distance
-  std::optional<engine::RelativeKeys> keys = {};     // the same, multiplied with queries and keys
+  const engine::RelativeBias* bias = nullptr;     // added to the scores by distance
+  std::optional<engine::RelativeKeys> keys = {};  // the same, multiplied with queries and keys
   std::optional<engine::Disentangled> disentangled = {};
   bool uses_keys = false, uses_queries = false;  // of it
-  engine::ConstTensor distances = {};           // [2 span, H], of which disentangled is made
-  std::optional<engine::Linear> distance_keys = {}, distance_queries = {};  // unless shared with qkv
-  const engine::Rotary* rotary = nullptr;       // turns queries and keys
-  int64_t window = 0;                           // how far attention reaches to each side; 0: anywhere
+  engine::ConstTensor distances = {};            // [2 span, H], of which disentangled is made
+  std::optional<engine::Linear> distance_keys = {},
+                                distance_queries = {};  // unless shared with qkv
+  const engine::Rotary* rotary = nullptr;               // turns queries and keys
+  int64_t window = 0;  // how far attention reaches to each side; 0: anywhere
 };
 
 // encoder.layer.i.*
@@ -139,9 +141,10 @@ struct Encoder {
   Embeddings embeddings;
   std::unique_ptr<engine::RelativeBias> relative_bias;  // of all layers, or null
   std::vector<Layer> layers;                            // the distinct ones
-  Weight distances;                                       // [2 span, H], or none
+  Weight distances;                                     // [2 span, H], or none
   std::optional<Convolution> convolution;
-  std::vector<std::unique_ptr<engine::Rotary>> rotaries;  // of global layers, of those with a window
+  std::vector<std::unique_ptr<engine::Rotary>>
+      rotaries;            // of global layers, of those with a window
   std::vector<int> order;  // [L]: the first layer of the group that runs next
   int layers_per_group;    // 1, but for ALBERT's inner_group_num
   std::optional<engine::Norm> final_norm;

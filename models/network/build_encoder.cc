@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // From a checkpoint's tensors to the layers of bert.cc, calibrated where they are quantised.
+#include <algorithm>
+#include <random>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -72,8 +74,7 @@ std::optional<engine::Linear> read_up(Checkpoint& checkpoint, const std::string&
 DenseNames qkv_names(const Checkpoint& checkpoint, const std::string& name, const Config& config) {
   const LayerNames& names = config.family->layer;
   const int64_t hidden = config.hidden;
-  const bool packed =
-      *names.qkv && (!*names.query || checkpoint.has(name + names.qkv + ".weight"));
+  const bool packed = *names.qkv && (!*names.query || checkpoint.has(name + names.qkv + ".weight"));
   if (packed) return {{name + names.qkv}, 3 * hidden, hidden, config.has_bias.qkv};
   return {{name + names.query, name + names.key, name + names.value},
           hidden,
@@ -112,8 +113,8 @@ Layer::Layer(Checkpoint& checkpoint, const std::string& name_in_checkpoint, cons
       residual_norm(
           read_norm_if(*names.residual_norm, checkpoint, name + names.residual_norm, config)),
       output_norm(read_norm_if(true, checkpoint, name + names.output_norm, config)),
-      intermediate(read_linear(checkpoint, gate_names(name, config), config.activation, product,
-                               team)),
+      intermediate(
+          read_linear(checkpoint, gate_names(name, config), config.activation, product, team)),
       up(read_up(checkpoint, name, config, product, team)),
       output(read_linear(
           checkpoint,
@@ -180,6 +181,32 @@ std::vector<Layer::Dense> Layer::dense_layers() const {
   return all;
 }
 
+Batch example_batch(std::span<const int32_t> empty_ids, std::span<const int32_t> empty_type_ids,
+                    const Config& config) {
+  constexpr int kInputs = 4, kTokensPerText = 12;
+  const size_t special = empty_ids.size(), texts = special > 1 ? special - 1 : 1;
+  std::mt19937 generator(1);
+  std::vector<Encoding> encodings(kInputs);
+  std::vector<int64_t> order;
+  for (Encoding& encoding : encodings) {
+    const auto add = [&](int32_t id, int32_t type) {
+      if (std::ssize(encoding.ids) == config.positions) return;
+      encoding.ids.push_back(id);
+      encoding.type_ids.push_back(std::min(type, std::max(config.types - 1, 0)));
+    };
+    for (size_t i = 0; i < std::max(special, texts); ++i) {
+      if (i < special) add(empty_ids[i], empty_type_ids[i]);
+      if (i >= texts) break;
+      for (int j = 0; j < kTokensPerText; ++j) {
+        add(static_cast<int32_t>(generator() % config.vocabulary),
+            i + 1 < special ? empty_type_ids[i + 1] : 0);
+      }
+    }
+    order.push_back(std::ssize(order));
+  }
+  return make_batch(encodings, order, config);
+}
+
 Encoder::Encoder(Checkpoint& checkpoint, const Config& config, const engine::Products& products,
                  const Batch& example, engine::Team& team)
     : precision(products.layers.precision),
@@ -190,8 +217,8 @@ Encoder::Encoder(Checkpoint& checkpoint, const Config& config, const engine::Pro
       convolution(read_convolution(checkpoint, config, products.f32, team)),
       order(config.layer_order),
       layers_per_group(config.inner_layers),
-      final_norm(read_norm_if(*config.family->final_norm, checkpoint, config.family->final_norm,
-                              config)) {
+      final_norm(
+          read_norm_if(*config.family->final_norm, checkpoint, config.family->final_norm, config)) {
   for (const auto* frequencies : {&config.frequencies, &config.local_frequencies}) {
     if (frequencies->empty()) break;
     rotaries.push_back(std::make_unique<engine::Rotary>(*frequencies, config.positions));

@@ -151,8 +151,8 @@ std::optional<engine::RelativeKeys> read_relative_keys(Checkpoint& checkpoint,
 std::unique_ptr<engine::RelativeBias> read_relative_bias(Checkpoint& checkpoint,
                                                          const Config& config) {
   if (config.position_type == PositionType::alibi) {
-    return std::make_unique<engine::RelativeBias>(engine::linear_biases(
-        config.heads, config.hidden / config.heads, config.positions));
+    return std::make_unique<engine::RelativeBias>(
+        engine::linear_biases(config.heads, config.hidden / config.heads, config.positions));
   }
   if (!*config.family->relative_bias) return nullptr;
   constexpr int64_t kBuckets = 32, kHalf = kBuckets / 2, kExact = kHalf / 2;
@@ -188,8 +188,8 @@ Weight read_distances(Checkpoint& checkpoint, const Config& config, engine::Team
   const Tensor copy = result.copy.tensor(2 * span, config.hidden);
   std::copy_n(stored.view.data, stored.view.size(), copy.data);
   if (distances.normed) {
-    engine::layer_norm(team, copy, read_norm(checkpoint, "encoder.LayerNorm", config.hidden, config),
-                       copy);
+    engine::layer_norm(team, copy,
+                       read_norm(checkpoint, "encoder.LayerNorm", config.hidden, config), copy);
   }
   result.view = copy;
   return result;

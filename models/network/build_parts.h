@@ -53,8 +53,7 @@ std::optional<engine::RelativeKeys> read_relative_keys(Checkpoint& checkpoint,
 Weight read_distances(Checkpoint& checkpoint, const Config& config, engine::Team& team);
 std::optional<engine::Linear> read_distance_weights(Checkpoint& checkpoint, bool has,
                                                     const std::string& name, const Config& config,
-                                                    const engine::Product& f32,
-                                                    engine::Team& team);
+                                                    const engine::Product& f32, engine::Team& team);
 
 // A masked language model's output. transformers ties its weight [V, E] to the word embeddings and
 // its bias [V] to that of the head, and writes either or both tensors of each pair, which must be

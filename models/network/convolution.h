@@ -23,7 +23,7 @@ struct Convolution {
   void run(const Batch& batch, engine::Team& team, engine::Tensor embeddings, engine::Buffer& rows,
            engine::Buffer& scratch, engine::Tensor x) const;
 
-  int size;               // tokens at a time, an odd number
+  int size;                // tokens at a time, an odd number
   engine::Linear product;  // [H, size H], the activation fused
   engine::Norm norm;
 };

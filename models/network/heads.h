@@ -6,9 +6,6 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <span>
-#include <string>
-#include <vector>
 
 #include "models/network/bert.h"
 
@@ -48,12 +45,5 @@ struct Head {
   Weight own_decoder;
   engine::Buffer decoder_bias;  // [V]
 };
-
-// The mean of each sequence's rows of x [T, H], as [N, H] in space.rows.
-engine::Tensor mean_rows(const Batch& batch, engine::ConstTensor x, engine::Team& team,
-                         Workspace& space);
-
-// logits: at least one.
-std::vector<float> softmax(std::span<const float> logits);
 
 }  // namespace bert::models

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a checkpoint's head is for, in the words of error messages.
-#include <algorithm>
-#include <cmath>
-
 #include <fmt/format.h>
 
 #include "models/model_impl.h"
@@ -39,15 +36,9 @@ void Model::Impl::check_task(Task wanted) const {
                           head_description()));
 }
 
-void Model::Impl::check_answer(size_t i, std::span<const float> values) const {
-  if (engine::all_finite(values)) return;
-  const auto bad = std::ranges::find_if(values, [](float x) { return !std::isfinite(x); });
-  throw Error(fmt::format("input {}: the model of {} answers {}, expected finite numbers", i,
-                          checkpoint.path(), std::isnan(*bad) ? std::fabs(*bad) : *bad));
-}
-
-void Model::Impl::check_rows(const Output& output) const {
-  for (int64_t i = 0; i < output.rows; ++i) check_answer(static_cast<size_t>(i), output.row(i));
+void Model::Impl::refuse_head(const char* what) const {
+  throw Error(fmt::format("a {} has no head that gives logits for {}, but {}", config.architecture,
+                          what, head_description()));
 }
 
 std::string Model::Impl::head_description() const {

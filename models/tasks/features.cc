@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "models/calls/for_batches.h"
 #include "models/model_impl.h"
 
 namespace bert {
@@ -39,7 +40,7 @@ Output copy_rows(engine::ConstTensor x, int64_t begin, int64_t end) {
 }  // namespace
 
 std::vector<Output> Model::Impl::run_tokens(std::span<const Encoding> encodings) const {
-  check_head(token_head, "each token");
+  if (!token_head) refuse_head("each token");
   std::vector<Output> output(encodings.size());
   for_batches(
       encodings, engine::Reads::all,

@@ -8,7 +8,9 @@
 
 #include <fmt/format.h>
 
+#include "models/calls/for_batches.h"
 #include "models/model_impl.h"
+#include "models/tasks/softmax.h"
 
 namespace bert {
 namespace {

@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kBuffers[] = {"embeddings.position_ids", "embeddings.token_type_ids"};
 
 // The names of the encoder's tensors begin with one of these after the prefix.
-constexpr const char* kEncoderParts[] = {"embeddings", "emb_ln",  "encoder.",  "layers.",
+constexpr const char* kEncoderParts[] = {"embeddings",   "emb_ln", "encoder.",  "layers.",
                                          "transformer.", "pooler", "final_norm"};
 
 bool is_float(DType dtype) {
@@ -50,13 +50,13 @@ Checkpoint::Checkpoint(Weights weights, const std::vector<std::string>& prefixes
     return std::any_of(files_.begin(), files_.end(),
                        [&](const WeightFile& file) { return file.find(full); });
   };
-  const auto prefix = std::ranges::find_if(
-      prefixes, [&](const std::string& each) { return stored(each + words); });
+  const auto prefix =
+      std::ranges::find_if(prefixes, [&](const std::string& each) { return stored(each + words); });
   const bool prefixed = prefix != prefixes.end(), plain = stored(words);
   if (prefixed == plain) {
-    fail(path_, fmt::format("expected either '{}' or '{}{}', found {}", words,
-                            prefixed ? *prefix : prefixes.front(), words,
-                            plain ? "both" : "neither"));
+    fail(path_,
+         fmt::format("expected either '{}' or '{}{}', found {}", words,
+                     prefixed ? *prefix : prefixes.front(), words, plain ? "both" : "neither"));
   }
   if (prefixed) prefix_ = *prefix;
 }

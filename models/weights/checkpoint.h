@@ -33,8 +33,8 @@ struct Weight {
 // Errors are std::runtime_error.
 class Checkpoint {
  public:
-  // prefixes: of the encoder's tensors if there is a head, one of these, such as "bert.". words: the
-  // word embeddings' name, by which the prefix is found.
+  // prefixes: of the encoder's tensors if there is a head, one of these, such as "bert.". words:
+  // the word embeddings' name, by which the prefix is found.
   Checkpoint(const std::string& directory, const std::vector<std::string>& prefixes,
              const std::string& words)
       : Checkpoint(open_weights(directory), prefixes, words) {}

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "tools/console/command_line.h"
+
 namespace bert::tools {
 namespace {
 
@@ -45,9 +47,7 @@ Task resolve_task(const InferOptions& options, const bert::Info& info,
   return task == Task::hidden && !options.layers.empty() ? Task::layers : task;
 }
 
-}  // namespace
-
-LoadedModel load_model(const InferOptions& options) {
+LoadedModel load(const InferOptions& options) {
   const std::string directory = options.model ? *options.model : bert::demo_model();
   if (options.task == Task::tokens) {
     bert::Tokenizer tokenizer = bert::Tokenizer::load(directory, options.load.max_length);
@@ -68,6 +68,18 @@ LoadedModel load_model(const InferOptions& options) {
           .tokenizer = model.tokenizer(),
           .info = info,
           .task = task};
+}
+
+}  // namespace
+
+LoadedModel load_model(const InferOptions& options) {
+  LoadedModel loaded = load(options);
+  if (options.arguments.size() > 2 && traits(loaded.task).input != InputKind::choices) {
+    throw UsageError(
+        fmt::format("{} texts are given, expected one or two", options.arguments.size()));
+  }
+  options.check_output(loaded.task);
+  return loaded;
 }
 
 }  // namespace bert::tools

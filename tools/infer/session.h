@@ -8,7 +8,7 @@
 #include "tools/console/progress.h"
 #include "tools/infer/answers/answer_writer.h"
 #include "tools/infer/answers/answers.h"
-#include "tools/infer/task_inputs.h"
+#include "tools/infer/inputs/task_inputs.h"
 
 namespace bert::tools {
 

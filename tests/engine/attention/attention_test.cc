@@ -2,9 +2,7 @@
 //
 // Relative positions (Shaw et al. 2018, Huang et al. 2020, Raffel et al. 2020) over packed
 // sequences.
-#include "engine/attention/alibi.h"
 #include "engine/attention/attention.h"
-#include "engine/attention/rotary.h"
 
 #include <cmath>
 #include <optional>
@@ -12,6 +10,8 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/attention/alibi.h"
+#include "engine/attention/rotary.h"
 #include "engine/threads/scheduler.h"
 #include "tests/engine/random_floats.h"
 
@@ -108,8 +108,8 @@ TEST(Attention, MultipliesDistancesWithTheQueryAndTheKey) {
 
 // Press et al. 2022: 12 heads have the slopes of 8, then every second one of 16.
 TEST(LinearBiases, FallWithTheDistance) {
-  const double slopes[] = {1.0 / 2,   1.0 / 4,   1.0 / 8, 1.0 / 16,
-                           1.0 / 32,  1.0 / 64,  1.0 / 128, 1.0 / 256,
+  const double slopes[] = {1.0 / 2,         1.0 / 4,         1.0 / 8,         1.0 / 16,
+                           1.0 / 32,        1.0 / 64,        1.0 / 128,       1.0 / 256,
                            std::exp2(-0.5), std::exp2(-1.5), std::exp2(-2.5), std::exp2(-3.5)};
   const RelativeBias bias = linear_biases(12, 25, 40);
   for (int head = 0; head < 12; ++head) {
@@ -137,7 +137,8 @@ TEST(RotaryPositions, TurnQueriesAndKeysByTheirPositions) {
         double want = before[t * 3 * kAll + i];
         if (i < 2 * kAll) {
           const double position = static_cast<double>(t - kStarts[sequence]);
-          const double angle = position * std::pow(1000, -2.0 * static_cast<double>(d % half) / kWide);
+          const double angle =
+              position * std::pow(1000, -2.0 * static_cast<double>(d % half) / kWide);
           const double x = before[first + d % half], y = before[first + half + d % half];
           want = d < half ? x * std::cos(angle) - y * std::sin(angle)
                           : y * std::cos(angle) + x * std::sin(angle);

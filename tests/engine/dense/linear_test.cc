@@ -153,8 +153,9 @@ TEST(Linear, MultipliesAGate) {
   for (const Precision precision : {Precision::f32, Precision::bf16, Precision::int8}) {
     for (const Product* product : products_of(precision)) {
       for (const auto& [k, n, rows] : {std::tuple{48, 77, 31}, {3101, 70, 257}}) {
-        const std::vector<float> w = random_floats(n * k, 0.1f, 1), v = random_floats(n * k, 0.1f, 2),
-                                 bias = random_floats(n, 1, 3), input = random_floats(rows * k, 1, 4);
+        const std::vector<float> w = random_floats(n * k, 0.1f, 1),
+                                 v = random_floats(n * k, 0.1f, 2), bias = random_floats(n, 1, 3),
+                                 input = random_floats(rows * k, 1, 4);
         Scheduler scheduler(2);
         Team team(scheduler);
         const Linear::Part gate_part{{w.data(), n, k}, bias.data()},

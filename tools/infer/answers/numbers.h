@@ -29,6 +29,26 @@ void append_number(std::string& line, Number value) {
   line.append(digits, end);
 }
 
+// Appends [v, ...], each value by append(line, v).
+template <typename T, typename Append>
+void append_array(std::string& line, std::span<const T> values, Append append) {
+  line += '[';
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (i > 0) line += ", ";
+    append(line, values[i]);
+  }
+  line += ']';
+}
+
+inline void append_finite(std::string& line, float value) {
+  if (!std::isfinite(value)) {
+    throw NonFinite(value, " (.tsv, .npy and .safetensors files can hold it)");
+  }
+  append_number(line, value);
+}
+
+inline std::string quoted(const std::string& text) { return nlohmann::json(text).dump(); }
+
 // The double whose shortest decimal is that of the float, so that JSON shows that.
 inline double json_number(float value) {
   if (!std::isfinite(value)) throw NonFinite(value);

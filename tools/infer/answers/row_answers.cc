@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tasks that answer in numbers: one row per input, or one per token of it. Plus the tokens
-// themselves.
+// Tasks that answer in other numbers than logits: one row per input, or one per token of it. Plus
+// the tokens themselves.
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -17,25 +17,6 @@
 namespace bert::tools {
 namespace {
 
-template <typename T, typename Append>
-void append_array(std::string& line, std::span<const T> values, Append append) {
-  line += '[';
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (i > 0) line += ", ";
-    append(line, values[i]);
-  }
-  line += ']';
-}
-
-void append_finite(std::string& line, float value) {
-  if (!std::isfinite(value)) {
-    throw NonFinite(value, " (.tsv, .npy and .safetensors files can hold it)");
-  }
-  append_number(line, value);
-}
-
-std::string quoted(const std::string& text) { return nlohmann::json(text).dump(); }
-
 // The first few numbers of a vector.
 std::string beginning(const char* name, std::span<const float> values) {
   constexpr size_t kShown = 6;
@@ -48,42 +29,6 @@ std::string beginning(const char* name, std::span<const float> values) {
   return fmt::format("{}: {} numbers of length {:.4f}: [{}{}]", name, values.size(),
                      std::sqrt(squares), text, values.size() > kShown ? ", ..." : "");
 }
-
-class LogitsAnswers final : public SequenceAnswers {
- public:
-  explicit LogitsAnswers(const LoadedModel& loaded) : model_(*loaded.model), info_(loaded.info) {}
-
-  void append_json(std::string& line, size_t i) const override {
-    line += "\"logits\": ";
-    append_array(line, row(i), append_finite);
-    if (info_.scores == bert::Scores::raw) return;
-    const bert::Label best = bert::best_label(row(i), info_);
-    line += ", \"label\": " + quoted(best.name) + ", \"probability\": ";
-    append_number(line, best.probability);
-  }
-
-  std::string text(size_t i) const override {
-    const std::vector<float> scores = bert::probabilities(row(i), info_);
-    std::string all;
-    for (size_t j = 0; j < scores.size(); ++j) {
-      all += fmt::format("{}{} {:.4f}", j > 0 ? ", " : "", info_.labels[j], scores[j]);
-    }
-    if (info_.scores == bert::Scores::raw || scores.size() == 1) return all;
-    const bert::Label best = bert::best_label(row(i), info_);
-    return fmt::format("{} {:.4f}  [{}]", best.name, best.probability, all);
-  }
-
-  std::span<const float> row(size_t i) const override {
-    return logits_.row(static_cast<int64_t>(i));
-  }
-
- private:
-  void run() override { logits_ = model_.run(encodings_); }
-
-  const bert::Model& model_;
-  const bert::Info& info_;
-  bert::Output logits_;
-};
 
 class EmbedAnswers final : public SequenceAnswers {
  public:
@@ -192,8 +137,6 @@ class TokensAnswers final : public SequenceAnswers {
 
 std::unique_ptr<Answers> make_row_answers(const LoadedModel& loaded) {
   switch (loaded.task) {
-    case Task::logits:
-      return std::make_unique<LogitsAnswers>(loaded);
     case Task::embed:
       return std::make_unique<EmbedAnswers>(loaded);
     case Task::hidden:

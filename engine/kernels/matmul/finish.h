@@ -1,14 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The epilogue of a product: bias, and activation or residual. As in vectors.h, each file has its
-// own copy.
+// What becomes of a tile's sums: first those of its blocks are added up, then come bias, and
+// activation or residual. As in vectors.h, each file has its own copy.
 #pragma once
 
 #include "engine/kernels/activations.h"
+#include "engine/kernels/narrow/narrow_kinds.h"
 #include "engine/kernels/vectors.h"
 
 namespace bert::engine::INSTRUCTION_SET {
 namespace {
+
+// The lines of y that a tile will write.
+inline void prefetch_outputs(const MatmulTask& task, int64_t first, int64_t rows) {
+  for (int64_t r = first; r < first + rows; ++r) {
+    for (int64_t j = 0; j < task.columns; j += kLine) prefetch_l1(task.y + r * task.y_stride + j);
+  }
+}
+
+// A sum of floats as the epilogue takes it; narrow_kinds.h has that of bytes.
+inline Vec dequantise(const MatmulTask&, int64_t, int64_t, Vec sum) { return sum; }
+
+// Adds the sums of the words from begin to end to sums [R, V * W], rows kPanel apart: R rows from
+// `first` on and V vectors of columns from `column` on. int8 sums are stored as integers until they
+// are complete.
+template <typename Sum, int R, int V>
+[[gnu::always_inline]] inline void accumulate(const MatmulTask& task, int64_t first, int64_t column,
+                                              int64_t begin, int64_t end, Sum (&sum)[R][V],
+                                              float* sums) {
+  const bool has_sums = begin > 0, complete = end == task.words;
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+    for (int v = 0; v < V; ++v) {
+      float* to = sums + r * kPanel + v * W;
+      const Sum all = has_sums ? (Sum)load(to) + sum[r][v] : sum[r][v];
+      store(to, complete ? dequantise(task, first + r, column + v * W, all) : (Vec)all);
+    }
+  }
+  // If a compiler kept the sums in registers for low tiles but not for high ones, it could fuse the
+  // last multiplication with the next addition: a row's bits would depend on its tile's height.
+  asm volatile("" : : "r"(sums) : "memory");
+}
 
 // y[r] = function(sums[r] + bias, y[r]). sums: [rows, columns], `stride` from row to row.
 template <typename Function>

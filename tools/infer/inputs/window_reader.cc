@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/infer/window_reader.h"
+#include "tools/infer/inputs/window_reader.h"
 
 #include <stdexcept>
 #include <string_view>

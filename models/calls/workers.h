@@ -7,13 +7,9 @@
 #include <memory>
 #include <mutex>
 #include <span>
-#include <system_error>
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
-#include "engine/runtime.h"
 #include "engine/threads/scheduler.h"
 #include "models/bert_infer.h"
 #include "models/network/bert.h"
@@ -54,13 +50,7 @@ class WorkspacePool {
 };
 
 // wanted, or if it is 0 as many threads as this process may use.
-inline int resolve_threads(int wanted) {
-  if (wanted < 0) throw Error(fmt::format("threads is {}, expected at least 0", wanted));
-  return wanted > 0 ? wanted : engine::usable_threads();
-}
-
-// The limit on all threads of a model: more than any machine has processors for.
-constexpr int kMaxThreads = 1024;
+int resolve_threads(int wanted);
 
 // A call with no more tokens than this goes before larger ones.
 constexpr int64_t kSmallCall = 512;
@@ -74,24 +64,8 @@ inline int64_t count_tokens(std::span<const Encoding> encodings) {
 // How many batches a model computes at a time, on how many threads, and the threads.
 class Workers {
  public:
-  explicit Workers(const Options& options) {
-    const auto check = [](const char* name, int64_t value) {
-      if (value >= 0 && value <= kMaxThreads) return;
-      throw Error(fmt::format("{} is {}, expected from 0 to {}", name, value, kMaxThreads));
-    };
-    check("workers", options.workers);
-    check("threads", options.threads);
-    check("workers times threads", int64_t{options.workers} * options.threads);
-    const int usable = engine::usable_threads();
-    count_ = options.workers > 0 ? options.workers : options.threads > 0 ? 1 : usable;
-    const int each = options.threads > 0 ? options.threads : std::max(1, usable / count_);
-    try {
-      scheduler_ = std::make_unique<engine::Scheduler>(count_ * each);
-    } catch (const std::system_error& error) {
-      throw Error(
-          fmt::format("cannot start {} workers of {} threads: {}", count_, each, error.what()));
-    }
-  }
+  // Throws Error for numbers out of range, and where the threads cannot be started.
+  explicit Workers(const Options& options);
 
   int count() const { return count_; }
   int threads_of_each() const { return threads() / count_; }
@@ -113,11 +87,7 @@ class Workers {
   }
 
   // Calls body(i) for every i in [0, count), on as many threads as have time.
-  void for_each(size_t count, const std::function<void(size_t i)>& body) const {
-    scheduler_->run(
-        {.batches = static_cast<int64_t>(count), .at_once = threads(), .small = count == 1},
-        [&](int64_t i, engine::Team&) { body(static_cast<size_t>(i)); });
-  }
+  void for_each(size_t count, const std::function<void(size_t i)>& body) const;
 
  private:
   int count_;

@@ -1,11 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What products of every kind share: packing weights before them, and finishing sums after them.
-#include "engine/kernels/bytes.h"
-#include "engine/kernels/finish.h"
+#include "engine/kernels/matmul/finish.h"
+#include "engine/kernels/narrow/narrow_kinds.h"
 #include "engine/kernels/vectors.h"
 
 namespace bert::engine::INSTRUCTION_SET {
+namespace {
+
+// As of floats in vectors.h.
+inline Vec load_part(const Word32* p, int64_t n) {
+  float lanes[W];
+  for (int i = 0; i < W; ++i) {
+    lanes[i] = 0;
+    if (i < n) __builtin_memcpy(lanes + i, p + i, sizeof *lanes);
+  }
+  return load(lanes);
+}
+
+}  // namespace
 
 void pack_panel(const Word32* const* rows, int64_t columns, int64_t words, int64_t panel_columns,
                 Word32* panel) {

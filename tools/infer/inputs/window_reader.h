@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "tools/console/stop.h"
-#include "tools/infer/task_inputs.h"
+#include "tools/infer/inputs/task_inputs.h"
 
 namespace bert::tools {
 

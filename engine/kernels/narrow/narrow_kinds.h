@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How int8 is multiplied and what follows. As in vectors.h, each file has its own copy.
+// How words that hold several numbers, two bf16 or four bytes, are multiplied, and what follows a
+// product of bytes. As in vectors.h, each file has its own copy.
 #pragma once
 
 #include "engine/kernels/activations.h"
@@ -9,7 +10,60 @@
 namespace bert::engine::INSTRUCTION_SET {
 namespace {
 
-// Like F32 and Bf16 in vectors.h.
+inline IntVec load_bits(const Word32* p) {
+  IntVec v;
+  __builtin_memcpy(&v, p, sizeof v);
+  return v;
+}
+inline IntVec broadcast_bits(const Word32* p) {
+  int32_t x;
+  __builtin_memcpy(&x, p, sizeof x);
+  return x - IntVec{};
+}
+
+// As F32 in vectors.h.
+struct Bf16 {
+  using In = IntVec;
+  using Sum = Vec;
+  static constexpr int64_t kBlock = kSumBlock / 2;
+  static In broadcast(const Word32* p) { return broadcast_bits(p); }
+  static In load(const Word32* p) { return load_bits(p); }
+  static Sum dot(Sum sum, In x, In w) {
+#if defined(__AVX512BF16__)
+    return (Vec)_mm512_dpbf16_ps((__m512)sum, (__m512bh)x, (__m512bh)w);
+#else  // a bf16 is the upper half of a float
+    const IntVec upper = IntVec{} - 65536;
+    return multiply_add(multiply_add(sum, (Vec)(x << 16), (Vec)(w << 16)), (Vec)(x & upper),
+                        (Vec)(w & upper));
+#endif
+  }
+#if defined(__AVX512BF16__)
+  static constexpr int kFloatsPerWord = 2;
+  static In from(const float* x) {
+    return (In)_mm512_cvtne2ps_pbh((__m512)INSTRUCTION_SET::load(x + W),
+                                   (__m512)INSTRUCTION_SET::load(x));
+  }
+  static In pair(const float* low, const float* high) { return widen(low) | widen(high) << 16; }
+
+ private:
+  static In widen(const float* x) {
+    typedef uint16_t Narrow __attribute__((vector_size(W * sizeof(uint16_t))));
+    return __builtin_convertvector((Narrow)_mm512_cvtneps_pbh((__m512)INSTRUCTION_SET::load(x)),
+                                   In);
+  }
+#endif
+};
+
+// How matmul_int8 holds its inputs: as bytes where the machine multiplies them, otherwise as
+// shorts. Without VNNI, sums of two products of bytes must fit into 16 bits.
+#if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
+constexpr Int8Format kInt8 = {.bytes = 1, .max_input = 255};
+#elif defined(__AVX2__)
+constexpr Int8Format kInt8 = {.bytes = 1, .max_input = 127};
+#else
+constexpr Int8Format kInt8 = {.bytes = 2, .max_input = 255};
+#endif
+
 struct Bytes {
   using In = IntVec;
   using Sum = IntVec;
@@ -51,7 +105,6 @@ inline Vec gelu<Bytes>(Vec x) {
 }
 
 // Dequantises a sum of row `row` and columns `column` to `column` + W of the task.
-inline Vec dequantise(const MatmulTask&, int64_t, int64_t, Vec sum) { return sum; }
 inline Vec dequantise(const MatmulTask& task, int64_t row, int64_t column, IntVec sum) {
   const RowScale& scale = task.row_scales[row];
   IntVec column_sums;

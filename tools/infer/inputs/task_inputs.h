@@ -22,6 +22,7 @@ struct Window {
   std::vector<int64_t> lines;  // that the inputs come from, counted from 1
   int64_t tokens = 0;          // estimated where the library tokenizes
 
+  void add(bert::Encoding encoding);
   void append(Window other);
 };
 
@@ -49,6 +50,8 @@ class InputMaker {
  private:
   LineInput parse_unchecked(std::string_view line) const;
   void check(const LineInput& input) const;
+  void add_other_texts(std::span<bert::Input> texts, Window& window) const;
+  Window choices_from_arguments() const;
   std::vector<bert::Encoding> encode(std::span<const bert::Input> texts) const;
 
   const InferOptions& options_;

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The inputs of a bf16 or int8 Linear, from floats to the words that its Product reads.
+#include <algorithm>
+#include <bit>
+
+#include "engine/dense/linear.h"
+#include "engine/kernels/pick_kernels.h"
+#include "engine/profile.h"
+
+namespace bert::engine {
+
+Linear::ConvertedRows Linear::Packed::convert(Team& team, ConstTensor x, Buffer& scratch) const {
+  const Timed timed(Step::convert);
+  const RowKernels& kernels = row_kernels();
+  const int64_t exact_count = std::ssize(exact),
+                filled = words_of(product->precision, product->panel.int8, k);
+  const bool dense = product->panel.dense_rows;
+  const int64_t stride = dense ? words : row_words(), exact_stride = dense ? exact_count : stride;
+  // The scales lie behind the rows.
+  static_assert(sizeof(RowScale) == 2 * sizeof(float) && alignof(RowScale) == alignof(float));
+  scratch.resize_discarding(x.rows * (row_words() + 2));
+  Word32* words_of_x = as_words(scratch.data());
+  Word32* exact_of_x = words_of_x + (dense ? x.rows * words : words);
+  auto* scales = reinterpret_cast<RowScale*>(scratch.data() + x.rows * row_words());
+  constexpr int64_t kConvertedRowsPerTask = 16;
+  team.run(divide_up(x.rows, kConvertedRowsPerTask), [&](int64_t block, int) {
+    for (int64_t i = block * kConvertedRowsPerTask;
+         i < std::min(x.rows, (block + 1) * kConvertedRowsPerTask); ++i) {
+      const float* row = x.row(i);
+      Word32* to = words_of_x + i * stride;
+      if (product->precision == Precision::bf16) {
+        kernels.round_bf16(row, k, to);
+      } else {
+        scales[i] = kernels.quantise_inputs(row, mask.empty() ? nullptr : mask.data(), k,
+                                            product->panel.int8, to);
+      }
+      std::fill_n(to + filled, words - filled, Word32{0});
+      Word32* exact_to = exact_of_x + i * exact_stride;
+      for (const int32_t input : exact) *exact_to++ = std::bit_cast<Word32>(row[input]);
+    }
+  });
+  return {.words = words_of_x,
+          .stride = stride,
+          .exact = exact_of_x,
+          .exact_stride = exact_stride,
+          .scales = scales};
+}
+
+}  // namespace bert::engine

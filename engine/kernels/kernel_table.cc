@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The table of one instruction set's kernels, and the yardstick for their speed.
+#include "engine/kernels/instruction_sets.h"
+#include "engine/kernels/narrow/narrow_kinds.h"
+#include "engine/kernels/row_kernels.h"
+#include "engine/kernels/vectors.h"
+
+#define NAME_TEXT(name) #name
+#define NAME(name) NAME_TEXT(name)
+
+namespace bert::engine::INSTRUCTION_SET {
+
+// In the other kernel files.
+void layer_norm(const float* x, const float* gamma, const float* beta, float epsilon, int64_t rows,
+                int64_t width, float* y);
+void add3(const float* a, const float* b, const float* c, int64_t width, float* y);
+void pack_panel(const Word32* const* rows, int64_t columns, int64_t words, int64_t panel_columns,
+                Word32* panel);
+void matmul_f32(const MatmulTask& task);
+void matmul_bf16(const MatmulTask& task);
+void matmul_int8(const MatmulTask& task);
+void finish(const MatmulTask& task, int64_t row, int64_t rows, float* sums, int64_t stride);
+void finish_int8(const MatmulTask& task, int64_t row, int64_t rows, float* sums,
+                 const float* exact_sums, int64_t stride);
+void round_bf16(const float* row, int64_t k, Word32* words);
+RowKernels::Quantised quantise_weights(const float* row, const float* factors, const float* mean,
+                                       int64_t k, int8_t* q);
+RowScale quantise_inputs(const float* x, const float* factors, int64_t k, Int8Format format,
+                         Word32* words);
+int64_t attention_scratch(int64_t length, int64_t width);
+void attention_f32(const AttentionTask& task, float* scratch);
+void attention_bf16(const AttentionTask& task, float* scratch);
+
+namespace {
+
+int64_t multiply_and_add(int64_t rounds, float* sums) {
+  constexpr int kChains = 12;  // more than two units with a latency of five cycles need
+  Vec chains[kChains];
+#pragma GCC unroll 16
+  for (int c = 0; c < kChains; ++c) chains[c] = broadcast(sums[c]);
+  const Vec x = broadcast(sums[kChains]), y = broadcast(sums[kChains + 1]);
+  for (int64_t i = 0; i < rounds; ++i) {
+#pragma GCC unroll 16
+    for (int c = 0; c < kChains; ++c) chains[c] = multiply_add(chains[c], x, y);
+  }
+  for (int c = 0; c < kChains; ++c) sums[c] = sum_lanes(chains[c]);
+  return rounds * kChains * W * 2;
+}
+
+}  // namespace
+
+extern constinit const RowKernels kernels = {
+    .name = NAME(INSTRUCTION_SET),
+    .sets = kCompiledSets,
+    .layer_norm = layer_norm,
+    .add3 = add3,
+    .pack_panel = pack_panel,
+    .panel_columns = kPanel,
+    .matmul_f32 = matmul_f32,
+    .matmul_bf16 = matmul_bf16,
+    .matmul_int8 = matmul_int8,
+    .finish = finish,
+    .finish_int8 = finish_int8,
+    .round_bf16 = round_bf16,
+    .quantise_weights = quantise_weights,
+    .int8 = kInt8,
+    .quantise_inputs = quantise_inputs,
+    .multiply_and_add = multiply_and_add,
+    .attention_scratch = attention_scratch,
+    .attention_f32 = attention_f32,
+    .attention_bf16 = attention_bf16,
+};
+
+}  // namespace bert::engine::INSTRUCTION_SET

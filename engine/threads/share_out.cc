@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which of a Scheduler's callers and teams gets the next free processor.
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <mutex>
+#include <vector>
+
+#include "engine/threads/scheduler_impl.h"
+
+namespace bert::engine {
+namespace {
+
+// While small calls keep large ones waiting, these get a turn after three times its length.
+constexpr Clock::duration kTurn = std::chrono::milliseconds(5), kBetweenTurns = 3 * kTurn;
+
+}  // namespace
+
+// Gives free processors to those who wait, in the order that the class describes.
+void Scheduler::share_out() {
+  while (free_ > 0 && (give_turn() || give_to_call(true) || give_to_leader(small_leaders_) ||
+                       give_to_team(true) || give_to_leader(large_leaders_) ||
+                       give_to_call(false) || give_to_team(false))) {
+    --free_;
+  }
+  const auto small_leaders = static_cast<int>(small_leaders_.size());
+  int small_wanted = 0, leaders_wanted = 0;
+  if (free_ == 0) {
+    const auto idle = static_cast<int>(idle_.size());
+    int small_helpers = 0, calls = 0;
+    for (const Team* team : teams_) small_helpers += team->small_ ? team->vacancies() : 0;
+    for (const Call* call : calls_) {
+      calls += call->wants_leader() ? 1 : 0;
+      small_helpers += call->work.small && call->wants_leader() ? 1 : 0;
+    }
+    small_wanted = small_leaders + std::min(idle, small_helpers);
+    leaders_wanted = small_wanted + static_cast<int>(large_leaders_.size()) + std::min(idle, calls);
+  }
+  small_leaders_waiting_.store(small_leaders, std::memory_order_relaxed);
+  small_wanted_.store(small_wanted, std::memory_order_relaxed);
+  leaders_wanted_.store(leaders_wanted, std::memory_order_relaxed);
+}
+
+// To a large call before small ones.
+bool Scheduler::give_turn() {
+  if (small_leaders_.empty() || large_leaders_.empty() || small_served_ < kBetweenTurns) {
+    return false;
+  }
+  large_leaders_.front()->stays_until = Clock::now() + kTurn;
+  return give_to_leader(large_leaders_);
+}
+
+bool Scheduler::give_to_leader(std::deque<Waiter*>& waiting) {
+  if (waiting.empty()) return false;
+  if (&waiting == &large_leaders_) small_served_ = {};
+  Waiter& waiter = *waiting.front();
+  waiting.pop_front();
+  waiter.has_seat = true;
+  waiter.changed.notify_one();
+  return true;
+}
+
+// Calls take turns. That they are led by this class's threads rather than by callers that wait
+// saves waking these one after the other.
+bool Scheduler::give_to_call(bool small) {
+  if (idle_.empty()) return false;
+  for (Call* call : calls_) {
+    if (call->work.small != small || !call->wants_leader()) continue;
+    Thread& thread = take_idle();
+    thread.call = call;
+    thread.batch = call->begin_batch();
+    thread.wake();
+    remove_from(calls_, call);
+    calls_.push_back(call);
+    if (!call->has_batches()) remove_from(small ? small_leaders_ : large_leaders_, &call->caller);
+    return true;
+  }
+  return false;
+}
+
+bool Scheduler::give_to_team(bool small) {
+  if (idle_.empty()) return false;
+  for (const Team* team : teams_) {
+    if (team->small_ != small || team->vacancies() == 0) continue;
+    Thread& thread = take_idle();
+    thread.members = team->members_;
+    thread.small = small;
+    std::vector<bool>& taken = thread.members->taken;
+    thread.worker = 1;
+    while (taken[thread.worker]) ++thread.worker;
+    taken[thread.worker] = true;
+    thread.members->present.fetch_add(1, std::memory_order_release);
+    thread.wake();
+    return true;
+  }
+  return false;
+}
+
+Scheduler::Thread& Scheduler::take_idle() {
+  Thread& thread = *idle_.back();
+  idle_.pop_back();
+  return thread;
+}
+
+// A team outside of calls.
+Team::Team(Scheduler& scheduler)
+    : scheduler_(scheduler),
+      small_(scheduler.in_child()),  // whose leader never makes way
+      has_seat_(!scheduler.in_child()),
+      members_(std::make_shared<Members>(scheduler.threads())) {
+  if (has_seat_) scheduler_.enter(*this);
+}
+
+Team::~Team() {
+  if (has_seat_) scheduler_.leave(*this);
+}
+
+void Scheduler::enter(Team& team) {
+  std::unique_lock lock(mutex_);
+  Waiter self;
+  take_seat(lock, self, false);
+  enlist(team);
+}
+
+void Scheduler::leave(Team& team) {
+  const std::lock_guard lock(mutex_);
+  dismiss(team);
+  ++free_;
+  share_out();
+}
+
+// The leader of a large call's batch waits while small calls want its processor.
+void Scheduler::make_way(Team& team) {
+  if (Clock::now() < team.stays_until_) return;
+  std::unique_lock lock(mutex_);
+  if (!is_wanted_by_small()) return;
+  ++free_;
+  Waiter self;
+  large_leaders_.push_front(&self);
+  share_out();
+  self.wait(lock);
+  team.stays_until_ = self.stays_until;
+}
+
+}  // namespace bert::engine

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The public API beside Model::run and Tokenizer::encode of many inputs: loading, and what models
+// and tokenizers say of themselves.
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "models/model_impl.h"
+#include "tokenizer/unicode/utf8.h"
+
+namespace bert {
+
+Error::~Error() = default;
+
+Tokenizer Tokenizer::load(const std::string& directory, int max_length) {
+  return models::guarded([&] {
+    models::check_max_length(max_length);
+    models::require_directory(directory);
+    auto loaded = tokenizer::TextEncoder::load(directory);
+    const int limit = max_length > 0 ? max_length : loaded.default_max_length();
+    return Tokenizer(std::make_shared<const Impl>(
+        Impl{.text_encoder = std::move(loaded), .max_length = limit, .prompt = ""}));
+  });
+}
+
+Encoding Tokenizer::encode(const Input& input) const {
+  return models::guarded([&] {
+    Encoding encoding =
+        impl_->text_encoder.encode(impl_->prompt + input.first, input.second, impl_->max_length);
+    if (!impl_->prompt.empty()) impl_->remove_prompt(encoding);
+    return encoding;
+  });
+}
+
+void Tokenizer::Impl::remove_prompt(Encoding& encoding) const {
+  const auto shift = static_cast<int32_t>(tokenizer::utf8::count_scalars(prompt));
+  for (int32_t t = encoding.first.begin; t < encoding.first.end; ++t) {
+    auto& [begin, end] = encoding.offsets[t];
+    begin = std::max(0, begin - shift);
+    end = std::max(0, end - shift);
+  }
+}
+
+const std::string& Tokenizer::token(int32_t id) const {
+  return models::guarded([&]() -> const std::string& { return impl_->text_encoder.token(id); });
+}
+
+bool Tokenizer::continues_word(int32_t id) const {
+  return models::guarded([&] { return impl_->text_encoder.continues_word(id); });
+}
+
+int32_t Tokenizer::mask_id() const { return impl_->text_encoder.mask_id(); }
+
+const std::vector<std::string>& Tokenizer::notes() const { return impl_->text_encoder.notes(); }
+
+Model Model::load(const std::string& directory, const Options& options) {
+  return models::guarded([&] { return Model(Impl::load(directory, options)); });
+}
+
+Output Model::run(std::span<const Input> inputs) const {
+  return models::guarded([&] { return impl_->run(impl_->tokenize(inputs)); });
+}
+std::vector<Encoding> Model::tokenize(std::span<const Input> inputs) const {
+  return models::guarded([&] { return impl_->tokenize(inputs); });
+}
+const Tokenizer& Model::tokenizer() const { return impl_->tokenizer; }
+const Info& Model::info() const { return impl_->info; }
+void Model::release_memory() const { impl_->spaces.clear(); }
+
+}  // namespace bert

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From a checkpoint's tensors to the pooler and the heads.
+#include <string>
+
+#include "models/network/build_parts.h"
+#include "models/network/heads.h"
+
+namespace bert::models {
+
+using engine::Activation;
+
+Pooler::Pooler(Checkpoint& checkpoint, const Config& config, const engine::Product& f32,
+               engine::Team& team)
+    : dense(read_linear(checkpoint, {{config.family->pooler}, config.hidden, config.hidden},
+                        Activation::tanh, f32, team)) {}
+
+Head::Head(Checkpoint& checkpoint, const Config& config, const HeadRow& head_row,
+           const Embeddings& embeddings, const engine::Product& f32, engine::Team& team)
+    : row(head_row), product(f32) {
+  const bool masked_lm = row.kind == HeadKind::masked_lm;
+  const int64_t width = masked_lm ? config.embedding : config.hidden;
+  if (*row.transform) {
+    transform.emplace(read_linear(checkpoint,
+                                  {{row.transform}, width, config.hidden, config.has_bias.head},
+                                  config.head_activations.at(&row), f32, team));
+  }
+  if (*row.norm) norm.emplace(read_norm(checkpoint, row.norm, width, config));
+  const std::string name = row.output;
+  if (!masked_lm) {
+    output.emplace(read_linear(checkpoint,
+                               {{name}, std::ssize(config.labels_of(row)), config.hidden},
+                               Activation::none, f32, team));
+    return;
+  }
+  own_decoder = read_decoder(checkpoint, config, name, embeddings.word);
+  decoder = config.tied ? embeddings.word.view : own_decoder.view;
+  decoder_bias = read_decoder_bias(checkpoint, config, name + ".bias", row.bias);
+}
+
+}  // namespace bert::models

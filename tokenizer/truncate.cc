@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How many tokens of a text, or of each of a pair, stay where not all of them may.
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "tokenizer/text_encoder_impl.h"
+
+namespace bert::tokenizer {
+namespace {
+
+// Hugging Face's longest_first truncation: the longer text is cut, to the shorter one's size at
+// most; if that is not enough, each gets half the room, and an odd token goes to the longer text
+// (the second if they are equally long).
+void longest_first(size_t room, size_t& first, size_t& second) {
+  if (first + second <= room) return;
+  size_t& shorter = first > second ? second : first;
+  size_t& longer = first > second ? first : second;
+  longer = shorter > room ? shorter : std::max(shorter, room - shorter);
+  if (shorter + longer > room) {
+    shorter = room / 2;
+    longer = room - shorter;
+  }
+}
+
+}  // namespace
+
+std::pair<size_t, size_t> TextEncoder::Impl::truncated_sizes(const TokenSequence& first,
+                                                             const TokenSequence& second,
+                                                             size_t limit, size_t special) const {
+  // How many tokens Hugging Face counts: truncating on the left, it goes through the words from the
+  // last one backwards, and stops at the limit.
+  const auto counted_size = [&](const TokenSequence& text) {
+    if (!truncate_left || text.size <= limit) return text.size;
+    size_t count = limit;
+    const auto begins_word = [&](int32_t id) {
+      return id == pipeline->unknown() || (!continues_word(id) && !is_added(id));
+    };
+    while (count < text.size && !begins_word(text.ids[text.size - count])) ++count;
+    return count;
+  };
+  size_t first_size = counted_size(first), second_size = counted_size(second);
+  longest_first(limit - special, first_size, second_size);
+  return {first_size, second_size};
+}
+
+}  // namespace bert::tokenizer

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Inputs that are more than a sequence of tokens: pairs for one task, texts for another, choices.
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "tools/infer/inputs/task_inputs.h"
+#include "tools/infer/task_table.h"
+
+namespace bert::tools {
+namespace {
+
+// A token is about four bytes.
+int64_t estimated_tokens(const std::string& text) { return 1 + std::ssize(text) / 4; }
+
+}  // namespace
+
+void InputMaker::check(const LineInput& input) const {
+  if (const auto* const ids = std::get_if<bert::Encoding>(&input)) {
+    if (kind_ != InputKind::sequence) {
+      throw std::runtime_error("\"ids\" are given, but this task needs text");
+    }
+    // Ids are not truncated: what would be left might not end in [SEP].
+    const int limit = options_.load.max_length;
+    if (limit > 0 && std::ssize(ids->ids) > limit) {
+      throw std::runtime_error(fmt::format(
+          "\"ids\" holds {} ids, expected at most {} (--max-length)", ids->ids.size(), limit));
+    }
+  } else if (const auto* const choices = std::get_if<bert::Choices>(&input)) {
+    if (choices->choices.empty()) {
+      throw std::runtime_error("there are no choices, expected a text and its choices");
+    }
+  } else if (kind_ == InputKind::pair || kind_ == InputKind::two_sequences) {
+    if (!std::get<bert::Input>(input).second) {
+      throw std::runtime_error("there is one text, expected two");
+    }
+  }
+}
+
+void InputMaker::add_other_texts(std::span<bert::Input> texts, Window& window) const {
+  if (kind_ == InputKind::two_sequences) {
+    std::vector<bert::Input> alone;
+    for (const bert::Input& text : texts) {
+      alone.push_back({text.first});
+      alone.push_back({*text.second});
+    }
+    for (bert::Encoding& encoding : encode(alone)) window.add(std::move(encoding));
+  } else {
+    for (bert::Input& text : texts) {
+      window.tokens +=
+          estimated_tokens(text.first) + (text.second ? estimated_tokens(*text.second) : 0);
+      window.texts.push_back(std::move(text));
+    }
+  }
+}
+
+void InputMaker::add_parsed(LineInput input, int64_t line, Window& window) {
+  if (auto* const choices = std::get_if<bert::Choices>(&input)) {
+    for (const std::string& choice : choices->choices) {
+      window.tokens += estimated_tokens(choices->first) + estimated_tokens(choice);
+    }
+    window.choices.push_back(std::move(*choices));
+  } else {
+    window.add(std::get<bert::Encoding>(std::move(input)));
+  }
+  window.lines.push_back(line);
+}
+
+Window InputMaker::choices_from_arguments() const {
+  const std::vector<std::string>& arguments = options_.arguments;
+  const LineInput input = bert::Choices{arguments[0], {arguments.begin() + 1, arguments.end()}};
+  check(input);
+  constexpr int64_t kLine = 1;
+  Window window;
+  add_parsed(input, kLine, window);
+  return window;
+}
+
+}  // namespace bert::tools

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/infer/inputs/task_inputs.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "tools/console/input_lines.h"
+#include "tools/infer/task_table.h"
+
+namespace bert::tools {
+
+void Window::add(bert::Encoding encoding) {
+  tokens += std::max<int64_t>(1, std::ssize(encoding.ids));
+  encodings.push_back(std::move(encoding));
+}
+
+InputMaker::InputMaker(const InferOptions& options, const LoadedModel& loaded)
+    : options_(options), tokenizer_(loaded.tokenizer), kind_(traits(loaded.task).input) {}
+
+std::vector<bert::Encoding> InputMaker::encode(std::span<const bert::Input> texts) const {
+  return tokenizer_.encode(texts, options_.load.threads * std::max(1, options_.load.workers));
+}
+
+void InputMaker::add_texts(std::span<bert::Input> texts, std::span<const int64_t> lines,
+                           Window& window) const {
+  if (kind_ == InputKind::sequence) {
+    for (bert::Encoding& encoding : encode(texts)) window.add(std::move(encoding));
+  } else {
+    add_other_texts(texts, window);
+  }
+  window.lines.insert(window.lines.end(), lines.begin(), lines.end());
+}
+
+Window InputMaker::from_arguments() const {
+  const std::vector<std::string>& arguments = options_.arguments;
+  if (kind_ == InputKind::choices) return choices_from_arguments();
+  bert::Input text = {arguments[0]};
+  if (arguments.size() > 1) text.second = arguments[1];
+  if (kind_ != InputKind::sequence) check(text);
+  constexpr int64_t kLine = 1;
+  Window window;
+  try {
+    add_texts({&text, 1}, {&kLine, 1}, window);
+  } catch (const bert::Error& error) {
+    throw std::runtime_error(std::string(reason_alone(error.what())));
+  }
+  return window;
+}
+
+}  // namespace bert::tools

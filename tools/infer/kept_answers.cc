@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/infer/kept_answers.h"
+
+#include <cstdint>
+#include <cstring>
+#include <stdexcept>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+namespace bert::tools {
+
+std::string keep_answers(OutputFile& output, AnswerWriter* writer, bool is_cut,
+                         const Progress& progress) {
+  int64_t answers = writer ? progress.inputs : 0;
+  try {
+    if (writer && is_cut) {
+      answers = writer->finish_cut();
+    } else if (writer) {
+      writer->finish();
+    }
+    if (answers > 0) return output.keep_partial();
+  } catch (const OutputError&) {  // there is no room for anything
+  }
+  output.discard();
+  return "";
+}
+
+void rethrow_with(const std::exception_ptr& error, const std::string& kept) {
+  if (kept.empty()) std::rethrow_exception(error);
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& what) {
+    throw std::runtime_error(fmt::format("{}; the answers so far are in {}", what.what(), kept));
+  }
+}
+
+void end_by_signal(const Stop& stop, const std::string& kept) {
+  spdlog::error("{}: the answers so far {}", strsignal(stop.signal()),
+                kept.empty() ? "have been written" : "are in " + kept);
+  stop.end_process();
+}
+
+}  // namespace bert::tools

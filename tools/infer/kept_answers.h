@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <exception>
+#include <string>
+
+#include "tools/console/output_file.h"
+#include "tools/console/progress.h"
+#include "tools/console/stop.h"
+#include "tools/infer/answers/answer_writer.h"
+
+namespace bert::tools {
+
+// Whatever went wrong, the answers so far can be read. Returns the file that has them, if it is not
+// the output itself. writer: or null. is_cut: whether writing to the output failed.
+std::string keep_answers(OutputFile& output, AnswerWriter* writer, bool is_cut,
+                         const Progress& progress);
+
+// Adds to the error's message where the answers were kept, if they were.
+[[noreturn]] void rethrow_with(const std::exception_ptr& error, const std::string& kept);
+
+// Says where the answers so far are, and ends the process by the signal that stopped it.
+void end_by_signal(const Stop& stop, const std::string& kept);
+
+}  // namespace bert::tools
