@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "engine/threads/team.h"
 #include "engine/tensor.h"
+#include "engine/threads/team.h"
 
 namespace bert::engine {
 
@@ -18,6 +18,9 @@ struct Norm {
   float epsilon = 0;
 };
 void layer_norm(Team& team, ConstTensor x, const Norm& norm, Tensor y);  // y may be x
+// The same in place for as many columns of x as the norm has, from `first` on.
+void layer_norm_columns(Team& team, Tensor x, int64_t first, const Norm& norm);
+void add(Team& team, ConstTensor x, Tensor y);  // y += x
 
 // y[t] = word[ids[t]] + position[positions[t]] + type[type_ids[t]]
 struct EmbeddingTables {

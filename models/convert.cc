@@ -47,8 +47,28 @@ void add_int8(const Checkpoint& checkpoint, const std::string& name,
     written.push_back(
         {start + "exact_weight", "F32", {rows, exact}, part(stored.exact_weights, exact)});
   }
-  const std::string bias = checkpoint.stored(name + ".bias").name;
-  to[bias] = {{bias, "F32", {rows}, part(stored.bias, 1)}};
+  const ConvertedTensor bias = {start + "bias", "F32", {rows}, part(stored.bias, 1)};
+  if (checkpoint.has(name + ".bias")) {
+    to[bias.name] = {bias};
+  } else {
+    written.push_back(bias);  // quantisation corrects it, so that it is no longer zero
+  }
+}
+
+// The columns of all, one after the other.
+engine::Linear::Stored joined(const std::vector<const engine::Linear*>& linears) {
+  engine::Linear::Stored all = linears.front()->stored();
+  for (size_t i = 1; i < linears.size(); ++i) {
+    const auto next = linears[i]->stored();
+    const auto append = [](auto& to, const auto& from) {
+      to.insert(to.end(), from.begin(), from.end());
+    };
+    append(all.q, next.q);
+    append(all.scales, next.scales);
+    append(all.bias, next.bias);
+    append(all.exact_weights, next.exact_weights);
+  }
+  return all;
 }
 
 void add_bf16(const Checkpoint& checkpoint, const std::string& name, Replacements& to) {
@@ -65,15 +85,15 @@ void add_bf16(const Checkpoint& checkpoint, const std::string& name, Replacement
 Replacements replacements(const Encoder& encoder, const Checkpoint& checkpoint) {
   Replacements all;
   for (const Layer& layer : encoder.layers) {
-    for (const auto& [names, linear] : layer.dense_layers()) {
-      const auto rows = linear.columns() / std::ssize(names);
+    for (const auto& [names, linears] : layer.dense_layers()) {
+      const int64_t width = linears.front()->width();
+      const auto rows = linears.front()->columns() * std::ssize(linears) / std::ssize(names);
       const bool int8 = encoder.precision == engine::Precision::int8;
-      const auto stored = int8 ? linear.stored() : engine::Linear::Stored();
+      const auto stored = int8 ? joined(linears) : engine::Linear::Stored();
       for (size_t part = 0; part < names.size(); ++part) {
         const std::string& name = names[part];
         if (int8) {
-          add_int8(checkpoint, name, stored, static_cast<int64_t>(part) * rows, rows,
-                   linear.width(), all);
+          add_int8(checkpoint, name, stored, static_cast<int64_t>(part) * rows, rows, width, all);
         } else {
           add_bf16(checkpoint, name, all);
         }

@@ -21,11 +21,11 @@ void run_traced(const Model& model, const Encoding& encoding, const OnStage& on_
       engine::Team team(impl.workers.scheduler());
       const Batch batch = make_batch({&encoding, 1}, order, impl.config);
       const Tensor x = impl.encoder.run(batch, team, engine::Reads::all, space, trace);
-      const Tensor first = first_rows(batch, x, space);
-      if (impl.pooler) trace("pooler", impl.pooler->run(team, first, space));
+      if (impl.pooler) trace("pooler", impl.pooler->run(team, first_rows(batch, x, space), space));
       if (impl.token_head) trace("logits", impl.token_head->run(team, x, space));
       if (impl.sequence_head) {
-        trace(impl.token_head ? "next_sentence" : "logits", impl.by_sequence(team, first, space));
+        trace(impl.token_head ? "next_sentence" : "logits",
+              impl.by_sequence(batch, x, team, space));
       }
       trace("embedding", impl.sentence.run(batch, engine::Reads::all, x, team, space));
     });
@@ -50,8 +50,8 @@ void Pass::hidden() {
 void Pass::logits() {
   const auto& impl = Internals::impl(model_);
   engine::Team team(scheduler());
-  const Tensor first = impl.encoder.run(batch_, team, engine::Reads::first, space_, {});
-  impl.by_sequence(team, first, space_);
+  const Tensor x = impl.encoder.run(batch_, team, impl.sequence_reads(), space_, {});
+  impl.by_sequence(batch_, x, team, space_);
 }
 
 std::string Pass::product() const {

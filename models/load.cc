@@ -258,8 +258,8 @@ std::string int8_note(const models::Encoder& encoder) {
   int64_t exact = 0, all = 0;
   for (const models::Layer& layer : encoder.layers) {
     for (const auto& dense : layer.dense_layers()) {
-      exact += dense.linear.exact_inputs();
-      all += dense.linear.width();
+      exact += dense.linears.front()->exact_inputs();
+      all += dense.linears.front()->width();
     }
   }
   return fmt::format(
@@ -352,7 +352,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::load(const std::string& director
   check_options(options);
   models::require_directory(directory);
   Config config = models::read_config(directory);
-  Checkpoint checkpoint(directory, config.family->prefix);
+  Checkpoint checkpoint(directory, config.family->prefixes(), config.family->embeddings.words);
   const HeadRows rows = find_heads(config, checkpoint);
   models::Workers workers(options);
   engine::Team team(workers.scheduler());

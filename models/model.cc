@@ -8,6 +8,7 @@
 
 #include "models/calls/for_batches.h"
 #include "models/model_impl.h"
+#include "models/network/pooling.h"
 
 namespace bert {
 
@@ -22,19 +23,29 @@ void Model::Impl::check_rows(const Output& output) const {
   for (int64_t i = 0; i < output.rows; ++i) check_answer(static_cast<size_t>(i), output.row(i));
 }
 
-engine::Tensor Model::Impl::by_sequence(engine::Team& team, engine::Tensor first,
-                                        Workspace& space) const {
+bool Model::Impl::reads_mean() const {
+  return config.mean_pooled && sequence_head->row.reads == models::ReadBy::classifier_pooling;
+}
+
+engine::Tensor Model::Impl::by_sequence(const models::Batch& batch, engine::Tensor x,
+                                        engine::Team& team, Workspace& space) const {
+  engine::Tensor rows = x;
+  if (reads_mean()) {
+    rows = models::mean_rows(batch, x, team, space);
+  } else if (x.rows != batch.sequences()) {
+    rows = models::first_rows(batch, x, space);
+  }
   const bool pooled = sequence_head->row.reads == models::ReadBy::pooler;
-  return sequence_head->run(team, pooled ? pooler->run(team, first, space) : first, space);
+  return sequence_head->run(team, pooled ? pooler->run(team, rows, space) : rows, space);
 }
 
 Output Model::Impl::run(std::span<const Encoding> encodings) const {
   if (!sequence_head) refuse_head("a whole input");
   Output output(std::ssize(encodings), sequence_head->columns());
-  for_batches(encodings, engine::Reads::first,
-              [&](const models::Batch&, const auto& order, engine::Tensor first, engine::Team& team,
-                  Workspace& space) {
-                const engine::Tensor logits = by_sequence(team, first, space);
+  for_batches(encodings, sequence_reads(),
+              [&](const models::Batch& batch, const auto& order, engine::Tensor x,
+                  engine::Team& team, Workspace& space) {
+                const engine::Tensor logits = by_sequence(batch, x, team, space);
                 for (int64_t i = 0; i < logits.rows; ++i) {
                   std::copy_n(logits.row(i), output.columns, output.row(order[i]).data());
                 }

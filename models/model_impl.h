@@ -10,13 +10,13 @@
 
 #include "models/bert_infer.h"
 #include "models/calls/guarded.h"
+#include "models/calls/workers.h"
 #include "models/network/batch.h"
 #include "models/network/bert.h"
 #include "models/network/heads.h"
 #include "models/network/pooling.h"
 #include "models/network/trace.h"
 #include "models/tokenizer_impl.h"
-#include "models/calls/workers.h"
 
 namespace bert {
 namespace models {
@@ -68,11 +68,17 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   void check_task(Task wanted) const;
   // Throws if an answer to input i is not finite: what is read in place is not checked before.
   void check_answer(size_t i, std::span<const float> values) const;
-  void check_rows(const Output& output) const;  // the answer to input i is row i
+  void check_rows(const Output& output) const;            // the answer to input i is row i
   [[noreturn]] void refuse_head(const char* what) const;  // that gives logits for it
   std::string head_description() const;  // what the model has instead, for error messages
-  // The logits of sequence_head, [N, C], from the first row of each sequence, [N, H].
-  engine::Tensor by_sequence(engine::Team& team, engine::Tensor first, Workspace& space) const;
+  bool reads_mean() const;  // sequence_head: the mean of all tokens' states, not the first one's
+  engine::Reads sequence_reads() const {
+    return reads_mean() ? engine::Reads::all : engine::Reads::first;
+  }
+  // The logits of sequence_head, [N, C], from the last hidden state: all rows, or those that
+  // sequence_reads() says.
+  engine::Tensor by_sequence(const models::Batch& batch, engine::Tensor x, engine::Team& team,
+                             Workspace& space) const;
 
   models::Config config;
   models::Checkpoint checkpoint;  // owns the files in which the embedding tables are read in place

@@ -30,8 +30,11 @@ void attention(Team& team, ConstTensor qkv, std::span<const int32_t> starts,
   // In whole cache lines, so that no two threads write to the same one.
   const auto whole_lines = [](int64_t floats) { return divide_up(floats, 16) * 16; };
   const int64_t task_floats = whole_lines(kernels.attention_scratch(longest, width));
-  const int64_t keys_floats = options.keys ? options.keys->scratch_size(longest) : 0;
-  const int64_t worker_floats = task_floats + whole_lines(keys_floats);
+  const int64_t terms = options.disentangled ? options.disentangled->terms() : 1;
+  const int64_t bias_floats = options.keys           ? options.keys->scratch_size(longest)
+                              : options.disentangled ? options.disentangled->scratch_size(longest)
+                                                     : 0;
+  const int64_t worker_floats = task_floats + whole_lines(bias_floats);
   scratch.resize_discarding(worker_floats * team.threads());
 
   team.run(sequences * heads, [&](int64_t i, int worker) {
@@ -47,13 +50,15 @@ void attention(Team& team, ConstTensor qkv, std::span<const int32_t> starts,
                        .length = length,
                        .width = width,
                        .queries = all ? length : 1,
-                       .scale = 1.0f / std::sqrt(static_cast<float>(width))};
+                       .scale = 1.0f / std::sqrt(static_cast<float>(terms * width)),
+                       .window = options.window};
     float* space = scratch.data() + worker * worker_floats;
     if (options.bias) {
       task.bias = options.bias->of_head(head);
       task.bias_stride = -1;
     }
     if (options.keys) options.keys->run(task, space + task_floats);
+    if (options.disentangled) options.disentangled->run(task, head, space + task_floats);
     if (options.probabilities) {
       task.probabilities = options.probabilities + offsets[sequence] + head * task.queries * length;
     }

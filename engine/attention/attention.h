@@ -4,10 +4,11 @@
 #include <cstdint>
 #include <span>
 
+#include "engine/attention/disentangled.h"
 #include "engine/attention/relative_positions.h"
 #include "engine/kernels/row_kernels.h"
-#include "engine/threads/team.h"
 #include "engine/tensor.h"
+#include "engine/threads/team.h"
 
 namespace bert::engine {
 
@@ -22,8 +23,10 @@ struct AttentionOptions {
   int heads = 1;
   Reads reads = Reads::all;
   Precision precision = Precision::f32;
-  const RelativeBias* bias = nullptr;  // at most one of the two
+  const RelativeBias* bias = nullptr;  // at most one of the three
   const RelativeKeys* keys = nullptr;
+  const Disentangled* disentangled = nullptr;
+  int64_t window = 0;  // a token attends to so many before it and after it; 0: to all
   // The softmax, [A, queries, S] for one sequence after the other; or null.
   float* probabilities = nullptr;
 };

@@ -37,7 +37,7 @@ class RowBlocks {
 
 }  // namespace
 
-void Linear::run(Team& team, ConstTensor x, Buffer& scratch, Tensor y, bool add) const {
+void Linear::run(Team& team, ConstTensor x, Buffer& scratch, Tensor y, const Into& into) const {
   assert(x.columns == width() && y.columns == columns() && x.rows == y.rows);
   assert(is_packed());
   const Packed& w = *packed_;
@@ -71,7 +71,8 @@ void Linear::run(Team& team, ConstTensor x, Buffer& scratch, Tensor y, bool add)
                     .x_stride = inputs.stride,
                     .y_stride = w.n,
                     .activation = w.activation,
-                    .add = add};
+                    .add = into.add,
+                    .multiply = into.multiply};
     if (product.precision == Precision::int8) {
       task.exact = std::ssize(w.exact);
       task.exact_x = inputs.exact + first * inputs.exact_stride;

@@ -63,11 +63,15 @@ class Linear {
 
   // y [T, N] = activation(x W^T + b), with x [T, K]. scratch: for x in the Linear's precision.
   void run(Team& team, ConstTensor x, Buffer& scratch, Tensor y) const {
-    run(team, x, scratch, y, false);
+    run(team, x, scratch, y, {});
   }
   // y += x W^T + b
   void run_add(Team& team, ConstTensor x, Buffer& scratch, Tensor y) const {
-    run(team, x, scratch, y, true);
+    run(team, x, scratch, y, {.add = true});
+  }
+  // y *= x W^T + b: the second half of a gated linear unit (Shazeer 2020).
+  void run_multiply(Team& team, ConstTensor x, Buffer& scratch, Tensor y) const {
+    run(team, x, scratch, y, {.multiply = true});
   }
 
  private:
@@ -109,7 +113,10 @@ class Linear {
     void pack(Team& team, const FillRow& fill);
     ConvertedRows convert(Team& team, ConstTensor x, Buffer& scratch) const;
   };
-  void run(Team& team, ConstTensor x, Buffer& scratch, Tensor y, bool add) const;
+  struct Into {
+    bool add = false, multiply = false;
+  };
+  void run(Team& team, ConstTensor x, Buffer& scratch, Tensor y, const Into& into) const;
 
   std::unique_ptr<Packed> packed_;  // a prefetch target stays where it is when its Linear moves
 };

@@ -19,7 +19,7 @@ constexpr int64_t kMaxPartWords = 1536;
 alignas(64) constexpr float kNoBias[64] = {};  // for the parts after the first
 
 void multiply_in_parts(Matmul matmul, const MatmulTask& whole, int64_t width) {
-  const int64_t parts = whole.activation == Activation::none && whole.exact == 0
+  const int64_t parts = whole.activation == Activation::none && !whole.multiply && whole.exact == 0
                             ? (whole.words + kMaxPartWords - 1) / kMaxPartWords
                             : 1;
   MatmulTask task = whole;

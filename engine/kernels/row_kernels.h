@@ -9,8 +9,8 @@
 namespace bert::engine {
 
 // gelu is x Phi(x), by erf; gelu_tanh is the approximation of Hendrycks and Gimpel 2016 that the
-// hub calls gelu_new and gelu_pytorch_tanh.
-enum class Activation { none, gelu, gelu_tanh, relu, tanh };
+// hub calls gelu_new and gelu_pytorch_tanh. silu is x / (1 + e^-x).
+enum class Activation { none, gelu, gelu_tanh, relu, tanh, silu };
 
 // One head of one sequence: softmax(scale q k^T) v, for its first `queries` tokens.
 // q, k and v point to the head's first column in the sequence's first row; the head is D columns
@@ -25,6 +25,8 @@ struct AttentionTask {
   const float* bias = nullptr;
   int64_t bias_stride = 0;
   float* probabilities = nullptr;  // [queries, S], the softmax; or null
+  // If not 0, query i attends to the keys i - window to i + window only, at the cost of these.
+  int64_t window = 0;
 };
 
 // The type in which inputs and weights are multiplied. Sums are f32, or s32 for int8.
@@ -47,7 +49,8 @@ struct RowScale {
   int32_t zero;
 };
 
-// Some columns of y = activation(x W^T + b), or if `add` is set of y += x W^T + b.
+// Some columns of y = activation(x W^T + b), or if `add` is set of y += x W^T + b, or if `multiply`
+// is set of y *= x W^T + b.
 struct MatmulTask {
   const Word32* x = nullptr;      // [rows, words], x_stride from row to row
   const Word32* panel = nullptr;  // [words + exact, panel_columns] of W^T, padded with zeros
@@ -56,7 +59,7 @@ struct MatmulTask {
   float* y = nullptr;             // [rows, columns], y_stride from row to row
   int64_t rows = 0, words = 0, columns = 0, x_stride = 0, y_stride = 0;
   Activation activation = Activation::none;
-  bool add = false;
+  bool add = false, multiply = false;
   // int8 only.
   int64_t exact = 0;                // inputs that are multiplied in f32
   const Word32* exact_x = nullptr;  // [rows, exact], exact_stride from row to row

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "models/config/find_family.h"
 #include "models/config/other_keys.h"
 #include "models/weights/json_file.h"
 #include "models/weights/weight_file.h"
@@ -25,37 +26,30 @@ const std::pair<std::string_view, engine::Activation> kActivations[] = {
     {"gelu_pytorch_tanh", engine::Activation::gelu_tanh},
     {"relu", engine::Activation::relu},
     {"tanh", engine::Activation::tanh},
+    {"silu", engine::Activation::silu},
+    {"swiglu", engine::Activation::silu},  // as NomicBert's files name the gated one
 };
 
 engine::Activation read_activation(const JsonFile& file, const SettingNames& names) {
   const std::string name = file.text(names.activation, names.default_activation);
   if (const engine::Activation* found = find_activation(name)) return *found;
-  file.fail(names.activation, "gelu, gelu_new, gelu_pytorch_tanh, relu or tanh");
-}
-
-const Family& read_family(const JsonFile& file) {
-  const std::string type = file.text("model_type", "bert");
-  std::string known;
-  for (const Family& family : families()) {
-    if (family.model_type == type) return family;
-    known += fmt::format("{}{}", known.empty() ? "" : ", ", family.model_type);
-  }
-  file.fail("model_type", fmt::format("one of {}: other families are not supported", known));
+  file.fail(names.activation, "gelu, gelu_new, gelu_pytorch_tanh, relu, tanh or silu");
 }
 
 // Adds the architecture to a configuration that names none, going by the tensors beside it. For
 // families other than BERT this works only if there is no head. A tensor "classifier" fits several
 // architectures, so it is left open, except in Google's checkpoints, where it classifies sequences.
-void add_architecture(JsonFile& file, const std::string& directory, bool is_google) {
+void add_architecture(JsonFile& file, const std::string& directory, const Family& family,
+                      bool is_google) {
   const Weights weights = open_weights(directory);
   const auto find = [&](std::string_view name) {
     const StoredTensor* found = nullptr;
     for (const WeightFile& part : weights.files) found = found ? found : part.find(name);
     return found;
   };
-  const Family& family = read_family(file);
-  if (family.model_type != std::string_view("bert")) {
+  if (family.classes != std::string_view("Bert")) {
     const bool has_head = std::ranges::any_of(family.heads, [&](const HeadRow& head) {
+      if (*family.unused_head && head.kind == HeadKind::masked_lm) return false;
       return find(std::string(head.output) + ".weight") || find(head.bias) ||
              find(std::string(head.transform) + ".weight");
     });
@@ -120,6 +114,7 @@ void find_not_evaluated(Config& config) {
   const bool predicts = std::ranges::any_of(
       heads, [](const HeadRow* head) { return head->kind == HeadKind::masked_lm; });
   if (!predicts && !heads.empty()) return;
+  if (*config.family->unused_head) config.not_evaluated.emplace_back(config.family->unused_head);
   for (const HeadRow& head : config.family->heads) {
     const bool predicts_tokens =
         head.kind == HeadKind::masked_lm || head.kind == HeadKind::replaced_token;
@@ -235,19 +230,19 @@ void read_sizes(const JsonFile& file, Config& config) {
   config.intermediate = size(names.intermediate);
   config.vocabulary = size("vocab_size", 1 << 24);
   if (config.family->has_types) {
-    config.types = static_cast<int>(file.integer("type_vocab_size", 1, kMaxConfigSize, 2));
+    const int least = config.family->position_type == PositionType::absolute ? 1 : 0;
+    config.types = static_cast<int>(
+        file.integer("type_vocab_size", least, kMaxConfigSize, config.family->default_types));
   }
   config.embedding = *config.family->projection ? size("embedding_size", 1 << 16) : config.hidden;
   if (config.hidden % config.heads != 0) {
     file.fail(names.heads,
               fmt::format("a divisor of '{}', which is {}", names.hidden, config.hidden));
   }
-  config.norm_epsilon = 1e-12f;
-  if (config.family->has_norm_epsilon) {
-    config.norm_epsilon = static_cast<float>(file.number("layer_norm_eps", 1e-12));
-  }
+  const auto& [epsilon, fallback] = config.family->norm_epsilon;
+  config.norm_epsilon = static_cast<float>(*epsilon ? file.number(epsilon, fallback) : fallback);
   if (!(config.norm_epsilon >= 0 && config.norm_epsilon < 1)) {
-    file.fail("layer_norm_eps", "a number of at least 0 and less than 1");
+    file.fail(epsilon, "a number of at least 0 and less than 1");
   }
   config.activation = read_activation(file, names);
 }
@@ -265,10 +260,14 @@ void read_positions(const JsonFile& file, Config& config) {
     }
   }
   config.positions = rows - config.first_position;
+  config.position_type = config.family->position_type;
+  config.adds_positions = config.position_type == PositionType::absolute;
+  if (config.position_type != PositionType::absolute) return;
   config.sinusoidal = file.boolean("sinusoidal_pos_embds", false);
   const std::string type = file.text("position_embedding_type", "absolute");
   if (type == "absolute") return;
   if (!config.family->relative_keys) file.fail("position_embedding_type", "absolute");
+  config.adds_positions = false;
   if (type == "relative_key") {
     config.position_type = PositionType::relative_key;
   } else if (type == "relative_key_query") {
@@ -336,16 +335,28 @@ const engine::Activation* find_activation(std::string_view name) {
   return nullptr;
 }
 
+// What a head's row says, or config.json instead of it.
+engine::Activation read_head_activation(const JsonFile& file, const Config& config,
+                                        const HeadRow& head) {
+  if (*head.activation_key) {
+    const std::string name = file.text(head.activation_key, head.activation);
+    if (const auto* found = find_activation(name)) return *found;
+    file.fail(head.activation_key, "gelu, gelu_new, gelu_pytorch_tanh, relu, tanh or silu");
+  }
+  return *head.activation ? *find_activation(head.activation) : config.activation;
+}
+
 Config read_config(const std::string& directory) {
   Config config;
   const std::string path = directory + "/config.json", google = directory + "/bert_config.json";
   const bool is_google = !is_there(path) && is_there(google);
   JsonFile file(is_google ? google : path);
   config.path = file.path();
-  config.family = &read_family(file);
+  config.family = &find_family(file, directory);
+  translate(file, *config.family);
   if (const auto* named = file.find("architectures"); !named || named->empty()) {
     file.set("architectures", nullptr);
-    add_architecture(file, directory, is_google);
+    add_architecture(file, directory, *config.family, is_google);
     if (const auto* found = file.find("architectures")) {
       config.notes.push_back(fmt::format("{}: names no architecture: its tensors are those of {}",
                                          file.path(), found->front().dump()));
@@ -357,10 +368,13 @@ Config read_config(const std::string& directory) {
   read_sizes(file, config);
   read_positions(file, config);
   name_layers(file, config);
+  config.gate = config.family->gate;
+  if (config.family->read_more) config.family->read_more(file, config);
   config.tied = file.boolean("tie_word_embeddings", true);
   for (const HeadRow* head : config.heads_on_top) {
     (head->reads == ReadBy::every ? config.by_token : config.by_sequence) =
         read_head_labels(file, directory, head->kind);
+    config.head_activations[head] = read_head_activation(file, config, *head);
   }
   check_other_keys(file, config.notes);
   return config;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -9,13 +10,6 @@
 #include "models/config/families.h"
 
 namespace bert::models {
-
-// How the encoder is told the position of a token.
-enum class PositionType {
-  absolute,            // a position embedding is added to the token's (Devlin et al. 2019)
-  relative_key,        // scores add query · embedding of the distance (Shaw et al. 2018),
-  relative_key_query,  // and key · embedding of the distance (Huang et al. 2020)
-};
 
 // config.json, validated.
 struct Config {
@@ -44,6 +38,25 @@ struct Config {
   int inner_layers = 1;
   float norm_epsilon = 0;
   engine::Activation activation = engine::Activation::gelu;
+  Gate gate = Gate::none;
+  struct Biases {
+    bool norm = true, qkv = true, attention_output = true, up = true, down = true;
+    bool head = true, decoder = true;  // of a head's transform, and of masked_lm's output
+  } has_bias;
+  bool has_first_norm = true;  // the first layer has a norm before attention
+  std::vector<int> windows;    // [L] or empty: how far attention reaches to each side; 0: anywhere
+  // Of rotary positions: radians per position, [D / 2]; those of layers with a window may differ.
+  std::vector<float> frequencies, local_frequencies;
+  bool mean_pooled = false;              // what classifier_pooling says
+  bool adds_positions = true;            // an embedding of the position is added to the token's
+  struct Distances {                     // of disentangled positions
+    bool keys = false, queries = false;  // multiplied with queries; with keys
+    bool shared = false;                 // made of distances' embeddings by the layers' own weights
+    bool normed = false;                 // the embeddings are
+    int64_t buckets = 0, most = 0;       // in each direction
+  } distances;
+  int convolution = 0;  // over so many tokens after the first layer; 0: none
+  engine::Activation convolution_activation = engine::Activation::tanh;
 
   bool tied = true;  // the masked_lm head's decoder shares the word embeddings
 
@@ -55,6 +68,7 @@ struct Config {
   const std::vector<std::string>& labels_of(const HeadRow& head) const {
     return head.reads == ReadBy::every ? by_token.names : by_sequence.names;
   }
+  std::map<const HeadRow*, engine::Activation> head_activations;
   std::vector<std::string> notes;  // for the user: what was inferred
 };
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/config/families.h"
 
+#include <iterator>
+#include <vector>
+
 namespace bert::models {
 namespace {
 
@@ -203,7 +206,7 @@ constexpr Family kFamilies[] = {
      .settings = kDistilBertSettings,
      .layer = kDistilBertLayer,
      .has_types = false,
-     .has_norm_epsilon = false,
+     .norm_epsilon = {.name = ""},
      .heads = kDistilBertHeads},
     {.model_type = "electra",
      .classes = "Electra",
@@ -238,6 +241,14 @@ constexpr Family kFamilies[] = {
 
 }  // namespace
 
-std::span<const Family> families() { return kFamilies; }
+std::span<const Family> families() {
+  static const std::vector<Family> all = [] {
+    std::vector<Family> rows(std::begin(kFamilies), std::end(kFamilies));
+    const auto newer = newer_families();
+    rows.insert(rows.end(), newer.begin(), newer.end());
+    return rows;
+  }();
+  return all;
+}
 
 }  // namespace bert::models

@@ -5,9 +5,28 @@
 #pragma once
 
 #include <span>
-#include <string_view>
+#include <string>
+#include <vector>
 
 namespace bert::models {
+
+class JsonFile;
+struct Config;
+
+// How the encoder is told the position of a token.
+enum class PositionType {
+  absolute,            // a position embedding is added to the token's (Devlin et al. 2019)
+  relative_key,        // scores add query · embedding of the distance (Shaw et al. 2018),
+  relative_key_query,  // and key · embedding of the distance (Huang et al. 2020)
+  rotary,              // queries and keys are turned by angles (Su et al. 2021)
+  alibi,               // scores fall linearly with the distance (Press et al. 2022)
+  disentangled,        // queries and keys are multiplied with distances' (He et al. 2021)
+};
+
+// A gated feed-forward network multiplies activation(gate x) with up x (Shazeer 2020). Which rows
+// of the tensor `intermediate` are the gate's: none, all (`up` is then a tensor of its own), or the
+// first or second half (the other half being up's).
+enum class Gate { none, separate, first_half, second_half };
 
 // The settings in config.json whose names differ between families.
 struct SettingNames {
@@ -17,16 +36,29 @@ struct SettingNames {
 // What follows the layer's name in the names of its tensors, without ".weight" and ".bias".
 struct LayerNames {
   const char* layer;  // {}: the layer's number; in ALBERT the group's, then the layer's within it
-  const char *query, *key, *value, *attention_output, *attention_norm, *intermediate, *output,
-      *output_norm;
+  const char *query = "", *key = "", *value = "", *attention_output, *attention_norm, *intermediate,
+             *output, *output_norm;
+  // The rest is optional.
+  const char* qkv = "";  // query, key and value one below the other, instead of the three
+  const char *query_norm = "", *key_norm = "";  // of all heads' queries and keys at once
+  // Adds the layer's input to attention_norm's output, once more, and normalises the sum.
+  const char* residual_norm = "";
+  const char* up = "";  // of a gated network, if not in `intermediate`
+};
+
+// Of the embeddings' tensors.
+struct EmbeddingNames {
+  const char* words = "embeddings.word_embeddings.weight";
+  const char* norm = "embeddings.LayerNorm";
 };
 
 // What a head reads of the last hidden state.
 enum class ReadBy {
   pooler,
   first,
-  every
-};  // the pooler's output; the first token's or every token's state
+  every,
+  classifier_pooling,  // the first token's state or the mean of all, as the setting says
+};                     // the pooler's output; the first token's or every token's state
 
 enum class HeadKind {
   classification,
@@ -44,24 +76,36 @@ struct HeadRow {
   const char* suffix = "";  // of the architecture's name, after the family's `classes`
   HeadKind kind{};
   ReadBy reads = ReadBy::every;
-  const char* transform = "";   // dense
-  const char* activation = "";  // as in hidden_act; "": the model's own
+  const char* transform = "";       // dense
+  const char* activation = "";      // as in hidden_act; "": the model's own
+  const char* activation_key = "";  // the setting that names it; activation is its default
   const char* norm = "";
   const char* output = "";  // dense; in masked_lm usually tied to the word embeddings
   const char* bias = "";    // of masked_lm's output
 };
 
+// The settings in config.json that a family reads by another name, or only some files have.
+struct Alias {
+  const char *stored, *name;
+};
+
 struct Family {
-  const char* model_type;  // in config.json
-  const char* classes;     // what its architectures' names begin with
-  const char* prefix;      // of the encoder's tensors if there is a head
+  const char* model_type;             // in config.json
+  const char* classes;                // what its architectures' names begin with
+  const char* prefix;                 // of the encoder's tensors if there is a head
+  const char* published_prefix = "";  // that the published code has instead of transformers'
   SettingNames settings;
   LayerNames layer;
+  EmbeddingNames embeddings = {};
   const char* projection = "";    // dense, from the embedding width to the hidden size
   bool always_projected = false;  // even if the two are equal
   const char* pooler = "";        // dense
   bool has_types = true;
-  bool has_norm_epsilon = true;  // layer_norm_eps; false: 1e-12, whatever config.json says
+  int default_types = 2;  // type_vocab_size
+  struct NormEpsilon {
+    const char* name = "layer_norm_eps";  // "": it is the fallback, whatever config.json says
+    double fallback = 1e-12;
+  } norm_epsilon = {};
   // after_…: positions are counted from the padding token's id + 1, and padding tokens are skipped,
   // as in fairseq (Liu et al. 2019). That id is pad_token_id, or always 1.
   enum class Positions { from_0, after_pad_token, after_1 } positions = Positions::from_0;
@@ -69,8 +113,29 @@ struct Family {
   // The table of attention biases by bucketed distance (Raffel et al. 2020, T5).
   const char* relative_bias = "";
   std::span<const HeadRow> heads = {};
+  // Of the code on the hub that some directories name in auto_map, the configuration's class. The
+  // code is never run. needs_code: model_type alone stands for another family.
+  const char* code = "";
+  bool needs_code = false;
+  const char* unused_head = "";  // tensors of published files that belong to no class
+  const char* mark = "";         // a tensor that tells this row from others of the same model_type
+  std::span<const Alias> aliases = {};
+  // The layers: norms before attention and feed-forward (Xiong et al. 2020) and at the end instead
+  // of after them.
+  bool pre_norm = false;
+  const char* final_norm = "";
+  Gate gate = Gate::none;
+  PositionType position_type = PositionType::absolute;
+  void (*read_more)(const JsonFile& file, Config& config) = nullptr;  // what no row can say
+
+  std::vector<std::string> prefixes() const {
+    if (!*published_prefix) return {prefix};
+    return {prefix, published_prefix};
+  }
 };
 
+// All of them. The rows live as long as the program.
 std::span<const Family> families();
+std::span<const Family> newer_families();  // some of them
 
 }  // namespace bert::models

@@ -59,7 +59,7 @@ Batch make_batch(std::span<const Encoding> encodings, std::span<const int64_t> o
   }
   // A table the model does not have is a single row of zeros.
   if (config.types == 0) std::ranges::fill(batch.type_ids, 0);
-  if (config.position_type != PositionType::absolute) std::ranges::fill(batch.positions, 0);
+  if (!config.adds_positions) std::ranges::fill(batch.positions, 0);
   return batch;
 }
 

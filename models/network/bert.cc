@@ -18,6 +18,15 @@ void Embeddings::run(const Batch& batch, engine::Team& team, Workspace& space, T
   if (projection) projection->run(team, sum, space.scratch, x);
 }
 
+namespace {
+
+Tensor copy(engine::ConstTensor x, engine::Buffer& to) {
+  std::copy_n(x.data, x.size(), to.tensor(x.rows, x.columns).data);
+  return {to.data(), x.rows, x.columns};
+}
+
+}  // namespace
+
 Tensor first_rows(const Batch& batch, engine::ConstTensor x, Workspace& space) {
   const Tensor first = space.rows.tensor(batch.sequences(), x.columns);
   for (int64_t i = 0; i < first.rows; ++i) {
@@ -26,8 +35,27 @@ Tensor first_rows(const Batch& batch, engine::ConstTensor x, Workspace& space) {
   return first;
 }
 
-// One post-norm layer (Devlin et al. 2019, section 3). x: [T, H]. The feed-forward network takes at
-// most feed_forward_rows at a time. Calls before(product, its inputs) just before each product.
+// Attention over qkv's output, states [T, 3H].
+void Layer::attend(const Batch& batch, engine::Team& team, Reads reads, bool probabilities,
+                   Workspace& space, Tensor states, Tensor context) const {
+  if (query_norm) engine::layer_norm_columns(team, states, 0, *query_norm);
+  if (key_norm) engine::layer_norm_columns(team, states, states.columns / 3, *key_norm);
+  if (positions.rotary) positions.rotary->run(team, batch.starts, heads, states);
+  engine::attention(team, states, batch.starts,
+                    {.heads = heads,
+                     .reads = reads,
+                     .precision = precision,
+                     .bias = positions.bias,
+                     .keys = positions.keys ? &*positions.keys : nullptr,
+                     .disentangled = positions.disentangled ? &*positions.disentangled : nullptr,
+                     .window = positions.window,
+                     .probabilities = probabilities ? space.probabilities.data() : nullptr},
+                    space.scratch, context);
+}
+
+// One layer (Devlin et al. 2019, section 3; with pre_norm Xiong et al. 2020). x: [T, H]. The
+// feed-forward network takes at most feed_forward_rows at a time. Calls before(product, its inputs)
+// just before each product.
 template <typename BeforeProduct>
 Tensor Layer::forward(const Batch& batch, engine::Team& team, Reads reads, bool probabilities,
                       int64_t feed_forward_rows, Workspace& space, Tensor x,
@@ -37,31 +65,40 @@ Tensor Layer::forward(const Batch& batch, engine::Team& team, Reads reads, bool 
   space.wide.resize_discarding(tokens * std::max(4 * hidden, intermediate.columns()));
   const Tensor states = {space.wide.data(), tokens, 3 * hidden};
   const Tensor context = {space.wide.data() + tokens * 3 * hidden, rows, hidden};
+  const auto normed = [&](const std::optional<engine::Norm>& norm, Tensor part) {
+    if (!pre_norm || !norm) return part;
+    const Tensor y = space.normed.tensor(part.rows, hidden);
+    engine::layer_norm(team, part, *norm, y);
+    return y;
+  };
 
-  before(&Layer::qkv, x);
-  qkv.run(team, x, space.scratch, states);  // [T, 3H]
-  engine::attention(team, states, batch.starts,
-                    {.heads = heads,
-                     .reads = reads,
-                     .precision = precision,
-                     .bias = relative_bias,
-                     .keys = relative_keys ? &*relative_keys : nullptr,
-                     .probabilities = probabilities ? space.probabilities.data() : nullptr},
-                    space.scratch, context);
+  const Tensor inputs = normed(attention_norm, x);
+  before(qkv, inputs);
+  qkv.run(team, inputs, space.scratch, states);  // [T, 3H]
+  attend(batch, team, reads, probabilities, space, states, context);
   if (reads == Reads::first) x = first_rows(batch, x, space);  // from here on [rows, H]
-  before(&Layer::attention_output, context);
+  const Tensor before_attention = residual_norm ? copy(x, space.normed) : x;
+  before(attention_output, context);
   attention_output.run_add(team, context, space.scratch, x);  // dense + residual
-  engine::layer_norm(team, x, attention_norm, x);
+  if (!pre_norm) engine::layer_norm(team, x, *attention_norm, x);
+  if (residual_norm) {
+    engine::add(team, before_attention, x);
+    engine::layer_norm(team, x, *residual_norm, x);
+  }
   for (int64_t first = 0; first < rows; first += feed_forward_rows) {
     const int64_t count = std::min(feed_forward_rows, rows - first);
-    const Tensor part = {x.row(first), count, hidden};
+    const Tensor part = {x.row(first), count, hidden}, of_part = normed(output_norm, part);
     const Tensor wide = {space.wide.data(), count, intermediate.columns()};
-    before(&Layer::intermediate, part);
-    intermediate.run(team, part, space.scratch, wide);  // [count, I], activation fused
-    before(&Layer::output, wide);
+    before(intermediate, of_part);
+    intermediate.run(team, of_part, space.scratch, wide);  // [count, I], activation fused
+    if (up) {
+      before(*up, of_part);
+      up->run_multiply(team, of_part, space.scratch, wide);
+    }
+    before(output, wide);
     output.run_add(team, wide, space.scratch, part);  // dense + residual
   }
-  engine::layer_norm(team, x, output_norm, x);
+  if (!pre_norm) engine::layer_norm(team, x, *output_norm, x);
   return x;
 }
 
@@ -73,15 +110,28 @@ Tensor Layer::run(const Batch& batch, engine::Team& team, Reads reads, bool prob
   const int64_t feed_forward_rows =
       precision == Precision::int8 ? kInt8RowsPerThread * team.threads() : x.rows;
   return forward(batch, team, reads, probabilities, feed_forward_rows, space, x,
-                 [](engine::Linear Layer::*, Tensor) {});
+                 [](const engine::Linear&, Tensor) {});
 }
 
 Tensor Layer::calibrate(const Batch& example, engine::Team& team, Workspace& space, Tensor x) {
   // All rows at once, as the statistics of a product are those of all its inputs.
   return forward(example, team, Reads::all, false, x.rows, space, x,
-                 [&](engine::Linear Layer::*product, Tensor inputs) {
-                   (this->*product).quantise(team, engine::measure_inputs(inputs));
+                 [&](const engine::Linear& product, Tensor inputs) {
+                   // One of this layer's, which is not const here.
+                   const_cast<engine::Linear&>(product).quantise(team,
+                                                                 engine::measure_inputs(inputs));
+                   if (&product == &qkv) place(team);
                  });
+}
+
+void Encoder::keep_for_convolution(Tensor x, Workspace& space) const {
+  if (convolution) copy(x, space.convolved);
+}
+
+void Encoder::convolve(const Batch& batch, engine::Team& team, Workspace& space, Tensor x) const {
+  if (!convolution) return;
+  const Tensor embedded = {space.convolved.data(), x.rows, x.columns};
+  convolution->run(batch, team, embedded, space.wide, space.scratch, x);
 }
 
 Tensor Encoder::run(const Batch& batch, engine::Team& team, Reads reads, Workspace& space,
@@ -89,11 +139,13 @@ Tensor Encoder::run(const Batch& batch, engine::Team& team, Reads reads, Workspa
   Tensor x = space.x.tensor(batch.tokens(), hidden);
   embeddings.run(batch, team, space, x);
   trace("embeddings", x);
+  keep_for_convolution(x, space);
+  const bool rows_of_all = convolution && order.size() == 1;  // it reads all of them
   for (size_t i = 0; i < order.size(); ++i) {
     const bool probabilities = trace.wants_attention(i);
     if (probabilities) space.probabilities.resize_discarding(batch.pairs() * layers.front().heads);
     for (int j = 0; j < layers_per_group; ++j) {
-      const bool last = i + 1 == order.size() && j + 1 == layers_per_group;
+      const bool last = i + 1 == order.size() && j + 1 == layers_per_group && !rows_of_all;
       x = layers[order[i] + j].run(batch, team, last ? reads : Reads::all,
                                    probabilities && j + 1 == layers_per_group, space, x);
     }
@@ -101,6 +153,9 @@ Tensor Encoder::run(const Batch& batch, engine::Team& team, Reads reads, Workspa
       trace("attention." + std::to_string(i),
             {space.probabilities.data(), layers.front().heads, batch.pairs()});
     }
+    if (i == 0) convolve(batch, team, space, x);
+    if (rows_of_all && reads == Reads::first) x = first_rows(batch, x, space);
+    if (final_norm && i + 1 == order.size()) engine::layer_norm(team, x, *final_norm, x);
     trace("layer." + std::to_string(i), x);
   }
   return x;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The encoder of Devlin et al. 2019, "BERT: Pre-training of Deep Bidirectional Transformers", with
-// the post-norm layers of Vaswani et al. 2017, and of its relatives, whose differences are data in
-// the Config. Read bert.cc: it is the paper's section 3.
+// the layers of Vaswani et al. 2017, and of its relatives, whose differences are data in the
+// Config. Read bert.cc: it is the paper's section 3.
 #pragma once
 
 #include <memory>
@@ -11,11 +11,13 @@
 #include <vector>
 
 #include "engine/attention/attention.h"
+#include "engine/attention/rotary.h"
 #include "engine/dense/linear.h"
 #include "engine/rows.h"
 #include "engine/tensor.h"
 #include "models/config/config.h"
 #include "models/network/batch.h"
+#include "models/network/convolution.h"
 #include "models/network/trace.h"
 #include "models/weights/checkpoint.h"
 
@@ -26,6 +28,8 @@ struct Workspace {
   engine::Buffer x;              // [T, H]
   engine::Buffer embedded;       // [T, E], if E is not H
   engine::Buffer wide;           // [T, 3H] and [T, H] for attention, then [T, I]
+  engine::Buffer normed;         // [T, H]: what a norm before a product writes
+  engine::Buffer convolved;      // [T, H]: the embeddings, for the convolution
   engine::Buffer scratch;        // for one call into the engine
   engine::Buffer probabilities;  // of attention, [A, S, S] for each sequence, if asked for
   engine::Buffer rows;           // [N, H]: what a head reads
@@ -35,8 +39,8 @@ struct Workspace {
 
   int64_t bytes() const {
     int64_t floats = 0;
-    for (const engine::Buffer* buffer :
-         {&x, &embedded, &wide, &scratch, &probabilities, &rows, &pooled, &transformed, &logits}) {
+    for (const engine::Buffer* buffer : {&x, &embedded, &wide, &normed, &convolved, &scratch,
+                                         &probabilities, &rows, &pooled, &transformed, &logits}) {
       floats += buffer->size();
     }
     return floats * static_cast<int64_t>(sizeof(float));
@@ -58,10 +62,23 @@ struct Embeddings {
   std::optional<engine::Linear> projection;  // [H, E]
 };
 
+// What tells a layer where tokens are, besides the embeddings: the encoder's or its own.
+struct Positions {
+  const engine::RelativeBias* bias = nullptr;     // added to the scores by distance
+  std::optional<engine::RelativeKeys> keys = {};  // the same, multiplied with queries and keys
+  std::optional<engine::Disentangled> disentangled = {};
+  bool uses_keys = false, uses_queries = false;  // of it
+  engine::ConstTensor distances = {};            // [2 span, H], of which disentangled is made
+  std::optional<engine::Linear> distance_keys = {},
+                                distance_queries = {};  // unless shared with qkv
+  const engine::Rotary* rotary = nullptr;               // turns queries and keys
+  int64_t window = 0;  // how far attention reaches to each side; 0: anywhere
+};
+
 // encoder.layer.i.*
 struct Layer {
   Layer(Checkpoint& checkpoint, const std::string& name, const Config& config,
-        const engine::Product& product, const engine::RelativeBias* bias, engine::Team& team);
+        const engine::Product& product, Positions positions, engine::Team& team);
   // The next hidden state, in place of x [T, H]; with Reads::first that of each sequence's first
   // token only, [N, H] in space.rows. Leaves attention's probabilities in the workspace if wanted.
   engine::Tensor run(const Batch& batch, engine::Team& team, engine::Reads reads,
@@ -71,9 +88,12 @@ struct Layer {
   engine::Tensor calibrate(const Batch& example, engine::Team& team, Workspace& space,
                            engine::Tensor x);
 
+  // Makes what the positions need of the layer's weights, once they are packed.
+  void place(engine::Team& team);
+
   struct Dense {
-    std::vector<std::string> names;  // in the checkpoint, of the dense layers that it consists of
-    const engine::Linear& linear;
+    std::vector<std::string> names;  // in the checkpoint; their columns one after the other
+    std::vector<const engine::Linear*> linears;  // have the same columns
   };
   std::vector<Dense> dense_layers() const;
 
@@ -81,17 +101,22 @@ struct Layer {
   const LayerNames& names;
   engine::Precision precision;
   int heads;
+  bool pre_norm;       // norms come before attention and feed-forward, not after them
+  bool is_packed_qkv;  // in the checkpoint
+  Gate gate;
   engine::Linear qkv;  // [3H, H]
-  // What attention adds to the scores by distance, if anything: the encoder's, or this layer's own.
-  const engine::RelativeBias* relative_bias;
-  std::optional<engine::RelativeKeys> relative_keys;
+  std::optional<engine::Norm> query_norm, key_norm;
+  Positions positions;
   engine::Linear attention_output;  // [H, H]
-  engine::Norm attention_norm;
-  engine::Linear intermediate;  // [I, H], the activation fused
-  engine::Linear output;        // [H, I]
-  engine::Norm output_norm;
+  // Before or after attention and feed-forward; the first layer of some models has none before.
+  std::optional<engine::Norm> attention_norm, residual_norm, output_norm;
+  engine::Linear intermediate;       // [I, H], the activation fused; of a gated network, the gate
+  std::optional<engine::Linear> up;  // [I, H], which the gate multiplies
+  engine::Linear output;             // [H, I]
 
  private:
+  void attend(const Batch& batch, engine::Team& team, engine::Reads reads, bool probabilities,
+              Workspace& space, engine::Tensor states, engine::Tensor context) const;
   template <typename BeforeProduct>
   engine::Tensor forward(const Batch& batch, engine::Team& team, engine::Reads reads,
                          bool probabilities, int64_t feed_forward_rows, Workspace& space,
@@ -116,12 +141,22 @@ struct Encoder {
   Embeddings embeddings;
   std::unique_ptr<engine::RelativeBias> relative_bias;  // of all layers, or null
   std::vector<Layer> layers;                            // the distinct ones
+  Weight distances;                                     // [2 span, H], or none
+  std::optional<Convolution> convolution;
+  std::vector<std::unique_ptr<engine::Rotary>>
+      rotaries;            // of global layers, of those with a window
   std::vector<int> order;  // [L]: the first layer of the group that runs next
   int layers_per_group;    // 1, but for ALBERT's inner_group_num
+  std::optional<engine::Norm> final_norm;
 
  private:
-  void load_layers(Checkpoint& checkpoint, const Config& config, const engine::Product& product,
+  void load_layers(Checkpoint& checkpoint, const Config& config, const engine::Products& products,
                    const Batch& example, engine::Team& team);
+  Positions positions_of(size_t layer, Checkpoint& checkpoint, const Config& config,
+                         const engine::Product& f32, engine::Team& team) const;
+  // The embeddings x are the convolution's input, which is added to the first layer's output x.
+  void keep_for_convolution(engine::Tensor x, Workspace& space) const;
+  void convolve(const Batch& batch, engine::Team& team, Workspace& space, engine::Tensor x) const;
 };
 
 }  // namespace bert::models

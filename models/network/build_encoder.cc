@@ -35,41 +35,150 @@ void check_precision(const Checkpoint& checkpoint, const Layer& layer, bool is_i
 
 Embeddings::Embeddings(Checkpoint& checkpoint, const Config& config, const engine::Product& f32,
                        engine::Team& team)
-    : word(checkpoint.matrix("embeddings.word_embeddings.weight", config.vocabulary,
-                             config.embedding)),
+    : word(checkpoint.matrix(config.family->embeddings.words, config.vocabulary, config.embedding)),
       position(read_position_table(checkpoint, config)),
       type(read_type_table(checkpoint, config)),
-      norm(read_norm(checkpoint, "embeddings.LayerNorm", config.embedding, config)),
+      norm(read_norm(checkpoint, config.family->embeddings.norm, config.embedding, config)),
       projection(read_projection(checkpoint, config, f32, team)) {}
 
+namespace {
+
+// The gate of a gated network, else the only product in.
+DenseNames gate_names(const std::string& name, const Config& config) {
+  DenseNames dense = {{name + config.family->layer.intermediate},
+                      config.intermediate,
+                      config.hidden,
+                      config.has_bias.up};
+  const bool halves = config.gate == Gate::first_half || config.gate == Gate::second_half;
+  if (!halves) return dense;
+  dense.columns = 2 * config.intermediate;
+  dense.first = config.gate == Gate::first_half ? 0 : config.intermediate;
+  dense.count = config.intermediate;
+  return dense;
+}
+
+std::optional<engine::Linear> read_up(Checkpoint& checkpoint, const std::string& name,
+                                      const Config& config, const engine::Product& product,
+                                      engine::Team& team) {
+  if (config.gate == Gate::none) return std::nullopt;
+  DenseNames dense = gate_names(name, config);
+  if (config.gate == Gate::separate) {
+    dense.names = {name + config.family->layer.up};
+  } else {
+    dense.first = config.intermediate - dense.first;  // the other half
+  }
+  return read_linear(checkpoint, dense, Activation::none, product, team);
+}
+
+// Three tensors, or one if the family has only that or this checkpoint has it.
+DenseNames qkv_names(const Checkpoint& checkpoint, const std::string& name, const Config& config) {
+  const LayerNames& names = config.family->layer;
+  const int64_t hidden = config.hidden;
+  const bool packed = *names.qkv && (!*names.query || checkpoint.has(name + names.qkv + ".weight"));
+  if (packed) return {{name + names.qkv}, 3 * hidden, hidden, config.has_bias.qkv};
+  return {{name + names.query, name + names.key, name + names.value},
+          hidden,
+          hidden,
+          config.has_bias.qkv};
+}
+
+std::optional<engine::Norm> read_norm_if(bool has, Checkpoint& checkpoint, const std::string& name,
+                                         const Config& config) {
+  if (!has) return std::nullopt;
+  return read_norm(checkpoint, name, config.hidden, config);
+}
+
+}  // namespace
+
 Layer::Layer(Checkpoint& checkpoint, const std::string& name_in_checkpoint, const Config& config,
-             const engine::Product& product, const engine::RelativeBias* bias, engine::Team& team)
+             const engine::Product& product, Positions of_layer, engine::Team& team)
     : name(name_in_checkpoint),
       names(config.family->layer),
       precision(product.precision),
       heads(config.heads),
-      qkv(read_linear(checkpoint, {name + names.query, name + names.key, name + names.value},
-                      config.hidden, config.hidden, Activation::none, product, team)),
-      relative_bias(bias),
-      relative_keys(read_relative_keys(checkpoint, name, config, team)),
-      attention_output(read_linear(checkpoint, {name + names.attention_output}, config.hidden,
-                                   config.hidden, Activation::none, product, team)),
-      attention_norm(read_norm(checkpoint, name + names.attention_norm, config.hidden, config)),
-      intermediate(read_linear(checkpoint, {name + names.intermediate}, config.intermediate,
-                               config.hidden, config.activation, product, team)),
-      output(read_linear(checkpoint, {name + names.output}, config.hidden, config.intermediate,
-                         Activation::none, product, team)),
-      output_norm(read_norm(checkpoint, name + names.output_norm, config.hidden, config)) {
+      pre_norm(config.family->pre_norm),
+      qkv(read_linear(checkpoint, qkv_names(checkpoint, name, config), Activation::none, product,
+                      team)),
+      query_norm(read_norm_if(*names.query_norm, checkpoint, name + names.query_norm, config)),
+      key_norm(read_norm_if(*names.key_norm, checkpoint, name + names.key_norm, config)),
+      positions(std::move(of_layer)),
+      attention_output(read_linear(checkpoint,
+                                   {{name + names.attention_output},
+                                    config.hidden,
+                                    config.hidden,
+                                    config.has_bias.attention_output},
+                                   Activation::none, product, team)),
+      attention_norm(read_norm_if(config.has_first_norm || name != config.layer_names.front(),
+                                  checkpoint, name + names.attention_norm, config)),
+      residual_norm(
+          read_norm_if(*names.residual_norm, checkpoint, name + names.residual_norm, config)),
+      output_norm(read_norm_if(true, checkpoint, name + names.output_norm, config)),
+      intermediate(
+          read_linear(checkpoint, gate_names(name, config), config.activation, product, team)),
+      up(read_up(checkpoint, name, config, product, team)),
+      output(read_linear(
+          checkpoint,
+          {{name + names.output}, config.hidden, config.intermediate, config.has_bias.down},
+          Activation::none, product, team)) {
+  is_packed_qkv = checkpoint.has(name + names.qkv + ".weight");
+  gate = config.gate;
   qkv.set_prefetch_target(attention_output);
   attention_output.set_prefetch_target(intermediate);
-  intermediate.set_prefetch_target(output);
+  intermediate.set_prefetch_target(up ? *up : output);
+  if (up) up->set_prefetch_target(output);
+}
+
+void Layer::place(engine::Team& team) {
+  if (!positions.disentangled) return;
+  const engine::ConstTensor x = positions.distances;  // [2 span, H]
+  const int64_t hidden = x.columns;
+  engine::Buffer scratch, shared, keys, queries;
+  const bool own = positions.distance_keys || positions.distance_queries;
+  const float *key = nullptr, *query = nullptr;
+  int64_t stride = hidden;
+  const auto run = [&](const engine::Linear& linear, engine::Buffer& to) {
+    const Tensor y = to.tensor(x.rows, linear.columns());
+    linear.run(team, x, scratch, y);
+    return y.data;
+  };
+  if (own) {
+    if (positions.distance_keys) key = run(*positions.distance_keys, keys);
+    if (positions.distance_queries) query = run(*positions.distance_queries, queries);
+  } else {
+    const float* states = run(qkv, shared);  // [2 span, 3H]
+    stride = 3 * hidden;
+    if (positions.uses_keys) key = states + hidden;
+    if (positions.uses_queries) query = states;
+  }
+  positions.disentangled->set_tables(team, key, query, x.rows, stride, heads, hidden / heads);
+  positions.distance_keys.reset();
+  positions.distance_queries.reset();
 }
 
 std::vector<Layer::Dense> Layer::dense_layers() const {
-  return {{{name + names.query, name + names.key, name + names.value}, qkv},
-          {{name + names.attention_output}, attention_output},
-          {{name + names.intermediate}, intermediate},
-          {{name + names.output}, output}};
+  std::vector<Dense> all = {{{name + names.attention_output}, {&attention_output}},
+                            {{name + names.output}, {&output}}};
+  if (is_packed_qkv) {
+    all.push_back({{name + names.qkv}, {&qkv}});
+  } else {
+    all.push_back({{name + names.query, name + names.key, name + names.value}, {&qkv}});
+  }
+  const std::string in = name + names.intermediate;
+  switch (gate) {
+    case Gate::none:
+      all.push_back({{in}, {&intermediate}});
+      break;
+    case Gate::separate:
+      all.push_back({{in}, {&intermediate}});
+      all.push_back({{name + names.up}, {&*up}});
+      break;
+    case Gate::first_half:
+      all.push_back({{in}, {&intermediate, &*up}});
+      break;
+    case Gate::second_half:
+      all.push_back({{in}, {&*up, &intermediate}});
+  }
+  return all;
 }
 
 Batch example_batch(std::span<const int32_t> empty_ids, std::span<const int32_t> empty_type_ids,
@@ -104,33 +213,74 @@ Encoder::Encoder(Checkpoint& checkpoint, const Config& config, const engine::Pro
       hidden(config.hidden),
       embeddings(checkpoint, config, products.f32, team),
       relative_bias(read_relative_bias(checkpoint, config)),
+      distances(read_distances(checkpoint, config, team)),
+      convolution(read_convolution(checkpoint, config, products.f32, team)),
       order(config.layer_order),
-      layers_per_group(config.inner_layers) {
-  load_layers(checkpoint, config, products.layers, example, team);
+      layers_per_group(config.inner_layers),
+      final_norm(
+          read_norm_if(*config.family->final_norm, checkpoint, config.family->final_norm, config)) {
+  for (const auto* frequencies : {&config.frequencies, &config.local_frequencies}) {
+    if (frequencies->empty()) break;
+    rotaries.push_back(std::make_unique<engine::Rotary>(*frequencies, config.positions));
+  }
+  load_layers(checkpoint, config, products, example, team);
   for (size_t i = 0; i < layers.size(); ++i) {  // the last one runs before the next batch's first
     layers[i].output.set_prefetch_target(layers[(i + 1) % layers.size()].qkv);
   }
 }
 
+Positions Encoder::positions_of(size_t layer, Checkpoint& checkpoint, const Config& config,
+                                const engine::Product& f32, engine::Team& team) const {
+  const int window = config.windows.empty() ? 0 : config.windows[layer];
+  const engine::Rotary* rotary = rotaries.empty() ? nullptr
+                                 : window == 0    ? rotaries.front().get()
+                                                  : rotaries.back().get();
+  const std::string self = config.layer_names[layer] + ".attention.self.";
+  Positions positions = {
+      .bias = relative_bias.get(),
+      .keys = read_relative_keys(checkpoint, config.layer_names[layer], config, team),
+      .rotary = rotary,
+      .window = window};
+  if (config.position_type == PositionType::disentangled) {
+    const auto& [keys, queries, shared, normed, buckets, most] = config.distances;
+    positions.uses_keys = keys;
+    positions.uses_queries = queries;
+    positions.disentangled.emplace(engine::distance_rows(buckets, most, config.positions));
+    positions.distances = distances.view;
+    positions.distance_keys =
+        read_distance_weights(checkpoint, keys, self + "pos_key_proj", config, f32, team);
+    positions.distance_queries =
+        read_distance_weights(checkpoint, queries, self + "pos_query_proj", config, f32, team);
+  }
+  return positions;
+}
+
 void Encoder::load_layers(Checkpoint& checkpoint, const Config& config,
-                          const engine::Product& product, const Batch& example,
+                          const engine::Products& products, const Batch& example,
                           engine::Team& team) {
+  const engine::Product& product = products.layers;
   const bool stored = checkpoint.is_int8(config.layer_names.front() + config.family->layer.output);
   const bool calibrates = precision == Precision::int8 && !stored;
   Workspace space;
   Tensor x = space.x.tensor(example.tokens(), hidden);
   if (calibrates) {
     embeddings.run(example, team, space, x);
+    keep_for_convolution(x, space);
     // Its rows lie far apart, and each brought the pages around it into memory.
     Checkpoint::release(embeddings.word);
   }
   layers.reserve(config.layer_names.size());
   for (const std::string& name : config.layer_names) {
-    layers.emplace_back(checkpoint, name, config, product, relative_bias.get(), team);
+    layers.emplace_back(checkpoint, name, config, product,
+                        positions_of(layers.size(), checkpoint, config, products.f32, team), team);
     check_precision(checkpoint, layers.back(), stored);
-    if (!calibrates) continue;
+    if (!calibrates) {
+      layers.back().place(team);
+      continue;
+    }
     try {
       x = layers.back().calibrate(example, team, space, x);
+      if (layers.size() == 1) convolve(example, team, space, x);
     } catch (const std::domain_error& error) {
       throw std::runtime_error(checkpoint.path() + ": " + name + ": " + error.what());
     }

@@ -12,7 +12,7 @@ using engine::Activation;
 
 Pooler::Pooler(Checkpoint& checkpoint, const Config& config, const engine::Product& f32,
                engine::Team& team)
-    : dense(read_linear(checkpoint, {config.family->pooler}, config.hidden, config.hidden,
+    : dense(read_linear(checkpoint, {{config.family->pooler}, config.hidden, config.hidden},
                         Activation::tanh, f32, team)) {}
 
 Head::Head(Checkpoint& checkpoint, const Config& config, const HeadRow& head_row,
@@ -21,15 +21,15 @@ Head::Head(Checkpoint& checkpoint, const Config& config, const HeadRow& head_row
   const bool masked_lm = row.kind == HeadKind::masked_lm;
   const int64_t width = masked_lm ? config.embedding : config.hidden;
   if (*row.transform) {
-    const Activation activation =
-        *row.activation ? *find_activation(row.activation) : config.activation;
-    transform.emplace(
-        read_linear(checkpoint, {row.transform}, width, config.hidden, activation, f32, team));
+    transform.emplace(read_linear(checkpoint,
+                                  {{row.transform}, width, config.hidden, config.has_bias.head},
+                                  config.head_activations.at(&row), f32, team));
   }
   if (*row.norm) norm.emplace(read_norm(checkpoint, row.norm, width, config));
   const std::string name = row.output;
   if (!masked_lm) {
-    output.emplace(read_linear(checkpoint, {name}, std::ssize(config.labels_of(row)), config.hidden,
+    output.emplace(read_linear(checkpoint,
+                               {{name}, std::ssize(config.labels_of(row)), config.hidden},
                                Activation::none, f32, team));
     return;
   }

@@ -5,10 +5,13 @@
 #include <bit>
 #include <cmath>
 #include <stdexcept>
+#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
+#include "engine/attention/alibi.h"
 
 namespace bert::models {
 
@@ -46,14 +49,34 @@ Weight sinusoids(int64_t rows, int64_t columns) {
 
 Norm read_norm(Checkpoint& checkpoint, const std::string& name, int64_t width,
                const Config& config) {
-  return {checkpoint.vector(name + ".weight", width), checkpoint.vector(name + ".bias", width),
+  return {checkpoint.vector(name + ".weight", width),
+          config.has_bias.norm ? checkpoint.vector(name + ".bias", width) : engine::Buffer(width),
           config.norm_epsilon};
 }
 
-Linear read_linear(Checkpoint& checkpoint, const std::vector<std::string>& names, int64_t columns,
-                   int64_t width, Activation activation, const engine::Product& product,
-                   engine::Team& team) {
+namespace {
+
+// Columns [first, first + count) of an int8 layer.
+Linear::Stored columns_of(const Linear::Stored& all, int64_t first, int64_t count) {
+  const auto part = [&](const auto& values) {
+    const int64_t each = std::ssize(values) / std::ssize(all.bias);
+    return std::remove_cvref_t<decltype(values)>(values.begin() + first * each,
+                                                 values.begin() + (first + count) * each);
+  };
+  return {.q = part(all.q),
+          .scales = part(all.scales),
+          .bias = part(all.bias),
+          .exact = all.exact,
+          .exact_weights = part(all.exact_weights)};
+}
+
+}  // namespace
+
+Linear read_linear(Checkpoint& checkpoint, const DenseNames& dense, Activation activation,
+                   const engine::Product& product, engine::Team& team) {
   constexpr int64_t kMaxInt8Width = 1 << 16;  // sums of more products could overflow 32 bits
+  const auto& [names, columns, width, has_bias, first, some] = dense;
+  const int64_t count = some > 0 ? some : columns;
   const bool stored = checkpoint.is_int8(names.front());
   if ((stored || product.precision == Precision::int8) && width > kMaxInt8Width) {
     throw std::runtime_error(
@@ -61,7 +84,8 @@ Linear read_linear(Checkpoint& checkpoint, const std::vector<std::string>& names
                     names.front(), width, kMaxInt8Width));
   }
   if (stored) {
-    return Linear(team, checkpoint.int8(names, columns, width), width, activation,
+    const Linear::Stored all = checkpoint.int8(names, columns, width);
+    return Linear(team, some > 0 ? columns_of(all, first, count) : all, width, activation,
                   engine::pick_product(Precision::int8, product.backend));
   }
   std::vector<engine::Buffer> biases;
@@ -73,9 +97,12 @@ Linear read_linear(Checkpoint& checkpoint, const std::vector<std::string>& names
   const std::shared_ptr<std::vector<Weight>> weights(new std::vector<Weight>, release);
   for (const std::string& name : names) {
     weights->push_back(checkpoint.matrix(name + ".weight", columns, width));
-    biases.push_back(checkpoint.vector(name + ".bias", columns));
+    biases.push_back(has_bias ? checkpoint.vector(name + ".bias", columns)
+                              : engine::Buffer(columns));
     const Weight& weight = weights->back();
-    parts.push_back({weight.view, biases.back().data(), weight.description()});
+    parts.push_back({{weight.view.row(first), count, width},
+                     biases.back().data() + first,
+                     weight.description()});
   }
   return Linear(team, parts, activation, product, weights);
 }
@@ -87,27 +114,31 @@ Weight read_type_table(Checkpoint& checkpoint, const Config& config) {
 }
 
 Weight read_position_table(Checkpoint& checkpoint, const Config& config) {
+  // BERT's models with relative positions store the table too, but don't add it.
+  const bool is_bert = config.family->position_type == PositionType::absolute;
+  if (!config.adds_positions && !is_bert) return zeros(config.embedding);
   const std::string name = "embeddings.position_embeddings.weight";
   const int64_t rows = config.first_position + config.positions;
   if (config.sinusoidal && !checkpoint.has(name)) return sinusoids(rows, config.embedding);
   Weight table = checkpoint.finite_matrix(name, rows, config.embedding);
-  // Models with relative positions store the table too, but don't add it.
-  return config.position_type == PositionType::absolute ? std::move(table)
-                                                        : zeros(config.embedding);
+  return config.adds_positions ? std::move(table) : zeros(config.embedding);
 }
 
 std::optional<Linear> read_projection(Checkpoint& checkpoint, const Config& config,
                                       const engine::Product& f32, engine::Team& team) {
   const Family& family = *config.family;
   if (config.embedding == config.hidden && !family.always_projected) return std::nullopt;
-  return read_linear(checkpoint, {family.projection}, config.hidden, config.embedding,
+  return read_linear(checkpoint, {{family.projection}, config.hidden, config.embedding},
                      Activation::none, f32, team);
 }
 
 std::optional<engine::RelativeKeys> read_relative_keys(Checkpoint& checkpoint,
                                                        const std::string& layer,
                                                        const Config& config, engine::Team& team) {
-  if (config.position_type == PositionType::absolute) return std::nullopt;
+  if (config.position_type != PositionType::relative_key &&
+      config.position_type != PositionType::relative_key_query) {
+    return std::nullopt;
+  }
   const Weight table =
       checkpoint.finite_matrix(layer + ".attention.self.distance_embedding.weight",
                                2 * config.positions - 1, config.hidden / config.heads);
@@ -119,6 +150,10 @@ std::optional<engine::RelativeKeys> read_relative_keys(Checkpoint& checkpoint,
 // half of those hold one distance each, from 0 up, and the rest grow logarithmically up to 128.
 std::unique_ptr<engine::RelativeBias> read_relative_bias(Checkpoint& checkpoint,
                                                          const Config& config) {
+  if (config.position_type == PositionType::alibi) {
+    return std::make_unique<engine::RelativeBias>(
+        engine::linear_biases(config.heads, config.hidden / config.heads, config.positions));
+  }
   if (!*config.family->relative_bias) return nullptr;
   constexpr int64_t kBuckets = 32, kHalf = kBuckets / 2, kExact = kHalf / 2;
   const Weight table =
@@ -143,6 +178,31 @@ std::unique_ptr<engine::RelativeBias> read_relative_bias(Checkpoint& checkpoint,
   return bias;
 }
 
+Weight read_distances(Checkpoint& checkpoint, const Config& config, engine::Team& team) {
+  if (config.position_type != PositionType::disentangled) return {};
+  const Config::Distances& distances = config.distances;
+  const int64_t span = distances.buckets > 0 ? distances.buckets : distances.most;
+  const Weight stored =
+      checkpoint.finite_matrix("encoder.rel_embeddings.weight", 2 * span, config.hidden);
+  Weight result;
+  const Tensor copy = result.copy.tensor(2 * span, config.hidden);
+  std::copy_n(stored.view.data, stored.view.size(), copy.data);
+  if (distances.normed) {
+    engine::layer_norm(team, copy,
+                       read_norm(checkpoint, "encoder.LayerNorm", config.hidden, config), copy);
+  }
+  result.view = copy;
+  return result;
+}
+
+std::optional<Linear> read_distance_weights(Checkpoint& checkpoint, bool has,
+                                            const std::string& name, const Config& config,
+                                            const engine::Product& f32, engine::Team& team) {
+  if (!has || config.distances.shared) return std::nullopt;
+  return read_linear(checkpoint, {{name}, config.hidden, config.hidden}, Activation::none, f32,
+                     team);
+}
+
 Weight read_decoder(Checkpoint& checkpoint, const Config& config, const std::string& name,
                     const Weight& words) {
   if (config.tied && !checkpoint.has(name + ".weight")) return {};
@@ -154,6 +214,7 @@ Weight read_decoder(Checkpoint& checkpoint, const Config& config, const std::str
 
 engine::Buffer read_decoder_bias(Checkpoint& checkpoint, const Config& config,
                                  const std::string& own, const std::string& tied) {
+  if (!config.has_bias.decoder) return engine::Buffer(config.vocabulary);
   const bool has_own = checkpoint.has(own);
   if (own == tied || !has_own || !checkpoint.has(tied)) {
     return checkpoint.vector(has_own ? own : tied, config.vocabulary);

@@ -19,10 +19,17 @@ namespace bert::models {
 
 // The dense layers name.weight [columns, width] and name.bias [columns] of all names, stacked into
 // one. Layers stored in int8 stay int8, whatever the product's precision.
-engine::Linear read_linear(Checkpoint& checkpoint, const std::vector<std::string>& names,
-                           int64_t columns, int64_t width, engine::Activation activation,
-                           const engine::Product& product, engine::Team& team);
-// name.weight and name.bias [width]
+struct DenseNames {
+  std::vector<std::string> names;
+  int64_t columns = 0, width = 0;
+  bool has_bias = true;  // else zeros
+  // Of a single name, only `count` of its columns from `first` on, if count is not 0.
+  int64_t first = 0, count = 0;
+};
+engine::Linear read_linear(Checkpoint& checkpoint, const DenseNames& dense,
+                           engine::Activation activation, const engine::Product& product,
+                           engine::Team& team);
+// name.weight and, unless the model's norms have none, name.bias [width]
 engine::Norm read_norm(Checkpoint& checkpoint, const std::string& name, int64_t width,
                        const Config& config);
 
@@ -40,6 +47,13 @@ std::unique_ptr<engine::RelativeBias> read_relative_bias(Checkpoint& checkpoint,
 std::optional<engine::RelativeKeys> read_relative_keys(Checkpoint& checkpoint,
                                                        const std::string& layer,
                                                        const Config& config, engine::Team& team);
+
+// Disentangled positions: the embeddings of distances [2 span, H], normalised if the model does
+// that, or none; and what a layer makes of them.
+Weight read_distances(Checkpoint& checkpoint, const Config& config, engine::Team& team);
+std::optional<engine::Linear> read_distance_weights(Checkpoint& checkpoint, bool has,
+                                                    const std::string& name, const Config& config,
+                                                    const engine::Product& f32, engine::Team& team);
 
 // A masked language model's output. transformers ties its weight [V, E] to the word embeddings and
 // its bias [V] to that of the head, and writes either or both tensors of each pair, which must be

@@ -71,6 +71,20 @@ void normalize_rows(Tensor y) {
 
 }  // namespace
 
+Tensor mean_rows(const Batch& batch, ConstTensor x, engine::Team& team, Workspace& space) {
+  const Tensor mean = space.rows.tensor(batch.sequences(), x.columns);
+  team.run(mean.rows, [&](int64_t i, int) {
+    const int32_t begin = batch.starts[i], end = batch.starts[i + 1];
+    float* row = mean.row(i);
+    std::copy_n(x.row(begin), x.columns, row);
+    for (int64_t t = begin + 1; t < end; ++t) {
+      for (int64_t j = 0; j < x.columns; ++j) row[j] += x.row(t)[j];
+    }
+    for (int64_t j = 0; j < x.columns; ++j) row[j] /= static_cast<float>(end - begin);
+  });
+  return mean;
+}
+
 SentenceEmbedding::SentenceEmbedding(SentenceModules modules, const engine::Product& f32,
                                      engine::Team& team)
     : modules_(std::move(modules)) {

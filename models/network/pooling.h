@@ -13,6 +13,10 @@
 
 namespace bert::models {
 
+// The mean of each sequence's rows of x [T, H], as [N, H] in space.rows.
+engine::Tensor mean_rows(const Batch& batch, engine::ConstTensor x, engine::Team& team,
+                         Workspace& space);
+
 class SentenceEmbedding {
  public:
   // Loads the weights of the dense modules.

@@ -14,7 +14,8 @@ namespace {
 constexpr std::string_view kBuffers[] = {"embeddings.position_ids", "embeddings.token_type_ids"};
 
 // The names of the encoder's tensors begin with one of these after the prefix.
-constexpr const char* kEncoderParts[] = {"embeddings", "encoder.", "transformer.", "pooler"};
+constexpr const char* kEncoderParts[] = {"embeddings",   "emb_ln", "encoder.",  "layers.",
+                                         "transformer.", "pooler", "final_norm"};
 
 bool is_float(DType dtype) {
   return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
@@ -40,21 +41,24 @@ std::string describe(const WeightFile& file, const StoredTensor& tensor) {
 
 std::string Weight::description() const { return describe(*file, *stored); }
 
-Checkpoint::Checkpoint(Weights weights, const std::string& prefix)
+Checkpoint::Checkpoint(Weights weights, const std::vector<std::string>& prefixes,
+                       const std::string& words)
     : path_(std::move(weights.path)),
       files_(std::move(weights.files)),
       notes_(std::move(weights.notes)) {
-  const std::string first = "embeddings.word_embeddings.weight";
   const auto stored = [&](const std::string& full) {
     return std::any_of(files_.begin(), files_.end(),
                        [&](const WeightFile& file) { return file.find(full); });
   };
-  const bool prefixed = stored(prefix + first), plain = stored(first);
+  const auto prefix =
+      std::ranges::find_if(prefixes, [&](const std::string& each) { return stored(each + words); });
+  const bool prefixed = prefix != prefixes.end(), plain = stored(words);
   if (prefixed == plain) {
-    fail(path_, fmt::format("expected either '{}' or '{}{}', found {}", first, prefix, first,
-                            plain ? "both" : "neither"));
+    fail(path_,
+         fmt::format("expected either '{}' or '{}{}', found {}", words,
+                     prefixed ? *prefix : prefixes.front(), words, plain ? "both" : "neither"));
   }
-  if (prefixed) prefix_ = prefix;
+  if (prefixed) prefix_ = *prefix;
 }
 
 Checkpoint::Entry Checkpoint::find(std::string_view name) const {
@@ -143,11 +147,17 @@ Weight Checkpoint::finite_matrix(const std::string& name, int64_t rows, int64_t 
 }
 
 engine::Buffer Checkpoint::vector(const std::string& name, int64_t size) {
-  const Entry entry = take(name, {size});
-  engine::Buffer values(size);
-  entry.second->copy_to(values.data());
-  engine::require_finite({values.data(), 1, size}, describe(*entry.first, *entry.second));
-  return values;
+  return values(name, {size});
+}
+
+engine::Buffer Checkpoint::values(const std::string& name, const std::vector<int64_t>& shape) {
+  const Entry entry = take(name, shape);
+  const int64_t size = entry.second->elements();
+  engine::Buffer copy(size);
+  entry.second->copy_to(copy.data());
+  engine::require_finite({copy.data(), size / shape.back(), shape.back()},
+                         describe(*entry.first, *entry.second));
+  return copy;
 }
 
 void Checkpoint::expect_equal(const Weight& stored, const Weight& tied) const {

@@ -33,9 +33,11 @@ struct Weight {
 // Errors are std::runtime_error.
 class Checkpoint {
  public:
-  // prefix: of the encoder's tensors if there is a head, "bert.".
-  Checkpoint(const std::string& directory, const std::string& prefix)
-      : Checkpoint(open_weights(directory), prefix) {}
+  // prefixes: of the encoder's tensors if there is a head, one of these, such as "bert.". words:
+  // the word embeddings' name, by which the prefix is found.
+  Checkpoint(const std::string& directory, const std::vector<std::string>& prefixes,
+             const std::string& words)
+      : Checkpoint(open_weights(directory), prefixes, words) {}
 
   const std::string& path() const { return path_; }
   std::vector<std::string> paths() const;  // of all files
@@ -49,6 +51,7 @@ class Checkpoint {
   // word embeddings are read in place, where finding them would read the whole table.
   Weight finite_matrix(const std::string& name, int64_t rows, int64_t columns);
   engine::Buffer vector(const std::string& name, int64_t size);  // of finite values
+  engine::Buffer values(const std::string& name, const std::vector<int64_t>& shape);  // the same
 
   // Throws if two matrices differ although the configuration ties them: versions of transformers
   // disagree on which of them to use.
@@ -71,7 +74,7 @@ class Checkpoint {
   static void release(const Weight& weight);
 
  private:
-  Checkpoint(Weights weights, const std::string& prefix);
+  Checkpoint(Weights weights, const std::vector<std::string>& prefixes, const std::string& words);
   using Entry = std::pair<const WeightFile*, const StoredTensor*>;
   Entry find(std::string_view name) const;
   // dtype: the only one accepted; by default F32, F16 and BF16 are.

@@ -130,7 +130,57 @@ def relatives() -> list[tuple[str, str, str, list[int] | None]]:
     ]
 
 
-MODELS += relatives()
+WINDOWED = [1, 2, 17, 33, 70, 100]  # windows reach 8 tokens to each side
+MODERN = "--family modernbert --shape 4,36,3,50 --positions 128 --scale 0.8"
+MODERN_SETTINGS = [
+    'layer_types=["sliding_attention","full_attention","sliding_attention","full_attention"]',
+    'rope_parameters={"full_attention":{"rope_theta":80000.0,"rope_type":"default"},'
+    '"sliding_attention":{"rope_theta":500.0,"rope_type":"default"}}',
+    'local_attention=10', 'classifier_pooling="cls"', 'norm_bias=true', 'attention_bias=true',
+    'mlp_bias=true', 'classifier_bias=true', 'classifier_activation="relu"']
+
+
+def newer() -> list[tuple[str, str, str, list[int] | None]]:
+    """The families after 2021; 12 heads take the second half of ALiBi's slopes."""
+    models = []
+    shape = "--shape 3,48,12,50 --positions 128 --scale 0.8"
+    for family, heads in (("modernbert", tuple(HEADS)),
+                          ("nomic", ("none", "classification", "mlm")), ("nomic5", ("tokens",)),
+                          ("gte", ("none", "classification", "mlm", "qa")), ("gte5", ("mlm",)),
+                          ("jina", ("none", "mlm", "choice")), ("jina-code", ("none", "tokens")),
+                          ("deberta", tuple(HEADS))):
+        for head in heads:
+            arguments = MODERN if family == "modernbert" else f"--family {family} {shape}"
+            name = family if head == "none" else f"{family}-{head}"
+            models.append((name, HEADS[head], f"{arguments} --head {head}", WINDOWED))
+    settings = " ".join(f"--set {setting}" for setting in MODERN_SETTINGS)
+    return models + [
+        ("modernbert-newer", "layer_types, rope_parameters, biases; the first token is classified",
+         f"--family modernbert --shape 4,52,2,37 --positions 128 --scale 0.8 {settings}", WINDOWED),
+        ("gte-separate", "three projections, two segments, NTK with mixed_b",
+         '--family gte --shape 2,52,2,37 --positions 128 --head none --set pack_qkv=false --set '
+         'type_vocab_size=2 --set rope_scaling={"type":"ntk","factor":3.0,"mixed_b":0.6}', WINDOWED),
+        ("jina-reglu", "a power of two of heads, relu",
+         '--family jina --shape 2,52,4,37 --positions 128 --head none --set feed_forward_type="reglu"',
+         WINDOWED),
+        ("deberta-conv", "v2-xlarge's convolution, weights of its own for distances, legacy false",
+         "--family deberta --shape 2,52,4,37 --positions 128 --head mlm --set legacy=false --set "
+         'share_att_key=false --set pos_att_type=["c2p","p2c"] --set conv_kernel_size=3 --set '
+         'conv_act="gelu" --set position_biased_input=true --set type_vocab_size=2 --set '
+         'norm_rel_ebd="none"', WINDOWED),
+        ("deberta-c2p", "one layer with a convolution, one term, a row for each distance",
+         "--family deberta --shape 1,52,4,37 --positions 128 --head classification --set "
+         'share_att_key=false --set pos_att_type=["c2p"] --set conv_kernel_size=3 --set '
+         "position_buckets=-1", WINDOWED),
+        ("deberta-p2c", "the other term; v3's 256 buckets up to 512",
+         "--family deberta --shape 1,52,4,37 --positions 512 --head none --set share_att_key=false "
+         '--set pos_att_type=["p2c"] --set position_buckets=256', [3, 131, 512]),
+        ("modernbert-texts", "inputs as text, without segments",
+         f"{MODERN} --head tokens --labels 3", None),
+    ]
+
+
+MODELS += relatives() + newer()
 
 FORMATS_SHAPE = "--shape 2,32,4,64 --positions 48 --labels 3"
 

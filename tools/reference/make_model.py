@@ -11,12 +11,14 @@ only on the seed and its own name and shape, so models that differ in dtype, nam
 the same weights.
 """
 import argparse
+import json
 import sys
 import zlib
 from pathlib import Path
 
 import numpy as np
 
+import newer_models
 from model_families import (FAMILIES, HEADS, POSITION_TYPES, Family, config, layer_names,
                             resolve_options)
 from model_tokenizers import write_json, write_tokenizer
@@ -40,14 +42,16 @@ class Weights:
         values += np.float32(centre)
         self.tensors[name] = values
 
-    def dense(self, name: str, outputs: int, inputs: int, gain: float) -> None:
+    def dense(self, name: str, outputs: int, inputs: int, gain: float, bias: bool = True) -> None:
         """gain: standard deviation of the outputs for inputs of unit variance."""
         self.add(name + ".weight", (outputs, inputs), self.scale * gain / inputs**0.5)
-        self.add(name + ".bias", (outputs,), 0.1 * gain)
+        if bias:
+            self.add(name + ".bias", (outputs,), 0.1 * gain)
 
-    def norm(self, name: str, width: int) -> None:
+    def norm(self, name: str, width: int, bias: bool = True) -> None:
         self.add(name + ".weight", (width,), 0.1, 1)
-        self.add(name + ".bias", (width,), 0.1)
+        if bias:
+            self.add(name + ".bias", (width,), 0.1)
 
     def embeddings(self, args: argparse.Namespace, family: Family, vocab: int) -> None:
         e, hidden, width = family.prefix + "embeddings.", args.shape[1], args.embedding_size
@@ -124,9 +128,15 @@ def sinusoids(positions: int, width: int) -> np.ndarray:
     return np.where(np.arange(width) % 2, np.cos(angles), np.sin(angles)).astype(np.float32)
 
 
+def prefix_of(args: argparse.Namespace) -> str:
+    if args.family in newer_models.CLASSES:
+        return newer_models.PREFIXES[args.family]
+    return FAMILIES[args.family].prefix
+
+
 def stored_name(name: str, args: argparse.Namespace) -> str:
     if not args.prefix:
-        name = name.removeprefix(FAMILIES[args.family].prefix)
+        name = name.removeprefix(prefix_of(args))
     if args.names == "gamma":
         name = name.replace("LayerNorm.weight", "LayerNorm.gamma")
         name = name.replace("LayerNorm.bias", "LayerNorm.beta")
@@ -140,16 +150,21 @@ def stored(values: np.ndarray, dtype: str) -> np.ndarray:
 
 
 def write_weights(args: argparse.Namespace, vocab: int) -> None:
-    family = FAMILIES[args.family]
     weights = Weights(args.seed, args.scale)
-    weights.embeddings(args, family, vocab)
-    for p in layer_names(args):
-        weights.layer(args, family, p)
-    weights.outliers(args, family)
-    weights.head(args, family, vocab)
+    if args.family in newer_models.CLASSES:
+        content = newer_config(args, vocab)
+        newer_models.encoder(weights, args, content, vocab)
+        newer_models.head(weights, args, content, vocab)
+    else:
+        family = FAMILIES[args.family]
+        weights.embeddings(args, family, vocab)
+        for p in layer_names(args):
+            weights.layer(args, family, p)
+        weights.outliers(args, family)
+        weights.head(args, family, vocab)
     tensors = {stored_name(k, args): stored(v, args.dtype) for k, v in weights.tensors.items()}
     if args.names == "gamma" or args.position_ids:
-        buffer = stored_name(family.prefix + "embeddings.position_ids", args)
+        buffer = stored_name(prefix_of(args) + "embeddings.position_ids", args)
         tensors[buffer] = np.arange(args.positions)[None]
     if not args.sharded:
         write_tensors(args.output / "model.safetensors", tensors, {"format": "pt"})
@@ -166,8 +181,15 @@ def write_weights(args: argparse.Namespace, vocab: int) -> None:
                {"metadata": {"total_size": total}, "weight_map": weight_map})
 
 
+def newer_config(args: argparse.Namespace, vocab: int) -> dict:
+    content = newer_models.base_config(args, HEADS[args.head], vocab)
+    newer_models.change(content, args.set)
+    return content
+
+
 def write_config(args: argparse.Namespace, vocab: int) -> None:
-    content = config(args, vocab)
+    newer = args.family in newer_models.CLASSES
+    content = newer_config(args, vocab) if newer else config(args, vocab)
     # Like transformers, omit the default of two labels.
     if args.head in ("classification", "tokens") and (args.labels != 2 or args.label_names):
         names = args.label_names or [f"LABEL_{i}" for i in range(args.labels)]
@@ -202,11 +224,19 @@ def shape(text: str) -> list[int]:
     return values
 
 
+def setting(text: str) -> tuple[str, object]:
+    key, _, value = text.partition("=")
+    return key, json.loads(value)
+
+
 def arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description="Makes a BERT or relative with random weights.")
     add = parser.add_argument
     add("-o", "--output", type=Path, required=True, help="directory to write")
-    add("--family", choices=list(FAMILIES), default="bert", help="model_type (default bert)")
+    add("--family", choices=[*FAMILIES, *newer_models.CLASSES], default="bert",
+        help="model_type (default bert); 5: with transformers 5's own names")
+    add("--set", type=setting, action="append", default=[], metavar="KEY=JSON",
+        help="a field of config.json, of the families after MPNet; repeatable")
     add("--shape", type=shape, default=[2, 128, 2, 512], metavar="L,H,A,I",
         help="layers, hidden, heads, intermediate; H a multiple of A (default 2,128,2,512)")
     add("--vocab", type=int, help="rows of the word embedding (default: the vocabulary's, or 200)")
@@ -266,7 +296,8 @@ def check(args: argparse.Namespace) -> None:
 def make(argv: list[str]) -> None:
     args = arguments().parse_args(argv)
     check(args)
-    resolve_options(args)
+    if args.family not in newer_models.CLASSES:
+        resolve_options(args)
     args.output.mkdir(parents=True, exist_ok=True)
     vocab = write_tokenizer(args)
     write_config(args, vocab)

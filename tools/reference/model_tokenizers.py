@@ -75,7 +75,7 @@ def write_tokenizer(args: argparse.Namespace) -> int:
     extra = {"strip_accents": None, "tokenize_chinese_chars": True} if word_piece else {}
     write_json(args.output / "tokenizer_config.json",
                {"clean_up_tokenization_spaces": True, **special, **lower,
-                "model_max_length": longest, **extra, "tokenizer_class": CLASSES[args.family]})
+                "model_max_length": longest, **extra, "tokenizer_class": CLASSES.get(args.family, "BertTokenizer")})
     return write_vocabulary(args) if word_piece else write_unigram(args, special)
 
 

@@ -3,7 +3,7 @@
 """BERT and its relatives in NumPy and float64: the ground truth for the engine.
 
 Written from the papers (Devlin et al. 2019 and those of DistilBERT, ELECTRA, ALBERT, RoBERTa and
-MPNet) and the published behaviour of Hugging Face transformers, sharing no code with the engine.
+MPNet; the families after those are in newer_reference.py) and the published behaviour of Hugging Face transformers, sharing no code with the engine.
 Reads an unmodified Hugging Face directory and writes one .safetensors file, with the inputs end to
 end and never padded (T tokens, N inputs, H hidden, C labels, V vocabulary):
 
@@ -38,6 +38,7 @@ from pathlib import Path
 
 import numpy as np
 
+from newer_reference import NewerConfig, compute_newer
 from reference_config import Config, read_config
 from reference_heads import add_heads
 from reference_inputs import Input, WordPiece, random_inputs, read_inputs, read_json
@@ -210,9 +211,12 @@ def write_reference(path: Path, stages: dict[str, np.ndarray], inputs: list[Inpu
 
 def compute(directory: Path, inputs: list[Input]) -> dict[str, np.ndarray]:
     config = read_config(directory)
-    checkpoint = Checkpoint(directory, config.family.prefix)
-    stages = encode(config, checkpoint, inputs)
-    add_heads(config, checkpoint, stages)
+    if isinstance(config, NewerConfig):
+        stages = compute_newer(config, inputs)
+    else:
+        checkpoint = Checkpoint(directory, config.family.prefix)
+        stages = encode(config, checkpoint, inputs)
+        add_heads(config, checkpoint, stages)
     last = stages[f"layer.{config.layers - 1}"]
     stages["embedding"] = sentence_embedding(directory, last, stages["starts"])
     return stages

@@ -6,6 +6,7 @@ Written from the published behaviour of Hugging Face transformers, separately fr
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from newer_reference import NewerConfig, is_newer, read_newer_config
 from reference_inputs import read_json
 from reference_tensors import ACTIVATIONS
 from tensor_file import FormatError
@@ -189,7 +190,9 @@ class ConfigFile:
         return self.number("pad_token_id", 1, minimum=0) if is_roberta else None
 
 
-def read_config(directory: Path) -> Config:
+def read_config(directory: Path) -> Config | NewerConfig:
+    if is_newer(read_json(directory / "config.json")):
+        return read_newer_config(directory)
     file = ConfigFile(directory)
     kind, family = file.model_type, MODEL_TYPES[file.model_type]
     relative = ("relative_key", "relative_key_query") if kind == "bert" else ()

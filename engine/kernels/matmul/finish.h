@@ -77,6 +77,7 @@ template <typename Kind>
     finish_with(function, task, rows, sums, stride, y);
   };
   if (task.add) return with([](Vec v, const float* at) { return load(at) + v; });
+  if (task.multiply) return with([](Vec v, const float* at) { return load(at) * v; });
   switch (task.activation) {
     case Activation::none:
       return with([](Vec v, const float*) { return v; });
@@ -88,6 +89,8 @@ template <typename Kind>
       return with([](Vec v, const float*) { return max(Vec{}, v); });
     case Activation::tanh:
       return with([](Vec v, const float*) { return tanh(v); });
+    case Activation::silu:
+      return with([](Vec v, const float*) { return silu(v); });
   }
 }
 

@@ -132,8 +132,8 @@ void matmul(const MatmulTask& task) {
   const int64_t before_last = tiles > kPrefetchLines ? begin(tiles - kPrefetchLines) : 0;
   int64_t prefetched = 0;
   alignas(64) float sums[2][kRows * kPanel];
-  const bool can_wait =
-      task.activation == Activation::none || (kOverlapGelu && task.activation == Activation::gelu);
+  const bool can_wait = !task.multiply && (task.activation == Activation::none ||
+                                           (kOverlapGelu && task.activation == Activation::gelu));
   const bool overlaps = can_wait && task.columns == kPanel;
   const bool gelu = !task.add && task.activation == Activation::gelu;
   float* before = nullptr;  // where the sums of the tile before go, if they wait

@@ -10,6 +10,8 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/attention/alibi.h"
+#include "engine/attention/rotary.h"
 #include "engine/threads/scheduler.h"
 #include "tests/engine/random_floats.h"
 
@@ -102,6 +104,49 @@ TEST(Attention, MultipliesDistancesWithTheQuery) {
 TEST(Attention, MultipliesDistancesWithTheQueryAndTheKey) {
   const Relative relative = {random_floats((2 * kLongest - 1) * kWidth, 1, 4), true, true};
   for (const Reads reads : {Reads::all, Reads::first}) check(relative, reads);
+}
+
+// Press et al. 2022: 12 heads have the slopes of 8, then every second one of 16.
+TEST(LinearBiases, FallWithTheDistance) {
+  const double slopes[] = {1.0 / 2,         1.0 / 4,         1.0 / 8,         1.0 / 16,
+                           1.0 / 32,        1.0 / 64,        1.0 / 128,       1.0 / 256,
+                           std::exp2(-0.5), std::exp2(-1.5), std::exp2(-2.5), std::exp2(-3.5)};
+  const RelativeBias bias = linear_biases(12, 25, 40);
+  for (int head = 0; head < 12; ++head) {
+    for (const int64_t distance : {-39, -1, 0, 1, 17, 39}) {
+      const double want = -slopes[head] * static_cast<double>(std::abs(distance)) * 5;
+      EXPECT_NEAR(bias.of_head(head)[distance], want, 1e-5) << head << ", " << distance;
+    }
+  }
+}
+
+// Su et al. 2021: pairs (d, d + D / 2) of queries and keys are turned, values are not.
+TEST(RotaryPositions, TurnQueriesAndKeysByTheirPositions) {
+  constexpr int kWide = 26, kAll = 2 * kWide;
+  const std::vector<float> before = random_floats(120 * 3 * kAll, 1, 7);
+  std::vector<float> qkv = before;
+  Scheduler scheduler(2);
+  Team team(scheduler);
+  const std::vector<float> frequencies = rotary_frequencies(1000, kWide);
+  const Rotary rotary(frequencies, kLongest);
+  rotary.run(team, kStarts, 2, {qkv.data(), 120, 3 * kAll});
+  for (size_t sequence = 0; sequence + 1 < kStarts.size(); ++sequence) {
+    for (int64_t t = kStarts[sequence]; t < kStarts[sequence + 1]; ++t) {
+      for (int64_t i = 0; i < 3 * kAll; ++i) {
+        const int64_t d = i % kWide, half = kWide / 2, first = t * 3 * kAll + i - d;
+        double want = before[t * 3 * kAll + i];
+        if (i < 2 * kAll) {
+          const double position = static_cast<double>(t - kStarts[sequence]);
+          const double angle =
+              position * std::pow(1000, -2.0 * static_cast<double>(d % half) / kWide);
+          const double x = before[first + d % half], y = before[first + half + d % half];
+          want = d < half ? x * std::cos(angle) - y * std::sin(angle)
+                          : y * std::cos(angle) + x * std::sin(angle);
+        }
+        ASSERT_NEAR(qkv[t * 3 * kAll + i], want, 2e-5) << t << ", " << i;
+      }
+    }
+  }
 }
 
 }  // namespace

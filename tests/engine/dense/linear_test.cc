@@ -33,6 +33,8 @@ double activate(Activation activation, double x) {
       return x > 0 ? x : 0;
     case Activation::tanh:
       return std::tanh(x);
+    case Activation::silu:
+      return x / (1 + std::exp(-x));
   }
   return NAN;
 }
@@ -112,6 +114,7 @@ TEST_P(LinearTwin, AgreesInDouble) {
                                               {Precision::f32, Activation::gelu_tanh},
                                               {Precision::f32, Activation::relu},
                                               {Precision::f32, Activation::tanh},
+                                              {Precision::f32, Activation::silu},
                                               {Precision::bf16, Activation::none},
                                               {Precision::bf16, Activation::gelu},
                                               {Precision::int8, Activation::none},
@@ -144,6 +147,43 @@ INSTANTIATE_TEST_SUITE_P(Shapes, LinearTwin,
                          testing::Values(std::pair{26, 3}, std::pair{48, 48}, std::pair{104, 312},
                                          std::pair{768, 31}, std::pair{3101, 70}),
                          shape_name);
+
+// y = activation(x W^T + b) (x V^T + c), with as many inputs as are otherwise summed in parts.
+TEST(Linear, MultipliesAGate) {
+  for (const Precision precision : {Precision::f32, Precision::bf16, Precision::int8}) {
+    for (const Product* product : products_of(precision)) {
+      for (const auto& [k, n, rows] : {std::tuple{48, 77, 31}, {3101, 70, 257}}) {
+        const std::vector<float> w = random_floats(n * k, 0.1f, 1),
+                                 v = random_floats(n * k, 0.1f, 2), bias = random_floats(n, 1, 3),
+                                 input = random_floats(rows * k, 1, 4);
+        Scheduler scheduler(2);
+        Team team(scheduler);
+        const Linear::Part gate_part{{w.data(), n, k}, bias.data()},
+            up_part{{v.data(), n, k}, bias.data()};
+        Linear gate(team, {&gate_part, 1}, Activation::silu, *product),
+            up(team, {&up_part, 1}, Activation::none, *product);
+        Buffer x_memory, want_memory, up_memory, got_memory;
+        const Tensor x = fill(x_memory, rows, k, input);
+        if (precision == Precision::int8) {
+          gate.quantise(team, measure_inputs(x));
+          up.quantise(team, measure_inputs(x));
+        }
+        const Tensor want = want_memory.tensor(rows, n), ups = up_memory.tensor(rows, n),
+                     got = got_memory.tensor(rows, n);
+        gate.run(team, x, shared_scratch, want);
+        up.run(team, x, shared_scratch, ups);
+        gate.run(team, x, shared_scratch, got);
+        up.run_multiply(team, x, shared_scratch, got);
+        for (int64_t i = 0; i < got.size(); ++i) {
+          const double product_of_both = static_cast<double>(want.data[i]) * ups.data[i];
+          // Sums of parts may be rounded in another order.
+          ASSERT_NEAR(got.data[i], product_of_both, 1e-4 * (1 + std::abs(product_of_both)))
+              << product->name() << " at " << i;
+        }
+      }
+    }
+  }
+}
 
 TEST(Linear, JoinsItsParts) {
   const std::vector<float> a = random_floats(5 * 7, 1, 1), b = random_floats(6 * 7, 1, 2),

@@ -315,6 +315,7 @@ TEST_P(RowKernelsTest, ActivationsAgreeWithTheirTwinsInDouble) {
   check(Activation::none, [](double x) { return x; });
   check(Activation::relu, [](double x) { return x > 0 ? x : 0; });
   check(Activation::tanh, [](double x) { return std::tanh(x); });
+  check(Activation::silu, [](double x) { return x / (1 + std::exp(-x)); });
   check(
       Activation::gelu, [](double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); }, 1e-7);
   for (const float x : {-6.6f, -9.0f, -1e30f}) {
@@ -328,7 +329,7 @@ TEST_P(RowKernelsTest, ActivationsAgreeWithTheirTwinsInDouble) {
 
 TEST_P(RowKernelsTest, ActivationsKeepNanAndInfinity) {
   for (const Activation activation : {Activation::none, Activation::relu, Activation::tanh,
-                                      Activation::gelu, Activation::gelu_tanh}) {
+                                      Activation::gelu, Activation::gelu_tanh, Activation::silu}) {
     const std::vector<float> y =
         multiply(*GetParam(), {NAN, INFINITY}, 2, {1}, 1, {0.05f}, activation, {0, 0}, false);
     EXPECT_TRUE(std::isnan(y[0])) << static_cast<int>(activation);

@@ -43,12 +43,21 @@ std::vector<std::string> all_models() {
     names.push_back(family + "-classification");
     names.push_back(family);
   }
+  for (const std::string family : {"modernbert", "deberta"}) {
+    for (const char* head : {"", "-mlm", "-tokens", "-qa", "-choice", "-classification"}) {
+      names.push_back(family + head);
+    }
+  }
+  names.insert(names.end(), {"nomic", "nomic-mlm", "nomic5-tokens", "gte", "gte-qa", "gte-separate",
+                             "gte5-mlm", "jina", "jina-choice", "jina-code", "deberta-conv",
+                             "deberta-c2p", "deberta-p2c"});
   return names;
 }
 
 // Of awkward lengths, long and short in turn; RoBERTa has one segment.
 std::vector<Encoding> mixed_inputs(const std::string& name, const Model& model) {
-  const bool one_segment = name.starts_with("xlm") || name.starts_with("camembert");
+  const bool one_segment =
+      name.starts_with("xlm") || name.starts_with("camembert") || name.starts_with("gte5");
   std::mt19937 generator(5);
   std::vector<Encoding> inputs;
   for (const int length : {17, 98, 2, 33, 1, 64, 65, 5, 31}) {
@@ -274,7 +283,15 @@ TEST(AllModels, AreListedHere) {
                                            "bert-mlm-stored",
                                            "distilbert-stored",
                                            "distilbert-texts",
-                                           "xlm-roberta-sentence"};
+                                           "xlm-roberta-sentence",
+                                           "modernbert-newer",
+                                           "modernbert-texts",
+                                           "nomic-classification",
+                                           "gte-classification",
+                                           "gte-mlm",
+                                           "jina-mlm",
+                                           "jina-reglu",
+                                           "jina-code-tokens"};
   for (const std::string& name : test::golden_names()) {
     EXPECT_EQ(std::ranges::count(here, name) + std::ranges::count(others, name), 1) << name;
   }
@@ -292,7 +309,8 @@ TEST_P(FewModels, GiveTheSameBitsInAnyBatchInBf16) {
 INSTANTIATE_TEST_SUITE_P(Families, FewModels,
                          testing::Values("bert-tokens", "distilbert-classification", "electra-mlm",
                                          "albert-groups", "xlm-roberta-qa", "mpnet-choice",
-                                         "relative-key"),
+                                         "relative-key", "modernbert-choice", "gte", "jina-code",
+                                         "deberta-conv"),
                          test_name);
 
 TEST(Features, OfNothingAreNothing) {

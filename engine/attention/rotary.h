@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rotary position embeddings (Su et al. 2021): queries and keys are turned by angles that grow with
+// their positions, so that their products depend on the distance.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/tensor.h"
+#include "engine/threads/team.h"
+
+namespace bert::engine {
+
+class Rotary {
+ public:
+  // frequencies: [D / 2] in radians per position, for positions below `positions`.
+  Rotary(std::span<const float> frequencies, int64_t positions);
+
+  // Turns the queries and keys in qkv [T, 3H], each split into heads. In a head of width D, the
+  // numbers d and d + D / 2 are the coordinates that angle d turns ("half-split").
+  void run(Team& team, std::span<const int32_t> starts, int heads, Tensor qkv) const;
+
+ private:
+  int64_t half_;            // D / 2
+  Buffer cosines_, sines_;  // [positions, D / 2]
+};
+
+// theta^(-2 d / D) for d below D / 2, in float32 as the published models compute it: angles at far
+// positions depend on how it is rounded.
+std::vector<float> rotary_frequencies(double theta, int64_t width);
+
+}  // namespace bert::engine

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/config/family_settings.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "engine/attention/rotary.h"
+#include "models/config/config.h"
+#include "models/weights/json_file.h"
+
+namespace bert::models {
+namespace {
+
+void expect_text(const JsonFile& file, const char* field, const char* expected) {
+  if (file.text(field, expected) != expected) file.fail(field, fmt::format("\"{}\"", expected));
+}
+
+void expect_absent(const JsonFile& file, const char* field) {
+  if (file.has(field)) file.fail(field, "null: it is not supported");
+}
+
+int64_t head_width(const JsonFile& file, const Config& config) {
+  const int64_t width = config.hidden / config.heads;
+  if (width % 2 != 0) {
+    file.fail(config.family->settings.heads,
+              fmt::format("heads of an even width for rotary positions, not {}", width));
+  }
+  return width;
+}
+
+double positive(const JsonFile& file, const char* field, double fallback) {
+  const double value = file.number(field, fallback);
+  if (!(value > 0 && std::isfinite(value))) file.fail(field, "a positive number");
+  return value;
+}
+
+// {"rope_theta", "rope_type": "default"}, as transformers 5 writes it.
+double rope_theta(const JsonField& parameters, double fallback) {
+  for (const char* name : {"rope_type", "type"}) {
+    if (parameters.has(name) && parameters.at(name).string() != "default") {
+      parameters.at(name).fail("\"default\"");
+    }
+  }
+  if (!parameters.has("rope_theta")) return fallback;
+  const JsonField field = parameters.at("rope_theta");
+  const double theta = field.number();
+  if (!(theta > 0 && std::isfinite(theta))) field.fail("a positive number");
+  return theta;
+}
+
+// Warner et al. 2024: every third layer is global, the others reach half of local_attention.
+std::vector<int> read_windows(const JsonFile& file, const Config& config) {
+  const auto reach = static_cast<int>(file.integer("local_attention", 2, 1 << 20, 128) / 2);
+  std::vector<int> windows;
+  const int64_t every = file.integer("global_attn_every_n_layers", 1, 1 << 20, 3);
+  if (!file.has("layer_types")) {
+    for (int i = 0; i < config.layers; ++i) windows.push_back(i % every == 0 ? 0 : reach);
+    return windows;
+  }
+  const JsonField types = file.at("layer_types");
+  for (const JsonField& type : types.elements()) {
+    const std::string name = type.string();
+    if (name != "full_attention" && name != "sliding_attention") {
+      type.fail("\"full_attention\" or \"sliding_attention\"");
+    }
+    windows.push_back(name == "full_attention" ? 0 : reach);
+  }
+  if (std::ssize(windows) != config.layers) {
+    types.fail_with(fmt::format("found {} names, expected {}, one for each layer", windows.size(),
+                                config.layers));
+  }
+  return windows;
+}
+
+}  // namespace
+
+void read_modern_bert(const JsonFile& file, Config& config) {
+  config.has_first_norm = false;
+  config.has_bias = {.norm = file.boolean("norm_bias", false),
+                     .qkv = file.boolean("attention_bias", false),
+                     .up = file.boolean("mlp_bias", false),
+                     .head = file.boolean("classifier_bias", false),
+                     .decoder = file.boolean("decoder_bias", true)};
+  config.has_bias.attention_output = config.has_bias.qkv;
+  config.has_bias.down = config.has_bias.up;
+  config.windows = read_windows(file, config);
+  expect_absent(file, "rope_scaling");
+  double global = positive(file, "global_rope_theta", 160000);
+  // Where it is null, local layers have the others' theta.
+  const bool is_null = file.root().contains("local_rope_theta") && !file.has("local_rope_theta");
+  double local = positive(file, "local_rope_theta", is_null ? global : 10000);
+  if (file.has("rope_parameters")) {
+    const JsonField parameters = file.at("rope_parameters");
+    if (parameters.has("full_attention")) {
+      global = rope_theta(parameters.at("full_attention"), global);
+    }
+    if (parameters.has("sliding_attention")) {
+      local = rope_theta(parameters.at("sliding_attention"), local);
+    }
+  }
+  const int64_t width = head_width(file, config);
+  config.frequencies = engine::rotary_frequencies(global, width);
+  config.local_frequencies = engine::rotary_frequencies(local, width);
+  const std::string pooling = file.text("classifier_pooling", "cls");
+  if (pooling != "cls" && pooling != "mean") file.fail("classifier_pooling", "cls or mean");
+  config.mean_pooled = pooling == "mean";
+  file.find("position_embedding_type");  // published files have it; the model never reads it
+}
+
+void read_nomic_bert(const JsonFile& file, Config& config) {
+  // The published code's own files, in whose class the defaults are those of another model.
+  const bool published = file.has("n_inner");
+  const auto bias = [&](const char* field) { return published && file.at(field).boolean(); };
+  const bool qkv = bias("qkv_proj_bias");
+  config.has_bias = {.qkv = qkv,
+                     .attention_output = qkv,
+                     .up = bias("mlp_fc1_bias"),
+                     .down = bias("mlp_fc2_bias")};
+  for (const char* field : {"prenorm", "parallel_block", "rotary_emb_interleaved", "use_rms_norm",
+                            "causal", "norm_mlp"}) {
+    if (file.boolean(field, false)) file.fail(field, "false");
+  }
+  // Such a factor makes an input's result depend on the others of its batch.
+  expect_absent(file, "rotary_scaling_factor");
+  expect_absent(file, "rotary_emb_scale_base");
+  if (file.number("num_experts", 0) != 0) file.fail("num_experts", "0: experts are not supported");
+  if (file.number("rotary_emb_fraction", published ? 0 : 1) != 1) {
+    file.fail("rotary_emb_fraction", "1");
+  }
+  if (published && !file.has("rotary_emb_base")) file.fail("rotary_emb_base", "a number");
+  double theta = positive(file, "rotary_emb_base", 1000);
+  if (file.has("rope_parameters")) theta = rope_theta(file.at("rope_parameters"), theta);
+  if (published) {
+    constexpr int kMultiple = 256;
+    config.intermediate = (config.intermediate + kMultiple - 1) / kMultiple * kMultiple;
+    const auto rows = static_cast<int>(file.integer("pad_vocab_size_multiple", 1, 1 << 20, 1));
+    config.vocabulary = (config.vocabulary + rows - 1) / rows * rows;
+  }
+  config.frequencies = engine::rotary_frequencies(theta, head_width(file, config));
+}
+
+void read_gte(const JsonFile& file, Config& config) {
+  config.has_bias.up = false;
+  expect_text(file, "position_embedding_type", "rope");
+  expect_text(file, "layer_norm_type", "layer_norm");
+  for (const char* field : {"logn_attention_scale", "logn_attention_clip1"}) {
+    if (file.boolean(field, false)) file.fail(field, "false");
+  }
+  file.boolean("pack_qkv", true);  // the tensors' names say it too
+  const int64_t width = head_width(file, config);
+  const double theta = positive(file, "rope_theta", 10000);
+  if (file.has("rope_parameters")) {
+    config.frequencies =
+        engine::rotary_frequencies(rope_theta(file.at("rope_parameters"), 160000), width);
+    return;
+  }
+  config.frequencies = engine::rotary_frequencies(theta, width);
+  if (!file.has("rope_scaling")) return;
+  const JsonField scaling = file.at("rope_scaling");
+  if (scaling.at("type").string() != "ntk") scaling.at("type").fail("\"ntk\"");
+  const double factor = scaling.at("factor").number();
+  if (!(factor > 0 && std::isfinite(factor))) scaling.at("factor").fail("a positive number");
+  if (factor <= 1) return;
+  const auto d = static_cast<double>(width);
+  if (!scaling.has("mixed_b")) {
+    config.frequencies = engine::rotary_frequencies(theta * factor, width);
+    const auto by = static_cast<float>(std::pow(factor, 2 / d));
+    for (float& frequency : config.frequencies) frequency /= by;
+    return;
+  }
+  const double b = scaling.at("mixed_b").number();
+  const double a = std::log(factor) / std::pow(d / 2, b);
+  double m = 0;
+  for (float& frequency : config.frequencies) {
+    frequency /= static_cast<float>(std::exp(a * std::pow(++m, b)));
+  }
+}
+
+void read_jina_bert(const JsonFile& file, Config& config) {
+  expect_text(file, "position_embedding_type", "alibi");
+  config.has_bias.up = false;
+  const std::string type = file.text("feed_forward_type");
+  if (type == "geglu") {
+    config.activation = engine::Activation::gelu;
+  } else if (type == "reglu") {
+    config.activation = engine::Activation::relu;
+  } else {
+    file.fail("feed_forward_type", "geglu or reglu");
+  }
+}
+
+// Terms as "p2c|c2p" or in a list.
+void read_deberta(const JsonFile& file, Config& config) {
+  if (!file.boolean("relative_attention", false)) file.fail("relative_attention", "true");
+  std::string terms;
+  if (file.has("pos_att_type")) {
+    const JsonField field = file.at("pos_att_type");
+    if (field.is_string()) {
+      terms = '|' + field.string() + '|';
+    } else {
+      for (const JsonField& term : field.elements()) terms += '|' + term.string() + '|';
+    }
+  }
+  Config::Distances& distances = config.distances;
+  distances.keys = terms.find("|c2p|") != std::string::npos;
+  distances.queries = terms.find("|p2c|") != std::string::npos;
+  if (!distances.keys && !distances.queries) file.fail("pos_att_type", "c2p, p2c or both");
+  distances.shared = file.boolean("share_att_key", false);
+  constexpr int64_t kMost = 1 << 20;
+  distances.buckets = std::max<int64_t>(0, file.integer("position_buckets", -1, kMost, -1));
+  distances.most = file.integer("max_relative_positions", -1, kMost, -1);
+  if (distances.most < 1) distances.most = config.positions;
+  if (distances.buckets == 1 ||
+      (distances.buckets > 0 && distances.most <= distances.buckets / 2 + 1)) {
+    file.fail("position_buckets", "at least 2, and fewer than twice max_relative_positions");
+  }
+  const std::string norm = file.text("norm_rel_ebd", "none");
+  if (norm != "none" && norm != "layer_norm") file.fail("norm_rel_ebd", "none or layer_norm");
+  distances.normed = norm == "layer_norm";
+  config.adds_positions = file.boolean("position_biased_input", true);
+  if (file.integer("embedding_size", 1, kMost, config.hidden) != config.hidden) {
+    file.fail("embedding_size", fmt::format("{}, the hidden size", config.hidden));
+  }
+  if (file.integer("attention_head_size", 1, kMost, config.hidden / config.heads) !=
+      config.hidden / config.heads) {
+    file.fail("attention_head_size", fmt::format("{}", config.hidden / config.heads));
+  }
+  file.boolean("legacy", true);  // the tensors' names say it too
+  config.convolution = static_cast<int>(file.integer("conv_kernel_size", 0, 1000, 0));
+  if (config.convolution == 0) return;
+  if (config.convolution % 2 == 0) file.fail("conv_kernel_size", "an odd number");
+  if (file.integer("conv_groups", 1, kMost, 1) != 1) file.fail("conv_groups", "1");
+  const auto* activation = find_activation(file.text("conv_act", "tanh"));
+  if (!activation) file.fail("conv_act", "gelu, gelu_new, gelu_pytorch_tanh, relu, tanh or silu");
+  config.convolution_activation = *activation;
+}
+
+}  // namespace bert::models

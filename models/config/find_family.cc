@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/config/find_family.h"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "models/weights/weight_file.h"
+
+namespace bert::models {
+namespace {
+
+// The configuration's class in the code on the hub that the directory names, "" if it names none:
+// "NomicBertConfig" of "nomic-ai/nomic-bert-2048--configuration_hf_nomic_bert.NomicBertConfig".
+// JinaBert's files may have lost their auto_map when they were trained further.
+std::string custom_code(const JsonFile& file) {
+  if (!file.has("auto_map") || !file.at("auto_map").has("AutoConfig")) {
+    const bool jina = file.text("_name_or_path", "").find("jina-bert-") != std::string::npos;
+    return jina ? "JinaBertConfig" : "";
+  }
+  const std::string name = file.at("auto_map").at("AutoConfig").string();
+  return name.substr(name.rfind('.') + 1);
+}
+
+bool stores(const Weights& weights, std::string_view ending) {
+  return std::ranges::any_of(weights.files, [&](const WeightFile& file) {
+    return std::ranges::any_of(
+        file.tensors(), [&](const StoredTensor& tensor) { return tensor.name.ends_with(ending); });
+  });
+}
+
+}  // namespace
+
+const Family& find_family(const JsonFile& file, const std::string& directory) {
+  const std::string type = file.text("model_type", "bert"), code = custom_code(file);
+  std::set<std::string> types, codes;
+  std::vector<const Family*> rows;
+  for (const Family& family : families()) {
+    types.insert(family.model_type);
+    if (family.model_type != type) continue;
+    if (*family.code) codes.insert(family.code);
+    if (code.empty() ? !family.needs_code : family.code == code) rows.push_back(&family);
+  }
+  if (!types.contains(type)) {
+    file.fail("model_type",
+              fmt::format("one of {}: other families are not supported", fmt::join(types, ", ")));
+  }
+  if (rows.empty()) {
+    file.at("auto_map")
+        .at("AutoConfig")
+        .fail(fmt::format(
+            "{}: code beside a model is never run",
+            codes.empty() ? "none" : fmt::format("a known one, {}", fmt::join(codes, ", "))));
+  }
+  if (rows.size() == 1) return *rows.front();
+  const Weights weights = open_weights(directory);
+  const auto marked = std::ranges::find_if(
+      rows, [&](const Family* row) { return !*row->mark || stores(weights, row->mark); });
+  return marked == rows.end() ? *rows.back() : **marked;
+}
+
+void translate(JsonFile& file, const Family& family) {
+  for (const auto& [stored, name] : family.aliases) {
+    if (const auto* value = file.find(stored); value && !file.has(name)) file.set(name, *value);
+  }
+}
+
+}  // namespace bert::models

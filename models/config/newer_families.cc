@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The families of families.cc that came after 2021: gated feed-forward networks, and other ways of
+// telling positions than a table.
+#include "models/config/families.h"
+#include "models/config/family_settings.h"
+
+namespace bert::models {
+namespace {
+
+using enum HeadKind;
+using enum ReadBy;
+
+constexpr SettingNames kUsualSettings = {.layers = "num_hidden_layers",
+                                         .hidden = "hidden_size",
+                                         .heads = "num_attention_heads",
+                                         .intermediate = "intermediate_size",
+                                         .activation = "hidden_act",
+                                         .default_activation = "gelu"};
+constexpr SettingNames kModernBertSettings = {.layers = "num_hidden_layers",
+                                              .hidden = "hidden_size",
+                                              .heads = "num_attention_heads",
+                                              .intermediate = "intermediate_size",
+                                              .activation = "hidden_activation",
+                                              .default_activation = "gelu"};
+constexpr SettingNames kNomicBertSettings = {.layers = "num_hidden_layers",
+                                             .hidden = "hidden_size",
+                                             .heads = "num_attention_heads",
+                                             .intermediate = "intermediate_size",
+                                             .activation = "hidden_act",
+                                             .default_activation = "silu"};
+
+// Head rows of families that name their heads alike.
+constexpr HeadRow kPooled = {.suffix = "ForSequenceClassification",
+                             .kind = classification,
+                             .reads = pooler,
+                             .output = "classifier"};
+constexpr HeadRow kPooledChoice = {.suffix = "ForMultipleChoice",
+                                   .kind = multiple_choice,
+                                   .reads = pooler,
+                                   .output = "classifier"};
+constexpr HeadRow kTokens = {
+    .suffix = "ForTokenClassification", .kind = token_classification, .output = "classifier"};
+constexpr HeadRow kSpans = {
+    .suffix = "ForQuestionAnswering", .kind = question_answering, .output = "qa_outputs"};
+
+constexpr LayerNames kModernBertLayer = {.layer = "layers.{}",
+                                         .attention_output = ".attn.Wo",
+                                         .attention_norm = ".attn_norm",
+                                         .intermediate = ".mlp.Wi",
+                                         .output = ".mlp.Wo",
+                                         .output_norm = ".mlp_norm",
+                                         .qkv = ".attn.Wqkv"};
+
+constexpr HeadRow modern_bert_head(const char* suffix, HeadKind kind, ReadBy reads) {
+  return {.suffix = suffix,
+          .kind = kind,
+          .reads = reads,
+          .transform = "head.dense",
+          .activation = "gelu",
+          .activation_key = "classifier_activation",
+          .norm = "head.norm",
+          .output = kind == masked_lm ? "decoder" : "classifier",
+          .bias = kind == masked_lm ? "decoder.bias" : ""};
+}
+constexpr HeadRow kModernBertHeads[] = {
+    modern_bert_head("ForSequenceClassification", classification, classifier_pooling),
+    modern_bert_head("ForMaskedLM", masked_lm, every),
+    modern_bert_head("ForTokenClassification", token_classification, every),
+    modern_bert_head("ForQuestionAnswering", question_answering, every),
+    modern_bert_head("ForMultipleChoice", multiple_choice, classifier_pooling)};
+
+// As published, and as transformers 5 names the tensors.
+constexpr LayerNames kNomicBertLayer = {.layer = "encoder.layers.{}",
+                                        .attention_output = ".attn.out_proj",
+                                        .attention_norm = ".norm1",
+                                        .intermediate = ".mlp.fc12",
+                                        .output = ".mlp.fc2",
+                                        .output_norm = ".norm2",
+                                        .qkv = ".attn.Wqkv",
+                                        .up = ".mlp.fc11"};
+constexpr LayerNames kProjectionsLayer = {.layer = "layers.{}",
+                                          .query = ".self_attn.q_proj",
+                                          .key = ".self_attn.k_proj",
+                                          .value = ".self_attn.v_proj",
+                                          .attention_output = ".self_attn.o_proj",
+                                          .attention_norm = ".post_attention_layernorm",
+                                          .intermediate = ".mlp.gate_proj",
+                                          .output = ".mlp.down_proj",
+                                          .output_norm = ".post_mlp_layernorm",
+                                          .up = ".mlp.up_proj"};
+constexpr HeadRow kNomicBertPredictions = {.suffix = "ForMaskedLM",
+                                           .kind = masked_lm,
+                                           .transform = "cls.predictions.transform.dense",
+                                           .norm = "cls.predictions.transform.layer_norm",
+                                           .output = "cls.predictions.decoder",
+                                           .bias = "cls.predictions.bias"};
+constexpr HeadRow as_pre_training(HeadRow row) {
+  row.suffix = "ForPreTraining";
+  return row;
+}
+constexpr HeadRow kNomicBertHeads[] = {kPooled, kNomicBertPredictions,
+                                       as_pre_training(kNomicBertPredictions), kTokens};
+constexpr Alias kNomicBertAliases[] = {{"n_embd", "hidden_size"},
+                                       {"n_head", "num_attention_heads"},
+                                       {"n_layer", "num_hidden_layers"},
+                                       {"n_inner", "intermediate_size"},
+                                       {"n_positions", "max_position_embeddings"},
+                                       {"layer_norm_epsilon", "layer_norm_eps"},
+                                       {"activation_function", "hidden_act"}};
+
+constexpr LayerNames kGteLayer = {.layer = "encoder.layer.{}",
+                                  .query = ".attention.q_proj",
+                                  .key = ".attention.k_proj",
+                                  .value = ".attention.v_proj",
+                                  .attention_output = ".attention.o_proj",
+                                  .attention_norm = ".attn_ln",
+                                  .intermediate = ".mlp.up_gate_proj",
+                                  .output = ".mlp.down_proj",
+                                  .output_norm = ".mlp_ln",
+                                  .qkv = ".attention.qkv_proj"};
+constexpr HeadRow gte_predictions(const char* norm) {
+  return {.suffix = "ForMaskedLM",
+          .kind = masked_lm,
+          .transform = "lm_head.dense",
+          .norm = norm,
+          .output = "lm_head.decoder",
+          .bias = "lm_head.decoder.bias"};
+}
+constexpr HeadRow kGteHeads[] = {kPooled, gte_predictions("lm_head.norm"), kTokens, kSpans,
+                                 kPooledChoice};
+constexpr HeadRow kRenamedGteHeads[] = {kPooled, gte_predictions("lm_head.layer_norm"), kTokens};
+
+constexpr LayerNames kJinaBertLayer = {.layer = "encoder.layer.{}",
+                                       .query = ".attention.self.query",
+                                       .key = ".attention.self.key",
+                                       .value = ".attention.self.value",
+                                       .attention_output = ".attention.output.dense",
+                                       .attention_norm = ".attention.output.LayerNorm",
+                                       .intermediate = ".mlp.gated_layers",
+                                       .output = ".mlp.wo",
+                                       .output_norm = ".mlp.layernorm"};
+constexpr LayerNames kNormedJinaBertLayer = {.layer = "encoder.layer.{}",
+                                             .query = ".attention.self.query",
+                                             .key = ".attention.self.key",
+                                             .value = ".attention.self.value",
+                                             .attention_output = ".attention.output.dense",
+                                             .attention_norm = ".attention.output.LayerNorm",
+                                             .intermediate = ".mlp.up_gated_layer",
+                                             .output = ".mlp.down_layer",
+                                             .output_norm = ".layer_norm_2",
+                                             .query_norm = ".attention.self.layer_norm_q",
+                                             .key_norm = ".attention.self.layer_norm_k",
+                                             .residual_norm = ".layer_norm_1"};
+constexpr HeadRow kJinaBertHeads[] = {kPooled,
+                                      {.suffix = "ForMaskedLM",
+                                       .kind = masked_lm,
+                                       .transform = "cls.predictions.transform.dense",
+                                       .norm = "cls.predictions.transform.LayerNorm",
+                                       .output = "cls.predictions.decoder",
+                                       .bias = "cls.predictions.bias"},
+                                      kTokens,
+                                      kSpans,
+                                      kPooledChoice};
+
+constexpr Family nomic_bert(const LayerNames& layer, const char* norm, const char* mark) {
+  return {.model_type = "nomic_bert",
+          .classes = "NomicBert",
+          .prefix = "nomic_bert.",
+          .published_prefix = "bert.",
+          .settings = kNomicBertSettings,
+          .layer = layer,
+          .embeddings = {.norm = norm},
+          .pooler = "pooler.dense",
+          .heads = kNomicBertHeads,
+          .code = "NomicBertConfig",
+          .mark = mark,
+          .aliases = kNomicBertAliases,
+          .gate = Gate::separate,
+          .position_type = PositionType::rotary,
+          .read_more = read_nomic_bert};
+}
+constexpr Family gte(const char* model_type, const char* classes, const char* prefix) {
+  return {.model_type = model_type,
+          .classes = classes,
+          .prefix = prefix,
+          .settings = kUsualSettings,
+          .layer = kGteLayer,
+          .pooler = "pooler.dense",
+          .default_types = 1,
+          .heads = kGteHeads,
+          .code = "NewConfig",
+          .gate = Gate::second_half,
+          .position_type = PositionType::rotary,
+          .read_more = read_gte};
+}
+constexpr Family renamed_gte() {
+  Family family = gte("gte", "Gte", "gte.");
+  family.layer = kProjectionsLayer;
+  family.heads = kRenamedGteHeads;
+  family.mark = ".post_attention_layernorm.weight";
+  family.gate = Gate::separate;
+  return family;
+}
+constexpr Family jina_bert(const LayerNames& layer, Gate gate, const char* mark) {
+  return {.model_type = "bert",
+          .classes = "JinaBert",
+          .prefix = "bert.",
+          .settings = kUsualSettings,
+          .layer = layer,
+          .pooler = "pooler.dense",
+          .heads = kJinaBertHeads,
+          .code = "JinaBertConfig",
+          .needs_code = true,
+          .mark = mark,
+          .gate = gate,
+          .position_type = PositionType::alibi,
+          .read_more = read_jina_bert};
+}
+
+constexpr LayerNames kDebertaLayer = {.layer = "encoder.layer.{}",
+                                      .query = ".attention.self.query_proj",
+                                      .key = ".attention.self.key_proj",
+                                      .value = ".attention.self.value_proj",
+                                      .attention_output = ".attention.output.dense",
+                                      .attention_norm = ".attention.output.LayerNorm",
+                                      .intermediate = ".intermediate.dense",
+                                      .output = ".output.dense",
+                                      .output_norm = ".output.LayerNorm"};
+constexpr HeadRow deberta_classifier(const char* suffix, HeadKind kind) {
+  return {.suffix = suffix,
+          .kind = kind,
+          .reads = first,
+          .transform = "pooler.dense",
+          .activation = "gelu",
+          .activation_key = "pooler_hidden_act",
+          .output = "classifier"};
+}
+constexpr HeadRow kDebertaHeads[] = {
+    deberta_classifier("ForSequenceClassification", classification), kJinaBertHeads[1], kTokens,
+    kSpans, deberta_classifier("ForMultipleChoice", multiple_choice)};
+constexpr HeadRow kLmHeadDebertaHeads[] = {kDebertaHeads[0],
+                                           {.suffix = "ForMaskedLM",
+                                            .kind = masked_lm,
+                                            .transform = "lm_predictions.lm_head.dense",
+                                            .norm = "lm_predictions.lm_head.LayerNorm",
+                                            .output = "lm_predictions.lm_head.decoder",
+                                            .bias = "lm_predictions.lm_head.bias"},
+                                           kTokens,
+                                           kSpans,
+                                           kDebertaHeads[4]};
+constexpr Family deberta(std::span<const HeadRow> heads, const char* mark) {
+  return {.model_type = "deberta-v2",
+          .classes = "DebertaV2",
+          .prefix = "deberta.",
+          .settings = kUsualSettings,
+          .layer = kDebertaLayer,
+          .default_types = 0,
+          .norm_epsilon = {.fallback = 1e-7},
+          .heads = heads,
+          .unused_head = "mask_predictions.",
+          .mark = mark,
+          .position_type = PositionType::disentangled,
+          .read_more = read_deberta};
+}
+
+// Of one model_type, rows with a mark come first.
+constexpr Family kNewerFamilies[] = {
+    {.model_type = "modernbert",
+     .classes = "ModernBert",
+     .prefix = "model.",
+     .settings = kModernBertSettings,
+     .layer = kModernBertLayer,
+     .embeddings = {.words = "embeddings.tok_embeddings.weight", .norm = "embeddings.norm"},
+     .has_types = false,
+     .norm_epsilon = {.name = "norm_eps", .fallback = 1e-5},
+     .heads = kModernBertHeads,
+     .pre_norm = true,
+     .final_norm = "final_norm",
+     .gate = Gate::first_half,
+     .position_type = PositionType::rotary,
+     .read_more = read_modern_bert},
+    nomic_bert(kProjectionsLayer, "embeddings.LayerNorm", ".post_attention_layernorm.weight"),
+    nomic_bert(kNomicBertLayer, "emb_ln", ""),
+    gte("new", "New", "new."),
+    renamed_gte(),
+    gte("gte", "Gte", "gte."),
+    jina_bert(kNormedJinaBertLayer, Gate::second_half, ".attention.self.layer_norm_q.weight"),
+    jina_bert(kJinaBertLayer, Gate::first_half, ""),
+    deberta(kLmHeadDebertaHeads, "lm_predictions.lm_head.dense.weight"),
+    deberta(kDebertaHeads, ""),
+};
+
+}  // namespace
+
+std::span<const Family> newer_families() { return kNewerFamilies; }
+
+}  // namespace bert::models

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random ModernBERT, NomicBert, GTE, JinaBert and DeBERTa v2, for make_model.py.
+
+config.json as the hub has it, tensors by the published code's names; --set KEY=JSON changes a field
+before the tensors are made. tools/reference/newer_reference.py has names and formulas of its own.
+"""
+import argparse
+
+from tensor_file import FormatError
+
+# By the option --family.
+CLASSES = {"modernbert": "ModernBert", "nomic": "NomicBert", "nomic5": "NomicBert", "gte": "New",
+           "gte5": "Gte", "jina": "JinaBert", "jina-code": "JinaBert", "deberta": "DebertaV2"}
+MODEL_TYPES = {"modernbert": "modernbert", "nomic": "nomic_bert", "nomic5": "nomic_bert",
+               "gte": "new", "gte5": "gte", "jina": "bert", "jina-code": "bert",
+               "deberta": "deberta-v2"}
+PREFIXES = {"modernbert": "model.", "nomic": "bert.", "nomic5": "nomic_bert.", "gte": "new.",
+            "gte5": "gte.", "jina": "bert.", "jina-code": "bert.", "deberta": "deberta."}
+CODE = {"jina": "jinaai/jina-bert-implementation--configuration_bert.JinaBertConfig",
+        "jina-code": "jinaai/jina-bert-v2-qk-post-norm--configuration_bert.JinaBertConfig",
+        "nomic": "nomic-ai/nomic-bert-2048--configuration_hf_nomic_bert.NomicBertConfig",
+        "gte": "Alibaba-NLP/new-impl--configuration.NewConfig"}
+
+
+def base_config(args: argparse.Namespace, head: str, vocab: int) -> dict:
+    layers, hidden, heads, intermediate = args.shape
+    common = {"architectures": [CLASSES[args.family] + head], "vocab_size": vocab,
+              "model_type": MODEL_TYPES[args.family], "pad_token_id": 0}
+    if args.family in CODE:
+        common["auto_map"] = {"AutoConfig": CODE[args.family]}
+    if args.family == "nomic":
+        return common | {
+            "n_embd": hidden, "n_head": heads, "n_layer": layers, "n_inner": intermediate,
+            "n_positions": args.positions, "layer_norm_epsilon": 1e-12, "type_vocab_size": 2,
+            "activation_function": "swiglu", "rotary_emb_base": 1000, "rotary_emb_fraction": 1.0,
+            "rotary_emb_interleaved": False, "rotary_scaling_factor": None, "prenorm": False,
+            "qkv_proj_bias": False, "mlp_fc1_bias": False, "mlp_fc2_bias": False,
+            "pad_vocab_size_multiple": 64, "use_rms_norm": False, "parallel_block": False}
+    common |= {"hidden_size": hidden, "num_attention_heads": heads, "num_hidden_layers": layers,
+               "intermediate_size": intermediate, "max_position_embeddings": args.positions}
+    more = {
+        "modernbert": {"hidden_activation": "gelu", "norm_eps": 1e-5, "norm_bias": False,
+                       "attention_bias": False, "mlp_bias": False, "classifier_bias": False,
+                       "decoder_bias": True, "local_attention": 16, "classifier_pooling": "mean",
+                       "global_attn_every_n_layers": 3, "global_rope_theta": 160000.0,
+                       "local_rope_theta": 10000.0, "position_embedding_type": "absolute",
+                       "layer_norm_eps": 0.1},
+        "nomic5": {"hidden_act": "silu", "layer_norm_eps": 1e-12, "type_vocab_size": 2,
+                   "rope_parameters": {"rope_theta": 1000.0, "rope_type": "default"}},
+        "gte": {"hidden_act": "gelu", "layer_norm_eps": 1e-12, "layer_norm_type": "layer_norm",
+                "position_embedding_type": "rope", "rope_theta": 500000,
+                "rope_scaling": {"type": "ntk", "factor": 2.0}, "type_vocab_size": 0,
+                "pack_qkv": True, "logn_attention_scale": False, "unpad_inputs": False,
+                "use_memory_efficient_attention": False},
+        "gte5": {"hidden_act": "gelu", "layer_norm_eps": 1e-12, "type_vocab_size": 1,
+                 "rope_parameters": {"rope_theta": 160000.0, "rope_type": "default"}},
+        "jina": {"hidden_act": "gelu", "layer_norm_eps": 1e-12, "type_vocab_size": 2,
+                 "position_embedding_type": "alibi", "feed_forward_type": "geglu",
+                 "emb_pooler": "mean"},
+        "deberta": {"hidden_act": "gelu", "layer_norm_eps": 1e-7, "type_vocab_size": 0,
+                    "relative_attention": True, "pos_att_type": "p2c|c2p", "position_buckets": 32,
+                    "max_relative_positions": -1, "norm_rel_ebd": "layer_norm",
+                    "share_att_key": True, "position_biased_input": False,
+                    "pooler_hidden_act": "gelu", "pooler_dropout": 0}}
+    return common | more["jina" if args.family == "jina-code" else args.family]
+
+
+def padded(c: dict, vocab: int) -> int:
+    multiple = c.get("pad_vocab_size_multiple", 1)
+    return -(-vocab // multiple) * multiple
+
+
+def encoder(w, args: argparse.Namespace, c: dict, vocab: int) -> None:
+    hidden, p, vocab = args.shape[1], PREFIXES[args.family], padded(c, vocab)
+    names = {"modernbert": ("embeddings.tok_embeddings", "embeddings.norm"),
+             "nomic": ("embeddings.word_embeddings", "emb_ln")}
+    words, norm = names.get(args.family, ("embeddings.word_embeddings", "embeddings.LayerNorm"))
+    width = c.get("embedding_size", hidden)
+    w.add(p + words + ".weight", (vocab, width), 0.1)
+    if c.get("type_vocab_size"):
+        w.add(p + "embeddings.token_type_embeddings.weight", (c["type_vocab_size"], width), 0.05)
+    if c.get("position_biased_input"):
+        w.add(p + "embeddings.position_embeddings.weight", (args.positions, width), 0.05)
+    if width != hidden:
+        w.dense(p + "embeddings.embed_proj", hidden, width, 1, False)
+    w.norm(p + norm, hidden, c.get("norm_bias", True))
+    for i in range(args.shape[0]):
+        LAYERS[args.family](w, p, i, args.shape, c)
+    if args.family == "modernbert":
+        w.norm(p + "final_norm", hidden, c["norm_bias"])
+    if args.family == "deberta":
+        relative_embeddings(w, p, hidden, c)
+
+
+def relative_embeddings(w, p: str, hidden: int, c: dict) -> None:
+    if c.get("relative_attention"):
+        span = c["position_buckets"]
+        if span < 1:
+            span = c["max_relative_positions"]
+            span = c["max_position_embeddings"] if span < 1 else span
+        w.add(p + "encoder.rel_embeddings.weight", (2 * span, hidden), 1)
+        if "layer_norm" in c["norm_rel_ebd"]:
+            w.norm(p + "encoder.LayerNorm", hidden)
+    if size := c.get("conv_kernel_size", 0):
+        w.add(p + "encoder.conv.conv.weight", (hidden, hidden, size), (hidden * size)**-0.5)
+        w.add(p + "encoder.conv.conv.bias", (hidden,), 0.1)
+        w.norm(p + "encoder.conv.LayerNorm", hidden)
+
+
+def modern_bert_layer(w, p: str, i: int, shape: list[int], c: dict) -> None:
+    _, hidden, _, intermediate = shape
+    p += f"layers.{i}."
+    if i:
+        w.norm(p + "attn_norm", hidden, c["norm_bias"])
+    w.dense(p + "attn.Wqkv", 3 * hidden, hidden, 1.2, c["attention_bias"])
+    w.dense(p + "attn.Wo", hidden, hidden, 1, c["attention_bias"])
+    w.norm(p + "mlp_norm", hidden, c["norm_bias"])
+    w.dense(p + "mlp.Wi", 2 * intermediate, hidden, 1, c["mlp_bias"])
+    w.dense(p + "mlp.Wo", hidden, intermediate, 1, c["mlp_bias"])
+
+
+def nomic_layer(w, p: str, i: int, shape: list[int], c: dict) -> None:
+    _, hidden, _, intermediate = shape
+    p += f"encoder.layers.{i}."
+    wide = -(-intermediate // 256) * 256
+    w.dense(p + "attn.Wqkv", 3 * hidden, hidden, 1.2, False)
+    w.dense(p + "attn.out_proj", hidden, hidden, 1, False)
+    w.norm(p + "norm1", hidden)
+    w.dense(p + "mlp.fc11", wide, hidden, 1, False)
+    w.dense(p + "mlp.fc12", wide, hidden, 1, False)
+    w.dense(p + "mlp.fc2", hidden, wide, 1, False)
+    w.norm(p + "norm2", hidden)
+
+
+def projections_layer(w, p: str, i: int, shape: list[int], c: dict) -> None:
+    _, hidden, _, intermediate = shape
+    p, bias = p + f"layers.{i}.", c["model_type"] == "gte"
+    for name in "qkv":
+        w.dense(f"{p}self_attn.{name}_proj", hidden, hidden, 1.2, bias)
+    w.dense(p + "self_attn.o_proj", hidden, hidden, 1, bias)
+    w.norm(p + "post_attention_layernorm", hidden)
+    w.dense(p + "mlp.up_proj", intermediate, hidden, 1, False)
+    w.dense(p + "mlp.gate_proj", intermediate, hidden, 1, False)
+    w.dense(p + "mlp.down_proj", hidden, intermediate, 1, bias)
+    w.norm(p + "post_mlp_layernorm", hidden)
+
+
+def gte_layer(w, p: str, i: int, shape: list[int], c: dict) -> None:
+    _, hidden, _, intermediate = shape
+    p += f"encoder.layer.{i}."
+    if c["pack_qkv"]:
+        w.dense(p + "attention.qkv_proj", 3 * hidden, hidden, 1.2)
+    else:
+        for name in "qkv":
+            w.dense(f"{p}attention.{name}_proj", hidden, hidden, 1.2)
+    w.dense(p + "attention.o_proj", hidden, hidden, 1)
+    w.norm(p + "attn_ln", hidden)
+    w.dense(p + "mlp.up_gate_proj", 2 * intermediate, hidden, 1, False)
+    w.dense(p + "mlp.down_proj", hidden, intermediate, 1)
+    w.norm(p + "mlp_ln", hidden)
+
+
+def bert_attention(w, p: str, hidden: int, names: tuple[str, str, str]) -> None:
+    for name in names:
+        w.dense(p + "attention.self." + name, hidden, hidden, 1.2)
+    w.dense(p + "attention.output.dense", hidden, hidden, 1)
+    w.norm(p + "attention.output.LayerNorm", hidden)
+
+
+def jina_layer(w, p: str, i: int, shape: list[int], c: dict) -> None:
+    _, hidden, _, intermediate = shape
+    p += f"encoder.layer.{i}."
+    bert_attention(w, p, hidden, ("query", "key", "value"))
+    w.dense(p + "mlp.gated_layers", 2 * intermediate, hidden, 1, False)
+    w.dense(p + "mlp.wo", hidden, intermediate, 1)
+    w.norm(p + "mlp.layernorm", hidden)
+
+
+def jina_code_layer(w, p: str, i: int, shape: list[int], c: dict) -> None:
+    _, hidden, _, intermediate = shape
+    p += f"encoder.layer.{i}."
+    bert_attention(w, p, hidden, ("query", "key", "value"))
+    for name in ("attention.self.layer_norm_q", "attention.self.layer_norm_k", "layer_norm_1",
+                 "layer_norm_2"):
+        w.norm(p + name, hidden)
+    w.dense(p + "mlp.up_gated_layer", 2 * intermediate, hidden, 1, False)
+    w.dense(p + "mlp.down_layer", hidden, intermediate, 1)
+
+
+def deberta_layer(w, p: str, i: int, shape: list[int], c: dict) -> None:
+    _, hidden, _, intermediate = shape
+    p += f"encoder.layer.{i}."
+    bert_attention(w, p, hidden, ("query_proj", "key_proj", "value_proj"))
+    if c.get("relative_attention") and not c["share_att_key"]:
+        for name, kind in (("pos_key_proj", "c2p"), ("pos_query_proj", "p2c")):
+            if kind in c["pos_att_type"]:
+                w.dense(p + "attention.self." + name, hidden, hidden, 1.2)
+    w.dense(p + "intermediate.dense", intermediate, hidden, 1.5)
+    w.dense(p + "output.dense", hidden, intermediate, 0.8)
+    w.norm(p + "output.LayerNorm", hidden)
+
+
+LAYERS = {"modernbert": modern_bert_layer, "nomic": nomic_layer, "nomic5": projections_layer,
+          "gte": gte_layer, "gte5": projections_layer, "jina": jina_layer,
+          "jina-code": jina_code_layer, "deberta": deberta_layer}
+
+
+def head(w, args: argparse.Namespace, c: dict, vocab: int) -> None:
+    """The tensors of --head, named as each family's published classes do."""
+    hidden, kind, family, p = args.shape[1], args.head, args.family, PREFIXES[args.family]
+    vocab = padded(c, vocab)
+    columns = {"classification": args.labels, "tokens": args.labels, "qa": 2, "choice": 1}
+    if family == "modernbert":
+        if kind != "none":
+            w.dense("head.dense", hidden, hidden, 1.5, c["classifier_bias"])
+            w.norm("head.norm", hidden, c["norm_bias"])
+        if kind == "mlm" and c["decoder_bias"]:
+            w.add("decoder.bias", (vocab,), 0.1)
+        if kind in columns:
+            w.dense("classifier", columns[kind], hidden, 2)
+        return
+    if kind == "mlm":
+        masked_lm(w, family, hidden, c.get("embedding_size", hidden), vocab, c)
+    elif kind in columns:
+        if kind in ("classification", "choice"):
+            w.dense(("" if family == "deberta" else p) + "pooler.dense", hidden, hidden, 1)
+        w.dense("qa_outputs" if kind == "qa" else "classifier", columns[kind], hidden, 2)
+
+
+def masked_lm(w, family: str, hidden: int, width: int, vocab: int, c: dict) -> None:
+    names = {"nomic": ("cls.predictions.transform.dense", "cls.predictions.transform.layer_norm",
+                       "cls.predictions.bias"),
+             "gte": ("lm_head.dense", "lm_head.norm", "lm_head.decoder.bias"),
+             "gte5": ("lm_head.dense", "lm_head.layer_norm", "lm_head.decoder.bias"),
+             "jina": ("cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm",
+                      "cls.predictions.bias"),
+             "new-deberta": ("lm_predictions.lm_head.dense", "lm_predictions.lm_head.LayerNorm",
+                             "lm_predictions.lm_head.bias")}
+    names["nomic5"] = names["nomic"]
+    names["jina-code"] = names["deberta"] = names["jina"]
+    key = "new-deberta" if family == "deberta" and not c.get("legacy", True) else family
+    dense, norm, bias = names[key]
+    w.dense(dense, width, hidden, 1)
+    w.norm(norm, width)
+    w.add(bias, (vocab,), 0.1)
+
+
+def change(c: dict, changes: list[tuple[str, object]]) -> None:
+    for key, value in changes:
+        if not key:
+            raise FormatError("--set is KEY=JSON, expected a key")
+        c[key] = value

@@ -1,0 +1,426 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ModernBERT, NomicBert, GTE, JinaBert v2 and DeBERTa v2 in float64, for reference.py.
+
+One function a family, written from the papers (Warner et al. 2024, Nussbaum et al. 2024, Zhang et
+al. 2024, Günther et al. 2023, He et al. 2021 and 2023) and the published code, in its names. Only
+the angles of rotary positions and the buckets of distances are float32, as there: at far positions
+they depend on how they are rounded.
+"""
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from reference_inputs import Input, read_json
+from reference_tensors import ACTIVATIONS, Checkpoint
+from tensor_file import FormatError
+
+FAMILIES = {"modernbert": ("ModernBert", ("model.",)), "nomic_bert": ("NomicBert", ("nomic_bert.",
+            "bert.")), "new": ("New", ("new.",)), "gte": ("Gte", ("gte.",)),
+            "jina": ("JinaBert", ("bert.",)), "deberta-v2": ("DebertaV2", ("deberta.",))}
+
+
+@dataclass
+class NewerConfig:
+    directory: Path
+    kind: str  # model_type, or jina
+    json: dict
+    prefixes: tuple[str, ...]
+    classes: str
+    architecture: str
+    layers: int
+    hidden: int
+    heads: int
+    vocabulary: int
+    types: int
+    longest: int
+    epsilon: float
+    padding = None
+
+    def get(self, key: str, default=None):
+        value = self.json.get(key)
+        return default if value is None else value
+
+    @property
+    def labels(self) -> int:
+        return len(self.json["id2label"]) if "id2label" in self.json else self.get("num_labels", 2)
+
+
+def is_newer(content: dict) -> bool:
+    return content.get("model_type") in FAMILIES or is_jina(content)
+
+
+def is_jina(content: dict) -> bool:
+    return "JinaBertConfig" in content.get("auto_map", {}).get("AutoConfig", "")
+
+
+def read_newer_config(directory: Path) -> NewerConfig:
+    c = read_json(directory / "config.json")
+    kind = "jina" if is_jina(c) else c["model_type"]
+    classes, prefixes = FAMILIES[kind]
+    get = lambda *names: next(c[name] for name in names if name in c)  # noqa: E731
+    types = {"modernbert": 0, "deberta-v2": 0, "gte": 1, "new": 1}.get(kind, 2)
+    types = 0 if kind == "modernbert" else c.get("type_vocab_size", types)
+    vocabulary, multiple = c["vocab_size"], c.get("pad_vocab_size_multiple", 1)
+    epsilon = {"modernbert": "norm_eps"}.get(kind, "layer_norm_eps")
+    return NewerConfig(
+        directory, kind, c, prefixes, classes, c["architectures"][0],
+        get("num_hidden_layers", "n_layer"), get("hidden_size", "n_embd"),
+        get("num_attention_heads", "n_head"), -(-vocabulary // multiple) * multiple, types,
+        get("max_position_embeddings", "n_positions"),
+        float(c.get(epsilon, c.get("layer_norm_epsilon", 1e-12))))
+
+
+class Tensors:
+    """A checkpoint with the sizes read from the tensors, and biases where they are stored."""
+
+    def __init__(self, config: NewerConfig):
+        self.checkpoint = Checkpoint(config.directory, config.prefixes[0])
+        for prefix in config.prefixes[1:]:
+            self.checkpoint.tensors = {name.removeprefix(prefix): entry for name, entry in
+                                       self.checkpoint.tensors.items()}
+        self.epsilon = config.epsilon
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.checkpoint.tensors
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        if name not in self:
+            raise FormatError(f"{self.checkpoint.path}: {name} is missing")
+        file, stored = self.checkpoint.tensors[name]
+        return self.checkpoint.get(name, *file.shape(stored))
+
+    def linear(self, x: np.ndarray, name: str) -> np.ndarray:
+        y = x @ self[name + ".weight"].T
+        return y + self[name + ".bias"] if name + ".bias" in self else y
+
+    def norm(self, x: np.ndarray, name: str) -> np.ndarray:
+        centred = x - x.mean(-1, keepdims=True)
+        variance = (centred**2).mean(-1, keepdims=True)
+        y = centred / np.sqrt(variance + self.epsilon) * self[name + ".weight"]
+        return y + self[name + ".bias"] if name + ".bias" in self else y
+
+
+def silu(x: np.ndarray) -> np.ndarray:
+    return x / (1 + np.exp(-x))
+
+
+def activation(name: str):
+    return {"silu": silu, "swiglu": silu}.get(name) or ACTIVATIONS[name]
+
+
+def softmax(scores: np.ndarray) -> np.ndarray:
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    return weights / weights.sum(-1, keepdims=True)
+
+
+def split(x: np.ndarray, heads: int) -> np.ndarray:
+    """[S, H] to [A, S, D]."""
+    return x.reshape(len(x), heads, -1).swapaxes(0, 1)
+
+
+def join(x: np.ndarray) -> np.ndarray:
+    return x.swapaxes(0, 1).reshape(x.shape[1], -1)
+
+
+def distances(tokens: int) -> np.ndarray:
+    """[S, S]: the query's position less the key's."""
+    return np.subtract.outer(np.arange(tokens), np.arange(tokens))
+
+
+def attend(q: np.ndarray, k: np.ndarray, v: np.ndarray, more: np.ndarray | float = 0,
+           window: int | None = None) -> np.ndarray:
+    """[S, H] from q, k, v [A, S, D]; more is added to the scaled scores."""
+    scores = q @ k.swapaxes(1, 2) / math.sqrt(q.shape[2]) + more
+    if window is not None:
+        scores = np.where(np.abs(distances(q.shape[1])) <= window, scores, -np.inf)
+    return join(softmax(scores) @ v)
+
+
+def frequencies(theta: float, size: int) -> np.ndarray:
+    exponents = np.arange(0, size, 2, dtype=np.float32) / np.float32(size)
+    powers = (np.float64(theta) ** exponents.astype(np.float64)).astype(np.float32)
+    return np.float32(1) / powers
+
+
+def rotate(x: np.ndarray, inv_freq: np.ndarray) -> np.ndarray:
+    """x: [A, S, D]. The two halves of a head are the real and imaginary parts of D / 2 numbers."""
+    angles = np.arange(x.shape[1], dtype=np.float32)[:, None] * inv_freq[None]
+    half = x.shape[2] // 2
+    turned = (x[..., :half] + 1j * x[..., half:]) * np.exp(1j * angles.astype(np.float64))
+    return np.concatenate([turned.real, turned.imag], 2)
+
+
+def modern_bert(config: NewerConfig, t: Tensors, ids: np.ndarray, _) -> list[np.ndarray]:
+    act, half = activation(config.get("hidden_activation", "gelu")), 0
+    size = config.hidden // config.heads
+    rope = config.get("rope_parameters", {})
+    thetas = {"full_attention": config.get("global_rope_theta", 160000.0)}
+    thetas["sliding_attention"] = config.get("local_rope_theta", 10000.0)
+    thetas |= {kind: values["rope_theta"] for kind, values in rope.items() if "rope_theta" in values}
+    every = config.get("global_attn_every_n_layers", 3)
+    types = config.get("layer_types", ["sliding_attention" if i % every else "full_attention"
+                                       for i in range(config.layers)])
+    half = config.get("local_attention", 128) // 2
+    x = t.norm(t["embeddings.tok_embeddings.weight"][ids], "embeddings.norm")
+    stages = [x]
+    for i, kind in enumerate(types):
+        p = f"layers.{i}."
+        y = t.norm(x, p + "attn_norm") if i else x
+        qkv = t.linear(y, p + "attn.Wqkv").reshape(len(x), 3, config.heads, size)
+        q, k, v = qkv.transpose(1, 2, 0, 3)
+        inv_freq = frequencies(thetas[kind], size)
+        context = attend(rotate(q, inv_freq), rotate(k, inv_freq), v,
+                         window=half if kind == "sliding_attention" else None)
+        x = x + t.linear(context, p + "attn.Wo")
+        inner, gate = np.split(t.linear(t.norm(x, p + "mlp_norm"), p + "mlp.Wi"), 2, 1)
+        x = x + t.linear(act(inner) * gate, p + "mlp.Wo")
+        stages.append(x)
+    stages[-1] = t.norm(x, "final_norm")
+    return stages
+
+
+def embed(config: NewerConfig, t: Tensors, ids: np.ndarray, types: np.ndarray) -> np.ndarray:
+    x = t["embeddings.word_embeddings.weight"][ids]
+    return x + t["embeddings.token_type_embeddings.weight"][types] if config.types else x
+
+
+def turned_bert(config: NewerConfig, t: Tensors, ids: np.ndarray, types: np.ndarray
+                ) -> list[np.ndarray]:
+    """NomicBert and GTE: post-norm layers with rotary positions and a gated feed-forward."""
+    size, published = config.hidden // config.heads, "emb_ln.weight" in t
+    act = activation(config.get("hidden_act", config.get("activation_function")))
+    theta = config.get("rope_theta", config.get("rotary_emb_base", 1000.0))
+    theta = config.get("rope_parameters", {}).get("rope_theta", theta)
+    inv_freq = frequencies(theta, size)
+    if scaling := config.get("rope_scaling"):
+        inv_freq = stretched(theta, size, scaling)
+    x = embed(config, t, ids, types)
+    x = t.norm(x, "emb_ln" if published else "embeddings.LayerNorm")
+    stages = [x]
+    for i in range(config.layers):
+        q, k, v, o, norm, mlp, norm2 = turned_layer(t, x, i)
+        q, k, v = (split(y, config.heads) for y in (q, k, v))
+        context = attend(rotate(q, inv_freq), rotate(k, inv_freq), v)
+        x = t.norm(x + t.linear(context, o), norm)
+        x = t.norm(x + mlp(x, act), norm2)
+        stages.append(x)
+    return stages
+
+
+def turned_layer(t: Tensors, x: np.ndarray, i: int) -> tuple:
+    """q, k, v, the names of the output and its norm, the feed-forward, the name of its norm."""
+    nomic, gte, both = f"encoder.layers.{i}.", f"encoder.layer.{i}.", f"layers.{i}."
+    if nomic + "norm1.weight" in t:
+        return (*np.split(t.linear(x, nomic + "attn.Wqkv"), 3, 1), nomic + "attn.out_proj",
+                nomic + "norm1", lambda x, act: t.linear(
+                    t.linear(x, nomic + "mlp.fc11") * act(t.linear(x, nomic + "mlp.fc12")),
+                    nomic + "mlp.fc2"), nomic + "norm2")
+    if both + "mlp.up_proj.weight" in t:
+        return (*(t.linear(x, f"{both}self_attn.{name}_proj") for name in "qkv"),
+                both + "self_attn.o_proj", both + "post_attention_layernorm",
+                lambda x, act: t.linear(t.linear(x, both + "mlp.up_proj")
+                                        * act(t.linear(x, both + "mlp.gate_proj")),
+                                        both + "mlp.down_proj"), both + "post_mlp_layernorm")
+
+    def mlp(x: np.ndarray, act) -> np.ndarray:
+        up, gate = np.split(t.linear(x, gte + "mlp.up_gate_proj"), 2, 1)
+        return t.linear(act(gate) * up, gte + "mlp.down_proj")
+
+    if gte + "attention.qkv_proj.weight" in t:
+        qkv = np.split(t.linear(x, gte + "attention.qkv_proj"), 3, 1)
+    else:
+        qkv = [t.linear(x, f"{gte}attention.{name}_proj") for name in "qkv"]
+    return (*qkv, gte + "attention.o_proj", gte + "attn_ln", mlp, gte + "mlp_ln")
+
+
+def stretched(theta: float, size: int, scaling: dict) -> np.ndarray:
+    """GTE's "ntk" for a factor over 1."""
+    factor, b = scaling["factor"], scaling.get("mixed_b")
+    if factor <= 1:
+        return frequencies(theta, size)
+    if b is None:
+        return frequencies(theta * factor, size) / np.float32(factor ** (2 / size))
+    a = math.log(factor) / (size / 2) ** b
+    return frequencies(theta, size) / np.exp(
+        a * np.arange(1, size // 2 + 1.0) ** b).astype(np.float32)
+
+
+def slopes(heads: int) -> np.ndarray:
+    """Press et al. 2022, and what their code does if heads is no power of two."""
+    power = 1 << (heads.bit_length() - 1)
+    first = [2.0 ** (-8 * (i + 1) / power) for i in range(power)]
+    more = [2.0 ** (-8 * (i + 1) / (2 * power)) for i in range(2 * power)]
+    return np.array(first + more[0::2][:heads - power])
+
+
+def jina_bert(config: NewerConfig, t: Tensors, ids: np.ndarray, types: np.ndarray
+              ) -> list[np.ndarray]:
+    act = {"geglu": ACTIVATIONS["gelu"], "reglu": ACTIVATIONS["relu"]}[config.json["feed_forward_type"]]
+    alibi = -slopes(config.heads)[:, None, None] * np.abs(distances(len(ids)))
+    x = t.norm(embed(config, t, ids, types), "embeddings.LayerNorm")
+    stages = [x]
+    for i in range(config.layers):
+        p = f"encoder.layer.{i}."
+        q, k, v = (t.linear(x, f"{p}attention.self.{name}") for name in ("query", "key", "value"))
+        code = p + "layer_norm_1.weight" in t
+        if code:
+            q = t.norm(q, p + "attention.self.layer_norm_q")
+            k = t.norm(k, p + "attention.self.layer_norm_k")
+        context = attend(*(split(y, config.heads) for y in (q, k, v)), alibi)
+        y = t.norm(x + t.linear(context, p + "attention.output.dense"),
+                   p + "attention.output.LayerNorm")
+        if code:
+            z = t.norm(x + y, p + "layer_norm_1")
+            up, gate = np.split(t.linear(z, p + "mlp.up_gated_layer"), 2, 1)
+            x = t.norm(z + t.linear(up * act(gate), p + "mlp.down_layer"), p + "layer_norm_2")
+        else:
+            gated, up = np.split(t.linear(y, p + "mlp.gated_layers"), 2, 1)
+            x = t.norm(y + t.linear(act(gated) * up, p + "mlp.wo"), p + "mlp.layernorm")
+        stages.append(x)
+    return stages
+
+
+def log_buckets(relative: np.ndarray, buckets: int, most: int) -> np.ndarray:
+    """He et al. 2023: as distances up to half of the buckets, beyond by their logarithm."""
+    middle = buckets // 2
+    far = np.maximum(np.abs(relative), middle).astype(np.float32) / np.float32(middle)
+    steps = np.log(far) / np.log(np.float32((most - 1) / middle))
+    log = np.ceil(steps * np.float32(middle - 1)).astype(int) + middle
+    return np.where(np.abs(relative) <= middle, relative, np.sign(relative) * log)
+
+
+def deberta(config: NewerConfig, t: Tensors, ids: np.ndarray, types: np.ndarray
+            ) -> list[np.ndarray]:
+    act, tokens = activation(config.get("hidden_act", "gelu")), len(ids)
+    x = embed(config, t, ids, types)
+    if config.get("position_biased_input", True):
+        x = x + t["embeddings.position_embeddings.weight"][:tokens]
+    if "embeddings.embed_proj.weight" in t:
+        x = t.linear(x, "embeddings.embed_proj")
+    x = t.norm(x, "embeddings.LayerNorm")
+    stages = [x]
+    for i in range(config.layers):
+        p = f"encoder.layer.{i}."
+        context = disentangled(config, t, x, p + "attention.self.")
+        x = t.norm(x + t.linear(context, p + "attention.output.dense"),
+                   p + "attention.output.LayerNorm")
+        wide = act(t.linear(x, p + "intermediate.dense"))
+        x = t.norm(x + t.linear(wide, p + "output.dense"), p + "output.LayerNorm")
+        if i == 0 and config.get("conv_kernel_size", 0):
+            conv = activation(config.get("conv_act", "tanh"))(convolution(t, stages[0]))
+            x = t.norm(x + conv, "encoder.conv.LayerNorm")
+        stages.append(x)
+    return stages
+
+
+def convolution(t: Tensors, x: np.ndarray) -> np.ndarray:
+    weight = t["encoder.conv.conv.weight"]  # [H, H, k]
+    size = weight.shape[2]
+    padded = np.pad(x, ((size // 2, size // 2), (0, 0)))
+    y = sum(padded[j:j + len(x)] @ weight[:, :, j].T for j in range(size))
+    return y + t["encoder.conv.conv.bias"]
+
+
+def disentangled(config: NewerConfig, t: Tensors, x: np.ndarray, p: str) -> np.ndarray:
+    names = ("query_proj", "key_proj", "value_proj")
+    q, k, v = (split(t.linear(x, p + name), config.heads) for name in names)
+    kinds = config.get("pos_att_type", []) if config.get("relative_attention", False) else []
+    scale = math.sqrt(q.shape[2] * (1 + sum(kind in config.get("pos_att_type", [])
+                                            for kind in ("c2p", "p2c"))))
+    scores = q @ k.swapaxes(1, 2)
+    if config.get("relative_attention", False):
+        most, buckets = config.get("max_relative_positions", -1), config.get("position_buckets", -1)
+        most = config.longest if most < 1 else most
+        span = buckets if buckets > 0 else most
+        relative = distances(len(x))
+        if buckets > 0:
+            relative = log_buckets(relative, buckets, most)
+        index = np.clip(relative + span, 0, 2 * span - 1)
+        r = t["encoder.rel_embeddings.weight"]
+        if "layer_norm" in config.get("norm_rel_ebd", "none"):
+            r = t.norm(r, "encoder.LayerNorm")
+        shared = config.get("share_att_key", False)
+        if "c2p" in kinds:
+            keys = split(t.linear(r, p + ("key_proj" if shared else "pos_key_proj")), config.heads)
+            scores = scores + np.take_along_axis(q @ keys.swapaxes(1, 2), index[None], 2)
+        if "p2c" in kinds:
+            queries = split(t.linear(r, p + ("query_proj" if shared else "pos_query_proj")),
+                            config.heads)
+            by_key = k @ queries.swapaxes(1, 2)  # [A, key, 2 span]
+            scores = scores + np.take_along_axis(by_key.swapaxes(1, 2), index[None], 1)
+    return join(softmax(scores / scale) @ v)
+
+
+ENCODERS = {"modernbert": modern_bert, "nomic_bert": turned_bert, "new": turned_bert,
+            "gte": turned_bert, "jina": jina_bert, "deberta-v2": deberta}
+
+
+def compute_newer(config: NewerConfig, inputs: list[Input]) -> dict[str, np.ndarray]:
+    """The stages of reference.py but for the sentence embedding."""
+    t, per_input = Tensors(config), []
+    for item in inputs:
+        ids, types = np.array(item.ids), np.array(item.type_ids)
+        states = ENCODERS[config.kind](config, t, ids, types)
+        names = ["embeddings"] + [f"layer.{i}" for i in range(config.layers)]
+        per_input.append(dict(zip(names, states, strict=True)) | scores(config, t, states[-1]))
+    stages = {"ids": np.concatenate([x.ids for x in inputs]).astype("<i8"),
+              "type_ids": np.concatenate([x.type_ids for x in inputs]).astype("<i8"),
+              "starts": np.cumsum([0] + [len(x.ids) for x in inputs]).astype("<i8")}
+    return stages | {name: np.concatenate([part[name] for part in per_input])
+                     for name in per_input[0]}
+
+
+def scores(config: NewerConfig, t: Tensors, x: np.ndarray) -> dict[str, np.ndarray]:
+    """The pooler and the head of one input."""
+    head, stages = config.architecture.removeprefix(config.classes), {}
+    of_input = head in ("ForSequenceClassification", "ForMultipleChoice")
+    if config.kind == "modernbert":
+        if head == "Model":
+            return {}
+        if of_input:
+            mean = config.get("classifier_pooling", "cls") == "mean"
+            x = x.mean(0, keepdims=True) if mean else x[:1]
+        act = activation(config.get("classifier_activation", "gelu"))
+        x = t.norm(act(t.linear(x, "head.dense")), "head.norm")
+        if head == "ForMaskedLM":
+            return {"logits": predictions(t, x, "embeddings.tok_embeddings.weight", "decoder")}
+        return {"logits": t.linear(x, "classifier")}
+    if head in ("ForMaskedLM", "ForPreTraining"):
+        return {"logits": masked_lm(config, t, x)}
+    if of_input or (config.kind != "deberta-v2" and "pooler.dense.weight" in t):
+        act = np.tanh
+        if config.kind == "deberta-v2":
+            act = activation(config.get("pooler_hidden_act", "gelu"))
+        pooled = act(t.linear(x[:1], "pooler.dense"))
+        if config.kind != "deberta-v2":
+            stages["pooler"] = pooled
+        x = pooled if of_input else x
+    if head != "Model":
+        name = "qa_outputs" if head == "ForQuestionAnswering" else "classifier"
+        stages["logits"] = t.linear(x, name)
+    return stages
+
+
+def predictions(t: Tensors, x: np.ndarray, words: str, decoder: str, bias: str = "") -> np.ndarray:
+    name = bias or decoder + ".bias"
+    weight = t[decoder + ".weight"] if decoder + ".weight" in t else t[words]
+    return x @ weight.T + (t[name] if name in t else 0)
+
+
+def masked_lm(config: NewerConfig, t: Tensors, x: np.ndarray) -> np.ndarray:
+    act = activation(config.get("hidden_act", config.get("activation_function")))
+    words = "embeddings.word_embeddings.weight"
+    if "lm_head.dense.weight" in t:
+        norm = "lm_head.norm" if "lm_head.norm.weight" in t else "lm_head.layer_norm"
+        return predictions(t, t.norm(act(t.linear(x, "lm_head.dense")), norm), words,
+                           "lm_head.decoder")
+    p = "lm_predictions.lm_head."
+    if p + "dense.weight" in t:
+        x = t.norm(act(t.linear(x, p + "dense")), p + "LayerNorm")
+        return predictions(t, x, words, p + "decoder", p + "bias")
+    p = "cls.predictions."
+    norm = p + "transform." + ("layer_norm" if config.kind == "nomic_bert" else "LayerNorm")
+    x = t.norm(act(t.linear(x, p + "transform.dense")), norm)
+    return predictions(t, x, words, p + "decoder", p + "bias")
