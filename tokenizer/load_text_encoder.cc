@@ -36,11 +36,7 @@ std::unique_ptr<const Pipeline> make_pipeline(const Definition& definition,
                                               const Vocabulary& vocabulary) {
   if (is_unigram(definition)) return make_unigram_pipeline(definition, vocabulary);
   if (is_word_piece(definition)) return make_word_piece_pipeline(definition, vocabulary);
-  if (is_plain_byte_level(definition, vocabulary)) {
-    return make_byte_level_pipeline(definition, vocabulary);
-  }
-  throw std::runtime_error(
-      "BPE with a prefix or a suffix, or without every byte, is not supported");
+  return make_byte_level_pipeline(definition, vocabulary);
 }
 
 }  // namespace

@@ -50,10 +50,7 @@ std::unique_ptr<const Pipeline> make_word_piece_pipeline(const Definition& defin
                                                          const Vocabulary& vocabulary);
 std::unique_ptr<const Pipeline> make_unigram_pipeline(const Definition& definition,
                                                       const Vocabulary& vocabulary);
-// For what is_plain_byte_level() says.
 std::unique_ptr<const Pipeline> make_byte_level_pipeline(const Definition& definition,
                                                          const Vocabulary& vocabulary);
-// Whether byte-level BPE is all of a definition and its vocabulary has every byte.
-bool is_plain_byte_level(const Definition& definition, const Vocabulary& vocabulary);
 
 }  // namespace bert::tokenizer

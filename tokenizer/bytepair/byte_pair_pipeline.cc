@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <optional>
 
 #include "tokenizer/bytepair/byte_level.h"
 #include "tokenizer/bytepair/byte_tokens.h"
@@ -21,8 +22,12 @@ class ByteLevelPipeline : public Pipeline {
                 definition.steps[0].kind == NormalizerStep::Kind::nfc),
         normalizes_(!definition.steps.empty()),
         options_(definition.byte_level),
-        byte_pair_(vocabulary, definition.byte_pair),
-        tokens_(vocabulary, byte_pair_, definition.byte_pair.ignore_merges) {}
+        byte_pair_(vocabulary, definition.byte_pair) {
+    const bool has_affixes =
+        !definition.byte_pair.prefix.empty() || !definition.byte_pair.suffix.empty();
+    if (has_affixes || !ByteTokens::has_all_bytes(vocabulary)) return;
+    tokens_.emplace(vocabulary, byte_pair_, definition.byte_pair.ignore_merges);
+  }
 
   bool encode(std::string_view piece, int32_t first, size_t limit, const AddedTokenMatcher& added,
               PieceScratch& scratch, TokenSequence& out) const override {
@@ -100,7 +105,7 @@ class ByteLevelPipeline : public Pipeline {
       bytes[0] = ' ';
       std::copy(text.begin(), text.end(), bytes + (is_prefixed ? 1 : 0));
       std::fill_n(bytes + size, ByteTokens::kPadding, '\0');
-      out.reserve(size);
+      out.reserve(2 * size);  // byte_fallback may take two tokens for a byte's character
       Word word{sources, is_prefixed, first, 0, 0, first - (is_prefixed ? 1 : 0), 0};
       const std::string_view all(bytes, size);
       for (; word.begin < size; word.begin = word.end, word.scalar += word.scalars) {
@@ -109,7 +114,7 @@ class ByteLevelPipeline : public Pipeline {
         if (!out.begin_word()) return true;
         word.end = piece.end;
         word.scalars = piece.scalars;
-        take(bytes, word);
+        pipeline.tokens_ ? take(bytes, word) : spell(bytes, word);
         out.full = out.size >= limit;
       }
       return true;
@@ -128,32 +133,57 @@ class ByteLevelPipeline : public Pipeline {
       int32_t first;  // scalar of the text, without the prefix
       size_t begin, end;
       int32_t scalar, scalars;  // its first, and how many
+
+      int32_t source(size_t byte) const {
+        const size_t shift = is_prefixed ? 1 : 0;
+        return sources[byte < shift ? 0 : byte - shift];
+      }
     };
 
     void take(const char* bytes, const Word& word) const {
       const size_t size = word.end - word.begin;
-      const int32_t id = pipeline.tokens_.find(bytes + word.begin, size);
+      const int32_t id = pipeline.tokens_->find(bytes + word.begin, size);
       if (id != Vocabulary::kNone && word.sources == nullptr) {
         return push(word, id, word.scalar, word.scalar + word.scalars);
       }
       if (id != Vocabulary::kNone) {
         scratch.word.assign(1, {id, static_cast<int32_t>(size)});
       } else {
-        pipeline.tokens_.merge(bytes + word.begin, size, scratch, scratch.word);
+        pipeline.tokens_->merge(bytes + word.begin, size, scratch, scratch.word);
       }
       size_t at = word.begin;
       int32_t scalar = word.scalar;  // after the last byte that was counted
       for (const auto& [part, length] : scratch.word) {
         const size_t end = at + static_cast<size_t>(length);
         if (word.sources != nullptr) {
-          const size_t shift = word.is_prefixed ? 1 : 0;
-          const auto source = [&](size_t i) { return word.sources[i < shift ? 0 : i - shift]; };
-          out.push(part, source(at), source(end - 1) + 1);
+          out.push(part, word.source(at), word.source(end - 1) + 1);
         } else {
           const int32_t begin = utf8::is_continuation(bytes[at]) ? scalar - 1 : scalar;
           for (size_t i = at; i < end; ++i) scalar += utf8::is_continuation(bytes[i]) ? 0 : 1;
           push(word, part, begin, scalar);
         }
+        at = end;
+      }
+    }
+
+    // Where the vocabulary is not all bytes and the merges of them: by the bytes' characters.
+    void spell(const char* bytes, const Word& word) const {
+      std::string spelling;
+      std::vector<int32_t> places;  // the scalars that its bytes come from
+      int32_t scalar = word.scalar - 1;
+      for (size_t i = word.begin; i < word.end; ++i) {
+        char character[4];
+        const char16_t c = byte_characters()[static_cast<uint8_t>(bytes[i])];
+        spelling.append(character, utf8::encode(c, character));
+        scalar += utf8::is_continuation(bytes[i]) ? 0 : 1;
+        places.resize(spelling.size(), word.sources == nullptr ? scalar : word.source(i));
+      }
+      pipeline.byte_pair_.tokenize(spelling, scratch);
+      size_t at = 0;
+      for (const auto& [id, length] : scratch.parts) {
+        const size_t end = at + static_cast<size_t>(length);
+        const int32_t first = places[at], last = places[end - 1];
+        word.sources == nullptr ? push(word, id, first, last + 1) : out.push(id, first, last + 1);
         at = end;
       }
     }
@@ -168,15 +198,10 @@ class ByteLevelPipeline : public Pipeline {
   bool is_nfc_, normalizes_;
   ByteLevelOptions options_;
   BytePair byte_pair_;
-  ByteTokens tokens_;
+  std::optional<ByteTokens> tokens_;  // where nothing is left to be spelled
 };
 
 }  // namespace
-
-bool is_plain_byte_level(const Definition& definition, const Vocabulary& vocabulary) {
-  return definition.byte_pair.prefix.empty() && definition.byte_pair.suffix.empty() &&
-         ByteTokens::has_all_bytes(vocabulary);
-}
 
 std::unique_ptr<const Pipeline> make_byte_level_pipeline(const Definition& definition,
                                                          const Vocabulary& vocabulary) {

@@ -98,6 +98,7 @@ json hostile(const TextEncoder& tokenizer, const Lines& text, int rounds) {
                                                           {"accent", "\u0301"},
                                                           {"accented", "e\u0301"},
                                                           {"emoji", "\U0001f600"},
+                                                          {"digit", "7"},
                                                           {"space", " "},
                                                           {"letters", "a "},
                                                           {"chinese", "\u4e00"},
