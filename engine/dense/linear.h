@@ -108,6 +108,9 @@ class Linear {
     using FillRow = std::function<void(int64_t column, Word32* to)>;
     void pack(Team& team, const FillRow& fill);
     ConvertedRows convert(Team& team, ConstTensor x, Buffer& scratch) const;
+    // What an int8 task has besides, of the inputs from `row` on and the columns from `column` on.
+    void add_scales(const ConvertedRows& inputs, int64_t row, int64_t column,
+                    MatmulTask& task) const;
   };
   void run(Team& team, ConstTensor x, Buffer& scratch, Tensor y, bool add) const;
 
