@@ -4,7 +4,9 @@
 // and tokenizers say of themselves.
 #include <algorithm>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "models/model_impl.h"
 #include "tokenizer/unicode/printable.h"
@@ -34,6 +36,20 @@ Encoding Tokenizer::encode(const Input& input) const {
     if (!impl_->prompt.empty()) impl_->remove_prompt(encoding);
     return encoding;
   });
+}
+
+std::vector<Encoding> Tokenizer::Impl::encode_prompted(std::span<const Input> inputs,
+                                                       const tokenizer::ForEach& for_each) const {
+  std::vector<std::string> firsts;
+  std::vector<tokenizer::Texts> texts;
+  firsts.reserve(inputs.size());
+  texts.reserve(inputs.size());
+  for (const Input& input : inputs) {
+    texts.push_back({firsts.emplace_back(prompt + input.first), input.second});
+  }
+  std::vector<Encoding> encodings = text_encoder.encode_batch(texts, max_length, for_each);
+  for (Encoding& encoding : encodings) remove_prompt(encoding);
+  return encodings;
 }
 
 void Tokenizer::Impl::remove_prompt(Encoding& encoding) const {

@@ -39,18 +39,11 @@ void for_each_on_threads(size_t threads, size_t count, const std::function<void(
 
 std::vector<Encoding> Tokenizer::Impl::encode(std::span<const Input> inputs,
                                               const tokenizer::ForEach& for_each) const {
+  if (!prompt.empty()) return encode_prompted(inputs, for_each);
   std::vector<tokenizer::Texts> texts;
-  std::vector<std::string> prompted;  // empty without a prompt
   texts.reserve(inputs.size());
-  prompted.reserve(inputs.size());
-  for (const Input& input : inputs) {
-    if (!prompt.empty()) prompted.push_back(prompt + input.first);
-    texts.push_back({prompt.empty() ? input.first : prompted.back(), input.second});
-  }
-  std::vector<Encoding> encodings = text_encoder.encode_batch(texts, max_length, for_each);
-  if (prompt.empty()) return encodings;
-  for (Encoding& encoding : encodings) remove_prompt(encoding);
-  return encodings;
+  for (const Input& input : inputs) texts.push_back({input.first, input.second});
+  return text_encoder.encode_batch(texts, max_length, for_each);
 }
 
 std::vector<Encoding> Tokenizer::encode(std::span<const Input> inputs, int threads) const {

@@ -15,6 +15,8 @@ namespace bert {
 struct __attribute__((visibility("hidden"))) Tokenizer::Impl {
   std::vector<Encoding> encode(std::span<const Input> inputs,
                                const tokenizer::ForEach& for_each) const;
+  std::vector<Encoding> encode_prompted(std::span<const Input> inputs,
+                                        const tokenizer::ForEach& for_each) const;
   // The prompt is not part of the first text: its tokens get empty offsets, and those of the first
   // text are moved back by it.
   void remove_prompt(Encoding& encoding) const;

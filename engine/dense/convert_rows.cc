@@ -47,4 +47,14 @@ Linear::ConvertedRows Linear::Packed::convert(Team& team, ConstTensor x, Buffer&
           .scales = scales};
 }
 
+void Linear::Packed::add_scales(const ConvertedRows& inputs, int64_t row, int64_t column,
+                                MatmulTask& task) const {
+  task.exact = std::ssize(exact);
+  task.exact_x = inputs.exact + row * inputs.exact_stride;
+  task.exact_stride = inputs.exact_stride;
+  task.row_scales = inputs.scales + row;
+  task.column_scales = column_scales.data() + column;
+  task.column_sums = column_sums.data() + column;
+}
+
 }  // namespace bert::engine

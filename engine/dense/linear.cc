@@ -73,14 +73,7 @@ void Linear::run(Team& team, ConstTensor x, Buffer& scratch, Tensor y, const Int
                     .activation = w.activation,
                     .add = into.add,
                     .multiply = into.multiply};
-    if (product.precision == Precision::int8) {
-      task.exact = std::ssize(w.exact);
-      task.exact_x = inputs.exact + first * inputs.exact_stride;
-      task.exact_stride = inputs.exact_stride;
-      task.row_scales = inputs.scales + first;
-      task.column_scales = w.column_scales.data() + column;
-      task.column_sums = w.column_sums.data() + column;
-    }
+    if (product.precision == Precision::int8) w.add_scales(inputs, first, column, task);
     product.multiply(task);
   });
 }

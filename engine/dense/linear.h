@@ -112,6 +112,9 @@ class Linear {
     using FillRow = std::function<void(int64_t column, Word32* to)>;
     void pack(Team& team, const FillRow& fill);
     ConvertedRows convert(Team& team, ConstTensor x, Buffer& scratch) const;
+    // What an int8 task has besides, of the inputs from `row` on and the columns from `column` on.
+    void add_scales(const ConvertedRows& inputs, int64_t row, int64_t column,
+                    MatmulTask& task) const;
   };
   struct Into {
     bool add = false, multiply = false;

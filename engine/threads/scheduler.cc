@@ -21,13 +21,7 @@ bool Scheduler::in_child() const { return getpid() != process_; }
 
 void Scheduler::run(const Work& work, const LeadBatch& lead) {
   if (work.batches == 0) return;
-  if (in_child()) {
-    for (int64_t i = 0; i < work.batches; ++i) {
-      Team alone(*this, 1, true);
-      lead(i, alone);
-    }
-    return;
-  }
+  if (in_child()) return run_in_child(work, lead);
   std::unique_lock lock(mutex_);
   Call call{work, lead};
   call.caller.call = &call;

@@ -55,6 +55,7 @@ class Scheduler {
   struct Thread;
 
   bool in_child() const;
+  void run_in_child(const Work& work, const LeadBatch& lead);
   void stop();
   void serve(Thread& self);
   void enter(Team& team);

@@ -49,6 +49,13 @@ void Scheduler::stop() {
   for (const auto& thread : threads_) thread->thread.join();
 }
 
+void Scheduler::run_in_child(const Work& work, const LeadBatch& lead) {
+  for (int64_t i = 0; i < work.batches; ++i) {
+    Team alone(*this, 1, true);
+    lead(i, alone);
+  }
+}
+
 void Scheduler::serve(Thread& self) {
   uint32_t seen = 0;
   std::unique_lock lock(mutex_);

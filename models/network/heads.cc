@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/network/heads.h"
 
-#include <algorithm>
-
 namespace bert::models {
 
 using engine::ConstTensor;
@@ -28,15 +26,6 @@ Tensor Head::run(engine::Team& team, ConstTensor x, Workspace& space) const {
     engine::multiply_in_place(team, product, x, decoder, decoder_bias.data(), logits);
   }
   return logits;
-}
-
-void Head::run_in_parts(engine::Team& team, ConstTensor x, Workspace& space,
-                        const Part& body) const {
-  constexpr int64_t kMostLogits = int64_t{1} << 25;
-  const int64_t rows = std::max<int64_t>(1, kMostLogits / columns());
-  for (int64_t first = 0; first < x.rows; first += rows) {
-    body(first, run(team, {x.row(first), std::min(rows, x.rows - first), x.columns}, space));
-  }
 }
 
 }  // namespace bert::models

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 
 #include "models/network/bert.h"
@@ -29,11 +28,6 @@ struct Head {
        const Embeddings& embeddings, const engine::Product& f32, engine::Team& team);
   // Returns [R, C] in space.logits.
   engine::Tensor run(engine::Team& team, engine::ConstTensor x, Workspace& space) const;
-  // The same for a few rows at a time, so that logits as long as the vocabulary take at most some
-  // 128 MB: calls body(first, logits) with the number of the first of these rows of x.
-  using Part = std::function<void(int64_t first, engine::ConstTensor logits)>;
-  void run_in_parts(engine::Team& team, engine::ConstTensor x, Workspace& space,
-                    const Part& body) const;
   int64_t columns() const { return output ? output->columns() : decoder.rows; }
 
   const HeadRow& row;

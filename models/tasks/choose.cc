@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "models/model_impl.h"
-#include "models/tasks/softmax.h"
+#include "models/tasks/logits.h"
 
 namespace bert {
 namespace {

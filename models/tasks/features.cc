@@ -9,6 +9,7 @@
 
 #include "models/calls/for_batches.h"
 #include "models/model_impl.h"
+#include "models/tasks/logits.h"
 
 namespace bert {
 namespace {
@@ -57,7 +58,7 @@ std::vector<Output> Model::Impl::run_tokens(std::span<const Encoding> encodings)
                         output[order[i]].row(token - batch.starts[i]).data());
           }
         };
-        token_head->run_in_parts(team, x, space, copy);
+        models::run_in_parts(*token_head, team, x, space, copy);
         for (const int64_t each : order) check_answer(each, output[each].values);
       });
   return output;

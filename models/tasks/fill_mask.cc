@@ -10,7 +10,7 @@
 
 #include "models/calls/for_batches.h"
 #include "models/model_impl.h"
-#include "models/tasks/softmax.h"
+#include "models/tasks/logits.h"
 
 namespace bert {
 namespace {
@@ -63,17 +63,17 @@ std::vector<std::vector<Blank>> Model::Impl::fill_mask(std::span<const Encoding>
         for (int64_t i = 0; i < masked.rows; ++i) {
           std::copy_n(x.row(rows[i]), x.columns, masked.row(i));
         }
-        token_head->run_in_parts(
-            team, masked, space, [&](int64_t first, engine::ConstTensor logits) {
-              for (int64_t i = 0; i < logits.rows; ++i) {
-                const auto& [input, token] = masks[first + i];
-                const std::span<const float> row(logits.row(i), logits.columns);
-                check_answer(input, row);
-                output[input].push_back(
-                    {.token = static_cast<int32_t>(token),
-                     .fills = best_fills(row, k, tokenizer.impl_->text_encoder)});
-              }
-            });
+        models::run_in_parts(*token_head, team, masked, space,
+                             [&](int64_t first, engine::ConstTensor logits) {
+                               for (int64_t i = 0; i < logits.rows; ++i) {
+                                 const auto& [input, token] = masks[first + i];
+                                 const std::span<const float> row(logits.row(i), logits.columns);
+                                 check_answer(input, row);
+                                 output[input].push_back(
+                                     {.token = static_cast<int32_t>(token),
+                                      .fills = best_fills(row, k, tokenizer.impl_->text_encoder)});
+                               }
+                             });
       });
   return output;
 }

@@ -6,7 +6,7 @@
 
 #include "engine/runtime.h"
 #include "models/bert_infer.h"
-#include "models/tasks/softmax.h"
+#include "models/tasks/logits.h"
 
 namespace bert {
 

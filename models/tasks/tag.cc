@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "models/model_impl.h"
-#include "models/tasks/softmax.h"
+#include "models/tasks/logits.h"
 #include "models/tasks/spans.h"
 #include "models/tasks/windows.h"
 
