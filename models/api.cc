@@ -7,10 +7,13 @@
 #include <utility>
 
 #include "models/model_impl.h"
+#include "tokenizer/unicode/printable.h"
 #include "tokenizer/unicode/utf8.h"
 
 namespace bert {
 
+Error::Error(const std::string& what)
+    : runtime_error(tokenizer::printable(what, tokenizer::kMostOfMessage)) {}
 Error::~Error() = default;
 
 Tokenizer Tokenizer::load(const std::string& directory, int max_length) {

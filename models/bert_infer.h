@@ -28,10 +28,11 @@
 namespace bert {
 
 // what() is one sentence that names the file or input, the field, what was found and what was
-// expected.
+// expected. It may quote a model's files and the inputs: what a terminal would obey is spelled out
+// (\x1b), and from the middle of a long one is left out what exceeds a few hundred characters.
 class BERT_INFER_API Error : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  explicit Error(const std::string& what);
   Error(const Error&) = default;
   ~Error() override;
 };
@@ -128,6 +129,9 @@ enum class Task {
 
 struct Info {
   std::string architecture;  // as in config.json: BertForSequenceClassification, ...
+  std::string family;        // model_type: "bert", "xlm-roberta", ...
+  std::vector<std::string> files;  // the configuration, the weights and the tokenizer that were read
+  std::string tokenizer;           // its algorithm: "WordPiece" or "Unigram"
   int layers = 0, hidden = 0, heads = 0, intermediate = 0, vocabulary = 0;
   Task task = Task::embed;
   int max_length = 0;             // in tokens, special tokens included

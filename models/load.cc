@@ -289,7 +289,8 @@ std::vector<std::string> make_notes(const std::string& directory, const Config& 
     notes.push_back(fmt::format("prompt {}: \"{}\" is put before each first text",
                                 decisions.prompt.name, decisions.prompt.text));
   }
-  if (decisions.precision.stored_as_bf16) {
+  constexpr double kWorthIt = 1.1;
+  if (decisions.precision.stored_as_bf16 && engine::bf16_speed() >= kWorthIt) {
     notes.push_back(
         fmt::format("{}: the weights are stored in BF16; precision auto is f32, which is exact; "
                     "bf16 would be {:.1f} times as fast on this machine",
@@ -310,6 +311,7 @@ Info make_info(const Config& config, const models::Workers& workers, const Heads
                const models::SentenceEmbedding& sentence, const Decisions& decisions) {
   Info info;
   info.architecture = config.architecture;
+  info.family = config.family->model_type;
   info.layers = config.layers;
   info.hidden = config.hidden;
   info.heads = config.heads;
@@ -370,6 +372,10 @@ std::shared_ptr<const Model::Impl> Model::Impl::load(const std::string& director
 
   const Decisions decisions{rows, max_length, prompt, precision, products, unevaluated};
   Info info = make_info(config, workers, heads, sentence, decisions);
+  info.files = {config.path};
+  for (std::string& file : checkpoint.paths()) info.files.push_back(std::move(file));
+  info.files.push_back(tokenizer.file());
+  info.tokenizer = tokenizer.algorithm();
   info.notes = make_notes(directory, config, checkpoint, tokenizer, encoder, decisions);
   log_decisions(directory, info, decisions);
   Tokenizer with_prompt(std::make_shared<const Tokenizer::Impl>(

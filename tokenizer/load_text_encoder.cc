@@ -52,6 +52,7 @@ AddedTokenMatcher::AddedTokenMatcher(std::vector<Pattern> patterns)
 
 TextEncoder::Impl::Impl(Definition definition)
     : file(definition.file),
+      algorithm(is_unigram(definition) ? "Unigram" : "WordPiece"),
       vocabulary(
           std::move(definition.vocabulary),
           is_unigram(definition) ? std::string_view() : definition.word_piece.continuing_prefix,
@@ -176,6 +177,8 @@ bool TextEncoder::Impl::continues_word(int32_t id) const {
   return id != pipeline->unknown() && !is_added(id) && pipeline->continues_word(piece);
 }
 
+const std::string& TextEncoder::file() const { return impl_->file; }
+const char* TextEncoder::algorithm() const { return impl_->algorithm; }
 int TextEncoder::vocabulary_size() const { return impl_->vocabulary.end_id(); }
 bool TextEncoder::has(int32_t id) const { return impl_->vocabulary.has(id); }
 bool TextEncoder::lowercases() const { return impl_->lowercases; }

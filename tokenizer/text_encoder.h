@@ -45,8 +45,10 @@ class TextEncoder {
   std::vector<Encoding> encode_batch(std::span<const Texts> inputs, int max_length,
                                      const ForEach& for_each) const;
 
-  int vocabulary_size() const;  // the greatest id + 1
-  bool has(int32_t id) const;   // whether a token has this id
+  const std::string& file() const;  // that has the vocabulary
+  const char* algorithm() const;    // "WordPiece" or "Unigram"
+  int vocabulary_size() const;      // the greatest id + 1
+  bool has(int32_t id) const;       // whether a token has this id
   bool lowercases() const;
   const std::string& token(int32_t id) const;
   // Whether the token continues the word before it: a WordPiece token with the continuing prefix, a

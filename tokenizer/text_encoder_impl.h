@@ -39,6 +39,7 @@ struct TextEncoder::Impl {
   bool is_added(int32_t id) const { return std::ranges::binary_search(added_ids, id); }
 
   std::string file;
+  const char* algorithm;
   Vocabulary vocabulary;
   std::unique_ptr<const Pipeline> pipeline;
   AddedTokenMatcher raw_tokens{{}}, normalized_tokens{{}};

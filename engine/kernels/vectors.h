@@ -149,7 +149,8 @@ inline Vec multiply_add(Vec sum, Vec x, Vec y) {
   asm("vfmadd231ps %2, %1, %0" : "+v"(sum) : "v"(x), "v"(y));
   return sum;
 #elif defined(__FMA__)
-  return (Vec)_mm256_fmadd_ps((__m256)x, (__m256)y, (__m256)sum);
+  asm("vfmadd231ps %2, %1, %0" : "+x"(sum) : "x"(x), "x"(y));
+  return sum;
 #else
   return sum + x * y;
 #endif

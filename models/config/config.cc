@@ -351,6 +351,7 @@ Config read_config(const std::string& directory) {
   const std::string path = directory + "/config.json", google = directory + "/bert_config.json";
   const bool is_google = !is_there(path) && is_there(google);
   JsonFile file(is_google ? google : path);
+  config.path = file.path();
   config.family = &find_family(file, directory);
   translate(file, *config.family);
   if (const auto* named = file.find("architectures"); !named || named->empty()) {

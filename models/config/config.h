@@ -13,6 +13,7 @@ namespace bert::models {
 
 // config.json, validated.
 struct Config {
+  std::string path;  // of the file
   const Family* family = nullptr;
   std::string architecture;
   bool is_custom = false;                    // config.json gives it another name

@@ -74,6 +74,12 @@ Checkpoint::Entry Checkpoint::find(std::string_view name) const {
   return {nullptr, nullptr};
 }
 
+std::vector<std::string> Checkpoint::paths() const {
+  std::vector<std::string> paths;
+  for (const WeightFile& file : files_) paths.push_back(file.path());
+  return paths;
+}
+
 std::vector<const StoredTensor*> Checkpoint::tensors() const {
   std::vector<const StoredTensor*> all;
   for (const WeightFile& file : files_) {

@@ -40,6 +40,7 @@ class Checkpoint {
       : Checkpoint(open_weights(directory), prefixes, words) {}
 
   const std::string& path() const { return path_; }
+  std::vector<std::string> paths() const;  // of all files
   const std::vector<std::string>& notes() const { return notes_; }
   std::vector<const StoredTensor*> tensors() const;         // of all files
   const StoredTensor& stored(std::string_view name) const;  // which must exist

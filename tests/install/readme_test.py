@@ -6,6 +6,7 @@ It skips ./tools/demo, the build, ./tools/test, which would run this test again,
 network or long. The answers of the trained model are checked where tools/peers/setup installed it.
 """
 import os
+import pty
 import re
 import subprocess
 import sys
@@ -32,6 +33,19 @@ def expected_outputs(blocks: list[str]) -> dict[str, str]:
     return outputs
 
 
+def run(command: str, on_terminal: bool, **options) -> subprocess.CompletedProcess:
+    """With its output on a terminal, where people see what the README shows."""
+    script = ["bash", "-euo", "pipefail", "-c", command]
+    if not on_terminal:
+        return subprocess.run(script, capture_output=True, text=True, **options)
+    terminal, end = pty.openpty()
+    done = subprocess.run(script, stdout=end, stderr=subprocess.PIPE, text=True, **options)
+    os.close(end)
+    done.stdout = os.read(terminal, 1 << 16).decode().replace("\r\n", "\n")
+    os.close(terminal)
+    return done
+
+
 def main() -> None:
     build, readme, model = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
     blocks = re.findall(r"```console\n(.*?)```", readme.read_text(), re.DOTALL)
@@ -42,6 +56,7 @@ def main() -> None:
         here = Path(scratch)
         (here / "pairs.tsv").write_text("A man plays.\tThe man is playing music.\nOne text.\n")
         (here / "pairs.jsonl").write_text('{"first": "A dog.", "second": "A cat."}\n')
+        (here / "pairs.csv").write_text('id,first,second,label\n1,"A dog, barking.",A cat.,no\n2,,,\n')
         (here / "tools").symlink_to(readme.parent / "tools")
         (here / "build").mkdir()
         (here / "build" / "release").symlink_to(build)
@@ -61,8 +76,7 @@ def main() -> None:
             if "build/trained" in command and not (here / "build" / "trained").exists():
                 print(f"skipped, as there is no trained model: {command}")
                 continue
-            done = subprocess.run(["bash", "-euo", "pipefail", "-c", command], cwd=here,
-                                  env=environment, capture_output=True, text=True)
+            done = run(command, on_terminal=command in outputs, cwd=here, env=environment)
             if done.returncode:
                 sys.exit(f"{command}\nfailed ({done.returncode}): {done.stderr}")
             if command in outputs:

@@ -4,6 +4,7 @@
 import os
 import shutil
 import subprocess
+import time
 
 from command_line import ToolTest, main, read_lines
 
@@ -26,6 +27,7 @@ class BenchTest(ToolTest):
             self.assertTrue(0 < row["peak_fraction"] < 1.1, row)
             self.assertEqual(list(row["profile_ms"]),
                              ["linear", "convert", "attention", "norm", "embedding", "rest"])
+            self.assertGreaterEqual(min(row["profile_ms"].values()), 0, row)
             self.assertGreater(row["floor_ms"]["compute"], 0)
             self.assertGreater(row["floor_ms"]["weights"], 0)
 
@@ -59,6 +61,25 @@ class BenchTest(ToolTest):
         self.assertEqual(lines[0].split()[:3], ["shape", "type", "backend"])
         self.assertEqual(lines[1].split()[0], "2x5")
 
+    def test_a_killed_run_leaves_nothing_behind(self):
+        """But perhaps a folder of links."""
+        for delay in 0, 0.05, 0.2, 0.5:
+            scratch = self.dir / f"killed{delay}"
+            scratch.mkdir()
+            process = subprocess.Popen([self.bin / self.tool, "--shape", "small", "1x1"],
+                                       env={**os.environ, "TMPDIR": str(scratch)}, stdout=subprocess.DEVNULL)
+            time.sleep(delay)
+            process.kill()
+            process.wait()
+            left = [path for path in scratch.rglob("*") if path.lstat().st_size > 100 and not path.is_dir()]
+            self.assertEqual(left, [])
+
+    def test_messages_do_not_name_the_temporary_directory(self):
+        done = subprocess.run([self.bin / self.tool, "--shape", "1,32,2,64", "1x600"], capture_output=True,
+                              text=True, timeout=120)
+        self.assertEqual((done.returncode, done.stderr), (
+            1, "bert-bench: shape '1x600': 600 tokens, but --shape 1,32,2,64 takes at most 512\n"))
+
     def test_random_weights_leave_nothing_behind(self):
         scratch = self.dir / "scratch"
         scratch.mkdir()
@@ -79,7 +100,7 @@ class BenchTest(ToolTest):
                               env={**os.environ, "TMPDIR": str(scratch / "no")}, capture_output=True,
                               text=True, timeout=120)
         self.assertEqual(done.returncode, 1)
-        self.assertRegex(done.stderr, f"^bert-bench: {scratch}/no/.* cannot be created .*: No such file")
+        self.assertRegex(done.stderr, "^bert-bench: the random model cannot be written .*: No such file")
 
     def test_what_it_refuses(self):
         for shape in ["", "x", "0x5", "1x", "lengths:", "lengths:3,,4", "2x-1", "1e3x2", "5x5x5", "5", "1000001x1"]:

@@ -59,6 +59,10 @@ class ToolTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 
+    def text(self, *arguments, **options) -> str:
+        """What a person sees."""
+        return self.succeed("--output-format", "text", *arguments, **options)
+
     def answers(self, *arguments, **options) -> list[dict]:
         return read_lines(self.succeed(*arguments, **options))
 

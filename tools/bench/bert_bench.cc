@@ -6,6 +6,7 @@
 #include <chrono>
 #include <climits>
 #include <filesystem>
+#include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -45,7 +46,7 @@ A SHAPE is BxS, a batch of B inputs of S tokens, or lengths:17,31,128, a batch o
       --threads N      default: as many as the process may use
       --runs N         the least number of timed runs of each shape (default 7); runs continue until
                        half a second has passed
-      --profile        show where the time goes, and the floor
+      --profile        show where the time of an average run goes, and the floor
       --json           one JSON object per line, for programs
   -h, --help           this text
       --version        the version
@@ -146,6 +147,7 @@ Work work_of(const std::vector<int>& lengths, const bert::Info& info, bool logit
 struct Timing {
   std::string backend, product;
   double median = 0, min = 0, bandwidth = 0;
+  double mean = 0;  // which the profile's parts and its rest add up to
   double onednn_peak = 0, multiply_add_peak = 0;  // the latter in f32 only
   double peak() const { return std::max(onednn_peak, multiply_add_peak); }
   engine::Profile profile{};  // of an average run
@@ -192,7 +194,9 @@ std::vector<Timing> time_shape(const BenchOptions& options, const std::vector<be
   engine::profile = nullptr;
   for (size_t i = 0; i < passes.size(); ++i) {
     measure_peak(passes[i], timings[i]);
-    for (double& part : timings[i].profile) part /= static_cast<double>(seconds[i].size());
+    const auto runs = static_cast<double>(seconds[i].size());
+    for (double& part : timings[i].profile) part /= runs;
+    timings[i].mean = std::accumulate(seconds[i].begin(), seconds[i].end(), 0.0) / runs;
     std::ranges::sort(seconds[i]);
     timings[i].median = seconds[i][seconds[i].size() / 2];
     timings[i].min = seconds[i][0];
@@ -219,7 +223,7 @@ void print_json(OutputFile& out, const std::string& shape, size_t batch, const W
     row["multiply_add_peak_gflops"] = timing.multiply_add_peak / 1e9;
   }
   if (timing.bandwidth > 0) {
-    double rest = timing.median;
+    double rest = timing.mean;
     for (size_t i = 0; i < timing.profile.size(); ++i) {
       row["profile_ms"][engine::kStepNames[i]] = 1e3 * timing.profile[i];
       rest -= timing.profile[i];
@@ -244,12 +248,12 @@ void print_row(OutputFile& out, const std::string& shape, size_t batch, const Wo
   if (timing.bandwidth == 0) return;
   double rest = 1;
   for (size_t i = 0; i < timing.profile.size(); ++i) {
-    const double share = timing.profile[i] / timing.median;
+    const double share = timing.profile[i] / timing.mean;
     out.append(fmt::format("    {:<10} {:>10.3f} ms {:>6.1f} %\n", engine::kStepNames[i],
                            1e3 * timing.profile[i], 100 * share));
     rest -= share;
   }
-  out.append(fmt::format("    {:<10} {:>10.3f} ms {:>6.1f} %\n", "rest", 1e3 * rest * timing.median,
+  out.append(fmt::format("    {:<10} {:>10.3f} ms {:>6.1f} %\n", "rest", 1e3 * rest * timing.mean,
                          100 * rest));
   out.append(fmt::format("    peak: {:.1f} GFLOP/s by oneDNN's matmul", timing.onednn_peak / 1e9));
   if (timing.multiply_add_peak > 0) {
@@ -280,11 +284,12 @@ void run(const BenchOptions& options) {
   std::vector<std::vector<int>> shapes;
   for (const std::string& shape : options.shapes) shapes.push_back(parse_lengths(shape));
   std::optional<RandomModel> random;
-  const std::string directory = options.shape   ? random.emplace(*options.shape).directory()
-                                : options.model ? *options.model
-                                                : bert::demo_model();
+  std::string directory = options.shape   ? random.emplace(*options.shape).directory()
+                          : options.model ? *options.model
+                                          : bert::demo_model();
   const std::vector<bert::Model> models = load_models(directory, options);
-  random.reset();  // the weights stay mapped, and no files are left behind if this is killed
+  random.reset();  // the weights stay mapped
+  if (options.shape) directory = "--shape " + *options.shape;
   const bert::Info& info = models.front().info();
   if (options.task == "logits" && !info.has_logits) {
     throw std::runtime_error(

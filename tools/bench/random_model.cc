@@ -9,14 +9,15 @@
 #include <filesystem>
 #include <map>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "tools/console/command_line.h"
-#include "tools/console/output_file.h"
 
 namespace bert::tools {
 namespace {
@@ -90,15 +91,10 @@ std::vector<Shape> tensors(const Sizes& s) {
   return all;
 }
 
-void write_file(const std::string& path, std::string_view text) {
-  OutputFile file(path);
-  file.append(text);
-  file.close();
-}
-
 // Distributed roughly like a trained model's weights: around 0, or around 1 for the gain of a norm,
 // with a standard deviation of 0.02.
-void write_weights(const std::string& path, const std::vector<Shape>& shapes) {
+template <typename File>
+void write_weights(const File& file, const std::vector<Shape>& shapes) {
   nlohmann::ordered_json header;
   int64_t at = 0;
   const auto elements = [](const Shape& shape) {
@@ -114,7 +110,6 @@ void write_weights(const std::string& path, const std::vector<Shape>& shapes) {
   std::string text = header.dump();
   text.append(-text.size() % 8, ' ');
   const uint64_t length = text.size();
-  OutputFile file(path);
   file.append({reinterpret_cast<const char*>(&length), sizeof(length)});
   file.append(text);
   uint32_t state = 1;  // of the generator of Numerical Recipes, good enough for timing
@@ -129,21 +124,46 @@ void write_weights(const std::string& path, const std::vector<Shape>& shapes) {
     }
     file.append({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)});
   }
-  file.close();
+}
+
+[[noreturn]] void fail() {
+  throw std::runtime_error(
+      fmt::format("the random model cannot be written (set TMPDIR to use another place): {}",
+                  std::strerror(errno)));
 }
 
 }  // namespace
 
+// A file without a name, of which nothing is left if the program is killed.
+class RandomModel::NamelessFile {
+ public:
+  explicit NamelessFile(const std::string& folder) {
+    std::string pattern = folder + "/bert-bench-XXXXXX";
+    fd_ = mkstemp(pattern.data());
+    if (fd_ < 0) fail();
+    unlink(pattern.c_str());
+  }
+  ~NamelessFile() { close(fd_); }
+  NamelessFile(const NamelessFile&) = delete;
+  NamelessFile& operator=(const NamelessFile&) = delete;
+
+  std::string path() const { return fmt::format("/proc/self/fd/{}", fd_); }
+  void append(std::string_view bytes) const {
+    while (!bytes.empty()) {
+      const ssize_t written = write(fd_, bytes.data(), bytes.size());
+      if (written < 0 && errno != EINTR) fail();
+      if (written > 0) bytes.remove_prefix(static_cast<size_t>(written));
+    }
+  }
+
+ private:
+  int fd_;
+};
+
 RandomModel::RandomModel(const std::string& shape) {
   const Sizes sizes = parse_sizes(shape);
   const char* const temporary = std::getenv("TMPDIR");
-  std::string pattern = fmt::format("{}/bert-bench-XXXXXX", temporary ? temporary : "/tmp");
-  if (!mkdtemp(pattern.data())) {
-    throw std::runtime_error(
-        fmt::format("{}: cannot be created (set TMPDIR to use another place): {}", pattern,
-                    std::strerror(errno)));
-  }
-  directory_ = pattern;
+  const std::string folder = temporary ? temporary : "/tmp";
   const nlohmann::json config = {{"architectures", {"BertForSequenceClassification"}},
                                  {"model_type", "bert"},
                                  {"vocab_size", kVocabulary},
@@ -158,14 +178,18 @@ RandomModel::RandomModel(const std::string& shape) {
                                  {"num_labels", kLabels}};
   std::string vocabulary = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n";
   for (int i = 5; i < kVocabulary; ++i) vocabulary += fmt::format("w{}\n", i);
-  try {
-    write_file(directory_ + "/config.json", config.dump());
-    write_file(directory_ + "/vocab.txt", vocabulary);
-    write_file(directory_ + "/tokenizer_config.json", R"({"do_lower_case": true})");
-    write_weights(directory_ + "/model.safetensors", tensors(sizes));
-  } catch (...) {
-    std::filesystem::remove_all(directory_);
-    throw;
+  const auto add = [&](const char* name) -> const NamelessFile& {
+    return *files_.emplace_back(name, std::make_unique<NamelessFile>(folder)).second;
+  };
+  add("config.json").append(config.dump());
+  add("vocab.txt").append(vocabulary);
+  add("tokenizer_config.json").append(R"({"do_lower_case": true})");
+  write_weights(add("model.safetensors"), tensors(sizes));
+  std::string pattern = folder + "/bert-bench-XXXXXX";
+  if (!mkdtemp(pattern.data())) fail();
+  directory_ = pattern;
+  for (const auto& [name, file] : files_) {
+    if (symlink(file->path().c_str(), fmt::format("{}/{}", directory_, name).c_str()) != 0) fail();
   }
 }
 

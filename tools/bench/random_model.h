@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace bert::tools {
 
-// A BertForSequenceClassification with random weights, in a temporary directory that its destructor
-// removes. Throws UsageError for an invalid shape, std::runtime_error if it cannot be written.
+// A BertForSequenceClassification with random weights. Its files have no names, so that nothing of
+// them is left behind if the program is killed; a temporary directory, which the destructor
+// removes, has links to them. Throws UsageError for an invalid shape, std::runtime_error if it
+// cannot be written.
 class RandomModel {
  public:
   // base, large, small, mini, tiny (Turc et al. 2019), or "L,H,A,I".
@@ -18,6 +23,8 @@ class RandomModel {
   const std::string& directory() const { return directory_; }
 
  private:
+  class NamelessFile;
+  std::vector<std::pair<std::string, std::unique_ptr<NamelessFile>>> files_;  // by name
   std::string directory_;
 };
 

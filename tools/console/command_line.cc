@@ -3,16 +3,21 @@
 
 #include <charconv>
 #include <csignal>
+#include <cstdio>
+#include <memory>
+#include <mutex>
 #include <new>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include "tokenizer/unicode/printable.h"
 #include "tools/console/bus_error.h"
 #include "tools/console/output_file.h"
 
@@ -36,6 +41,23 @@ void refuse_empty_values(int argc, char** argv) {
   }
 }
 
+// Messages may quote a model's files and inputs: a terminal must not obey them.
+class MessageSink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  explicit MessageSink(std::string name) : name_(std::move(name)) {}
+
+ private:
+  void sink_it_(const spdlog::details::log_msg& entry) override {
+    const std::string_view payload(entry.payload.data(), entry.payload.size());
+    const std::string line =
+        fmt::format("{}: {}\n", name_, tokenizer::printable(payload, tokenizer::kMostOfMessage));
+    std::fwrite(line.data(), 1, line.size(), stderr);
+  }
+  void flush_() override { std::fflush(stderr); }
+
+  const std::string name_;
+};
+
 int print(const std::string& text) {
   OutputFile out("-");
   out.append(text);
@@ -51,8 +73,8 @@ int run_tool(const char* name, const char* manual, int argc, char** argv,
   std::signal(SIGPIPE, SIG_IGN);  // writes report a closed pipe
   std::signal(SIGXFSZ, SIG_IGN);  // and a file at its size limit
   report_bus_errors(name);
-  spdlog::set_default_logger(spdlog::stderr_logger_mt(name));
-  spdlog::set_pattern("%n: %v");
+  spdlog::set_default_logger(
+      std::make_shared<spdlog::logger>(name, std::make_shared<MessageSink>(name)));
   CLI::App app;
   app.set_help_flag("-h,--help");
   app.set_version_flag("--version", fmt::format("{} {}", name, bert::version()));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/console/output_file.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
@@ -72,7 +71,7 @@ void OutputFile::open_partial(const std::string& path, int input_fd) {
   if (before >= 0) ::close(before);
   if (clash) throw OutputError(name_ + ": is both the input and the output");
   partial_ = target_ + ".partial";
-  fd_ = open(partial_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  fd_ = open(partial_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
   if (fd_ < 0) fail("cannot be opened for writing");
   if (replaces && fchmod(fd_, status.st_mode & 07777) != 0) fail("cannot be opened for writing");
 }
@@ -91,6 +90,8 @@ void OutputFile::flush() {
   write(buffer_);
   size_ += std::ssize(buffer_);
   buffer_.clear();
+  calls_ += std::ssize(ends_);
+  ends_.clear();
 }
 
 void OutputFile::patch(int64_t offset, std::string_view bytes) {
@@ -118,17 +119,25 @@ void OutputFile::discard() {
   if (!partial_.empty()) unlink(partial_.c_str());
 }
 
-int64_t OutputFile::cut(int64_t most) {
+int64_t OutputFile::cut() {
   buffer_.clear();
   const int64_t written = lseek(fd_, 0, SEEK_END);
-  int64_t count = std::min(most, std::ssize(ends_));
-  while (count > 0 && ends_[static_cast<size_t>(count - 1)] > written) --count;
-  ends_.resize(static_cast<size_t>(count));
-  size_ = count > 0 ? ends_.back() : 0;
-  if (written < 0 || ftruncate(fd_, size_) != 0 || lseek(fd_, 0, SEEK_END) < 0) {
-    fail("cannot be truncated");
+  if (partial_.empty() || written < 0) fail("cannot be truncated");
+  for (const int64_t end : ends_) {
+    if (end > written) break;
+    size_ = end;
+    ++calls_;
   }
-  return count;
+  ends_.clear();
+  truncate(size_);
+  return calls_;
+}
+
+void OutputFile::truncate(int64_t size) {
+  buffer_.clear();
+  ends_.clear();
+  size_ = size;
+  if (ftruncate(fd_, size) != 0 || lseek(fd_, 0, SEEK_END) < 0) fail("cannot be truncated");
 }
 
 void OutputFile::write(std::string_view bytes) {

@@ -47,9 +47,11 @@ class OutputFile {
   // returns that name; "" if it was written to PATH itself.
   std::string keep_partial();
   void discard();
-  // After a write that failed: drops what was appended after the first `most` calls of append(),
-  // and what did not reach the file as a whole. Returns how many of these calls are left.
-  int64_t cut(int64_t most);
+  // After a write that failed: drops what did not reach the file as a whole, of each call of
+  // append(). Returns how many of these calls are left.
+  int64_t cut();
+  void truncate(int64_t size);
+  int64_t size() const { return size_; }  // without what is buffered
 
  private:
   void open_partial(const std::string& path, int input_fd);
@@ -61,7 +63,8 @@ class OutputFile {
   int fd_ = -1;
   std::string buffer_;
   int64_t size_ = 0;           // of the file, without the buffer
-  std::vector<int64_t> ends_;  // of what was appended
+  int64_t calls_ = 0;          // of append(), whose bytes are all in the file
+  std::vector<int64_t> ends_;  // where the buffered ones end, which reach it next
 };
 
 }  // namespace bert::tools

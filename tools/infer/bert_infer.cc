@@ -8,17 +8,19 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <unistd.h>
 
 #include "tools/console/command_line.h"
-#include "tools/console/input_lines.h"
+#include "tools/console/lines/input_lines.h"
 #include "tools/console/output_file.h"
 #include "tools/console/progress.h"
 #include "tools/console/stop.h"
 #include "tools/infer/answers/answer_writer.h"
 #include "tools/infer/answers/answers.h"
 #include "tools/infer/infer_options.h"
+#include "tools/infer/info/info_command.h"
 #include "tools/infer/inputs/answer_lines.h"
 #include "tools/infer/inputs/task_inputs.h"
 #include "tools/infer/kept_answers.h"
@@ -37,13 +39,14 @@ void run(const InferOptions& options) {
   OutputFile output(options.output, input ? input->fd() : -1);
   const Stop stop;
   std::exception_ptr error;
-  Progress progress(options.output == "-" && isatty(STDOUT_FILENO) != 0);
+  Progress progress(!options.quiet, options.output == "-" && isatty(STDOUT_FILENO) != 0,
+                    input ? input->fd() : -1);
   std::unique_ptr<AnswerWriter> writer;
   bool is_cut = false;
   int signal = 0;
   try {
     writer = make_writer(options.output_format, loaded.task, output, loaded.info);
-    Session session(*answers, *writer, input ? input->name() : "", progress);
+    Session session(*answers, *writer, input ? input->name() : "", options.skips_errors, progress);
     const InputMaker maker(options, loaded);
     if (input) {
       answer_lines(*input, maker, options, loaded, stop, session, output, progress);
@@ -77,6 +80,7 @@ void run(const InferOptions& options) {
 
 int main(int argc, char** argv) {
   namespace tools = bert::tools;
+  if (argc > 1 && std::string_view(argv[1]) == "info") return tools::info_main(argc - 1, argv + 1);
   tools::InferCommandLine line;
   return tools::run_tool(
       "bert-infer", tools::InferCommandLine::kManual, argc, argv,

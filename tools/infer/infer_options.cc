@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <charconv>
 #include <climits>
+#include <initializer_list>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -13,113 +15,63 @@
 
 namespace bert::tools {
 
-const char* const InferCommandLine::kManual =
-    R"(bert-infer: run a BERT encoder from an unmodified Hugging Face directory
-
-  bert-infer [OPTIONS] FIRST [SECOND]   one text or pair; prints a human-readable line
-  bert-infer [OPTIONS] FIRST CHOICE...  the same for multiple choice, with up to 31 choices
-  bert-infer [OPTIONS] -i FILE          many inputs, one per line; prints JSON Lines
-  ... | bert-infer [OPTIONS]            the same from a pipe
-
-Model
-  -m, --model DIR        config.json, the weights and the tokenizer's files, as downloaded
-                         (default: the demo model that comes with bert-infer)
-      --precision P      f32     agrees with Hugging Face to the fifth decimal
-                         bf16    half the memory; faster if the processor multiplies bf16
-                         int8    a third of the memory and of the time; about one label in a
-                                 thousand changes
-                         auto    f32, or int8 if bert-convert wrote DIR in int8 (default)
-      --backend B        what multiplies: onednn, panels (kernels of bert-infer's own), or auto, the
-                         faster of the two on this processor (default)
-      --workers N        batches computed at the same time, with one copy of the weights
-      --threads N        threads per worker; without --workers, there is one worker. Default: as
-                         many single-threaded workers as the process may use threads
-      --batch-tokens N   the most tokens per batch (default 4096); each takes about 20 H bytes of
-                         memory besides the weights. These three options do not change results
-      --max-length N     truncate texts to N tokens, special tokens included (default: the model's)
-
-Input
-  -i, --input FILE       the format follows from the ending; - is standard input:
-                           .tsv    first, or first<TAB>second, or first<TAB>choice<TAB>choice...;
-                                   no quoting
-                           .jsonl  {"first": "text", "second": "text"}, where second is optional;
-                                   {"ids": [101, ...], "type_ids": [0, ...]}, used as they are,
-                                   where type_ids default to 0; {"first": ..., "choices": [...]}
-      --input-format F   tsv or jsonl, whatever the ending (default for standard input: tsv)
-
-Task and output
-      --task T           auto        what the checkpoint's head is for, else embed (default)
-                         logits      one raw score per label; per token and label if the head
-                                     is for tokens
-                         embed       one vector per input, pooled as the directory configures it
-                         similarity  cosine of the two texts' embeddings
-                         fill-mask   the most probable tokens for each mask token
-                         tag         words with labels, and the entities that they make up
-                         answer      the part of the second text that answers the first
-                         choose      which of several choices goes with the text
-                         hidden      the last hidden state of every token, or those of --layers
-                         attention   the attention probabilities of --layers, by head
-                         tokens      ids and pieces; needs only the tokenizer's files, and so knows
-                                     neither the model's limit of tokens nor its prompts
-      --top-k N          fill-mask: tokens per mask (default 5)
-      --stride N         answer, tag: a text that does not fit is read in windows that overlap by
-                         N tokens (default 128; half a window at most)
-      --answer-tokens N  answer: the most tokens of an answer (default 15)
-      --aggregation A    tag: how tokens become words and entities, as in Hugging Face's pipeline:
-                         none, simple, first (default), average or max
-      --layers N,...     hidden: 0 is the input of the first layer, -1 the last hidden state;
-                         attention: 0 is the first layer, -1 the last
-      --prompt NAME      embed, logits: put the prompt that config_sentence_transformers.json
-                         calls NAME before each first text
-  -o, --output FILE      the format follows from the ending; - is standard output, JSON Lines:
-                           .jsonl        any task
-                           .tsv          logits, embed: a header line, then one line per input
-                           .npy          logits, embed: float32 [inputs, columns]
-                           .safetensors  logits, embedding: [inputs, columns]; hidden: [tokens, H],
-                                         input i owns the rows from starts[i] to starts[i + 1]
-
-Other
-  -h, --help             this text
-      --version          the version
-      --                 what follows is text, even if it begins with a dash
-
-JSON Lines come in input order; their numbers read back to the same float32:
-  {"index": 0, "logits": [0.25, -1.5], "label": "yes", "probability": 0.85, "tokens": 17,
-   "truncated": false}
-  label and probability are there only if the head's scores are probabilities (softmax or
-  sigmoid). embed gives "embedding"; hidden gives "hidden" and, if the model has one, "pooler";
-  tokens gives "ids", "type_ids", "tokens" and "offsets"; fill-mask "masks"; tag "entities",
-  "words" and "windows"; answer "answer", "begin", "end", "score", "no_answer" and "windows";
-  choose "choice", "string", "probabilities" and "logits"; similarity "similarity". Positions count
-  Unicode characters.
-
-A bad line stops the run with FILE:LINE and the reason; so do a full disk, Ctrl-C and SIGTERM. The
-answers so far are kept: an output file is written as FILE.partial, which gets its name when it is
-whole. A second signal ends the run at once.
-Notes, progress (on a terminal) and a final summary go to standard error.
-Exit status: 0 success, 1 failure, 2 wrong usage.
-
-Examples
-  bert-infer "A man is playing a guitar." "A man plays music."
-  bert-infer -m DIR --task embed -i texts.tsv -o vectors.npy
-  cut -f 1,2 pairs.tsv | bert-infer -m DIR > answers.jsonl
-  echo '{"first": "Where are my keys?"}' | bert-infer -m DIR --input-format jsonl
-  bert-infer -m DIR --task tokens "unaffable"
-  bert-infer -m DIR "Paris is the [MASK] of France."
-  bert-infer -m DIR "Where was she born?" "$ARTICLE"
-)";
-
 namespace {
 
+const std::vector<std::pair<std::string, InputFormat>> kInputFormats = {
+    {"tsv", InputFormat::tsv},
+    {"csv", InputFormat::csv},
+    {"txt", InputFormat::txt},
+    {"jsonl", InputFormat::jsonl}};
+const std::vector<std::pair<std::string, OutputFormat>> kOutputFormats = {
+    {"jsonl", OutputFormat::jsonl},
+    {"tsv", OutputFormat::tsv},
+    {"npy", OutputFormat::npy},
+    {"safetensors", OutputFormat::safetensors},
+    {"text", OutputFormat::text}};
+
+// The format that the name ends in, if it does.
+template <typename Format>
+std::optional<Format> format_of(std::string_view name,
+                                const std::vector<std::pair<std::string, Format>>& formats) {
+  for (const auto& [ending, format] : formats) {
+    if (name.ends_with("." + ending)) return format;
+  }
+  return std::nullopt;
+}
+
 OutputFormat output_format(const std::string& output) {
-  if (output == "-" || output.ends_with(".jsonl")) return OutputFormat::jsonl;
-  if (output.ends_with(".tsv")) return OutputFormat::tsv;
-  if (output.ends_with(".npy")) return OutputFormat::npy;
-  if (output.ends_with(".safetensors")) return OutputFormat::safetensors;
+  if (output == "-") return OutputFormat::jsonl;
+  const auto format = format_of(output, kOutputFormats);
+  if (format && *format != OutputFormat::text) return *format;
   throw UsageError(
-      fmt::format("--output {}: unknown ending, expected .jsonl, .tsv, .npy or .safetensors (or - "
-                  "for JSON Lines)",
+      fmt::format("--output {}: unknown ending, expected .jsonl, .tsv, .npy or .safetensors; say "
+                  "which format it is with --output-format",
                   output));
+}
+
+// Splits "id,label".
+std::vector<std::string> names_of(std::string_view text) {
+  std::vector<std::string> names;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    names.emplace_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  for (const std::string& name : names) {
+    for (const char* input : {"", "first", "second", "choices", "choice", "ids", "type_ids"}) {
+      if (name != input) continue;
+      throw UsageError(fmt::format("--keep {}: '{}' is not the name of a key to keep", text, name));
+    }
+  }
+  return names;
+}
+
+float probability_of(const std::string& text) {
+  float value = 0;
+  const char* end = text.data() + text.size();
+  const auto [next, error] = std::from_chars(text.data(), end, value);
+  if (error == std::errc() && next == end && value >= 0 && value <= 1) return value;
+  throw UsageError(fmt::format("--threshold {}: expected a probability from 0 to 1", text));
 }
 
 // Reads "0,-1". CLI11 would accept "0,,-1" too.
@@ -127,7 +79,12 @@ std::vector<int> layers_of(std::string_view text) {
   std::vector<int> layers;
   const char *at = text.data(), *end = at + text.size();
   for (;; ++at) {
-    const auto [next, error] = std::from_chars(at, end, layers.emplace_back());
+    int layer = 0;
+    const auto [next, error] = std::from_chars(at, end, layer);
+    if (error == std::errc() && std::ranges::find(layers, layer) != layers.end()) {
+      throw UsageError(fmt::format("--layers {}: {} is given twice", text, layer));
+    }
+    layers.push_back(layer);
     if (error == std::errc() && next == end) return layers;
     if (error != std::errc() || *next != ',') {
       throw UsageError(
@@ -151,19 +108,39 @@ void InferOptions::check_task(Task wanted) const {
   }
 }
 
+bool InferOptions::is_given(std::string_view option) const {
+  return std::ranges::find(special_options, option) != special_options.end();
+}
+
 void InferOptions::check_output(Task wanted) const {
-  if (can_hold(output_format, wanted)) return;
-  throw UsageError(
-      fmt::format("--output {} cannot hold the answers of --task {}, a .jsonl file can", output,
-                  task_name(wanted)));
+  if (!can_hold(output_format, wanted)) {
+    throw UsageError(
+        fmt::format("--output {} cannot hold the answers of --task {}, a .jsonl file can", output,
+                    task_name(wanted)));
+  }
+  const auto need = [&](const char* option, std::initializer_list<OutputFormat> formats) {
+    if (std::ranges::find(formats, output_format) != formats.end()) return;
+    throw UsageError(fmt::format("{} needs JSON Lines as output, not {}", option, output));
+  };
+  using enum OutputFormat;
+  if (!keep.empty()) need("--keep", {jsonl});
+  if (skips_errors) need("--on-error skip", {jsonl, text, tsv});
+  if (wanted != Task::logits) return;
+  if (is_given("--top-k")) need("--top-k", {jsonl, text});
+  if (is_given("--threshold")) need("--threshold", {jsonl, text});
 }
 
 void InferCommandLine::declare(CLI::App& app) {
   const auto at_least_one = whole_number(1, INT_MAX);
   model_option_ = app.add_option("-m,--model", model_);
   input_option_ = app.add_option("-i,--input", input_);
-  input_format_option_ =
-      app.add_option("--input-format", input_format_)->check(CLI::IsMember({"tsv", "jsonl"}));
+  input_format_option_ = add_choice(app, "--input-format", kInputFormats, given_.input_format);
+  output_format_option_ = add_choice(app, "--output-format", kOutputFormats, given_.output_format);
+  keep_option_ = app.add_option("--keep")->each(
+      [this](const std::string& text) { given_.keep = names_of(text); });
+  on_error_option_ =
+      add_choice<bool>(app, "--on-error", {{"stop", false}, {"skip", true}}, given_.skips_errors);
+  app.add_flag("-q,--quiet", given_.quiet);
   output_option_ = app.add_option("-o,--output", output_);
   app.add_option("--task", task_)->check(CLI::IsMember(task_names()));
   special_options_ = {
@@ -171,6 +148,11 @@ void InferCommandLine::declare(CLI::App& app) {
         given_.layers = layers_of(text);
       }),
       app.add_option("--top-k", given_.top_k)->transform(at_least_one),
+      app.add_option("--threshold")->each([this](const std::string& text) {
+        given_.threshold = probability_of(text);
+      }),
+      app.add_flag("--normalize", given_.normalize),
+      app.add_option("--truncate-dim", given_.truncate_dim)->transform(at_least_one),
       app.add_option("--stride", given_.answer.stride)->transform(whole_number(0, INT_MAX)),
       add_choice<Aggregation>(app, "--aggregation",
                               {{"none", Aggregation::none},
@@ -195,15 +177,29 @@ void InferCommandLine::declare(CLI::App& app) {
 }
 
 InputFormat InferCommandLine::input_format(const std::string& input) const {
-  if (input_format_option_->count() > 0) {
-    return input_format_ == "jsonl" ? InputFormat::jsonl : InputFormat::tsv;
+  if (input_format_option_->count() > 0) return given_.input_format;
+  std::string_view name = input;
+  for (const std::string_view ending : {".gz", ".zst"}) {
+    if (name.ends_with(ending)) name.remove_suffix(ending.size());
   }
-  if (input.ends_with(".jsonl")) return InputFormat::jsonl;
-  if (input == "-" || input.ends_with(".tsv")) return InputFormat::tsv;
+  if (const auto format = format_of(name, kInputFormats)) return *format;
+  if (input == "-") return InputFormat::tsv;
   throw UsageError(fmt::format(
-      "--input {}: the name ends in neither .tsv nor .jsonl; say which format it is with "
-      "--input-format",
+      "--input {}: the name ends in none of .tsv, .csv, .txt and .jsonl; say which format it is "
+      "with --input-format",
       input));
+}
+
+// What only goes with lines of input.
+void InferCommandLine::check_texts() const {
+  if (input_option_->count() > 0) throw UsageError("--input and a text exclude each other");
+  for (const CLI::Option* option : {input_format_option_, keep_option_, on_error_option_}) {
+    if (option->count() == 0) continue;
+    throw UsageError(fmt::format("{} goes with --input, not with a text", option->get_name()));
+  }
+  if (more_texts_.empty()) return;
+  throw UsageError(fmt::format("{} texts are given, expected at most {} here (--input takes more)",
+                               kMaxTexts + more_texts_.size(), kMaxTexts));
 }
 
 std::optional<InferOptions> InferCommandLine::options() const {
@@ -224,26 +220,25 @@ std::optional<InferOptions> InferCommandLine::options() const {
   }
   if (model_option_->count() > 0) options.model = model_;
   if (has_text) {
-    if (input_option_->count() > 0) throw UsageError("--input and a text exclude each other");
-    if (input_format_option_->count() > 0) {
-      throw UsageError("--input-format goes with --input, not with a text");
-    }
-    if (!more_texts_.empty()) {
-      throw UsageError(
-          fmt::format("{} texts are given, expected at most {} here (--input takes more)",
-                      kMaxTexts + more_texts_.size(), kMaxTexts));
-    }
+    check_texts();
     for (size_t i = 0; i < kMaxTexts && text_options_[i]->count() > 0; ++i) {
       options.arguments.push_back(texts_[i]);
     }
-    options.output_format = OutputFormat::text;
   } else {
     if (input_option_->count() > 0) options.input = input_;
     options.input_format = input_format(options.input);
+    const bool has_keys =
+        options.input_format == InputFormat::jsonl || options.input_format == InputFormat::csv;
+    if (!options.keep.empty() && !has_keys) {
+      throw UsageError("--keep goes with .jsonl and .csv, whose values have names");
+    }
   }
-  if (output_option_->count() > 0) {
-    options.output = output_;
-    options.output_format = output_format(output_);
+  const bool has_output = output_option_->count() > 0;
+  if (has_output) options.output = output_;
+  if (output_format_option_->count() == 0) {
+    // People get text for a text; a program gets JSON.
+    const bool reads = has_text && !has_output && isatty(STDOUT_FILENO) != 0;
+    options.output_format = reads ? OutputFormat::text : output_format(options.output);
   }
   options.check_output(options.task);
   return options;

@@ -4,12 +4,12 @@
 #include <array>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 
 #include "models/bert_infer.h"
-#include "tools/console/input_lines.h"
 #include "tools/infer/task_table.h"
 
 namespace bert::tools {
@@ -23,7 +23,13 @@ struct InferOptions {
   std::string output = "-";
   OutputFormat output_format = OutputFormat::jsonl;
   Task task = Task::automatic;
-  int top_k = 5;                             // fill_mask
+  std::vector<std::string> keep;             // keys of input lines that are passed through
+  bool skips_errors = false;                 // lines that are no inputs are answered with an error
+  bool quiet = false;                        // errors alone on stderr
+  int top_k = 5;                             // fill_mask, and labels if it is given
+  float threshold = 0;                       // labels
+  bool normalize = false;                    // embeddings
+  int truncate_dim = 0;                      // embeddings; 0: as many numbers as the model gives
   std::vector<int> layers;                   // hidden, attention
   std::vector<std::string> special_options;  // given options that not every task takes
   bert::AnswerOptions answer;
@@ -32,8 +38,12 @@ struct InferOptions {
 
   // Throws UsageError if an option was given that the task does not take, or if it lacks one.
   void check_task(Task task) const;
-  // Throws UsageError if the output's format cannot hold the task's answers.
+  // Throws UsageError if the output's format cannot hold the task's answers, or what else is asked
+  // to be in it.
   void check_output(Task task) const;
+  bool is_given(std::string_view special_option) const;
+  // Whether the most probable labels are asked for.
+  bool ranks_labels() const { return is_given("--top-k") || is_given("--threshold"); }
 };
 
 class InferCommandLine {
@@ -46,16 +56,18 @@ class InferCommandLine {
 
  private:
   InputFormat input_format(const std::string& input) const;
+  void check_texts() const;
 
   // As given, before they are checked against each other.
-  std::string model_, input_, input_format_, output_, task_ = "auto";
+  std::string model_, input_, output_, task_ = "auto";
   // Each text is an option of its own: CLI11 reads "[x]" as a list where an option may have several
   // values.
   static constexpr size_t kMaxTexts = 32;
   std::array<std::string, kMaxTexts> texts_;
   std::array<const CLI::Option*, kMaxTexts> text_options_;
-  InferOptions given_;  // top_k, layers, answer, tag and load
+  InferOptions given_;  // what needs no more than its own option
   const CLI::Option *model_option_, *input_option_, *input_format_option_, *output_option_;
+  const CLI::Option *output_format_option_, *keep_option_, *on_error_option_;
   std::vector<std::string> more_texts_;
   std::vector<const CLI::Option*> special_options_;
 };

@@ -12,7 +12,7 @@ namespace bert::tools {
 
 std::string keep_answers(OutputFile& output, AnswerWriter* writer, bool is_cut,
                          const Progress& progress) {
-  int64_t answers = writer ? progress.inputs : 0;
+  int64_t answers = writer ? progress.lines() : 0;
   try {
     if (writer && is_cut) {
       answers = writer->finish_cut();

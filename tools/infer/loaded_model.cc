@@ -63,16 +63,30 @@ LoadedModel load(const InferOptions& options) {
   for (const std::string& note : info.notes) spdlog::info("note: {}", note);
   const Task task = resolve_task(options, info, directory);
   options.check_task(task);
-  return {.directory = directory,
-          .model = model,
-          .tokenizer = model.tokenizer(),
-          .info = info,
-          .task = task};
+  LoadedModel loaded = {.directory = directory,
+                        .model = model,
+                        .tokenizer = model.tokenizer(),
+                        .info = info,
+                        .task = task};
+  if (options.truncate_dim > info.embedding) {
+    throw bert::Error(
+        fmt::format("{}: its embeddings have {} dimensions, expected at least {} for "
+                    "--truncate-dim",
+                    directory, info.embedding, options.truncate_dim));
+  }
+  if (task == Task::logits && options.ranks_labels() && info.scores == bert::Scores::raw) {
+    throw bert::Error(directory +
+                      ": the head's scores are raw, expected probabilities for --top-k "
+                      "and --threshold");
+  }
+  if (options.truncate_dim > 0) loaded.info.embedding = options.truncate_dim;
+  return loaded;
 }
 
 }  // namespace
 
 LoadedModel load_model(const InferOptions& options) {
+  if (options.quiet) spdlog::set_level(spdlog::level::err);
   LoadedModel loaded = load(options);
   if (options.arguments.size() > 2 && traits(loaded.task).input != InputKind::choices) {
     throw UsageError(

@@ -16,21 +16,26 @@ namespace bert::tools {
 class Session {
  public:
   // input_name names a bad line's file; empty for the texts of the command line.
-  Session(Answers& answers, AnswerWriter& writer, std::string input_name, Progress& progress);
+  Session(Answers& answers, AnswerWriter& writer, std::string input_name, bool skips_errors,
+          Progress& progress);
 
-  // Throws std::runtime_error for an input that the library refuses, once all before it are
-  // answered.
-  void answer(const Window& window) { answer(window, 0, window.lines.size()); }
+  // An input that the library refuses is written as an error if these are skipped; otherwise it is
+  // thrown as a std::runtime_error, once all before it are answered.
+  void answer(const Window& window);
 
  private:
   void answer(const Window& window, size_t first, size_t count);
   void write(const Window& window, size_t first, size_t count);
-  std::runtime_error bad_input(int64_t line, std::string_view reason) const;
+  void find_bad_input(const Window& window, size_t first, size_t count, const bert::Error& error);
+  void write_refused(size_t before);
+  void refuse(const Source& source, std::string_view reason);
 
   Answers& answers_;
   AnswerWriter& writer_;
   const std::string input_name_;
+  const bool skips_errors_;
   Progress& progress_;
+  std::span<const Refused> refused_;  // of the window, those not written yet
 };
 
 }  // namespace bert::tools

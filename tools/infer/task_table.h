@@ -37,6 +37,8 @@ enum class InputKind {
   choices,        // a text and its choices
 };
 
+enum class InputFormat { tsv, csv, txt, jsonl };
+
 // text is for people, the others are for programs.
 enum class OutputFormat { text, jsonl, tsv, npy, safetensors };
 
@@ -48,7 +50,7 @@ struct TaskTraits {
   std::array<std::string_view, 2> options = {};   // the options that not every task takes
   std::optional<std::string_view> tensor = {};    // name in a .safetensors file that can hold it
   bool one_row = false;     // the answer is one row of numbers, as .tsv and .npy hold them
-  bool structured = false;  // the answer is a JSON object of several parts, written without spaces
+  bool structured = false;  // in several parts: people are not told the number of tokens as well
   bool large = false;       // the answer to one input can take megabytes
 };
 

@@ -14,7 +14,7 @@
 #include "models/bert_infer.h"
 #include "models/inspection.h"
 #include "tools/console/command_line.h"
-#include "tools/console/input_lines.h"
+#include "tools/console/lines/input_lines.h"
 #include "tools/console/output_file.h"
 #include "tools/regress/reference_file.h"
 

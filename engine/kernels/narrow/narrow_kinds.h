@@ -64,6 +64,10 @@ constexpr Int8Format kInt8 = {.bytes = 1, .max_input = 127};
 constexpr Int8Format kInt8 = {.bytes = 2, .max_input = 255};
 #endif
 
+#if defined(__AVX2__)
+alignas(32) constexpr int16_t kOnes[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+#endif
+
 struct Bytes {
   using In = IntVec;
   using Sum = IntVec;
@@ -79,8 +83,14 @@ struct Bytes {
     const __m512i pairs = _mm512_maddubs_epi16((__m512i)x, (__m512i)w);
     return sum + (Sum)_mm512_madd_epi16(pairs, _mm512_set1_epi16(1));
 #elif defined(__AVX2__)
-    const __m256i pairs = _mm256_maddubs_epi16((__m256i)x, (__m256i)w);
-    return sum + (Sum)_mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+    // Left to itself, GCC multiplies ahead of the additions, and keeps what it gets in memory.
+    IntVec pairs;
+    asm("vpmaddubsw %[w], %[x], %[pairs]\n\t"
+        "vpmaddwd %[ones], %[pairs], %[pairs]\n\t"
+        "vpaddd %[pairs], %[sum], %[sum]"
+        : [sum] "+x"(sum), [pairs] "=&x"(pairs)
+        : [x] "x"(x), [w] "x"(w), [ones] "m"(kOnes));
+    return sum;
 #elif defined(__SSE2__)
     return sum + (Sum)_mm_madd_epi16((__m128i)x, (__m128i)w);
 #else

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <limits>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -11,6 +10,8 @@
 
 #include <fmt/format.h>
 
+#include "tokenizer/unicode/printable.h"
+#include "tools/console/json_text.h"
 #include "tools/infer/answers/numbers.h"
 
 namespace bert::tools {
@@ -31,40 +32,42 @@ int64_t columns_of(Task task, const bert::Info& info) {
 
 class JsonLines final : public AnswerWriter {
  public:
-  JsonLines(Task task, OutputFile& file)
-      : AnswerWriter(file),
-        task_(task),
-        comma_(traits(task).structured ? "," : ", "),
-        colon_(traits(task).structured ? ":" : ": ") {}
+  JsonLines(Task task, OutputFile& file) : AnswerWriter(file), task_(task) {}
 
-  void write(int64_t index, const Answers& answers, size_t i) override {
+  void write(const InputName& input, const Answers& answers, size_t i) override {
     const auto [tokens, truncated] = answers.size(i);
-    line_ = "{";
-    append_key("index");
-    append_number(line_, index);
-    line_ += comma_;
+    begin(input);
     answers.append_json(line_, i);
-    line_ += comma_;
     if (task_ != Task::tokens) {  // whose "tokens" are the tokens themselves
-      append_key("tokens");
+      line_ += ", \"tokens\": ";
       append_number(line_, tokens);
-      line_ += comma_;
     }
-    append_key("truncated");
+    line_ += ", \"truncated\": ";
     line_ += truncated ? "true}\n" : "false}\n";
     file_.append(line_);
   }
 
+  void write_error(const InputName& input, int64_t line, std::string_view reason) override {
+    begin(input);
+    line_ += "\"error\": ";
+    append_quoted(line_, tokenizer::printable(reason, tokenizer::kMostOfMessage));
+    line_ += ", \"line\": ";
+    append_number(line_, line);
+    file_.append(line_ += "}\n");
+  }
+
  private:
-  void append_key(std::string_view name) {
-    line_ += '"';
-    line_ += name;
-    line_ += '"';
-    line_ += colon_;
+  void begin(const InputName& input) {
+    line_ = "{\"index\": ";
+    append_number(line_, input.index);
+    line_ += ", ";
+    if (input.kept.empty()) return;
+    line_ += "\"kept\": {";
+    line_ += input.kept;
+    line_ += "}, ";
   }
 
   const Task task_;
-  const std::string_view comma_, colon_;
   std::string line_;
 };
 
@@ -83,9 +86,9 @@ class Tsv final : public AnswerWriter {
     file_.append(line_ += '\n');
   }
 
-  void write(int64_t index, const Answers& answers, size_t i) override {
+  void write(const InputName& input, const Answers& answers, size_t i) override {
     line_.clear();
-    append_number(line_, index);
+    append_number(line_, input.index);
     if (labelled_) {
       const bert::Label best = bert::best_label(answers.row(i), info_);
       line_ += '\t' + field(best.name) + '\t';
@@ -122,7 +125,7 @@ class Npy final : public AnswerWriter {
     finish();  // fails right away if the file cannot seek
   }
 
-  void write(int64_t, const Answers& answers, size_t i) override {
+  void write(const InputName&, const Answers& answers, size_t i) override {
     file_.append(bytes_of(answers.row(i)));
     ++rows_;
     if (file_.is_flushed()) finish();
@@ -140,7 +143,10 @@ class Npy final : public AnswerWriter {
   }
 
  private:
-  void forget_after(int64_t answers) override { rows_ = answers; }
+  int64_t forget_after(int64_t answers) override {
+    rows_ = answers;
+    return static_cast<int64_t>(kHeader) + rows_ * columns_ * static_cast<int64_t>(sizeof(float));
+  }
 
   static constexpr size_t kHeader = 128;  // a multiple of 64, as the format requires
   const int64_t columns_;
@@ -160,12 +166,15 @@ class Safetensors final : public AnswerWriter {
     file_.patch(0, " ");  // as above
   }
 
-  void write(int64_t, const Answers& answers, size_t i) override {
+  void write(const InputName&, const Answers& answers, size_t i) override {
     const std::span<const float> values = answers.row(i);
     file_.append(bytes_of(values));
     rows_ += static_cast<int64_t>(values.size()) / columns_;
-    starts_.push_back(rows_);
-    if (!has_starts_ && file_.is_flushed()) finish();  // whose starts come last
+    if (has_starts_) {
+      starts_.push_back(rows_);
+    } else if (file_.is_flushed()) {
+      finish();  // where there are starts, they come last
+    }
   }
 
   void finish() override {
@@ -193,11 +202,15 @@ class Safetensors final : public AnswerWriter {
   const bool has_starts_;
   const int64_t columns_;
   int64_t rows_ = 0;
-  std::vector<int64_t> starts_ = {0};
+  std::vector<int64_t> starts_ = {0};  // if it has any
 
-  void forget_after(int64_t answers) override {
-    starts_.resize(static_cast<size_t>(answers + 1));
-    rows_ = starts_.back();
+  int64_t forget_after(int64_t answers) override {
+    rows_ = answers;
+    if (has_starts_) {
+      starts_.resize(std::min(starts_.size(), static_cast<size_t>(answers) + 1));
+      rows_ = starts_.back();
+    }
+    return static_cast<int64_t>(kHeader) + rows_ * columns_ * static_cast<int64_t>(sizeof(float));
   }
 };
 
@@ -207,17 +220,23 @@ class Readable final : public AnswerWriter {
   Readable(Task task, OutputFile& file)
       : AnswerWriter(file), structured_(traits(task).structured) {}
 
-  void write(int64_t, const Answers& answers, size_t i) override {
+  void write(const InputName&, const Answers& answers, size_t i) override {
     std::string json;
     answers.append_json(json, i);  // throws what JSON cannot hold: people get none of it either
     const auto [tokens, truncated] = answers.size(i);
-    file_.append(answers.text(i));
+    std::string text = tokenizer::printable_lines(answers.text(i));
     if (structured_) {
-      file_.append(truncated ? "  (truncated)\n" : "\n");
+      text += truncated ? "  (truncated)\n" : "\n";
     } else {
-      file_.append(fmt::format("  ({} token{}{})\n", tokens, tokens == 1 ? "" : "s",
-                               truncated ? ", truncated" : ""));
+      text += fmt::format("  ({} token{}{})\n", tokens, tokens == 1 ? "" : "s",
+                          truncated ? ", truncated" : "");
     }
+    file_.append(text);
+  }
+
+  void write_error(const InputName&, int64_t line, std::string_view reason) override {
+    file_.append(fmt::format("line {} is skipped: {}\n", line,
+                             tokenizer::printable(reason, tokenizer::kMostOfMessage)));
   }
 
  private:
@@ -227,16 +246,14 @@ class Readable final : public AnswerWriter {
 }  // namespace
 
 int64_t AnswerWriter::finish_cut() {
-  for (int64_t most = std::numeric_limits<int64_t>::max();;) {
-    const int64_t answers = std::max<int64_t>(0, file_.cut(most) - headers_);
-    forget_after(answers);
+  for (int64_t answers = std::max<int64_t>(0, file_.cut() - headers_);; answers /= 2) {
+    file_.truncate(forget_after(answers));
     try {
       finish();
       file_.flush();
       return answers;
     } catch (const OutputError&) {
       if (answers == 0) throw;
-      most = headers_ + answers / 2;
     }
   }
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string_view>
 
 #include "models/bert_infer.h"
 #include "tools/console/output_file.h"
@@ -11,13 +12,21 @@
 
 namespace bert::tools {
 
+// Which input an answer is for.
+struct InputName {
+  int64_t index;          // counts the lines from 0
+  std::string_view kept;  // members of a JSON object that were passed through
+};
+
 // Writes answers to a file, in the order of the calls.
 class AnswerWriter {
  public:
   virtual ~AnswerWriter() = default;
-  // `index` counts the inputs from 0; the answer is the i-th of `answers`. Throws NonFinite, having
-  // written nothing, for a number that the format cannot hold.
-  virtual void write(int64_t index, const Answers& answers, size_t i) = 0;
+  // The answer is the i-th of `answers`. Throws NonFinite, having written nothing, for a number
+  // that the format cannot hold.
+  virtual void write(const InputName& input, const Answers& answers, size_t i) = 0;
+  // For a line that is no input. Formats that only hold numbers leave it out.
+  virtual void write_error(const InputName&, int64_t /*line*/, std::string_view /*reason*/) {}
   virtual void finish() {}  // completes the file's header or end; does not close the file
   // After a write that failed: finishes with the answers that reached the file, or fewer if there
   // is no room for its end. Returns how many.
@@ -25,8 +34,8 @@ class AnswerWriter {
 
  protected:
   explicit AnswerWriter(OutputFile& file, int64_t headers = 0) : file_(file), headers_(headers) {}
-  // Only the first `answers` are in the file.
-  virtual void forget_after(int64_t) {}
+  // Only the first `answers` are in the file. Returns where the last of them ends.
+  virtual int64_t forget_after(int64_t /*answers*/) { return file_.size(); }
 
   OutputFile& file_;
 

@@ -6,8 +6,8 @@
 namespace bert::tools {
 
 std::unique_ptr<Answers> make_answers(const InferOptions& options, const LoadedModel& loaded) {
-  if (auto answers = make_logits_answers(loaded)) return answers;
-  if (auto answers = make_row_answers(loaded)) return answers;
+  if (auto answers = make_logits_answers(options, loaded)) return answers;
+  if (auto answers = make_row_answers(options, loaded)) return answers;
   if (auto answers = make_layer_answers(options, loaded)) return answers;
   if (auto answers = make_text_answers(options, loaded)) return answers;
   throw std::logic_error("a task without answers");

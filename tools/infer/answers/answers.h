@@ -40,8 +40,9 @@ class Answers {
 std::unique_ptr<Answers> make_answers(const InferOptions& options, const LoadedModel& loaded);
 
 // What make_answers() tries in turn: each returns null for a task that is not in its file.
-std::unique_ptr<Answers> make_logits_answers(const LoadedModel& loaded);
-std::unique_ptr<Answers> make_row_answers(const LoadedModel& loaded);
+std::unique_ptr<Answers> make_logits_answers(const InferOptions& options,
+                                             const LoadedModel& loaded);
+std::unique_ptr<Answers> make_row_answers(const InferOptions& options, const LoadedModel& loaded);
 std::unique_ptr<Answers> make_layer_answers(const InferOptions& options, const LoadedModel& loaded);
 std::unique_ptr<Answers> make_text_answers(const InferOptions& options, const LoadedModel& loaded);
 

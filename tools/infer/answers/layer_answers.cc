@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
+#include <fmt/format.h>
 
 #include "tools/infer/answers/answers.h"
 #include "tools/infer/answers/numbers.h"
@@ -13,15 +13,31 @@
 namespace bert::tools {
 namespace {
 
-using nlohmann::ordered_json;
-
-ordered_json json_rows(const bert::Output& output, int64_t first, int64_t rows) {
-  ordered_json array = ordered_json::array();
-  for (int64_t i = first; i < first + rows; ++i) array.push_back(json_array(output.row(i)));
-  return array;
+// Written at once, not through a JSON document: the numbers may be many millions.
+void append_rows(std::string& line, const bert::Output& output, int64_t first, int64_t rows) {
+  line += '[';
+  for (int64_t i = first; i < first + rows; ++i) {
+    if (i > first) line += ", ";
+    append_array(line, output.row(i), append_finite);
+  }
+  line += ']';
 }
 
-ordered_json json_rows(const bert::Output& output) { return json_rows(output, 0, output.rows); }
+void append_rows(std::string& line, const bert::Output& output) {
+  append_rows(line, output, 0, output.rows);
+}
+
+// Appends "NAME": {"LAYER": ..., ...}, each layer by append(i).
+template <typename Append>
+void append_layers(std::string& line, const char* name, const std::vector<int>& layers,
+                   Append append) {
+  line += fmt::format("\"{}\": {{", name);
+  for (size_t j = 0; j < layers.size(); ++j) {
+    line += fmt::format("{}\"{}\": ", j > 0 ? ", " : "", layers[j]);
+    append(j);
+  }
+  line += '}';
+}
 
 // People get the JSON too.
 class MatrixAnswers : public SequenceAnswers {
@@ -38,7 +54,8 @@ class TokenLogitsAnswers final : public MatrixAnswers {
   explicit TokenLogitsAnswers(const LoadedModel& loaded) : model_(*loaded.model) {}
 
   void append_json(std::string& line, size_t i) const override {
-    append_members(line, {{"logits", json_rows(logits_[i])}});
+    line += "\"logits\": ";
+    append_rows(line, logits_[i]);
   }
 
  private:
@@ -59,11 +76,8 @@ class LayersAnswers final : public MatrixAnswers {
   }
 
   void append_json(std::string& line, size_t i) const override {
-    ordered_json json;
-    for (size_t j = 0; j < layers_.size(); ++j) {
-      json["layers"][std::to_string(layers_[j])] = json_rows(hidden_[i].layers[j]);
-    }
-    append_members(line, json);
+    append_layers(line, "layers", layers_,
+                  [&](size_t j) { append_rows(line, hidden_[i].layers[j]); });
   }
 
  private:
@@ -85,16 +99,15 @@ class AttentionAnswers final : public MatrixAnswers {
   }
 
   void append_json(std::string& line, size_t i) const override {
-    ordered_json json;
-    for (size_t j = 0; j < layers_.size(); ++j) {
+    append_layers(line, "attention", layers_, [&](size_t j) {
       const bert::Output& rows = attention_[i].layers[j];  // [A * S, S]
-      ordered_json heads = ordered_json::array();
+      line += '[';
       for (int64_t at = 0; at < rows.rows; at += rows.columns) {
-        heads.push_back(json_rows(rows, at, rows.columns));
+        if (at > 0) line += ", ";
+        append_rows(line, rows, at, rows.columns);
       }
-      json["attention"][std::to_string(layers_[j])] = std::move(heads);
-    }
-    append_members(line, json);
+      line += ']';
+    });
   }
 
  private:

@@ -11,14 +11,15 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "tools/console/json_text.h"
+
 namespace bert::tools {
 
 // JSON cannot spell NaN and infinities, and people should not take them for an answer.
 class NonFinite : public std::runtime_error {
  public:
-  explicit NonFinite(float value, const char* hint = "")
-      : runtime_error(fmt::format("the model answers {}, expected finite numbers{}", value, hint)) {
-  }
+  explicit NonFinite(float value)
+      : runtime_error(fmt::format("the model answers {}, expected finite numbers", value)) {}
 };
 
 // Appends an integer, or the shortest decimal that reads back to the same float.
@@ -41,13 +42,9 @@ void append_array(std::string& line, std::span<const T> values, Append append) {
 }
 
 inline void append_finite(std::string& line, float value) {
-  if (!std::isfinite(value)) {
-    throw NonFinite(value, " (.tsv, .npy and .safetensors files can hold it)");
-  }
+  if (!std::isfinite(value)) throw NonFinite(value);
   append_number(line, value);
 }
-
-inline std::string quoted(const std::string& text) { return nlohmann::json(text).dump(); }
 
 // The double whose shortest decimal is that of the float, so that JSON shows that.
 inline double json_number(float value) {
@@ -67,7 +64,8 @@ inline nlohmann::ordered_json json_array(std::span<const float> values) {
 
 // The object's text without its braces.
 inline void append_members(std::string& line, const nlohmann::ordered_json& object) {
-  const std::string text = object.dump();
+  std::string text;
+  append_json(text, object);
   line.append(text, 1, text.size() - 2);
 }
 

@@ -9,9 +9,10 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "tokenizer/unicode/printable.h"
 #include "tools/infer/answers/answers.h"
+#include "tools/infer/answers/embeddings.h"
 #include "tools/infer/answers/numbers.h"
 
 namespace bert::tools {
@@ -32,7 +33,8 @@ std::string beginning(const char* name, std::span<const float> values) {
 
 class EmbedAnswers final : public SequenceAnswers {
  public:
-  explicit EmbedAnswers(const LoadedModel& loaded) : model_(*loaded.model) {}
+  EmbedAnswers(const InferOptions& options, const LoadedModel& loaded)
+      : model_(*loaded.model), options_(options) {}
 
   void append_json(std::string& line, size_t i) const override {
     line += "\"embedding\": ";
@@ -46,9 +48,10 @@ class EmbedAnswers final : public SequenceAnswers {
   }
 
  private:
-  void run() override { embeddings_ = model_.embed(encodings_); }
+  void run() override { embeddings_ = embed(model_, encodings_, options_); }
 
   const bert::Model& model_;
+  const InferOptions& options_;
   bert::Output embeddings_;
 };
 
@@ -110,12 +113,18 @@ class TokensAnswers final : public SequenceAnswers {
   }
 
   std::string text(size_t i) const override {
-    std::string text, ids;
-    for (const int32_t id : encodings_[i].ids) {
-      text += tokenizer_.token(id) + ' ';
-      ids += fmt::format(" {}", id);
+    const bert::Encoding& encoding = encodings_[i];
+    std::string text = "position      id  segment     offset  token";
+    for (size_t t = 0; t < encoding.ids.size(); ++t) {
+      std::string offset;  // special tokens have none
+      if (t < encoding.offsets.size() && encoding.offsets[t] != bert::Offset()) {
+        offset = fmt::format("{}-{}", encoding.offsets[t].begin, encoding.offsets[t].end);
+      }
+      text +=
+          fmt::format("\n{:>8} {:>7} {:>8} {:>10}  {}", t, encoding.ids[t], encoding.type_ids[t],
+                      offset, tokenizer::printable(tokenizer_.token(encoding.ids[t])));
     }
-    return text + ' ' + ids.substr(ids.empty() ? 0 : 1);
+    return text;
   }
 
  private:
@@ -124,7 +133,7 @@ class TokensAnswers final : public SequenceAnswers {
     for (const bert::Encoding& encoding : encodings_) {
       for (const int32_t id : encoding.ids) {
         if (quoted_pieces_.contains(id)) continue;
-        quoted_pieces_.emplace(id, quoted(tokenizer_.token(id)));
+        append_quoted(quoted_pieces_[id], tokenizer_.token(id));
       }
     }
   }
@@ -135,10 +144,10 @@ class TokensAnswers final : public SequenceAnswers {
 
 }  // namespace
 
-std::unique_ptr<Answers> make_row_answers(const LoadedModel& loaded) {
+std::unique_ptr<Answers> make_row_answers(const InferOptions& options, const LoadedModel& loaded) {
   switch (loaded.task) {
     case Task::embed:
-      return std::make_unique<EmbedAnswers>(loaded);
+      return std::make_unique<EmbedAnswers>(options, loaded);
     case Task::hidden:
       return std::make_unique<HiddenAnswers>(loaded);
     case Task::tokens:

@@ -10,13 +10,16 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "tokenizer/unicode/printable.h"
 #include "tools/infer/answers/answers.h"
+#include "tools/infer/answers/embeddings.h"
 #include "tools/infer/answers/numbers.h"
 
 namespace bert::tools {
 namespace {
 
 using nlohmann::ordered_json;
+using tokenizer::printable;
 
 class FillMaskAnswers final : public SequenceAnswers {
  public:
@@ -44,7 +47,7 @@ class FillMaskAnswers final : public SequenceAnswers {
       if (!text.empty()) text += '\n';
       const char* separator = "";
       for (const auto& fill : blank.fills) {
-        text += fmt::format("{}{} {:.4f}", separator, fill.token, fill.probability);
+        text += fmt::format("{}{} {:.4f}", separator, printable(fill.token), fill.probability);
         separator = ", ";
       }
     }
@@ -93,8 +96,8 @@ class TagAnswers final : public Answers {
     if (found_[i].entities.empty()) return "no entities";
     std::string text;
     for (const bert::Span& span : found_[i].entities) {
-      text += fmt::format("{}{}: {} {:.4f}", text.empty() ? "" : "\n", span.string, span.label,
-                          span.probability);
+      text += fmt::format("{}{}: {} {:.4f}", text.empty() ? "" : "\n", printable(span.string),
+                          printable(span.label), span.probability);
     }
     return text;
   }
@@ -128,8 +131,9 @@ class QuestionAnswers final : public Answers {
 
   std::string text(size_t i) const override {
     const bert::Answer& found = found_[i];
-    return fmt::format("{}  {:.4f}  (no answer: {:.4f}; characters {} to {})", found.string,
-                       found.score, found.no_answer, found.offset.begin, found.offset.end);
+    return fmt::format("{}  {:.4f}  (no answer: {:.4f}; characters {} to {})",
+                       printable(found.string), found.score, found.no_answer, found.offset.begin,
+                       found.offset.end);
   }
 
  private:
@@ -158,7 +162,7 @@ class ChooseAnswers final : public Answers {
 
   std::string text(size_t i) const override {
     const std::vector<float>& probabilities = found_[i].probabilities;
-    std::string text = fmt::format("{}  {:.4f}  [", inputs_[i].choices[found_[i].index],
+    std::string text = fmt::format("{}  {:.4f}  [", printable(inputs_[i].choices[found_[i].index]),
                                    probabilities[found_[i].index]);
     for (size_t j = 0; j < probabilities.size(); ++j) {
       text += fmt::format("{}{:.4f}", j > 0 ? ", " : "", probabilities[j]);
@@ -186,11 +190,12 @@ float cosine(std::span<const float> a, std::span<const float> b) {
 // The cosine of the embeddings of two texts, each computed by itself.
 class SimilarityAnswers final : public Answers {
  public:
-  explicit SimilarityAnswers(const LoadedModel& loaded) : model_(*loaded.model) {}
+  SimilarityAnswers(const InferOptions& options, const LoadedModel& loaded)
+      : model_(*loaded.model), options_(options) {}
 
   void compute(const Window& window, size_t first, size_t count) override {
     encodings_ = std::span(window.encodings).subspan(2 * first, 2 * count);
-    embeddings_ = model_.embed(encodings_);
+    embeddings_ = embed(model_, encodings_, options_);
   }
 
   Size size(size_t i) const override {
@@ -211,6 +216,7 @@ class SimilarityAnswers final : public Answers {
   }
 
   const bert::Model& model_;
+  const InferOptions& options_;
   std::span<const bert::Encoding> encodings_;  // two per input
   bert::Output embeddings_;
 };
@@ -228,7 +234,7 @@ std::unique_ptr<Answers> make_text_answers(const InferOptions& options, const Lo
     case Task::choose:
       return std::make_unique<ChooseAnswers>(loaded);
     case Task::similarity:
-      return std::make_unique<SimilarityAnswers>(loaded);
+      return std::make_unique<SimilarityAnswers>(options, loaded);
     default:
       return nullptr;
   }

@@ -29,8 +29,9 @@ int64_t window_tokens(const InferOptions& options, const LoadedModel& loaded) {
 void answer_lines(const InputFile& input, const InputMaker& maker, const InferOptions& options,
                   const LoadedModel& loaded, const Stop& stop, Session& session, OutputFile& output,
                   Progress& progress) {
-  WindowReader reader(input.fd(), input.name(), stop, maker, window_tokens(options, loaded));
-  for (Window window = reader.take(); !window.lines.empty() && stop.signal() == 0;
+  WindowReader reader(input.fd(), input.name(), stop, maker, options,
+                      window_tokens(options, loaded));
+  for (Window window = reader.take(); !window.empty() && stop.signal() == 0;
        window = reader.take()) {
     session.answer(window);
     if (reader.idle()) output.flush();
@@ -51,8 +52,13 @@ void report(const Progress& progress, const LoadedModel& loaded, const bert::Opt
     if (loaded.task == Task::embed) configuration += ", pooling " + info.pooling;
   }
   if (max_length > 0) configuration += fmt::format(", max length {}", max_length);
-  spdlog::info("{} inputs, {} truncated, {} tokens, {:.0f} tokens/s ({})", progress.inputs,
-               progress.truncated, progress.tokens, progress.tokens_per_second(), configuration);
+  const std::string skipped = progress.skipped > 0
+                                  ? fmt::format("{} lines skipped (the first: {}), ",
+                                                progress.skipped, progress.first_error)
+                                  : "";
+  spdlog::info("{} inputs, {}{} truncated, {} tokens, {:.0f} tokens/s ({})", progress.inputs,
+               skipped, progress.truncated, progress.tokens, progress.tokens_per_second(),
+               configuration);
 }
 
 }  // namespace bert::tools

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "tools/console/input_lines.h"
+#include "tools/console/lines/input_lines.h"
 #include "tools/console/output_file.h"
 #include "tools/console/progress.h"
 #include "tools/console/stop.h"

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Inputs that are more than a sequence of tokens: pairs for one task, texts for another, choices.
+// And many inputs, in a Window.
 #include <cstdint>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -19,7 +21,22 @@ namespace {
 // A token is about four bytes.
 int64_t estimated_tokens(const std::string& text) { return 1 + std::ssize(text) / 4; }
 
+template <typename T>
+void move_to_end(std::vector<T>& from, std::vector<T>& to) {
+  to.insert(to.end(), std::move_iterator(from.begin()), std::move_iterator(from.end()));
+}
+
 }  // namespace
+
+void Window::append(Window other) {
+  for (Refused& each : other.refused) each.before += sources.size();
+  move_to_end(other.encodings, encodings);
+  move_to_end(other.texts, texts);
+  move_to_end(other.choices, choices);
+  move_to_end(other.sources, sources);
+  move_to_end(other.refused, refused);
+  tokens += other.tokens;
+}
 
 void InputMaker::check(const LineInput& input) const {
   if (const auto* const ids = std::get_if<bert::Encoding>(&input)) {
@@ -60,7 +77,7 @@ void InputMaker::add_other_texts(std::span<bert::Input> texts, Window& window) c
   }
 }
 
-void InputMaker::add_parsed(LineInput input, int64_t line, Window& window) {
+void InputMaker::add_parsed(LineInput input, Source source, Window& window) {
   if (auto* const choices = std::get_if<bert::Choices>(&input)) {
     for (const std::string& choice : choices->choices) {
       window.tokens += estimated_tokens(choices->first) + estimated_tokens(choice);
@@ -69,16 +86,15 @@ void InputMaker::add_parsed(LineInput input, int64_t line, Window& window) {
   } else {
     window.add(std::get<bert::Encoding>(std::move(input)));
   }
-  window.lines.push_back(line);
+  window.sources.push_back(std::move(source));
 }
 
 Window InputMaker::choices_from_arguments() const {
   const std::vector<std::string>& arguments = options_.arguments;
   const LineInput input = bert::Choices{arguments[0], {arguments.begin() + 1, arguments.end()}};
   check(input);
-  constexpr int64_t kLine = 1;
   Window window;
-  add_parsed(input, kLine, window);
+  add_parsed(input, {}, window);
   return window;
 }
 

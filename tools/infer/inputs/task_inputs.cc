@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "tools/console/input_lines.h"
+#include "tools/console/lines/input_lines.h"
 #include "tools/infer/task_table.h"
 
 namespace bert::tools {
@@ -23,14 +23,14 @@ std::vector<bert::Encoding> InputMaker::encode(std::span<const bert::Input> text
   return tokenizer_.encode(texts, options_.load.threads * std::max(1, options_.load.workers));
 }
 
-void InputMaker::add_texts(std::span<bert::Input> texts, std::span<const int64_t> lines,
+void InputMaker::add_texts(std::span<bert::Input> texts, std::span<Source> sources,
                            Window& window) const {
   if (kind_ == InputKind::sequence) {
     for (bert::Encoding& encoding : encode(texts)) window.add(std::move(encoding));
   } else {
     add_other_texts(texts, window);
   }
-  window.lines.insert(window.lines.end(), lines.begin(), lines.end());
+  for (Source& source : sources) window.sources.push_back(std::move(source));
 }
 
 Window InputMaker::from_arguments() const {
@@ -39,10 +39,10 @@ Window InputMaker::from_arguments() const {
   bert::Input text = {arguments[0]};
   if (arguments.size() > 1) text.second = arguments[1];
   if (kind_ != InputKind::sequence) check(text);
-  constexpr int64_t kLine = 1;
+  Source source;
   Window window;
   try {
-    add_texts({&text, 1}, {&kLine, 1}, window);
+    add_texts({&text, 1}, {&source, 1}, window);
   } catch (const bert::Error& error) {
     throw std::runtime_error(std::string(reason_alone(error.what())));
   }

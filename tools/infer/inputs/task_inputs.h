@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
@@ -13,43 +14,56 @@
 
 namespace bert::tools {
 
+// Where an input comes from.
+struct Source {
+  int64_t line = 1;       // counted from 1
+  std::string kept = {};  // what --keep passes through, as members of a JSON object
+};
+
+// A line that is no input, with --on-error skip.
+struct Refused {
+  size_t before;  // it stands before the window's input of this index
+  Source source;
+  std::string reason;
+};
+
 // Consecutive inputs, in the form that the task's InputKind says: only one of the first three
 // vectors is filled.
 struct Window {
   std::vector<bert::Encoding> encodings;  // one per input, or two for InputKind::two_sequences
   std::vector<bert::Input> texts;
   std::vector<bert::Choices> choices;
-  std::vector<int64_t> lines;  // that the inputs come from, counted from 1
-  int64_t tokens = 0;          // estimated where the library tokenizes
+  std::vector<Source> sources;  // of the inputs
+  std::vector<Refused> refused;
+  int64_t tokens = 0;  // estimated where the library tokenizes
 
   void add(bert::Encoding encoding);
+  bool empty() const { return sources.empty() && refused.empty(); }
   void append(Window other);
 };
 
 // What one line holds.
 using LineInput = std::variant<bert::Input, bert::Encoding, bert::Choices>;
 
-// Parses and tokenizes the inputs of a task.
+// Checks and tokenizes the inputs of a task.
 class InputMaker {
  public:
   // Both must outlive it.
   InputMaker(const InferOptions& options, const LoadedModel& loaded);
 
-  // Throws std::runtime_error with the reason where the line holds no input for the task.
-  LineInput parse(std::string_view line) const;
+  InputKind kind() const { return kind_; }
+  // Throws std::runtime_error with the reason where this is no input for the task.
+  void check(const LineInput& input) const;
 
   // Appends the inputs to the window, the texts tokenized if the task reads tokens. Throws
-  // bert::Error where one of the texts cannot be; nothing is appended then.
-  void add_texts(std::span<bert::Input> texts, std::span<const int64_t> lines,
-                 Window& window) const;
-  static void add_parsed(LineInput input, int64_t line, Window& window);  // ids or choices
+  // bert::Error where one of the texts cannot be; nothing is appended or moved then.
+  void add_texts(std::span<bert::Input> texts, std::span<Source> sources, Window& window) const;
+  static void add_parsed(LineInput input, Source source, Window& window);  // ids or choices
 
   // The one input that the command line gives.
   Window from_arguments() const;
 
  private:
-  LineInput parse_unchecked(std::string_view line) const;
-  void check(const LineInput& input) const;
   void add_other_texts(std::span<bert::Input> texts, Window& window) const;
   Window choices_from_arguments() const;
   std::vector<bert::Encoding> encode(std::span<const bert::Input> texts) const;

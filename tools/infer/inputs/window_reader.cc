@@ -7,57 +7,82 @@
 #include <variant>
 #include <vector>
 
-#include "tools/console/input_lines.h"
+#include "tools/console/lines/input_lines.h"
+#include "tools/infer/inputs/csv_records.h"
 
 namespace bert::tools {
 
-// Texts that wait to be tokenized together, and the lines that they come from.
-class WindowReader::PendingTexts {
+// What wait to be handed over: texts that are tokenized together, and the lines that they come
+// from.
+class WindowReader::Collector {
  public:
-  PendingTexts(const std::string& name, const InputMaker& maker) : name_(name), maker_(maker) {}
+  Collector(const std::string& name, const InputMaker& maker, bool skips)
+      : name_(name), maker_(maker), skips_(skips) {}
 
-  void add(bert::Input text, int64_t line) {
-    bytes_ += std::ssize(text.first) + (text.second ? std::ssize(*text.second) : 0);
-    texts_.push_back(std::move(text));
-    lines_.push_back(line);
+  void add(LineInput input, Source source) {
+    if (auto* const text = std::get_if<bert::Input>(&input)) {
+      bytes_ += std::ssize(text->first) + (text->second ? std::ssize(*text->second) : 0);
+      texts_.push_back(std::move(*text));
+      sources_.push_back(std::move(source));
+    } else {
+      flush();
+      InputMaker::add_parsed(std::move(input), std::move(source), window_);
+    }
   }
-  int64_t bytes() const { return bytes_; }
 
-  // Moves them to the window. If one is bad, only those before it are, and its error is thrown.
-  void move_to(Window& window) {
+  // Of a line that is not an input. Throws the reason if such a line ends the run.
+  void refuse(Source source, std::string_view reason) {
+    flush();
+    if (!skips_) throw std::runtime_error(line_error(name_, source.line, reason));
+    window_.refused.push_back({window_.sources.size(), std::move(source), std::string(reason)});
+    ++window_.tokens;  // so that a window of these ends too
+  }
+
+  // Tokenizes the texts. If one is bad and ends the run, only those before it are, and its error is
+  // thrown.
+  void flush() {
     try {
-      maker_.add_texts(texts_, lines_, window);
+      maker_.add_texts(texts_, sources_, window_);
     } catch (const std::exception&) {
-      add_one_by_one(window);
+      add_one_by_one();
     }
     texts_.clear();
-    lines_.clear();
+    sources_.clear();
     bytes_ = 0;
   }
 
+  int64_t bytes() const { return bytes_; }  // of the texts that are not tokenized
+  int64_t tokens() const { return window_.tokens; }
+  Window take() { return std::exchange(window_, {}); }
+
  private:
-  void add_one_by_one(Window& window) {
-    for (size_t i = 0; i < texts_.size(); ++i) {
+  void add_one_by_one() {
+    std::vector<bert::Input> texts = std::exchange(texts_, {});
+    std::vector<Source> sources = std::exchange(sources_, {});
+    for (size_t i = 0; i < texts.size(); ++i) {
       try {
-        maker_.add_texts({&texts_[i], 1}, {&lines_[i], 1}, window);
+        maker_.add_texts({&texts[i], 1}, {&sources[i], 1}, window_);
       } catch (const std::exception& error) {
-        throw std::runtime_error(line_error(name_, lines_[i], reason_alone(error.what())));
+        refuse(std::move(sources[i]), reason_alone(error.what()));
       }
     }
   }
 
   const std::string& name_;
   const InputMaker& maker_;
+  const bool skips_;
   std::vector<bert::Input> texts_;
-  std::vector<int64_t> lines_;
+  std::vector<Source> sources_;
   int64_t bytes_ = 0;
+  Window window_;
 };
 
 WindowReader::WindowReader(int fd, std::string name, const Stop& stop, const InputMaker& maker,
-                           int64_t capacity)
+                           const InferOptions& options, int64_t capacity)
     : capacity_(capacity),
       stop_(stop),
       maker_(maker),
+      options_(options),
       thread_([this, fd, name = std::move(name)] { read(fd, name); }) {}
 
 WindowReader::~WindowReader() {
@@ -72,13 +97,13 @@ WindowReader::~WindowReader() {
 
 void WindowReader::read(int fd, const std::string& name) {
   std::exception_ptr error;
-  Window window;
+  Collector collector(name, maker_, options_.skips_errors);
   try {
-    read_lines(fd, name, window);
+    read_lines(fd, name, collector);
   } catch (...) {
     error = std::current_exception();
   }
-  put(std::move(window));
+  put(collector.take());
   {
     const std::lock_guard lock(mutex_);
     ended_ = true;
@@ -87,37 +112,68 @@ void WindowReader::read(int fd, const std::string& name) {
   changed_.notify_all();
 }
 
-// Leaves the last inputs in the window.
-void WindowReader::read_lines(int fd, const std::string& name, Window& window) {
+// Leaves the last inputs in the collector, also where it throws.
+void WindowReader::read_lines(int fd, const std::string& name, Collector& collector) {
   LineReader lines(fd, name, stop_.fd());
-  PendingTexts texts(name, maker_);
-  while (const auto line = lines.next()) {
-    LineInput input;
-    try {
-      input = maker_.parse(*line);
-    } catch (const std::exception& reason) {
-      texts.move_to(window);
-      throw std::runtime_error(line_error(name, lines.number(), reason.what()));
+  LineParser parser(options_, maker_.kind());
+  RecordReader records(lines, name, options_.input_format == InputFormat::csv);
+  int64_t blank_lines = 0;  // just before this one: at the end of the input they do not matter
+  try {
+    while (const auto line = records.next()) {
+      const int64_t number = records.number();
+      if (number == 1 && *line == "version https://git-lfs.github.com/spec/v1") {
+        throw std::runtime_error(name + ": is a Git LFS pointer, not the file");
+      }
+      if (parser.is_blank(*line)) {
+        ++blank_lines;
+      } else {
+        for (; blank_lines > 0; --blank_lines) {
+          collector.refuse({.line = number - blank_lines}, "the line is empty");
+          if (collector.tokens() >= capacity_ / 4 && !put(collector.take())) return;
+        }
+        read_line(*line, number, name, parser, collector);
+      }
+      // Handing inputs over one by one would cost more than tokenizing them, but none may wait here
+      // until somebody writes the next.
+      const bool last_ready = !records.ready();
+      if (last_ready || collector.bytes() >= capacity_) collector.flush();
+      const bool is_much = collector.tokens() >= capacity_ / 4;
+      if ((is_much || last_ready) && !put(collector.take())) return;
     }
-    auto* const text = std::get_if<bert::Input>(&input);
-    if (text) texts.add(std::move(*text), lines.number());
-    // Handing inputs over one by one would cost more than tokenizing them, but none may wait here
-    // until somebody writes the next.
-    const bool last_ready = !lines.ready();
-    if (!text || last_ready || texts.bytes() >= capacity_) texts.move_to(window);
-    if (!text) InputMaker::add_parsed(std::move(input), lines.number(), window);
-    if ((window.tokens >= capacity_ / 4 || last_ready) && !put(std::exchange(window, {}))) return;
+  } catch (...) {
+    collector.flush();  // a bad text before this line comes first
+    throw;
   }
-  texts.move_to(window);
+  collector.flush();
+}
+
+void WindowReader::read_line(std::string_view line, int64_t number, const std::string& name,
+                             LineParser& parser, Collector& collector) {
+  if (parser.wants_header()) {
+    try {
+      return parser.read_header(line);
+    } catch (const std::exception& reason) {  // no line could be read without it
+      throw std::runtime_error(line_error(name, number, reason.what()));
+    }
+  }
+  LineInput input;
+  Source source = {.line = number};
+  try {
+    input = parser.parse(line, source.kept);
+    maker_.check(input);
+  } catch (const std::exception& reason) {
+    return collector.refuse(std::move(source), reason.what());
+  }
+  collector.add(std::move(input), std::move(source));
 }
 
 bool WindowReader::put(Window window) {
   std::unique_lock lock(mutex_);
   // One input alone may exceed the capacity.
   changed_.wait(lock, [&] {
-    return stopped_ || ready_.lines.empty() || ready_.tokens + window.tokens <= capacity_;
+    return stopped_ || ready_.empty() || ready_.tokens + window.tokens <= capacity_;
   });
-  if (ready_.lines.empty()) {
+  if (ready_.empty()) {
     ready_ = std::move(window);
   } else {
     ready_.append(std::move(window));
@@ -130,8 +186,8 @@ bool WindowReader::put(Window window) {
 
 Window WindowReader::take() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return ended_ || !ready_.lines.empty(); });
-  if (ready_.lines.empty() && error_) std::rethrow_exception(error_);
+  changed_.wait(lock, [&] { return ended_ || !ready_.empty(); });
+  if (ready_.empty() && error_) std::rethrow_exception(error_);
   Window window = std::exchange(ready_, {});
   lock.unlock();
   changed_.notify_all();
@@ -140,7 +196,7 @@ Window WindowReader::take() {
 
 bool WindowReader::idle() const {
   const std::lock_guard lock(mutex_);
-  return ready_.lines.empty();
+  return ready_.empty();
 }
 
 }  // namespace bert::tools

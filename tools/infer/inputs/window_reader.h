@@ -6,9 +6,12 @@
 #include <exception>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "tools/console/stop.h"
+#include "tools/infer/infer_options.h"
+#include "tools/infer/inputs/line_parser.h"
 #include "tools/infer/inputs/task_inputs.h"
 
 namespace bert::tools {
@@ -21,26 +24,30 @@ class WindowReader {
   // Does not own fd. Reads until the input ends or the stop is requested; its destructor requests
   // the stop.
   WindowReader(int fd, std::string name, const Stop& stop, const InputMaker& maker,
-               int64_t capacity);
+               const InferOptions& options, int64_t capacity);
   ~WindowReader();
   WindowReader(const WindowReader&) = delete;
   WindowReader& operator=(const WindowReader&) = delete;
 
-  // Everything that is ready, waiting for at least one input; empty at the end. A bad line, as any
-  // error of the reader, is thrown once all inputs before it have been taken.
+  // Everything that is ready, waiting for at least one line; empty at the end. A bad line, unless
+  // they are skipped, and any error of the reader are thrown once all inputs before have been
+  // taken.
   Window take();
   bool idle() const;  // nothing is ready now
 
  private:
-  class PendingTexts;
+  class Collector;
 
   void read(int fd, const std::string& name);
-  void read_lines(int fd, const std::string& name, Window& window);
+  void read_lines(int fd, const std::string& name, Collector& collector);
+  void read_line(std::string_view line, int64_t number, const std::string& name, LineParser& parser,
+                 Collector& collector);
   bool put(Window window);  // false once stopped
 
   const int64_t capacity_;
   const Stop& stop_;
   const InputMaker& maker_;
+  const InferOptions& options_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   Window ready_;

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/console/output_file.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+namespace bert::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+int64_t peak_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return int64_t{usage.ru_maxrss} * 1024;
+}
+
+class OutputFiles : public testing::Test {
+ protected:
+  std::string path(const char* name) const { return folder_ + "/" + name; }
+  void SetUp() override {
+    folder_ = testing::TempDir() + "output_file_test." + std::to_string(getpid());
+    fs::create_directory(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+ private:
+  std::string folder_;
+};
+
+TEST_F(OutputFiles, MillionsOfAnswersTakeConstantMemory) {
+  OutputFile file(path("many"));
+  for (int i = 0; i < 100000; ++i) file.append("x\n");
+  const int64_t before = peak_bytes();
+  for (int i = 0; i < 5000000; ++i) file.append("x\n");  // 8 bytes each would be 40 MB
+  EXPECT_LT(peak_bytes() - before, int64_t{8} << 20);
+  file.close();
+  EXPECT_EQ(fs::file_size(path("many")), 10200000u);
+}
+
+TEST_F(OutputFiles, AreCutAfterTheLastWholeAnswer) {
+  const std::string answer = std::string(30000, 'x') + "\n";
+  OutputFile file(path("cut"));
+  for (int i = 0; i < 7; ++i) file.append(answer);  // 6 of them are flushed
+  // What a full disk leaves of the buffer: one and a half answers.
+  std::ofstream(path("cut.partial"), std::ios::app) << answer << answer.substr(0, 15000);
+  file.append(answer);
+  EXPECT_EQ(file.cut(), 7);
+  EXPECT_EQ(fs::file_size(path("cut.partial")), 7 * answer.size());
+  file.truncate(static_cast<int64_t>(answer.size()));
+  file.append("end\n");
+  EXPECT_EQ(file.keep_partial(), path("cut") + ".partial");
+  EXPECT_EQ(fs::file_size(path("cut.partial")), answer.size() + 4);
+}
+
+TEST_F(OutputFiles, StandardOutputIsNeverCut) {
+  OutputFile file("-");
+  EXPECT_THROW(file.cut(), OutputError);
+}
+
+TEST_F(OutputFiles, ALinkInThePartialFilesPlaceIsNotFollowed) {
+  fs::create_symlink(path("victim"), path("x.partial"));
+  EXPECT_THROW(OutputFile(path("x")), OutputError);
+  EXPECT_FALSE(fs::exists(path("victim")));
+}
+
+}  // namespace
+}  // namespace bert::tools

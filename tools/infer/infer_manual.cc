@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/infer/infer_options.h"
+
+namespace bert::tools {
+
+const char* const InferCommandLine::kManual =
+    R"(bert-infer: run a BERT encoder from an unmodified Hugging Face directory
+
+  bert-infer [OPTIONS] FIRST [SECOND]   one text or pair; text on a terminal, JSON in a pipe
+  bert-infer [OPTIONS] FIRST CHOICE...  the same for multiple choice, with up to 31 choices
+  bert-infer [OPTIONS] -i FILE          many inputs, one per line; prints JSON Lines
+  ... | bert-infer [OPTIONS]            the same from a pipe
+  bert-infer info [-m DIR] [--json]     what would be loaded and used, and the memory it takes
+
+Model
+  -m, --model DIR        config.json, the weights and the tokenizer's files, as downloaded
+                         (default: the demo model that comes with bert-infer)
+      --precision P      f32     agrees with Hugging Face to the fifth decimal
+                         bf16    half the memory; faster if the processor multiplies bf16
+                         int8    a third of the memory and of the time; about one label in a
+                                 thousand changes
+                         auto    f32, or int8 if bert-convert wrote DIR in int8 (default)
+      --backend B        what multiplies: onednn, panels (kernels of bert-infer's own), or auto, the
+                         faster of the two on this processor (default)
+      --workers N        batches computed at the same time, with one copy of the weights
+      --threads N        threads per worker; without --workers, there is one worker. Default: as
+                         many single-threaded workers as the process may use threads
+      --batch-tokens N   the most tokens per batch (default 4096); each takes about 20 H bytes of
+                         memory besides the weights. These three options do not change results
+      --max-length N     truncate texts to N tokens, special tokens included (default: the model's)
+
+Input
+  -i, --input FILE       the format follows from the ending; - is standard input:
+                           .tsv    first, or first<TAB>second, or first<TAB>choice<TAB>choice...;
+                                   no quoting
+                           .csv    with a header that names the columns first and second, or
+                                   first and choice, choice...; quoted as in RFC 4180
+                           .txt    one text per line
+                           .jsonl  {"first": "text", "second": "text"}, where second is optional
+                                   or null; {"ids": [101, ...], "type_ids": [0, ...]}, used as
+                                   they are, where type_ids default to 0;
+                                   {"first": ..., "choices": [...]}
+                         What gzip or zstd compressed is read as it is (.tsv.gz, .jsonl.zst, pipes)
+      --input-format F   tsv, csv, txt or jsonl, whatever the ending (default for standard input:
+                         tsv)
+      --keep KEY,...     other keys of .jsonl, or columns of .csv, to pass through: they come back
+                         in "kept" with the answer. Keys that are not named are errors
+      --on-error E       stop: a line that is no input ends the run (default)
+                         skip: it is answered with an error; the exit status is 0, and the
+                         summary counts the lines and quotes the first error
+
+Task and output
+      --task T           auto        what the checkpoint's head is for, else embed (default)
+                         logits      one raw score per label; per token and label if the head
+                                     is for tokens
+                         embed       one vector per input, pooled as the directory configures it
+                         similarity  cosine of the two texts' embeddings
+                         fill-mask   the most probable tokens for each mask token
+                         tag         words with labels, and the entities that they make up
+                         answer      the part of the second text that answers the first
+                         choose      which of several choices goes with the text
+                         hidden      the last hidden state of every token, or those of --layers
+                         attention   the attention probabilities of --layers, by head
+                         tokens      ids and pieces; needs only the tokenizer's files, and so knows
+                                     neither the model's limit of tokens nor its prompts
+      --top-k N          fill-mask: tokens per mask (default 5); logits: the N most probable
+                         labels
+      --threshold P      logits: the labels with a probability of at least P
+      --truncate-dim N   embed, similarity: the first N numbers of each vector
+      --normalize        embed: vectors of length 1 (after --truncate-dim)
+      --stride N         answer, tag: a text that does not fit is read in windows that overlap by
+                         N tokens (default 128; half a window at most)
+      --answer-tokens N  answer: the most tokens of an answer (default 15)
+      --aggregation A    tag: how tokens become words and entities, as in Hugging Face's pipeline:
+                         none, simple, first (default), average or max
+      --layers N,...     hidden: 0 is the input of the first layer, -1 the last hidden state;
+                         attention: 0 is the first layer, -1 the last
+      --prompt NAME      embed, logits: put the prompt that config_sentence_transformers.json
+                         calls NAME before each first text
+  -o, --output FILE      the format follows from the ending; - is standard output, JSON Lines:
+                           .jsonl        any task
+                           .tsv          logits, embed: a header line, then one line per input
+                           .npy          logits, embed: float32 [inputs, columns]
+                           .safetensors  logits, embedding: [inputs, columns]; hidden: [tokens, H],
+                                         input i owns the rows from starts[i] to starts[i + 1]
+      --output-format F  jsonl, tsv, npy, safetensors, or text for people, whatever the ending
+
+Other
+  -q, --quiet            errors alone on standard error
+  -h, --help             this text
+      --version          the version
+      --                 what follows is text, even if it begins with a dash
+
+JSON Lines come in input order; their numbers read back to the same float32:
+  {"index": 0, "logits": [0.25, -1.5], "label": "yes", "probability": 0.85, "tokens": 17,
+   "truncated": false}
+  {"index": 1, "error": "the line is empty", "line": 2}
+  label and probability are there only if the head's scores are probabilities (softmax or
+  sigmoid). embed gives "embedding"; hidden gives "hidden" and, if the model has one, "pooler";
+  tokens gives "ids", "type_ids", "tokens" and "offsets"; fill-mask "masks"; tag "entities",
+  "words" and "windows"; answer "answer", "begin", "end", "score", "no_answer" and "windows";
+  choose "choice", "string", "probabilities" and "logits"; similarity "similarity"; --top-k and
+  --threshold "labels"; --keep "kept", before the answer. Positions count Unicode characters.
+
+A bad line stops the run with FILE:LINE and the reason; so do a full disk, Ctrl-C and SIGTERM. The
+answers so far are kept: an output file is written as FILE.partial, which gets its name when it is
+whole. A second signal ends the run at once. Empty lines at the end of the input do not matter.
+Notes, progress (on a terminal: inputs, rate and time left) and a final summary go to standard
+error. What a terminal would obey, in messages and in text for people, is spelled out (\x1b).
+Exit status: 0 success, 1 failure, 2 wrong usage.
+
+Examples
+  bert-infer "A man is playing a guitar." "A man plays music."
+  bert-infer -m DIR --task embed -i texts.tsv -o vectors.npy
+  cut -f 1,2 pairs.tsv | bert-infer -m DIR > answers.jsonl
+  echo '{"first": "Where are my keys?"}' | bert-infer -m DIR --input-format jsonl
+  bert-infer -m DIR --task tokens "unaffable"
+  bert-infer -m DIR "Paris is the [MASK] of France."
+  bert-infer -m DIR "Where was she born?" "$ARTICLE"
+  bert-infer info -m DIR
+)";
+
+}  // namespace bert::tools

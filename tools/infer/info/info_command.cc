@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/infer/info/info_command.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <span>
+#include <string>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "models/bert_infer.h"
+#include "tokenizer/unicode/printable.h"
+#include "tools/console/command_line.h"
+#include "tools/console/json_text.h"
+#include "tools/console/output_file.h"
+
+namespace bert::tools {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr const char* kManual = R"(bert-infer info: what a model directory is taken for
+
+  bert-infer info [-m DIR] [OPTIONS]
+
+Loads the model and says what was resolved: files, architecture, head, tokenizer, pooling, limits,
+precision, backend, and the memory that it takes. (To classify the text "info": bert-infer -- info)
+
+  -m, --model DIR      default: the demo model
+      --precision P    auto (default), f32, bf16 or int8
+      --backend B      auto (default), onednn or panels
+      --workers N      batches computed at the same time
+      --threads N      threads per worker
+      --max-length N   truncate texts to N tokens
+      --prompt NAME    the prompt of embeddings and scores
+      --json           one JSON object, for programs
+  -h, --help           this text
+      --version        the version
+)";
+
+struct InfoOptions {
+  std::optional<std::string> model;  // none: the demo model
+  bert::Options load;
+  bool json = false;
+};
+
+const char* head_name(const bert::Info& info) {
+  switch (info.task) {
+    case bert::Task::embed:
+      return "none";
+    case bert::Task::classify:
+      return "classification";
+    case bert::Task::choose:
+      return "multiple choice";
+    case bert::Task::fill_mask:
+      return "masked words";
+    case bert::Task::tag:
+      return "token classification";
+    case bert::Task::answer:
+      return "question answering";
+    case bert::Task::detect:
+      return "replaced tokens";
+  }
+  return "";
+}
+
+const char* scores_name(bert::Scores scores) {
+  switch (scores) {
+    case bert::Scores::softmax:
+      return "softmax";
+    case bert::Scores::sigmoid:
+      return "sigmoid";
+    case bert::Scores::raw:
+      break;
+  }
+  return "raw";
+}
+
+// The process' resident memory, in bytes: all of it, and the part that is no file's.
+struct Memory {
+  int64_t resident = 0, anonymous = 0;
+};
+Memory memory_in_use() {
+  Memory memory;
+  std::ifstream status("/proc/self/status");
+  for (std::string key; status >> key; status.ignore(4096, '\n')) {
+    if (key == "VmRSS:") status >> memory.resident;
+    if (key == "RssAnon:") status >> memory.anonymous;
+  }
+  return {memory.resident * 1024, memory.anonymous * 1024};  // it is given in KiB
+}
+
+ordered_json describe(const std::string& directory, const bert::Info& info) {
+  ordered_json files = ordered_json::array();
+  for (const std::string& file : info.files) {
+    std::error_code error;
+    const auto bytes = std::filesystem::file_size(file, error);
+    files.push_back({{"path", file}, {"bytes", error ? 0 : static_cast<int64_t>(bytes)}});
+  }
+  const Memory memory = memory_in_use();
+  return {{"model", directory},
+          {"files", files},
+          {"architecture", info.architecture},
+          {"family", info.family},
+          {"layers", info.layers},
+          {"hidden", info.hidden},
+          {"heads", info.heads},
+          {"intermediate", info.intermediate},
+          {"vocabulary", info.vocabulary},
+          {"head", head_name(info)},
+          {"labels", info.labels},
+          {"scores", scores_name(info.scores)},
+          {"tokenizer", info.tokenizer},
+          {"pooling", info.pooling},
+          {"embedding", info.embedding},
+          {"max_length", info.max_length},
+          {"precision", info.precision},
+          {"backend", info.backend},
+          {"workers", info.workers},
+          {"threads", info.threads},
+          {"memory", {{"resident", memory.resident}, {"anonymous", memory.anonymous}}},
+          {"notes", info.notes}};
+}
+
+std::string megabytes(const ordered_json& bytes) {
+  return fmt::format("{:.1f} MB", static_cast<double>(bytes.get<int64_t>()) / 1e6);
+}
+
+void add_row(std::string& text, const char* name, const std::string& value) {
+  text += fmt::format("{:<13} {}\n", name, tokenizer::printable(value, tokenizer::kMostOfMessage));
+}
+
+std::string head_text(const bert::Info& info) {
+  std::string text = head_name(info);
+  if (info.labels.empty()) return text;
+  constexpr size_t kShown = 20;
+  const std::span<const std::string> labels(info.labels);
+  return fmt::format("{}: {}{} ({})", text,
+                     fmt::join(labels.subspan(0, std::min(kShown, labels.size())), ", "),
+                     labels.size() > kShown ? fmt::format(", ... {} in all", labels.size()) : "",
+                     scores_name(info.scores));
+}
+
+std::string readable(const ordered_json& all, const bert::Info& info) {
+  std::string text;
+  const char* name = "files";
+  for (const auto& file : all["files"]) {
+    add_row(text, name,
+            fmt::format("{}  {}", file["path"].get<std::string>(), megabytes(file["bytes"])));
+    name = "";
+  }
+  add_row(text, "architecture", fmt::format("{} ({})", info.architecture, info.family));
+  add_row(text, "size",
+          fmt::format("{} layers of {}, {} heads, {} inside", info.layers, info.hidden, info.heads,
+                      info.intermediate));
+  add_row(text, "head", head_text(info));
+  add_row(text, "tokenizer", fmt::format("{}, {} ids", info.tokenizer, info.vocabulary));
+  add_row(text, "embedding", fmt::format("{} numbers, pooling {}", info.embedding, info.pooling));
+  add_row(text, "max length", fmt::format("{} tokens", info.max_length));
+  add_row(text, "precision", info.precision);
+  add_row(text, "backend", info.backend);
+  add_row(text, "workers", fmt::format("{} of {} threads", info.workers, info.threads));
+  add_row(text, "memory",
+          fmt::format("{} resident, of which {} are no file's",
+                      megabytes(all["memory"]["resident"]), megabytes(all["memory"]["anonymous"])));
+  for (const std::string& note : info.notes) add_row(text, "note", note);
+  return text;
+}
+
+int run(const InfoOptions& options) {
+  const std::string directory = options.model ? *options.model : bert::demo_model();
+  const bert::Model model = bert::Model::load(directory, options.load);
+  const ordered_json all = describe(directory, model.info());
+  std::string text;
+  if (options.json) {
+    append_json(text, all);
+    text += '\n';
+  } else {
+    text = readable(all, model.info());
+  }
+  OutputFile out("-");
+  out.append(text);
+  out.close();
+  return 0;
+}
+
+}  // namespace
+
+int info_main(int argc, char** argv) {
+  InfoOptions options;
+  constexpr int kMost = 1 << 20;
+  return run_tool(
+      "bert-infer", kManual, argc, argv,
+      [&](CLI::App& app) {
+        app.add_option("-m,--model", options.model);
+        add_precision(app, options.load.precision);
+        add_backend(app, options.load.backend);
+        app.add_option("--workers", options.load.workers)->transform(thread_count());
+        app.add_option("--threads", options.load.threads)->transform(thread_count());
+        app.add_option("--max-length", options.load.max_length)->transform(whole_number(1, kMost));
+        app.add_option("--prompt", options.load.prompt);
+        app.add_flag("--json", options.json);
+      },
+      [&] { return run(options); });
+}
+
+}  // namespace bert::tools
