@@ -36,27 +36,6 @@ void layer_norm(Team& team, ConstTensor x, const Norm& norm, Tensor y) {
   });
 }
 
-void layer_norm_columns(Team& team, Tensor x, int64_t first, const Norm& norm) {
-  const Timed timed(Step::norm);
-  const RowKernels& kernels = row_kernels();
-  for_row_blocks(team, x.rows, [&](int64_t begin, int64_t end) {
-    for (int64_t t = begin; t < end; ++t) {
-      float* row = x.row(t) + first;
-      kernels.layer_norm(row, norm.gamma.data(), norm.beta.data(), norm.epsilon, 1,
-                         norm.gamma.size(), row);
-    }
-  });
-}
-
-void add(Team& team, ConstTensor x, Tensor y) {
-  const Timed timed(Step::norm);
-  for_row_blocks(team, x.rows, [&](int64_t begin, int64_t end) {
-    const float* from = x.row(begin);
-    float* to = y.row(begin);
-    for (int64_t i = 0; i < (end - begin) * x.columns; ++i) to[i] += from[i];
-  });
-}
-
 void embedding_sum(Team& team, const EmbeddingTables& tables, std::span<const int32_t> ids,
                    std::span<const int32_t> positions, std::span<const int32_t> type_ids,
                    Tensor y) {

@@ -23,18 +23,9 @@ void Model::Impl::check_rows(const Output& output) const {
   for (int64_t i = 0; i < output.rows; ++i) check_answer(static_cast<size_t>(i), output.row(i));
 }
 
-bool Model::Impl::reads_mean() const {
-  return config.mean_pooled && sequence_head->row.reads == models::ReadBy::classifier_pooling;
-}
-
 engine::Tensor Model::Impl::by_sequence(const models::Batch& batch, engine::Tensor x,
                                         engine::Team& team, Workspace& space) const {
-  engine::Tensor rows = x;
-  if (reads_mean()) {
-    rows = models::mean_rows(batch, x, team, space);
-  } else if (x.rows != batch.sequences()) {
-    rows = models::first_rows(batch, x, space);
-  }
+  const engine::Tensor rows = models::rows_for_head(batch, reads_mean(), x, team, space);
   const bool pooled = sequence_head->row.reads == models::ReadBy::pooler;
   return sequence_head->run(team, pooled ? pooler->run(team, rows, space) : rows, space);
 }

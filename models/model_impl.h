@@ -71,7 +71,10 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   void check_rows(const Output& output) const;            // the answer to input i is row i
   [[noreturn]] void refuse_head(const char* what) const;  // that gives logits for it
   std::string head_description() const;  // what the model has instead, for error messages
-  bool reads_mean() const;  // sequence_head: the mean of all tokens' states, not the first one's
+  // sequence_head reads the mean of all tokens' states, not the first one's.
+  bool reads_mean() const {
+    return config.mean_pooled && sequence_head->row.reads == models::ReadBy::classifier_pooling;
+  }
   engine::Reads sequence_reads() const {
     return reads_mean() ? engine::Reads::all : engine::Reads::first;
   }

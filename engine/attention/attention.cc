@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "engine/attention/windowed_attention.h"
 #include "engine/kernels/pick_kernels.h"
 #include "engine/profile.h"
 #include "engine/rows.h"
@@ -13,6 +14,7 @@ namespace bert::engine {
 
 void attention(Team& team, ConstTensor qkv, std::span<const int32_t> starts,
                const AttentionOptions& options, Buffer& scratch, Tensor context) {
+  if (options.window > 0) return windowed_attention(team, qkv, starts, options, scratch, context);
   const Timed timed(Step::attention);
   const RowKernels& kernels = row_kernels();
   const auto attend =
@@ -50,8 +52,7 @@ void attention(Team& team, ConstTensor qkv, std::span<const int32_t> starts,
                        .length = length,
                        .width = width,
                        .queries = all ? length : 1,
-                       .scale = 1.0f / std::sqrt(static_cast<float>(terms * width)),
-                       .window = options.window};
+                       .scale = 1.0f / std::sqrt(static_cast<float>(terms * width))};
     float* space = scratch.data() + worker * worker_floats;
     if (options.bias) {
       task.bias = options.bias->of_head(head);

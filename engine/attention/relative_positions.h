@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include "engine/kernels/row_kernels.h"
-#include "engine/threads/team.h"
 #include "engine/tensor.h"
+#include "engine/threads/team.h"
 
 namespace bert::engine {
 

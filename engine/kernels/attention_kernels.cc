@@ -205,103 +205,61 @@ void to_words(float* row, int64_t padded) {
   }
 }
 
-struct KeyRange {
-  int64_t begin, end;
-};
-KeyRange keys_of(const AttentionTask& task, int64_t query) {
-  if (task.window == 0) return {0, task.length};
-  const int64_t begin = query - task.window, end = query + task.window + 1;
-  return {begin > 0 ? begin : 0, end < task.length ? end : task.length};
-}
-// Those of several queries, in whole panels.
-KeyRange panels_of(const AttentionTask& task, int64_t first, int64_t queries) {
-  const int64_t padded = round_up(task.length, W);
-  const int64_t end = round_up(keys_of(task, first + queries - 1).end, kPanel);
-  return {keys_of(task, first).begin / kPanel * kPanel, end < padded ? end : padded};
-}
-
-// Scores of the first queries of a block, [queries, keys.end - keys.begin], become weights, in
-// words. compared: of so many scores at the beginning of each row, the maxima are in by_lane.
-template <typename Kind>
-void softmax(const AttentionTask& task, int64_t first, int64_t queries, const KeyRange& keys,
-             int64_t compared, const float* by_lane, float* scores, float* sums) {
-  const int64_t stride = keys.end - keys.begin;
-  const Vec none = broadcast(-__builtin_inff());
-  const auto first_of = [](const KeyRange& own) { return own.begin / W * W; };
-  // All rows' maxima first: they are short loops, whose ends would wait for each other.
-  float greatest[kQueryBlock];
-  for (int64_t i = 0; i < queries; ++i) {
-    const KeyRange own = keys_of(task, first + i);
-    float* row = scores + i * stride + (first_of(own) - keys.begin);
-    if (task.bias) {
-      const float* bias = task.bias + (first + i) * task.bias_stride + first_of(own);
-      for (int64_t j = 0; j < own.end - first_of(own); ++j) row[j] += bias[j];
-    }
-    for (int64_t j = 0; j < own.begin - first_of(own); ++j) row[j] = none[0];
-    greatest[i] = greatest_score(row, compared, own.end - first_of(own),
-                                 compared > 0 ? load(by_lane + i * W) : none);
-  }
-  for (int64_t i = 0; i < queries; ++i) {
-    const KeyRange own = keys_of(task, first + i);
-    const int64_t at = first_of(own) - keys.begin, length = own.end - first_of(own);
-    float* row = scores + i * stride;
-    sums[i] = exp_row(row + at, length, task.scale, greatest[i]);
-    for (int64_t j = 0; j < at; ++j) row[j] = 0;
-    for (int64_t j = at + round_up(length, W); j < stride; ++j) row[j] = 0;
-    if (task.probabilities) {
-      float* to = task.probabilities + (first + i) * task.length;
-      for (int64_t j = 0; j < task.length; ++j) {
-        const bool attended = j >= own.begin && j < own.end;
-        to[j] = attended ? row[j - keys.begin] / sums[i] : 0;
-      }
-    }
-    to_words<Kind>(row, stride);
-  }
-}
-
 template <typename Kind>
 void attend(const AttentionTask& task, float* scratch) {
-  const int64_t padded = round_up(task.length, W), dims = round_up(task.width, W);
-  const int64_t width = words_of<Kind>(task.width), all = words_of<Kind>(task.length);
+  const int64_t keys = round_up(task.length, W), dims = round_up(task.width, W);
+  const int64_t width = words_of<Kind>(task.width);
+  const int64_t all = words_of<Kind>(task.length);
   Word32* packed_keys = as_words(scratch);
-  Word32* packed_values = packed_keys + padded * width;
-  float* scores = scratch + padded * width + all * dims;
+  Word32* packed_values = packed_keys + keys * width;
+  float* scores = scratch + keys * width + all * dims;
   const int64_t block = task.queries < kQueryBlock ? task.queries : kQueryBlock;
-  float* context = scores + block * padded;
+  float* context = scores + block * keys;
   pack_keys<Kind>(task, packed_keys);
   pack_values<Kind>(task, packed_values);
 
   for (int64_t first = 0; first < task.queries; first += kQueryBlock) {
     const int64_t left = task.queries - first;
     const int64_t queries = left < kQueryBlock ? left : kQueryBlock;
-    const KeyRange keys = panels_of(task, first, queries);
-    const int64_t stride = keys.end - keys.begin;
     Word32* q = as_words(context);  // until the context is computed
     pack_queries<Kind>(task, first, queries, q);
     alignas(64) float by_lane[kQueryBlock * W];  // the maxima of the first `compared` scores
-    const int64_t compared = task.bias || task.window ? 0 : task.length / kPanel * kPanel;
+    const int64_t compared = task.bias ? 0 : task.length / kPanel * kPanel;
     const Vec none = broadcast(-__builtin_inff());
     for (int64_t i = 0; i < queries && compared > 0; ++i) store(by_lane + i * W, none);
-    for (int64_t j = keys.begin; j < keys.end; j += kPanel) {
-      const int64_t panel = keys.end - j < kPanel ? keys.end - j : kPanel;
-      multiply<Kind>(queries, panel, width, q, dims, packed_keys + j * width, 0, width,
-                     {.c = scores + (j - keys.begin),
-                      .stride = stride,
-                      .greatest = j < compared ? by_lane : nullptr});
+    for (int64_t j = 0; j < keys; j += kPanel) {
+      const int64_t panel = keys - j < kPanel ? keys - j : kPanel;
+      multiply<Kind>(
+          queries, panel, width, q, dims, packed_keys + j * width, 0, width,
+          {.c = scores + j, .stride = keys, .greatest = j < compared ? by_lane : nullptr});
     }
-    float sums[kQueryBlock];
-    softmax<Kind>(task, first, queries, keys, compared, by_lane, scores, sums);
-    const int64_t from = keys.begin / Kind::kFloatsPerWord;
-    const int64_t to = keys.end < task.length ? keys.end / Kind::kFloatsPerWord : all;
-    for (int64_t j = from; j < to; j += Kind::kBlock) {
-      const int64_t some = to - j < Kind::kBlock ? to - j : Kind::kBlock;
-      multiply<Kind>(queries, dims, some, as_words(scores) + (j - from), stride, packed_values, j,
-                     all, {.c = context, .stride = dims, .add = j > from});
+    // All rows' maxima first: they are short loops, whose ends would wait for each other.
+    float greatest[kQueryBlock], sums[kQueryBlock];
+    for (int64_t i = 0; i < queries; ++i) {
+      if (task.bias) {
+        const float* bias = task.bias + (first + i) * task.bias_stride;
+        for (int64_t j = 0; j < task.length; ++j) scores[i * keys + j] += bias[j];
+      }
+      greatest[i] = greatest_score(scores + i * keys, compared, task.length,
+                                   compared > 0 ? load(by_lane + i * W) : none);
     }
     for (int64_t i = 0; i < queries; ++i) {
-      float* row = task.context + (first + i) * task.context_stride;
+      sums[i] = exp_row(scores + i * keys, task.length, task.scale, greatest[i]);
+      if (task.probabilities) {
+        float* to = task.probabilities + (first + i) * task.length;
+        for (int64_t j = 0; j < task.length; ++j) to[j] = scores[i * keys + j] / sums[i];
+      }
+      to_words<Kind>(scores + i * keys, keys);
+    }
+    for (int64_t j = 0; j < all; j += Kind::kBlock) {
+      const int64_t some = all - j < Kind::kBlock ? all - j : Kind::kBlock;
+      multiply<Kind>(queries, dims, some, as_words(scores) + j, keys, packed_values, j, all,
+                     {.c = context, .stride = dims, .add = j > 0});
+    }
+    for (int64_t i = 0; i < queries; ++i) {
+      float* to = task.context + (first + i) * task.context_stride;
       const float inverse = 1.0f / sums[i];
-      for (int64_t d = 0; d < task.width; ++d) row[d] = context[i * dims + d] * inverse;
+      for (int64_t d = 0; d < task.width; ++d) to[d] = context[i * dims + d] * inverse;
     }
   }
 }

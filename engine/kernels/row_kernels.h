@@ -25,8 +25,6 @@ struct AttentionTask {
   const float* bias = nullptr;
   int64_t bias_stride = 0;
   float* probabilities = nullptr;  // [queries, S], the softmax; or null
-  // If not 0, query i attends to the keys i - window to i + window only, at the cost of these.
-  int64_t window = 0;
 };
 
 // The type in which inputs and weights are multiplied. Sums are f32, or s32 for int8.

@@ -18,39 +18,12 @@ void Embeddings::run(const Batch& batch, engine::Team& team, Workspace& space, T
   if (projection) projection->run(team, sum, space.scratch, x);
 }
 
-namespace {
-
-Tensor copy(engine::ConstTensor x, engine::Buffer& to) {
-  std::copy_n(x.data, x.size(), to.tensor(x.rows, x.columns).data);
-  return {to.data(), x.rows, x.columns};
-}
-
-}  // namespace
-
 Tensor first_rows(const Batch& batch, engine::ConstTensor x, Workspace& space) {
   const Tensor first = space.rows.tensor(batch.sequences(), x.columns);
   for (int64_t i = 0; i < first.rows; ++i) {
     std::copy_n(x.row(batch.starts[i]), x.columns, first.row(i));
   }
   return first;
-}
-
-// Attention over qkv's output, states [T, 3H].
-void Layer::attend(const Batch& batch, engine::Team& team, Reads reads, bool probabilities,
-                   Workspace& space, Tensor states, Tensor context) const {
-  if (query_norm) engine::layer_norm_columns(team, states, 0, *query_norm);
-  if (key_norm) engine::layer_norm_columns(team, states, states.columns / 3, *key_norm);
-  if (positions.rotary) positions.rotary->run(team, batch.starts, heads, states);
-  engine::attention(team, states, batch.starts,
-                    {.heads = heads,
-                     .reads = reads,
-                     .precision = precision,
-                     .bias = positions.bias,
-                     .keys = positions.keys ? &*positions.keys : nullptr,
-                     .disentangled = positions.disentangled ? &*positions.disentangled : nullptr,
-                     .window = positions.window,
-                     .probabilities = probabilities ? space.probabilities.data() : nullptr},
-                    space.scratch, context);
 }
 
 // One layer (Devlin et al. 2019, section 3; with pre_norm Xiong et al. 2020). x: [T, H]. The
@@ -75,7 +48,10 @@ Tensor Layer::forward(const Batch& batch, engine::Team& team, Reads reads, bool 
   const Tensor inputs = normed(attention_norm, x);
   before(qkv, inputs);
   qkv.run(team, inputs, space.scratch, states);  // [T, 3H]
-  attend(batch, team, reads, probabilities, space, states, context);
+  place_tokens(batch, team, states);
+  engine::attention(team, states, batch.starts,
+                    attention_options(reads, probabilities ? space.probabilities.data() : nullptr),
+                    space.scratch, context);
   if (reads == Reads::first) x = first_rows(batch, x, space);  // from here on [rows, H]
   const Tensor before_attention = residual_norm ? copy(x, space.normed) : x;
   before(attention_output, context);
@@ -122,16 +98,6 @@ Tensor Layer::calibrate(const Batch& example, engine::Team& team, Workspace& spa
                                                                  engine::measure_inputs(inputs));
                    if (&product == &qkv) place(team);
                  });
-}
-
-void Encoder::keep_for_convolution(Tensor x, Workspace& space) const {
-  if (convolution) copy(x, space.convolved);
-}
-
-void Encoder::convolve(const Batch& batch, engine::Team& team, Workspace& space, Tensor x) const {
-  if (!convolution) return;
-  const Tensor embedded = {space.convolved.data(), x.rows, x.columns};
-  convolution->run(batch, team, embedded, space.wide, space.scratch, x);
 }
 
 Tensor Encoder::run(const Batch& batch, engine::Team& team, Reads reads, Workspace& space,

@@ -115,13 +115,17 @@ struct Layer {
   engine::Linear output;             // [H, I]
 
  private:
-  void attend(const Batch& batch, engine::Team& team, engine::Reads reads, bool probabilities,
-              Workspace& space, engine::Tensor states, engine::Tensor context) const;
+  // What rotary positions and norms of queries and keys do to qkv's output, states [T, 3H].
+  void place_tokens(const Batch& batch, engine::Team& team, engine::Tensor states) const;
+  engine::AttentionOptions attention_options(engine::Reads reads, float* probabilities) const;
   template <typename BeforeProduct>
   engine::Tensor forward(const Batch& batch, engine::Team& team, engine::Reads reads,
                          bool probabilities, int64_t feed_forward_rows, Workspace& space,
                          engine::Tensor x, const BeforeProduct& before) const;
 };
+
+// x in `to`.
+engine::Tensor copy(engine::ConstTensor x, engine::Buffer& to);
 
 // Each sequence's first row of x [T, H], as [N, H] in space.rows.
 engine::Tensor first_rows(const Batch& batch, engine::ConstTensor x, Workspace& space);

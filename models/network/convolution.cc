@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "models/network/build_parts.h"
+#include "models/network/build/build_parts.h"
 
 namespace bert::models {
 

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "models/network/build_parts.h"
+#include "models/network/build/build_parts.h"
 
 namespace bert::models {
 
@@ -71,7 +71,9 @@ void normalize_rows(Tensor y) {
 
 }  // namespace
 
-Tensor mean_rows(const Batch& batch, ConstTensor x, engine::Team& team, Workspace& space) {
+Tensor rows_for_head(const Batch& batch, bool mean_of_all, Tensor x, engine::Team& team,
+                     Workspace& space) {
+  if (!mean_of_all) return x.rows == batch.sequences() ? x : first_rows(batch, x, space);
   const Tensor mean = space.rows.tensor(batch.sequences(), x.columns);
   team.run(mean.rows, [&](int64_t i, int) {
     const int32_t begin = batch.starts[i], end = batch.starts[i + 1];

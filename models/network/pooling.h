@@ -13,9 +13,10 @@
 
 namespace bert::models {
 
-// The mean of each sequence's rows of x [T, H], as [N, H] in space.rows.
-engine::Tensor mean_rows(const Batch& batch, engine::ConstTensor x, engine::Team& team,
-                         Workspace& space);
+// Of x, all rows or each sequence's first, what a head for sequences reads: their mean, or the
+// first row; [N, H], in space.rows where x has all.
+engine::Tensor rows_for_head(const Batch& batch, bool mean, engine::Tensor x, engine::Team& team,
+                             Workspace& space);
 
 class SentenceEmbedding {
  public:

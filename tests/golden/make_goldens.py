@@ -146,8 +146,8 @@ def newer() -> list[tuple[str, str, str, list[int] | None]]:
     shape = "--shape 3,48,12,50 --positions 128 --scale 0.8"
     for family, heads in (("modernbert", tuple(HEADS)),
                           ("nomic", ("none", "classification", "mlm")), ("nomic5", ("tokens",)),
-                          ("gte", ("none", "classification", "mlm", "qa")), ("gte5", ("mlm",)),
-                          ("jina", ("none", "mlm", "choice")), ("jina-code", ("none", "tokens")),
+                          ("gte", tuple(HEADS)), ("gte5", ("mlm",)),
+                          ("jina", tuple(HEADS)), ("jina-code", ("none", "tokens")),
                           ("deberta", tuple(HEADS))):
         for head in heads:
             arguments = MODERN if family == "modernbert" else f"--family {family} {shape}"

@@ -20,6 +20,7 @@ except ImportError as error:
     sys.exit(f"export_reference.py: needs PyTorch and transformers ({error}): pip install torch "
              "transformers numpy, or use tools/reference/reference.py, which needs NumPy alone")
 
+from newer_reference import NewerConfig
 from reference import arguments, sentence_embedding, write_reference
 from reference_config import Config, read_config
 from reference_inputs import Input, random_inputs, read_inputs, read_limits
@@ -46,11 +47,12 @@ def load(directory: Path, config: Config):
     model, info = kind.from_pretrained(str(directory), output_loading_info=True)
     missing = sorted(info["missing_keys"])
     # The decoder is tied to the word embeddings, and its bias to the head's.
-    names = config.family.masked_lm
-    tied = names.decoder, names.decoder_bias
+    newer = isinstance(config, NewerConfig)
+    names = None if newer else config.family.masked_lm
+    tied = [k for k in missing if "decoder" in k] if newer else (names.decoder, names.decoder_bias)
     required = [key for key in missing if "pooler." not in key and key not in tied]
     no_pooler = any("pooler." in key for key in missing)
-    if required or (no_pooler and config.architecture != config.family.classes + "Model"):
+    if required or (no_pooler and config.architecture.partition("For")[1]):
         raise FormatError(f"{directory}: the checkpoint lacks {', '.join(required or missing)}")
     has_pooler = not no_pooler and getattr(model.base_model, "pooler", None) is not None
     return model.double().eval(), has_pooler
@@ -69,6 +71,8 @@ def run(model, has_pooler: bool, config: Config, item: Input) -> dict[str, torch
         # transformers 5 also gives what ALBERT's inner layers return.
         states = output.hidden_states[::(len(output.hidden_states) - 1) // config.layers]
         stages = {name: of_layer[0] for name, of_layer in zip(names, states, strict=True)}
+        if transformers.__version__.startswith("4") and hasattr(model.base_model, "final_norm"):
+            stages[names[-1]] = model.base_model.final_norm(stages[names[-1]])
         if has_pooler:
             pooler, last = model.base_model.pooler, output.hidden_states[-1]
             is_linear = isinstance(pooler, torch.nn.Linear)  # ALBERT's, without the tanh

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "engine/kernels/activations.h"
+#include "engine/kernels/silu.h"
 #include "engine/kernels/narrow/narrow_kinds.h"
 #include "engine/kernels/vectors.h"
 

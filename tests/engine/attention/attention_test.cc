@@ -4,6 +4,7 @@
 // sequences.
 #include "engine/attention/attention.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <vector>
@@ -104,6 +105,56 @@ TEST(Attention, MultipliesDistancesWithTheQuery) {
 TEST(Attention, MultipliesDistancesWithTheQueryAndTheKey) {
   const Relative relative = {random_floats((2 * kLongest - 1) * kWidth, 1, 4), true, true};
   for (const Reads reads : {Reads::all, Reads::first}) check(relative, reads);
+}
+
+// Against all of attention, with scores outside of the window left out; and the same bits for the
+// first tokens alone.
+TEST(WindowedAttention, ReachesAsFarAsTheWindow) {
+  const std::vector<int32_t> starts = {0, 1, 40, 340};
+  const std::vector<float> qkv = random_floats(340 * 3 * kHidden, 1, 9);
+  const ConstTensor states = {qkv.data(), 340, 3 * kHidden};
+  Scheduler scheduler(2);
+  Team team(scheduler);
+  for (const int64_t window : {1, 5, 64, 400}) {
+    Buffer scratch, context(340 * kHidden), first(3 * kHidden),
+        probabilities(kHeads * (1 + 39 * 39 + 300 * 300));
+    AttentionOptions options{.heads = kHeads, .window = window};
+    options.probabilities = probabilities.data();
+    attention(team, states, starts, options, scratch, {context.data(), 340, kHidden});
+    const float* found = probabilities.data();
+    for (int64_t sequence = 0; sequence < 3; ++sequence) {
+      const int64_t begin = starts[sequence], length = starts[sequence + 1] - begin;
+      for (int64_t row = 0; row < kHeads * length; ++row, found += length) {
+        const int64_t head = row / length, i = row % length;
+        std::vector<double> weights(length), want(kWidth);
+        double sum = 0;
+        for (int64_t j = 0; j < length; ++j) {
+          const bool attended = std::abs(i - j) <= window;
+          double dot = 0;
+          for (int64_t d = 0; d < kWidth; ++d) {
+            dot += static_cast<double>(qkv[(begin + i) * 3 * kHidden + head * kWidth + d]) *
+                   qkv[(begin + j) * 3 * kHidden + kHidden + head * kWidth + d];
+          }
+          weights[j] = attended ? std::exp(dot / std::sqrt(static_cast<double>(kWidth))) : 0;
+          sum += weights[j];
+        }
+        for (int64_t j = 0; j < length; ++j) {
+          ASSERT_NEAR(found[j], weights[j] / sum, 1e-5) << window << ": " << i << ", " << j;
+          const float* v = qkv.data() + (begin + j) * 3 * kHidden + 2 * kHidden + head * kWidth;
+          for (int64_t d = 0; d < kWidth; ++d) want[d] += weights[j] / sum * v[d];
+        }
+        const float* got = context.data() + (begin + i) * kHidden + head * kWidth;
+        for (int64_t d = 0; d < kWidth; ++d) ASSERT_NEAR(got[d], want[d], 2e-5) << window;
+      }
+    }
+    options.reads = Reads::first;
+    options.probabilities = nullptr;
+    attention(team, states, starts, options, scratch, {first.data(), 3, kHidden});
+    for (int64_t sequence = 0; sequence < 3; ++sequence) {
+      const float* whole = context.data() + starts[sequence] * kHidden;
+      EXPECT_TRUE(std::equal(whole, whole + kHidden, first.data() + sequence * kHidden));
+    }
+  }
 }
 
 // Press et al. 2022: 12 heads have the slopes of 8, then every second one of 16.

@@ -289,7 +289,12 @@ TEST(AllModels, AreListedHere) {
                                            "nomic-classification",
                                            "gte-classification",
                                            "gte-mlm",
+                                           "gte-tokens",
+                                           "gte-choice",
                                            "jina-mlm",
+                                           "jina-classification",
+                                           "jina-tokens",
+                                           "jina-qa",
                                            "jina-reglu",
                                            "jina-code-tokens"};
   for (const std::string& name : test::golden_names()) {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "models/network/bert.h"
-#include "models/network/build_parts.h"
+#include "models/network/build/build_parts.h"
 
 namespace bert::models {
 

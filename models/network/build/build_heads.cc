@@ -3,7 +3,7 @@
 // From a checkpoint's tensors to the pooler and the heads.
 #include <string>
 
-#include "models/network/build_parts.h"
+#include "models/network/build/build_parts.h"
 #include "models/network/heads.h"
 
 namespace bert::models {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/network/build_parts.h"
+#include "models/network/build/build_parts.h"
 
 #include <algorithm>
 #include <bit>

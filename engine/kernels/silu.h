@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// As in vectors.h, each file has its own copy.
+#pragma once
+
+#include "engine/kernels/vectors.h"
+
+namespace bert::engine::INSTRUCTION_SET {
+namespace {
+
+// x / (1 + e^-x). With the exponential of -|x|, which cannot overflow: for x < 0, e^x / (1 + e^x).
+inline Vec silu(Vec x) {
+  const Vec e = exp2_negative(max(broadcast(-126.0f), magnitude(x) * -kLog2E));
+  return max(broadcast(-100.0f), x) * ((x < 0.0f ? e : broadcast(1.0f)) / (1.0f + e));
+}
+
+}  // namespace
+}  // namespace bert::engine::INSTRUCTION_SET

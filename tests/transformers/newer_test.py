@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The families after 2021 that transformers has itself, stage by stage: random models, saved by its
+own save_pretrained, with ids beyond the window and beyond DeBERTa's buckets as inputs.
+
+    tests/transformers/newer_test.py [--transformers4] build/release/bin
+"""
+from pathlib import Path
+
+import judge
+from judge import IS_OLDER, JudgeTest
+
+import export_reference
+import random_models
+import torch
+import transformers
+from reference import write_reference
+from reference_config import read_config
+from reference_inputs import random_inputs
+
+USUAL = ["Model", "ForSequenceClassification", "ForTokenClassification", "ForMaskedLM"]
+EVERY = [*USUAL, "ForQuestionAnswering", "ForMultipleChoice"]
+SIZES = {"hidden_size": 36, "num_attention_heads": 3, "num_hidden_layers": 4,
+         "intermediate_size": 50, "max_position_embeddings": 128, "pad_token_id": 0}
+ROPE = {"full_attention": {"rope_theta": 80000.0, "rope_type": "default"},
+        "sliding_attention": {"rope_theta": 500.0, "rope_type": "default"}}
+V3 = {"relative_attention": True, "pos_att_type": "p2c|c2p", "position_buckets": 32,
+      "norm_rel_ebd": "layer_norm", "share_att_key": True, "position_biased_input": False,
+      "type_vocab_size": 0}
+FAMILIES = {"ModernBert": (EVERY, {"local_attention": 16, "bos_token_id": 2, "eos_token_id": 3,
+                                   "cls_token_id": 2, "sep_token_id": 3}),
+            "DebertaV2": (EVERY, V3)}
+MORE = [("ModernBert", {"local_attention": 10, "classifier_pooling": "mean", "norm_bias": True,
+                        "attention_bias": True, "mlp_bias": True, "classifier_bias": True,
+                        "classifier_activation": "relu", "global_attn_every_n_layers": 2}),
+        ("DebertaV2", {"relative_attention": True, "pos_att_type": ["c2p", "p2c"],
+                       "share_att_key": False, "conv_kernel_size": 3, "conv_act": "gelu",
+                       "type_vocab_size": 2, "position_buckets": 16}),
+        ("DebertaV2", V3 | {"pos_att_type": ["c2p"], "share_att_key": False,
+                            "position_buckets": -1})]
+if not IS_OLDER:
+    FAMILIES |= {"NomicBert": (USUAL, {}), "Gte": (USUAL, {})}
+    MORE.append(("ModernBert", {"rope_parameters": ROPE, "local_attention": 6, "layer_types": [
+        "sliding_attention", "full_attention", "full_attention", "sliding_attention"]}))
+
+
+class Newer(JudgeTest):
+    def compare(self, family: str, head: str, seed: int, settings: dict):
+        directory = random_models.fresh(self.dir / "model")
+        random_models.train_word_piece(directory, random_models.BERT_SPECIAL)
+        tokenizer = transformers.BertTokenizerFast.from_pretrained(str(directory))
+        tokenizer.save_pretrained(str(directory))
+        kind = getattr(transformers, family + "Config")
+        config = kind(vocab_size=len(tokenizer), **{**SIZES, **settings})
+        torch.manual_seed(seed)
+        model = getattr(transformers, family + head)(config).eval()
+        random_models.randomise(model, seed, 1.5)
+        with torch.no_grad():  # without norms between them, layers amplify each other's rounding
+            for name, weight in model.named_parameters():
+                if weight.dim() == 2 and "embeddings" not in name:
+                    weight *= 0.6
+        model.save_pretrained(str(directory))
+        read = read_config(directory)
+        inputs = random_inputs(read, 5, [2, 17, 33, 70, 100], seed)
+        reference = self.dir / "reference.safetensors"
+        expected = export_reference.export(directory, read, inputs)
+        write_reference(reference, expected, inputs, "<f8", "all", "newer_test.py")
+        done = self.run_tool("bert-regress", "-m", directory, reference, "--atol", "1e-5",
+                             "--rtol", "1e-6", "--threads", "1")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        for stage in ("layer.3", "embedding" if head == "Model" else "logits"):
+            self.assertRegex(done.stdout, f"(?m)^{stage} ")
+
+    def test_every_head(self):
+        for family, (heads, settings) in FAMILIES.items():
+            for seed, head in enumerate(heads):
+                with self.subTest(family + head):
+                    self.compare(family, head, seed, settings)
+
+    def test_settings(self):
+        for seed, (family, settings) in enumerate(MORE):
+            with self.subTest(f"{family} {settings}"):
+                self.compare(family, "ForSequenceClassification", seed, settings)
+
+
+if __name__ == "__main__":
+    judge.main()
