@@ -80,8 +80,8 @@ Encoding fill_template(const Template& pieces, const EncodingScratch& scratch, s
 void TextEncoder::Impl::encode_text(std::string_view text, const char* which, size_t limit,
                                     EncodingScratch& scratch, TokenSequence& out) const {
   out.clear();
-  out.trims = trimmer.trims();
-  out.notes_words = truncate_left;
+  out.notes.of_spelling = trimmer.trims();
+  out.notes.of_words = truncate_left;
   if (text.size() > static_cast<size_t>(std::numeric_limits<int32_t>::max())) {
     throw std::runtime_error(fmt::format("the {} has {} bytes, expected at most {}", which,
                                          text.size(), std::numeric_limits<int32_t>::max()));

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
-#include <vector>
 
 #include "tokenizer/offsets/spelled_token.h"
 #include "tokenizer/text_encoder.h"
@@ -17,16 +16,13 @@ struct TokenSequence {
   RawBuffer<int32_t> ids;
   RawBuffer<Offset> offsets;
   size_t size = 0;
-  bool full = false;                        // a word has reached the limit: nothing may follow
-  bool complete = true;                     // false if something would have followed
-  bool notes_words = false, trims = false;  // whether to fill `words` and `spelled`
-  std::vector<size_t> words;                // where each word begins, but for added tokens
-  std::vector<SpelledToken> spelled;        // in order
+  bool full = false;     // a word has reached the limit: nothing may follow
+  bool complete = true;  // false if something would have followed
+  TokenNotes notes;
 
   void clear() {
     size = 0, full = false, complete = true;
-    words.clear();
-    spelled.clear();
+    notes.clear();
   }
   // Room for `more` calls of push().
   void reserve(size_t more) {
@@ -36,16 +32,12 @@ struct TokenSequence {
   // Whether there is room for another word, whose tokens are then pushed.
   bool begin_word() {
     complete = complete && !full;
-    if (complete && notes_words) words.push_back(size);
+    if (complete) notes.word(size);
     return complete;
   }
   void push(int32_t id, int32_t begin, int32_t end) {
     ids[size] = id;
     offsets[size++] = {begin, end};
-  }
-  // Before push() of a token that is spelled as the text.
-  void spell(std::string_view text) {
-    if (trims) spelled.push_back({size, blanks_of(text)});
   }
   // Adds an added token, which, unlike a word, does not fill the sequence at the limit. text: what
   // it matched, normalised or not, with the white space that it stripped.

@@ -33,8 +33,8 @@ std::pair<size_t, size_t> TextEncoder::Impl::truncated_sizes(const TokenSequence
   // last one backwards, and stops at the limit.
   const auto counted_size = [&](const TokenSequence& text) {
     if (!truncate_left || text.size <= limit) return text.size;
-    const auto after = std::ranges::upper_bound(text.words, text.size - limit);
-    return after == text.words.begin() ? text.size : text.size - after[-1];
+    const auto after = std::ranges::upper_bound(text.notes.words, text.size - limit);
+    return after == text.notes.words.begin() ? text.size : text.size - after[-1];
   };
   size_t first_size = counted_size(first), second_size = counted_size(second);
   longest_first(limit - special, first_size, second_size);

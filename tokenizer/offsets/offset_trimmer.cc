@@ -32,10 +32,10 @@ OffsetTrimmer::OffsetTrimmer(std::vector<TrimPass> passes, const Vocabulary& voc
 }
 
 void OffsetTrimmer::trim(const TokenSequence& text, size_t from, std::span<Offset> offsets) const {
-  auto spelled = std::ranges::lower_bound(text.spelled, from, {}, &SpelledToken::index);
+  auto spelled = std::ranges::lower_bound(text.notes.spelled, from, {}, &SpelledToken::index);
   for (size_t i = 0; i < offsets.size(); ++i) {
     Blanks blanks = blanks_[static_cast<size_t>(text.ids[from + i])];
-    if (spelled != text.spelled.end() && spelled->index == from + i) blanks = spelled++->blanks;
+    if (spelled != text.notes.spelled.end() && spelled->index == from + i) blanks = spelled++->blanks;
     if (blanks.leading == 0 && blanks.trailing == 0) continue;
     auto& [begin, end] = offsets[i];
     for (const auto& [add_prefix_space, after_specials] : passes_) {

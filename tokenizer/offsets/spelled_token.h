@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 namespace bert::tokenizer {
 
@@ -17,6 +18,25 @@ Blanks blanks_of(std::string_view text);
 struct SpelledToken {
   size_t index;
   Blanks blanks;
+};
+
+// What truncation from the left and trimmed offsets need to know of a text's tokens, where they are
+// asked for.
+struct TokenNotes {
+  bool of_words = false, of_spelling = false;  // which to take
+  std::vector<size_t> words;                   // where each word begins, but for added tokens
+  std::vector<SpelledToken> spelled;           // in order
+
+  void clear() {
+    words.clear();
+    spelled.clear();
+  }
+  void word(size_t index) {
+    if (of_words) words.push_back(index);
+  }
+  void spell(size_t index, std::string_view text) {
+    if (of_spelling) spelled.push_back({index, blanks_of(text)});
+  }
 };
 
 }  // namespace bert::tokenizer

@@ -55,24 +55,10 @@ class DoubleArray {
     }
     return {length == 0 ? kNone : values_[best], length};
   }
-  // Calls found(value, length) for each key that text begins with, shortest first.
+  // Calls found(value, length) for each key that text begins with, shortest first. Defined in
+  // all_prefixes.h.
   template <class Found>
-  void for_each_prefix(std::string_view text, Found&& found) const {
-    uint32_t node = kRoot, unit = units_[node];
-    for (size_t i = 0; i < text.size();) {
-      const auto label = static_cast<uint8_t>(text[i]);
-      node = unit >> kBaseShift ^ label;
-      unit = units_[node];
-      if ((unit & kLabelMask) != label) return;
-      ++i;
-      if (unit & kHasValue) found(values_[node], i);
-      if (unit & kHasTail) {
-        const Tail& tail = tails_[static_cast<size_t>(values_[node])];
-        if (tail_matches(unit, tail, text, i)) found(tail.value, i + tail.size);
-        return;
-      }
-    }
-  }
+  void for_each_prefix(std::string_view text, Found&& found) const;
   int32_t find(std::string_view key) const {
     const Match match = longest_prefix(kRoot, key);
     return match.length == key.size() ? match.value : kNone;

@@ -5,6 +5,7 @@
 
 #include "tokenizer/token_sequence.h"
 #include "tokenizer/unicode/utf8.h"
+#include "tokenizer/unigram/all_prefixes.h"
 
 namespace bert::tokenizer {
 
@@ -122,7 +123,7 @@ void Unigram::push_unknown(std::string_view word, const UnigramScratch& scratch,
   if (begin == end) return;
   // Joined, it may still be a piece with a very low score.
   const int32_t known = vocabulary_.find(word.substr(begin, end - begin));
-  out.spell(word.substr(begin, end - begin));
+  out.notes.spell(out.size, word.substr(begin, end - begin));
   out.push(known != Vocabulary::kNone ? known : unknown_, scratch.sources[begin],
            scratch.sources[end - 1] + 1);
   unknown.begin = unknown.end;
