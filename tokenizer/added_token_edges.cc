@@ -42,7 +42,7 @@ void TokenSequence::push_added(int32_t id, int32_t begin, int32_t end, std::stri
   complete = complete && !full;
   if (!complete) return;
   reserve(1);
-  spell(text);
+  notes.spell(size, text);
   push(id, begin, end);
 }
 

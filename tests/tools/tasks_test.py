@@ -221,7 +221,7 @@ class Directories(ToolTest):
             self.assertEqual(self.answers(*ask, stdin=ids), expected, head)
 
     def test_what_is_not_supported_is_refused_by_name(self):
-        for kind in ("deberta-v2", "modernbert", "t5"):
+        for kind in ("longformer", "big_bird", "t5"):
             model = self.make_model(kind, "--head", "none")
             path = model / "config.json"
             path.write_text(path.read_text().replace('"bert"', f'"{kind}"'))
@@ -267,8 +267,9 @@ class Readme(ToolTest):
                     "ForQuestionAnswering", "ForMultipleChoice", "ForMaskedLM", "ForPreTraining",
                     "ForNextSentencePrediction"]
         families = re.findall(r'(?:model_type = |roberta\()"([a-z-]+)"', source)
-        self.assertEqual(list(rows), families)
-        for family, cells in rows.items():
+        self.assertEqual(list(rows)[:len(families)], families)  # then those of newer_families.cc
+        for family in families:
+            cells = rows[family]
             table = "roberta" if family in ("roberta", "xlm-roberta", "camembert", "mpnet") else family
             name = {"bert": "Bert", "distilbert": "DistilBert", "electra": "Electra",
                     "albert": "Albert", "roberta": "Roberta"}[table]

@@ -80,7 +80,7 @@ class Pipelines(JudgeTest):
     def test_token_classification_of_a_text_of_any_length(self):
         pipeline, directory = self.pipeline("token-classification", "bert",
                                             "ForTokenClassification", NER_LABELS)
-        text = long_text(300, 2)
+        text = long_text(400, 2)
         for aggregation, stride in itertools.product(("simple", "first", "average"), (0, 7, 20)):
             with self.subTest(f"{aggregation} {stride}"):
                 found = self.infer(directory, "--aggregation", aggregation, "--stride", stride,

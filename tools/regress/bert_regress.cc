@@ -58,7 +58,8 @@ The default tolerance of each precision:
   bf16   1     0.1    0.01   Here the mean tells whether a model is right; for embeddings and layers
   int8   1     0.1    0.05   it alone is checked. Measured: 0.001 to 0.006 in bf16 and 0.004 to
                              0.025 in int8. Single values may be far off: logits by up to 0.57
-                             and 0.88, over 5,001 pairs with the demo model.
+                             and 0.88, over 5,001 pairs with the demo model. Where int8's inputs
+                             have 7 bits (AVX2 without VNNI), twice as much: --mean 0.1.
 
 Exit status: 0 all within the tolerance, 1 something is not, or a failure; 2 wrong usage.
 )";
