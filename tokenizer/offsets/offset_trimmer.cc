@@ -9,12 +9,12 @@
 namespace bert::tokenizer {
 
 Blanks blanks_of(std::string_view text) {
-  constexpr char32_t kSpaceCharacter = 0x120;  // byte-level vocabularies' space
+  constexpr char32_t kMappedSpace = 0x120;  // byte-level vocabularies' space
   Blanks blanks;
   bool leading = true;
   for (size_t at = 0; at < text.size();) {
     const char32_t c = utf8::decode(text.data(), at);
-    const bool is_blank = c == kSpaceCharacter || unicode::is_space(c);
+    const bool is_blank = c == kMappedSpace || unicode::is_space(c);
     leading = leading && is_blank;
     blanks.leading += leading ? 1 : 0;
     blanks.trailing = is_blank ? blanks.trailing + 1 : 0;

@@ -120,11 +120,11 @@ class SentencePieceReader {
   }
 
   void check_kind() const {
-    constexpr const char* kKinds[] = {"nothing", "UNIGRAM", "BPE", "WORD", "CHAR"};
+    constexpr const char* kModelTypes[] = {"nothing", "UNIGRAM", "BPE", "WORD", "CHAR"};
     if (kind_ == 1) return;
     const bool known = kind_ > 1 && kind_ <= 4;
     fail(fmt::format("trainer_spec.model_type: found {}, expected UNIGRAM",
-                     known ? kKinds[kind_] : fmt::format("{}", kind_)));
+                     known ? kModelTypes[kind_] : fmt::format("{}", kind_)));
   }
 
   void load() {
