@@ -225,7 +225,7 @@ class Directories(ToolTest):
             model = self.make_model(kind, "--head", "none")
             path = model / "config.json"
             path.write_text(path.read_text().replace('"bert"', f'"{kind}"'))
-            self.fail_with(1, f'model_type: found "{kind}", expected one of bert, distilbert',
+            self.fail_with(1, f'model_type: found "{kind}", expected one of albert, bert, ',
                            "-m", model, "a")
         model = self.make_model("bpe", "--family", "xlm-roberta", "--head", "none")
         path = model / "tokenizer.json"
