@@ -36,6 +36,11 @@ def answers(command: list[str], pairs: Path, precision: str) -> list[dict]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+def margin(logits: list[float]) -> float:
+    best, second = sorted(logits)[:-3:-1]
+    return best - second
+
+
 def compare_answers(native: list[str], emulated: list[str]):
     with tempfile.TemporaryDirectory() as folder:
         pairs = Path(folder) / "pairs.tsv"
@@ -48,11 +53,13 @@ def compare_answers(native: list[str], emulated: list[str]):
                           for a, b in zip(want["logits"], got["logits"]))
             print(f"{precision}: {len(wanted)} pairs, logits differ by at most {largest:.2g}")
             # bf16 and int8 round otherwise than the native program (in int8, x86-64 without VNNI
-            # holds inputs in 7 bits): there a label may change if the native one was a near thing.
-            for want, got in zip(wanted, found):
-                best, second = sorted(want["logits"])[:-3:-1]
-                near = precision != "f32" and best - second < 0.3
-                assert near or want["label"] == got["label"], (precision, want, got)
+            # holds inputs in 7 bits, others in 8): there a few labels may change, where it was a near
+            # thing for one of the two programs, whichever of them is the native one.
+            changed = [(want, got) for want, got in zip(wanted, found)
+                       if want["label"] != got["label"]]
+            assert len(changed) <= (0 if precision == "f32" else 3), (precision, changed)
+            for pair in changed:
+                assert min(margin(answer["logits"]) for answer in pair) < 0.3, (precision, pair)
             assert precision != "f32" or largest <= 1e-4, largest
 
 
