@@ -133,7 +133,8 @@ class TokensAnswers final : public SequenceAnswers {
     for (const bert::Encoding& encoding : encodings_) {
       for (const int32_t id : encoding.ids) {
         if (quoted_pieces_.contains(id)) continue;
-        append_quoted(quoted_pieces_[id], tokenizer_.token(id));
+        const std::string& piece = tokenizer_.token(id);  // first: nothing stays where it throws
+        append_quoted(quoted_pieces_[id], piece);
       }
     }
   }
