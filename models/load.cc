@@ -19,6 +19,7 @@
 
 #include "engine/runtime.h"
 #include "models/model_impl.h"
+#include "models/network/build/example_batch.h"
 
 namespace bert {
 
@@ -191,8 +192,9 @@ engine::Products choose_products(Backend wanted, engine::Precision precision) {
 models::Encoder load_encoder(Checkpoint& checkpoint, const Config& config,
                              const engine::Products& products,
                              const tokenizer::TextEncoder& tokenizer, engine::Team& team) {
-  const Encoding empty = tokenizer.encode("", "", 0);
-  const models::Batch example = models::example_batch(empty.ids, empty.type_ids, config);
+  const models::Batch example = models::example_batch(
+      [&](const char* first, const char* second) { return tokenizer.encode(first, second, 0); },
+      config);
   return models::Encoder(checkpoint, config, products, example, team);
 }
 
