@@ -4,7 +4,6 @@
 // it built or decided.
 #include <algorithm>
 #include <climits>
-#include <filesystem>
 #include <initializer_list>
 #include <iterator>
 #include <memory>
@@ -24,14 +23,6 @@
 namespace bert {
 
 namespace models {
-
-void require_directory(const std::string& directory) {
-  std::error_code error;
-  if (!std::filesystem::is_directory(directory, error)) {
-    throw Error(fmt::format("{}: not a directory (expected a Hugging Face model directory)",
-                            directory.empty() ? "''" : directory));
-  }
-}
 
 void check_max_length(int length) {
   if (length < 0) throw Error(fmt::format("max_length is {}, expected at least 0", length));
@@ -349,10 +340,10 @@ void log_decisions(const std::string& directory, const Info& info, const Decisio
 
 }  // namespace
 
-std::shared_ptr<const Model::Impl> Model::Impl::load(const std::string& directory,
+std::shared_ptr<const Model::Impl> Model::Impl::load(const std::string& name,
                                                      const Options& options) {
   check_options(options);
-  models::require_directory(directory);
+  const std::string directory = find_model(name);
   Config config = models::read_config(directory);
   Checkpoint checkpoint(directory, config.family->prefixes(), config.family->embeddings.words);
   const HeadRows rows = find_heads(config, checkpoint);

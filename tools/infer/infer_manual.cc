@@ -15,7 +15,9 @@ const char* const InferCommandLine::kManual =
 
 Model
   -m, --model DIR        config.json, the weights and the tokenizer's files, as downloaded
-                         (default: the demo model that comes with bert-infer)
+                         (default: the demo model that comes with bert-infer). ORG/NAME or
+                         ORG/NAME@REVISION is a model in Hugging Face's cache on this machine
+                         (HF_HOME); nothing is downloaded
       --precision P      f32     agrees with Hugging Face to the fifth decimal
                          bf16    half the memory; faster if the processor multiplies bf16
                          int8    a third of the memory and of the time; about one label in a
