@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/calls/workers.h"
+#include "models/calls/workspace_pool.h"
 
 #include <cstdint>
 
