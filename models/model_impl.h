@@ -11,6 +11,7 @@
 #include "models/bert_infer.h"
 #include "models/calls/guarded.h"
 #include "models/calls/workers.h"
+#include "models/calls/workspace_pool.h"
 #include "models/network/batch.h"
 #include "models/network/bert.h"
 #include "models/network/heads.h"
@@ -50,6 +51,10 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   }
   std::vector<Encoding> tokenize(std::span<const Input> inputs) const {
     return tokenizer.impl_->encode(inputs, on_workers());
+  }
+  // In tokens, if nothing is cut off.
+  int64_t whole_length(const Input& input) const {
+    return std::ssize(tokenizer.impl_->text_encoder.encode(input.first, input.second, 0).ids);
   }
   tokenizer::ForEach on_workers() const {
     return [this](size_t count, const auto& body) { workers.for_each(count, body); };
@@ -92,7 +97,7 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   models::SentenceEmbedding sentence;
   int64_t batch_tokens;
   Info info;
-  mutable models::WorkspacePool spaces = {};
+  mutable models::WorkspacePool spaces;
 };
 
 }  // namespace bert

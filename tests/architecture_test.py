@@ -17,8 +17,8 @@ COMPILER = sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].startswith("
 TOWER = ["engine", "tokenizer", "models/weights", "models/config", "models/network", "models",
          "models/tasks", "tools"]
 FORBIDDEN = {"tokenizer": ["engine"]}
-# Types that every room of models/ may use; bert_infer.h includes its neighbour as installed.
-PUBLIC = {"models/bert_infer.h", "bert_encoding.h"}
+# Types that every room of models/ may use; these headers include each other as installed.
+PUBLIC = {"models/bert_infer.h", "bert_infer.h", "bert_encoding.h"}
 # The kernels are compiled once for each instruction set, in a namespace of its own.
 PER_INSTRUCTION_SET = {"row_kernels", "matmul_kernels", "product_kernels", "quantise_kernels",
                        "attention_kernels", "kernel_table"}

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tasks that answer in words, and the similarity of two texts.
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -176,17 +174,6 @@ class ChooseAnswers final : public Answers {
   std::vector<bert::Choice> found_;
 };
 
-float cosine(std::span<const float> a, std::span<const float> b) {
-  double product = 0, a_squared = 0, b_squared = 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    const double x = a[i], y = b[i];
-    product += x * y;
-    a_squared += x * x;
-    b_squared += y * y;
-  }
-  return static_cast<float>(product / std::sqrt(std::max(a_squared * b_squared, 1e-60)));
-}
-
 // The cosine of the embeddings of two texts, each computed by itself.
 class SimilarityAnswers final : public Answers {
  public:
@@ -212,7 +199,7 @@ class SimilarityAnswers final : public Answers {
  private:
   float similarity(size_t i) const {
     const auto row = static_cast<int64_t>(2 * i);
-    return cosine(embeddings_.row(row), embeddings_.row(row + 1));
+    return bert::similarity(embeddings_.row(row), embeddings_.row(row + 1));
   }
 
   const bert::Model& model_;
