@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// bert-infer in C (C99), for programs and languages that cannot call bert_infer.h. The same models,
+// tasks and options; the same bits as answers.
+//
+//   bert_model* model;
+//   if (bert_model_load("path/to/model", NULL, 0, &model)) puts(bert_error_message());
+//   const bert_input pair = {{"A man plays.", 12}, {"Somebody plays.", 15}};
+//   bert_result* result;
+//   const bert_matrix* logits;
+//   if (!bert_model_run(model, &pair, 1, &result, &logits)) printf("%f\n", logits->values[0]);
+//   bert_result_free(result);
+//   bert_model_free(model);
+//
+// Letters in shapes: N inputs (the argument `count`), S tokens of one input (special tokens
+// included), H hidden size, L layers, C labels.
+//
+// Errors: a function that returns a bert_status sets what it would have returned to NULL or zeros
+// if it fails, and bert_error_message() says why. NULL where an argument is needed is an error too,
+// unless a comment says what it stands for.
+//
+// Ownership: texts and arrays that are passed in are read before the function returns and belong to
+// the caller. Answers are arrays in a bert_result, and valid until bert_result_free(). Texts, names
+// and arrays of a model are valid until bert_model_free(). What a const pointer leads to must not
+// be changed.
+//
+// Threads: a model may be used by any number of threads at once, as may a result; each is freed
+// once, when no other thread uses it. Results do not need their model any more.
+//
+// Compatibility: within one SONAME, functions and option names are only added, and no struct
+// changes.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define BERT_INFER_API __attribute__((visibility("default")))
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum bert_status {
+  BERT_OK = 0,
+  // A mistake in the call: NULL, an unknown name, a number out of its range.
+  BERT_INVALID_ARGUMENT = 1,
+  // Anything else: a model's files, a text that is not UTF-8, a model without the head that the
+  // function needs, no memory.
+  BERT_ERROR = 2
+} bert_status;
+
+// What was wrong in the last call of this thread that failed, in one sentence in UTF-8; "" if none
+// has. It stays the same until another call of this thread fails.
+BERT_INFER_API const char* bert_error_message(void);
+
+// The library's version, "1.2.3".
+BERT_INFER_API const char* bert_version(void);
+
+// The directory of the demo model that comes with the library. The string is never freed.
+BERT_INFER_API bert_status bert_demo_model(const char** directory);
+
+// `size` bytes of UTF-8. Those that the library returns are followed by a 0, which is not counted.
+typedef struct bert_text {
+  const char* data;
+  size_t size;
+} bert_text;
+
+// A text, or a pair of texts: second.data is NULL for a single text (and not for an empty one).
+typedef struct bert_input {
+  bert_text first;
+  bert_text second;
+} bert_input;
+
+// An option by its name, both as strings that end with a 0.
+typedef struct bert_option {
+  const char* name;
+  const char* value;
+} bert_option;
+
+// A row-major matrix.
+typedef struct bert_matrix {
+  const float* values;  // [rows, columns]
+  size_t rows;
+  size_t columns;
+} bert_matrix;
+
+// Where a token or word stands in its text: [begin, end) in Unicode scalar values, not bytes.
+typedef struct bert_offset {
+  int32_t begin;
+  int32_t end;
+} bert_offset;
+
+// The tokens [begin, end) of an encoding.
+typedef struct bert_token_range {
+  int32_t begin;
+  int32_t end;
+} bert_token_range;
+
+// One input as the model reads it: [CLS] first [SEP], or [CLS] first [SEP] second [SEP].
+typedef struct bert_encoding {
+  const int32_t* ids;          // [size]
+  const int32_t* type_ids;     // [size] segments: 0 first, 1 second. As an argument, NULL: all 0
+  const bert_offset* offsets;  // [size], {0, 0} for special tokens. As an argument, not read
+  size_t size;                 // S
+  bert_token_range first;      // the tokens of each text, without special tokens. As an argument,
+  bert_token_range second;     // not read
+  int32_t truncated;           // whether tokens were dropped to keep to max_length
+} bert_encoding;
+
+typedef struct bert_model bert_model;    // a loaded model; immutable
+typedef struct bert_result bert_result;  // owns the arrays of an answer
+
+// Loads a model directory, or ORG/NAME or ORG/NAME@REVISION from Hugging Face's cache on this
+// machine. options: [option_count], or NULL if that is 0. Their names and values:
+//   precision     auto, f32, bf16 or int8
+//   backend       auto, onednn or panels
+//   workers       batches that are computed at the same time; 0: see bert_infer.h
+//   threads       threads of each; 0: see bert_infer.h
+//   batch_tokens  the most tokens in a batch (4096)
+//   kept_memory   the most bytes of memory to keep between calls (-1: 256 MB for each worker)
+//   max_length    tokens to which inputs are truncated; 0: what the model's files say
+//   prompt        the name of one in config_sentence_transformers.json; "": the default one
+BERT_INFER_API bert_status bert_model_load(const char* name, const bert_option* options,
+                                           size_t option_count, bert_model** model);
+// Does nothing with NULL.
+BERT_INFER_API void bert_model_free(bert_model* model);
+// Frees what an answer's arrays are in. Does nothing with NULL.
+BERT_INFER_API void bert_result_free(bert_result* result);
+
+// A number that describes the model, by name: layers, hidden (H), heads, intermediate, vocabulary,
+// max_length (in tokens), embedding (the size of bert_model_embed's vectors), workers, threads (of
+// each worker), kept_memory (the limit, in bytes); and 1 or 0 for has_logits, has_token_logits,
+// has_pooler.
+BERT_INFER_API bert_status bert_model_info_number(const bert_model* model, const char* name,
+                                                  int64_t* number);
+// A text or a list of texts that describe the model, by name. One text: architecture, family, task
+// (embed, classify, choose, fill-mask, tag, answer or detect), tokenizer, scores (softmax, sigmoid
+// or raw), pooling, precision, backend. Lists, which may be empty: labels (C), files, notes.
+BERT_INFER_API bert_status bert_model_info_texts(const bert_model* model, const char* name,
+                                                 const bert_text** texts, size_t* count);
+// The token with an id, as the vocabulary spells it ("##ing").
+BERT_INFER_API bert_status bert_model_token(const bert_model* model, int32_t id, bert_text* token);
+
+// Raw logits of each input, [N, C], for classification, next sentence prediction or multiple
+// choice. inputs: [count], or NULL if that is 0, as in all functions below.
+BERT_INFER_API bert_status bert_model_run(const bert_model* model, const bert_input* inputs,
+                                          size_t count, bert_result** result,
+                                          const bert_matrix** logits);
+// Raw logits of each token, [N] of [S, C], for token classification, question answering (start and
+// end), masked language models (the vocabulary) or ELECTRA's pre-training.
+BERT_INFER_API bert_status bert_model_run_tokens(const bert_model* model, const bert_input* inputs,
+                                                 size_t count, bert_result** result,
+                                                 const bert_matrix** logits);
+// One vector for each input, [N, embedding], pooled as the model's files say.
+BERT_INFER_API bert_status bert_model_embed(const bert_model* model, const bert_input* inputs,
+                                            size_t count, bert_result** result,
+                                            const bert_matrix** embeddings);
+
+typedef struct bert_hidden {
+  bert_matrix states;         // [S, H] last hidden state
+  const float* pooler;        // [H] pooler output, or NULL if the model has no pooler
+  const bert_matrix* layers;  // [layer_count] of [S, H], in the order asked for
+  size_t layer_count;
+} bert_hidden;
+
+// Hidden states, [N]. layers: the layers whose states to return beside the last, [layer_count], or
+// NULL if that is 0. 0 is the first layer's input, L the last hidden state, -1 the last one too.
+BERT_INFER_API bert_status bert_model_hidden(const bert_model* model, const bert_input* inputs,
+                                             size_t count, const int32_t* layers,
+                                             size_t layer_count, bert_result** result,
+                                             const bert_hidden** hidden);
+
+typedef struct bert_fill {
+  bert_text token;
+  int32_t id;
+  float probability;
+} bert_fill;
+// A mask token and what may stand there, most probable first.
+typedef struct bert_blank {
+  const bert_fill* fills;  // [fill_count]
+  size_t fill_count;
+  int32_t token;  // its index in the encoding
+} bert_blank;
+typedef struct bert_blanks {
+  const bert_blank* blanks;  // [blank_count], in the order of the text
+  size_t blank_count;
+} bert_blanks;
+
+// The k most probable tokens for each mask token of each input, [N].
+BERT_INFER_API bert_status bert_model_fill_mask(const bert_model* model, const bert_input* inputs,
+                                                size_t count, int32_t k, bert_result** result,
+                                                const bert_blanks** blanks);
+
+// A labelled part of a text.
+typedef struct bert_span {
+  bert_text string;  // the text at the offset
+  bert_text label;
+  bert_offset offset;
+  int32_t text;  // 0 for the first text, 1 for the second
+  float probability;
+} bert_span;
+typedef struct bert_tags {
+  const bert_span* words;  // [word_count], or tokens, as the aggregation says
+  size_t word_count;
+  const bert_span* entities;  // [entity_count]: neighbouring words of one entity, joined
+  size_t entity_count;
+  int32_t windows;
+  int32_t tokens;     // in all windows
+  int32_t truncated;  // whether a pair was; a single text never is
+} bert_tags;
+
+// The labelled words and entities of each input, [N]. Options:
+//   aggregation  none, simple, first, average or max, as in Hugging Face's pipeline (first)
+//   stride       tokens by which the windows of a long text overlap (128)
+BERT_INFER_API bert_status bert_model_tag(const bert_model* model, const bert_input* inputs,
+                                          size_t count, const bert_option* options,
+                                          size_t option_count, bert_result** result,
+                                          const bert_tags** tags);
+
+typedef struct bert_answer {
+  bert_text string;    // the text at the offset, in whole words
+  bert_offset offset;  // in the second text
+  float score;         // probability of the answer, and of none: see bert_infer.h
+  float no_answer;
+  int32_t windows;
+  int32_t tokens;  // in all windows
+} bert_answer;
+
+// The part of each second text that answers the first, [N]. Options:
+//   stride         tokens by which the windows of a long text overlap (128)
+//   answer_tokens  the most tokens of an answer (15)
+BERT_INFER_API bert_status bert_model_answer(const bert_model* model, const bert_input* inputs,
+                                             size_t count, const bert_option* options,
+                                             size_t option_count, bert_result** result,
+                                             const bert_answer** answers);
+
+typedef struct bert_choices {
+  bert_text first;
+  const bert_text* choices;  // [choice_count]
+  size_t choice_count;
+} bert_choices;
+typedef struct bert_choice {
+  const float* logits;         // [choice_count]
+  const float* probabilities;  // [choice_count]
+  size_t choice_count;
+  int32_t index;      // of the best choice
+  int32_t tokens;     // in all pairs
+  int32_t truncated;  // whether any pair was
+} bert_choice;
+
+// The choice that goes best with each text, [N].
+BERT_INFER_API bert_status bert_model_choose(const bert_model* model, const bert_choices* inputs,
+                                             size_t count, bert_result** result,
+                                             const bert_choice** choices);
+
+// The ids that the functions above would read, [N].
+BERT_INFER_API bert_status bert_model_tokenize(const bert_model* model, const bert_input* inputs,
+                                               size_t count, bert_result** result,
+                                               const bert_encoding** encodings);
+
+// The same as the functions above, of ids instead of texts.
+BERT_INFER_API bert_status bert_model_run_encodings(const bert_model* model,
+                                                    const bert_encoding* encodings, size_t count,
+                                                    bert_result** result,
+                                                    const bert_matrix** logits);
+BERT_INFER_API bert_status bert_model_run_tokens_encodings(const bert_model* model,
+                                                           const bert_encoding* encodings,
+                                                           size_t count, bert_result** result,
+                                                           const bert_matrix** logits);
+BERT_INFER_API bert_status bert_model_embed_encodings(const bert_model* model,
+                                                      const bert_encoding* encodings, size_t count,
+                                                      bert_result** result,
+                                                      const bert_matrix** embeddings);
+BERT_INFER_API bert_status bert_model_hidden_encodings(const bert_model* model,
+                                                       const bert_encoding* encodings, size_t count,
+                                                       const int32_t* layers, size_t layer_count,
+                                                       bert_result** result,
+                                                       const bert_hidden** hidden);
+BERT_INFER_API bert_status bert_model_fill_mask_encodings(const bert_model* model,
+                                                          const bert_encoding* encodings,
+                                                          size_t count, int32_t k,
+                                                          bert_result** result,
+                                                          const bert_blanks** blanks);
+
+typedef struct bert_label {
+  bert_text name;
+  int32_t index;
+  float probability;  // NaN if the head's scores are raw
+} bert_label;
+
+// The label with the greatest of one input's logits, [count] (C), the first if there are several.
+BERT_INFER_API bert_status bert_model_best_label(const bert_model* model, const float* logits,
+                                                 size_t count, bert_label* label);
+// Probabilities, [count], into the caller's array; the logits themselves if the scores are raw.
+BERT_INFER_API bert_status bert_model_probabilities(const bert_model* model, const float* logits,
+                                                    size_t count, float* probabilities);
+// The cosine of two vectors of `size` numbers, 0 if either is zero.
+BERT_INFER_API bert_status bert_similarity(const float* a, const float* b, size_t size,
+                                           float* similarity);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Options by name. Their names and values are those of bert-infer's options.
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "models/c_api/c_arguments.h"
+
+namespace bert::c_api {
+namespace {
+
+struct KnownOption {
+  std::string_view name;
+  std::function<void(std::string_view value)> set;
+};
+
+[[noreturn]] void wrong_value(std::string_view name, std::string_view value,
+                              const std::string& expected) {
+  throw InvalidArgument(fmt::format("option {} is '{}', expected {}", name, value, expected));
+}
+
+template <typename Number>
+KnownOption number(std::string_view name, Number& to, Number least) {
+  return {name, [name, &to, least](std::string_view value) {
+            const char* end = value.data() + value.size();
+            const auto [stop, error] = std::from_chars(value.data(), end, to);
+            if (error != std::errc() || stop != end || to < least) {
+              wrong_value(name, value,
+                          fmt::format("a whole number from {} to {}", least,
+                                      std::numeric_limits<Number>::max()));
+            }
+          }};
+}
+
+template <typename Enum>
+struct NamedValue {
+  std::string_view name;
+  Enum value;
+};
+
+template <typename Enum>
+KnownOption choice(std::string_view name, Enum& to, std::vector<NamedValue<Enum>> values) {
+  return {name, [name, &to, values](std::string_view value) {
+            const auto found = std::ranges::find(values, value, &NamedValue<Enum>::name);
+            if (found == values.end()) {
+              std::vector<std::string_view> names;
+              for (const auto& known : values) names.push_back(known.name);
+              wrong_value(name, value, fmt::format("one of {}", fmt::join(names, ", ")));
+            }
+            to = found->value;
+          }};
+}
+
+void read_options(const bert_option* options, size_t count, const std::vector<KnownOption>& known) {
+  if (count > 0) required(options, "options");
+  std::vector<std::string_view> given;
+  for (size_t i = 0; i < count; ++i) {
+    const std::string_view name = &required(options[i].name, fmt::format("options[{}].name", i));
+    const std::string_view value = &required(options[i].value, fmt::format("options[{}].value", i));
+    const auto found = std::ranges::find(known, name, &KnownOption::name);
+    if (found == known.end()) {
+      std::vector<std::string_view> names;
+      for (const KnownOption& option : known) names.push_back(option.name);
+      throw InvalidArgument(
+          fmt::format("unknown option '{}', expected one of {}", name, fmt::join(names, ", ")));
+    }
+    if (std::ranges::find(given, name) != given.end()) {
+      throw InvalidArgument(fmt::format("option {} is given twice", name));
+    }
+    given.push_back(name);
+    found->set(value);
+  }
+}
+
+}  // namespace
+
+Options read_load_options(const bert_option* options, size_t count) {
+  Options read;
+  read_options(options, count,
+               {choice<Precision>("precision", read.precision,
+                                  {{"auto", Precision::automatic},
+                                   {"f32", Precision::f32},
+                                   {"bf16", Precision::bf16},
+                                   {"int8", Precision::int8}}),
+                choice<Backend>("backend", read.backend,
+                                {{"auto", Backend::automatic},
+                                 {"onednn", Backend::onednn},
+                                 {"panels", Backend::panels}}),
+                number("workers", read.workers, 0),
+                number("threads", read.threads, 0),
+                number("batch_tokens", read.batch_tokens, 1),
+                number<int64_t>("kept_memory", read.kept_memory, -1),
+                number("max_length", read.max_length, 0),
+                {"prompt", [&](std::string_view value) { read.prompt = value; }}});
+  return read;
+}
+
+TagOptions read_tag_options(const bert_option* options, size_t count) {
+  TagOptions read;
+  read_options(options, count,
+               {choice<Aggregation>("aggregation", read.aggregation,
+                                    {{"none", Aggregation::none},
+                                     {"simple", Aggregation::simple},
+                                     {"first", Aggregation::first},
+                                     {"average", Aggregation::average},
+                                     {"max", Aggregation::max}}),
+                number("stride", read.stride, 0)});
+  return read;
+}
+
+AnswerOptions read_answer_options(const bert_option* options, size_t count) {
+  AnswerOptions read;
+  read_options(options, count,
+               {number("stride", read.stride, 0), number("answer_tokens", read.most_tokens, 1)});
+  return read;
+}
+
+}  // namespace bert::c_api

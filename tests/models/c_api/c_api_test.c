@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The C API from C99: c_api_test FIXTURES. Mistakes of the caller's are errors, not crashes;
+// answers have the documented shapes and outlive their model; messages belong to threads. That
+// answers are bert-infer's bits, tests/install/c_test.py checks.
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bert_infer_c.h"
+
+static void check(int holds, const char* what, int line) {
+  if (holds) return;
+  fprintf(stderr, "%d: %s\n(the last message: %s)\n", line, what, bert_error_message());
+  exit(1);
+}
+#define CHECK(condition) check(condition, #condition, __LINE__)
+#define SUCCEEDS(call) check((call) == BERT_OK, #call, __LINE__)
+// The message must contain `part`.
+#define REFUSES(call, part) \
+  check((call) == BERT_INVALID_ARGUMENT && strstr(bert_error_message(), part), #call, __LINE__)
+#define FAILS(call, part) \
+  check((call) == BERT_ERROR && strstr(bert_error_message(), part), #call, __LINE__)
+
+static const char* fixtures;
+
+static bert_text text_of(const char* string) {
+  const bert_text text = {string, strlen(string)};
+  return text;
+}
+
+static bert_input pair_of(const char* first, const char* second) {
+  bert_input input = {{NULL, 0}, {NULL, 0}};
+  input.first = text_of(first);
+  if (second != NULL) input.second = text_of(second);
+  return input;
+}
+
+static bert_model* load(const char* name) {
+  const bert_option options[] = {{"threads", "2"}, {"precision", "f32"}};
+  char path[4096];
+  bert_model* model = NULL;
+  snprintf(path, sizeof path, "%s/%s", fixtures, name);
+  SUCCEEDS(bert_model_load(path, options, 2, &model));
+  return model;
+}
+
+static void load_refused(const char* name, const char* value, const char* part) {
+  bert_option option;
+  bert_model* model = (bert_model*)&option;
+  option.name = name;
+  option.value = value;
+  REFUSES(bert_model_load("nowhere", &option, 1, &model), part);
+  CHECK(model == NULL);
+}
+
+static void test_loading(void) {
+  const bert_option twice[] = {{"threads", "1"}, {"threads", "1"}};
+  bert_model* model = NULL;
+  CHECK(strcmp(bert_error_message(), "") == 0);
+  REFUSES(bert_model_load(NULL, NULL, 0, &model), "name is NULL");
+  REFUSES(bert_model_load("nowhere", NULL, 0, NULL), "model is NULL");
+  REFUSES(bert_model_load("nowhere", NULL, 1, &model), "options is NULL");
+  REFUSES(bert_model_load("nowhere", twice, 2, &model), "option threads is given twice");
+  FAILS(bert_model_load("nowhere", NULL, 0, &model), "nowhere");
+  load_refused(NULL, "1", "options[0].name is NULL");
+  load_refused("threads", NULL, "options[0].value is NULL");
+  load_refused("Threads", "1",
+               "unknown option 'Threads', expected one of precision, backend, workers");
+  load_refused("threads", "", "option threads is '', expected a whole number from 0 to 2147483647");
+  load_refused("threads", "1 ", "option threads is '1 '");
+  load_refused("threads", "-1", "option threads is '-1'");
+  load_refused("threads", "99999999999", "option threads is '99999999999'");
+  load_refused("batch_tokens", "0", "option batch_tokens is '0', expected a whole number from 1");
+  load_refused("precision", "f16", "expected one of auto, f32, bf16, int8");
+  load_refused("backend", "gpu", "expected one of auto, onednn, panels");
+  bert_model_free(NULL);
+  bert_result_free(NULL);
+  CHECK(strchr(bert_version(), '.') != NULL);
+  REFUSES(bert_demo_model(NULL), "directory is NULL");
+}
+
+static void test_descriptions(const bert_model* model) {
+  int64_t number = 7;
+  size_t count = 7;
+  const bert_text* texts = NULL;
+  bert_text token;
+  SUCCEEDS(bert_model_info_number(model, "threads", &number));
+  CHECK(number == 2);
+  SUCCEEDS(bert_model_info_texts(model, "precision", &texts, &count));
+  CHECK(count == 1 && texts->size == 3 && strcmp(texts->data, "f32") == 0);
+  SUCCEEDS(bert_model_info_texts(model, "labels", &texts, &count));
+  CHECK(count == 3 && strcmp(texts[2].data, "LABEL_2") == 0);
+  REFUSES(bert_model_info_number(model, "labels", &number), "has no 'labels', expected one of emb");
+  CHECK(number == 0);
+  REFUSES(bert_model_info_texts(model, "layers", &texts, &count), "has no 'layers'");
+  CHECK(texts == NULL && count == 0);
+  REFUSES(bert_model_info_number(NULL, "layers", &number), "model is NULL");
+  REFUSES(bert_model_info_number(model, NULL, &number), "name is NULL");
+  REFUSES(bert_model_info_number(model, "layers", NULL), "number is NULL");
+  REFUSES(bert_model_info_texts(NULL, "labels", &texts, &count), "model is NULL");
+  REFUSES(bert_model_info_texts(model, "labels", NULL, &count), "texts is NULL");
+  REFUSES(bert_model_info_texts(model, "labels", &texts, NULL), "count is NULL");
+  SUCCEEDS(bert_model_token(model, 0, &token));
+  CHECK(token.size == strlen(token.data) && token.size > 0);
+  CHECK(bert_model_token(model, INT_MAX, &token) == BERT_ERROR && token.data == NULL);
+  CHECK(bert_model_token(model, -1, &token) == BERT_ERROR);
+  REFUSES(bert_model_token(model, 0, NULL), "token is NULL");
+}
+
+static void test_labels(const bert_model* model) {
+  const float logits[] = {0.5f, 2, -1};
+  float probabilities[3], cosine = 7;
+  bert_label label;
+  SUCCEEDS(bert_model_best_label(model, logits, 3, &label));
+  CHECK(label.index == 1 && strcmp(label.name.data, "LABEL_1") == 0);
+  SUCCEEDS(bert_model_probabilities(model, logits, 3, probabilities));
+  CHECK(label.probability == probabilities[1]);
+  FAILS(bert_model_best_label(model, logits, 2, &label), "2 logits, but the model has 3 labels");
+  REFUSES(bert_model_best_label(model, NULL, 3, &label), "logits is NULL");
+  REFUSES(bert_model_best_label(model, logits, 3, NULL), "label is NULL");
+  REFUSES(bert_model_best_label(NULL, logits, 3, &label), "model is NULL");
+  REFUSES(bert_model_probabilities(model, logits, 3, NULL), "probabilities is NULL");
+  SUCCEEDS(bert_similarity(logits, logits, 3, &cosine));
+  CHECK(cosine > 0.99999f && cosine < 1.00001f);
+  REFUSES(bert_similarity(logits, logits, SIZE_MAX, &cosine), "do not fit into memory");
+  CHECK(cosine == 0);
+  REFUSES(bert_similarity(logits, NULL, 3, &cosine), "b is NULL");
+}
+
+// Every function with the same mistakes.
+static void test_mistakes(const bert_model* model) {
+  const bert_input good = pair_of("A man plays.", NULL);
+  bert_input bad = good;
+  bert_result* result = (bert_result*)&bad;
+  const bert_matrix* matrix = (const bert_matrix*)&bad;
+  const bert_hidden* hidden;
+  const bert_blanks* blanks;
+  const bert_tags* tags;
+  const bert_answer* answers;
+  const bert_choice* choices;
+  const bert_encoding* encodings;
+  bert_encoding ids = {NULL, NULL, NULL, 3, {0, 0}, {0, 0}, 0};
+  bert_choices question = {{"A", 1}, NULL, 1};
+  const bert_option option = {"stride", "x"}, unknown = {"layers", "1"};
+  const int32_t far[] = {1000};
+
+  REFUSES(bert_model_run(NULL, &good, 1, &result, &matrix), "model is NULL");
+  CHECK(result == NULL && matrix == NULL);
+  REFUSES(bert_model_run(model, NULL, 1, &result, &matrix), "inputs is NULL");
+  REFUSES(bert_model_run(model, &good, 1, NULL, &matrix), "result is NULL");
+  REFUSES(bert_model_run(model, &good, 1, &result, NULL), "the pointer for the answers is NULL");
+  REFUSES(bert_model_run(model, &good, SIZE_MAX, &result, &matrix), "do not fit into memory");
+  bad.first.data = NULL;
+  REFUSES(bert_model_run(model, &bad, 1, &result, &matrix), "inputs[0].first.data is NULL");
+  bad.first = text_of("A");
+  bad.first.size = SIZE_MAX;
+  REFUSES(bert_model_run(model, &bad, 1, &result, &matrix), "inputs[0].first.size is");
+  bad = good;
+  bad.second.size = 1;
+  REFUSES(bert_model_run(model, &bad, 1, &result, &matrix), "inputs[0].second.data is NULL");
+  bad = pair_of("\xff", NULL);
+  FAILS(bert_model_run(model, &bad, 1, &result, &matrix), "UTF-8");
+
+  REFUSES(bert_model_run_tokens(NULL, &good, 1, &result, &matrix), "model is NULL");
+  REFUSES(bert_model_embed(NULL, &good, 1, &result, &matrix), "model is NULL");
+  REFUSES(bert_model_hidden(NULL, &good, 1, NULL, 0, &result, &hidden), "model is NULL");
+  REFUSES(bert_model_hidden(model, &good, 1, NULL, 1, &result, &hidden), "layers is NULL");
+  FAILS(bert_model_hidden(model, &good, 1, far, 1, &result, &hidden), "1000");
+  REFUSES(bert_model_fill_mask(NULL, &good, 1, 5, &result, &blanks), "model is NULL");
+  FAILS(bert_model_fill_mask(model, &good, 1, 5, &result, &blanks), "no head for fill_mask");
+  REFUSES(bert_model_tag(NULL, &good, 1, NULL, 0, &result, &tags), "model is NULL");
+  REFUSES(bert_model_tag(model, &good, 1, &option, 1, &result, &tags), "option stride is 'x'");
+  REFUSES(bert_model_tag(model, &good, 1, &unknown, 1, &result, &tags), "unknown option 'layers'");
+  REFUSES(bert_model_answer(NULL, &good, 1, NULL, 0, &result, &answers), "model is NULL");
+  REFUSES(bert_model_answer(model, &good, 1, &unknown, 1, &result, &answers), "unknown option");
+  REFUSES(bert_model_choose(NULL, &question, 0, &result, &choices), "model is NULL");
+  REFUSES(bert_model_choose(model, &question, 1, &result, &choices), "inputs[0].choices is NULL");
+  REFUSES(bert_model_tokenize(NULL, &good, 1, &result, &encodings), "model is NULL");
+  REFUSES(bert_model_tokenize(model, NULL, 1, &result, &encodings), "inputs is NULL");
+  REFUSES(bert_model_run_encodings(model, NULL, 1, &result, &matrix), "encodings is NULL");
+  REFUSES(bert_model_run_encodings(model, &ids, 1, &result, &matrix), "encodings[0].ids is NULL");
+  ids.ids = far;
+  ids.size = 1;
+  FAILS(bert_model_run_encodings(model, &ids, 1, &result, &matrix), "1000");
+  ids.size = SIZE_MAX;
+  REFUSES(bert_model_embed_encodings(model, &ids, 1, &result, &matrix), "do not fit into memory");
+}
+
+static void test_no_inputs(const bert_model* model) {
+  bert_result* result;
+  const bert_matrix* matrix;
+  const bert_encoding* encodings;
+  SUCCEEDS(bert_model_run(model, NULL, 0, &result, &matrix));
+  CHECK(matrix->rows == 0);
+  bert_result_free(result);
+  SUCCEEDS(bert_model_tokenize(model, NULL, 0, &result, &encodings));
+  bert_result_free(result);
+}
+
+// The answers of ids are those of the texts that they came from, and outlive the model.
+static void test_encodings(void) {
+  bert_model* model = load("plain");
+  const bert_input inputs[] = {pair_of("A man.", "A dog."),
+                               pair_of("A man plays the guitar.", NULL)};
+  const int32_t layers[] = {0, -1};
+  bert_result *tokens, *of_texts, *of_ids, *states;
+  const bert_encoding* encodings;
+  const bert_matrix *expected, *found;
+  const bert_hidden* hidden;
+  SUCCEEDS(bert_model_tokenize(model, inputs, 2, &tokens, &encodings));
+  CHECK(encodings[0].second.begin > encodings[0].first.end && encodings[1].second.end == 0);
+  CHECK(encodings[0].type_ids[encodings[0].size - 1] == 1 && !encodings[0].truncated);
+  CHECK(encodings[0].offsets[1].end > 0);
+  SUCCEEDS(bert_model_run(model, inputs, 2, &of_texts, &expected));
+  SUCCEEDS(bert_model_run_encodings(model, encodings, 2, &of_ids, &found));
+  SUCCEEDS(bert_model_hidden_encodings(model, encodings, 2, layers, 2, &states, &hidden));
+  bert_model_free(model);
+  CHECK(expected->rows == 2 && expected->columns == 3 && found->rows == 2 && found->columns == 3);
+  CHECK(memcmp(expected->values, found->values, 6 * sizeof(float)) == 0);
+  for (int i = 0; i < 2; ++i) {
+    const bert_matrix* last = &hidden[i].layers[1];
+    CHECK(hidden[i].layer_count == 2 && hidden[i].pooler != NULL);
+    CHECK(last->rows == encodings[i].size && last->columns == hidden[i].states.columns);
+    CHECK(memcmp(last->values, hidden[i].states.values,
+                 last->rows * last->columns * sizeof(float)) == 0);
+  }
+  bert_result_free(tokens);
+  bert_result_free(of_texts);
+  bert_result_free(of_ids);
+  bert_result_free(states);
+}
+
+static void test_masks(void) {
+  bert_model* model = load("bert-mlm");
+  const bert_input inputs[] = {pair_of("No mask.", NULL), pair_of("A [MASK] plays [MASK].", NULL)};
+  bert_result* result;
+  const bert_blanks* blanks;
+  SUCCEEDS(bert_model_fill_mask(model, inputs, 2, 3, &result, &blanks));
+  CHECK(blanks[0].blank_count == 0 && blanks[1].blank_count == 2);
+  CHECK(blanks[1].blanks[1].fill_count == 3);
+  CHECK(blanks[1].blanks[1].fills[0].probability >= blanks[1].blanks[1].fills[1].probability);
+  bert_result_free(result);
+  CHECK(bert_model_fill_mask(model, inputs, 2, -1, &result, &blanks) == BERT_ERROR);
+  bert_model_free(model);
+}
+
+static void* use_in_thread(void* model) {
+  const bert_input input = pair_of("A man plays the guitar in the garden.", "A man plays.");
+  CHECK(strcmp(bert_error_message(), "") == 0);  // no other thread's
+  for (int i = 0; i < 20; ++i) {
+    bert_result* result;
+    const bert_matrix* logits;
+    SUCCEEDS(bert_model_run(model, &input, 1, &result, &logits));
+    CHECK(logits->columns == 3);
+    bert_result_free(result);
+  }
+  REFUSES(bert_model_run(model, NULL, 1, NULL, NULL), "result is NULL");
+  return NULL;
+}
+
+static void test_threads(bert_model* model) {
+  pthread_t threads[4];
+  REFUSES(bert_model_load(NULL, NULL, 0, NULL), "model is NULL");
+  for (int i = 0; i < 4; ++i) CHECK(pthread_create(&threads[i], NULL, use_in_thread, model) == 0);
+  for (int i = 0; i < 4; ++i) CHECK(pthread_join(threads[i], NULL) == 0);
+  CHECK(strcmp(bert_error_message(), "model is NULL") == 0);
+}
+
+int main(int argc, char** argv) {
+  bert_model* model;
+  if (argc != 2) return 2;
+  fixtures = argv[1];
+  test_loading();
+  model = load("plain");
+  test_descriptions(model);
+  test_labels(model);
+  test_mistakes(model);
+  test_no_inputs(model);
+  test_encodings();
+  test_masks();
+  test_threads(model);
+  bert_model_free(model);
+  puts("passed");
+  return 0;
+}
