@@ -15,7 +15,7 @@ COMPILER = sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].startswith("
 # From the bottom up: a room includes only itself and rooms above it in this list, and of those
 # nothing that FORBIDDEN names.
 TOWER = ["engine", "tokenizer", "models/weights", "models/config", "models/network", "models",
-         "models/tasks", "tools"]
+         "models/tasks", "models/c_api", "tools"]
 FORBIDDEN = {"tokenizer": ["engine"]}
 # Types that every room of models/ may use; these headers include each other as installed.
 PUBLIC = {"models/bert_infer.h", "bert_infer.h", "bert_encoding.h"}

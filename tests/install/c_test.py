@@ -1,0 +1,191 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""The C API as installed: c_test.py BUILD_DIR DOCS_C_MD FIXTURES
+
+The commands and the program of docs/c.md, as they are, with GCC and with Clang, and linked statically;
+every task by ctypes beside bert-infer, to the bit; and the symbols that the library exports.
+"""
+import ctypes
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import c_binding
+
+BUILD, PAGE, FIXTURES = (Path(argument).resolve() for argument in sys.argv[1:4])
+STRICT = ("-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror")
+PAIRS = [("A man is playing a guitar.", "A man plays music."), ("Zoë goes home, at 5.", None), ("", None)]
+LONG = "Marie went to the garden of a friend in Warsaw, where two dogs play. " * 12
+
+
+def run(*command, **options) -> str:
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, **options)
+    if done.returncode:
+        raise AssertionError(f"{command} failed ({done.returncode}):\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def block(language: str) -> str:
+    [found] = re.findall(rf"```{language}\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    return found
+
+
+def as_float32(value):
+    """The same with every float rounded to float32, as it was before it was printed."""
+    if isinstance(value, float):
+        return struct.unpack("f", struct.pack("f", value))[0]
+    if isinstance(value, list):
+        return [as_float32(element) for element in value]
+    if isinstance(value, dict):
+        return {key: as_float32(element) for key, element in value.items()}
+    return value
+
+
+class CApi(unittest.TestCase):
+    maxDiff = 2000
+
+    @classmethod
+    def setUpClass(cls):
+        scratch = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(scratch.cleanup)
+        cls.dir = Path(scratch.name)
+        cls.prefix = cls.dir / "prefix"
+        (cls.dir / "main.c").write_text(block("c"))
+        (cls.dir / "build").mkdir()
+        (cls.dir / "build" / "release").symlink_to(BUILD)
+        cls.environment = {**os.environ, "PREFIX": str(cls.prefix), "PATH": "/usr/bin:/bin"}
+        cls.printed = run("bash", "-euc", block("sh"), cwd=cls.dir, env=cls.environment).splitlines()[-2:]
+        cls.environment |= {"PKG_CONFIG_PATH": str(cls.prefix / "lib/pkgconfig"),
+                            "LD_LIBRARY_PATH": str(cls.prefix / "lib")}
+        cls.library = cls.prefix / "lib/libbert_infer.so"
+
+    def pkg_config(self, *options, directory=None) -> list[str]:
+        environment = dict(self.environment)
+        if directory:
+            environment["PKG_CONFIG_PATH"] = str(directory)
+        return run("pkg-config", *options, "bert_infer", env=environment).split()
+
+    def program(self, *arguments) -> list[str]:
+        return run(*arguments, cwd=self.dir, env=self.environment).splitlines()
+
+    def infer(self, name: str, task: str, texts, *options) -> dict:
+        directory = FIXTURES / name
+        texts = [text for text in texts if text is not None]
+        return as_float32(json.loads(run(self.prefix / "bin/bert-infer", "-m", directory, "--task", task,
+                                         "-o", "-", *options, "--", *texts)))
+
+    def load(self, name: str, **options) -> c_binding.Model:
+        model = c_binding.Model(self.library, FIXTURES / name, **options)
+        self.addCleanup(model.close)
+        return model
+
+    def assert_answers(self, answer: dict, expected: dict):
+        """Of bert-infer's answer, the keys that this one has."""
+        self.assertEqual(answer, {key: expected[key] for key in answer})
+
+    def test_the_page_s_program(self):
+        self.assertEqual(len(self.printed), 2)
+        answer = json.loads(run(self.prefix / "bin/bert-infer", *PAIRS[0]))
+        self.assertEqual(self.printed[0].split(), [answer["label"], f"{answer['probability']:.4f}"])
+        for compiler in ("gcc", "clang"):
+            if not shutil.which(compiler, path="/usr/bin"):
+                print(f"skipped: no {compiler}")
+                continue
+            run(compiler, *STRICT, "main.c", *self.pkg_config("--cflags", "--libs"), "-o", compiler,
+                cwd=self.dir, env=self.environment)
+            self.assertEqual(self.program(self.dir / compiler), self.printed)
+            run(compiler, *STRICT, "-fsyntax-only", PAGE.parents[1] / "tests/models/c_api/c_api_test.c",
+                *self.pkg_config("--cflags"))
+        done = subprocess.run([self.dir / "main", "nowhere"], env=self.environment, capture_output=True, text=True)
+        self.assertEqual((done.returncode != 0, done.stderr.count("nowhere") > 0), (True, True), done.stderr)
+
+    def test_static_library(self):
+        """Libs.private names all that the static library needs."""
+        static = self.dir / "static"
+        (static / "lib/pkgconfig").mkdir(parents=True)
+        (static / "include").symlink_to(self.prefix / "include")
+        shutil.copy(self.prefix / "lib/pkgconfig/bert_infer.pc", static / "lib/pkgconfig")
+        # The same objects as an installed libbert_infer.a has.
+        (static / "lib/libbert_infer.a").symlink_to(BUILD / "libbert_infer_core.a")
+        flags = self.pkg_config("--static", "--cflags", "--libs", directory=static / "lib/pkgconfig")
+        run("cc", "main.c", *flags, "-o", "static_main", cwd=self.dir)
+        model = FIXTURES / "plain"
+        self.assertEqual(run(self.dir / "static_main", model), run(self.dir / "main", model, env=self.environment))
+
+    def test_other_compilers(self):
+        """The header is C++ too, and bert_infer.pc serves C++."""
+        (self.dir / "both.cc").write_text("#include <bert_infer_c.h>\n#include <bert_queue.h>\n"
+                                          "int main() { return bert::version() != bert_version(); }\n")
+        run("c++", "-std=c++20", "-Wall", "-Wextra", "-Werror", "both.cc",
+            *self.pkg_config("--cflags", "--libs"), "-o", "both", cwd=self.dir, env=self.environment)
+        self.program(self.dir / "both")
+
+    def test_logits_and_embeddings(self):
+        for precision in ("f32", "int8"):
+            model = self.load("plain", precision=precision, threads=1)
+            logits = model.run(PAIRS)
+            self.assertEqual(len(logits), 3)
+            for row, pair in zip(logits, PAIRS):
+                self.assert_answers({"logits": row, **model.label(row)},
+                                    self.infer("plain", "logits", pair, "--precision", precision))
+        model = self.load("st-mean")
+        for row, pair in zip(model.embed(PAIRS), PAIRS):
+            self.assert_answers({"embedding": row}, self.infer("st-mean", "embed", pair))
+            self.assertEqual(len(row), model.number("embedding"))
+        limited = self.load("st-mean", max_length=5)
+        self.assert_answers({"embedding": limited.embed(PAIRS[:1])[0]},
+                            self.infer("st-mean", "embed", PAIRS[0], "--max-length", "5"))
+
+    def test_states_and_tokens(self):
+        model = self.load("plain")
+        for states, pair in zip(model.hidden(PAIRS, [0, -2]), PAIRS):
+            layers = states.pop("layers")
+            self.assert_answers(states, self.infer("plain", "hidden", pair))
+            self.assert_answers({"layers": layers}, self.infer("plain", "hidden", pair, "--layers", "0,-2"))
+        for encoding, pair in zip(model.tokenize(PAIRS), PAIRS):
+            self.assert_answers(encoding, self.infer("plain", "tokens", pair))
+        for rows, pair in zip(self.load("bert-tokens").run_tokens(PAIRS), PAIRS):
+            self.assert_answers({"logits": rows}, self.infer("bert-tokens", "logits", pair))
+
+    def test_masks_spans_and_choices(self):
+        masks = ("a [MASK] is [MASK]", None)
+        [blanks] = self.load("bert-mlm").fill_mask([masks], 4)
+        self.assert_answers({"masks": blanks}, self.infer("bert-mlm", "fill-mask", masks, "--top-k", "4"))
+        for aggregation in ("first", "none"):
+            [tags] = self.load("bert-tokens").tag([(LONG, None)], aggregation=aggregation, stride=8)
+            self.assertGreater(tags["windows"], 1)
+            self.assert_answers(tags, self.infer("bert-tokens", "tag", [LONG], "--stride", "8",
+                                                 "--aggregation", aggregation))
+        question = ("Where do dogs play?", LONG)
+        [answer] = self.load("bert-qa").answer([question], stride=8, answer_tokens=4)
+        self.assertGreater(answer["windows"], 1)
+        self.assert_answers(answer, self.infer("bert-qa", "answer", question, "--stride", "8",
+                                               "--answer-tokens", "4"))
+        texts = ["The sky is dark.", "It will rain.", "It is noon.", "Who knows?"]
+        self.assert_answers(self.load("bert-choice").choose(texts[0], texts[1:]),
+                            self.infer("bert-choice", "choose", texts))
+
+    def test_errors(self):
+        with self.assertRaisesRegex(ValueError, "unknown option 'speed', expected one of precision,"):
+            self.load("plain", speed=1)
+        with self.assertRaisesRegex(ValueError, "no head"):
+            self.load("st-mean").run(PAIRS)
+
+    def test_soname(self):
+        soname = re.search(r"SONAME\s+(\S+)", run("objdump", "-p", self.library))[1]
+        version = self.pkg_config("--modversion")[0]
+        self.assertEqual(soname, "libbert_infer.so." + ".".join(version.split(".")[:2]))
+        ctypes_version = ctypes.CDLL(str(self.library)).bert_version
+        ctypes_version.restype = ctypes.c_char_p
+        self.assertEqual(ctypes_version().decode(), version)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
