@@ -42,10 +42,11 @@ extern "C" {
 
 typedef enum bert_status {
   BERT_OK = 0,
-  // A mistake in the call: NULL, an unknown name, a number out of its range.
+  // A mistake in the call itself: NULL, a size beyond memory, an unknown name, a value that an
+  // option cannot have.
   BERT_INVALID_ARGUMENT = 1,
-  // Anything else: a model's files, a text that is not UTF-8, a model without the head that the
-  // function needs, no memory.
+  // Anything that bert_infer.h throws an Error for: a model's files, a text that is not UTF-8, an
+  // id or a layer that the model does not have, a missing head, no memory.
   BERT_ERROR = 2
 } bert_status;
 
