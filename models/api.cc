@@ -61,6 +61,10 @@ void Tokenizer::Impl::remove_prompt(Encoding& encoding) const {
   }
 }
 
+std::string Tokenizer::decode(std::span<const int32_t> ids, bool skips_special) const {
+  return models::guarded([&] { return impl_->text_encoder.decode(ids, skips_special); });
+}
+
 const std::string& Tokenizer::token(int32_t id) const {
   return models::guarded([&]() -> const std::string& { return impl_->text_encoder.token(id); });
 }

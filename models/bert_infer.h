@@ -245,6 +245,9 @@ class BERT_INFER_API Tokenizer {
   // Encodes all inputs, in order, on this many threads (0: as many as this process may use). If any
   // fail, throws the error of the first that does, as "input i: ...".
   std::vector<Encoding> encode(std::span<const Input> inputs, int threads = 0) const;
+  // Ids to text, as Hugging Face's fast tokenizers decode them; special tokens such as [SEP] are left
+  // out if skips_special. Throws if the vocabulary does not have one of the ids.
+  std::string decode(std::span<const int32_t> ids, bool skips_special = true) const;
   // The token with an id, as the vocabulary spells it ("##ing").
   const std::string& token(int32_t id) const;
   // Whether the token continues the word before it.

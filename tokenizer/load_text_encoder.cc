@@ -70,6 +70,9 @@ AddedTokenMatcher::AddedTokenMatcher(std::vector<Pattern> patterns)
 
 TextEncoder::Impl::Impl(Definition definition)
     : file(definition.file),
+      model(definition.model),
+      continuing_prefix(definition.word_piece.continuing_prefix),
+      prepends_space(definition.unigram.prepend != UnigramOptions::Prepend::never),
       algorithm(is_unigram(definition)      ? "Unigram"
                 : is_word_piece(definition) ? "WordPiece"
                                             : "BPE"),
@@ -120,6 +123,7 @@ void TextEncoder::Impl::add_tokens(const Definition& definition) {
     if (!vocabulary.has(id)) vocabulary.name(id, token->content);
     if (token->content == definition.mask) mask = id;
     added_ids.push_back(id);
+    if (token->special) special_ids.push_back(id);
     if (!token->normalized) {
       raw.push_back({token->content, id, *token});
     } else {
@@ -129,6 +133,7 @@ void TextEncoder::Impl::add_tokens(const Definition& definition) {
   raw_tokens = AddedTokenMatcher(std::move(raw));
   normalized_tokens = AddedTokenMatcher(std::move(normalized));
   std::sort(added_ids.begin(), added_ids.end());
+  std::sort(special_ids.begin(), special_ids.end());
   if (mask == -1) mask = vocabulary.find(definition.mask);
 }
 

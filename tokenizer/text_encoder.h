@@ -44,6 +44,8 @@ class TextEncoder {
   // first that does, as "input i: ...".
   std::vector<Encoding> encode_batch(std::span<const Texts> inputs, int max_length,
                                      const ForEach& for_each) const;
+  // Ids to text, as Hugging Face's fast tokenizers decode. Throws if no token has one of the ids.
+  std::string decode(std::span<const int32_t> ids, bool skips_special) const;
 
   const std::string& file() const;  // that has the vocabulary
   const char* algorithm() const;    // "WordPiece", "Unigram" or "BPE"

@@ -40,12 +40,15 @@ struct TextEncoder::Impl {
   bool is_added(int32_t id) const { return std::ranges::binary_search(added_ids, id); }
 
   std::string file;
+  Definition::Model model;
+  std::string continuing_prefix;  // for WordPiece
+  bool prepends_space;            // for Unigram
   const char* algorithm;
   Vocabulary vocabulary;
   std::unique_ptr<const Pipeline> pipeline;
   AddedTokenMatcher raw_tokens{{}}, normalized_tokens{{}};
   Template single, pair;
-  std::vector<int32_t> added_ids;  // sorted
+  std::vector<int32_t> added_ids, special_ids;  // sorted; the latter are some of the former
   int32_t mask = -1;
   bool lowercases;
   OffsetTrimmer trimmer;

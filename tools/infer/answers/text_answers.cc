@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tasks that answer in words, and the similarity of two texts.
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -14,6 +12,7 @@
 #include "tools/infer/answers/answers.h"
 #include "tools/infer/answers/embeddings.h"
 #include "tools/infer/answers/numbers.h"
+#include "tools/infer/answers/vector_math.h"
 
 namespace bert::tools {
 namespace {
@@ -175,17 +174,6 @@ class ChooseAnswers final : public Answers {
   std::span<const bert::Choices> inputs_;
   std::vector<bert::Choice> found_;
 };
-
-float cosine(std::span<const float> a, std::span<const float> b) {
-  double product = 0, a_squared = 0, b_squared = 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    const double x = a[i], y = b[i];
-    product += x * y;
-    a_squared += x * x;
-    b_squared += y * y;
-  }
-  return static_cast<float>(product / std::sqrt(std::max(a_squared * b_squared, 1e-60)));
-}
 
 // The cosine of the embeddings of two texts, each computed by itself.
 class SimilarityAnswers final : public Answers {
