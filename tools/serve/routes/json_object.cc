@@ -83,9 +83,7 @@ JsonObject::JsonObject(const json& value, std::span<const Field> fields, std::st
                                          where_.substr(0, where_.size() - 1), type_of(value_)));
   }
   for (const auto& [name, member] : value_.items()) {
-    if (std::ranges::any_of(fields_, [&](const Field& field) { return name == field.name; })) {
-      continue;
-    }
+    if (std::ranges::find(fields_, std::string_view(name), &Field::name) != fields_.end()) continue;
     std::string known;
     for (const Field& field : fields_)
       known += fmt::format("{}{}", known.empty() ? "" : ", ", field.name);
