@@ -89,6 +89,7 @@ std::vector<Encoding> Model::tokenize(std::span<const Input> inputs) const {
 }
 const Tokenizer& Model::tokenizer() const { return impl_->tokenizer; }
 const Info& Model::info() const { return impl_->info; }
+int64_t Model::kept_memory() const { return impl_->spaces.kept(); }
 void Model::release_memory() const { impl_->spaces.clear(); }
 
 }  // namespace bert

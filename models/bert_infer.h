@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// bert-infer runs BERT encoders from an unmodified Hugging Face directory. This is its whole public
-// API.
+// bert-infer runs BERT encoders from an unmodified Hugging Face directory. This is its public API;
+// bert_queue.h adds requests that do not wait for their answers.
 //
 //   const bert::Model model = bert::Model::load("path/to/model");
 //   const std::vector<bert::Input> pairs = {{"A man plays.", "Somebody plays."}};
@@ -104,6 +104,9 @@ struct Options {
   // go first.
   int workers = 0, threads = 0;
   int batch_tokens = 4096;  // at most this many tokens at a time (a longer input runs alone)
+  // At most this many bytes of memory that a call worked in are kept for the next ones; what
+  // exceeds it is given back at once. -1 takes 256 MB for each worker.
+  int64_t kept_memory = -1;
   // Truncates inputs to this many tokens. 0 takes max_seq_length of sentence_bert_config.json, else
   // model_max_length of tokenizer_config.json, else the number of the model's positions, which is
   // the limit in any case. Like transformers, it does not go by the truncation of tokenizer.json.
@@ -130,8 +133,9 @@ enum class Task {
 struct Info {
   std::string architecture;  // as in config.json: BertForSequenceClassification, ...
   std::string family;        // model_type: "bert", "xlm-roberta", ...
-  std::vector<std::string> files;  // the configuration, the weights and the tokenizer that were read
-  std::string tokenizer;           // its algorithm: "WordPiece" or "Unigram"
+  std::vector<std::string>
+      files;              // the configuration, the weights and the tokenizer that were read
+  std::string tokenizer;  // its algorithm: "WordPiece" or "Unigram"
   int layers = 0, hidden = 0, heads = 0, intermediate = 0, vocabulary = 0;
   Task task = Task::embed;
   int max_length = 0;             // in tokens, special tokens included
@@ -147,6 +151,7 @@ struct Info {
   std::string precision;  // the one in use: "f32", "bf16" or "int8"
   std::string backend;    // the one in use: "onednn" or "panels"
   int workers = 0, threads = 0;    // threads of each worker
+  int64_t kept_memory = 0;         // the limit, in bytes
   std::vector<std::string> notes;  // what a user should know about loading, one sentence each
 };
 
@@ -160,6 +165,12 @@ struct Label {
 BERT_INFER_API std::vector<float> probabilities(std::span<const float> logits, const Info& info);
 // The label with the greatest logit, the first if there are several.
 BERT_INFER_API Label best_label(std::span<const float> logits, const Info& info);
+
+// The cosine of two vectors of the same size, 0 if either is zero.
+BERT_INFER_API float similarity(std::span<const float> a, std::span<const float> b);
+// The indices of the k greatest scores, or of all if there are fewer, best first; the first of
+// equal ones first, those that are not numbers last.
+BERT_INFER_API std::vector<int64_t> top_k(std::span<const float> scores, int64_t k);
 
 // A mask token of an input and the tokens most likely to stand there, most probable first.
 struct Blank {
@@ -314,8 +325,8 @@ class BERT_INFER_API Model {
   std::vector<Encoding> tokenize(std::span<const Input> inputs) const;
   const Tokenizer& tokenizer() const;
   const Info& info() const;
-  // Gives back memory that is kept for the next call: for each batch that ever ran at the same
-  // time, at most 256 MB.
+  // The bytes that are kept for the next call, at most info().kept_memory; and gives them back.
+  int64_t kept_memory() const;
   void release_memory() const;
 
  private:

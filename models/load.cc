@@ -372,6 +372,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::load(const std::string& director
 
   const Decisions decisions{rows, max_length, prompt, precision, products, unevaluated};
   Info info = make_info(config, workers, heads, sentence, decisions);
+  const int64_t kept = info.kept_memory = models::most_kept(options, info.workers);
   info.files = {config.path};
   for (std::string& file : checkpoint.paths()) info.files.push_back(std::move(file));
   info.files.push_back(tokenizer.file());
@@ -390,7 +391,8 @@ std::shared_ptr<const Model::Impl> Model::Impl::load(const std::string& director
                                               .token_head = std::move(heads.by_token),
                                               .sentence = std::move(sentence),
                                               .batch_tokens = options.batch_tokens,
-                                              .info = std::move(info)});
+                                              .info = std::move(info),
+                                              .spaces = models::WorkspacePool(kept)});
 }
 
 }  // namespace bert

@@ -98,7 +98,7 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   models::SentenceEmbedding sentence;
   int64_t batch_tokens;
   Info info;
-  mutable models::WorkspacePool spaces = {};
+  mutable models::WorkspacePool spaces;
 };
 
 }  // namespace bert

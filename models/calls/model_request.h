@@ -110,12 +110,13 @@ class ModelRequest : public Request {
   }
 
   void answer(std::exception_ptr error) override {
+    std::promise<Result> promise = std::move(promise_);
     if (error) {
-      promise_.set_exception(std::move(error));
+      promise.set_exception(std::move(error));
     } else {
-      promise_.set_value(std::move(results_));
+      promise.set_value(std::move(results_));
     }
-    if (done_) std::exchange(done_, nullptr)(promise_.get_future());
+    if (done_) std::exchange(done_, nullptr)(promise.get_future());
   }
 
   static ModelRequest& of(const Part& part) { return static_cast<ModelRequest&>(*part.request); }

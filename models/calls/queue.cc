@@ -60,7 +60,7 @@ models::RequestQueue::Limits limits_of(const Model& model, const QueueOptions& o
 Unanswered::Unanswered(Reason reason, const std::string& what) : Error(what), reason_(reason) {}
 Unanswered::~Unanswered() = default;
 
-struct Queue::Impl {
+struct __attribute__((visibility("hidden"))) Queue::Impl {
   Impl(const Model& of, const QueueOptions& options)
       : model(of), requests(limits_of(of, options)) {}
 

@@ -116,7 +116,7 @@ void RequestQueue::watch() {
 void RequestQueue::settle(Lock& lock, Request& request) {
   if (request.settling_ || request.over_) return;
   request.settling_ = true;
-  while (!request.error_ && request.reported_ < static_cast<int64_t>(request.done_)) {
+  while (!request.ended_ && request.reported_ < static_cast<int64_t>(request.done_)) {
     const size_t done = request.done_;
     request.reported_ = static_cast<int64_t>(done);
     if (!request.options_.progress) continue;
@@ -125,9 +125,9 @@ void RequestQueue::settle(Lock& lock, Request& request) {
     lock.lock();
   }
   request.settling_ = false;
-  if (!request.error_ && !request.complete_) return;
+  if (!request.ended_ && !request.complete_) return;
   request.over_ = true;
-  ++(request.error_ ? statistics_.failed : statistics_.answered);
+  ++(request.ended_ ? statistics_.failed : statistics_.answered);
   lock.unlock();
   request.give_answer();
   lock.lock();
@@ -147,7 +147,7 @@ void Request::give_answer() {
   on_stop_.reset();
   options_ = {};
   try {
-    answer(error_);
+    answer(std::move(error_));
   } catch (...) {
     engine::log().warn("the callback that takes the answer of a request has thrown an exception");
   }

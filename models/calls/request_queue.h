@@ -76,9 +76,10 @@ class Request : public std::enable_shared_from_this<Request> {
   int computing_ = 0;            // parts
   int64_t reported_ = -1;        // inputs that the caller knows to be done
   bool complete_ = false;        // all inputs are done
-  std::exception_ptr error_;     // what ended the request
-  bool settling_ = true;         // a thread is at its callbacks; at first the caller's own
-  bool over_ = false;            // the answer is given
+  bool ended_ = false;           // by an error
+  std::exception_ptr error_;
+  bool settling_ = true;  // a thread is at its callbacks; at first the caller's own
+  bool over_ = false;     // the answer is given
   WaitingRequests* lane_ = nullptr;
   WaitingRequests::iterator place_;  // in the lane
   std::optional<Deadlines::iterator> alarm_;

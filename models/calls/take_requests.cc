@@ -47,7 +47,7 @@ size_t Request::end_of_part(int64_t most_tokens) const {
 std::exception_ptr Request::ending(Reason reason) const {
   return std::make_exception_ptr(Unanswered(
       reason,
-      fmt::format("{} when {} of its {} inputs were computed", describe(reason), done_, inputs())));
+      fmt::format("{} when {} of {} inputs were computed", describe(reason), done_, inputs())));
 }
 
 void RequestQueue::submit(const std::shared_ptr<Request>& request, std::exception_ptr wrong) {
@@ -61,7 +61,7 @@ void RequestQueue::submit(const std::shared_ptr<Request>& request, std::exceptio
   }
   const std::lock_guard lock(mutex_);
   request->settling_ = false;
-  if (request->error_) return tell(*request);  // stop had been requested
+  if (request->ended_) return tell(*request);  // stop had been requested
   if (!wrong && request->is_late()) wrong = request->ending(Reason::deadline);
   if (!wrong) wrong = refusal(*request);
   if (wrong) return end(*request, std::move(wrong));
@@ -135,7 +135,7 @@ void RequestQueue::finish(const Part& part, const std::exception_ptr& error) {
   Request& request = *part.request;
   statistics_.computing_tokens -= request.tokens(part.begin, part.end);
   statistics_.computing_requests -= --request.computing_ == 0 ? 1 : 0;
-  if (request.error_) return;
+  if (request.ended_) return;
   if (error) return end(request, error);
   request.done_ += part.inputs();
   request.complete_ = request.done_ == request.inputs();
@@ -144,11 +144,12 @@ void RequestQueue::finish(const Part& part, const std::exception_ptr& error) {
 
 // Before all of it was computed.
 void RequestQueue::end(Request& request, std::exception_ptr error) {
-  if (request.error_ || request.complete_) return;
+  if (request.ended_ || request.complete_) return;
+  request.ended_ = true;
   request.error_ = std::move(error);
+  tell(request);  // first, as only the lane may hold it
   leave(request);
   drop_alarm(request);
-  tell(request);
 }
 
 void RequestQueue::leave(Request& request) {

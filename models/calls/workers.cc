@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "engine/runtime.h"
+#include "models/calls/workspace_pool.h"
 
 namespace bert::models {
 namespace {
@@ -16,6 +17,13 @@ namespace {
 constexpr int kMaxThreads = 1024;
 
 }  // namespace
+
+int64_t most_kept(const Options& options, int workers) {
+  constexpr int64_t kOfEachWorker = int64_t{256} << 20;
+  if (options.kept_memory >= 0) return options.kept_memory;
+  if (options.kept_memory == -1) return workers * kOfEachWorker;
+  throw Error(fmt::format("kept_memory is {}, expected at least 0, or -1", options.kept_memory));
+}
 
 int resolve_threads(int wanted) {
   if (wanted < 0) throw Error(fmt::format("threads is {}, expected at least 0", wanted));

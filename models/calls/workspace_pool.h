@@ -7,41 +7,55 @@
 #include <utility>
 #include <vector>
 
+#include "models/bert_infer.h"
 #include "models/network/bert.h"
 
 namespace bert::models {
 
-// Idle workspaces, kept for the next forward pass, of which there are as many as passes ever ran at
-// once. Very large ones, such as those with the attention of long inputs, are not kept. The mutex
-// is only tried: in a child process, a thread that was not forked may hold it for ever.
+// In bytes, of all workspaces. Throws Error if the option is out of range.
+int64_t most_kept(const Options& options, int workers);
+
+// Idle workspaces, kept for the next forward pass: as many as passes ever ran at once, as long as
+// they have at most `most_kept` bytes together. The mutex is only tried: in a child process, a
+// thread that was not forked may hold it for ever.
 class WorkspacePool {
  public:
+  explicit WorkspacePool(int64_t most_kept) : most_kept_(most_kept) {}
+
   template <typename Body>
   void use(const Body& body) {
     std::unique_ptr<Workspace> space = take();
     body(*space);  // if it throws, the workspace is dropped
-    if (space->bytes() > kMostKept) return;
+    const int64_t bytes = space->bytes();
     const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (lock) idle_.push_back(std::move(space));
+    if (!lock || bytes > most_kept_ - kept_) return;
+    idle_.push_back(std::move(space));
+    kept_ += bytes;
+  }
+  int64_t kept() const {
+    const std::lock_guard lock(mutex_);
+    return kept_;
   }
   void clear() {
     const std::lock_guard lock(mutex_);
     idle_.clear();
+    kept_ = 0;
   }
 
  private:
-  static constexpr int64_t kMostKept = int64_t{256} << 20;  // bytes
-
   std::unique_ptr<Workspace> take() {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock || idle_.empty()) return std::make_unique<Workspace>();
     std::unique_ptr<Workspace> space = std::move(idle_.back());
     idle_.pop_back();
+    kept_ -= space->bytes();
     return space;
   }
 
-  std::mutex mutex_;
+  const int64_t most_kept_;
+  mutable std::mutex mutex_;
   std::vector<std::unique_ptr<Workspace>> idle_;
+  int64_t kept_ = 0;  // bytes
 };
 
 }  // namespace bert::models

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// What logits, vectors and scores tell.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -29,6 +32,37 @@ Label best_label(std::span<const float> logits, const Info& info) {
   const auto best = std::max_element(logits.begin(), logits.end()) - logits.begin();
   const float probability = info.scores == Scores::raw ? NAN : probabilities(logits, info)[best];
   return {.index = static_cast<int>(best), .name = info.labels[best], .probability = probability};
+}
+
+float similarity(std::span<const float> a, std::span<const float> b) {
+  if (a.size() != b.size()) {
+    throw Error(
+        fmt::format("vectors of {} and {} numbers, expected the same size", a.size(), b.size()));
+  }
+  const engine::DefaultFloats floats;
+  double product = 0, a_squared = 0, b_squared = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const double x = a[i], y = b[i];
+    product += x * y;
+    a_squared += x * x;
+    b_squared += y * y;
+  }
+  constexpr double kLeast = 1e-60;
+  return static_cast<float>(product / std::sqrt(std::max(a_squared * b_squared, kLeast)));
+}
+
+std::vector<int64_t> top_k(std::span<const float> scores, int64_t k) {
+  if (k < 0) throw Error(fmt::format("k is {}, expected at least 0", k));
+  std::vector<int64_t> best(scores.size());
+  std::iota(best.begin(), best.end(), 0);
+  const auto end = best.begin() + std::min<int64_t>(k, std::ssize(best));
+  std::partial_sort(best.begin(), end, best.end(), [&](int64_t a, int64_t b) {
+    const float x = scores[a], y = scores[b];
+    if (std::isnan(x) != std::isnan(y)) return std::isnan(y);
+    return x > y || (!(x < y) && a < b);
+  });
+  best.erase(end, best.end());
+  return best;
 }
 
 }  // namespace bert

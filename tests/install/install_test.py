@@ -52,7 +52,7 @@ def main() -> None:
         prefix, app = Path(scratch, "prefix"), Path(scratch, "app")
         run("cmake", "--install", build, "--prefix", prefix)
         headers = sorted(str(path.relative_to(prefix / "include")) for path in prefix.glob("include/**/*.h"))
-        assert headers == ["bert_encoding.h", "bert_infer.h"], headers
+        assert headers == ["bert_encoding.h", "bert_infer.h", "bert_queue.h"], headers
 
         app.mkdir()
         (app / "main.cc").write_text(block(readme, "cpp"))

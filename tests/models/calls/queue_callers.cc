@@ -44,7 +44,8 @@ struct Times {
   double seconds = 0;
 };
 
-Times time_threads(int threads, const std::function<void()>& call) {
+Times time_threads(int threads, const std::function<void()>& call,
+                   Clock::duration pause = Clock::duration::zero()) {
   std::atomic<bool> stop = false;
   std::mutex mutex;
   Times times;
@@ -57,6 +58,7 @@ Times time_threads(int threads, const std::function<void()>& call) {
         const auto start = Clock::now();
         call();
         own.push_back(1e3 * seconds_since(start));
+        if (pause > pause.zero()) std::this_thread::sleep_for(pause);
       }
       const std::lock_guard lock(mutex);
       times.latencies.insert(times.latencies.end(), own.begin(), own.end());
@@ -115,13 +117,9 @@ void time_beside_large(const bert::Model& model) {
   std::thread other([&] {
     while (!stop) ask(large);
   });
-  print("  while 4,096 tokens are computed",
-        time_threads(1,
-                     [&] {
-                       std::this_thread::sleep_for(std::chrono::milliseconds(5));
-                       ask(pair);
-                     }),
-        1);
+  const Times beside = time_threads(
+      1, [&] { ask(pair); }, std::chrono::milliseconds(5));
+  print("  now and then, while 4,096 tokens are computed", beside, 1);
   stop = true;
   other.join();
 }

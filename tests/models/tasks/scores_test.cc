@@ -109,5 +109,25 @@ TEST(ScoresOfAModel, OfAnUnknownFunctionAreRefusedByFileAndField) {
   EXPECT_THAT(error({{"problem_type", "ranking"}}), HasSubstr("problem_type: found"));
 }
 
+TEST(Similarity, IsTheCosine) {
+  const std::vector<float> a = {3, 0, 4}, b = {-6, 0, -8}, c = {0, 2, 0}, zero = {0, 0, 0};
+  EXPECT_FLOAT_EQ(similarity(a, a), 1);
+  EXPECT_FLOAT_EQ(similarity(a, b), -1);
+  EXPECT_FLOAT_EQ(similarity(a, c), 0);
+  EXPECT_FLOAT_EQ(similarity(a, std::vector<float>{0, 0, 2e-20f}), 0.8f);
+  EXPECT_EQ(similarity(a, zero), 0);
+  EXPECT_EQ(error_of([&] { similarity(a, std::vector<float>{1}); }),
+            "vectors of 3 and 1 numbers, expected the same size");
+}
+
+TEST(TopK, AreTheGreatestBestFirst) {
+  const std::vector<float> scores = {1, NAN, 3, -INFINITY, 3, 2};
+  EXPECT_THAT(top_k(scores, 3), testing::ElementsAre(2, 4, 5));
+  EXPECT_THAT(top_k(scores, 100), testing::ElementsAre(2, 4, 5, 0, 3, 1));
+  EXPECT_THAT(top_k(scores, 0), testing::IsEmpty());
+  EXPECT_THAT(top_k({}, 2), testing::IsEmpty());
+  EXPECT_EQ(error_of([&] { top_k(scores, -1); }), "k is -1, expected at least 0");
+}
+
 }  // namespace
 }  // namespace bert

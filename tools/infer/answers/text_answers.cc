@@ -200,7 +200,7 @@ class SimilarityAnswers final : public Answers {
  private:
   float similarity(size_t i) const {
     const auto row = static_cast<int64_t>(2 * i);
-    return cosine(embeddings_.row(row), embeddings_.row(row + 1));
+    return bert::similarity(embeddings_.row(row), embeddings_.row(row + 1));
   }
 
   const bert::Model& model_;

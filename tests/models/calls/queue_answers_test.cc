@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The answers of a Queue are the Model's, and so are its errors.
+#include <functional>
+#include <future>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "models/bert_queue.h"
+#include "tests/models/calls/held_queue.h"
+
+namespace bert {
+namespace {
+
+using test::error_of;
+using test::Held;
+using test::load_golden;
+using test::load_small_batches;
+using test::mixed;
+using test::same_bits;
+using testing::HasSubstr;
+
+TEST(QueueAnswers, RunEmbedAndHiddenAnswerTheModelsBits) {
+  const Model model = load_small_batches("plain", 256);
+  Queue queue(model);
+  for (const int count : {1, 7, 60}) {  // alone, a small request, and one in several parts
+    const std::vector<Encoding> inputs = mixed(model, count, 40, 1);
+    EXPECT_TRUE(same_bits(queue.run(inputs).get().values, model.run(inputs).values));
+    EXPECT_TRUE(same_bits(queue.embed(inputs).get().values, model.embed(inputs).values));
+    const std::vector<int> layers = {0, -1};
+    const auto found = queue.hidden(inputs, layers).get(), wanted = model.hidden(inputs, layers);
+    ASSERT_EQ(found.size(), wanted.size());
+    for (size_t i = 0; i < found.size(); ++i) {
+      EXPECT_TRUE(same_bits(found[i].states.values, wanted[i].states.values)) << i;
+      EXPECT_TRUE(same_bits(found[i].pooler, wanted[i].pooler)) << i;
+      EXPECT_TRUE(same_bits(found[i].layers[0].values, wanted[i].layers[0].values)) << i;
+    }
+  }
+  const std::vector<Input> texts = {{"a man plays", "the guitar"}, {"dogs"}};
+  EXPECT_TRUE(same_bits(queue.run(texts).get().values, model.run(texts).values));
+  const std::vector<Input> many(100, {"two dogs", "a man"});
+  EXPECT_TRUE(same_bits(queue.run(many).get().values, model.run(many).values));
+}
+
+TEST(QueueAnswers, TasksAnswerAsTheModelDoes) {
+  const std::vector<Input> texts = {{"a man [MASK] music", "a guitar"},
+                                    {"dogs [MASK]", "a [MASK]"}};
+  const Model filler = load_golden("bert-mlm"), tagger = load_golden("bert-tokens");
+  const Model answerer = load_golden("bert-qa"), chooser = load_golden("bert-choice");
+  Queue fill(filler), tags(tagger), answers(answerer), choices(chooser);
+  const auto fills = fill.fill_mask(texts, 3).get(), want_fills = filler.fill_mask(texts, 3);
+  ASSERT_EQ(fills[1].size(), 2);
+  EXPECT_EQ(fills[1][1].fills[2].id, want_fills[1][1].fills[2].id);
+  EXPECT_EQ(fills[1][1].fills[2].probability, want_fills[1][1].fills[2].probability);
+  const auto tokens = tags.run_tokens(texts).get(), want_tokens = tagger.run_tokens(texts);
+  EXPECT_TRUE(same_bits(tokens[1].values, want_tokens[1].values));
+  const TagOptions how = {.aggregation = Aggregation::max};
+  const auto words = tags.tag(texts, how).get()[0].words;
+  const auto want_words = tagger.tag(texts, how)[0].words;
+  ASSERT_EQ(words.size(), want_words.size());
+  EXPECT_EQ(words[2].string, want_words[2].string);
+  EXPECT_EQ(words[2].probability, want_words[2].probability);
+  const auto found = answers.answer(texts).get(), want = answerer.answer(texts);
+  EXPECT_EQ(found[1].string, want[1].string);
+  EXPECT_EQ(found[1].score, want[1].score);
+  const std::vector<Choices> asked = {{"dogs", {"a man", "music", "a guitar"}}};
+  const auto chosen = choices.choose(asked).get(), want_chosen = chooser.choose(asked);
+  EXPECT_TRUE(same_bits(chosen[0].logits, want_chosen[0].logits));
+}
+
+TEST(QueueAnswers, WrongInputsAreErrorsInTheAnswerAsTheModelThrowsThem) {
+  const Model model = load_golden("plain"), encoder = load_golden("bert-tokens");
+  Queue queue(model), without_logits(encoder);
+  const auto expect_same = [](std::future<Output> answer, const std::function<void()>& call) {
+    EXPECT_EQ(error_of(answer), test::error_of(call));
+  };
+  const std::vector<Input> texts = {{"a man"}, {"\xff"}};
+  expect_same(queue.run(texts), [&] { model.run(texts); });
+  std::vector<Encoding> ids = {test::kInput, test::kInput};
+  ids[1].ids[2] = 1 << 30;
+  expect_same(queue.embed(ids), [&] { model.embed(ids); });
+  expect_same(without_logits.run(std::vector{test::kInput}),
+              [&] { encoder.run(std::vector{test::kInput}); });
+  std::future<std::vector<Tags>> tags = queue.tag({{"a man"}});
+  EXPECT_EQ(error_of(tags), test::error_of([&] { model.tag(std::vector<Input>{{"a man"}}); }));
+  const Output none = queue.embed(std::vector<Input>()).get();
+  EXPECT_EQ(none.rows, 0);
+  EXPECT_EQ(none.columns, model.info().embedding);
+  EXPECT_EQ(queue.statistics().failed, 3);
+}
+
+// A weight that is not finite is found in answers that depend on it, which may share a batch with
+// answers that do not.
+TEST(QueueAnswers, AnErrorInABatchIsOnlyThatOfTheRequestThatCausesIt) {
+  const test::CopiedModel copy("plain");
+  copy.change_tensor("bert.embeddings.word_embeddings.weight", [&](float* values, size_t count) {
+    values[count - 1] = NAN;  // of the last id
+  });
+  const Model model = Model::load(copy.path());
+  const Encoding good = test::kInput;
+  Encoding bad = good;
+  bad.ids[2] = model.info().vocabulary - 1;
+  const std::string error = test::error_of([&] { model.embed(std::vector{good, bad}); });
+  ASSERT_THAT(error, HasSubstr("input 1: the model of"));
+  Queue queue(model);
+  std::vector<std::future<Output>> answers;
+  {
+    Held held(queue);
+    answers.push_back(queue.embed(std::vector{good}));
+    answers.push_back(queue.embed(std::vector{good, bad}));
+    answers.push_back(queue.embed(std::vector{good, good}));
+  }
+  EXPECT_TRUE(same_bits(answers[0].get().values, model.embed(std::vector{good}).values));
+  EXPECT_EQ(error_of(answers[1]), error);
+  EXPECT_EQ(answers[2].get().rows, 2);
+  std::vector<Encoding> many(1000, good);
+  many[900] = bad;
+  std::future<Output> large = queue.embed(many);
+  EXPECT_THAT(error_of(large),
+              testing::MatchesRegex("of the inputs from 682 to 999, input 218: .*"));
+}
+
+}  // namespace
+}  // namespace bert
