@@ -12,7 +12,6 @@
 #include "tools/infer/answers/answers.h"
 #include "tools/infer/answers/embeddings.h"
 #include "tools/infer/answers/numbers.h"
-#include "tools/infer/answers/vector_math.h"
 
 namespace bert::tools {
 namespace {

@@ -16,15 +16,4 @@ inline void normalize(std::span<float> values) {
   for (float& value : values) value = static_cast<float>(value / length);
 }
 
-inline float cosine(std::span<const float> a, std::span<const float> b) {
-  double product = 0, a_squared = 0, b_squared = 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    const double x = a[i], y = b[i];
-    product += x * y;
-    a_squared += x * x;
-    b_squared += y * y;
-  }
-  return static_cast<float>(product / std::sqrt(std::max(a_squared * b_squared, 1e-60)));
-}
-
 }  // namespace bert::tools

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
@@ -49,12 +48,10 @@ struct Labelling {
 
   void append(std::string& line, std::span<const float> logits) const {
     const std::vector<float> scores = bert::probabilities(logits, info);
-    std::vector<int> order(scores.size());
-    std::iota(order.begin(), order.end(), 0);
-    std::ranges::stable_sort(order, [&](int a, int b) { return scores[a] > scores[b]; });
-    if (order.size() > top_k) order.resize(top_k);
-    append_array(line, std::span<const int>(order),
-                 [&](std::string& out, int i) { append_label(out, info.labels[i], scores[i]); });
+    const std::vector<int64_t> order = bert::top_k(scores, static_cast<int64_t>(top_k));
+    append_array(line, std::span(order), [&](std::string& out, int64_t i) {
+      append_label(out, info.labels[i], scores[i]);
+    });
   }
 
   Spelled operator()(const bert::Output& logits) const {
@@ -132,13 +129,11 @@ struct ZeroShot {
 
   Spelled operator()(const bert::Output& logits) const {
     const std::vector<double> all = scores(logits);
-    std::vector<int> order(all.size());
-    std::iota(order.begin(), order.end(), 0);
-    std::ranges::stable_sort(order, [&](int a, int b) { return all[a] > all[b]; });
+    const std::vector<float> single(all.begin(), all.end());
+    const std::vector<int64_t> order = bert::top_k(single, std::ssize(single));
     Spelled out;
-    append_array(out.body, std::span<const int>(order), [&](std::string& line, int i) {
-      append_label(line, labels[i], static_cast<float>(all[i]));
-    });
+    append_array(out.body, std::span(order),
+                 [&](std::string& line, int64_t i) { append_label(line, labels[i], single[i]); });
     return out;
   }
 };

@@ -251,7 +251,8 @@ Work similarity_work(const Call& call, const ServedModel& model, const JsonObjec
   auto encodings = encode(model, texts, encode_options(call, parameters), work);
   return embedding_work(model, std::move(encodings), std::move(work), [](const bert::Output& rows) {
     std::vector<float> cosines;
-    for (int64_t i = 1; i < rows.rows; ++i) cosines.push_back(cosine(rows.row(0), rows.row(i)));
+    for (int64_t i = 1; i < rows.rows; ++i)
+      cosines.push_back(bert::similarity(rows.row(0), rows.row(i)));
     Spelled out;
     append_floats(out.body, cosines);
     return out;
