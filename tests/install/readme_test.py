@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the README's commands: readme_test.py BUILD_DIR README MODEL
+"""Runs the commands of the README and of docs/search.md: readme_test.py BUILD_DIR README MODEL
 
 It skips ./tools/demo, the build, ./tools/test, which would run this test again, and what takes the
 network or long. The answers of the trained model are checked where tools/peers/setup installed it.
@@ -48,7 +48,9 @@ def run(command: str, on_terminal: bool, **options) -> subprocess.CompletedProce
 
 def main() -> None:
     build, readme, model = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
-    blocks = re.findall(r"```console\n(.*?)```", readme.read_text(), re.DOTALL)
+    pages = [readme, readme.parent / "docs" / "search.md"]
+    text = "".join(page.read_text() for page in pages)
+    blocks = re.findall(r"```console\n(.*?)```", text, re.DOTALL)
     commands = [line[2:] for block in blocks for line in block.splitlines() if line.startswith("$ ")]
     assert len(commands) >= 8, f"found only {commands}"
     outputs = expected_outputs(blocks)
@@ -66,7 +68,8 @@ def main() -> None:
         (here / "passages.tsv").write_text("".join(f"who plays\ta man {i}\n" for i in range(100)))
         models = Path(model).parent
         heads = {"MASKED_LM": "bert-mlm", "NER": "bert-tokens", "QA": "bert-qa",
-                 "CHOICE": "bert-choice", "RERANKER": "one-label", "ENCODER": "st-mean"}
+                 "CHOICE": "bert-choice", "RERANKER": "one-label", "ENCODER": "st-mean", "SPLADE": "splade",
+                 "COLBERT": "colbert"}
         environment = {**os.environ, **{name: str(models / head) for name, head in heads.items()},
                        "MODEL": model, "PREFIX": str(here / "prefix"),
                        "PATH": f"{build / 'bin'}:/usr/bin:/bin"}
@@ -84,7 +87,8 @@ def main() -> None:
             if "$RERANKER" in command:
                 scores = [float(line.split("\t")[0]) for line in done.stdout.splitlines()]
                 assert len(scores) == 10 and scores == sorted(scores, reverse=True), done.stdout
-        for output in ("scores.tsv", "answers.jsonl", "embeddings.npy", "states.safetensors"):
+        for output in ("scores.tsv", "answers.jsonl", "embeddings.npy", "states.safetensors",
+                       "sparse.jsonl", "queries.safetensors"):
             assert (here / output).stat().st_size > 0, output
 
 
