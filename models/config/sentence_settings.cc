@@ -111,7 +111,8 @@ SentenceModules::Dense read_dense(const std::string& directory, int64_t width,
 //  {…, "path": "1_Pooling", "type": "….Pooling"}, {…, "path": "2_Dense", "type": "….Dense"},
 //  {…, "path": "3_Normalize", "type": "….Normalize"}]
 ModuleList::ModuleList(const std::string& directory) : path(directory + "/modules.json") {
-  if (!is_there(path)) return;
+  exists = is_there(path);
+  if (!exists) return;
   const JsonFile file(path);
   if (!file.root().is_array()) throw std::runtime_error(path + ": expected an array of modules");
   for (const nlohmann::json& module : file.root()) {
@@ -148,7 +149,7 @@ SentenceModules read_sentence_modules(const std::string& directory, int hidden, 
   SentenceModules modules;
   modules.columns = hidden;
   const ModuleList list(directory);
-  if (list.modules.empty()) return modules;
+  if (!list.exists) return modules;
   for (size_t i = 0; i < list.modules.size(); ++i) {
     const auto& [type, name, folder] = list.modules[i];
     if (name == "Pooling" && i == 1) {

@@ -54,6 +54,7 @@ struct ModuleList {
   [[noreturn]] void refuse(size_t i, const char* expected) const;
 
   std::string path;
+  bool exists = false;
   std::vector<Module> modules;
 };
 

@@ -156,7 +156,7 @@ void read_stanford(const std::string& directory, TokenSettings& tokens) {
   tokens.document.marker_field = fmt::format("{}: doc_token_id", path);
   tokens.query.marker = "[unused0]";
   tokens.document.marker = "[unused1]";
-  tokens.expansion.emplace();
+  tokens.expansion = TokenSettings::Expansion();
   tokens.skiplist = punctuation();
   if (!is_there(path)) return;
   const JsonFile file(path);
@@ -188,7 +188,7 @@ TokenSettings read_tokens(const std::string& directory, const ModuleList& list,
                           const Config& config) {
   TokenSettings tokens;
   const std::string path = directory + "/config_sentence_transformers.json";
-  if (list.modules.empty()) {
+  if (!list.exists) {
     read_stanford(directory, tokens);
   } else {
     const std::optional<JsonFile> transformer = read_sentence_settings(directory);
@@ -211,12 +211,12 @@ TokenSettings read_tokens(const std::string& directory, const ModuleList& list,
 RetrievalSettings read_retrieval_settings(const std::string& directory, const Config& config) {
   RetrievalSettings settings;
   const ModuleList list(directory);
-  const bool is_stanford = list.modules.empty() && config.custom_name == "HF_ColBERT";
-  const bool pools = list.has("Pooling") || list.modules.size() == 1;
+  const bool is_stanford = !list.exists && config.custom_name == "HF_ColBERT";
+  const bool projects = list.has("Dense") && !list.has("Pooling");
   if (list.has("SpladePooling")) {
     settings.splade = read_splade(list, config);
     settings.embeds = false;
-  } else if (is_stanford || list.has("MultiVectorMask") || (!list.modules.empty() && !pools)) {
+  } else if (is_stanford || list.has("MultiVectorMask") || projects) {
     settings.tokens = read_tokens(directory, list, config);
     settings.embeds = false;
   } else if (const auto file = read_sentence_settings(directory);
