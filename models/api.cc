@@ -18,11 +18,10 @@ Error::Error(const std::string& what)
     : runtime_error(tokenizer::printable(what, tokenizer::kMostOfMessage)) {}
 Error::~Error() = default;
 
-Tokenizer Tokenizer::load(const std::string& directory, int max_length) {
+Tokenizer Tokenizer::load(const std::string& name, int max_length) {
   return models::guarded([&] {
     models::check_max_length(max_length);
-    models::require_directory(directory);
-    auto loaded = tokenizer::TextEncoder::load(directory);
+    auto loaded = tokenizer::TextEncoder::load(find_model(name));
     const int limit = max_length > 0 ? max_length : loaded.default_max_length();
     return Tokenizer(std::make_shared<const Impl>(
         Impl{.text_encoder = std::move(loaded), .max_length = limit, .prompt = ""}));
@@ -79,8 +78,8 @@ int32_t Tokenizer::mask_id() const { return impl_->text_encoder.mask_id(); }
 
 const std::vector<std::string>& Tokenizer::notes() const { return impl_->text_encoder.notes(); }
 
-Model Model::load(const std::string& directory, const Options& options) {
-  return models::guarded([&] { return Model(Impl::load(directory, options)); });
+Model Model::load(const std::string& name, const Options& options) {
+  return models::guarded([&] { return Model(Impl::load(name, options)); });
 }
 
 Output Model::run(std::span<const Input> inputs) const {

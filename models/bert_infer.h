@@ -260,8 +260,9 @@ struct Choice {
 // Model::tokenizer() does. Immutable: may be used from many threads.
 class BERT_INFER_API Tokenizer {
  public:
-  // max_length: 0 takes the limit that the tokenizer's files name, if any.
-  static Tokenizer load(const std::string& directory, int max_length = 0);
+  // name: as find_model() takes it. max_length: 0 takes the limit that the tokenizer's files name, if
+  // any.
+  static Tokenizer load(const std::string& name, int max_length = 0);
 
   // Throws on invalid UTF-8, with the byte's position.
   Encoding encode(const Input& input) const;
@@ -292,7 +293,8 @@ class BERT_INFER_API Tokenizer {
 // number of threads.
 class BERT_INFER_API Model {
  public:
-  static Model load(const std::string& directory, const Options& options = {});
+  // name: as find_model() takes it.
+  static Model load(const std::string& name, const Options& options = {});
 
   // Raw logits of each input, [N, C]: for classification, next sentence prediction or multiple
   // choice. Throws if the checkpoint has no such head.
@@ -354,6 +356,11 @@ class BERT_INFER_API Model {
   std::shared_ptr<const Impl> impl_;
 };
 
+// The directory of a model: `name` itself if it is one, otherwise that of ORG/NAME or
+// ORG/NAME@REVISION (a branch, a tag or a commit; default: main) in Hugging Face's cache on this
+// machine: HF_HUB_CACHE, or hub in HF_HOME, or ~/.cache/huggingface/hub. Nothing is downloaded.
+// Throws if there is neither.
+BERT_INFER_API std::string find_model(const std::string& name);
 // The directory of the demo model that comes with the library: share/bert-infer/demo in one of the
 // folders above the library, or above the program it is statically linked into. Throws if there is
 // none.

@@ -3,7 +3,6 @@
 // From a directory to a model. Model::Impl::load is the sequence of steps; each step returns what
 // it built or decided.
 #include <algorithm>
-#include <filesystem>
 #include <initializer_list>
 #include <iterator>
 #include <memory>
@@ -16,20 +15,13 @@
 #include <spdlog/spdlog.h>
 
 #include "engine/runtime.h"
+#include "models/config/texts/text_settings.h"
 #include "models/model_impl.h"
-#include "models/text_settings.h"
+#include "models/network/build/example_batch.h"
 
 namespace bert {
 
 namespace models {
-
-void require_directory(const std::string& directory) {
-  std::error_code error;
-  if (!std::filesystem::is_directory(directory, error)) {
-    throw Error(fmt::format("{}: not a directory (expected a Hugging Face model directory)",
-                            directory.empty() ? "''" : directory));
-  }
-}
 
 void check_max_length(int length) {
   if (length < 0) throw Error(fmt::format("max_length is {}, expected at least 0", length));
@@ -151,8 +143,9 @@ engine::Products choose_products(Backend wanted, engine::Precision precision) {
 models::Encoder load_encoder(Checkpoint& checkpoint, const Config& config,
                              const engine::Products& products,
                              const tokenizer::TextEncoder& tokenizer, engine::Team& team) {
-  const Encoding empty = tokenizer.encode("", "", 0);
-  const models::Batch example = models::example_batch(empty.ids, empty.type_ids, config);
+  const models::Batch example = models::example_batch(
+      [&](const char* first, const char* second) { return tokenizer.encode(first, second, 0); },
+      config);
   return models::Encoder(checkpoint, config, products, example, team);
 }
 
@@ -317,10 +310,10 @@ void log_decisions(const std::string& directory, const Info& info, const Decisio
 
 }  // namespace
 
-std::shared_ptr<const Model::Impl> Model::Impl::load(const std::string& directory,
+std::shared_ptr<const Model::Impl> Model::Impl::load(const std::string& name,
                                                      const Options& options) {
   check_options(options);
-  models::require_directory(directory);
+  const std::string directory = find_model(name);
   Config config = models::read_config(directory);
   Checkpoint checkpoint(directory, config.family->prefixes(), config.family->embeddings.words);
   const HeadRows rows = find_heads(config, checkpoint);

@@ -22,8 +22,7 @@
 namespace bert {
 namespace models {
 
-// Throw what Model::load and Tokenizer::load both refuse.
-void require_directory(const std::string& directory);
+// Throws what Model::load and Tokenizer::load both refuse.
 void check_max_length(int length);
 
 }  // namespace models
@@ -36,7 +35,7 @@ struct Internals {
 struct __attribute__((visibility("hidden"))) Model::Impl {
   using Workspace = models::Workspace;
   // In load.cc.
-  static std::shared_ptr<const Impl> load(const std::string& directory, const Options& options);
+  static std::shared_ptr<const Impl> load(const std::string& name, const Options& options);
 
   // Calls body(batch, order, x, team, space) for each batch of the encodings. Sequence i of the
   // batch is encoding order[i]; x is its last hidden state, as `reads` says. make_trace(batch,

@@ -58,10 +58,5 @@ inline Vec gelu(Vec x) {
 }
 #endif
 
-inline Vec gelu_tanh(Vec x) {
-  const Vec inner = (x * x * x * 0.044715f + x) * 0.797884561f;  // sqrt(2 / pi)
-  return x * 0.5f * (tanh(inner) + 1.0f);
-}
-
 }  // namespace
 }  // namespace bert::engine::INSTRUCTION_SET

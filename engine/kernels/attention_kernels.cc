@@ -177,7 +177,7 @@ float greatest_score(float* scores, int64_t from, int64_t length, Vec greatest) 
   if (from > last) return greatest_lane(greatest);
   const Vec none = broadcast(-__builtin_inff());
   // Not float by float, as loading them as a vector right afterwards would stall.
-  const Vec end = first_lanes(length - last, load(scores + last), none, CountLanes<W>::Type());
+  const Vec end = first_lanes(length - last, load(scores + last), none, AllLanes());
   store(scores + last, end);
   for (int64_t i = from; i < last; i += W) greatest = max(greatest, load(scores + i));
   return greatest_lane(max(greatest, end));

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the kernels of one instruction set share. They are compiled several times, with
-// INSTRUCTION_SET naming the set, so they must not use templates or inline functions of any other
-// header: the linker could keep the copy compiled for another machine. Everything here has internal
-// linkage, so each file has its own copy.
+// INSTRUCTION_SET naming the set, so they must not use function templates or inline functions of
+// any other header: the linker could keep the copy compiled for another machine. Everything here
+// has internal linkage, so each file has its own copy.
 //
 // Products and sums contract to fused multiply-adds wherever the machine has them, always over the
 // same vectors in the same order. Tails too: they are padded, not handled by separate code.
 #pragma once
+
+#include <utility>
 
 #if defined(__SSE2__)
 #include <immintrin.h>
@@ -86,13 +88,8 @@ inline Vec magnitude(Vec x) { return (Vec)((IntVec)x & 0x7fffffff); }
 inline int64_t round_up(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
 
 template <int... I>
-struct Lanes {};
-template <int N, int... I>
-struct CountLanes : CountLanes<N - 1, N - 1, I...> {};
-template <int... I>
-struct CountLanes<0, I...> {
-  typedef Lanes<I...> Type;
-};
+using Lanes = std::integer_sequence<int, I...>;
+using AllLanes = std::make_integer_sequence<int, W>;
 template <int... I>
 inline Vec interleave_low(Vec a, Vec b, Lanes<I...>) {
   return __builtin_shufflevector(a, b, (I % 2 ? W + I / 2 : I / 2)...);
@@ -114,7 +111,7 @@ inline Vec exchange(Vec v, Lanes<I...>) {
 // Reduces all lanes by function(a, b), halving: log2 W steps.
 template <int By = W / 2, typename Function>
 inline float across_lanes(Vec v, const Function& function) {
-  const Vec both = function(v, exchange<By>(v, CountLanes<W>::Type()));
+  const Vec both = function(v, exchange<By>(v, AllLanes()));
   if constexpr (By == 1) {
     return both[0];
   } else {
@@ -128,7 +125,7 @@ inline float greatest_lane(Vec v) { return across_lanes(v, max); }
 
 // Transposes in place: log2 W perfect shuffles of the rows' halves.
 inline void transpose(Vec (&block)[W]) {
-  const CountLanes<W>::Type lanes;
+  const AllLanes lanes;
   for (int round = 1; round < W; round *= 2) {
     Vec shuffled[W];
 #pragma GCC unroll 16

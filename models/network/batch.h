@@ -38,11 +38,6 @@ std::vector<int32_t> attended_tokens(std::span<const Encoding> encodings,
 Batch make_batch(std::span<const Encoding> encodings, std::span<const int64_t> order,
                  const Config& config);
 
-// A few inputs of random tokens from the whole vocabulary, for calibration: always the same ones
-// for the same model. The special tokens around them are those of an encoded pair of empty texts.
-Batch example_batch(std::span<const int32_t> empty_ids, std::span<const int32_t> empty_type_ids,
-                    const Config& config);
-
 // The indices of the encodings, grouped into batches of at most `batch_tokens` tokens (or a single
 // longer input). Longest first, so that inputs of similar length share a batch and a workspace
 // reaches its final size with the first.

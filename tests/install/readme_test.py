@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the commands of the README and of docs/search.md: readme_test.py BUILD_DIR README MODEL
+"""Runs the commands of the README and of the pages in docs/: readme_test.py BUILD_DIR README MODEL
 
 It skips ./tools/demo, the build, ./tools/test, which would run this test again, and what takes the
 network or long. The answers of the trained model are checked where tools/peers/setup installed it.
@@ -46,50 +46,58 @@ def run(command: str, on_terminal: bool, **options) -> subprocess.CompletedProce
     return done
 
 
+def prepare(here: Path, root: Path, build: Path) -> None:
+    """The files that the commands name."""
+    (here / "pairs.tsv").write_text("A man plays.\tThe man is playing music.\nOne text.\n")
+    (here / "pairs.jsonl").write_text('{"first": "A dog.", "second": "A cat."}\n')
+    (here / "pairs.csv").write_text('id,first,second,label\n1,"A dog, barking.",A cat.,no\n2,,,\n')
+    (here / "questions.tsv").write_text("Who plays?\tA man is playing the guitar.\n")
+    (here / "passages.tsv").write_text("".join(f"who plays\ta man {i}\n" for i in range(100)))
+    (here / "tools").symlink_to(root / "tools")
+    (here / "build").mkdir()
+    (here / "build" / "release").symlink_to(build)
+    if packages := trained(root / "README.md"):
+        (here / "build" / "trained").symlink_to(packages)
+
+
+def run_page(page: Path, here: Path, build: Path, model: str) -> int:
+    """Runs the commands of a page, and returns how many it has."""
+    blocks = re.findall(r"```console\n(.*?)```", page.read_text(), re.DOTALL)
+    commands = [line[2:] for block in blocks for line in block.splitlines() if line.startswith("$ ")]
+    outputs = expected_outputs(blocks)
+    heads = {"MASKED_LM": "bert-mlm", "NER": "bert-tokens", "QA": "bert-qa", "CHOICE": "bert-choice",
+             "RERANKER": "one-label", "ENCODER": "st-mean", "SPLADE": "splade", "COLBERT": "colbert"}
+    environment = {**os.environ,
+                   **{name: str(Path(model).parent / head) for name, head in heads.items()},
+                   "MODEL": model, "PREFIX": str(here / "prefix"), "PATH": f"{build / 'bin'}:/usr/bin:/bin"}
+    for command in commands:
+        if command.startswith(SKIPPED):
+            continue
+        if "build/trained" in command and not (here / "build" / "trained").exists():
+            print(f"skipped, as there is no trained model: {command}")
+            continue
+        done = run(command, on_terminal=command in outputs, cwd=here, env=environment)
+        if done.returncode:
+            sys.exit(f"{page.name}: {command}\nfailed ({done.returncode}): {done.stderr}")
+        if command in outputs:
+            assert done.stdout == outputs[command], f"{page.name}: {command}\n{done.stdout}"
+        if "$RERANKER" in command:
+            scores = [float(line.split("\t")[0]) for line in done.stdout.splitlines()]
+            assert len(scores) == 10 and scores == sorted(scores, reverse=True), done.stdout
+    return len(commands)
+
+
 def main() -> None:
     build, readme, model = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
-    pages = [readme, readme.parent / "docs" / "search.md"]
-    text = "".join(page.read_text() for page in pages)
-    blocks = re.findall(r"```console\n(.*?)```", text, re.DOTALL)
-    commands = [line[2:] for block in blocks for line in block.splitlines() if line.startswith("$ ")]
-    assert len(commands) >= 8, f"found only {commands}"
-    outputs = expected_outputs(blocks)
-    with tempfile.TemporaryDirectory() as scratch:
-        here = Path(scratch)
-        (here / "pairs.tsv").write_text("A man plays.\tThe man is playing music.\nOne text.\n")
-        (here / "pairs.jsonl").write_text('{"first": "A dog.", "second": "A cat."}\n')
-        (here / "pairs.csv").write_text('id,first,second,label\n1,"A dog, barking.",A cat.,no\n2,,,\n')
-        (here / "tools").symlink_to(readme.parent / "tools")
-        (here / "build").mkdir()
-        (here / "build" / "release").symlink_to(build)
-        if packages := trained(readme):
-            (here / "build" / "trained").symlink_to(packages)
-        (here / "questions.tsv").write_text("Who plays?\tA man is playing the guitar.\n")
-        (here / "passages.tsv").write_text("".join(f"who plays\ta man {i}\n" for i in range(100)))
-        models = Path(model).parent
-        heads = {"MASKED_LM": "bert-mlm", "NER": "bert-tokens", "QA": "bert-qa",
-                 "CHOICE": "bert-choice", "RERANKER": "one-label", "ENCODER": "st-mean", "SPLADE": "splade",
-                 "COLBERT": "colbert"}
-        environment = {**os.environ, **{name: str(models / head) for name, head in heads.items()},
-                       "MODEL": model, "PREFIX": str(here / "prefix"),
-                       "PATH": f"{build / 'bin'}:/usr/bin:/bin"}
-        for command in commands:
-            if command.startswith(SKIPPED):
+    for page in [readme, *sorted((readme.parent / "docs").glob("*.md"))]:
+        with tempfile.TemporaryDirectory() as scratch:
+            prepare(Path(scratch), readme.parent, build)
+            count = run_page(page, Path(scratch), build, model)
+            if page != readme:
                 continue
-            if "build/trained" in command and not (here / "build" / "trained").exists():
-                print(f"skipped, as there is no trained model: {command}")
-                continue
-            done = run(command, on_terminal=command in outputs, cwd=here, env=environment)
-            if done.returncode:
-                sys.exit(f"{command}\nfailed ({done.returncode}): {done.stderr}")
-            if command in outputs:
-                assert done.stdout == outputs[command], f"{command}\n{done.stdout}"
-            if "$RERANKER" in command:
-                scores = [float(line.split("\t")[0]) for line in done.stdout.splitlines()]
-                assert len(scores) == 10 and scores == sorted(scores, reverse=True), done.stdout
-        for output in ("scores.tsv", "answers.jsonl", "embeddings.npy", "states.safetensors",
-                       "sparse.jsonl", "queries.safetensors"):
-            assert (here / output).stat().st_size > 0, output
+            assert count >= 8, f"found only {count} commands"
+            for output in ("scores.tsv", "answers.jsonl", "embeddings.npy", "states.safetensors"):
+                assert (Path(scratch) / output).stat().st_size > 0, output
 
 
 if __name__ == "__main__":

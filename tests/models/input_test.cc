@@ -2,7 +2,9 @@
 //
 // Inputs and options that are refused, and how inputs are grouped into batches.
 #include <memory>
+#include <set>
 #include <sstream>
+#include <string_view>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,6 +13,7 @@
 
 #include "engine/runtime.h"
 #include "models/network/batch.h"
+#include "models/network/build/example_batch.h"
 #include "tests/models/copied_model.h"
 
 namespace bert {
@@ -161,6 +164,31 @@ TEST(Batches, HoldWhatTheBudgetAllowsAndEveryInputOnce) {
   inputs[0].ids = {5, 1, 7};
   EXPECT_THAT(models::make_batch(inputs, std::vector<int64_t>{0}, config).positions,
               testing::ElementsAre(2, 1, 3));
+}
+
+TEST(Input, ExamplesForInt8FitTheModel) {
+  models::Config config;
+  config.vocabulary = 50;
+  config.positions = 20;
+  config.types = 1;
+  const auto encode = [](const char* first, const char*) {
+    const auto words = static_cast<int32_t>(std::string_view(first).size());
+    Encoding encoding;
+    encoding.ids.assign(words + 3, 7);  // with three special tokens
+    encoding.type_ids.assign(words + 3, 1);
+    return encoding;
+  };
+  const models::Batch batch = models::example_batch(encode, config);
+  EXPECT_GT(batch.sequences(), 4);
+  for (int64_t i = 0; i < batch.sequences(); ++i) {
+    EXPECT_LE(batch.starts[i + 1] - batch.starts[i], config.positions);
+  }
+  const std::set<int32_t> ids(batch.ids.begin(), batch.ids.end());
+  EXPECT_GT(ids.size(), 20u);  // also where the tokenizer knows none of the words
+  EXPECT_GE(*ids.begin(), 0);
+  EXPECT_LT(*ids.rbegin(), config.vocabulary);
+  EXPECT_THAT(batch.type_ids, testing::Each(0));
+  EXPECT_EQ(models::example_batch(encode, config).ids, batch.ids);
 }
 
 }  // namespace

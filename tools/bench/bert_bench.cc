@@ -284,9 +284,8 @@ void run(const BenchOptions& options) {
   std::vector<std::vector<int>> shapes;
   for (const std::string& shape : options.shapes) shapes.push_back(parse_lengths(shape));
   std::optional<RandomModel> random;
-  std::string directory = options.shape   ? random.emplace(*options.shape).directory()
-                          : options.model ? *options.model
-                                          : bert::demo_model();
+  std::string directory =
+      options.shape ? random.emplace(*options.shape).directory() : model_directory(options.model);
   const std::vector<bert::Model> models = load_models(directory, options);
   random.reset();  // the weights stay mapped
   if (options.shape) directory = "--shape " + *options.shape;

@@ -131,6 +131,13 @@ CLI::Validator non_negative() {
           ""};
 }
 
+std::string model_directory(const std::optional<std::string>& name) {
+  if (!name) return bert::demo_model();
+  std::string directory = bert::find_model(*name);
+  if (directory != *name) spdlog::info("note: {} is {}", *name, directory);
+  return directory;
+}
+
 void add_precision(CLI::App& app, bert::Precision& precision) {
   add_choice<Precision>(app, "--precision",
                         {{"auto", Precision::automatic},

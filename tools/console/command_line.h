@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -49,6 +50,9 @@ CLI::Option* add_choice(CLI::App& app, const char* option,
         }
       });
 }
+
+// What --model names, or else the demo model. Says which snapshot a name on the hub stands for.
+std::string model_directory(const std::optional<std::string>& name);
 
 // --precision auto|f32|bf16|int8
 void add_precision(CLI::App& app, bert::Precision& precision);

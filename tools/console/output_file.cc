@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -42,12 +43,12 @@ void refuse_file_of(const std::string& model, const std::string& path) {
   }
 }
 
-OutputFile::OutputFile(const std::string& path, int input_fd)
+OutputFile::OutputFile(const std::string& path, int input_fd, bool resumes)
     : name_(path == "-" ? "standard output" : path) {
   struct stat status {};
   const bool exists = path != "-" && stat(path.c_str(), &status) == 0;
   if (path != "-" && (!exists || S_ISREG(status.st_mode))) {
-    open_partial(path, input_fd);
+    open_partial(path, input_fd, resumes);
     return;
   }
   fd_ = path == "-" ? STDOUT_FILENO : open(path.c_str(), O_WRONLY | O_CLOEXEC);
@@ -57,7 +58,7 @@ OutputFile::OutputFile(const std::string& path, int input_fd)
   throw OutputError(name_ + ": is both the input and the output");
 }
 
-void OutputFile::open_partial(const std::string& path, int input_fd) {
+void OutputFile::open_partial(const std::string& path, int input_fd, bool resumes) {
   // What a link leads to is replaced, not the link. A file that may not be written stays as it is,
   // though its folder would let it be replaced.
   std::error_code error;
@@ -71,8 +72,15 @@ void OutputFile::open_partial(const std::string& path, int input_fd) {
   if (before >= 0) ::close(before);
   if (clash) throw OutputError(name_ + ": is both the input and the output");
   partial_ = target_ + ".partial";
-  fd_ = open(partial_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
+  fd_ = open(partial_.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
   if (fd_ < 0) fail("cannot be opened for writing");
+  // Not all file systems have locks.
+  if (flock(fd_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    throw OutputError(partial_ + ": another process is writing it");
+  }
+  if (!resumes && ftruncate(fd_, 0) != 0) fail("cannot be truncated");
+  size_ = lseek(fd_, 0, SEEK_END);
+  resumed_ = size_ > 0;
   if (replaces && fchmod(fd_, status.st_mode & 07777) != 0) fail("cannot be opened for writing");
 }
 

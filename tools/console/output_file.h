@@ -31,8 +31,9 @@ void refuse_file_of(const std::string& model, const std::string& path);
 // whatever was at PATH stays.
 class OutputFile {
  public:
-  // "-" is standard output. Refuses to write to the file that input_fd reads (-1: none).
-  explicit OutputFile(const std::string& path, int input_fd = -1);
+  // "-" is standard output. Refuses to write to the file that input_fd reads (-1: none). If it
+  // resumes, it goes on at the end of PATH.partial; otherwise that begins anew.
+  explicit OutputFile(const std::string& path, int input_fd = -1, bool resumes = false);
   ~OutputFile();  // loses what is buffered unless close() was called
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
@@ -52,9 +53,11 @@ class OutputFile {
   int64_t cut();
   void truncate(int64_t size);
   int64_t size() const { return size_; }  // without what is buffered
+  const std::string& partial() const { return partial_; }
+  bool resumed() const { return resumed_; }  // whether PATH.partial was there and had contents
 
  private:
-  void open_partial(const std::string& path, int input_fd);
+  void open_partial(const std::string& path, int input_fd, bool resumes);
   void write(std::string_view bytes);
   [[noreturn]] void fail(const char* what) const;
 
@@ -62,7 +65,8 @@ class OutputFile {
   std::string target_, partial_;  // empty if written directly
   int fd_ = -1;
   std::string buffer_;
-  int64_t size_ = 0;           // of the file, without the buffer
+  int64_t size_ = 0;  // of the file, without the buffer
+  bool resumed_ = false;
   int64_t calls_ = 0;          // of append(), whose bytes are all in the file
   std::vector<int64_t> ends_;  // where the buffered ones end, which reach it next
 };

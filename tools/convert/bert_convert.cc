@@ -154,7 +154,7 @@ int convert(const ConvertOptions& options) {
     throw UsageError("--precision is required: int8 or bf16");
   }
   if (options.output.empty()) throw UsageError("--output is empty, expected a directory");
-  const std::string from = options.model ? *options.model : bert::demo_model();
+  const std::string from = model_directory(options.model);
   const fs::path to = options.output;
   const bool was_there = fs::exists(to);
   if (was_there && (!fs::is_directory(to) || !fs::is_empty(to))) {

@@ -26,17 +26,21 @@
 #include "tools/infer/kept_answers.h"
 #include "tools/infer/loaded_model.h"
 #include "tools/infer/session.h"
+#include "tools/infer/shards/merge_command.h"
+#include "tools/infer/shards/resume.h"
 
 namespace bert::tools {
 namespace {
 
 void run(const InferOptions& options) {
+  if (is_done(options)) return;
   std::optional<InputFile> input;
   if (options.arguments.empty()) input.emplace(options.input);
   const LoadedModel loaded = load_model(options);
   const std::unique_ptr<Answers> answers = make_answers(options, loaded);
   refuse_file_of(loaded.directory, options.output);
-  OutputFile output(options.output, input ? input->fd() : -1);
+  OutputFile output(options.output, input ? input->fd() : -1, options.resumes);
+  const int64_t first = find_first_line(options, loaded.task, loaded.info, output);
   const Stop stop;
   std::exception_ptr error;
   Progress progress(!options.quiet, options.output == "-" && isatty(STDOUT_FILENO) != 0,
@@ -49,7 +53,7 @@ void run(const InferOptions& options) {
     Session session(*answers, *writer, input ? input->name() : "", options.skips_errors, progress);
     const InputMaker maker(options, loaded);
     if (input) {
-      answer_lines(*input, maker, options, loaded, stop, session, output, progress);
+      answer_lines(*input, maker, options, loaded, first, stop, session, output, progress);
     } else {
       session.answer(maker.from_arguments());
     }
@@ -81,6 +85,8 @@ void run(const InferOptions& options) {
 int main(int argc, char** argv) {
   namespace tools = bert::tools;
   if (argc > 1 && std::string_view(argv[1]) == "info") return tools::info_main(argc - 1, argv + 1);
+  if (argc > 1 && std::string_view(argv[1]) == "merge")
+    return tools::merge_main(argc - 1, argv + 1);
   tools::InferCommandLine line;
   return tools::run_tool(
       "bert-infer", tools::InferCommandLine::kManual, argc, argv,

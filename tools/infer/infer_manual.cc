@@ -11,10 +11,13 @@ const char* const InferCommandLine::kManual =
   bert-infer [OPTIONS] -i FILE          many inputs, one per line; prints JSON Lines
   ... | bert-infer [OPTIONS]            the same from a pipe
   bert-infer info [-m DIR] [--json]     what would be loaded and used, and the memory it takes
+  bert-infer merge -o FILE PART...      the answers of all shards in one file
 
 Model
   -m, --model DIR        config.json, the weights and the tokenizer's files, as downloaded
-                         (default: the demo model that comes with bert-infer)
+                         (default: the demo model that comes with bert-infer). ORG/NAME or
+                         ORG/NAME@REVISION is a model in Hugging Face's cache on this machine
+                         (HF_HOME); nothing is downloaded
       --precision P      f32     agrees with Hugging Face to the fifth decimal
                          bf16    half the memory; faster if the processor multiplies bf16
                          int8    a third of the memory and of the time; about one label in a
@@ -93,6 +96,14 @@ Task and output
                                          rows from starts[i] to starts[i + 1]
       --output-format F  jsonl, tsv, npy, safetensors, or text for people, whatever the ending
 
+Many machines
+      --shard I/N        of the input's lines, answer every N-th from the I-th on (0/4 to 3/4). Each
+                         answer keeps its index in the whole input; merge puts them together.
+                         slurm: as the job array says in whose task this runs
+      --resume           go on after the last whole answer in FILE.partial, which an interrupted run
+                         of the same command has left; nothing is done if FILE is there. For .jsonl,
+                         .tsv and .npy
+
 Other
   -q, --quiet            errors alone on standard error
   -h, --help             this text
@@ -127,6 +138,7 @@ Examples
   bert-infer -m DIR "Paris is the [MASK] of France."
   bert-infer -m DIR "Where was she born?" "$ARTICLE"
   bert-infer info -m DIR
+  bert-infer -m DIR -i pairs.tsv --shard 2/8 --resume -o part-2.jsonl
 )";
 
 }  // namespace bert::tools

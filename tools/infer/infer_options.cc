@@ -125,6 +125,13 @@ void InferOptions::check_output(Task wanted) const {
   using enum OutputFormat;
   if (!keep.empty()) need("--keep", {jsonl});
   if (skips_errors) need("--on-error skip", {jsonl, text, tsv});
+  if (resumes) {
+    if (output == "-") throw UsageError("--resume needs --output FILE");
+    if (output_format == safetensors || output_format == text) {
+      throw UsageError(
+          fmt::format("--resume needs .jsonl, .tsv or .npy as output, not {}", output));
+    }
+  }
   if (wanted != Task::logits) return;
   if (is_given("--top-k")) need("--top-k", {jsonl, text});
   if (is_given("--threshold")) need("--threshold", {jsonl, text});
@@ -140,6 +147,9 @@ void InferCommandLine::declare(CLI::App& app) {
       [this](const std::string& text) { given_.keep = names_of(text); });
   on_error_option_ =
       add_choice<bool>(app, "--on-error", {{"stop", false}, {"skip", true}}, given_.skips_errors);
+  shard_option_ = app.add_option("--shard")->each(
+      [this](const std::string& text) { given_.shard = parse_shard(text); });
+  resume_option_ = app.add_flag("--resume", given_.resumes);
   app.add_flag("-q,--quiet", given_.quiet);
   output_option_ = app.add_option("-o,--output", output_);
   app.add_option("--task", task_)->check(CLI::IsMember(task_names()));
@@ -196,7 +206,8 @@ InputFormat InferCommandLine::input_format(const std::string& input) const {
 // What only goes with lines of input.
 void InferCommandLine::check_texts() const {
   if (input_option_->count() > 0) throw UsageError("--input and a text exclude each other");
-  for (const CLI::Option* option : {input_format_option_, keep_option_, on_error_option_}) {
+  for (const CLI::Option* option :
+       {input_format_option_, keep_option_, on_error_option_, shard_option_, resume_option_}) {
     if (option->count() == 0) continue;
     throw UsageError(fmt::format("{} goes with --input, not with a text", option->get_name()));
   }

@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 
 #include "models/bert_infer.h"
+#include "tools/infer/shards/shard.h"
 #include "tools/infer/task_table.h"
 
 namespace bert::tools {
@@ -22,6 +23,8 @@ struct InferOptions {
   InputFormat input_format = InputFormat::tsv;
   std::string output = "-";
   OutputFormat output_format = OutputFormat::jsonl;
+  Shard shard;           // of the input's lines
+  bool resumes = false;  // goes on with what an interrupted run has left
   Task task = Task::automatic;
   std::vector<std::string> keep;             // keys of input lines that are passed through
   bool skips_errors = false;                 // lines that are no inputs are answered with an error
@@ -68,7 +71,8 @@ class InferCommandLine {
   std::array<const CLI::Option*, kMaxTexts> text_options_;
   InferOptions given_;  // what needs no more than its own option
   const CLI::Option *model_option_, *input_option_, *input_format_option_, *output_option_;
-  const CLI::Option *output_format_option_, *keep_option_, *on_error_option_;
+  const CLI::Option *output_format_option_, *keep_option_, *on_error_option_, *shard_option_;
+  const CLI::Option* resume_option_;
   std::vector<std::string> more_texts_;
   std::vector<const CLI::Option*> special_options_;
 };

@@ -19,7 +19,7 @@ std::string keep_answers(OutputFile& output, AnswerWriter* writer, bool is_cut,
     } else if (writer) {
       writer->finish();
     }
-    if (answers > 0) return output.keep_partial();
+    if (answers > 0 || output.resumed()) return output.keep_partial();
   } catch (const OutputError&) {  // there is no room for anything
   }
   output.discard();

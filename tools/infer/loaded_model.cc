@@ -52,7 +52,7 @@ Task resolve_task(const InferOptions& options, const bert::Info& info,
 }
 
 LoadedModel load(const InferOptions& options) {
-  const std::string directory = options.model ? *options.model : bert::demo_model();
+  const std::string directory = model_directory(options.model);
   if (options.task == Task::tokens) {
     bert::Tokenizer tokenizer = bert::Tokenizer::load(directory, options.load.max_length);
     for (const std::string& note : tokenizer.notes()) spdlog::info("note: {}", note);

@@ -32,7 +32,7 @@ void Session::refuse(const Source& source, std::string_view reason) {
   if (input_name_.empty()) throw std::runtime_error(std::string(reason));
   const std::string error = line_error(input_name_, source.line, reason);
   if (!skips_errors_) throw std::runtime_error(error);
-  writer_.write_error({progress_.lines(), source.kept}, source.line, reason);
+  writer_.write_error({source.index, source.kept}, source.line, reason);
   if (progress_.skipped++ == 0) progress_.first_error = error;
 }
 

@@ -239,7 +239,7 @@ void declare(CLI::App& app, RegressOptions& options) {
 }
 
 int regress(const RegressOptions& options) {
-  const std::string directory = options.model ? *options.model : bert::demo_model();
+  const std::string directory = model_directory(options.model);
   const bert::Model model = bert::Model::load(directory, options.load);
   for (const std::string& note : model.info().notes) spdlog::info("note: {}", note);
   return Regression(options, model).run() ? 0 : 1;

@@ -69,8 +69,8 @@ HalfTile half_tile_of(int64_t rows, Lanes<I...>) {
 }
 template <typename Kind, int Lines>
 HalfTile half_tile_of(int64_t rows) {
-  return half_tile_of<Kind, Lines>(rows,
-                                   CountLanes<kMaxHalfTileRows - kMinHalfTileRows + 1>::Type());
+  return half_tile_of<Kind, Lines>(
+      rows, std::make_integer_sequence<int, kMaxHalfTileRows - kMinHalfTileRows + 1>());
 }
 
 // With few rows, the second-level cache would be as busy as the multipliers if each tile read the

@@ -5,8 +5,8 @@
 #pragma once
 
 #include "engine/kernels/activations.h"
-#include "engine/kernels/silu.h"
 #include "engine/kernels/narrow/narrow_kinds.h"
+#include "engine/kernels/other_activations.h"
 #include "engine/kernels/vectors.h"
 
 namespace bert::engine::INSTRUCTION_SET {

@@ -181,32 +181,6 @@ std::vector<Layer::Dense> Layer::dense_layers() const {
   return all;
 }
 
-Batch example_batch(std::span<const int32_t> empty_ids, std::span<const int32_t> empty_type_ids,
-                    const Config& config) {
-  constexpr int kInputs = 4, kTokensPerText = 12;
-  const size_t special = empty_ids.size(), texts = special > 1 ? special - 1 : 1;
-  std::mt19937 generator(1);
-  std::vector<Encoding> encodings(kInputs);
-  std::vector<int64_t> order;
-  for (Encoding& encoding : encodings) {
-    const auto add = [&](int32_t id, int32_t type) {
-      if (std::ssize(encoding.ids) == config.positions) return;
-      encoding.ids.push_back(id);
-      encoding.type_ids.push_back(std::min(type, std::max(config.types - 1, 0)));
-    };
-    for (size_t i = 0; i < std::max(special, texts); ++i) {
-      if (i < special) add(empty_ids[i], empty_type_ids[i]);
-      if (i >= texts) break;
-      for (int j = 0; j < kTokensPerText; ++j) {
-        add(static_cast<int32_t>(generator() % config.vocabulary),
-            i + 1 < special ? empty_type_ids[i + 1] : 0);
-      }
-    }
-    order.push_back(std::ssize(order));
-  }
-  return make_batch(encodings, order, config);
-}
-
 Encoder::Encoder(Checkpoint& checkpoint, const Config& config, const engine::Products& products,
                  const Batch& example, engine::Team& team)
     : precision(products.layers.precision),

@@ -75,9 +75,10 @@ class JsonLines final : public AnswerWriter {
 class Tsv final : public AnswerWriter {
  public:
   Tsv(Task task, OutputFile& file, const bert::Info& info)
-      : AnswerWriter(file, 1),
+      : AnswerWriter(file, file.size() == 0 ? 1 : 0),
         labelled_(task == Task::logits && info.scores != bert::Scores::raw),
         info_(info) {
+    if (file.size() > 0) return;
     line_ = labelled_ ? "index\tlabel\tprobability" : "index";
     for (int64_t i = 0; i < columns_of(task, info); ++i) {
       line_ += '\t';
@@ -121,8 +122,11 @@ class Tsv final : public AnswerWriter {
 class Npy final : public AnswerWriter {
  public:
   Npy(Task task, OutputFile& file, const bert::Info& info)
-      : AnswerWriter(file, 1), columns_(columns_of(task, info)) {
-    file_.append(std::string(kHeader, ' '));
+      : AnswerWriter(file, file.size() == 0 ? 1 : 0),
+        columns_(columns_of(task, info)),
+        earlier_(std::max<int64_t>(0, file.size() - kNpyHeader) / npy_row_bytes(task, info)),
+        rows_(earlier_) {
+    if (file.size() == 0) file_.append(std::string(kNpyHeader, ' '));
     finish();  // fails right away if the file cannot seek
   }
 
@@ -135,23 +139,24 @@ class Npy final : public AnswerWriter {
   // NumPy's format 1.0: magic, version, length of the rest, a Python dict, spaces, a newline.
   void finish() override {
     std::string header("\x93NUMPY\x01\x00", 8);
-    header += static_cast<char>(kHeader - 10);
+    header += static_cast<char>(kNpyHeader - 10);
     header += '\0';
     header += fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}", rows_,
                           columns_);
-    header.resize(kHeader - 1, ' ');
+    header.resize(kNpyHeader - 1, ' ');
     file_.patch(0, header + '\n');
   }
 
  private:
   int64_t forget_after(int64_t answers) override {
-    rows_ = answers;
-    return static_cast<int64_t>(kHeader) + rows_ * columns_ * static_cast<int64_t>(sizeof(float));
+    rows_ = earlier_ + answers;
+    return kNpyHeader + rows_ * columns_ * static_cast<int64_t>(sizeof(float));
   }
 
-  static constexpr size_t kHeader = 128;  // a multiple of 64, as the format requires
+  static_assert(kNpyHeader % 64 == 0, "the format requires it");
   const int64_t columns_;
-  int64_t rows_ = 0;
+  const int64_t earlier_;  // rows that the file already had
+  int64_t rows_;
 };
 
 // logits or embedding [N, columns]; or hidden [T, H] or vectors [rows, columns] with starts [N +
@@ -245,6 +250,10 @@ class Readable final : public AnswerWriter {
 };
 
 }  // namespace
+
+int64_t npy_row_bytes(Task task, const bert::Info& info) {
+  return columns_of(task, info) * static_cast<int64_t>(sizeof(float));
+}
 
 int64_t AnswerWriter::finish_cut() {
   for (int64_t answers = std::max<int64_t>(0, file_.cut() - headers_);; answers /= 2) {

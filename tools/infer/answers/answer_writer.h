@@ -14,7 +14,7 @@ namespace bert::tools {
 
 // Which input an answer is for.
 struct InputName {
-  int64_t index;          // counts the lines from 0
+  int64_t index;          // of its line, counted from 0
   std::string_view kept;  // members of a JSON object that were passed through
 };
 
@@ -43,8 +43,13 @@ class AnswerWriter {
   const int64_t headers_;  // appended before the answers, of which each is appended at once
 };
 
+// Of .npy files.
+constexpr int64_t kNpyHeader = 128;
+int64_t npy_row_bytes(Task task, const bert::Info& info);
+
 // The format can hold the answers of the task, which is not automatic. `file` and `info` must
 // outlive the writer.
+// If there are answers in the file, it goes on with them (not with .safetensors).
 std::unique_ptr<AnswerWriter> make_writer(OutputFormat format, Task task, OutputFile& file,
                                           const bert::Info& info);
 

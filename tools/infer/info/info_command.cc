@@ -188,7 +188,7 @@ std::string readable(const ordered_json& all, const bert::Info& info) {
 }
 
 int run(const InfoOptions& options) {
-  const std::string directory = options.model ? *options.model : bert::demo_model();
+  const std::string directory = model_directory(options.model);
   const bert::Model model = bert::Model::load(directory, options.load);
   const ordered_json all = describe(directory, model.info());
   std::string text;

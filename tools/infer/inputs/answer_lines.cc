@@ -27,9 +27,9 @@ int64_t window_tokens(const InferOptions& options, const LoadedModel& loaded) {
 }  // namespace
 
 void answer_lines(const InputFile& input, const InputMaker& maker, const InferOptions& options,
-                  const LoadedModel& loaded, const Stop& stop, Session& session, OutputFile& output,
-                  Progress& progress) {
-  WindowReader reader(input.fd(), input.name(), stop, maker, options,
+                  const LoadedModel& loaded, int64_t first, const Stop& stop, Session& session,
+                  OutputFile& output, Progress& progress) {
+  WindowReader reader(input.fd(), input.name(), stop, maker, options, first,
                       window_tokens(options, loaded));
   for (Window window = reader.take(); !window.empty() && stop.signal() == 0;
        window = reader.take()) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+
 #include "tools/console/lines/input_lines.h"
 #include "tools/console/output_file.h"
 #include "tools/console/progress.h"
@@ -12,10 +14,10 @@
 
 namespace bert::tools {
 
-// Answers the lines of a file, many at a time, until its end or a signal.
+// Answers the lines of a file from the index `first` on, many at a time, until its end or a signal.
 void answer_lines(const InputFile& input, const InputMaker& maker, const InferOptions& options,
-                  const LoadedModel& loaded, const Stop& stop, Session& session, OutputFile& output,
-                  Progress& progress);
+                  const LoadedModel& loaded, int64_t first, const Stop& stop, Session& session,
+                  OutputFile& output, Progress& progress);
 
 // Logs how many inputs were answered, how fast, and how.
 void report(const Progress& progress, const LoadedModel& loaded, const bert::Options& load);

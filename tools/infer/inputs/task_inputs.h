@@ -17,6 +17,7 @@ namespace bert::tools {
 // Where an input comes from.
 struct Source {
   int64_t line = 1;       // counted from 1
+  int64_t index = 0;      // of the input, a .csv's header left out, counted from 0
   std::string kept = {};  // what --keep passes through, as members of a JSON object
 };
 

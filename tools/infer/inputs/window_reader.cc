@@ -12,6 +12,19 @@
 
 namespace bert::tools {
 
+namespace {
+
+void read_header(std::string_view line, int64_t number, const std::string& name,
+                 LineParser& parser) {
+  try {
+    parser.read_header(line);
+  } catch (const std::exception& reason) {  // no line could be read without it
+    throw std::runtime_error(line_error(name, number, reason.what()));
+  }
+}
+
+}  // namespace
+
 // What wait to be handed over: texts that are tokenized together, and the lines that they come
 // from.
 class WindowReader::Collector {
@@ -78,8 +91,9 @@ class WindowReader::Collector {
 };
 
 WindowReader::WindowReader(int fd, std::string name, const Stop& stop, const InputMaker& maker,
-                           const InferOptions& options, int64_t capacity)
-    : capacity_(capacity),
+                           const InferOptions& options, int64_t first, int64_t capacity)
+    : first_(first),
+      capacity_(capacity),
       stop_(stop),
       maker_(maker),
       options_(options),
@@ -117,6 +131,7 @@ void WindowReader::read_lines(int fd, const std::string& name, Collector& collec
   LineReader lines(fd, name, stop_.fd());
   LineParser parser(options_, maker_.kind());
   RecordReader records(lines, name, options_.input_format == InputFormat::csv);
+  int64_t index = 0;
   int64_t blank_lines = 0;  // just before this one: at the end of the input they do not matter
   try {
     while (const auto line = records.next()) {
@@ -126,12 +141,16 @@ void WindowReader::read_lines(int fd, const std::string& name, Collector& collec
       }
       if (parser.is_blank(*line)) {
         ++blank_lines;
+      } else if (parser.wants_header()) {
+        read_header(*line, number, name, parser);
       } else {
-        for (; blank_lines > 0; --blank_lines) {
-          collector.refuse({.line = number - blank_lines}, "the line is empty");
+        for (; blank_lines > 0; --blank_lines, ++index) {
+          if (!takes(index)) continue;
+          collector.refuse({.line = number - blank_lines, .index = index}, "the line is empty");
           if (collector.tokens() >= capacity_ / 4 && !put(collector.take())) return;
         }
-        read_line(*line, number, name, parser, collector);
+        if (takes(index)) read_line(*line, {.line = number, .index = index}, parser, collector);
+        ++index;
       }
       // Handing inputs over one by one would cost more than tokenizing them, but none may wait here
       // until somebody writes the next.
@@ -147,17 +166,9 @@ void WindowReader::read_lines(int fd, const std::string& name, Collector& collec
   collector.flush();
 }
 
-void WindowReader::read_line(std::string_view line, int64_t number, const std::string& name,
-                             LineParser& parser, Collector& collector) {
-  if (parser.wants_header()) {
-    try {
-      return parser.read_header(line);
-    } catch (const std::exception& reason) {  // no line could be read without it
-      throw std::runtime_error(line_error(name, number, reason.what()));
-    }
-  }
+void WindowReader::read_line(std::string_view line, Source source, const LineParser& parser,
+                             Collector& collector) {
   LineInput input;
-  Source source = {.line = number};
   try {
     input = parser.parse(line, source.kept);
     maker_.check(input);

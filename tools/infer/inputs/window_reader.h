@@ -22,9 +22,9 @@ namespace bert::tools {
 class WindowReader {
  public:
   // Does not own fd. Reads until the input ends or the stop is requested; its destructor requests
-  // the stop.
+  // the stop. first: the lines before that index, and those of other shards, are left out.
   WindowReader(int fd, std::string name, const Stop& stop, const InputMaker& maker,
-               const InferOptions& options, int64_t capacity);
+               const InferOptions& options, int64_t first, int64_t capacity);
   ~WindowReader();
   WindowReader(const WindowReader&) = delete;
   WindowReader& operator=(const WindowReader&) = delete;
@@ -40,11 +40,12 @@ class WindowReader {
 
   void read(int fd, const std::string& name);
   void read_lines(int fd, const std::string& name, Collector& collector);
-  void read_line(std::string_view line, int64_t number, const std::string& name, LineParser& parser,
+  bool takes(int64_t index) const { return index >= first_ && options_.shard.takes(index); }
+  void read_line(std::string_view line, Source source, const LineParser& parser,
                  Collector& collector);
   bool put(Window window);  // false once stopped
 
-  const int64_t capacity_;
+  const int64_t first_, capacity_;
   const Stop& stop_;
   const InputMaker& maker_;
   const InferOptions& options_;

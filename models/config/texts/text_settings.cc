@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/text_settings.h"
+#include "models/config/texts/text_settings.h"
 
 #include <climits>
 #include <cstdint>

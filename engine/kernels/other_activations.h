@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// As in vectors.h, each file has its own copy.
+// Activations that BERT's relatives have. As in vectors.h, each file has its own copy.
 #pragma once
 
+#include "engine/kernels/activations.h"
 #include "engine/kernels/vectors.h"
 
 namespace bert::engine::INSTRUCTION_SET {
 namespace {
+
+inline Vec gelu_tanh(Vec x) {
+  const Vec inner = (x * x * x * 0.044715f + x) * 0.797884561f;  // sqrt(2 / pi)
+  return x * 0.5f * (tanh(inner) + 1.0f);
+}
 
 // x / (1 + e^-x). With the exponential of -|x|, which cannot overflow: for x < 0, e^x / (1 + e^x).
 inline Vec silu(Vec x) {

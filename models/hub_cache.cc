@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Models that huggingface_hub has downloaded, by the layout of its cache:
+// models--ORG--NAME/refs/main names a commit, and snapshots/COMMIT is the model's directory.
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "models/model_impl.h"
+
+namespace bert {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string environment(const char* name) {
+  const char* const value = std::getenv(name);
+  return value ? value : "";
+}
+
+// As huggingface_hub's constants.py: the first that is set.
+fs::path cache_folder() {
+  for (const char* name : {"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"}) {
+    if (const std::string folder = environment(name); !folder.empty()) return folder;
+  }
+  if (const std::string home = environment("HF_HOME"); !home.empty()) return fs::path(home) / "hub";
+  std::string caches = environment("XDG_CACHE_HOME");
+  if (caches.empty()) caches = environment("HOME") + "/.cache";
+  return fs::path(caches) / "huggingface" / "hub";
+}
+
+bool is_part_of_name(std::string_view part) {
+  return !part.empty() && part.front() != '.' && part.front() != '-' &&
+         part.find("--") == std::string_view::npos &&
+         std::ranges::all_of(part, [](unsigned char c) {
+           return (c < 0x80 && std::isalnum(c) != 0) || c == '-' || c == '_' || c == '.';
+         });
+}
+
+struct HubName {
+  std::string folder;  // "models--ORG--NAME"; empty if this is no name on the hub
+  std::string revision;
+};
+HubName parse_hub_name(std::string_view name) {
+  HubName hub = {.folder = "models", .revision = "main"};
+  if (const size_t at = name.find('@'); at != std::string_view::npos) {
+    hub.revision = name.substr(at + 1);
+    name = name.substr(0, at);
+    if (hub.revision.empty() || hub.revision.find("..") != std::string::npos) return {};
+  }
+  const size_t slash = name.find('/');
+  if (slash != std::string_view::npos && !is_part_of_name(name.substr(0, slash))) return {};
+  if (!is_part_of_name(name.substr(slash == std::string_view::npos ? 0 : slash + 1))) return {};
+  for (size_t begin = 0; begin <= name.size();) {
+    const size_t end = std::min(name.find('/', begin), name.size());
+    hub.folder += fmt::format("--{}", name.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return hub;
+}
+
+// The snapshot of a revision: a branch, a tag, or the commit itself.
+fs::path snapshot_of(const fs::path& repository, const std::string& revision) {
+  std::string commit;
+  if (!(std::ifstream(repository / "refs" / revision) >> commit)) commit = revision;
+  if (commit.find('/') != std::string::npos || commit.starts_with('.')) return {};
+  return repository / "snapshots" / commit;
+}
+
+}  // namespace
+
+std::string find_model(const std::string& name) {
+  std::error_code error;
+  if (fs::is_directory(name, error)) return name;
+  const HubName hub = parse_hub_name(name);
+  std::string cached;
+  if (!hub.folder.empty()) {
+    const fs::path cache = cache_folder(), repository = cache / hub.folder;
+    const fs::path snapshot = snapshot_of(repository, hub.revision);
+    if (!snapshot.empty() && fs::is_directory(snapshot, error)) return snapshot;
+    if (fs::is_directory(repository, error)) {
+      throw Error(fmt::format("{}: {} has no snapshot of the revision {}", name,
+                              repository.string(), hub.revision));
+    }
+    cached = " or a model in " + cache.string();
+  }
+  throw Error(fmt::format("{}: not a directory (expected a Hugging Face model directory{})",
+                          name.empty() ? "''" : name, cached));
+}
+
+}  // namespace bert

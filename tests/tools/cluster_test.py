@@ -1,0 +1,201 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""The recipes in tools/cluster on this machine: the merged answers are the bytes of one run, also when
+a process is killed. Slurm and GNU parallel are needed; without them the tests are skipped.
+Usage: cluster_test.py BIN_DIR"""
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import time
+import unittest
+
+from command_line import ROOT, ToolTest, main
+
+SLURM = ["munged", "slurmctld", "slurmd", "sbatch"]
+
+
+def needs(*programs: str):
+    path = os.environ["PATH"] + ":/usr/sbin:/sbin"
+    missing = [name for name in programs if not shutil.which(name, path=path)]
+    if missing and os.environ.get("BERT_INFER_REQUIRE_CLUSTER"):
+        raise RuntimeError(f"no {', '.join(missing)}: tools/setup --cluster installs them")
+    return unittest.skipIf(missing, f"no {', '.join(missing)}")
+
+
+class ClusterTest(ToolTest):
+    tool = "bert-infer"
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        rng = random.Random(11)
+        words = "a man is playing guitar dog the in on music woman runs".split()
+        text = lambda: " ".join(rng.choices(words, k=rng.randint(1, 30)))  # noqa: E731
+        cls.pairs = cls.dir / "the pairs.tsv"
+        cls.pairs.write_text("".join(f"{text()}\t{text()}\n" for _ in range(5000)))
+        cls.options = ["-m", str(cls.model), "-i", str(cls.pairs), "--task", "embed", "--quiet"]
+        cls.whole = cls.dir / "whole.jsonl"
+        subprocess.run([cls.bin / cls.tool, *cls.options, "-o", cls.whole], check=True)
+
+    def recipe(self, name: str, out, *arguments, **more) -> subprocess.CompletedProcess:
+        environment = os.environ | {"BERT_INFER": str(self.bin / self.tool)} | more
+        return subprocess.run([ROOT / "tools" / "cluster" / name, "4", out, *arguments, *self.options],
+                              env=environment, capture_output=True, text=True, timeout=120,
+                              cwd=self.dir)
+
+    def kill_one(self, until):
+        """Kills one process of a shard as soon as there is any; whether there was one."""
+        while not until():
+            done = subprocess.run(["pgrep", "-f", f"{self.bin}/{self.tool}.*{self.dir}.*--shard"],
+                                  capture_output=True, text=True)
+            for pid in done.stdout.split():
+                try:
+                    if os.readlink(f"/proc/{pid}/exe").endswith(self.tool):
+                        os.kill(int(pid), signal.SIGKILL)
+                        return True
+                except OSError:  # it has just ended
+                    pass
+            time.sleep(0.01)
+        return False
+
+    def check(self, out):
+        self.assertEqual(out.read_bytes(), self.whole.read_bytes())
+        self.assertEqual([path.name for path in self.dir.glob(f"{out.stem}.*")], [out.name])
+
+    @needs("parallel", "pgrep")
+    def test_parallel(self):
+        out = self.dir / "parallel.jsonl"
+        with subprocess.Popen(
+                [ROOT / "tools" / "cluster" / "parallel", "4", out, "--jobs", "2", "--", *self.options],
+                env=os.environ | {"BERT_INFER": str(self.bin / self.tool)}, cwd=self.dir,
+                stderr=subprocess.PIPE, text=True) as process:
+            killed = self.kill_one(lambda: process.poll() is not None)
+            _, errors = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, 0, errors)
+        self.assertTrue(killed)
+        self.check(out)
+
+    @needs("parallel")
+    def test_a_line_that_is_no_input(self):
+        bad = self.write("bad.tsv", "a\nb\n\nc\nd\n")
+        out = self.dir / "bad.jsonl"
+        done = self.recipe("parallel", out, "--retries", "1", "--", "-i", bad)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertFalse(out.exists())
+
+    def test_usage(self):
+        for name in "slurm", "parallel":
+            done = subprocess.run([ROOT / "tools" / "cluster" / name], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(f"tools/cluster/{name} SHARDS FILE", done.stderr)
+            self.assertIn("expected a name that ends in", self.recipe(name, "x.npy").stderr)
+
+    @needs(*SLURM, "pgrep")
+    @unittest.skipIf(os.getuid() != 0, "Slurm's daemons run as root here")
+    def test_slurm(self):
+        out = self.dir / "slurm.jsonl"
+        with Slurm(self.dir / "daemons") as slurm:
+            done = self.recipe("slurm", out, **slurm.environment)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            deadline = time.monotonic() + 100
+            over = lambda: out.exists() or time.monotonic() > deadline  # noqa: E731
+            killed = self.kill_one(over)
+            while not over():
+                time.sleep(0.1)
+            self.assertTrue(out.exists(), slurm.queue())
+            slurm.wait_until_idle(deadline)
+        self.assertTrue(killed)
+        self.check(out)
+
+
+class Slurm:
+    """munge, slurmctld and slurmd on this machine, without systemd, on ports of their own."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.environment = {"SLURM_CONF": str(folder / "slurm.conf"),
+                            "SBATCH_OUTPUT": str(folder / "%j.out")}
+        self.processes = []
+
+    def __enter__(self):
+        folder, host = self.folder, socket.gethostname().split(".")[0]
+        (folder / "state").mkdir(parents=True)
+        folder.chmod(0o755)
+        folder.parent.chmod(0o755)  # munge wants to know who may write there
+        key = folder / "munge.key"
+        key.write_bytes(os.urandom(1024))
+        key.chmod(0o400)
+        ports = free_ports(2)
+        (folder / "slurm.conf").write_text(f"""ClusterName=test
+SlurmctldHost={host}(127.0.0.1)
+SlurmUser=root
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge.socket
+SlurmctldPort={ports[0]}
+SlurmdPort={ports[1]}
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd.pid
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+SchedulerParameters=batch_sched_delay=0,sched_interval=1
+NodeName={host} NodeAddr=127.0.0.1 CPUs=2 State=UNKNOWN
+PartitionName=all Nodes=ALL Default=YES State=UP
+""")
+        self.start("munged", "--foreground", "--force", f"--key-file={key}", "--num-threads=2",
+                   f"--socket={folder}/munge.socket", f"--pid-file={folder}/munged.pid",
+                   f"--log-file={folder}/munged.log", f"--seed-file={folder}/munge.seed")
+        wait_for(lambda: (folder / "munge.socket").exists())
+        self.start("slurmctld", "-D", "-f", folder / "slurm.conf")
+        self.start("slurmd", "-D", "-f", folder / "slurm.conf")
+        wait_for(lambda: "idle" in self.run("sinfo", "-h", "-o", "%T"))
+        return self
+
+    def __exit__(self, *_):
+        for process in reversed(self.processes):
+            process.terminate()
+            process.wait(timeout=30)
+
+    def start(self, name, *arguments):
+        program = shutil.which(name, path=os.environ["PATH"] + ":/usr/sbin:/sbin")
+        with open(self.folder / f"{name}.out", "w") as log:
+            self.processes.append(subprocess.Popen([program, *map(str, arguments)], stdout=log,
+                                                   stderr=log, env=os.environ | self.environment))
+
+    def run(self, *command) -> str:
+        return subprocess.run(command, env=os.environ | self.environment, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, text=True).stdout
+
+    def queue(self) -> str:
+        return self.run("squeue") + "".join(path.read_text(errors="replace")
+                                            for path in self.folder.glob("*.out"))
+
+    def wait_until_idle(self, deadline):
+        while self.run("squeue", "-h") and time.monotonic() < deadline:
+            time.sleep(0.2)
+
+
+def free_ports(count: int) -> list[int]:
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
+
+
+def wait_for(condition, seconds=30):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError("it does not start")
+        time.sleep(0.05)
+
+
+if __name__ == "__main__":
+    main()

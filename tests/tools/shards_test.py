@@ -1,0 +1,212 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""bert-infer --shard, --resume and merge: whatever is killed and resumed, the bytes are those of one
+run. Usage: shards_test.py BIN_DIR"""
+import gzip
+import os
+import random
+import resource
+import signal
+import subprocess
+import time
+
+import numpy as np
+
+from command_line import ToolTest, main
+
+RNG = random.Random(os.environ.get("SEED", "7"))
+WORDS = "a man is playing guitar dog the in on music woman runs , . ##s 1 2".split()
+
+
+def text() -> str:
+    return " ".join(RNG.choices(WORDS, k=RNG.randint(1, 30)))
+
+
+class ShardsTest(ToolTest):
+    tool = "bert-infer"
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.lines = [f"{text()}\t{text()}" for _ in range(103)]
+        cls.pairs = cls.dir / "pairs.tsv"
+        cls.pairs.write_text("\n".join(cls.lines) + "\n")
+
+    def shards(self, count: int, suffix: str, *options) -> list:
+        parts = []
+        for i in range(count):
+            parts.append(self.dir / f"{self.id()}-{i}{suffix}")
+            self.succeed("-i", self.pairs, "--shard", f"{i}/{count}", *options, "-o", parts[-1])
+        return parts
+
+    def test_merged_shards_are_the_bytes_of_one_run(self):
+        for count in 1, 2, 5, 103, 150:
+            for suffix, options in (".jsonl", ["--task", "embed"]), (".tsv", []):
+                with self.subTest(count=count, suffix=suffix):
+                    whole, merged = self.dir / f"whole{suffix}", self.dir / f"merged{suffix}"
+                    self.succeed("-i", self.pairs, *options, "-o", whole)
+                    parts = self.shards(count, suffix, *options) if count < 100 else (
+                        self.split_by_hand(whole, count, suffix))
+                    RNG.shuffle(parts)
+                    self.succeed_merge("-o", merged, *parts)
+                    self.assertEqual(merged.read_bytes(), whole.read_bytes())
+
+    def split_by_hand(self, whole, count: int, suffix: str) -> list:
+        """What so many runs would write, some of it empty."""
+        lines = whole.read_text().splitlines(keepends=True)
+        header = lines.pop(0) if suffix == ".tsv" else ""
+        parts = []
+        for i in range(count):
+            parts.append(self.write(f"hand-{i}{suffix}.gz",
+                                    gzip.compress((header + "".join(lines[i::count])).encode())))
+        return parts
+
+    def succeed_merge(self, *arguments):
+        done = subprocess.run([self.bin / self.tool, "merge", *map(str, arguments)],
+                              stderr=subprocess.PIPE, text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_rows(self):
+        whole = self.dir / "whole.npy"
+        self.succeed("-i", self.pairs, "-o", whole)
+        rows = np.load(whole)
+        for i, part in enumerate(self.shards(4, ".npy")):
+            self.assertTrue(np.array_equal(np.load(part), rows[i::4]))
+
+    def test_bad_lines_belong_to_their_shard(self):
+        lines = ["first,second", "a,b", "", "a,b", '"x', 'y",b', "a\x00,b,c", "a,b"]
+        source = self.write("bad.csv", "\n".join(lines) + "\n")
+        options = ["-i", source, "--on-error", "skip"]
+        whole = self.dir / "bad.jsonl"
+        self.succeed(*options, "-o", whole)
+        self.assertEqual(whole.read_text().count('"error"'), 2)
+        parts = [self.dir / f"bad-{i}.jsonl" for i in range(3)]
+        for i, part in enumerate(parts):
+            self.succeed(*options, "--shard", f"{i}/3", "-o", part)
+        self.succeed_merge("-o", self.dir / "bad-merged.jsonl", *parts)
+        self.assertEqual((self.dir / "bad-merged.jsonl").read_bytes(), whole.read_bytes())
+        # Without skipping, only the shard that the line belongs to ends there.
+        self.succeed("-i", source, "--shard", "0/3")
+        self.fail_with(1, "bad.csv:3: the line is empty", "-i", source, "--shard", "1/3")
+
+    def test_killed_and_resumed(self):
+        many = self.dir / "many.tsv"
+        many.write_text("".join(f"{text()}\t{text()}\n" for _ in range(6000)))
+        for suffix in ".jsonl", ".tsv", ".npy":
+            for shard in "0/1", "1/3":
+                with self.subTest(suffix=suffix, shard=shard):
+                    whole, out = (self.dir / f"{name}{suffix}" for name in ["killed-whole", "killed"])
+                    command = ["-i", many, "--task", "embed", "--shard", shard]
+                    started = time.monotonic()
+                    self.succeed(*command, "-o", whole)
+                    usual = time.monotonic() - started
+                    out.unlink(missing_ok=True)
+                    kills = 0
+                    for _ in range(60):
+                        process = subprocess.Popen(
+                            self.command(*command, "--resume", "-o", out), stderr=subprocess.DEVNULL)
+                        time.sleep(RNG.uniform(0, usual))
+                        process.send_signal(RNG.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGTERM]))
+                        kills += process.wait() < 0
+                        if out.exists() and kills > 0:
+                            break
+                        out.unlink(missing_ok=True)  # so fast: again
+                    self.succeed(*command, "--resume", "-o", out)
+                    self.assertEqual(out.read_bytes(), whole.read_bytes())
+                    self.assertGreater(kills, 0)
+
+    def test_cut_anywhere(self):
+        for suffix in ".jsonl", ".tsv", ".npy":
+            whole, out = self.dir / f"cut-whole{suffix}", self.dir / f"cut{suffix}"
+            self.succeed("-i", self.pairs, "--shard", "1/2", "-o", whole)
+            data = whole.read_bytes()
+            partial = self.dir / f"cut{suffix}.partial"
+            for size in [0, 1, 127, 128, 129, len(data), *RNG.sample(range(len(data)), 8)]:
+                with self.subTest(suffix=suffix, size=size):
+                    out.unlink(missing_ok=True)
+                    partial.write_bytes(data[:size])
+                    self.succeed("-i", self.pairs, "--shard", "1/2", "--resume", "-o", out)
+                    self.assertEqual(out.read_bytes(), data)
+                    self.assertFalse(partial.exists())
+
+    def test_full_disk(self):
+        whole, out = self.dir / "disk-whole.jsonl", self.dir / "disk.jsonl"
+        self.succeed("-i", self.pairs, "--task", "embed", "-o", whole)
+        limit = whole.stat().st_size // 2
+
+        def small_disk():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+        self.fail_with(1, r"disk.jsonl: cannot be written.*the answers so far are in .*\.partial",
+                       "-i", self.pairs, "--task", "embed", "-o", out, preexec_fn=small_disk)
+        # Still full: what is there stays there.
+        before = (self.dir / "disk.jsonl.partial").read_bytes()
+        self.assertGreater(len(before), 0)
+        self.run_tool("-i", self.pairs, "--task", "embed", "--resume", "-o", out,
+                      preexec_fn=small_disk)
+        self.assertTrue((self.dir / "disk.jsonl.partial").read_bytes().startswith(before))
+        self.succeed("-i", self.pairs, "--task", "embed", "--resume", "-o", out)
+        self.assertEqual(out.read_bytes(), whole.read_bytes())
+
+    def test_what_is_whole_stays(self):
+        out = self.write("done.jsonl", "yesterday's\n")
+        done = self.run_tool("-i", self.pairs, "--resume", "-o", out)
+        self.assertEqual((done.returncode, out.read_text()), (0, "yesterday's\n"))
+        self.assertIn("is whole already", done.stderr)
+
+    def test_errors(self):
+        for wrong in "4/4", "-1/4", "1", "1/2x", "/":
+            self.fail_with(2, f"--shard {wrong}: expected I/N with I from 0 to N - 1", "-i",
+                           self.pairs, f"--shard={wrong}")
+        self.fail_with(2, "--shard goes with --input", "--shard", "0/2", "a text")
+        self.fail_with(2, "--resume needs --output FILE", "-i", self.pairs, "--resume")
+        self.fail_with(2, "--resume needs .jsonl, .tsv or .npy", "-i", self.pairs, "--resume", "-o",
+                       self.dir / "x.safetensors", "--task", "embed")
+        out = self.dir / "other.jsonl"
+        self.write("other.jsonl.partial", '{"index": 1, "logits": [0]}\n')
+        self.fail_with(1, r"its last answer has the index 1, .* --shard 0/2", "-i", self.pairs,
+                       "--shard", "0/2", "--resume", "-o", out)
+        self.write("other.jsonl.partial", "something else\n")
+        self.fail_with(1, "its last line is not an answer", "-i", self.pairs, "--resume", "-o", out)
+        self.assertTrue((self.dir / "other.jsonl.partial").exists())
+
+    def test_slurm(self):
+        def array(task: int, count: int, first: int, last: int) -> dict:
+            names = {"ID": task, "COUNT": count, "MIN": first, "MAX": last}
+            return {"env": os.environ | {f"SLURM_ARRAY_TASK_{name}": str(value)
+                                         for name, value in names.items()}}
+
+        wanted = self.succeed("-i", self.pairs, "--shard", "1/3")
+        self.assertEqual(self.succeed("-i", self.pairs, "--shard", "slurm", **array(6, 3, 5, 7)),
+                         wanted)
+        self.fail_with(2, "SLURM_ARRAY_TASK_ID is not set", "-i", self.pairs, "--shard", "slurm")
+        self.fail_with(2, "expected consecutive numbers", "-i", self.pairs, "--shard", "slurm",
+                       **array(6, 2, 4, 6))
+
+    def test_merge_errors(self):
+        def merge(*arguments):
+            done = subprocess.run([self.bin / self.tool, "merge", *map(str, arguments)],
+                                  capture_output=True, text=True, timeout=120)
+            self.assertNotEqual(done.returncode, 0)
+            return done.stderr
+
+        a = self.write("a.jsonl", '{"index": 0, "x": 1}\n{"index": 2, "x": 1}\n')
+        b = self.write("b.jsonl", '{"index": 1, "x": 1}\n{"index": 4, "x": 1}\n')
+        out = self.dir / "merged-errors.jsonl"
+        self.assertIn("no part has 3", merge("-o", out, a, b))
+        self.assertIn("is in another part too", merge("-o", out, a, a))
+        self.assertIn("no part has 0", merge("-o", out, b))
+        self.assertFalse(out.exists())
+        c = self.write("c.jsonl", '{"index": 1, "x": 1}\nnonsense\n')
+        self.assertIn("c.jsonl:2: is not an answer", merge("-o", out, a, c))
+        self.assertIn("expected ascending", merge("-o", out, self.write(
+            "d.jsonl", '{"index": 0, "x": 1}\n{"index": 0, "x": 1}\n')))
+        self.assertIn("at least one part", merge("-o", out))
+        self.assertIn("expected a name that ends in", merge("-o", self.dir / "x.npy", a))
+        t, u = self.write("t.tsv", "index\ta\n0\t1\n"), self.write("u.tsv", "index\tb\n1\t1\n")
+        self.assertIn("header differs", merge("-o", self.dir / "v.tsv", t, u))
+
+
+if __name__ == "__main__":
+    main()

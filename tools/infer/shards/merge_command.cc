@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/infer/shards/merge_command.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "tools/console/command_line.h"
+#include "tools/console/lines/input_lines.h"
+#include "tools/console/output_file.h"
+#include "tools/console/stop.h"
+#include "tools/infer/shards/indexed_lines.h"
+
+namespace bert::tools {
+namespace {
+
+constexpr const char* kManual = R"(bert-infer merge: the answers of all shards in one file
+
+  bert-infer merge -o FILE PART...
+
+The parts are what bert-infer --shard 0/N to N-1/N wrote, in any order: .jsonl or .tsv, compressed
+or not. FILE gets the bytes that one run without --shard would have written. An answer that is
+missing or there twice is an error. In .tsv files, which leave out the lines that --on-error skip
+passes over, nothing is known to be missing. (To classify the text "merge": bert-infer -- merge)
+
+  -o, --output FILE    .jsonl or .tsv, as the parts; - (default) is standard output
+      --format F       jsonl or tsv, whatever the ending
+  -h, --help           this text
+      --version        the version
+)";
+
+struct MergeOptions {
+  std::vector<std::string> parts;
+  std::string output = "-";
+  std::optional<OutputFormat> format;
+};
+
+OutputFormat format_of(const MergeOptions& options) {
+  if (options.format) return *options.format;
+  std::string_view name = options.output == "-" ? options.parts.front() : options.output;
+  for (const std::string_view ending : {".gz", ".zst"}) {
+    if (name.ends_with(ending)) name.remove_suffix(ending.size());
+  }
+  if (name.ends_with(".jsonl")) return OutputFormat::jsonl;
+  if (name.ends_with(".tsv")) return OutputFormat::tsv;
+  throw UsageError(
+      fmt::format("{}: expected a name that ends in .jsonl or .tsv, or --format", name));
+}
+
+// The answers of one shard.
+class Part {
+ public:
+  Part(const std::string& path, OutputFormat format, int stop_fd)
+      : file_(path), lines_(file_.fd(), file_.name(), stop_fd), format_(format) {
+    if (format == OutputFormat::tsv) header_ = std::string(lines_.next().value_or(""));
+    advance();
+  }
+  const std::string& name() const { return file_.name(); }
+  const std::string& header() const { return header_; }
+  std::optional<int64_t> index() const { return index_; }  // of the next answer, if there is one
+  std::string_view line() const { return line_; }
+
+  void advance() {
+    const auto before = index_;
+    const auto line = lines_.next();
+    index_ = line ? index_of(*line, format_) : std::nullopt;
+    if (!line) return;
+    line_ = *line;
+    const auto fail = [&](std::string_view reason) {
+      throw std::runtime_error(line_error(name(), lines_.number(), reason));
+    };
+    if (!index_) fail("is not an answer of bert-infer's");
+    if (before && *index_ <= *before) {
+      fail(fmt::format("the index {} follows {}, expected ascending ones", *index_, *before));
+    }
+  }
+
+ private:
+  InputFile file_;
+  LineReader lines_;
+  const OutputFormat format_;
+  std::string header_;
+  std::string_view line_;
+  std::optional<int64_t> index_;
+};
+
+using Parts = std::vector<std::unique_ptr<Part>>;
+
+// The part with the lowest index; null if all have ended.
+Part* find_next(const Parts& parts) {
+  Part* next = nullptr;
+  for (const auto& part : parts) {
+    if (part->index() && (!next || *part->index() < *next->index())) next = part.get();
+  }
+  return next;
+}
+
+void write_header(const Parts& parts, OutputFile& output) {
+  const std::string& header = parts.front()->header();
+  for (const auto& part : parts) {
+    if (part->header() == header) continue;
+    throw std::runtime_error(
+        fmt::format("{}: its header differs from that of {}", part->name(), parts.front()->name()));
+  }
+  output.append(header + '\n');
+}
+
+void merge(const MergeOptions& options) {
+  const OutputFormat format = format_of(options);
+  const Stop stop;
+  Parts parts;
+  for (const std::string& path : options.parts) {
+    parts.push_back(std::make_unique<Part>(path, format, stop.fd()));
+  }
+  OutputFile output(options.output);
+  if (format == OutputFormat::tsv) write_header(parts, output);
+  int64_t expected = 0;
+  for (Part* next = find_next(parts); next && stop.signal() == 0; next = find_next(parts)) {
+    const int64_t index = *next->index();
+    if (index < expected) {
+      throw std::runtime_error(
+          fmt::format("{}: the index {} is in another part too", next->name(), index));
+    }
+    if (index > expected && format == OutputFormat::jsonl) {
+      throw std::runtime_error(fmt::format("{}: the index {} follows {}: no part has {}",
+                                           next->name(), index, expected - 1, expected));
+    }
+    output.append(next->line());
+    output.append("\n");
+    expected = index + 1;
+    next->advance();
+  }
+  if (stop.signal() != 0) {
+    output.discard();
+    stop.end_process();
+  }
+  output.close();
+}
+
+}  // namespace
+
+int merge_main(int argc, char** argv) {
+  MergeOptions options;
+  return run_tool(
+      "bert-infer", kManual, argc, argv,
+      [&](CLI::App& app) {
+        app.add_option("-o,--output", options.output);
+        app.add_option("--format")->each([&](const std::string& text) {
+          if (text != "jsonl" && text != "tsv") {
+            throw UsageError(fmt::format("--format {}: expected jsonl or tsv", text));
+          }
+          options.format = text == "tsv" ? OutputFormat::tsv : OutputFormat::jsonl;
+        });
+        app.add_option("PART", options.parts);
+      },
+      [&] {
+        if (options.parts.empty()) throw UsageError("merge needs at least one part");
+        merge(options);
+        return 0;
+      });
+}
+
+}  // namespace bert::tools
