@@ -70,6 +70,9 @@ AddedTokenMatcher::AddedTokenMatcher(std::vector<Pattern> patterns)
 
 TextEncoder::Impl::Impl(Definition definition)
     : file(definition.file),
+      model(definition.model),
+      continuing_prefix(definition.word_piece.continuing_prefix),
+      prepends_space(definition.unigram.prepend != UnigramOptions::Prepend::never),
       algorithm(is_unigram(definition)      ? "Unigram"
                 : is_word_piece(definition) ? "WordPiece"
                                             : "BPE"),
@@ -120,6 +123,7 @@ void TextEncoder::Impl::add_tokens(const Definition& definition) {
     if (!vocabulary.has(id)) vocabulary.name(id, token->content);
     if (token->content == definition.mask) mask = id;
     added_ids.push_back(id);
+    if (token->special) special_ids.push_back(id);
     if (!token->normalized) {
       raw.push_back({token->content, id, *token});
     } else {
@@ -129,6 +133,7 @@ void TextEncoder::Impl::add_tokens(const Definition& definition) {
   raw_tokens = AddedTokenMatcher(std::move(raw));
   normalized_tokens = AddedTokenMatcher(std::move(normalized));
   std::sort(added_ids.begin(), added_ids.end());
+  std::sort(special_ids.begin(), special_ids.end());
   if (mask == -1) mask = vocabulary.find(definition.mask);
 }
 
@@ -191,6 +196,14 @@ bool TextEncoder::Impl::continues_word(int32_t id) const {
   return id != pipeline->unknown() && !is_added(id) && pipeline->continues_word(piece);
 }
 
+int32_t TextEncoder::Impl::find(std::string_view token) const {
+  const auto added =
+      std::ranges::find_if(added_ids, [&](int32_t id) { return vocabulary.token(id) == token; });
+  if (added != added_ids.end()) return *added;
+  const int32_t id = vocabulary.find(token);
+  return id == Vocabulary::kNone ? -1 : id;
+}
+
 const std::string& TextEncoder::file() const { return impl_->file; }
 const char* TextEncoder::algorithm() const { return impl_->algorithm; }
 int TextEncoder::vocabulary_size() const { return impl_->vocabulary.end_id(); }
@@ -198,7 +211,9 @@ bool TextEncoder::has(int32_t id) const { return impl_->vocabulary.has(id); }
 bool TextEncoder::lowercases() const { return impl_->lowercases; }
 const std::string& TextEncoder::token(int32_t id) const { return impl_->vocabulary.token(id); }
 bool TextEncoder::continues_word(int32_t id) const { return impl_->continues_word(id); }
+int32_t TextEncoder::find(std::string_view token) const { return impl_->find(token); }
 int32_t TextEncoder::mask_id() const { return impl_->mask; }
+int32_t TextEncoder::unknown_id() const { return impl_->pipeline->unknown(); }
 int TextEncoder::default_max_length() const { return impl_->max_length; }
 const std::vector<std::string>& TextEncoder::notes() const { return impl_->notes; }
 

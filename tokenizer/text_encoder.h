@@ -44,6 +44,8 @@ class TextEncoder {
   // first that does, as "input i: ...".
   std::vector<Encoding> encode_batch(std::span<const Texts> inputs, int max_length,
                                      const ForEach& for_each) const;
+  // Ids to text, as Hugging Face's fast tokenizers decode. Throws if no token has one of the ids.
+  std::string decode(std::span<const int32_t> ids, bool skips_special) const;
 
   const std::string& file() const;  // that has the vocabulary
   const char* algorithm() const;    // "WordPiece", "Unigram" or "BPE"
@@ -54,7 +56,9 @@ class TextEncoder {
   // Whether the token continues the word before it: a WordPiece token with the continuing prefix, a
   // SentencePiece token without U+2581. Added, special and unknown tokens never do.
   bool continues_word(int32_t id) const;
+  int32_t find(std::string_view token) const;     // the id of exactly this token, or -1
   int32_t mask_id() const;                        // -1 if there is no mask token
+  int32_t unknown_id() const;                     // -1 if there is no unknown token
   int default_max_length() const;                 // 0 if the files name none
   const std::vector<std::string>& notes() const;  // what a user should know: files that disagree
 

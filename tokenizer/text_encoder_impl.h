@@ -34,18 +34,22 @@ struct TextEncoder::Impl {
   std::pair<size_t, size_t> truncated_sizes(const TokenSequence& first, const TokenSequence& second,
                                             size_t limit, size_t special) const;
   bool continues_word(int32_t id) const;
+  int32_t find(std::string_view token) const;
   void encode_text(std::string_view text, const char* which, size_t limit, EncodingScratch& scratch,
                    TokenSequence& out) const;
   void check_template(const Template& pieces) const;
   bool is_added(int32_t id) const { return std::ranges::binary_search(added_ids, id); }
 
   std::string file;
+  Definition::Model model;
+  std::string continuing_prefix;  // for WordPiece
+  bool prepends_space;            // for Unigram
   const char* algorithm;
   Vocabulary vocabulary;
   std::unique_ptr<const Pipeline> pipeline;
   AddedTokenMatcher raw_tokens{{}}, normalized_tokens{{}};
   Template single, pair;
-  std::vector<int32_t> added_ids;  // sorted
+  std::vector<int32_t> added_ids, special_ids;  // sorted; the latter are some of the former
   int32_t mask = -1;
   bool lowercases;
   OffsetTrimmer trimmer;

@@ -106,6 +106,7 @@ typedef struct bert_encoding {
   bert_token_range first;      // the tokens of each text, without special tokens. As an argument,
   bert_token_range second;     // not read
   int32_t truncated;           // whether tokens were dropped to keep to max_length
+  int32_t unattended;          // to so many tokens at the end none attends: see bert_infer.h
 } bert_encoding;
 
 typedef struct bert_model bert_model;    // a loaded model; immutable
@@ -129,14 +130,17 @@ BERT_INFER_API void bert_model_free(bert_model* model);
 BERT_INFER_API void bert_result_free(bert_result* result);
 
 // A number that describes the model, by name: layers, hidden (H), heads, intermediate, vocabulary,
-// max_length (in tokens), embedding (the size of bert_model_embed's vectors), workers, threads (of
+// max_length (in tokens), embedding and token_vector (the size of bert_model_embed's and of
+// bert_model_multi_vector's vectors), workers, threads (of
 // each worker), kept_memory (the limit, in bytes); and 1 or 0 for has_logits, has_token_logits,
-// has_pooler.
+// has_pooler,
+// has_sparse.
 BERT_INFER_API bert_status bert_model_info_number(const bert_model* model, const char* name,
                                                   int64_t* number);
 // A text or a list of texts that describe the model, by name. One text: architecture, family, task
-// (embed, classify, choose, fill-mask, tag, answer or detect), tokenizer, scores (softmax, sigmoid
-// or raw), pooling, precision, backend. Lists, which may be empty: labels (C), files, notes.
+// (embed, classify, choose, fill-mask, tag, answer, detect, sparse or multi-vector), tokenizer,
+// scores (softmax, sigmoid or raw), pooling, similarity (cosine, dot, maxsim or meanmaxsim),
+// precision, backend. Lists, which may be empty: labels (C), files, notes.
 BERT_INFER_API bert_status bert_model_info_texts(const bert_model* model, const char* name,
                                                  const bert_text** texts, size_t* count);
 // The token with an id, as the vocabulary spells it ("##ing").
@@ -156,6 +160,26 @@ BERT_INFER_API bert_status bert_model_run_tokens(const bert_model* model, const 
 BERT_INFER_API bert_status bert_model_embed(const bert_model* model, const bert_input* inputs,
                                             size_t count, bert_result** result,
                                             const bert_matrix** embeddings);
+
+// The tokens of the vocabulary that an input has a weight for, by ascending id.
+typedef struct bert_sparse_vector {
+  const int32_t* ids;    // [size]
+  const float* weights;  // [size]
+  size_t size;
+} bert_sparse_vector;
+
+// Weights of the vocabulary, [N], of SPLADE models and BGE-M3.
+BERT_INFER_API bert_status bert_model_sparse(const bert_model* model, const bert_input* inputs,
+                                             size_t count, bert_result** result,
+                                             const bert_sparse_vector** vectors);
+
+typedef enum bert_role { BERT_QUERY = 0, BERT_DOCUMENT = 1 } bert_role;
+
+// Vectors of the tokens, [N] of [tokens, token_vector], of ColBERT models and BGE-M3.
+BERT_INFER_API bert_status bert_model_multi_vector(const bert_model* model,
+                                                   const bert_input* inputs, size_t count,
+                                                   bert_role role, bert_result** result,
+                                                   const bert_matrix** vectors);
 
 typedef struct bert_hidden {
   bert_matrix states;         // [S, H] last hidden state

@@ -101,7 +101,14 @@ const bert_encoding* keep_encodings(bert_result& owner, std::vector<Encoding> en
                          encoding.ids.size(),
                          {encoding.first.begin, encoding.first.end},
                          {encoding.second.begin, encoding.second.end},
-                         encoding.truncated};
+                         encoding.truncated,
+                         encoding.unattended};
+  });
+}
+
+const bert_sparse_vector* keep_sparse(bert_result& owner, std::vector<SparseVector> answers) {
+  return keep_views(owner, owner.keep(std::move(answers)), [](const SparseVector& vector) {
+    return bert_sparse_vector{vector.ids.data(), vector.weights.data(), vector.ids.size()};
   });
 }
 
@@ -204,6 +211,24 @@ bert_status bert_model_fill_mask_encodings(const bert_model* model, const bert_e
                                            size_t count, int32_t k, bert_result** result,
                                            const bert_blanks** blanks) {
   return c_api::fill_mask(model, encodings, count, k, result, blanks);
+}
+
+bert_status bert_model_sparse(const bert_model* model, const bert_input* inputs, size_t count,
+                              bert_result** result, const bert_sparse_vector** vectors) {
+  return c_api::answer(result, vectors, [&](bert_result& owner) {
+    return c_api::keep_sparse(owner,
+                              c_api::loaded(model).sparse(c_api::read_inputs(inputs, count)));
+  });
+}
+
+bert_status bert_model_multi_vector(const bert_model* model, const bert_input* inputs, size_t count,
+                                    bert_role role, bert_result** result,
+                                    const bert_matrix** vectors) {
+  return c_api::answer(result, vectors, [&](bert_result& owner) {
+    const bert::Role read = c_api::read_role(role);
+    return c_api::keep_matrices(
+        owner, c_api::loaded(model).multi_vector(c_api::read_inputs(inputs, count), read));
+  });
 }
 
 bert_status bert_model_tag(const bert_model* model, const bert_input* inputs, size_t count,

@@ -55,6 +55,7 @@ std::vector<Encoding> read_inputs(const bert_encoding* encodings, size_t count) 
       tokens.type_ids.assign(encoding.type_ids, encoding.type_ids + encoding.size);
     }
     tokens.truncated = encoding.truncated != 0;
+    tokens.unattended = encoding.unattended;
   }
   return read;
 }
@@ -72,6 +73,12 @@ std::vector<Choices> read_inputs(const bert_choices* inputs, size_t count) {
     }
   }
   return read;
+}
+
+Role read_role(bert_role role) {
+  if (role == BERT_QUERY) return Role::query;
+  if (role == BERT_DOCUMENT) return Role::document;
+  throw InvalidArgument(fmt::format("unknown role {}", static_cast<int>(role)));
 }
 
 std::vector<int> read_layers(const int32_t* layers, size_t count) {

@@ -45,6 +45,10 @@ const char* task_name(Task task) {
       return "answer";
     case Task::detect:
       return "detect";
+    case Task::sparse:
+      return "sparse";
+    case Task::multi_vector:
+      return "multi-vector";
   }
   return "";
 }
@@ -62,13 +66,21 @@ const char* scores_name(Scores scores) {
 }
 
 std::map<std::string_view, int64_t> numbers(const Info& info) {
-  return {{"layers", info.layers},         {"hidden", info.hidden},
-          {"heads", info.heads},           {"intermediate", info.intermediate},
-          {"vocabulary", info.vocabulary}, {"max_length", info.max_length},
-          {"embedding", info.embedding},   {"workers", info.workers},
-          {"threads", info.threads},       {"kept_memory", info.kept_memory},
-          {"has_logits", info.has_logits}, {"has_token_logits", info.has_token_logits},
-          {"has_pooler", info.has_pooler}};
+  return {{"layers", info.layers},
+          {"hidden", info.hidden},
+          {"heads", info.heads},
+          {"intermediate", info.intermediate},
+          {"vocabulary", info.vocabulary},
+          {"max_length", info.max_length},
+          {"embedding", info.embedding},
+          {"workers", info.workers},
+          {"threads", info.threads},
+          {"kept_memory", info.kept_memory},
+          {"has_logits", info.has_logits},
+          {"has_token_logits", info.has_token_logits},
+          {"has_pooler", info.has_pooler},
+          {"has_sparse", info.has_sparse},
+          {"token_vector", info.token_vector}};
 }
 
 template <typename Values>
@@ -122,6 +134,7 @@ bert_model::bert_model(const bert::Model& loaded)
            {"tokenizer", {c_api::view(info.tokenizer)}},
            {"scores", {c_api::view(scores)}},
            {"pooling", {c_api::view(info.pooling)}},
+           {"similarity", {c_api::view(info.similarity)}},
            {"precision", {c_api::view(info.precision)}},
            {"backend", {c_api::view(info.backend)}},
            {"labels", c_api::views_of(info.labels)},

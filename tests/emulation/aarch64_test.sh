@@ -13,7 +13,7 @@ if [[ ! -d $packages ]] || ! command -v aarch64-linux-gnu-g++ qemu-aarch64 > /de
 fi
 cmake -S "$root" -B "$1" -G Ninja -DCMAKE_TOOLCHAIN_FILE="$root/tests/emulation/aarch64.cmake" \
   -DAARCH64_PACKAGES="$packages" -DCMAKE_BUILD_TYPE=Release -DCMAKE_UNITY_BUILD=ON \
-  -DCMAKE_COMPILE_WARNING_AS_ERROR=ON -DBUILD_TESTING=ON
+  -DCMAKE_COMPILE_WARNING_AS_ERROR=ON -DBUILD_TESTING=ON -DBERT_INFER_SERVE=OFF
 cmake --build "$1" --target bert-infer engine_test
 exec "$2" "$root/tests/emulation/emulation_test.py" --table portable --native "$3" \
   qemu-aarch64 -L "$packages" -- "$1/bin/bert-infer" "$1/tests/engine_test"

@@ -34,7 +34,12 @@ class Range(Structure):
 
 class Encoding(Structure):
     _fields_ = [("ids", POINTER(c_int32)), ("type_ids", POINTER(c_int32)), ("offsets", POINTER(Range)),
-                ("size", c_size_t), ("first", Range), ("second", Range), ("truncated", c_int32)]
+                ("size", c_size_t), ("first", Range), ("second", Range), ("truncated", c_int32),
+                ("unattended", c_int32)]
+
+
+class SparseVector(Structure):
+    _fields_ = [("ids", POINTER(c_int32)), ("weights", POINTER(c_float)), ("size", c_size_t)]
 
 
 class Hidden(Structure):
@@ -136,6 +141,14 @@ class Model:
 
     def run_tokens(self, pairs) -> list[list[list[float]]]:
         return self.answers("run_tokens", Matrix, Matrix.lists, self.inputs(pairs))
+
+    def sparse(self, pairs) -> list[tuple]:
+        def read(vector):
+            return vector.ids[:vector.size], vector.weights[:vector.size]
+        return self.answers("sparse", SparseVector, read, self.inputs(pairs))
+
+    def multi_vector(self, pairs, role: int) -> list[list[list[float]]]:
+        return self.answers("multi_vector", Matrix, Matrix.lists, self.inputs(pairs), ctypes.c_int(role))
 
     def hidden(self, pairs, layers) -> list[dict]:
         def read(hidden):

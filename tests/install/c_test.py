@@ -154,6 +154,17 @@ class CApi(unittest.TestCase):
         for rows, pair in zip(self.load("bert-tokens").run_tokens(PAIRS), PAIRS):
             self.assert_answers({"logits": rows}, self.infer("bert-tokens", "logits", pair))
 
+    def test_vectors_for_search(self):
+        for (ids, weights), pair in zip(self.load("splade").sparse(PAIRS), PAIRS):
+            expected = self.infer("splade", "sparse", pair)["sparse"]
+            self.assertEqual(dict(zip(ids, weights)), {entry["id"]: entry["weight"] for entry in expected})
+            self.assertEqual(ids, sorted(ids))
+        singles = PAIRS[1:]
+        for role, name in enumerate(("query", "document")):
+            for vectors, single in zip(self.load("colbert").multi_vector(singles, role), singles):
+                self.assert_answers({"vectors": vectors},
+                                    self.infer("colbert", "multi-vector", single, "--role", name))
+
     def test_masks_spans_and_choices(self):
         masks = ("a [MASK] is [MASK]", None)
         [blanks] = self.load("bert-mlm").fill_mask([masks], 4)

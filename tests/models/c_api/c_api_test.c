@@ -136,13 +136,14 @@ static void test_mistakes(const bert_model* model) {
   bert_input bad = good;
   bert_result* result = (bert_result*)&bad;
   const bert_matrix* matrix = (const bert_matrix*)&bad;
+  const bert_sparse_vector* sparse;
   const bert_hidden* hidden;
   const bert_blanks* blanks;
   const bert_tags* tags;
   const bert_answer* answers;
   const bert_choice* choices;
   const bert_encoding* encodings;
-  bert_encoding ids = {NULL, NULL, NULL, 3, {0, 0}, {0, 0}, 0};
+  bert_encoding ids = {NULL, NULL, NULL, 3, {0, 0}, {0, 0}, 0, 0};
   bert_choices question = {{"A", 1}, NULL, 1};
   const bert_option option = {"stride", "x"}, unknown = {"layers", "1"};
   const int32_t far[] = {1000};
@@ -166,6 +167,11 @@ static void test_mistakes(const bert_model* model) {
 
   REFUSES(bert_model_run_tokens(NULL, &good, 1, &result, &matrix), "model is NULL");
   REFUSES(bert_model_embed(NULL, &good, 1, &result, &matrix), "model is NULL");
+  REFUSES(bert_model_sparse(NULL, &good, 1, &result, &sparse), "model is NULL");
+  FAILS(bert_model_sparse(model, &good, 1, &result, &sparse), "sparse");
+  REFUSES(bert_model_multi_vector(NULL, &good, 1, BERT_QUERY, &result, &matrix), "model is NULL");
+  REFUSES(bert_model_multi_vector(model, &good, 1, (bert_role)7, &result, &matrix),
+          "unknown role 7");
   REFUSES(bert_model_hidden(NULL, &good, 1, NULL, 0, &result, &hidden), "model is NULL");
   REFUSES(bert_model_hidden(model, &good, 1, NULL, 1, &result, &hidden), "layers is NULL");
   FAILS(bert_model_hidden(model, &good, 1, far, 1, &result, &hidden), "1000");

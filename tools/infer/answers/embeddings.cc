@@ -2,8 +2,9 @@
 #include "tools/infer/answers/embeddings.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
+
+#include "tools/infer/answers/vector_math.h"
 
 namespace bert::tools {
 
@@ -17,13 +18,7 @@ bert::Output embed(const bert::Model& model, std::span<const bert::Encoding> enc
     }
     all = std::move(shorter);
   }
-  for (int64_t i = 0; options.normalize && i < all.rows; ++i) {
-    double squares = 0;
-    for (const float value : all.row(i)) squares += static_cast<double>(value) * value;
-    constexpr double kLeast = 1e-12;  // as in torch's normalize
-    const double length = std::max(std::sqrt(squares), kLeast);
-    for (float& value : all.row(i)) value = static_cast<float>(value / length);
-  }
+  for (int64_t i = 0; options.normalize && i < all.rows; ++i) normalize(all.row(i));
   return all;
 }
 

@@ -1,0 +1,368 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The Python package, beside the programs of the same build: package_test.py BUILD_DIR"""
+import json
+import pickle
+import re
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+BUILD = Path(sys.argv.pop(1)).resolve()
+sys.path[:0] = [str(BUILD / "python"), str(Path(__file__).resolve().parents[1] / "tools")]
+
+try:
+    import numpy as np
+except ImportError as error:
+    print(f"skipped: {error}")
+    sys.exit(77)
+
+import bert_infer  # noqa: E402
+from bert_infer import CrossEncoder, Encoding, Model, Options, SentenceTransformer, pipeline  # noqa: E402
+from command_line import PAIR, ROOT, ToolTest, main  # noqa: E402
+
+TEXTS = ["a man", "two dogs eat on the beach", "", "naïve \U0001F600 é", "the guitar is a " * 9]
+PAIRS = [PAIR, ("two dogs", "a man"), ("", "é")]
+CONTEXT = "a man is playing the guitar and two dogs eat on the beach " * 12
+
+
+class PackageTest(ToolTest):
+    tool = "bert-infer"
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.encoder = cls.make_model("encoder", "--head", "none")
+        cls.loaded = Model(cls.model)
+
+    def infer(self, model, *arguments, inputs) -> list[dict]:
+        """The program's answers."""
+        keys = ("first", "second")
+        lines = [json.dumps(dict(zip(keys, [item] if isinstance(item, str) else item)))
+                 for item in inputs]
+        return self.answers("-m", model, "--input-format", "jsonl", *arguments,
+                            stdin="\n".join(lines) + "\n")
+
+    def assert_bits(self, found, expected):
+        found, expected = np.asarray(found, np.float32), np.asarray(expected, np.float32)
+        self.assertEqual(found.shape, expected.shape)
+        self.assertEqual(found.tobytes(), expected.tobytes())
+
+
+class LowLevel(PackageTest):
+    def test_logits_and_encodings(self):
+        inputs = TEXTS + PAIRS
+        expected = [answer["logits"] for answer in self.infer(self.model, inputs=inputs)]
+        logits = self.loaded.run(inputs)
+        self.assert_bits(logits, expected)
+        encodings = self.loaded.tokenize(inputs)
+        self.assert_bits(self.loaded.run(encodings), expected)
+        self.assert_bits(self.loaded.run([Encoding(e.ids, e.type_ids.tolist()) for e in encodings]),
+                         expected)
+        self.assert_bits(self.loaded.run(iter(inputs)), expected)
+        for answer, encoding in zip(self.infer(self.model, "--task", "tokens", inputs=inputs),
+                                    encodings):
+            self.assertEqual(answer["ids"], encoding.ids.tolist())
+            self.assertEqual(answer["type_ids"], encoding.type_ids.tolist())
+            self.assertEqual(answer["offsets"], encoding.offsets.tolist())
+            self.assertEqual(answer["truncated"], encoding.truncated)
+            self.assertEqual(answer["tokens"],
+                             [self.loaded.tokenizer.token(id) for id in encoding.ids])
+        probabilities = self.loaded.probabilities(logits)
+        self.assert_bits(probabilities.max(1),
+                         [answer["probability"] for answer in self.infer(self.model, inputs=inputs)])
+
+    def test_arrays_are_views_of_the_librarys_memory(self):
+        logits = self.loaded.run(TEXTS)
+        self.assertEqual((logits.dtype, logits.flags.owndata, logits.flags.writeable),
+                         (np.float32, False, True))
+        self.assertTrue(logits.flags.c_contiguous)
+        ids = self.loaded.tokenize(["a man"])[0].ids  # keeps its encoding alive
+        self.assertEqual((ids.dtype, ids.flags.writeable), (np.int32, False))
+        self.assertEqual(len(ids), 4)
+        self.assertEqual(self.loaded.run([]).shape, (0, 3))
+        self.assertEqual(Model(self.encoder).embed([]).shape, (0, 16))
+        self.assertEqual(Encoding([2, 3]).offsets.shape, (0, 2))
+
+    def test_layers(self):
+        model = Model(self.encoder)
+        expected = self.infer(self.encoder, "--task", "hidden", "--layers", "0,-1", inputs=TEXTS)
+        for hidden, answer in zip(model.hidden(TEXTS, [0, -1]), expected, strict=True):
+            self.assert_bits(hidden.layers[0], answer["layers"]["0"])
+            self.assert_bits(hidden.states, answer["layers"]["-1"])
+        expected = self.infer(self.encoder, "--task", "attention", "--layers", "1", inputs=TEXTS)
+        for [layer], answer in zip(model.attention(TEXTS, [1]), expected, strict=True):
+            self.assert_bits(layer, answer["attention"]["1"])
+
+    def test_choices(self):
+        directory = self.make_model("choice", "--head", "choice")
+        choices = ["a man", "two dogs", "the beach"]
+        [found] = Model(directory).choose([("the guitar", choices)])
+        [answer] = self.answers("-m", directory, "-o", "-", "the guitar", *choices)
+        self.assertEqual(found.index, answer["choice"])
+        self.assert_bits(found.probabilities, answer["probabilities"])
+
+    def test_options(self):
+        int8 = Model(self.model, Options(precision="int8"), threads=1)
+        self.assertEqual((int8.info.precision, int8.info.threads, int8.info.workers), ("int8", 1, 1))
+        self.assert_bits(int8.run(PAIRS), [answer["logits"] for answer in self.infer(
+            self.model, "--precision", "int8", inputs=PAIRS)])
+        self.assertEqual(Model.load(self.model, max_length=5).tokenize(PAIRS)[0].truncated, True)
+        self.assertEqual(self.loaded.info.labels, ["yes", "no", "maybe"])
+        self.assertEqual(bert_infer.__version__, self.succeed("--version").split()[-1])
+
+    def test_errors(self):
+        model = self.loaded
+        missing = self.dir / "missing"
+        cases = [(bert_infer.Error, "missing: not a directory", lambda: Model(missing)),
+                 (bert_infer.Error, "max_length is 99", lambda: Model(self.model, max_length=99)),
+                 (bert_infer.Error, "has no head for fill_mask", lambda: model.fill_mask(["a"])),
+                 (bert_infer.Error, r"ids\[1\] is 9999", lambda: model.run([Encoding([2, 9999])])),
+                 (ValueError, "precision is 'int4', expected auto, f32, bf16 or int8",
+                  lambda: Model(self.model, precision="int4")),
+                 (ValueError, "aggregation is 'last'", lambda: model.tag(["a"], "last")),
+                 (ValueError, "surrogates", lambda: model.run(["\udc80"])),
+                 (ValueError, "type_ids", lambda: Encoding([1, 2], [0])),
+                 (TypeError, "unknown options spam", lambda: Model(self.model, spam=1)),
+                 (TypeError, "threads: found str", lambda: Model(self.model, threads="2")),
+                 (TypeError, "found one str, expected a list", lambda: model.run("a man")),
+                 (TypeError, r"inputs\[1\]: found int", lambda: model.run(["a", 3])),
+                 (TypeError, r"inputs\[0\]: found tuple", lambda: model.run([("a", "b", "c")])),
+                 (TypeError, "only texts or only encodings",
+                  lambda: model.run(["a", Encoding([2])])),
+                 (TypeError, "choices, each a text", lambda: model.choose([("a", [1])])),
+                 (TypeError, "not iterable", lambda: model.run(3))]
+        for kind, pattern, call in cases:
+            with self.subTest(pattern), self.assertRaisesRegex(kind, pattern):
+                call()
+        self.assertEqual(bert_infer.Error.__module__, "bert_infer")
+
+    def test_pickles_hold_the_directory_and_options(self):
+        for original, call in [
+                (Model(self.model, precision="int8"), lambda model: model.run(PAIRS)),
+                (SentenceTransformer(self.encoder, prompts={"query": "a man "}),
+                 lambda model: model.encode_query(TEXTS)),
+                (CrossEncoder(self.model), lambda model: model.predict(PAIRS))]:
+            pickled = pickle.dumps(original)
+            self.assertLess(len(pickled), 4000)
+            self.assert_bits(call(pickle.loads(pickled)), call(original))
+
+    def test_other_threads_run_while_a_model_computes(self):
+        model = Model(self.encoder, threads=1)
+        inputs, shares = TEXTS * 100, []
+        for _ in range(5):  # on a busy machine a thread may wait for other reasons too
+            inputs, taken, share = self.share_of_longest_wait(model, inputs)
+            self.assertGreater(taken, 0.2)
+            shares.append(share)
+            if share < 0.5:
+                return
+        self.fail(f"this thread stood still for these parts of the calls: {shares}")
+
+    def share_of_longest_wait(self, model, inputs) -> tuple[list[str], float, float]:
+        """The inputs that make a call long enough, its seconds, and for what part of them this thread
+        stood still at most: all of them, if the call held the GIL."""
+        times = []
+        while not times or times[-1] < 0.2:
+            inputs = inputs * 2
+            worker = threading.Thread(
+                target=lambda given=inputs: times.append(self.time_of(model.embed, given)))
+            gap, last = 0.0, time.perf_counter()
+            worker.start()
+            while worker.is_alive():
+                now = time.perf_counter()
+                gap, last = max(gap, now - last), now
+            worker.join()
+        return inputs[:len(inputs) // 2], times[-1], gap / times[-1]
+
+    @staticmethod
+    def time_of(call, *arguments) -> float:
+        begin = time.perf_counter()
+        call(*arguments)
+        return time.perf_counter() - begin
+
+    def test_threads_share_a_model(self):
+        expected, found = self.loaded.run(TEXTS), {}
+        threads = [threading.Thread(target=lambda i=i: found.update({i: self.loaded.run(TEXTS)}))
+                   for i in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for i in range(8):
+            self.assert_bits(found[i], expected)
+
+
+class SentenceTransformers(PackageTest):
+    def test_embeddings(self):
+        model = SentenceTransformer(self.encoder)
+        for arguments, options in (([], {}), (["--truncate-dim", "5"], {"truncate_dim": 5}),
+                                   (["--normalize"], {"normalize_embeddings": True})):
+            answers = self.infer(self.encoder, "--task", "embed", *arguments, inputs=TEXTS)
+            expected = [answer["embedding"] for answer in answers]
+            self.assert_bits(model.encode(TEXTS, **options), expected)
+            self.assert_bits(model.encode(TEXTS[1], **options), expected[1])
+        many = TEXTS * 30  # more than are encoded at a time
+        self.assert_bits(model.encode(many, batch_size=1), np.tile(model.encode(TEXTS), (30, 1)))
+        self.assertEqual(model.encode([]).shape, (0, 16))
+        states = model.encode(TEXTS, output_value="token_embeddings")
+        self.assert_bits(states[1], model.model.hidden(TEXTS)[1].states)
+        similarity = model.similarity(model.encode(TEXTS), model.encode(TEXTS[:2]))
+        self.assertEqual(similarity.shape, (5, 2))
+        np.testing.assert_allclose([similarity[0, 0], similarity[1, 1]], 1, rtol=1e-6)
+        [answer] = self.answers("-m", self.encoder, "--task", "similarity", "-o", "-", *TEXTS[:2])
+        np.testing.assert_allclose(similarity[0, 1], answer["similarity"], rtol=1e-5)
+
+    def test_prompts_and_limits(self):
+        settings = {"prompts": {"query": "a dog ", "passage": "it "}, "default_prompt_name": "passage"}
+        directory = self.make_model("prompts", "--head", "none")
+        (directory / "config_sentence_transformers.json").write_text(json.dumps(settings))
+        model, plain = SentenceTransformer(directory), SentenceTransformer(self.encoder)
+        for found, prompt in ((model.encode(TEXTS), "it "), (model.encode_query(TEXTS), "a dog "),
+                              (model.encode(TEXTS, prompt=""), ""),
+                              (model.encode(TEXTS, prompt_name="query"), "a dog ")):
+            self.assert_bits(found, plain.encode([prompt + text for text in TEXTS]))
+        answers = self.infer(directory, "--prompt", "query", inputs=TEXTS)
+        self.assert_bits(model.encode_query(TEXTS), [answer["embedding"] for answer in answers])
+        model.max_seq_length = 4
+        self.assert_bits(model.encode(TEXTS[1], prompt=""), plain.encode("two dogs"))
+        for kind, pattern, call in [
+                (ValueError, "prompt_name is 'spam'", lambda: model.encode("a", prompt_name="spam")),
+                (ValueError, "max_seq_length is 65", lambda: setattr(model, "max_seq_length", 65)),
+                (ValueError, "batch_size is 0", lambda: model.encode(["a"], batch_size=0)),
+                (ValueError, "device is 'cuda'", lambda: model.encode("a", device="cuda")),
+                (TypeError, "spam", lambda: model.encode("a", spam=1))]:
+            with self.subTest(pattern), self.assertRaisesRegex(kind, pattern):
+                call()
+
+    def test_cross_encoders(self):
+        reranker = self.make_model("reranker", "--labels", "1", "--label-names", "relevance")
+        model = CrossEncoder(reranker)
+        expected = [answer["probability"] for answer in self.infer(reranker, inputs=PAIRS)]
+        self.assert_bits(model.predict(PAIRS), expected)
+        self.assert_bits(model.predict(PAIRS[1]), expected[1])
+        ranked = model.rank("a man", TEXTS, top_k=3, return_documents=True)
+        scores = model.predict([("a man", text) for text in TEXTS])
+        self.assertEqual([result["corpus_id"] for result in ranked], np.argsort(-scores)[:3].tolist())
+        self.assertEqual(ranked[0], {"corpus_id": int(scores.argmax()), "score": float(scores.max()),
+                                     "text": TEXTS[scores.argmax()]})
+        self.assert_bits(CrossEncoder(self.model).predict(PAIRS), self.loaded.run(PAIRS))
+        self.assertRaisesRegex(ValueError, "one label", CrossEncoder(self.model).rank, "a", ["b"])
+
+
+class Pipelines(PackageTest):
+    """Their answers are compared with transformers' in judge_test.py."""
+
+    def test_text_classification(self):
+        classify = pipeline("text-classification", self.loaded)
+        answers = self.infer(self.model, inputs=TEXTS)
+        found = classify(TEXTS)
+        self.assertEqual([result["label"] for result in found], [each["label"] for each in answers])
+        self.assert_bits([result["score"] for result in found],
+                         [each["probability"] for each in answers])
+        self.assertEqual(list(classify(text for text in TEXTS)), found)
+        self.assertEqual(classify(TEXTS[0]), found[:1])
+        self.assertEqual(len(classify(TEXTS[0], top_k=2)), 2)
+
+    def test_zero_shot_classification(self):
+        classify = pipeline("zero-shot-classification", bert_infer.demo_model())
+        found = classify("A girl plays the guitar.", ["music", "sport"])
+        self.assertEqual(found["labels"], ["music", "sport"])
+        self.assertAlmostEqual(sum(found["scores"]), 1, places=6)
+        with self.assertRaisesRegex(ValueError, "begins with entail"):
+            pipeline("zero-shot-classification", self.loaded)
+
+    def test_token_classification(self):
+        directory = self.make_model("tokens", "--head", "tokens", "--labels", "3", "--label-names",
+                                    "O,B-WHO,I-WHO")
+        text = "the man, a boy é eats " * 20
+        answers = {name: self.infer(directory, "--aggregation", name, inputs=[text])[0]["entities"]
+                   for name in ("none", "simple", "average")}
+        tag = pipeline("ner", directory)
+        for name, expected in answers.items():
+            found = tag(text, aggregation_strategy=name)
+            key = "entity" if name == "none" else "entity_group"
+            self.assertGreater(len(found), 1)
+            self.assertEqual([(each[key], each["start"], each["end"]) for each in found],
+                             [(each["label"], each["begin"], each["end"]) for each in expected])
+            self.assert_bits([each["score"] for each in found],
+                             [each["probability"] for each in expected])
+
+    def test_question_answering(self):
+        directory = self.make_model("qa", "--head", "qa")
+        answer = pipeline("question-answering", directory, doc_stride=7)
+        found = answer(question="a man", context=CONTEXT)
+        [expected] = self.infer(directory, "--stride", "7", inputs=[("a man", CONTEXT)])
+        self.assertEqual(found, answer("a man", CONTEXT))
+        self.assertEqual((found["answer"], found["start"], found["end"]),
+                         (expected["answer"], expected["begin"], expected["end"]))
+        self.assertEqual(CONTEXT[found["start"]:found["end"]], found["answer"])
+        self.assert_bits(found["score"], expected["score"])
+        shorter = pipeline("question-answering", directory, max_seq_len=20, doc_stride=7)
+        [expected] = self.infer(directory, "--stride", "7", "--max-length", "20",
+                                inputs=[("a man", CONTEXT)])
+        self.assert_bits(shorter("a man", CONTEXT)["score"], expected["score"])
+
+    def test_fill_mask(self):
+        directory = self.make_model("mlm", "--head", "mlm")
+        fill = pipeline("fill-mask", directory)
+        [expected] = self.infer(directory, inputs=["a [MASK] is [MASK]"])
+        found = fill("a [MASK] is [MASK]")
+        for fills, mask in zip(found, expected["masks"], strict=True):
+            self.assertEqual([each["token"] for each in fills], [each["id"] for each in mask["fills"]])
+            self.assert_bits([each["score"] for each in fills],
+                             [each["probability"] for each in mask["fills"]])
+        one = fill("a [MASK] is", targets=["man", "dog"])
+        self.assertEqual({each["token_str"] for each in one}, {"man", "dog"})
+        self.assertEqual(one[0]["sequence"], f"a {one[0]['token_str']} is")
+        self.assertRaisesRegex(bert_infer.Error, "no mask token", fill, "a man")
+
+    def test_feature_extraction(self):
+        extract = pipeline("feature-extraction", self.encoder)
+        states = Model(self.encoder).hidden(TEXTS)[1].states
+        self.assert_bits(extract(TEXTS)[1], states[None])
+        self.assert_bits(extract(TEXTS[1], return_tensors=True), states[None])
+
+    def test_arguments_are_checked(self):
+        classify = pipeline("text-classification", self.loaded)
+        for kind, pattern, call in [
+                (TypeError, "unknown arguments spam, expected some of function_to_apply, top_k",
+                 lambda: classify("a", spam=1)),
+                (TypeError, "unknown arguments spam",
+                 lambda: pipeline("text-classification", self.loaded, spam=1)),
+                (TypeError, "the model is loaded already",
+                 lambda: pipeline("text-classification", self.loaded, precision="int8")),
+                (ValueError, "top_k is 0", lambda: classify("a", top_k=0)),
+                (ValueError, "function_to_apply", lambda: classify("a", function_to_apply="relu")),
+                (ValueError, "truncation must be True", lambda: classify("a", truncation=False)),
+                (ValueError, "task is 'translation'", lambda: pipeline("translation", self.loaded)),
+                (bert_infer.Error, "no head", lambda: pipeline("fill-mask", self.loaded))]:
+            with self.subTest(pattern), self.assertRaisesRegex(kind, pattern):
+                call()
+
+
+class Installed(PackageTest):
+    def test_an_installed_package_finds_the_demo_model(self):
+        prefix = self.dir / "prefix"
+        subprocess.run(["cmake", "--install", str(BUILD), "--prefix", str(prefix), "--component",
+                        "python"], check=True, stdout=subprocess.DEVNULL)
+        (prefix / "share/bert-infer").mkdir(parents=True)
+        (prefix / "share/bert-infer/demo").symlink_to(ROOT / "models/demo")
+        [package] = prefix.glob("lib/**/bert_infer/__init__.py")
+        script = ("import bert_infer; [found] = bert_infer.pipeline('text-classification', "
+                  "bert_infer.demo_model())('A man plays.'); print(bert_infer.__file__, found['label'])")
+        done = subprocess.run([sys.executable, "-c", script], text=True, capture_output=True,
+                              env={"PYTHONPATH": str(package.parents[1])}, check=True)
+        self.assertRegex(done.stdout, f"^{re.escape(str(package))} (entailment|neutral|contradiction)")
+        self.assertTrue((package.parent / "py.typed").exists())
+        self.assertEqual({path.relative_to(package.parent) for path in package.parent.rglob("*.py*")
+                          if path.name != "__pycache__" and path.suffix != ".pyc"},
+                         {path.relative_to(ROOT / "tools/python/bert_infer") for path in
+                          (ROOT / "tools/python/bert_infer").rglob("*.py*") if path.suffix != ".pyc"
+                          and path.name != "__pycache__"})
+
+
+if __name__ == "__main__":
+    sys.argv.insert(1, str(BUILD / "bin"))
+    main()

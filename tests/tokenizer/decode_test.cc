@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// tests/tools/serve/peers_test.py compares with Hugging Face's tokenizers.
+#include <gtest/gtest.h>
+
+#include "tests/tokenizer/test_directory.h"
+#include "tokenizer/bytepair/byte_level.h"
+#include "tokenizer/text_encoder.h"
+#include "tokenizer/unicode/utf8.h"
+
+namespace bert::tokenizer {
+namespace {
+
+using nlohmann::json;
+
+TextEncoder loaded(const json& definition) {
+  const TestDirectory directory;
+  directory.write("tokenizer.json", definition.dump());
+  return directory.load();
+}
+
+TEST(Decode, WordPiecesBecomeWords) {
+  const TextEncoder encoder = loaded(
+      small_tokenizer({"the", "##re", "is", ".", ",", "n't", "do not", "'s", "##x . y", "don"}));
+  const auto text = [&](const std::vector<int32_t>& ids, bool skips_special = true) {
+    return encoder.decode(ids, skips_special);
+  };
+  EXPECT_EQ(text({}), "");
+  EXPECT_EQ(text({2, 5, 6, 7, 8, 3}), "there is.");
+  EXPECT_EQ(text({2, 5, 6, 7, 8, 3}, false), "[CLS] there is. [SEP]");
+  EXPECT_EQ(text({6, 6}), "##rere");  // the first token keeps its prefix
+  EXPECT_EQ(text({5, 9, 5, 12}), "the, the's");
+  EXPECT_EQ(text({7, 10}), "isn't");
+  EXPECT_EQ(text({7, 11}), "is don't");
+  EXPECT_EQ(text({5, 13}), "thex. y");
+  EXPECT_THROW(text({15}), std::runtime_error);
+  EXPECT_THROW(text({-1}), std::runtime_error);
+}
+
+TEST(Decode, ByteTokensBecomeUtf8) {
+  json definition = small_tokenizer({});
+  json& model = definition["model"] = {{"type", "BPE"}, {"vocab", {}}, {"merges", json::array()}};
+  for (int id = 0; const char* special : {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}) {
+    model["vocab"][special] = id++;
+  }
+  for (int byte = 0; byte < 256; ++byte) {
+    char spelled[4];
+    const size_t size = utf8::encode(byte_characters()[static_cast<size_t>(byte)], spelled);
+    model["vocab"][std::string(spelled, size)] = 5 + byte;
+  }
+  definition["normalizer"] = nullptr;
+  definition["pre_tokenizer"] = {
+      {"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}};
+  const TextEncoder encoder = loaded(definition);
+  const auto text = [&](const std::string& bytes) {
+    std::vector<int32_t> ids;
+    for (const char c : bytes) ids.push_back(5 + static_cast<uint8_t>(c));
+    return encoder.decode(ids, true);
+  };
+  EXPECT_EQ(text("a man\n日本 😀"), "a man\n日本 😀");
+  // Each longest beginning of a character is one U+FFFD, as in Rust and in Unicode's advice.
+  EXPECT_EQ(text("\xe6\x97x"), "\uFFFDx");
+  EXPECT_EQ(text("\xf0\x9f\x98"), "\uFFFD");
+  EXPECT_EQ(text("\x80\xff\xc0\xaf"), "\uFFFD\uFFFD\uFFFD\uFFFD");
+  EXPECT_EQ(text("\xed\xa0\x80"), "\uFFFD\uFFFD\uFFFD");
+  EXPECT_EQ(encoder.decode(std::vector<int32_t>{2, 5 + 'a', 3}, false), "[CLS]a[SEP]");
+}
+
+TEST(Decode, MetaspacesBecomeSpaces) {
+  json definition = small_tokenizer({});
+  json vocabulary = json::array();
+  for (const char* piece :
+       {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "\u2581a", "b", "\u2581"}) {
+    vocabulary.push_back({piece, -1.0});
+  }
+  definition["model"] = {{"type", "Unigram"}, {"unk_id", 1}, {"vocab", vocabulary}};
+  definition["normalizer"] = nullptr;
+  definition["pre_tokenizer"] = {{"type", "Metaspace"},
+                                 {"replacement", "\u2581"},
+                                 {"prepend_scheme", "always"},
+                                 {"split", true}};
+  EXPECT_EQ(loaded(definition).decode(std::vector<int32_t>{2, 5, 6, 5, 7, 6, 3}, true), "ab a b");
+  EXPECT_EQ(loaded(definition).decode(std::vector<int32_t>{6, 5}, true), "b a");
+  definition["pre_tokenizer"]["prepend_scheme"] = "never";
+  EXPECT_EQ(loaded(definition).decode(std::vector<int32_t>{5, 6}, true), " ab");
+}
+
+}  // namespace
+}  // namespace bert::tokenizer

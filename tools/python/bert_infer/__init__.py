@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""BERT encoders from unmodified Hugging Face directories, on the CPU, with NumPy alone.
+
+    from bert_infer import CrossEncoder, SentenceTransformer, pipeline
+
+    model = SentenceTransformer("path/to/all-MiniLM-L6-v2")
+    embeddings = model.encode(["A man plays.", "Somebody is playing."])      # [2, 384] float32
+    scores = CrossEncoder("path/to/reranker").predict([("query", "passage")])  # [1]
+    answers = pipeline("text-classification", "path/to/model")("A fine film.")
+
+Model and Tokenizer are the C++ library's own functions. Letters in shapes: N inputs, S tokens of one
+input (special tokens included), H hidden size, A attention heads, L layers, C labels. What the
+library refuses is an Error of one sentence; arguments that make no sense are a TypeError or a
+ValueError. Results are the same bits as the program bert-infer's, whatever else is in a call.
+"""
+from bert_infer._core import Encoding, Error, demo_model, version
+from bert_infer.cross_encoder import CrossEncoder
+from bert_infer.model import Info, Model, Options, Tokenizer
+from bert_infer.pipelines import Pipeline, pipeline
+from bert_infer.results import Answer, Blank, Choice, Fill, Hidden, Span, Tags
+from bert_infer.sentence_transformer import SentenceTransformer
+
+__version__ = version()
+__all__ = ["Answer", "Blank", "Choice", "CrossEncoder", "Encoding", "Error", "Fill", "Hidden", "Info",
+           "Model", "Options", "Pipeline", "SentenceTransformer", "Span", "Tags", "Tokenizer",
+           "demo_model", "pipeline", "version"]

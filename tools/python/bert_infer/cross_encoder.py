@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scores of pairs of texts, under the names of sentence-transformers."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bert_infer.model import Matrix, Path
+from bert_infer.prompted_model import PromptedModel, refuse_device, to_tensor
+
+
+def softmax(logits: Matrix) -> Matrix:
+    """Of each row."""
+    powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=-1, keepdims=True))
+
+
+def sigmoid(logits: Matrix) -> Matrix:
+    return np.asarray(1 / (1 + np.exp(-logits)))
+
+
+# torch.nn's modules are known by their class, so that scripts which name them keep working.
+ACTIVATIONS: dict[str, Callable[[Matrix], Matrix]] = {
+    "Identity": lambda logits: logits, "Sigmoid": sigmoid, "Softmax": softmax}
+
+
+class CrossEncoder(PromptedModel):
+    """A classifier of pairs of texts, such as a reranker.
+
+    path           a model directory
+    max_length     truncates pairs to this many tokens
+    activation_fn  what makes scores of logits [N, C], where a call names none: a function of a NumPy
+                   array, or torch.nn.Sigmoid(), Identity() or Softmax(). By default what the
+                   directory names, else a sigmoid for one label and the logits for several
+    options        those of Options: precision="int8", threads=2, ...
+    """
+
+    def __init__(self, path: Path, *, max_length: int | None = None,
+                 activation_fn: Callable[[Any], Any] | None = None,
+                 prompts: dict[str, str] | None = None, default_prompt_name: str | None = None,
+                 num_labels: int | None = None, device: Any = None, **options: Any) -> None:
+        refuse_device(device)
+        super().__init__(path, prompts, default_prompt_name, max_length, **options)
+        self.model.run([])  # fails if the model has no head for it
+        self.activation_fn = activation_fn
+        if num_labels not in (None, self.num_labels):
+            raise ValueError(f"num_labels is {num_labels}, but the model has {self.num_labels}")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_tokenizer"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._tokenizer = self._own_tokenizer()
+
+    @property
+    def num_labels(self) -> int:
+        return len(self.model.info.labels)
+
+    def predict(self, inputs: Sequence[Any] | NDArray[Any], prompt_name: str | None = None,
+                prompt: str | None = None, batch_size: int = 32,
+                show_progress_bar: bool | None = None,
+                activation_fn: Callable[[Any], Any] | None = None,
+                apply_softmax: bool | None = False, convert_to_numpy: bool = True,
+                convert_to_tensor: bool = False, device: Any = None) -> Any:
+        """The scores of pairs, [N] float32 for one label and [N, C] for several; of a single pair
+        the same without N.
+
+        activation_fn      what makes scores of logits [N, C] (see the class)
+        apply_softmax      of several labels' scores
+        convert_to_numpy   False gives a list
+        convert_to_tensor  gives a torch.Tensor of the same memory; needs torch
+        The others are as in SentenceTransformer.encode; a prompt goes before the first text.
+        """
+        refuse_device(device)
+        pairs: list[Any] = inputs.tolist() if isinstance(inputs, np.ndarray) else list(inputs)
+        single = len(pairs) > 0 and isinstance(pairs[0], str)
+        if single:
+            pairs = [pairs]
+        calls = self._calls(pairs, self._prompt(prompt, prompt_name), batch_size, show_progress_bar)
+        parts = [self.model.run(part) for part in calls]
+        if not parts:
+            scores: Any = np.empty(0 if self.num_labels == 1 else (0, self.num_labels), np.float32)
+        else:
+            logits = parts[0] if len(parts) == 1 else np.concatenate(parts)
+            scores = self._scores(logits, activation_fn or self.activation_fn, apply_softmax)
+        if convert_to_tensor:
+            scores = to_tensor(scores)
+        elif not convert_to_numpy:
+            scores = list(scores)
+        return scores[0] if single else scores
+
+    def _scores(self, logits: Matrix, activation: Callable[[Any], Any] | None,
+                apply_softmax: bool | None) -> Any:
+        if activation is not None:
+            known = ACTIVATIONS.get(type(activation).__name__)
+            scores = np.asarray((known or activation)(logits))
+        else:
+            scores = self.model.probabilities(logits) if self.num_labels == 1 else logits
+        if self.num_labels == 1 and scores.ndim > 1:
+            scores = scores[:, 0]
+        return softmax(scores) if apply_softmax and scores.ndim > 1 else scores
+
+    def rank(self, query: str, documents: Sequence[str], top_k: int | None = None,
+             return_documents: bool = False, prompt_name: str | None = None,
+             prompt: str | None = None, batch_size: int = 32,
+             show_progress_bar: bool | None = None,
+             activation_fn: Callable[[Any], Any] | None = None,
+             device: Any = None) -> list[dict[str, Any]]:
+        """The documents by their score with the query, best first: {"corpus_id", "score"} and, with
+        return_documents, "text". Needs a model with one label."""
+        if self.num_labels != 1:
+            raise ValueError(f"rank needs a model with one label, this one has {self.num_labels}: "
+                             "use predict")
+        documents = list(documents)
+        scores = self.predict([(query, document) for document in documents], prompt_name, prompt,
+                              batch_size, show_progress_bar, activation_fn, device=device)
+        ranked = [{"corpus_id": i, "score": score} for i, score in enumerate(scores.tolist())]
+        if return_documents:
+            for result in ranked:
+                result["text"] = documents[result["corpus_id"]]
+        ranked.sort(key=lambda result: result["score"], reverse=True)
+        return ranked[:top_k]

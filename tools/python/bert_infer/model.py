@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The library's own functions: a model directory to a Model, a Tokenizer for text alone."""
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any, Union
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bert_infer import _core, results
+from bert_infer._core import Encoding
+
+Text = Union[str, "tuple[str, str | None]", "list[str]"]
+"""A text, or a pair of texts."""
+Path = Union[str, "os.PathLike[str]"]
+Matrix = NDArray[np.float32]
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """How a model is loaded; bert_infer.h has the details.
+
+    precision     "auto" (f32, unless the directory holds int8 weights), "f32", "bf16" or "int8"
+    backend       "auto", "onednn" or "panels": what multiplies
+    workers       batches computed at the same time, each on `threads` threads; 0 for both takes all
+    threads       threads this process may use, one for each worker
+    batch_tokens  at most this many tokens at a time (a longer input runs alone)
+    max_length    truncates inputs to this many tokens; 0 takes what the directory names
+    prompt        the name of a prompt in config_sentence_transformers.json; "" takes its default
+    """
+    precision: str = "auto"
+    backend: str = "auto"
+    workers: int = 0
+    threads: int = 0
+    batch_tokens: int = 4096
+    max_length: int = 0
+    prompt: str = ""
+
+
+OPTION_NAMES = frozenset(field.name for field in dataclasses.fields(Options))
+
+
+@dataclasses.dataclass(frozen=True)
+class Info:
+    """What a model is; bert_infer.h explains each."""
+    architecture: str
+    family: str
+    files: list[str]
+    tokenizer: str
+    layers: int
+    hidden: int
+    heads: int
+    intermediate: int
+    vocabulary: int
+    task: str
+    """"embed", "classify", "choose", "fill_mask", "tag", "answer" or "detect"."""
+    max_length: int
+    has_logits: bool
+    has_token_logits: bool
+    has_pooler: bool
+    labels: list[str]
+    scores: str
+    """"softmax", "sigmoid" or "raw": how logits become probabilities."""
+    pooling: str
+    embedding: int
+    precision: str
+    backend: str
+    workers: int
+    threads: int
+    notes: list[str]
+
+
+class Tokenizer:
+    """Text to ids, from the tokenizer's files alone. Many threads may use one at once.
+
+    max_length truncates inputs to this many tokens; 0 takes the limit that the files name, if any.
+    """
+
+    def __init__(self, directory: Path, max_length: int = 0) -> None:
+        self._core = _core.Tokenizer(os.fsencode(directory), max_length)
+
+    @classmethod
+    def load(cls, directory: Path, max_length: int = 0) -> Tokenizer:
+        """The same as Tokenizer(directory, max_length)."""
+        return cls(directory, max_length)
+
+    @classmethod
+    def _of(cls, core: _core.Tokenizer) -> Tokenizer:
+        tokenizer = cls.__new__(cls)
+        tokenizer._core = core
+        return tokenizer
+
+    def encode(self, inputs: Iterable[Text], threads: int = 0) -> list[Encoding]:
+        """Encodes N inputs, in order, on this many threads (0: as many as the process may use)."""
+        return self._core.encode(inputs, threads)
+
+    def decode(self, ids: Iterable[int], skip_special_tokens: bool = True) -> str:
+        """Ids to text, as Hugging Face's fast tokenizers decode them."""
+        return self._core.decode(list(ids), skip_special_tokens)
+
+    def token(self, id: int) -> str:
+        """The token with an id, as the vocabulary spells it ("##ing")."""
+        return self._core.token(id)
+
+    def continues_word(self, id: int) -> bool:
+        """Whether the token continues the word before it."""
+        return self._core.continues_word(id)
+
+    @property
+    def mask_id(self) -> int:
+        """-1 if there is no mask token."""
+        return self._core.mask_id
+
+    @property
+    def notes(self) -> list[str]:
+        """What a user should know about loading, one sentence each."""
+        return self._core.notes
+
+
+class Model:
+    """A loaded model. It never changes, so many threads may use it at once, and the GIL is free
+    while it computes. A pickle holds its directory and options, from which it is loaded again.
+
+    Inputs are texts, pairs of texts, or encodings (from `tokenize`, or made of ids). An input gives
+    the same bits regardless of what else is in the call, of the batch size and of the number of
+    threads.
+
+        model = Model(bert_infer.demo_model(), precision="int8")
+        logits = model.run([("A man plays.", "Somebody plays.")])    # [1, C]
+    """
+
+    def __init__(self, directory: Path, options: Options | None = None, **settings: Any) -> None:
+        unknown = sorted(settings.keys() - OPTION_NAMES)
+        if unknown:
+            raise TypeError(f"unknown options {', '.join(unknown)}, "
+                            f"expected some of {', '.join(sorted(OPTION_NAMES))}")
+        self.directory = os.path.abspath(os.fspath(directory))
+        self.options = dataclasses.replace(options or Options(), **settings)
+        self._core = _core.Model(os.fsencode(directory), dataclasses.asdict(self.options))
+        self._info = Info(**self._core.info())
+
+    @classmethod
+    def load(cls, directory: Path, options: Options | None = None, **settings: Any) -> Model:
+        """The same as Model(directory, options, ...)."""
+        return cls(directory, options, **settings)
+
+    def __reduce__(self) -> tuple[type[Model], tuple[str, Options]]:
+        return type(self), (self.directory, self.options)
+
+    def __repr__(self) -> str:
+        return f"Model({self.directory!r}, {self.options})"
+
+    @property
+    def info(self) -> Info:
+        return self._info
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The model's, with its limit of tokens and its prompt."""
+        return Tokenizer._of(self._core.tokenizer())
+
+    def tokenize(self, inputs: Iterable[Text]) -> list[Encoding]:
+        """[N], truncated as the model's inputs are."""
+        return self._core.tokenize(inputs)
+
+    def run(self, inputs: Iterable[Text | Encoding]) -> Matrix:
+        """Raw logits, [N, C], of classification, next sentence prediction or multiple choice."""
+        return self._core.run(inputs)
+
+    def run_tokens(self, inputs: Iterable[Text | Encoding]) -> list[Matrix]:
+        """Raw logits of each token, [N] of [S, C] (of the vocabulary for a masked language model)."""
+        return self._core.run_tokens(inputs)
+
+    def embed(self, inputs: Iterable[Text | Encoding]) -> Matrix:
+        """One vector per input, [N, info.embedding], pooled as info.pooling says."""
+        return self._core.embed(inputs)
+
+    def hidden(self, inputs: Iterable[Text | Encoding],
+               layers: Sequence[int] = ()) -> list[results.Hidden]:
+        """Last hidden states and pooler outputs, [N], and the hidden states at the given layers: 0 is
+        the first layer's input, L (or -1) the last hidden state."""
+        return [results.Hidden(*found) for found in self._core.hidden(inputs, list(layers))]
+
+    def attention(self, inputs: Iterable[Text | Encoding],
+                  layers: Sequence[int]) -> list[list[NDArray[np.float32]]]:
+        """Attention probabilities, [N], of each given layer (0 to L - 1, or -L to -1) [A, S, S]: how
+        much each token attends to each."""
+        return self._core.attention(inputs, list(layers))
+
+    def fill_mask(self, inputs: Iterable[Text | Encoding], k: int = 5) -> list[list[results.Blank]]:
+        """The k most probable tokens for each mask token of each input, [N]."""
+        return [[results.blank(found) for found in blanks]
+                for blanks in self._core.fill_mask(inputs, k)]
+
+    def tag(self, inputs: Iterable[Text], aggregation: str = "first",
+            stride: int = 128) -> list[results.Tags]:
+        """The labelled words and entities of each input, [N]. aggregation: "none", "simple", "first",
+        "average" or "max", as in Hugging Face's pipeline. A text that does not fit is read in windows
+        that overlap by `stride` tokens."""
+        return [results.tags(found) for found in self._core.tag(inputs, aggregation, stride)]
+
+    def answer(self, inputs: Iterable[Text], stride: int = 128,
+               most_tokens: int = 15) -> list[results.Answer]:
+        """The part of each second text that answers the first, [N], of at most `most_tokens`."""
+        return [results.Answer(*found) for found in self._core.answer(inputs, stride, most_tokens)]
+
+    def choose(self, inputs: Iterable[tuple[str, Sequence[str]]]) -> list[results.Choice]:
+        """The choice that goes best with each text, [N], of inputs (text, choices)."""
+        return [results.Choice(*found) for found in self._core.choose(inputs)]
+
+    def probabilities(self, logits: ArrayLike) -> Matrix:
+        """[N, C], one probability per logit, or the logits themselves if info.scores is "raw"."""
+        return self._core.probabilities(np.ascontiguousarray(logits, np.float32))
+
+    def release_memory(self) -> None:
+        """Gives back memory that is kept for the next call."""
+        self._core.release_memory()

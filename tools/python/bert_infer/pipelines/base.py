@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all pipelines share: their arguments, and the shapes of inputs."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bert_infer._core import Encoding
+from bert_infer.model import Model, Text, Tokenizer
+
+# Of an iterator's inputs, this many are read at a time.
+STREAMED = 256
+UNLIMITED = 2**31 - 1
+# transformers' arguments that make no difference to answers here.
+WITHOUT_EFFECT = {"batch_size", "num_workers"}
+
+
+class Pipeline:
+    """A model for one task. Arguments given here are defaults for those of the calls."""
+    task: ClassVar[str] = ""
+    parameters: ClassVar[dict[str, Any]] = {}
+    """The arguments that a call takes, and their defaults."""
+
+    def __init__(self, model: Model, **settings: Any) -> None:
+        self.model = model
+        self._whole_texts: Tokenizer | None = None
+        self._settings = self._merged(dict(self.parameters), settings)
+        self.check_model()
+
+    def check_model(self) -> None:
+        """Fails if the model has no head for the task."""
+
+    def answers(self, items: list[Any], settings: dict[str, Any]) -> list[Any]:
+        """One for each item."""
+        raise NotImplementedError
+
+    def __call__(self, inputs: Any, **settings: Any) -> Any:
+        merged = self._merged(self._settings, settings)
+        if isinstance(inputs, (str, dict)):
+            return self.answers([inputs], merged)[0]
+        if isinstance(inputs, (list, tuple, np.ndarray)):
+            return self.answers(list(inputs), merged)
+        if isinstance(inputs, Iterable):
+            return self._streamed(iter(inputs), merged)
+        raise TypeError(f"{self.task}: found {type(inputs).__name__}, expected a text or a list")
+
+    def _streamed(self, inputs: Iterator[Any], settings: dict[str, Any]) -> Iterator[Any]:
+        while part := list(islice(inputs, STREAMED)):
+            yield from self.answers(part, settings)
+
+    def _merged(self, defaults: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
+        settings = {name: value for name, value in settings.items() if name not in WITHOUT_EFFECT}
+        if settings.pop("truncation", True) is not True:
+            raise ValueError(f"{self.task}: truncation must be True: long inputs are truncated")
+        unknown = sorted(settings.keys() - self.parameters.keys())
+        if unknown:
+            raise TypeError(f"{self.task}: unknown arguments {', '.join(unknown)}, expected some of "
+                            f"{', '.join(sorted(self.parameters))}")
+        merged = {**defaults, **settings}
+        self.check(merged)
+        return merged
+
+    def check(self, settings: dict[str, Any]) -> None:
+        """Fails with a ValueError that names the argument."""
+
+    def whole(self, texts: Iterable[Text]) -> list[Encoding]:
+        """The encodings of texts, not truncated."""
+        if self._whole_texts is None:
+            self._whole_texts = Tokenizer(self.model.directory, UNLIMITED)
+        return self._whole_texts.encode(texts)
+
+
+def check_positive(settings: dict[str, Any], name: str, least: int = 1) -> None:
+    value = settings[name]
+    if value is not None and (not isinstance(value, int) or value < least):
+        raise ValueError(f"{name} is {value!r}, expected at least {least}")

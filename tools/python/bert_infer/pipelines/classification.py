@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Labels of texts and pairs of texts: those of the model, or any, through a model of entailment."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bert_infer._core import Encoding
+from bert_infer.cross_encoder import sigmoid, softmax
+from bert_infer.model import Matrix, Text
+from bert_infer.pipelines.base import Pipeline, check_positive
+
+FUNCTIONS: dict[str, Callable[[Matrix], Matrix]] = {
+    "sigmoid": sigmoid, "softmax": softmax, "none": lambda logits: logits}
+NOT_GIVEN = object()
+
+
+def read_text(item: Any) -> Text:
+    """Of what transformers takes for a text: itself, {"text", "text_pair"}, or [[text, text]]."""
+    if isinstance(item, dict):
+        unknown = sorted(item.keys() - {"text", "text_pair"})
+        if unknown or "text" not in item:
+            raise ValueError(f"found an input with {', '.join(sorted(item))}, expected text and "
+                             "perhaps text_pair")
+        return item["text"], item.get("text_pair")
+    if isinstance(item, list) and len(item) == 1 and isinstance(item[0], list):
+        pair: list[str] = item[0]
+        return pair
+    if not isinstance(item, str):
+        raise ValueError(f"found an input of type {type(item).__name__}, expected a text or "
+                         '{"text": ..., "text_pair": ...}')
+    return item
+
+
+class TextClassification(Pipeline):
+    """{"label", "score"} of each text: the best, or with top_k a list of the best, or of all (None).
+
+    top_k              how many labels
+    function_to_apply  "sigmoid", "softmax" or "none" instead of what the model's directory says
+    """
+    task = "text-classification"
+    parameters: ClassVar = {"top_k": NOT_GIVEN, "function_to_apply": None}
+
+    def check_model(self) -> None:
+        self.model.run([])
+
+    def check(self, settings: dict[str, Any]) -> None:
+        if settings["top_k"] is not NOT_GIVEN:
+            check_positive(settings, "top_k")
+        function = settings["function_to_apply"]
+        if function is not None and function not in FUNCTIONS:
+            raise ValueError(f"function_to_apply is {function!r}, expected one of "
+                             f"{', '.join(FUNCTIONS)}")
+
+    def __call__(self, inputs: Any, **settings: Any) -> Any:
+        found = super().__call__(inputs, **settings)
+        # As in transformers: the answer to one text is in a list, unless the call names top_k.
+        return [found] if isinstance(inputs, str) and "top_k" not in settings else found
+
+    def answers(self, items: list[Any], settings: dict[str, Any]) -> list[Any]:
+        logits = self.model.run([read_text(item) for item in items])
+        function = settings["function_to_apply"]
+        scores = FUNCTIONS[function](logits) if function else self.model.probabilities(logits)
+        return [self._labelled(row, settings["top_k"]) for row in scores]
+
+    def _labelled(self, scores: Matrix, top_k: Any) -> Any:
+        count = 1 if top_k is NOT_GIVEN else top_k
+        order = np.argsort(-scores, kind="stable")[:count]
+        labelled = [{"label": self.model.info.labels[i], "score": float(scores[i])} for i in order]
+        return labelled[0] if top_k is NOT_GIVEN else labelled
+
+
+class ZeroShotClassification(Pipeline):
+    """{"sequence", "labels", "scores"} of each text, best first, with a model of entailment.
+
+    candidate_labels     a list, or one text with commas; needed
+    hypothesis_template  a text with {} for the label
+    multi_label          whether each label is judged by itself
+    """
+    task = "zero-shot-classification"
+    parameters: ClassVar = {"candidate_labels": None,
+                            "hypothesis_template": "This example is {}.", "multi_label": False}
+
+    def check_model(self) -> None:
+        self.model.run([])
+        labels = [label.lower() for label in self.model.info.labels]
+        found = [i for i, label in enumerate(labels) if label.startswith("entail")]
+        if not found or len(labels) < 2:
+            raise ValueError(f"{self.task}: found the labels {', '.join(self.model.info.labels)}, "
+                             "expected one that begins with entail, and another")
+        self._entailment = found[0]
+        self._contradiction = -1 if self._entailment == 0 else 0
+
+    def check(self, settings: dict[str, Any]) -> None:
+        template = settings["hypothesis_template"]
+        if template.format("label") == template:
+            raise ValueError(f"hypothesis_template is {template!r}, expected {{}} for the label")
+
+    def __call__(self, inputs: Any, candidate_labels: Any = None, **settings: Any) -> Any:
+        if candidate_labels is not None:
+            settings["candidate_labels"] = candidate_labels
+        return super().__call__(inputs, **settings)
+
+    def answers(self, items: list[Any], settings: dict[str, Any]) -> list[Any]:
+        labels = settings["candidate_labels"]
+        if isinstance(labels, str):
+            labels = [label.strip() for label in labels.split(",") if label.strip()]
+        if not labels:
+            raise ValueError("candidate_labels: expected at least one")
+        hypotheses = [settings["hypothesis_template"].format(label) for label in labels]
+        pairs = [(item, hypothesis) for item in items for hypothesis in hypotheses]
+        encodings = [self._fitted(encoding) for encoding in self.whole(pairs)]
+        logits = self.model.run(encodings).reshape(len(items), len(labels), -1)
+        found = []
+        for item, of_item in zip(items, logits):
+            scores = self._scores(of_item, settings["multi_label"])
+            order = scores.argsort()[::-1]
+            found.append({"sequence": item, "labels": [labels[i] for i in order],
+                          "scores": scores[order].tolist()})
+        return found
+
+    def _scores(self, logits: Matrix, multi_label: bool) -> Matrix:
+        if multi_label or len(logits) == 1:
+            return softmax(logits[:, [self._contradiction, self._entailment]])[:, 1]
+        return softmax(logits[:, self._entailment])
+
+    def _fitted(self, encoding: Encoding) -> Encoding:
+        """Only the text is truncated, not the label."""
+        excess = len(encoding) - self.model.info.max_length
+        if excess <= 0:
+            return encoding
+        begin, end = encoding.first
+        if excess > end - begin:
+            raise ValueError(f"a label of {encoding.second[1] - encoding.second[0]} tokens leaves no "
+                             f"room in an input of {self.model.info.max_length}")
+        kept = np.r_[0:end - excess, end:len(encoding)]
+        return Encoding(encoding.ids[kept], encoding.type_ids[kept])

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tokens that mask tokens stand for."""
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bert_infer._core import Encoding, Error
+from bert_infer.pipelines.base import Pipeline, check_positive
+from bert_infer.results import Blank, Fill
+
+
+class FillMask(Pipeline):
+    """{"score", "token", "token_str", "sequence"} for the best fills of a text's mask token, best
+    first; of a text with several, a list of that for each.
+
+    top_k    how many fills
+    targets  words, of whose tokens alone a fill may be one
+    """
+    task = "fill-mask"
+    parameters: ClassVar = {"top_k": 5, "targets": None}
+
+    def check_model(self) -> None:
+        self.model.fill_mask([])
+        self._tokenizer = self.model.tokenizer
+        self._ids: dict[str, int] = {}
+
+    def check(self, settings: dict[str, Any]) -> None:
+        check_positive(settings, "top_k")
+
+    def __call__(self, inputs: Any, **settings: Any) -> Any:
+        found = super().__call__(inputs, **settings)
+        return found[0] if isinstance(inputs, list) and len(inputs) == 1 else found
+
+    def answers(self, items: list[Any], settings: dict[str, Any]) -> list[Any]:
+        targets = settings["targets"]
+        wanted = None if targets is None else self._target_ids(targets)
+        count = settings["top_k"] if wanted is None else self.model.info.vocabulary
+        encodings = self.model.tokenize(items)
+        found = []
+        for i, blanks in enumerate(self.model.fill_mask(encodings, count)):
+            if not blanks:
+                raise Error(f"input {i}: found no mask token")
+            filled = [[self._filled(encodings[i], blank, fill, len(blanks) == 1)
+                       for fill in best(blank, wanted, settings["top_k"])] for blank in blanks]
+            found.append(filled[0] if len(filled) == 1 else filled)
+        return found
+
+    def _filled(self, encoding: Encoding, blank: Blank, fill: Fill, alone: bool) -> dict[str, Any]:
+        ids = np.array(encoding.ids)
+        ids[blank.token] = fill.id
+        decode = self._tokenizer.decode
+        # Where there are other masks, they are shown, and so are all special tokens.
+        return {"score": fill.probability, "token": fill.id,
+                "token_str": decode([fill.id], skip_special_tokens=False),
+                "sequence": decode(ids, skip_special_tokens=alone)}
+
+    def _vocabulary(self) -> dict[str, int]:
+        ids = {}
+        for id in range(self.model.info.vocabulary):
+            try:
+                ids[self._tokenizer.token(id)] = id
+            except Error:  # the last rows of a model's embeddings may have no token
+                continue
+        return ids
+
+    def _target_ids(self, targets: str | list[str]) -> set[int]:
+        """Of a word that is not in the vocabulary, its first token counts."""
+        if not self._ids:
+            self._ids = self._vocabulary()
+        words = [targets] if isinstance(targets, str) else list(targets)
+        found = set()
+        for word, encoding in zip(words, self.whole(words)):
+            begin, end = encoding.first
+            if word in self._ids:
+                found.add(self._ids[word])
+            elif end > begin:
+                found.add(int(encoding.ids[begin]))
+        if not found:
+            raise ValueError("targets: expected at least one word")
+        return found
+
+
+def best(blank: Blank, wanted: set[int] | None, count: int) -> list[Fill]:
+    fills = [fill for fill in blank.fills if wanted is None or fill.id in wanted]
+    return fills[:count]

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Labelled tokens, words and entities."""
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from bert_infer._core import Encoding
+from bert_infer.pipelines.base import Pipeline, check_positive
+from bert_infer.results import Span, Tags
+
+UNKNOWN = ("[UNK]", "<unk>")
+AGGREGATIONS = ("none", "simple", "first", "average", "max")
+
+
+class TokenClassification(Pipeline):
+    """The entities of each text: {"entity", "score", "index", "word", "start", "end"} for each
+    labelled token or, if tokens are aggregated, {"entity_group", "score", "word", "start", "end"}.
+    start and end count characters of the text. A text of any length is read in windows.
+
+    aggregation_strategy  "none", "simple", "first", "average" or "max"
+    ignore_labels         labels that are left out, ["O"] by default
+    stride                tokens by which windows overlap (128)
+    """
+    task = "token-classification"
+    parameters: ClassVar = {"aggregation_strategy": "none", "ignore_labels": None, "stride": None}
+
+    def check_model(self) -> None:
+        self.model.tag([])
+        self._tokenizer = self.model.tokenizer
+
+    def check(self, settings: dict[str, Any]) -> None:
+        check_positive(settings, "stride", 0)
+        strategy = str(settings["aggregation_strategy"]).lower()
+        if strategy not in AGGREGATIONS:
+            raise ValueError(f"aggregation_strategy is {settings['aggregation_strategy']!r}, expected "
+                             f"one of {', '.join(AGGREGATIONS)}")
+        ignored = settings["ignore_labels"]
+        if strategy != "none" and ignored is not None and "O" not in ignored:
+            raise ValueError(f"ignore_labels is {ignored!r}, expected O among them unless "
+                             "aggregation_strategy is none")
+
+    def answers(self, items: list[Any], settings: dict[str, Any]) -> list[Any]:
+        for item in items:
+            if not isinstance(item, str):
+                raise ValueError(f"found an input of type {type(item).__name__}, expected a text")
+        strategy = str(settings["aggregation_strategy"]).lower()
+        stride = 128 if settings["stride"] is None else settings["stride"]
+        ignored = ["O"] if settings["ignore_labels"] is None else settings["ignore_labels"]
+        tagged = self.model.tag(items, strategy, stride)
+        return [self._entities(text, encoding, tags, strategy, ignored)
+                for text, encoding, tags in zip(items, self.whole(items), tagged)]
+
+    def _entities(self, text: str, encoding: Encoding, tags: Tags, strategy: str,
+                  ignored: list[str]) -> list[dict[str, Any]]:
+        spans = tags.entities if "O" in ignored else tags.words
+        found = []
+        offsets = encoding.offsets.tolist()
+        next_token = encoding.first[0]
+        for span in spans:
+            tokens, next_token = self._tokens_of(span, encoding, offsets, next_token)
+            if strategy == "none":
+                next_token += 1
+            if span.label in ignored:
+                continue
+            where = {"start": span.begin, "end": span.end}
+            if strategy == "none":
+                token = tokens[0]
+                found.append({"entity": span.label, "score": span.probability, "index": token,
+                              "word": self._spelled(text, encoding, token), **where})
+            else:
+                found.append({"entity_group": span.label, "score": span.probability,
+                              "word": self._word(text, encoding, tokens), **where})
+        return found
+
+    def _tokens_of(self, span: Span, encoding: Encoding, offsets: list[list[int]],
+                   start: int) -> tuple[list[int], int]:
+        """The tokens of a span, at or after token `start`, and where to look for the next span's."""
+        end = encoding.first[1]
+        while start < end and offsets[start][1] <= span.begin:
+            start += 1
+        tokens = [start]
+        while tokens[-1] + 1 < end and offsets[tokens[-1] + 1][0] < span.end:
+            tokens.append(tokens[-1] + 1)
+        return tokens, start
+
+    def _is_unknown(self, encoding: Encoding, token: int) -> bool:
+        return self._tokenizer.token(int(encoding.ids[token])) in UNKNOWN
+
+    def _spelled(self, text: str, encoding: Encoding, token: int) -> str:
+        """As the vocabulary spells it or, if it is not in there, as the text does."""
+        if self._is_unknown(encoding, token):
+            begin, end = encoding.offsets[token].tolist()
+            return text[begin:end]
+        return self._tokenizer.token(int(encoding.ids[token]))
+
+    def _word(self, text: str, encoding: Encoding, tokens: list[int]) -> str:
+        """The tokens' text, with what is not in the vocabulary as the text spells it."""
+        parts: list[str] = []
+        known: list[int] = []
+        for token in tokens:
+            if not self._is_unknown(encoding, token):
+                known.append(int(encoding.ids[token]))
+                continue
+            if known:
+                parts.append(self._tokenizer.decode(known, skip_special_tokens=False))
+            parts.append(self._spelled(text, encoding, token))
+            known = []
+        if known:
+            parts.append(self._tokenizer.decode(known, skip_special_tokens=False))
+        return (" " if self.model.info.tokenizer == "WordPiece" else "").join(parts)

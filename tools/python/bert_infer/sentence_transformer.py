@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sentence embeddings, under the names of sentence-transformers."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bert_infer import _core
+from bert_infer.model import Matrix, Path, Text
+from bert_infer.prompted_model import PromptedModel, refuse_device, to_tensor
+
+SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
+
+
+class SentenceTransformer(PromptedModel):
+    """An encoder of sentences, with the pooling, prompts and limits that its directory names.
+
+    path                 a model directory
+    prompts              texts to put before inputs, by name; they go before the directory's
+    default_prompt_name  of the prompt to use where a call names none
+    similarity_fn_name   "cosine", "dot", "euclidean" or "manhattan", for `similarity`
+    truncate_dim         keep this many columns of the embeddings
+    device               "cpu" or None
+    options              those of Options: precision="int8", threads=2, max_length=128, ...
+
+    A pickle holds the arguments; the model is loaded again from its path.
+    """
+
+    default_prompts: ClassVar[dict[str, str]] = {"query": "", "document": ""}
+
+    def __init__(self, path: Path, *, prompts: dict[str, str] | None = None,
+                 default_prompt_name: str | None = None, similarity_fn_name: str | None = None,
+                 truncate_dim: int | None = None, device: Any = None,
+                 max_length: int | None = None, **options: Any) -> None:
+        refuse_device(device)
+        super().__init__(path, prompts, default_prompt_name, max_length, **options)
+        self.similarity_fn_name: str = (
+            similarity_fn_name or self.settings.get("similarity_fn_name") or "cosine")
+        if self.similarity_fn_name not in SIMILARITIES:
+            raise ValueError(f"similarity_fn_name is {self.similarity_fn_name!r}, expected one of "
+                             f"{', '.join(SIMILARITIES)}")
+        self.truncate_dim = truncate_dim
+        self._max_seq_length = self.model.info.max_length
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_tokenizer"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._tokenizer = self._own_tokenizer(self._max_seq_length)
+
+    @property
+    def max_seq_length(self) -> int:
+        """Inputs are truncated to this many tokens. It can be set, up to the model's limit."""
+        return self._max_seq_length
+
+    @max_seq_length.setter
+    def max_seq_length(self, length: int) -> None:
+        if not 0 < length <= self.model.info.max_length:
+            raise ValueError(f"max_seq_length is {length}, expected 1 to "
+                             f"{self.model.info.max_length}")
+        self._max_seq_length = length
+        self._tokenizer = self._own_tokenizer(length)
+
+    def get_embedding_dimension(self) -> int:
+        """The number of columns of `encode`'s embeddings."""
+        size = self.model.info.embedding
+        return size if self.truncate_dim is None else min(size, self.truncate_dim)
+
+    get_sentence_embedding_dimension = get_embedding_dimension
+
+    def encode(self, inputs: str | Sequence[Text] | NDArray[Any], prompt_name: str | None = None,
+               prompt: str | None = None, batch_size: int = 32,
+               show_progress_bar: bool | None = None,
+               output_value: str = "sentence_embedding", precision: str = "float32",
+               convert_to_numpy: bool = True, convert_to_tensor: bool = False, device: Any = None,
+               normalize_embeddings: bool = False, truncate_dim: int | None = None) -> Any:
+        """The embeddings of texts, [N, E] float32, or [E] of a single str.
+
+        prompt_name, prompt   a text to put before each input, by name or itself
+        batch_size            does not change results: the engine makes its own batches
+        show_progress_bar     a count on stderr
+        output_value          "token_embeddings" gives each input's last hidden state, [N] of [S, H]
+        normalize_embeddings  to Euclidean length 1, after truncate_dim
+        convert_to_numpy      False gives a list of N arrays [E]
+        convert_to_tensor     gives a torch.Tensor of the same memory; needs torch
+        """
+        refuse_device(device)
+        if precision != "float32":
+            raise ValueError(f"precision is {precision!r}, expected \"float32\"")
+        if output_value not in ("sentence_embedding", "token_embeddings"):
+            raise ValueError(f"output_value is {output_value!r}, expected \"sentence_embedding\" or "
+                             "\"token_embeddings\"")
+        single = isinstance(inputs, str)
+        texts: Sequence[Text] = [inputs] if isinstance(inputs, str) else list(inputs)
+        calls = self._calls(texts, self._prompt(prompt, prompt_name), batch_size, show_progress_bar)
+        if output_value == "token_embeddings":
+            states: list[Any] = [hidden.states for part in calls for hidden in self.model.hidden(part)]
+            states = [to_tensor(state) for state in states] if convert_to_tensor else states
+            return states[0] if single else states
+        embeddings = self._embeddings([self.model.embed(part) for part in calls],
+                                      truncate_dim, normalize_embeddings)
+        if convert_to_tensor:
+            tensor = to_tensor(embeddings)
+            return tensor[0] if single else tensor
+        if single:
+            return embeddings[0]
+        return embeddings if convert_to_numpy else list(embeddings)
+
+    def _embeddings(self, parts: list[Matrix], truncate_dim: int | None, normalize: bool) -> Matrix:
+        size = self.model.info.embedding
+        columns = truncate_dim if truncate_dim is not None else self.truncate_dim
+        if columns is not None and columns < 1:
+            raise ValueError(f"truncate_dim is {columns}, expected at least 1")
+        if not parts:
+            return np.empty((0, min(size, columns or size)), np.float32)
+        whole = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        if columns is not None and columns < size:
+            whole = np.ascontiguousarray(whole[:, :columns])
+        if normalize:
+            _core.normalize(whole)
+        return whole
+
+    def encode_query(self, inputs: str | Sequence[Text] | NDArray[Any],
+                     prompt_name: str | None = None, prompt: str | None = None,
+                     **settings: Any) -> Any:
+        """`encode` with the prompt "query", if there is one and the call names none."""
+        return self._encode_as(["query"], inputs, prompt_name, prompt, **settings)
+
+    def encode_document(self, inputs: str | Sequence[Text] | NDArray[Any],
+                        prompt_name: str | None = None, prompt: str | None = None,
+                        **settings: Any) -> Any:
+        """`encode` with the first of the prompts "document", "passage" and "corpus" that there is."""
+        return self._encode_as(["document", "passage", "corpus"], inputs, prompt_name, prompt,
+                               **settings)
+
+    def _encode_as(self, names: Iterable[str], inputs: Any, prompt_name: str | None,
+                   prompt: str | None, **settings: Any) -> Any:
+        if prompt_name is None and prompt is None:
+            prompt_name = next((name for name in names if name in self.prompts), None)
+        return self.encode(inputs, prompt_name, prompt, **settings)
+
+    def similarity(self, embeddings1: ArrayLike, embeddings2: ArrayLike) -> Matrix:
+        """How similar each of N embeddings is to each of M others, [N, M] float32, by
+        similarity_fn_name; distances are negative."""
+        a, b = self._rows(embeddings1), self._rows(embeddings2)
+        if self.similarity_fn_name in ("cosine", "dot"):
+            return np.asarray(a @ b.T)
+        distances = np.empty((len(a), len(b)), np.float32)
+        for i, row in enumerate(a):
+            distances[i] = -self._distance(b - row)
+        return distances
+
+    def similarity_pairwise(self, embeddings1: ArrayLike, embeddings2: ArrayLike) -> Matrix:
+        """How similar each of N embeddings is to the one at its place, [N] float32."""
+        a, b = self._rows(embeddings1), self._rows(embeddings2)
+        if self.similarity_fn_name in ("cosine", "dot"):
+            return np.asarray((a * b).sum(1, dtype=np.float32))
+        return -self._distance(a - b)
+
+    def _distance(self, difference: Matrix) -> Matrix:
+        if self.similarity_fn_name == "manhattan":
+            return np.asarray(np.abs(difference).sum(1))
+        return np.asarray(np.linalg.norm(difference, axis=1))
+
+    def _rows(self, embeddings: ArrayLike) -> Matrix:
+        rows = np.array(embeddings, np.float32, ndmin=2, order="C")
+        if self.similarity_fn_name == "cosine":
+            _core.normalize(rows)
+        return rows

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/python/binding/python_inputs.h"
+
+#include <iterator>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace bert::python {
+namespace {
+
+std::string type_name(py::handle value) { return Py_TYPE(value.ptr())->tp_name; }
+
+std::string read_text(py::handle value) {
+  Py_ssize_t size = 0;
+  const char* const text = PyUnicode_AsUTF8AndSize(value.ptr(), &size);
+  if (!text) throw py::error_already_set();  // a ValueError: it has half of a surrogate pair
+  return {text, static_cast<size_t>(size)};
+}
+
+bool is_pair(py::handle item) {
+  return (PyTuple_Check(item.ptr()) || PyList_Check(item.ptr())) &&
+         PySequence_Size(item.ptr()) == 2;
+}
+
+Input read_input(py::handle item, size_t index) {
+  if (PyUnicode_Check(item.ptr())) return {read_text(item)};
+  if (is_pair(item)) {
+    const auto pair = py::reinterpret_borrow<py::sequence>(item);
+    const py::object first = pair[0], second = pair[1];
+    const bool is_single = second.is_none();
+    if (PyUnicode_Check(first.ptr()) && (is_single || PyUnicode_Check(second.ptr()))) {
+      Input input = {read_text(first)};
+      if (!is_single) input.second = read_text(second);
+      return input;
+    }
+  }
+  throw py::type_error(fmt::format("inputs[{}]: found {}, expected a text (str) or a pair of texts",
+                                   index, type_name(item)));
+}
+
+py::iterator iterate(const py::object& items) {
+  if (PyUnicode_Check(items.ptr())) {
+    throw py::type_error("inputs: found one str, expected a list of inputs");
+  }
+  return py::iter(items);
+}
+
+template <typename Value>
+struct Name {
+  const char* name;
+  Value value;
+};
+constexpr Name<Precision> kPrecisions[] = {{"auto", Precision::automatic},
+                                           {"f32", Precision::f32},
+                                           {"bf16", Precision::bf16},
+                                           {"int8", Precision::int8}};
+constexpr Name<Backend> kBackends[] = {
+    {"auto", Backend::automatic}, {"onednn", Backend::onednn}, {"panels", Backend::panels}};
+constexpr Name<Aggregation> kAggregations[] = {{"none", Aggregation::none},
+                                               {"simple", Aggregation::simple},
+                                               {"first", Aggregation::first},
+                                               {"average", Aggregation::average},
+                                               {"max", Aggregation::max}};
+
+template <typename Value, size_t N>
+Value find_name(const char* setting, const std::string& name, const Name<Value> (&names)[N]) {
+  std::string known;
+  for (size_t i = 0; i < N; ++i) {
+    if (name == names[i].name) return names[i].value;
+    known += fmt::format("{}{}", i == 0 ? "" : i + 1 == N ? " or " : ", ", names[i].name);
+  }
+  throw py::value_error(fmt::format("{} is '{}', expected {}", setting, name, known));
+}
+
+template <typename T>
+T read_setting(const py::dict& settings, const char* name) {
+  try {
+    return settings[name].cast<T>();
+  } catch (const py::cast_error&) {
+    throw py::type_error(fmt::format("{}: found {}, expected {}", name, type_name(settings[name]),
+                                     std::is_same_v<T, int> ? "an int of 32 bits" : "a str"));
+  }
+}
+
+}  // namespace
+
+Inputs read_inputs(const py::object& items) {
+  Inputs inputs;
+  size_t index = 0;
+  for (const py::handle item : iterate(items)) {
+    const bool is_encoding = py::isinstance<Encoding>(item);
+    if (is_encoding ? !inputs.texts.empty() : !inputs.encodings.empty()) {
+      throw py::type_error(fmt::format(
+          "inputs[{}]: found {}, expected only texts or only encodings", index, type_name(item)));
+    }
+    if (is_encoding) {
+      inputs.encodings.push_back(item.cast<const Encoding&>());
+    } else {
+      inputs.texts.push_back(read_input(item, index));
+    }
+    ++index;
+  }
+  return inputs;
+}
+
+std::vector<Input> read_texts(const py::object& items) {
+  std::vector<Input> texts;
+  for (const py::handle item : iterate(items)) texts.push_back(read_input(item, texts.size()));
+  return texts;
+}
+
+std::vector<Choices> read_choices(const py::object& items) {
+  std::vector<Choices> inputs;
+  for (const py::handle item : iterate(items)) {
+    const auto fail = [&](py::handle found) {
+      throw py::type_error(
+          fmt::format("inputs[{}]: found {}, expected a text and a list of choices, each a text",
+                      inputs.size(), type_name(found)));
+    };
+    if (!is_pair(item)) fail(item);
+    const auto pair = py::reinterpret_borrow<py::sequence>(item);
+    const py::object first = pair[0], choices = pair[1];
+    if (!PyUnicode_Check(first.ptr())) fail(first);
+    Choices input = {read_text(first), {}};
+    for (const py::handle choice : iterate(choices)) {
+      if (!PyUnicode_Check(choice.ptr())) fail(choice);
+      input.choices.push_back(read_text(choice));
+    }
+    inputs.push_back(std::move(input));
+  }
+  return inputs;
+}
+
+Options read_options(const py::dict& settings) {
+  return {
+      .precision =
+          find_name("precision", read_setting<std::string>(settings, "precision"), kPrecisions),
+      .backend = find_name("backend", read_setting<std::string>(settings, "backend"), kBackends),
+      .workers = read_setting<int>(settings, "workers"),
+      .threads = read_setting<int>(settings, "threads"),
+      .batch_tokens = read_setting<int>(settings, "batch_tokens"),
+      .max_length = read_setting<int>(settings, "max_length"),
+      .prompt = read_setting<std::string>(settings, "prompt")};
+}
+
+Aggregation read_aggregation(const std::string& name) {
+  return find_name("aggregation", name, kAggregations);
+}
+
+const char* name_of(Task task) {
+  switch (task) {
+    case Task::embed:
+      return "embed";
+    case Task::classify:
+      return "classify";
+    case Task::choose:
+      return "choose";
+    case Task::fill_mask:
+      return "fill_mask";
+    case Task::tag:
+      return "tag";
+    case Task::answer:
+      return "answer";
+    case Task::sparse:
+      return "sparse";
+    case Task::multi_vector:
+      return "multi_vector";
+    case Task::detect:
+      break;
+  }
+  return "detect";
+}
+
+const char* name_of(Scores scores) {
+  switch (scores) {
+    case Scores::softmax:
+      return "softmax";
+    case Scores::sigmoid:
+      return "sigmoid";
+    case Scores::raw:
+      break;
+  }
+  return "raw";
+}
+
+}  // namespace bert::python

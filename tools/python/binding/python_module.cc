@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// bert_infer._core: the library's functions for the Python package, which wraps them. Results are
+// NumPy arrays and tuples; nothing computes while it holds Python's global lock.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "models/bert_infer.h"
+#include "tools/python/binding/number_block.h"
+#include "tools/python/binding/python_inputs.h"
+
+namespace bert::python {
+namespace {
+
+template <typename T, typename Convert>
+py::list list_of(std::vector<T>&& values, const Convert& convert) {
+  py::list list(values.size());
+  for (size_t i = 0; i < values.size(); ++i) list[i] = convert(std::move(values[i]));
+  return list;
+}
+
+py::object array_of(Output&& output) { return numpy_array(std::move(output)); }
+
+py::list encoding_list(std::vector<Encoding>&& encodings) {
+  return list_of(std::move(encodings), [](Encoding&& encoding) {
+    return py::cast(std::make_shared<Encoding>(std::move(encoding)));
+  });
+}
+
+// What a call gives for texts or encodings.
+template <typename Call>
+auto compute(const py::object& items, const Call& call) {
+  const Inputs inputs = read_inputs(items);
+  const py::gil_scoped_release free;
+  return inputs.encodings.empty() ? call(inputs.texts) : call(inputs.encodings);
+}
+
+py::tuple span_tuple(Span&& span) {
+  return py::make_tuple(span.text, span.offset.begin, span.offset.end, span.string, span.label,
+                        span.probability);
+}
+
+py::tuple blank_tuple(Blank&& blank) {
+  return py::make_tuple(blank.token, list_of(std::move(blank.fills), [](Blank::Fill&& fill) {
+                          return py::make_tuple(fill.id, fill.token, fill.probability);
+                        }));
+}
+
+py::tuple tags_tuple(Tags&& tags) {
+  return py::make_tuple(list_of(std::move(tags.words), span_tuple),
+                        list_of(std::move(tags.entities), span_tuple), tags.windows, tags.tokens,
+                        tags.truncated);
+}
+
+py::tuple answer_tuple(Answer&& answer) {
+  return py::make_tuple(answer.offset.begin, answer.offset.end, answer.string, answer.score,
+                        answer.no_answer, answer.windows, answer.tokens);
+}
+
+py::tuple choice_tuple(Choice&& choice) {
+  const py::ssize_t choices = std::ssize(choice.logits);
+  return py::make_tuple(choice.index, numpy_array(std::move(choice.logits), {choices}),
+                        numpy_array(std::move(choice.probabilities), {choices}), choice.tokens,
+                        choice.truncated);
+}
+
+py::tuple hidden_tuple(Hidden&& hidden) {
+  const py::ssize_t width = std::ssize(hidden.pooler);
+  py::object pooler = py::none();
+  if (width > 0) pooler = numpy_array(std::move(hidden.pooler), {width});
+  return py::make_tuple(array_of(std::move(hidden.states)), pooler,
+                        list_of(std::move(hidden.layers), array_of));
+}
+
+py::list attention_list(Attention&& attention) {
+  return list_of(std::move(attention.layers), [](Output&& layer) {
+    const int64_t tokens = layer.columns, heads = tokens > 0 ? layer.rows / tokens : 0;
+    return numpy_array(std::move(layer.values), {heads, tokens, tokens});
+  });
+}
+
+py::dict info_dict(const Info& info) {
+  using py::literals::operator""_a;
+  return py::dict(
+      "architecture"_a = info.architecture, "family"_a = info.family, "files"_a = info.files,
+      "tokenizer"_a = info.tokenizer, "layers"_a = info.layers, "hidden"_a = info.hidden,
+      "heads"_a = info.heads, "intermediate"_a = info.intermediate,
+      "vocabulary"_a = info.vocabulary, "task"_a = name_of(info.task),
+      "max_length"_a = info.max_length, "has_logits"_a = info.has_logits,
+      "has_token_logits"_a = info.has_token_logits, "has_pooler"_a = info.has_pooler,
+      "labels"_a = info.labels, "scores"_a = name_of(info.scores), "pooling"_a = info.pooling,
+      "embedding"_a = info.embedding, "precision"_a = info.precision, "backend"_a = info.backend,
+      "workers"_a = info.workers, "threads"_a = info.threads, "notes"_a = info.notes);
+}
+
+// A matrix of float32 that Python passes, [rows, columns] laid end to end.
+struct Rows {
+  py::buffer_info buffer;
+  int64_t count() const { return buffer.shape[0]; }
+  std::span<float> row(int64_t i) const {
+    return {static_cast<float*>(buffer.ptr) + i * buffer.shape[1],
+            static_cast<size_t>(buffer.shape[1])};
+  }
+};
+
+Rows read_rows(const py::buffer& matrix, bool writable) {
+  Rows rows{matrix.request(writable)};
+  const py::buffer_info& found = rows.buffer;
+  if (found.ndim != 2 || found.format != py::format_descriptor<float>::format() ||
+      found.strides[1] != found.itemsize || found.strides[0] != found.itemsize * found.shape[1]) {
+    throw py::type_error("expected a matrix of float32, row by row");
+  }
+  return rows;
+}
+
+py::object probabilities_of(const Model& model, const py::buffer& logits) {
+  const Rows rows = read_rows(logits, false);
+  Output output(rows.count(), rows.buffer.shape[1]);
+  for (int64_t i = 0; i < output.rows; ++i) {
+    std::ranges::copy(probabilities(rows.row(i), model.info()), output.row(i).begin());
+  }
+  return array_of(std::move(output));
+}
+
+// Scales each row to Euclidean length 1, as bert-infer --normalize does.
+void normalize(const py::buffer& matrix) {
+  const Rows rows = read_rows(matrix, true);
+  for (int64_t i = 0; i < rows.count(); ++i) {
+    double squares = 0;
+    for (const float value : rows.row(i)) squares += static_cast<double>(value) * value;
+    constexpr double kLeast = 1e-12;  // as in torch's normalize
+    const double length = std::max(std::sqrt(squares), kLeast);
+    for (float& value : rows.row(i)) value = static_cast<float>(value / length);
+  }
+}
+
+std::shared_ptr<Encoding> make_encoding(std::vector<int32_t> ids,
+                                        const std::optional<std::vector<int32_t>>& type_ids) {
+  if (type_ids && type_ids->size() != ids.size()) {
+    throw py::value_error("type_ids: expected as many as there are ids");
+  }
+  auto encoding = std::make_shared<Encoding>();
+  encoding->type_ids = type_ids.value_or(std::vector<int32_t>(ids.size(), 0));
+  encoding->ids = std::move(ids);
+  return encoding;
+}
+
+void add_encoding(py::module_& m) {
+  using Self = const std::shared_ptr<Encoding>&;
+  static_assert(sizeof(Offset) == 2 * sizeof(int32_t));
+  const auto range = [](const TokenRange& tokens) {
+    return py::make_tuple(tokens.begin, tokens.end);
+  };
+  py::class_<NumberBlock>(m, "NumberBlock", py::buffer_protocol()).def_buffer(buffer_of);
+  py::class_<Encoding, std::shared_ptr<Encoding>>(
+      m, "Encoding",
+      "One input as the model reads it: ids [S], type_ids [S] and, if it was made from text, the\n"
+      "offsets [S, 2] of its tokens, in characters of the text.")
+      .def(py::init(&make_encoding), py::arg("ids"), py::arg("type_ids") = py::none())
+      .def("__len__", [](const Encoding& self) { return self.ids.size(); })
+      .def_property_readonly(
+          "ids",
+          [](Self self) { return numpy_view(self, self->ids.data(), {std::ssize(self->ids)}); })
+      .def_property_readonly("type_ids",
+                             [](Self self) {
+                               return numpy_view(self, self->type_ids.data(),
+                                                 {std::ssize(self->type_ids)});
+                             })
+      .def_property_readonly("offsets",
+                             [](Self self) {
+                               return numpy_view(
+                                   self, reinterpret_cast<const int32_t*>(self->offsets.data()),
+                                   {std::ssize(self->offsets), 2});
+                             })
+      .def_readonly("truncated", &Encoding::truncated)
+      .def_property_readonly("first", [range](const Encoding& self) { return range(self.first); })
+      .def_property_readonly("second",
+                             [range](const Encoding& self) { return range(self.second); });
+}
+
+void add_tokenizer(py::module_& m) {
+  py::class_<Tokenizer>(m, "Tokenizer")
+      .def(py::init([](const std::string& directory, int max_length) {
+        const py::gil_scoped_release free;
+        return Tokenizer::load(directory, max_length);
+      }))
+      .def("encode",
+           [](const Tokenizer& self, const py::object& items, int threads) {
+             const std::vector<Input> texts = read_texts(items);
+             return encoding_list([&] {
+               const py::gil_scoped_release free;
+               return self.encode(texts, threads);
+             }());
+           })
+      .def("decode", [](const Tokenizer& self, const std::vector<int32_t>& ids,
+                        bool skips_special) { return self.decode(ids, skips_special); })
+      .def("token", &Tokenizer::token)
+      .def("continues_word", &Tokenizer::continues_word)
+      .def_property_readonly("mask_id", &Tokenizer::mask_id)
+      .def_property_readonly("notes", &Tokenizer::notes);
+}
+
+void add_layers_of_model(py::class_<Model>& model) {
+  model
+      .def("hidden",
+           [](const Model& self, const py::object& items, const std::vector<int>& layers) {
+             return list_of(
+                 compute(items, [&](const auto& inputs) { return self.hidden(inputs, layers); }),
+                 hidden_tuple);
+           })
+      .def("attention",
+           [](const Model& self, const py::object& items, const std::vector<int>& layers) {
+             return list_of(
+                 compute(items, [&](const auto& inputs) { return self.attention(inputs, layers); }),
+                 attention_list);
+           })
+      .def("run_tokens", [](const Model& self, const py::object& items) {
+        return list_of(compute(items, [&](const auto& inputs) { return self.run_tokens(inputs); }),
+                       array_of);
+      });
+}
+
+template <typename Read, typename Call>
+auto compute_texts(const Read& read, const py::object& items, const Call& call) {
+  const auto texts = read(items);
+  const py::gil_scoped_release free;
+  return call(texts);
+}
+
+void add_tasks_of_model(py::class_<Model>& model) {
+  model
+      .def("fill_mask",
+           [](const Model& self, const py::object& items, int k) {
+             return list_of(
+                 compute(items, [&](const auto& inputs) { return self.fill_mask(inputs, k); }),
+                 [](std::vector<Blank>&& blanks) {
+                   return list_of(std::move(blanks), blank_tuple);
+                 });
+           })
+      .def("tag",
+           [](const Model& self, const py::object& items, const std::string& aggregation,
+              int stride) {
+             const TagOptions options = {read_aggregation(aggregation), stride};
+             return list_of(
+                 compute_texts(read_texts, items,
+                               [&](const auto& texts) { return self.tag(texts, options); }),
+                 tags_tuple);
+           })
+      .def("answer",
+           [](const Model& self, const py::object& items, int stride, int most_tokens) {
+             const AnswerOptions options = {stride, most_tokens};
+             return list_of(
+                 compute_texts(read_texts, items,
+                               [&](const auto& texts) { return self.answer(texts, options); }),
+                 answer_tuple);
+           })
+      .def("choose", [](const Model& self, const py::object& items) {
+        return list_of(compute_texts(read_choices, items,
+                                     [&](const auto& texts) { return self.choose(texts); }),
+                       choice_tuple);
+      });
+}
+
+void add_model(py::module_& m) {
+  py::class_<Model> model(m, "Model");
+  model
+      .def(py::init([](const std::string& directory, const py::dict& settings) {
+        const Options options = read_options(settings);
+        const py::gil_scoped_release free;
+        return Model::load(directory, options);
+      }))
+      .def("run",
+           [](const Model& self, const py::object& items) {
+             return array_of(compute(items, [&](const auto& inputs) { return self.run(inputs); }));
+           })
+      .def(
+          "embed",
+          [](const Model& self, const py::object& items) {
+            return array_of(compute(items, [&](const auto& inputs) { return self.embed(inputs); }));
+          })
+      .def("tokenize",
+           [](const Model& self, const py::object& items) {
+             return encoding_list(compute_texts(
+                 read_texts, items, [&](const auto& texts) { return self.tokenize(texts); }));
+           })
+      .def("probabilities", &probabilities_of)
+      .def("tokenizer", &Model::tokenizer, py::return_value_policy::copy)
+      .def("info", [](const Model& self) { return info_dict(self.info()); })
+      .def("release_memory", &Model::release_memory);
+  add_layers_of_model(model);
+  add_tasks_of_model(model);
+}
+
+}  // namespace
+}  // namespace bert::python
+
+PYBIND11_MODULE(_core, m) {
+  namespace py = pybind11;
+  m.doc() = "The library's functions, which the package wraps.";
+  py::register_exception<bert::Error>(m, "Error", PyExc_RuntimeError).attr("__module__") =
+      "bert_infer";
+  bert::python::add_encoding(m);
+  bert::python::add_tokenizer(m);
+  bert::python::add_model(m);
+  m.def("normalize", &bert::python::normalize);
+  m.def("demo_model", &bert::demo_model);
+  m.def("version", &bert::version);
+}

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/serve/http/http_session.h"
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+#include <iterator>
+#include <utility>
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/post.hpp>
+#include <fmt/format.h>
+
+namespace bert::tools::serve {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr size_t kFirstRead = 2048, kBodyRead = 65536;
+constexpr size_t kMostAhead = 16384;     // of the next requests, while one is being answered
+constexpr size_t kLongBody = 65536;      // from here on, parsing and tokenising takes long
+constexpr size_t kMostLinger = 1 << 24;  // bytes that are read only to be thrown away
+constexpr seconds kLinger{2};
+
+// The time in the form of HTTP's Date, made once a second.
+const std::string& date() {
+  thread_local std::string text;
+  thread_local std::time_t made = 0;
+  const std::time_t now = std::time(nullptr);
+  if (now != made) {
+    std::tm utc{};
+    gmtime_r(&now, &utc);
+    char buffer[64];
+    text.assign(buffer, std::strftime(buffer, sizeof buffer, "%a, %d %b %Y %H:%M:%S GMT", &utc));
+    made = now;
+  }
+  return text;
+}
+
+// What a client may choose as its request's id: it goes into the log and back into a header.
+bool is_plain(std::string_view id) {
+  return !id.empty() && id.size() <= 128 && std::ranges::all_of(id, [](char c) {
+    return c > ' ' && c <= '~' && c != '"' && c != '\\';
+  });
+}
+
+std::string text(beast::string_view view) { return {view.data(), view.size()}; }
+
+}  // namespace
+
+HttpSession::HttpSession(Socket socket, std::shared_ptr<SessionContext> context)
+    : socket_(std::move(socket)), context_(std::move(context)), buffer_(2 * kBodyRead) {
+  boost::system::error_code error;
+  const auto peer = socket_.remote_endpoint(error);
+  if (!error) client_ = fmt::format("{}:{}", peer.address().to_string(), peer.port());
+  ++context_->open;
+}
+
+HttpSession::~HttpSession() {
+  --context_->open;
+  const std::lock_guard lock(context_->mutex);
+  context_->sessions.erase(place_);
+}
+
+void HttpSession::start() {
+  {
+    const std::lock_guard lock(context_->mutex);
+    place_ = context_->sessions.insert(context_->sessions.end(), weak_from_this());
+  }
+  asio::dispatch(socket_.get_executor(), [self = shared_from_this()] {
+    boost::system::error_code ignored;
+    self->socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+    self->expect_next();
+    self->read();
+  });
+}
+
+void HttpSession::enter(State state, milliseconds time) {
+  state_ = state;
+  const auto now = Clock::now();
+  deadline_ = time.count() == 0 ? 0 : (now + time).time_since_epoch().count();
+  idle_since_ = state == State::idle ? now.time_since_epoch().count() : 0;
+}
+
+milliseconds HttpSession::transfer_time(size_t bytes) const {
+  return seconds(context_->limits.transfer) + seconds(bytes / 100'000);
+}
+
+void HttpSession::expect_next() {
+  parser_.emplace();
+  parser_->header_limit(static_cast<uint32_t>(context_->limits.header_bytes));
+  parser_->body_limit(context_->limits.body_bytes);
+  written_ = 0;
+  has_stop_ = false;
+  enter(State::idle, seconds(context_->limits.idle));
+}
+
+void HttpSession::read() {
+  if (reading_ || ended_ || state_ == State::closed) return;
+  if ((state_ == State::busy || state_ == State::writing) && buffer_.size() >= kMostAhead) return;
+  reading_ = true;
+  const size_t room = state_ == State::body ? kBodyRead : kFirstRead;
+  socket_.async_read_some(
+      buffer_.prepare(room),
+      [self = shared_from_this()](const boost::system::error_code& error, size_t bytes) {
+        self->on_read(error, bytes);
+      });
+}
+
+void HttpSession::on_read(const boost::system::error_code& error, size_t bytes) {
+  reading_ = false;
+  if (state_ == State::closed) return;
+  if (error) return on_end();
+  if (state_ == State::lingering) {
+    lingered_ += bytes;
+    return lingered_ > kMostLinger ? close() : read();
+  }
+  buffer_.commit(bytes);
+  parse();
+  read();
+}
+
+// The client has closed its side: while a request is being computed, nobody waits for the answer.
+void HttpSession::on_end() {
+  ended_ = true;
+  if (state_ == State::busy && has_stop_) gone_.request_stop();
+  if (state_ != State::busy && state_ != State::writing) close();
+}
+
+void HttpSession::parse() {
+  while (buffer_.size() > 0 && parse_some()) {
+  }
+}
+
+// Whether there may be more to parse now.
+bool HttpSession::parse_some() {
+  if (state_ == State::idle) {
+    request_ = HttpRequest();
+    request_.came = Clock::now();
+    enter(State::header, seconds(context_->limits.header));
+  }
+  if (state_ != State::header && state_ != State::body) return false;
+  boost::system::error_code error;
+  const size_t used = parser_->put(buffer_.data(), error);
+  buffer_.consume(used);
+  if (error == http::error::need_more) error = {};
+  if (error) {
+    refuse(error);
+    return false;
+  }
+  if (state_ == State::header && parser_->is_header_done() && !on_header()) return false;
+  if (parser_->is_done()) on_request();
+  return used > 0 && (state_ == State::header || state_ == State::body);
+}
+
+void HttpSession::fill_request() {
+  const auto& message = parser_->get();
+  const auto target = text(message.target());
+  const size_t question = target.find('?');
+  request_.method = text(message.method_string());
+  request_.path = target.substr(0, question);
+  if (question != std::string::npos) request_.query = target.substr(question + 1);
+  request_.authorization = text(message[http::field::authorization]);
+  request_.origin = text(message[http::field::origin]);
+  request_.client = client_;
+  request_.id = text(message["x-request-id"]);
+  if (!is_plain(request_.id)) request_.id = context_->make_id();
+  closes_ = !parser_->keep_alive();
+  is_head_ = message.method() == http::verb::head;
+}
+
+// False if the request is answered without its body.
+bool HttpSession::on_header() {
+  fill_request();
+  const auto& message = parser_->get();
+  const auto refuse_with = [&](HttpResponse response) {
+    answer(std::move(response), !parser_->is_done());
+    return false;
+  };
+  if (message.find(http::field::transfer_encoding) != message.end() &&
+      !beast::iequals(message[http::field::transfer_encoding], "chunked")) {
+    return refuse_with(context_->handler.refuse(501, "the only Transfer-Encoding is chunked"));
+  }
+  const auto encoding = message[http::field::content_encoding];
+  if (!encoding.empty() && !beast::iequals(encoding, "identity")) {
+    return refuse_with(context_->handler.refuse(
+        415, fmt::format("the body's Content-Encoding is {}, expected none", text(encoding))));
+  }
+  HttpResponse response;
+  if (!context_->handler.takes(request_, response)) return refuse_with(std::move(response));
+  if (beast::iequals(message[http::field::expect], "100-continue") && !parser_->is_done()) {
+    boost::system::error_code ignored;  // these few bytes always fit, and nothing else is written
+    socket_.write_some(asio::buffer("HTTP/1.1 100 Continue\r\n\r\n", 25), ignored);
+  }
+  parser_->eager(true);
+  enter(State::body, transfer_time(parser_->content_length().value_or(0)));
+  return true;
+}
+
+void HttpSession::on_request() {
+  request_.body = std::move(parser_->get().body());
+  enter(State::busy, milliseconds(0));
+  gone_ = std::stop_source();
+  has_stop_ = true;
+  request_.gone = gone_.get_token();
+  HttpRequest request = request_;
+  request_.body = {};  // the log needs the rest
+  Reply reply = [self = shared_from_this()](HttpResponse response) {
+    asio::dispatch(self->socket_.get_executor(), [self, response = std::move(response)]() mutable {
+      self->answer(std::move(response), false);
+    });
+  };
+  if (request.body.size() < kLongBody) {
+    context_->handler.handle(std::move(request), std::move(reply));
+  } else {
+    context_->run_long([self = shared_from_this(), request = std::move(request),
+                        reply = std::move(reply)]() mutable {
+      self->context_->handler.handle(std::move(request), std::move(reply));
+    });
+  }
+}
+
+// The request cannot be read: what follows on the connection cannot either.
+void HttpSession::refuse(const boost::system::error_code& error) {
+  ++context_->unreadable;
+  request_.client = client_;
+  if (request_.id.empty()) request_.id = context_->make_id();
+  const HttpLimits& limits = context_->limits;
+  if (error == http::error::header_limit || error == http::error::buffer_overflow) {
+    answer(context_->handler.refuse(
+               431, fmt::format("the header has more than {} bytes", limits.header_bytes)),
+           true);
+  } else if (error == http::error::body_limit) {
+    answer(
+        context_->handler.refuse(413, fmt::format("the body has more than {} bytes, the limit of "
+                                                  "--max-body",
+                                                  limits.body_bytes)),
+        true);
+  } else {
+    answer(context_->handler.refuse(400, fmt::format("not HTTP/1.1: {}", error.message())), true);
+  }
+}
+
+void HttpSession::answer(HttpResponse response, bool closes) {
+  if (state_ == State::closed) return;
+  if (ended_) return close();
+  response_ = std::move(response);
+  closes_ = closes_ || closes || context_->draining;
+  head_ = fmt::format("HTTP/1.1 {} ", response_.status);
+  const auto reason = http::obsolete_reason(static_cast<http::status>(response_.status));
+  head_.append(reason.data(), reason.size());
+  head_ += fmt::format("\r\nDate: {}\r\nX-Request-Id: {}\r\n", date(), request_.id);
+  if (!response_.type.empty()) head_ += fmt::format("Content-Type: {}\r\n", response_.type);
+  head_ += fmt::format("Content-Length: {}\r\n", response_.body.size());
+  head_ += closes_ ? "Connection: close\r\n" : "Connection: keep-alive\r\n";
+  for (const auto& [name, value] : response_.headers)
+    head_ += fmt::format("{}: {}\r\n", name, value);
+  head_ += "\r\n";
+  written_ = 0;
+  enter(State::writing, transfer_time(response_.body.size()));
+  write();
+}
+
+void HttpSession::write() {
+  const size_t body = is_head_ ? 0 : response_.body.size();
+  const size_t of_head = std::min(written_, head_.size()), of_body = written_ - of_head;
+  const std::array<asio::const_buffer, 2> left = {
+      asio::buffer(head_) + of_head, asio::buffer(response_.body.data(), body) + of_body};
+  socket_.async_write_some(
+      left, [self = shared_from_this()](const boost::system::error_code& error, size_t bytes) {
+        self->on_written(error, bytes);
+      });
+}
+
+void HttpSession::on_written(const boost::system::error_code& error, size_t bytes) {
+  if (state_ == State::closed) return;
+  written_ += bytes;
+  if (error) return close();
+  if (written_ < head_.size() + (is_head_ ? 0 : response_.body.size())) return write();
+  finish();
+}
+
+void HttpSession::finish() {
+  context_->handler.log(request_, response_, written_);
+  response_ = HttpResponse();
+  if (ended_) return close();
+  if (closes_) return linger();
+  if (buffer_.size() == 0 && buffer_.capacity() > kFirstRead) buffer_.shrink_to_fit();
+  expect_next();
+  if (context_->draining) enter(State::idle, seconds(0));
+  parse();
+  read();
+}
+
+// Closing at once, with bytes of the client still to be read, would reset the connection, and the
+// answer might never arrive.
+void HttpSession::linger() {
+  enter(State::lingering, kLinger);
+  buffer_.clear();
+  boost::system::error_code error;
+  socket_.shutdown(asio::ip::tcp::socket::shutdown_send, error);
+  if (error) return close();
+  read();
+}
+
+void HttpSession::close() {
+  enter(State::closed, milliseconds(0));
+  if (has_stop_) gone_.request_stop();
+  boost::system::error_code ignored;
+  socket_.close(ignored);
+}
+
+void HttpSession::check_time(Clock::time_point now) {
+  const Clock::rep deadline = deadline_;
+  if (deadline == 0 || now.time_since_epoch().count() < deadline) return;
+  asio::post(socket_.get_executor(), [self = shared_from_this(), deadline] {
+    if (self->deadline_ != deadline || self->state_ == State::closed) return;
+    if (self->state_ != State::header && self->state_ != State::body) return self->close();
+    ++self->context_->timed_out;
+    if (self->request_.id.empty()) {
+      self->request_.client = self->client_;
+      self->request_.id = self->context_->make_id();
+    }
+    self->answer(self->context_->handler.refuse(408, "the request took too long to arrive"), true);
+  });
+}
+
+void HttpSession::drain(milliseconds grace) {
+  asio::post(socket_.get_executor(), [self = shared_from_this(), grace] {
+    if (self->state_ == State::idle) self->enter(State::idle, grace);
+  });
+}
+
+std::optional<Clock::time_point> HttpSession::idle_since() const {
+  const Clock::rep since = idle_since_;
+  if (since == 0) return std::nullopt;
+  return Clock::time_point(Clock::duration(since));
+}
+
+void HttpSession::close_idle() {
+  asio::post(socket_.get_executor(), [self = shared_from_this()] {
+    if (self->state_ == State::idle) self->close();
+  });
+}
+
+}  // namespace bert::tools::serve

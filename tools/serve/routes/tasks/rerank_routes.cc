@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Documents by how well they answer a query, as text-embeddings-inference, Cohere and Jina spell
+// it.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "tools/infer/answers/numbers.h"
+#include "tools/serve/routes/tasks/classify_routes.h"
+#include "tools/serve/served/request_error.h"
+
+namespace bert::tools::serve {
+namespace {
+
+constexpr Field kRerankFields[] = {
+    {"query", FieldType::text, "What the texts should answer.", true},
+    {"texts", FieldType::texts, "", true},
+    {"raw_scores", FieldType::flag, "Whether scores are logits rather than probabilities.", false,
+     "false"},
+    {"return_text", FieldType::flag, "Whether the answer repeats the texts.", false, "false"},
+    kTruncateFields[0],
+    kTruncateFields[1],
+    kModelField,
+};
+
+constexpr Field kCohereFields[] = {
+    kModelField,
+    {"query", FieldType::text, "What the documents should answer.", true},
+    {"documents", FieldType::documents, "Strings, or objects with a string \"text\".", true},
+    {"top_n", FieldType::whole, "How many of the best to return. Without it, all."},
+    {"max_tokens_per_doc", FieldType::whole,
+     "Is ignored: documents are cut where the model's limit is."},
+    {"priority", FieldType::whole, "Is ignored."},
+};
+
+constexpr Field kJinaFields[] = {
+    kModelField,
+    {"query", FieldType::text, "What the documents should answer.", true},
+    {"documents", FieldType::documents, "Strings, or objects with a string \"text\".", true},
+    {"top_n", FieldType::whole, "How many of the best to return. Without it, all."},
+    {"return_documents", FieldType::flag, "Whether the answer repeats the documents.", false,
+     "true"},
+    {"truncation", FieldType::flag, "Whether documents that are too long are cut."},
+    {"max_chunks_per_doc", FieldType::whole, "Is ignored: a document is one chunk."},
+};
+
+struct Ranked {
+  int64_t index;
+  float score;
+};
+
+// Best first, of equals the first one.
+std::vector<Ranked> ranked(const bert::Output& logits, const bert::Info& info, bool raw) {
+  std::vector<Ranked> ranks;
+  for (int64_t i = 0; i < logits.rows; ++i) {
+    ranks.push_back({i, scores_of(logits.row(i), info, raw)[0]});
+    if (std::isnan(ranks.back().score)) throw NonFinite(ranks.back().score);
+  }
+  std::ranges::stable_sort(ranks, std::greater<>(), &Ranked::score);
+  return ranks;
+}
+
+std::vector<bert::Encoding> encode_documents(const Call& call, const ServedModel& model,
+                                             const std::string& query,
+                                             const std::vector<std::string>& documents,
+                                             const char* field, const EncodeOptions& options,
+                                             Work& work) {
+  if (documents.empty()) {
+    throw RequestError(Refusal::empty, fmt::format("`{}` cannot be empty", field), field);
+  }
+  call.check_batch(documents.size(), field);
+  std::vector<bert::Input> pairs;
+  for (const std::string& document : documents) pairs.push_back({query, document});
+  work.is_batch = true;
+  return encode(model, pairs, options, work);
+}
+
+Outcome rerank(const Call& call) {
+  return rerank_work(call, call.model(Ability::rerank), call.object());
+}
+
+// Cohere's and Jina's answers differ in what surrounds the results.
+struct RerankAnswer {
+  const ServedModel& model;
+  std::string id;
+  size_t top;
+  bool is_cohere;
+  std::vector<std::string> documents;  // to repeat, or none
+  int64_t tokens;
+
+  Spelled operator()(const bert::Output& logits) const {
+    std::vector<Ranked> ranks = ranked(logits, model.info, false);
+    if (ranks.size() > top) ranks.resize(top);
+    Spelled out;
+    out.body = "{\"id\": ";
+    append_quoted(out.body, id);
+    if (!is_cohere) {
+      out.body += ", \"model\": ";
+      append_quoted(out.body, model.name);
+      out.body += fmt::format(", \"usage\": {{\"total_tokens\": {}}}", tokens);
+    }
+    out.body += ", \"results\": ";
+    append_array(out.body, std::span<const Ranked>(ranks),
+                 [&](std::string& line, const Ranked& rank) {
+                   line += fmt::format("{{\"index\": {}, \"relevance_score\": ", rank.index);
+                   append_finite(line, rank.score);
+                   if (!documents.empty()) {
+                     line += ", \"document\": {\"text\": ";
+                     append_quoted(line, documents[rank.index]);
+                     line += '}';
+                   }
+                   line += '}';
+                 });
+    if (is_cohere) {
+      out.body +=
+          ", \"meta\": {\"api_version\": {\"version\": \"2\"}, \"billed_units\": "
+          "{\"search_units\": 1}}";
+    }
+    out.body += '}';
+    return out;
+  }
+};
+
+Outcome rerank_documents(const Call& call, bool is_cohere) {
+  const JsonObject object = call.object();
+  const ServedModel& model = call.model(Ability::rerank);
+  std::vector<std::string> documents = object.documents("documents");
+  EncodeOptions options = {.truncates = is_cohere || object.flag("truncation", true)};
+  Work work;
+  auto encodings =
+      encode_documents(call, model, *object.text("query"), documents, "documents", options, work);
+  const auto all = static_cast<int64_t>(documents.size());
+  const auto top = static_cast<size_t>(object.whole("top_n", 1, 1 << 20).value_or(all));
+  if (is_cohere || !object.flag("return_documents", true)) documents.clear();
+  RerankAnswer answer = {model, call.request.id, top, is_cohere, std::move(documents), work.tokens};
+  return logits_work(model, std::move(encodings), std::move(work), std::move(answer));
+}
+
+Outcome cohere_rerank(const Call& call) { return rerank_documents(call, true); }
+Outcome jina_rerank(const Call& call) { return rerank_documents(call, false); }
+
+constexpr std::string_view kDocumentsExample =
+    R"({"query": "Who plays?", "documents": ["A man plays.", "It rains."], "top_n": 1})";
+
+}  // namespace
+
+std::span<const Route> rerank_routes() {
+  static constexpr Route kRoutes[] = {
+      {"POST", "/rerank", Dialect::tei, rerank, "Texts by how well they answer a query, best first",
+       kRerankFields, R"({"query": "Who plays?", "texts": ["A man plays.", "It rains."]})"},
+      {"POST", "/v2/rerank", Dialect::cohere, cohere_rerank, "The same for Cohere's clients",
+       kCohereFields, kDocumentsExample},
+      {"POST", "/v1/rerank", Dialect::jina, jina_rerank, "The same for Jina's clients", kJinaFields,
+       kDocumentsExample},
+  };
+  return kRoutes;
+}
+
+Work rerank_work(const Call& call, const ServedModel& model, const JsonObject& object) {
+  std::vector<std::string> texts = object.texts("texts");
+  Work work;
+  auto encodings = encode_documents(call, model, *object.text("query"), texts, "texts",
+                                    encode_options(call, object), work);
+  const bool raw = object.flag("raw_scores", false);
+  if (!object.flag("return_text", false)) texts.clear();
+  return logits_work(model, std::move(encodings), std::move(work),
+                     [&model, raw, texts = std::move(texts)](const bert::Output& logits) {
+                       const std::vector<Ranked> ranks = ranked(logits, model.info, raw);
+                       Spelled out;
+                       append_array(out.body, std::span<const Ranked>(ranks),
+                                    [&](std::string& line, const Ranked& rank) {
+                                      line += fmt::format("{{\"index\": {}, ", rank.index);
+                                      if (!texts.empty()) {
+                                        line += "\"text\": ";
+                                        append_quoted(line, texts[rank.index]);
+                                        line += ", ";
+                                      }
+                                      line += "\"score\": ";
+                                      append_finite(line, rank.score);
+                                      line += '}';
+                                    });
+                       return out;
+                     });
+}
+
+}  // namespace bert::tools::serve

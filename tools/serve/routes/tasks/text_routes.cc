@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/serve/routes/tasks/text_routes.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "tokenizer/unicode/utf8.h"
+#include "tools/infer/answers/numbers.h"
+#include "tools/serve/served/request_error.h"
+
+namespace bert::tools::serve {
+namespace {
+
+constexpr Field kTagParameters[] = {
+    {"aggregation_strategy", FieldType::text, ""},
+    {"ignore_labels", FieldType::texts, ""},
+    {"stride", FieldType::whole, ""},
+};
+
+constexpr Field kQuestion[] = {
+    {"question", FieldType::text, "", true},
+    {"context", FieldType::text, "", true},
+};
+
+constexpr Field kAnswerParameters[] = {
+    {"top_k", FieldType::whole, ""},          {"doc_stride", FieldType::whole, ""},
+    {"max_answer_len", FieldType::whole, ""}, {"max_question_len", FieldType::whole, ""},
+    {"max_seq_len", FieldType::whole, ""},    {"handle_impossible_answer", FieldType::flag, ""},
+    {"align_to_words", FieldType::flag, ""},
+};
+
+constexpr Field kFillMaskParameters[] = {
+    {"top_k", FieldType::whole, ""},
+    {"targets", FieldType::some_text, ""},
+};
+
+constexpr int64_t kMostTokens = 1 << 20;
+
+void count_texts(const std::vector<bert::Input>& texts, Work& work) {
+  work.inputs = std::ssize(texts);
+  for (const bert::Input& text : texts) {
+    work.characters +=
+        static_cast<int64_t>(tokenizer::utf8::count_scalars(text.first) +
+                             (text.second ? tokenizer::utf8::count_scalars(*text.second) : 0));
+  }
+}
+
+bert::Aggregation aggregation_of(const JsonObject& parameters) {
+  const std::string name = parameters.text("aggregation_strategy").value_or("simple");
+  if (name == "none") return bert::Aggregation::none;
+  if (name == "simple") return bert::Aggregation::simple;
+  if (name == "first") return bert::Aggregation::first;
+  if (name == "average") return bert::Aggregation::average;
+  if (name == "max") return bert::Aggregation::max;
+  parameters.fail("aggregation_strategy",
+                  fmt::format("is '{}', expected none, simple, first, average or max", name));
+}
+
+// The entities of texts; each by its label's key, which says whether it is one token.
+struct TagAnswer {
+  const char* key;
+  std::vector<std::string> ignored;
+  bool nested;
+
+  void append(std::string& line, const bert::Tags& tags) const {
+    std::vector<const bert::Span*> shown;
+    for (const bert::Span& span : tags.entities) {
+      if (std::ranges::find(ignored, span.label) == ignored.end()) shown.push_back(&span);
+    }
+    append_array(line, std::span<const bert::Span* const>(shown),
+                 [&](std::string& out, const bert::Span* span) {
+                   out += fmt::format("{{\"{}\": ", key);
+                   append_quoted(out, span->label);
+                   out += ", \"score\": ";
+                   append_finite(out, span->probability);
+                   out += ", \"word\": ";
+                   append_quoted(out, span->string);
+                   out += fmt::format(", \"start\": {}, \"end\": {}}}", span->offset.begin,
+                                      span->offset.end);
+                 });
+  }
+
+  Spelled operator()(const std::vector<bert::Tags>& all) const {
+    Spelled out;
+    out.tokens = 0;
+    for (const bert::Tags& tags : all) *out.tokens += tags.tokens;
+    if (nested) {
+      append_array(out.body, std::span(all),
+                   [&](std::string& line, const bert::Tags& tags) { append(line, tags); });
+    } else {
+      append(out.body, all[0]);
+    }
+    return out;
+  }
+};
+
+struct QuestionAnswer {
+  bool may_be_none, nested;
+
+  void append(std::string& line, const bert::Answer& answer) const {
+    const bool none = may_be_none && answer.no_answer > answer.score;
+    line += "{\"answer\": ";
+    append_quoted(line, none ? "" : answer.string);
+    line += ", \"score\": ";
+    append_finite(line, none ? answer.no_answer : answer.score);
+    line += fmt::format(", \"start\": {}, \"end\": {}}}", none ? 0 : answer.offset.begin,
+                        none ? 0 : answer.offset.end);
+  }
+
+  Spelled operator()(const std::vector<bert::Answer>& all) const {
+    Spelled out;
+    out.tokens = 0;
+    for (const bert::Answer& answer : all) *out.tokens += answer.tokens;
+    if (nested) {
+      append_array(out.body, std::span(all),
+                   [&](std::string& line, const bert::Answer& answer) { append(line, answer); });
+    } else {
+      append(out.body, all[0]);
+    }
+    return out;
+  }
+};
+
+std::vector<bert::Input> questions_of(const JsonObject& object, bool& is_batch) {
+  const json* const found = object.find("inputs");
+  if (found == nullptr) object.fail("inputs", "is missing");
+  is_batch = found->is_array();
+  const auto one = [](const json& value) -> bert::Input {
+    const JsonObject question(value, kQuestion, "inputs.");
+    return {*question.text("question"), question.text("context")};
+  };
+  if (!is_batch) return {one(*found)};
+  std::vector<bert::Input> questions;
+  for (const json& value : *found) questions.push_back(one(value));
+  return questions;
+}
+
+// What this library does in another way, which would give other answers than those asked for.
+void refuse_parameter(const JsonObject& parameters, const char* name) {
+  if (parameters.has(name)) {
+    parameters.fail(name, "is not supported: windows are as long as the model allows");
+  }
+}
+
+// The tokens that may stand for a mask, and the text with each of them.
+struct FillMaskAnswer {
+  const ServedModel& model;
+  std::vector<bert::Encoding> encodings;
+  size_t top_k;
+  std::vector<int32_t> targets;  // or none: the best of the vocabulary
+  bool nested;
+
+  bool is_shown(int32_t id) const {
+    return targets.empty() || std::ranges::find(targets, id) != targets.end();
+  }
+
+  void append_fill(std::string& line, const bert::Blank::Fill& fill, size_t i, int32_t at,
+                   bool is_only) const {
+    std::vector<int64_t> ids(encodings[i].ids.begin(), encodings[i].ids.end());
+    ids[at] = fill.id;
+    line += "{\"score\": ";
+    append_finite(line, fill.probability);
+    line += fmt::format(", \"token\": {}, \"token_str\": ", fill.id);
+    append_quoted(line, model.reader.decode({fill.id}, false));
+    line += ", \"sequence\": ";
+    append_quoted(line, model.reader.decode(ids, is_only));
+    line += '}';
+  }
+
+  void append_blank(std::string& line, const bert::Blank& blank, size_t i, bool is_only) const {
+    line += '[';
+    size_t shown = 0;
+    for (const bert::Blank::Fill& fill : blank.fills) {
+      if (shown == top_k) break;
+      if (!is_shown(fill.id)) continue;
+      if (shown++ > 0) line += ", ";
+      append_fill(line, fill, i, blank.token, is_only);
+    }
+    line += ']';
+  }
+
+  Spelled operator()(const std::vector<std::vector<bert::Blank>>& all) const {
+    Spelled out;
+    if (nested) out.body += '[';
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (i > 0) out.body += ", ";
+      const bool is_only = all[i].size() == 1;
+      if (!is_only) out.body += '[';
+      for (size_t j = 0; j < all[i].size(); ++j) {
+        if (j > 0) out.body += ", ";
+        append_blank(out.body, all[i][j], i, is_only);
+      }
+      if (!is_only) out.body += ']';
+    }
+    if (nested) out.body += ']';
+    return out;
+  }
+};
+
+std::vector<int32_t> target_ids(const ServedModel& model, const JsonObject& parameters) {
+  std::vector<int32_t> ids;
+  if (!parameters.has("targets")) return ids;
+  bool is_batch = false;
+  for (const std::string& target : parameters.some_text("targets", is_batch)) {
+    const std::vector<TextToken> tokens = model.reader.tokens(target, {}, false);
+    if (tokens.size() != 1) {
+      parameters.fail("targets", fmt::format("hold '{}', which is {} tokens, expected one", target,
+                                             tokens.size()));
+    }
+    ids.push_back(tokens[0].id);
+  }
+  if (ids.empty()) parameters.fail("targets", "is empty");
+  return ids;
+}
+
+void require_masks(const ServedModel& model, const std::vector<bert::Encoding>& encodings) {
+  const int32_t mask = model.model.tokenizer().mask_id();
+  for (const bert::Encoding& encoding : encodings) {
+    if (std::ranges::find(encoding.ids, mask) != encoding.ids.end()) continue;
+    throw RequestError(
+        Refusal::validation,
+        fmt::format("No mask_token ({}) found on the input", model.model.tokenizer().token(mask)),
+        "inputs");
+  }
+}
+
+}  // namespace
+
+Work tag_work(const Call& call, const ServedModel& model, const JsonObject& object) {
+  const JsonObject parameters = object.object("parameters", kTagParameters);
+  const bert::Aggregation aggregation = aggregation_of(parameters);
+  bert::TagOptions tag = {.aggregation = aggregation};
+  tag.stride = static_cast<int>(parameters.whole("stride", 0, kMostTokens).value_or(tag.stride));
+  Work work;
+  work.failure = Refusal::validation;
+  std::vector<bert::Input> texts;
+  for (std::string& text : object.some_text("inputs", work.is_batch))
+    texts.push_back({std::move(text)});
+  call.check_batch(texts.size(), "inputs");
+  count_texts(texts, work);
+  TagAnswer answer = {aggregation == bert::Aggregation::none ? "entity" : "entity_group",
+                      parameters.texts("ignore_labels"), work.is_batch};
+  if (parameters.has("ignore_labels") &&
+      std::ranges::find(answer.ignored, "O") == answer.ignored.end()) {
+    parameters.fail("ignore_labels", "must contain \"O\", which is always left out");
+  }
+  set_ask<std::vector<bert::Tags>>(
+      work,
+      [&model, texts = std::move(texts), tag](auto options, auto done) mutable {
+        model.queue.tag(std::move(texts), tag, std::move(options), std::move(done));
+      },
+      std::move(answer));
+  return work;
+}
+
+Work answer_work(const Call& call, const ServedModel& model, const JsonObject& object) {
+  const JsonObject parameters = object.object("parameters", kAnswerParameters);
+  refuse_parameter(parameters, "max_seq_len");
+  refuse_parameter(parameters, "max_question_len");
+  parameters.whole("top_k", 1, 1);
+  if (!parameters.flag("align_to_words", true)) {
+    parameters.fail("align_to_words", "is false, expected true: answers are whole words");
+  }
+  bert::AnswerOptions wanted;
+  wanted.stride =
+      static_cast<int>(parameters.whole("doc_stride", 0, kMostTokens).value_or(wanted.stride));
+  wanted.most_tokens = static_cast<int>(
+      parameters.whole("max_answer_len", 1, kMostTokens).value_or(wanted.most_tokens));
+  Work work;
+  work.failure = Refusal::validation;
+  std::vector<bert::Input> questions = questions_of(object, work.is_batch);
+  call.check_batch(questions.size(), "inputs");
+  count_texts(questions, work);
+  const QuestionAnswer answer = {parameters.flag("handle_impossible_answer", false), work.is_batch};
+  set_ask<std::vector<bert::Answer>>(
+      work,
+      [&model, questions = std::move(questions), wanted](auto options, auto done) mutable {
+        model.queue.answer(std::move(questions), wanted, std::move(options), std::move(done));
+      },
+      answer);
+  return work;
+}
+
+Work fill_mask_work(const Call& call, const ServedModel& model, const JsonObject& object) {
+  const JsonObject parameters = object.object("parameters", kFillMaskParameters);
+  Work work;
+  std::vector<bert::Input> texts;
+  for (std::string& text : object.some_text("inputs", work.is_batch))
+    texts.push_back({std::move(text)});
+  call.check_batch(texts.size(), "inputs");
+  std::vector<bert::Encoding> encodings = encode(model, texts, encode_options(call, object), work);
+  require_masks(model, encodings);
+  std::vector<int32_t> targets = target_ids(model, parameters);
+  const auto top = parameters.whole("top_k", 1, model.info.vocabulary)
+                       .value_or(targets.empty() ? 5 : std::ssize(targets));
+  const int k = targets.empty() ? static_cast<int>(top) : model.info.vocabulary;
+  FillMaskAnswer answer = {model, encodings, static_cast<size_t>(top), std::move(targets),
+                           work.is_batch};
+  set_ask<std::vector<std::vector<bert::Blank>>>(
+      work,
+      [&model, encodings = std::move(encodings), k](auto options, auto done) mutable {
+        model.queue.fill_mask(std::move(encodings), k, std::move(options), std::move(done));
+      },
+      std::move(answer));
+  return work;
+}
+
+}  // namespace bert::tools::serve

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/serve/serve_options.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "tools/console/command_line.h"
+
+namespace bert::tools::serve {
+namespace {
+
+constexpr int kMost = 1'000'000'000;
+
+// Each option has a variable of the environment: --max-body is BERT_SERVE_MAX_BODY.
+CLI::Option* with_variable(CLI::Option* option) {
+  std::string name = option->get_lnames()[0];
+  std::ranges::transform(name, name.begin(), [](char c) {
+    return c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  });
+  return option->envname("BERT_SERVE_" + name);
+}
+
+}  // namespace
+
+void ServeOptions::declare(CLI::App& app) {
+  const auto number = [&](const char* name, int& value, int least, int most) {
+    with_variable(app.add_option(name, value)->transform(whole_number(least, most)));
+  };
+  with_variable(app.add_option("-m,--model", models)->allow_extra_args(false)->delimiter(':'));
+  with_variable(app.add_option("--host", host));
+  number("--port", port, 0, 65535);
+  with_variable(app.add_option("--api-key", api_key));
+  number("--max-concurrent", limits.concurrent, 1, kMost);
+  number("--max-batch-tokens", limits.batch_tokens, 1, kMost);
+  number("--max-client-batch", limits.client_batch, 1, kMost);
+  with_variable(app.add_option("--max-body", body)->transform(whole_number(1, kMost)));
+  number("--max-connections", connections, 1, kMost);
+  number("--timeout", limits.seconds, 1, kMost);
+  with_variable(
+      app.add_option("--auto-truncate", limits.auto_truncate)->expected(0, 1)->default_str("true"));
+  with_variable(app.add_option("--access-log", access_log));
+  add_precision(app, load.precision);
+  with_variable(app.get_option("--precision"));
+  number("--workers", load.workers, 1, 1024);
+  number("--threads", load.threads, 1, 1024);
+  number("--http-threads", http_threads, 1, 1024);
+}
+
+void ServeOptions::settle() {
+  limits.body_bytes = http.body_bytes = static_cast<size_t>(body);
+  http.connections = static_cast<size_t>(connections);
+  load.batch_tokens = limits.batch_tokens;
+  if (http_threads == 0) {
+    http_threads = std::clamp(static_cast<int>(std::thread::hardware_concurrency()) / 4, 1, 8);
+  }
+}
+
+std::vector<ServedModels::Source> ServeOptions::sources() const {
+  std::vector<ServedModels::Source> sources;
+  if (models.empty()) sources.push_back({"demo", bert::demo_model()});
+  for (const std::string& model : models) {
+    const size_t equals = model.find('=');
+    ServedModels::Source source;
+    if (equals == std::string::npos) {
+      const std::filesystem::path path = std::filesystem::path(model).lexically_normal();
+      source = {path.has_filename() ? path.filename() : path.parent_path().filename(), model};
+    } else {
+      source = {model.substr(0, equals), model.substr(equals + 1)};
+    }
+    if (source.name.empty() || source.name == "." || source.name == "..") {
+      throw UsageError(fmt::format("the model '{}' has no name, expected NAME=DIR", model));
+    }
+    if (std::ranges::any_of(sources,
+                            [&](const auto& other) { return other.name == source.name; })) {
+      throw UsageError(
+          fmt::format("two models are called '{}', expected a name of its own for each "
+                      "(NAME=DIR)",
+                      source.name));
+    }
+    sources.push_back(std::move(source));
+  }
+  return sources;
+}
+
+}  // namespace bert::tools::serve

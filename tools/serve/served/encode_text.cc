@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/serve/served/encode_text.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "models/config/sentence_settings.h"
+#include "tokenizer/unicode/utf8.h"
+#include "tools/serve/served/request_error.h"
+
+namespace bert::tools::serve {
+namespace {
+
+namespace utf8 = bert::tokenizer::utf8;
+
+constexpr int kNoLimit = 1 << 30;
+
+int32_t size_of(const bert::TokenRange& range) { return range.end - range.begin; }
+
+// Hugging Face's longest_first truncation: how many tokens of each text stay, of `room` in all.
+std::pair<int32_t, int32_t> kept_sizes(int32_t first, int32_t second, int32_t room) {
+  if (first + second <= room) return {first, second};
+  int32_t& shorter = first > second ? second : first;
+  int32_t& longer = first > second ? first : second;
+  longer = shorter > room ? shorter : std::max(shorter, room - shorter);
+  if (shorter + longer > room) {
+    shorter = room / 2;
+    longer = room - shorter;
+  }
+  return {first, second};
+}
+
+void keep(bert::Encoding& encoding, const bert::TokenRange& range, int32_t size, Side cut) {
+  const int32_t begin = cut == Side::left ? range.begin : range.begin + size;
+  const int32_t end = cut == Side::left ? range.end - size : range.end;
+  const auto erase = [&](auto& values) {
+    values.erase(values.begin() + begin, values.begin() + end);
+  };
+  erase(encoding.ids);
+  erase(encoding.type_ids);
+  erase(encoding.offsets);
+}
+
+void truncate(bert::Encoding& encoding, int32_t most, Side cut) {
+  const auto size = static_cast<int32_t>(encoding.ids.size());
+  if (size <= most) return;
+  const int32_t room = most - (size - size_of(encoding.first) - size_of(encoding.second));
+  if (room < 0) throw RequestError(Refusal::validation, "the special tokens alone do not fit");
+  const auto [first, second] = kept_sizes(size_of(encoding.first), size_of(encoding.second), room);
+  keep(encoding, encoding.second, second, cut);
+  keep(encoding, encoding.first, first, cut);
+  encoding.truncated = true;
+}
+
+// The byte at which each scalar of a text begins, and its end.
+std::vector<size_t> scalar_bytes(const std::string& text) {
+  std::vector<size_t> bytes;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (!utf8::is_continuation(text[i])) bytes.push_back(i);
+  }
+  bytes.push_back(text.size());
+  return bytes;
+}
+
+}  // namespace
+
+TextReader::TextReader(const std::string& directory, const bert::Model& model)
+    : usual_(model.tokenizer()),
+      limited_(bert::Tokenizer::load(directory, model.info().max_length)),
+      whole_(bert::Tokenizer::load(directory, kNoLimit)),
+      max_length_(model.info().max_length),
+      vocabulary_(model.info().vocabulary) {
+  models::Prompts prompts = models::read_prompts(directory);
+  prompts_ = std::move(prompts.by_name);
+  if (!prompts.default_name.empty()) default_prompt_ = prompts_[prompts.default_name];
+}
+
+bert::Input TextReader::prompted(const bert::Input& input, const EncodeOptions& options) const {
+  std::string prompt = default_prompt_;
+  if (options.prompt) {
+    const auto found = prompts_.find(*options.prompt);
+    if (found == prompts_.end()) {
+      std::vector<std::string> names;
+      for (const auto& [name, text] : prompts_) names.push_back(name);
+      refuse_field("prompt_name",
+                   fmt::format("is '{}', expected {}", *options.prompt,
+                               names.empty() ? "none, as the model has no prompts"
+                                             : fmt::format("one of {}", fmt::join(names, ", "))));
+    }
+    prompt = found->second;
+  }
+  return {prompt + input.first, input.second};
+}
+
+bert::Encoding TextReader::encode(const bert::Input& input, const EncodeOptions& options) const {
+  const auto encoded = [&] {
+    if (options.cut || !options.truncates) return whole_.encode(prompted(input, options));
+    return options.prompt ? limited_.encode(prompted(input, options)) : usual_.encode(input);
+  };
+  bert::Encoding encoding;
+  try {
+    encoding = encoded();
+  } catch (const bert::Error& error) {
+    throw RequestError(Refusal::validation, error.what());
+  }
+  const size_t size = encoding.ids.size();
+  if (!options.truncates && size > static_cast<size_t>(max_length_)) {
+    throw RequestError(
+        Refusal::validation,
+        fmt::format("an input has {} tokens, expected at most {} (\"truncate\": true cuts it)",
+                    size, max_length_));
+  }
+  if (options.cut) truncate(encoding, max_length_, *options.cut);
+  return encoding;
+}
+
+std::vector<int32_t> TextReader::check_ids(const std::vector<int64_t>& ids) const {
+  std::vector<int32_t> checked;
+  checked.reserve(ids.size());
+  for (const int64_t id : ids) {
+    if (id < 0 || id >= vocabulary_) {
+      refuse_field("inputs", fmt::format("hold the token id {}, expected one from 0 to {}", id,
+                                         vocabulary_ - 1));
+    }
+    checked.push_back(static_cast<int32_t>(id));
+  }
+  return checked;
+}
+
+bert::Encoding TextReader::encode_ids(const std::vector<int64_t>& ids) const {
+  if (ids.empty()) throw RequestError(Refusal::empty, "`inputs` hold no token ids");
+  if (std::ssize(ids) > max_length_) {
+    refuse_field("inputs", fmt::format("hold {} token ids, expected at most {}: ids are not "
+                                       "truncated",
+                                       ids.size(), max_length_));
+  }
+  bert::Encoding encoding;
+  encoding.ids = check_ids(ids);
+  encoding.type_ids.resize(ids.size());
+  return encoding;
+}
+
+std::vector<TextToken> TextReader::tokens(const std::string& text, const EncodeOptions& options,
+                                          bool with_special) const {
+  const bert::Input input = prompted({text}, options);
+  bert::Encoding encoding;
+  try {
+    encoding = whole_.encode(input);
+  } catch (const bert::Error& error) {
+    throw RequestError(Refusal::validation, error.what());
+  }
+  const std::vector<size_t> bytes = scalar_bytes(input.first);
+  std::vector<TextToken> tokens;
+  for (int32_t i = 0; i < std::ssize(encoding.ids); ++i) {
+    const bool special = i < encoding.first.begin || i >= encoding.first.end;
+    if (special && !with_special) continue;
+    const int32_t id = encoding.ids[i];
+    if (special) {
+      tokens.push_back({id, whole_.token(id), true, 0, 0});
+    } else {
+      const size_t begin = bytes[encoding.offsets[i].begin], end = bytes[encoding.offsets[i].end];
+      tokens.push_back({id, input.first.substr(begin, end - begin), false, begin, end});
+    }
+  }
+  return tokens;
+}
+
+std::string TextReader::decode(const std::vector<int64_t>& ids, bool skips_special) const {
+  try {
+    return whole_.decode(check_ids(ids), skips_special);
+  } catch (const bert::Error& error) {
+    throw RequestError(Refusal::validation, error.what());
+  }
+}
+
+}  // namespace bert::tools::serve

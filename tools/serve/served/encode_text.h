@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/bert_infer.h"
+
+namespace bert::tools::serve {
+
+enum class Side { left, right };
+
+// What a request says of its texts.
+struct EncodeOptions {
+  bool truncates = true;                   // if not, what is too long is refused
+  std::optional<Side> cut = {};            // where; nothing: where the tokenizer's files say
+  std::optional<std::string> prompt = {};  // a name; nothing: the model's default
+};
+
+struct TextToken {
+  int32_t id;
+  std::string text;   // the part of the text, or the name of a special token
+  bool special;       // added by the template
+  size_t begin, end;  // in bytes of the text with its prompt
+};
+
+// The ways from text to ids that requests may choose between.
+class TextReader {
+ public:
+  TextReader(const std::string& directory, const bert::Model& model);
+
+  // Throw RequestError.
+  bert::Encoding encode(const bert::Input& input, const EncodeOptions& options) const;
+  bert::Encoding encode_ids(const std::vector<int64_t>& ids) const;
+  // Without truncation.
+  std::vector<TextToken> tokens(const std::string& text, const EncodeOptions& options,
+                                bool with_special) const;
+  std::string decode(const std::vector<int64_t>& ids, bool skips_special) const;
+
+ private:
+  bert::Input prompted(const bert::Input& input, const EncodeOptions& options) const;
+  std::vector<int32_t> check_ids(const std::vector<int64_t>& ids) const;
+
+  bert::Tokenizer usual_;    // the model's: with its limit and default prompt
+  bert::Tokenizer limited_;  // without the prompt
+  bert::Tokenizer whole_;    // with neither
+  std::map<std::string, std::string> prompts_;
+  std::string default_prompt_;
+  int max_length_, vocabulary_;
+};
+
+}  // namespace bert::tools::serve

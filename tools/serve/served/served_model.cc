@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/serve/served/served_model.h"
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace bert::tools::serve {
+namespace {
+
+// As Hugging Face's zero-shot pipeline finds it.
+int find_entailment(const bert::Info& info) {
+  for (int i = 0; i < static_cast<int>(std::ssize(info.labels)); ++i) {
+    std::string label = info.labels[i];
+    std::ranges::transform(label, label.begin(), [](unsigned char c) { return std::tolower(c); });
+    if (label.starts_with("entail")) return i;
+  }
+  return -1;
+}
+
+const char* in_words(bert::Task task) {
+  switch (task) {
+    case bert::Task::embed:
+      return "embeds texts";
+    case bert::Task::classify:
+      return "classifies texts";
+    case bert::Task::choose:
+      return "chooses between texts";
+    case bert::Task::fill_mask:
+      return "fills masks";
+    case bert::Task::tag:
+      return "tags tokens";
+    case bert::Task::answer:
+      return "answers questions";
+    case bert::Task::sparse:
+      return "weighs the tokens of texts";
+    case bert::Task::multi_vector:
+      return "gives a vector for each token";
+    case bert::Task::detect:
+      break;
+  }
+  return "detects replaced tokens";
+}
+
+}  // namespace
+
+ServedModel::ServedModel(std::string called, std::string from, const bert::Options& options)
+    : name(std::move(called)),
+      directory(std::move(from)),
+      model(bert::Model::load(directory, options)),
+      info(model.info()),
+      reader(directory, model),
+      queue(model) {
+  if (info.task == bert::Task::classify && info.labels.size() > 1) {
+    entailment_ = find_entailment(info);
+  }
+}
+
+bool ServedModel::is_for(Ability ability) const {
+  switch (ability) {
+    case Ability::embed:
+      return info.task == bert::Task::embed;
+    case Ability::classify:
+      return info.task == bert::Task::classify;
+    case Ability::rerank:
+      return info.task == bert::Task::classify && info.labels.size() == 1;
+    case Ability::zero_shot:
+      return entailment_ >= 0;
+    case Ability::tag:
+      return info.task == bert::Task::tag;
+    case Ability::answer:
+      return info.task == bert::Task::answer;
+    case Ability::fill_mask:
+      return info.task == bert::Task::fill_mask;
+    case Ability::any:
+      break;
+  }
+  return true;
+}
+
+// Every model has an encoder, whose states can be pooled.
+bool ServedModel::can(Ability ability) const {
+  return ability == Ability::embed || is_for(ability);
+}
+
+std::string ServedModel::description() const {
+  return fmt::format("a {}, which {}", info.architecture, in_words(info.task));
+}
+
+const char* ServedModel::kind() const {
+  switch (info.task) {
+    case bert::Task::classify:
+      return info.labels.size() == 1 ? "reranker" : "classifier";
+    case bert::Task::tag:
+      return "token_classifier";
+    case bert::Task::answer:
+      return "question_answering";
+    case bert::Task::fill_mask:
+      return "fill_mask";
+    default:
+      return "embedding";
+  }
+}
+
+const char* ServedModel::task() const {
+  switch (info.task) {
+    case bert::Task::classify:
+      return "text-classification";
+    case bert::Task::tag:
+      return "token-classification";
+    case bert::Task::answer:
+      return "question-answering";
+    case bert::Task::fill_mask:
+      return "fill-mask";
+    default:
+      return "feature-extraction";
+  }
+}
+
+void ServedModel::warm_up() {
+  const std::vector<bert::Input> texts = {{"warm up"}};
+  queue.embed(bert::Inputs(texts)).get();
+}
+
+}  // namespace bert::tools::serve

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/bert_infer.h"
+#include "models/bert_queue.h"
+#include "tools/serve/served/encode_text.h"
+
+namespace bert::tools::serve {
+
+// What routes ask of a model.
+enum class Ability { embed, classify, rerank, zero_shot, tag, answer, fill_mask, any };
+
+// A loaded model, its queue, and what the server calls it.
+class ServedModel {
+ public:
+  ServedModel(std::string name, std::string directory, const bert::Options& options);
+
+  // The label that a zero-shot hypothesis must get, or -1.
+  int entailment() const { return entailment_; }
+  bool can(Ability ability) const;
+  // Whether the ability is what the checkpoint's head is for.
+  bool is_for(Ability ability) const;
+  // In words, for messages: "a BertForMaskedLM, which fills masks".
+  std::string description() const;
+  const char* kind() const;  // as text-embeddings-inference calls it: "embedding", "reranker", ...
+  // The task of Hugging Face's pipeline that POST / answers.
+  const char* task() const;
+  void warm_up();
+
+  const std::string name, directory;
+  const bert::Model model;
+  const bert::Info& info;
+  const TextReader reader;
+  mutable bert::Queue queue;  // is safe to use from many threads
+
+ private:
+  int entailment_ = -1;
+};
+
+}  // namespace bert::tools::serve

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/serve/served/served_models.h"
+
+#include <chrono>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "tools/serve/served/request_error.h"
+
+namespace bert::tools::serve {
+namespace {
+
+const char* in_words(Ability ability) {
+  switch (ability) {
+    case Ability::embed:
+      return "an embedding";
+    case Ability::classify:
+      return "a sequence classification";
+    case Ability::rerank:
+      return "a re-ranker";
+    case Ability::zero_shot:
+      return "an entailment";
+    case Ability::tag:
+      return "a token classification";
+    case Ability::answer:
+      return "a question answering";
+    case Ability::fill_mask:
+      return "a masked language";
+    case Ability::any:
+      break;
+  }
+  return "any";
+}
+
+}  // namespace
+
+void ServedModels::load(const std::vector<Source>& sources, const bert::Options& options) {
+  for (const Source& source : sources) {
+    const auto began = std::chrono::steady_clock::now();
+    auto model = std::make_unique<ServedModel>(source.name, source.directory, options);
+    for (const std::string& note : model->info.notes) {
+      spdlog::info("{}: note: {}", source.name, note);
+    }
+    model->warm_up();
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+    spdlog::info("model {}: {}, {}, {} on {} x {} threads, ready after {:.2f} s", source.name,
+                 model->description(), source.directory, model->info.precision, model->info.workers,
+                 model->info.threads, took.count());
+    models_.push_back(std::move(model));
+  }
+}
+
+std::string ServedModels::names() const {
+  std::string names;
+  for (const auto& model : models_)
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", model->name);
+  return names;
+}
+
+const ServedModel& ServedModels::named(std::string_view name) const {
+  for (const auto& model : models_) {
+    if (model->name == name) return *model;
+  }
+  throw RequestError(Refusal::not_found,
+                     fmt::format("there is no model '{}', expected one of: {}", name, names()),
+                     "model");
+}
+
+const ServedModel& ServedModels::named(std::string_view name, Ability ability) const {
+  const ServedModel& model = named(name);
+  if (model.can(ability)) return model;
+  throw RequestError(
+      Refusal::backend,
+      fmt::format("model is not {} model: {} is {}", in_words(ability), name, model.description()),
+      "model");
+}
+
+const ServedModel& ServedModels::first(Ability ability) const {
+  for (const auto& model : models_) {
+    if (model->is_for(ability)) return *model;
+  }
+  for (const auto& model : models_) {
+    if (model->can(ability)) return *model;
+  }
+  if (models_.size() == 1) return named(models_[0]->name, ability);
+  throw RequestError(Refusal::backend,
+                     fmt::format("none of the models {} is {} model", names(), in_words(ability)));
+}
+
+std::pair<const ServedModel*, std::string_view> ServedModels::in_path(std::string_view path) const {
+  const ServedModel* found = nullptr;
+  for (const auto& model : models_) {
+    const bool begins = path.starts_with(model->name) &&
+                        (path.size() == model->name.size() || path[model->name.size()] == '/');
+    if (begins && (found == nullptr || model->name.size() > found->name.size()))
+      found = model.get();
+  }
+  return {found, found == nullptr ? path : path.substr(found->name.size())};
+}
+
+}  // namespace bert::tools::serve

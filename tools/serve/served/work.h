@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <future>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "models/bert_queue.h"
+#include "tools/serve/served/request_error.h"
+
+namespace bert::tools::serve {
+
+// A body, and the tokens that it took to compute where only the answer tells.
+struct Spelled {
+  std::string body;
+  std::optional<int64_t> tokens = std::nullopt;
+};
+
+// What of a request is left to a model, and how the answer is spelt.
+struct Work {
+  using Spell = std::function<Spelled()>;  // may throw what the model or the spelling throws
+  using Deliver = std::function<void(Spell)>;
+
+  int64_t inputs = 0, tokens = 0, characters = 0;
+  bool is_batch = false;
+  Refusal failure = Refusal::backend;  // what a bert::Error in the answer means
+  // Submits to the queue. Deliver is called once, on a thread of the queue.
+  std::function<void(bert::RequestOptions, Deliver)> ask;
+};
+
+// submit(options, done) is a call of bert::Queue; spell(answer) returns Spelled.
+template <typename Result, typename Submit, typename SpellAnswer>
+void set_ask(Work& work, Submit submit, SpellAnswer spell) {
+  work.ask = [submit = std::move(submit), spell = std::move(spell)](bert::RequestOptions options,
+                                                                    Work::Deliver deliver) mutable {
+    submit(std::move(options),
+           bert::OnAnswer<Result>([deliver = std::move(deliver),
+                                   spell = std::move(spell)](std::future<Result> answer) {
+             // In a shared pointer, as a std::function is copied.
+             auto held = std::make_shared<std::future<Result>>(std::move(answer));
+             deliver([held, spell] { return spell(held->get()); });
+           }));
+  };
+}
+
+}  // namespace bert::tools::serve

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/serve/service.h"
+
+#include <atomic>
+#include <exception>
+#include <new>
+#include <utility>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "tools/infer/answers/numbers.h"
+#include "tools/serve/routes/spell_error.h"
+#include "tools/serve/served/request_error.h"
+
+namespace bert::tools::serve {
+namespace {
+
+// An answer of this many inputs is spelt where it does not hold up others.
+constexpr int64_t kLongAnswer = 64;
+
+double in_seconds(Clock::duration time) { return std::chrono::duration<double>(time).count(); }
+int64_t in_milliseconds(Clock::duration time) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
+}
+
+// In a time that does not depend on where the two differ.
+bool same_secret(std::string_view given, std::string_view secret) {
+  unsigned difference = given.size() == secret.size() ? 0 : 1;
+  for (size_t i = 0; i < secret.size(); ++i) {
+    const char c = given.empty() ? '\0' : given[i % given.size()];
+    difference |= static_cast<unsigned char>(c ^ secret[i]);
+  }
+  return difference == 0;
+}
+
+// What a request that ended without an answer, or an answer that cannot be spelt, means.
+RequestError error_of(const std::exception_ptr& thrown, Refusal failure) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const RequestError& error) {
+    return error;
+  } catch (const bert::Unanswered& error) {
+    switch (error.reason()) {
+      case bert::Unanswered::Reason::cancelled:
+        return {Refusal::cancelled, error.what()};
+      case bert::Unanswered::Reason::deadline:
+        return {Refusal::deadline, error.what()};
+      case bert::Unanswered::Reason::closed:
+        return {Refusal::stopping, error.what()};
+      case bert::Unanswered::Reason::full:
+        break;
+    }
+    return {Refusal::overloaded, "Model is overloaded"};
+  } catch (const bert::Error& error) {
+    return {failure, error.what()};
+  } catch (const NonFinite& error) {
+    return {Refusal::backend, error.what()};
+  } catch (const std::bad_alloc&) {
+    return {Refusal::internal, "out of memory"};
+  } catch (const std::exception& error) {
+    return {Refusal::internal, error.what()};
+  }
+}
+
+bool unescape(std::string& path) {
+  std::string out;
+  const auto digit = [](char c) {
+    if (c >= '0' && c <= '9') return c - '0';
+    c = static_cast<char>(c | 0x20);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+  };
+  for (size_t i = 0; i < path.size(); ++i) {
+    if (path[i] != '%') {
+      out += path[i];
+      continue;
+    }
+    if (i + 2 >= path.size() || digit(path[i + 1]) < 0 || digit(path[i + 2]) < 0) return false;
+    out += static_cast<char>(digit(path[i + 1]) << 4 | digit(path[i + 2]));
+    i += 2;
+  }
+  path = std::move(out);
+  return true;
+}
+
+}  // namespace
+
+// A request that a model answers. The last that holds it gives back its place.
+struct Service::Pending {
+  Pending(std::shared_ptr<std::atomic<int64_t>> counted, const HttpRequest& request,
+          const Route& from)
+      : answering(std::move(counted)), route(from), came(request.came) {}
+  ~Pending() { --*answering; }
+  Pending(const Pending&) = delete;
+  Pending& operator=(const Pending&) = delete;
+
+  const std::shared_ptr<std::atomic<int64_t>> answering;  // outlives the service
+  const Route& route;
+  const Clock::time_point came;
+  Clock::time_point submitted = {};
+  std::atomic<Clock::rep> began = 0;  // to be computed
+  Clock::time_point computed = {};
+  int64_t inputs = 0, tokens = 0, characters = 0;
+  bool is_batch = false;
+  Refusal failure = Refusal::backend;
+  Reply reply;
+};
+
+Service::Service(const ServeLimits& limits, std::string api_key,
+                 std::shared_ptr<spdlog::logger> access_log)
+    : api_key_(std::move(api_key)), access_log_(std::move(access_log)) {
+  state_.limits = limits;
+}
+
+void Service::set_server(HttpServer& server) {
+  server_ = &server;
+  state_.http = [&server] { return server.statistics(); };
+}
+
+void Service::load(const std::vector<ServedModels::Source>& sources, const bert::Options& options) {
+  state_.models.load(sources, options);
+  state_.ready = true;
+}
+
+FoundRoute Service::find(const HttpRequest& request) const {
+  std::string path = request.path;
+  if (!unescape(path))
+    throw RequestError(Refusal::not_found, "the path has a % that escapes nothing");
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return find_route(request.method, path, state_.ready ? &state_.models : nullptr);
+}
+
+// Throws where the request is refused whatever its body is.
+void Service::check(const HttpRequest& request, const FoundRoute& found) const {
+  const bool is_public = found.route != nullptr && found.route->is_public;
+  if (!is_public && !api_key_.empty()) {
+    constexpr std::string_view kScheme = "Bearer ";
+    std::string_view given = request.authorization;
+    given = given.starts_with(kScheme) ? given.substr(kScheme.size()) : "";
+    if (!same_secret(given, api_key_)) {
+      throw RequestError(Refusal::unauthorized,
+                         given.empty() ? "no API key, expected Authorization: Bearer KEY"
+                                       : "the API key is wrong");
+    }
+  }
+  if (!is_public && !state_.ready) {
+    throw RequestError(Refusal::loading, "models are being loaded, try again");
+  }
+  if (found.route == nullptr && found.allow.empty()) {
+    throw RequestError(Refusal::not_found, fmt::format("there is no {} (/docs lists what there is)",
+                                                       request.path.substr(0, 100)));
+  }
+  if (found.route == nullptr) {
+    throw RequestError(Refusal::method,
+                       fmt::format("{} is for {}, not for {}", request.path.substr(0, 100),
+                                   found.allow, request.method));
+  }
+  if (!is_public && state_.draining) {
+    throw RequestError(Refusal::stopping, "the server is stopping, try another");
+  }
+}
+
+HttpResponse Service::failed(Dialect dialect, const RequestError& error) {
+  state_.metrics.count_failure(name_of(error.why));
+  return spell_error(dialect, error);
+}
+
+bool Service::takes(const HttpRequest& request, HttpResponse& response) {
+  FoundRoute found;
+  try {
+    found = find(request);
+    check(request, found);
+    return true;
+  } catch (const RequestError& error) {
+    const bool is_openai = request.path.find("/v1/") != std::string::npos;
+    const Dialect usual = is_openai ? Dialect::openai : Dialect::tei;
+    response = failed(found.route != nullptr ? found.route->dialect : usual, error);
+    if (error.why == Refusal::method) response.headers.emplace_back("Allow", found.allow);
+    return false;
+  }
+}
+
+void Service::handle(HttpRequest request, Reply reply) {
+  Dialect dialect = Dialect::tei;
+  try {
+    const FoundRoute found = find(request);
+    dialect = found.route->dialect;
+    run(request, found, reply);
+  } catch (...) {
+    reply(failed(dialect, error_of(std::current_exception(), Refusal::validation)));
+  }
+}
+
+void Service::run(const HttpRequest& request, const FoundRoute& found, const Reply& reply) {
+  const Route& route = *found.route;
+  const bool reads_body = !route.fields.empty();
+  if (!reads_body) {
+    const Call call = {request, json(), state_, found.named, route.fields};
+    return reply(std::get<HttpResponse>(route.run(call)));
+  }
+  if (++*state_.answering > state_.limits.concurrent) {
+    --*state_.answering;
+    throw RequestError(Refusal::overloaded, "Model is overloaded");
+  }
+  auto pending = std::make_shared<Pending>(state_.answering, request, route);
+  const json body = parse_body(request.body);
+  Outcome outcome = route.run({request, body, state_, found.named, route.fields});
+  if (auto* const response = std::get_if<HttpResponse>(&outcome))
+    return reply(std::move(*response));
+  ask(request, std::move(pending), std::get<Work>(std::move(outcome)), reply);
+}
+
+void Service::ask(const HttpRequest& request, std::shared_ptr<Pending> pending, Work work,
+                  const Reply& reply) {
+  pending->inputs = work.inputs;
+  pending->tokens = work.tokens;
+  pending->characters = work.characters;
+  pending->is_batch = work.is_batch;
+  pending->failure = work.failure;
+  pending->reply = reply;
+  pending->submitted = Clock::now();
+  state_.metrics.count_request(work.is_batch);
+  bert::RequestOptions options;
+  options.stop = request.gone;
+  options.deadline = pending->came + std::chrono::seconds(state_.limits.seconds);
+  options.progress = [pending](int64_t done, int64_t) {
+    if (done == 0) pending->began = Clock::now().time_since_epoch().count();
+  };
+  const bool is_long = work.inputs >= kLongAnswer;
+  work.ask(std::move(options), [this, pending, is_long](Work::Spell spell) {
+    pending->computed = Clock::now();
+    server_->post([this, pending, spell = std::move(spell)] { finish(*pending, spell); }, is_long);
+  });
+}
+
+void Service::finish(Pending& pending, const Work::Spell& spell) {
+  HttpResponse response;
+  try {
+    Spelled spelled = spell();
+    response.body = std::move(spelled.body);
+    add_headers(pending, spelled.tokens.value_or(pending.tokens), response);
+    state_.metrics.count_success(pending.is_batch);
+  } catch (...) {
+    response = failed(pending.route.dialect, error_of(std::current_exception(), pending.failure));
+  }
+  pending.reply(std::move(response));
+}
+
+void Service::add_headers(const Pending& pending, int64_t tokens, HttpResponse& response) {
+  const Clock::time_point now = Clock::now();
+  const Clock::rep began_ticks = pending.began;
+  const Clock::time_point began =
+      began_ticks == 0 ? pending.submitted : Clock::time_point(Clock::duration(began_ticks));
+  const Clock::duration total = now - pending.came, read = pending.submitted - pending.came;
+  const Clock::duration waited = began - pending.submitted, took = pending.computed - began;
+  const auto add = [&](std::string_view name, int64_t value) {
+    response.headers.emplace_back(name, std::to_string(value));
+  };
+  response.headers.emplace_back("X-Compute-Type", "cpu");
+  add("X-Compute-Time", in_milliseconds(total));
+  add("X-Compute-Characters", pending.characters);
+  add("X-Compute-Tokens", tokens);
+  add("X-Total-Time", in_milliseconds(total));
+  add("X-Tokenization-Time", in_milliseconds(read));
+  add("X-Queue-Time", in_milliseconds(waited));
+  add("X-Inference-Time", in_milliseconds(took));
+  state_.metrics.duration.add(in_seconds(total));
+  state_.metrics.tokenization.add(in_seconds(read));
+  state_.metrics.queue.add(in_seconds(waited));
+  state_.metrics.inference.add(in_seconds(took));
+  if (pending.inputs > 0) {
+    state_.metrics.input_length.add(static_cast<double>(tokens) /
+                                    static_cast<double>(pending.inputs));
+  }
+}
+
+HttpResponse Service::refuse(int status, const std::string& reason) {
+  RequestError error(status == 413 ? Refusal::too_large : Refusal::transport, reason);
+  error.status = status;
+  return failed(Dialect::tei, error);
+}
+
+void Service::log(const HttpRequest& request, const HttpResponse& response, size_t bytes) {
+  state_.metrics.count_response(response.status);
+  if (!access_log_) return;
+  std::string line = "\"id\": ";
+  append_quoted(line, request.id);
+  line += ", \"client\": ";
+  append_quoted(line, request.client);
+  line += ", \"method\": ";
+  append_quoted(line, request.method);
+  line += ", \"path\": ";
+  append_quoted(line, std::string_view(request.path).substr(0, 200));
+  line += fmt::format(", \"status\": {}, \"bytes\": {}, \"ms\": {:.3f}", response.status, bytes,
+                      1000 * in_seconds(Clock::now() - request.came));
+  for (const auto& [name, value] : response.headers) {
+    if (name == "X-Compute-Tokens") line += fmt::format(", \"tokens\": {}", value);
+    if (name == "X-Queue-Time") line += fmt::format(", \"queue_ms\": {}", value);
+    if (name == "X-Inference-Time") line += fmt::format(", \"inference_ms\": {}", value);
+  }
+  access_log_->info("{}}}", line);
+}
+
+}  // namespace bert::tools::serve

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <spdlog/logger.h>
+
+#include "tools/serve/http/http_server.h"
+#include "tools/serve/routes/route.h"
+
+namespace bert::tools::serve {
+
+// From a request to its route, the model's queue and the answer.
+class Service final : public HttpHandler {
+ public:
+  // api_key: "" for none. access_log: where each response is noted, or null.
+  Service(const ServeLimits& limits, std::string api_key,
+          std::shared_ptr<spdlog::logger> access_log);
+
+  // Where answers are spelt; must be set before requests come.
+  void set_server(HttpServer& server);
+  void load(const std::vector<ServedModels::Source>& sources, const bert::Options& options);
+  // From now on, requests for computation are refused.
+  void stop() { state_.draining = true; }
+
+  bool takes(const HttpRequest& request, HttpResponse& response) override;
+  void handle(HttpRequest request, Reply reply) override;
+  HttpResponse refuse(int status, const std::string& reason) override;
+  void log(const HttpRequest& request, const HttpResponse& response, size_t bytes) override;
+
+ private:
+  struct Pending;
+
+  void check(const HttpRequest& request, const FoundRoute& found) const;
+  FoundRoute find(const HttpRequest& request) const;
+  void run(const HttpRequest& request, const FoundRoute& found, const Reply& reply);
+  void ask(const HttpRequest& request, std::shared_ptr<Pending> pending, Work work,
+           const Reply& reply);
+  void finish(Pending& pending, const Work::Spell& spell);
+  HttpResponse failed(Dialect dialect, const RequestError& error);
+  void add_headers(const Pending& pending, int64_t tokens, HttpResponse& response);
+
+  ServeState state_;
+  const std::string api_key_;
+  const std::shared_ptr<spdlog::logger> access_log_;
+  HttpServer* server_ = nullptr;
+};
+
+}  // namespace bert::tools::serve
