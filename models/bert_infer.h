@@ -121,13 +121,15 @@ enum class Scores { softmax, sigmoid, raw };
 
 // What the checkpoint's head is for.
 enum class Task {
-  embed,      // no head, the encoder alone
-  classify,   // run(): one of the labels for each input
-  choose,     // choose(): one of several choices
-  fill_mask,  // fill_mask(): the tokens that mask tokens stand for
-  tag,        // tag(): a label for each word
-  answer,     // answer(): the part of the second text that answers the first
-  detect,     // run_tokens(): which tokens were replaced (ELECTRA's pre-training)
+  embed,         // no head, the encoder alone
+  classify,      // run(): one of the labels for each input
+  choose,        // choose(): one of several choices
+  fill_mask,     // fill_mask(): the tokens that mask tokens stand for
+  tag,           // tag(): a label for each word
+  answer,        // answer(): the part of the second text that answers the first
+  detect,        // run_tokens(): which tokens were replaced (ELECTRA's pre-training)
+  sparse,        // sparse(): weights of the vocabulary, and no vector of a whole input
+  multi_vector,  // multi_vector(): a vector for each token, and none of a whole input
 };
 
 struct Info {
@@ -146,10 +148,16 @@ struct Info {
   // Empty for a masked language model, whose logits are the vocabulary's.
   std::vector<std::string> labels;
   Scores scores = Scores::raw;
-  std::string pooling;    // what embed() does: "mean", "cls, normalised", ...
-  int embedding = 0;      // size of its vectors: H, unless dense modules or truncate_dim change it
-  std::string precision;  // the one in use: "f32", "bf16" or "int8"
-  std::string backend;    // the one in use: "onednn" or "panels"
+  std::string pooling;  // what embed() does: "mean", "cls, normalised", ...; "" if it does not
+  int embedding = 0;    // size of its vectors: H, unless dense modules or truncate_dim change it
+  bool has_sparse = false;  // whether there is a sparse()
+  int token_vector = 0;     // size of multi_vector()'s vectors; 0 if there are none
+  // How two inputs are compared: by the "cosine" of embeddings, the "dot" product of sparse
+  // vectors, by max_sim(): "maxsim", or that divided by the number of the query's vectors:
+  // "meanmaxsim".
+  std::string similarity;
+  std::string precision;           // the one in use: "f32", "bf16" or "int8"
+  std::string backend;             // the one in use: "onednn" or "panels"
   int workers = 0, threads = 0;    // threads of each worker
   int64_t kept_memory = 0;         // the limit, in bytes
   std::vector<std::string> notes;  // what a user should know about loading, one sentence each
@@ -182,6 +190,20 @@ struct Blank {
   };
   std::vector<Fill> fills;
 };
+
+// The tokens of the vocabulary that an input has a weight for, by ascending id.
+struct SparseVector {
+  std::vector<int32_t> ids;
+  std::vector<float> weights;  // greater than 0
+};
+BERT_INFER_API float dot(const SparseVector& a, const SparseVector& b);
+
+// What an input is to late interaction (Khattab and Zaharia 2020), which marks queries and
+// documents, fills up queries, and leaves out punctuation in documents.
+enum class Role { query, document };
+// The sum, over the query's vectors, of the greatest dot product with one of the document's. Throws
+// if the vectors' sizes differ or the document has none.
+BERT_INFER_API float max_sim(const Output& query, const Output& document);
 
 // A labelled part of a text.
 struct Span {
@@ -311,6 +333,13 @@ class BERT_INFER_API Model {
   // One vector per input, [N, info().embedding], pooled as info().pooling says.
   Output embed(std::span<const Input> inputs) const;
   Output embed(std::span<const Encoding> encodings) const;
+  // Weights of the vocabulary, [N]: of SPLADE models and BGE-M3.
+  std::vector<SparseVector> sparse(std::span<const Input> inputs) const;
+  std::vector<SparseVector> sparse(std::span<const Encoding> encodings) const;
+  // Vectors of the tokens, [N] of [tokens, info().token_vector]: of ColBERT models and BGE-M3. Ids
+  // are used as they are: tokenize() with the role adds what belongs to it.
+  std::vector<Output> multi_vector(std::span<const Input> inputs, Role role) const;
+  std::vector<Output> multi_vector(std::span<const Encoding> encodings, Role role) const;
   // Last hidden states and pooler outputs, [N], and the hidden states at the given layers: 0 is the
   // first layer's input, L the last hidden state; negative ones count from the end, -1 being the
   // last hidden state.
@@ -325,6 +354,8 @@ class BERT_INFER_API Model {
                                    std::span<const int> layers) const;
 
   std::vector<Encoding> tokenize(std::span<const Input> inputs) const;
+  // As multi_vector() reads them, which the model must have.
+  std::vector<Encoding> tokenize(std::span<const Input> inputs, Role role) const;
   const Tokenizer& tokenizer() const;
   const Info& info() const;
   // The bytes that are kept for the next call, at most info().kept_memory; and gives them back.

@@ -11,6 +11,25 @@ namespace bert::models {
 
 using engine::Tensor;
 
+namespace {
+
+void trace_retrieval(const auto& impl, const Batch& batch, Tensor x, engine::Team& team,
+                     Workspace& space, const Trace& trace) {
+  const RetrievalParts& parts = impl.retrieval;
+  if (parts.sparse) {
+    const Head* mlm = impl.token_head ? &*impl.token_head : nullptr;
+    parts.sparse->run(batch, x, mlm, impl.config.vocabulary, team, space,
+                      [&](int64_t, std::span<float> weights) {
+                        trace("sparse", Tensor{weights.data(), 1, std::ssize(weights)});
+                      });
+  }
+  if (parts.token_vectors) trace("vectors", parts.token_vectors->run(team, x, space));
+  if (!parts.embeds) return;
+  trace("embedding", impl.sentence.run(batch, engine::Reads::all, x, team, space));
+}
+
+}  // namespace
+
 void run_traced(const Model& model, const Encoding& encoding, const OnStage& on_stage) {
   guarded([&] {
     const auto& impl = Internals::impl(model);
@@ -27,7 +46,7 @@ void run_traced(const Model& model, const Encoding& encoding, const OnStage& on_
         trace(impl.token_head ? "next_sentence" : "logits",
               impl.by_sequence(batch, x, team, space));
       }
-      trace("embedding", impl.sentence.run(batch, engine::Reads::all, x, team, space));
+      trace_retrieval(impl, batch, x, team, space, trace);
     });
   });
 }

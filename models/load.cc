@@ -3,7 +3,6 @@
 // From a directory to a model. Model::Impl::load is the sequence of steps; each step returns what
 // it built or decided.
 #include <algorithm>
-#include <climits>
 #include <initializer_list>
 #include <iterator>
 #include <memory>
@@ -13,10 +12,10 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
 #include "engine/runtime.h"
+#include "models/config/texts/text_settings.h"
 #include "models/model_impl.h"
 #include "models/network/build/example_batch.h"
 
@@ -89,57 +88,18 @@ void check_positions(const Options& options, const Config& config) {
   }
 }
 
-struct MaxLength {
-  int tokens;
-  std::string source;
-};
-
-// By the precedence that Options::max_length documents.
-MaxLength choose_max_length(const std::string& directory, const Options& options,
-                            const Config& config, const tokenizer::TextEncoder& tokenizer) {
-  const std::optional<models::JsonFile> settings = models::read_sentence_settings(directory);
-  if (settings && settings->boolean("do_lower_case", false) && !tokenizer.lowercases()) {
-    settings->fail("do_lower_case", "false, because the tokenizer does not lowercase");
+// Sets the prompt that is asked for on both sides of late interaction.
+models::Prompt choose_prompt(const std::string& directory, const std::string& wanted,
+                             const Config& config, const HeadRows& heads,
+                             models::RetrievalSettings& retrieval) {
+  const bool is_taken = !retrieval.embeds || std::ranges::all_of(heads, [](const HeadRow* row) {
+    return row->kind == HeadKind::classification;
+  });
+  models::Prompt prompt = models::choose_prompt(directory, wanted, config, is_taken);
+  if (retrieval.tokens && !wanted.empty()) {
+    retrieval.tokens->query.prompt = retrieval.tokens->document.prompt = prompt.text;
   }
-  if (options.max_length > 0) return {options.max_length, "as asked"};
-  int64_t tokens = tokenizer.default_max_length();
-  std::string source = "from the tokenizer's files";
-  if (settings && settings->find("max_seq_length")) {
-    tokens = settings->integer("max_seq_length", 1, INT_MAX);
-    source = "from " + settings->path();
-  }
-  if (tokens > 0 && tokens < config.positions) return {static_cast<int>(tokens), source};
-  return {config.positions, "as many as the model has positions"};
-}
-
-struct Prompt {
-  std::string name, text;
-};
-
-// The prompt of embeddings, and of scores as sentence-transformers' CrossEncoder computes them.
-Prompt choose_prompt(const std::string& directory, const std::string& wanted, const Config& config,
-                     const HeadRows& heads) {
-  const bool takes_prompt = std::ranges::all_of(
-      heads, [](const HeadRow* row) { return row->kind == HeadKind::classification; });
-  if (!takes_prompt) {
-    if (wanted.empty()) return {};
-    throw Error(
-        fmt::format("prompt '{}' is for embeddings and for scores of whole inputs, but {} is a {}",
-                    wanted, directory, config.architecture));
-  }
-  const models::Prompts prompts = models::read_prompts(directory);
-  const std::string& name = wanted.empty() ? prompts.default_name : wanted;
-  if (name.empty()) return {};
-  const auto found = prompts.by_name.find(name);
-  if (found == prompts.by_name.end()) {
-    std::vector<std::string> names;
-    for (const auto& [known, text] : prompts.by_name) names.push_back(known);
-    throw Error(fmt::format(
-        "{}/config_sentence_transformers.json: 'prompts' has no '{}', {}", directory, name,
-        names.empty() ? "there are none at all"
-                      : fmt::format("expected one of {}", fmt::join(names, ", "))));
-  }
-  return {name, found->second};
+  return prompt;
 }
 
 struct ChosenPrecision {
@@ -212,8 +172,10 @@ Heads load_heads(Checkpoint& checkpoint, const Config& config, const HeadRows& r
   return heads;
 }
 
-// A model with two heads is for what the head by token does.
-Task task_of(const HeadRows& heads) {
+// A model with two heads is for what the head by token does, and one whose files say how its
+// vectors are searched is for that.
+Task task_of(const HeadRows& heads, const models::RetrievalParts& retrieval) {
+  if (!retrieval.embeds) return retrieval.sparse ? Task::sparse : Task::multi_vector;
   Task task = Task::embed;
   for (const HeadRow* head : heads) {
     switch (head->kind) {
@@ -240,8 +202,8 @@ Task task_of(const HeadRows& heads) {
 // What loading decided beside the parts that it built.
 struct Decisions {
   HeadRows heads;
-  MaxLength max_length;
-  Prompt prompt;
+  models::MaxLength max_length;
+  models::Prompt prompt;
   ChosenPrecision precision;
   engine::Products products;
   int unevaluated_tensors;
@@ -301,7 +263,8 @@ std::vector<std::string> make_notes(const std::string& directory, const Config& 
 }
 
 Info make_info(const Config& config, const models::Workers& workers, const Heads& heads,
-               const models::SentenceEmbedding& sentence, const Decisions& decisions) {
+               const models::SentenceEmbedding& sentence, const models::RetrievalParts& retrieval,
+               const Decisions& decisions) {
   Info info;
   info.architecture = config.architecture;
   info.family = config.family->model_type;
@@ -310,7 +273,7 @@ Info make_info(const Config& config, const models::Workers& workers, const Heads
   info.heads = config.heads;
   info.intermediate = config.intermediate;
   info.vocabulary = config.vocabulary;
-  info.task = task_of(decisions.heads);
+  info.task = task_of(decisions.heads, retrieval);
   info.max_length = decisions.max_length.tokens;
   info.has_logits = heads.by_sequence.has_value();
   info.has_token_logits = heads.by_token.has_value();
@@ -318,8 +281,15 @@ Info make_info(const Config& config, const models::Workers& workers, const Heads
   const auto& labels = heads.by_sequence ? config.by_sequence : config.by_token;
   info.labels = labels.names;
   info.scores = labels.scores;
-  info.pooling = sentence.description();
-  info.embedding = static_cast<int>(sentence.columns());
+  if (retrieval.embeds) {
+    info.pooling = sentence.description();
+    info.embedding = static_cast<int>(sentence.columns());
+  }
+  info.has_sparse = retrieval.sparse.has_value();
+  if (const auto& vectors = retrieval.token_vectors) {
+    info.token_vector = static_cast<int>(vectors->columns());
+  }
+  info.similarity = retrieval.similarity();
   info.precision = name_of(decisions.precision.precision);
   info.backend = decisions.products.layers.backend == engine::Backend::onednn ? "onednn" : "panels";
   info.workers = workers.count();
@@ -352,25 +322,36 @@ std::shared_ptr<const Model::Impl> Model::Impl::load(const std::string& name,
 
   check_positions(options, config);
   tokenizer::TextEncoder tokenizer = load_tokenizer(directory, config);
-  const MaxLength max_length = choose_max_length(directory, options, config, tokenizer);
-  const Prompt prompt = choose_prompt(directory, options.prompt, config, rows);
+  const auto max_length = models::choose_max_length(directory, options, config, tokenizer);
+  models::RetrievalSettings retrieval_settings = models::read_retrieval_settings(directory, config);
+  const models::Prompt prompt =
+      choose_prompt(directory, options.prompt, config, rows, retrieval_settings);
   const ChosenPrecision precision = choose_precision(options.precision, checkpoint, config);
 
   const engine::Products products = choose_products(options.backend, precision.precision);
   models::Encoder encoder = load_encoder(checkpoint, config, products, tokenizer, team);
   models::SentenceEmbedding sentence(
-      models::read_sentence_modules(directory, config.hidden, !rows.empty()), products.f32, team);
+      retrieval_settings.embeds
+          ? models::read_sentence_modules(directory, config.hidden, !rows.empty())
+          : models::SentenceModules(),
+      products.f32, team);
   Heads heads = load_heads(checkpoint, config, rows, encoder.embeddings, products.f32, team);
+  models::RetrievalParts retrieval =
+      models::load_retrieval(retrieval_settings, config, checkpoint, tokenizer, max_length.tokens,
+                             options.max_length, products.f32, team);
   const int unevaluated = checkpoint.finish(config.not_evaluated);
 
   const Decisions decisions{rows, max_length, prompt, precision, products, unevaluated};
-  Info info = make_info(config, workers, heads, sentence, decisions);
+  Info info = make_info(config, workers, heads, sentence, retrieval, decisions);
   const int64_t kept = info.kept_memory = models::most_kept(options, info.workers);
   info.files = {config.path};
   for (std::string& file : checkpoint.paths()) info.files.push_back(std::move(file));
   info.files.push_back(tokenizer.file());
   info.tokenizer = tokenizer.algorithm();
   info.notes = make_notes(directory, config, checkpoint, tokenizer, encoder, decisions);
+  if (const auto& interaction = retrieval.interaction) {
+    info.notes.insert(info.notes.end(), interaction->notes().begin(), interaction->notes().end());
+  }
   log_decisions(directory, info, decisions);
   Tokenizer with_prompt(std::make_shared<const Tokenizer::Impl>(
       Tokenizer::Impl{std::move(tokenizer), max_length.tokens, prompt.text}));
@@ -383,6 +364,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::load(const std::string& name,
                                               .sequence_head = std::move(heads.by_sequence),
                                               .token_head = std::move(heads.by_token),
                                               .sentence = std::move(sentence),
+                                              .retrieval = std::move(retrieval),
                                               .batch_tokens = options.batch_tokens,
                                               .info = std::move(info),
                                               .spaces = models::WorkspacePool(kept)});

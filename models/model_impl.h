@@ -16,6 +16,7 @@
 #include "models/network/bert.h"
 #include "models/network/heads.h"
 #include "models/network/pooling.h"
+#include "models/network/retrieval/retrieval_parts.h"
 #include "models/network/trace.h"
 #include "models/tokenizer_impl.h"
 
@@ -67,6 +68,10 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   std::vector<Attention> attention(std::span<const Encoding> encodings,
                                    std::span<const int> layers) const;
   std::vector<std::vector<Blank>> fill_mask(std::span<const Encoding> encodings, int k) const;
+  std::vector<SparseVector> sparse(std::span<const Encoding> encodings) const;
+  std::vector<Output> multi_vector(std::span<const Encoding> encodings, Role role) const;
+  std::vector<Encoding> tokenize(std::span<const Input> inputs, Role role) const;
+  void check_interaction() const;  // throws if the model has no vectors of tokens
   std::vector<Answer> answer(std::span<const Input> inputs, const AnswerOptions& options) const;
   std::vector<Tags> tag(std::span<const Input> inputs, const TagOptions& options) const;
   void check_task(Task wanted) const;
@@ -94,7 +99,8 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   models::Encoder encoder;
   std::optional<models::Pooler> pooler;
   std::optional<models::Head> sequence_head, token_head;
-  models::SentenceEmbedding sentence;
+  models::SentenceEmbedding sentence;  // unless the model does not embed
+  models::RetrievalParts retrieval;
   int64_t batch_tokens;
   Info info;
   mutable models::WorkspacePool spaces;

@@ -17,9 +17,13 @@ struct __attribute__((visibility("hidden"))) Tokenizer::Impl {
                                const tokenizer::ForEach& for_each) const;
   std::vector<Encoding> encode_prompted(std::span<const Input> inputs,
                                         const tokenizer::ForEach& for_each) const;
+  // The same with another prompt and limit.
+  std::vector<Encoding> encode_after(const std::string& before, int limit,
+                                     std::span<const Input> inputs,
+                                     const tokenizer::ForEach& for_each) const;
   // The prompt is not part of the first text: its tokens get empty offsets, and those of the first
   // text are moved back by it.
-  void remove_prompt(Encoding& encoding) const;
+  static void remove_prompt(const std::string& before, Encoding& encoding);
 
   tokenizer::TextEncoder text_encoder;
   int max_length;      // 0: no limit

@@ -196,6 +196,14 @@ bool TextEncoder::Impl::continues_word(int32_t id) const {
   return id != pipeline->unknown() && !is_added(id) && pipeline->continues_word(piece);
 }
 
+int32_t TextEncoder::Impl::find(std::string_view token) const {
+  const auto added =
+      std::ranges::find_if(added_ids, [&](int32_t id) { return vocabulary.token(id) == token; });
+  if (added != added_ids.end()) return *added;
+  const int32_t id = vocabulary.find(token);
+  return id == Vocabulary::kNone ? -1 : id;
+}
+
 const std::string& TextEncoder::file() const { return impl_->file; }
 const char* TextEncoder::algorithm() const { return impl_->algorithm; }
 int TextEncoder::vocabulary_size() const { return impl_->vocabulary.end_id(); }
@@ -203,7 +211,9 @@ bool TextEncoder::has(int32_t id) const { return impl_->vocabulary.has(id); }
 bool TextEncoder::lowercases() const { return impl_->lowercases; }
 const std::string& TextEncoder::token(int32_t id) const { return impl_->vocabulary.token(id); }
 bool TextEncoder::continues_word(int32_t id) const { return impl_->continues_word(id); }
+int32_t TextEncoder::find(std::string_view token) const { return impl_->find(token); }
 int32_t TextEncoder::mask_id() const { return impl_->mask; }
+int32_t TextEncoder::unknown_id() const { return impl_->pipeline->unknown(); }
 int TextEncoder::default_max_length() const { return impl_->max_length; }
 const std::vector<std::string>& TextEncoder::notes() const { return impl_->notes; }
 

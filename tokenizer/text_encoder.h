@@ -56,7 +56,9 @@ class TextEncoder {
   // Whether the token continues the word before it: a WordPiece token with the continuing prefix, a
   // SentencePiece token without U+2581. Added, special and unknown tokens never do.
   bool continues_word(int32_t id) const;
+  int32_t find(std::string_view token) const;     // the id of exactly this token, or -1
   int32_t mask_id() const;                        // -1 if there is no mask token
+  int32_t unknown_id() const;                     // -1 if there is no unknown token
   int default_max_length() const;                 // 0 if the files name none
   const std::vector<std::string>& notes() const;  // what a user should know: files that disagree
 

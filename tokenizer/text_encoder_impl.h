@@ -34,6 +34,7 @@ struct TextEncoder::Impl {
   std::pair<size_t, size_t> truncated_sizes(const TokenSequence& first, const TokenSequence& second,
                                             size_t limit, size_t special) const;
   bool continues_word(int32_t id) const;
+  int32_t find(std::string_view token) const;
   void encode_text(std::string_view text, const char* which, size_t limit, EncodingScratch& scratch,
                    TokenSequence& out) const;
   void check_template(const Template& pieces) const;

@@ -60,6 +60,7 @@ void attention(Team& team, ConstTensor qkv, std::span<const int32_t> starts,
     }
     if (options.keys) options.keys->run(task, space + task_floats);
     if (options.disentangled) options.disentangled->run(task, head, space + task_floats);
+    if (!options.attended.empty()) task.length = options.attended[sequence];
     if (options.probabilities) {
       task.probabilities = options.probabilities + offsets[sequence] + head * task.queries * length;
     }

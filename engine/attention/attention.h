@@ -27,6 +27,9 @@ struct AttentionOptions {
   const RelativeKeys* keys = nullptr;
   const Disentangled* disentangled = nullptr;
   int64_t window = 0;  // a token attends to so many before it and after it; 0: to all
+  // Of each sequence, how many tokens at its beginning its tokens attend to; empty: to all. With a
+  // window, at least one of these must lie in the window of each token. Without probabilities.
+  std::span<const int32_t> attended = {};
   // The softmax, [A, queries, S] for one sequence after the other; or null.
   float* probabilities = nullptr;
 };

@@ -24,14 +24,17 @@ struct Block {
   int64_t keys() const { return last_key - first_key; }
 };
 
-std::vector<Block> blocks_of(std::span<const int32_t> starts, int64_t window) {
+std::vector<Block> blocks_of(std::span<const int32_t> starts, std::span<const int32_t> attended,
+                             int64_t window) {
   std::vector<Block> blocks;
   for (int64_t i = 0; i + 1 < std::ssize(starts); ++i) {
     const int64_t length = starts[i + 1] - starts[i];
+    const int64_t keys = attended.empty() ? length : attended[i];
     for (int64_t first = 0; first < length; first += kQueries) {
       const int64_t last = std::min(length, first + kQueries);
       blocks.push_back(
-          {i, first, last, std::max<int64_t>(0, first - window), std::min(length, last + window)});
+          {i, first, last, std::max<int64_t>(0, first - window), std::min(keys, last + window)});
+      assert(blocks.back().keys() > 0);
     }
   }
   return blocks;
@@ -57,7 +60,7 @@ void windowed_attention(Team& team, ConstTensor qkv, std::span<const int32_t> st
       options.precision == Precision::f32 ? kernels.attention_f32 : kernels.attention_bf16;
   const int64_t heads = options.heads, hidden = context.columns, width = hidden / heads;
   const bool all = options.reads == Reads::all;
-  std::vector<Block> blocks = blocks_of(starts, options.window);
+  std::vector<Block> blocks = blocks_of(starts, options.attended, options.window);
   if (!all) std::erase_if(blocks, [](const Block& block) { return block.first > 0; });
   std::vector<int64_t> offsets = {0};  // of each sequence's probabilities
   for (size_t i = 0; i + 1 < starts.size(); ++i) {
@@ -65,7 +68,8 @@ void windowed_attention(Team& team, ConstTensor qkv, std::span<const int32_t> st
     offsets.push_back(offsets.back() + heads * (all ? length : 1) * length);
   }
   int64_t most = 0;
-  for (const Block& block : blocks) most = std::max(most, block.keys());
+  // The scratch is for as many queries too, of which unattended tokens make more.
+  for (const Block& block : blocks) most = std::max({most, block.keys(), block.queries()});
   const int64_t of_block = kQueries * most;
   const int64_t worker_floats =
       divide_up(kernels.attention_scratch(most, width) + 2 * of_block, 16) * 16;

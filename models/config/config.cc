@@ -82,8 +82,7 @@ void take_as_base(const JsonFile& file, const JsonField& name, const std::string
   const std::string base = config.family->classes + std::string("Model");
   config.notes.push_back(fmt::format("{}: {} is taken as a {}, by its model_type", file.path(),
                                      config.architecture, base));
-  config.architecture = base;
-  config.is_custom = true;
+  config.custom_name = std::exchange(config.architecture, base);
 }
 
 // Either "BertModel", the encoder alone, or "Bert" and the suffix of one or two heads.
@@ -109,7 +108,7 @@ void read_architecture(const JsonFile& file, Config& config) {
 // Published checkpoints of an encoder alone often still contain its pre-training heads, and those
 // of BERT and ALBERT with a masked_lm head often still contain the sentence head.
 void find_not_evaluated(Config& config) {
-  if (config.is_custom) return;
+  if (!config.custom_name.empty()) return;
   const auto& heads = config.heads_on_top;
   const bool predicts = std::ranges::any_of(
       heads, [](const HeadRow* head) { return head->kind == HeadKind::masked_lm; });

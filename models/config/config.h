@@ -16,7 +16,7 @@ struct Config {
   std::string path;  // of the file
   const Family* family = nullptr;
   std::string architecture;
-  bool is_custom = false;                    // config.json gives it another name
+  std::string custom_name;                   // another name that config.json gives it, or ""
   std::vector<const HeadRow*> heads_on_top;  // at most one for sequences and one for tokens
   // Prefixes of the names of tensors that checkpoints of this architecture often contain although
   // it does not use them.

@@ -65,28 +65,6 @@ std::vector<Pooling> read_poolings(const std::string& path, int hidden) {
   return poolings;
 }
 
-SentenceModules::Dense read_dense(const std::string& directory, int64_t width) {
-  const JsonFile file(directory + "/config.json");
-  SentenceModules::Dense dense{directory, width, file.integer("out_features", 1, 1 << 20), true,
-                               engine::Activation::none};
-  file.integer("in_features", width, width);
-  if (file.boolean("use_residual", false)) file.fail("use_residual", "false");
-  for (const char* field : {"module_input_name", "module_output_name"}) {
-    if (file.text(field, "sentence_embedding") != "sentence_embedding") {
-      file.fail(field, "\"sentence_embedding\"");
-    }
-  }
-  const std::string function = file.text("activation_function", "torch.nn.modules.activation.Tanh");
-  if (function == "torch.nn.modules.activation.Tanh") {
-    dense.activation = engine::Activation::tanh;
-  } else if (function != "torch.nn.modules.linear.Identity") {
-    file.fail("activation_function",
-              "torch.nn.modules.activation.Tanh or torch.nn.modules.linear.Identity");
-  }
-  dense.has_bias = file.boolean("bias", true);
-  return dense;
-}
-
 // Refuses settings that change what the encoder reads or passes on to the modules after it.
 void refuse_transformer_variants(const JsonFile& file) {
   const std::string task = file.text("transformer_task", "feature-extraction");
@@ -101,59 +79,95 @@ void refuse_transformer_variants(const JsonFile& file) {
   if (modality && *modality != nlohmann::json{{"text", text}}) {
     file.fail("modality_config", nlohmann::json{{"text", text}}.dump());
   }
-  for (const char* field : {"processing_kwargs", "query_expansion"}) {
-    const nlohmann::json* value = file.find(field);
-    if (value && !value->empty()) file.fail(field, "none");
-  }
+  const nlohmann::json* value = file.find("processing_kwargs");
+  if (value && !value->empty()) file.fail("processing_kwargs", "none");
 }
 
 }  // namespace
 
+SentenceModules::Dense read_dense(const std::string& directory, int64_t width,
+                                  const std::string& features) {
+  constexpr const char *kTanh = "torch.nn.modules.activation.Tanh",
+                       *kIdentity = "torch.nn.modules.linear.Identity";
+  const JsonFile file(directory + "/config.json");
+  SentenceModules::Dense dense{directory, width, file.integer("out_features", 1, 1 << 20), true,
+                               engine::Activation::none};
+  file.integer("in_features", width, width);
+  dense.residual = file.boolean("use_residual", false);
+  for (const char* field : {"module_input_name", "module_output_name"}) {
+    if (file.text(field, features) != features) file.fail(field, fmt::format("\"{}\"", features));
+  }
+  const std::string function = file.text("activation_function", kTanh);
+  if (function == kTanh) {
+    dense.activation = engine::Activation::tanh;
+  } else if (function != kIdentity) {
+    file.fail("activation_function", fmt::format("{} or {}", kTanh, kIdentity));
+  }
+  dense.has_bias = file.boolean("bias", true);
+  return dense;
+}
+
 // [{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
 //  {…, "path": "1_Pooling", "type": "….Pooling"}, {…, "path": "2_Dense", "type": "….Dense"},
 //  {…, "path": "3_Normalize", "type": "….Normalize"}]
-SentenceModules read_sentence_modules(const std::string& directory, int hidden, bool has_head) {
-  SentenceModules modules;
-  modules.columns = hidden;
-  const std::string path = directory + "/modules.json";
-  if (!is_there(path)) return modules;
+ModuleList::ModuleList(const std::string& directory) : path(directory + "/modules.json") {
+  exists = is_there(path);
+  if (!exists) return;
   const JsonFile file(path);
-  const auto fail = [&](size_t i, const std::string& reason) {
-    throw std::runtime_error(fmt::format("{}: module {}: {}", path, i, reason));
-  };
   if (!file.root().is_array()) throw std::runtime_error(path + ": expected an array of modules");
-  for (size_t i = 0; i < file.root().size(); ++i) {
-    const nlohmann::json& module = file.root()[i];
+  for (const nlohmann::json& module : file.root()) {
+    const size_t i = modules.size();
     if (!module.is_object() || !module.contains("type") || !module["type"].is_string() ||
         !module.contains("path") || !module["path"].is_string()) {
       fail(i, "expected an object with the strings 'type' and 'path'");
     }
     const auto type = module["type"].get<std::string>();
     // Another package's class of the same name may do anything.
-    const bool known = type.starts_with("sentence_transformers.");
-    const std::string name = known ? type.substr(type.rfind('.') + 1) : type;
-    const std::string folder = directory + "/" + module["path"].get<std::string>();
+    const bool known =
+        type.starts_with("sentence_transformers.") || type == "pylate.models.Dense.Dense";
     if (i == 0 && module["path"] != "") {
       fail(i, fmt::format("'path' is {}, expected \"\"", module["path"].dump()));
     }
+    modules.push_back({type, known ? type.substr(type.rfind('.') + 1) : type,
+                       directory + "/" + module["path"].get<std::string>()});
+  }
+}
+
+bool ModuleList::has(std::string_view name) const {
+  return std::ranges::find(modules, name, &Module::name) != modules.end();
+}
+
+void ModuleList::fail(size_t i, const std::string& reason) const {
+  throw std::runtime_error(fmt::format("{}: module {}: {}", path, i, reason));
+}
+
+void ModuleList::refuse(size_t i, const char* expected) const {
+  fail(i, fmt::format("'type' is '{}', expected {}, in this order", modules[i].type, expected));
+}
+
+SentenceModules read_sentence_modules(const std::string& directory, int hidden, bool has_head) {
+  SentenceModules modules;
+  modules.columns = hidden;
+  const ModuleList list(directory);
+  if (!list.exists) return modules;
+  for (size_t i = 0; i < list.modules.size(); ++i) {
+    const auto& [type, name, folder] = list.modules[i];
     if (name == "Pooling" && i == 1) {
       modules.poolings = read_poolings(folder + "/config.json", hidden);
       modules.columns *= std::ssize(modules.poolings);
       modules.configured = true;
     } else if (name == "Dense" && i > 1 && !modules.normalize) {
-      modules.dense.push_back(read_dense(folder, modules.columns));
+      modules.dense.push_back(read_dense(folder, modules.columns, "sentence_embedding"));
       modules.columns = modules.dense.back().columns;
     } else if (name == "Normalize" && i > 1 && !modules.normalize) {
       modules.normalize = true;
     } else if (name != "Transformer" || i > 0) {
-      fail(i, fmt::format("'type' is '{}', expected Transformer, Pooling and optionally Dense and "
-                          "Normalize, in this order",
-                          type));
+      list.refuse(i, "Transformer, Pooling and optionally Dense and Normalize");
     }
   }
-  const bool is_cross_encoder = file.root().size() == 1 && has_head;
+  const bool is_cross_encoder = list.modules.size() == 1 && has_head;
   if (!modules.configured && !is_cross_encoder) {
-    fail(file.root().size(), "missing, expected Pooling");
+    list.fail(list.modules.size(), "missing, expected Pooling");
   }
   const std::string settings = directory + "/config_sentence_transformers.json";
   if (!is_there(settings)) return modules;

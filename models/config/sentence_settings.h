@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/kernels/row_kernels.h"
@@ -27,6 +28,7 @@ struct SentenceModules {
     int64_t width, columns;
     bool has_bias;
     engine::Activation activation;
+    bool residual = false;  // its input is added, by a matrix without a bias where widths differ
   };
   bool configured = false;                          // whether a Pooling module was read
   std::vector<Pooling> poolings = {Pooling::mean};  // their rows are concatenated
@@ -36,6 +38,25 @@ struct SentenceModules {
   int64_t columns = 0;                 // F, the size of the embedding
 };
 SentenceModules read_sentence_modules(const std::string& directory, int hidden, bool has_head);
+// A Dense module's config.json. features: what it must read and write, "sentence_embedding" or
+// "token_embeddings".
+SentenceModules::Dense read_dense(const std::string& directory, int64_t width,
+                                  const std::string& features);
+
+// modules.json, or nothing.
+struct ModuleList {
+  struct Module {
+    std::string type, name, folder;  // name: of sentence-transformers' class, else the type
+  };
+  explicit ModuleList(const std::string& directory);
+  bool has(std::string_view name) const;
+  [[noreturn]] void fail(size_t i, const std::string& reason) const;
+  [[noreturn]] void refuse(size_t i, const char* expected) const;
+
+  std::string path;
+  bool exists = false;
+  std::vector<Module> modules;
+};
 
 // config_sentence_transformers.json.
 struct Prompts {

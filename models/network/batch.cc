@@ -31,15 +31,7 @@ void check_encoding(const Encoding& encoding, int64_t index, const Config& confi
                        config.types));
     }
   }
-}
-
-int64_t Batch::pairs() const {
-  int64_t sum = 0;
-  for (size_t i = 0; i + 1 < starts.size(); ++i) {
-    const int64_t length = starts[i + 1] - starts[i];
-    sum += length * length;
-  }
-  return sum;
+  check_unattended(encoding, index, config);
 }
 
 Batch make_batch(std::span<const Encoding> encodings, std::span<const int64_t> order,
@@ -57,6 +49,7 @@ Batch make_batch(std::span<const Encoding> encodings, std::span<const int64_t> o
     }
     batch.starts.push_back(static_cast<int32_t>(batch.ids.size()));
   }
+  batch.attended = attended_tokens(encodings, order);
   // A table the model does not have is a single row of zeros.
   if (config.types == 0) std::ranges::fill(batch.type_ids, 0);
   if (!config.adds_positions) std::ranges::fill(batch.positions, 0);

@@ -14,6 +14,8 @@ namespace bert::models {
 struct Batch {
   std::vector<int32_t> ids, type_ids, positions;  // [T]
   std::vector<int32_t> starts;                    // [N + 1]
+  // [N]: how many of its first tokens a sequence's tokens attend to; empty if all attend to all.
+  std::vector<int32_t> attended = {};
 
   int64_t tokens() const { return static_cast<int64_t>(ids.size()); }
   int64_t sequences() const { return static_cast<int64_t>(starts.size()) - 1; }
@@ -24,6 +26,13 @@ struct Batch {
 // ids and type_ids differ in length, or an id or type id is out of range. `index` is the input's,
 // for the message.
 void check_encoding(const Encoding& encoding, int64_t index, const Config& config);
+
+// Throws if the encoding's unattended tokens are not fewer than all, or so many that one of them
+// could attend to nothing.
+void check_unattended(const Encoding& encoding, int64_t index, const Config& config);
+// batch.attended, for the encodings in `order`.
+std::vector<int32_t> attended_tokens(std::span<const Encoding> encodings,
+                                     std::span<const int64_t> order);
 
 // The encodings with the indices in `order`, in that order.
 Batch make_batch(std::span<const Encoding> encodings, std::span<const int64_t> order,

@@ -49,8 +49,8 @@ Tensor Layer::forward(const Batch& batch, engine::Team& team, Reads reads, bool 
   before(qkv, inputs);
   qkv.run(team, inputs, space.scratch, states);  // [T, 3H]
   place_tokens(batch, team, states);
-  engine::attention(team, states, batch.starts,
-                    attention_options(reads, probabilities ? space.probabilities.data() : nullptr),
+  float* const kept = probabilities ? space.probabilities.data() : nullptr;
+  engine::attention(team, states, batch.starts, attention_options(batch, reads, kept),
                     space.scratch, context);
   if (reads == Reads::first) x = first_rows(batch, x, space);  // from here on [rows, H]
   const Tensor before_attention = residual_norm ? copy(x, space.normed) : x;

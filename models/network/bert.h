@@ -117,7 +117,8 @@ struct Layer {
  private:
   // What rotary positions and norms of queries and keys do to qkv's output, states [T, 3H].
   void place_tokens(const Batch& batch, engine::Team& team, engine::Tensor states) const;
-  engine::AttentionOptions attention_options(engine::Reads reads, float* probabilities) const;
+  engine::AttentionOptions attention_options(const Batch& batch, engine::Reads reads,
+                                             float* probabilities) const;
   template <typename BeforeProduct>
   engine::Tensor forward(const Batch& batch, engine::Team& team, engine::Reads reads,
                          bool probabilities, int64_t feed_forward_rows, Workspace& space,

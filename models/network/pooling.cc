@@ -7,8 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "models/network/build/build_parts.h"
-
 namespace bert::models {
 
 using engine::ConstTensor;
@@ -58,6 +56,8 @@ void pool_rows(Pooling pooling, ConstTensor x, int64_t begin, int64_t end, float
   for (int64_t j = 0; j < x.columns; ++j) y[j] /= by;
 }
 
+}  // namespace
+
 void normalize_rows(Tensor y) {
   for (int64_t i = 0; i < y.rows; ++i) {
     float* row = y.row(i);
@@ -68,8 +68,6 @@ void normalize_rows(Tensor y) {
     for (int64_t j = 0; j < y.columns; ++j) row[j] /= length;
   }
 }
-
-}  // namespace
 
 Tensor rows_for_head(const Batch& batch, bool mean_of_all, Tensor x, engine::Team& team,
                      Workspace& space) {
@@ -91,7 +89,7 @@ SentenceEmbedding::SentenceEmbedding(SentenceModules modules, const engine::Prod
                                      engine::Team& team)
     : modules_(std::move(modules)) {
   for (const SentenceModules::Dense& dense : modules_.dense) {
-    dense_.push_back(read_sentence_dense(dense, f32, team));
+    dense_.push_back(read_dense_module(dense, f32, team));
   }
 }
 
@@ -120,7 +118,7 @@ Tensor SentenceEmbedding::run(const Batch& batch, engine::Reads reads, Tensor x,
   });
   for (size_t i = 0; i < dense_.size(); ++i) {
     engine::Buffer& to = i % 2 ? space.pooled : space.transformed;
-    const Tensor next = to.tensor(y.rows, dense_[i].columns());
+    const Tensor next = to.tensor(y.rows, dense_[i].linear.columns());
     dense_[i].run(team, y, space.scratch, next);
     y = next;
   }

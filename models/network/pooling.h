@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/dense/linear.h"
 #include "models/config/sentence_settings.h"
 #include "models/network/bert.h"
+#include "models/network/retrieval/dense_module.h"
 
 namespace bert::models {
 
@@ -17,6 +17,9 @@ namespace bert::models {
 // first row; [N, H], in space.rows where x has all.
 engine::Tensor rows_for_head(const Batch& batch, bool mean, engine::Tensor x, engine::Team& team,
                              Workspace& space);
+
+// Divides each row by its Euclidean length, but for rows of zeros.
+void normalize_rows(engine::Tensor y);
 
 class SentenceEmbedding {
  public:
@@ -36,7 +39,7 @@ class SentenceEmbedding {
 
  private:
   SentenceModules modules_;
-  std::vector<engine::Linear> dense_;  // of modules_.dense
+  std::vector<DenseModule> dense_;  // of modules_.dense
 };
 
 }  // namespace bert::models

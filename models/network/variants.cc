@@ -21,7 +21,8 @@ void Layer::place_tokens(const Batch& batch, engine::Team& team, Tensor states) 
   if (positions.rotary) positions.rotary->run(team, batch.starts, heads, states);
 }
 
-engine::AttentionOptions Layer::attention_options(Reads reads, float* probabilities) const {
+engine::AttentionOptions Layer::attention_options(const Batch& batch, Reads reads,
+                                                  float* probabilities) const {
   return {.heads = heads,
           .reads = reads,
           .precision = precision,
@@ -29,6 +30,7 @@ engine::AttentionOptions Layer::attention_options(Reads reads, float* probabilit
           .keys = positions.keys ? &*positions.keys : nullptr,
           .disentangled = positions.disentangled ? &*positions.disentangled : nullptr,
           .window = positions.window,
+          .attended = batch.attended,
           .probabilities = probabilities};
 }
 

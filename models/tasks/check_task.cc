@@ -24,6 +24,10 @@ const char* task_name(Task task) {
       return "answer";
     case Task::detect:
       return "detect";
+    case Task::sparse:
+      return "sparse";
+    case Task::multi_vector:
+      return "multi_vector";
   }
   return "";
 }

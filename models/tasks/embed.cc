@@ -4,12 +4,19 @@
 #include <algorithm>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "models/calls/for_batches.h"
 #include "models/model_impl.h"
 
 namespace bert {
 
 Output Model::Impl::embed(std::span<const Encoding> encodings) const {
+  if (!retrieval.embeds) {
+    throw Error(fmt::format("the model of {} gives no vector of a whole input, but {}",
+                            checkpoint.path(),
+                            retrieval.sparse ? "sparse ones" : "a vector for each token"));
+  }
   Output output(std::ssize(encodings), sentence.columns());
   for_batches(encodings, sentence.reads(),
               [&](const models::Batch& batch, const auto& order, engine::Tensor x,

@@ -102,6 +102,11 @@ std::vector<Hidden> Model::Impl::hidden(std::span<const Encoding> encodings,
 std::vector<Attention> Model::Impl::attention(std::span<const Encoding> encodings,
                                               std::span<const int> layers) const {
   const std::vector<int> wanted = resolve_layers(layers, config.layers, "attention");
+  for (size_t i = 0; i < encodings.size(); ++i) {
+    if (encodings[i].unattended == 0) continue;
+    throw Error(fmt::format("input {}: unattended is {}, expected 0 for attention()", i,
+                            encodings[i].unattended));
+  }
   std::vector<Attention> output(encodings.size());
   for (Attention& attention : output) attention.layers.resize(wanted.size());
   for_batches(

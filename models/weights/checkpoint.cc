@@ -90,6 +90,11 @@ std::vector<const StoredTensor*> Checkpoint::tensors() const {
 
 const StoredTensor& Checkpoint::stored(std::string_view name) const { return *find(name).second; }
 
+int64_t Checkpoint::first_dimension(const std::string& name) const {
+  const StoredTensor* tensor = find(name).second;
+  return tensor && !tensor->shape.empty() ? std::max<int64_t>(1, tensor->shape.front()) : 1;
+}
+
 bool Checkpoint::has(std::string_view name) const { return find(name).second != nullptr; }
 
 Checkpoint::Entry Checkpoint::take(const std::string& name, const std::vector<int64_t>& shape,

@@ -46,6 +46,7 @@ class Checkpoint {
   const StoredTensor& stored(std::string_view name) const;  // which must exist
   // name: of the encoder ("embeddings.word_embeddings.weight") or a head ("classifier.weight").
   bool has(std::string_view name) const;
+  int64_t first_dimension(const std::string& name) const;  // 1 where the tensor has none, or 0
   Weight matrix(const std::string& name, int64_t rows, int64_t columns);
   // The same, but a value that is not finite is an error. A Linear finds those as it is packed. The
   // word embeddings are read in place, where finding them would read the whole table.

@@ -180,7 +180,37 @@ def newer() -> list[tuple[str, str, str, list[int] | None]]:
     ]
 
 
-MODELS += relatives() + newer()
+SEARCH = [33, 8, 32, 65]
+FILLED = {"colbert", "multi-vector"}  # queries, filled up with tokens that nobody attends to
+
+
+def search() -> list[tuple[str, str, str, list[int] | None]]:
+    """Sparse vectors, and vectors of tokens with queries for late interaction."""
+    bert, xlm, mpnet = (SHAPES[x] for x in ("bert", "xlm-roberta", "mpnet"))
+    jina = "--family jina --shape 2,48,12,50 --positions 128 --scale 0.8"
+    return [
+        ("splade", "the greatest weight of any token", f"{bert} --head mlm --retrieval splade",
+         [1, 100, 3, 90, 7, 95]),
+        ("modernbert-splade", "the sum of weights whose logarithm is taken twice",
+         f"{MODERN} --head mlm --retrieval splade-sum", [1, 2, 9, 17, 33]),
+        ("bge-m3", "weights and vectors of each token beside the embedding",
+         f"{bert} --head none --m3", SEARCH),
+        ("colbert", "HF_ColBERT with filled queries", f"{bert} --head none --prefix "
+         "--retrieval colbert", SEARCH),
+        ("xlm-roberta-colbert", "Dense modules with residuals; filled queries",
+         f"{xlm} --head none --retrieval multi-vector", SEARCH),
+        ("relative-key-colbert", "filled queries and distances multiplied with both",
+         f"{bert} --head none --position-type relative_key_query --retrieval multi-vector", SEARCH),
+        ("mpnet-colbert", "filled queries and a bias by distance",
+         f"{mpnet} --head none --retrieval multi-vector", SEARCH),
+        ("jina-colbert", "filled queries and ALiBi", f"{jina} --head none --retrieval multi-vector",
+         SEARCH),
+        ("modernbert-colbert", "filled queries in windows",
+         f"{MODERN} --set local_attention=132 --head none --retrieval multi-vector", SEARCH),
+    ]
+
+
+MODELS += relatives() + newer() + search()
 
 FORMATS_SHAPE = "--shape 2,32,4,64 --positions 48 --labels 3"
 
@@ -188,8 +218,11 @@ FORMATS_SHAPE = "--shape 2,32,4,64 --positions 48 --labels 3"
 def make_golden(directory: Path, seed: int, name: str, arguments: str,
                 lengths: list[int] | None) -> None:
     model = directory / name
-    make_model.make(["-o", str(model), "--seed", str(seed), *arguments.split()])
+    options = arguments.split()
+    make_model.make(["-o", str(model), "--seed", str(seed), *(x for x in options if x != "--m3")])
     config = reference.read_config(model)
+    if "--m3" in options:
+        write_m3(model, config.hidden, seed)
     if lengths is None:
         tokenizer = WordPiece(model)
         inputs = [Input(*tokenizer.encode(texts), texts) for texts in TEXTS]
@@ -198,8 +231,19 @@ def make_golden(directory: Path, seed: int, name: str, arguments: str,
         for item in inputs:
             if config.padding is not None and len(item.ids) > 4:  # in a text it gets no position
                 item.ids[len(item.ids) // 2] = config.padding
+            if FILLED.intersection(options):
+                item.unattended = len(item.ids) // 3
     reference.write_reference(directory / f"{name}.safetensors", reference.compute(model, inputs),
                               inputs, "<f8", "all", "tools/reference/reference.py, float64")
+
+
+def write_m3(model: Path, hidden: int, seed: int) -> None:
+    """BGE-M3's sparse_linear.pt and colbert_linear.pt."""
+    rng = np.random.default_rng([seed, 3])
+    for name, columns in (("sparse", 1), ("colbert", 23)):
+        weight = rng.standard_normal((columns, hidden)) / hidden ** 0.5
+        weight_files.write_zip(model / f"{name}_linear.pt", {
+            "weight": weight.astype("<f4"), "bias": 0.1 * np.ones(columns, "<f4")}, {"weight"})
 
 
 def make_dense(directory: Path) -> None:

@@ -66,7 +66,7 @@ def run_page(page: Path, here: Path, build: Path, model: str) -> int:
     commands = [line[2:] for block in blocks for line in block.splitlines() if line.startswith("$ ")]
     outputs = expected_outputs(blocks)
     heads = {"MASKED_LM": "bert-mlm", "NER": "bert-tokens", "QA": "bert-qa", "CHOICE": "bert-choice",
-             "RERANKER": "one-label", "ENCODER": "st-mean"}
+             "RERANKER": "one-label", "ENCODER": "st-mean", "SPLADE": "splade", "COLBERT": "colbert"}
     environment = {**os.environ,
                    **{name: str(Path(model).parent / head) for name, head in heads.items()},
                    "MODEL": model, "PREFIX": str(here / "prefix"), "PATH": f"{build / 'bin'}:/usr/bin:/bin"}

@@ -70,9 +70,11 @@ inline std::vector<std::string> golden_names() {
 inline std::vector<Encoding> reference_inputs(const models::WeightFile& reference) {
   const auto &starts = *reference.find("starts"), &ids = *reference.find("ids"),
              &types = *reference.find("type_ids");
+  const auto* unattended = reference.find("unattended");
   std::vector<Encoding> encodings;
   for (int64_t i = 0; i + 1 < starts.elements(); ++i) {
     Encoding& encoding = encodings.emplace_back();
+    if (unattended) encoding.unattended = static_cast<int32_t>(unattended->at(i));
     for (auto t = static_cast<int64_t>(starts.at(i)); t < static_cast<int64_t>(starts.at(i + 1));
          ++t) {
       encoding.ids.push_back(static_cast<int32_t>(ids.at(t)));

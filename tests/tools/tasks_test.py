@@ -30,13 +30,14 @@ class Tasks(ToolTest):
         cls.encoder = cls.make_model("encoder", "--head", "none")
 
     def test_options_of_other_tasks_are_refused(self):
-        for option, tasks, others in [("--top-k", "logits or fill-mask", ["auto", "embed"]),
+        for option, tasks, others in [("--top-k", "logits or sparse or fill-mask", ["auto", "embed"]),
+                                      ("--role", "multi-vector", ["embed", "similarity"]),
                                       ("--stride", "tag or answer", ["auto", "similarity"]),
                                       ("--aggregation", "tag", ["auto", "answer"]),
                                       ("--answer-tokens", "answer", ["auto", "tokens"]),
                                       ("--layers", "hidden or attention", ["auto", "embed"])]:
             for other in others:
-                value = "max" if option == "--aggregation" else "3"
+                value = {"--aggregation": "max", "--role": "query"}.get(option, "3")
                 self.fail_with(2, f"{option} goes with --task {tasks}, not with ", "-m", self.encoder,
                                "--task", other, option, value, "a man", "a dog")
         self.fail_with(2, "--stride goes with", "-m", self.mlm, "--stride", "3", "a [MASK]")

@@ -79,13 +79,13 @@ def make_config(family: str, tokenizer, **settings):
              "intermediate_size": 77}
     if family == "distilbert":
         sizes = {"dim": 39, "n_heads": 3, "n_layers": 3, "hidden_dim": 77}
+    sizes["max_position_embeddings"] = 64
     if family in ("albert", "electra"):
         sizes["embedding_size"] = 21
     if family == "albert":
         sizes |= {"num_hidden_groups": 2, "num_hidden_layers": 4, "inner_group_num": 2}
     kind = getattr(transformers, FAMILIES[family] + "Config")
-    return kind(vocab_size=len(tokenizer), max_position_embeddings=64,
-                pad_token_id=tokenizer.pad_token_id, bos_token_id=tokenizer.bos_token_id,
+    return kind(vocab_size=len(tokenizer), pad_token_id=tokenizer.pad_token_id, bos_token_id=tokenizer.bos_token_id,
                 eos_token_id=tokenizer.eos_token_id, **{**sizes, **settings})
 
 

@@ -57,7 +57,12 @@ Task and output
                          logits      one raw score per label; per token and label if the head
                                      is for tokens
                          embed       one vector per input, pooled as the directory configures it
-                         similarity  cosine of the two texts' embeddings
+                         similarity  of the two texts: the cosine of their embeddings; of a
+                                     query and a document for late interaction, the sum of each
+                                     vector's greatest product; the product of sparse vectors
+                         sparse      the vocabulary's tokens with their weights (SPLADE, BGE-M3)
+                         multi-vector
+                                     a vector for each token (ColBERT, PyLate, BGE-M3)
                          fill-mask   the most probable tokens for each mask token
                          tag         words with labels, and the entities that they make up
                          answer      the part of the second text that answers the first
@@ -67,7 +72,9 @@ Task and output
                          tokens      ids and pieces; needs only the tokenizer's files, and so knows
                                      neither the model's limit of tokens nor its prompts
       --top-k N          fill-mask: tokens per mask (default 5); logits: the N most probable
-                         labels
+                         labels; sparse: the N greatest weights (default: all)
+      --role R           multi-vector: the texts are each a query, which is marked and filled up
+                         with mask tokens, or a document (default), whose punctuation is left out
       --threshold P      logits: the labels with a probability of at least P
       --truncate-dim N   embed, similarity: the first N numbers of each vector
       --normalize        embed: vectors of length 1 (after --truncate-dim)
@@ -84,8 +91,9 @@ Task and output
                            .jsonl        any task
                            .tsv          logits, embed: a header line, then one line per input
                            .npy          logits, embed: float32 [inputs, columns]
-                           .safetensors  logits, embedding: [inputs, columns]; hidden: [tokens, H],
-                                         input i owns the rows from starts[i] to starts[i + 1]
+                           .safetensors  logits, embedding: [inputs, columns]; hidden: [tokens, H]
+                                         and vectors: [rows, columns], where input i owns the
+                                         rows from starts[i] to starts[i + 1]
       --output-format F  jsonl, tsv, npy, safetensors, or text for people, whatever the ending
 
 Many machines
@@ -110,8 +118,9 @@ JSON Lines come in input order; their numbers read back to the same float32:
   sigmoid). embed gives "embedding"; hidden gives "hidden" and, if the model has one, "pooler";
   tokens gives "ids", "type_ids", "tokens" and "offsets"; fill-mask "masks"; tag "entities",
   "words" and "windows"; answer "answer", "begin", "end", "score", "no_answer" and "windows";
-  choose "choice", "string", "probabilities" and "logits"; similarity "similarity"; --top-k and
-  --threshold "labels"; --keep "kept", before the answer. Positions count Unicode characters.
+  choose "choice", "string", "probabilities" and "logits"; similarity "similarity"; sparse "sparse";
+  multi-vector "vectors"; --top-k and --threshold "labels"; --keep "kept", before the answer.
+  Positions count Unicode characters.
 
 A bad line stops the run with FILE:LINE and the reason; so do a full disk, Ctrl-C and SIGTERM. The
 answers so far are kept: an output file is written as FILE.partial, which gets its name when it is

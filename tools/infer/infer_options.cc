@@ -171,6 +171,9 @@ void InferCommandLine::declare(CLI::App& app) {
                                {"average", Aggregation::average},
                                {"max", Aggregation::max}},
                               given_.tag.aggregation),
+      add_choice<bert::Role>(app, "--role",
+                             {{"query", bert::Role::query}, {"document", bert::Role::document}},
+                             given_.role),
       app.add_option("--answer-tokens", given_.answer.most_tokens)->transform(at_least_one),
   };
   app.add_option("--prompt", given_.load.prompt);

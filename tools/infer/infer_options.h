@@ -32,6 +32,7 @@ struct InferOptions {
   int top_k = 5;                             // fill_mask, and labels if it is given
   float threshold = 0;                       // labels
   bool normalize = false;                    // embeddings
+  bert::Role role = bert::Role::document;    // multi_vector
   int truncate_dim = 0;                      // embeddings; 0: as many numbers as the model gives
   std::vector<int> layers;                   // hidden, attention
   std::vector<std::string> special_options;  // given options that not every task takes

@@ -24,6 +24,10 @@ Task usual_task(const bert::Info& info) {
       return Task::answer;
     case bert::Task::choose:
       return Task::choose;
+    case bert::Task::sparse:
+      return Task::sparse;
+    case bert::Task::multi_vector:
+      return Task::multi_vector;
     case bert::Task::classify:
     case bert::Task::detect:
       break;

@@ -15,6 +15,8 @@ enum class Task {
   automatic,
   logits,
   embed,
+  sparse,
+  multi_vector,
   hidden,
   tokens,
   fill_mask,

@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 import newer_models
+import retrieval_models
 from model_families import (FAMILIES, HEADS, POSITION_TYPES, Family, config, layer_names,
                             resolve_options)
 from model_tokenizers import write_json, write_tokenizer
@@ -162,6 +163,8 @@ def write_weights(args: argparse.Namespace, vocab: int) -> None:
             weights.layer(args, family, p)
         weights.outliers(args, family)
         weights.head(args, family, vocab)
+    if args.retrieval == "colbert":
+        weights.tensors["linear.weight"] = retrieval_models.colbert_weight(args)
     tensors = {stored_name(k, args): stored(v, args.dtype) for k, v in weights.tensors.items()}
     if args.names == "gamma" or args.position_ids:
         buffer = stored_name(prefix_of(args) + "embeddings.position_ids", args)
@@ -271,6 +274,8 @@ def arguments() -> argparse.ArgumentParser:
         help=f"add sentence-transformers files with this pooling: {', '.join(POOLINGS)}, or "
              "several, comma-separated")
     add("--normalize", action="store_true", help="add 2_Normalize after the pooling")
+    add("--retrieval", choices=retrieval_models.KINDS,
+        help="add the files of a model for search (see retrieval_models.py)")
     add("--max-seq-length", type=int, help="max_seq_length of sentence_bert_config.json")
     add("--scale", type=float, default=1, help="factor for all dense weights")
     add("--outliers", type=int, default=0, metavar="N",
@@ -304,6 +309,8 @@ def make(argv: list[str]) -> None:
     write_weights(args, vocab)
     if args.sentence_transformers:
         write_sentence_transformers(args)
+    if args.retrieval:
+        retrieval_models.write_retrieval(args)
 
 
 if __name__ == "__main__":

@@ -129,10 +129,12 @@ def distances(tokens: int) -> np.ndarray:
     return np.subtract.outer(np.arange(tokens), np.arange(tokens))
 
 
-def attend(q: np.ndarray, k: np.ndarray, v: np.ndarray, more: np.ndarray | float = 0,
+def attend(keys: int, q: np.ndarray, k: np.ndarray, v: np.ndarray, more: np.ndarray | float = 0,
            window: int | None = None) -> np.ndarray:
-    """[S, H] from q, k, v [A, S, D]; more is added to the scaled scores."""
+    """[S, H] from q, k, v [A, S, D]; more is added to the scaled scores. Only the first `keys`
+    tokens are attended to."""
     scores = q @ k.swapaxes(1, 2) / math.sqrt(q.shape[2]) + more
+    scores[..., keys:] = -np.inf
     if window is not None:
         scores = np.where(np.abs(distances(q.shape[1])) <= window, scores, -np.inf)
     return join(softmax(scores) @ v)
@@ -171,7 +173,7 @@ def modern_bert(config: NewerConfig, t: Tensors, ids: np.ndarray, _) -> list[np.
         qkv = t.linear(y, p + "attn.Wqkv").reshape(len(x), 3, config.heads, size)
         q, k, v = qkv.transpose(1, 2, 0, 3)
         inv_freq = frequencies(thetas[kind], size)
-        context = attend(rotate(q, inv_freq), rotate(k, inv_freq), v,
+        context = attend(t.keys, rotate(q, inv_freq), rotate(k, inv_freq), v,
                          window=half if kind == "sliding_attention" else None)
         x = x + t.linear(context, p + "attn.Wo")
         inner, gate = np.split(t.linear(t.norm(x, p + "mlp_norm"), p + "mlp.Wi"), 2, 1)
@@ -202,7 +204,7 @@ def turned_bert(config: NewerConfig, t: Tensors, ids: np.ndarray, types: np.ndar
     for i in range(config.layers):
         q, k, v, o, norm, mlp, norm2 = turned_layer(t, x, i)
         q, k, v = (split(y, config.heads) for y in (q, k, v))
-        context = attend(rotate(q, inv_freq), rotate(k, inv_freq), v)
+        context = attend(t.keys, rotate(q, inv_freq), rotate(k, inv_freq), v)
         x = t.norm(x + t.linear(context, o), norm)
         x = t.norm(x + mlp(x, act), norm2)
         stages.append(x)
@@ -268,7 +270,7 @@ def jina_bert(config: NewerConfig, t: Tensors, ids: np.ndarray, types: np.ndarra
         if code:
             q = t.norm(q, p + "attention.self.layer_norm_q")
             k = t.norm(k, p + "attention.self.layer_norm_k")
-        context = attend(*(split(y, config.heads) for y in (q, k, v)), alibi)
+        context = attend(t.keys, *(split(y, config.heads) for y in (q, k, v)), alibi)
         y = t.norm(x + t.linear(context, p + "attention.output.dense"),
                    p + "attention.output.LayerNorm")
         if code:
@@ -362,6 +364,7 @@ def compute_newer(config: NewerConfig, inputs: list[Input]) -> dict[str, np.ndar
     t, per_input = Tensors(config), []
     for item in inputs:
         ids, types = np.array(item.ids), np.array(item.type_ids)
+        t.keys = len(ids) - item.unattended
         states = ENCODERS[config.kind](config, t, ids, types)
         names = ["embeddings"] + [f"layer.{i}" for i in range(config.layers)]
         per_input.append(dict(zip(names, states, strict=True)) | scores(config, t, states[-1]))

@@ -19,6 +19,8 @@ end and never padded (T tokens, N inputs, H hidden, C labels, V vocabulary):
          [T, V]                  masked language model; BERT's and ALBERT's pretraining
   next_sentence [N, 2]           the other head of those two; ALBERT's is sentence order
   embedding [N, H]               sentence embedding as modules.json says; without it, the mean
+  sparse [N, V], vectors [T, D]  of models for search: see retrieval_reference.py
+  unattended [N] I64             if any: so many tokens at the input's end no token attends to
   __metadata__ "inputs"          JSON array of [first] or [first, second], if all are texts
 
   reference.py -m DIR -o FILE --inputs pairs.tsv
@@ -43,24 +45,27 @@ from reference_config import Config, read_config
 from reference_heads import add_heads
 from reference_inputs import Input, WordPiece, random_inputs, read_inputs, read_json
 from reference_tensors import ACTIVATIONS, Checkpoint
+from retrieval_reference import add_retrieval
 from tensor_file import FormatError, write_tensors
 
 Scores = Callable[[np.ndarray, np.ndarray, int], np.ndarray]
 
 
 def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, starts: np.ndarray, heads: int,
-              more_scores: Scores | None):
+              more_scores: Scores | None, attended: list[int]):
     """softmax(q k^T / sqrt(D) + more_scores) v for each sequence and head; q, k, v: [T, H].
 
-    more_scores(q, k, head): [S, S], terms that depend on relative positions."""
+    more_scores(q, k, head): [S, S], terms that depend on relative positions. attended: how many
+    of a sequence's first tokens any of its tokens attends to."""
     size = q.shape[1] // heads
     context = np.empty_like(q)
-    for begin, end in zip(starts, starts[1:]):
+    for begin, end, keys in zip(starts, starts[1:], attended, strict=False):
         for head in range(heads):
             part = np.s_[begin:end, head * size:(head + 1) * size]
             scores = q[part] @ k[part].T / math.sqrt(size)
             if more_scores:
                 scores += more_scores(q[part], k[part], head)
+            scores[:, keys:] = -np.inf
             weights = np.exp(scores - scores.max(1, keepdims=True))
             context[part] = weights / weights.sum(1, keepdims=True) @ v[part]
     return context
@@ -145,7 +150,8 @@ def encode(config: Config, checkpoint: Checkpoint, inputs: list[Input]) -> dict[
         if config.position_type != "absolute":
             more_scores = relative_keys(config, checkpoint, p)
         q, k, v = (checkpoint.linear(x, p + name, hidden) for name in family.attention[:3])
-        context = attention(q, k, v, starts, config.heads, more_scores)
+        attended = [len(x.ids) - x.unattended for x in inputs]
+        context = attention(q, k, v, starts, config.heads, more_scores, attended)
         dense = checkpoint.linear(context, p + family.attention[3], hidden)
         x = checkpoint.layer_norm(x + dense, p + family.attention_norm, eps)
         wide = checkpoint.linear(x, p + family.wide, config.intermediate)
@@ -201,7 +207,7 @@ def write_reference(path: Path, stages: dict[str, np.ndarray], inputs: list[Inpu
     if kept == "logits":
         last = "logits" if "logits" in stages else "embedding"
         stages = {name: stages[name] for name in ("ids", "type_ids", "starts", last)}
-    stages = {name: values if name in ("ids", "type_ids", "starts") else values.astype(dtype)
+    stages = {name: values if values.dtype.kind == "i" else values.astype(dtype)
               for name, values in stages.items()}
     metadata = {"written_by": writer}
     if all(x.texts for x in inputs):
@@ -218,7 +224,10 @@ def compute(directory: Path, inputs: list[Input]) -> dict[str, np.ndarray]:
         stages = encode(config, checkpoint, inputs)
         add_heads(config, checkpoint, stages)
     last = stages[f"layer.{config.layers - 1}"]
-    stages["embedding"] = sentence_embedding(directory, last, stages["starts"])
+    if any(x.unattended for x in inputs):
+        stages["unattended"] = np.array([x.unattended for x in inputs], "<i8")
+    if add_retrieval(directory, config, last, stages):
+        stages["embedding"] = sentence_embedding(directory, last, stages["starts"])
     return stages
 
 

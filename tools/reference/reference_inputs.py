@@ -28,6 +28,7 @@ class Input:
     ids: list[int]
     type_ids: list[int]
     texts: list[str] | None = None
+    unattended: int = 0  # so many tokens at the end no token attends to
 
 
 def read_json(path: Path, kind: type = dict):

@@ -36,6 +36,8 @@ H hidden size, C labels:
   embeddings, layer.0, layer.1 ... [T, H] any of these stages, F32 or F64
   pooler [N, H], logits [N, C] ([T, C] if the head answers for each token), embedding [N, F]
   next_sentence [N, 2], if the logits are over the vocabulary, [T, V]
+  sparse [N, V], vectors [T, D]           of models for search
+  unattended [N]                          if given: so many tokens at an input's end nobody attends to
 Either ids or texts may be left out. If both are there, the texts must tokenize to the ids.
 
   -m, --model DIR    default: the demo model

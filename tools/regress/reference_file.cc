@@ -21,6 +21,8 @@ std::optional<int> stage_order(const std::string& name, int layers) {
   if (name == "logits") return layers + 1;
   if (name == "next_sentence") return layers + 2;
   if (name == "embedding") return layers + 3;
+  if (name == "sparse") return layers + 4;
+  if (name == "vectors") return layers + 5;
   for (int i = 0; i < layers; ++i) {
     if (name == fmt::format("layer.{}", i)) return i;
   }
@@ -97,6 +99,14 @@ void ReferenceFile::read_ids() {
       given[n].type_ids.push_back(id(types, t));
     }
   }
+  if (file_.find("unattended")) {
+    const StoredTensor& unattended = integers("unattended");
+    if (unattended.elements() != inputs) {
+      fail(fmt::format("unattended has {} elements, expected {}, one per input",
+                       unattended.elements(), inputs));
+    }
+    for (int64_t n = 0; n < inputs; ++n) given[n].unattended = id(unattended, n);
+  }
   if (texts) compare_ids(given);
   encodings_ = std::move(given);
 }
@@ -136,19 +146,20 @@ void ReferenceFile::find_stages() {
   }
   for (const StoredTensor& tensor : file_.tensors()) {
     const std::string& name = tensor.name;
-    if (name == "ids" || name == "type_ids" || name == "starts") continue;
+    if (name == "ids" || name == "type_ids" || name == "starts" || name == "unattended") continue;
     const auto order = stage_order(name, model_.info().layers);
     if (!order) {
       fail(fmt::format(
           "contains {}, expected ids, type_ids, starts, embeddings, layer.0 to layer.{}, "
-          "pooler, logits, next_sentence or embedding",
+          "pooler, logits, next_sentence, embedding, sparse or vectors",
           name, model_.info().layers - 1));
     }
     if (tensor.dtype != DType::f32 && tensor.dtype != DType::f64) {
       fail(fmt::format("{} is {}, expected F32 or F64", name, models::dtype_name(tensor.dtype)));
     }
     const bool hidden_states = *order < model_.info().layers;
-    const bool by_token = hidden_states || (name == "logits" && model_.info().has_token_logits);
+    const bool by_token =
+        hidden_states || name == "vectors" || (name == "logits" && model_.info().has_token_logits);
     const int64_t rows = by_token ? starts_.back() : std::ssize(encodings_);
     if (tensor.shape.size() != 2 || tensor.shape[0] != rows) {
       fail(fmt::format("{} is [{}], expected [{}, columns], one row per {}", name,

@@ -228,41 +228,4 @@ engine::Buffer read_decoder_bias(Checkpoint& checkpoint, const Config& config,
   return bias;
 }
 
-Linear read_sentence_dense(const SentenceModules::Dense& dense, const engine::Product& f32,
-                           engine::Team& team) {
-  const Weights weights = open_weights(dense.directory);
-  for (const WeightFile& file : weights.files) {
-    for (const StoredTensor& tensor : file.tensors()) {
-      if (tensor.name == "linear.weight") continue;
-      if (dense.has_bias && tensor.name == "linear.bias") continue;
-      throw std::runtime_error(
-          fmt::format("{}: unexpected tensor '{}': {}/config.json has 'bias' {}", file.path(),
-                      tensor.name, dense.directory, dense.has_bias));
-    }
-  }
-  const auto read = [&](const std::string& name, const std::vector<int64_t>& shape) {
-    for (const WeightFile& file : weights.files) {
-      const StoredTensor* tensor = file.find(name);
-      if (!tensor) continue;
-      if (tensor->shape != shape) {
-        throw std::runtime_error(fmt::format("{}: tensor '{}' has the shape [{}], expected [{}]",
-                                             file.path(), name, fmt::join(tensor->shape, ", "),
-                                             fmt::join(shape, ", ")));
-      }
-      file.check(*tensor);
-      engine::Buffer values(tensor->elements());
-      tensor->copy_to(values.data());
-      engine::require_finite({values.data(), shape[0], values.size() / shape[0]},
-                             fmt::format("{}: tensor '{}'", file.path(), name));
-      return values;
-    }
-    throw std::runtime_error(fmt::format("{}: tensor '{}' is missing", weights.path, name));
-  };
-  const int64_t n = dense.columns, k = dense.width;
-  const engine::Buffer weight = read("linear.weight", {n, k});
-  const engine::Buffer bias = dense.has_bias ? read("linear.bias", {n}) : engine::Buffer(n);
-  const Linear::Part parts[] = {{{weight.data(), n, k}, bias.data()}};
-  return Linear(team, parts, dense.activation, f32);
-}
-
 }  // namespace bert::models

@@ -12,7 +12,6 @@
 #include "engine/dense/linear.h"
 #include "engine/rows.h"
 #include "models/config/config.h"
-#include "models/config/sentence_settings.h"
 #include "models/weights/checkpoint.h"
 
 namespace bert::models {
@@ -62,10 +61,5 @@ Weight read_decoder(Checkpoint& checkpoint, const Config& config, const std::str
                     const Weight& words);
 engine::Buffer read_decoder_bias(Checkpoint& checkpoint, const Config& config,
                                  const std::string& own, const std::string& tied);
-
-// linear.weight [columns, width] and linear.bias [columns] in the weights of a Dense module's
-// folder.
-engine::Linear read_sentence_dense(const SentenceModules::Dense& dense, const engine::Product& f32,
-                                   engine::Team& team);
 
 }  // namespace bert::models

@@ -39,9 +39,7 @@ int64_t first_row(const WeightFile& reference, std::string_view stage, int64_t i
 std::vector<std::string> stages_of(const WeightFile& reference) {
   std::vector<std::string> stages;
   for (const StoredTensor& tensor : reference.tensors()) {
-    if (tensor.name != "ids" && tensor.name != "type_ids" && tensor.name != "starts") {
-      stages.push_back(tensor.name);
-    }
+    if (tensor.dtype != models::DType::i64) stages.push_back(tensor.name);
   }
   return stages;
 }

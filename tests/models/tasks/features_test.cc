@@ -296,7 +296,16 @@ TEST(AllModels, AreListedHere) {
                                            "jina-tokens",
                                            "jina-qa",
                                            "jina-reglu",
-                                           "jina-code-tokens"};
+                                           "jina-code-tokens",
+                                           "splade",
+                                           "modernbert-splade",
+                                           "bge-m3",
+                                           "colbert",
+                                           "xlm-roberta-colbert",
+                                           "relative-key-colbert",
+                                           "mpnet-colbert",
+                                           "jina-colbert",
+                                           "modernbert-colbert"};
   for (const std::string& name : test::golden_names()) {
     EXPECT_EQ(std::ranges::count(here, name) + std::ranges::count(others, name), 1) << name;
   }

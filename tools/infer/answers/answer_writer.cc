@@ -27,6 +27,7 @@ std::string_view bytes_of(std::span<const float> values) {
 // Width of a row of answers.
 int64_t columns_of(Task task, const bert::Info& info) {
   if (task == Task::logits) return std::ssize(info.labels);
+  if (task == Task::multi_vector) return info.token_vector;
   return task == Task::embed ? info.embedding : info.hidden;
 }
 
@@ -158,8 +159,8 @@ class Npy final : public AnswerWriter {
   int64_t rows_;
 };
 
-// logits or embedding [N, columns]; or hidden [T, H] with starts [N + 1]: input i owns the rows
-// from starts[i] to starts[i + 1].
+// logits or embedding [N, columns]; or hidden [T, H] or vectors [rows, columns] with starts [N +
+// 1]: input i owns the rows from starts[i] to starts[i + 1].
 class Safetensors final : public AnswerWriter {
  public:
   Safetensors(Task task, OutputFile& file, const bert::Info& info)

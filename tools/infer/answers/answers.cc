@@ -9,6 +9,7 @@ std::unique_ptr<Answers> make_answers(const InferOptions& options, const LoadedM
   if (auto answers = make_logits_answers(options, loaded)) return answers;
   if (auto answers = make_row_answers(options, loaded)) return answers;
   if (auto answers = make_layer_answers(options, loaded)) return answers;
+  if (auto answers = make_retrieval_answers(options, loaded)) return answers;
   if (auto answers = make_text_answers(options, loaded)) return answers;
   throw std::logic_error("a task without answers");
 }

@@ -31,7 +31,8 @@ class Answers {
   // Appends the members of a JSON object. Throws NonFinite where a number is NaN or infinite.
   virtual void append_json(std::string& line, size_t i) const = 0;
   virtual std::string text(size_t i) const = 0;  // for people, without a newline at its end
-  // What .tsv, .npy and .safetensors files hold: logits [C], an embedding, or hidden states [S, H].
+  // What .tsv, .npy and .safetensors files hold: logits [C], an embedding, hidden states [S, H],
+  // or the vectors of a query or a document [rows, columns].
   virtual std::span<const float> row(size_t) const { return {}; }
 };
 
@@ -44,6 +45,8 @@ std::unique_ptr<Answers> make_logits_answers(const InferOptions& options,
                                              const LoadedModel& loaded);
 std::unique_ptr<Answers> make_row_answers(const InferOptions& options, const LoadedModel& loaded);
 std::unique_ptr<Answers> make_layer_answers(const InferOptions& options, const LoadedModel& loaded);
+std::unique_ptr<Answers> make_retrieval_answers(const InferOptions& options,
+                                                const LoadedModel& loaded);
 std::unique_ptr<Answers> make_text_answers(const InferOptions& options, const LoadedModel& loaded);
 
 // Answers to inputs that are one sequence each.

@@ -13,20 +13,6 @@
 namespace bert::tools {
 namespace {
 
-// Written at once, not through a JSON document: the numbers may be many millions.
-void append_rows(std::string& line, const bert::Output& output, int64_t first, int64_t rows) {
-  line += '[';
-  for (int64_t i = first; i < first + rows; ++i) {
-    if (i > first) line += ", ";
-    append_array(line, output.row(i), append_finite);
-  }
-  line += ']';
-}
-
-void append_rows(std::string& line, const bert::Output& output) {
-  append_rows(line, output, 0, output.rows);
-}
-
 // Appends "NAME": {"LAYER": ..., ...}, each layer by append(i).
 template <typename Append>
 void append_layers(std::string& line, const char* name, const std::vector<int>& layers,

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "models/bert_infer.h"
 #include "tools/console/json_text.h"
 
 namespace bert::tools {
@@ -44,6 +45,21 @@ void append_array(std::string& line, std::span<const T> values, Append append) {
 inline void append_finite(std::string& line, float value) {
   if (!std::isfinite(value)) throw NonFinite(value);
   append_number(line, value);
+}
+
+// Written at once, not through a JSON document: the numbers may be many millions.
+inline void append_rows(std::string& line, const bert::Output& output, int64_t first,
+                        int64_t rows) {
+  line += '[';
+  for (int64_t i = first; i < first + rows; ++i) {
+    if (i > first) line += ", ";
+    append_array(line, output.row(i), append_finite);
+  }
+  line += ']';
+}
+
+inline void append_rows(std::string& line, const bert::Output& output) {
+  append_rows(line, output, 0, output.rows);
 }
 
 // The double whose shortest decimal is that of the float, so that JSON shows that.

@@ -34,7 +34,9 @@ std::string beginning(const char* name, std::span<const float> values) {
 class EmbedAnswers final : public SequenceAnswers {
  public:
   EmbedAnswers(const InferOptions& options, const LoadedModel& loaded)
-      : model_(*loaded.model), options_(options) {}
+      : model_(*loaded.model), options_(options) {
+    model_.embed(encodings_);  // of no inputs: refuses a model that does not embed
+  }
 
   void append_json(std::string& line, size_t i) const override {
     line += "\"embedding\": ";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tasks that answer in words, and the similarity of two texts.
+// Tasks that answer in words.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,7 +10,6 @@
 
 #include "tokenizer/unicode/printable.h"
 #include "tools/infer/answers/answers.h"
-#include "tools/infer/answers/embeddings.h"
 #include "tools/infer/answers/numbers.h"
 
 namespace bert::tools {
@@ -174,40 +173,6 @@ class ChooseAnswers final : public Answers {
   std::vector<bert::Choice> found_;
 };
 
-// The cosine of the embeddings of two texts, each computed by itself.
-class SimilarityAnswers final : public Answers {
- public:
-  SimilarityAnswers(const InferOptions& options, const LoadedModel& loaded)
-      : model_(*loaded.model), options_(options) {}
-
-  void compute(const Window& window, size_t first, size_t count) override {
-    encodings_ = std::span(window.encodings).subspan(2 * first, 2 * count);
-    embeddings_ = embed(model_, encodings_, options_);
-  }
-
-  Size size(size_t i) const override {
-    const bert::Encoding &first = encodings_[2 * i], &second = encodings_[2 * i + 1];
-    return {std::ssize(first.ids) + std::ssize(second.ids), first.truncated || second.truncated};
-  }
-
-  void append_json(std::string& line, size_t i) const override {
-    append_members(line, {{"similarity", json_number(similarity(i))}});
-  }
-
-  std::string text(size_t i) const override { return fmt::format("{:.4f}", similarity(i)); }
-
- private:
-  float similarity(size_t i) const {
-    const auto row = static_cast<int64_t>(2 * i);
-    return bert::similarity(embeddings_.row(row), embeddings_.row(row + 1));
-  }
-
-  const bert::Model& model_;
-  const InferOptions& options_;
-  std::span<const bert::Encoding> encodings_;  // two per input
-  bert::Output embeddings_;
-};
-
 }  // namespace
 
 std::unique_ptr<Answers> make_text_answers(const InferOptions& options, const LoadedModel& loaded) {
@@ -220,8 +185,6 @@ std::unique_ptr<Answers> make_text_answers(const InferOptions& options, const Lo
       return std::make_unique<QuestionAnswers>(options, loaded);
     case Task::choose:
       return std::make_unique<ChooseAnswers>(loaded);
-    case Task::similarity:
-      return std::make_unique<SimilarityAnswers>(options, loaded);
     default:
       return nullptr;
   }

@@ -66,6 +66,10 @@ const char* head_name(const bert::Info& info) {
       return "question answering";
     case bert::Task::detect:
       return "replaced tokens";
+    case bert::Task::sparse:
+      return "sparse vectors";
+    case bert::Task::multi_vector:
+      return "vectors of tokens";
   }
   return "";
 }
@@ -119,6 +123,9 @@ ordered_json describe(const std::string& directory, const bert::Info& info) {
           {"tokenizer", info.tokenizer},
           {"pooling", info.pooling},
           {"embedding", info.embedding},
+          {"sparse", info.has_sparse},
+          {"token_vector", info.token_vector},
+          {"similarity", info.similarity},
           {"max_length", info.max_length},
           {"precision", info.precision},
           {"backend", info.backend},
@@ -161,7 +168,14 @@ std::string readable(const ordered_json& all, const bert::Info& info) {
                       info.intermediate));
   add_row(text, "head", head_text(info));
   add_row(text, "tokenizer", fmt::format("{}, {} ids", info.tokenizer, info.vocabulary));
-  add_row(text, "embedding", fmt::format("{} numbers, pooling {}", info.embedding, info.pooling));
+  if (info.embedding > 0) {
+    add_row(text, "embedding", fmt::format("{} numbers, pooling {}", info.embedding, info.pooling));
+  }
+  if (info.has_sparse) add_row(text, "sparse", "weights of the vocabulary");
+  if (info.token_vector > 0) {
+    add_row(text, "multi-vector", fmt::format("{} numbers for each token", info.token_vector));
+  }
+  add_row(text, "similarity", info.similarity);
   add_row(text, "max length", fmt::format("{} tokens", info.max_length));
   add_row(text, "precision", info.precision);
   add_row(text, "backend", info.backend);

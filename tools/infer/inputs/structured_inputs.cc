@@ -60,8 +60,26 @@ void InputMaker::check(const LineInput& input) const {
   }
 }
 
+std::vector<bert::Encoding> InputMaker::encode_as(bert::Role role,
+                                                  std::span<const bert::Input> texts) const {
+  return loaded_.model->tokenize(texts, role);
+}
+
 void InputMaker::add_other_texts(std::span<bert::Input> texts, Window& window) const {
-  if (kind_ == InputKind::two_sequences) {
+  if (kind_ == InputKind::two_sequences && loaded_.info.embedding == 0 &&
+      loaded_.info.token_vector > 0) {  // a query and a document
+    std::vector<bert::Input> queries, documents;
+    for (const bert::Input& text : texts) {
+      queries.push_back({text.first});
+      documents.push_back({*text.second});
+    }
+    auto first = encode_as(bert::Role::query, queries);
+    auto second = encode_as(bert::Role::document, documents);
+    for (size_t i = 0; i < texts.size(); ++i) {
+      window.add(std::move(first[i]));
+      window.add(std::move(second[i]));
+    }
+  } else if (kind_ == InputKind::two_sequences) {
     std::vector<bert::Input> alone;
     for (const bert::Input& text : texts) {
       alone.push_back({text.first});

@@ -17,10 +17,12 @@ void Window::add(bert::Encoding encoding) {
 }
 
 InputMaker::InputMaker(const InferOptions& options, const LoadedModel& loaded)
-    : options_(options), tokenizer_(loaded.tokenizer), kind_(traits(loaded.task).input) {}
+    : options_(options), loaded_(loaded), kind_(traits(loaded.task).input) {}
 
 std::vector<bert::Encoding> InputMaker::encode(std::span<const bert::Input> texts) const {
-  return tokenizer_.encode(texts, options_.load.threads * std::max(1, options_.load.workers));
+  if (loaded_.task == Task::multi_vector) return encode_as(options_.role, texts);
+  const bert::Tokenizer& tokenizer = loaded_.tokenizer;
+  return tokenizer.encode(texts, options_.load.threads * std::max(1, options_.load.workers));
 }
 
 void InputMaker::add_texts(std::span<bert::Input> texts, std::span<Source> sources,

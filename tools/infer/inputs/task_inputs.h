@@ -68,9 +68,10 @@ class InputMaker {
   void add_other_texts(std::span<bert::Input> texts, Window& window) const;
   Window choices_from_arguments() const;
   std::vector<bert::Encoding> encode(std::span<const bert::Input> texts) const;
+  std::vector<bert::Encoding> encode_as(bert::Role role, std::span<const bert::Input> texts) const;
 
   const InferOptions& options_;
-  const bert::Tokenizer& tokenizer_;
+  const LoadedModel& loaded_;
   const InputKind kind_;
 };
 

@@ -162,6 +162,10 @@ const char* name_of(Task task) {
       return "tag";
     case Task::answer:
       return "answer";
+    case Task::sparse:
+      return "sparse";
+    case Task::multi_vector:
+      return "multi_vector";
     case Task::detect:
       break;
   }

@@ -34,6 +34,10 @@ const char* in_words(bert::Task task) {
       return "tags tokens";
     case bert::Task::answer:
       return "answers questions";
+    case bert::Task::sparse:
+      return "weighs the tokens of texts";
+    case bert::Task::multi_vector:
+      return "gives a vector for each token";
     case bert::Task::detect:
       break;
   }

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/config/retrieval/retrieval_settings.h"
+
+#include <algorithm>
+#include <climits>
+#include <initializer_list>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace bert::models {
+namespace {
+
+constexpr const char* kTokenFeatures = "token_embeddings";
+constexpr int kMostTokens = 1 << 20;
+
+std::vector<std::string> punctuation() {
+  std::vector<std::string> words;
+  for (const char c : std::string_view("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")) {
+    words.emplace_back(1, c);
+  }
+  return words;
+}
+
+int read_length(const JsonFile& file, const char* field, int fallback) {
+  return static_cast<int>(file.integer(field, 1, kMostTokens, fallback));
+}
+
+std::vector<std::string> read_words(const JsonFile& file, const char* field) {
+  std::vector<std::string> words;
+  for (const JsonField& word : file.at(field).elements()) words.push_back(word.string());
+  return words;
+}
+
+// {"pooling_strategy": "max", "activation_function": "relu"}
+SpladeSettings read_splade(const ModuleList& list, const Config& config) {
+  constexpr const char* kExpected = "Transformer or MLMTransformer, and SpladePooling";
+  for (size_t i = 0; i < list.modules.size(); ++i) {
+    const std::string& name = list.modules[i].name;
+    const bool is_transformer = name == "Transformer" || name == "MLMTransformer";
+    if (i > 1 || !(i == 0 ? is_transformer : name == "SpladePooling")) list.refuse(i, kExpected);
+  }
+  const bool predicts = std::ranges::any_of(
+      config.heads_on_top, [](const HeadRow* head) { return head->kind == HeadKind::masked_lm; });
+  if (!predicts) {
+    list.fail(1, fmt::format("SpladePooling needs a masked language model, but {} says {}",
+                             config.path, config.architecture));
+  }
+  const JsonFile file(list.modules[1].folder + "/config.json");
+  const std::string pooling = file.text("pooling_strategy", "max");
+  if (pooling != "max" && pooling != "sum") file.fail("pooling_strategy", "max or sum");
+  const std::string function = file.text("activation_function", "relu");
+  if (function != "relu" && function != "log1p_relu") {
+    file.fail("activation_function", "relu or log1p_relu");
+  }
+  for (const char* field : {"embedding_dimension", "word_embedding_dimension"}) {
+    file.integer(field, config.vocabulary, config.vocabulary, config.vocabulary);
+  }
+  return {.sums = pooling == "sum", .is_log_twice = function == "log1p_relu"};
+}
+
+// MultiVectorMask's config.json.
+void read_mask(const std::string& path, TokenSettings& tokens) {
+  const JsonFile file(path);
+  if (file.has("skiplist_words")) tokens.skiplist = read_words(file, "skiplist_words");
+  if (file.has("keep_only_token_ids")) file.fail("keep_only_token_ids", "null");
+  tokens.document.skips = true;
+  if (!file.has("skiplist_tasks")) return;
+  const std::vector<std::string> sides = read_words(file, "skiplist_tasks");
+  tokens.query.skips = std::ranges::count(sides, "query") > 0;
+  tokens.document.skips = std::ranges::count(sides, "document") > 0;
+}
+
+void expect_token_features(const std::string& path) {
+  if (!is_there(path)) return;
+  const JsonFile file(path);
+  for (const char* field : {"module_input_name", "module_output_name"}) {
+    if (file.text(field, kTokenFeatures) != kTokenFeatures) {
+      file.fail(field, fmt::format("\"{}\"", kTokenFeatures));
+    }
+  }
+}
+
+// Transformer, Dense..., then, except in PyLate's directories, MultiVectorMask and Normalize.
+void read_token_modules(const ModuleList& list, int hidden, TokenSettings& tokens) {
+  int64_t width = hidden;
+  bool is_masked = false;
+  for (size_t i = 0; i < list.modules.size(); ++i) {
+    const auto& [type, name, folder] = list.modules[i];
+    if (name == "Dense" && i > 0 && !tokens.normalizes) {
+      tokens.dense.push_back(read_dense(folder, width, kTokenFeatures));
+      width = tokens.dense.back().columns;
+    } else if (name == "MultiVectorMask" && i > 0 && !is_masked) {
+      is_masked = true;
+      read_mask(folder + "/config.json", tokens);
+    } else if (name == "Normalize" && i > 0 && !tokens.normalizes) {
+      tokens.normalizes = true;
+      expect_token_features(folder + "/config.json");
+    } else if (name != "Transformer" || i > 0) {
+      list.refuse(i, "Transformer, and for vectors of tokens Dense, MultiVectorMask and Normalize");
+    }
+  }
+}
+
+// sentence_bert_config.json of sentence-transformers' MultiVectorEncoder.
+void read_expansion(const JsonFile& file, TokenSettings& tokens) {
+  tokens.query.length = read_length(file, "query_length", 0);
+  tokens.document.length = read_length(file, "document_length", 0);
+  if (!file.has("query_expansion")) return;
+  const JsonField field = file.at("query_expansion");
+  TokenSettings::Expansion expansion;
+  const std::string strategy = field.at("strategy").string();
+  if (strategy != "fixed" && strategy != "min") field.at("strategy").fail("fixed or min");
+  expansion.is_exact = strategy == "fixed";
+  expansion.length = static_cast<int>(field.at("length").integer(1, kMostTokens));
+  expansion.is_attended = field.has("attend") && field.at("attend").boolean();
+  if (field.has("token")) expansion.token = field.at("token").string();
+  tokens.expansion = expansion;
+}
+
+// PyLate's fields of config_sentence_transformers.json, whose markers are inserted as tokens. Each
+// may be missing.
+void read_pylate(const JsonFile& file, TokenSettings& tokens) {
+  constexpr int kQuery = 32, kDocument = 180;
+  tokens.query.marker_field = fmt::format("{}: query_prefix", file.path());
+  tokens.query.marker = file.text("query_prefix", "[Q] ");
+  tokens.document.marker_field = fmt::format("{}: document_prefix", file.path());
+  tokens.document.marker = file.text("document_prefix", "[D] ");
+  tokens.query.length = read_length(file, "query_length", kQuery);
+  tokens.document.length = read_length(file, "document_length", kDocument);
+  if (file.boolean("do_query_expansion", true)) {
+    tokens.expansion = {.length = tokens.query.length,
+                        .is_attended = file.boolean("attend_to_expansion_tokens", false)};
+  }
+  tokens.skiplist = file.has("skiplist_words") ? read_words(file, "skiplist_words") : punctuation();
+  tokens.document.skips = true;
+  tokens.normalizes = true;
+}
+
+bool has_pylate_fields(const JsonFile& file) {
+  for (const char* field : {"query_prefix", "document_prefix", "do_query_expansion",
+                            "attend_to_expansion_tokens", "skiplist_words"}) {
+    if (file.has(field)) return true;
+  }
+  return file.text("model_type", "") == "ColBERT";
+}
+
+// ColBERT's artifact.metadata, and what Stanford's code takes where it says nothing.
+void read_stanford(const std::string& directory, TokenSettings& tokens) {
+  tokens.source = TokenSettings::Source::checkpoint;
+  tokens.normalizes = true;
+  tokens.document.skips = true;
+  const std::string path = directory + "/artifact.metadata";
+  tokens.query.marker_field = fmt::format("{}: query_token_id", path);
+  tokens.document.marker_field = fmt::format("{}: doc_token_id", path);
+  tokens.query.marker = "[unused0]";
+  tokens.document.marker = "[unused1]";
+  tokens.expansion = TokenSettings::Expansion();
+  tokens.skiplist = punctuation();
+  if (!is_there(path)) return;
+  const JsonFile file(path);
+  tokens.query.marker = file.text("query_token_id", tokens.query.marker);
+  tokens.document.marker = file.text("doc_token_id", tokens.document.marker);
+  tokens.document.length = read_length(file, "doc_maxlen", 0);
+  tokens.expansion->length = read_length(file, "query_maxlen", tokens.expansion->length);
+  tokens.expansion->is_attended = file.boolean("attend_to_mask_tokens", false);
+  if (!file.boolean("mask_punctuation", true)) tokens.skiplist.clear();
+  if (file.text("similarity", "cosine") != "cosine") file.fail("similarity", "cosine");
+}
+
+// The prompts that sentence-transformers' encode_query() and encode_document() take.
+void choose_prompts(const std::string& directory, TokenSettings& tokens) {
+  const Prompts prompts = read_prompts(directory);
+  const auto first_of = [&](std::initializer_list<const char*> names) -> std::string {
+    for (const char* name : names) {
+      if (const auto found = prompts.by_name.find(name); found != prompts.by_name.end()) {
+        return found->second;
+      }
+    }
+    return prompts.default_name.empty() ? "" : prompts.by_name.at(prompts.default_name);
+  };
+  tokens.query.prompt = first_of({"query"});
+  tokens.document.prompt = first_of({"document", "passage", "corpus"});
+}
+
+TokenSettings read_tokens(const std::string& directory, const ModuleList& list,
+                          const Config& config) {
+  TokenSettings tokens;
+  const std::string path = directory + "/config_sentence_transformers.json";
+  if (!list.exists) {
+    read_stanford(directory, tokens);
+  } else {
+    const std::optional<JsonFile> transformer = read_sentence_settings(directory);
+    if (transformer) read_expansion(*transformer, tokens);
+    if (is_there(path) && has_pylate_fields(JsonFile(path))) read_pylate(JsonFile(path), tokens);
+    const bool normalizes = std::exchange(tokens.normalizes, false);
+    read_token_modules(list, config.hidden, tokens);
+    tokens.normalizes |= normalizes;
+  }
+  choose_prompts(directory, tokens);
+  if (is_there(path)) {
+    const std::string similarity = JsonFile(path).text("similarity_fn_name", "maxsim");
+    tokens.is_mean = similarity == "meanmaxsim";
+  }
+  return tokens;
+}
+
+}  // namespace
+
+RetrievalSettings read_retrieval_settings(const std::string& directory, const Config& config) {
+  RetrievalSettings settings;
+  const ModuleList list(directory);
+  const bool is_stanford = !list.exists && config.custom_name == "HF_ColBERT";
+  const bool projects = list.has("Dense") && !list.has("Pooling");
+  if (list.has("SpladePooling")) {
+    settings.splade = read_splade(list, config);
+    settings.embeds = false;
+  } else if (is_stanford || list.has("MultiVectorMask") || projects) {
+    settings.tokens = read_tokens(directory, list, config);
+    settings.embeds = false;
+  } else if (const auto file = read_sentence_settings(directory);
+             file && file->has("query_expansion")) {
+    file->fail("query_expansion", "none, as no module makes vectors of tokens");
+  }
+  if (settings.splade || settings.tokens) return settings;
+  const std::string sparse = directory + "/sparse_linear.pt",
+                    dense = directory + "/colbert_linear.pt";
+  if (is_there(sparse)) settings.token_weights = sparse;
+  if (is_there(dense)) {
+    settings.tokens.emplace();
+    settings.tokens->source = TokenSettings::Source::file;
+    settings.tokens->file = dense;
+    settings.tokens->normalizes = true;
+    settings.tokens->has_first = false;
+  }
+  return settings;
+}
+
+}  // namespace bert::models

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/network/retrieval/dense_module.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "engine/rows.h"
+#include "models/weights/pytorch/pytorch_file.h"
+#include "models/weights/weight_file.h"
+
+namespace bert::models {
+namespace {
+
+// The tensors of a few small files, of which none may be left over.
+class ModuleTensors {
+ public:
+  explicit ModuleTensors(Weights weights) : weights_(std::move(weights)) {}
+
+  const StoredTensor& find(const std::string& name, const WeightFile*& file) {
+    taken_.insert(name);
+    for (const WeightFile& each : weights_.files) {
+      file = &each;
+      if (const StoredTensor* tensor = each.find(name)) return *tensor;
+    }
+    fail(weights_.path, fmt::format("tensor '{}' is missing", name));
+  }
+
+  engine::Buffer read(const std::string& name, const std::vector<int64_t>& shape) {
+    const WeightFile* file = nullptr;
+    const StoredTensor& tensor = find(name, file);
+    if (tensor.shape != shape) {
+      fail(file->path(), fmt::format("tensor '{}' has the shape [{}], expected [{}]", name,
+                                     fmt::join(tensor.shape, ", "), fmt::join(shape, ", ")));
+    }
+    file->check(tensor);
+    engine::Buffer values(tensor.elements());
+    tensor.copy_to(values.data());
+    engine::require_finite({values.data(), shape[0], values.size() / shape[0]},
+                           fmt::format("{}: tensor '{}'", file->path(), name));
+    return values;
+  }
+
+  // why: what says that there are no more.
+  void finish(const std::string& why) const {
+    for (const WeightFile& file : weights_.files) {
+      for (const StoredTensor& tensor : file.tensors()) {
+        if (taken_.contains(tensor.name)) continue;
+        fail(file.path(), fmt::format("unexpected tensor '{}'{}", tensor.name, why));
+      }
+    }
+  }
+
+ private:
+  Weights weights_;
+  std::set<std::string> taken_;
+};
+
+engine::Linear make_linear(ModuleTensors& tensors, const std::string& weight,
+                           const std::string& bias, int64_t columns, int64_t width,
+                           engine::Activation activation, const engine::Product& f32,
+                           engine::Team& team) {
+  const engine::Buffer values = tensors.read(weight, {columns, width});
+  const engine::Buffer added =
+      bias.empty() ? engine::Buffer(columns) : tensors.read(bias, {columns});
+  const engine::Linear::Part parts[] = {{{values.data(), columns, width}, added.data()}};
+  return {team, parts, activation, f32};
+}
+
+}  // namespace
+
+void DenseModule::run(engine::Team& team, engine::ConstTensor x, engine::Buffer& scratch,
+                      engine::Tensor y) const {
+  linear.run(team, x, scratch, y);
+  if (residual) {
+    residual->run_add(team, x, scratch, y);
+  } else if (adds_input) {
+    engine::add(team, x, y);
+  }
+}
+
+DenseModule read_dense_module(const SentenceModules::Dense& dense, const engine::Product& f32,
+                              engine::Team& team) {
+  ModuleTensors tensors(open_weights(dense.directory));
+  const int64_t n = dense.columns, k = dense.width;
+  DenseModule module{make_linear(tensors, "linear.weight", dense.has_bias ? "linear.bias" : "", n,
+                                 k, dense.activation, f32, team),
+                     dense.residual};
+  if (dense.residual && n != k) {
+    module.residual =
+        make_linear(tensors, "residual.weight", "", n, k, engine::Activation::none, f32, team);
+  }
+  tensors.finish(fmt::format(": {}/config.json has 'bias' {} and 'use_residual' {}",
+                             dense.directory, dense.has_bias, dense.residual));
+  return module;
+}
+
+engine::Linear read_linear_file(const std::string& path, int64_t width,
+                                std::optional<int64_t> columns, const engine::Product& f32,
+                                engine::Team& team) {
+  Weights weights{.path = path, .files = {}, .notes = {}};
+  weights.files.push_back(read_pytorch(path));
+  ModuleTensors tensors(std::move(weights));
+  const WeightFile* file = nullptr;
+  if (!columns) {
+    const StoredTensor& weight = tensors.find("weight", file);
+    columns = weight.shape.empty() ? 1 : std::max<int64_t>(1, weight.shape[0]);
+  }
+  engine::Linear linear =
+      make_linear(tensors, "weight", "bias", *columns, width, engine::Activation::none, f32, team);
+  tensors.finish(", expected weight and bias");
+  return linear;
+}
+
+}  // namespace bert::models

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a model has for search beside the vector of a whole input.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "models/network/retrieval/late_interaction.h"
+#include "models/network/retrieval/sparse_head.h"
+#include "models/network/retrieval/token_vectors.h"
+
+namespace bert::models {
+
+struct RetrievalParts {
+  bool embeds = true;  // there is a vector of the whole input
+  std::optional<SparseHead> sparse = {};
+  std::optional<TokenVectors> token_vectors = {};  // both or neither
+  std::optional<LateInteraction> interaction = {};
+  // How two inputs are compared: "cosine" of embeddings, "dot" of sparse vectors, "maxsim", or
+  // "meanmaxsim", which is divided by the query's vectors.
+  const char* similarity() const;
+};
+
+// max_length: of any text; asked_for: by the caller, or 0.
+RetrievalParts load_retrieval(const RetrievalSettings& settings, const Config& config,
+                              Checkpoint& checkpoint, const tokenizer::TextEncoder& tokenizer,
+                              int max_length, int asked_for, const engine::Product& f32,
+                              engine::Team& team);
+
+}  // namespace bert::models

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "models/bert_infer.h"
+
+namespace bert {
+namespace {
+
+float dot_product(std::span<const float> a, std::span<const float> b) {
+  // Several sums, which the processor adds at the same time.
+  constexpr size_t kSums = 16;
+  float sums[kSums] = {};
+  size_t i = 0;
+  for (; i + kSums <= a.size(); i += kSums) {
+    for (size_t j = 0; j < kSums; ++j) sums[j] += a[i + j] * b[i + j];
+  }
+  for (size_t j = 0; i + j < a.size(); ++j) sums[j] += a[i + j] * b[i + j];
+  float sum = 0;
+  for (const float each : sums) sum += each;
+  return sum;
+}
+
+}  // namespace
+
+float max_sim(const Output& query, const Output& document) {
+  if (query.columns != document.columns || document.rows == 0) {
+    throw Error(fmt::format(
+        "the query has {} vectors of {} numbers and the document {} of {}, expected the same size "
+        "and at least one in the document",
+        query.rows, query.columns, document.rows, document.columns));
+  }
+  double sum = 0;
+  for (int64_t i = 0; i < query.rows; ++i) {
+    float greatest = -std::numeric_limits<float>::infinity();
+    for (int64_t j = 0; j < document.rows; ++j) {
+      greatest = std::max(greatest, dot_product(query.row(i), document.row(j)));
+    }
+    sum += greatest;
+  }
+  return static_cast<float>(sum);
+}
+
+}  // namespace bert

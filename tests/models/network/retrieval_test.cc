@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sparse vectors and vectors of tokens beyond their values, which the goldens compare: batches,
+// tokens that nobody attends to, queries and documents, and what is refused.
+#include <numeric>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/models/copied_model.h"
+
+namespace bert {
+namespace {
+
+using test::CopiedModel;
+using test::error_of;
+using test::load_error;
+using test::load_golden;
+using test::same_bits;
+using testing::HasSubstr;
+
+// Of lengths up to 60, every other one with unattended tokens.
+std::vector<Encoding> some_inputs(const Model& model, bool fill) {
+  std::mt19937 generator(5);
+  std::vector<Encoding> inputs;
+  for (int length = 3; length < 60; length += 4) {
+    inputs.push_back(test::random_encoding(length, model.info().vocabulary, generator));
+    std::ranges::fill(inputs.back().type_ids, 0);  // not every model has two
+    if (fill && length % 8 == 3) inputs.back().unattended = 1 + length / 3;
+  }
+  return inputs;
+}
+
+TEST(Retrieval, SparseVectorsAreTheSameBitsInAnyBatch) {
+  for (const char* name : {"splade", "modernbert-splade", "bge-m3"}) {
+    for (const Precision precision : {Precision::f32, Precision::int8}) {
+      SCOPED_TRACE(name);
+      const Model one = load_golden(name, 1, precision), two = load_golden(name, 2, precision);
+      const std::vector<Encoding> inputs = some_inputs(one, false);
+      const std::vector<SparseVector> together = two.sparse(inputs);
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        const SparseVector alone = one.sparse({&inputs[i], 1})[0];
+        ASSERT_EQ(alone.ids, together[i].ids) << i;
+        ASSERT_TRUE(same_bits(alone.weights, together[i].weights)) << i;
+        ASSERT_TRUE(std::ranges::is_sorted(alone.ids));
+        ASSERT_TRUE(std::ranges::all_of(alone.weights, [](float w) { return w > 0; }));
+      }
+    }
+  }
+}
+
+TEST(Retrieval, VectorsOfTokensAreTheSameBitsInAnyBatch) {
+  for (const char* name : {"colbert", "xlm-roberta-colbert", "relative-key-colbert",
+                           "mpnet-colbert", "jina-colbert", "modernbert-colbert", "bge-m3"}) {
+    for (const Precision precision : {Precision::f32, Precision::bf16, Precision::int8}) {
+      SCOPED_TRACE(name);
+      const Model one = load_golden(name, 1, precision), two = load_golden(name, 2, precision);
+      const std::vector<Encoding> inputs = some_inputs(one, true);
+      const std::vector<Output> together = two.multi_vector(inputs, Role::query);
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        const Output alone = one.multi_vector({&inputs[i], 1}, Role::query)[0];
+        ASSERT_TRUE(same_bits(alone.values, together[i].values)) << i;
+      }
+    }
+  }
+}
+
+TEST(Retrieval, UnattendedTokensChangeNothingForTheOthers) {
+  for (const char* name :
+       {"colbert", "relative-key-colbert", "mpnet-colbert", "jina-colbert", "modernbert-colbert"}) {
+    SCOPED_TRACE(name);
+    const Model model = load_golden(name);
+    for (Encoding filled : some_inputs(model, true)) {
+      if (filled.unattended == 0) continue;
+      Encoding alone = filled;
+      const auto attended = alone.ids.size() - static_cast<size_t>(alone.unattended);
+      alone.ids.resize(attended);
+      alone.type_ids.resize(attended);
+      alone.unattended = 0;
+      const Output states = model.hidden({&alone, 1})[0].states;
+      Output all = model.hidden({&filled, 1})[0].states;
+      all.values.resize(states.values.size());
+      EXPECT_TRUE(same_bits(states.values, all.values));
+      filled.unattended = 0;
+      const Output seen = model.hidden({&filled, 1})[0].states;
+      EXPECT_FALSE(same_bits({seen.values.data(), states.values.size()}, states.values));
+    }
+  }
+}
+
+TEST(Retrieval, QueriesAreMarkedAndFilledUp) {
+  const Model model = load_golden("colbert");
+  const Input text{"a man, a plan"};
+  const Encoding query = model.tokenize({&text, 1}, Role::query)[0];
+  const Encoding document = model.tokenize({&text, 1}, Role::document)[0];
+  const Encoding plain = model.tokenize({&text, 1})[0];
+  ASSERT_EQ(query.ids.size(), 32u);
+  ASSERT_EQ(document.ids.size(), plain.ids.size() + 1);
+  EXPECT_EQ(query.unattended, 32 - static_cast<int>(document.ids.size()));
+  EXPECT_EQ(document.unattended, 0);
+  EXPECT_EQ(query.ids.back(), model.tokenizer().mask_id());
+  EXPECT_EQ(model.tokenizer().token(query.ids[1]), "[CLS]");  // as artifact.metadata says
+  EXPECT_EQ(model.tokenizer().token(document.ids[1]), "[SEP]");
+  EXPECT_EQ(query.first.end - query.first.begin, plain.first.end - plain.first.begin);
+  EXPECT_EQ(model.multi_vector({&text, 1}, Role::query)[0].rows, 32);
+  EXPECT_EQ(model.multi_vector({&text, 1}, Role::document)[0].rows,
+            std::ssize(document.ids) - 1);  // the comma has none
+  const Input longer{std::string(400, 'a') + std::string(100, ' ') +
+                     "a a a a a a a a a a a a a a "
+                     "a a a a a a a a a a a a a a a a a a a a a a a a a a a a a a a a a a a a"};
+  EXPECT_EQ(model.tokenize({&longer, 1}, Role::query)[0].ids.size(), 32u);
+  EXPECT_EQ(load_golden("colbert", 1, Precision::f32, 20)
+                .tokenize({&longer, 1}, Role::document)[0]
+                .ids.size(),
+            20u);
+}
+
+TEST(Retrieval, MaxSimAndDot) {
+  std::mt19937 generator(3);
+  for (const int64_t width : {1, 15, 16, 33, 128}) {
+    Output query(7, width), document(11, width);
+    for (Output* each : {&query, &document}) {
+      for (float& value : each->values) value = std::normal_distribution<float>()(generator);
+    }
+    double expected = 0;
+    for (int64_t i = 0; i < query.rows; ++i) {
+      double greatest = -1e9;
+      for (int64_t j = 0; j < document.rows; ++j) {
+        const auto a = query.row(i), b = document.row(j);
+        greatest = std::max(greatest, std::inner_product(a.begin(), a.end(), b.begin(), 0.0));
+      }
+      expected += greatest;
+    }
+    EXPECT_NEAR(max_sim(query, document), expected, 1e-4);
+  }
+  EXPECT_EQ(max_sim(Output(0, 4), Output(2, 4)), 0);
+  EXPECT_THAT(error_of([] { max_sim(Output(1, 4), Output(2, 5)); }), HasSubstr("the same size"));
+  EXPECT_THAT(error_of([] { max_sim(Output(1, 4), Output(0, 4)); }), HasSubstr("at least one"));
+  EXPECT_EQ(dot({{1, 4, 9}, {2, 3, 4}}, {{0, 4, 9, 10}, {7, 5, 0.5f, 7}}), 17);
+  EXPECT_EQ(dot({}, {{1}, {2}}), 0);
+}
+
+TEST(Retrieval, InfoSaysWhatThereIs) {
+  const auto info = [](const char* name) { return load_golden(name).info(); };
+  EXPECT_TRUE(info("splade").has_sparse);
+  EXPECT_EQ(info("splade").embedding, 0);
+  EXPECT_EQ(info("splade").similarity, "dot");
+  EXPECT_EQ(info("splade").task, Task::sparse);
+  EXPECT_EQ(info("colbert").token_vector, 20);
+  EXPECT_EQ(info("colbert").similarity, "maxsim");
+  EXPECT_EQ(info("colbert").task, Task::multi_vector);
+  EXPECT_TRUE(info("bge-m3").has_sparse);
+  EXPECT_EQ(info("bge-m3").token_vector, 23);
+  EXPECT_EQ(info("bge-m3").similarity, "cosine");
+  EXPECT_EQ(info("bge-m3").task, Task::embed);
+  EXPECT_EQ(info("plain").token_vector, 0);
+}
+
+TEST(Retrieval, OtherModelsAndInputsAreRefused) {
+  const Model plain = load_golden("plain"), colbert = load_golden("colbert");
+  const Input text{"a"};
+  EXPECT_THAT(error_of([&] { plain.sparse({&text, 1}); }), HasSubstr("no sparse vectors"));
+  EXPECT_THAT(error_of([&] {
+                plain.multi_vector({&text, 1}, Role::query);
+              }),
+              HasSubstr("no vectors of tokens"));
+  EXPECT_THAT(error_of([&] {
+                plain.tokenize({&text, 1}, Role::query);
+              }),
+              HasSubstr("no vectors of tokens"));
+  EXPECT_THAT(error_of([&] { colbert.embed({&text, 1}); }), HasSubstr("a vector for each token"));
+  Encoding encoding = colbert.tokenize({&text, 1})[0];
+  for (const int unattended : {-1, 3, 1 << 30}) {
+    encoding.unattended = unattended;
+    EXPECT_THAT(error_of([&] { colbert.hidden({&encoding, 1}); }), HasSubstr("unattended is"));
+  }
+  encoding.unattended = 1;
+  const int layer = 0;
+  EXPECT_THAT(error_of([&] {
+                colbert.attention({&encoding, 1}, {&layer, 1});
+              }),
+              HasSubstr("unattended is 1"));
+  const Model windowed = load_golden("modernbert-colbert");  // windows reach 66 to each side
+  std::mt19937 generator(1);
+  Encoding longer = test::random_encoding(68, windowed.info().vocabulary, generator);
+  longer.unattended = 1;
+  EXPECT_THAT(error_of([&] { windowed.hidden({&longer, 1}); }), HasSubstr("expected at most 67"));
+}
+
+TEST(Retrieval, SettingsThatAreNotUnderstoodAreRefused) {
+  const CopiedModel splade("splade"), colbert("colbert"), modules("xlm-roberta-colbert");
+  splade.change("1_SpladePooling/config.json", {{"pooling_strategy", "mean"}});
+  EXPECT_THAT(load_error(splade), HasSubstr("pooling_strategy"));
+  splade.change("1_SpladePooling/config.json",
+                {{"pooling_strategy", "max"}, {"activation_function", "gelu"}});
+  EXPECT_THAT(load_error(splade), HasSubstr("activation_function"));
+  colbert.change("artifact.metadata", {{"query_token_id", "[nobody]"}});
+  EXPECT_THAT(load_error(colbert), HasSubstr("query_token_id: \"[nobody]\" is not a token of"));
+  colbert.change("artifact.metadata", {{"query_token_id", "[CLS]"}, {"query_maxlen", 1000}});
+  EXPECT_THAT(load_error(colbert), HasSubstr("filled up to 1000 tokens, but the model has 100"));
+  colbert.change("artifact.metadata", {{"query_maxlen", 32}, {"similarity", "l2"}});
+  EXPECT_THAT(load_error(colbert), HasSubstr("similarity"));
+  modules.change("3_Mask/config.json", {{"keep_only_token_ids", {1}}});
+  EXPECT_THAT(load_error(modules), HasSubstr("keep_only_token_ids"));
+  modules.change("3_Mask/config.json", {{"keep_only_token_ids", nullptr}});
+  modules.change("2_Dense/config.json", {{"module_input_name", "sentence_embedding"}});
+  EXPECT_THAT(load_error(modules), HasSubstr("module_input_name"));
+  modules.change("2_Dense/config.json",
+                 {{"module_input_name", "token_embeddings"}, {"use_residual", false}});
+  EXPECT_EQ(load_error(modules), "no error");
+  modules.change("1_Dense/config.json", {{"use_residual", false}});
+  EXPECT_THAT(load_error(modules), HasSubstr("unexpected tensor 'residual.weight'"));
+}
+
+TEST(Retrieval, FilesOfBgeM3) {
+  const CopiedModel copy("bge-m3");
+  const std::string sparse = copy.read("sparse_linear.pt"), dense = copy.read("colbert_linear.pt");
+  copy.write("sparse_linear.pt", dense);
+  EXPECT_THAT(load_error(copy), HasSubstr("'weight' has the shape [23, 39], expected [1, 39]"));
+  copy.write("sparse_linear.pt", "no archive");
+  EXPECT_THAT(load_error(copy), HasSubstr("sparse_linear.pt"));
+  copy.write("sparse_linear.pt", sparse);
+  std::filesystem::remove(copy.path("colbert_linear.pt"));
+  const Model model = Model::load(copy.path());
+  EXPECT_TRUE(model.info().has_sparse);
+  EXPECT_EQ(model.info().token_vector, 0);
+}
+
+}  // namespace
+}  // namespace bert
