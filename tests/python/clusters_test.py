@@ -8,9 +8,10 @@ import sys
 import unittest
 from pathlib import Path
 
-BUILD = Path(sys.argv.pop(1)).resolve()
-sys.path[:0] = [str(BUILD / "python"), str(Path(__file__).resolve().parents[1] / "tools")]
-os.environ["PYTHONPATH"] = str(BUILD / "python")  # of the processes that they start
+if __name__ == "__main__":  # Dask's processes import this file, with the first one's sys.path
+    BUILD = Path(sys.argv.pop(1)).resolve()
+    sys.path[:0] = [str(BUILD / "python"), str(Path(__file__).resolve().parents[1] / "tools")]
+    os.environ["PYTHONPATH"] = str(BUILD / "python")  # of the processes that they start
 
 
 def missing(*packages: str) -> str:
