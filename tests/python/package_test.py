@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Python package, beside the programs of the same build: package_test.py BUILD_DIR"""
 import json
+import os
 import pickle
 import re
 import subprocess
 import sys
 import threading
 import time
+import unittest.mock
 from pathlib import Path
 
 BUILD = Path(sys.argv.pop(1)).resolve()
@@ -112,6 +114,24 @@ class LowLevel(PackageTest):
         self.assertEqual(Model.load(self.model, max_length=5).tokenize(PAIRS)[0].truncated, True)
         self.assertEqual(self.loaded.info.labels, ["yes", "no", "maybe"])
         self.assertEqual(bert_infer.__version__, self.succeed("--version").split()[-1])
+
+    def test_names_of_the_hub(self):
+        cache = self.dir / "hub"
+        repository = cache / "models--someone--encoder"
+        (repository / "refs").mkdir(parents=True)
+        (repository / "refs/main").write_text("c0ffee")
+        (repository / "snapshots").mkdir()
+        (repository / "snapshots/c0ffee").symlink_to(self.encoder)
+        with unittest.mock.patch.dict(os.environ, {"HF_HUB_CACHE": str(cache)}):
+            self.assertEqual(bert_infer.find_model("someone/encoder"),
+                             str(repository / "snapshots/c0ffee"))
+            self.assertEqual(bert_infer.find_model(self.encoder), str(self.encoder))
+            model = SentenceTransformer("someone/encoder")
+            pipeline("feature-extraction", "someone/encoder", tokenizer="someone/encoder@c0ffee")
+            self.assertRaisesRegex(bert_infer.Error, "someone/else: not a directory", Model,
+                                   "someone/else")
+        self.assert_bits(pickle.loads(pickle.dumps(model)).encode(TEXTS),
+                         Model(self.encoder).embed(TEXTS))
 
     def test_errors(self):
         model = self.loaded

@@ -3,7 +3,7 @@
 
     from bert_infer import CrossEncoder, SentenceTransformer, pipeline
 
-    model = SentenceTransformer("path/to/all-MiniLM-L6-v2")
+    model = SentenceTransformer("sentence-transformers/all-MiniLM-L6-v2")  # or a directory
     embeddings = model.encode(["A man plays.", "Somebody is playing."])      # [2, 384] float32
     scores = CrossEncoder("path/to/reranker").predict([("query", "passage")])  # [1]
     answers = pipeline("text-classification", "path/to/model")("A fine film.")
@@ -15,7 +15,7 @@ ValueError. Results are the same bits as the program bert-infer's, whatever else
 """
 from bert_infer._core import Encoding, Error, demo_model, version
 from bert_infer.cross_encoder import CrossEncoder
-from bert_infer.model import Info, Model, Options, Tokenizer
+from bert_infer.model import Info, Model, Options, Tokenizer, find_model
 from bert_infer.pipelines import Pipeline, pipeline
 from bert_infer.results import Answer, Blank, Choice, Fill, Hidden, Span, Tags
 from bert_infer.sentence_transformer import SentenceTransformer
@@ -23,4 +23,4 @@ from bert_infer.sentence_transformer import SentenceTransformer
 __version__ = version()
 __all__ = ["Answer", "Blank", "Choice", "CrossEncoder", "Encoding", "Error", "Fill", "Hidden", "Info",
            "Model", "Options", "Pipeline", "SentenceTransformer", "Span", "Tags", "Tokenizer",
-           "demo_model", "pipeline", "version"]
+           "demo_model", "find_model", "pipeline", "version"]

@@ -70,4 +70,6 @@ def normalize(matrix: NDArray[np.float32]) -> None:
 def demo_model() -> str:
     """The directory of the demo model that comes with the package. Raises Error if there is none."""
 
+def find_model(name: bytes) -> bytes: ...
+
 def version() -> str: ...

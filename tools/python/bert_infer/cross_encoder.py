@@ -30,7 +30,7 @@ ACTIVATIONS: dict[str, Callable[[Matrix], Matrix]] = {
 class CrossEncoder(PromptedModel):
     """A classifier of pairs of texts, such as a reranker.
 
-    path           a model directory
+    path           a model directory, or ORG/NAME in Hugging Face's cache on this machine
     max_length     truncates pairs to this many tokens
     activation_fn  what makes scores of logits [N, C], where a call names none: a function of a NumPy
                    array, or torch.nn.Sigmoid(), Identity() or Softmax(). By default what the

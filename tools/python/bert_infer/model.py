@@ -40,6 +40,13 @@ class Options:
     prompt: str = ""
 
 
+def find_model(name: Path) -> str:
+    """The directory of a model: `name` itself if it is one, otherwise that of ORG/NAME or
+    ORG/NAME@REVISION in Hugging Face's cache on this machine (HF_HUB_CACHE, or hub in HF_HOME, or
+    ~/.cache/huggingface/hub). Nothing is downloaded. Raises Error if there is neither."""
+    return os.fsdecode(_core.find_model(os.fsencode(name)))
+
+
 OPTION_NAMES = frozenset(field.name for field in dataclasses.fields(Options))
 
 
@@ -122,7 +129,8 @@ class Tokenizer:
 
 class Model:
     """A loaded model. It never changes, so many threads may use it at once, and the GIL is free
-    while it computes. A pickle holds its directory and options, from which it is loaded again.
+    while it computes. A pickle holds its directory and options, from which it is loaded again. What
+    it is loaded from is a directory, or ORG/NAME as find_model takes it.
 
     Inputs are texts, pairs of texts, or encodings (from `tokenize`, or made of ids). An input gives
     the same bits regardless of what else is in the call, of the batch size and of the number of
@@ -137,9 +145,9 @@ class Model:
         if unknown:
             raise TypeError(f"unknown options {', '.join(unknown)}, "
                             f"expected some of {', '.join(sorted(OPTION_NAMES))}")
-        self.directory = os.path.abspath(os.fspath(directory))
+        self.directory = os.path.abspath(find_model(directory))
         self.options = dataclasses.replace(options or Options(), **settings)
-        self._core = _core.Model(os.fsencode(directory), dataclasses.asdict(self.options))
+        self._core = _core.Model(os.fsencode(self.directory), dataclasses.asdict(self.options))
         self._info = Info(**self._core.info())
 
     @classmethod

@@ -18,7 +18,7 @@ SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
 class SentenceTransformer(PromptedModel):
     """An encoder of sentences, with the pooling, prompts and limits that its directory names.
 
-    path                 a model directory
+    path                 a model directory, or ORG/NAME in Hugging Face's cache on this machine
     prompts              texts to put before inputs, by name; they go before the directory's
     default_prompt_name  of the prompt to use where a call names none
     similarity_fn_name   "cosine", "dot", "euclidean" or "manhattan", for `similarity`

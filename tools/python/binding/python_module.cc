@@ -312,5 +312,7 @@ PYBIND11_MODULE(_core, m) {
   bert::python::add_model(m);
   m.def("normalize", &bert::python::normalize);
   m.def("demo_model", &bert::demo_model);
+  // Paths are bytes, which need not be UTF-8.
+  m.def("find_model", [](const std::string& name) { return py::bytes(bert::find_model(name)); });
   m.def("version", &bert::version);
 }

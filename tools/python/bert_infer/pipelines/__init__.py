@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from bert_infer.model import OPTION_NAMES, Model, Path
+from bert_infer.model import OPTION_NAMES, Model, Path, find_model
 from bert_infer.pipelines.base import Pipeline
 from bert_infer.pipelines.classification import TextClassification, ZeroShotClassification
 from bert_infer.pipelines.feature_extraction import FeatureExtraction
@@ -27,8 +27,8 @@ def pipeline(task: str, model: Path | Model, *, tokenizer: Path | None = None, d
     "token-classification" ("ner"), "question-answering", "fill-mask", "feature-extraction" and
     "zero-shot-classification".
 
-    model      a model directory, or a loaded Model
-    tokenizer  None or the model's directory
+    model      a model directory, ORG/NAME in Hugging Face's cache on this machine, or a loaded Model
+    tokenizer  None or the model's directory or name
     device     "cpu", -1 or None
     settings   defaults for the calls' arguments, and Options: precision="int8", threads=2, ...
 
@@ -46,6 +46,6 @@ def pipeline(task: str, model: Path | Model, *, tokenizer: Path | None = None, d
         loaded = model
     else:
         loaded = Model(model, **options)
-    if tokenizer is not None and os.path.abspath(os.fspath(tokenizer)) != loaded.directory:
+    if tokenizer is not None and os.path.abspath(find_model(tokenizer)) != loaded.directory:
         raise ValueError(f"tokenizer is {tokenizer!r}, expected the model's directory or None")
     return kind(loaded, **settings)
