@@ -226,7 +226,7 @@ void Service::ask(const HttpRequest& request, std::shared_ptr<Pending> pending, 
   options.progress = [pending](int64_t done, int64_t) {
     if (done == 0) pending->began = Clock::now().time_since_epoch().count();
   };
-  const bool is_long = work.inputs >= kLongAnswer;
+  const bool is_long = work.is_long || work.inputs >= kLongAnswer;
   work.ask(std::move(options), [this, pending, is_long](Work::Spell spell) {
     pending->computed = Clock::now();
     server_->post([this, pending, spell = std::move(spell)] { finish(*pending, spell); }, is_long);
