@@ -8,6 +8,7 @@ import http.client
 import json
 import random
 import resource
+import select
 import signal
 import socket
 import sys
@@ -119,6 +120,21 @@ class Robust(ServeTest):
             self.assertIn(b"[[", get_answer(connection))
         self.assertEqual(server.request("POST", "/embed", ONE.rjust(290000))[0], 200)
 
+    def test_as_many_clients_as_places(self):
+        """A client that has its answer has left its place: its next request is not one too many."""
+        wide = self.make_model("as_wide", "--shape", "2,128,2,512")
+        server = self.start("-m", f"x={wide}", "--max-concurrent", "128")
+        connections = [self.connect(server) for _ in range(128)]
+        for connection in connections:
+            connection.sendall(HEAD % len(ONE) + ONE)
+        statuses = {}
+        while sum(statuses.values()) < 8000:
+            for connection in select.select(connections, [], [], 60)[0]:
+                status = connection.recv(65536)[9:12]
+                statuses[status] = statuses.get(status, 0) + 1
+                connection.sendall(HEAD % len(ONE) + ONE)
+        self.assertEqual(list(statuses), [b"200"], statuses)
+
     # Beside others
 
     def time_busy(self, clients=64) -> float:
@@ -155,8 +171,8 @@ class Robust(ServeTest):
             for byte in range(len(data)):
                 for connection in slow:
                     connection.sendall(data[byte:byte + 1])
-                if ends.wait(1):
-                    return
+                    if ends.wait(1 / len(slow)):
+                        return
         thread = threading.Thread(target=dawdle)
         thread.start()
         beside = self.time_busy()
