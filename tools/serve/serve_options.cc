@@ -37,6 +37,7 @@ void ServeOptions::declare(CLI::App& app) {
   number("--max-batch-tokens", limits.batch_tokens, 1, kMost);
   number("--max-client-batch", limits.client_batch, 1, kMost);
   with_variable(app.add_option("--max-body", body)->transform(whole_number(1, kMost)));
+  with_variable(app.add_option("--max-bodies", bodies)->transform(whole_number(1, kMost)));
   number("--max-connections", connections, 1, kMost);
   number("--timeout", limits.seconds, 1, kMost);
   with_variable(
@@ -51,6 +52,7 @@ void ServeOptions::declare(CLI::App& app) {
 
 void ServeOptions::settle() {
   limits.body_bytes = http.body_bytes = static_cast<size_t>(body);
+  http.all_bodies = static_cast<size_t>(std::max(bodies, body));
   http.connections = static_cast<size_t>(connections);
   load.batch_tokens = limits.batch_tokens;
   if (http_threads == 0) {

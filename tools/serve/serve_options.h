@@ -26,7 +26,7 @@ struct ServeOptions {
   std::vector<std::string> models;
   std::string host = "127.0.0.1", api_key, access_log = "none";
   int port = 3000, http_threads = 0;
-  int64_t body = 8'000'000;
+  int64_t body = 8'000'000, bodies = 512'000'000;
   int connections = 4096;
   bert::Options load;
   ServeLimits limits;

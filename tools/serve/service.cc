@@ -85,16 +85,22 @@ bool unescape(std::string& path) {
 
 }  // namespace
 
-// A request that a model answers. The last that holds it gives back its place.
+// A request that a model answers. It has a place among those that are answered at a time.
 struct Service::Pending {
   Pending(std::shared_ptr<std::atomic<int64_t>> counted, const HttpRequest& request,
           const Route& from)
       : answering(std::move(counted)), route(from), came(request.came) {}
-  ~Pending() { --*answering; }
+  ~Pending() { leave(); }
   Pending(const Pending&) = delete;
   Pending& operator=(const Pending&) = delete;
 
+  // Before the reply, so that a client's next request finds the place free.
+  void leave() {
+    if (!left.exchange(true)) --*answering;
+  }
+
   const std::shared_ptr<std::atomic<int64_t>> answering;  // outlives the service
+  std::atomic<bool> left = false;
   const Route& route;
   const Clock::time_point came;
   Clock::time_point submitted = {};
@@ -205,8 +211,10 @@ void Service::run(const HttpRequest& request, const FoundRoute& found, const Rep
   auto pending = std::make_shared<Pending>(state_.answering, request, route);
   const json body = parse_body(request.body);
   Outcome outcome = route.run({request, body, state_, found.named, route.fields});
-  if (auto* const response = std::get_if<HttpResponse>(&outcome))
+  if (auto* const response = std::get_if<HttpResponse>(&outcome)) {
+    pending->leave();
     return reply(std::move(*response));
+  }
   ask(request, std::move(pending), std::get<Work>(std::move(outcome)), reply);
 }
 
@@ -226,7 +234,7 @@ void Service::ask(const HttpRequest& request, std::shared_ptr<Pending> pending, 
   options.progress = [pending](int64_t done, int64_t) {
     if (done == 0) pending->began = Clock::now().time_since_epoch().count();
   };
-  const bool is_long = work.inputs >= kLongAnswer;
+  const bool is_long = work.is_long || work.inputs >= kLongAnswer;
   work.ask(std::move(options), [this, pending, is_long](Work::Spell spell) {
     pending->computed = Clock::now();
     server_->post([this, pending, spell = std::move(spell)] { finish(*pending, spell); }, is_long);
@@ -243,6 +251,7 @@ void Service::finish(Pending& pending, const Work::Spell& spell) {
   } catch (...) {
     response = failed(pending.route.dialect, error_of(std::current_exception(), pending.failure));
   }
+  pending.leave();
   pending.reply(std::move(response));
 }
 

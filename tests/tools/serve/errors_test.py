@@ -173,7 +173,7 @@ class Starting(ServeTest):
         for arguments, code, pattern in [
             (["-m", f"a={self.model}", "-m", f"a={self.model}"], 2, "two models are called 'a'"),
             (["-m", f"={self.model}"], 2, "has no name"),
-            (["-m", self.dir / "nowhere"], 1, "nowhere"),
+            (["-m", self.dir / "nowhere", "--port", "0"], 1, "nowhere"),
             (["--port", "70000"], 2, "from 0 to 65535"),
             (["--auto-truncate", "perhaps"], 2, "auto-truncate"),
             (["--precision", "f64"], 2, "precision"),

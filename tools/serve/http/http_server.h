@@ -14,6 +14,7 @@ struct HttpLimits {
   size_t header_bytes = 16384;
   size_t body_bytes = 8'000'000;
   size_t connections = 4096;
+  size_t all_bodies = 512'000'000;  // bytes of all large bodies at a time
   // Seconds: between requests, for a header, for a body or an answer (of which each 100 kB adds
   // another one), and for the answers that are due when the server stops.
   int idle = 120, header = 10, transfer = 30, drain = 60;

@@ -60,6 +60,7 @@ HttpSession::HttpSession(Socket socket, std::shared_ptr<SessionContext> context)
 
 HttpSession::~HttpSession() {
   --context_->open;
+  context_->held -= held_;
   const std::lock_guard lock(context_->mutex);
   context_->sessions.erase(place_);
 }
@@ -72,6 +73,7 @@ void HttpSession::start() {
   asio::dispatch(socket_.get_executor(), [self = shared_from_this()] {
     boost::system::error_code ignored;
     self->socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+    self->socket_.non_blocking(true, ignored);
     self->expect_next();
     self->read();
   });
@@ -101,17 +103,20 @@ void HttpSession::read() {
   if (reading_ || ended_ || state_ == State::closed) return;
   if ((state_ == State::busy || state_ == State::writing) && buffer_.size() >= kMostAhead) return;
   reading_ = true;
-  const size_t room = state_ == State::body ? kBodyRead : kFirstRead;
-  socket_.async_read_some(
-      buffer_.prepare(room),
-      [self = shared_from_this()](const boost::system::error_code& error, size_t bytes) {
-        self->on_read(error, bytes);
-      });
+  // Waits without a buffer, as what is parsed meanwhile moves and frees it; nor does an idle
+  // connection need one.
+  socket_.async_wait(Socket::wait_read,
+                     [self = shared_from_this()](const boost::system::error_code& error) {
+                       self->on_read(error);
+                     });
 }
 
-void HttpSession::on_read(const boost::system::error_code& error, size_t bytes) {
+void HttpSession::on_read(boost::system::error_code error) {
   reading_ = false;
   if (state_ == State::closed) return;
+  const size_t room = state_ == State::body ? kBodyRead : kFirstRead;
+  const size_t bytes = error ? 0 : socket_.read_some(buffer_.prepare(room), error);
+  if (error == asio::error::would_block) return read();
   if (error) return on_end();
   if (state_ == State::lingering) {
     lingered_ += bytes;
@@ -119,7 +124,14 @@ void HttpSession::on_read(const boost::system::error_code& error, size_t bytes) 
   }
   buffer_.commit(bytes);
   parse();
+  const bool is_fast = state_ == State::body && bytes >= kFirstRead;
+  if (buffer_.size() == 0 && buffer_.capacity() > kFirstRead && !is_fast) release_buffer();
   read();
+}
+
+void HttpSession::release_buffer() {
+  buffer_.clear();
+  buffer_.shrink_to_fit();
 }
 
 // The client has closed its side: while a request is being computed, nobody waits for the answer.
@@ -151,8 +163,24 @@ bool HttpSession::parse_some() {
     return false;
   }
   if (state_ == State::header && parser_->is_header_done() && !on_header()) return false;
+  if (!hold(parser_->get().body().size())) return false;
   if (parser_->is_done()) on_request();
   return used > 0 && (state_ == State::header || state_ == State::body);
+}
+
+// Counts a body's bytes until it is answered. False if all connections together have sent too many,
+// which is then the answer. Small bodies always pass, or else a few large ones would keep them out.
+bool HttpSession::hold(size_t bytes) {
+  const size_t holds = bytes > kLongBody ? bytes : 0;
+  const size_t held = context_->held.fetch_add(holds - held_) + (holds - held_);
+  const bool is_more = holds > held_;
+  held_ = holds;
+  if (!is_more || held <= context_->limits.all_bodies) return true;
+  HttpResponse response = context_->handler.refuse(
+      503, "too many bytes of other requests are being read or answered, try again");
+  response.headers.emplace_back("Retry-After", "1");
+  answer(std::move(response), true);
+  return false;
 }
 
 void HttpSession::fill_request() {
@@ -285,9 +313,10 @@ void HttpSession::on_written(const boost::system::error_code& error, size_t byte
 void HttpSession::finish() {
   context_->handler.log(request_, response_, written_);
   response_ = HttpResponse();
+  hold(0);
   if (ended_) return close();
   if (closes_) return linger();
-  if (buffer_.size() == 0 && buffer_.capacity() > kFirstRead) buffer_.shrink_to_fit();
+  if (buffer_.size() == 0) release_buffer();
   expect_next();
   if (context_->draining) enter(State::idle, seconds(0));
   parse();

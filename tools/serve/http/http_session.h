@@ -46,6 +46,7 @@ struct SessionContext {
   std::function<void(std::function<void()>)> run_long;  // elsewhere than on the I/O threads
   std::atomic<bool> draining = false;
   std::atomic<int64_t> open = 0, timed_out = 0, unreadable = 0;
+  std::atomic<size_t> held = 0;  // bytes of bodies that are being read or answered
   // Another process has other ids.
   std::string make_id() { return fmt::format("{:08x}{:08x}", process, ++next_id); }
   const uint32_t process = std::random_device()();
@@ -55,9 +56,9 @@ struct SessionContext {
   std::list<std::weak_ptr<HttpSession>> sessions;
 };
 
-// Everything but the constructor runs on the socket's strand. One read is always under way, unless
-// the client has sent more than a request ahead, so that its hanging up is seen while the request
-// is being computed.
+// Everything but the constructor runs on the socket's strand. One wait for input is always under
+// way, unless the client has sent more than a request ahead, so that its hanging up is seen while
+// the request is being computed.
 class HttpSession : public std::enable_shared_from_this<HttpSession> {
  public:
   HttpSession(Socket socket, std::shared_ptr<SessionContext> context);
@@ -80,11 +81,13 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
 
   void enter(State state, std::chrono::milliseconds time);
   void read();
-  void on_read(const boost::system::error_code& error, size_t bytes);
+  void on_read(boost::system::error_code error);
+  void release_buffer();
   void on_end();
   void parse();
   bool parse_some();
   bool on_header();
+  bool hold(size_t bytes);
   void on_request();
   void refuse(const boost::system::error_code& error);
   void answer(HttpResponse response, bool closes);
@@ -108,6 +111,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   std::string head_;     // of the response
   size_t written_ = 0;   // of head and body
   size_t lingered_ = 0;  // bytes
+  size_t held_ = 0;      // of context_->held
   bool reading_ = false, ended_ = false, closes_ = false, is_head_ = false, has_stop_ = false;
   State state_ = State::idle;
   std::string client_;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "tools/console/json_text.h"
+#include "tools/serve/page/page.h"
 #include "tools/serve/routes/openapi.h"
 #include "tools/serve/routes/route.h"
 #include "tools/serve/served/request_error.h"
@@ -155,6 +156,19 @@ Outcome metrics(const Call& call) {
   return response;
 }
 
+// Nothing is loaded from elsewhere, nor may the page be shown inside another one.
+constexpr const char* kPagePolicy =
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src "
+    "'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+// Also a probe of health: those who look at the status alone need not know that it is a page.
+Outcome front_page(const Call& call) {
+  require_ready(call);
+  HttpResponse response = {.body = std::string(kPage), .type = "text/html; charset=utf-8"};
+  response.headers.emplace_back("Content-Security-Policy", kPagePolicy);
+  return response;
+}
+
 Outcome openapi(const Call&) {
   HttpResponse response;
   response.body = openapi_document();
@@ -178,12 +192,19 @@ std::span<const Route> about_routes() {
       {"GET",
        "/",
        Dialect::tei,
+       front_page,
+       "A page for people; 503 while requests are not answered",
+       {},
+       kNoBody,
+       true},
+      {"GET",
+       "/health",
+       Dialect::tei,
        health,
        "Whether requests are answered: 200, or else 503",
        {},
        kNoBody,
        true},
-      {"GET", "/health", Dialect::tei, health, "The same", {}, kNoBody, true},
       {"GET", "/ping", Dialect::tei, health, "The same", {}, kNoBody, true},
       {"GET", "/v2/health/ready", Dialect::inference, health_ready, "The same", {}, kNoBody, true},
       {"GET", "/info", Dialect::tei, info, "The model and the server's limits"},

@@ -88,6 +88,7 @@ std::span<const Route> rerank_routes();
 std::span<const Route> token_routes();
 std::span<const Route> pipeline_routes();
 std::span<const Route> inference_routes();
+std::span<const Route> attention_routes();
 std::span<const Route> about_routes();
 
 // What several routes have in common.

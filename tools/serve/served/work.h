@@ -28,6 +28,7 @@ struct Work {
 
   int64_t inputs = 0, tokens = 0, characters = 0;
   bool is_batch = false;
+  bool is_long = false;                // spelling takes long
   Refusal failure = Refusal::backend;  // what a bert::Error in the answer means
   // Submits to the queue. Deliver is called once, on a thread of the queue.
   std::function<void(bert::RequestOptions, Deliver)> ask;

@@ -1,0 +1,117 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""bert-serve's page for people, and /attention, which it shows. In headless Chromium where it is installed.
+Usage: page_test.py BIN_DIR [--screenshots DIR]"""
+import html.parser
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from serving import ServeTest, main
+
+CHROMIUM = shutil.which("chromium")
+SCREENSHOTS = None
+PAIR = ["a man is playing the guitar.", "two dogs"]
+
+
+class Elements(html.parser.HTMLParser):
+    """Lists a page's elements as (tag, attributes), and its labels' targets."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.all: list[tuple[str, dict]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.all.append((tag, dict(attrs)))
+
+    def of(self, *tags):
+        return [attributes for tag, attributes in self.all if tag in tags]
+
+
+class Page(ServeTest):
+    @classmethod
+    def models(cls):
+        cls.encoder = cls.make_model("encoder", "--head", "none")
+        return [f"classes={cls.model}", f"encoder={cls.encoder}"]
+
+    def test_attention(self):
+        [row] = self.infer(self.model, "--task", "attention", "--layers", "1", inputs=[PAIR])
+        [tokens] = self.infer(self.model, "--task", "tokens", inputs=[PAIR])
+        answer = self.post("/models/classes/attention", {"inputs": PAIR, "layer": 1})
+        self.assertEqual((answer["layer"], answer["layers"], answer["heads"]), (1, 2, 2))
+        self.assertEqual([token["text"] for token in answer["tokens"]], tokens["tokens"])
+        self.assertEqual([token["id"] for token in answer["tokens"]], tokens["ids"])
+        segments = [token["segment"] for token in answer["tokens"]]
+        self.assertEqual(segments, sorted(segments))
+        self.assertEqual(set(segments), {0, 1})
+        self.assertEqual(answer["attention"], row["attention"]["1"])
+        for rows in answer["attention"]:
+            for values in rows:
+                self.assertAlmostEqual(sum(values), 1, places=5)
+        self.assertIn("expected a text or a pair", self.post("/attention", {"inputs": [PAIR]}, 422)["error"])
+        self.post("/attention", {"inputs": "a", "layer": 2}, 422)
+
+    def test_accessible_and_self_contained(self):
+        status, headers, text = self.server.request("GET", "/")
+        self.assertEqual((status, headers["Content-Type"]), (200, "text/html; charset=utf-8"))
+        self.assertIn("default-src 'none'", headers["Content-Security-Policy"])
+        page = text.decode()
+        self.assertNotRegex(page, r"(?i)https?://|@import|url\(")
+        self.assertNotIn("innerHTML", page)  # what models and texts say is never markup
+        elements = Elements(page)
+        labelled = {label["for"] for label in elements.of("label")}
+        for field in elements.of("textarea", "input", "select"):
+            self.assertIn(field["id"], labelled)
+        self.assertEqual(elements.of("html")[0]["lang"], "en")
+        for section in elements.of("section"):
+            self.assertIn(f'id="{section["aria-labelledby"]}"', page)
+        for used in re.findall(r'\$\("([-\w]+)"\)', page):
+            self.assertIn(f'id="{used}"', page)
+
+    def browse(self, *options, url="/") -> str:
+        with tempfile.TemporaryDirectory() as profile:
+            done = subprocess.run(
+                [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
+                 f"--user-data-dir={profile}", "--virtual-time-budget=5000", "--window-size=1200,2600",
+                 *options, f"http://{self.server.address}{url}"],
+                capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    @unittest.skipUnless(CHROMIUM, "chromium is not installed")
+    def test_in_a_browser(self):
+        page = self.browse("--dump-dom").split("<script>")[0]
+        self.assertRegex(page, r'role="status">Done: \d+ tokens in ')
+        self.assertRegex(page, r'role="alert" hidden')
+        for label in ("yes", "no", "maybe"):
+            self.assertIn(f'<th scope="row">{label}</th>', page)
+        self.assertEqual(len(re.findall('<li class="s[01]"', page)),
+                         int(re.search(r"Done: (\d+) tokens", page)[1]))
+        self.assertRegex(page, "<caption>Attention of layer 0, head 0</caption>")
+        self.assertEqual(page.count('aria-label="Head '), 2)
+        self.assertEqual(page.count('aria-pressed="true"'), 1)
+        self.assertRegex(page, "<caption>Similarities</caption>")
+        self.assertEqual(page.count(">1.00</td>"), 4)
+        self.assertIn("<dt>Waiting requests</dt>", page)
+
+    @unittest.skipUnless(CHROMIUM, "chromium is not installed")
+    def test_screenshots(self):
+        if not SCREENSHOTS:
+            self.skipTest("only with --screenshots DIR")
+        for name, scheme in (("light", 1), ("dark", 0)):
+            path = Path(SCREENSHOTS).resolve() / f"page_{name}.png"
+            self.browse(f"--screenshot={path}", f"--blink-settings=preferredColorScheme={scheme}")
+            self.assertTrue(path.exists())
+
+
+if __name__ == "__main__":
+    if "--screenshots" in sys.argv:
+        at = sys.argv.index("--screenshots")
+        SCREENSHOTS = sys.argv[at + 1]
+        del sys.argv[at:at + 2]
+    main()

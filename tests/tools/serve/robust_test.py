@@ -1,0 +1,288 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Clients that hang up, dawdle, come in thousands or send nonsense to bert-serve, and its end under load.
+
+robust_test.py BIN_DIR. Longer: robust_test.py BIN_DIR --connections 2000 --slow 200 --seconds 20 --malformed 10000"""
+import argparse
+import http.client
+import json
+import random
+import resource
+import select
+import signal
+import socket
+import sys
+import threading
+import time
+
+from serving import ServeTest, main
+
+ONE = json.dumps({"inputs": "two dogs"}).encode()
+HEAD = b"POST /embed HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n"
+LENGTHS = argparse.Namespace(connections=200, slow=40, seconds=1, malformed=400)
+
+
+def get_answer(connection: socket.socket) -> bytes:
+    """A response's body; of those with a Content-Length."""
+    data = b""
+    while b"\r\n\r\n" not in data:
+        data += (part := connection.recv(65536))
+        if not part:
+            return b""
+    head, _, body = data.partition(b"\r\n\r\n")
+    length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
+    while len(body) < length:
+        body += connection.recv(65536)
+    return body
+
+
+class Robust(ServeTest):
+    # A body of many inputs, which takes a while to compute.
+    LONG = {"inputs": [["dogs eat on the beach " * 9]] * 2000}
+
+    @classmethod
+    def models(cls):
+        return [f"x={cls.model}"]
+
+    def connect(self, server=None) -> socket.socket:
+        connection = socket.create_connection(("127.0.0.1", (server or self.server).port), timeout=60)
+        self.addCleanup(connection.close)
+        return connection
+
+    def until(self, condition, message: str):
+        end = time.monotonic() + 30
+        while not condition():
+            self.assertLess(time.monotonic(), end, message)
+            time.sleep(0.005)
+
+    def test_packets_as_they_come(self):
+        """Header and body cut anywhere, many requests on one connection, some sent ahead of the answer."""
+        expected = self.server.request("POST", "/embed", ONE)[2]
+        rng, connection = random.Random(3), self.connect()
+        long = json.dumps({"inputs": "two dogs", "user_": " " * 90000}).replace('"user_"', '"model"')
+        long = long.replace('"' + " " * 90000 + '"', "null" + " " * 90000).encode()
+        for _ in range(100):
+            body = rng.choice([ONE, long])
+            data = HEAD % len(body) + body
+            cut = rng.choice([len(data) - len(body), rng.randrange(1, len(data))])
+            connection.sendall(data[:cut])
+            time.sleep(0.001)
+            connection.sendall(data[cut:] + HEAD[:5])  # the next request begins
+            self.assertEqual(get_answer(connection), expected)
+            connection.sendall(HEAD[5:] % len(ONE) + ONE)
+            self.assertEqual(get_answer(connection), expected)
+
+    def test_hanging_up_empties_the_queue(self):
+        for _ in range(8):
+            connection = self.connect()
+            body = json.dumps(self.LONG).encode()
+            connection.sendall(HEAD.replace(b"embed", b"predict") % len(body) + body)
+            self.until(lambda: self.server.metric("bert_serve_requests_in_progress") > 0, "no request")
+            connection.close()
+        self.until(lambda: self.server.metric("bert_serve_requests_in_progress") == 0, "still there")
+        self.assertEqual(self.server.metric("te_queue_size"), 0)
+        self.assertGreaterEqual(self.server.metric('te_request_failure{err="cancelled"}'), 1)
+
+    def test_timeout(self):
+        wide = self.make_model("wide", "--shape", "4,128,2,512")
+        server = self.start("-m", f"x={wide}", "--timeout", "1", "--max-client-batch", "20000")
+        began = time.monotonic()
+        body = {"inputs": [["dogs eat on the beach " * 9]] * 20000}
+        self.assertEqual(server.request("POST", "/predict", body)[0], 504)
+        self.assertLess(time.monotonic() - began, 10)
+        self.assertEqual(server.request("POST", "/embed", ONE)[0], 200)
+
+    def test_loading(self):
+        """Until the models are loaded: 503, with the time to come back."""
+        slow = self.make_model("large", "--vocab", "60000", "--shape", "24,256,4,1024")
+        server = self.start("-m", f"x={slow}", wait=False)
+        seen = set()
+        while not server.ready.is_set():
+            status, headers, _ = server.request("POST", "/embed", ONE)
+            seen.add((status, server.request("GET", "/health")[0]))
+            self.assertEqual(headers["Retry-After"] is None, status == 200)
+        self.assertIn((503, 503), seen)
+        self.until(lambda: server.request("GET", "/health")[0] == 200, "not ready")
+
+    def test_bytes_of_all_bodies(self):
+        """Large bodies that are on their way have a common limit; small ones pass."""
+        server = self.start("-m", f"x={self.model}", "--max-body", "300000", "--max-bodies", "600000")
+        started = [self.connect(server) for _ in range(2)]
+        for connection in started:
+            connection.sendall(HEAD % 290000 + b" " * 240000)
+        time.sleep(0.2)
+        third = self.connect(server)
+        third.sendall(HEAD % 290000 + b" " * 240000)
+        self.assertIn(b"too many bytes", get_answer(third))
+        self.assertEqual(server.request("POST", "/embed", ONE)[0], 200)
+        for connection in started:
+            connection.sendall(ONE.rjust(50000))
+            self.assertIn(b"[[", get_answer(connection))
+        self.assertEqual(server.request("POST", "/embed", ONE.rjust(290000))[0], 200)
+
+    def test_as_many_clients_as_places(self):
+        """A client that has its answer has left its place: its next request is not one too many."""
+        wide = self.make_model("as_wide", "--shape", "2,128,2,512")
+        server = self.start("-m", f"x={wide}", "--max-concurrent", "128")
+        connections = [self.connect(server) for _ in range(128)]
+        for connection in connections:
+            connection.sendall(HEAD % len(ONE) + ONE)
+        statuses = {}
+        while sum(statuses.values()) < 8000:
+            for connection in select.select(connections, [], [], 60)[0]:
+                status = connection.recv(65536)[9:12]
+                statuses[status] = statuses.get(status, 0) + 1
+                connection.sendall(HEAD % len(ONE) + ONE)
+        self.assertEqual(list(statuses), [b"200"], statuses)
+
+    # Beside others
+
+    def time_busy(self, clients=64) -> float:
+        """The 99th percentile of a request's seconds, of clients that ask all the time."""
+        times, stop = [], time.monotonic() + LENGTHS.seconds
+
+        def ask():
+            connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=60)
+            while time.monotonic() < stop:
+                began = time.monotonic()
+                connection.request("POST", "/embed", ONE)
+                self.assertEqual(connection.getresponse().read()[:2], b"[[")
+                times.append(time.monotonic() - began)
+            connection.close()
+        threads = [threading.Thread(target=ask) for _ in range(clients)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        times.sort()
+        return times[len(times) * 99 // 100]
+
+    def test_idle_and_slow_connections(self):
+        alone = self.time_busy()
+        idle = [self.connect() for _ in range(LENGTHS.connections)]
+        for connection in idle[::10]:  # some have asked before
+            connection.sendall(HEAD % len(ONE) + ONE)
+            get_answer(connection)
+        slow = [self.connect() for _ in range(LENGTHS.slow)]
+        ends = threading.Event()
+
+        def dawdle():
+            data = HEAD % len(ONE) + ONE
+            for byte in range(len(data)):
+                for connection in slow:
+                    connection.sendall(data[byte:byte + 1])
+                    if ends.wait(1 / len(slow)):
+                        return
+        thread = threading.Thread(target=dawdle)
+        thread.start()
+        beside = self.time_busy()
+        ends.set()
+        thread.join()
+        print(f"p99 of 64 busy clients: {1000 * alone:.1f} ms alone, {1000 * beside:.1f} ms beside "
+              f"{len(idle)} idle and {len(slow)} slow connections", file=sys.stderr)
+        # A machine that runs other tests is no place to measure: by hand, 1.2 times is the limit.
+        self.assertLess(beside, 3 * alone + 0.1)
+        for connection in idle[1::10]:  # they can still ask
+            connection.sendall(HEAD % len(ONE) + ONE)
+            self.assertTrue(get_answer(connection))
+
+    # Nonsense
+
+    def malformed(self, rng: random.Random) -> bytes:
+        path = rng.choice(["/embed", "/predict", "/rerank", "/v1/embeddings", "/", "/tokenize", "/decode",
+                           "/similarity", "/v2/rerank", "/v2/models/x/infer", "/embed_all", "/models/x",
+                           "/metrics", "/docs", "/attention", "/%" + chr(rng.randrange(33, 127))])
+        body = bytearray(json.dumps(rng.choice([
+            {"inputs": rng.choice(["a man", ["a", "b"], [["a"], ["b", "c"]], [1, 2], [[1], "a"], 3, None])},
+            {"query": "a", "texts": ["b", ["c"]], "documents": [{"text": 3}], "top_n": -1},
+            {"input": "a", "encoding_format": rng.choice(["base64", "x"]), "dimensions": rng.randrange(-2, 40)},
+            {"ids": [[rng.randrange(-5, 1 << 40)]], "layer": rng.randrange(-9, 9)},
+            {"inputs": {"source_sentence": "a", "sentences": rng.choice([[], ["b"], "c", {}])}},
+            {"inputs": [{"name": "text", "shape": [rng.randrange(-1, 3)] * 2, "datatype": "BYTES",
+                         "data": ["a", "b"]}]},
+            {"inputs": "a", "parameters": {"candidate_labels": ["\0", "é"], "top_k": rng.randrange(-1, 3)}},
+        ])).encode())
+        for _ in range(rng.choice([0, 0, 1, 3, 20])):
+            body[rng.randrange(len(body))] = rng.randrange(256)
+        length = rng.choice([len(body)] * 6 + [len(body) + 1, max(0, len(body) - 3), 1 << 62, -1])
+        head = bytearray(f"{rng.choice(['POST'] * 6 + ['GET', 'PUT', 'HEAD'])} {path} HTTP/1.1\r\nContent-Length: "
+                         f"{length}\r\nConnection: close\r\n".encode())
+        if rng.random() < 0.2:
+            head += rng.choice([b"Transfer-Encoding: chunked\r\n", b"Expect: 100-continue\r\n", b"A: \0\r\n",
+                                b"X-Request-Id: \xff\r\n", b"Content-Length: 2\r\n", b": \r\n", b"A" * 20000])
+        for _ in range(rng.choice([0, 0, 0, 1, 5])):
+            head[rng.randrange(len(head))] = rng.randrange(256)
+        data = bytes(head) + b"\r\n" + bytes(body)
+        return data[:rng.randrange(len(data))] if rng.random() < 0.1 else data
+
+    def test_malformed_requests(self):
+        rng = random.Random(7)
+        for i in range(LENGTHS.malformed):
+            data = self.malformed(rng)
+            with socket.create_connection(("127.0.0.1", self.server.port), timeout=60) as connection:
+                try:
+                    connection.sendall(data)
+                    connection.shutdown(socket.SHUT_WR)
+                    answer = b""
+                    while part := connection.recv(65536):
+                        answer += part
+                except ConnectionResetError:
+                    continue
+            if answer:
+                self.assertRegex(answer, rb"^HTTP/1\.1 (100|200|4\d\d|501|503) ", data)
+                self.assertNotIn(b"Internal", answer.split(b"\r\n")[0], data)
+        self.assertIsNone(self.server.process.poll(), self.server.messages)
+        self.assertEqual(self.server.request("POST", "/embed", ONE)[0], 200)
+
+    # The end
+
+    def test_end_under_load(self):
+        """Every request that was accepted is answered. One that comes later is refused, in words or by the
+        connection's end before a byte of an answer."""
+        server = self.start("-m", f"x={self.model}")
+        counts, lost, ends = {200: 0, 503: 0, "closed": 0}, [], threading.Event()
+        lock = threading.Lock()
+
+        def ask():
+            while not ends.is_set():
+                try:
+                    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
+                        for _ in range(50):
+                            connection.sendall(HEAD % len(ONE) + ONE)
+                            received = connection.recv(65536)
+                            while received and b"\r\n\r\n" not in received:
+                                received += connection.recv(65536)
+                            with lock:
+                                if not received:
+                                    counts["closed"] += 1
+                                    return
+                                counts[int(received[9:12])] += 1
+                            if b"Connection: close" in received:
+                                break
+                except ConnectionRefusedError:
+                    return
+                except (ConnectionResetError, BrokenPipeError) as error:
+                    lost.append(error)
+                    return
+        threads = [threading.Thread(target=ask) for _ in range(32)]
+        for thread in threads:
+            thread.start()
+        self.until(lambda: counts[200] > 300, counts)
+        code = server.stop(signal.SIGTERM)
+        ends.set()
+        for thread in threads:
+            thread.join()
+        print(f"end under load: {counts}, reset: {len(lost)}", file=sys.stderr)
+        self.assertEqual(code, 0)
+        self.assertEqual(lost, [])
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    for option, usual in vars(LENGTHS).items():
+        parser.add_argument("--" + option, type=int, default=usual)
+    LENGTHS, rest = parser.parse_known_args()
+    sys.argv[1:] = rest
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(limit, 16384), limit))
+    main()
