@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "tools/infer/answers/vector_math.h"
+#include "tools/console/vector_math.h"
 
 namespace bert::tools {
 

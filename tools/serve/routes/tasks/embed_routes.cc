@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "tools/console/vector_math.h"
 #include "tools/infer/answers/numbers.h"
-#include "tools/infer/answers/vector_math.h"
 #include "tools/serve/routes/route.h"
 #include "tools/serve/routes/tasks/base64.h"
 #include "tools/serve/served/request_error.h"
