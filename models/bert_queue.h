@@ -109,6 +109,8 @@ class BERT_INFER_API Queue {
   void run_tokens(Inputs inputs, RequestOptions options, OnAnswer<std::vector<Output>> done);
   std::future<Output> embed(Inputs inputs, RequestOptions options = {});
   void embed(Inputs inputs, RequestOptions options, OnAnswer<Output> done);
+  std::future<std::vector<SparseVector>> sparse(Inputs inputs, RequestOptions options = {});
+  void sparse(Inputs inputs, RequestOptions options, OnAnswer<std::vector<SparseVector>> done);
   std::future<std::vector<Hidden>> hidden(Inputs inputs, const std::vector<int>& layers = {},
                                           RequestOptions options = {});
   void hidden(Inputs inputs, const std::vector<int>& layers, RequestOptions options,

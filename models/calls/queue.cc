@@ -136,6 +136,11 @@ struct __attribute__((visibility("hidden"))) Queue::Impl {
     return encode("embed", std::move(inputs), std::move(options), std::move(done),
                   [](const Model& m, auto items) { return m.embed(items); });
   }
+  std::future<std::vector<SparseVector>> sparse(Inputs inputs, RequestOptions options,
+                                                OnAnswer<std::vector<SparseVector>> done) {
+    return encode("sparse", std::move(inputs), std::move(options), std::move(done),
+                  [](const Model& m, auto items) { return m.sparse(items); });
+  }
   std::future<std::vector<Hidden>> hidden(Inputs inputs, const std::vector<int>& layers,
                                           RequestOptions options,
                                           OnAnswer<std::vector<Hidden>> done) {
@@ -214,6 +219,13 @@ std::future<Output> Queue::embed(Inputs inputs, RequestOptions options) {
 }
 void Queue::embed(Inputs inputs, RequestOptions options, OnAnswer<Output> done) {
   impl_->embed(std::move(inputs), std::move(options), std::move(done));
+}
+std::future<std::vector<SparseVector>> Queue::sparse(Inputs inputs, RequestOptions options) {
+  return impl_->sparse(std::move(inputs), std::move(options), nullptr);
+}
+void Queue::sparse(Inputs inputs, RequestOptions options,
+                   OnAnswer<std::vector<SparseVector>> done) {
+  impl_->sparse(std::move(inputs), std::move(options), std::move(done));
 }
 std::future<std::vector<Hidden>> Queue::hidden(Inputs inputs, const std::vector<int>& layers,
                                                RequestOptions options) {

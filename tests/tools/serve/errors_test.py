@@ -76,7 +76,7 @@ class Refusals(ServeTest):
         self.refused("/embed", {"inputs": "a", "model": "other"}, 404,
                      "there is no model 'other', expected one of: encoder, classes", "NotFound")
         self.refused("/models/other/embed", {"inputs": "a"}, 404, "no model 'other'", "NotFound")
-        self.refused("/embed_sparse", {"inputs": "a"}, 424, "not a sparse embedding model", "Backend")
+        self.refused("/embed_sparse", {"inputs": "a"}, 424, "is a sparse embedding model", "Backend")
 
     def test_each_dialect_spells_errors(self):
         error = self.post("/v1/embeddings", {"input": "a", "model": "text-embedding-3-small"}, 404)["error"]

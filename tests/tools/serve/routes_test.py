@@ -24,6 +24,7 @@ class Routes(ServeTest):
             "tags": cls.make_model("tags", "--head", "tokens", *tags),
             "qa": cls.make_model("qa", "--head", "qa"),
             "mlm": cls.make_model("mlm", "--head", "mlm"),
+            "splade": cls.make_model("splade", "--head", "mlm", "--retrieval", "splade"),
         }
         return [f"{name}={path}" for name, path in cls.names.items()]
 
@@ -88,6 +89,16 @@ class Routes(ServeTest):
                                                         inputs=TEXTS)]
         self.assertEqual(self.post("/embed_all", {"inputs": TEXTS}), expected)
         self.assertEqual(self.post("/embed_all", {"inputs": TEXTS[0]}), expected[:1])
+
+    def test_embed_sparse(self):
+        expected = [[{"index": each["id"], "value": each["weight"]} for each in row["sparse"]]
+                    for row in self.infer(self.names["splade"], "--task", "sparse", inputs=TEXTS)]
+        found = self.post("/embed_sparse", {"inputs": TEXTS})
+        by_id = lambda row: sorted(row, key=lambda each: each["index"])  # noqa: E731
+        self.assertEqual(list(map(by_id, found)), list(map(by_id, expected)))
+        self.assertTrue(all(found))
+        error = self.post("/models/splade/embed", {"inputs": "a"}, 424)
+        self.assertIn("not an embedding model: splade is", error["error"])
 
     def test_truncation(self):
         self.assertEqual(self.post("/embed", {"inputs": LONG}), self.embeddings("--normalize", texts=[LONG]))
@@ -332,12 +343,12 @@ class Routes(ServeTest):
 
     def example(self, path: str, content: dict):
         """Every example is answered, by the model that is for it."""
-        names = {"/predict": "classes", "/embed_sparse": "encoder"}
+        names = {"/predict": "classes"}
         path = path.replace("{model}", "classes")
         if path in names:
             path = f"/models/{names[path]}{path}"
         status, _, text = self.server.request("POST", path, content["example"])
-        self.assertEqual(status, 424 if path.endswith("sparse") else 200, text)
+        self.assertEqual(status, 200, text)
 
     def test_metrics(self):
         before = self.server.metric('te_request_success{method="single"}')

@@ -62,6 +62,8 @@ bool ServedModel::is_for(Ability ability) const {
   switch (ability) {
     case Ability::embed:
       return info.task == bert::Task::embed;
+    case Ability::sparse:
+      return info.has_sparse;
     case Ability::classify:
       return info.task == bert::Task::classify;
     case Ability::rerank:
@@ -80,9 +82,9 @@ bool ServedModel::is_for(Ability ability) const {
   return true;
 }
 
-// Every model has an encoder, whose states can be pooled.
+// Every model has an encoder, whose states can be pooled, unless its directory has no such vectors.
 bool ServedModel::can(Ability ability) const {
-  return ability == Ability::embed || is_for(ability);
+  return ability == Ability::embed ? info.embedding > 0 : is_for(ability);
 }
 
 std::string ServedModel::description() const {
@@ -121,7 +123,7 @@ const char* ServedModel::task() const {
 
 void ServedModel::warm_up() {
   const std::vector<bert::Input> texts = {{"warm up"}};
-  queue.embed(bert::Inputs(texts)).get();
+  queue.hidden(bert::Inputs(texts)).get();  // which every model has
 }
 
 }  // namespace bert::tools::serve

@@ -15,6 +15,8 @@ const char* in_words(Ability ability) {
   switch (ability) {
     case Ability::embed:
       return "an embedding";
+    case Ability::sparse:
+      return "a sparse embedding";
     case Ability::classify:
       return "a sequence classification";
     case Ability::rerank:

@@ -142,10 +142,29 @@ Outcome embed_all(const Call& call) {
 }
 
 Outcome embed_sparse(const Call& call) {
-  const ServedModel& model = call.model(Ability::embed);
-  throw RequestError(Refusal::backend,
-                     fmt::format("model is not a sparse embedding model: {} is {}", model.name,
-                                 model.description()));
+  const JsonObject object = call.object();
+  const ServedModel& model = call.model(Ability::sparse);
+  Work work;
+  auto encodings = encode_inputs(call, model, object, "inputs", work);
+  set_ask<std::vector<bert::SparseVector>>(
+      work,
+      [&model, encodings = std::move(encodings)](auto options, auto done) mutable {
+        model.queue.sparse(std::move(encodings), std::move(options), std::move(done));
+      },
+      [](const std::vector<bert::SparseVector>& all) {
+        Spelled out;
+        append_array(out.body, std::span(all), [](std::string& line, const auto& vector) {
+          line += '[';
+          for (size_t i = 0; i < vector.ids.size(); ++i) {
+            line += fmt::format("{}{{\"index\": {}, \"value\": ", i > 0 ? ", " : "", vector.ids[i]);
+            append_finite(line, vector.weights[i]);
+            line += '}';
+          }
+          line += ']';
+        });
+        return out;
+      });
+  return work;
 }
 
 Outcome similarity(const Call& call) {
@@ -210,7 +229,7 @@ std::span<const Route> embed_routes() {
       {"POST", "/embed_all", Dialect::tei, embed_all, "The last hidden state of every token",
        kEmbedAllFields, R"({"inputs": "A man plays."})"},
       {"POST", "/embed_sparse", Dialect::tei, embed_sparse,
-       "Sparse embeddings (no model has them yet)", kEmbedAllFields,
+       "The weights of tokens, of a SPLADE model or BGE-M3", kEmbedAllFields,
        R"({"inputs": "A man plays."})"},
       {"POST", "/similarity", Dialect::tei, similarity, "Cosine similarities of a text with others",
        kSimilarityFields,

@@ -71,6 +71,7 @@ Work work_for(const Call& call, const JsonObject& object, Ability ability) {
     case Ability::fill_mask:
       return fill_mask_work(call, model, object);
     case Ability::embed:
+    case Ability::sparse:
     case Ability::any:
       break;
   }
