@@ -47,7 +47,7 @@ if not IS_OLDER:
 class Newer(JudgeTest):
     def compare(self, family: str, head: str, seed: int, settings: dict):
         directory = random_models.fresh(self.dir / "model")
-        random_models.train_word_piece(directory, random_models.BERT_SPECIAL)
+        random_models.make_word_piece(directory, random_models.BERT_SPECIAL)
         tokenizer = transformers.BertTokenizerFast.from_pretrained(str(directory))
         tokenizer.save_pretrained(str(directory))
         kind = getattr(transformers, family + "Config")

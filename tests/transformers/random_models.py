@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random models, made and saved by transformers' own classes, with tokenizers trained on this
 project's own pages."""
+import collections
 import json
+import re
 import shutil
+import unicodedata
 from pathlib import Path
 
 import sentencepiece
 import torch
 import transformers
-from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
+from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+# Pages that rarely change: with the vocabularies, the random models' errors would change too.
+PAGES = ["LICENSE", "tests/demo/everyday.tsv", "models/demo/README.md"]
 # The classes' prefix, by model_type.
 FAMILIES = {"bert": "Bert", "distilbert": "DistilBert", "electra": "Electra", "albert": "Albert",
             "roberta": "Roberta", "xlm-roberta": "XLMRoberta", "camembert": "Camembert",
@@ -25,14 +29,17 @@ MPNET_SPECIAL = ["<s>", "<pad>", "</s>", "<unk>", "[UNK]", "<mask>"]
 ROBERTA_SPECIAL = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 
 
-def train_word_piece(directory: Path, special: list[str]) -> None:
-    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.BertNormalizer()
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    trainer = trainers.WordPieceTrainer(vocab_size=400, special_tokens=special, show_progress=False)
-    tokenizer.train([str(ROOT / page) for page in PAGES], trainer)
-    vocabulary = tokenizer.get_vocab()
-    lines = "".join(token + "\n" for token in sorted(vocabulary, key=vocabulary.get))
+def make_word_piece(directory: Path, special: list[str]) -> None:
+    """Characters and the most frequent words of the pages, and pieces of these. Always the same,
+    unlike what tokenizers' trainer makes of them."""
+    text = " ".join((ROOT / page).read_text() for page in PAGES)
+    text = "".join(c for c in unicodedata.normalize("NFD", text.lower()) if not unicodedata.combining(c))
+    words = collections.Counter(re.findall(r"\w+", text))
+    frequent = [word for word, _ in sorted(words.items(), key=lambda of: (-of[1], of[0]))]
+    characters = sorted({c for c in text if not c.isspace()})
+    pieces = ["##" + word[-length:] for length in (3, 2) for word in frequent[:40] if len(word) > length]
+    tokens = [*special, *characters, *("##" + c for c in characters), *frequent[:200], *pieces]
+    lines = "".join(token + "\n" for token in dict.fromkeys(tokens))
     (directory / "vocab.txt").write_text(lines, encoding="utf-8")
 
 
@@ -68,7 +75,7 @@ def make_tokenizer(family: str, directory: Path):
     elif family == "roberta":
         train_byte_pair(directory)
     else:
-        train_word_piece(directory, MPNET_SPECIAL if family == "mpnet" else BERT_SPECIAL)
+        make_word_piece(directory, MPNET_SPECIAL if family == "mpnet" else BERT_SPECIAL)
     kind = getattr(transformers, FAMILIES[family] + "TokenizerFast")
     return kind.from_pretrained(str(directory), model_max_length=60)
 
