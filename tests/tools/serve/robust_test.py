@@ -238,16 +238,19 @@ class Robust(ServeTest):
 
     def test_end_under_load(self):
         """Every request that was accepted is answered. One that comes later is refused, in words or by the
-        connection's end before a byte of an answer."""
+        connection's end before a byte of an answer. The kernel resets a connection that it makes just as
+        the server stops listening: rare, and nothing that the server could have read."""
         server = self.start("-m", f"x={self.model}")
-        counts, lost, ends = {200: 0, 503: 0, "closed": 0}, [], threading.Event()
+        counts, lost, resets, ends = {200: 0, 503: 0, "closed": 0}, [], [], threading.Event()
         lock = threading.Lock()
 
         def ask():
+            received = b""
             while not ends.is_set():
                 try:
                     with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
                         for _ in range(50):
+                            received = b""
                             connection.sendall(HEAD % len(ONE) + ONE)
                             received = connection.recv(65536)
                             while received and b"\r\n\r\n" not in received:
@@ -262,7 +265,7 @@ class Robust(ServeTest):
                 except ConnectionRefusedError:
                     return
                 except (ConnectionResetError, BrokenPipeError) as error:
-                    lost.append(error)
+                    (lost if received else resets).append(error)
                     return
         threads = [threading.Thread(target=ask) for _ in range(32)]
         for thread in threads:
@@ -272,9 +275,10 @@ class Robust(ServeTest):
         ends.set()
         for thread in threads:
             thread.join()
-        print(f"end under load: {counts}, reset: {len(lost)}", file=sys.stderr)
+        print(f"end under load: {counts}, reset: {len(resets)}, lost: {len(lost)}", file=sys.stderr)
         self.assertEqual(code, 0)
         self.assertEqual(lost, [])
+        self.assertLessEqual(len(resets), 2)
 
 
 if __name__ == "__main__":
