@@ -176,9 +176,10 @@ BERT_INFER_API bert_status bert_model_sparse(const bert_model* model, const bert
 typedef enum bert_role { BERT_QUERY = 0, BERT_DOCUMENT = 1 } bert_role;
 
 // Vectors of the tokens, [N] of [tokens, token_vector], of ColBERT models and BGE-M3.
+// role: a bert_role.
 BERT_INFER_API bert_status bert_model_multi_vector(const bert_model* model,
                                                    const bert_input* inputs, size_t count,
-                                                   bert_role role, bert_result** result,
+                                                   int32_t role, bert_result** result,
                                                    const bert_matrix** vectors);
 
 typedef struct bert_hidden {

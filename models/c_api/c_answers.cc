@@ -222,7 +222,7 @@ bert_status bert_model_sparse(const bert_model* model, const bert_input* inputs,
 }
 
 bert_status bert_model_multi_vector(const bert_model* model, const bert_input* inputs, size_t count,
-                                    bert_role role, bert_result** result,
+                                    int32_t role, bert_result** result,
                                     const bert_matrix** vectors) {
   return c_api::answer(result, vectors, [&](bert_result& owner) {
     const bert::Role read = c_api::read_role(role);

@@ -75,7 +75,7 @@ std::vector<Choices> read_inputs(const bert_choices* inputs, size_t count) {
   return read;
 }
 
-Role read_role(bert_role role) {
+Role read_role(int32_t role) {
   if (role == BERT_QUERY) return Role::query;
   if (role == BERT_DOCUMENT) return Role::document;
   throw InvalidArgument(fmt::format("unknown role {}", static_cast<int>(role)));

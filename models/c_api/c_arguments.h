@@ -17,7 +17,7 @@ namespace bert::c_api {
 std::vector<Input> read_inputs(const bert_input* inputs, size_t count);
 std::vector<Encoding> read_inputs(const bert_encoding* encodings, size_t count);
 std::vector<Choices> read_inputs(const bert_choices* inputs, size_t count);
-Role read_role(bert_role role);
+Role read_role(int32_t role);
 std::vector<int> read_layers(const int32_t* layers, size_t count);
 std::span<const float> read_floats(const float* values, size_t count, std::string_view name);
 

@@ -170,8 +170,7 @@ static void test_mistakes(const bert_model* model) {
   REFUSES(bert_model_sparse(NULL, &good, 1, &result, &sparse), "model is NULL");
   FAILS(bert_model_sparse(model, &good, 1, &result, &sparse), "sparse");
   REFUSES(bert_model_multi_vector(NULL, &good, 1, BERT_QUERY, &result, &matrix), "model is NULL");
-  REFUSES(bert_model_multi_vector(model, &good, 1, (bert_role)7, &result, &matrix),
-          "unknown role 7");
+  REFUSES(bert_model_multi_vector(model, &good, 1, 7, &result, &matrix), "unknown role 7");
   REFUSES(bert_model_hidden(NULL, &good, 1, NULL, 0, &result, &hidden), "model is NULL");
   REFUSES(bert_model_hidden(model, &good, 1, NULL, 1, &result, &hidden), "layers is NULL");
   FAILS(bert_model_hidden(model, &good, 1, far, 1, &result, &hidden), "1000");
