@@ -159,6 +159,24 @@ class Streaming(ToolTest):
             self.assertGreater(len(self.read_logits(path)), 1000)
             self.assertFalse((self.dir / name).exists())
 
+    def test_an_answer_can_be_read_while_the_input_is_open(self):
+        for name in "open.npy", "open.safetensors":
+            path = self.dir / f"{name}.partial"
+            process = self.start("-o", self.dir / name, stderr=subprocess.DEVNULL)
+            process.stdin.write(b"a\n")
+            process.stdin.flush()
+            end, rows = time.monotonic() + 20, 0
+            while rows != 1 and time.monotonic() < end:
+                time.sleep(0.01)
+                try:
+                    rows = len(self.read_logits(path))
+                except (OSError, ValueError, KeyError):  # not yet
+                    pass
+            process.kill()
+            process.stdin.close()
+            process.wait(60)
+            self.assertEqual(rows, 1, name)
+
     def test_a_bad_line_leaves_the_file_before(self):
         for stdin, kept in ("\nb\n", False), ("a\n\nb\n", True):
             path = self.write("before.jsonl", "yesterday's")

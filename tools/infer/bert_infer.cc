@@ -53,7 +53,7 @@ void run(const InferOptions& options) {
     Session session(*answers, *writer, input ? input->name() : "", options.skips_errors, progress);
     const InputMaker maker(options, loaded);
     if (input) {
-      answer_lines(*input, maker, options, loaded, first, stop, session, output, progress);
+      answer_lines(*input, maker, options, loaded, first, stop, session, progress);
     } else {
       session.answer(maker.from_arguments());
     }

@@ -22,6 +22,7 @@ class Session {
   // An input that the library refuses is written as an error if these are skipped; otherwise it is
   // thrown as a std::runtime_error, once all before it are answered.
   void answer(const Window& window);
+  void flush() { writer_.flush(); }
 
  private:
   void answer(const Window& window, size_t first, size_t count);

@@ -136,6 +136,8 @@ class Npy final : public AnswerWriter {
     if (file_.is_flushed()) finish();
   }
 
+  void flush() override { finish(); }
+
   // NumPy's format 1.0: magic, version, length of the rest, a Python dict, spaces, a newline.
   void finish() override {
     std::string header("\x93NUMPY\x01\x00", 8);
@@ -181,6 +183,11 @@ class Safetensors final : public AnswerWriter {
     } else if (file_.is_flushed()) {
       finish();  // where there are starts, they come last
     }
+  }
+
+  void flush() override {
+    file_.flush();
+    if (!has_starts_) finish();
   }
 
   void finish() override {

@@ -27,6 +27,8 @@ class AnswerWriter {
   virtual void write(const InputName& input, const Answers& answers, size_t i) = 0;
   // For a line that is no input. Formats that only hold numbers leave it out.
   virtual void write_error(const InputName&, int64_t /*line*/, std::string_view /*reason*/) {}
+  // Lets whoever reads the file see all answers so far.
+  virtual void flush() { file_.flush(); }
   virtual void finish() {}  // completes the file's header or end; does not close the file
   // After a write that failed: finishes with the answers that reached the file, or fewer if there
   // is no room for its end. Returns how many.

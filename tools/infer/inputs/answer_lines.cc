@@ -28,13 +28,13 @@ int64_t window_tokens(const InferOptions& options, const LoadedModel& loaded) {
 
 void answer_lines(const InputFile& input, const InputMaker& maker, const InferOptions& options,
                   const LoadedModel& loaded, int64_t first, const Stop& stop, Session& session,
-                  OutputFile& output, Progress& progress) {
+                  Progress& progress) {
   WindowReader reader(input.fd(), input.name(), stop, maker, options, first,
                       window_tokens(options, loaded));
   for (Window window = reader.take(); !window.empty() && stop.signal() == 0;
        window = reader.take()) {
     session.answer(window);
-    if (reader.idle()) output.flush();
+    if (reader.idle()) session.flush();
     progress.show();
   }
 }

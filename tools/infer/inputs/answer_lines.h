@@ -4,7 +4,6 @@
 #include <cstdint>
 
 #include "tools/console/lines/input_lines.h"
-#include "tools/console/output_file.h"
 #include "tools/console/progress.h"
 #include "tools/console/stop.h"
 #include "tools/infer/infer_options.h"
@@ -17,7 +16,7 @@ namespace bert::tools {
 // Answers the lines of a file from the index `first` on, many at a time, until its end or a signal.
 void answer_lines(const InputFile& input, const InputMaker& maker, const InferOptions& options,
                   const LoadedModel& loaded, int64_t first, const Stop& stop, Session& session,
-                  OutputFile& output, Progress& progress);
+                  Progress& progress);
 
 // Logs how many inputs were answered, how fast, and how.
 void report(const Progress& progress, const LoadedModel& loaded, const bert::Options& load);
