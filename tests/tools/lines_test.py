@@ -335,7 +335,10 @@ class ForPeople(LinesTest):
     def test_progress_tells_the_time_left(self):
         path = self.write("long.tsv", "a man is walking the dog on the beach\ttwo men\n" * 300000)
         terminal, end = pty.openpty()
-        process = subprocess.Popen(self.command("-i", path, "-o", self.dir / "long.jsonl"), stderr=end)
+        # One input at a time, so that even a fast machine takes seconds.
+        process = subprocess.Popen(
+            self.command("-i", path, "-o", self.dir / "long.jsonl", "--threads", "1", "--batch-tokens",
+                         "1"), stderr=end)
         os.close(end)
         text, begin = "", time.monotonic()
         while " left" not in text and time.monotonic() < begin + 60:
