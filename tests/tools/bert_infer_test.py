@@ -18,34 +18,6 @@ class InferTest(ToolTest):
 
 
 class CommandLine(InferTest):
-    def test_a_model_in_the_cache_of_hugging_face(self):
-        cache = self.dir / "home" / "hub"
-        repository = cache / "models--some-org--its.model"
-        snapshot = repository / "snapshots" / "0123abc"
-        (repository / "refs").mkdir(parents=True)
-        (repository / "refs" / "main").write_text("0123abc")
-        (repository / "refs" / "v1").write_text("fff")
-        snapshot.mkdir(parents=True)
-        for path in self.model.iterdir():
-            (snapshot / path.name).symlink_to(path)
-        wanted = self.succeed("a")
-        here = {"cwd": self.dir}
-        for variable, folder in ("HF_HOME", cache.parent), ("HF_HUB_CACHE", cache):
-            environment = {"env": os.environ | {variable: str(folder)}, **here}
-            for name in ("some-org/its.model", "some-org/its.model@main",
-                         "some-org/its.model@0123abc"):
-                done = self.run_tool("-m", name, "a", **environment)
-                self.assertEqual(done.stdout, wanted, done.stderr)
-                self.assertIn(f"note: {name} is {snapshot}", done.stderr)
-        self.fail_with(1, "has no snapshot of the revision v1", "-m", "some-org/its.model@v1", "a",
-                       **environment)
-        for name in "some-org/other", "x", "some-org/its.model@../../snapshots/0123abc", "a/b/c":
-            self.fail_with(1, f"{name}: not a directory", "-m", name, "a", **environment)
-        # A directory of that name comes first.
-        (self.dir / "some-org").mkdir()
-        (self.dir / "some-org" / "its.model").mkdir()
-        self.fail_with(1, "its.model/config.json", "-m", "some-org/its.model", "a", **environment)
-
     def test_help_is_a_manual(self):
         text = self.succeed("--help")
         self.assertEqual(text, self.succeed("-h"))
