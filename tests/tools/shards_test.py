@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """bert-infer --shard, --resume and merge: whatever is killed and resumed, the bytes are those of one
 run. Usage: shards_test.py BIN_DIR"""
+import fcntl
 import gzip
 import os
 import random
@@ -154,6 +155,15 @@ class ShardsTest(ToolTest):
         done = self.run_tool("-i", self.pairs, "--resume", "-o", out)
         self.assertEqual((done.returncode, out.read_text()), (0, "yesterday's\n"))
         self.assertIn("is whole already", done.stderr)
+
+    def test_two_processes_do_not_write_the_same_file(self):
+        out, partial = self.dir / "locked.jsonl", self.write("locked.jsonl.partial", "theirs")
+        with open(partial, "rb") as theirs:
+            fcntl.flock(theirs, fcntl.LOCK_EX)
+            for option in [], ["--resume"]:
+                self.fail_with(1, r"locked.jsonl.partial: another process is writing it", "-i",
+                               self.pairs, *option, "-o", out)
+            self.assertEqual(partial.read_text(), "theirs")
 
     def test_errors(self):
         for wrong in "4/4", "-1/4", "1", "1/2x", "/":
