@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from command_line import ToolTest, main, read_lines
-from tensor_file import TensorFile
+from tensor_file import FormatError, TensorFile
 
 LINE = b"a man is walking the dog on the beach\ttwo men\n"
 
@@ -170,7 +170,7 @@ class Streaming(ToolTest):
                 time.sleep(0.01)
                 try:
                     rows = len(self.read_logits(path))
-                except (OSError, ValueError, KeyError):  # not yet
+                except (OSError, ValueError, KeyError, FormatError):  # not yet, or between two writes
                     pass
             process.kill()
             process.stdin.close()
