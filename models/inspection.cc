@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/inspection.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <numeric>
 #include <vector>
@@ -28,6 +29,19 @@ void trace_retrieval(const auto& impl, const Batch& batch, Tensor x, engine::Tea
   trace("embedding", impl.sentence.run(batch, engine::Reads::all, x, team, space));
 }
 
+Output rows_of(engine::ConstTensor table, const std::vector<int32_t>& rows) {
+  Output copy(std::ssize(rows), table.columns);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    std::copy_n(table.row(rows[i]), table.columns, copy.row(static_cast<int64_t>(i)).data());
+  }
+  return copy;
+}
+
+std::string kind_of_positions(const Config& config) {
+  if (!config.frequencies.empty()) return "rotary";
+  return config.position_type == PositionType::alibi ? "linear biases" : "relative";
+}
+
 }  // namespace
 
 void run_traced(const Model& model, const Encoding& encoding, const OnStage& on_stage) {
@@ -49,6 +63,43 @@ void run_traced(const Model& model, const Encoding& encoding, const OnStage& on_
       trace_retrieval(impl, batch, x, team, space, trace);
     });
   });
+}
+
+std::string product_of(const Model& model) {
+  return Internals::impl(model).encoder.layers.front().qkv.product().name();
+}
+
+EmbeddingParts embedding_parts(const Model& model, const Encoding& encoding) {
+  return guarded([&] {
+    const auto& impl = Internals::impl(model);
+    check_encoding(encoding, 0, impl.config);
+    const int64_t order[] = {0};
+    const Batch batch = make_batch({&encoding, 1}, order, impl.config);
+    const Embeddings& tables = impl.encoder.embeddings;
+    EmbeddingParts parts;
+    parts.rows = batch.positions;
+    parts.word = rows_of(tables.word.view, batch.ids);
+    if (impl.config.adds_positions) parts.position = rows_of(tables.position.view, batch.positions);
+    if (impl.config.types > 0) parts.type = rows_of(tables.type.view, batch.type_ids);
+    parts.normed = Output(parts.word.rows, parts.word.columns);
+    const Tensor sum = {parts.normed.values.data(), parts.normed.rows, parts.normed.columns};
+    engine::Team team(impl.workers.scheduler());
+    engine::embedding_sum(team, {tables.word.view, tables.position.view, tables.type.view},
+                          batch.ids, batch.positions, batch.type_ids, sum);
+    engine::layer_norm(team, sum, tables.norm, sum);
+    parts.projected = tables.projection.has_value();
+    return parts;
+  });
+}
+
+PositionTable position_table(const Model& model) {
+  const auto& impl = Internals::impl(model);
+  const Config& config = impl.config;
+  if (!config.adds_positions) return {.kind = kind_of_positions(config), .rows = {}};
+  std::vector<int32_t> rows(static_cast<size_t>(config.positions));
+  std::iota(rows.begin(), rows.end(), config.first_position);
+  return {.kind = config.sinusoidal ? "sinusoidal" : "learned",
+          .rows = rows_of(impl.encoder.embeddings.position.view, rows)};
 }
 
 Pass::Pass(const Model& model, std::span<const Encoding> encodings) : model_(model) {
@@ -73,9 +124,7 @@ void Pass::logits() {
   impl.by_sequence(batch_, x, team, space_);
 }
 
-std::string Pass::product() const {
-  return Internals::impl(model_).encoder.layers.front().qkv.product().name();
-}
+std::string Pass::product() const { return product_of(model_); }
 engine::Precision Pass::precision() const { return Internals::impl(model_).encoder.precision; }
 
 engine::Scheduler& Pass::scheduler() const { return Internals::impl(model_).workers.scheduler(); }

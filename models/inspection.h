@@ -3,8 +3,10 @@
 // What the project's own tools and tests see of a model beyond its public API.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "engine/threads/scheduler.h"
 #include "models/bert_infer.h"
@@ -16,6 +18,26 @@ namespace bert::models {
 // Runs one input through everything the model has: the encoder, the pooler, the heads and the
 // sentence embedding. For regression tests.
 void run_traced(const Model& model, const Encoding& encoding, const OnStage& on_stage);
+
+// What multiplies in the layers: "oneDNN 3.7 micro-kernels", "panels for avx512", ...
+std::string product_of(const Model& model);
+
+// What the embedding layer adds up for one input of S tokens, E the width of its tables.
+struct EmbeddingParts {
+  std::vector<int32_t> rows;    // [S]: of the position table
+  Output word, position, type;  // [S, E]; empty: there is no such table
+  Output normed;                // [S, E]: LayerNorm of the sum
+  bool projected = false;       // the first layer reads another width than E
+};
+EmbeddingParts embedding_parts(const Model& model, const Encoding& encoding);
+
+// The rows of the position table, from that of an input's first token on, [P, E], and where they
+// come from.
+struct PositionTable {
+  std::string kind;  // "learned", "sinusoidal", or what the model has instead: "rotary", ...
+  Output rows;       // empty unless positions are added to tokens
+};
+PositionTable position_table(const Model& model);
 
 // The computation of one batch without the planning and copying that Model::run() and hidden() do
 // around it. For timing.

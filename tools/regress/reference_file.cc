@@ -56,6 +56,7 @@ void ReferenceFile::read_texts() {
     bert::Input input = {text[0].get<std::string>()};
     if (pair) input.second = text[1].get<std::string>();
     encodings_.push_back(model_.tokenizer().encode(input));
+    texts_.push_back(std::move(input));
   }
 }
 

@@ -30,8 +30,9 @@ class ReferenceFile {
 
   const std::string& path() const { return path_; }
   const std::vector<bert::Encoding>& encodings() const { return encodings_; }  // [N]
-  const std::vector<int64_t>& starts() const { return starts_; }               // [N + 1]
-  const std::vector<ReferenceStage>& stages() const { return stages_; }        // in their order
+  const std::vector<bert::Input>& texts() const { return texts_; }  // [N], or empty if it has none
+  const std::vector<int64_t>& starts() const { return starts_; }    // [N + 1]
+  const std::vector<ReferenceStage>& stages() const { return stages_; }  // in their order
   [[noreturn]] void fail(const std::string& reason) const;
 
   // If the file holds both texts and ids: whether the tokenizer makes these ids of the texts.
@@ -50,6 +51,7 @@ class ReferenceFile {
   const std::string path_;
   const bert::Model& model_;
   models::WeightFile file_;
+  std::vector<bert::Input> texts_;
   std::vector<bert::Encoding> encodings_;
   std::vector<int64_t> starts_ = {0};
   std::vector<ReferenceStage> stages_;

@@ -1,0 +1,186 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""bert-regress' page, JSON and XML: of a right model, of one with a wrong layer, and since a baseline.
+Usage: regress_page_test.py BIN_DIR [--screenshots DIR]"""
+import hashlib
+import json
+import math
+import shutil
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import numpy as np
+from reporting import HOSTILE, ROOT, PageTest, main
+
+from tensor_file import TensorFile, write_tensors
+
+WRONG = "bert.encoder.layer.1.output.dense.weight"  # the second of two layers
+STAGES = ["embeddings", "layer.0", "layer.1", "pooler", "logits", "embedding"]
+
+
+def change(model: Path, factor: float) -> Path:
+    """A copy of the model with all of one weight changed."""
+    copy = model.with_name(f"{model.name}_{factor}")
+    shutil.copytree(model, copy)
+    file = TensorFile(copy / "model.safetensors")
+    tensors = {name: np.array(file.read(name)) for name in file.entries}
+    tensors[WRONG] = (tensors[WRONG] * factor).astype(tensors[WRONG].dtype)
+    write_tensors(copy / "model.safetensors", tensors, file.metadata)
+    return copy
+
+
+class RegressPage(PageTest):
+    tool = "bert-regress"
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        lines = [[HOSTILE, "a dog"], ["music"], ["two dogs are running on the beach", "the men"]]
+        cls.reference = cls.dir / "reference.safetensors"
+        cls.make_reference("--inputs", cls.tsv(lines))
+        cls.wrong = change(cls.model, 1.01)
+
+    @classmethod
+    def tsv(cls, lines) -> Path:
+        path = cls.dir / "inputs.tsv"
+        path.write_text("".join("\t".join(line) + "\n" for line in lines))
+        return path
+
+    @classmethod
+    def make_reference(cls, *options):
+        subprocess.run([sys.executable, ROOT / "tools/reference/reference.py", "-m", cls.model, "-o",
+                        cls.reference, *options], check=True)
+
+    def regress(self, model: Path, name: str, *options):
+        """Returns the exit status, the JSON and the page."""
+        page = self.dir / f"{name}.html"
+        done = self.run_tool("-m", model, self.reference, "--json", "--html", page, *options)
+        return done.returncode, json.loads(done.stdout), page
+
+    def test_a_right_model(self):
+        status, found, path = self.regress(self.model, "regress_right")
+        self.assertEqual(status, 0)
+        self.assertEqual(self.read_page(path), found)
+        self.assertTrue(found["passed"])
+        self.assertEqual([stage["name"] for stage in found["stages"]], STAGES)
+        for stage in found["stages"]:
+            counts = stage["histogram"]
+            self.assertEqual(counts["zeros"] + counts["not_finite"] + sum(counts["steps"]), stage["elements"])
+            self.assertTrue(stage["within"])
+            self.assertLessEqual(stage["worst"][0]["error"], stage["largest_error"])
+            ranks = [element["rank"] for element in stage["worst"]]
+            self.assertEqual(ranks, sorted(ranks, reverse=True))
+            self.assertTrue(len(ranks) <= 10 and ranks[0] < 1)
+        self.assertEqual((found["labels"]["compared"], found["labels"]["changed"]), (3, 0))
+        page = self.browse(path)
+        self.shows(page, "<title>bert-regress: passed</title>")
+        self.shows(page, "✔ Passed")
+        self.assertEqual(page.count("✔ within"), len(STAGES))
+        self.shows(page, "None of 3 labels changed")
+        self.shows(page, r"\u{202e}")
+        self.assertNotIn("\u202e", page)
+
+    def test_environment_and_hashes(self):
+        _, found, _ = self.regress(self.model, "environment")
+        for key in ("processor", "instruction_set", "bert_infer", "onednn", "precision", "backend", "threads"):
+            self.assertTrue(found["environment"][key], key)
+        self.assertIn("model.safetensors", [file["name"] for file in found["files"]])
+        for file in found["files"]:
+            content = (self.model / file["name"]).read_bytes()
+            self.assertEqual((file["bytes"], file["sha256"]), (len(content), hashlib.sha256(content).hexdigest()))
+
+    def test_a_wrong_layer(self):
+        """A weight of the second layer is changed by 1 %."""
+        _, _, right = self.regress(self.model, "right")
+        baseline = self.write("right.json", json.dumps(self.read_page(right)))
+        status, found, path = self.regress(self.wrong, "regress_wrong", "--baseline", baseline)
+        self.assertEqual(status, 1)
+        within = {stage["name"]: stage["within"] for stage in found["stages"]}
+        self.assertEqual([name for name in STAGES if within[name]], ["embeddings", "layer.0"])
+        self.assertRegex(found["difference"], "^layer.1 differs first")
+        self.assertGreater(found["stages"][2]["worst"][0]["rank"], 1)
+        page = self.browse(path)
+        self.shows(page, "<title>bert-regress: FAILED</title>")
+        self.shows(page, "What is wrong is likely in what computes layer.1.")
+        self.assertEqual((page.count("✔ within"), page.count("✘ OUT")), (2, 4))
+        self.shows(page, "Since the baseline")
+        self.shows(page, hashlib.sha256((self.wrong / "model.safetensors").read_bytes()).hexdigest())
+        self.shows(page, '<th scope="row">layer.1</th><td>within</td><td>out of tolerance</td>')
+
+    def test_the_worst_elements_are_the_worst(self):
+        """Beside NumPy's, for a stage of which every element is spoiled differently."""
+        file = TensorFile(self.reference)
+        tensors = {name: np.array(file.read(name)) for name in file.entries}
+        error = np.random.default_rng(1).uniform(0, 1, tensors["layer.1"].shape)
+        tensors["layer.1"] += error
+        path = self.dir / "spoiled.safetensors"
+        write_tensors(path, tensors, file.metadata)
+        done = self.run_tool(path, "--json", "--rtol", "0", "--atol", "1e-3")
+        stage = json.loads(done.stdout)["stages"][2]
+        order = np.argsort(-error, axis=None)[:10]
+        rows, columns = np.unravel_index(order, error.shape)
+        starts = tensors["starts"]
+        inputs = np.searchsorted(starts, rows, "right") - 1
+        self.assertEqual([(element["input"], element["token"], element["column"]) for element in stage["worst"]],
+                         list(zip(inputs.tolist(), (rows - starts[inputs]).tolist(), columns.tolist())))
+        np.testing.assert_allclose([element["error"] for element in stage["worst"]], error.ravel()[order], 1e-4)
+        steps = np.floor(2 * np.log10(error)).astype(int)
+        for step, count in enumerate(stage["histogram"]["steps"]):
+            # Rounding may move an error at the edge of a step.
+            self.assertLessEqual(abs(count - (steps == step + stage["histogram"]["first"]).sum()), 1)
+
+    def test_changed_labels(self):
+        file = TensorFile(self.reference)
+        tensors = {name: np.array(file.read(name)) for name in file.entries}
+        best = int(tensors["logits"][1].argmax())
+        tensors["logits"][1, best] -= 100
+        path = self.dir / "labels.safetensors"
+        write_tensors(path, tensors, file.metadata)
+        page = self.dir / "labels.html"
+        self.assertEqual(self.run_tool(path, "--html", page).returncode, 1)
+        labels = self.read_page(page)["labels"]
+        self.assertEqual((labels["compared"], labels["changed"]), (3, 1))
+        [changed] = labels["changes"]
+        names = ["yes", "no", "maybe"]
+        self.assertEqual((changed["input"], changed["found"]), (1, names[best]))
+        self.assertEqual(changed["expected"], names[int(tensors["logits"][1].argmax())])
+        self.shows(self.browse(page), "1 of 3 labels changed")
+
+    def test_what_is_not_finite(self):
+        file = TensorFile(self.reference)
+        tensors = {name: np.array(file.read(name)) for name in file.entries}
+        tensors["layer.1"][0, 1] = math.inf
+        path = self.dir / "infinite.safetensors"
+        write_tensors(path, tensors, file.metadata)
+        page = self.dir / "infinite.html"
+        self.assertEqual(self.run_tool(path, "--html", page).returncode, 1)
+        self.assertIsNone(self.read_page(page)["stages"][2]["largest_error"])
+        self.shows(self.browse(page), "not finite")
+
+    def test_junit(self):
+        path = self.dir / "junit.xml"
+        for model, failures in ((self.model, []), (self.wrong, STAGES[2:])):
+            done = self.run_tool("-m", model, self.reference, "--junit", path)
+            self.assertEqual(done.returncode, 1 if failures else 0)
+            suite = ElementTree.parse(path).getroot()
+            cases = suite.findall("testcase")
+            self.assertEqual([case.get("name") for case in cases], ["ids", *STAGES])
+            self.assertEqual([case.get("name") for case in cases if case.find("failure") is not None], failures)
+            self.assertEqual((suite.get("tests"), suite.get("failures")), (str(len(cases)), str(len(failures))))
+
+    def test_what_it_refuses(self):
+        for arguments, code, pattern in [
+            (["--baseline", "x"], 2, "--baseline goes with --html or --json"),
+            (["--json", "--baseline", "nowhere.json"], 1, "nowhere.json: cannot be read"),
+            (["--json", "--baseline", self.write("other.json", "[]")], 1, "other.json: is not what bert-regress --json"),
+            (["--html", self.model / "model.safetensors"], 1, "model.safetensors"),
+            (["--html", self.dir / "no" / "page.html"], 1, "page.html"),
+        ]:
+            with self.subTest(pattern):
+                self.fail_with(code, pattern, self.reference, *arguments)
+
+
+if __name__ == "__main__":
+    main()

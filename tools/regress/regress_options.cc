@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/regress/regress_options.h"
+
+#include <cmath>
+
+namespace bert::tools {
+namespace {
+
+Tolerance default_tolerance(const std::string& precision, bool hidden_states) {
+  if (precision == "f32") return {1e-4, 1e-4, 1e-4};
+  return {hidden_states ? INFINITY : 1, 0.1, precision == "bf16" ? 0.01 : 0.05};
+}
+
+}  // namespace
+
+const char* const kRegressManual =
+    R"(bert-regress: compare a model, stage by stage, with a reference made elsewhere
+
+  bert-regress -m DIR REFERENCE [OPTIONS]
+
+REFERENCE is a .safetensors file, as tools/reference/reference.py (NumPy, float64) and
+tools/reference/export_reference.py (PyTorch) write it. T tokens in N inputs laid end to end,
+H hidden size, C labels:
+  ids [T], type_ids [T], starts [N+1]     integers; input i owns tokens starts[i] to starts[i+1]
+  __metadata__ inputs                     JSON array of [first] or [first, second]
+  embeddings, layer.0, layer.1 ... [T, H] any of these stages, F32 or F64
+  pooler [N, H], logits [N, C] ([T, C] if the head answers for each token), embedding [N, F]
+  next_sentence [N, 2], if the logits are over the vocabulary, [T, V]
+  sparse [N, V], vectors [T, D]           of models for search
+  unattended [N]                          if given: so many tokens at an input's end nobody attends to
+Either ids or texts may be left out. If both are there, the texts must tokenize to the ids.
+
+  -m, --model DIR    default: the demo model
+      --precision P  auto (default), f32, bf16 or int8
+      --backend B    what multiplies: auto (default), onednn or panels
+      --atol X       a found value may differ from the expected one by
+      --rtol X       atol + rtol * |expected|
+      --mean X       the mean error of a stage may be X times the mean of |expected|
+      --threads N    default: as many as the process may use
+      --json         all results as one JSON object instead of the table
+      --html FILE    the same as a page: the errors by stage in a table and a chart, their
+                     distribution, the worst elements with their texts, labels that changed
+      --junit FILE   the same as JUnit's XML, a test case for each stage
+      --baseline OLD what --json wrote before: --json and --html say what changed since
+  -h, --help         this text
+      --version      the version
+
+Prints the largest and the mean absolute error of each stage, and names the first stage (in the
+order of the forward pass) and its first element that are out of tolerance. The files are written
+whether it passes or not, with the environment and the SHA-256 of the model's files.
+
+The default tolerance of each precision:
+         atol  rtol   mean
+  f32    1e-4  1e-4   1e-4   Rounding keeps a 12-layer model within about 1e-5 of float64; a mistake
+                             as small as the tanh form of GELU instead of the erf form exceeds it.
+  bf16   1     0.1    0.01   Here the mean tells whether a model is right; for embeddings and layers
+  int8   1     0.1    0.05   it alone is checked. Measured: 0.001 to 0.006 in bf16 and 0.004 to
+                             0.025 in int8. Single values may be far off: logits by up to 0.57
+                             and 0.88, over 5,001 pairs with the demo model. Where int8's inputs
+                             have 7 bits (AVX2 without VNNI), twice as much: --mean 0.1.
+
+Exit status: 0 all within the tolerance, 1 something is not, or a failure; 2 wrong usage.
+)";
+
+Tolerance RegressOptions::tolerance(const std::string& precision, bool hidden_states) const {
+  const Tolerance defaults = default_tolerance(precision, hidden_states);
+  // An error that is allowed for each element is allowed for their mean.
+  const double default_mean = atol || rtol ? INFINITY : defaults.mean;
+  return {atol.value_or(defaults.atol), rtol.value_or(defaults.rtol), mean.value_or(default_mean)};
+}
+
+}  // namespace bert::tools

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include "models/bert_infer.h"
+
+namespace bert::tools {
+
+// What a figure depends on: {"processor", "instruction_set", "system", "bert_infer", "onednn",
+// "created"}, and of a model also "architecture", "precision", "backend", "product", "workers" and
+// "threads".
+nlohmann::ordered_json describe_environment();
+nlohmann::ordered_json describe_environment(const bert::Model& model);
+
+// The files that a model was read from: [{"name", "bytes", "sha256"}]. Reads them as a whole.
+nlohmann::ordered_json describe_files(const bert::Info& info);
+
+// Of a number, what a reader needs and JSON can hold: so many significant digits, null if it is not
+// finite.
+nlohmann::ordered_json json_number(double value, int digits = 6);
+
+// A JSON document that an earlier run wrote. Throws std::runtime_error if it is none, or if its
+// "tool" is not the one expected.
+nlohmann::ordered_json read_report(const std::string& path, std::string_view tool);
+
+}  // namespace bert::tools
