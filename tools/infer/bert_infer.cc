@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // bert-infer: texts, pairs or ids in; logits, embeddings, hidden states, tokens and more out. Uses
-// nothing of the library but its public header.
+// nothing of the library but its public header, except for --html.
 #include "models/bert_infer.h"
 
 #include <exception>
@@ -49,7 +49,7 @@ void run(const InferOptions& options) {
   bool is_cut = false;
   int signal = 0;
   try {
-    writer = make_writer(options.output_format, loaded.task, output, loaded.info);
+    writer = make_writer(options, loaded, output);
     Session session(*answers, *writer, input ? input->name() : "", options.skips_errors, progress);
     const InputMaker maker(options, loaded);
     if (input) {

@@ -94,6 +94,13 @@ Task and output
                            .safetensors  logits, embedding: [inputs, columns]; hidden: [tokens, H]
                                          and vectors: [rows, columns], where input i owns the
                                          rows from starts[i] to starts[i + 1]
+      --html FILE        instead of --output, a page to look at, in one file without network:
+                         attention: by layer (default: all) and head, between tokens;
+                         hidden with --layers 0: the embedding layer, each token's rows and their
+                         sum, and how similar positions are to each other
+      --projector DIR    embed, instead of --output: vectors.tsv and metadata.tsv (the texts, and
+                         what --keep names) for the embedding projector, and index.html, a page with
+                         their principal components and nearest neighbours
       --output-format F  jsonl, tsv, npy, safetensors, or text for people, whatever the ending
 
 Many machines
@@ -138,6 +145,7 @@ Examples
   bert-infer -m DIR "Paris is the [MASK] of France."
   bert-infer -m DIR "Where was she born?" "$ARTICLE"
   bert-infer info -m DIR
+  bert-infer -m DIR --task attention --html attention.html "A man plays." "Somebody plays."
   bert-infer -m DIR -i pairs.tsv --shard 2/8 --resume -o part-2.jsonl
 )";
 

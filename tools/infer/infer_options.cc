@@ -103,7 +103,7 @@ void InferOptions::check_task(Task wanted) const {
     throw UsageError(fmt::format("{} goes with --task {}, not with {}", given,
                                  tasks_with_option(given), task_name(wanted)));
   }
-  if (wanted == Task::attention && layers.empty()) {
+  if (wanted == Task::attention && layers.empty() && output_format != OutputFormat::html) {
     throw UsageError("--task attention needs --layers");
   }
 }
@@ -112,7 +112,19 @@ bool InferOptions::is_given(std::string_view option) const {
   return std::ranges::find(special_options, option) != special_options.end();
 }
 
+void InferOptions::check_page(Task wanted) const {
+  if (output_format == OutputFormat::projector && !can_hold(output_format, wanted)) {
+    throw UsageError(
+        fmt::format("--projector goes with --task embed, not with {}", task_name(wanted)));
+  }
+  if (output_format != OutputFormat::html) return;
+  const bool embeds = layers == std::vector<int>{0};
+  if (can_hold(output_format, wanted) && (wanted == Task::attention || embeds)) return;
+  throw UsageError("--html goes with --task attention, and with --task hidden --layers 0");
+}
+
 void InferOptions::check_output(Task wanted) const {
+  check_page(wanted);
   if (!can_hold(output_format, wanted)) {
     throw UsageError(
         fmt::format("--output {} cannot hold the answers of --task {}, a .jsonl file can", output,
@@ -123,11 +135,11 @@ void InferOptions::check_output(Task wanted) const {
     throw UsageError(fmt::format("{} needs JSON Lines as output, not {}", option, output));
   };
   using enum OutputFormat;
-  if (!keep.empty()) need("--keep", {jsonl});
+  if (!keep.empty()) need("--keep", {jsonl, projector});
   if (skips_errors) need("--on-error skip", {jsonl, text, tsv});
   if (resumes) {
     if (output == "-") throw UsageError("--resume needs --output FILE");
-    if (output_format == safetensors || output_format == text) {
+    if (output_format != jsonl && output_format != tsv && output_format != npy) {
       throw UsageError(
           fmt::format("--resume needs .jsonl, .tsv or .npy as output, not {}", output));
     }
@@ -151,7 +163,12 @@ void InferCommandLine::declare(CLI::App& app) {
       [this](const std::string& text) { given_.shard = parse_shard(text); });
   resume_option_ = app.add_flag("--resume", given_.resumes);
   app.add_flag("-q,--quiet", given_.quiet);
-  output_option_ = app.add_option("-o,--output", output_);
+  auto* const output = app.add_option("-o,--output", output_);
+  output_option_ = output;
+  auto* const html = app.add_option("--html", html_);
+  html_option_ = html->excludes(output);
+  projector_option_ =
+      app.add_option("--projector", given_.projector)->excludes(output)->excludes(html);
   app.add_option("--task", task_)->check(CLI::IsMember(task_names()));
   special_options_ = {
       app.add_option("--layers")->each([this](const std::string& text) {
@@ -216,6 +233,26 @@ void InferCommandLine::check_texts() const {
                                kMaxTexts + more_texts_.size(), kMaxTexts));
 }
 
+void InferCommandLine::set_output(InferOptions& options) const {
+  const bool has_output = output_option_->count() > 0;
+  if (has_output) options.output = output_;
+  const bool is_page = html_option_->count() > 0 || projector_option_->count() > 0;
+  if (is_page && output_format_option_->count() > 0) {
+    throw UsageError("--output-format goes with neither --html nor --projector");
+  }
+  if (html_option_->count() > 0) {
+    options.output = html_;
+    options.output_format = OutputFormat::html;
+  } else if (projector_option_->count() > 0) {
+    options.output = options.projector + "/vectors.tsv";
+    options.output_format = OutputFormat::projector;
+  } else if (output_format_option_->count() == 0) {
+    // People get text for a text; a program gets JSON.
+    const bool reads = text_options_[0]->count() > 0 && !has_output && isatty(STDOUT_FILENO) != 0;
+    options.output_format = reads ? OutputFormat::text : output_format(options.output);
+  }
+}
+
 std::optional<InferOptions> InferCommandLine::options() const {
   const bool has_text = text_options_[0]->count() > 0;
   if (!has_text && input_option_->count() == 0 && isatty(STDIN_FILENO) != 0) {
@@ -228,6 +265,7 @@ std::optional<InferOptions> InferCommandLine::options() const {
   for (const CLI::Option* option : special_options_) {
     if (option->count() > 0) options.special_options.push_back(option->get_name());
   }
+  set_output(options);
   if (options.task != Task::automatic) options.check_task(options.task);
   if (options.task == Task::tokens && !options.load.prompt.empty()) {
     throw UsageError("--prompt goes with embeddings, not with --task tokens");
@@ -246,13 +284,6 @@ std::optional<InferOptions> InferCommandLine::options() const {
     if (!options.keep.empty() && !has_keys) {
       throw UsageError("--keep goes with .jsonl and .csv, whose values have names");
     }
-  }
-  const bool has_output = output_option_->count() > 0;
-  if (has_output) options.output = output_;
-  if (output_format_option_->count() == 0) {
-    // People get text for a text; a program gets JSON.
-    const bool reads = has_text && !has_output && isatty(STDOUT_FILENO) != 0;
-    options.output_format = reads ? OutputFormat::text : output_format(options.output);
   }
   options.check_output(options.task);
   return options;

@@ -23,8 +23,9 @@ struct InferOptions {
   InputFormat input_format = InputFormat::tsv;
   std::string output = "-";
   OutputFormat output_format = OutputFormat::jsonl;
-  Shard shard;           // of the input's lines
-  bool resumes = false;  // goes on with what an interrupted run has left
+  std::string projector;  // a directory, of which `output` is a file; none: ""
+  Shard shard;            // of the input's lines
+  bool resumes = false;   // goes on with what an interrupted run has left
   Task task = Task::automatic;
   std::vector<std::string> keep;             // keys of input lines that are passed through
   bool skips_errors = false;                 // lines that are no inputs are answered with an error
@@ -45,6 +46,8 @@ struct InferOptions {
   // Throws UsageError if the output's format cannot hold the task's answers, or what else is asked
   // to be in it.
   void check_output(Task task) const;
+  // The same for --html and --projector.
+  void check_page(Task task) const;
   bool is_given(std::string_view special_option) const;
   // Whether the most probable labels are asked for.
   bool ranks_labels() const { return is_given("--top-k") || is_given("--threshold"); }
@@ -60,10 +63,11 @@ class InferCommandLine {
 
  private:
   InputFormat input_format(const std::string& input) const;
+  void set_output(InferOptions& options) const;
   void check_texts() const;
 
   // As given, before they are checked against each other.
-  std::string model_, input_, output_, task_ = "auto";
+  std::string model_, input_, output_, html_, task_ = "auto";
   // Each text is an option of its own: CLI11 reads "[x]" as a list where an option may have several
   // values.
   static constexpr size_t kMaxTexts = 32;
@@ -72,7 +76,7 @@ class InferCommandLine {
   InferOptions given_;  // what needs no more than its own option
   const CLI::Option *model_option_, *input_option_, *input_format_option_, *output_option_;
   const CLI::Option *output_format_option_, *keep_option_, *on_error_option_, *shard_option_;
-  const CLI::Option* resume_option_;
+  const CLI::Option *resume_option_, *html_option_, *projector_option_;
   std::vector<std::string> more_texts_;
   std::vector<const CLI::Option*> special_options_;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/infer/loaded_model.h"
 
+#include <filesystem>
 #include <utility>
 
 #include <fmt/format.h>
@@ -97,6 +98,7 @@ LoadedModel load_model(const InferOptions& options) {
         fmt::format("{} texts are given, expected one or two", options.arguments.size()));
   }
   options.check_output(loaded.task);
+  if (!options.projector.empty()) std::filesystem::create_directories(options.projector);
   return loaded;
 }
 

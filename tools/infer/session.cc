@@ -36,7 +36,7 @@ void Session::write(const Window& window, size_t first, size_t count) {
     const Source& source = window.sources[first + i];
     write_refused(first + i);
     try {
-      writer_.write({source.index, source.kept}, answers_, i);
+      writer_.write({source.index, source.kept, source.text}, answers_, i);
     } catch (const NonFinite& error) {
       refuse(source, error.what());
       continue;

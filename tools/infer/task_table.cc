@@ -117,6 +117,10 @@ bool can_hold(OutputFormat format, Task task) {
       return traits(task).one_row;
     case OutputFormat::safetensors:
       return traits(task).tensor.has_value();
+    case OutputFormat::html:
+      return task == Task::attention || task == Task::hidden || task == Task::layers;
+    case OutputFormat::projector:
+      return task == Task::automatic || task == Task::embed;
   }
   return false;
 }

@@ -41,8 +41,8 @@ enum class InputKind {
 
 enum class InputFormat { tsv, csv, txt, jsonl };
 
-// text is for people, the others are for programs.
-enum class OutputFormat { text, jsonl, tsv, npy, safetensors };
+// text, html and projector are for people, the others are for programs.
+enum class OutputFormat { text, jsonl, tsv, npy, safetensors, html, projector };
 
 struct TaskTraits {
   Task task;

@@ -34,13 +34,13 @@ class RegressJson {
             {"within", stage.is_within()},
             {"elements", stage.reference.expected->elements()},
             {"beyond", stage.out_of_tolerance},
-            {"largest_error", json_number(stage.max_error)},
+            {"largest_error", rounded_number(stage.max_error)},
             {"largest_at", stage.describe(stage.max_error_at)},
-            {"mean_error", json_number(mean)},
-            {"mean_expected", json_number(stage.expected_sum / elements)},
-            {"atol", json_number(stage.tolerance.atol)},
-            {"rtol", json_number(stage.tolerance.rtol)},
-            {"mean_tolerance", json_number(stage.tolerance.mean)},
+            {"mean_error", rounded_number(mean)},
+            {"mean_expected", rounded_number(stage.expected_sum / elements)},
+            {"atol", rounded_number(stage.tolerance.atol)},
+            {"rtol", rounded_number(stage.tolerance.rtol)},
+            {"mean_tolerance", rounded_number(stage.tolerance.mean)},
             {"histogram",
              {{"first", ErrorHistogram::kFirst},
               {"zeros", stage.histogram.zeros()},
@@ -57,7 +57,7 @@ class RegressJson {
                          {"token", change.token},
                          {"expected", change.expected},
                          {"found", change.found},
-                         {"margin", json_number(change.margin)}});
+                         {"margin", rounded_number(change.margin)}});
     }
     return {{"compared", labels.compared()}, {"changed", labels.changed()}, {"changes", changes}};
   }
@@ -71,10 +71,10 @@ class RegressJson {
     ordered_json all = {{"input", element.at.input}};
     if (stage.reference.by_token) all["token"] = element.at.token;
     all["column"] = element.at.column;
-    all["found"] = json_number(element.found, 9);
-    all["expected"] = json_number(element.expected, 9);
-    all["error"] = json_number(element.error);
-    all["rank"] = json_number(element.rank);
+    all["found"] = rounded_number(element.found, 9);
+    all["expected"] = rounded_number(element.expected, 9);
+    all["error"] = rounded_number(element.error);
+    all["rank"] = rounded_number(element.rank);
     return all;
   }
 

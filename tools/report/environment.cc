@@ -81,7 +81,7 @@ ordered_json describe_files(const bert::Info& info) {
   return files;
 }
 
-ordered_json json_number(double value, int digits) {
+ordered_json rounded_number(double value, int digits) {
   if (!std::isfinite(value)) return nullptr;
   return std::strtod(fmt::format("{:.{}g}", value, digits).c_str(), nullptr);
 }

@@ -22,7 +22,7 @@ nlohmann::ordered_json describe_files(const bert::Info& info);
 
 // Of a number, what a reader needs and JSON can hold: so many significant digits, null if it is not
 // finite.
-nlohmann::ordered_json json_number(double value, int digits = 6);
+nlohmann::ordered_json rounded_number(double value, int digits = 6);
 
 // A JSON document that an earlier run wrote. Throws std::runtime_error if it is none, or if its
 // "tool" is not the one expected.

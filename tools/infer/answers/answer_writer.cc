@@ -13,6 +13,7 @@
 #include "tokenizer/unicode/printable.h"
 #include "tools/console/json_text.h"
 #include "tools/infer/answers/numbers.h"
+#include "tools/infer/pages/page_writer.h"
 
 namespace bert::tools {
 namespace {
@@ -275,9 +276,11 @@ int64_t AnswerWriter::finish_cut() {
   }
 }
 
-std::unique_ptr<AnswerWriter> make_writer(OutputFormat format, Task task, OutputFile& file,
-                                          const bert::Info& info) {
-  switch (format) {
+std::unique_ptr<AnswerWriter> make_writer(const InferOptions& options, const LoadedModel& loaded,
+                                          OutputFile& file) {
+  const Task task = loaded.task;
+  const bert::Info& info = loaded.info;
+  switch (options.output_format) {
     case OutputFormat::text:
       return std::make_unique<Readable>(task, file);
     case OutputFormat::jsonl:
@@ -288,6 +291,10 @@ std::unique_ptr<AnswerWriter> make_writer(OutputFormat format, Task task, Output
       return std::make_unique<Npy>(task, file, info);
     case OutputFormat::safetensors:
       return std::make_unique<Safetensors>(task, file, info);
+    case OutputFormat::html:
+      return make_page_writer(loaded, file);
+    case OutputFormat::projector:
+      return make_projector_writer(options, loaded, file);
   }
   throw std::logic_error("unknown output format");
 }

@@ -8,6 +8,8 @@
 #include "models/bert_infer.h"
 #include "tools/console/output_file.h"
 #include "tools/infer/answers/answers.h"
+#include "tools/infer/infer_options.h"
+#include "tools/infer/loaded_model.h"
 #include "tools/infer/task_table.h"
 
 namespace bert::tools {
@@ -16,6 +18,7 @@ namespace bert::tools {
 struct InputName {
   int64_t index;          // of its line, counted from 0
   std::string_view kept;  // members of a JSON object that were passed through
+  std::string_view text = {};  // as Source has it
 };
 
 // Writes answers to a file, in the order of the calls.
@@ -49,10 +52,9 @@ class AnswerWriter {
 constexpr int64_t kNpyHeader = 128;
 int64_t npy_row_bytes(Task task, const bert::Info& info);
 
-// The format can hold the answers of the task, which is not automatic. `file` and `info` must
-// outlive the writer.
+// The output's format can hold the answers of the task. The arguments must outlive the writer.
 // If there are answers in the file, it goes on with them (not with .safetensors).
-std::unique_ptr<AnswerWriter> make_writer(OutputFormat format, Task task, OutputFile& file,
-                                          const bert::Info& info);
+std::unique_ptr<AnswerWriter> make_writer(const InferOptions& options, const LoadedModel& loaded,
+                                          OutputFile& file);
 
 }  // namespace bert::tools

@@ -6,6 +6,8 @@
 #include <span>
 #include <string>
 
+#include <nlohmann/json.hpp>
+
 #include "models/bert_infer.h"
 #include "tools/infer/infer_options.h"
 #include "tools/infer/inputs/task_inputs.h"
@@ -34,6 +36,8 @@ class Answers {
   // What .tsv, .npy and .safetensors files hold: logits [C], an embedding, hidden states [S, H],
   // or the vectors of a query or a document [rows, columns].
   virtual std::span<const float> row(size_t) const { return {}; }
+  // What a page of --html shows.
+  virtual nlohmann::ordered_json page(size_t) const { return {}; }
 };
 
 // Both arguments must outlive the answers. Throws bert::Error for layers that the model does not

@@ -2,6 +2,7 @@
 //
 // Tasks that answer in matrices: logits of each token, hidden states and attention of given layers.
 #include <cstdint>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 
 #include "tools/infer/answers/answers.h"
 #include "tools/infer/answers/numbers.h"
+#include "tools/infer/pages/page_data.h"
 
 namespace bert::tools {
 namespace {
@@ -66,6 +68,10 @@ class LayersAnswers final : public MatrixAnswers {
                   [&](size_t j) { append_rows(line, hidden_[i].layers[j]); });
   }
 
+  nlohmann::ordered_json page(size_t i) const override {
+    return embedding_page(model_, encodings_[i]);
+  }
+
  private:
   void run() override {
     hidden_.clear();
@@ -81,6 +87,10 @@ class AttentionAnswers final : public MatrixAnswers {
  public:
   AttentionAnswers(const InferOptions& options, const LoadedModel& loaded)
       : model_(*loaded.model), layers_(options.layers) {
+    if (layers_.empty()) {  // a page has all
+      layers_.resize(static_cast<size_t>(loaded.info.layers));
+      std::iota(layers_.begin(), layers_.end(), 0);
+    }
     model_.attention(encodings_, layers_);  // as above
   }
 
@@ -96,6 +106,10 @@ class AttentionAnswers final : public MatrixAnswers {
     });
   }
 
+  nlohmann::ordered_json page(size_t i) const override {
+    return attention_page(model_, encodings_[i], attention_[i], layers_);
+  }
+
  private:
   void run() override {
     attention_.clear();
@@ -103,7 +117,7 @@ class AttentionAnswers final : public MatrixAnswers {
   }
 
   const bert::Model& model_;
-  const std::vector<int>& layers_;
+  std::vector<int> layers_;
   std::vector<bert::Attention> attention_;
 };
 

@@ -19,6 +19,7 @@ struct Source {
   int64_t line = 1;       // counted from 1
   int64_t index = 0;      // of the input, a .csv's header left out, counted from 0
   std::string kept = {};  // what --keep passes through, as members of a JSON object
+  std::string text = {};  // for --projector: the texts in one line
 };
 
 // A line that is no input, with --on-error skip.

@@ -23,6 +23,12 @@ void read_header(std::string_view line, int64_t number, const std::string& name,
   }
 }
 
+std::string text_of(const LineInput& input) {
+  const auto* const text = std::get_if<bert::Input>(&input);
+  if (!text) return "";
+  return text->second ? text->first + " \u2016 " + *text->second : text->first;
+}
+
 }  // namespace
 
 // What wait to be handed over: texts that are tokenized together, and the lines that they come
@@ -175,6 +181,7 @@ void WindowReader::read_line(std::string_view line, Source source, const LinePar
   } catch (const std::exception& reason) {
     return collector.refuse(std::move(source), reason.what());
   }
+  if (options_.output_format == OutputFormat::projector) source.text = text_of(input);
   collector.add(std::move(input), std::move(source));
 }
 

@@ -66,7 +66,7 @@ function showBaseline() {
   }
   const sum = (files, name) => files.find((file) => file.name === name)?.sha256;
   for (const name of new Set([...data.files, ...before.files].map((file) => file.name))) {
-    compare(name, sum(data.files, name), sum(before.files, name));
+    compare(`${name}: SHA-256`, sum(data.files, name)?.slice(0, 16), sum(before.files, name)?.slice(0, 16));
   }
   for (const stage of stages) {
     const then = old(stage);

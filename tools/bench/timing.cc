@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/bench/timing.h"
+
+#include <chrono>
+#include <cmath>
+#include <numeric>
+
+#include "engine/peak.h"
+#include "models/inspection.h"
+
+namespace bert::tools {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr double kLeastSeconds = 0.5;  // of the timed runs of a shape
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+// Ids spread over the vocabulary; the second half of each input is its second segment.
+std::vector<bert::Encoding> make_inputs(const std::vector<int>& lengths, int vocabulary) {
+  std::vector<bert::Encoding> inputs;
+  for (const int length : lengths) {
+    bert::Encoding& input = inputs.emplace_back();
+    for (int s = 0; s < length; ++s) {
+      const int64_t i = std::ssize(inputs) * 4099 + s;
+      input.ids.push_back(static_cast<int32_t>(i * 7919 % vocabulary));
+      input.type_ids.push_back(2 * s > length ? 1 : 0);
+    }
+  }
+  return inputs;
+}
+
+void measure_peak(models::Pass& pass, Timing& timing) {
+  const engine::Precision precision = pass.precision();
+  engine::Team team(pass.scheduler());
+  timing.onednn_peak = std::max(timing.onednn_peak, engine::matmul_peak(team, precision));
+  if (precision != engine::Precision::f32) return;
+  timing.multiply_add_peak = std::max(timing.multiply_add_peak, engine::multiply_add_peak(team));
+}
+
+void finish(Timing& timing, std::vector<double> seconds) {
+  const auto runs = static_cast<double>(seconds.size());
+  for (double& part : timing.profile) part /= runs;
+  timing.mean = std::accumulate(seconds.begin(), seconds.end(), 0.0) / runs;
+  std::ranges::sort(seconds);
+  timing.seconds = std::move(seconds);
+}
+
+}  // namespace
+
+double Timing::quantile(double share) const {
+  return seconds[static_cast<size_t>(std::lround(share * static_cast<double>(seconds.size() - 1)))];
+}
+
+// The number of runs below the median is binomial.
+std::pair<double, double> Timing::median_interval() const {
+  const auto runs = static_cast<double>(seconds.size());
+  const double half = 1.96 * std::sqrt(runs) / 2;
+  const double last = runs - 1;
+  return {seconds[static_cast<size_t>(std::clamp(std::floor(runs / 2 - half), 0.0, last))],
+          seconds[static_cast<size_t>(std::clamp(std::ceil(runs / 2 + half), 0.0, last))]};
+}
+
+std::vector<Timing> time_shape(const BenchOptions& options, const std::vector<bert::Model>& models,
+                               const std::vector<int>& lengths, ProgressBar& bar) {
+  std::vector<models::Pass> passes;
+  std::vector<Timing> timings;
+  std::vector<std::vector<double>> seconds(models.size());
+  const auto once = [&](models::Pass& pass) {
+    options.task == "logits" ? pass.logits() : pass.hidden();
+  };
+  for (const bert::Model& model : models) {
+    models::Pass& pass = passes.emplace_back(model, make_inputs(lengths, model.info().vocabulary));
+    Timing& timing = timings.emplace_back();
+    timing.backend = model.info().backend;
+    timing.product = pass.product();
+    measure_peak(pass, timing);
+    if (options.measures_profile()) {
+      engine::Team team(pass.scheduler());
+      timing.bandwidth = engine::read_bandwidth(team);
+    }
+    for (int i = 0; i < 2; ++i) once(pass);
+  }
+  double shown = 0;
+  for (const auto begin = Clock::now(); shown < 1;) {
+    for (size_t i = 0; i < passes.size(); ++i) {
+      engine::profile = options.measures_profile() ? &timings[i].profile : nullptr;
+      const auto start = Clock::now();
+      once(passes[i]);
+      seconds[i].push_back(seconds_since(start));
+    }
+    const double runs = static_cast<double>(seconds[0].size()) / options.runs;
+    const double done = std::min({1.0, runs, seconds_since(begin) / kLeastSeconds});
+    bar.add(done - shown);
+    shown = done;
+  }
+  engine::profile = nullptr;
+  for (size_t i = 0; i < passes.size(); ++i) {
+    measure_peak(passes[i], timings[i]);
+    finish(timings[i], std::move(seconds[i]));
+  }
+  return timings;
+}
+
+// For logits, the last layer computes only the first token of each input once it has the keys and
+// values.
+Work work_of(const std::vector<int>& lengths, const bert::Info& info, bool logits) {
+  const double h = info.hidden, i = info.intermediate, layers = info.layers;
+  const double qkv = 3 * h * h, rest = h * h + 2 * h * i;
+  Work work;
+  for (const int length : lengths) {
+    const double tokens = length, last = logits ? 1 : tokens;
+    work.tokens += length;
+    work.flops += 2 * layers * qkv * tokens + 2 * rest * ((layers - 1) * tokens + last);
+    work.flops += 4 * h * tokens * ((layers - 1) * tokens + last);  // attention
+  }
+  const double weight = info.precision == "int8" ? 1 : info.precision == "bf16" ? 2 : 4;
+  work.bytes = weight * layers * (qkv + rest);
+  return work;
+}
+
+}  // namespace bert::tools

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/infer/pages/page_data.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "models/inspection.h"
+#include "tools/report/environment.h"
+
+namespace bert::tools {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json rounded_rows(const bert::Output& rows) {
+  ordered_json all = ordered_json::array();
+  for (int64_t i = 0; i < rows.rows; ++i) {
+    ordered_json& row = all.emplace_back(ordered_json::array());
+    for (const float value : rows.row(i)) row.push_back(rounded_number(value, 4));
+  }
+  return all;
+}
+
+}  // namespace
+
+std::string packed_shares(std::span<const float> values) {
+  constexpr const char* kDigits = "0123456789abcdefghijklmnopqrstuvwxyz";
+  constexpr int kBase = 36;
+  std::string text;
+  for (const float value : values) {
+    const auto thousandths = static_cast<int>(std::lround(1000 * std::clamp(value, 0.0f, 1.0f)));
+    text += kDigits[thousandths / kBase];
+    text += kDigits[thousandths % kBase];
+  }
+  return text;
+}
+
+ordered_json page_tokens(const bert::Tokenizer& tokenizer, const bert::Encoding& encoding) {
+  ordered_json tokens = ordered_json::array();
+  for (size_t i = 0; i < encoding.ids.size(); ++i) {
+    tokens.push_back({{"text", tokenizer.token(encoding.ids[i])},
+                      {"id", encoding.ids[i]},
+                      {"segment", encoding.type_ids[i]}});
+  }
+  return {{"text", tokenizer.decode(encoding.ids, false)}, {"tokens", tokens}};
+}
+
+ordered_json attention_page(const bert::Model& model, const bert::Encoding& encoding,
+                            const bert::Attention& attention, std::span<const int> layers) {
+  ordered_json page = page_tokens(model.tokenizer(), encoding);
+  page["layers"] = ordered_json::array();
+  for (size_t j = 0; j < layers.size(); ++j) {
+    const bert::Output& all = attention.layers[j];  // [A * S, S]
+    const auto size = static_cast<size_t>(all.columns * all.columns);
+    ordered_json heads = ordered_json::array();
+    for (size_t at = 0; at < all.values.size(); at += size) {
+      heads.push_back(packed_shares(std::span(all.values).subspan(at, size)));
+    }
+    const int layer = layers[j] < 0 ? layers[j] + model.info().layers : layers[j];
+    page["layers"].push_back({{"layer", layer}, {"heads", heads}});
+  }
+  return page;
+}
+
+ordered_json embedding_page(const bert::Model& model, const bert::Encoding& encoding) {
+  const models::EmbeddingParts parts = models::embedding_parts(model, encoding);
+  ordered_json page = page_tokens(model.tokenizer(), encoding);
+  page["rows"] = parts.rows;
+  page["word"] = rounded_rows(parts.word);
+  page["position"] = parts.position.rows > 0 ? rounded_rows(parts.position) : ordered_json();
+  page["segments"] = nullptr;
+  for (int64_t i = 0; i < parts.type.rows; ++i) {
+    ordered_json& segment = page["segments"][std::to_string(encoding.type_ids[i])];
+    if (!segment.is_null()) continue;
+    for (const float value : parts.type.row(i)) segment.push_back(rounded_number(value, 4));
+  }
+  page["normed"] = rounded_rows(parts.normed);
+  page["projected"] = parts.projected;
+  return page;
+}
+
+ordered_json position_similarities(const bert::Model& model) {
+  constexpr int64_t kMost = 512;  // positions on a page
+  const models::PositionTable table = models::position_table(model);
+  ordered_json page = {{"kind", table.kind}};
+  if (table.rows.rows == 0) return page;
+  const int64_t step = (table.rows.rows + kMost - 1) / kMost;
+  std::vector<float> shares;
+  for (int64_t i = 0; i < table.rows.rows; i += step) {
+    for (int64_t j = i; j < table.rows.rows; j += step) {
+      shares.push_back((1 + bert::similarity(table.rows.row(i), table.rows.row(j))) / 2);
+    }
+  }
+  page["count"] = table.rows.rows;
+  page["step"] = step;
+  page["similarities"] = packed_shares(shares);
+  return page;
+}
+
+}  // namespace bert::tools
