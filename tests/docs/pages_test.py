@@ -115,7 +115,7 @@ class Pages(ToolTest):
 
     def folder(self, page: Path) -> Path:
         """With what the commands of a page name."""
-        here = self.dir / page.stem
+        here = self.dir / "pages" / str(page.relative_to(ROOT)).replace("/", "-")
         if here.exists():
             return here
         (here / "build").mkdir(parents=True)
@@ -177,10 +177,11 @@ class Pages(ToolTest):
         for command, _ in commands:
             for port in re.findall(r"(?:localhost:|--port )(\d+)", command):
                 command = command.replace(port, ports.setdefault(port, free_port()))
-            script += f"{command}\nprintf '{BETWEEN}'\n"
+            script += command + "\n"
             if command.endswith("&"):
                 servers += 1
-                script += f"until [ $(grep -c ': ready$' errors) = {servers} ]; do sleep 0.05; done\n"
+                script += f"until [ $(grep -c ': ready$' errors) = {servers} ]; do kill -0 $!; sleep 0.05; done\n"
+            script += f"printf '{BETWEEN}'\n"
         here = self.folder(page)
         printed, errors = self.run_on_terminal(script, here)
         outputs = printed.split(BETWEEN)
@@ -189,24 +190,22 @@ class Pages(ToolTest):
             self.assert_printed(outputs[i], expected, f"{page.name}: {command}\n{errors}")
 
     def run_python(self, page: Path, blocks: list[tuple[str, str]]):
-        self.compare_parts(page, blocks, f"print({BETWEEN!r}, end='')\n", "program.py", [sys.executable])
+        self.compare_parts(page, blocks, f"print({BETWEEN!r}, end='')\n", "program.py",
+                           [sys.executable, "program.py"])
 
     def run_cpp(self, page: Path, blocks: list[tuple[str, str]]):
         names = "".join(f'[[maybe_unused]] const std::string {name.lower()} = std::getenv("{name}");\n'
                         for name in MODELS)
         parts = [(f"{{\n{code}}}\n", expected) for code, expected in blocks]
-        source = self.folder(page) / "parts.cc"
         flags = "$(PKG_CONFIG_PATH=$PREFIX/lib/pkgconfig pkg-config --static --cflags --libs bert_infer)"
         compile_and_run = f"c++ -std=c++20 parts.cc {flags} -Wl,-rpath,$PREFIX/lib -o parts && ./parts"
-        self.compare_parts(page, parts, 'std::printf("\\x1e");\n', source.name,
+        self.compare_parts(page, parts, 'std::printf("\\x1e");\n', "parts.cc",
                            ["bash", "-c", compile_and_run], f"{INCLUDES}int main() {{\n{names}", "}\n")
 
     def compare_parts(self, page: Path, parts, between: str, name: str, command, begin="", end=""):
         """Runs the parts as one program, and compares what each prints."""
         here = self.folder(page)
         (here / name).write_text(begin + between.join(code for code, _ in parts) + end)
-        if command[0] != "bash":
-            command = [*command, name]
         done = subprocess.run(command, cwd=here, env=self.environment, capture_output=True, text=True,
                               timeout=240)
         self.assertEqual(done.returncode, 0, f"{page.name}: {done.stderr}")
