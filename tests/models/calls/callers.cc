@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Many callers of one model, run by hand:
+// Many callers of one model, run by hand. `time` prints latency and throughput of 1, 2, 4, 16 and
+// 64 callers with an input of 16 tokens each, alone and beside calls of 64 x 128 tokens. `stress`,
+// for the thread sanitizer, has callers, sizes, threads, unloads and released memory at random,
+// where every answer must be the same bits as alone.
 //
-//   callers time MODEL             latency and throughput of 1, 2, 4, 16 and 64 callers with an
-//   input
-//                                  of 16 tokens each, alone and beside calls of 64 × 128 tokens
-//   callers stress MODEL SECONDS   callers, sizes, threads, unloads and released memory at random,
-//   for
-//                                  the thread sanitizer; every answer must be the same bits as
-//                                  alone
+//   callers time MODEL
+//   callers stress MODEL SECONDS
 #include <algorithm>
 #include <atomic>
 #include <chrono>
