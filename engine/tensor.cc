@@ -28,15 +28,15 @@ bool all_finite(std::span<const float> values) {
 
 void Buffer::resize_discarding(int64_t size) {
   if (size <= size_) return;
-  constexpr int64_t kLine = 64;  // bytes
-  const auto bytes =
-      static_cast<size_t>(divide_up(size * static_cast<int64_t>(sizeof(float)), kLine) * kLine);
+  constexpr int64_t kAlignment = 64;  // bytes
+  const auto bytes = static_cast<size_t>(
+      divide_up(size * static_cast<int64_t>(sizeof(float)), kAlignment) * kAlignment);
   data_.reset();  // before allocating: the two together would set the peak memory
   size_ = 0;
   if (bytes >= kHugePage) {
     map(bytes);
   } else {
-    data_ = {static_cast<float*>(std::aligned_alloc(kLine, bytes)),
+    data_ = {static_cast<float*>(std::aligned_alloc(kAlignment, bytes)),
              Free{.mapped = 0, .mapping = nullptr}};
     if (!data_) throw std::bad_alloc();
     std::fill_n(data_.get(), size, 0.0f);
