@@ -94,9 +94,17 @@ class Packages(unittest.TestCase):
         self.assertEqual(len(lines), 5, lines)
         self.assertEqual(len({line.split(": ")[1] for line in lines}), 1, lines)
         self.assertRegex(lines[0], r"^bert-infer: -?\d+\.\d+ -?\d+\.\d+ -?\d+\.\d+$")
+        # The page's CMake: a converted model, and a program that needs no shared library.
+        page = (ROOT / "docs/install.md").read_text()
+        start = "cmake_minimum_required(VERSION 3.16)\nproject(app CXX)\n"
+        (scratch / "CMakeLists.txt").write_text(start + re.search(r"```cmake\n(.*?)```", page, re.DOTALL)[1])
+        shutil.copy(ROOT / "tests/install/pair/pair.cc", scratch / "main.cc")
+        run("cmake", "-S", scratch, "-B", scratch / "app", env=environment)
+        run("cmake", "--build", scratch / "app", env=environment)
+        answer = run(scratch / "app/app", "A man.", "A dog.", scratch / "app/model-int8")
+        self.assertRegex(answer, r"^-?\d\S* -?\d\S* -?\d\S*$")
         # Libraries and components that are not there are errors that name them.
-        (scratch / "CMakeLists.txt").write_text("cmake_minimum_required(VERSION 3.16)\nproject(p CXX)\n"
-                                                "find_package(bert_infer REQUIRED COMPONENTS soup)\n")
+        (scratch / "CMakeLists.txt").write_text(start + "find_package(bert_infer REQUIRED COMPONENTS soup)\n")
         done = subprocess.run(["cmake", "-S", scratch, "-B", scratch / "wrong"], env=environment,
                               capture_output=True, text=True)
         self.assertNotEqual(done.returncode, 0)
