@@ -209,7 +209,7 @@ typedef struct bert_blank {
   int32_t token;  // its index in the encoding
 } bert_blank;
 typedef struct bert_blanks {  // the mask tokens of one input
-  const bert_blank* blanks;  // [blank_count], in the order of the text
+  const bert_blank* blanks;   // [blank_count], in the order of the text
   size_t blank_count;
 } bert_blanks;
 
@@ -227,7 +227,7 @@ typedef struct bert_span {
   float probability;
 } bert_span;
 typedef struct bert_tags {  // the words and entities of one input
-  const bert_span* words;  // [word_count], or tokens, as the aggregation says
+  const bert_span* words;   // [word_count], or tokens, as the aggregation says
   size_t word_count;
   const bert_span* entities;  // [entity_count]: neighbouring words of one entity, joined
   size_t entity_count;
@@ -245,9 +245,9 @@ BERT_INFER_API bert_status bert_model_tag(const bert_model* model, const bert_in
                                           const bert_tags** tags);
 
 typedef struct bert_answer {  // the part of a text that answers a question
-  bert_text string;    // the text at the offset, in whole words
-  bert_offset offset;  // in the second text
-  float score;         // probability of the answer, and of none: see bert_infer.h
+  bert_text string;           // the text at the offset, in whole words
+  bert_offset offset;         // in the second text
+  float score;                // probability of the answer, and of none: see bert_infer.h
   float no_answer;
   int32_t windows;
   int32_t tokens;  // in all windows
@@ -266,7 +266,7 @@ typedef struct bert_choices {  // a text, and what may go with it
   const bert_text* choices;  // [choice_count]
   size_t choice_count;
 } bert_choices;
-typedef struct bert_choice {  // which goes with it
+typedef struct bert_choice {   // which goes with it
   const float* logits;         // [choice_count]
   const float* probabilities;  // [choice_count]
   size_t choice_count;
