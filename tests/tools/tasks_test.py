@@ -6,6 +6,7 @@ tests/models/ tests what the tasks compute, this file their options and output.
 """
 import json
 import math
+import os
 import re
 
 import numpy as np
@@ -253,6 +254,19 @@ class Directories(ToolTest):
         self.assertIn("masks", json.loads(done.stdout))
         model = self.with_architectures("ambiguous", None)
         self.fail_with(1, '"architectures" is missing', "-m", model, "a man")
+
+    def test_bf16_is_advised_only_where_it_is_faster(self):
+        note = re.compile(r"the weights are stored in BF16; precision auto is f32, which is exact; "
+                          r"bf16 would be ([\d.]+) times as fast")
+        stored = self.make_model("stored in bf16", "--dtype", "BF16")
+        for isa in "DEFAULT", "AVX2", "SSE41":
+            environment = os.environ | {"ONEDNN_MAX_CPU_ISA": isa}
+            for speed in note.findall(self.run_tool("-m", stored, "a", env=environment).stderr):
+                self.assertGreaterEqual(float(speed), 1.1, isa)
+            for quiet in ["--precision", "f32"], ["--precision", "bf16"]:
+                done = self.run_tool("-m", stored, *quiet, "a", env=environment)
+                self.assertNotIn("times as fast", done.stderr, isa)
+        self.assertNotIn("times as fast", self.run_tool("a").stderr)
 
 
 class Readme(ToolTest):
