@@ -113,7 +113,7 @@ class Pages(ToolTest):
             "PATH": f"{cls.bin}:/usr/bin:/bin", "PYTHONPATH": str(BUILD / "python"),
             "CXXFLAGS": "-Wall -Wextra -Werror", "PYSPARK_PYTHON": sys.executable, "LC_ALL": "C.UTF-8"}
         subprocess.run(["cmake", "--install", BUILD, "--prefix", cls.environment["PREFIX"]],
-                       check=True, capture_output=True)
+                       check=True, stdout=subprocess.DEVNULL)
 
     def folder(self, page: Path) -> Path:
         """With what the commands of a page name."""
