@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/attention/attention.h"
 
-#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -14,10 +13,7 @@ namespace bert::engine {
 
 void attention(Team& team, ConstTensor qkv, std::span<const int32_t> starts,
                const AttentionOptions& options, Buffer& scratch, Tensor context) {
-  int64_t longest = 0;
-  for (size_t i = 0; i + 1 < starts.size(); ++i) {
-    longest = std::max<int64_t>(longest, starts[i + 1] - starts[i]);
-  }
+  const int64_t longest = longest_sequence(starts);
   if (options.window > 0 || longest > whole_tokens(options)) {
     return block_attention(team, qkv, starts, options, scratch, context);
   }
@@ -37,10 +33,7 @@ void attention(Team& team, ConstTensor qkv, std::span<const int32_t> starts,
   const auto whole_lines = [](int64_t floats) { return divide_up(floats, 16) * 16; };
   const int64_t task_floats = whole_lines(kernels.attention_scratch(longest, width));
   const int64_t terms = options.disentangled ? options.disentangled->terms() : 1;
-  const int64_t bias_floats = options.keys ? options.keys->scratch_size(longest, longest)
-                              : options.disentangled
-                                  ? options.disentangled->scratch_size(longest, longest)
-                                  : 0;
+  const int64_t bias_floats = bias_scratch(options, longest, longest);
   const int64_t worker_floats = task_floats + whole_lines(bias_floats);
   scratch.resize_discarding(worker_floats * team.threads());
 

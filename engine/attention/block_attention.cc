@@ -142,9 +142,7 @@ BlockAttention::Layout BlockAttention::lay_out() const {
   layout.further = take(2 * queries_);
   layout.context = take(queries_ * width_);
   layout.probabilities = take(options_.probabilities ? queries_ * keys_ : 0);
-  layout.bias = take(options_.keys           ? options_.keys->scratch_size(queries_, keys_)
-                     : options_.disentangled ? options_.disentangled->scratch_size(queries_, keys_)
-                                             : 0);
+  layout.bias = take(bias_scratch(options_, queries_, keys_));
   layout.kernel = take(kernels_.attention_scratch(std::max(queries_, keys_), width_));
   layout.end = end;
   return layout;
@@ -232,6 +230,19 @@ void BlockAttention::run(int64_t i, float* space) const {
 }
 
 }  // namespace
+
+int64_t longest_sequence(std::span<const int32_t> starts) {
+  int64_t longest = 0;
+  for (size_t i = 0; i + 1 < starts.size(); ++i) {
+    longest = std::max<int64_t>(longest, starts[i + 1] - starts[i]);
+  }
+  return longest;
+}
+
+int64_t bias_scratch(const AttentionOptions& options, int64_t queries, int64_t keys) {
+  if (options.keys) return options.keys->scratch_size(queries, keys);
+  return options.disentangled ? options.disentangled->scratch_size(queries, keys) : 0;
+}
 
 void block_attention(Team& team, ConstTensor qkv, std::span<const int32_t> starts,
                      const AttentionOptions& options, Buffer& scratch, Tensor context) {

@@ -15,6 +15,10 @@ inline int64_t whole_tokens(const AttentionOptions& options) {
   return options.keys || options.disentangled ? 1024 : 8192;
 }
 
+int64_t longest_sequence(std::span<const int32_t> starts);
+// Floats to compute the bias of so many queries and keys in, if it is one for each pair.
+int64_t bias_scratch(const AttentionOptions& options, int64_t queries, int64_t keys);
+
 // attention() to a block of keys after the other, with the softmax's maximum and sum so far
 // (Milakov and Gimelshein 2018), so that memory does not grow with the square of the length; and
 // where a token attends only to options.window tokens before it and after it (Beltagy et al. 2020),
