@@ -51,7 +51,8 @@ A SHAPE is BxS, a batch of B inputs of S tokens, or lengths:17,31,128, a batch o
   -h, --help           this text
       --version        versions of this and of oneDNN, backend, instruction set
 
-gflops counts the multiplications and additions of the matrix products and of attention.
+gflops counts the multiplications and additions of the matrix products and of attention, with a
+window those of the keys in it.
 peak_fraction relates it to what the machine can do on the same threads, timed just before and after:
 a oneDNN matmul of 1024 x 1024 x 1024 in the same precision (int8: u8 by s8), or in f32 multiply-adds
 in registers if they are faster. --profile and --json show both. The floor is the larger of two times: the
@@ -127,25 +128,20 @@ struct Work {
   double bytes = 0;  // of the weights read
 };
 
-// For logits, the last layer computes only the first token of each input once it has the keys and
-// values.
-Work work_of(const std::vector<int>& lengths, const bert::Info& info, bool logits) {
-  const double h = info.hidden, i = info.intermediate, layers = info.layers;
-  const double qkv = 3 * h * h, rest = h * h + 2 * h * i;
-  Work work;
-  for (const int length : lengths) {
-    const double tokens = length, last = logits ? 1 : tokens;
-    work.tokens += length;
-    work.flops += 2 * layers * qkv * tokens + 2 * rest * ((layers - 1) * tokens + last);
-    work.flops += 4 * h * tokens * ((layers - 1) * tokens + last);  // attention
-  }
-  const double weight = info.precision == "int8" ? 1 : info.precision == "bf16" ? 2 : 4;
-  work.bytes = weight * layers * (qkv + rest);
-  return work;
+Work work_of(const models::Pass& pass, const std::vector<int>& lengths, bool logits) {
+  const models::Pass::Work of_pass = pass.work(logits);
+  const engine::Precision precision = pass.precision();
+  const double bytes = precision == engine::Precision::int8   ? 1
+                       : precision == engine::Precision::bf16 ? 2
+                                                              : 4;
+  return {.tokens = std::accumulate(lengths.begin(), lengths.end(), int64_t{0}),
+          .flops = of_pass.operations,
+          .bytes = bytes * of_pass.weights};
 }
 
 struct Timing {
   std::string backend, product;
+  Work work;
   double median = 0, min = 0, bandwidth = 0;
   double mean = 0;  // which the profile's parts and its rest add up to
   double onednn_peak = 0, multiply_add_peak = 0;  // the latter in f32 only
@@ -175,6 +171,7 @@ std::vector<Timing> time_shape(const BenchOptions& options, const std::vector<be
     Timing& timing = timings.emplace_back();
     timing.backend = model.info().backend;
     timing.product = pass.product();
+    timing.work = work_of(pass, lengths, options.task == "logits");
     measure_peak(pass, timing);
     if (options.profile) {
       engine::Team team(pass.scheduler());
@@ -312,9 +309,8 @@ void run(const BenchOptions& options) {
   }
   for (size_t i = 0; i < shapes.size(); ++i) {
     const std::vector<Timing> timings = time_shape(options, models, shapes[i]);
-    const Work work = work_of(shapes[i], info, options.task == "logits");
     for (const Timing& timing : timings) {
-      (options.json ? print_json : print_row)(out, options.shapes[i], shapes[i].size(), work,
+      (options.json ? print_json : print_row)(out, options.shapes[i], shapes[i].size(), timing.work,
                                               timing, info);
     }
     if (options.compare && !options.json) {
