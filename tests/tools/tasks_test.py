@@ -11,7 +11,7 @@ import re
 
 import numpy as np
 
-from command_line import ROOT, ToolTest, floats, main
+from command_line import ToolTest, floats, main
 from tensor_file import TensorFile, write_tensors
 
 WORDS = "a man is playing the guitar and two dogs eat on the beach".split()
@@ -267,40 +267,6 @@ class Directories(ToolTest):
                 done = self.run_tool("-m", stored, *quiet, "a", env=environment)
                 self.assertNotIn("times as fast", done.stderr, isa)
         self.assertNotIn("times as fast", self.run_tool("a").stderr)
-
-
-class Readme(ToolTest):
-    def test_the_table_of_architectures_is_what_loads(self):
-        """Compares it with the heads of the families in the source, each of which has a golden."""
-        source = (ROOT / "models/config/families.cc").read_text()
-        readme = (ROOT / "README.md").read_text()
-        rows = {cells[0]: cells[1:] for cells in
-                (re.findall(r"[^|]+", line) for line in readme.splitlines()
-                 if re.match(r"\| `[a-z-]+` \|", line))
-                if len(cells) == 9 for cells in [[cell.strip(" `") for cell in cells]]}
-        suffixes = ["", "ForSequenceClassification", "ForTokenClassification",
-                    "ForQuestionAnswering", "ForMultipleChoice", "ForMaskedLM", "ForPreTraining",
-                    "ForNextSentencePrediction"]
-        families = re.findall(r'(?:model_type = |roberta\()"([a-z-]+)"', source)
-        self.assertEqual(list(rows)[:len(families)], families)  # then those of newer_families.cc
-        for family in families:
-            cells = rows[family]
-            table = "roberta" if family in ("roberta", "xlm-roberta", "camembert", "mpnet") else family
-            name = {"bert": "Bert", "distilbert": "DistilBert", "electra": "Electra",
-                    "albert": "Albert", "roberta": "Roberta"}[table]
-            heads = re.search(rf"k{name}Heads\[\] = \{{(.*?)\}};", source, re.DOTALL)[1]
-            has = set(re.findall(r'"(For\w+)"', heads)) | {""}
-            for word, suffix in [("kPooledClassifier,", "ForSequenceClassification"),
-                                 ("kDistilBertClassifier,", "ForSequenceClassification"),
-                                 ("kNextSentence,", "ForNextSentencePrediction"),
-                                 ("Predictions,", "ForMaskedLM"),
-                                 ("kTokenClassifier", "ForTokenClassification"),
-                                 ("kQuestionAnswering", "ForQuestionAnswering"),
-                                 ("as_multiple_choice(", "ForMultipleChoice")]:
-                if word in heads:
-                    has.add(suffix)
-            self.assertEqual(cells, ["yes" if suffix in has else "–" for suffix in suffixes],
-                             family)
 
 
 if __name__ == "__main__":
