@@ -42,6 +42,7 @@ void ServeOptions::declare(CLI::App& app) {
   number("--timeout", limits.seconds, 1, kMost);
   with_variable(
       app.add_option("--auto-truncate", limits.auto_truncate)->expected(0, 1)->default_str("true"));
+  with_variable(app.add_option("--client-header", http.caller_header));
   with_variable(app.add_option("--access-log", access_log));
   add_precision(app, load.precision);
   with_variable(app.get_option("--precision"));
