@@ -4,7 +4,8 @@
 
 A page's blocks are one program, but for those of docs/cluster.md, which are one each. What a ```text
 block after one shows is what it prints. The hub's names are those of a cache with small random
-models. Blocks that import a package which is not installed are skipped."""
+models. Blocks that import a package which is not installed are skipped; those of
+docs/cluster.md run in build/clusters where tools/cluster/setup made it."""
 import importlib.util
 import os
 import re
@@ -25,6 +26,7 @@ BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.DOT
 IMPORTED = re.compile(r"^(?:import|from) (\w+)", re.MULTILINE)
 BETWEEN = "\x1e"
 ALONE = ("cluster.md",)
+CLUSTERS = ROOT / "build" / "clusters"
 HUB = {"sentence-transformers/all-MiniLM-L6-v2": ("--head", "none"),
        "cross-encoder/ms-marco-MiniLM-L6-v2": ("--labels", "1"),
        "dslim/bert-base-NER": ("--head", "tokens", "--labels", "3", "--label-names", "O,B-PER,I-PER")}
@@ -44,15 +46,14 @@ class Docs(ToolTest):
             cls.make_model(f"hub/{repository.name}/snapshots/c0ffee", *options)
         os.environ["HF_HUB_CACHE"] = str(cls.dir / "hub")
         os.environ["PYTHONPATH"] = str(BUILD / "python")  # of processes that the programs start
-        os.environ["PYSPARK_PYTHON"] = sys.executable
         (cls.dir / "tools").symlink_to(ROOT / "tools")
 
-    def run_program(self, page: Path, blocks: list[tuple[str, str]]):
+    def run_program(self, page: Path, blocks: list[tuple[str, str]], python: str):
         """Runs blocks as one script, and compares what each prints."""
         between = f"print({BETWEEN!r}, end='')\n"
         script = self.write("program.py", between.join(code for code, _ in blocks))
-        done = subprocess.run([sys.executable, script], cwd=self.dir, capture_output=True, text=True,
-                              timeout=240)
+        done = subprocess.run([python, script], cwd=self.dir, capture_output=True, text=True, timeout=240,
+                              env={**os.environ, "PYSPARK_PYTHON": python})
         self.assertEqual(done.returncode, 0, f"{page.name}: {done.stderr}")
         for (code, expected), printed in zip(blocks, done.stdout.split(BETWEEN)):
             if expected:
@@ -60,17 +61,19 @@ class Docs(ToolTest):
 
     def run_page(self, page: Path) -> int:
         """Returns how many blocks it ran."""
-        blocks = []
+        blocks, python = [], sys.executable
+        if page.name == "cluster.md" and (CLUSTERS / "installed").exists():
+            python = str(CLUSTERS / "bin" / "python")
         for code, expected in BLOCK.findall(page.read_text()):
             missing = [name for name in IMPORTED.findall(code)
                        if importlib.util.find_spec(name) is None]
-            if missing:
+            if missing and python == sys.executable:
                 print(f"skipped a program of {page.name}: there is no {missing[0]}")
                 continue
             blocks.append((code, expected))
         programs = [[block] for block in blocks] if page.name in ALONE else [blocks]
         for program in filter(None, programs):
-            self.run_program(page, program)
+            self.run_program(page, program, python)
         return len(blocks)
 
     def test_pages(self):
