@@ -28,24 +28,24 @@ namespace bert {
 // other Error, as the Model throws it.
 class BERT_INFER_API Unanswered : public Error {
  public:
-  enum class Reason {
-    cancelled,  // by its stop_token
-    deadline,   // has passed
-    closed,     // the queue was destroyed before the whole request had begun to be computed
-    full,       // the queue's limits
+  enum class Reason {  // why there is no answer
+    cancelled,         // by its stop_token
+    deadline,          // has passed
+    closed,            // the queue was destroyed before the whole request had begun to be computed
+    full,              // the queue's limits
   };
   Unanswered(Reason reason, const std::string& what);
   Unanswered(const Unanswered&) = default;
   ~Unanswered() override;
-  Reason reason() const { return reason_; }
+  Reason reason() const { return reason_; }  // why
 
  private:
   Reason reason_;
 };
 
-using Inputs = std::variant<std::vector<Input>, std::vector<Encoding>>;
+using Inputs = std::variant<std::vector<Input>, std::vector<Encoding>>;  // of one request
 
-struct RequestOptions {
+struct RequestOptions {  // how a request may end early, and tell how far it is
   // Ends the request as soon as stop is requested, or the deadline passes: what of it still waits
   // is taken out of the queue, what is being computed is dropped. One std::stop_source may cancel
   // any number of requests.
@@ -63,13 +63,13 @@ struct RequestOptions {
 template <typename Result>
 using OnAnswer = std::function<void(std::future<Result> answer)>;
 
-struct QueueOptions {
+struct QueueOptions {  // its limits
   // Requests that come when so many requests or tokens already wait are refused. 0: no limit. A
   // request with more tokens than the limit is accepted if none wait.
   int64_t max_requests = 0, max_tokens = 0;
 };
 
-struct QueueStatistics {
+struct QueueStatistics {  // what a queue has done and has to do
   // What waits now, and what is being computed. A request of which one part is being computed and
   // another waits is counted in both.
   int64_t waiting_requests = 0, waiting_tokens = 0;
@@ -139,8 +139,8 @@ class BERT_INFER_API Queue {
   void choose(std::vector<Choices> inputs, RequestOptions options,
               OnAnswer<std::vector<Choice>> done);
 
-  const Model& model() const;
-  QueueStatistics statistics() const;
+  const Model& model() const;          // that it asks
+  QueueStatistics statistics() const;  // now
 
  private:
   struct Impl;

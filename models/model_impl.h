@@ -57,7 +57,7 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   int64_t whole_length(const Input& input) const {
     return std::ssize(tokenizer.impl_->text_encoder.encode(input.first, input.second, 0).ids);
   }
-  tokenizer::ForEach on_workers() const {
+  models::ForEach on_workers() const {
     return [this](size_t count, const auto& body) { workers.for_each(count, body); };
   }
   Output run(std::span<const Encoding> encodings) const;

@@ -106,8 +106,8 @@ class Architecture(unittest.TestCase):
 
     def test_paths_in_the_documents_exist(self):
         pattern = re.compile(r"(?<![\w/.$-])((?:engine|tokenizer|models|tests|tools|docs)/[\w./-]*\w)")
-        for document in ["README.md", "CONTRIBUTING.md", "models/demo/README.md", "docs/cluster.md",
-                         "docs/embeddings.md", "docs/python.md", "docs/serving.md"]:
+        pages = sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").glob("*.md"))
+        for document in ["README.md", "CONTRIBUTING.md", "models/demo/README.md", *pages]:
             for name in pattern.findall((ROOT / document).read_text()):
                 with self.subTest(f"{document}: {name}"):
                     self.assertTrue((ROOT / name).exists())

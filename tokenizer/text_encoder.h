@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -13,16 +12,6 @@
 #include "tokenizer/bert_encoding.h"
 
 namespace bert::tokenizer {
-
-// A text, or a pair of texts, in UTF-8.
-struct Texts {
-  std::string_view first;
-  std::optional<std::string_view> second = std::nullopt;
-};
-
-// Calls body(i) for every i in [0, count), in any order and on any threads, and returns when all
-// have returned.
-using ForEach = std::function<void(size_t count, const std::function<void(size_t i)>& body)>;
 
 // Encodes texts as Hugging Face's fast tokenizers do. Throws std::runtime_error. Immutable: may be
 // used from many threads.
@@ -40,10 +29,6 @@ class TextEncoder {
   // position.
   Encoding encode(std::string_view first, std::optional<std::string_view> second,
                   int max_length) const;
-  // Encodes all inputs, in order, a few at a time by for_each. If any fail, throws the error of the
-  // first that does, as "input i: ...".
-  std::vector<Encoding> encode_batch(std::span<const Texts> inputs, int max_length,
-                                     const ForEach& for_each) const;
   // Ids to text, as Hugging Face's fast tokenizers decode. Throws if no token has one of the ids.
   std::string decode(std::span<const int32_t> ids, bool skips_special) const;
 

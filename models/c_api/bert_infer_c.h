@@ -40,7 +40,7 @@
 extern "C" {
 #endif
 
-typedef enum bert_status {
+typedef enum bert_status {  // whether a call succeeded
   BERT_OK = 0,
   // A mistake in the call itself: NULL, a size beyond memory, an unknown name, a value that an
   // option cannot have.
@@ -173,6 +173,7 @@ BERT_INFER_API bert_status bert_model_sparse(const bert_model* model, const bert
                                              size_t count, bert_result** result,
                                              const bert_sparse_vector** vectors);
 
+// What texts are in a search.
 typedef enum bert_role { BERT_QUERY = 0, BERT_DOCUMENT = 1 } bert_role;
 
 // Vectors of the tokens, [N] of [tokens, token_vector], of ColBERT models and BGE-M3.
@@ -182,7 +183,7 @@ BERT_INFER_API bert_status bert_model_multi_vector(const bert_model* model,
                                                    int32_t role, bert_result** result,
                                                    const bert_matrix** vectors);
 
-typedef struct bert_hidden {
+typedef struct bert_hidden {  // the encoder's output for one input
   bert_matrix states;         // [S, H] last hidden state
   const float* pooler;        // [H] pooler output, or NULL if the model has no pooler
   const bert_matrix* layers;  // [layer_count] of [S, H], in the order asked for
@@ -196,7 +197,7 @@ BERT_INFER_API bert_status bert_model_hidden(const bert_model* model, const bert
                                              size_t layer_count, bert_result** result,
                                              const bert_hidden** hidden);
 
-typedef struct bert_fill {
+typedef struct bert_fill {  // a token that may stand at a mask token
   bert_text token;
   int32_t id;
   float probability;
@@ -207,8 +208,8 @@ typedef struct bert_blank {
   size_t fill_count;
   int32_t token;  // its index in the encoding
 } bert_blank;
-typedef struct bert_blanks {
-  const bert_blank* blanks;  // [blank_count], in the order of the text
+typedef struct bert_blanks {  // the mask tokens of one input
+  const bert_blank* blanks;   // [blank_count], in the order of the text
   size_t blank_count;
 } bert_blanks;
 
@@ -225,8 +226,8 @@ typedef struct bert_span {
   int32_t text;  // 0 for the first text, 1 for the second
   float probability;
 } bert_span;
-typedef struct bert_tags {
-  const bert_span* words;  // [word_count], or tokens, as the aggregation says
+typedef struct bert_tags {  // the words and entities of one input
+  const bert_span* words;   // [word_count], or tokens, as the aggregation says
   size_t word_count;
   const bert_span* entities;  // [entity_count]: neighbouring words of one entity, joined
   size_t entity_count;
@@ -243,10 +244,10 @@ BERT_INFER_API bert_status bert_model_tag(const bert_model* model, const bert_in
                                           size_t option_count, bert_result** result,
                                           const bert_tags** tags);
 
-typedef struct bert_answer {
-  bert_text string;    // the text at the offset, in whole words
-  bert_offset offset;  // in the second text
-  float score;         // probability of the answer, and of none: see bert_infer.h
+typedef struct bert_answer {  // the part of a text that answers a question
+  bert_text string;           // the text at the offset, in whole words
+  bert_offset offset;         // in the second text
+  float score;                // probability of the answer, and of none: see bert_infer.h
   float no_answer;
   int32_t windows;
   int32_t tokens;  // in all windows
@@ -260,12 +261,12 @@ BERT_INFER_API bert_status bert_model_answer(const bert_model* model, const bert
                                              size_t option_count, bert_result** result,
                                              const bert_answer** answers);
 
-typedef struct bert_choices {
+typedef struct bert_choices {  // a text, and what may go with it
   bert_text first;
   const bert_text* choices;  // [choice_count]
   size_t choice_count;
 } bert_choices;
-typedef struct bert_choice {
+typedef struct bert_choice {   // which goes with it
   const float* logits;         // [choice_count]
   const float* probabilities;  // [choice_count]
   size_t choice_count;
@@ -308,7 +309,7 @@ BERT_INFER_API bert_status bert_model_fill_mask_encodings(const bert_model* mode
                                                           bert_result** result,
                                                           const bert_blanks** blanks);
 
-typedef struct bert_label {
+typedef struct bert_label {  // one of those that a head chooses from
   bert_text name;
   int32_t index;
   float probability;  // NaN if the head's scores are raw

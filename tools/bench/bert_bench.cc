@@ -49,7 +49,7 @@ A SHAPE is BxS, a batch of B inputs of S tokens, or lengths:17,31,128, a batch o
       --profile        show where the time of an average run goes, and the floor
       --json           one JSON object per line, for programs
   -h, --help           this text
-      --version        the version
+      --version        versions of this and of oneDNN, backend, instruction set
 
 gflops counts the multiplications and additions of the matrix products and of attention.
 peak_fraction relates it to what the machine can do on the same threads, timed just before and after:
@@ -326,7 +326,7 @@ void run(const BenchOptions& options) {
 }
 
 void declare(CLI::App& app, BenchOptions& options) {
-  auto* model = app.add_option("-m,--model", options.model);
+  auto* model = app.add_option("-m,--model", options.model)->type_name("DIR");
   app.add_option("--shape", options.shape)->excludes(model);
   app.add_option("--task", options.task)->check(CLI::IsMember({"hidden", "logits"}));
   add_precision(app, options.load.precision);

@@ -107,7 +107,7 @@ Many machines
 Other
   -q, --quiet            errors alone on standard error
   -h, --help             this text
-      --version          the version
+      --version          versions of this and of oneDNN, backend, instruction set
       --                 what follows is text, even if it begins with a dash
 
 JSON Lines come in input order; their numbers read back to the same float32:

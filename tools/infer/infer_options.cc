@@ -139,8 +139,8 @@ void InferOptions::check_output(Task wanted) const {
 
 void InferCommandLine::declare(CLI::App& app) {
   const auto at_least_one = whole_number(1, INT_MAX);
-  model_option_ = app.add_option("-m,--model", model_);
-  input_option_ = app.add_option("-i,--input", input_);
+  model_option_ = app.add_option("-m,--model", model_)->type_name("DIR");
+  input_option_ = app.add_option("-i,--input", input_)->type_name("FILE");
   input_format_option_ = add_choice(app, "--input-format", kInputFormats, given_.input_format);
   output_format_option_ = add_choice(app, "--output-format", kOutputFormats, given_.output_format);
   keep_option_ = app.add_option("--keep")->each(
@@ -151,7 +151,7 @@ void InferCommandLine::declare(CLI::App& app) {
       [this](const std::string& text) { given_.shard = parse_shard(text); });
   resume_option_ = app.add_flag("--resume", given_.resumes);
   app.add_flag("-q,--quiet", given_.quiet);
-  output_option_ = app.add_option("-o,--output", output_);
+  output_option_ = app.add_option("-o,--output", output_)->type_name("FILE");
   app.add_option("--task", task_)->check(CLI::IsMember(task_names()));
   special_options_ = {
       app.add_option("--layers")->each([this](const std::string& text) {

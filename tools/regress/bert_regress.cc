@@ -48,7 +48,7 @@ Either ids or texts may be left out. If both are there, the texts must tokenize 
       --mean X       the mean error of a stage may be X times the mean of |expected|
       --threads N    default: as many as the process may use
   -h, --help         this text
-      --version      the version
+      --version      versions of this and of oneDNN, backend, instruction set
 
 Prints the largest and the mean absolute error of each stage, and names the first stage (in the
 order of the forward pass) and its first element that are out of tolerance.
@@ -228,8 +228,8 @@ class Regression {
 };
 
 void declare(CLI::App& app, RegressOptions& options) {
-  app.add_option("-m,--model", options.model);
-  app.add_option("REFERENCE", options.reference)->required();
+  app.add_option("-m,--model", options.model)->type_name("DIR");
+  app.add_option("REFERENCE", options.reference)->required()->type_name("FILE");
   app.add_option("--atol", options.atol)->check(non_negative());
   app.add_option("--rtol", options.rtol)->check(non_negative());
   app.add_option("--mean", options.mean)->check(non_negative());

@@ -239,7 +239,7 @@ void Encoder::load_layers(Checkpoint& checkpoint, const Config& config,
   Tensor x = space.x.tensor(example.tokens(), hidden);
   if (calibrates) {
     embeddings.run(example, team, space, x);
-    keep_for_convolution(x, space);
+    if (convolution) copy(x, space.convolved);
     // Its rows lie far apart, and each brought the pages around it into memory.
     Checkpoint::release(embeddings.word);
   }
@@ -254,7 +254,7 @@ void Encoder::load_layers(Checkpoint& checkpoint, const Config& config,
     }
     try {
       x = layers.back().calibrate(example, team, space, x);
-      if (layers.size() == 1) convolve(example, team, space, x);
+      if (convolution && layers.size() == 1) convolve(example, team, space, x);
     } catch (const std::domain_error& error) {
       throw std::runtime_error(checkpoint.path() + ": " + name + ": " + error.what());
     }

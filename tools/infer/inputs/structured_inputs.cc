@@ -2,6 +2,7 @@
 //
 // Inputs that are more than a sequence of tokens: pairs for one task, texts for another, choices.
 // And many inputs, in a Window.
+#include <algorithm>
 #include <cstdint>
 #include <iterator>
 #include <stdexcept>
@@ -12,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "tools/console/lines/input_lines.h"
 #include "tools/infer/inputs/task_inputs.h"
 #include "tools/infer/task_table.h"
 
@@ -60,9 +62,32 @@ void InputMaker::check(const LineInput& input) const {
   }
 }
 
-std::vector<bert::Encoding> InputMaker::encode_as(bert::Role role,
-                                                  std::span<const bert::Input> texts) const {
-  return loaded_.model->tokenize(texts, role);
+std::vector<bert::Encoding> InputMaker::encode(std::span<const bert::Input> texts) const {
+  if (loaded_.task == Task::multi_vector) return loaded_.model->tokenize(texts, options_.role);
+  const bert::Tokenizer& tokenizer = loaded_.tokenizer;
+  return tokenizer.encode(texts, options_.load.threads * std::max(1, options_.load.workers));
+}
+
+void InputMaker::add_texts(std::span<bert::Input> texts, std::span<Source> sources,
+                           Window& window) const {
+  if (kind_ == InputKind::sequence) {
+    for (bert::Encoding& encoding : encode(texts)) window.add(std::move(encoding));
+  } else {
+    add_other_texts(texts, window);
+  }
+  for (Source& source : sources) window.sources.push_back(std::move(source));
+}
+
+Window InputMaker::of_other(bert::Input text) const {
+  check(text);
+  Source source;
+  Window window;
+  try {
+    add_texts({&text, 1}, {&source, 1}, window);
+  } catch (const bert::Error& error) {
+    throw std::runtime_error(std::string(reason_alone(error.what())));
+  }
+  return window;
 }
 
 void InputMaker::add_other_texts(std::span<bert::Input> texts, Window& window) const {
@@ -73,8 +98,8 @@ void InputMaker::add_other_texts(std::span<bert::Input> texts, Window& window) c
       queries.push_back({text.first});
       documents.push_back({*text.second});
     }
-    auto first = encode_as(bert::Role::query, queries);
-    auto second = encode_as(bert::Role::document, documents);
+    auto first = loaded_.model->tokenize(queries, bert::Role::query);
+    auto second = loaded_.model->tokenize(documents, bert::Role::document);
     for (size_t i = 0; i < texts.size(); ++i) {
       window.add(std::move(first[i]));
       window.add(std::move(second[i]));

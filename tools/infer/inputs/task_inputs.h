@@ -67,8 +67,8 @@ class InputMaker {
  private:
   void add_other_texts(std::span<bert::Input> texts, Window& window) const;
   Window choices_from_arguments() const;
+  Window of_other(bert::Input text) const;  // than a sequence's
   std::vector<bert::Encoding> encode(std::span<const bert::Input> texts) const;
-  std::vector<bert::Encoding> encode_as(bert::Role role, std::span<const bert::Input> texts) const;
 
   const InferOptions& options_;
   const LoadedModel& loaded_;
