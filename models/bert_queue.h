@@ -54,6 +54,9 @@ struct RequestOptions {  // how a request may end early, and tell how far it is
   // Called with 0 when the first of the inputs begin to be computed, and after each batch with the
   // number of inputs that are done; never twice at a time, and never after the answer.
   std::function<void(int64_t done, int64_t inputs)> progress = {};
+  // Goes behind small requests that do not, which interrupt it, as if it were a large one: for work
+  // that nobody waits for, or of those who ask for much beside those who ask for little.
+  bool background = false;
 };
 
 // Takes a request's answer, in a future that is ready: get() returns it or throws an Error.
@@ -80,9 +83,9 @@ struct QueueStatistics {  // what a queue has done and has to do
 // Requests of any number of threads. Whatever waits when processors become free forms the next
 // batch, of at most Options::batch_tokens tokens, first come first served; nothing ever waits for a
 // batch to fill up. A larger request is computed in parts, and lets others go before its next one.
-// Requests of up to 512 tokens in all form batches of their own, which go before large ones even in
-// the middle of these. Requests share a batch if they ask for the same with the same options.
-// Answers are the same bits as the Model's.
+// Requests of up to 512 tokens in all, unless they are in the background, form batches of their
+// own, which go before the others even in the middle of these. Requests share a batch if they ask
+// for the same with the same options. Answers are the same bits as the Model's.
 //
 // The calling thread tokenises the inputs. Requests never throw: whatever is wrong is in the
 // answer. Without `done` they return a future; with it, they return at once and call it once, in a
@@ -111,6 +114,10 @@ class BERT_INFER_API Queue {
   void embed(Inputs inputs, RequestOptions options, OnAnswer<Output> done);
   std::future<std::vector<SparseVector>> sparse(Inputs inputs, RequestOptions options = {});
   void sparse(Inputs inputs, RequestOptions options, OnAnswer<std::vector<SparseVector>> done);
+  std::future<std::vector<Output>> multi_vector(Inputs inputs, Role role,
+                                                RequestOptions options = {});
+  void multi_vector(Inputs inputs, Role role, RequestOptions options,
+                    OnAnswer<std::vector<Output>> done);
   std::future<std::vector<Hidden>> hidden(Inputs inputs, const std::vector<int>& layers = {},
                                           RequestOptions options = {});
   void hidden(Inputs inputs, const std::vector<int>& layers, RequestOptions options,

@@ -42,7 +42,8 @@ NOT_RUN = ("./tools/demo", "./tools/test", "./tools/peers", "./tools/setup", "./
            "cmake --preset", "sudo ", "MANPATH=")
 TESTED_ELSEWHERE = {"c.md": ("c", "sh"),  # by tests/install/c_test.py
                     "install.md": ("cmake",)}  # by tests/install/debian_test.py
-ALONE = ("cluster.md",)  # each of its programs
+ALONE = ("cluster.md",)  # each of its programs, with what tools/cluster/setup installed
+CLUSTERS = ROOT / "build" / "clusters"
 TRAINED = "all-MiniLM-L6-v2"
 BETWEEN = "\x1e"
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
@@ -111,7 +112,7 @@ class Pages(ToolTest):
             **os.environ, **{name: str(model) for name, model in models.items()},
             "PREFIX": str(cls.dir / "prefix"), "HF_HUB_CACHE": str(cls.dir / "hub"),
             "PATH": f"{cls.bin}:/usr/bin:/bin", "PYTHONPATH": str(BUILD / "python"),
-            "CXXFLAGS": "-Wall -Wextra -Werror", "PYSPARK_PYTHON": sys.executable, "LC_ALL": "C.UTF-8"}
+            "CXXFLAGS": "-Wall -Wextra -Werror", "LC_ALL": "C.UTF-8"}
         subprocess.run(["cmake", "--install", BUILD, "--prefix", cls.environment["PREFIX"]],
                        check=True, stdout=subprocess.DEVNULL)
 
@@ -133,6 +134,8 @@ class Pages(ToolTest):
     def needs_what_is_missing(self, page: Path, text: str) -> bool:
         """Whether it is to be skipped, which is said."""
         missing = [name for name in IMPORTED.findall(text) if importlib.util.find_spec(name) is None]
+        if self.python_for(page) != sys.executable:
+            missing = []
         if f"build/{TRAINED}" in text and not self.trained:
             missing.append(f"trained {TRAINED}")
             self.assertNotEqual(os.environ.get("BERT_INFER_REQUIRE_PEERS"), "1", missing)
@@ -141,6 +144,10 @@ class Pages(ToolTest):
         if missing:
             print(f"skipped on {page.name}, without {missing[0]}: {text.splitlines()[0]}")
         return bool(missing)
+
+    def python_for(self, page: Path) -> str:
+        has_clusters = page.name in ALONE and (CLUSTERS / "installed").exists()
+        return str(CLUSTERS / "bin" / "python") if has_clusters else sys.executable
 
     def assert_printed(self, printed: str, expected: str, what: str):
         """If the page shows what is printed."""
@@ -193,7 +200,7 @@ class Pages(ToolTest):
 
     def run_python(self, page: Path, blocks: list[tuple[str, str]]):
         self.compare_parts(page, blocks, f"print({BETWEEN!r}, end='')\n", "program.py",
-                           [sys.executable, "program.py"])
+                           [self.python_for(page), "program.py"])
 
     def run_cpp(self, page: Path, blocks: list[tuple[str, str]]):
         names = "".join(f'[[maybe_unused]] const std::string {name.lower()} = std::getenv("{name}");\n'
@@ -212,7 +219,8 @@ class Pages(ToolTest):
         """Runs the parts as one program, and compares what each prints."""
         here = self.folder(page)
         (here / name).write_text(begin + between.join(code for code, _ in parts) + end)
-        done = subprocess.run(command, cwd=here, env=self.environment, capture_output=True, text=True,
+        environment = {**self.environment, "PYSPARK_PYTHON": self.python_for(page)}
+        done = subprocess.run(command, cwd=here, env=environment, capture_output=True, text=True,
                               timeout=240)
         self.assertEqual(done.returncode, 0, f"{page.name}: {done.stderr}")
         for (code, expected), printed in zip(parts, done.stdout.split(BETWEEN), strict=True):

@@ -20,7 +20,11 @@ Protocol. GET /docs lists the routes.
                            it better than the command line
 
 Limits
-  --max-concurrent N       requests that are answered at a time (512); others get 429
+  --max-concurrent N       requests that are answered at a time (512); others get 429, but for
+                           clients that have less than an equal share of them
+  --client-header NAME     a request's header that names its client, where a proxy that you trust sets
+                           it: X-Forwarded-For, of which the last element counts. Without it, a client
+                           is an address
   --max-batch-tokens N     tokens that are computed at a time (16384)
   --max-client-batch N     inputs of a request (2048)
   --max-body BYTES         size of a request's body (8000000)

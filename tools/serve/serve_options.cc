@@ -45,6 +45,7 @@ void ServeOptions::declare(CLI::App& app) {
   number("--timeout", limits.seconds, 1, kMost);
   with_variable(
       app.add_option("--auto-truncate", limits.auto_truncate)->expected(0, 1)->default_str("true"));
+  with_variable(app.add_option("--client-header", http.caller_header)->type_name("NAME"));
   with_variable(app.add_option("--access-log", access_log)->type_name("FILE"));
   add_precision(app, load.precision);
   with_variable(app.get_option("--precision"));

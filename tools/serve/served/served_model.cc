@@ -64,6 +64,8 @@ bool ServedModel::is_for(Ability ability) const {
       return info.task == bert::Task::embed;
     case Ability::sparse:
       return info.has_sparse;
+    case Ability::multi_vector:
+      return info.token_vector > 0;
     case Ability::classify:
       return info.task == bert::Task::classify;
     case Ability::rerank:
