@@ -25,7 +25,9 @@ BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.DOT
 IMPORTED = re.compile(r"^(?:import|from) (\w+)", re.MULTILINE)
 BETWEEN = "\x1e"
 ALONE = ("cluster.md",)
-HUB = {"sentence-transformers/all-MiniLM-L6-v2": ("--head", "none"),
+HUB = {"naver/splade-v3": ("--head", "mlm", "--retrieval", "splade"),
+       "colbert-ir/colbertv2.0": ("--head", "none", "--prefix", "--retrieval", "colbert"),
+       "sentence-transformers/all-MiniLM-L6-v2": ("--head", "none"),
        "cross-encoder/ms-marco-MiniLM-L6-v2": ("--labels", "1"),
        "dslim/bert-base-NER": ("--head", "tokens", "--labels", "3", "--label-names", "O,B-PER,I-PER")}
 

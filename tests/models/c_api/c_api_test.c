@@ -175,7 +175,7 @@ static void test_mistakes(const bert_model* model) {
   REFUSES(bert_model_hidden(model, &good, 1, NULL, 1, &result, &hidden), "layers is NULL");
   FAILS(bert_model_hidden(model, &good, 1, far, 1, &result, &hidden), "1000");
   REFUSES(bert_model_fill_mask(NULL, &good, 1, 5, &result, &blanks), "model is NULL");
-  FAILS(bert_model_fill_mask(model, &good, 1, 5, &result, &blanks), "no head for fill_mask");
+  FAILS(bert_model_fill_mask(model, &good, 1, 5, &result, &blanks), "no head for fill-mask");
   REFUSES(bert_model_tag(NULL, &good, 1, NULL, 0, &result, &tags), "model is NULL");
   REFUSES(bert_model_tag(model, &good, 1, &option, 1, &result, &tags), "option stride is 'x'");
   REFUSES(bert_model_tag(model, &good, 1, &unknown, 1, &result, &tags), "unknown option 'layers'");

@@ -37,7 +37,7 @@ void InputMaker::add_texts(std::span<bert::Input> texts, std::span<Source> sourc
 
 Window InputMaker::from_arguments() const {
   const std::vector<std::string>& arguments = options_.arguments;
-  if (kind_ == InputKind::choices) return choices_from_arguments();
+  if (takes_many_arguments(kind_)) return many_from_arguments();
   bert::Input text = {arguments[0]};
   if (arguments.size() > 1) text.second = arguments[1];
   if (kind_ != InputKind::sequence) check(text);
