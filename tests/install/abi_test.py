@@ -19,7 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDED = Path(__file__).with_name("abi.txt")
-C_HEADERS = ["models/c_api/bert_infer_c.h"]
+C_HEADERS = ["models/c_api/bert_infer_c.h", "models/c_api/bert_queue_c.h"]
 HEADERS = ["models/bert_infer.h", "models/bert_queue.h", "models/tasks/ranking/bert_ranking.h",
            "tokenizer/bert_encoding.h", *C_HEADERS]
 # Names as all compilers and demanglers spell them, and as people do.
