@@ -152,8 +152,9 @@ struct Info {                // what a model is, and how it was loaded
   int embedding = 0;    // size of its vectors: H, unless dense modules or truncate_dim change it
   bool has_sparse = false;  // whether there is a sparse()
   int token_vector = 0;     // size of multi_vector()'s vectors; 0 if there are none
-  // How two inputs are compared: by the "cosine" of embeddings, the "dot" product of sparse
-  // vectors, by max_sim(): "maxsim", or that divided by the number of the query's vectors:
+  // How two inputs are compared: by the "cosine" of embeddings, unless the directory names their
+  // "dot" product or negative "euclidean" or "manhattan" distance; by the "dot" product of sparse
+  // vectors; by max_sim(): "maxsim", or that divided by the number of the query's vectors:
   // "meanmaxsim".
   std::string similarity;
   std::string precision;           // the one in use: "f32", "bf16" or "int8"
@@ -176,6 +177,9 @@ BERT_INFER_API Label best_label(std::span<const float> logits, const Info& info)
 
 // The cosine of two vectors of the same size, 0 if either is zero.
 BERT_INFER_API float similarity(std::span<const float> a, std::span<const float> b);
+// As info.similarity compares two embeddings of the model.
+BERT_INFER_API float similarity(std::span<const float> a, std::span<const float> b,
+                                const Info& info);
 // The indices of the k greatest scores, or of all if there are fewer, best first; the first of
 // equal ones first, those that are not numbers last.
 BERT_INFER_API std::vector<int64_t> top_k(std::span<const float> scores, int64_t k);

@@ -88,7 +88,7 @@ void check_positions(const Options& options, const Config& config) {
   }
 }
 
-// Sets the prompt that is asked for on both sides of late interaction.
+// Sets the prompt that is asked for for queries and documents alike.
 models::Prompt choose_prompt(const std::string& directory, const std::string& wanted,
                              const Config& config, const HeadRows& heads,
                              models::RetrievalSettings& retrieval) {
@@ -96,7 +96,9 @@ models::Prompt choose_prompt(const std::string& directory, const std::string& wa
     return row->kind == HeadKind::classification;
   });
   models::Prompt prompt = models::choose_prompt(directory, wanted, config, is_taken);
-  if (retrieval.tokens && !wanted.empty()) {
+  if (wanted.empty()) return prompt;
+  retrieval.query_prompt = retrieval.document_prompt = prompt.text;
+  if (retrieval.tokens) {
     retrieval.tokens->query.prompt = retrieval.tokens->document.prompt = prompt.text;
   }
   return prompt;
@@ -365,6 +367,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::load(const std::string& name,
                                               .token_head = std::move(heads.by_token),
                                               .sentence = std::move(sentence),
                                               .retrieval = std::move(retrieval),
+                                              .f32 = products.f32,
                                               .batch_tokens = options.batch_tokens,
                                               .info = std::move(info),
                                               .spaces = models::WorkspacePool(kept)});

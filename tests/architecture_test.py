@@ -18,7 +18,7 @@ TOWER = ["engine", "tokenizer", "models/weights", "models/config", "models/netwo
          "models/tasks", "models/c_api", "tools"]
 FORBIDDEN = {"tokenizer": ["engine"]}
 # Types that every room of models/ may use; these headers include each other as installed.
-PUBLIC = {"models/bert_infer.h", "bert_infer.h", "bert_encoding.h"}
+PUBLIC = {"models/bert_infer.h", "bert_infer.h", "bert_encoding.h", "bert_infer_c.h"}
 # The kernels are compiled once for each instruction set, in a namespace of its own.
 PER_INSTRUCTION_SET = {"row_kernels", "matmul_kernels", "product_kernels", "quantise_kernels",
                        "attention_kernels", "kernel_table"}

@@ -209,6 +209,7 @@ const char* TextEncoder::algorithm() const { return impl_->algorithm; }
 int TextEncoder::vocabulary_size() const { return impl_->vocabulary.end_id(); }
 bool TextEncoder::has(int32_t id) const { return impl_->vocabulary.has(id); }
 bool TextEncoder::lowercases() const { return impl_->lowercases; }
+bool TextEncoder::truncates_left() const { return impl_->truncate_left; }
 const std::string& TextEncoder::token(int32_t id) const { return impl_->vocabulary.token(id); }
 bool TextEncoder::continues_word(int32_t id) const { return impl_->continues_word(id); }
 int32_t TextEncoder::find(std::string_view token) const { return impl_->find(token); }

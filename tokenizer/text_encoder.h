@@ -37,6 +37,7 @@ class TextEncoder {
   int vocabulary_size() const;      // the greatest id + 1
   bool has(int32_t id) const;       // whether a token has this id
   bool lowercases() const;
+  bool truncates_left() const;
   const std::string& token(int32_t id) const;
   // Whether the token continues the word before it: a WordPiece token with the continuing prefix, a
   // SentencePiece token without U+2581. Added, special and unknown tokens never do.

@@ -47,7 +47,12 @@ typedef enum bert_status {  // whether a call succeeded
   BERT_INVALID_ARGUMENT = 1,
   // Anything that bert_infer.h throws an Error for: a model's files, a text that is not UTF-8, an
   // id or a layer that the model does not have, a missing head, no memory.
-  BERT_ERROR = 2
+  BERT_ERROR = 2,
+  // Of a request to a queue (bert_queue_c.h): why it ended without an answer.
+  BERT_CANCELLED = 3,
+  BERT_DEADLINE = 4,
+  BERT_CLOSED = 5,
+  BERT_FULL = 6
 } bert_status;
 
 // What was wrong in the last call of this thread that failed, in one sentence in UTF-8; "" if none
@@ -197,6 +202,18 @@ BERT_INFER_API bert_status bert_model_hidden(const bert_model* model, const bert
                                              size_t layer_count, bert_result** result,
                                              const bert_hidden** hidden);
 
+typedef struct bert_attention {
+  const bert_matrix*
+      layers;          // [layer_count] of [A * S, S], A heads: row a * S + i is how much token
+  size_t layer_count;  // i attends to each token in head a. It sums to 1
+} bert_attention;
+
+// Attention probabilities, [N]. layers: as above, but 0 to L - 1 or -L to -1.
+BERT_INFER_API bert_status bert_model_attention(const bert_model* model, const bert_input* inputs,
+                                                size_t count, const int32_t* layers,
+                                                size_t layer_count, bert_result** result,
+                                                const bert_attention** attention);
+
 typedef struct bert_fill {  // a token that may stand at a mask token
   bert_text token;
   int32_t id;
@@ -303,11 +320,43 @@ BERT_INFER_API bert_status bert_model_hidden_encodings(const bert_model* model,
                                                        const int32_t* layers, size_t layer_count,
                                                        bert_result** result,
                                                        const bert_hidden** hidden);
+BERT_INFER_API bert_status bert_model_attention_encodings(const bert_model* model,
+                                                          const bert_encoding* encodings,
+                                                          size_t count, const int32_t* layers,
+                                                          size_t layer_count, bert_result** result,
+                                                          const bert_attention** attention);
 BERT_INFER_API bert_status bert_model_fill_mask_encodings(const bert_model* model,
                                                           const bert_encoding* encodings,
                                                           size_t count, int32_t k,
                                                           bert_result** result,
                                                           const bert_blanks** blanks);
+
+// Text to ids and back. Immutable: any number of threads may use one.
+typedef struct bert_tokenizer bert_tokenizer;
+
+// From the tokenizer's files of a directory, or of a model in Hugging Face's cache: no weights are
+// needed. max_length: texts are truncated to so many tokens; 0: what the files say, if anything.
+BERT_INFER_API bert_status bert_tokenizer_load(const char* name, int32_t max_length,
+                                               bert_tokenizer** tokenizer);
+// A model's own, with its limit and prompt. It is freed too, and may outlive the model.
+BERT_INFER_API bert_status bert_model_tokenizer(const bert_model* model,
+                                                bert_tokenizer** tokenizer);
+// Does nothing with NULL.
+BERT_INFER_API void bert_tokenizer_free(bert_tokenizer* tokenizer);
+// [N], on all threads of this process.
+BERT_INFER_API bert_status bert_tokenizer_encode(const bert_tokenizer* tokenizer,
+                                                 const bert_input* inputs, size_t count,
+                                                 bert_result** result,
+                                                 const bert_encoding** encodings);
+// The text of ids, [count], as Hugging Face's fast tokenizers decode them. skips_special: 1 leaves
+// out special tokens such as [SEP], 0 does not.
+BERT_INFER_API bert_status bert_tokenizer_decode(const bert_tokenizer* tokenizer,
+                                                 const int32_t* ids, size_t count,
+                                                 int32_t skips_special, bert_result** result,
+                                                 const bert_text** text);
+// As bert_model_token, valid until bert_tokenizer_free().
+BERT_INFER_API bert_status bert_tokenizer_token(const bert_tokenizer* tokenizer, int32_t id,
+                                                bert_text* token);
 
 typedef struct bert_label {  // one of those that a head chooses from
   bert_text name;

@@ -45,7 +45,8 @@ def main() -> None:
         prefix, parent = Path(scratch, "prefix"), Path(scratch, "parent")
         run("cmake", "--install", build, "--prefix", prefix)
         headers = sorted(str(path.relative_to(prefix / "include")) for path in prefix.glob("include/**/*.h"))
-        assert headers == ["bert_encoding.h", "bert_infer.h", "bert_infer_c.h", "bert_queue.h"], headers
+        assert headers == ["bert_encoding.h", "bert_infer.h", "bert_infer_c.h", "bert_queue.h",
+                           "bert_queue_c.h", "bert_ranking.h"], headers
 
         # The installed program finds its library and the demo model in any prefix.
         answer = run(prefix / "bin" / "bert-infer", "A man.", "A dog.",

@@ -31,7 +31,7 @@ class Tasks(ToolTest):
         cls.encoder = cls.make_model("encoder", "--head", "none")
 
     def test_options_of_other_tasks_are_refused(self):
-        for option, tasks, others in [("--top-k", "logits or sparse or fill-mask", ["auto", "embed"]),
+        for option, tasks, others in [("--top-k", "logits, sparse, fill-mask, zero-shot, rank or search", ["auto", "embed"]),
                                       ("--role", "multi-vector", ["embed", "similarity"]),
                                       ("--stride", "tag or answer", ["auto", "similarity"]),
                                       ("--aggregation", "tag", ["auto", "answer"]),

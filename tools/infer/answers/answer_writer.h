@@ -55,4 +55,8 @@ int64_t npy_row_bytes(Task task, const bert::Info& info);
 std::unique_ptr<AnswerWriter> make_writer(OutputFormat format, Task task, OutputFile& file,
                                           const bert::Info& info);
 
+// The same as the options say, with --task rank's answers in the order of their scores.
+std::unique_ptr<AnswerWriter> make_task_writer(const InferOptions& options,
+                                               const LoadedModel& loaded, OutputFile& file);
+
 }  // namespace bert::tools

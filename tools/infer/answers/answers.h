@@ -48,6 +48,9 @@ std::unique_ptr<Answers> make_layer_answers(const InferOptions& options, const L
 std::unique_ptr<Answers> make_retrieval_answers(const InferOptions& options,
                                                 const LoadedModel& loaded);
 std::unique_ptr<Answers> make_text_answers(const InferOptions& options, const LoadedModel& loaded);
+// What make_text_answers() tries in turn.
+std::unique_ptr<Answers> make_ranking_answers(const InferOptions& options,
+                                              const LoadedModel& loaded);
 
 // Answers to inputs that are one sequence each.
 class SequenceAnswers : public Answers {

@@ -59,6 +59,8 @@ void InputMaker::check(const LineInput& input) const {
     if (!std::get<bert::Input>(input).second) {
       throw std::runtime_error("there is one text, expected two");
     }
+  } else if (kind_ == InputKind::single_text && std::get<bert::Input>(input).second) {
+    throw std::runtime_error("there are two texts, expected one");
   }
 }
 
@@ -132,7 +134,20 @@ void InputMaker::add_parsed(LineInput input, Source source, Window& window) {
   window.sources.push_back(std::move(source));
 }
 
-Window InputMaker::choices_from_arguments() const {
+Window InputMaker::texts_from_arguments() const {
+  std::vector<bert::Input> texts;
+  std::vector<Source> sources;
+  for (const std::string& argument : options_.arguments) {
+    texts.push_back({argument});
+    sources.push_back({.index = std::ssize(sources)});
+  }
+  Window window;
+  add_texts(texts, sources, window);
+  return window;
+}
+
+Window InputMaker::many_from_arguments() const {
+  if (kind_ == InputKind::single_text) return texts_from_arguments();
   const std::vector<std::string>& arguments = options_.arguments;
   const LineInput input = bert::Choices{arguments[0], {arguments.begin() + 1, arguments.end()}};
   check(input);

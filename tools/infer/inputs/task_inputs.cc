@@ -19,7 +19,7 @@ InputMaker::InputMaker(const InferOptions& options, const LoadedModel& loaded)
 
 Window InputMaker::from_arguments() const {
   const std::vector<std::string>& arguments = options_.arguments;
-  if (kind_ == InputKind::choices) return choices_from_arguments();
+  if (takes_many_arguments(kind_)) return many_from_arguments();
   bert::Input text = {arguments[0]};
   if (arguments.size() > 1) text.second = arguments[1];
   if (kind_ != InputKind::sequence || loaded_.task == Task::multi_vector) return of_other(text);

@@ -61,12 +61,13 @@ class InputMaker {
   void add_texts(std::span<bert::Input> texts, std::span<Source> sources, Window& window) const;
   static void add_parsed(LineInput input, Source source, Window& window);  // ids or choices
 
-  // The one input that the command line gives.
+  // What the command line gives: one input, or several for InputKind::single_text.
   Window from_arguments() const;
 
  private:
   void add_other_texts(std::span<bert::Input> texts, Window& window) const;
-  Window choices_from_arguments() const;
+  Window many_from_arguments() const;  // a text and its choices, or texts
+  Window texts_from_arguments() const;
   Window of_other(bert::Input text) const;  // than a sequence's
   std::vector<bert::Encoding> encode(std::span<const bert::Input> texts) const;
 
