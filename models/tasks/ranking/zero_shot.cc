@@ -98,13 +98,13 @@ std::vector<Encoding> Model::Impl::encode_hypotheses(std::span<const std::string
                                                      const std::string& form) const {
   std::vector<std::string> hypotheses;
   for (const std::string& label : labels) hypotheses.push_back(models::hypothesis(form, label));
-  std::vector<tokenizer::Texts> pairs;
+  std::vector<models::Texts> pairs;
   for (const std::string& text : texts) {
     for (const std::string& follows : hypotheses) pairs.push_back({text, follows});
   }
   const tokenizer::TextEncoder& to_ids = tokenizer.impl_->text_encoder;
   try {
-    std::vector<Encoding> encodings = to_ids.encode_batch(pairs, 0, on_workers());
+    std::vector<Encoding> encodings = models::encode_batch(to_ids, pairs, 0, on_workers());
     for (Encoding& each : encodings) fit_first(each, info.max_length, to_ids.truncates_left());
     return encodings;
   } catch (const std::exception&) {
