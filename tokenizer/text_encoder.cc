@@ -67,7 +67,7 @@ Encoding fill_template(const Template& pieces, const EncodingScratch& scratch, s
       const Offset* offsets = text.offsets.data() + from;
       out.ids.insert(out.ids.end(), ids, ids + kept);
       out.offsets.insert(out.offsets.end(), offsets, offsets + kept);
-      if (trimmer.trims()) trimmer.trim(text, from, std::span(out.offsets).last(kept));
+      if (trimmer.trims()) trimmer.trim(text, from, std::span(out.offsets).last(kept), piece.after);
     }
     out.offsets.resize(out.ids.size());
     out.type_ids.resize(out.ids.size(), piece.type_id);

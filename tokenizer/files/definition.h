@@ -22,6 +22,8 @@ struct TemplatePiece {
   enum class Kind { first, second, special } kind = Kind::special;
   std::vector<int32_t> ids;  // of special tokens
   int32_t type_id = 0;
+  std::vector<std::string> strings = {};  // of special tokens, if not the vocabulary's
+  std::vector<bool> after = {};           // of a text: TrimPasses that come after special tokens
 };
 using Template = std::vector<TemplatePiece>;
 

@@ -132,14 +132,11 @@ class UnigramModel : public WordModel {
       for (const char byte : piece) out.push_back({token(byte), begin, end});
       return;
     }
-    if (unknown_ == Vocabulary::kNone) {
-      throw std::runtime_error("a character is no piece of the vocabulary, which has no unk_id");
-    }
     out.push_back({id, begin, end, true});
   }
 
   const Vocabulary& vocabulary_;
-  int32_t unknown_;  // Vocabulary::kNone if there is none
+  int32_t unknown_;
   Unigram unigram_;
   std::vector<int32_t> bytes_;  // the tokens "<0x00>" to "<0xFF>"; empty without byte_fallback
 };
