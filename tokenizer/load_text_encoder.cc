@@ -205,6 +205,10 @@ TextEncoder TextEncoder::load(const std::string& directory) {
   }
 }
 
+TextEncoder TextEncoder::without_text(std::string reason) {
+  return TextEncoder(std::make_unique<const Impl>(std::move(reason)));
+}
+
 TextEncoder::TextEncoder(std::unique_ptr<const Impl> impl) : impl_(std::move(impl)) {}
 TextEncoder::TextEncoder(TextEncoder&&) noexcept = default;
 TextEncoder& TextEncoder::operator=(TextEncoder&&) noexcept = default;
@@ -232,7 +236,11 @@ const std::string& TextEncoder::token(int32_t id) const { return impl_->vocabula
 bool TextEncoder::continues_word(int32_t id) const { return impl_->continues_word(id); }
 int32_t TextEncoder::find(std::string_view token) const { return impl_->find(token); }
 int32_t TextEncoder::mask_id() const { return impl_->mask; }
-int32_t TextEncoder::unknown_id() const { return impl_->pipeline->unknown(); }
+int32_t TextEncoder::unknown_id() const {
+  return impl_->pipeline == nullptr ? -1 : impl_->pipeline->unknown();
+}
+const std::string& TextEncoder::refusal() const { return impl_->refusal; }
+bool TextEncoder::takes_text() const { return impl_->refusal.empty(); }
 int TextEncoder::default_max_length() const { return impl_->max_length; }
 const std::vector<std::string>& TextEncoder::notes() const { return impl_->notes; }
 

@@ -18,13 +18,6 @@
 
 namespace bert::tokenizer {
 
-// Memory reused from call to call.
-struct EncodingScratch {
-  TokenSequence first, second;
-  PieceScratch piece;
-  std::vector<AddedTokenMatcher::Piece> pieces;
-};
-
 namespace {
 
 // Whether the thread's scratch is gone: tokenizing in the destructor of a static or thread_local
@@ -126,6 +119,7 @@ Encoding TextEncoder::encode(std::string_view first, std::optional<std::string_v
 
 Encoding TextEncoder::Impl::encode(std::string_view first, std::optional<std::string_view> second,
                                    int most, EncodingScratch& scratch) const {
+  if (!refusal.empty()) throw std::runtime_error(refusal);
   const Template& pieces = second ? pair : single;
   const size_t special = special_count(pieces);
   const auto limit = most == 0 ? kNoLimit : static_cast<size_t>(most);

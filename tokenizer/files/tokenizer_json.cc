@@ -113,10 +113,13 @@ void compare_config(const TokenizerConfig& config, Definition& out) {
   out.max_length = config.model_max_length;
   out.truncate_left = config.truncate_left.value_or(out.truncate_left);
   // transformers adds these to those of tokenizer.json.
-  for (const DeclaredToken& token : config.added_tokens) {
+  const auto add = [&](const DeclaredToken& token) {
     const auto is_it = [&](const DeclaredToken& known) { return known.content == token.content; };
     if (std::ranges::none_of(out.added_tokens, is_it)) out.added_tokens.push_back(token);
-  }
+  };
+  for (const DeclaredToken& token : config.added_tokens) add(token);
+  for (const NamedToken& token : named_tokens(config, {}, false, {})) add({token});
+  for (const NamedToken& token : config.additional_special_tokens) add({token});
   out.mask = find_mask(config, out);
 }
 

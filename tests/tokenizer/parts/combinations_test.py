@@ -18,6 +18,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+import unicodedata
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -45,12 +46,16 @@ def lines(rng: random.Random, definition: dict, count: int):
     special = [token["content"] for token in definition["added_tokens"]] or ["[SEP]"]
     nasty = oracle.Nasty(rng, words, special)
     functions = oracle.kinds(nasty)
+    # The system's Oniguruma may not know the newest characters; \\p{L} and \\p{N} do not depend on it.
+    is_old = any(escape in json.dumps(definition["pre_tokenizer"]) + json.dumps(definition["normalizer"])
+                 for escape in (r"\\w", r"\\d", r"\\b", r"\\X", r"\\p{P}", "(?i"))
+    known = lambda text: "".join(c for c in text if not is_old or unicodedata.category(c) != "Cn")
     for _ in range(count):
-        item = {"first": rng.choice(functions)()}
+        item = {"first": known(rng.choice(functions)())}
         if rng.random() < 0.1:
             item["first"] = rng.choice(["", " ", "\n", "  a ", " " * 40 + "a", "the  ABC\r\n\r\n  12345!"])
         if rng.random() < 0.25:
-            item["second"] = rng.choice(functions)()
+            item["second"] = known(rng.choice(functions)())
         if rng.random() < 0.3 and (TRUNCATES_PAIRS or "second" not in item):
             item["max_length"] = rng.randint(12, 30)
         yield item

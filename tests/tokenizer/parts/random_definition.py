@@ -208,6 +208,8 @@ class Definitions:
         truncation = None
         if self.rng.random() < 0.3:
             truncation = {"max_length": 512, "stride": 0, "strategy": "LongestFirst", "direction": "Left"}
+        if model.get("unk_id", 0) is None:  # tokenizers do not see unknown text that is cut off on the left
+            truncation = None
         return {"version": "1.0", "truncation": truncation, "padding": None,
                 "added_tokens": self.added_tokens(len(vocab)),
                 "normalizer": self.some(self.normalizer, "Sequence", "normalizers"),

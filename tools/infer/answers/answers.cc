@@ -16,6 +16,7 @@ std::unique_ptr<Answers> make_answers(const InferOptions& options, const LoadedM
 
 void SequenceAnswers::compute(const Window& window, size_t first, size_t count) {
   encodings_ = std::span(window.encodings).subspan(first, count);
+  strings_ = std::span(window.strings).subspan(std::min(first, window.strings.size()));
   run();
 }
 

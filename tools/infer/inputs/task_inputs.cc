@@ -29,6 +29,7 @@ void InputMaker::add_texts(std::span<bert::Input> texts, std::span<Source> sourc
                            Window& window) const {
   if (kind_ == InputKind::sequence) {
     for (bert::Encoding& encoding : encode(texts)) window.add(std::move(encoding));
+    if (loaded_.task == Task::tokens) add_strings(texts, window);
   } else {
     add_other_texts(texts, window);
   }
