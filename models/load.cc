@@ -18,6 +18,7 @@
 #include "models/config/texts/text_settings.h"
 #include "models/model_impl.h"
 #include "models/network/build/example_batch.h"
+#include "tokenizer/files/files.h"
 
 namespace bert {
 
@@ -71,10 +72,12 @@ HeadRows find_heads(const Config& config, const Checkpoint& checkpoint) {
   return predicts && absent ? HeadRows() : named;
 }
 
-// Without a tokenizer that can be read, a model still takes ids.
+// Without a tokenizer, or with one that is not supported, a model still takes ids.
 tokenizer::TextEncoder load_or_refuse(const std::string& directory) {
   try {
     return tokenizer::TextEncoder::load(directory);
+  } catch (const tokenizer::UnreadableFile&) {
+    throw;
   } catch (const std::runtime_error& error) {
     return tokenizer::TextEncoder::without_text(error.what());
   }

@@ -94,6 +94,19 @@ TEST(TokenizerJson, SaysWhatIsWrongAndWhere) {
             json_file + "truncation.max_length: found 0, expected an integer from 1 to 2147483647");
 }
 
+TEST(TokenizerJson, SpecialTokensThatTheConfigAloneNamesAreFound) {
+  const TestDirectory directory;
+  json definition = small_tokenizer({"a", "<", ">", "x"});
+  definition["added_tokens"] = json::array();
+  directory.write("tokenizer.json", definition.dump());
+  EXPECT_EQ(tokens_of(directory.load(), "a [MASK] <x>"), "a [UNK] [UNK] [UNK] < x >");
+  directory.write("tokenizer_config.json",
+                  R"({"mask_token": "[MASK]", "additional_special_tokens": ["<x>"]})");
+  const TextEncoder tokenizer = directory.load();
+  EXPECT_EQ(tokens_of(tokenizer, "a [MASK] <x>"), "a [MASK] <x>");
+  EXPECT_EQ(tokenizer.find("<x>"), 9);  // the one after the vocabulary
+}
+
 TEST(TokenizerJson, EqualNormalizedTokensAreAnError) {
   EXPECT_EQ(
       error_of([](json& d) {

@@ -4,6 +4,8 @@
 // Ruby's, without options, on UTF-8.
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <ctime>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
@@ -114,8 +116,8 @@ class ExpressionPattern : public Pattern {
   }
 
  private:
-  // Searches one text. Oniguruma goes back and tries again; how often is limited, so that the time
-  // for a text is proportional to its length, as is the memory.
+  // Searches one text. Oniguruma goes back and tries again; how often is limited, and so are memory
+  // and the thread's time, in proportion to the text's length.
   class Search {
    public:
     Search(regex_t* regex, std::string_view text)
@@ -123,42 +125,48 @@ class ExpressionPattern : public Pattern {
           text_(text),
           region_(onig_region_new()),
           limits_(onig_new_match_param()),
-          budget_(kRetries + kRetriesPerByte * text.size()) {
+          retries_(kRetries + kRetriesPerByte * text.size()) {
       if (!region_ || !limits_) throw std::bad_alloc();
       onig_initialize_match_param(limits_.get());
-      onig_set_match_stack_limit_size_of_match_param(
-          limits_.get(),
-          static_cast<unsigned>(std::min<size_t>(kRetries + 8 * text.size(), INT32_MAX)));
+      const size_t most = std::min<size_t>(kRetries + 8 * text.size(), INT32_MAX);
+      onig_set_match_stack_limit_size_of_match_param(limits_.get(), static_cast<unsigned>(most));
     }
 
     bool next(size_t from, size_t& begin, size_t& end) {
-      int found = ONIGERR_RETRY_LIMIT_IN_MATCH_OVER;
-      // What a search has used is not known, but that it was less than a limit.
-      for (size_t limit = kFree; is_limit(found); limit *= 8) {
-        if (limit > kFree) {
-          if (limit > budget_) refuse(found);
-          budget_ -= limit;
-        }
-        found = search(from, limit);
-        if (found == ONIGERR_MATCH_STACK_LIMIT_OVER) refuse(found);
-      }
-      if (found == ONIG_MISMATCH) return false;
-      if (found < 0) refuse(found);
+      if (search_limited(from) == ONIG_MISMATCH) return false;
       begin = static_cast<size_t>(region_->beg[0]);
       end = static_cast<size_t>(region_->end[0]);
       return true;
     }
 
    private:
+    using Clock = std::chrono::steady_clock;
     static constexpr size_t kFree = 256, kRetries = 10'000'000, kRetriesPerByte = 64;
+    static constexpr double kSeconds = 1, kSecondsPerByte = 4e-6;
 
     static bool is_limit(int code) {
       return code == ONIGERR_RETRY_LIMIT_IN_MATCH_OVER ||
              code == ONIGERR_RETRY_LIMIT_IN_SEARCH_OVER;
     }
-    [[noreturn]] static void refuse(int code) {
-      throw std::runtime_error(fmt::format(
-          "an expression of the tokenizer takes too long on this text ({})", onig_message(code)));
+    [[noreturn]] static void refuse(const std::string& reason) {
+      throw std::runtime_error(
+          fmt::format("an expression of the tokenizer takes too long on this text ({})", reason));
+    }
+    // Where the first match that begins at `from` or later does, or ONIG_MISMATCH. What a search
+    // has used is not known, but that it was less than a limit. Every place that a match does not
+    // begin at takes a retry, so the first limits also mean little time.
+    int search_limited(size_t from) {
+      for (size_t limit = kFree;; limit *= 4) {
+        if (limit > kFree) {
+          if (limit > retries_) refuse(onig_message(ONIGERR_RETRY_LIMIT_IN_SEARCH_OVER));
+          retries_ -= limit;
+        }
+        const int found = search(from, limit);
+        check_time();
+        if (is_limit(found)) continue;
+        if (found < 0 && found != ONIG_MISMATCH) refuse(onig_message(found));
+        return found;
+      }
     }
     int search(size_t from, size_t limit) {
       onig_set_retry_limit_in_match_of_match_param(limits_.get(), limit);
@@ -167,6 +175,20 @@ class ExpressionPattern : public Pattern {
       const auto* const last = first + text_.size();
       return onig_search_with_param(regex_, first, last, first + from, last, region_.get(),
                                     ONIG_OPTION_NONE, limits_.get());
+    }
+    // Of the processor, as a busy machine is not the text's fault.
+    static double thread_seconds() {
+      timespec time{};
+      clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+      return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+    }
+    void check_time() {
+      const Clock::time_point now = Clock::now();
+      if (now - looked_ < std::chrono::milliseconds(20)) return;
+      looked_ = now;
+      if (begun_ == 0) begun_ = thread_seconds();
+      const double most = kSeconds + kSecondsPerByte * static_cast<double>(text_.size());
+      if (thread_seconds() - begun_ > most) refuse("time limit");
     }
 
     struct Free {
@@ -177,7 +199,9 @@ class ExpressionPattern : public Pattern {
     std::string_view text_;
     std::unique_ptr<OnigRegion, Free> region_;
     std::unique_ptr<OnigMatchParam, Free> limits_;
-    size_t budget_;
+    size_t retries_;
+    Clock::time_point looked_ = Clock::now();
+    double begun_ = 0;  // 0: it has not taken long so far
   };
 
   struct Free {

@@ -75,7 +75,8 @@ std::pair<size_t, size_t> PartedText::editable(const Part& part) const {
 void PartedText::edit(const Part& part, std::span<const Edit> edits, size_t removed) {
   const std::string_view in = text(part);
   const Span* const sources = sources_.data() + part.begin;
-  const auto [first, last] = editable(part);
+  const std::pair<size_t, size_t> range = editable(part);
+  const size_t first = range.first, last = range.second;
   copy(part, 0, first);
   size_t at = first;
   const auto skip = [&](size_t characters) {

@@ -24,10 +24,10 @@ void cut_at(int flag, Delimiter delimiter, PartedText& text) {
 
 // Runs of word characters, and of what is neither those nor white space.
 void cut_words(PartedText& text) {
-  enum { kBlank, kWord, kOther };
+  enum { kWordBlank, kWordRun, kOtherRun };
   const auto kind = [](char32_t c) {
-    if (has_flag(c, unicode::kWord)) return kWord;
-    return has_flag(c, unicode::kSpace) ? kBlank : kOther;
+    if (has_flag(c, unicode::kWord)) return kWordRun;
+    return has_flag(c, unicode::kSpace) ? kWordBlank : kOtherRun;
   };
   text.cut(Delimiter::removed, [&](std::string_view part, Matches& out) {
     int last = -1;
@@ -37,7 +37,7 @@ void cut_words(PartedText& text) {
       if (found == last) {
         out.back().end = at;
       } else {
-        out.push_back({begin, at, found == kBlank});
+        out.push_back({begin, at, found == kWordBlank});
       }
       last = found;
     }
