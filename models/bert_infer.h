@@ -283,6 +283,9 @@ class BERT_INFER_API Tokenizer {
   // Encodes all inputs, in order, on this many threads (0: as many as this process may use). If any
   // fail, throws the error of the first that does, as "input i: ...".
   std::vector<Encoding> encode(std::span<const Input> inputs, int threads = 0) const;
+  // The strings of the tokens that encode() gives: the vocabulary's, but of added tokens what of the
+  // text they matched, and of unknown SentencePiece pieces what they stand for.
+  std::vector<std::string> strings(const Input& input) const;
   // Ids to text, as Hugging Face's fast tokenizers decode them; special tokens such as [SEP] are
   // left out if skips_special. Throws if the vocabulary does not have one of the ids.
   std::string decode(std::span<const int32_t> ids, bool skips_special = true) const;

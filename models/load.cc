@@ -18,6 +18,7 @@
 #include "models/config/texts/text_settings.h"
 #include "models/model_impl.h"
 #include "models/network/build/example_batch.h"
+#include "tokenizer/files/files.h"
 
 namespace bert {
 
@@ -71,8 +72,19 @@ HeadRows find_heads(const Config& config, const Checkpoint& checkpoint) {
   return predicts && absent ? HeadRows() : named;
 }
 
+// Without a tokenizer, or with one that is not supported, a model still takes ids.
+tokenizer::TextEncoder load_or_refuse(const std::string& directory) {
+  try {
+    return tokenizer::TextEncoder::load(directory);
+  } catch (const tokenizer::UnreadableFile&) {
+    throw;
+  } catch (const std::runtime_error& error) {
+    return tokenizer::TextEncoder::without_text(error.what());
+  }
+}
+
 tokenizer::TextEncoder load_tokenizer(const std::string& directory, const Config& config) {
-  tokenizer::TextEncoder loaded = tokenizer::TextEncoder::load(directory);
+  tokenizer::TextEncoder loaded = load_or_refuse(directory);
   if (loaded.vocabulary_size() > config.vocabulary) {
     throw Error(
         fmt::format("{}: the tokenizer has ids up to {}, but config.json's vocab_size is {}",
@@ -142,11 +154,24 @@ engine::Products choose_products(Backend wanted, engine::Precision precision) {
           .f32 = engine::pick_product(engine::Precision::f32, backend)};
 }
 
+// In place of a text, where there is no tokenizer.
+Encoding example_ids(int64_t vocabulary) {
+  Encoding out;
+  for (int64_t i = 1; i <= 32; ++i) {
+    out.ids.push_back(static_cast<int32_t>(i * 7919 % vocabulary));
+  }
+  out.type_ids.resize(out.ids.size());
+  return out;
+}
+
 models::Encoder load_encoder(Checkpoint& checkpoint, const Config& config,
                              const engine::Products& products,
                              const tokenizer::TextEncoder& tokenizer, engine::Team& team) {
   const models::Batch example = models::example_batch(
-      [&](const char* first, const char* second) { return tokenizer.encode(first, second, 0); },
+      [&](const char* first, const char* second) {
+        return tokenizer.takes_text() ? tokenizer.encode(first, second, 0)
+                                      : example_ids(config.vocabulary);
+      },
       config);
   return models::Encoder(checkpoint, config, products, example, team);
 }
@@ -238,7 +263,10 @@ std::vector<std::string> make_notes(const std::string& directory, const Config& 
                                 checkpoint.path(), config.architecture));
   }
   add_all(tokenizer.notes());
-  if (tokenizer.vocabulary_size() < config.vocabulary) {  // padded rows, or a vocabulary cut short
+  if (!tokenizer.takes_text()) {
+    notes.push_back("only ids can be read, no text: " + tokenizer.refusal());
+  } else if (tokenizer.vocabulary_size() <
+             config.vocabulary) {  // padded rows, or a vocabulary cut short
     notes.push_back(fmt::format("{}: the tokenizer has {} ids, but config.json's vocab_size is {}",
                                 directory, tokenizer.vocabulary_size(), config.vocabulary));
   }
@@ -348,7 +376,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::load(const std::string& name,
   const int64_t kept = info.kept_memory = models::most_kept(options, info.workers);
   info.files = {config.path};
   for (std::string& file : checkpoint.paths()) info.files.push_back(std::move(file));
-  info.files.push_back(tokenizer.file());
+  if (tokenizer.takes_text()) info.files.push_back(tokenizer.file());
   info.tokenizer = tokenizer.algorithm();
   info.notes = make_notes(directory, config, checkpoint, tokenizer, encoder, decisions);
   if (const auto& interaction = retrieval.interaction) {

@@ -13,13 +13,6 @@
 
 namespace bert::tokenizer {
 
-// Memory reused from call to call.
-struct EncodingScratch {
-  TokenSequence first, second;
-  PieceScratch piece;
-  std::vector<AddedTokenMatcher::Piece> pieces;
-};
-
 namespace {
 
 // Whether the thread's scratch is gone: tokenizing in the destructor of a static or thread_local
@@ -62,7 +55,7 @@ Encoding fill_template(const Template& pieces, const EncodingScratch& scratch, s
       const Offset* offsets = text.offsets.data() + from;
       out.ids.insert(out.ids.end(), ids, ids + kept);
       out.offsets.insert(out.offsets.end(), offsets, offsets + kept);
-      if (trimmer.trims()) trimmer.trim(text, from, std::span(out.offsets).last(kept));
+      if (trimmer.trims()) trimmer.trim(text, from, std::span(out.offsets).last(kept), piece.after);
     }
     out.offsets.resize(out.ids.size());
     out.type_ids.resize(out.ids.size(), piece.type_id);
@@ -121,6 +114,7 @@ Encoding TextEncoder::encode(std::string_view first, std::optional<std::string_v
 
 Encoding TextEncoder::Impl::encode(std::string_view first, std::optional<std::string_view> second,
                                    int most, EncodingScratch& scratch) const {
+  if (!refusal.empty()) throw std::runtime_error(refusal);
   const Template& pieces = second ? pair : single;
   const size_t special = special_count(pieces);
   const auto limit = most == 0 ? kNoLimit : static_cast<size_t>(most);

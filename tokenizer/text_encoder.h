@@ -20,6 +20,8 @@ class TextEncoder {
   // Reads tokenizer.json; without one, vocab.txt or else spiece.model, sentencepiece.bpe.model or
   // vocab.json with merges.txt; with tokenizer_config.json.
   static TextEncoder load(const std::string& directory);
+  // Takes no text: encode() throws the reason. There are no tokens and no ids.
+  static TextEncoder without_text(std::string reason);
   TextEncoder(TextEncoder&&) noexcept;
   TextEncoder& operator=(TextEncoder&&) noexcept;
   ~TextEncoder();
@@ -29,13 +31,19 @@ class TextEncoder {
   // position.
   Encoding encode(std::string_view first, std::optional<std::string_view> second,
                   int max_length) const;
+  // The strings of the tokens that encode() gives: the vocabulary's, but of added tokens what of
+  // the text they matched, and of unknown pieces what they stand for.
+  std::vector<std::string> strings(std::string_view first, std::optional<std::string_view> second,
+                                   int max_length) const;
   // Ids to text, as Hugging Face's fast tokenizers decode. Throws if no token has one of the ids.
   std::string decode(std::span<const int32_t> ids, bool skips_special) const;
 
-  const std::string& file() const;  // that has the vocabulary
-  const char* algorithm() const;    // "WordPiece", "Unigram" or "BPE"
-  int vocabulary_size() const;      // the greatest id + 1
-  bool has(int32_t id) const;       // whether a token has this id
+  bool takes_text() const;
+  const std::string& refusal() const;  // the reason why it does not
+  const std::string& file() const;     // that has the vocabulary; empty if there is none
+  const char* algorithm() const;       // "WordPiece", "WordLevel", "Unigram", "BPE" or "none"
+  int vocabulary_size() const;         // the greatest id + 1
+  bool has(int32_t id) const;          // whether a token has this id
   bool lowercases() const;
   bool truncates_left() const;
   const std::string& token(int32_t id) const;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "models/bert_infer.h"
 #include "tools/infer/infer_options.h"
@@ -62,6 +63,7 @@ class SequenceAnswers : public Answers {
   virtual void run() = 0;  // computes the answers to encodings_
 
   std::span<const bert::Encoding> encodings_;
+  std::span<const std::vector<std::string>> strings_;  // as Window has them
 };
 
 }  // namespace bert::tools

@@ -2,6 +2,7 @@
 //
 // The logits of the head that a whole input has, and the labels that they speak for. Before them,
 // what all answers to one sequence each have in common.
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@ namespace bert::tools {
 
 void SequenceAnswers::compute(const Window& window, size_t first, size_t count) {
   encodings_ = std::span(window.encodings).subspan(first, count);
+  strings_ = std::span(window.strings).subspan(std::min(first, window.strings.size()));
   run();
 }
 

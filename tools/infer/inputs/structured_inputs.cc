@@ -32,12 +32,19 @@ void move_to_end(std::vector<T>& from, std::vector<T>& to) {
 
 void Window::append(Window other) {
   for (Refused& each : other.refused) each.before += sources.size();
+  if (!other.strings.empty()) strings.resize(encodings.size());
+  move_to_end(other.strings, strings);
   move_to_end(other.encodings, encodings);
   move_to_end(other.texts, texts);
   move_to_end(other.choices, choices);
   move_to_end(other.sources, sources);
   move_to_end(other.refused, refused);
   tokens += other.tokens;
+}
+
+void InputMaker::add_strings(std::span<const bert::Input> texts, Window& window) const {
+  window.strings.resize(window.encodings.size() - texts.size());
+  for (const bert::Input& text : texts) window.strings.push_back(loaded_.tokenizer.strings(text));
 }
 
 void InputMaker::check(const LineInput& input) const {
@@ -74,6 +81,7 @@ void InputMaker::add_texts(std::span<bert::Input> texts, std::span<Source> sourc
                            Window& window) const {
   if (kind_ == InputKind::sequence) {
     for (bert::Encoding& encoding : encode(texts)) window.add(std::move(encoding));
+    if (loaded_.task == Task::tokens) add_strings(texts, window);
   } else {
     add_other_texts(texts, window);
   }

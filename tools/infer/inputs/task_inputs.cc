@@ -22,7 +22,8 @@ Window InputMaker::from_arguments() const {
   if (takes_many_arguments(kind_)) return many_from_arguments();
   bert::Input text = {arguments[0]};
   if (arguments.size() > 1) text.second = arguments[1];
-  if (kind_ != InputKind::sequence || loaded_.task == Task::multi_vector) return of_other(text);
+  const bool takes_more = loaded_.task == Task::multi_vector || loaded_.task == Task::tokens;
+  if (kind_ != InputKind::sequence || takes_more) return of_other(text);
   Window window;
   window.add(loaded_.tokenizer.encode(text));
   window.sources.emplace_back();

@@ -32,6 +32,8 @@ struct Refused {
 // vectors is filled.
 struct Window {
   std::vector<bert::Encoding> encodings;  // one per input, or two for InputKind::two_sequences
+  // For Task::tokens, those of the encodings that came from text, up to the last one that did.
+  std::vector<std::vector<std::string>> strings;
   std::vector<bert::Input> texts;
   std::vector<bert::Choices> choices;
   std::vector<Source> sources;  // of the inputs
@@ -58,6 +60,7 @@ class InputMaker {
 
   // Appends the inputs to the window, the texts tokenized if the task reads tokens. Throws
   // bert::Error where one of the texts cannot be; nothing is appended or moved then.
+  void add_strings(std::span<const bert::Input> texts, Window& window) const;
   void add_texts(std::span<bert::Input> texts, std::span<Source> sources, Window& window) const;
   static void add_parsed(LineInput input, Source source, Window& window);  // ids or choices
 
