@@ -236,19 +236,6 @@ struct Decisions {
   int unevaluated_tensors;
 };
 
-std::string int8_note(const models::Encoder& encoder) {
-  int64_t exact = 0, all = 0;
-  for (const models::Layer& layer : encoder.layers) {
-    for (const auto& dense : layer.dense_layers()) {
-      exact += dense.linears.front()->exact_inputs();
-      all += dense.linears.front()->width();
-    }
-  }
-  return fmt::format(
-      "int8: {} of the {} inputs of dense layers are far larger than the rest and stay in f32",
-      exact, all);
-}
-
 // Info::notes, in this order.
 std::vector<std::string> make_notes(const std::string& directory, const Config& config,
                                     const Checkpoint& checkpoint,
@@ -288,7 +275,7 @@ std::vector<std::string> make_notes(const std::string& directory, const Config& 
         fmt::format("{}: {} tensors of a pre-training head that {} does not have are not evaluated",
                     directory, decisions.unevaluated_tensors, config.architecture));
   }
-  if (encoder.precision == engine::Precision::int8) notes.push_back(int8_note(encoder));
+  if (encoder.precision == engine::Precision::int8) notes.push_back(encoder.int8_note());
   return notes;
 }
 

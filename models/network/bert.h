@@ -141,6 +141,8 @@ struct Encoder {
   engine::Tensor run(const Batch& batch, engine::Team& team, engine::Reads reads, Workspace& space,
                      const Trace& trace) const;
 
+  std::string int8_note() const;  // what a user should know of the inputs that stay in f32
+
   engine::Precision precision;
   int hidden;
   Embeddings embeddings;

@@ -62,7 +62,8 @@ debian_package(development libbert-infer-dev libdevel "development files"
   "These are the headers for C++ and C, the static library, and the files for
 pkg-config and CMake.")
 set(CPACK_DEBIAN_DEBIAN-DEVELOPMENT_PACKAGE_DEPENDS
-    "${library_package} (= ${version}), libdnnl-dev, libsentencepiece-dev, libdeflate-dev, libonig-dev, libspdlog-dev")
+    "${library_package} (= ${version}), libdnnl-dev, libsentencepiece-dev, libdeflate-dev, \
+libonig-dev, libspdlog-dev")
 set(CPACK_DEBIAN_DEBIAN-DEVELOPMENT_PACKAGE_SUGGESTS bert-infer)
 
 debian_package(tools bert-infer science "programs and demo model"

@@ -261,4 +261,17 @@ void Encoder::load_layers(Checkpoint& checkpoint, const Config& config,
   }
 }
 
+std::string Encoder::int8_note() const {
+  int64_t exact = 0, all = 0;
+  for (const Layer& layer : layers) {
+    for (const auto& dense : layer.dense_layers()) {
+      exact += dense.linears.front()->exact_inputs();
+      all += dense.linears.front()->width();
+    }
+  }
+  return fmt::format(
+      "int8: {} of the {} inputs of dense layers are far larger than the rest and stay in f32",
+      exact, all);
+}
+
 }  // namespace bert::models
