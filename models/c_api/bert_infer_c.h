@@ -202,10 +202,11 @@ BERT_INFER_API bert_status bert_model_hidden(const bert_model* model, const bert
                                              size_t layer_count, bert_result** result,
                                              const bert_hidden** hidden);
 
+// How much the tokens of one input attend to each other. Row a * S + i of a layer is how much token
+// i attends to each token in head a; it sums to 1.
 typedef struct bert_attention {
-  const bert_matrix*
-      layers;          // [layer_count] of [A * S, S], A heads: row a * S + i is how much token
-  size_t layer_count;  // i attends to each token in head a. It sums to 1
+  const bert_matrix* layers;  // [layer_count] of [A * S, S], A heads
+  size_t layer_count;
 } bert_attention;
 
 // Attention probabilities, [N]. layers: as above, but 0 to L - 1 or -L to -1.

@@ -26,8 +26,8 @@
 extern "C" {
 #endif
 
-typedef struct bert_queue bert_queue;
-typedef struct bert_request bert_request;
+typedef struct bert_queue bert_queue;      // of requests to one model
+typedef struct bert_request bert_request;  // whose answer may be waited for, or which is cancelled
 
 // options: [option_count], or NULL if that is 0. Requests that come when so many already wait are
 // answered with BERT_FULL: max_requests, max_tokens (0: no limit).
@@ -81,8 +81,8 @@ BERT_INFER_API bert_status bert_request_progress(const bert_request* request, in
 BERT_INFER_API bert_status bert_request_wait(const bert_request* request, int64_t timeout_ms,
                                              int32_t* is_done);
 // Cancels the request if it has no answer, and returns when none of its callbacks runs. It may be
-// called by `done`, where it returns at once, but not by `progress`. Results stay. Does nothing with
-// NULL.
+// called by `done`, where it returns at once, but not by `progress`. Results stay. Does nothing
+// with NULL.
 BERT_INFER_API void bert_request_free(bert_request* request);
 
 // The answer of a request for the task that is named, as the function bert_model_TASK returns it;

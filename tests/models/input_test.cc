@@ -15,6 +15,7 @@
 #include "models/network/batch.h"
 #include "models/network/build/example_batch.h"
 #include "tests/models/copied_model.h"
+#include "tests/tokenizer/test_directory.h"
 
 namespace bert {
 namespace {
@@ -58,10 +59,10 @@ TEST(Inputs, AreIdsWhereThereIsNoTokenizerForText) {
   for (const bool none : {true, false}) {
     const test::CopiedModel copy("plain");
     std::filesystem::remove(copy.path("vocab.txt"));
-    if (none) {
-      std::filesystem::remove(copy.path("tokenizer.json"));
-    } else {
-      copy.change("tokenizer.json", {{"pre_tokenizer", {{"type", "UnicodeScripts"}}}});
+    if (!none) {
+      auto definition = tokenizer::small_tokenizer({"a", "dog"});
+      definition["pre_tokenizer"]["type"] = "UnicodeScripts";
+      copy.write_json("tokenizer.json", definition);
     }
     const char* const reason =
         none ? "found none of tokenizer.json" : "pre_tokenizer.type: found \"UnicodeScripts\"";

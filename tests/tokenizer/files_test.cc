@@ -75,7 +75,7 @@ TEST(TokenizerJson, SaysWhatIsWrongAndWhere) {
                 "post_processor.type: found \"Other\", expected \"BertProcessing\", "
                 "\"ByteLevel\", \"RobertaProcessing\", \"Sequence\" or \"TemplateProcessing\"");
   EXPECT_EQ(error_of([](json& d) { d["post_processor"]["type"] = "RobertaProcessing"; }),
-            json_file + "post_processor: \"cls\" is missing");
+            json_file + "post_processor: \"trim_offsets\" is missing");
   EXPECT_EQ(error_of([](json& d) {
               d["truncation"] = {{"max_length", 8}, {"direction", "Up"}};
             }),

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <oniguruma.h>
 
+#include "tokenizer/parts/onig_library.h"
 #include "tokenizer/parts/pattern.h"
 #include "tokenizer/unicode/text_tables.h"
 
@@ -28,7 +28,7 @@ constexpr const char* kNumberProperty = "BertInferNumber";
 
 std::string onig_message(int code, const OnigErrorInfo* info = nullptr) {
   std::array<OnigUChar, ONIG_MAX_ERROR_MESSAGE_LEN> text{};
-  const int length = onig_error_code_to_str(text.data(), code, info);
+  const int length = onig().message(text.data(), code, info);
   return {reinterpret_cast<const char*>(text.data()), static_cast<size_t>(length)};
 }
 
@@ -46,7 +46,7 @@ void define_property(const char* name, uint8_t flag, std::vector<OnigCodePoint>&
     }
   }
   ranges[0] = static_cast<OnigCodePoint>((ranges.size() - 1) / 2);
-  if (const int code = onig_unicode_define_user_property(name, ranges.data()); code < 0) {
+  if (const int code = onig().define_property(name, ranges.data()); code < 0) {
     throw std::runtime_error(onig_message(code));
   }
 }
@@ -54,8 +54,8 @@ void define_property(const char* name, uint8_t flag, std::vector<OnigCodePoint>&
 void initialize_onig() {
   static std::vector<OnigCodePoint> letters, numbers;
   static const bool done = [] {
-    OnigEncoding encodings[] = {ONIG_ENCODING_UTF8};
-    if (const int code = onig_initialize(encodings, 1))
+    OnigEncoding encodings[] = {onig().utf8};
+    if (const int code = onig().initialize(encodings, 1))
       throw std::runtime_error(onig_message(code));
     define_property(kLetterProperty, unicode::kLetter, letters);
     define_property(kNumberProperty, unicode::kNumber, numbers);
@@ -101,8 +101,8 @@ class ExpressionPattern : public Pattern {
     const auto* const begin = reinterpret_cast<const OnigUChar*>(own.data());
     OnigErrorInfo info{};
     regex_t* compiled = nullptr;
-    const int code = onig_new(&compiled, begin, begin + own.size(), ONIG_OPTION_NONE,
-                              ONIG_ENCODING_UTF8, ONIG_SYNTAX_DEFAULT, &info);
+    const int code = onig().make(&compiled, begin, begin + own.size(), ONIG_OPTION_NONE,
+                                 onig().utf8, onig().syntax, &info);
     if (code != ONIG_NORMAL) throw std::runtime_error(onig_message(code, &info));
     regex_.reset(compiled);
   }
@@ -123,13 +123,13 @@ class ExpressionPattern : public Pattern {
     Search(regex_t* regex, std::string_view text)
         : regex_(regex),
           text_(text),
-          region_(onig_region_new()),
-          limits_(onig_new_match_param()),
+          region_(onig().make_region()),
+          limits_(onig().make_limits()),
           retries_(kRetries + kRetriesPerByte * text.size()) {
       if (!region_ || !limits_) throw std::bad_alloc();
-      onig_initialize_match_param(limits_.get());
+      onig().initialize_limits(limits_.get());
       const size_t most = std::min<size_t>(kRetries + 8 * text.size(), INT32_MAX);
-      onig_set_match_stack_limit_size_of_match_param(limits_.get(), static_cast<unsigned>(most));
+      onig().limit_stack(limits_.get(), static_cast<unsigned>(most));
     }
 
     bool next(size_t from, size_t& begin, size_t& end) {
@@ -169,12 +169,12 @@ class ExpressionPattern : public Pattern {
       }
     }
     int search(size_t from, size_t limit) {
-      onig_set_retry_limit_in_match_of_match_param(limits_.get(), limit);
-      onig_set_retry_limit_in_search_of_match_param(limits_.get(), limit);
+      onig().limit_match(limits_.get(), limit);
+      onig().limit_search(limits_.get(), limit);
       const auto* const first = reinterpret_cast<const OnigUChar*>(text_.data());
       const auto* const last = first + text_.size();
-      return onig_search_with_param(regex_, first, last, first + from, last, region_.get(),
-                                    ONIG_OPTION_NONE, limits_.get());
+      return onig().search(regex_, first, last, first + from, last, region_.get(), ONIG_OPTION_NONE,
+                           limits_.get());
     }
     // Of the processor, as a busy machine is not the text's fault.
     static double thread_seconds() {
@@ -192,8 +192,8 @@ class ExpressionPattern : public Pattern {
     }
 
     struct Free {
-      void operator()(OnigRegion* region) const { onig_region_free(region, 1); }
-      void operator()(OnigMatchParam* limits) const { onig_free_match_param(limits); }
+      void operator()(OnigRegion* region) const { onig().free_region(region, 1); }
+      void operator()(OnigMatchParam* limits) const { onig().free_limits(limits); }
     };
     regex_t* regex_;
     std::string_view text_;
@@ -205,7 +205,7 @@ class ExpressionPattern : public Pattern {
   };
 
   struct Free {
-    void operator()(regex_t* regex) const { onig_free(regex); }
+    void operator()(regex_t* regex) const { onig().free(regex); }
   };
   std::unique_ptr<regex_t, Free> regex_;
 };

@@ -57,13 +57,16 @@ file(WRITE ${PROJECT_BINARY_DIR}/package/shlibs
 set(CPACK_DEBIAN_DEBIAN-LIBRARY_PACKAGE_CONTROL_EXTRA
     ${folder}/triggers ${PROJECT_BINARY_DIR}/package/shlibs)
 set(CPACK_DEBIAN_DEBIAN-LIBRARY_PACKAGE_SUGGESTS bert-infer)
+# What is linked with the library statically too: it loads Oniguruma by itself.
+foreach(part LIBRARY TOOLS)
+  set(CPACK_DEBIAN_DEBIAN-${part}_PACKAGE_DEPENDS libonig5)
+endforeach()
 
 debian_package(development libbert-infer-dev libdevel "development files"
   "These are the headers for C++ and C, the static library, and the files for
 pkg-config and CMake.")
 set(CPACK_DEBIAN_DEBIAN-DEVELOPMENT_PACKAGE_DEPENDS
-    "${library_package} (= ${version}), libdnnl-dev, libsentencepiece-dev, libdeflate-dev, \
-libonig-dev, libspdlog-dev")
+    "${library_package} (= ${version}), libdnnl-dev, libsentencepiece-dev, libdeflate-dev, libspdlog-dev")
 set(CPACK_DEBIAN_DEBIAN-DEVELOPMENT_PACKAGE_SUGGESTS bert-infer)
 
 debian_package(tools bert-infer science "programs and demo model"
@@ -78,7 +81,7 @@ if(BERT_INFER_PYTHON AND Python_EXECUTABLE MATCHES "^/usr/bin/python3")
     "This is the Python package, under the names that users of
 sentence-transformers and transformers know.")
   set(CPACK_DEBIAN_DEBIAN-PYTHON_PACKAGE_DEPENDS
-      "python3 (>= 3.${Python_VERSION_MINOR}), python3 (<< 3.${next}), python3-numpy")
+      "python3 (>= 3.${Python_VERSION_MINOR}), python3 (<< 3.${next}), python3-numpy, libonig5")
   set(CPACK_DEBIAN_DEBIAN-PYTHON_PACKAGE_RECOMMENDS bert-infer)
   set(CPACK_DEBIAN_DEBIAN-PYTHON_PACKAGE_CONTROL_EXTRA ${folder}/postinst ${folder}/prerm)
 endif()

@@ -19,6 +19,7 @@
 
 namespace bert {
 
+// How labels become hypotheses, and whether several may hold.
 struct ZeroShotOptions {
   // The sentence that a text entails if it has the label, which stands where {} is.
   std::string hypothesis = "This example is {}.";
@@ -40,6 +41,7 @@ BERT_INFER_API std::vector<ZeroShot> zero_shot(const Model& model,
                                                std::span<const std::string> labels,
                                                const ZeroShotOptions& options = {});
 
+// A document's place in the ranking for a query.
 struct Relevance {
   float score = 0;
   int32_t tokens = 0;  // of the document, or of the pair
@@ -51,10 +53,12 @@ struct Relevance {
 BERT_INFER_API std::vector<Relevance> relevance(const Model& model, const std::string& query,
                                                 std::span<const std::string> documents);
 
+// A text of a Corpus that a search found.
 struct Match {
   int64_t index = 0;  // of the text, in the order in which they were added
   float score = 0;
 };
+// What a search found for one query.
 struct Matches {
   std::vector<Match> best;  // the greatest scores first, the first text first among equals
   int32_t tokens = 0;       // of the query
