@@ -3,53 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <cstdlib>
 #include <cstring>
-#include <mutex>
 #include <new>
-#include <stdexcept>
-#include <utility>
-
-#include <fmt/format.h>
-#include <sys/mman.h>
 
 namespace bert::engine {
-namespace {
-
-// kPage is a multiple of every page size that Linux uses, other than huge pages.
-constexpr size_t kLine = 64, kPage = size_t{64} << 10, kHugePage = size_t{2} << 20;
-
-size_t round_up(size_t n, size_t step) { return (n + step - 1) / step * step; }
-
-// Maps zeros, from the beginning of a huge page on.
-std::byte* map(size_t bytes) {
-  void* start =
-      mmap(nullptr, bytes + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (start == MAP_FAILED) throw std::bad_alloc();
-  // Unmaps what lies before the first huge page, and behind the bytes.
-  auto* first = static_cast<std::byte*>(start);
-  const size_t before =
-      round_up(reinterpret_cast<uintptr_t>(first), kHugePage) - reinterpret_cast<uintptr_t>(first);
-  if (before > 0) munmap(first, before);
-  if (before < kHugePage) munmap(first + before + bytes, kHugePage - before);
-  madvise(first + before, bytes, MADV_HUGEPAGE);  // may fail: some kernels have none
-  return first + before;
-}
-
-// A mapping that several buffers share; it lasts as long as one of them.
-struct SharedMapping {
-  static constexpr size_t kSize = size_t{128} << 20;
-  std::byte* const begin = map(kSize);
-  size_t used = 0;
-
-  SharedMapping() = default;
-  SharedMapping(const SharedMapping&) = delete;
-  SharedMapping& operator=(const SharedMapping&) = delete;
-  ~SharedMapping() { munmap(begin, kSize); }
-};
-
-}  // namespace
 
 bool all_finite(std::span<const float> values) {
   typedef float Floats __attribute__((vector_size(16)));  // larger ones are slow without AVX
@@ -68,65 +26,22 @@ bool all_finite(std::span<const float> values) {
                      [](float x) { return std::isfinite(x); });
 }
 
-void require_finite(ConstTensor values, std::string_view what) {
-  for (int64_t i = 0; i < values.rows; ++i) {
-    const std::span<const float> row(values.row(i), static_cast<size_t>(values.columns));
-    if (all_finite(row)) continue;
-    const auto found = std::ranges::find_if(row, [](float x) { return !std::isfinite(x); });
-    throw std::runtime_error(
-        fmt::format("{}[{}{}] is {}, expected a finite number", what,
-                    values.rows > 1 ? fmt::format("{}, ", i) : "", found - row.begin(),
-                    std::isnan(*found) ? std::fabs(*found) : *found));  // whatever the NaN's sign
-  }
-}
-
-// Large buffers are mappings in huge pages: panels are read from end to end, and with pages of 4
-// KiB that takes an address translation for every sixteen rows. The system provides zeros when a
-// thread first writes to a page, so all threads share that work.
 void Buffer::resize_discarding(int64_t size) {
   if (size <= size_) return;
-  const size_t bytes = round_up(static_cast<size_t>(size) * sizeof(float), kLine);
+  constexpr int64_t kAlignment = 64;  // bytes
+  const auto bytes = static_cast<size_t>(
+      divide_up(size * static_cast<int64_t>(sizeof(float)), kAlignment) * kAlignment);
   data_.reset();  // before allocating: the two together would set the peak memory
   size_ = 0;
-  if (bytes < kHugePage) {
-    data_ = {static_cast<float*>(std::aligned_alloc(kLine, bytes)),
+  if (bytes >= kHugePage) {
+    map(bytes);
+  } else {
+    data_ = {static_cast<float*>(std::aligned_alloc(kAlignment, bytes)),
              Free{.mapped = 0, .mapping = nullptr}};
     if (!data_) throw std::bad_alloc();
     std::fill_n(data_.get(), size, 0.0f);
-  } else {
-    const size_t mapped = round_up(bytes, kPage);
-    data_ = {reinterpret_cast<float*>(map(mapped)), Free{.mapped = mapped, .mapping = nullptr}};
   }
   size_ = size;
-}
-
-void Buffer::resize_in_shared_pages(int64_t size) {
-  // A smaller buffer is not worth a huge page that it may have to itself.
-  constexpr size_t kMinShared = size_t{512} << 10;
-  const size_t bytes = round_up(static_cast<size_t>(size) * sizeof(float), kLine);
-  if (bytes < kMinShared || bytes > SharedMapping::kSize / 4) return resize_discarding(size);
-  static std::mutex mutex;
-  static std::weak_ptr<SharedMapping> latest;
-  const std::lock_guard lock(mutex);
-  std::shared_ptr<SharedMapping> shared = latest.lock();
-  if (!shared || SharedMapping::kSize - shared->used < bytes) {
-    latest = shared = std::make_shared<SharedMapping>();
-  }
-  std::byte* const begin = shared->begin + std::exchange(shared->used, shared->used + bytes);
-  data_ = {reinterpret_cast<float*>(begin), Free{.mapped = bytes, .mapping = std::move(shared)}};
-  size_ = size;
-}
-
-void Buffer::Free::operator()(float* p) const {
-  if (mapping) {  // gives its whole pages back now, as the mapping may live much longer
-    const auto address = reinterpret_cast<uintptr_t>(p);
-    const size_t begin = round_up(address, kPage), end = (address + mapped) / kPage * kPage;
-    madvise(reinterpret_cast<std::byte*>(p) + (begin - address), end - begin, MADV_DONTNEED);
-  } else if (mapped > 0) {
-    munmap(p, mapped);
-  } else {
-    std::free(p);
-  }
 }
 
 }  // namespace bert::engine

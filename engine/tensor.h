@@ -55,6 +55,9 @@ class Buffer {
   ~Buffer() = default;
   explicit Buffer(int64_t size) { resize_discarding(size); }
 
+  // Buffers of at least so many bytes are mappings of their own.
+  static constexpr size_t kHugePage = size_t{2} << 20;
+
   float* data() const { return data_.get(); }
   int64_t size() const { return size_; }
 
@@ -70,6 +73,7 @@ class Buffer {
   }
 
  private:
+  void map(size_t bytes);
   struct Free {
     size_t mapped;                  // bytes of a mapping, or 0 if from the heap
     std::shared_ptr<void> mapping;  // that the bytes share with other buffers, or null

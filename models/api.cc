@@ -10,7 +10,6 @@
 
 #include "models/model_impl.h"
 #include "tokenizer/unicode/printable.h"
-#include "tokenizer/unicode/utf8.h"
 
 namespace bert {
 
@@ -28,42 +27,11 @@ Tokenizer Tokenizer::load(const std::string& name, int max_length) {
   });
 }
 
-Encoding Tokenizer::encode(const Input& input) const {
+std::vector<std::string> Tokenizer::strings(const Input& input) const {
   return models::guarded([&] {
-    Encoding encoding =
-        impl_->text_encoder.encode(impl_->prompt + input.first, input.second, impl_->max_length);
-    if (!impl_->prompt.empty()) Impl::remove_prompt(impl_->prompt, encoding);
-    return encoding;
+    return impl_->text_encoder.strings(impl_->prompt + input.first, input.second,
+                                       impl_->max_length);
   });
-}
-
-std::vector<Encoding> Tokenizer::Impl::encode_prompted(std::span<const Input> inputs,
-                                                       const tokenizer::ForEach& for_each) const {
-  return encode_after(prompt, max_length, inputs, for_each);
-}
-
-std::vector<Encoding> Tokenizer::Impl::encode_after(const std::string& before, int limit,
-                                                    std::span<const Input> inputs,
-                                                    const tokenizer::ForEach& for_each) const {
-  std::vector<std::string> firsts;
-  std::vector<tokenizer::Texts> texts;
-  firsts.reserve(inputs.size());
-  texts.reserve(inputs.size());
-  for (const Input& input : inputs) {
-    texts.push_back({firsts.emplace_back(before + input.first), input.second});
-  }
-  std::vector<Encoding> encodings = text_encoder.encode_batch(texts, limit, for_each);
-  for (Encoding& encoding : encodings) remove_prompt(before, encoding);
-  return encodings;
-}
-
-void Tokenizer::Impl::remove_prompt(const std::string& before, Encoding& encoding) {
-  const auto shift = static_cast<int32_t>(tokenizer::utf8::count_scalars(before));
-  for (int32_t t = encoding.first.begin; t < encoding.first.end; ++t) {
-    auto& [begin, end] = encoding.offsets[t];
-    begin = std::max(0, begin - shift);
-    end = std::max(0, end - shift);
-  }
 }
 
 std::string Tokenizer::decode(std::span<const int32_t> ids, bool skips_special) const {

@@ -51,10 +51,10 @@ struct Output {
 
   Output() = default;
   Output(int64_t n, int64_t m) : rows(n), columns(m), values(static_cast<size_t>(n * m)) {}
-  std::span<float> row(int64_t i) {
+  std::span<float> row(int64_t i) {  // [columns]
     return {values.data() + i * columns, static_cast<size_t>(columns)};
   }
-  std::span<const float> row(int64_t i) const {
+  std::span<const float> row(int64_t i) const {  // [columns]
     return {values.data() + i * columns, static_cast<size_t>(columns)};
   }
 };
@@ -92,7 +92,7 @@ enum class Precision { automatic, f32, bf16, int8 };
 //   panels     this library's own kernels
 enum class Backend { automatic, onednn, panels };
 
-struct Options {
+struct Options {  // how a model is loaded and run
   Precision precision = Precision::automatic;
   Backend backend = Backend::automatic;
   // A call computes as many batches at the same time as there are workers, each on `threads`
@@ -132,7 +132,7 @@ enum class Task {
   multi_vector,  // multi_vector(): a vector for each token, and none of a whole input
 };
 
-struct Info {
+struct Info {                // what a model is, and how it was loaded
   std::string architecture;  // as in config.json: BertForSequenceClassification, ...
   std::string family;        // model_type: "bert", "xlm-roberta", ...
   std::vector<std::string>
@@ -152,8 +152,9 @@ struct Info {
   int embedding = 0;    // size of its vectors: H, unless dense modules or truncate_dim change it
   bool has_sparse = false;  // whether there is a sparse()
   int token_vector = 0;     // size of multi_vector()'s vectors; 0 if there are none
-  // How two inputs are compared: by the "cosine" of embeddings, the "dot" product of sparse
-  // vectors, by max_sim(): "maxsim", or that divided by the number of the query's vectors:
+  // How two inputs are compared: by the "cosine" of embeddings, unless the directory names their
+  // "dot" product or negative "euclidean" or "manhattan" distance; by the "dot" product of sparse
+  // vectors; by max_sim(): "maxsim", or that divided by the number of the query's vectors:
   // "meanmaxsim".
   std::string similarity;
   std::string precision;           // the one in use: "f32", "bf16" or "int8"
@@ -163,7 +164,7 @@ struct Info {
   std::vector<std::string> notes;  // what a user should know about loading, one sentence each
 };
 
-struct Label {
+struct Label {  // one of those that a head chooses from
   int index = 0;
   std::string name;
   float probability = 0;  // NaN if the head's scores are raw
@@ -176,6 +177,9 @@ BERT_INFER_API Label best_label(std::span<const float> logits, const Info& info)
 
 // The cosine of two vectors of the same size, 0 if either is zero.
 BERT_INFER_API float similarity(std::span<const float> a, std::span<const float> b);
+// As info.similarity compares two embeddings of the model.
+BERT_INFER_API float similarity(std::span<const float> a, std::span<const float> b,
+                                const Info& info);
 // The indices of the k greatest scores, or of all if there are fewer, best first; the first of
 // equal ones first, those that are not numbers last.
 BERT_INFER_API std::vector<int64_t> top_k(std::span<const float> scores, int64_t k);
@@ -183,7 +187,7 @@ BERT_INFER_API std::vector<int64_t> top_k(std::span<const float> scores, int64_t
 // A mask token of an input and the tokens most likely to stand there, most probable first.
 struct Blank {
   int32_t token = 0;  // its index in the encoding
-  struct Fill {
+  struct Fill {       // a token that may stand there
     int32_t id = 0;
     std::string token;
     float probability = 0;
@@ -196,7 +200,7 @@ struct SparseVector {
   std::vector<int32_t> ids;
   std::vector<float> weights;  // greater than 0
 };
-BERT_INFER_API float dot(const SparseVector& a, const SparseVector& b);
+BERT_INFER_API float dot(const SparseVector& a, const SparseVector& b);  // the product of two
 
 // What an input is to late interaction (Khattab and Zaharia 2020), which marks queries and
 // documents, fills up queries, and leaves out punctuation in documents.
@@ -221,13 +225,13 @@ struct Span {
 //   average  the same with the mean of its tokens' probabilities
 //   max      the same with those of its most certain token
 enum class Aggregation { none, simple, first, average, max };
-struct TagOptions {
+struct TagOptions {  // of Model::tag()
   Aggregation aggregation = Aggregation::first;
   // A text that does not fit is read in windows that overlap by this many tokens, at most half a
   // window. A pair that does not fit is truncated.
   int stride = 128;
 };
-struct Tags {
+struct Tags {               // the words and entities of one input
   std::vector<Span> words;  // or tokens, as the aggregation says
   // Neighbouring words of one entity, joined: by labels of the form B-KIND and I-KIND, otherwise by
   // equal labels. Words labelled O are left out. The probability is the mean of the words'.
@@ -237,11 +241,11 @@ struct Tags {
   bool truncated = false;
 };
 
-struct AnswerOptions {
+struct AnswerOptions {   // of Model::answer()
   int stride = 128;      // tokens by which windows overlap, at most half a window
   int most_tokens = 15;  // the longest answer
 };
-struct Answer {
+struct Answer {        // the part of a text that answers a question
   Offset offset;       // in the second text, in Unicode scalars
   std::string string;  // the text at that offset, in whole words
   // score: the probability in its window that the answer starts there times that it ends there.
@@ -253,11 +257,11 @@ struct Answer {
   int32_t tokens = 0;  // in all windows
 };
 
-struct Choices {
+struct Choices {  // a text, and what may go with it
   std::string first;
   std::vector<std::string> choices;
 };
-struct Choice {
+struct Choice {                              // which goes with it
   int index = 0;                             // of the best choice
   std::vector<float> logits, probabilities;  // [choices]
   int32_t tokens = 0;                        // in all pairs
@@ -270,8 +274,8 @@ struct Choice {
 // Model::tokenizer() does. Immutable: may be used from many threads.
 class BERT_INFER_API Tokenizer {
  public:
-  // name: as find_model() takes it. max_length: 0 takes the limit that the tokenizer's files name, if
-  // any.
+  // name: as find_model() takes it. max_length: 0 takes the limit that the tokenizer's files name,
+  // if any.
   static Tokenizer load(const std::string& name, int max_length = 0);
 
   // Throws on invalid UTF-8, with the byte's position.
@@ -279,8 +283,11 @@ class BERT_INFER_API Tokenizer {
   // Encodes all inputs, in order, on this many threads (0: as many as this process may use). If any
   // fail, throws the error of the first that does, as "input i: ...".
   std::vector<Encoding> encode(std::span<const Input> inputs, int threads = 0) const;
-  // Ids to text, as Hugging Face's fast tokenizers decode them; special tokens such as [SEP] are left
-  // out if skips_special. Throws if the vocabulary does not have one of the ids.
+  // The strings of the tokens that encode() gives: the vocabulary's, but of added tokens what of the
+  // text they matched, and of unknown SentencePiece pieces what they stand for.
+  std::vector<std::string> strings(const Input& input) const;
+  // Ids to text, as Hugging Face's fast tokenizers decode them; special tokens such as [SEP] are
+  // left out if skips_special. Throws if the vocabulary does not have one of the ids.
   std::string decode(std::span<const int32_t> ids, bool skips_special = true) const;
   // The token with an id, as the vocabulary spells it ("##ing").
   const std::string& token(int32_t id) const;
@@ -353,6 +360,7 @@ class BERT_INFER_API Model {
   std::vector<Attention> attention(std::span<const Encoding> encodings,
                                    std::span<const int> layers) const;
 
+  // As the functions above read the inputs, [N].
   std::vector<Encoding> tokenize(std::span<const Input> inputs) const;
   // As multi_vector() reads them, which the model must have.
   std::vector<Encoding> tokenize(std::span<const Input> inputs, Role role) const;
@@ -378,6 +386,6 @@ BERT_INFER_API std::string find_model(const std::string& name);
 // folders above the library, or above the program it is statically linked into. Throws if there is
 // none.
 BERT_INFER_API std::string demo_model();
-BERT_INFER_API std::string version();
+BERT_INFER_API std::string version();  // of the library, "1.2.3"
 
 }  // namespace bert

@@ -28,24 +28,24 @@ namespace bert {
 // other Error, as the Model throws it.
 class BERT_INFER_API Unanswered : public Error {
  public:
-  enum class Reason {
-    cancelled,  // by its stop_token
-    deadline,   // has passed
-    closed,     // the queue was destroyed before the whole request had begun to be computed
-    full,       // the queue's limits
+  enum class Reason {  // why there is no answer
+    cancelled,         // by its stop_token
+    deadline,          // has passed
+    closed,            // the queue was destroyed before the whole request had begun to be computed
+    full,              // the queue's limits
   };
   Unanswered(Reason reason, const std::string& what);
   Unanswered(const Unanswered&) = default;
   ~Unanswered() override;
-  Reason reason() const { return reason_; }
+  Reason reason() const { return reason_; }  // why
 
  private:
   Reason reason_;
 };
 
-using Inputs = std::variant<std::vector<Input>, std::vector<Encoding>>;
+using Inputs = std::variant<std::vector<Input>, std::vector<Encoding>>;  // of one request
 
-struct RequestOptions {
+struct RequestOptions {  // how a request may end early, and tell how far it is
   // Ends the request as soon as stop is requested, or the deadline passes: what of it still waits
   // is taken out of the queue, what is being computed is dropped. One std::stop_source may cancel
   // any number of requests.
@@ -54,19 +54,22 @@ struct RequestOptions {
   // Called with 0 when the first of the inputs begin to be computed, and after each batch with the
   // number of inputs that are done; never twice at a time, and never after the answer.
   std::function<void(int64_t done, int64_t inputs)> progress = {};
+  // Goes behind small requests that do not, which interrupt it, as if it were a large one: for work
+  // that nobody waits for, or of those who ask for much beside those who ask for little.
+  bool background = false;
 };
 
 // Takes a request's answer, in a future that is ready: get() returns it or throws an Error.
 template <typename Result>
 using OnAnswer = std::function<void(std::future<Result> answer)>;
 
-struct QueueOptions {
+struct QueueOptions {  // its limits
   // Requests that come when so many requests or tokens already wait are refused. 0: no limit. A
   // request with more tokens than the limit is accepted if none wait.
   int64_t max_requests = 0, max_tokens = 0;
 };
 
-struct QueueStatistics {
+struct QueueStatistics {  // what a queue has done and has to do
   // What waits now, and what is being computed. A request of which one part is being computed and
   // another waits is counted in both.
   int64_t waiting_requests = 0, waiting_tokens = 0;
@@ -80,9 +83,9 @@ struct QueueStatistics {
 // Requests of any number of threads. Whatever waits when processors become free forms the next
 // batch, of at most Options::batch_tokens tokens, first come first served; nothing ever waits for a
 // batch to fill up. A larger request is computed in parts, and lets others go before its next one.
-// Requests of up to 512 tokens in all form batches of their own, which go before large ones even in
-// the middle of these. Requests share a batch if they ask for the same with the same options.
-// Answers are the same bits as the Model's.
+// Requests of up to 512 tokens in all, unless they are in the background, form batches of their
+// own, which go before the others even in the middle of these. Requests share a batch if they ask
+// for the same with the same options. Answers are the same bits as the Model's.
 //
 // The calling thread tokenises the inputs. Requests never throw: whatever is wrong is in the
 // answer. Without `done` they return a future; with it, they return at once and call it once, in a
@@ -111,6 +114,10 @@ class BERT_INFER_API Queue {
   void embed(Inputs inputs, RequestOptions options, OnAnswer<Output> done);
   std::future<std::vector<SparseVector>> sparse(Inputs inputs, RequestOptions options = {});
   void sparse(Inputs inputs, RequestOptions options, OnAnswer<std::vector<SparseVector>> done);
+  std::future<std::vector<Output>> multi_vector(Inputs inputs, Role role,
+                                                RequestOptions options = {});
+  void multi_vector(Inputs inputs, Role role, RequestOptions options,
+                    OnAnswer<std::vector<Output>> done);
   std::future<std::vector<Hidden>> hidden(Inputs inputs, const std::vector<int>& layers = {},
                                           RequestOptions options = {});
   void hidden(Inputs inputs, const std::vector<int>& layers, RequestOptions options,
@@ -132,8 +139,8 @@ class BERT_INFER_API Queue {
   void choose(std::vector<Choices> inputs, RequestOptions options,
               OnAnswer<std::vector<Choice>> done);
 
-  const Model& model() const;
-  QueueStatistics statistics() const;
+  const Model& model() const;          // that it asks
+  QueueStatistics statistics() const;  // now
 
  private:
   struct Impl;

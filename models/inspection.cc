@@ -124,6 +124,41 @@ void Pass::logits() {
   impl.by_sequence(batch_, x, team, space_);
 }
 
+// For logits, the last layer may compute only the first token of each input once it has the keys
+// and values.
+Pass::Work Pass::work(bool logits) const {
+  const auto& impl = Internals::impl(model_);
+  const Encoder& encoder = impl.encoder;
+  Work work;
+  const auto multiply = [&](const engine::Linear& linear, int64_t rows) {
+    const double weights = static_cast<double>(linear.width() * linear.columns());
+    work.operations += 2 * weights * static_cast<double>(rows);
+    work.weights += weights;
+  };
+  const int64_t layers = std::ssize(encoder.order) * encoder.layers_per_group;
+  for (int64_t i = 0; i < layers; ++i) {
+    const Layer& layer =
+        encoder.layers[encoder.order[i / encoder.layers_per_group] + i % encoder.layers_per_group];
+    const bool first = i + 1 == layers && logits && impl.sequence_reads() == engine::Reads::first;
+    const int64_t rows = first ? batch_.sequences() : batch_.tokens();
+    multiply(layer.qkv, batch_.tokens());
+    for (const engine::Linear* linear : {&layer.attention_output, &layer.intermediate,
+                                         layer.up ? &*layer.up : nullptr, &layer.output}) {
+      if (linear) multiply(*linear, rows);
+    }
+    int64_t pairs = 0;  // of a query and a key that it attends to
+    for (int64_t sequence = 0; sequence < batch_.sequences(); ++sequence) {
+      const int64_t length = batch_.starts[sequence + 1] - batch_.starts[sequence];
+      const int64_t window = layer.positions.window > 0 ? layer.positions.window : length;
+      for (int64_t t = 0; t < (first ? 1 : length); ++t) {
+        pairs += std::min(length - 1, t + window) - std::max<int64_t>(0, t - window) + 1;
+      }
+    }
+    work.operations += 4 * static_cast<double>(encoder.hidden) * static_cast<double>(pairs);
+  }
+  return work;
+}
+
 std::string Pass::product() const { return product_of(model_); }
 engine::Precision Pass::precision() const { return Internals::impl(model_).encoder.precision; }
 

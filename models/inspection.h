@@ -49,6 +49,12 @@ class Pass {
   engine::Scheduler& scheduler() const;
   engine::Precision precision() const;
   std::string product() const;  // what multiplies in the layers
+  // Of hidden() or logits(): the multiplications and additions of the layers' products and of
+  // attention, and the weights that they read.
+  struct Work {
+    double operations = 0, weights = 0;
+  };
+  Work work(bool logits) const;
 
  private:
   Model model_;

@@ -18,6 +18,7 @@
 #include "models/config/texts/text_settings.h"
 #include "models/model_impl.h"
 #include "models/network/build/example_batch.h"
+#include "tokenizer/files/files.h"
 
 namespace bert {
 
@@ -71,8 +72,19 @@ HeadRows find_heads(const Config& config, const Checkpoint& checkpoint) {
   return predicts && absent ? HeadRows() : named;
 }
 
+// Without a tokenizer, or with one that is not supported, a model still takes ids.
+tokenizer::TextEncoder load_or_refuse(const std::string& directory) {
+  try {
+    return tokenizer::TextEncoder::load(directory);
+  } catch (const tokenizer::UnreadableFile&) {
+    throw;
+  } catch (const std::runtime_error& error) {
+    return tokenizer::TextEncoder::without_text(error.what());
+  }
+}
+
 tokenizer::TextEncoder load_tokenizer(const std::string& directory, const Config& config) {
-  tokenizer::TextEncoder loaded = tokenizer::TextEncoder::load(directory);
+  tokenizer::TextEncoder loaded = load_or_refuse(directory);
   if (loaded.vocabulary_size() > config.vocabulary) {
     throw Error(
         fmt::format("{}: the tokenizer has ids up to {}, but config.json's vocab_size is {}",
@@ -88,7 +100,7 @@ void check_positions(const Options& options, const Config& config) {
   }
 }
 
-// Sets the prompt that is asked for on both sides of late interaction.
+// Sets the prompt that is asked for for queries and documents alike.
 models::Prompt choose_prompt(const std::string& directory, const std::string& wanted,
                              const Config& config, const HeadRows& heads,
                              models::RetrievalSettings& retrieval) {
@@ -96,7 +108,9 @@ models::Prompt choose_prompt(const std::string& directory, const std::string& wa
     return row->kind == HeadKind::classification;
   });
   models::Prompt prompt = models::choose_prompt(directory, wanted, config, is_taken);
-  if (retrieval.tokens && !wanted.empty()) {
+  if (wanted.empty()) return prompt;
+  retrieval.query_prompt = retrieval.document_prompt = prompt.text;
+  if (retrieval.tokens) {
     retrieval.tokens->query.prompt = retrieval.tokens->document.prompt = prompt.text;
   }
   return prompt;
@@ -140,11 +154,24 @@ engine::Products choose_products(Backend wanted, engine::Precision precision) {
           .f32 = engine::pick_product(engine::Precision::f32, backend)};
 }
 
+// In place of a text, where there is no tokenizer.
+Encoding example_ids(int64_t vocabulary) {
+  Encoding out;
+  for (int64_t i = 1; i <= 32; ++i) {
+    out.ids.push_back(static_cast<int32_t>(i * 7919 % vocabulary));
+  }
+  out.type_ids.resize(out.ids.size());
+  return out;
+}
+
 models::Encoder load_encoder(Checkpoint& checkpoint, const Config& config,
                              const engine::Products& products,
                              const tokenizer::TextEncoder& tokenizer, engine::Team& team) {
   const models::Batch example = models::example_batch(
-      [&](const char* first, const char* second) { return tokenizer.encode(first, second, 0); },
+      [&](const char* first, const char* second) {
+        return tokenizer.takes_text() ? tokenizer.encode(first, second, 0)
+                                      : example_ids(config.vocabulary);
+      },
       config);
   return models::Encoder(checkpoint, config, products, example, team);
 }
@@ -209,19 +236,6 @@ struct Decisions {
   int unevaluated_tensors;
 };
 
-std::string int8_note(const models::Encoder& encoder) {
-  int64_t exact = 0, all = 0;
-  for (const models::Layer& layer : encoder.layers) {
-    for (const auto& dense : layer.dense_layers()) {
-      exact += dense.linears.front()->exact_inputs();
-      all += dense.linears.front()->width();
-    }
-  }
-  return fmt::format(
-      "int8: {} of the {} inputs of dense layers are far larger than the rest and stay in f32",
-      exact, all);
-}
-
 // Info::notes, in this order.
 std::vector<std::string> make_notes(const std::string& directory, const Config& config,
                                     const Checkpoint& checkpoint,
@@ -236,7 +250,10 @@ std::vector<std::string> make_notes(const std::string& directory, const Config& 
                                 checkpoint.path(), config.architecture));
   }
   add_all(tokenizer.notes());
-  if (tokenizer.vocabulary_size() < config.vocabulary) {  // padded rows, or a vocabulary cut short
+  if (!tokenizer.takes_text()) {
+    notes.push_back("only ids can be read, no text: " + tokenizer.refusal());
+  } else if (tokenizer.vocabulary_size() <
+             config.vocabulary) {  // padded rows, or a vocabulary cut short
     notes.push_back(fmt::format("{}: the tokenizer has {} ids, but config.json's vocab_size is {}",
                                 directory, tokenizer.vocabulary_size(), config.vocabulary));
   }
@@ -258,7 +275,7 @@ std::vector<std::string> make_notes(const std::string& directory, const Config& 
         fmt::format("{}: {} tensors of a pre-training head that {} does not have are not evaluated",
                     directory, decisions.unevaluated_tensors, config.architecture));
   }
-  if (encoder.precision == engine::Precision::int8) notes.push_back(int8_note(encoder));
+  if (encoder.precision == engine::Precision::int8) notes.push_back(encoder.int8_note());
   return notes;
 }
 
@@ -346,7 +363,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::load(const std::string& name,
   const int64_t kept = info.kept_memory = models::most_kept(options, info.workers);
   info.files = {config.path};
   for (std::string& file : checkpoint.paths()) info.files.push_back(std::move(file));
-  info.files.push_back(tokenizer.file());
+  if (tokenizer.takes_text()) info.files.push_back(tokenizer.file());
   info.tokenizer = tokenizer.algorithm();
   info.notes = make_notes(directory, config, checkpoint, tokenizer, encoder, decisions);
   if (const auto& interaction = retrieval.interaction) {
@@ -365,6 +382,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::load(const std::string& name,
                                               .token_head = std::move(heads.by_token),
                                               .sentence = std::move(sentence),
                                               .retrieval = std::move(retrieval),
+                                              .f32 = products.f32,
                                               .batch_tokens = options.batch_tokens,
                                               .info = std::move(info),
                                               .spaces = models::WorkspacePool(kept)});

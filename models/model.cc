@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Model::run. Whatever goes wrong below the public API becomes a bert::Error here.
+// The two calls that take a pair to its logits: Tokenizer::encode and Model::run. Whatever goes
+// wrong below the public API becomes a bert::Error here.
 #include <algorithm>
 #include <cmath>
 
@@ -11,6 +12,15 @@
 #include "models/network/pooling.h"
 
 namespace bert {
+
+Encoding Tokenizer::encode(const Input& input) const {
+  return models::guarded([&] {
+    Encoding encoding =
+        impl_->text_encoder.encode(impl_->prompt + input.first, input.second, impl_->max_length);
+    if (!impl_->prompt.empty()) Impl::remove_prompt(impl_->prompt, encoding);
+    return encoding;
+  });
+}
 
 void Model::Impl::check_answer(size_t i, std::span<const float> values) const {
   if (engine::all_finite(values)) return;
@@ -25,7 +35,10 @@ void Model::Impl::check_rows(const Output& output) const {
 
 engine::Tensor Model::Impl::by_sequence(const models::Batch& batch, engine::Tensor x,
                                         engine::Team& team, Workspace& space) const {
-  const engine::Tensor rows = models::rows_for_head(batch, reads_mean(), x, team, space);
+  const bool has_all = x.rows != batch.sequences();
+  const engine::Tensor rows = reads_mean() ? models::mean_rows(batch, x, team, space)
+                              : has_all    ? models::first_rows(batch, x, space)
+                                           : x;
   const bool pooled = sequence_head->row.reads == models::ReadBy::pooler;
   return sequence_head->run(team, pooled ? pooler->run(team, rows, space) : rows, space);
 }

@@ -29,6 +29,7 @@ void check_max_length(int length);
 }  // namespace models
 
 struct Internals {
+  using Impl = Model::Impl;
   static const Model::Impl& impl(const Model& model) { return *model.impl_; }
 };
 
@@ -57,7 +58,7 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   int64_t whole_length(const Input& input) const {
     return std::ssize(tokenizer.impl_->text_encoder.encode(input.first, input.second, 0).ids);
   }
-  tokenizer::ForEach on_workers() const {
+  models::ForEach on_workers() const {
     return [this](size_t count, const auto& body) { workers.for_each(count, body); };
   }
   Output run(std::span<const Encoding> encodings) const;
@@ -71,6 +72,11 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   std::vector<SparseVector> sparse(std::span<const Encoding> encodings) const;
   std::vector<Output> multi_vector(std::span<const Encoding> encodings, Role role) const;
   std::vector<Encoding> tokenize(std::span<const Input> inputs, Role role) const;
+  std::vector<Encoding> tokenize_for(Role role, std::span<const std::string> texts) const;
+  // Each text with each label's hypothesis, of which only the text is truncated.
+  std::vector<Encoding> encode_hypotheses(std::span<const std::string> texts,
+                                          std::span<const std::string> labels,
+                                          const std::string& form) const;
   void check_interaction() const;  // throws if the model has no vectors of tokens
   std::vector<Answer> answer(std::span<const Input> inputs, const AnswerOptions& options) const;
   std::vector<Tags> tag(std::span<const Input> inputs, const TagOptions& options) const;
@@ -101,6 +107,7 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   std::optional<models::Head> sequence_head, token_head;
   models::SentenceEmbedding sentence;  // unless the model does not embed
   models::RetrievalParts retrieval;
+  const engine::Product& f32;
   int64_t batch_tokens;
   Info info;
   mutable models::WorkspacePool spaces;

@@ -1,57 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Tokenizer::encode of many inputs, and prompts.
 #include "models/tokenizer_impl.h"
 
 #include <algorithm>
-#include <atomic>
-#include <functional>
-#include <memory>
-#include <system_error>
-#include <thread>
 
+#include "models/calls/guarded.h"
 #include "models/calls/workers.h"
-#include "models/model_impl.h"
+#include "tokenizer/unicode/utf8.h"
 
 namespace bert {
 
-namespace {
-
-using models::guarded;
-
-// Threads of its own, as a tokenizer without a model has none. Those that can be started do all of
-// the work.
-void for_each_on_threads(size_t threads, size_t count, const std::function<void(size_t)>& body) {
-  std::atomic<size_t> next = 0;
-  const auto work = [&] {
-    for (size_t i; (i = next++) < count;) body(i);
-  };
-  std::vector<std::thread> others;
-  try {
-    while (others.size() + 1 < std::min(threads, count)) {
-      others.push_back(engine::quiet_thread(work));
-    }
-  } catch (const std::system_error&) {
-  }
-  work();
-  for (std::thread& other : others) other.join();
-}
-
-}  // namespace
-
 std::vector<Encoding> Tokenizer::Impl::encode(std::span<const Input> inputs,
-                                              const tokenizer::ForEach& for_each) const {
-  if (!prompt.empty()) return encode_prompted(inputs, for_each);
-  std::vector<tokenizer::Texts> texts;
+                                              const models::ForEach& for_each) const {
+  if (!prompt.empty()) return encode_after(prompt, max_length, inputs, for_each);
+  std::vector<models::Texts> texts;
   texts.reserve(inputs.size());
   for (const Input& input : inputs) texts.push_back({input.first, input.second});
-  return text_encoder.encode_batch(texts, max_length, for_each);
+  return models::encode_batch(text_encoder, texts, max_length, for_each);
 }
 
 std::vector<Encoding> Tokenizer::encode(std::span<const Input> inputs, int threads) const {
-  return guarded([&] {
+  return models::guarded([&] {
     const auto at_once = static_cast<size_t>(models::resolve_threads(threads));
-    return impl_->encode(
-        inputs, [&](size_t count, const auto& body) { for_each_on_threads(at_once, count, body); });
+    return impl_->encode(inputs, [&](size_t count, const auto& body) {
+      models::for_each_on_threads(at_once, count, body);
+    });
   });
 }
 
+std::vector<Encoding> Tokenizer::Impl::encode_after(const std::string& before, int limit,
+                                                    std::span<const Input> inputs,
+                                                    const models::ForEach& for_each) const {
+  std::vector<std::string> firsts;
+  std::vector<models::Texts> texts;
+  firsts.reserve(inputs.size());
+  texts.reserve(inputs.size());
+  for (const Input& input : inputs) {
+    texts.push_back({firsts.emplace_back(before + input.first), input.second});
+  }
+  std::vector<Encoding> encodings = models::encode_batch(text_encoder, texts, limit, for_each);
+  for (Encoding& encoding : encodings) remove_prompt(before, encoding);
+  return encodings;
+}
+
+void Tokenizer::Impl::remove_prompt(const std::string& before, Encoding& encoding) {
+  const auto shift = static_cast<int32_t>(tokenizer::utf8::count_scalars(before));
+  for (int32_t t = encoding.first.begin; t < encoding.first.end; ++t) {
+    auto& [begin, end] = encoding.offsets[t];
+    begin = std::max(0, begin - shift);
+    end = std::max(0, end - shift);
+  }
+}
 }  // namespace bert

@@ -8,19 +8,18 @@
 #include <vector>
 
 #include "models/bert_infer.h"
+#include "models/calls/encode_batch.h"
 #include "tokenizer/text_encoder.h"
 
 namespace bert {
 
 struct __attribute__((visibility("hidden"))) Tokenizer::Impl {
   std::vector<Encoding> encode(std::span<const Input> inputs,
-                               const tokenizer::ForEach& for_each) const;
-  std::vector<Encoding> encode_prompted(std::span<const Input> inputs,
-                                        const tokenizer::ForEach& for_each) const;
+                               const models::ForEach& for_each) const;
   // The same with another prompt and limit.
   std::vector<Encoding> encode_after(const std::string& before, int limit,
                                      std::span<const Input> inputs,
-                                     const tokenizer::ForEach& for_each) const;
+                                     const models::ForEach& for_each) const;
   // The prompt is not part of the first text: its tokens get empty offsets, and those of the first
   // text are moved back by it.
   static void remove_prompt(const std::string& before, Encoding& encoding);

@@ -53,6 +53,12 @@ std::string decode_word_piece(const Tokens& tokens, std::string_view prefix) {
   return text;
 }
 
+std::string decode_word_level(const Tokens& tokens) {
+  std::string text;
+  for (const std::string_view token : tokens) (text.empty() ? text : text += " ") += token;
+  return text;
+}
+
 std::string decode_metaspace(const Tokens& tokens, bool prepends) {
   std::string text;
   for (size_t i = 0; i < tokens.size(); ++i) {
@@ -100,6 +106,8 @@ std::string TextEncoder::decode(std::span<const int32_t> ids, bool skips_special
       return decode_word_piece(tokens, impl_->continuing_prefix);
     case Definition::Model::unigram:
       return decode_metaspace(tokens, impl_->prepends_space);
+    case Definition::Model::word_level:
+      return decode_word_level(tokens);
     case Definition::Model::byte_pair:
       break;
   }

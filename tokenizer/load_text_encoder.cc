@@ -25,7 +25,27 @@ bool is_word_piece(const Definition& definition) {
   return definition.model == Definition::Model::word_piece;
 }
 
+const char* name_of(Definition::Model model) {
+  switch (model) {
+    case Definition::Model::word_piece:
+      return "WordPiece";
+    case Definition::Model::unigram:
+      return "Unigram";
+    case Definition::Model::byte_pair:
+      return "BPE";
+    case Definition::Model::word_level:
+      return "WordLevel";
+  }
+  return "";
+}
+
 bool lowercases_text(const Definition& definition) {
+  if (definition.by_parts) {
+    return std::ranges::any_of(definition.normalizers, [](const Normalizer& part) {
+      return part.kind == Normalizer::Kind::lowercase ||
+             (part.kind == Normalizer::Kind::bert && part.bert.lowercase);
+    });
+  }
   if (is_word_piece(definition)) return definition.normalizer.lowercase;
   return std::ranges::any_of(
       is_unigram(definition) ? definition.unigram.steps : definition.steps,
@@ -34,6 +54,7 @@ bool lowercases_text(const Definition& definition) {
 
 std::unique_ptr<const Pipeline> make_pipeline(const Definition& definition,
                                               const Vocabulary& vocabulary) {
+  if (definition.by_parts) return make_parts_pipeline(definition, vocabulary);
   if (is_unigram(definition)) return make_unigram_pipeline(definition, vocabulary);
   if (is_word_piece(definition)) return make_word_piece_pipeline(definition, vocabulary);
   return make_byte_level_pipeline(definition, vocabulary);
@@ -73,9 +94,7 @@ TextEncoder::Impl::Impl(Definition definition)
       model(definition.model),
       continuing_prefix(definition.word_piece.continuing_prefix),
       prepends_space(definition.unigram.prepend != UnigramOptions::Prepend::never),
-      algorithm(is_unigram(definition)      ? "Unigram"
-                : is_word_piece(definition) ? "WordPiece"
-                                            : "BPE"),
+      algorithm(name_of(definition.model)),
       vocabulary(
           std::move(definition.vocabulary),
           is_word_piece(definition) ? definition.word_piece.continuing_prefix : std::string_view(),
@@ -186,6 +205,10 @@ TextEncoder TextEncoder::load(const std::string& directory) {
   }
 }
 
+TextEncoder TextEncoder::without_text(std::string reason) {
+  return TextEncoder(std::make_unique<const Impl>(std::move(reason)));
+}
+
 TextEncoder::TextEncoder(std::unique_ptr<const Impl> impl) : impl_(std::move(impl)) {}
 TextEncoder::TextEncoder(TextEncoder&&) noexcept = default;
 TextEncoder& TextEncoder::operator=(TextEncoder&&) noexcept = default;
@@ -209,11 +232,16 @@ const char* TextEncoder::algorithm() const { return impl_->algorithm; }
 int TextEncoder::vocabulary_size() const { return impl_->vocabulary.end_id(); }
 bool TextEncoder::has(int32_t id) const { return impl_->vocabulary.has(id); }
 bool TextEncoder::lowercases() const { return impl_->lowercases; }
+bool TextEncoder::truncates_left() const { return impl_->truncate_left; }
 const std::string& TextEncoder::token(int32_t id) const { return impl_->vocabulary.token(id); }
 bool TextEncoder::continues_word(int32_t id) const { return impl_->continues_word(id); }
 int32_t TextEncoder::find(std::string_view token) const { return impl_->find(token); }
 int32_t TextEncoder::mask_id() const { return impl_->mask; }
-int32_t TextEncoder::unknown_id() const { return impl_->pipeline->unknown(); }
+int32_t TextEncoder::unknown_id() const {
+  return impl_->pipeline == nullptr ? -1 : impl_->pipeline->unknown();
+}
+const std::string& TextEncoder::refusal() const { return impl_->refusal; }
+bool TextEncoder::takes_text() const { return impl_->refusal.empty(); }
 int TextEncoder::default_max_length() const { return impl_->max_length; }
 const std::vector<std::string>& TextEncoder::notes() const { return impl_->notes; }
 

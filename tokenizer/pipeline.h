@@ -52,5 +52,8 @@ std::unique_ptr<const Pipeline> make_unigram_pipeline(const Definition& definiti
                                                       const Vocabulary& vocabulary);
 std::unique_ptr<const Pipeline> make_byte_level_pipeline(const Definition& definition,
                                                          const Vocabulary& vocabulary);
+// Of any definition that was read from a tokenizer.json.
+std::unique_ptr<const Pipeline> make_parts_pipeline(const Definition& definition,
+                                                    const Vocabulary& vocabulary);
 
 }  // namespace bert::tokenizer

@@ -2,12 +2,7 @@
 #include "tokenizer/text_encoder.h"
 
 #include <algorithm>
-#include <atomic>
-#include <exception>
-#include <functional>
 #include <limits>
-#include <mutex>
-#include <new>
 #include <stdexcept>
 #include <tuple>
 
@@ -17,13 +12,6 @@
 #include "tokenizer/unicode/utf8.h"
 
 namespace bert::tokenizer {
-
-// Memory reused from call to call.
-struct EncodingScratch {
-  TokenSequence first, second;
-  PieceScratch piece;
-  std::vector<AddedTokenMatcher::Piece> pieces;
-};
 
 namespace {
 
@@ -67,7 +55,7 @@ Encoding fill_template(const Template& pieces, const EncodingScratch& scratch, s
       const Offset* offsets = text.offsets.data() + from;
       out.ids.insert(out.ids.end(), ids, ids + kept);
       out.offsets.insert(out.offsets.end(), offsets, offsets + kept);
-      if (trimmer.trims()) trimmer.trim(text, from, std::span(out.offsets).last(kept));
+      if (trimmer.trims()) trimmer.trim(text, from, std::span(out.offsets).last(kept), piece.after);
     }
     out.offsets.resize(out.ids.size());
     out.type_ids.resize(out.ids.size(), piece.type_id);
@@ -126,6 +114,7 @@ Encoding TextEncoder::encode(std::string_view first, std::optional<std::string_v
 
 Encoding TextEncoder::Impl::encode(std::string_view first, std::optional<std::string_view> second,
                                    int most, EncodingScratch& scratch) const {
+  if (!refusal.empty()) throw std::runtime_error(refusal);
   const Template& pieces = second ? pair : single;
   const size_t special = special_count(pieces);
   const auto limit = most == 0 ? kNoLimit : static_cast<size_t>(most);
@@ -146,47 +135,6 @@ Encoding TextEncoder::Impl::encode(std::string_view first, std::optional<std::st
   out.truncated = !scratch.first.complete || !scratch.second.complete ||
                   first_size < scratch.first.size || second_size < scratch.second.size;
   return out;
-}
-
-std::vector<Encoding> TextEncoder::encode_batch(std::span<const Texts> inputs, int max_length,
-                                                const ForEach& for_each) const {
-  // So few that no thread is left with most of the long ones, and that others need not wait long;
-  // less text than this is encoded by the time that another thread has started.
-  constexpr size_t kInputsAtATime = 64, kBytesAtATime = size_t{64} << 10;
-  std::vector<size_t> ends;
-  for (size_t i = 0, bytes = 0, begin = 0; i < inputs.size(); ++i) {
-    bytes += inputs[i].first.size() + inputs[i].second.value_or("").size();
-    if (bytes < kBytesAtATime && i + 1 - begin < kInputsAtATime && i + 1 < inputs.size()) continue;
-    ends.push_back(i + 1);
-    begin = i + 1;
-    bytes = 0;
-  }
-  std::vector<Encoding> out(inputs.size());
-  std::atomic<size_t> first_error = inputs.size();
-  std::exception_ptr error;
-  std::mutex mutex;
-  for_each(ends.size(), [&](size_t part) {
-    size_t i = part == 0 ? 0 : ends[part - 1];
-    if (i >= first_error) return;
-    try {
-      for (; i < ends[part]; ++i) {
-        out[i] = encode(inputs[i].first, inputs[i].second, max_length);
-      }
-    } catch (const std::exception&) {
-      const std::lock_guard lock(mutex);
-      if (i >= first_error) return;
-      first_error = i;
-      error = std::current_exception();
-    }
-  });
-  if (!error) return out;
-  try {
-    std::rethrow_exception(error);
-  } catch (const std::bad_alloc&) {  // not the input's fault
-    throw;
-  } catch (const std::exception& reason) {
-    throw std::runtime_error(fmt::format("input {}: {}", first_error.load(), reason.what()));
-  }
 }
 
 }  // namespace bert::tokenizer

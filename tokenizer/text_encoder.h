@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,16 +13,6 @@
 
 namespace bert::tokenizer {
 
-// A text, or a pair of texts, in UTF-8.
-struct Texts {
-  std::string_view first;
-  std::optional<std::string_view> second = std::nullopt;
-};
-
-// Calls body(i) for every i in [0, count), in any order and on any threads, and returns when all
-// have returned.
-using ForEach = std::function<void(size_t count, const std::function<void(size_t i)>& body)>;
-
 // Encodes texts as Hugging Face's fast tokenizers do. Throws std::runtime_error. Immutable: may be
 // used from many threads.
 class TextEncoder {
@@ -31,6 +20,8 @@ class TextEncoder {
   // Reads tokenizer.json; without one, vocab.txt or else spiece.model, sentencepiece.bpe.model or
   // vocab.json with merges.txt; with tokenizer_config.json.
   static TextEncoder load(const std::string& directory);
+  // Takes no text: encode() throws the reason. There are no tokens and no ids.
+  static TextEncoder without_text(std::string reason);
   TextEncoder(TextEncoder&&) noexcept;
   TextEncoder& operator=(TextEncoder&&) noexcept;
   ~TextEncoder();
@@ -40,18 +31,21 @@ class TextEncoder {
   // position.
   Encoding encode(std::string_view first, std::optional<std::string_view> second,
                   int max_length) const;
-  // Encodes all inputs, in order, a few at a time by for_each. If any fail, throws the error of the
-  // first that does, as "input i: ...".
-  std::vector<Encoding> encode_batch(std::span<const Texts> inputs, int max_length,
-                                     const ForEach& for_each) const;
+  // The strings of the tokens that encode() gives: the vocabulary's, but of added tokens what of
+  // the text they matched, and of unknown pieces what they stand for.
+  std::vector<std::string> strings(std::string_view first, std::optional<std::string_view> second,
+                                   int max_length) const;
   // Ids to text, as Hugging Face's fast tokenizers decode. Throws if no token has one of the ids.
   std::string decode(std::span<const int32_t> ids, bool skips_special) const;
 
-  const std::string& file() const;  // that has the vocabulary
-  const char* algorithm() const;    // "WordPiece", "Unigram" or "BPE"
-  int vocabulary_size() const;      // the greatest id + 1
-  bool has(int32_t id) const;       // whether a token has this id
+  bool takes_text() const;
+  const std::string& refusal() const;  // the reason why it does not
+  const std::string& file() const;     // that has the vocabulary; empty if there is none
+  const char* algorithm() const;       // "WordPiece", "WordLevel", "Unigram", "BPE" or "none"
+  int vocabulary_size() const;         // the greatest id + 1
+  bool has(int32_t id) const;          // whether a token has this id
   bool lowercases() const;
+  bool truncates_left() const;
   const std::string& token(int32_t id) const;
   // Whether the token continues the word before it: a WordPiece token with the continuing prefix, a
   // SentencePiece token without U+2581. Added, special and unknown tokens never do.

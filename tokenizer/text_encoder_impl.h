@@ -23,10 +23,16 @@
 
 namespace bert::tokenizer {
 
-struct EncodingScratch;
+// Memory reused from call to call.
+struct EncodingScratch {
+  TokenSequence first, second;
+  PieceScratch piece;
+  std::vector<AddedTokenMatcher::Piece> pieces;
+};
 
 struct TextEncoder::Impl {
   explicit Impl(Definition definition);
+  explicit Impl(std::string reason) : refusal(std::move(reason)) {}
 
   Encoding encode(std::string_view first, std::optional<std::string_view> second, int most,
                   EncodingScratch& scratch) const;
@@ -40,21 +46,22 @@ struct TextEncoder::Impl {
   void check_template(const Template& pieces) const;
   bool is_added(int32_t id) const { return std::ranges::binary_search(added_ids, id); }
 
+  std::string refusal;  // of every text, if there is no tokenizer
   std::string file;
-  Definition::Model model;
+  Definition::Model model = Definition::Model::word_level;
   std::string continuing_prefix;  // for WordPiece
-  bool prepends_space;            // for Unigram
-  const char* algorithm;
+  bool prepends_space = false;    // for Unigram
+  const char* algorithm = "none";
   Vocabulary vocabulary;
   std::unique_ptr<const Pipeline> pipeline;
   AddedTokenMatcher raw_tokens{{}}, normalized_tokens{{}};
   Template single, pair;
   std::vector<int32_t> added_ids, special_ids;  // sorted; the latter are some of the former
   int32_t mask = -1;
-  bool lowercases;
+  bool lowercases = false;
   OffsetTrimmer trimmer;
-  bool truncate_left;
-  int max_length;
+  bool truncate_left = false;
+  int max_length = 0;
   std::vector<std::string> notes;
 
  private:

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/attention/attention.h"
 
-#include <algorithm>
 #include <cmath>
 #include <vector>
 
-#include "engine/attention/windowed_attention.h"
+#include "engine/attention/block_attention.h"
 #include "engine/kernels/pick_kernels.h"
 #include "engine/profile.h"
 #include "engine/rows.h"
@@ -14,7 +13,10 @@ namespace bert::engine {
 
 void attention(Team& team, ConstTensor qkv, std::span<const int32_t> starts,
                const AttentionOptions& options, Buffer& scratch, Tensor context) {
-  if (options.window > 0) return windowed_attention(team, qkv, starts, options, scratch, context);
+  const int64_t longest = longest_sequence(starts);
+  if (options.window > 0 || longest > whole_tokens(options)) {
+    return block_attention(team, qkv, starts, options, scratch, context);
+  }
   const Timed timed(Step::attention);
   const RowKernels& kernels = row_kernels();
   const auto attend =
@@ -22,20 +24,16 @@ void attention(Team& team, ConstTensor qkv, std::span<const int32_t> starts,
   const int64_t heads = options.heads, hidden = context.columns, width = hidden / heads;
   const int64_t sequences = std::ssize(starts) - 1;
   const bool all = options.reads == Reads::all;
-  int64_t longest = 0;
   std::vector<int64_t> offsets = {0};  // of each sequence's probabilities
   for (int64_t i = 0; i < sequences; ++i) {
     const int64_t length = starts[i + 1] - starts[i];
-    longest = std::max(longest, length);
     offsets.push_back(offsets.back() + heads * (all ? length : 1) * length);
   }
   // In whole cache lines, so that no two threads write to the same one.
   const auto whole_lines = [](int64_t floats) { return divide_up(floats, 16) * 16; };
   const int64_t task_floats = whole_lines(kernels.attention_scratch(longest, width));
   const int64_t terms = options.disentangled ? options.disentangled->terms() : 1;
-  const int64_t bias_floats = options.keys           ? options.keys->scratch_size(longest)
-                              : options.disentangled ? options.disentangled->scratch_size(longest)
-                                                     : 0;
+  const int64_t bias_floats = bias_scratch(options, longest, longest);
   const int64_t worker_floats = task_floats + whole_lines(bias_floats);
   scratch.resize_discarding(worker_floats * team.threads());
 
@@ -58,8 +56,8 @@ void attention(Team& team, ConstTensor qkv, std::span<const int32_t> starts,
       task.bias = options.bias->of_head(head);
       task.bias_stride = -1;
     }
-    if (options.keys) options.keys->run(task, space + task_floats);
-    if (options.disentangled) options.disentangled->run(task, head, space + task_floats);
+    if (options.keys) options.keys->run(task, {}, space + task_floats);
+    if (options.disentangled) options.disentangled->run(task, head, {}, space + task_floats);
     if (!options.attended.empty()) task.length = options.attended[sequence];
     if (options.probabilities) {
       task.probabilities = options.probabilities + offsets[sequence] + head * task.queries * length;

@@ -5,89 +5,58 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "engine/kernels/pick_kernels.h"
-
 namespace bert::engine {
 
 void Disentangled::set_tables(Team& team, const float* keys, const float* queries, int64_t rows,
                               int64_t stride, int heads, int64_t width) {
   width_ = width;
-  padded_ = divide_up(rows, row_kernels().panel_columns) * row_kernels().panel_columns;
+  table_rows_ = rows;
   has_keys_ = keys != nullptr;
   has_queries_ = queries != nullptr;
-  zeros_.resize_discarding(row_kernels().panel_columns);
-  if (keys) keys_ = pack(team, keys, rows, stride, heads);
-  if (queries) queries_ = pack(team, queries, rows, stride, heads);
-}
-
-Buffer Disentangled::pack(Team& team, const float* table, int64_t rows, int64_t stride,
-                          int heads) const {
-  const RowKernels& kernels = row_kernels();
-  const int64_t step = kernels.panel_columns, panels = padded_ / step;
-  Buffer packed(heads * padded_ * width_);
-  team.run(heads * panels, [&](int64_t i, int) {
-    const int64_t head = i / panels, first = i % panels * step;
-    std::vector<const Word32*> each;
-    for (int64_t row = first; row < std::min(rows, first + step); ++row) {
-      each.push_back(as_words(table + row * stride + head * width_));
+  const auto pack = [&](const float* table) {
+    std::vector<DistancePanels> panels;
+    for (int head = 0; table && head < heads; ++head) {
+      panels.emplace_back(team, rows, width,
+                          [&](int64_t row) { return table + row * stride + head * width; });
     }
-    kernels.pack_panel(each.data(), std::ssize(each), width_, step,
-                       as_words(packed.data()) + (head * padded_ + first) * width_);
-  });
-  return packed;
+    return panels;
+  };
+  keys_ = pack(keys);
+  queries_ = pack(queries);
 }
 
-// The whole panels that hold the distances within a sequence of this length.
-Disentangled::Columns Disentangled::columns(int64_t length) const {
-  const int64_t step = row_kernels().panel_columns;
-  const int64_t least = rows_[max_tokens() - length], most = rows_[max_tokens() - 2 + length];
-  const int64_t first = least / step * step;
-  return {.first = first, .count = divide_up(most + 1 - first, step) * step};
+int64_t Disentangled::scratch_size(int64_t queries, int64_t keys) const {
+  // Of the distances' rows, none may be left out: neighbouring ones can be far apart.
+  const DistancePanels* const panels = has_keys_      ? &keys_.front()
+                                       : has_queries_ ? &queries_.front()
+                                                      : nullptr;
+  const int64_t columns = panels ? panels->most_columns(table_rows_) : 0;
+  return std::max(queries, keys) * width_ + queries * keys + (queries + keys) * columns;
 }
 
-int64_t Disentangled::scratch_size(int64_t length) const {
-  return length * (width_ + (terms() - 1) * columns(length).count + length);
-}
-
-// y [count, columns] = rows [count, D], q or k of the task, times the table. copy: [count, D].
-void Disentangled::multiply(const float* rows, const AttentionTask& task, int64_t count,
-                            const float* panels, float* copy, float* y) const {
-  const RowKernels& kernels = row_kernels();
-  const auto [first, all] = columns(task.length);
-  for (int64_t i = 0; i < count; ++i)
-    std::copy_n(rows + i * task.stride, width_, copy + i * width_);
-  for (int64_t c = 0; c < all; c += kernels.panel_columns) {
-    const Word32* panel = as_words(panels) + (first + c) * width_;
-    kernels.matmul_f32({.x = as_words(copy),
-                        .panel = panel,
-                        .next = panel,
-                        .bias = zeros_.data(),
-                        .y = y + c,
-                        .rows = count,
-                        .words = width_,
-                        .columns = kernels.panel_columns,
-                        .x_stride = width_,
-                        .y_stride = all});
+void Disentangled::run(AttentionTask& task, int64_t head, Place place, float* scratch) const {
+  // middle[i - j]: the row for the query i and the key j.
+  const int32_t* middle = rows_.data() + max_tokens() - 1 + place.query - place.key;
+  const int64_t least = middle[1 - task.length], most = middle[task.queries - 1];
+  DistancePanels::Columns columns = {};
+  float* bias = scratch + std::max(task.queries, task.length) * width_;  // [queries, keys]
+  float* by_query = bias + task.queries * task.length;
+  float* by_key = by_query;
+  if (has_keys_) {
+    columns = keys_[head].columns(least, most);
+    keys_[head].multiply(task.q, task.stride, task.queries, columns, scratch, by_query);
+    by_key += task.queries * columns.count;
   }
-}
-
-void Disentangled::run(AttentionTask& task, int64_t head, float* scratch) const {
-  const auto [first, all] = columns(task.length);
-  const int64_t of_head = head * padded_ * width_;
-  float* bias = scratch + task.length * width_;  // [queries, S]
-  float* by_query = bias + task.length * task.length;
-  float* by_key = by_query + (has_keys_ ? task.length * all : 0);
-  if (has_keys_) multiply(task.q, task, task.queries, keys_.data() + of_head, scratch, by_query);
   if (has_queries_) {
-    multiply(task.k, task, task.length, queries_.data() + of_head, scratch, by_key);
+    columns = queries_[head].columns(least, most);
+    queries_[head].multiply(task.k, task.stride, task.length, columns, scratch, by_key);
   }
   for (int64_t i = 0; i < task.queries; ++i) {
-    const int32_t* rows = rows_.data() + max_tokens() - 1 + i;  // rows[-j]: of the key j
     for (int64_t j = 0; j < task.length; ++j) {
-      const int64_t column = rows[-j] - first;
+      const int64_t column = middle[i - j] - columns.first;
       float sum = 0;
-      if (has_keys_) sum += by_query[i * all + column];
-      if (has_queries_) sum += by_key[j * all + column];
+      if (has_keys_) sum += by_query[i * columns.count + column];
+      if (has_queries_) sum += by_key[j * columns.count + column];
       bias[i * task.length + j] = sum;
     }
   }

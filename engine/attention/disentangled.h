@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/attention/distance_panels.h"
 #include "engine/kernels/row_kernels.h"
-#include "engine/tensor.h"
 #include "engine/threads/team.h"
 
 namespace bert::engine {
@@ -24,25 +24,18 @@ class Disentangled {
 
   // How many products are summed; they are divided by the square root of D times this.
   int terms() const { return 1 + (has_keys_ ? 1 : 0) + (has_queries_ ? 1 : 0); }
-  // Computes the task's bias, in scratch [scratch_size(S)], and sets it.
-  int64_t scratch_size(int64_t length) const;
-  void run(AttentionTask& task, int64_t head, float* scratch) const;
+  // Computes the bias of a task with so many queries and keys, in scratch [scratch_size()], and
+  // sets it.
+  int64_t scratch_size(int64_t queries, int64_t keys) const;
+  void run(AttentionTask& task, int64_t head, Place place, float* scratch) const;
 
  private:
-  struct Columns {
-    int64_t first, count;
-  };
-  Columns columns(int64_t length) const;
   int64_t max_tokens() const { return (std::ssize(rows_) + 1) / 2; }
-  Buffer pack(Team& team, const float* table, int64_t rows, int64_t stride, int heads) const;
-  void multiply(const float* rows, const AttentionTask& task, int64_t count, const float* panels,
-                float* copy, float* y) const;
 
   std::vector<int32_t> rows_;
   bool has_keys_ = false, has_queries_ = false;
-  int64_t width_ = 0, padded_ = 0;  // D; rows of a table, in whole panels
-  Buffer keys_, queries_;           // [A, padded rows, D] in panels
-  Buffer zeros_;                    // [panel_columns]
+  int64_t width_ = 0, table_rows_ = 0;          // D
+  std::vector<DistancePanels> keys_, queries_;  // [A]
 };
 
 // He et al. 2023: the row for each distance with `buckets` in each of two directions: as the

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "engine/attention/distance_panels.h"
 #include "engine/kernels/row_kernels.h"
 #include "engine/tensor.h"
 #include "engine/threads/team.h"
@@ -30,20 +31,13 @@ class RelativeKeys {
   // table: [2 max_tokens - 1, D], distance 0 in the middle. with_key: add k_j r_ij too.
   RelativeKeys(Team& team, ConstTensor table, bool with_key);
 
-  // Computes the task's bias, in scratch [scratch_size(S)], and sets it.
-  int64_t scratch_size(int64_t length) const;
-  void run(AttentionTask& task, float* scratch) const;
+  // Computes the bias of a task with so many queries and keys, in scratch [scratch_size()], and
+  // sets it.
+  int64_t scratch_size(int64_t queries, int64_t keys) const;
+  void run(AttentionTask& task, Place place, float* scratch) const;
 
  private:
-  struct Columns {
-    int64_t first, count;
-  };
-  Columns columns(int64_t length) const;
-  void multiply(const float* rows, const AttentionTask& task, int64_t count, float* copy,
-                float* y) const;
-
-  Buffer panels_;  // of the table, from its last row to its first
-  Buffer zeros_;   // [panel_columns]
+  DistancePanels panels_;  // of the table, from its last row to its first
   int64_t max_tokens_, width_;
   bool with_key_;
 };

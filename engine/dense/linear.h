@@ -129,6 +129,11 @@ class Linear {
 // the few rows that it is used for, this costs little more than reading W.
 void multiply_in_place(Team& team, const Product& product, ConstTensor x, ConstTensor weight,
                        const float* bias, Tensor y);
+// The same for many rows without y in memory: calls take(row, column, block) for each block of y,
+// which begins there. One thread takes all blocks of a column, from the first row to the last.
+using TakeBlock = std::function<void(int64_t row, int64_t column, ConstTensor block)>;
+void multiply_in_place(Team& team, const Product& product, ConstTensor x, ConstTensor weight,
+                       const float* bias, const TakeBlock& take);
 
 // How many times as fast in bf16 as in f32 this machine multiplies, measured now, within 1 ms.
 double bf16_speed();

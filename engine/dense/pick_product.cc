@@ -87,4 +87,15 @@ const Product& pick_product(Precision precision, Backend wanted) {
   return choice.product;
 }
 
+std::string describe_products() {
+  std::string backends;
+  for (const Precision precision : {Precision::f32, Precision::bf16, Precision::int8}) {
+    const bool onednn = choose(precision, Backend::automatic).product.backend == Backend::onednn;
+    backends += fmt::format("{}{} {}", backends.empty() ? "" : ", ", name_of(precision),
+                            onednn ? "onednn" : "panels");
+  }
+  return fmt::format("oneDNN {}\nbackend: {}\ninstruction set: {}{}\n", onednn_version(), backends,
+                     row_kernels().name, can_use(OneDnnLevel::amx) ? ", amx" : "");
+}
+
 }  // namespace bert::engine

@@ -65,6 +65,10 @@ class Product {
 // multiply in this precision here.
 const Product& pick_product(Precision precision, Backend wanted = Backend::automatic);
 
+// What would run on this machine, in lines for people: oneDNN's version, the backend of each
+// precision, and the instruction set of the kernels.
+std::string describe_products();
+
 // What a model multiplies with: its layers in the precision that was chosen, all else in f32.
 struct Products {
   const Product& layers;

@@ -10,12 +10,14 @@
 #include "engine/profile.h"
 
 namespace bert::engine {
+namespace {
 
-void multiply_in_place(Team& team, const Product& product, ConstTensor x, ConstTensor weight,
-                       const float* bias, Tensor y) {
-  assert(x.columns == weight.columns && y.columns == weight.rows && x.rows == y.rows);
-  assert(product.precision == Precision::f32);
-  const Timed timed(Step::linear);
+// Calls multiply(task, first, worker) with each panel of the weights, the columns from `first` on,
+// for all rows of x. The task has all but y and its stride.
+template <typename Multiply>
+void for_each_panel(Team& team, const Product& product, ConstTensor x, ConstTensor weight,
+                    const float* bias, const Multiply& multiply) {
+  assert(x.columns == weight.columns && product.precision == Precision::f32);
   const int64_t width = product.panel.columns;
   const int64_t panel_size = divide_up(panel_words(product.panel, x.columns), 16) * 16;  // in lines
   const Buffer panels(panel_size * team.threads());
@@ -25,16 +27,46 @@ void multiply_in_place(Team& team, const Product& product, ConstTensor x, ConstT
     std::vector<const Word32*> rows;
     for (int64_t c = 0; c < columns; ++c) rows.push_back(as_words(weight.row(first + c)));
     pack_panel(product.panel, rows.data(), columns, x.columns, panel);
-    product.multiply({.x = as_words(x.data),
-                      .panel = panel,
-                      .next = panel,
-                      .bias = bias + first,
-                      .y = y.data + first,
-                      .rows = x.rows,
-                      .words = x.columns,
-                      .columns = columns,
-                      .x_stride = x.columns,
-                      .y_stride = y.columns});
+    multiply({.x = as_words(x.data),
+              .panel = panel,
+              .next = panel,
+              .bias = bias + first,
+              .rows = x.rows,
+              .words = x.columns,
+              .columns = columns,
+              .x_stride = x.columns},
+             first, worker);
+  });
+}
+
+}  // namespace
+
+void multiply_in_place(Team& team, const Product& product, ConstTensor x, ConstTensor weight,
+                       const float* bias, Tensor y) {
+  assert(y.columns == weight.rows && x.rows == y.rows);
+  const Timed timed(Step::linear);
+  for_each_panel(team, product, x, weight, bias, [&](MatmulTask task, int64_t first, int) {
+    task.y = y.data + first;
+    task.y_stride = y.columns;
+    product.multiply(task);
+  });
+}
+
+void multiply_in_place(Team& team, const Product& product, ConstTensor x, ConstTensor weight,
+                       const float* bias, const TakeBlock& take) {
+  const Timed timed(Step::linear);
+  constexpr int64_t kRows = 240;  // which stay in a core's second-level cache beside a panel
+  const int64_t block_size = kRows * product.panel.columns;
+  const Buffer blocks(block_size * team.threads());
+  for_each_panel(team, product, x, weight, bias, [&](MatmulTask task, int64_t first, int worker) {
+    task.y = blocks.data() + worker * block_size;
+    task.y_stride = task.columns;
+    for (int64_t row = 0; row < x.rows; row += kRows) {
+      task.x = as_words(x.row(row));
+      task.rows = std::min(kRows, x.rows - row);
+      product.multiply(task);
+      take(row, first, {task.y, task.rows, task.columns});
+    }
   });
 }
 

@@ -250,6 +250,9 @@ void attend(const AttentionTask& task, float* scratch) {
         for (int64_t j = 0; j < task.length; ++j) to[j] = scores[i * keys + j] / sums[i];
       }
       to_words<Kind>(scores + i * keys, keys);
+      if (!task.sums) continue;
+      task.greatest[first + i] = task.scale * greatest[i];
+      task.sums[first + i] = sums[i];
     }
     for (int64_t j = 0; j < all; j += Kind::kBlock) {
       const int64_t some = all - j < Kind::kBlock ? all - j : Kind::kBlock;

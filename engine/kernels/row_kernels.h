@@ -25,6 +25,8 @@ struct AttentionTask {
   const float* bias = nullptr;
   int64_t bias_stride = 0;
   float* probabilities = nullptr;  // [queries, S], the softmax; or null
+  // Of each query, the greatest scaled score g and the sum of e^(score - g), [queries]; or null.
+  float *greatest = nullptr, *sums = nullptr;
 };
 
 // The type in which inputs and weights are multiplied. Sums are f32, or s32 for int8.

@@ -2,10 +2,12 @@
 //
 // A call to a Scheduler: it takes a processor and leads its batches, each with a team of threads.
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include <unistd.h>
 
@@ -83,6 +85,33 @@ void Scheduler::enlist(Team& team) {
   if (team.threads() == 1) return;
   teams_.push_back(&team);
   share_out();
+}
+
+// Gives free processors away, as share_out.cc says where several want them.
+void Scheduler::share_out() {
+  const bool is_contended = calls_.size() > 1 || teams_.size() > 1 || !small_leaders_.empty() ||
+                            !large_leaders_.empty() ||
+                            (!calls_.empty() && calls_.front()->wants_leader());
+  if (is_contended) return share_out_among_many();
+  while (free_ > 0 && !teams_.empty() && recruit(*teams_.front())) --free_;
+  for (std::atomic<int>* wanted : {&small_leaders_waiting_, &small_wanted_, &leaders_wanted_}) {
+    wanted->store(0, std::memory_order_relaxed);
+  }
+}
+
+// Whether an idle thread joins the team.
+bool Scheduler::recruit(Team& team) {
+  if (idle_.empty() || team.vacancies() == 0) return false;
+  Thread& thread = take_idle();
+  thread.members = team.members_;
+  thread.small = team.small_;
+  std::vector<bool>& taken = thread.members->taken;
+  thread.worker = 1;
+  while (taken[thread.worker]) ++thread.worker;
+  taken[thread.worker] = true;
+  thread.members->present.fetch_add(1, std::memory_order_release);
+  thread.wake();
+  return true;
 }
 
 void Scheduler::dismiss(Team& team) {

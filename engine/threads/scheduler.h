@@ -73,12 +73,14 @@ class Scheduler {
   void enlist(Team& team);
   void dismiss(Team& team);
   bool others_wait(bool small) const;
+  Thread& take_idle();
   void share_out();
+  void share_out_among_many();
+  bool recruit(Team& team);
   bool give_turn();
   bool give_to_leader(std::deque<Waiter*>& waiting);
   bool give_to_call(bool small);
   bool give_to_team(bool small);
-  Thread& take_idle();
 
   const int processors_;
   std::mutex mutex_;

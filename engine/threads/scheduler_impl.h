@@ -67,4 +67,10 @@ struct Scheduler::Thread {
   }
 };
 
+inline Scheduler::Thread& Scheduler::take_idle() {
+  Thread& thread = *idle_.back();
+  idle_.pop_back();
+  return thread;
+}
+
 }  // namespace bert::engine

@@ -18,7 +18,7 @@ constexpr Clock::duration kTurn = std::chrono::milliseconds(5), kBetweenTurns = 
 }  // namespace
 
 // Gives free processors to those who wait, in the order that the class describes.
-void Scheduler::share_out() {
+void Scheduler::share_out_among_many() {
   while (free_ > 0 && (give_turn() || give_to_call(true) || give_to_leader(small_leaders_) ||
                        give_to_team(true) || give_to_leader(large_leaders_) ||
                        give_to_call(false) || give_to_team(false))) {
@@ -80,27 +80,8 @@ bool Scheduler::give_to_call(bool small) {
 }
 
 bool Scheduler::give_to_team(bool small) {
-  if (idle_.empty()) return false;
-  for (const Team* team : teams_) {
-    if (team->small_ != small || team->vacancies() == 0) continue;
-    Thread& thread = take_idle();
-    thread.members = team->members_;
-    thread.small = small;
-    std::vector<bool>& taken = thread.members->taken;
-    thread.worker = 1;
-    while (taken[thread.worker]) ++thread.worker;
-    taken[thread.worker] = true;
-    thread.members->present.fetch_add(1, std::memory_order_release);
-    thread.wake();
-    return true;
-  }
-  return false;
-}
-
-Scheduler::Thread& Scheduler::take_idle() {
-  Thread& thread = *idle_.back();
-  idle_.pop_back();
-  return thread;
+  const auto joined = [&](Team* team) { return team->small_ == small && recruit(*team); };
+  return std::ranges::any_of(teams_, joined);
 }
 
 // A team outside of calls.

@@ -40,14 +40,19 @@
 extern "C" {
 #endif
 
-typedef enum bert_status {
+typedef enum bert_status {  // whether a call succeeded
   BERT_OK = 0,
   // A mistake in the call itself: NULL, a size beyond memory, an unknown name, a value that an
   // option cannot have.
   BERT_INVALID_ARGUMENT = 1,
   // Anything that bert_infer.h throws an Error for: a model's files, a text that is not UTF-8, an
   // id or a layer that the model does not have, a missing head, no memory.
-  BERT_ERROR = 2
+  BERT_ERROR = 2,
+  // Of a request to a queue (bert_queue_c.h): why it ended without an answer.
+  BERT_CANCELLED = 3,
+  BERT_DEADLINE = 4,
+  BERT_CLOSED = 5,
+  BERT_FULL = 6
 } bert_status;
 
 // What was wrong in the last call of this thread that failed, in one sentence in UTF-8; "" if none
@@ -173,6 +178,7 @@ BERT_INFER_API bert_status bert_model_sparse(const bert_model* model, const bert
                                              size_t count, bert_result** result,
                                              const bert_sparse_vector** vectors);
 
+// What texts are in a search.
 typedef enum bert_role { BERT_QUERY = 0, BERT_DOCUMENT = 1 } bert_role;
 
 // Vectors of the tokens, [N] of [tokens, token_vector], of ColBERT models and BGE-M3.
@@ -182,7 +188,7 @@ BERT_INFER_API bert_status bert_model_multi_vector(const bert_model* model,
                                                    int32_t role, bert_result** result,
                                                    const bert_matrix** vectors);
 
-typedef struct bert_hidden {
+typedef struct bert_hidden {  // the encoder's output for one input
   bert_matrix states;         // [S, H] last hidden state
   const float* pooler;        // [H] pooler output, or NULL if the model has no pooler
   const bert_matrix* layers;  // [layer_count] of [S, H], in the order asked for
@@ -196,7 +202,20 @@ BERT_INFER_API bert_status bert_model_hidden(const bert_model* model, const bert
                                              size_t layer_count, bert_result** result,
                                              const bert_hidden** hidden);
 
-typedef struct bert_fill {
+// How much the tokens of one input attend to each other. Row a * S + i of a layer is how much token
+// i attends to each token in head a; it sums to 1.
+typedef struct bert_attention {
+  const bert_matrix* layers;  // [layer_count] of [A * S, S], A heads
+  size_t layer_count;
+} bert_attention;
+
+// Attention probabilities, [N]. layers: as above, but 0 to L - 1 or -L to -1.
+BERT_INFER_API bert_status bert_model_attention(const bert_model* model, const bert_input* inputs,
+                                                size_t count, const int32_t* layers,
+                                                size_t layer_count, bert_result** result,
+                                                const bert_attention** attention);
+
+typedef struct bert_fill {  // a token that may stand at a mask token
   bert_text token;
   int32_t id;
   float probability;
@@ -207,8 +226,8 @@ typedef struct bert_blank {
   size_t fill_count;
   int32_t token;  // its index in the encoding
 } bert_blank;
-typedef struct bert_blanks {
-  const bert_blank* blanks;  // [blank_count], in the order of the text
+typedef struct bert_blanks {  // the mask tokens of one input
+  const bert_blank* blanks;   // [blank_count], in the order of the text
   size_t blank_count;
 } bert_blanks;
 
@@ -225,8 +244,8 @@ typedef struct bert_span {
   int32_t text;  // 0 for the first text, 1 for the second
   float probability;
 } bert_span;
-typedef struct bert_tags {
-  const bert_span* words;  // [word_count], or tokens, as the aggregation says
+typedef struct bert_tags {  // the words and entities of one input
+  const bert_span* words;   // [word_count], or tokens, as the aggregation says
   size_t word_count;
   const bert_span* entities;  // [entity_count]: neighbouring words of one entity, joined
   size_t entity_count;
@@ -243,10 +262,10 @@ BERT_INFER_API bert_status bert_model_tag(const bert_model* model, const bert_in
                                           size_t option_count, bert_result** result,
                                           const bert_tags** tags);
 
-typedef struct bert_answer {
-  bert_text string;    // the text at the offset, in whole words
-  bert_offset offset;  // in the second text
-  float score;         // probability of the answer, and of none: see bert_infer.h
+typedef struct bert_answer {  // the part of a text that answers a question
+  bert_text string;           // the text at the offset, in whole words
+  bert_offset offset;         // in the second text
+  float score;                // probability of the answer, and of none: see bert_infer.h
   float no_answer;
   int32_t windows;
   int32_t tokens;  // in all windows
@@ -260,12 +279,12 @@ BERT_INFER_API bert_status bert_model_answer(const bert_model* model, const bert
                                              size_t option_count, bert_result** result,
                                              const bert_answer** answers);
 
-typedef struct bert_choices {
+typedef struct bert_choices {  // a text, and what may go with it
   bert_text first;
   const bert_text* choices;  // [choice_count]
   size_t choice_count;
 } bert_choices;
-typedef struct bert_choice {
+typedef struct bert_choice {   // which goes with it
   const float* logits;         // [choice_count]
   const float* probabilities;  // [choice_count]
   size_t choice_count;
@@ -302,13 +321,45 @@ BERT_INFER_API bert_status bert_model_hidden_encodings(const bert_model* model,
                                                        const int32_t* layers, size_t layer_count,
                                                        bert_result** result,
                                                        const bert_hidden** hidden);
+BERT_INFER_API bert_status bert_model_attention_encodings(const bert_model* model,
+                                                          const bert_encoding* encodings,
+                                                          size_t count, const int32_t* layers,
+                                                          size_t layer_count, bert_result** result,
+                                                          const bert_attention** attention);
 BERT_INFER_API bert_status bert_model_fill_mask_encodings(const bert_model* model,
                                                           const bert_encoding* encodings,
                                                           size_t count, int32_t k,
                                                           bert_result** result,
                                                           const bert_blanks** blanks);
 
-typedef struct bert_label {
+// Text to ids and back. Immutable: any number of threads may use one.
+typedef struct bert_tokenizer bert_tokenizer;
+
+// From the tokenizer's files of a directory, or of a model in Hugging Face's cache: no weights are
+// needed. max_length: texts are truncated to so many tokens; 0: what the files say, if anything.
+BERT_INFER_API bert_status bert_tokenizer_load(const char* name, int32_t max_length,
+                                               bert_tokenizer** tokenizer);
+// A model's own, with its limit and prompt. It is freed too, and may outlive the model.
+BERT_INFER_API bert_status bert_model_tokenizer(const bert_model* model,
+                                                bert_tokenizer** tokenizer);
+// Does nothing with NULL.
+BERT_INFER_API void bert_tokenizer_free(bert_tokenizer* tokenizer);
+// [N], on all threads of this process.
+BERT_INFER_API bert_status bert_tokenizer_encode(const bert_tokenizer* tokenizer,
+                                                 const bert_input* inputs, size_t count,
+                                                 bert_result** result,
+                                                 const bert_encoding** encodings);
+// The text of ids, [count], as Hugging Face's fast tokenizers decode them. skips_special: 1 leaves
+// out special tokens such as [SEP], 0 does not.
+BERT_INFER_API bert_status bert_tokenizer_decode(const bert_tokenizer* tokenizer,
+                                                 const int32_t* ids, size_t count,
+                                                 int32_t skips_special, bert_result** result,
+                                                 const bert_text** text);
+// As bert_model_token, valid until bert_tokenizer_free().
+BERT_INFER_API bert_status bert_tokenizer_token(const bert_tokenizer* tokenizer, int32_t id,
+                                                bert_text* token);
+
+typedef struct bert_label {  // one of those that a head chooses from
   bert_text name;
   int32_t index;
   float probability;  // NaN if the head's scores are raw

@@ -86,6 +86,10 @@ std::vector<int> read_layers(const int32_t* layers, size_t count) {
   return {given.begin(), given.end()};
 }
 
+std::span<const int32_t> read_ids(const int32_t* ids, size_t count) {
+  return read_array(ids, count, "ids");
+}
+
 std::span<const float> read_floats(const float* values, size_t count, std::string_view name) {
   return read_array(values, count, name);
 }

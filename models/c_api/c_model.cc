@@ -15,7 +15,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "models/bert_queue.h"
 #include "models/c_api/c_arguments.h"
+#include "models/tasks/task_names.h"
 
 namespace bert::c_api {
 namespace {
@@ -29,40 +31,18 @@ void set_message(const char* text) noexcept {
   message[size] = 0;
 }
 
-const char* task_name(Task task) {
-  switch (task) {
-    case Task::embed:
-      return "embed";
-    case Task::classify:
-      return "classify";
-    case Task::choose:
-      return "choose";
-    case Task::fill_mask:
-      return "fill-mask";
-    case Task::tag:
-      return "tag";
-    case Task::answer:
-      return "answer";
-    case Task::detect:
-      return "detect";
-    case Task::sparse:
-      return "sparse";
-    case Task::multi_vector:
-      return "multi-vector";
+bert_status status_of(Unanswered::Reason reason) {
+  switch (reason) {
+    case Unanswered::Reason::cancelled:
+      return BERT_CANCELLED;
+    case Unanswered::Reason::deadline:
+      return BERT_DEADLINE;
+    case Unanswered::Reason::closed:
+      return BERT_CLOSED;
+    case Unanswered::Reason::full:
+      return BERT_FULL;
   }
-  return "";
-}
-
-const char* scores_name(Scores scores) {
-  switch (scores) {
-    case Scores::softmax:
-      return "softmax";
-    case Scores::sigmoid:
-      return "sigmoid";
-    case Scores::raw:
-      return "raw";
-  }
-  return "";
+  return BERT_ERROR;
 }
 
 std::map<std::string_view, int64_t> numbers(const Info& info) {
@@ -83,18 +63,6 @@ std::map<std::string_view, int64_t> numbers(const Info& info) {
           {"token_vector", info.token_vector}};
 }
 
-template <typename Values>
-const auto& find_by_name(const Values& values, const char* name) {
-  const auto found = values.find(&required(name, "name"));
-  if (found == values.end()) {
-    std::vector<std::string_view> names;
-    for (const auto& [known, value] : values) names.push_back(known);
-    throw InvalidArgument(fmt::format("the model's description has no '{}', expected one of {}",
-                                      name, fmt::join(names, ", ")));
-  }
-  return found->second;
-}
-
 std::vector<bert_text> views_of(const std::vector<std::string>& texts) {
   std::vector<bert_text> views;
   for (const std::string& text : texts) views.push_back(view(text));
@@ -109,6 +77,9 @@ bert_status failure() noexcept {
   } catch (const InvalidArgument& error) {
     set_message(error.what());
     return BERT_INVALID_ARGUMENT;
+  } catch (const Unanswered& error) {
+    set_message(error.what());
+    return status_of(error.reason());
   } catch (const std::bad_alloc&) {
     set_message("out of memory");
   } catch (const std::exception& error) {
@@ -125,8 +96,8 @@ namespace c_api = bert::c_api;
 
 bert_model::bert_model(const bert::Model& loaded)
     : model(loaded),
-      task(c_api::task_name(loaded.info().task)),
-      scores(c_api::scores_name(loaded.info().scores)) {
+      task(bert::models::name_of(loaded.info().task)),
+      scores(bert::models::name_of(loaded.info().scores)) {
   const bert::Info& info = model.info();
   texts = {{"architecture", {c_api::view(info.architecture)}},
            {"family", {c_api::view(info.family)}},
@@ -173,7 +144,8 @@ bert_status bert_model_info_number(const bert_model* model, const char* name, in
   if (number != nullptr) *number = 0;
   return c_api::call([&] {
     const auto numbers = c_api::numbers(c_api::required(model, "model").model.info());
-    c_api::required(number, "number") = c_api::find_by_name(numbers, name);
+    c_api::required(number, "number") =
+        c_api::find_by_name(numbers, name, "the model's description");
   });
 }
 
@@ -184,7 +156,8 @@ bert_status bert_model_info_texts(const bert_model* model, const char* name,
   return c_api::call([&] {
     c_api::required(texts, "texts");
     c_api::required(count, "count");
-    const auto& found = c_api::find_by_name(c_api::required(model, "model").texts, name);
+    const auto& found =
+        c_api::find_by_name(c_api::required(model, "model").texts, name, "the model's description");
     *texts = found.data();
     *count = found.size();
   });

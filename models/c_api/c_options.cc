@@ -106,23 +106,68 @@ Options read_load_options(const bert_option* options, size_t count) {
   return read;
 }
 
+namespace {
+
+std::vector<KnownOption> tag_options(TagOptions& read) {
+  return {choice<Aggregation>("aggregation", read.aggregation,
+                              {{"none", Aggregation::none},
+                               {"simple", Aggregation::simple},
+                               {"first", Aggregation::first},
+                               {"average", Aggregation::average},
+                               {"max", Aggregation::max}}),
+          number("stride", read.stride, 0)};
+}
+
+std::vector<KnownOption> answer_options(AnswerOptions& read) {
+  return {number("stride", read.stride, 0), number("answer_tokens", read.most_tokens, 1)};
+}
+
+// Reads "0,-1".
+KnownOption layers(std::vector<int>& to) {
+  return {"layers", [&to](std::string_view value) {
+            const char *at = value.data(), *end = at + value.size();
+            for (bool more = true; more; ++at) {
+              const auto [next, error] = std::from_chars(at, end, to.emplace_back());
+              if (error != std::errc() || (next != end && *next != ',')) {
+                wrong_value("layers", value, "whole numbers separated by commas");
+              }
+              more = next != end;
+              at = next;
+            }
+          }};
+}
+
+}  // namespace
+
 TagOptions read_tag_options(const bert_option* options, size_t count) {
   TagOptions read;
-  read_options(options, count,
-               {choice<Aggregation>("aggregation", read.aggregation,
-                                    {{"none", Aggregation::none},
-                                     {"simple", Aggregation::simple},
-                                     {"first", Aggregation::first},
-                                     {"average", Aggregation::average},
-                                     {"max", Aggregation::max}}),
-                number("stride", read.stride, 0)});
+  read_options(options, count, tag_options(read));
   return read;
 }
 
 AnswerOptions read_answer_options(const bert_option* options, size_t count) {
   AnswerOptions read;
+  read_options(options, count, answer_options(read));
+  return read;
+}
+
+QueueOptions read_queue_options(const bert_option* options, size_t count) {
+  QueueOptions read;
   read_options(options, count,
-               {number("stride", read.stride, 0), number("answer_tokens", read.most_tokens, 1)});
+               {number<int64_t>("max_requests", read.max_requests, 0),
+                number<int64_t>("max_tokens", read.max_tokens, 0)});
+  return read;
+}
+
+SubmitOptions read_submit_options(std::string_view task, const bert_option* options, size_t count) {
+  SubmitOptions read;
+  std::vector<KnownOption> known;
+  if (task == "fill_mask") known = {number("k", read.k, 1)};
+  if (task == "tag") known = tag_options(read.tag);
+  if (task == "answer") known = answer_options(read.answer);
+  if (task == "hidden") known = {layers(read.layers)};
+  known.push_back(number<int64_t>("deadline_ms", read.deadline_ms, 0));
+  read_options(options, count, known);
   return read;
 }
 

@@ -95,10 +95,18 @@ struct __attribute__((visibility("hidden"))) Queue::Impl {
   template <typename Result, typename Compute>
   std::future<Result> encode(std::string task, Inputs inputs, RequestOptions options,
                              OnAnswer<Result> done, const Compute& compute) {
+    const auto as_usual = [this](const auto& texts) { return tokenize(model, texts); };
+    return encode(std::move(task), std::move(inputs), std::move(options), std::move(done), compute,
+                  as_usual);
+  }
+  template <typename Result, typename Compute, typename Tokenize>
+  std::future<Result> encode(std::string task, Inputs inputs, RequestOptions options,
+                             OnAnswer<Result> done, const Compute& compute,
+                             const Tokenize& tokenized) {
     return submit<Encoding, Result>(
         std::move(task), std::move(options), std::move(done), compute, [&](auto& request) {
           if (const auto* texts = std::get_if<std::vector<Input>>(&inputs)) {
-            inputs = tokenize(model, *texts);
+            inputs = tokenized(*texts);
           }
           auto& encodings = std::get<std::vector<Encoding>>(inputs);
           std::vector<int64_t> tokens;
@@ -140,6 +148,14 @@ struct __attribute__((visibility("hidden"))) Queue::Impl {
                                                 OnAnswer<std::vector<SparseVector>> done) {
     return encode("sparse", std::move(inputs), std::move(options), std::move(done),
                   [](const Model& m, auto items) { return m.sparse(items); });
+  }
+  std::future<std::vector<Output>> multi_vector(Inputs inputs, Role role, RequestOptions options,
+                                                OnAnswer<std::vector<Output>> done) {
+    return encode(
+        role == Role::query ? "multi_vector query" : "multi_vector document", std::move(inputs),
+        std::move(options), std::move(done),
+        [role](const Model& m, auto items) { return m.multi_vector(items, role); },
+        [this, role](const auto& texts) { return model.tokenize(texts, role); });
   }
   std::future<std::vector<Hidden>> hidden(Inputs inputs, const std::vector<int>& layers,
                                           RequestOptions options,
@@ -226,6 +242,14 @@ std::future<std::vector<SparseVector>> Queue::sparse(Inputs inputs, RequestOptio
 void Queue::sparse(Inputs inputs, RequestOptions options,
                    OnAnswer<std::vector<SparseVector>> done) {
   impl_->sparse(std::move(inputs), std::move(options), std::move(done));
+}
+std::future<std::vector<Output>> Queue::multi_vector(Inputs inputs, Role role,
+                                                     RequestOptions options) {
+  return impl_->multi_vector(std::move(inputs), role, std::move(options), nullptr);
+}
+void Queue::multi_vector(Inputs inputs, Role role, RequestOptions options,
+                         OnAnswer<std::vector<Output>> done) {
+  impl_->multi_vector(std::move(inputs), role, std::move(options), std::move(done));
 }
 std::future<std::vector<Hidden>> Queue::hidden(Inputs inputs, const std::vector<int>& layers,
                                                RequestOptions options) {

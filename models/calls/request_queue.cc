@@ -68,6 +68,7 @@ QueueStatistics RequestQueue::statistics() const {
 }
 
 void RequestQueue::serve(Lane& lane) {
+  Workers::yields = &lane == &large_;
   Lock lock(mutex_);
   for (;;) {
     lane.changed.wait(lock, [&] { return closed_ || !lane.waiting.empty(); });

@@ -85,7 +85,7 @@ std::exception_ptr RequestQueue::refusal(const Request& request) const {
 
 void RequestQueue::enqueue(const std::shared_ptr<Request>& request) {
   const int64_t tokens = request->all_tokens();
-  Lane& lane = tokens <= kSmallCall ? small_ : large_;
+  Lane& lane = tokens <= kSmallCall && !request->options_.background ? small_ : large_;
   request->lane_ = &lane.waiting;
   request->place_ = lane.waiting.insert(lane.waiting.end(), request);
   lane.changed.notify_one();

@@ -30,6 +30,12 @@ int resolve_threads(int wanted) {
   return wanted > 0 ? wanted : engine::usable_threads();
 }
 
+thread_local bool Workers::yields = false;
+
+bool Workers::is_small(std::span<const Encoding> encodings) {
+  return !yields && count_tokens(encodings) <= kSmallCall;
+}
+
 Workers::Workers(const Options& options) {
   const auto check = [](const char* name, int64_t value) {
     if (value >= 0 && value <= kMaxThreads) return;

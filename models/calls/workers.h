@@ -38,9 +38,9 @@ class Workers {
   int threads_of_each() const { return threads() / count_; }
   int threads() const { return scheduler_->threads(); }
   engine::Scheduler& scheduler() const { return *scheduler_; }
-  static bool is_small(std::span<const Encoding> encodings) {
-    return count_tokens(encodings) <= kSmallCall;
-  }
+  // Whether a call of this thread goes before larger ones.
+  static bool is_small(std::span<const Encoding> encodings);
+  static thread_local bool yields;  // whatever this thread calls goes after small calls
 
   // The token budget of each batch of these inputs, given the budget of all that are computed at a
   // time: at least two batches a team, unless they would be so small that reading the weights costs

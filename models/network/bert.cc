@@ -29,7 +29,6 @@ Tensor first_rows(const Batch& batch, engine::ConstTensor x, Workspace& space) {
 // One layer (Devlin et al. 2019, section 3; with pre_norm Xiong et al. 2020). x: [T, H]. The
 // feed-forward network takes at most feed_forward_rows at a time. Calls before(product, its inputs)
 // just before each product.
-template <typename BeforeProduct>
 Tensor Layer::forward(const Batch& batch, engine::Team& team, Reads reads, bool probabilities,
                       int64_t feed_forward_rows, Workspace& space, Tensor x,
                       const BeforeProduct& before) const {
@@ -48,9 +47,17 @@ Tensor Layer::forward(const Batch& batch, engine::Team& team, Reads reads, bool 
   const Tensor inputs = normed(attention_norm, x);
   before(qkv, inputs);
   qkv.run(team, inputs, space.scratch, states);  // [T, 3H]
-  place_tokens(batch, team, states);
-  float* const kept = probabilities ? space.probabilities.data() : nullptr;
-  engine::attention(team, states, batch.starts, attention_options(batch, reads, kept),
+  if (places_tokens()) place_tokens(batch, team, states);
+  engine::attention(team, states, batch.starts,
+                    {.heads = heads,
+                     .reads = reads,
+                     .precision = precision,
+                     .bias = positions.bias,
+                     .keys = positions.keys ? &*positions.keys : nullptr,
+                     .disentangled = positions.disentangled ? &*positions.disentangled : nullptr,
+                     .window = positions.window,
+                     .attended = batch.attended,
+                     .probabilities = probabilities ? space.probabilities.data() : nullptr},
                     space.scratch, context);
   if (reads == Reads::first) x = first_rows(batch, x, space);  // from here on [rows, H]
   const Tensor before_attention = residual_norm ? copy(x, space.normed) : x;
@@ -89,23 +96,12 @@ Tensor Layer::run(const Batch& batch, engine::Team& team, Reads reads, bool prob
                  [](const engine::Linear&, Tensor) {});
 }
 
-Tensor Layer::calibrate(const Batch& example, engine::Team& team, Workspace& space, Tensor x) {
-  // All rows at once, as the statistics of a product are those of all its inputs.
-  return forward(example, team, Reads::all, false, x.rows, space, x,
-                 [&](const engine::Linear& product, Tensor inputs) {
-                   // One of this layer's, which is not const here.
-                   const_cast<engine::Linear&>(product).quantise(team,
-                                                                 engine::measure_inputs(inputs));
-                   if (&product == &qkv) place(team);
-                 });
-}
-
 Tensor Encoder::run(const Batch& batch, engine::Team& team, Reads reads, Workspace& space,
                     const Trace& trace) const {
   Tensor x = space.x.tensor(batch.tokens(), hidden);
   embeddings.run(batch, team, space, x);
   trace("embeddings", x);
-  keep_for_convolution(x, space);
+  if (convolution) copy(x, space.convolved);
   const bool rows_of_all = convolution && order.size() == 1;  // it reads all of them
   for (size_t i = 0; i < order.size(); ++i) {
     const bool probabilities = trace.wants_attention(i);
@@ -119,7 +115,7 @@ Tensor Encoder::run(const Batch& batch, engine::Team& team, Reads reads, Workspa
       trace("attention." + std::to_string(i),
             {space.probabilities.data(), layers.front().heads, batch.pairs()});
     }
-    if (i == 0) convolve(batch, team, space, x);
+    if (convolution && i == 0) convolve(batch, team, space, x);
     if (rows_of_all && reads == Reads::first) x = first_rows(batch, x, space);
     if (final_norm && i + 1 == order.size()) engine::layer_norm(team, x, *final_norm, x);
     trace("layer." + std::to_string(i), x);

@@ -5,6 +5,7 @@
 // Config. Read bert.cc: it is the paper's section 3.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -117,9 +118,8 @@ struct Layer {
  private:
   // What rotary positions and norms of queries and keys do to qkv's output, states [T, 3H].
   void place_tokens(const Batch& batch, engine::Team& team, engine::Tensor states) const;
-  engine::AttentionOptions attention_options(const Batch& batch, engine::Reads reads,
-                                             float* probabilities) const;
-  template <typename BeforeProduct>
+  bool places_tokens() const { return query_norm || key_norm || positions.rotary; }
+  using BeforeProduct = std::function<void(const engine::Linear& product, engine::Tensor inputs)>;
   engine::Tensor forward(const Batch& batch, engine::Team& team, engine::Reads reads,
                          bool probabilities, int64_t feed_forward_rows, Workspace& space,
                          engine::Tensor x, const BeforeProduct& before) const;
@@ -141,6 +141,8 @@ struct Encoder {
   engine::Tensor run(const Batch& batch, engine::Team& team, engine::Reads reads, Workspace& space,
                      const Trace& trace) const;
 
+  std::string int8_note() const;  // what a user should know of the inputs that stay in f32
+
   engine::Precision precision;
   int hidden;
   Embeddings embeddings;
@@ -159,8 +161,7 @@ struct Encoder {
                    const Batch& example, engine::Team& team);
   Positions positions_of(size_t layer, Checkpoint& checkpoint, const Config& config,
                          const engine::Product& f32, engine::Team& team) const;
-  // The embeddings x are the convolution's input, which is added to the first layer's output x.
-  void keep_for_convolution(engine::Tensor x, Workspace& space) const;
+  // Adds the convolution of the embeddings to the first layer's output x.
   void convolve(const Batch& batch, engine::Team& team, Workspace& space, engine::Tensor x) const;
 };
 

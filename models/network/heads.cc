@@ -12,13 +12,16 @@ Tensor Pooler::run(engine::Team& team, ConstTensor first, Workspace& space) cons
   return pooled;
 }
 
+ConstTensor Head::transformed(engine::Team& team, ConstTensor x, Workspace& space) const {
+  if (!transform) return x;
+  const Tensor y = space.transformed.tensor(x.rows, transform->columns());
+  transform->run(team, x, space.scratch, y);
+  if (norm) engine::layer_norm(team, y, *norm, y);
+  return y;
+}
+
 Tensor Head::run(engine::Team& team, ConstTensor x, Workspace& space) const {
-  if (transform) {
-    const Tensor transformed = space.transformed.tensor(x.rows, transform->columns());
-    transform->run(team, x, space.scratch, transformed);
-    if (norm) engine::layer_norm(team, transformed, *norm, transformed);
-    x = transformed;
-  }
+  x = transformed(team, x, space);
   const Tensor logits = space.logits.tensor(x.rows, columns());
   if (output) {
     output->run(team, x, space.scratch, logits);

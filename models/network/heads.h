@@ -28,6 +28,9 @@ struct Head {
        const Embeddings& embeddings, const engine::Product& f32, engine::Team& team);
   // Returns [R, C] in space.logits.
   engine::Tensor run(engine::Team& team, engine::ConstTensor x, Workspace& space) const;
+  // norm(activation(transform(x))), in space.transformed, or x if there is none.
+  engine::ConstTensor transformed(engine::Team& team, engine::ConstTensor x,
+                                  Workspace& space) const;
   int64_t columns() const { return output ? output->columns() : decoder.rows; }
 
   const HeadRow& row;

@@ -69,9 +69,7 @@ void normalize_rows(Tensor y) {
   }
 }
 
-Tensor rows_for_head(const Batch& batch, bool mean_of_all, Tensor x, engine::Team& team,
-                     Workspace& space) {
-  if (!mean_of_all) return x.rows == batch.sequences() ? x : first_rows(batch, x, space);
+Tensor mean_rows(const Batch& batch, Tensor x, engine::Team& team, Workspace& space) {
   const Tensor mean = space.rows.tensor(batch.sequences(), x.columns);
   team.run(mean.rows, [&](int64_t i, int) {
     const int32_t begin = batch.starts[i], end = batch.starts[i + 1];

@@ -13,10 +13,9 @@
 
 namespace bert::models {
 
-// Of x, all rows or each sequence's first, what a head for sequences reads: their mean, or the
-// first row; [N, H], in space.rows where x has all.
-engine::Tensor rows_for_head(const Batch& batch, bool mean, engine::Tensor x, engine::Team& team,
-                             Workspace& space);
+// The mean of each sequence's rows of x [T, H], as [N, H] in space.rows.
+engine::Tensor mean_rows(const Batch& batch, engine::Tensor x, engine::Team& team,
+                         Workspace& space);
 
 // Divides each row by its Euclidean length, but for rows of zeros.
 void normalize_rows(engine::Tensor y);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The steps of bert.cc that only some families have.
+// The steps of bert.cc that only some families have, and those of loading int8.
 #include <algorithm>
 
+#include "engine/dense/quantisation.h"
 #include "models/network/bert.h"
 
 namespace bert::models {
@@ -21,25 +22,18 @@ void Layer::place_tokens(const Batch& batch, engine::Team& team, Tensor states) 
   if (positions.rotary) positions.rotary->run(team, batch.starts, heads, states);
 }
 
-engine::AttentionOptions Layer::attention_options(const Batch& batch, Reads reads,
-                                                  float* probabilities) const {
-  return {.heads = heads,
-          .reads = reads,
-          .precision = precision,
-          .bias = positions.bias,
-          .keys = positions.keys ? &*positions.keys : nullptr,
-          .disentangled = positions.disentangled ? &*positions.disentangled : nullptr,
-          .window = positions.window,
-          .attended = batch.attended,
-          .probabilities = probabilities};
-}
-
-void Encoder::keep_for_convolution(Tensor x, Workspace& space) const {
-  if (convolution) copy(x, space.convolved);
+Tensor Layer::calibrate(const Batch& example, engine::Team& team, Workspace& space, Tensor x) {
+  // All rows at once, as the statistics of a product are those of all its inputs.
+  return forward(example, team, Reads::all, false, x.rows, space, x,
+                 [&](const engine::Linear& product, Tensor inputs) {
+                   // One of this layer's, which is not const here.
+                   const_cast<engine::Linear&>(product).quantise(team,
+                                                                 engine::measure_inputs(inputs));
+                   if (&product == &qkv) place(team);
+                 });
 }
 
 void Encoder::convolve(const Batch& batch, engine::Team& team, Workspace& space, Tensor x) const {
-  if (!convolution) return;
   const Tensor embedded = {space.convolved.data(), x.rows, x.columns};
   convolution->run(batch, team, embedded, space.wide, space.scratch, x);
 }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a checkpoint's head is for, in the words of error messages.
+// What a checkpoint's head is for, in words.
 #include <fmt/format.h>
 
 #include "models/model_impl.h"
+#include "models/tasks/task_names.h"
 
 namespace bert {
-namespace {
+namespace models {
 
-const char* task_name(Task task) {
+const char* name_of(Task task) {
   switch (task) {
     case Task::embed:
       return "embed";
@@ -17,7 +18,7 @@ const char* task_name(Task task) {
     case Task::choose:
       return "choose";
     case Task::fill_mask:
-      return "fill_mask";
+      return "fill-mask";
     case Task::tag:
       return "tag";
     case Task::answer:
@@ -27,16 +28,30 @@ const char* task_name(Task task) {
     case Task::sparse:
       return "sparse";
     case Task::multi_vector:
-      return "multi_vector";
+      return "multi-vector";
   }
   return "";
 }
 
-}  // namespace
+const char* name_of(Scores scores) {
+  switch (scores) {
+    case Scores::softmax:
+      return "softmax";
+    case Scores::sigmoid:
+      return "sigmoid";
+    case Scores::raw:
+      return "raw";
+  }
+  return "";
+}
+
+}  // namespace models
+
+using models::name_of;
 
 void Model::Impl::check_task(Task wanted) const {
   if (info.task == wanted) return;
-  throw Error(fmt::format("a {} has no head for {}, but {}", config.architecture, task_name(wanted),
+  throw Error(fmt::format("a {} has no head for {}, but {}", config.architecture, name_of(wanted),
                           head_description()));
 }
 
@@ -47,7 +62,7 @@ void Model::Impl::refuse_head(const char* what) const {
 
 std::string Model::Impl::head_description() const {
   if (info.task == Task::embed) return "it only embeds";
-  return fmt::format("its head is for {}", task_name(info.task));
+  return fmt::format("its head is for {}", name_of(info.task));
 }
 
 }  // namespace bert

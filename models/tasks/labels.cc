@@ -34,11 +34,36 @@ Label best_label(std::span<const float> logits, const Info& info) {
   return {.index = static_cast<int>(best), .name = info.labels[best], .probability = probability};
 }
 
-float similarity(std::span<const float> a, std::span<const float> b) {
-  if (a.size() != b.size()) {
-    throw Error(
-        fmt::format("vectors of {} and {} numbers, expected the same size", a.size(), b.size()));
+namespace {
+
+void check_sizes(std::span<const float> a, std::span<const float> b) {
+  if (a.size() == b.size()) return;
+  throw Error(
+      fmt::format("vectors of {} and {} numbers, expected the same size", a.size(), b.size()));
+}
+
+}  // namespace
+
+float similarity(std::span<const float> a, std::span<const float> b, const Info& info) {
+  if (info.similarity != "dot" && info.similarity != "euclidean" &&
+      info.similarity != "manhattan") {
+    return similarity(a, b);
   }
+  check_sizes(a, b);
+  double product = 0, distances = 0, squares = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const double x = a[i], y = b[i];
+    product += x * y;
+    distances += std::abs(x - y);
+    squares += (x - y) * (x - y);
+  }
+  return static_cast<float>(info.similarity == "dot"         ? product
+                            : info.similarity == "manhattan" ? -distances
+                                                             : -std::sqrt(squares));
+}
+
+float similarity(std::span<const float> a, std::span<const float> b) {
+  check_sizes(a, b);
   const engine::DefaultFloats floats;
   double product = 0, a_squared = 0, b_squared = 0;
   for (size_t i = 0; i < a.size(); ++i) {

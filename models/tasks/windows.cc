@@ -36,11 +36,10 @@ void Windows::add(const Encoding& whole, TokenRange text, int64_t max_length, in
 }
 
 std::vector<Encoding> encode_whole(const tokenizer::TextEncoder& text_encoder,
-                                   std::span<const Input> inputs,
-                                   const tokenizer::ForEach& for_each) {
-  std::vector<tokenizer::Texts> texts;
+                                   std::span<const Input> inputs, const ForEach& for_each) {
+  std::vector<Texts> texts;
   for (const Input& input : inputs) texts.push_back({input.first, input.second});
-  return text_encoder.encode_batch(texts, 0, for_each);
+  return encode_batch(text_encoder, texts, 0, for_each);
 }
 
 }  // namespace bert::models

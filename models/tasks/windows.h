@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/bert_infer.h"
+#include "models/calls/encode_batch.h"
 #include "tokenizer/text_encoder.h"
 
 namespace bert::models {
@@ -28,7 +29,6 @@ struct Windows {
 
 // Encodes texts whole: not truncated, and without the prompt.
 std::vector<Encoding> encode_whole(const tokenizer::TextEncoder& text_encoder,
-                                   std::span<const Input> inputs,
-                                   const tokenizer::ForEach& for_each);
+                                   std::span<const Input> inputs, const ForEach& for_each);
 
 }  // namespace bert::models

@@ -212,6 +212,17 @@ def search() -> list[tuple[str, str, str, list[int] | None]]:
 
 MODELS += relatives() + newer() + search()
 
+# Longer than what DeBERTa and relative keys attend to at once.
+LONG = "--positions 1200 --scale 0.8 --head none"
+MODELS += [
+    ("modernbert-long", "positions far apart, and a window",
+     f"--family modernbert --shape 2,36,3,50 {LONG} --set global_attn_every_n_layers=2", [1100, 5]),
+    ("jina-long", "ALiBi far apart", f"--family jina --shape 1,48,12,50 {LONG}", [1100]),
+    ("deberta-long", "keys in blocks with a row for each distance",
+     f"--family deberta --shape 1,52,4,37 {LONG}", [1100]),
+    ("relative-key-long", "keys in blocks with distances multiplied with queries and keys",
+     f"--shape 1,52,4,37 {LONG} --position-type relative_key_query", [1100])]
+
 FORMATS_SHAPE = "--shape 2,32,4,64 --positions 48 --labels 3"
 
 

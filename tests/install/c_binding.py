@@ -47,6 +47,10 @@ class Hidden(Structure):
                 ("layer_count", c_size_t)]
 
 
+class Attention(Structure):
+    _fields_ = [("layers", POINTER(Matrix)), ("layer_count", c_size_t)]
+
+
 class Fill(Structure):
     _fields_ = [("token", Text), ("id", c_int32), ("probability", c_float)]
 
@@ -156,6 +160,16 @@ class Model:
             return {"hidden": hidden.states.lists(), "pooler": hidden.pooler[:columns] if hidden.pooler else None,
                     "layers": {str(layer): hidden.layers[i].lists() for i, layer in enumerate(layers)}}
         return self.answers("hidden", Hidden, read, self.inputs(pairs), (c_int32 * len(layers))(*layers),
+                            c_size_t(len(layers)))
+
+    def attention(self, pairs, layers) -> list[dict]:
+        def read(attention):
+            found = {}
+            for i, layer in enumerate(layers):
+                rows, tokens = attention.layers[i].lists(), attention.layers[i].columns
+                found[str(layer)] = [rows[head:head + tokens] for head in range(0, len(rows), tokens)]
+            return found
+        return self.answers("attention", Attention, read, self.inputs(pairs), (c_int32 * len(layers))(*layers),
                             c_size_t(len(layers)))
 
     def fill_mask(self, pairs, k) -> list[list[dict]]:

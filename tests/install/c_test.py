@@ -33,8 +33,12 @@ def run(*command, **options) -> str:
 
 
 def block(language: str) -> str:
-    [found] = re.findall(rf"```{language}\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    return found
+    """The first of the page."""
+    return blocks(language)[0]
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", PAGE.read_text(), re.DOTALL)
 
 
 def as_float32(value):
@@ -101,10 +105,22 @@ class CApi(unittest.TestCase):
             run(compiler, *STRICT, "main.c", *self.pkg_config("--cflags", "--libs"), "-o", compiler,
                 cwd=self.dir, env=self.environment)
             self.assertEqual(self.program(self.dir / compiler), self.printed)
-            run(compiler, *STRICT, "-fsyntax-only", PAGE.parents[1] / "tests/models/c_api/c_api_test.c",
-                *self.pkg_config("--cflags"))
+            for test in ("c_api_test.c", "c_queue_test.c"):
+                run(compiler, *STRICT, "-fsyntax-only", PAGE.parents[1] / "tests/models/c_api" / test,
+                    *self.pkg_config("--cflags"))
         done = subprocess.run([self.dir / "main", "nowhere"], env=self.environment, capture_output=True, text=True)
         self.assertEqual((done.returncode != 0, done.stderr.count("nowhere") > 0), (True, True), done.stderr)
+
+    def test_the_page_s_other_programs(self):
+        for i, program in enumerate(blocks("c")[1:]):
+            (self.dir / "other.c").write_text(program)
+            run("cc", *STRICT, "other.c", *self.pkg_config("--cflags", "--libs"), "-o", f"other{i}",
+                cwd=self.dir, env=self.environment)
+        [ids, decoded] = self.program(self.dir / "other0")
+        expected = self.infer(self.prefix / "share/bert-infer/demo", "tokens", ["Two dogs run."])["ids"]
+        self.assertEqual(ids.split(), [str(id) for id in expected])
+        self.assertEqual(decoded, "two dogs run.")
+        self.assertRegex(self.program(self.dir / "other1")[-1], r"^2 rows of 3 logits$")
 
     def test_static_library(self):
         """Libs.private names all that the static library needs."""
@@ -121,7 +137,8 @@ class CApi(unittest.TestCase):
 
     def test_other_compilers(self):
         """The header is C++ too, and bert_infer.pc serves C++."""
-        (self.dir / "both.cc").write_text("#include <bert_infer_c.h>\n#include <bert_queue.h>\n"
+        (self.dir / "both.cc").write_text("#include <bert_infer_c.h>\n#include <bert_queue_c.h>\n"
+                                          "#include <bert_queue.h>\n#include <bert_ranking.h>\n"
                                           "int main() { return bert::version() != bert_version(); }\n")
         run("c++", "-std=c++20", "-Wall", "-Wextra", "-Werror", "both.cc",
             *self.pkg_config("--cflags", "--libs"), "-o", "both", cwd=self.dir, env=self.environment)
@@ -149,6 +166,9 @@ class CApi(unittest.TestCase):
             layers = states.pop("layers")
             self.assert_answers(states, self.infer("plain", "hidden", pair))
             self.assert_answers({"layers": layers}, self.infer("plain", "hidden", pair, "--layers", "0,-2"))
+        for attention, pair in zip(model.attention(PAIRS, [0, -1]), PAIRS):
+            self.assert_answers({"attention": attention},
+                                self.infer("plain", "attention", pair, "--layers", "0,-1"))
         for encoding, pair in zip(model.tokenize(PAIRS), PAIRS):
             self.assert_answers(encoding, self.infer("plain", "tokens", pair))
         for rows, pair in zip(self.load("bert-tokens").run_tokens(PAIRS), PAIRS):

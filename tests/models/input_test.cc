@@ -15,6 +15,7 @@
 #include "models/network/batch.h"
 #include "models/network/build/example_batch.h"
 #include "tests/models/copied_model.h"
+#include "tests/tokenizer/test_directory.h"
 
 namespace bert {
 namespace {
@@ -49,6 +50,31 @@ TEST(Inputs, NoneGiveNothing) {
   EXPECT_EQ(logits.rows, 0);
   EXPECT_EQ(logits.columns, 3);
   EXPECT_TRUE(model.hidden(std::span<const Encoding>()).empty());
+}
+
+// Ids are all that a model needs; what is wrong with the tokenizer is said where it is needed.
+TEST(Inputs, AreIdsWhereThereIsNoTokenizerForText) {
+  const std::vector<Encoding> ids = {{{1, 2, 3}, {0, 0, 0}, {}, false}};
+  const Output expected = Model::load(test::golden("plain")).run(ids);
+  for (const bool none : {true, false}) {
+    const test::CopiedModel copy("plain");
+    std::filesystem::remove(copy.path("vocab.txt"));
+    if (!none) {
+      auto definition = tokenizer::small_tokenizer({"a", "dog"});
+      definition["pre_tokenizer"]["type"] = "UnicodeScripts";
+      copy.write_json("tokenizer.json", definition);
+    }
+    const char* const reason =
+        none ? "found none of tokenizer.json" : "pre_tokenizer.type: found \"UnicodeScripts\"";
+    const Model model = Model::load(copy.path());
+    EXPECT_EQ(model.run(ids).values, expected.values);
+    EXPECT_THAT(error_of([&] { model.run(std::vector<Input>{{"a dog"}}); }), HasSubstr(reason));
+    EXPECT_THAT(model.info().notes, testing::Contains(HasSubstr(reason)));
+    EXPECT_THAT(error_of([&] { Tokenizer::load(copy.path()); }), HasSubstr(reason));
+    Options options;
+    options.precision = Precision::int8;  // which is calibrated on texts otherwise
+    EXPECT_EQ(Model::load(copy.path(), options).run(ids).rows, 1);
+  }
 }
 
 TEST(Inputs, AreEncodedInOrderOnAnyNumberOfThreads) {

@@ -3,9 +3,7 @@
 // Encoding with small vocabularies. Expected values are those of Hugging Face's tokenizers 0.23.2.
 #include "tokenizer/text_encoder.h"
 
-#include <atomic>
 #include <string>
-#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -228,60 +226,6 @@ TEST(Template, BertProcessingAndNone) {
   const Encoding none = make(definition).encode("a", "b", 0);
   EXPECT_EQ(none.ids, (std::vector<int32_t>{5, 6}));
   EXPECT_EQ(none.type_ids, (std::vector<int32_t>{0, 1}));
-}
-
-// Backwards, on this many threads.
-ForEach on_threads(int threads) {
-  return [threads](size_t count, const auto& body) {
-    std::atomic<size_t> left = count;
-    std::vector<std::thread> workers;
-    for (int t = 0; t < threads; ++t) {
-      workers.emplace_back([&] {
-        for (size_t i; (i = left--) - 1 < count;) body(i - 1);
-      });
-    }
-    for (std::thread& worker : workers) worker.join();
-  };
-}
-
-TEST(Batch, IsInOrderOnAnyNumberOfThreads) {
-  const TextEncoder tokenizer = make(small_tokenizer(kWords));
-  std::vector<std::string> texts;
-  std::vector<Texts> inputs;
-  for (size_t i = 0; i < 1000; ++i) {
-    texts.push_back(std::string(i % 7, 'a') + std::string(i * i % 50, ' ') + "b there");
-    if (i % 300 == 0) texts.back() += std::string(200000, '!');
-  }
-  for (size_t i = 0; i < texts.size(); ++i) {
-    inputs.push_back({texts[i]});
-    if (i % 3 == 0) inputs.back().second = texts[texts.size() - 1 - i];
-  }
-  for (const int threads : {1, 2, 5, 200}) {
-    const std::vector<Encoding> got = tokenizer.encode_batch(inputs, 12, on_threads(threads));
-    ASSERT_EQ(got.size(), inputs.size());
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      const Encoding expected = tokenizer.encode(inputs[i].first, inputs[i].second, 12);
-      ASSERT_EQ(got[i].ids, expected.ids) << i;
-      ASSERT_EQ(offsets_of(got[i]), offsets_of(expected)) << i;
-    }
-  }
-  EXPECT_TRUE(tokenizer.encode_batch({}, 0, on_threads(2)).empty());
-}
-
-TEST(Batch, ThrowsTheErrorOfTheFirstInput) {
-  const TextEncoder tokenizer = make(small_tokenizer(kWords));
-  std::vector<Texts> inputs(1000, Texts{"a b c"});
-  const std::string much(1000, ' ');  // enough for many threads
-  for (size_t i = 0; i < inputs.size(); ++i) inputs[i].second = much;
-  for (const size_t bad : {990, 500, 333}) inputs[bad].first = "a\xff";
-  for (const int threads : {1, 3}) {
-    try {
-      tokenizer.encode_batch(inputs, 0, on_threads(threads));
-      ADD_FAILURE() << "nothing was thrown";
-    } catch (const std::runtime_error& error) {
-      EXPECT_STREQ(error.what(), "input 333: the first text is not valid UTF-8 at byte 1");
-    }
-  }
 }
 
 const TextEncoder* used_at_exit = nullptr;

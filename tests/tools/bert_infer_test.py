@@ -22,7 +22,8 @@ class CommandLine(InferTest):
         text = self.succeed("--help")
         self.assertEqual(text, self.succeed("-h"))
         for option in ["-m, --model", "-i, --input", "--input-format", "-o, --output", "--task",
-                       "--keep", "--on-error", "--top-k", "--threshold", "--truncate-dim", "--normalize", "--quiet",
+                       "--keep", "--on-error", "--top-k", "--threshold", "--labels",
+                       "--hypothesis", "--multi-label", "--query", "--corpus", "--truncate-dim", "--normalize", "--quiet",
                        "--output-format", "--precision", "--workers", "--threads", "--batch-tokens", "--max-length", "--version",
                        "--help", "Examples", "Exit status"]:
             self.assertIn(option, text)
@@ -33,15 +34,19 @@ class CommandLine(InferTest):
         self.assertGreater(len(examples), 3)
         self.write("texts.tsv", "a man\n")
         self.write("pairs.tsv", "a man\ta dog\n")
+        for name in "passages.txt", "sentences.txt":
+            self.write(name, "a man\na dog\n")
+        reranker = self.make_model("reranker", "--labels", "1")
         environment = os.environ | {"PATH": f"{self.bin}:{os.environ['PATH']}"}
         for example in examples:
-            line = re.sub(r"-m DIR\b", f"-m '{self.model}'", example)
+            model = reranker if "--task rank" in example else self.model
+            line = re.sub(r"-m DIR\b", f"-m '{model}'", example)
             self.assertEqual(os.spawnvpe(os.P_WAIT, "bash", [
                 "bash", "-o", "pipefail", "-c", f"cd '{self.dir}' && ( {line} ) >out.txt 2>err.txt"],
                 environment), 0, line)
 
     def test_version(self):
-        self.assertRegex(self.succeed("--version"), r"^bert-infer \d+\.\d+\.\d+\n$")
+        self.assertRegex(self.succeed("--version"), r"^bert-infer \d+\.\d+\.\d+\noneDNN ")
 
     def test_wrong_usage_exits_2(self):
         for arguments, pattern in [

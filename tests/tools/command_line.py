@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """For the tests in this folder: runs the tools as a shell would, and makes models."""
+import contextlib
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -80,6 +82,15 @@ class ToolTest(unittest.TestCase):
         path = self.dir / name
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         return path
+
+
+def read_to_end(terminal: int) -> bytes:
+    """All that was written to a terminal that no process has open any more."""
+    content = b""
+    with contextlib.suppress(OSError):  # the end
+        while part := os.read(terminal, 1 << 16):
+            content += part
+    return content
 
 
 def read_lines(text: str) -> list[dict]:

@@ -15,7 +15,7 @@ import time
 
 import numpy as np
 
-from command_line import PAIR, ToolTest, floats, main, read_lines
+from command_line import PAIR, ToolTest, floats, main, read_lines, read_to_end
 from tensor_file import TensorFile
 
 
@@ -37,7 +37,7 @@ class LinesTest(ToolTest):
         done = subprocess.run(self.command(*arguments), stdout=end, stderr=end, timeout=120,
                               stdin=subprocess.DEVNULL, **options)
         os.close(end)
-        text = os.read(terminal, 1 << 16).decode()
+        text = read_to_end(terminal).decode()
         os.close(terminal)
         self.assertEqual(done.returncode, 0, text)
         return text.replace("\r\n", "\n")

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from command_line import ToolTest, main, read_lines
+from command_line import ToolTest, main, read_lines, read_to_end
 from tensor_file import FormatError, TensorFile
 
 LINE = b"a man is walking the dog on the beach\ttwo men\n"
@@ -366,8 +366,11 @@ class Streaming(ToolTest):
             for process in on_terminal, on_pipe:
                 self.answer(process, b"a man\n")
             time.sleep(wait)
-        self.assertTrue(select.select([terminal], [], [], 60)[0])
-        self.assertRegex(os.read(terminal, 4096).decode(), r"\r.*2 inputs, \d+/s, \d+ tokens/s")
+        shown = ""
+        while "2 inputs" not in shown:
+            self.assertTrue(select.select([terminal], [], [], 60)[0], shown)
+            shown += os.read(terminal, 4096).decode()
+        self.assertRegex(shown, r"\r.*2 inputs, \d+/s, \d+ tokens/s")
         os.close(terminal)
         errors = on_pipe.communicate()[1].decode()
         self.assertNotIn("\r", errors)
@@ -382,7 +385,7 @@ class Streaming(ToolTest):
             time.sleep(wait)
         process.stdin.close()
         self.assertEqual(process.wait(60), 0)
-        lines = os.read(terminal, 1 << 16).decode().splitlines()
+        lines = read_to_end(terminal).decode().splitlines()
         os.close(terminal)
         self.assertEqual([json.loads(line)["index"] for line in lines[:-1]], [0, 1])
         self.assertRegex(lines[-1], "^bert-infer: 2 inputs")

@@ -6,11 +6,12 @@ tests/models/ tests what the tasks compute, this file their options and output.
 """
 import json
 import math
+import os
 import re
 
 import numpy as np
 
-from command_line import ROOT, ToolTest, floats, main
+from command_line import ToolTest, floats, main
 from tensor_file import TensorFile, write_tensors
 
 WORDS = "a man is playing the guitar and two dogs eat on the beach".split()
@@ -30,7 +31,7 @@ class Tasks(ToolTest):
         cls.encoder = cls.make_model("encoder", "--head", "none")
 
     def test_options_of_other_tasks_are_refused(self):
-        for option, tasks, others in [("--top-k", "logits or sparse or fill-mask", ["auto", "embed"]),
+        for option, tasks, others in [("--top-k", "logits, sparse, fill-mask, zero-shot, rank or search", ["auto", "embed"]),
                                       ("--role", "multi-vector", ["embed", "similarity"]),
                                       ("--stride", "tag or answer", ["auto", "similarity"]),
                                       ("--aggregation", "tag", ["auto", "answer"]),
@@ -254,39 +255,18 @@ class Directories(ToolTest):
         model = self.with_architectures("ambiguous", None)
         self.fail_with(1, '"architectures" is missing', "-m", model, "a man")
 
-
-class Readme(ToolTest):
-    def test_the_table_of_architectures_is_what_loads(self):
-        """Compares it with the heads of the families in the source, each of which has a golden."""
-        source = (ROOT / "models/config/families.cc").read_text()
-        readme = (ROOT / "README.md").read_text()
-        rows = {cells[0]: cells[1:] for cells in
-                (re.findall(r"[^|]+", line) for line in readme.splitlines()
-                 if re.match(r"\| `[a-z-]+` \|", line))
-                if len(cells) == 9 for cells in [[cell.strip(" `") for cell in cells]]}
-        suffixes = ["", "ForSequenceClassification", "ForTokenClassification",
-                    "ForQuestionAnswering", "ForMultipleChoice", "ForMaskedLM", "ForPreTraining",
-                    "ForNextSentencePrediction"]
-        families = re.findall(r'(?:model_type = |roberta\()"([a-z-]+)"', source)
-        self.assertEqual(list(rows)[:len(families)], families)  # then those of newer_families.cc
-        for family in families:
-            cells = rows[family]
-            table = "roberta" if family in ("roberta", "xlm-roberta", "camembert", "mpnet") else family
-            name = {"bert": "Bert", "distilbert": "DistilBert", "electra": "Electra",
-                    "albert": "Albert", "roberta": "Roberta"}[table]
-            heads = re.search(rf"k{name}Heads\[\] = \{{(.*?)\}};", source, re.DOTALL)[1]
-            has = set(re.findall(r'"(For\w+)"', heads)) | {""}
-            for word, suffix in [("kPooledClassifier,", "ForSequenceClassification"),
-                                 ("kDistilBertClassifier,", "ForSequenceClassification"),
-                                 ("kNextSentence,", "ForNextSentencePrediction"),
-                                 ("Predictions,", "ForMaskedLM"),
-                                 ("kTokenClassifier", "ForTokenClassification"),
-                                 ("kQuestionAnswering", "ForQuestionAnswering"),
-                                 ("as_multiple_choice(", "ForMultipleChoice")]:
-                if word in heads:
-                    has.add(suffix)
-            self.assertEqual(cells, ["yes" if suffix in has else "–" for suffix in suffixes],
-                             family)
+    def test_bf16_is_advised_only_where_it_is_faster(self):
+        note = re.compile(r"the weights are stored in BF16; precision auto is f32, which is exact; "
+                          r"bf16 would be ([\d.]+) times as fast")
+        stored = self.make_model("stored in bf16", "--dtype", "BF16")
+        for isa in "DEFAULT", "AVX2", "SSE41":
+            environment = os.environ | {"ONEDNN_MAX_CPU_ISA": isa}
+            for speed in note.findall(self.run_tool("-m", stored, "a", env=environment).stderr):
+                self.assertGreaterEqual(float(speed), 1.1, isa)
+            for quiet in ["--precision", "f32"], ["--precision", "bf16"]:
+                done = self.run_tool("-m", stored, *quiet, "a", env=environment)
+                self.assertNotIn("times as fast", done.stderr, isa)
+        self.assertNotIn("times as fast", self.run_tool("a").stderr)
 
 
 if __name__ == "__main__":

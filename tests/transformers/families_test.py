@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every family and head of the README's table against transformers: a random model, saved by
+"""Every family and head of the table in docs/models.md against transformers: a random model, saved by
 transformers' own save_pretrained with its own tokenizer, is loaded as it is and compared stage by
 stage, tokens included.
 
@@ -93,7 +93,7 @@ class Families(JudgeTest):
     def test_vocabulary_files_alone(self):
         for family in FAMILIES:
             if family in (["mpnet"] if IS_OLDER else ["albert", "roberta"]):
-                continue  # the README's known differences
+                continue  # docs/tokenizers.md: known differences
             with self.subTest(family):
                 directory = self.make(family, "Model", "safetensors")
                 (directory / "tokenizer.json").unlink()

@@ -9,6 +9,8 @@
 #include "tokenizer/added_tokens.h"
 #include "tokenizer/bytepair/byte_pair.h"
 #include "tokenizer/offsets/offset_trimmer.h"
+#include "tokenizer/parts/normalizers.h"
+#include "tokenizer/parts/pre_tokenizers.h"
 #include "tokenizer/unigram/unigram.h"
 #include "tokenizer/wordpiece/bert_normalizer.h"
 #include "tokenizer/wordpiece/word_piece.h"
@@ -20,6 +22,8 @@ struct TemplatePiece {
   enum class Kind { first, second, special } kind = Kind::special;
   std::vector<int32_t> ids;  // of special tokens
   int32_t type_id = 0;
+  std::vector<std::string> strings = {};  // of special tokens, if not the vocabulary's
+  std::vector<bool> after = {};           // of a text: TrimPasses that come after special tokens
 };
 using Template = std::vector<TemplatePiece>;
 
@@ -37,13 +41,18 @@ struct DeclaredToken : AddedToken {
 struct Definition {
   std::string file;  // the file that defines it, for messages
   std::vector<std::pair<std::string, int32_t>> vocabulary;
-  enum class Model { word_piece, unigram, byte_pair } model = Model::word_piece;
-  WordPieceOptions word_piece;   // for WordPiece, except `unknown`: for both
+  enum class Model { word_piece, unigram, byte_pair, word_level } model = Model::word_piece;
+  WordPieceOptions word_piece;   // for WordPiece, except `unknown`: for all
   NormalizerOptions normalizer;  // for WordPiece
   UnigramOptions unigram;        // for Unigram
   BytePairOptions byte_pair;     // for BPE
   std::vector<NormalizerStep> steps;
   ByteLevelOptions byte_level;
+  // What a tokenizer.json says of these. by_parts: no fast pipeline, which takes them from the
+  // fields above, is for that.
+  std::vector<Normalizer> normalizers;
+  std::vector<PreTokenizer> pre_tokenizers;
+  bool by_parts = false;
   std::vector<DeclaredToken> added_tokens;
   std::string mask;  // the mask token; empty if none is named
   Template single, pair;

@@ -21,7 +21,7 @@ namespace bert::tokenizer {
 namespace {
 
 [[noreturn]] void refuse(const std::string& path, std::string_view reason) {
-  throw std::runtime_error(fmt::format("{}: cannot be read: {}", path, reason));
+  throw UnreadableFile(fmt::format("{}: cannot be read: {}", path, reason));
 }
 
 }  // namespace
@@ -53,7 +53,7 @@ RegularFile::~RegularFile() { close(descriptor_); }
 
 void refuse_pointer(std::string_view content, const std::string& path) {
   if (!content.starts_with("version https://git-lfs.github.com/spec/")) return;
-  throw std::runtime_error(path + ": a Git LFS pointer, not the file (git lfs pull fetches it)");
+  throw UnreadableFile(path + ": a Git LFS pointer, not the file (git lfs pull fetches it)");
 }
 
 std::string read_file(const std::string& path) {
@@ -135,7 +135,7 @@ class VocabularyScanner {
 
 json parse_text(std::string_view text, const std::string& name) {
   const auto fail = [&](size_t byte) {
-    throw std::runtime_error(fmt::format("{}: not valid JSON at byte {}", name, byte));
+    throw UnreadableFile(fmt::format("{}: not valid JSON at byte {}", name, byte));
   };
   // The parser would take it for the end.
   if (const size_t nul = text.find('\0'); nul != std::string_view::npos) fail(nul + 1);
@@ -145,7 +145,7 @@ json parse_text(std::string_view text, const std::string& name) {
     fail(error.byte);
   } catch (const json::exception& error) {  // what() is "[id] reason"
     const std::string_view what = error.what();
-    throw std::runtime_error(
+    throw UnreadableFile(
         fmt::format("{}: not valid JSON: {}", name, what.substr(what.find("] ") + 2)));
   }
   return {};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,6 +15,12 @@ namespace bert::tokenizer {
 // of a model's files are looked for with this and read through RegularFile, which refuses those: to
 // pass over a file that is there would give another model.
 bool is_there(const std::string& path);
+
+// A file that is there, but is not what its name says: no regular file, no JSON, a pointer to
+// another.
+struct UnreadableFile : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
 
 // An open file, once links are followed; anything else is refused by name, without waiting for it.
 class RegularFile {

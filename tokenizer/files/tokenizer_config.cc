@@ -148,7 +148,8 @@ std::vector<NamedToken> named_tokens(const TokenizerConfig& config,
     if (const auto named = config.special_tokens.find(kTokenFields[i]);
         named != config.special_tokens.end()) {
       token = named->second;
-    } else if (i >= kWithoutDefault && ids.contains(defaults[i - kWithoutDefault])) {
+    } else if (i >= kWithoutDefault && !ids.empty() &&
+               ids.contains(defaults[i - kWithoutDefault])) {
       // A token that is not in the vocabulary would get an id that the model does not have.
       token.content = defaults[i - kWithoutDefault];
     } else {

@@ -13,49 +13,34 @@ namespace bert::tokenizer {
 
 namespace {
 
-void expect_type(const JsonField& field, std::string_view type) {
-  if (!field.is_object()) field.fail(fmt::format("a {}", type));
-  const JsonField found = field.at("type");
-  if (found.string() != type) found.fail(fmt::format("\"{}\"", type));
-}
-
-NormalizerOptions read_normalizer(const JsonField& field) {
-  expect_type(field, "BertNormalizer");
-  NormalizerOptions options;
-  options.clean_text = field.at("clean_text").boolean();
-  options.handle_chinese_chars = field.at("handle_chinese_chars").boolean();
-  options.lowercase = field.at("lowercase").boolean();
-  options.strip_accents =
-      field.has("strip_accents") ? field.at("strip_accents").boolean() : options.lowercase;
-  return options;
-}
-
-void read_model(const JsonField& model, Definition& out) {
-  if (model.has("merges")) model.fail_with("found \"merges\", which WordPiece does not have");
-  out.word_piece.unknown = model.at("unk_token").string();
-  out.word_piece.continuing_prefix = model.at("continuing_subword_prefix").string();
-  out.word_piece.max_chars =
-      static_cast<size_t>(model.at("max_input_chars_per_word").integer(0, INT32_MAX));
-  read_token_ids(model.at("vocab"), out);
-}
-
+// Old files have no type.
 std::string model_type(const JsonField& model) {
-  if (!model.is_object()) model.fail("a WordPiece, Unigram or BPE model");
-  // Old files have no type.
+  if (!model.is_object()) model.fail("a WordPiece, WordLevel, Unigram or BPE model");
   if (model.has("type")) return model.at("type").string();
-  return model.has("unk_id") ? "Unigram" : model.has("merges") ? "BPE" : "WordPiece";
+  if (model.has("unk_id")) return "Unigram";
+  if (model.has("merges")) return "BPE";
+  return model.has("continuing_subword_prefix") ? "WordPiece" : "WordLevel";
 }
 
 void read_parts(const JsonField& document, Definition& out) {
-  const std::string type = model_type(document.at("model"));
-  if (type == "Unigram") return read_unigram(document, out);
-  if (type == "BPE") return read_byte_pair(document, out);
-  if (type != "WordPiece") {
-    document.at("model").at("type").fail("\"WordPiece\", \"Unigram\" or \"BPE\"");
+  const JsonField model = document.at("model");
+  const std::string type = model_type(model);
+  if (document.has("normalizer")) read_normalizers(document.at("normalizer"), out.normalizers);
+  if (document.has("pre_tokenizer")) {
+    read_pre_tokenizers(document.at("pre_tokenizer"), out.pre_tokenizers);
   }
-  out.normalizer = read_normalizer(document.at("normalizer"));
-  expect_type(document.at("pre_tokenizer"), "BertPreTokenizer");
-  read_model(document.at("model"), out);
+  if (type == "Unigram") {
+    read_unigram(model, out);
+  } else if (type == "BPE") {
+    read_byte_pair(model, out);
+  } else if (type == "WordLevel") {
+    read_word_level(model, out);
+  } else if (type == "WordPiece") {
+    read_word_piece(model, out);
+  } else {
+    model.at("type").fail("\"WordPiece\", \"WordLevel\", \"Unigram\" or \"BPE\"");
+  }
+  pick_pipeline(out);
 }
 
 // Only the side of truncation counts, as in transformers, which takes the length from
@@ -116,7 +101,7 @@ std::string find_mask(const TokenizerConfig& config, const Definition& out) {
 
 void compare_config(const TokenizerConfig& config, Definition& out) {
   out.notes.insert(out.notes.end(), config.notes.begin(), config.notes.end());
-  if (out.model == Definition::Model::word_piece) compare_switches(config, out);
+  if (out.model == Definition::Model::word_piece && !out.by_parts) compare_switches(config, out);
   const auto unknown = config.special_tokens.find("unk_token");
   const bool has_unknown = !out.word_piece.unknown.empty();  // which BPE need not have
   if (has_unknown && unknown != config.special_tokens.end() &&
@@ -128,10 +113,13 @@ void compare_config(const TokenizerConfig& config, Definition& out) {
   out.max_length = config.model_max_length;
   out.truncate_left = config.truncate_left.value_or(out.truncate_left);
   // transformers adds these to those of tokenizer.json.
-  for (const DeclaredToken& token : config.added_tokens) {
+  const auto add = [&](const DeclaredToken& token) {
     const auto is_it = [&](const DeclaredToken& known) { return known.content == token.content; };
     if (std::ranges::none_of(out.added_tokens, is_it)) out.added_tokens.push_back(token);
-  }
+  };
+  for (const DeclaredToken& token : config.added_tokens) add(token);
+  for (const NamedToken& token : named_tokens(config, {}, false, {})) add({token});
+  for (const NamedToken& token : config.additional_special_tokens) add({token});
   out.mask = find_mask(config, out);
 }
 

@@ -93,7 +93,7 @@ Definition read_vocab_json(const std::string& directory) {
   read_merges(directory + "/merges.txt", out);
   out.byte_level.add_prefix_space = config.add_prefix_space.value_or(false);
   if (config.trim_offsets.value_or(true)) {
-    out.trims.push_back({out.byte_level.add_prefix_space, false});
+    out.trims.push_back({out.byte_level.add_prefix_space});
   }
   out.max_length = config.model_max_length;
   out.truncate_left = config.truncate_left.value_or(false);

@@ -31,16 +31,19 @@ OffsetTrimmer::OffsetTrimmer(std::vector<TrimPass> passes, const Vocabulary& voc
   }
 }
 
-void OffsetTrimmer::trim(const TokenSequence& text, size_t from, std::span<Offset> offsets) const {
+void OffsetTrimmer::trim(const TokenSequence& text, size_t from, std::span<Offset> offsets,
+                         const std::vector<bool>& after) const {
   auto spelled = std::ranges::lower_bound(text.notes.spelled, from, {}, &SpelledToken::index);
   for (size_t i = 0; i < offsets.size(); ++i) {
     Blanks blanks = blanks_[static_cast<size_t>(text.ids[from + i])];
-    if (spelled != text.notes.spelled.end() && spelled->index == from + i) blanks = spelled++->blanks;
+    if (spelled != text.notes.spelled.end() && spelled->index == from + i)
+      blanks = spelled++->blanks;
     if (blanks.leading == 0 && blanks.trailing == 0) continue;
     auto& [begin, end] = offsets[i];
-    for (const auto& [add_prefix_space, after_specials] : passes_) {
-      const bool is_first = (i == 0 && !after_specials) || begin == 0;
-      const bool is_kept = add_prefix_space && is_first && blanks.leading == 1;
+    for (size_t pass = 0; pass < passes_.size(); ++pass) {
+      const bool is_after = !after.empty() && after[pass];
+      const bool is_first = (i == 0 && !is_after) || begin == 0;
+      const bool is_kept = passes_[pass].add_prefix_space && is_first && blanks.leading == 1;
       if (!is_kept) begin = std::min(begin + blanks.leading, end);
       if (end >= blanks.trailing) end = std::max(end - blanks.trailing, begin);
     }

@@ -15,7 +15,6 @@ namespace bert::tokenizer {
 // A post-processor's trim_offsets.
 struct TrimPass {
   bool add_prefix_space;  // one space at the beginning of a text is not trimmed
-  bool after_specials;    // the first token is a special one, not the text's
 };
 
 // Leaves the white space at both ends of a token out of its offsets, as Hugging Face's
@@ -27,8 +26,10 @@ class OffsetTrimmer {
   OffsetTrimmer(std::vector<TrimPass> passes, const Vocabulary& vocabulary);
 
   bool trims() const { return !passes_.empty(); }
-  // offsets: of the tokens from `from` on of a text.
-  void trim(const TokenSequence& text, size_t from, std::span<Offset> offsets) const;
+  // offsets: of the tokens from `from` on of a text. after: which passes see a special token as the
+  // first one, not the text's; none of them where it is empty.
+  void trim(const TokenSequence& text, size_t from, std::span<Offset> offsets,
+            const std::vector<bool>& after) const;
 
  private:
   std::vector<TrimPass> passes_;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -18,14 +19,15 @@ Blanks blanks_of(std::string_view text);
 struct SpelledToken {
   size_t index;
   Blanks blanks;
+  std::string string;  // where it is asked for
 };
 
 // What truncation from the left and trimmed offsets need to know of a text's tokens, where they are
 // asked for.
 struct TokenNotes {
-  bool of_words = false, of_spelling = false;  // which to take
-  std::vector<size_t> words;                   // where each word begins, but for added tokens
-  std::vector<SpelledToken> spelled;           // in order
+  bool of_words = false, of_spelling = false, of_strings = false;  // which to take
+  std::vector<size_t> words;          // where each word begins, but for added tokens
+  std::vector<SpelledToken> spelled;  // in order
 
   void clear() {
     words.clear();
@@ -35,7 +37,8 @@ struct TokenNotes {
     if (of_words) words.push_back(index);
   }
   void spell(size_t index, std::string_view text) {
-    if (of_spelling) spelled.push_back({index, blanks_of(text)});
+    if (!of_spelling && !of_strings) return;
+    spelled.push_back({index, blanks_of(text), of_strings ? std::string(text) : std::string()});
   }
 };
 

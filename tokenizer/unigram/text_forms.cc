@@ -151,6 +151,7 @@ bool apply_charsmap(const Charsmap& charsmap, NormalizerScratch& scratch) {
   out.reserve(text.size());
   std::array<char, 4 * (kMaxGrapheme + 1)> bytes;
   std::u32string_view fresh;
+  bool changes = false;
   for (size_t at = 0, end = 0; at < text.size(); at = end) {
     end = grapheme_end(text, at);
     if (end - at > 1 && end - at <= kMaxGrapheme) {
@@ -158,6 +159,7 @@ bool apply_charsmap(const Charsmap& charsmap, NormalizerScratch& scratch) {
       for (size_t i = at; i < end; ++i) size += utf8::encode(text[i].c, bytes.data() + size);
       if (size <= kMaxGrapheme && charsmap.find({bytes.data(), size}, fresh)) {
         replace_by(fresh, end - at, out);
+        changes = true;
         continue;
       }
     }
@@ -167,11 +169,13 @@ bool apply_charsmap(const Charsmap& charsmap, NormalizerScratch& scratch) {
         out.push_back({c, 0});
       } else if (charsmap.find({bytes.data(), utf8::encode(c, bytes.data())}, fresh)) {
         replace_by(fresh, 1, out);
+        changes = true;
       } else {
         out.push_back({c, 0});
       }
     }
   }
+  if (!changes) return false;
   scratch.ascii = std::all_of(out.begin(), out.end(), [](const Edit& e) { return e.c < 0x80; });
   return true;
 }

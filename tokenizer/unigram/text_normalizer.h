@@ -70,7 +70,7 @@ class TextNormalizer {
 void decompose(bool compatible, NormalizerScratch& scratch);
 void compose(NormalizerScratch& scratch);
 // Sets the edits of a Precompiled normalizer: by grapheme if that is short and begins with a key,
-// else by scalar. False if there are none.
+// else by scalar. False if it changes nothing.
 bool apply_charsmap(const Charsmap& charsmap, NormalizerScratch& scratch);
 
 }  // namespace bert::tokenizer

@@ -2,6 +2,7 @@
 #include "tokenizer/unigram/unigram.h"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "tokenizer/token_sequence.h"
 #include "tokenizer/unicode/utf8.h"
@@ -61,6 +62,9 @@ size_t Unigram::find_best(std::string_view word, size_t at, size_t end, Window& 
     const auto offer = [&](double sum, int32_t id, size_t to) {
       UnigramScratch::Node& node = window[to];
       if (node.begin != kNowhere && !(sum > node.score)) return;
+      if (id < 0)
+        throw std::runtime_error(
+            "a character is no piece of the vocabulary, and unk_id is missing");
       node = {sum, static_cast<int32_t>(at), id};
     };
     trie.for_each_prefix(word.substr(at), [&](int32_t id, size_t size) {

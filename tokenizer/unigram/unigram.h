@@ -34,7 +34,8 @@ struct UnigramScratch {
 
 struct UnigramOptions {
   std::vector<double> scores;  // by id
-  int32_t unknown = 0;
+  int32_t unknown = 0;         // -1: there is none
+  bool byte_fallback = false;  // what is unknown becomes "<0xE2>", one token a byte
   std::vector<NormalizerStep> steps;
   bool whitespace_split = false;  // words end at white space, which is dropped, before Metaspace
   // Metaspace: spaces become U+2581. When one is put before a text that does not begin with one:

@@ -38,9 +38,10 @@ A SHAPE is BxS, a batch of B inputs of S tokens, or lengths:17,31,128, a batch o
       --baseline OLD   lines that --json wrote before: by how much the median changed, with the
                        interval of 95 %
   -h, --help           this text
-      --version        the version
+      --version        versions of this and of oneDNN, backend, instruction set
 
-gflops counts the multiplications and additions of the matrix products and of attention.
+gflops counts the multiplications and additions of the matrix products and of attention, with a
+window those of the keys in it.
 peak_fraction relates it to what the machine can do on the same threads, timed just before and after:
 a oneDNN matmul of 1024 x 1024 x 1024 in the same precision (int8: u8 by s8), or in f32 multiply-adds
 in registers if they are faster. --profile and --json show both. The floor is the larger of two times: the
@@ -126,7 +127,7 @@ std::vector<int> parse_lengths(const std::string& shape) {
 }
 
 void declare(CLI::App& app, BenchOptions& options) {
-  auto* model = app.add_option("-m,--model", options.model);
+  auto* model = app.add_option("-m,--model", options.model)->type_name("DIR");
   app.add_option("--shape", options.shape)->excludes(model);
   app.add_option("--task", options.task)->check(CLI::IsMember({"hidden", "logits"}));
   app.add_option("--precision")->each([&](const std::string& text) {
@@ -140,8 +141,8 @@ void declare(CLI::App& app, BenchOptions& options) {
   app.add_option("--runs", options.runs)->transform(whole_number(1, INT_MAX));
   app.add_flag("--profile", options.profile);
   app.add_flag("--json", options.json);
-  app.add_option("--html", options.html);
-  app.add_option("--baseline", options.baseline);
+  app.add_option("--html", options.html)->type_name("FILE");
+  app.add_option("--baseline", options.baseline)->type_name("FILE");
   app.add_option("SHAPE", options.shapes)->required();
 }
 

@@ -101,9 +101,8 @@ class Bench {
     for (size_t i = 0; i < lengths_.size(); ++i) {
       const std::vector<Timing> timings = time_shape(options_, models, lengths_[i], bar_);
       bar_.clear();  // the rows may go to the same terminal
-      const Work work = work_of(lengths_[i], info, options_.task == "logits");
       for (const Timing& timing : timings) {
-        report({options_.shapes[i], lengths_[i].size(), work, timing, info});
+        report({options_.shapes[i], lengths_[i].size(), timing.work, timing, info});
       }
       if (options_.compare && !options_.json) {
         out_.append(fmt::format("    over: {:.2f}\n", timings[0].median() / timings[1].median()));

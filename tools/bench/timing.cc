@@ -31,6 +31,17 @@ std::vector<bert::Encoding> make_inputs(const std::vector<int>& lengths, int voc
   return inputs;
 }
 
+Work work_of(const models::Pass& pass, const std::vector<int>& lengths, bool logits) {
+  const models::Pass::Work of_pass = pass.work(logits);
+  const engine::Precision precision = pass.precision();
+  const double bytes = precision == engine::Precision::int8   ? 1
+                       : precision == engine::Precision::bf16 ? 2
+                                                              : 4;
+  return {.tokens = std::accumulate(lengths.begin(), lengths.end(), int64_t{0}),
+          .flops = of_pass.operations,
+          .bytes = bytes * of_pass.weights};
+}
+
 void measure_peak(models::Pass& pass, Timing& timing) {
   const engine::Precision precision = pass.precision();
   engine::Team team(pass.scheduler());
@@ -75,6 +86,7 @@ std::vector<Timing> time_shape(const BenchOptions& options, const std::vector<be
     Timing& timing = timings.emplace_back();
     timing.backend = model.info().backend;
     timing.product = pass.product();
+    timing.work = work_of(pass, lengths, options.task == "logits");
     measure_peak(pass, timing);
     if (options.measures_profile()) {
       engine::Team team(pass.scheduler());
@@ -101,23 +113,6 @@ std::vector<Timing> time_shape(const BenchOptions& options, const std::vector<be
     finish(timings[i], std::move(seconds[i]));
   }
   return timings;
-}
-
-// For logits, the last layer computes only the first token of each input once it has the keys and
-// values.
-Work work_of(const std::vector<int>& lengths, const bert::Info& info, bool logits) {
-  const double h = info.hidden, i = info.intermediate, layers = info.layers;
-  const double qkv = 3 * h * h, rest = h * h + 2 * h * i;
-  Work work;
-  for (const int length : lengths) {
-    const double tokens = length, last = logits ? 1 : tokens;
-    work.tokens += length;
-    work.flops += 2 * layers * qkv * tokens + 2 * rest * ((layers - 1) * tokens + last);
-    work.flops += 4 * h * tokens * ((layers - 1) * tokens + last);  // attention
-  }
-  const double weight = info.precision == "int8" ? 1 : info.precision == "bf16" ? 2 : 4;
-  work.bytes = weight * layers * (qkv + rest);
-  return work;
 }
 
 }  // namespace bert::tools

@@ -20,10 +20,10 @@ struct Work {
   double flops = 0;
   double bytes = 0;  // of the weights read
 };
-Work work_of(const std::vector<int>& lengths, const bert::Info& info, bool logits);
 
 struct Timing {
   std::string backend, product;
+  Work work = {};
   std::vector<double> seconds = {};  // of each run, ascending
   double mean = 0;                   // which the profile's parts and its rest add up to
   double bandwidth = 0;              // 0: neither it nor the profile was measured

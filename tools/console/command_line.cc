@@ -17,6 +17,7 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include "engine/dense/product.h"
 #include "tokenizer/unicode/printable.h"
 #include "tools/console/bus_error.h"
 #include "tools/console/output_file.h"
@@ -65,6 +66,19 @@ int print(const std::string& text) {
   return 0;
 }
 
+// A line for each option: its names, a tab, and what its value is: choices in braces, FILE, DIR or
+// another word, or nothing for a flag.
+std::string option_list(const CLI::App& app) {
+  std::string text;
+  for (const CLI::Option* option : app.get_options()) {
+    std::string value = option->get_expected_max() == 0 ? "" : option->get_type_name();
+    if (option->get_expected_max() > 0 && value.empty()) value = "VALUE";
+    text += fmt::format("{}\t{}\n", option->get_name(true, true),
+                        value.substr(value.find('{') == std::string::npos ? 0 : value.find('{')));
+  }
+  return text;
+}
+
 }  // namespace
 
 int run_tool(const char* name, const char* manual, int argc, char** argv,
@@ -77,7 +91,9 @@ int run_tool(const char* name, const char* manual, int argc, char** argv,
       std::make_shared<spdlog::logger>(name, std::make_shared<MessageSink>(name)));
   CLI::App app;
   app.set_help_flag("-h,--help");
-  app.set_version_flag("--version", fmt::format("{} {}", name, bert::version()));
+  app.set_version_flag("--version", [name] {
+    return fmt::format("{} {}\n{}", name, bert::version(), engine::describe_products());
+  });
   declare(app);
   const auto usage = [](const std::exception& error) {
     spdlog::error("{} (--help shows the options)", error.what());
@@ -85,12 +101,14 @@ int run_tool(const char* name, const char* manual, int argc, char** argv,
   };
   try {
     try {
+      if (argc == 2 && std::string_view(argv[1]) == "--list-options")
+        return print(option_list(app));
       refuse_empty_values(argc, argv);
       app.parse(argc, argv);
     } catch (const CLI::CallForHelp&) {
       return print(manual);
     } catch (const CLI::CallForVersion& version) {
-      return print(fmt::format("{}\n", version.what()));
+      return print(version.what());
     }
     return run();
   } catch (const CLI::Error& error) {

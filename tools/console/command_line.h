@@ -21,9 +21,10 @@ class UsageError : public std::runtime_error {
 };
 
 // The frame of every tool: declares its options, adding --help (which prints the manual) and
-// --version, parses them, calls run() and reports what is thrown as one sentence on stderr. Returns
-// the exit code: that of run(), 2 for a UsageError or options that cannot be parsed, 0 if nobody
-// reads the output any more, 1 for any other error.
+// --version (and --list-options, from which the shells' completions are made), parses them, calls
+// run() and reports what is thrown as one sentence on stderr. Returns the exit code: that of run(),
+// 2 for a UsageError or options that cannot be parsed, 0 if nobody reads the output any more, 1 for
+// any other error.
 int run_tool(const char* name, const char* manual, int argc, char** argv,
              const std::function<void(CLI::App&)>& declare, const std::function<int()>& run);
 

@@ -39,7 +39,7 @@ and heads stay as they are stored.
                        bf16: BF16 weights, an ordinary checkpoint, for --precision bf16
       --threads N      default: as many as the process may use
   -h, --help           this text
-      --version        the version
+      --version        versions of this and of oneDNN, backend, instruction set
 
 Exit status: 0 success, 1 failure, 2 wrong usage.
 )";
@@ -184,8 +184,8 @@ int convert(const ConvertOptions& options) {
 }
 
 void declare(CLI::App& app, ConvertOptions& options) {
-  app.add_option("-m,--model", options.model);
-  app.add_option("-o,--output", options.output)->required();
+  app.add_option("-m,--model", options.model)->type_name("DIR");
+  app.add_option("-o,--output", options.output)->required()->type_name("DIR");
   add_precision(app, options.load.precision);
   app.add_option("--threads", options.load.threads)->transform(thread_count());
 }

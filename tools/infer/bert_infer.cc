@@ -49,7 +49,7 @@ void run(const InferOptions& options) {
   bool is_cut = false;
   int signal = 0;
   try {
-    writer = make_writer(options, loaded, output);
+    writer = make_task_writer(options, loaded, output);
     Session session(*answers, *writer, input ? input->name() : "", options.skips_errors, progress);
     const InputMaker maker(options, loaded);
     if (input) {

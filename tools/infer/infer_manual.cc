@@ -57,7 +57,8 @@ Task and output
                          logits      one raw score per label; per token and label if the head
                                      is for tokens
                          embed       one vector per input, pooled as the directory configures it
-                         similarity  of the two texts: the cosine of their embeddings; of a
+                         similarity  of the two texts: the cosine of their embeddings, or what
+                                     similarity_fn_name in the directory says; of a
                                      query and a document for late interaction, the sum of each
                                      vector's greatest product; the product of sparse vectors
                          sparse      the vocabulary's tokens with their weights (SPLADE, BGE-M3)
@@ -67,15 +68,29 @@ Task and output
                          tag         words with labels, and the entities that they make up
                          answer      the part of the second text that answers the first
                          choose      which of several choices goes with the text
+                         zero-shot   which of --labels fit the text, which the model, one of
+                                     entailment, was not trained for
+                         rank        the texts by how well they answer --query, best first: by a
+                                     model with one label (a cross-encoder), or by their vectors
+                         search      the texts of --corpus that are most similar to each text
                          hidden      the last hidden state of every token, or those of --layers
                          attention   the attention probabilities of --layers, by head
                          tokens      ids and pieces; needs only the tokenizer's files, and so knows
                                      neither the model's limit of tokens nor its prompts
       --top-k N          fill-mask: tokens per mask (default 5); logits: the N most probable
-                         labels; sparse: the N greatest weights (default: all)
+                         labels; sparse: the N greatest weights; rank: the N best texts; zero-shot:
+                         the N best labels (default: all); search: texts of the corpus (default 10)
+      --labels A,B,...   zero-shot: the labels
+      --hypothesis TEXT  zero-shot: the sentence that follows from a text with the label {}
+                         (default: "This example is {}.")
+      --multi-label      zero-shot: each label by itself; their probabilities do not add up to 1
+      --query TEXT       rank: what the texts should answer
+      --corpus FILE      search: a file of texts, in any of the formats above by its ending; - is
+                         standard input, a text per line. It is read once, and its vectors and texts
+                         are kept in memory
       --role R           multi-vector: the texts are each a query, which is marked and filled up
                          with mask tokens, or a document (default), whose punctuation is left out
-      --threshold P      logits: the labels with a probability of at least P
+      --threshold P      logits, zero-shot: the labels with a probability of at least P
       --truncate-dim N   embed, similarity: the first N numbers of each vector
       --normalize        embed: vectors of length 1 (after --truncate-dim)
       --stride N         answer, tag: a text that does not fit is read in windows that overlap by
@@ -114,10 +129,10 @@ Many machines
 Other
   -q, --quiet            errors alone on standard error
   -h, --help             this text
-      --version          the version
+      --version          versions of this and of oneDNN, backend, instruction set
       --                 what follows is text, even if it begins with a dash
 
-JSON Lines come in input order; their numbers read back to the same float32:
+JSON Lines come in input order (but for rank); their numbers read back to the same float32:
   {"index": 0, "logits": [0.25, -1.5], "label": "yes", "probability": 0.85, "tokens": 17,
    "truncated": false}
   {"index": 1, "error": "the line is empty", "line": 2}
@@ -126,7 +141,9 @@ JSON Lines come in input order; their numbers read back to the same float32:
   tokens gives "ids", "type_ids", "tokens" and "offsets"; fill-mask "masks"; tag "entities",
   "words" and "windows"; answer "answer", "begin", "end", "score", "no_answer" and "windows";
   choose "choice", "string", "probabilities" and "logits"; similarity "similarity"; sparse "sparse";
-  multi-vector "vectors"; --top-k and --threshold "labels"; --keep "kept", before the answer.
+  multi-vector "vectors"; --top-k and --threshold "labels", as does zero-shot; rank, a line per
+  text, best first, "score" and "text"; search "matches", each with "corpus_index", "score" and
+  "text"; --keep "kept", before the answer.
   Positions count Unicode characters.
 
 A bad line stops the run with FILE:LINE and the reason; so do a full disk, Ctrl-C and SIGTERM. The
@@ -144,6 +161,9 @@ Examples
   bert-infer -m DIR --task tokens "unaffable"
   bert-infer -m DIR "Paris is the [MASK] of France."
   bert-infer -m DIR "Where was she born?" "$ARTICLE"
+  bert-infer --task zero-shot --labels music,weather "It rains in Bergen."
+  bert-infer -m DIR --task rank --query "Who plays?" --top-k 3 -i passages.txt
+  bert-infer -m DIR --task search --corpus sentences.txt "Who plays?"
   bert-infer info -m DIR
   bert-infer -m DIR --task attention --html attention.html "A man plays." "Somebody plays."
   bert-infer -m DIR -i pairs.tsv --shard 2/8 --resume -o part-2.jsonl

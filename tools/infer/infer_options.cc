@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "models/tasks/ranking/entailment.h"
 #include "tools/console/command_line.h"
 
 namespace bert::tools {
@@ -50,13 +51,18 @@ OutputFormat output_format(const std::string& output) {
 }
 
 // Splits "id,label".
-std::vector<std::string> names_of(std::string_view text) {
+std::vector<std::string> split_at_commas(std::string_view text) {
   std::vector<std::string> names;
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find(',', begin), text.size());
     names.emplace_back(text.substr(begin, end - begin));
     begin = end + 1;
   }
+  return names;
+}
+
+std::vector<std::string> names_of(std::string_view text) {
+  std::vector<std::string> names = split_at_commas(text);
   for (const std::string& name : names) {
     for (const char* input : {"", "first", "second", "choices", "choice", "ids", "type_ids"}) {
       if (name != input) continue;
@@ -64,6 +70,22 @@ std::vector<std::string> names_of(std::string_view text) {
     }
   }
   return names;
+}
+
+// Reads "music, weather", as Hugging Face's pipeline does but for empty labels.
+std::vector<std::string> labels_of(std::string_view text) {
+  std::vector<std::string> labels;
+  for (const std::string& name : split_at_commas(text)) {
+    const size_t begin = name.find_first_not_of(' ');
+    if (begin == std::string::npos) {
+      throw UsageError(fmt::format("--labels {}: a label is empty", text));
+    }
+    labels.push_back(name.substr(begin, name.find_last_not_of(' ') + 1 - begin));
+    if (std::ranges::count(labels, labels.back()) > 1) {
+      throw UsageError(fmt::format("--labels {}: '{}' is given twice", text, labels.back()));
+    }
+  }
+  return labels;
 }
 
 float probability_of(const std::string& text) {
@@ -103,9 +125,15 @@ void InferOptions::check_task(Task wanted) const {
     throw UsageError(fmt::format("{} goes with --task {}, not with {}", given,
                                  tasks_with_option(given), task_name(wanted)));
   }
-  if (wanted == Task::attention && layers.empty() && output_format != OutputFormat::html) {
-    throw UsageError("--task attention needs --layers");
-  }
+  if (wanted == Task::attention && output_format == OutputFormat::html) return;
+  const auto need = [&](Task of, const char* option) {
+    if (wanted != of || is_given(option)) return;
+    throw UsageError(fmt::format("--task {} needs {}", task_name(of), option));
+  };
+  need(Task::attention, "--layers");
+  need(Task::zero_shot, "--labels");
+  need(Task::rank, "--query");
+  need(Task::search, "--corpus");
 }
 
 bool InferOptions::is_given(std::string_view option) const {
@@ -134,6 +162,10 @@ void InferOptions::check_output(Task wanted) const {
     if (std::ranges::find(formats, output_format) != formats.end()) return;
     throw UsageError(fmt::format("{} needs JSON Lines as output, not {}", option, output));
   };
+  if (traits(wanted).ranks && (resumes || shard.count > 1)) {
+    throw UsageError(fmt::format("--task {} reads all of its input, without --shard and --resume",
+                                 task_name(wanted)));
+  }
   using enum OutputFormat;
   if (!keep.empty()) need("--keep", {jsonl, projector});
   if (skips_errors) need("--on-error skip", {jsonl, text, tsv});
@@ -151,8 +183,8 @@ void InferOptions::check_output(Task wanted) const {
 
 void InferCommandLine::declare(CLI::App& app) {
   const auto at_least_one = whole_number(1, INT_MAX);
-  model_option_ = app.add_option("-m,--model", model_);
-  input_option_ = app.add_option("-i,--input", input_);
+  model_option_ = app.add_option("-m,--model", model_)->type_name("DIR");
+  input_option_ = app.add_option("-i,--input", input_)->type_name("FILE");
   input_format_option_ = add_choice(app, "--input-format", kInputFormats, given_.input_format);
   output_format_option_ = add_choice(app, "--output-format", kOutputFormats, given_.output_format);
   keep_option_ = app.add_option("--keep")->each(
@@ -163,12 +195,14 @@ void InferCommandLine::declare(CLI::App& app) {
       [this](const std::string& text) { given_.shard = parse_shard(text); });
   resume_option_ = app.add_flag("--resume", given_.resumes);
   app.add_flag("-q,--quiet", given_.quiet);
-  auto* const output = app.add_option("-o,--output", output_);
+  auto* const output = app.add_option("-o,--output", output_)->type_name("FILE");
   output_option_ = output;
-  auto* const html = app.add_option("--html", html_);
+  auto* const html = app.add_option("--html", html_)->type_name("FILE");
   html_option_ = html->excludes(output);
-  projector_option_ =
-      app.add_option("--projector", given_.projector)->excludes(output)->excludes(html);
+  projector_option_ = app.add_option("--projector", given_.projector)
+                          ->type_name("DIR")
+                          ->excludes(output)
+                          ->excludes(html);
   app.add_option("--task", task_)->check(CLI::IsMember(task_names()));
   special_options_ = {
       app.add_option("--layers")->each([this](const std::string& text) {
@@ -191,6 +225,13 @@ void InferCommandLine::declare(CLI::App& app) {
       add_choice<bert::Role>(app, "--role",
                              {{"query", bert::Role::query}, {"document", bert::Role::document}},
                              given_.role),
+      app.add_option("--labels")->each([this](const std::string& text) {
+        given_.labels = labels_of(text);
+      }),
+      app.add_option("--hypothesis", given_.zero_shot.hypothesis),
+      app.add_flag("--multi-label", given_.zero_shot.multi_label),
+      app.add_option("--query", given_.query),
+      app.add_option("--corpus", given_.corpus),
       app.add_option("--answer-tokens", given_.answer.most_tokens)->transform(at_least_one),
   };
   app.add_option("--prompt", given_.load.prompt);
@@ -206,18 +247,35 @@ void InferCommandLine::declare(CLI::App& app) {
   app.add_option("MORE", more_texts_);
 }
 
-InputFormat InferCommandLine::input_format(const std::string& input) const {
-  if (input_format_option_->count() > 0) return given_.input_format;
+InputFormat InferCommandLine::input_format(const char* name_of_option, const std::string& input,
+                                           const CLI::Option* said) const {
+  if (said != nullptr && said->count() > 0) return given_.input_format;
   std::string_view name = input;
   for (const std::string_view ending : {".gz", ".zst"}) {
     if (name.ends_with(ending)) name.remove_suffix(ending.size());
   }
   if (const auto format = format_of(name, kInputFormats)) return *format;
   if (input == "-") return InputFormat::tsv;
-  throw UsageError(fmt::format(
-      "--input {}: the name ends in none of .tsv, .csv, .txt and .jsonl; say which format it is "
-      "with --input-format",
-      input));
+  throw UsageError(
+      fmt::format("{} {}: the name ends in none of .tsv, .csv, .txt and .jsonl{}", name_of_option,
+                  input, said != nullptr ? "; say which format it is with --input-format" : ""));
+}
+
+// What tasks that rank need to be read.
+void InferCommandLine::check_ranking(InferOptions& options) const {
+  if (options.is_given("--hypothesis")) {
+    try {
+      models::hypothesis(options.zero_shot.hypothesis, "");
+    } catch (const bert::Error& error) {
+      throw UsageError(fmt::format("--hypothesis: {}", error.what()));
+    }
+  }
+  if (!options.is_given("--corpus")) return;
+  if (options.corpus == "-" && options.input == "-" && options.arguments.empty()) {
+    throw UsageError("--corpus - needs queries from elsewhere, as arguments or --input FILE");
+  }
+  options.corpus_format =
+      options.corpus == "-" ? InputFormat::txt : input_format("--corpus", options.corpus, nullptr);
 }
 
 // What only goes with lines of input.
@@ -247,8 +305,9 @@ void InferCommandLine::set_output(InferOptions& options) const {
     options.output = options.projector + "/vectors.tsv";
     options.output_format = OutputFormat::projector;
   } else if (output_format_option_->count() == 0) {
-    // People get text for a text; a program gets JSON.
-    const bool reads = text_options_[0]->count() > 0 && !has_output && isatty(STDOUT_FILENO) != 0;
+    // People get text for a text, and a ranking; a program gets JSON.
+    const bool is_short = text_options_[0]->count() > 0 || traits(options.task).ranks;
+    const bool reads = is_short && !has_output && isatty(STDOUT_FILENO) != 0;
     options.output_format = reads ? OutputFormat::text : output_format(options.output);
   }
 }
@@ -278,13 +337,14 @@ std::optional<InferOptions> InferCommandLine::options() const {
     }
   } else {
     if (input_option_->count() > 0) options.input = input_;
-    options.input_format = input_format(options.input);
+    options.input_format = input_format("--input", options.input, input_format_option_);
     const bool has_keys =
         options.input_format == InputFormat::jsonl || options.input_format == InputFormat::csv;
     if (!options.keep.empty() && !has_keys) {
       throw UsageError("--keep goes with .jsonl and .csv, whose values have names");
     }
   }
+  check_ranking(options);
   options.check_output(options.task);
   return options;
 }

@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 
 #include "models/bert_infer.h"
+#include "models/tasks/ranking/bert_ranking.h"
 #include "tools/infer/shards/shard.h"
 #include "tools/infer/task_table.h"
 
@@ -27,16 +28,21 @@ struct InferOptions {
   Shard shard;            // of the input's lines
   bool resumes = false;   // goes on with what an interrupted run has left
   Task task = Task::automatic;
-  std::vector<std::string> keep;             // keys of input lines that are passed through
-  bool skips_errors = false;                 // lines that are no inputs are answered with an error
-  bool quiet = false;                        // errors alone on stderr
-  int top_k = 5;                             // fill_mask, and labels if it is given
-  float threshold = 0;                       // labels
-  bool normalize = false;                    // embeddings
-  bert::Role role = bert::Role::document;    // multi_vector
-  int truncate_dim = 0;                      // embeddings; 0: as many numbers as the model gives
-  std::vector<int> layers;                   // hidden, attention
-  std::vector<std::string> special_options;  // given options that not every task takes
+  std::vector<std::string> keep;           // keys of input lines that are passed through
+  bool skips_errors = false;               // lines that are no inputs are answered with an error
+  bool quiet = false;                      // errors alone on stderr
+  int top_k = 5;                           // fill_mask, and labels if it is given
+  float threshold = 0;                     // labels
+  bool normalize = false;                  // embeddings
+  bert::Role role = bert::Role::document;  // multi_vector
+  int truncate_dim = 0;                    // embeddings; 0: as many numbers as the model gives
+  std::vector<int> layers;                 // hidden, attention
+  std::vector<std::string> labels;         // zero_shot
+  bert::ZeroShotOptions zero_shot;
+  std::string query;                             // rank
+  std::string corpus;                            // search: a file of texts
+  InputFormat corpus_format = InputFormat::tsv;  // by its ending
+  std::vector<std::string> special_options;      // given options that not every task takes
   bert::AnswerOptions answer;
   bert::TagOptions tag;
   bert::Options load;
@@ -62,7 +68,9 @@ class InferCommandLine {
   std::optional<InferOptions> options() const;
 
  private:
-  InputFormat input_format(const std::string& input) const;
+  InputFormat input_format(const char* name_of_option, const std::string& input,
+                           const CLI::Option* format) const;
+  void check_ranking(InferOptions& options) const;
   void set_output(InferOptions& options) const;
   void check_texts() const;
 

@@ -93,7 +93,7 @@ LoadedModel load(const InferOptions& options) {
 LoadedModel load_model(const InferOptions& options) {
   if (options.quiet) spdlog::set_level(spdlog::level::err);
   LoadedModel loaded = load(options);
-  if (options.arguments.size() > 2 && traits(loaded.task).input != InputKind::choices) {
+  if (options.arguments.size() > 2 && !takes_many_arguments(traits(loaded.task).input)) {
     throw UsageError(
         fmt::format("{} texts are given, expected one or two", options.arguments.size()));
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -65,6 +66,22 @@ constexpr TaskTraits kTasks[] = {
      .options = {"--layers"},
      .structured = true,
      .large = true},
+    {.task = Task::zero_shot,
+     .name = "zero-shot",
+     .input = InputKind::single_text,
+     .options = {"--labels", "--hypothesis", "--multi-label", "--top-k", "--threshold"},
+     .structured = true},
+    {.task = Task::rank,
+     .name = "rank",
+     .input = InputKind::single_text,
+     .options = {"--query", "--top-k"},
+     .structured = true,
+     .ranks = true},
+    {.task = Task::search,
+     .name = "search",
+     .input = InputKind::single_text,
+     .options = {"--corpus", "--top-k"},
+     .structured = true},
     {.task = Task::token_logits, .name = "logits", .structured = true, .large = true},
     {.task = Task::layers,
      .name = "hidden",
@@ -100,11 +117,12 @@ Task find_task(std::string_view name) {
 }
 
 std::string tasks_with_option(std::string_view option) {
-  return fmt::format("{}", fmt::join(names_where([&](const TaskTraits& row) {
-                                       return std::ranges::find(row.options, option) !=
-                                              row.options.end();
-                                     }),
-                                     " or "));
+  const std::vector<std::string> names = names_where([&](const TaskTraits& row) {
+    return std::ranges::find(row.options, option) != row.options.end();
+  });
+  const std::span<const std::string> but_last(names.data(), names.size() - 1);
+  return but_last.empty() ? names[0]
+                          : fmt::format("{} or {}", fmt::join(but_last, ", "), names.back());
 }
 
 bool can_hold(OutputFormat format, Task task) {

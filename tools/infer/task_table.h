@@ -25,6 +25,9 @@ enum class Task {
   choose,
   similarity,
   attention,
+  zero_shot,
+  rank,
+  search,
   // What two of them become once the model and the options are known.
   token_logits,  // logits, where the head gives them for each token
   layers,        // hidden, with --layers
@@ -35,9 +38,14 @@ enum class InputKind {
   sequence,       // a text, a pair or ids, as one sequence of tokens
   two_sequences,  // two texts, each a sequence of its own
   text,           // a text or a pair, which the library tokenizes
+  single_text,    // the same, but no pair; each argument is one
   pair,           // two texts, which the library tokenizes
   choices,        // a text and its choices
 };
+
+inline bool takes_many_arguments(InputKind kind) {
+  return kind == InputKind::choices || kind == InputKind::single_text;
+}
 
 enum class InputFormat { tsv, csv, txt, jsonl };
 
@@ -49,11 +57,12 @@ struct TaskTraits {
   const char* name;  // as --task spells it
   InputKind input = InputKind::sequence;
   std::optional<bert::Task> head = std::nullopt;  // the head without which it cannot run
-  std::array<std::string_view, 2> options = {};   // the options that not every task takes
+  std::array<std::string_view, 5> options = {};   // the options that not every task takes
   std::optional<std::string_view> tensor = {};    // name in a .safetensors file that can hold it
   bool one_row = false;     // the answer is one row of numbers, as .tsv and .npy hold them
   bool structured = false;  // in several parts: people are not told the number of tokens as well
   bool large = false;       // the answer to one input can take megabytes
+  bool ranks = false;       // the answers are written last, the greatest score first
 };
 
 const TaskTraits& traits(Task task);

@@ -20,8 +20,8 @@ namespace bert::tools {
 namespace {
 
 void declare(CLI::App& app, RegressOptions& options) {
-  app.add_option("-m,--model", options.model);
-  app.add_option("REFERENCE", options.reference)->required();
+  app.add_option("-m,--model", options.model)->type_name("DIR");
+  app.add_option("REFERENCE", options.reference)->required()->type_name("FILE");
   app.add_option("--atol", options.atol)->check(non_negative());
   app.add_option("--rtol", options.rtol)->check(non_negative());
   app.add_option("--mean", options.mean)->check(non_negative());
@@ -29,9 +29,9 @@ void declare(CLI::App& app, RegressOptions& options) {
   add_backend(app, options.load.backend);
   app.add_option("--threads", options.load.threads)->transform(thread_count());
   app.add_flag("--json", options.json);
-  app.add_option("--html", options.html);
-  app.add_option("--junit", options.junit);
-  app.add_option("--baseline", options.baseline);
+  app.add_option("--html", options.html)->type_name("FILE");
+  app.add_option("--junit", options.junit)->type_name("FILE");
+  app.add_option("--baseline", options.baseline)->type_name("FILE");
 }
 
 void check(const RegressOptions& options) {

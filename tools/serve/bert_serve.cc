@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <poll.h>
 #include <spdlog/sinks/basic_file_sink.h>
@@ -70,7 +72,9 @@ int serve(ServeOptions& options) {
   std::optional<HttpServer> server;
   Service service(options.limits, options.api_key, access_log);
   server.emplace(options.host, static_cast<uint16_t>(options.port), options.http, service);
-  service.set_server(*server);
+  service.set_post([&server](std::function<void()> work,
+                             bool is_long) { server->post(std::move(work), is_long); },
+                   [&server] { return server->statistics(); });
   const HttpServer::Threads threads(*server, options.http_threads);
   spdlog::info("listening on http://{}", server->address());
   service.load(sources, options.load);

@@ -3,10 +3,12 @@
 
 namespace bert::tools::serve {
 
-const char* const ServeOptions::kManual = R"(usage: bert-serve [-m [NAME=]DIR]... [OPTIONS]
+const char* const ServeOptions::kManual = R"(bert-serve: serve models over HTTP
 
-Serves models over HTTP, to the clients of OpenAI, text-embeddings-inference, Hugging Face, Cohere,
-Jina and the Open Inference Protocol. GET /docs lists the routes.
+  bert-serve [-m [NAME=]DIR]... [OPTIONS]
+
+To the clients of OpenAI, text-embeddings-inference, Hugging Face, Cohere, Jina and the Open Inference
+Protocol. GET /docs lists the routes.
 
   -m, --model [NAME=]DIR   a model directory, as for bert-infer; may be given several times. A
                            request may name one, by "model" in its body or /models/NAME before the
@@ -17,8 +19,12 @@ Jina and the Open Inference Protocol. GET /docs lists the routes.
   --api-key KEY            requests need the header Authorization: Bearer KEY. The environment hides
                            it better than the command line
 
-limits:
-  --max-concurrent N       requests that are answered at a time (512); others get 429
+Limits
+  --max-concurrent N       requests that are answered at a time (512); others get 429, but for
+                           clients that have less than an equal share of them
+  --client-header NAME     a request's header that names its client, where a proxy that you trust sets
+                           it: X-Forwarded-For, of which the last element counts. Without it, a client
+                           is an address
   --max-batch-tokens N     tokens that are computed at a time (16384)
   --max-client-batch N     inputs of a request (2048)
   --max-body BYTES         size of a request's body (8000000)
@@ -29,6 +35,7 @@ limits:
   --auto-truncate BOOL     whether inputs that are too long are cut, where a request does not say it
                            (true), or refused (false)
 
+Computing
   --precision P            auto, f32, bf16 or int8, as for bert-infer (auto)
   --workers N              batches that are computed at a time
   --threads N              threads of each
@@ -36,8 +43,9 @@ limits:
                            processors)
   --access-log FILE        a line of JSON for each response; - is standard output (none)
 
+Other
   -h, --help               print this
-  --version                print the version
+  --version                print the versions, backend and instruction set
 
 Each long option is also a variable of the environment: --max-body is BERT_SERVE_MAX_BODY.
 BERT_SERVE_MODEL holds several models with colons between them.

@@ -29,7 +29,10 @@ void ServeOptions::declare(CLI::App& app) {
   const auto number = [&](const char* name, int& value, int least, int most) {
     with_variable(app.add_option(name, value)->transform(whole_number(least, most)));
   };
-  with_variable(app.add_option("-m,--model", models)->allow_extra_args(false)->delimiter(':'));
+  with_variable(app.add_option("-m,--model", models)
+                    ->type_name("DIR")
+                    ->allow_extra_args(false)
+                    ->delimiter(':'));
   with_variable(app.add_option("--host", host));
   number("--port", port, 0, 65535);
   with_variable(app.add_option("--api-key", api_key));
@@ -42,7 +45,8 @@ void ServeOptions::declare(CLI::App& app) {
   number("--timeout", limits.seconds, 1, kMost);
   with_variable(
       app.add_option("--auto-truncate", limits.auto_truncate)->expected(0, 1)->default_str("true"));
-  with_variable(app.add_option("--access-log", access_log));
+  with_variable(app.add_option("--client-header", http.caller_header)->type_name("NAME"));
+  with_variable(app.add_option("--access-log", access_log)->type_name("FILE"));
   add_precision(app, load.precision);
   with_variable(app.get_option("--precision"));
   number("--workers", load.workers, 1, 1024);

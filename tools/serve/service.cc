@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/serve/service.h"
 
+#include <algorithm>
 #include <atomic>
 #include <exception>
 #include <new>
@@ -63,6 +64,12 @@ RequestError error_of(const std::exception_ptr& thrown, Refusal failure) {
   }
 }
 
+// What is known of a request's tokens before they are counted, which some tasks leave to the queue.
+int64_t expected_tokens(const Work& work) {
+  constexpr int64_t kCharactersOfToken = 4;
+  return std::max({work.tokens, work.characters / kCharactersOfToken, int64_t{1}});
+}
+
 bool unescape(std::string& path) {
   std::string out;
   const auto digit = [](char c) {
@@ -87,19 +94,19 @@ bool unescape(std::string& path) {
 
 // A request that a model answers. It has a place among those that are answered at a time.
 struct Service::Pending {
-  Pending(std::shared_ptr<std::atomic<int64_t>> counted, const HttpRequest& request,
-          const Route& from)
-      : answering(std::move(counted)), route(from), came(request.came) {}
+  Pending(std::shared_ptr<Places> counted, const HttpRequest& request, const Route& from)
+      : answering(std::move(counted)), caller(request.caller), route(from), came(request.came) {}
   ~Pending() { leave(); }
   Pending(const Pending&) = delete;
   Pending& operator=(const Pending&) = delete;
 
   // Before the reply, so that a client's next request finds the place free.
   void leave() {
-    if (!left.exchange(true)) --*answering;
+    if (!left.exchange(true)) answering->leave(caller);
   }
 
-  const std::shared_ptr<std::atomic<int64_t>> answering;  // outlives the service
+  const std::shared_ptr<Places> answering;  // outlives the service
+  const std::string caller;
   std::atomic<bool> left = false;
   const Route& route;
   const Clock::time_point came;
@@ -118,9 +125,9 @@ Service::Service(const ServeLimits& limits, std::string api_key,
   state_.limits = limits;
 }
 
-void Service::set_server(HttpServer& server) {
-  server_ = &server;
-  state_.http = [&server] { return server.statistics(); };
+void Service::set_post(Post post, std::function<HttpStatistics()> statistics) {
+  post_ = std::move(post);
+  state_.http = std::move(statistics);
 }
 
 void Service::load(const std::vector<ServedModels::Source>& sources, const bert::Options& options) {
@@ -204,8 +211,7 @@ void Service::run(const HttpRequest& request, const FoundRoute& found, const Rep
     const Call call = {request, json(), state_, found.named, route.fields};
     return reply(std::get<HttpResponse>(route.run(call)));
   }
-  if (++*state_.answering > state_.limits.concurrent) {
-    --*state_.answering;
+  if (!state_.answering->take(request.caller, state_.limits.concurrent)) {
     throw RequestError(Refusal::overloaded, "Model is overloaded");
   }
   auto pending = std::make_shared<Pending>(state_.answering, request, route);
@@ -234,11 +240,22 @@ void Service::ask(const HttpRequest& request, std::shared_ptr<Pending> pending, 
   options.progress = [pending](int64_t done, int64_t) {
     if (done == 0) pending->began = Clock::now().time_since_epoch().count();
   };
-  const bool is_long = work.is_long || work.inputs >= kLongAnswer;
-  work.ask(std::move(options), [this, pending, is_long](Work::Spell spell) {
-    pending->computed = Clock::now();
-    server_->post([this, pending, spell = std::move(spell)] { finish(*pending, spell); }, is_long);
-  });
+  auto turn = std::make_shared<Turn>();
+  turn->caller = request.caller;
+  turn->tokens = expected_tokens(work);
+  turn->gone = options.stop;
+  turn->deadline = *options.deadline;
+  turn->start = [this, pending, work = std::move(work), options = std::move(options)](
+                    const std::shared_ptr<Turn>& started, bool background) mutable {
+    options.background = background;
+    const bool is_long = work.is_long || work.inputs >= kLongAnswer;
+    work.ask(std::move(options), [this, pending, started, is_long](Work::Spell spell) {
+      pending->computed = Clock::now();
+      post_([this, pending, spell = std::move(spell)] { finish(*pending, spell); }, is_long);
+      state_.turns.leave(*started);
+    });
+  };
+  state_.turns.enter(turn);
 }
 
 void Service::finish(Pending& pending, const Work::Spell& spell) {

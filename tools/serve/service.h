@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,9 +19,12 @@ class Service final : public HttpHandler {
   // api_key: "" for none. access_log: where each response is noted, or null.
   Service(const ServeLimits& limits, std::string api_key,
           std::shared_ptr<spdlog::logger> access_log);
+  // Requests that still wait for their turn are not answered.
+  ~Service() { state_.turns.close(); }
 
-  // Where answers are spelt; must be set before requests come.
-  void set_server(HttpServer& server);
+  // Where answers are spelt, as HttpServer::post() does it; must be set before requests come.
+  using Post = std::function<void(std::function<void()> work, bool is_long)>;
+  void set_post(Post post, std::function<HttpStatistics()> statistics);
   void load(const std::vector<ServedModels::Source>& sources, const bert::Options& options);
   // From now on, requests for computation are refused.
   void stop() { state_.draining = true; }
@@ -45,7 +49,7 @@ class Service final : public HttpHandler {
   ServeState state_;
   const std::string api_key_;
   const std::shared_ptr<spdlog::logger> access_log_;
-  HttpServer* server_ = nullptr;
+  Post post_;
 };
 
 }  // namespace bert::tools::serve

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <climits>
 #include <initializer_list>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -206,9 +207,25 @@ TokenSettings read_tokens(const std::string& directory, const ModuleList& list,
   return tokens;
 }
 
-}  // namespace
+struct ComparisonName {
+  Comparison comparison;
+  const char* name;  // as "similarity_fn_name" has it
+};
+constexpr ComparisonName kComparisons[] = {{Comparison::cosine, "cosine"},
+                                           {Comparison::dot, "dot"},
+                                           {Comparison::euclidean, "euclidean"},
+                                           {Comparison::manhattan, "manhattan"}};
 
-RetrievalSettings read_retrieval_settings(const std::string& directory, const Config& config) {
+Comparison read_comparison(const JsonFile& file) {
+  const std::string name = file.text("similarity_fn_name", "cosine");
+  const auto* const known = std::ranges::find(kComparisons, name, &ComparisonName::name);
+  if (known == std::end(kComparisons)) {
+    file.fail("similarity_fn_name", "cosine, dot, euclidean or manhattan");
+  }
+  return known->comparison;
+}
+
+RetrievalSettings read_vectors(const std::string& directory, const Config& config) {
   RetrievalSettings settings;
   const ModuleList list(directory);
   const bool is_stanford = !list.exists && config.custom_name == "HF_ColBERT";
@@ -234,6 +251,25 @@ RetrievalSettings read_retrieval_settings(const std::string& directory, const Co
     settings.tokens->normalizes = true;
     settings.tokens->has_first = false;
   }
+  return settings;
+}
+
+}  // namespace
+
+const char* name_of(Comparison comparison) {
+  return std::ranges::find(kComparisons, comparison, &ComparisonName::comparison)->name;
+}
+
+RetrievalSettings read_retrieval_settings(const std::string& directory, const Config& config) {
+  RetrievalSettings settings = read_vectors(directory, config);
+  const std::string path = directory + "/config_sentence_transformers.json";
+  if (!is_there(path)) return settings;
+  // Both have a prompt, if only an empty one: so encode_query() and encode_document() never take
+  // the default one, and the latter none that is called passage or corpus.
+  Prompts prompts = read_prompts(directory);
+  settings.query_prompt = prompts.by_name["query"];
+  settings.document_prompt = prompts.by_name["document"];
+  if (settings.embeds) settings.comparison = read_comparison(JsonFile(path));
   return settings;
 }
 

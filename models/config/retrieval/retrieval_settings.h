@@ -46,11 +46,18 @@ struct TokenSettings {
   bool is_mean = false;               // the score is divided by the query's vectors
 };
 
+// Of two embeddings; the distances count negatively.
+enum class Comparison { cosine, dot, euclidean, manhattan };
+const char* name_of(Comparison comparison);
+
 struct RetrievalSettings {
   std::optional<SpladeSettings> splade;
   std::string token_weights;  // BGE-M3's sparse_linear.pt, or ""
   std::optional<TokenSettings> tokens;
   bool embeds = true;  // there is a vector of the whole input too
+  Comparison comparison = Comparison::cosine;
+  // What encode_query() and encode_document() put before embeddings' and sparse vectors' texts.
+  std::string query_prompt, document_prompt;
 };
 RetrievalSettings read_retrieval_settings(const std::string& directory, const Config& config);
 

@@ -239,7 +239,7 @@ void Encoder::load_layers(Checkpoint& checkpoint, const Config& config,
   Tensor x = space.x.tensor(example.tokens(), hidden);
   if (calibrates) {
     embeddings.run(example, team, space, x);
-    keep_for_convolution(x, space);
+    if (convolution) copy(x, space.convolved);
     // Its rows lie far apart, and each brought the pages around it into memory.
     Checkpoint::release(embeddings.word);
   }
@@ -254,11 +254,24 @@ void Encoder::load_layers(Checkpoint& checkpoint, const Config& config,
     }
     try {
       x = layers.back().calibrate(example, team, space, x);
-      if (layers.size() == 1) convolve(example, team, space, x);
+      if (convolution && layers.size() == 1) convolve(example, team, space, x);
     } catch (const std::domain_error& error) {
       throw std::runtime_error(checkpoint.path() + ": " + name + ": " + error.what());
     }
   }
+}
+
+std::string Encoder::int8_note() const {
+  int64_t exact = 0, all = 0;
+  for (const Layer& layer : layers) {
+    for (const auto& dense : layer.dense_layers()) {
+      exact += dense.linears.front()->exact_inputs();
+      all += dense.linears.front()->width();
+    }
+  }
+  return fmt::format(
+      "int8: {} of the {} inputs of dense layers are far larger than the rest and stay in f32",
+      exact, all);
 }
 
 }  // namespace bert::models

@@ -23,7 +23,7 @@ std::vector<int32_t> ignored_ids(const tokenizer::TextEncoder& tokenizer, const 
 }  // namespace
 
 const char* RetrievalParts::similarity() const {
-  if (embeds) return "cosine";
+  if (embeds) return name_of(comparison);
   if (sparse) return "dot";
   return interaction->is_mean() ? "meanmaxsim" : "maxsim";
 }
@@ -32,7 +32,10 @@ RetrievalParts load_retrieval(const RetrievalSettings& settings, const Config& c
                               Checkpoint& checkpoint, const tokenizer::TextEncoder& tokenizer,
                               int max_length, int asked_for, const engine::Product& f32,
                               engine::Team& team) {
-  RetrievalParts parts{.embeds = settings.embeds};
+  RetrievalParts parts{.embeds = settings.embeds,
+                       .comparison = settings.comparison,
+                       .query_prompt = settings.query_prompt,
+                       .document_prompt = settings.document_prompt};
   if (settings.splade) {
     parts.sparse.emplace(*settings.splade);
   } else if (!settings.token_weights.empty()) {

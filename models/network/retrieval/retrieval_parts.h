@@ -17,7 +17,10 @@ struct RetrievalParts {
   std::optional<SparseHead> sparse = {};
   std::optional<TokenVectors> token_vectors = {};  // both or neither
   std::optional<LateInteraction> interaction = {};
-  // How two inputs are compared: "cosine" of embeddings, "dot" of sparse vectors, "maxsim", or
+  Comparison comparison = Comparison::cosine;           // of embeddings
+  std::string query_prompt = {}, document_prompt = {};  // of embeddings and sparse vectors
+  // How two inputs are compared: "cosine", "dot", "euclidean" or
+  // "manhattan" of embeddings, "dot" of sparse vectors, "maxsim", or
   // "meanmaxsim", which is divided by the query's vectors.
   const char* similarity() const;
 };

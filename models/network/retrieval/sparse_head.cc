@@ -10,10 +10,9 @@ namespace {
 using engine::ConstTensor;
 using engine::Tensor;
 
-// Tokens whose logits are in memory at the same time: enough that reading the vocabulary's vectors
-// costs little beside multiplying with them.
-constexpr int64_t kLogitRows = 192;
-constexpr int64_t kLogitColumns = 1024;  // of logits that a thread takes at a time
+// Sequences whose weights are found together: enough tokens that packing the vocabulary's vectors
+// costs little beside multiplying with them, and few rows of V weights.
+constexpr int64_t kTokensTogether = 2048, kSequencesTogether = 32;
 
 // A NaN stays one.
 float greater(float a, float b) { return a < b || b != b ? b : a; }
@@ -24,58 +23,69 @@ float log_weight(float logit, bool is_log_twice) {
   return is_log_twice ? std::log1p(weight) : weight;
 }
 
-// Takes the logits of one sequence's tokens into its weights: their maximum, or the sum of their
-// logarithms, token after token.
-void take(ConstTensor logits, const SpladeSettings& splade, engine::Team& team,
-          std::span<float> weights) {
-  const int64_t columns = logits.columns;
-  team.run(engine::divide_up(columns, kLogitColumns), [&](int64_t part, int) {
-    const int64_t first = part * kLogitColumns, end = std::min(columns, first + kLogitColumns);
-    for (int64_t t = 0; t < logits.rows; ++t) {
-      const float* row = logits.row(t);
-      if (splade.sums) {
-        for (int64_t j = first; j < end; ++j) {
-          weights[j] += log_weight(row[j], splade.is_log_twice);
-        }
-      } else {
-        for (int64_t j = first; j < end; ++j) weights[j] = greater(weights[j], row[j]);
+// Takes logits of one sequence's tokens, of some columns, into its weights: their maximum, or the
+// sum of their logarithms, token after token.
+void take(ConstTensor logits, const SpladeSettings& splade, float* weights) {
+  for (int64_t t = 0; t < logits.rows; ++t) {
+    const float* row = logits.row(t);
+    if (splade.sums) {
+      for (int64_t j = 0; j < logits.columns; ++j) {
+        weights[j] += log_weight(row[j], splade.is_log_twice);
       }
+    } else {
+      for (int64_t j = 0; j < logits.columns; ++j) weights[j] = greater(weights[j], row[j]);
     }
-  });
+  }
+}
+
+// From sequence `first` on, how many are taken together.
+int64_t sequences_together(std::span<const int32_t> starts, int64_t first) {
+  int64_t end = first + 1;
+  while (end + 1 < std::ssize(starts) && end - first < kSequencesTogether &&
+         starts[end + 1] - starts[first] <= kTokensTogether) {
+    ++end;
+  }
+  return end - first;
 }
 
 }  // namespace
 
 void SparseHead::run(const Batch& batch, ConstTensor x, const Head* mlm, int64_t vocabulary,
                      engine::Team& team, Workspace& space, const Consume& consume) const {
+  if (is_splade()) return weigh_vocabulary(batch, x, *mlm, team, space, consume);
   const Tensor row = space.pooled.tensor(1, vocabulary);
-  const std::span<float> weights(row.data, static_cast<size_t>(vocabulary));
-  if (is_splade()) {
-    weigh_vocabulary(batch, x, *mlm, weights, team, space, consume);
-  } else {
-    weigh_tokens(batch, x, weights, team, space, consume);
-  }
+  weigh_tokens(batch, x, {row.data, static_cast<size_t>(vocabulary)}, team, space, consume);
 }
 
 // The logarithm grows with the logit, so that of the greatest is the greatest.
 void SparseHead::weigh_vocabulary(const Batch& batch, ConstTensor x, const Head& mlm,
-                                  std::span<float> weights, engine::Team& team, Workspace& space,
+                                  engine::Team& team, Workspace& space,
                                   const Consume& consume) const {
-  int64_t i = 0;  // the sequence
-  std::ranges::fill(weights, 0.0f);
-  for (int64_t first = 0; first < x.rows; first += kLogitRows) {
-    const int64_t count = std::min(kLogitRows, x.rows - first);
-    const Tensor logits = mlm.run(team, {x.row(first), count, x.columns}, space);
-    for (int64_t row = 0; row < count;) {
-      const int64_t end = std::min<int64_t>(count, batch.starts[i + 1] - first);
-      take({logits.row(row), end - row, logits.columns}, *splade_, team, weights);
-      row = end;
-      if (first + row < batch.starts[i + 1]) continue;
-      if (!splade_->sums) {
-        for (float& weight : weights) weight = log_weight(weight, splade_->is_log_twice);
+  const auto& starts = batch.starts;
+  for (int64_t first = 0, count = 0; first < batch.sequences(); first += count) {
+    count = sequences_together(starts, first);
+    const int64_t begin = starts[first];
+    const ConstTensor rows = {x.row(begin), starts[first + count] - begin, x.columns};
+    const Tensor weights = space.pooled.tensor(count, mlm.columns());
+    std::fill_n(weights.data, weights.size(), 0.0f);
+    const auto take_block = [&](int64_t row, int64_t column, ConstTensor block) {
+      const int64_t block_end = begin + row + block.rows;
+      for (int64_t i = 0; i < count; ++i) {
+        const int64_t from = std::max<int64_t>(starts[first + i], begin + row);
+        const int64_t to = std::min<int64_t>(starts[first + i + 1], block_end);
+        if (from >= to) continue;
+        take({block.row(from - begin - row), to - from, block.columns}, *splade_,
+             weights.row(i) + column);
       }
-      consume(i++, weights);
-      std::ranges::fill(weights, 0.0f);
+    };
+    engine::multiply_in_place(team, mlm.product, mlm.transformed(team, rows, space), mlm.decoder,
+                              mlm.decoder_bias.data(), take_block);
+    for (int64_t i = 0; i < count; ++i) {
+      const std::span<float> of_sequence(weights.row(i), static_cast<size_t>(weights.columns));
+      for (float& weight : of_sequence) {
+        if (!splade_->sums) weight = log_weight(weight, splade_->is_log_twice);
+      }
+      consume(first + i, of_sequence);
     }
   }
 }

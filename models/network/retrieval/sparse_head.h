@@ -24,16 +24,15 @@ class SparseHead {
 
   bool is_splade() const { return splade_.has_value(); }
   // Calls consume(i, weights [V]) for each sequence in turn. x: the last hidden state, [T, H]. mlm:
-  // the head of the masked language model, for SPLADE. There is one row of V floats at a time, and
-  // logits of a few tokens.
+  // the head of the masked language model, for SPLADE. Rows of V floats are in memory for a few
+  // sequences at a time, and for no token.
   using Consume = std::function<void(int64_t i, std::span<float> weights)>;
   void run(const Batch& batch, engine::ConstTensor x, const Head* mlm, int64_t vocabulary,
            engine::Team& team, Workspace& space, const Consume& consume) const;
 
  private:
   void weigh_vocabulary(const Batch& batch, engine::ConstTensor x, const Head& mlm,
-                        std::span<float> weights, engine::Team& team, Workspace& space,
-                        const Consume& consume) const;
+                        engine::Team& team, Workspace& space, const Consume& consume) const;
   void weigh_tokens(const Batch& batch, engine::ConstTensor x, std::span<float> weights,
                     engine::Team& team, Workspace& space, const Consume& consume) const;
 

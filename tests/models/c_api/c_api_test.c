@@ -5,47 +5,8 @@
 // answers are bert-infer's bits, tests/install/c_test.py checks.
 #include <limits.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "bert_infer_c.h"
-
-static void check(int holds, const char* what, int line) {
-  if (holds) return;
-  fprintf(stderr, "%d: %s\n(the last message: %s)\n", line, what, bert_error_message());
-  exit(1);
-}
-#define CHECK(condition) check(condition, #condition, __LINE__)
-#define SUCCEEDS(call) check((call) == BERT_OK, #call, __LINE__)
-// The message must contain `part`.
-#define REFUSES(call, part) \
-  check((call) == BERT_INVALID_ARGUMENT && strstr(bert_error_message(), part), #call, __LINE__)
-#define FAILS(call, part) \
-  check((call) == BERT_ERROR && strstr(bert_error_message(), part), #call, __LINE__)
-
-static const char* fixtures;
-
-static bert_text text_of(const char* string) {
-  const bert_text text = {string, strlen(string)};
-  return text;
-}
-
-static bert_input pair_of(const char* first, const char* second) {
-  bert_input input = {{NULL, 0}, {NULL, 0}};
-  input.first = text_of(first);
-  if (second != NULL) input.second = text_of(second);
-  return input;
-}
-
-static bert_model* load(const char* name) {
-  const bert_option options[] = {{"threads", "2"}, {"precision", "f32"}};
-  char path[4096];
-  bert_model* model = NULL;
-  snprintf(path, sizeof path, "%s/%s", fixtures, name);
-  SUCCEEDS(bert_model_load(path, options, 2, &model));
-  return model;
-}
+#include "checks.h"
 
 static void load_refused(const char* name, const char* value, const char* part) {
   bert_option option;
@@ -175,7 +136,7 @@ static void test_mistakes(const bert_model* model) {
   REFUSES(bert_model_hidden(model, &good, 1, NULL, 1, &result, &hidden), "layers is NULL");
   FAILS(bert_model_hidden(model, &good, 1, far, 1, &result, &hidden), "1000");
   REFUSES(bert_model_fill_mask(NULL, &good, 1, 5, &result, &blanks), "model is NULL");
-  FAILS(bert_model_fill_mask(model, &good, 1, 5, &result, &blanks), "no head for fill_mask");
+  FAILS(bert_model_fill_mask(model, &good, 1, 5, &result, &blanks), "no head for fill-mask");
   REFUSES(bert_model_tag(NULL, &good, 1, NULL, 0, &result, &tags), "model is NULL");
   REFUSES(bert_model_tag(model, &good, 1, &option, 1, &result, &tags), "option stride is 'x'");
   REFUSES(bert_model_tag(model, &good, 1, &unknown, 1, &result, &tags), "unknown option 'layers'");
@@ -238,6 +199,93 @@ static void test_encodings(void) {
   bert_result_free(states);
 }
 
+static void test_attention(const bert_model* model) {
+  const bert_input input = pair_of("A man plays.", NULL);
+  const int32_t layers[] = {0, -1}, far[] = {1000};
+  bert_result *result, *tokens, *of_ids;
+  const bert_attention *attention, *again;
+  const bert_encoding* encoding;
+  int64_t heads = 0;
+  SUCCEEDS(bert_model_info_number(model, "heads", &heads));
+  SUCCEEDS(bert_model_tokenize(model, &input, 1, &tokens, &encoding));
+  SUCCEEDS(bert_model_attention(model, &input, 1, layers, 2, &result, &attention));
+  SUCCEEDS(bert_model_attention_encodings(model, encoding, 1, layers, 2, &of_ids, &again));
+  CHECK(attention->layer_count == 2);
+  for (int i = 0; i < 2; ++i) {
+    const bert_matrix* layer = &attention->layers[i];
+    CHECK(layer->columns == encoding->size && layer->rows == (size_t)heads * layer->columns);
+    CHECK(memcmp(layer->values, again->layers[i].values,
+                 layer->rows * layer->columns * sizeof(float)) == 0);
+    for (size_t row = 0; row < layer->rows; ++row) {
+      float sum = 0;
+      for (size_t j = 0; j < layer->columns; ++j) sum += layer->values[row * layer->columns + j];
+      CHECK(sum > 0.9999f && sum < 1.0001f);
+    }
+  }
+  bert_result_free(result);
+  bert_result_free(tokens);
+  bert_result_free(of_ids);
+  REFUSES(bert_model_attention(NULL, &input, 1, layers, 2, &result, &attention), "model is NULL");
+  REFUSES(bert_model_attention(model, &input, 1, NULL, 2, &result, &attention), "layers is NULL");
+  FAILS(bert_model_attention(model, &input, 1, far, 1, &result, &attention), "1000");
+}
+
+// A tokenizer alone and a model's own, which outlives it.
+static void test_tokenizers(void) {
+  bert_model* model = load("plain");
+  const bert_input input = pair_of("A man plays.", "A dog.");
+  char path[4096];
+  bert_tokenizer *alone, *own;
+  bert_result *result, *expected, *decoded;
+  const bert_encoding *found, *wanted;
+  const bert_text* text;
+  bert_text token;
+  snprintf(path, sizeof path, "%s/plain", fixtures);
+  SUCCEEDS(bert_tokenizer_load(path, 0, &alone));
+  SUCCEEDS(bert_model_tokenizer(model, &own));
+  SUCCEEDS(bert_model_tokenize(model, &input, 1, &expected, &wanted));
+  bert_model_free(model);
+  for (int i = 0; i < 2; ++i) {
+    SUCCEEDS(bert_tokenizer_encode(i == 0 ? alone : own, &input, 1, &result, &found));
+    CHECK(found->size == wanted->size);
+    CHECK(memcmp(found->ids, wanted->ids, wanted->size * sizeof(int32_t)) == 0);
+    bert_result_free(result);
+  }
+  SUCCEEDS(bert_tokenizer_decode(own, wanted->ids, wanted->size, 1, &decoded, &text));
+  CHECK(strstr(text->data, "man plays") != NULL && strstr(text->data, "[SEP]") == NULL);
+  CHECK(text->size == strlen(text->data));
+  bert_result_free(decoded);
+  SUCCEEDS(bert_tokenizer_decode(own, wanted->ids, wanted->size, 0, &decoded, &text));
+  CHECK(strstr(text->data, "[SEP]") != NULL);
+  bert_result_free(decoded);
+  SUCCEEDS(bert_tokenizer_decode(own, NULL, 0, 0, &decoded, &text));
+  CHECK(text->size == 0);
+  bert_result_free(decoded);
+  SUCCEEDS(bert_tokenizer_token(own, wanted->ids[0], &token));
+  CHECK(strcmp(token.data, "[CLS]") == 0);
+  CHECK(bert_tokenizer_token(own, -1, &token) == BERT_ERROR && token.data == NULL);
+  CHECK(bert_tokenizer_decode(own, &(int32_t){INT_MAX}, 1, 1, &decoded, &text) == BERT_ERROR);
+  bert_result_free(expected);
+  bert_tokenizer_free(own);
+  bert_tokenizer_free(alone);
+  bert_tokenizer_free(NULL);
+  SUCCEEDS(bert_tokenizer_load(path, 4, &alone));
+  SUCCEEDS(bert_tokenizer_encode(alone, &input, 1, &result, &found));
+  CHECK(found->size == 4 && found->truncated);
+  REFUSES(bert_tokenizer_encode(alone, NULL, 1, &result, &found), "inputs is NULL");
+  REFUSES(bert_tokenizer_encode(NULL, &input, 1, &result, &found), "tokenizer is NULL");
+  REFUSES(bert_tokenizer_decode(alone, NULL, 1, 1, &decoded, &text), "ids is NULL");
+  REFUSES(bert_tokenizer_decode(NULL, NULL, 0, 1, &decoded, &text), "tokenizer is NULL");
+  REFUSES(bert_tokenizer_token(NULL, 0, &token), "tokenizer is NULL");
+  bert_tokenizer_free(alone);
+  REFUSES(bert_tokenizer_load(NULL, 0, &alone), "name is NULL");
+  REFUSES(bert_tokenizer_load(path, 0, NULL), "tokenizer is NULL");
+  REFUSES(bert_model_tokenizer(NULL, &own), "model is NULL");
+  FAILS(bert_tokenizer_load("nowhere", 0, &alone), "nowhere");
+  FAILS(bert_tokenizer_load(path, -1, &alone), "-1");
+  CHECK(alone == NULL);
+}
+
 static void test_masks(void) {
   bert_model* model = load("bert-mlm");
   const bert_input inputs[] = {pair_of("No mask.", NULL), pair_of("A [MASK] plays [MASK].", NULL)};
@@ -285,6 +333,8 @@ int main(int argc, char** argv) {
   test_mistakes(model);
   test_no_inputs(model);
   test_encodings();
+  test_attention(model);
+  test_tokenizers();
   test_masks();
   test_threads(model);
   bert_model_free(model);

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Many callers of one model, run by hand:
+// Many callers of one model, run by hand. `time` prints latency and throughput of 1, 2, 4, 16 and
+// 64 callers with an input of 16 tokens each, alone and beside calls of 64 x 128 tokens. `stress`,
+// for the thread sanitizer, has callers, sizes, threads, cancellations, deadlines, unloads and
+// released memory at random, where every answer must be the same bits as alone.
 //
-//   callers time MODEL             latency and throughput of 1, 2, 4, 16 and 64 callers with an
-//   input
-//                                  of 16 tokens each, alone and beside calls of 64 × 128 tokens
-//   callers stress MODEL SECONDS   callers, sizes, threads, unloads and released memory at random,
-//   for
-//                                  the thread sanitizer; every answer must be the same bits as
-//                                  alone
+//   callers time MODEL
+//   callers stress MODEL SECONDS
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -16,13 +14,15 @@
 #include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <random>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "models/bert_infer.h"
+#include "models/bert_queue.h"
 
 namespace {
 
@@ -106,23 +106,58 @@ class Shared {
   std::shared_ptr<const bert::Model> model_;
 };
 
-// Calls at random until the time is over; counts answers that are not those of a call alone.
+struct Counts {
+  std::atomic<int64_t> calls{0}, unanswered{0}, wrong{0};
+};
+
+// A request to a queue, which is cancelled or late at random. Returns its answer, if there is one.
+std::optional<bert::Output> request_at_random(bert::Queue& queue,
+                                              std::span<const bert::Encoding> inputs,
+                                              std::mt19937& random) {
+  std::stop_source stop;
+  bert::RequestOptions options;
+  options.stop = stop.get_token();
+  if (random() % 3 == 0) {
+    options.deadline = Clock::now() + std::chrono::microseconds(random() % 20000);
+  }
+  auto answer = queue.embed(std::vector(inputs.begin(), inputs.end()), options);
+  if (random() % 3 == 0) {
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 5000));
+    stop.request_stop();
+  }
+  try {
+    return answer.get();
+  } catch (const bert::Unanswered&) {
+    return std::nullopt;
+  }
+}
+
+// Calls at random until the time is over; counts answers that are not those of a call alone, and
+// requests without an answer.
 void call_at_random(const std::string& directory, unsigned seed, Clock::time_point end,
-                    Shared& shared, std::atomic<int64_t>& calls, std::atomic<int64_t>& wrong) {
+                    Shared& shared, Counts& counts) {
   std::mt19937 random(seed);
   bert::Options alone;
   alone.threads = 1;
   const bert::Model first = bert::Model::load(directory, alone);
   const auto inputs = inputs_of(40, 12, first.info().vocabulary);
   const bert::Output expected = first.embed(inputs);
+  std::optional<bert::Queue> queue;
   while (Clock::now() < end) {
     const std::shared_ptr<const bert::Model> model = shared.get();
+    if (!queue || random() % 20 == 0) queue.emplace(*model);
     const size_t begin = random() % inputs.size();
     const size_t count = random() % 3 == 0 ? random() % (inputs.size() - begin) + 1 : 1;
-    const bert::Output found = model->embed(std::span(inputs).subspan(begin, count));
+    const auto some = std::span(inputs).subspan(begin, count);
+    const bool queued = random() % 2 == 0;
+    const auto found = queued ? request_at_random(*queue, some, random) : model->embed(some);
     const float* const want = expected.row(static_cast<int64_t>(begin)).data();
-    if (!std::equal(found.values.begin(), found.values.end(), want)) ++wrong;
-    ++calls;
+    if (!found) {
+      ++counts.unanswered;
+    } else if (!std::equal(found->values.begin(), found->values.end(), want)) {
+      ++counts.wrong;
+    }
+    ++counts.calls;
     switch (random() % 40) {
       case 0: {  // unloaded, once nobody calls it any more
         bert::Options options;
@@ -144,7 +179,7 @@ void call_at_random(const std::string& directory, unsigned seed, Clock::time_poi
       case 4:
         try {
           model->attention(inputs, std::vector<int>{1000});
-          ++wrong;
+          ++counts.wrong;
         } catch (const bert::Error&) {
         }
         break;
@@ -156,7 +191,8 @@ void call_at_random(const std::string& directory, unsigned seed, Clock::time_poi
 
 int stress(const std::string& directory, int seconds) {
   const auto end = Clock::now() + std::chrono::seconds(seconds);
-  std::atomic<int64_t> calls = 0, wrong = 0, callers = 0;
+  Counts counts;
+  int64_t callers = 0;
   for (unsigned round = 1; Clock::now() < end; ++round) {
     std::mt19937 random(round);
     Shared shared(bert::Model::load(directory));
@@ -164,14 +200,15 @@ int stress(const std::string& directory, int seconds) {
     std::vector<std::thread> threads;
     for (unsigned i = 0, count = 1 + random() % 16; i < count; ++i, ++callers) {
       threads.emplace_back([&, seed = round * 100 + i] {
-        call_at_random(directory, seed, round_end, shared, calls, wrong);
+        call_at_random(directory, seed, round_end, shared, counts);
       });
     }
     for (std::thread& thread : threads) thread.join();
   }
-  std::printf("%lld calls of %lld callers, %lld wrong answers\n", static_cast<long long>(calls),
-              static_cast<long long>(callers), static_cast<long long>(wrong));
-  return wrong == 0 ? 0 : 1;
+  std::printf("%lld calls of %lld callers, %lld cancelled or late, %lld wrong answers\n",
+              static_cast<long long>(counts.calls), static_cast<long long>(callers),
+              static_cast<long long>(counts.unanswered), static_cast<long long>(counts.wrong));
+  return counts.wrong == 0 ? 0 : 1;
 }
 
 }  // namespace

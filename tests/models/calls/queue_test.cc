@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "models/bert_queue.h"
+#include "models/calls/workers.h"
 #include "tests/models/calls/held_queue.h"
 
 namespace bert {
@@ -91,6 +92,29 @@ TEST(Queue, ASmallRequestDoesNotWaitForALargeOneThatWasThereBefore) {
   queue.embed(std::vector{test::kInput}).get();
   small_is_done.set_value();
   EXPECT_EQ(large.get().rows, 100);
+}
+
+TEST(Queue, ARequestInTheBackgroundCountsAsLarge) {
+  const Model model = load_small_batches("plain", 4096);
+  Queue queue(model);
+  const std::vector<Encoding> one = mixed(model, 1, 3, 4);
+  std::promise<void> other_is_done;
+  bool goes_first = true;
+  std::future<Output> background = queue.embed(one, {.progress =
+                                                         [&](int64_t done, int64_t) {
+                                                           if (done > 0) return;
+                                                           goes_first =
+                                                               models::Workers::is_small(one);
+                                                           other_is_done.get_future().wait();
+                                                         },
+                                                     .background = true});
+  queue
+      .embed(one,
+             {.progress = [&](int64_t, int64_t) { EXPECT_TRUE(models::Workers::is_small(one)); }})
+      .get();
+  other_is_done.set_value();
+  EXPECT_TRUE(same_bits(background.get().values, model.embed(one).values));
+  EXPECT_FALSE(goes_first);
 }
 
 TEST(Queue, ALargeRequestLetsOthersGoBetweenItsParts) {

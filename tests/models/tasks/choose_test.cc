@@ -79,7 +79,7 @@ TEST(Heads, MissingOnesAreNamedWithTheOneThereIs) {
   const std::vector<Input> inputs = {{"a", "b"}};
   using Call = std::function<void(const Model&)>;
   const std::map<std::string, Call> calls = {
-      {"fill_mask", [&](const Model& model) { model.fill_mask(inputs); }},
+      {"fill-mask", [&](const Model& model) { model.fill_mask(inputs); }},
       {"tag", [&](const Model& model) { model.tag(inputs); }},
       {"answer", [&](const Model& model) { model.answer(inputs); }},
       {"choose", [&](const Model& model) { model.choose(kQuestions); }},
@@ -90,7 +90,7 @@ TEST(Heads, MissingOnesAreNamedWithTheOneThereIs) {
     std::vector<std::string> allowed;
   };
   const Case cases[] = {
-      {"bert-mlm", "BertForMaskedLM", "its head is for fill_mask", {"fill_mask", "each token"}},
+      {"bert-mlm", "BertForMaskedLM", "its head is for fill-mask", {"fill-mask", "each token"}},
       {"bert-tokens", "BertForTokenClassification", "its head is for tag", {"tag", "each token"}},
       {"xlm-roberta-qa",
        "XLMRobertaForQuestionAnswering",
@@ -104,8 +104,8 @@ TEST(Heads, MissingOnesAreNamedWithTheOneThereIs) {
       {"electra-pretraining", "ElectraForPreTraining", "its head is for detect", {"each token"}},
       {"pretraining",
        "BertForPreTraining",
-       "its head is for fill_mask",
-       {"fill_mask", "a whole input", "each token"}},
+       "its head is for fill-mask",
+       {"fill-mask", "a whole input", "each token"}},
       {"distilbert", "DistilBertModel", "it only embeds", {}}};
   for (const Case& one : cases) {
     SCOPED_TRACE(one.model);

@@ -305,7 +305,11 @@ TEST(AllModels, AreListedHere) {
                                            "relative-key-colbert",
                                            "mpnet-colbert",
                                            "jina-colbert",
-                                           "modernbert-colbert"};
+                                           "modernbert-colbert",
+                                           "modernbert-long",
+                                           "jina-long",
+                                           "deberta-long",
+                                           "relative-key-long"};
   for (const std::string& name : test::golden_names()) {
     EXPECT_EQ(std::ranges::count(here, name) + std::ranges::count(others, name), 1) << name;
   }

@@ -192,6 +192,31 @@ TEST(BytePair, LongWordsTakeNoSquareTime) {
   EXPECT_LT(seconds.count(), 20);  // n^2 would take hours
 }
 
+// A line is one word to the regular expression, and its pairs merge over and over.
+TEST(BytePair, HostileLinesTakeNoSquareTime) {
+  const auto c = [](uint8_t byte) { return character_of(byte); };
+  std::vector<std::pair<std::string, std::string>> merges = {
+      {c(0xf0), c(0x9f)}, {c(0x98), c(0x80)}, {c(0xf0) + c(0x9f), c(0x98) + c(0x80)}};
+  const std::string emoji = merges.back().first + merges.back().second;
+  for (const std::string& unit : {c('a'), c(' '), c('7'), emoji}) {
+    for (std::string twice = unit; twice.size() < 16 * unit.size(); twice += twice) {
+      merges.emplace_back(twice, twice);
+    }
+  }
+  const TestDirectory directory;
+  directory.write("tokenizer.json", byte_level(merges).dump());
+  const TextEncoder tokenizer = directory.load();
+  for (const std::string unit : {"a", " ", "7", "\U0001f600"}) {
+    std::string line;
+    while (line.size() < size_t{1} << 20) line += unit;
+    const auto begin = std::chrono::steady_clock::now();
+    const Encoding encoding = tokenizer.encode(line, std::nullopt, 0);
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+    EXPECT_EQ(encoding.ids.size(), line.size() / unit.size() / 16 + 2) << unit;
+    EXPECT_LT(seconds.count(), 20) << unit;  // n^2 would take hours
+  }
+}
+
 TEST(VocabJson, IsRobertas) {
   const TestDirectory directory;
   json vocabulary = {{"<s>", 0}, {"<pad>", 1}, {"</s>", 2}, {"<unk>", 3}, {"<mask>", 4}};

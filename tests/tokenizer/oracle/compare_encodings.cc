@@ -3,8 +3,9 @@
 // compare_encodings DIR < encodings.jsonl
 //
 // Encodes each input of oracle_encode.mjs's output with the tokenizer in DIR and compares ids, type
-// ids and offsets. Prints one JSON object, {"kind": [compared, different], ...}, and on stderr the
-// first inputs that differ. compare_with_oracle.py runs it.
+// ids, offsets and tokens, if it has them; an input with an "error" must be one here. Prints one
+// JSON object, {"kind": [compared, different], ...}, and on stderr the first inputs that differ.
+// compare_with_oracle.py runs it.
 #include <cstdio>
 #include <iostream>
 #include <map>
@@ -32,8 +33,11 @@ json encode(const bert::tokenizer::TextEncoder& tokenizer, const json& input) {
   std::optional<std::string> second;
   if (input.contains("second")) second = input["second"].get<std::string>();
   try {
-    return as_json(tokenizer.encode(input.at("first").get_ref<const std::string&>(), second,
-                                    input.value("max_length", 0)));
+    const std::string& first = input.at("first").get_ref<const std::string&>();
+    const int most = input.value("max_length", 0);
+    json out = as_json(tokenizer.encode(first, second, most));
+    if (input.contains("tokens")) out["tokens"] = tokenizer.strings(first, second, most);
+    return out;
   } catch (const std::exception& error) {
     return {{"ids", error.what()}};
   }
@@ -53,7 +57,11 @@ int main(int argc, char** argv) try {
     ++compared;
     const auto differs = [&](const auto& item) { return expected.at(item.key()) != item.value(); };
     bool equal = true;
-    for (const auto& item : got.items()) equal = equal && !differs(item);
+    if (expected.contains("error")) {
+      equal = got.at("ids").is_string();
+    } else {
+      for (const auto& item : got.items()) equal = equal && !differs(item);
+    }
     if (equal) continue;
     ++different;
     if (++shown <= 5)

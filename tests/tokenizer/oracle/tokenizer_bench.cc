@@ -19,6 +19,7 @@
 #include <nlohmann/json.hpp>
 #include <time.h>
 
+#include "models/calls/encode_batch.h"
 #include "tokenizer/text_encoder.h"
 
 namespace {
@@ -61,7 +62,7 @@ Lines read_lines(const char* path) {
 
 size_t tokens = 0;  // printed, so that no work can be optimised away
 
-bert::tokenizer::ForEach on_threads(int threads) {
+bert::models::ForEach on_threads(int threads) {
   return [threads](size_t count, const auto& body) {
     std::atomic<size_t> next = 0;
     std::vector<std::thread> workers;
@@ -75,11 +76,12 @@ bert::tokenizer::ForEach on_threads(int threads) {
 }
 
 double encode_rate(const TextEncoder& tokenizer, const Lines& text, int rounds, int threads) {
-  std::vector<bert::tokenizer::Texts> batch;
+  std::vector<bert::models::Texts> batch;
   for (const std::string& line : text.lines) batch.push_back({line});
   const double seconds = median_seconds(rounds, threads, [&] {
     if (threads > 0) {
-      for (const auto& encoding : tokenizer.encode_batch(batch, 0, on_threads(threads))) {
+      for (const auto& encoding :
+           bert::models::encode_batch(tokenizer, batch, 0, on_threads(threads))) {
         tokens += encoding.ids.size();
       }
       return;

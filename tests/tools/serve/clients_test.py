@@ -1,10 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Clients that people have get bert-infer's answers from bert-serve. Skipped for those that are not installed in
-build/clients:
-
-    npm install --prefix build/clients openai@6 @huggingface/inference@4 cohere-ai@8
-    python3 -m venv build/clients && build/clients/bin/pip install openai huggingface_hub langchain-openai
+"""Clients that people have get bert-infer's answers from bert-serve. tests/tools/serve/setup installs them in
+build/clients; what is missing is skipped but, with BERT_INFER_REQUIRE_CLIENTS, those from npm where there is none.
 
 Usage: clients_test.py BIN_DIR"""
 import json
@@ -19,6 +16,7 @@ from serving import ROOT, ServeTest, floats, main
 
 CLIENTS = Path(os.environ.get("BERT_INFER_CLIENTS", ROOT / "build" / "clients"))
 PYTHON = CLIENTS / "bin" / "python3"
+REQUIRED = bool(os.environ.get("BERT_INFER_REQUIRE_CLIENTS"))
 TEXTS = ["a man is playing the guitar.", "two dogs", "the é café, and more 日本"]
 DOCUMENTS = ["a man", "two dogs eat", "dogs"]
 
@@ -117,6 +115,7 @@ class Clients(ServeTest):
 
     def test_npm(self):
         if not (CLIENTS / "node_modules" / "cohere-ai").is_dir() or not shutil.which("node"):
+            self.assertFalse(REQUIRED and shutil.which("npm"), "tests/tools/serve/setup installs the clients")
             self.skipTest("no clients from npm")
         self.check(self.ask("node", Path(__file__).with_name("clients.mjs"), CLIENTS), [
             "models", "embeddings", "missing", "features", "labels", "entities", "answer", "mask",
@@ -124,6 +123,7 @@ class Clients(ServeTest):
 
     def test_python(self):
         if not PYTHON.exists():
+            self.assertFalse(REQUIRED, "tests/tools/serve/setup installs the clients")
             self.skipTest("no clients from PyPI")
         self.check(self.ask(PYTHON, Path(__file__).with_name("clients.py")), [
             "models", "embeddings", "missing", "features", "labels", "entities", "answer", "mask",
@@ -131,7 +131,7 @@ class Clients(ServeTest):
 
 
 if __name__ == "__main__":
-    if not CLIENTS.is_dir():
+    if not CLIENTS.is_dir() and not REQUIRED:
         print(f"skipped: {CLIENTS} has no clients")
         sys.exit(77)
     unittest.TestCase.maxDiff = None

@@ -25,6 +25,7 @@ class Routes(ServeTest):
             "qa": cls.make_model("qa", "--head", "qa"),
             "mlm": cls.make_model("mlm", "--head", "mlm"),
             "splade": cls.make_model("splade", "--head", "mlm", "--retrieval", "splade"),
+            "colbert": cls.make_model("colbert", "--head", "none", "--prefix", "--retrieval", "colbert"),
         }
         return [f"{name}={path}" for name, path in cls.names.items()]
 
@@ -99,6 +100,27 @@ class Routes(ServeTest):
         self.assertTrue(all(found))
         error = self.post("/models/splade/embed", {"inputs": "a"}, 424)
         self.assertIn("not an embedding model: splade is", error["error"])
+
+    def test_multi_vector(self):
+        model = self.names["colbert"]
+        for role in "query", "document":
+            rows = self.infer(model, "--task", "multi-vector", "--role", role, inputs=TEXTS)
+            answer = self.post("/v1/multi-vector", {"input": TEXTS, "input_type": role})
+            self.assertEqual([row["embeddings"] for row in answer["data"]], [row["vectors"] for row in rows])
+            self.assertEqual((answer["object"], answer["model"]), ("list", "colbert"))
+            self.assertEqual(answer["usage"]["total_tokens"], sum(row["tokens"] for row in rows))
+        one = self.post("/v1/multi-vector", {"input": TEXTS[0]})
+        self.assertEqual(one["data"], answer["data"][:1])
+        cut = self.post("/v1/multi-vector", {"input": TEXTS[0], "dimensions": 3})
+        for found, whole in zip(cut["data"][0]["embeddings"], one["data"][0]["embeddings"], strict=True):
+            length = math.hypot(*whole[:3])
+            for x, y in zip(found, whole[:3], strict=True):
+                self.assertAlmostEqual(x, y / length, places=5)
+        for field, value in ("input_type", "passage"), ("dimensions", 1000), ("embedding_type", "base64"):
+            error = self.post("/v1/multi-vector", {"input": "a", field: value}, 422)
+            self.assertIn(f"`{field}`", error["detail"])
+        error = self.post("/models/mlm/v1/multi-vector", {"input": "a"}, 424)
+        self.assertIn("not a multi-vector model: mlm is", error["detail"])
 
     def test_truncation(self):
         self.assertEqual(self.post("/embed", {"inputs": LONG}), self.embeddings("--normalize", texts=[LONG]))

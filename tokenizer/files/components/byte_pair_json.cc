@@ -62,23 +62,28 @@ void read_options(const JsonField& model, BytePairOptions& out) {
   read_merges(model.at("merges"), out);
 }
 
-void read_byte_level(const JsonField& field, ByteLevelOptions& out) {
-  if (!field.is_object()) field.fail("a ByteLevel");
-  if (field.at("type").string() != "ByteLevel") field.at("type").fail("\"ByteLevel\"");
-  out.add_prefix_space = field.at("add_prefix_space").boolean();
-  out.use_regex = !field.has("use_regex") || field.at("use_regex").boolean();
-}
-
 }  // namespace
 
-void read_byte_pair(const JsonField& document, Definition& out) {
+void read_byte_pair(const JsonField& model, Definition& out) {
   out.model = Definition::Model::byte_pair;
-  const JsonField model = document.at("model");
-  if (document.has("normalizer")) read_normalizers(document.at("normalizer"), out.steps);
-  read_byte_level(document.at("pre_tokenizer"), out.byte_level);
   read_token_ids(model.at("vocab"), out);
   read_options(model, out.byte_pair);
   out.word_piece.unknown = out.byte_pair.unknown;
+}
+
+void read_word_piece(const JsonField& model, Definition& out) {
+  if (model.has("merges")) model.fail_with("found \"merges\", which WordPiece does not have");
+  out.word_piece.unknown = model.at("unk_token").string();
+  out.word_piece.continuing_prefix = model.at("continuing_subword_prefix").string();
+  out.word_piece.max_chars =
+      static_cast<size_t>(model.at("max_input_chars_per_word").integer(0, INT32_MAX));
+  read_token_ids(model.at("vocab"), out);
+}
+
+void read_word_level(const JsonField& model, Definition& out) {
+  out.model = Definition::Model::word_level;
+  out.word_piece.unknown = model.at("unk_token").string();
+  read_token_ids(model.at("vocab"), out);
 }
 
 }  // namespace bert::tokenizer

@@ -4,17 +4,10 @@
 #include <fmt/format.h>
 
 #include "tokenizer/files/components/components.h"
-#include "tokenizer/unicode/utf8.h"
 
 namespace bert::tokenizer {
 
 namespace {
-
-std::u32string scalars_of(std::string_view text) {
-  std::u32string out;
-  for (size_t at = 0; at < text.size();) out += utf8::decode(text.data(), at);
-  return out;
-}
 
 // Padded base64 (RFC 4648).
 std::string decode_base64(const JsonField& field) {
@@ -43,65 +36,86 @@ std::string decode_base64(const JsonField& field) {
   return out;
 }
 
-NormalizerStep read_replace(const JsonField& field) {
-  const JsonField pattern = field.at("pattern");
-  NormalizerStep step{NormalizerStep::Kind::replace};
-  step.to = scalars_of(field.at("content").string());
-  if (pattern.has("Regex")) {
-    step.kind = NormalizerStep::Kind::replace_spaces;
-    if (pattern.at("Regex").string() != " {2,}") pattern.at("Regex").fail("\" {2,}\"");
-    return step;
-  }
-  step.from = scalars_of(pattern.at("String").string());
-  if (step.from.empty()) pattern.at("String").fail("a non-empty string");
-  return step;
+Normalizer read_replace(const JsonField& field) {
+  Normalizer out{Normalizer::Kind::replace};
+  const PatternText pattern = read_pattern(field.at("pattern"));
+  out.pattern = pattern.pattern;
+  out.from = pattern.text;
+  out.is_expression = pattern.is_expression;
+  out.to = field.at("content").string();
+  return out;
 }
 
-void read_step(const JsonField& field, std::vector<NormalizerStep>& out) {
+Normalizer read_precompiled(const JsonField& field) {
+  const JsonField map = field.at("precompiled_charsmap");
+  Normalizer out{Normalizer::Kind::precompiled};
+  try {
+    out.charsmap = std::make_shared<const Charsmap>(decode_base64(map));
+  } catch (const std::runtime_error& error) {
+    const std::string_view message = error.what();
+    if (message.find("precompiled_charsmap") != std::string_view::npos) throw;
+    map.fail_with(message);
+  }
+  return out;
+}
+
+Normalizer read_bert(const JsonField& field) {
+  Normalizer out{Normalizer::Kind::bert};
+  out.bert.clean_text = field.at("clean_text").boolean();
+  out.bert.handle_chinese_chars = field.at("handle_chinese_chars").boolean();
+  out.bert.lowercase = field.at("lowercase").boolean();
+  out.bert.strip_accents =
+      field.has("strip_accents") ? field.at("strip_accents").boolean() : out.bert.lowercase;
+  return out;
+}
+
+Normalizer read_strip(const JsonField& field) {
+  Normalizer out{Normalizer::Kind::strip};
+  out.left = field.at("strip_left").boolean();
+  out.right = field.at("strip_right").boolean();
+  return out;
+}
+
+Normalizer read_prepend(const JsonField& field) {
+  Normalizer out{Normalizer::Kind::prepend};
+  out.to = field.at("prepend").string();
+  return out;
+}
+
+Normalizer read_normalizer(const JsonField& field) {
+  using Kind = Normalizer::Kind;
   if (!field.is_object()) field.fail("a normalizer");
   const JsonField type = field.at("type");
   const std::string& name = type.string();
-  if (name == "Replace") return out.push_back(read_replace(field));
-  if (name == "Precompiled") {
-    const JsonField map = field.at("precompiled_charsmap");
-    NormalizerStep step{NormalizerStep::Kind::precompiled};
-    try {
-      step.charsmap = std::make_shared<const Charsmap>(decode_base64(map));
-    } catch (const std::runtime_error& error) {
-      const std::string_view message = error.what();
-      if (message.find("precompiled_charsmap") != std::string_view::npos) throw;
-      map.fail_with(message);
-    }
-    return out.push_back(std::move(step));
-  }
-  if (name == "Strip") {
-    NormalizerStep step{NormalizerStep::Kind::strip};
-    step.left = field.at("strip_left").boolean();
-    step.right = field.at("strip_right").boolean();
-    return out.push_back(std::move(step));
-  }
-  constexpr std::pair<const char*, NormalizerStep::Kind> kPlain[] = {
-      {"NFC", NormalizerStep::Kind::nfc},
-      {"NFD", NormalizerStep::Kind::nfd},
-      {"NFKC", NormalizerStep::Kind::nfkc},
-      {"NFKD", NormalizerStep::Kind::nfkd},
-      {"StripAccents", NormalizerStep::Kind::strip_accents},
-      {"Lowercase", NormalizerStep::Kind::lowercase}};
+  if (name == "BertNormalizer") return read_bert(field);
+  if (name == "Prepend") return read_prepend(field);
+  if (name == "Precompiled") return read_precompiled(field);
+  if (name == "Replace") return read_replace(field);
+  if (name == "Strip") return read_strip(field);
+  constexpr std::pair<const char*, Kind> kPlain[] = {{"ByteLevel", Kind::byte_level},
+                                                     {"Lowercase", Kind::lowercase},
+                                                     {"NFC", Kind::nfc},
+                                                     {"NFD", Kind::nfd},
+                                                     {"NFKC", Kind::nfkc},
+                                                     {"NFKD", Kind::nfkd},
+                                                     {"Nmt", Kind::nmt},
+                                                     {"StripAccents", Kind::strip_accents}};
   for (const auto& [known, kind] : kPlain) {
-    if (name == known) return out.push_back(NormalizerStep{kind});
+    if (name == known) return Normalizer{kind};
   }
   type.fail(
-      "\"Sequence\", \"Precompiled\", \"Replace\", \"NFC\", \"NFD\", \"NFKC\", \"NFKD\", "
-      "\"StripAccents\", \"Lowercase\" or \"Strip\"");
+      "\"BertNormalizer\", \"ByteLevel\", \"Lowercase\", \"NFC\", \"NFD\", \"NFKC\", \"NFKD\", "
+      "\"Nmt\", \"Precompiled\", \"Prepend\", \"Replace\", \"Sequence\", \"Strip\" or "
+      "\"StripAccents\"");
 }
 
 }  // namespace
 
-void read_normalizers(const JsonField& field, std::vector<NormalizerStep>& out, int depth) {
+void read_normalizers(const JsonField& field, std::vector<Normalizer>& out, int depth) {
   constexpr int kMaxDepth = 8;  // deeper than any real file has would only use up the stack
   const bool is_sequence = field.is_object() && field.has("type") && field.at("type").is_string() &&
                            field.at("type").string() == "Sequence";
-  if (!is_sequence) return read_step(field, out);
+  if (!is_sequence) return out.push_back(read_normalizer(field));
   if (depth == kMaxDepth) field.fail_with("a sequence of normalizers is nested too deeply");
   for (const JsonField& step : field.at("normalizers").elements()) {
     read_normalizers(step, out, depth + 1);

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// What a chain of post-processors makes of one text and of two, as templates.
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -12,97 +15,152 @@ namespace {
 
 constexpr int64_t kMaxTypeId = 1 << 20;
 
-// The template of TemplateProcessing. Each text must be in it exactly once: otherwise truncation to
-// a length would be meaningless.
-class TemplateReader {
+// Applies processors to a list of encodings, as Hugging Face does, which here are templates: of one
+// text or of two at first.
+class Chain {
  public:
-  explicit TemplateReader(const JsonField& processor) : special_(processor.at("special_tokens")) {}
+  Chain(bool is_pair, std::vector<Template> encodings)
+      : is_pair_(is_pair), encodings_(std::move(encodings)) {}
 
-  Template read(const JsonField& pieces, bool pair) const {
-    Template out;
-    int first = 0, second = 0;
-    for (const JsonField& piece : pieces.elements()) {
-      out.push_back(read_piece(piece));
-      first += out.back().kind == TemplatePiece::Kind::first;
-      second += out.back().kind == TemplatePiece::Kind::second;
+  void apply(const JsonField& processor) {
+    const std::string& name = processor.at("type").string();
+    if (name == "ByteLevel") {
+      if (processor.at("trim_offsets").boolean()) trim();
+    } else if (name == "TemplateProcessing") {
+      apply_template(processor);
+    } else {
+      const bool is_roberta = name == "RobertaProcessing";
+      if (is_roberta && processor.at("trim_offsets").boolean()) trim();
+      add_cls_and_sep(read_token(processor.at("cls")), read_token(processor.at("sep")), is_roberta);
     }
-    if (first != 1 || second != (pair ? 1 : 0)) {
-      pieces.fail_with(fmt::format("found sequence A {} times and B {} times, expected {}", first,
-                                   second, pair ? "each once" : "A once"));
+  }
+
+  // All encodings as one. field: of the chain, for messages.
+  Template merged(const JsonField& field) const {
+    Template out;
+    for (const Template& encoding : encodings_) {
+      out.insert(out.end(), encoding.begin(), encoding.end());
+    }
+    size_t first = 0, second = 0, special = 0;
+    for (const TemplatePiece& piece : out) {
+      first += piece.kind == TemplatePiece::Kind::first;
+      second += piece.kind == TemplatePiece::Kind::second;
+      special += piece.ids.size();
+    }
+    if (first != 1 || second != (is_pair_ ? 1 : 0)) {
+      field.fail_with(fmt::format("found sequence A {} times and B {} times, expected {}", first,
+                                  second, is_pair_ ? "each once" : "A once"));
+    }
+    if (special != counted_) {  // truncation goes by the count
+      field.fail_with(fmt::format("its processors say that they add {} special tokens, but add {}",
+                                  counted_, special));
     }
     return out;
   }
 
  private:
-  TemplatePiece read_piece(const JsonField& piece) const {
-    TemplatePiece out;
-    const bool is_sequence = piece.has("Sequence");
-    if (!is_sequence && !piece.has("SpecialToken")) piece.fail("a Sequence or a SpecialToken");
-    const JsonField body = piece.at(is_sequence ? "Sequence" : "SpecialToken");
-    out.type_id = static_cast<int32_t>(body.at("type_id").integer(0, kMaxTypeId));
-    const std::string id = body.at("id").string();
-    if (is_sequence) {
-      if (id != "A" && id != "B") body.at("id").fail("\"A\" or \"B\"");
-      out.kind = id == "A" ? TemplatePiece::Kind::first : TemplatePiece::Kind::second;
-    } else {
-      for (const JsonField& number : special_.at(id).at("ids").elements()) {
-        out.ids.push_back(read_id(number));
+  static TemplatePiece read_token(const JsonField& field) {
+    const std::vector<JsonField> pair = field.elements();
+    if (pair.size() != 2) field.fail_with("expected a token and its id");
+    return {TemplatePiece::Kind::special, {read_id(pair[1])}, 0, {pair[0].string()}};
+  }
+
+  // BertProcessing: [CLS] A [SEP], B [SEP]. RobertaProcessing: <s> A </s>, </s> B </s>, of type 0.
+  void add_cls_and_sep(TemplatePiece cls, TemplatePiece sep, bool is_roberta) {
+    for (size_t i = 0; i < encodings_.size(); ++i) {
+      Template& encoding = encodings_[i];
+      sep.type_id = is_roberta || i == 0 ? 0 : 1;
+      if (i == 0 || is_roberta) encoding.insert(encoding.begin(), i == 0 ? cls : sep);
+      encoding.push_back(sep);
+      for (TemplatePiece& piece : encoding) piece.type_id = is_roberta ? 0 : piece.type_id;
+    }
+    counted_ += !is_pair_ ? 2 : is_roberta ? 4 : 3;
+  }
+
+  void apply_template(const JsonField& processor) {
+    if (encodings_.size() > 2) {
+      processor.fail_with(
+          "found a TemplateProcessing after one that makes more than two parts, expected none");
+    }
+    const JsonField pieces = processor.at(encodings_.size() == 2 ? "pair" : "single");
+    std::vector<Template> out;
+    for (const JsonField& piece : pieces.elements()) {
+      const bool is_sequence = piece.has("Sequence");
+      if (!is_sequence && !piece.has("SpecialToken")) piece.fail("a Sequence or a SpecialToken");
+      const JsonField body = piece.at(is_sequence ? "Sequence" : "SpecialToken");
+      const auto type = static_cast<int32_t>(body.at("type_id").integer(0, kMaxTypeId));
+      if (is_sequence) {
+        out.push_back(sequence(body.at("id"), type));
+      } else {
+        out.push_back({special(processor.at("special_tokens").at(body.at("id").string()), type)});
       }
+    }
+    encodings_ = std::move(out);
+    for (const JsonField& piece : processor.at(is_pair_ ? "pair" : "single").elements()) {
+      if (!piece.has("SpecialToken")) continue;
+      const std::string& id = piece.at("SpecialToken").at("id").string();
+      counted_ += special(processor.at("special_tokens").at(id), 0).ids.size();
+    }
+  }
+
+  Template sequence(const JsonField& id, int32_t type) const {
+    if (id.string() != "A" && id.string() != "B") id.fail("\"A\" or \"B\"");
+    const size_t i = id.string() == "A" ? 0 : 1;
+    if (i >= encodings_.size()) id.fail("\"A\", as there is only one text");
+    Template out = encodings_[i];
+    for (TemplatePiece& piece : out) piece.type_id = type;
+    return out;
+  }
+
+  static TemplatePiece special(const JsonField& token, int32_t type) {
+    TemplatePiece out{TemplatePiece::Kind::special, {}, type};
+    for (const JsonField& id : token.at("ids").elements()) out.ids.push_back(read_id(id));
+    if (!token.has("tokens")) return out;
+    for (const JsonField& text : token.at("tokens").elements()) {
+      out.strings.push_back(text.string());
+    }
+    if (out.strings.size() != out.ids.size()) {
+      token.fail_with(fmt::format("found {} ids and {} tokens, expected as many", out.ids.size(),
+                                  out.strings.size()));
     }
     return out;
   }
 
-  JsonField special_;
+  // Another pass over the offsets of every text.
+  void trim() {
+    for (Template& encoding : encodings_) {
+      bool is_after = false;
+      for (TemplatePiece& piece : encoding) {
+        if (piece.kind != TemplatePiece::Kind::special) piece.after.push_back(is_after);
+        is_after = is_after || !piece.ids.empty();
+      }
+    }
+  }
+
+  bool is_pair_;
+  std::vector<Template> encodings_;
+  size_t counted_ = 0;  // special tokens, as added_tokens() of each processor says
 };
 
-// BertProcessing: {"cls": ["[CLS]", 101], "sep": ["[SEP]", 102]}, and the same for
-// RobertaProcessing.
-void read_cls_and_sep(const JsonField& field, bool is_roberta, Definition& out) {
-  const auto id = [&](const char* name) {
-    const std::vector<JsonField> pair = field.at(name).elements();
-    if (pair.size() != 2) field.at(name).fail_with("expected a token and its id");
-    return read_id(pair[1]);
-  };
-  const int32_t cls = id("cls"), sep = id("sep");
-  set_templates(cls, sep, is_roberta, out);
-  if (!is_roberta || !field.at("trim_offsets").boolean()) return;
-  out.trims.push_back({field.at("add_prefix_space").boolean(), false});
-}
-
-// ByteLevel only trims; the others add special tokens, which one of a sequence may do.
-void read_processor(const JsonField& processor, bool& has_template, bool& has_cls,
-                    Definition& out) {
-  constexpr const char* kExpected =
-      "\"BertProcessing\", \"RobertaProcessing\", \"TemplateProcessing\", \"ByteLevel\" or "
-      "\"Sequence\"";
-  if (!processor.is_object()) processor.fail("a post-processor");
-  const JsonField type = processor.at("type");
+void read_processors(const JsonField& field, std::vector<JsonField>& out, int depth) {
+  constexpr int kMaxDepth = 8;  // deeper than any real file has would only use up the stack
+  if (!field.is_object()) field.fail("a post-processor");
+  const JsonField type = field.at("type");
   const std::string& name = type.string();
   if (name == "Sequence") {
-    for (const JsonField& part : processor.at("processors").elements()) {
-      if (part.is_object() && part.at("type").string() == "Sequence") {
-        part.fail_with("found a Sequence in a Sequence");
-      }
-      read_processor(part, has_template, has_cls, out);
+    if (depth == kMaxDepth) field.fail_with("a sequence of post-processors is nested too deeply");
+    for (const JsonField& part : field.at("processors").elements()) {
+      read_processors(part, out, depth + 1);
     }
     return;
   }
-  if (name == "ByteLevel") {
-    if (!processor.at("trim_offsets").boolean()) return;
-    return out.trims.push_back({processor.at("add_prefix_space").boolean(), has_cls});
+  if (name != "BertProcessing" && name != "ByteLevel" && name != "RobertaProcessing" &&
+      name != "TemplateProcessing") {
+    type.fail(
+        "\"BertProcessing\", \"ByteLevel\", \"RobertaProcessing\", \"Sequence\" or "
+        "\"TemplateProcessing\"");
   }
-  const bool is_roberta = name == "RobertaProcessing";
-  if (!is_roberta && name != "BertProcessing" && name != "TemplateProcessing") {
-    type.fail(kExpected);
-  }
-  if (has_template) processor.fail_with("found a second processor that adds special tokens");
-  has_template = true;
-  // TemplateProcessing keeps its special tokens apart from the texts for those that come after it.
-  has_cls = name != "TemplateProcessing";
-  if (has_cls) return read_cls_and_sep(processor, is_roberta, out);
-  const TemplateReader reader(processor);
-  out.single = reader.read(processor.at("single"), false);
-  out.pair = reader.read(processor.at("pair"), true);
+  out.push_back(field);
 }
 
 }  // namespace
@@ -115,8 +173,20 @@ void read_post_processor(const JsonField& document, Definition& out) {
   out.single = {{TemplatePiece::Kind::first, {}, 0}};
   out.pair = {{TemplatePiece::Kind::first, {}, 0}, {TemplatePiece::Kind::second, {}, 1}};
   if (!document.has("post_processor")) return;
-  bool has_template = false, has_cls = false;
-  read_processor(document.at("post_processor"), has_template, has_cls, out);
+  const JsonField field = document.at("post_processor");
+  std::vector<JsonField> processors;
+  read_processors(field, processors, 0);
+  Chain single(false, {out.single}), pair(true, {{out.pair[0]}, {out.pair[1]}});
+  for (const JsonField& processor : processors) {
+    single.apply(processor);
+    pair.apply(processor);
+    const bool is_byte_level = processor.at("type").string() == "ByteLevel";
+    if (!is_byte_level && processor.at("type").string() != "RobertaProcessing") continue;
+    if (!processor.at("trim_offsets").boolean()) continue;
+    out.trims.push_back({processor.at("add_prefix_space").boolean()});
+  }
+  out.single = single.merged(field);
+  out.pair = pair.merged(field);
 }
 
 }  // namespace bert::tokenizer

@@ -11,44 +11,6 @@ namespace bert::tokenizer {
 
 namespace {
 
-void read_metaspace(const JsonField& field, UnigramOptions& out) {
-  using Prepend = UnigramOptions::Prepend;
-  if (field.at("replacement").string() != "\u2581") field.at("replacement").fail("\"\u2581\"");
-  if (field.has("split")) out.split = field.at("split").boolean();
-  const bool old = !field.has("add_prefix_space") || field.at("add_prefix_space").boolean();
-  out.prepend = old ? Prepend::always : Prepend::never;
-  if (!field.has("prepend_scheme")) return;
-  const JsonField scheme = field.at("prepend_scheme");
-  const std::string& name = scheme.string();
-  if (name != "always" && name != "first" && name != "never") {
-    scheme.fail("\"always\", \"first\" or \"never\"");
-  }
-  if (!old && name != "never") {
-    scheme.fail("\"never\", as add_prefix_space is false");
-  }
-  out.prepend = name == "always"  ? Prepend::always
-                : name == "first" ? Prepend::first
-                                  : Prepend::never;
-}
-
-void read_pre_tokenizer(const JsonField& field, UnigramOptions& out) {
-  if (!field.is_object()) field.fail("a Metaspace");
-  const JsonField type = field.at("type");
-  if (type.string() == "Metaspace") return read_metaspace(field, out);
-  if (type.string() != "Sequence") type.fail("\"Metaspace\" or \"Sequence\"");
-  const JsonField list = field.at("pretokenizers");
-  const std::vector<JsonField> parts = list.elements();
-  const auto is = [&](size_t i, const char* name) {
-    return i < parts.size() && parts[i].is_object() && parts[i].at("type").string() == name;
-  };
-  out.whitespace_split = is(0, "WhitespaceSplit");
-  const size_t last = out.whitespace_split ? 1 : 0;
-  if (parts.size() != last + 1 || !is(last, "Metaspace")) {
-    list.fail_with("expected a Metaspace, alone or after a WhitespaceSplit");
-  }
-  read_metaspace(parts[last], out);
-}
-
 // A score as Hugging Face's tokenizers read it: their JSON parser divides the digits, as one
 // integer, by a power of ten, which with sixteen digits or more may be off by one in the last
 // place. Segmentations whose sums are all but equal are then ranked as they are there.
@@ -94,19 +56,14 @@ void read_vocabulary(const JsonField& vocab, Definition& out) {
 
 }  // namespace
 
-void read_unigram(const JsonField& document, Definition& out) {
+void read_unigram(const JsonField& model, Definition& out) {
   out.model = Definition::Model::unigram;
-  const JsonField model = document.at("model");
-  if (model.has("byte_fallback") && model.at("byte_fallback").boolean()) {
-    model.at("byte_fallback").fail("false");
-  }
-  if (!document.at("normalizer").is_null()) {
-    read_normalizers(document.at("normalizer"), out.unigram.steps);
-  }
-  read_pre_tokenizer(document.at("pre_tokenizer"), out.unigram);
+  out.unigram.byte_fallback = model.has("byte_fallback") && model.at("byte_fallback").boolean();
   if (out.vocabulary.empty()) read_vocabulary(model.at("vocab"), out);
   const auto size = static_cast<int64_t>(out.vocabulary.size());
   if (size == 0) model.at("vocab").fail_with("expected at least the unknown token");
+  out.unigram.unknown = -1;
+  if (!model.has("unk_id")) return;
   out.unigram.unknown = static_cast<int32_t>(model.at("unk_id").integer(0, size - 1));
   out.word_piece.unknown = out.vocabulary[static_cast<size_t>(out.unigram.unknown)].first;
 }

@@ -16,8 +16,8 @@ namespace bert::tools {
 
 // Which input an answer is for.
 struct InputName {
-  int64_t index;          // of its line, counted from 0
-  std::string_view kept;  // members of a JSON object that were passed through
+  int64_t index;               // of its line, counted from 0
+  std::string_view kept;       // members of a JSON object that were passed through
   std::string_view text = {};  // as Source has it
 };
 
@@ -56,5 +56,9 @@ int64_t npy_row_bytes(Task task, const bert::Info& info);
 // If there are answers in the file, it goes on with them (not with .safetensors).
 std::unique_ptr<AnswerWriter> make_writer(const InferOptions& options, const LoadedModel& loaded,
                                           OutputFile& file);
+
+// The same as the options say, with --task rank's answers in the order of their scores.
+std::unique_ptr<AnswerWriter> make_task_writer(const InferOptions& options,
+                                               const LoadedModel& loaded, OutputFile& file);
 
 }  // namespace bert::tools

@@ -14,13 +14,4 @@ std::unique_ptr<Answers> make_answers(const InferOptions& options, const LoadedM
   throw std::logic_error("a task without answers");
 }
 
-void SequenceAnswers::compute(const Window& window, size_t first, size_t count) {
-  encodings_ = std::span(window.encodings).subspan(first, count);
-  run();
-}
-
-Answers::Size SequenceAnswers::size(size_t i) const {
-  return {.tokens = std::ssize(encodings_[i].ids), .truncated = encodings_[i].truncated};
-}
-
 }  // namespace bert::tools

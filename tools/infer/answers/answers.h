@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -52,6 +53,9 @@ std::unique_ptr<Answers> make_layer_answers(const InferOptions& options, const L
 std::unique_ptr<Answers> make_retrieval_answers(const InferOptions& options,
                                                 const LoadedModel& loaded);
 std::unique_ptr<Answers> make_text_answers(const InferOptions& options, const LoadedModel& loaded);
+// What make_text_answers() tries in turn.
+std::unique_ptr<Answers> make_ranking_answers(const InferOptions& options,
+                                              const LoadedModel& loaded);
 
 // Answers to inputs that are one sequence each.
 class SequenceAnswers : public Answers {
@@ -63,6 +67,7 @@ class SequenceAnswers : public Answers {
   virtual void run() = 0;  // computes the answers to encodings_
 
   std::span<const bert::Encoding> encodings_;
+  std::span<const std::vector<std::string>> strings_;  // as Window has them
 };
 
 }  // namespace bert::tools

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The logits of the head that a whole input has, and the labels that they speak for.
+// The logits of the head that a whole input has, and the labels that they speak for. Before them,
+// what all answers to one sequence each have in common.
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -12,6 +14,17 @@
 #include "tools/infer/answers/ranked_labels.h"
 
 namespace bert::tools {
+
+void SequenceAnswers::compute(const Window& window, size_t first, size_t count) {
+  encodings_ = std::span(window.encodings).subspan(first, count);
+  strings_ = std::span(window.strings).subspan(std::min(first, window.strings.size()));
+  run();
+}
+
+Answers::Size SequenceAnswers::size(size_t i) const {
+  return {.tokens = std::ssize(encodings_[i].ids), .truncated = encodings_[i].truncated};
+}
+
 namespace {
 
 class LogitsAnswers final : public SequenceAnswers {

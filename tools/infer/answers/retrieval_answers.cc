@@ -119,7 +119,7 @@ class SimilarityAnswers final : public Answers {
     if (model_.info().embedding > 0) {
       const bert::Output rows = embed(model_, encodings_, options_);
       for (int64_t i = 0; i < rows.rows; i += 2) {
-        similarities_.push_back(bert::similarity(rows.row(i), rows.row(i + 1)));
+        similarities_.push_back(bert::similarity(rows.row(i), rows.row(i + 1), model_.info()));
       }
     } else if (model_.info().has_sparse) {
       const std::vector<bert::SparseVector> rows = model_.sparse(encodings_);

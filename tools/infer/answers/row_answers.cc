@@ -101,8 +101,13 @@ class TokensAnswers final : public SequenceAnswers {
     line += ", \"type_ids\": ";
     append_array(line, std::span(encoding.type_ids), append_number<int32_t>);
     line += ", \"tokens\": ";
-    append_array(line, std::span(encoding.ids),
-                 [this](std::string& to, int32_t id) { to += quoted_pieces_.at(id); });
+    if (has_strings(i)) {
+      append_array(line, std::span(strings_[i]),
+                   [](std::string& to, const std::string& token) { append_quoted(to, token); });
+    } else {
+      append_array(line, std::span(encoding.ids),
+                   [this](std::string& to, int32_t id) { to += quoted_pieces_.at(id); });
+    }
     if (encoding.offsets.size() < encoding.ids.size()) return;  // the input gave ids
     line += ", \"offsets\": ";
     append_array(line, std::span(encoding.offsets), [](std::string& to, bert::Offset offset) {
@@ -122,14 +127,17 @@ class TokensAnswers final : public SequenceAnswers {
       if (t < encoding.offsets.size() && encoding.offsets[t] != bert::Offset()) {
         offset = fmt::format("{}-{}", encoding.offsets[t].begin, encoding.offsets[t].end);
       }
-      text +=
-          fmt::format("\n{:>8} {:>7} {:>8} {:>10}  {}", t, encoding.ids[t], encoding.type_ids[t],
-                      offset, tokenizer::printable(tokenizer_.token(encoding.ids[t])));
+      const std::string& token =
+          has_strings(i) ? strings_[i][t] : tokenizer_.token(encoding.ids[t]);
+      text += fmt::format("\n{:>8} {:>7} {:>8} {:>10}  {}", t, encoding.ids[t],
+                          encoding.type_ids[t], offset, tokenizer::printable(token));
     }
     return text;
   }
 
  private:
+  bool has_strings(size_t i) const { return i < strings_.size() && !strings_[i].empty(); }
+
   // token() throws for an id that the vocabulary does not have.
   void run() override {
     for (const bert::Encoding& encoding : encodings_) {

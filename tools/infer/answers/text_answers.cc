@@ -186,7 +186,7 @@ std::unique_ptr<Answers> make_text_answers(const InferOptions& options, const Lo
     case Task::choose:
       return std::make_unique<ChooseAnswers>(loaded);
     default:
-      return nullptr;
+      return make_ranking_answers(options, loaded);
   }
 }
 

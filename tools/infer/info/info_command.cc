@@ -41,7 +41,7 @@ precision, backend, and the memory that it takes. (To classify the text "info": 
       --prompt NAME    the prompt of embeddings and scores
       --json           one JSON object, for programs
   -h, --help           this text
-      --version        the version
+      --version        versions of this and of oneDNN, backend, instruction set
 )";
 
 struct InfoOptions {
@@ -212,7 +212,7 @@ int info_main(int argc, char** argv) {
   return run_tool(
       "bert-infer", kManual, argc, argv,
       [&](CLI::App& app) {
-        app.add_option("-m,--model", options.model);
+        app.add_option("-m,--model", options.model)->type_name("DIR");
         add_precision(app, options.load.precision);
         add_backend(app, options.load.backend);
         app.add_option("--workers", options.load.workers)->transform(thread_count());

@@ -2,6 +2,7 @@
 //
 // Inputs that are more than a sequence of tokens: pairs for one task, texts for another, choices.
 // And many inputs, in a Window.
+#include <algorithm>
 #include <cstdint>
 #include <iterator>
 #include <stdexcept>
@@ -12,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "tools/console/lines/input_lines.h"
 #include "tools/infer/inputs/task_inputs.h"
 #include "tools/infer/task_table.h"
 
@@ -30,12 +32,19 @@ void move_to_end(std::vector<T>& from, std::vector<T>& to) {
 
 void Window::append(Window other) {
   for (Refused& each : other.refused) each.before += sources.size();
+  if (!other.strings.empty()) strings.resize(encodings.size());
+  move_to_end(other.strings, strings);
   move_to_end(other.encodings, encodings);
   move_to_end(other.texts, texts);
   move_to_end(other.choices, choices);
   move_to_end(other.sources, sources);
   move_to_end(other.refused, refused);
   tokens += other.tokens;
+}
+
+void InputMaker::add_strings(std::span<const bert::Input> texts, Window& window) const {
+  window.strings.resize(window.encodings.size() - texts.size());
+  for (const bert::Input& text : texts) window.strings.push_back(loaded_.tokenizer.strings(text));
 }
 
 void InputMaker::check(const LineInput& input) const {
@@ -57,12 +66,38 @@ void InputMaker::check(const LineInput& input) const {
     if (!std::get<bert::Input>(input).second) {
       throw std::runtime_error("there is one text, expected two");
     }
+  } else if (kind_ == InputKind::single_text && std::get<bert::Input>(input).second) {
+    throw std::runtime_error("there are two texts, expected one");
   }
 }
 
-std::vector<bert::Encoding> InputMaker::encode_as(bert::Role role,
-                                                  std::span<const bert::Input> texts) const {
-  return loaded_.model->tokenize(texts, role);
+std::vector<bert::Encoding> InputMaker::encode(std::span<const bert::Input> texts) const {
+  if (loaded_.task == Task::multi_vector) return loaded_.model->tokenize(texts, options_.role);
+  const bert::Tokenizer& tokenizer = loaded_.tokenizer;
+  return tokenizer.encode(texts, options_.load.threads * std::max(1, options_.load.workers));
+}
+
+void InputMaker::add_texts(std::span<bert::Input> texts, std::span<Source> sources,
+                           Window& window) const {
+  if (kind_ == InputKind::sequence) {
+    for (bert::Encoding& encoding : encode(texts)) window.add(std::move(encoding));
+    if (loaded_.task == Task::tokens) add_strings(texts, window);
+  } else {
+    add_other_texts(texts, window);
+  }
+  for (Source& source : sources) window.sources.push_back(std::move(source));
+}
+
+Window InputMaker::of_other(bert::Input text) const {
+  check(text);
+  Source source;
+  Window window;
+  try {
+    add_texts({&text, 1}, {&source, 1}, window);
+  } catch (const bert::Error& error) {
+    throw std::runtime_error(std::string(reason_alone(error.what())));
+  }
+  return window;
 }
 
 void InputMaker::add_other_texts(std::span<bert::Input> texts, Window& window) const {
@@ -73,8 +108,8 @@ void InputMaker::add_other_texts(std::span<bert::Input> texts, Window& window) c
       queries.push_back({text.first});
       documents.push_back({*text.second});
     }
-    auto first = encode_as(bert::Role::query, queries);
-    auto second = encode_as(bert::Role::document, documents);
+    auto first = loaded_.model->tokenize(queries, bert::Role::query);
+    auto second = loaded_.model->tokenize(documents, bert::Role::document);
     for (size_t i = 0; i < texts.size(); ++i) {
       window.add(std::move(first[i]));
       window.add(std::move(second[i]));
@@ -107,7 +142,20 @@ void InputMaker::add_parsed(LineInput input, Source source, Window& window) {
   window.sources.push_back(std::move(source));
 }
 
-Window InputMaker::choices_from_arguments() const {
+Window InputMaker::texts_from_arguments() const {
+  std::vector<bert::Input> texts;
+  std::vector<Source> sources;
+  for (const std::string& argument : options_.arguments) {
+    texts.push_back({argument});
+    sources.push_back({.index = std::ssize(sources)});
+  }
+  Window window;
+  add_texts(texts, sources, window);
+  return window;
+}
+
+Window InputMaker::many_from_arguments() const {
+  if (kind_ == InputKind::single_text) return texts_from_arguments();
   const std::vector<std::string>& arguments = options_.arguments;
   const LineInput input = bert::Choices{arguments[0], {arguments.begin() + 1, arguments.end()}};
   check(input);

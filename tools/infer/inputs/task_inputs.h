@@ -33,6 +33,8 @@ struct Refused {
 // vectors is filled.
 struct Window {
   std::vector<bert::Encoding> encodings;  // one per input, or two for InputKind::two_sequences
+  // For Task::tokens, those of the encodings that came from text, up to the last one that did.
+  std::vector<std::vector<std::string>> strings;
   std::vector<bert::Input> texts;
   std::vector<bert::Choices> choices;
   std::vector<Source> sources;  // of the inputs
@@ -59,17 +61,19 @@ class InputMaker {
 
   // Appends the inputs to the window, the texts tokenized if the task reads tokens. Throws
   // bert::Error where one of the texts cannot be; nothing is appended or moved then.
+  void add_strings(std::span<const bert::Input> texts, Window& window) const;
   void add_texts(std::span<bert::Input> texts, std::span<Source> sources, Window& window) const;
   static void add_parsed(LineInput input, Source source, Window& window);  // ids or choices
 
-  // The one input that the command line gives.
+  // What the command line gives: one input, or several for InputKind::single_text.
   Window from_arguments() const;
 
  private:
   void add_other_texts(std::span<bert::Input> texts, Window& window) const;
-  Window choices_from_arguments() const;
+  Window many_from_arguments() const;  // a text and its choices, or texts
+  Window texts_from_arguments() const;
+  Window of_other(bert::Input text) const;  // than a sequence's
   std::vector<bert::Encoding> encode(std::span<const bert::Input> texts) const;
-  std::vector<bert::Encoding> encode_as(bert::Role role, std::span<const bert::Input> texts) const;
 
   const InferOptions& options_;
   const LoadedModel& loaded_;

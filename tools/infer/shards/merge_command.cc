@@ -33,7 +33,7 @@ passes over, nothing is known to be missing. (To classify the text "merge": bert
   -o, --output FILE    .jsonl or .tsv, as the parts; - (default) is standard output
       --format F       jsonl or tsv, whatever the ending
   -h, --help           this text
-      --version        the version
+      --version        versions of this and of oneDNN, backend, instruction set
 )";
 
 struct MergeOptions {
@@ -151,14 +151,13 @@ int merge_main(int argc, char** argv) {
   return run_tool(
       "bert-infer", kManual, argc, argv,
       [&](CLI::App& app) {
-        app.add_option("-o,--output", options.output);
-        app.add_option("--format")->each([&](const std::string& text) {
-          if (text != "jsonl" && text != "tsv") {
-            throw UsageError(fmt::format("--format {}: expected jsonl or tsv", text));
-          }
-          options.format = text == "tsv" ? OutputFormat::tsv : OutputFormat::jsonl;
-        });
-        app.add_option("PART", options.parts);
+        app.add_option("-o,--output", options.output)->type_name("FILE");
+        app.add_option("--format")
+            ->check(CLI::IsMember({"jsonl", "tsv"}))
+            ->each([&](const std::string& text) {
+              options.format = text == "tsv" ? OutputFormat::tsv : OutputFormat::jsonl;
+            });
+        app.add_option("PART", options.parts)->type_name("FILE");
       },
       [&] {
         if (options.parts.empty()) throw UsageError("merge needs at least one part");

@@ -15,12 +15,12 @@ ValueError. Results are the same bits as the program bert-infer's, whatever else
 """
 from bert_infer._core import Encoding, Error, demo_model, version
 from bert_infer.cross_encoder import CrossEncoder
-from bert_infer.model import Info, Model, Options, Tokenizer, find_model
+from bert_infer.model import Info, Model, Options, Tokenizer, find_model, max_sim
 from bert_infer.pipelines import Pipeline, pipeline
-from bert_infer.results import Answer, Blank, Choice, Fill, Hidden, Span, Tags
+from bert_infer.results import Answer, Blank, Choice, Fill, Hidden, Span, SparseVector, Tags
 from bert_infer.sentence_transformer import SentenceTransformer
 
 __version__ = version()
 __all__ = ["Answer", "Blank", "Choice", "CrossEncoder", "Encoding", "Error", "Fill", "Hidden", "Info",
-           "Model", "Options", "Pipeline", "SentenceTransformer", "Span", "Tags", "Tokenizer",
-           "demo_model", "find_model", "pipeline", "version"]
+           "Model", "Options", "Pipeline", "SentenceTransformer", "Span", "SparseVector",
+           "Tags", "Tokenizer", "demo_model", "find_model", "max_sim", "pipeline", "version"]

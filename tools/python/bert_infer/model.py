@@ -47,6 +47,13 @@ def find_model(name: Path) -> str:
     return os.fsdecode(_core.find_model(os.fsencode(name)))
 
 
+def max_sim(query: ArrayLike, document: ArrayLike) -> float:
+    """The sum, over the query's vectors [Q, V], of the greatest dot product with one of the document's
+    [D, V] (Khattab and Zaharia 2020)."""
+    return _core.max_sim(np.ascontiguousarray(query, np.float32),
+                         np.ascontiguousarray(document, np.float32))
+
+
 OPTION_NAMES = frozenset(field.name for field in dataclasses.fields(Options))
 
 
@@ -63,7 +70,8 @@ class Info:
     intermediate: int
     vocabulary: int
     task: str
-    """"embed", "classify", "choose", "fill_mask", "tag", "answer" or "detect"."""
+    """"embed", "classify", "choose", "fill_mask", "tag", "answer", "detect", "sparse" or
+    "multi_vector"."""
     max_length: int
     has_logits: bool
     has_token_logits: bool
@@ -73,6 +81,12 @@ class Info:
     """"softmax", "sigmoid" or "raw": how logits become probabilities."""
     pooling: str
     embedding: int
+    """Size of embed's vectors; 0 if the model has none."""
+    has_sparse: bool
+    token_vector: int
+    """Size of multi_vector's vectors; 0 if the model has none."""
+    similarity: str
+    """How inputs are compared: "cosine", "dot", "euclidean", "manhattan", "maxsim" or "meanmaxsim"."""
     precision: str
     backend: str
     workers: int
@@ -170,9 +184,10 @@ class Model:
         """The model's, with its limit of tokens and its prompt."""
         return Tokenizer._of(self._core.tokenizer())
 
-    def tokenize(self, inputs: Iterable[Text]) -> list[Encoding]:
-        """[N], truncated as the model's inputs are."""
-        return self._core.tokenize(inputs)
+    def tokenize(self, inputs: Iterable[Text], role: str | None = None) -> list[Encoding]:
+        """[N], truncated as the model's inputs are. role: "query" or "document", as multi_vector reads
+        them."""
+        return self._core.tokenize(inputs) if role is None else self._core.tokenize_as(inputs, role)
 
     def run(self, inputs: Iterable[Text | Encoding]) -> Matrix:
         """Raw logits, [N, C], of classification, next sentence prediction or multiple choice."""
@@ -198,6 +213,16 @@ class Model:
         much each token attends to each."""
         return self._core.attention(inputs, list(layers))
 
+    def sparse(self, inputs: Iterable[Text | Encoding]) -> list[results.SparseVector]:
+        """Weights of the vocabulary, [N], of SPLADE models and BGE-M3."""
+        return [results.SparseVector(*found) for found in self._core.sparse(inputs)]
+
+    def multi_vector(self, inputs: Iterable[Text | Encoding], role: str) -> list[Matrix]:
+        """Vectors of the tokens, [N] of [tokens, info.token_vector], of ColBERT models and BGE-M3.
+        role: "query" or "document", which are marked, filled up and left out differently. Encodings
+        are used as they are: `tokenize` with the role adds what belongs to it."""
+        return self._core.multi_vector(inputs, role)
+
     def fill_mask(self, inputs: Iterable[Text | Encoding], k: int = 5) -> list[list[results.Blank]]:
         """The k most probable tokens for each mask token of each input, [N]."""
         return [[results.blank(found) for found in blanks]
@@ -214,6 +239,13 @@ class Model:
                most_tokens: int = 15) -> list[results.Answer]:
         """The part of each second text that answers the first, [N], of at most `most_tokens`."""
         return [results.Answer(*found) for found in self._core.answer(inputs, stride, most_tokens)]
+
+    def zero_shot(self, texts: Iterable[str], hypotheses: Iterable[str],
+                  multi_label: bool = False) -> list[tuple[Matrix, list[int]]]:
+        """How probable it is that each text entails each of the sentences, [N] of [hypotheses], and
+        the indices of these, the most probable first. multi_label: each by itself, otherwise they
+        exclude each other. Needs a model of entailment."""
+        return self._core.zero_shot(list(texts), list(hypotheses), "{}", multi_label)
 
     def choose(self, inputs: Iterable[tuple[str, Sequence[str]]]) -> list[results.Choice]:
         """The choice that goes best with each text, [N], of inputs (text, choices)."""

@@ -19,6 +19,13 @@ class Hidden(NamedTuple):
     """[S, H] for each requested layer."""
 
 
+class SparseVector(NamedTuple):
+    """The tokens of the vocabulary that an input has a weight for, by ascending id."""
+    ids: NDArray[np.int32]
+    weights: NDArray[np.float32]
+    """Greater than 0, as many as ids."""
+
+
 class Fill(NamedTuple):
     """A token that may stand for a mask token."""
     id: int

@@ -57,6 +57,7 @@ constexpr Name<Precision> kPrecisions[] = {{"auto", Precision::automatic},
                                            {"int8", Precision::int8}};
 constexpr Name<Backend> kBackends[] = {
     {"auto", Backend::automatic}, {"onednn", Backend::onednn}, {"panels", Backend::panels}};
+constexpr Name<Role> kRoles[] = {{"query", Role::query}, {"document", Role::document}};
 constexpr Name<Aggregation> kAggregations[] = {{"none", Aggregation::none},
                                                {"simple", Aggregation::simple},
                                                {"first", Aggregation::first},
@@ -144,44 +145,10 @@ Options read_options(const py::dict& settings) {
       .prompt = read_setting<std::string>(settings, "prompt")};
 }
 
+Role read_role(const std::string& name) { return find_name("role", name, kRoles); }
+
 Aggregation read_aggregation(const std::string& name) {
   return find_name("aggregation", name, kAggregations);
-}
-
-const char* name_of(Task task) {
-  switch (task) {
-    case Task::embed:
-      return "embed";
-    case Task::classify:
-      return "classify";
-    case Task::choose:
-      return "choose";
-    case Task::fill_mask:
-      return "fill_mask";
-    case Task::tag:
-      return "tag";
-    case Task::answer:
-      return "answer";
-    case Task::sparse:
-      return "sparse";
-    case Task::multi_vector:
-      return "multi_vector";
-    case Task::detect:
-      break;
-  }
-  return "detect";
-}
-
-const char* name_of(Scores scores) {
-  switch (scores) {
-    case Scores::softmax:
-      return "softmax";
-    case Scores::sigmoid:
-      return "sigmoid";
-    case Scores::raw:
-      break;
-  }
-  return "raw";
 }
 
 }  // namespace bert::python

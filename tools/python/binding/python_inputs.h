@@ -29,7 +29,6 @@ std::vector<Choices> read_choices(const py::object& items);
 
 Options read_options(const py::dict& settings);
 Aggregation read_aggregation(const std::string& name);
-const char* name_of(Task task);
-const char* name_of(Scores scores);
+Role read_role(const std::string& name);
 
 }  // namespace bert::python

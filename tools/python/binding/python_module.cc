@@ -14,6 +14,8 @@
 #include <pybind11/stl.h>
 
 #include "models/bert_infer.h"
+#include "models/tasks/ranking/bert_ranking.h"
+#include "models/tasks/task_names.h"
 #include "tools/python/binding/number_block.h"
 #include "tools/python/binding/python_inputs.h"
 
@@ -87,18 +89,43 @@ py::list attention_list(Attention&& attention) {
   });
 }
 
+// As Python spells it: "fill_mask".
+std::string identifier(std::string name) {
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
+
+py::tuple sparse_tuple(SparseVector&& vector) {
+  const py::ssize_t size = std::ssize(vector.ids);
+  const auto ids = std::make_shared<const std::vector<int32_t>>(std::move(vector.ids));
+  return py::make_tuple(numpy_array({ids,
+                                     ids->data(),
+                                     py::format_descriptor<int32_t>::format(),
+                                     sizeof(int32_t),
+                                     {size},
+                                     false}),
+                        numpy_array(std::move(vector.weights), {size}));
+}
+
+py::tuple zero_shot_tuple(ZeroShot&& found) {
+  const py::ssize_t labels = std::ssize(found.probabilities);
+  return py::make_tuple(numpy_array(std::move(found.probabilities), {labels}), found.best);
+}
+
 py::dict info_dict(const Info& info) {
   using py::literals::operator""_a;
   return py::dict(
       "architecture"_a = info.architecture, "family"_a = info.family, "files"_a = info.files,
       "tokenizer"_a = info.tokenizer, "layers"_a = info.layers, "hidden"_a = info.hidden,
       "heads"_a = info.heads, "intermediate"_a = info.intermediate,
-      "vocabulary"_a = info.vocabulary, "task"_a = name_of(info.task),
+      "vocabulary"_a = info.vocabulary, "task"_a = identifier(models::name_of(info.task)),
       "max_length"_a = info.max_length, "has_logits"_a = info.has_logits,
       "has_token_logits"_a = info.has_token_logits, "has_pooler"_a = info.has_pooler,
-      "labels"_a = info.labels, "scores"_a = name_of(info.scores), "pooling"_a = info.pooling,
-      "embedding"_a = info.embedding, "precision"_a = info.precision, "backend"_a = info.backend,
-      "workers"_a = info.workers, "threads"_a = info.threads, "notes"_a = info.notes);
+      "labels"_a = info.labels, "scores"_a = models::name_of(info.scores),
+      "pooling"_a = info.pooling, "embedding"_a = info.embedding, "has_sparse"_a = info.has_sparse,
+      "token_vector"_a = info.token_vector, "similarity"_a = info.similarity,
+      "precision"_a = info.precision, "backend"_a = info.backend, "workers"_a = info.workers,
+      "threads"_a = info.threads, "notes"_a = info.notes);
 }
 
 // A matrix of float32 that Python passes, [rows, columns] laid end to end.
@@ -140,6 +167,18 @@ void normalize(const py::buffer& matrix) {
     const double length = std::max(std::sqrt(squares), kLeast);
     for (float& value : rows.row(i)) value = static_cast<float>(value / length);
   }
+}
+
+Output copy_of(const Rows& rows) {
+  Output output(rows.count(), rows.buffer.shape[1]);
+  for (int64_t i = 0; i < output.rows; ++i) {
+    std::ranges::copy(rows.row(i), output.row(i).begin());
+  }
+  return output;
+}
+
+float max_sim_of(const py::buffer& query, const py::buffer& document) {
+  return max_sim(copy_of(read_rows(query, false)), copy_of(read_rows(document, false)));
 }
 
 std::shared_ptr<Encoding> make_encoding(std::vector<int32_t> ids,
@@ -222,6 +261,18 @@ void add_layers_of_model(py::class_<Model>& model) {
                  compute(items, [&](const auto& inputs) { return self.attention(inputs, layers); }),
                  attention_list);
            })
+      .def("sparse",
+           [](const Model& self, const py::object& items) {
+             return list_of(compute(items, [&](const auto& inputs) { return self.sparse(inputs); }),
+                            sparse_tuple);
+           })
+      .def("multi_vector",
+           [](const Model& self, const py::object& items, const std::string& role) {
+             const Role as = read_role(role);
+             return list_of(
+                 compute(items, [&](const auto& inputs) { return self.multi_vector(inputs, as); }),
+                 array_of);
+           })
       .def("run_tokens", [](const Model& self, const py::object& items) {
         return list_of(compute(items, [&](const auto& inputs) { return self.run_tokens(inputs); }),
                        array_of);
@@ -262,6 +313,17 @@ void add_tasks_of_model(py::class_<Model>& model) {
                                [&](const auto& texts) { return self.answer(texts, options); }),
                  answer_tuple);
            })
+      .def("zero_shot",
+           [](const Model& self, const std::vector<std::string>& texts,
+              const std::vector<std::string>& labels, const std::string& hypothesis,
+              bool multi_label) {
+             return list_of(
+                 [&] {
+                   const py::gil_scoped_release free;
+                   return zero_shot(self, texts, labels, {hypothesis, multi_label});
+                 }(),
+                 zero_shot_tuple);
+           })
       .def("choose", [](const Model& self, const py::object& items) {
         return list_of(compute_texts(read_choices, items,
                                      [&](const auto& texts) { return self.choose(texts); }),
@@ -291,6 +353,12 @@ void add_model(py::module_& m) {
              return encoding_list(compute_texts(
                  read_texts, items, [&](const auto& texts) { return self.tokenize(texts); }));
            })
+      .def("tokenize_as",
+           [](const Model& self, const py::object& items, const std::string& role) {
+             const Role as = read_role(role);
+             return encoding_list(compute_texts(
+                 read_texts, items, [&](const auto& texts) { return self.tokenize(texts, as); }));
+           })
       .def("probabilities", &probabilities_of)
       .def("tokenizer", &Model::tokenizer, py::return_value_policy::copy)
       .def("info", [](const Model& self) { return info_dict(self.info()); })
@@ -311,6 +379,7 @@ PYBIND11_MODULE(_core, m) {
   bert::python::add_tokenizer(m);
   bert::python::add_model(m);
   m.def("normalize", &bert::python::normalize);
+  m.def("max_sim", &bert::python::max_sim_of);
   m.def("demo_model", &bert::demo_model);
   // Paths are bytes, which need not be UTF-8.
   m.def("find_model", [](const std::string& name) { return py::bytes(bert::find_model(name)); });

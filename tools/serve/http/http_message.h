@@ -24,7 +24,8 @@ struct HttpRequest {
   std::string authorization;  // the header, or ""
   std::string origin;         // the header, or ""
   std::string body;
-  std::string client;      // its address, for the log
+  std::string client;      // its address and port, for the log
+  std::string caller;      // whom it counts for among others: see HttpLimits::caller_header
   Clock::time_point came;  // when its first byte was read
   std::stop_token gone;    // stop is requested when the client hangs up
 };

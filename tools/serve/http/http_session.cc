@@ -48,13 +48,20 @@ bool is_plain(std::string_view id) {
 
 std::string text(beast::string_view view) { return {view.data(), view.size()}; }
 
+// "client, proxy" is what the last proxy writes of the one before it.
+std::string last_element(const std::string& list) {
+  const size_t begin = list.find_first_not_of(", ", list.rfind(',') + 1);
+  return begin == std::string::npos ? "" : list.substr(begin);
+}
+
 }  // namespace
 
 HttpSession::HttpSession(Socket socket, std::shared_ptr<SessionContext> context)
     : socket_(std::move(socket)), context_(std::move(context)), buffer_(2 * kBodyRead) {
   boost::system::error_code error;
   const auto peer = socket_.remote_endpoint(error);
-  if (!error) client_ = fmt::format("{}:{}", peer.address().to_string(), peer.port());
+  if (!error) address_ = peer.address().to_string();
+  if (!error) client_ = fmt::format("{}:{}", address_, peer.port());
   ++context_->open;
 }
 
@@ -193,6 +200,11 @@ void HttpSession::fill_request() {
   request_.authorization = text(message[http::field::authorization]);
   request_.origin = text(message[http::field::origin]);
   request_.client = client_;
+  request_.caller = address_;
+  if (const auto& name = context_->limits.caller_header; !name.empty()) {
+    const auto [begin, end] = message.equal_range(name);
+    if (begin != end) request_.caller = last_element(text(std::prev(end)->value()));
+  }
   request_.id = text(message["x-request-id"]);
   if (!is_plain(request_.id)) request_.id = context_->make_id();
   closes_ = !parser_->keep_alive();

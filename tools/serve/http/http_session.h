@@ -114,7 +114,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   size_t held_ = 0;      // of context_->held
   bool reading_ = false, ended_ = false, closes_ = false, is_head_ = false, has_stop_ = false;
   State state_ = State::idle;
-  std::string client_;
+  std::string client_, address_;  // with the port, and without
   // For check_time() and idle_since(), in Clock's ticks.
   std::atomic<Clock::rep> deadline_{0}, idle_since_{0};
 };

@@ -104,7 +104,8 @@ int64_t resident_bytes() {
 
 // The queues' figures, those that add up over all models as one.
 void append_queues(std::string& text, const ServeState& state) {
-  bert::QueueStatistics sum;
+  bert::QueueStatistics sum = {.waiting_requests = state.turns.waiting_requests(),
+                               .waiting_tokens = state.turns.waiting_tokens()};
   for (const auto& model : state.models.all()) {
     const bert::QueueStatistics one = model->queue.statistics();
     sum.waiting_requests += one.waiting_requests;
@@ -145,7 +146,7 @@ Outcome metrics(const Call& call) {
   value("bert_serve_ready", "gauge", "Whether requests are answered.",
         call.state.ready && !call.state.draining ? 1 : 0);
   value("bert_serve_requests_in_progress", "gauge",
-        "Requests for computation that are being answered.", *call.state.answering);
+        "Requests for computation that are being answered.", call.state.answering->taken());
   value("bert_serve_connections", "gauge", "Open connections.", http.connections);
   value("bert_serve_connections_total", "counter", "Connections since the start.", http.accepted);
   value("bert_serve_timeouts_total", "counter", "Requests that took too long to arrive.",

@@ -17,6 +17,7 @@
 #include "tools/serve/routes/json_object.h"
 #include "tools/serve/served/served_models.h"
 #include "tools/serve/served/work.h"
+#include "tools/serve/turns.h"
 
 namespace bert::tools::serve {
 
@@ -34,12 +35,12 @@ struct ServeLimits {
 
 // What routes see of the server.
 struct ServeState {
+  Turns turns;          // outlives the models, whose queues call it
   ServedModels models;  // complete once `ready`
   ServeLimits limits;
   Metrics metrics;
   std::atomic<bool> ready = false, draining = false;
-  // Requests that are being answered.
-  std::shared_ptr<std::atomic<int64_t>> answering = std::make_shared<std::atomic<int64_t>>(0);
+  std::shared_ptr<Places> answering = std::make_shared<Places>();
   std::function<HttpStatistics()> http;
 };
 
@@ -84,6 +85,7 @@ FoundRoute find_route(std::string_view method, std::string_view path, const Serv
 // The rooms' parts of the table.
 std::span<const Route> embed_routes();
 std::span<const Route> classify_routes();
+std::span<const Route> multi_vector_routes();
 std::span<const Route> rerank_routes();
 std::span<const Route> token_routes();
 std::span<const Route> pipeline_routes();

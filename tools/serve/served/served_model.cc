@@ -1,24 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/serve/served/served_model.h"
 
-#include <algorithm>
-#include <cctype>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "models/tasks/ranking/entailment.h"
+
 namespace bert::tools::serve {
 namespace {
-
-// As Hugging Face's zero-shot pipeline finds it.
-int find_entailment(const bert::Info& info) {
-  for (int i = 0; i < static_cast<int>(std::ssize(info.labels)); ++i) {
-    std::string label = info.labels[i];
-    std::ranges::transform(label, label.begin(), [](unsigned char c) { return std::tolower(c); });
-    if (label.starts_with("entail")) return i;
-  }
-  return -1;
-}
 
 const char* in_words(bert::Task task) {
   switch (task) {
@@ -53,9 +43,7 @@ ServedModel::ServedModel(std::string called, std::string from, const bert::Optio
       info(model.info()),
       reader(directory, model),
       queue(model) {
-  if (info.task == bert::Task::classify && info.labels.size() > 1) {
-    entailment_ = find_entailment(info);
-  }
+  entailment_ = models::find_entailment(info).value_or(-1);
 }
 
 bool ServedModel::is_for(Ability ability) const {
@@ -64,6 +52,8 @@ bool ServedModel::is_for(Ability ability) const {
       return info.task == bert::Task::embed;
     case Ability::sparse:
       return info.has_sparse;
+    case Ability::multi_vector:
+      return info.token_vector > 0;
     case Ability::classify:
       return info.task == bert::Task::classify;
     case Ability::rerank:

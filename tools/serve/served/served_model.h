@@ -12,7 +12,18 @@
 namespace bert::tools::serve {
 
 // What routes ask of a model.
-enum class Ability { embed, sparse, classify, rerank, zero_shot, tag, answer, fill_mask, any };
+enum class Ability {
+  embed,
+  sparse,
+  multi_vector,
+  classify,
+  rerank,
+  zero_shot,
+  tag,
+  answer,
+  fill_mask,
+  any
+};
 
 // A loaded model, its queue, and what the server calls it.
 class ServedModel {

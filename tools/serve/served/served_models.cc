@@ -17,6 +17,8 @@ const char* in_words(Ability ability) {
       return "an embedding";
     case Ability::sparse:
       return "a sparse embedding";
+    case Ability::multi_vector:
+      return "a multi-vector";
     case Ability::classify:
       return "a sequence classification";
     case Ability::rerank:

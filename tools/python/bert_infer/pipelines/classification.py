@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bert_infer._core import Encoding
 from bert_infer.cross_encoder import sigmoid, softmax
 from bert_infer.model import Matrix, Text
 from bert_infer.pipelines.base import Pipeline, check_positive
@@ -84,14 +83,7 @@ class ZeroShotClassification(Pipeline):
                             "hypothesis_template": "This example is {}.", "multi_label": False}
 
     def check_model(self) -> None:
-        self.model.run([])
-        labels = [label.lower() for label in self.model.info.labels]
-        found = [i for i, label in enumerate(labels) if label.startswith("entail")]
-        if not found or len(labels) < 2:
-            raise ValueError(f"{self.task}: found the labels {', '.join(self.model.info.labels)}, "
-                             "expected one that begins with entail, and another")
-        self._entailment = found[0]
-        self._contradiction = -1 if self._entailment == 0 else 0
+        self.model.zero_shot([], ["label"])
 
     def check(self, settings: dict[str, Any]) -> None:
         template = settings["hypothesis_template"]
@@ -110,30 +102,9 @@ class ZeroShotClassification(Pipeline):
         if not labels:
             raise ValueError("candidate_labels: expected at least one")
         hypotheses = [settings["hypothesis_template"].format(label) for label in labels]
-        pairs = [(item, hypothesis) for item in items for hypothesis in hypotheses]
-        encodings = [self._fitted(encoding) for encoding in self.whole(pairs)]
-        logits = self.model.run(encodings).reshape(len(items), len(labels), -1)
         found = []
-        for item, of_item in zip(items, logits):
-            scores = self._scores(of_item, settings["multi_label"])
-            order = scores.argsort()[::-1]
-            found.append({"sequence": item, "labels": [labels[i] for i in order],
-                          "scores": scores[order].tolist()})
+        for item, (scores, best) in zip(items, self.model.zero_shot(items, hypotheses,
+                                                                     settings["multi_label"])):
+            found.append({"sequence": item, "labels": [labels[i] for i in best],
+                          "scores": scores[best].tolist()})
         return found
-
-    def _scores(self, logits: Matrix, multi_label: bool) -> Matrix:
-        if multi_label or len(logits) == 1:
-            return softmax(logits[:, [self._contradiction, self._entailment]])[:, 1]
-        return softmax(logits[:, self._entailment])
-
-    def _fitted(self, encoding: Encoding) -> Encoding:
-        """Only the text is truncated, not the label."""
-        excess = len(encoding) - self.model.info.max_length
-        if excess <= 0:
-            return encoding
-        begin, end = encoding.first
-        if excess > end - begin:
-            raise ValueError(f"a label of {encoding.second[1] - encoding.second[0]} tokens leaves no "
-                             f"room in an input of {self.model.info.max_length}")
-        kept = np.r_[0:end - excess, end:len(encoding)]
-        return Encoding(encoding.ids[kept], encoding.type_ids[kept])

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "models/tasks/ranking/entailment.h"
 #include "tools/infer/answers/numbers.h"
 #include "tools/serve/served/request_error.h"
 
@@ -101,39 +102,19 @@ Outcome predict(const Call& call) {
                      std::move(labelling));
 }
 
-std::string hypothesis(const std::string& form, const std::string& label) {
-  std::string text = form;
-  return text.replace(text.find("{}"), 2, label);
-}
-
 // How likely the model takes each label's hypothesis to follow, as Hugging Face's pipeline has it.
 struct ZeroShot {
   std::vector<std::string> labels;
   int entailment;
   bool each;  // by itself, against its contradiction; else against each other
 
-  std::vector<double> scores(const bert::Output& logits) const {
-    std::vector<double> scores;
-    const auto last = static_cast<size_t>(logits.columns - 1);
-    for (int64_t i = 0; i < logits.rows; ++i) {
-      const double yes = logits.row(i)[entailment], no = logits.row(i)[entailment == 0 ? last : 0];
-      scores.push_back(each ? 1 / (1 + std::exp(no - yes)) : yes);
-    }
-    if (each) return scores;
-    const double most = *std::ranges::max_element(scores);
-    double sum = 0;
-    for (double& score : scores) sum += score = std::exp(score - most);
-    for (double& score : scores) score /= sum;
-    return scores;
-  }
-
   Spelled operator()(const bert::Output& logits) const {
-    const std::vector<double> all = scores(logits);
-    const std::vector<float> single(all.begin(), all.end());
-    const std::vector<int64_t> order = bert::top_k(single, std::ssize(single));
+    const std::vector<float> scores =
+        models::entailment_scores(logits, 0, logits.rows, entailment, each);
+    const std::vector<int64_t> order = bert::top_k(scores, std::ssize(scores));
     Spelled out;
     append_array(out.body, std::span(order),
-                 [&](std::string& line, int64_t i) { append_label(line, labels[i], single[i]); });
+                 [&](std::string& line, int64_t i) { append_label(line, labels[i], scores[i]); });
     return out;
   }
 };
@@ -180,14 +161,15 @@ Work zero_shot_work(const Call& call, const ServedModel& model, const JsonObject
   call.check_batch(zero_shot.labels.size(), "parameters.candidate_labels");
   if (zero_shot.labels.size() == 1) zero_shot.each = true;
   const std::string form = parameters.text("hypothesis_template").value_or("This example is {}.");
-  if (form.find("{}") == std::string::npos) {
-    parameters.fail("hypothesis_template", "has no {} for the label");
+  const size_t place = form.find("{}");
+  if (place == std::string::npos || form.find("{}", place + 2) != std::string::npos) {
+    parameters.fail("hypothesis_template", "has no {} for the label, or several");
   }
   const auto text = object.text("inputs");
   if (!text) object.fail("inputs", "is missing");
   std::vector<bert::Input> pairs;
   for (const std::string& label : zero_shot.labels)
-    pairs.push_back({*text, hypothesis(form, label)});
+    pairs.push_back({*text, models::hypothesis(form, label)});
   Work work;
   auto encodings = encode(model, pairs, encode_options(call, parameters), work);
   return logits_work(model, std::move(encodings), std::move(work), std::move(zero_shot));

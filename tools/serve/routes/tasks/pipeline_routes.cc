@@ -72,6 +72,7 @@ Work work_for(const Call& call, const JsonObject& object, Ability ability) {
       return fill_mask_work(call, model, object);
     case Ability::embed:
     case Ability::sparse:
+    case Ability::multi_vector:
     case Ability::any:
       break;
   }

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "engine/attention/attention.h"
+
+namespace bert::engine {
+
+// Sequences with more tokens than this attend to a block of keys at a time: with terms for each
+// pair of tokens, where these leave the caches (2,048 tokens: -15 %, a quarter of the memory);
+// otherwise later, as scores of a few queries are read in order, and blocks cost 4 %.
+inline int64_t whole_tokens(const AttentionOptions& options) {
+  return options.keys || options.disentangled ? 1024 : 8192;
+}
+
+int64_t longest_sequence(std::span<const int32_t> starts);
+// Floats to compute the bias of so many queries and keys in, if it is one for each pair.
+int64_t bias_scratch(const AttentionOptions& options, int64_t queries, int64_t keys);
+
+// attention() to a block of keys after the other, with the softmax's maximum and sum so far
+// (Milakov and Gimelshein 2018), so that memory does not grow with the square of the length; and
+// where a token attends only to options.window tokens before it and after it (Beltagy et al. 2020),
+// at the cost of these. With a window, without a bias by distance. Sequences of up to
+// whole_tokens() get the bits that they get without blocks; how a longer one is divided depends on
+// its length and the options alone.
+void block_attention(Team& team, ConstTensor qkv, std::span<const int32_t> starts,
+                     const AttentionOptions& options, Buffer& scratch, Tensor context);
+
+}  // namespace bert::engine

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Zero-shot classification by a model of entailment, as Hugging Face's pipeline computes it (Yin et
+// al. 2019): the parts that the library's function and bert-serve's route share.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/bert_infer.h"
+
+namespace bert::models {
+
+// The first label that begins with "entail" in whatever case, of a classifier with several.
+std::optional<int> find_entailment(const Info& info);
+
+// Puts the label where {} stands. Throws Error if there is not one {}.
+std::string hypothesis(const std::string& form, const std::string& label);
+
+// Of rows [first, first + count) of logits [N, C], one for each label. each: by itself.
+std::vector<float> entailment_scores(const Output& logits, int64_t first, int64_t count,
+                                     int entailment, bool each);
+
+}  // namespace bert::models

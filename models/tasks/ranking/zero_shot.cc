@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "models/model_impl.h"
+#include "models/tasks/logits.h"
+#include "models/tasks/ranking/bert_ranking.h"
+#include "models/tasks/ranking/entailment.h"
+
+namespace bert {
+namespace models {
+
+std::optional<int> find_entailment(const Info& info) {
+  if (info.task != Task::classify || info.labels.size() < 2) return std::nullopt;
+  for (int i = 0; i < static_cast<int>(std::ssize(info.labels)); ++i) {
+    std::string label = info.labels[i];
+    std::ranges::transform(label, label.begin(), [](unsigned char c) { return std::tolower(c); });
+    if (label.starts_with("entail")) return i;
+  }
+  return std::nullopt;
+}
+
+std::string hypothesis(const std::string& form, const std::string& label) {
+  const size_t place = form.find("{}");
+  if (place == std::string::npos || form.find("{}", place + 2) != std::string::npos) {
+    throw Error(fmt::format("the hypothesis is '{}', expected {{}} once, for the label", form));
+  }
+  return form.substr(0, place) + label + form.substr(place + 2);
+}
+
+std::vector<float> entailment_scores(const Output& logits, int64_t first, int64_t count,
+                                     int entailment, bool each) {
+  // Where entailment is not the first label, that is contradiction, otherwise the last one is.
+  const int64_t contradiction = entailment == 0 ? logits.columns - 1 : 0;
+  std::vector<float> scores;
+  for (int64_t i = first; i < first + count; ++i) {
+    const double yes = logits.row(i)[entailment], no = logits.row(i)[contradiction];
+    scores.push_back(static_cast<float>(each ? 1 / (1 + std::exp(no - yes)) : yes));
+  }
+  return each || scores.empty() ? scores : softmax(scores);
+}
+
+}  // namespace models
+
+namespace {
+
+// Drops tokens of the first text alone, as Hugging Face's truncation "only_first" does, where the
+// tokenizer's files say: at its end or its beginning.
+void fit_first(Encoding& encoding, int most, bool from_left) {
+  const auto excess = static_cast<int32_t>(std::ssize(encoding.ids)) - most;
+  if (excess <= 0) return;
+  if (excess > encoding.first.end - encoding.first.begin) {
+    throw Error(
+        fmt::format("a hypothesis of {} tokens leaves no room for the text in an input of "
+                    "{}",
+                    encoding.second.end - encoding.second.begin, most));
+  }
+  const int32_t begin = from_left ? encoding.first.begin : encoding.first.end - excess;
+  const auto erase = [&](auto& values) {
+    values.erase(values.begin() + begin, values.begin() + begin + excess);
+  };
+  erase(encoding.ids);
+  erase(encoding.type_ids);
+  erase(encoding.offsets);
+  encoding.first.end -= excess;
+  encoding.second.begin -= excess;
+  encoding.second.end -= excess;
+  encoding.truncated = true;
+}
+
+// Names the text or the label that cannot be encoded, rather than a pair of them.
+void blame(const tokenizer::TextEncoder& encoder, std::span<const std::string> texts,
+           std::span<const std::string> labels) {
+  const auto try_each = [&](const char* what, std::span<const std::string> each) {
+    for (size_t i = 0; i < each.size(); ++i) {
+      try {
+        encoder.encode(each[i], std::nullopt, 0);
+      } catch (const std::exception& error) {
+        throw Error(fmt::format("{} {}: {}", what, i, error.what()));
+      }
+    }
+  };
+  try_each("label", labels);
+  try_each("input", texts);
+}
+
+}  // namespace
+
+std::vector<Encoding> Model::Impl::encode_hypotheses(std::span<const std::string> texts,
+                                                     std::span<const std::string> labels,
+                                                     const std::string& form) const {
+  std::vector<std::string> hypotheses;
+  for (const std::string& label : labels) hypotheses.push_back(models::hypothesis(form, label));
+  std::vector<models::Texts> pairs;
+  for (const std::string& text : texts) {
+    for (const std::string& follows : hypotheses) pairs.push_back({text, follows});
+  }
+  const tokenizer::TextEncoder& to_ids = tokenizer.impl_->text_encoder;
+  try {
+    std::vector<Encoding> encodings = models::encode_batch(to_ids, pairs, 0, on_workers());
+    for (Encoding& each : encodings) fit_first(each, info.max_length, to_ids.truncates_left());
+    return encodings;
+  } catch (const std::exception&) {
+    blame(to_ids, texts, labels);
+    throw;
+  }
+}
+
+std::vector<ZeroShot> zero_shot(const Model& model, std::span<const std::string> texts,
+                                std::span<const std::string> labels,
+                                const ZeroShotOptions& options) {
+  return models::guarded([&] {
+    const Internals::Impl& impl = Internals::impl(model);
+    const std::optional<int> entailment = models::find_entailment(impl.info);
+    if (!entailment) {
+      throw Error(fmt::format(
+          "{}: id2label: found {} for a {}, expected several labels of which one begins with "
+          "\"entail\", for zero-shot classification",
+          impl.config.path,
+          impl.info.labels.empty() ? "none" : fmt::format("{}", fmt::join(impl.info.labels, ", ")),
+          impl.info.architecture));
+    }
+    if (labels.empty()) throw Error("there are no labels, expected at least one");
+    const auto count = std::ssize(labels);
+    const std::vector<Encoding> encodings =
+        impl.encode_hypotheses(texts, labels, options.hypothesis);
+    const Output logits = impl.run(encodings);
+    std::vector<ZeroShot> output(texts.size());
+    for (int64_t i = 0; i < std::ssize(output); ++i) {
+      ZeroShot& found = output[i];
+      found.probabilities = models::entailment_scores(logits, i * count, count, *entailment,
+                                                      options.multi_label || count == 1);
+      found.best = top_k(found.probabilities, count);
+      for (int64_t pair = i * count; pair < (i + 1) * count; ++pair) {
+        found.tokens += static_cast<int32_t>(encodings[pair].ids.size());
+        found.truncated |= encodings[pair].truncated;
+      }
+    }
+    return output;
+  });
+}
+
+}  // namespace bert

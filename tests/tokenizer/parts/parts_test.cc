@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The pipeline for any tokenizer.json, against the fast ones on what both can do; and what it
+// refuses. combinations_test.py compares it with Hugging Face's.
+#include <chrono>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include "tests/tokenizer/test_directory.h"
+#include "tokenizer/bytepair/byte_level.h"
+#include "tokenizer/unicode/utf8.h"
+
+namespace bert::tokenizer {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+TextEncoder load_definition(const json& definition) {
+  const TestDirectory directory;
+  directory.write("tokenizer.json", definition.dump());
+  return directory.load();
+}
+
+std::string error_of_definition(const json& definition) {
+  const TestDirectory directory;
+  directory.write("tokenizer.json", definition.dump());
+  return directory.error();
+}
+
+std::string error_of_text(const json& definition, const std::string& text) {
+  try {
+    load_definition(definition).encode(text, std::nullopt, 0);
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// The same, but for a pre-tokenizer that changes nothing and that no fast pipeline has.
+json by_parts(json definition) {
+  const json pieces = {definition["pre_tokenizer"],
+                       {{"type", "FixedLength"}, {"length", INT32_MAX}}};
+  definition["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", pieces}};
+  return definition;
+}
+
+std::string scalar_of(char32_t c) {
+  char bytes[4];
+  return {bytes, utf8::encode(c, bytes)};
+}
+
+std::string some_text(std::mt19937& random) {
+  const std::vector<std::string> words = {"the",     "ab",
+                                          "abc",     " ",
+                                          "  ",      "\n",
+                                          "1",       "22",
+                                          "!",       "[MASK]",
+                                          "<x>",     "don't",
+                                          "A",       "\u00e9",
+                                          "e\u0301", "\u0130",
+                                          "\u4e2d",  "\ud55c",
+                                          "\u2581",  "\ufb01",
+                                          "\t",      "\u00a0",
+                                          "#",       "##b",
+                                          "\u200b",  "\u1112\u1161\u11ab"};
+  std::string text;
+  for (size_t i = random() % 20; i > 0; --i) {
+    const auto any = static_cast<char32_t>(random() % 0xd800);
+    text += random() % 8 == 0 ? scalar_of(any) : words[random() % words.size()];
+  }
+  return text;
+}
+
+void expect_twins(json definition) {
+  for (const bool normalized : {false, true}) {
+    json token = added_token(normalized ? "<x>" : "the", 1000);
+    token["normalized"] = token["lstrip"] = token["rstrip"] = normalized;
+    definition["added_tokens"].push_back(token);
+  }
+  const TextEncoder fast = load_definition(definition),
+                    slow = load_definition(by_parts(definition));
+  std::mt19937 random(5);
+  for (int i = 0; i < 3000; ++i) {
+    const std::string first = some_text(random), second = some_text(random);
+    const int most = i % 2 == 0 ? 0 : static_cast<int>(8 + random() % 20);
+    const auto pair = i % 3 == 0 ? std::optional<std::string_view>(second) : std::nullopt;
+    const Encoding a = fast.encode(first, pair, most), b = slow.encode(first, pair, most);
+    ASSERT_EQ(a.ids, b.ids) << testing::PrintToString(first);
+    ASSERT_EQ(offsets_of(a), offsets_of(b)) << testing::PrintToString(first);
+    ASSERT_EQ(a.truncated, b.truncated) << testing::PrintToString(first);
+    ASSERT_EQ(fast.strings(first, pair, most), slow.strings(first, pair, most)) << first;
+  }
+}
+
+const std::vector<std::string> kPieces = {"ab",       "abc",    "c",   "t",   "he",  "the",
+                                          "\u00e9",   "1",      "!",   "##b", "##c", "##he",
+                                          "##\u0301", "\u4e2d", "don", "'"};
+
+TEST(Parts, AreTheTwinOfWordPiece) {
+  for (const bool lowercase : {false, true}) {
+    json definition = small_tokenizer(kPieces);
+    definition["normalizer"]["lowercase"] = lowercase;
+    expect_twins(definition);
+  }
+}
+
+TEST(Parts, AreTheTwinOfUnigram) {
+  json definition = small_tokenizer({});
+  json& vocab = (definition["model"] = {{"type", "Unigram"}, {"unk_id", 1}})["vocab"];
+  for (const char* special : {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}) {
+    vocab.push_back({special, 0.0});
+  }
+  for (const std::string& piece : kPieces) {
+    vocab.push_back({piece, -1.5 - 0.25 * static_cast<double>(vocab.size())});
+    vocab.push_back({"\u2581" + piece, -1.0 - 0.25 * static_cast<double>(vocab.size())});
+  }
+  definition["normalizer"] = json::parse(R"({"type": "Sequence", "normalizers": [{"type": "NFKC"},
+      {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}, {"type": "Lowercase"},
+      {"type": "Strip", "strip_left": true, "strip_right": true}]})");
+  for (const char* scheme : {"always", "first", "never"}) {
+    definition["pre_tokenizer"] = {
+        {"type", "Metaspace"}, {"replacement", "\u2581"}, {"prepend_scheme", scheme}};
+    expect_twins(definition);
+  }
+}
+
+TEST(Parts, AreTheTwinOfByteLevel) {
+  json definition = small_tokenizer({});
+  json& model = definition["model"] = {
+      {"type", "BPE"}, {"vocab", definition["model"]["vocab"]}, {"merges", json::array()}};
+  for (int byte = 0; byte < 256; ++byte) {
+    const std::string c = scalar_of(byte_characters()[byte]);
+    model["vocab"][c] = model["vocab"].size();
+  }
+  for (const auto& [left, right] : std::vector<std::pair<std::string, std::string>>{
+           {"t", "h"}, {"th", "e"}, {"a", "b"}, {"ab", "c"}, {"\u0120", "the"}, {"1", "1"}}) {
+    model["vocab"].emplace(left + right, model["vocab"].size());
+    model["merges"].push_back({left, right});
+  }
+  for (const bool prefix : {false, true}) {
+    definition["normalizer"] = prefix ? json(nullptr) : json{{"type", "NFC"}};
+    definition["pre_tokenizer"] = {
+        {"type", "ByteLevel"}, {"add_prefix_space", prefix}, {"trim_offsets", true}};
+    expect_twins(definition);
+  }
+}
+
+json word_level(const std::vector<std::string>& words, const json& pre_tokenizer) {
+  json definition = small_tokenizer(words);
+  definition["normalizer"] = nullptr;
+  definition["pre_tokenizer"] = pre_tokenizer;
+  definition["model"] = {
+      {"type", "WordLevel"}, {"unk_token", "[UNK]"}, {"vocab", definition["model"]["vocab"]}};
+  return definition;
+}
+
+json split_at(const std::string& expression, const char* behavior) {
+  return {{"type", "Split"},
+          {"pattern", {{"Regex", expression}}},
+          {"behavior", behavior},
+          {"invert", false}};
+}
+
+TEST(Parts, SplitDoesWithMatchesWhatItsBehaviorSays) {
+  const std::vector<std::string> all = {"a", "-", "b", "--", "a-", "b-", "-b", "-a", "a--"};
+  for (const auto& [behavior, expected] :
+       std::vector<std::pair<const char*, const char*>>{{"Removed", "a b a"},
+                                                        {"Isolated", "a - b - - a"},
+                                                        {"MergedWithPrevious", "a- b- - a"},
+                                                        {"MergedWithNext", "a -b - -a"},
+                                                        {"Contiguous", "a - b -- a"}}) {
+    const TextEncoder tokenizer = load_definition(word_level(all, split_at("[-]", behavior)));
+    EXPECT_EQ(tokens_of(tokenizer, "a-b--a"), expected) << behavior;
+  }
+}
+
+TEST(Parts, SayWhatIsWrongAndWhere) {
+  json broken = word_level({}, split_at("(", "Removed"));
+  EXPECT_EQ(error_of_definition(broken),
+            "tokenizer.json: pre_tokenizer.pattern.Regex: not an expression that Oniguruma takes: "
+            "end pattern with unmatched parenthesis");
+  EXPECT_THAT(error_of_definition(word_level({}, split_at("a", "Kept"))),
+              HasSubstr("pre_tokenizer.behavior: found \"Kept\", expected \"Removed\", "));
+  EXPECT_THAT(error_of_definition(word_level({}, {{"type", "UnicodeScripts"}})),
+              HasSubstr("pre_tokenizer.type: found \"UnicodeScripts\", expected "));
+  json no_unknown = word_level({}, nullptr);
+  no_unknown["model"]["unk_token"] = "<none>";
+  EXPECT_EQ(error_of_text(no_unknown, "a"),
+            "a word is not in the vocabulary, which has no unknown token");
+}
+
+// Exponential if tried to the end, and quadratic: neither may take longer than a text deserves.
+TEST(Parts, LimitWhatAnExpressionMayTry) {
+  const auto begin = std::chrono::steady_clock::now();
+  const std::string many(60'000, 'a');
+  EXPECT_THAT(error_of_text(word_level({}, split_at("(a+)+b", "Removed")), many.substr(0, 60)),
+              HasSubstr("an expression of the tokenizer takes too long on this text"));
+  EXPECT_THAT(error_of_text(word_level({}, split_at("a(?=a*c)", "Removed")), many),
+              HasSubstr("an expression of the tokenizer takes too long on this text"));
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+  EXPECT_LT(taken.count(), 60);  // seconds; with sanitizers on a busy machine
+}
+
+}  // namespace
+}  // namespace bert::tokenizer

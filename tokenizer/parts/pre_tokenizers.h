@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "tokenizer/parts/parted_text.h"
+#include "tokenizer/unigram/unigram.h"
+
+namespace bert::tokenizer {
+
+// A pre-tokenizer of a tokenizer.json; a Sequence is a list of them.
+struct PreTokenizer {
+  enum class Kind {
+    bert,
+    byte_level,
+    delimiter,
+    digits,
+    fixed_length,
+    metaspace,
+    punctuation,
+    split,
+    whitespace,
+    whitespace_split,
+  } kind;
+  Delimiter behavior = Delimiter::isolated;          // of punctuation and split
+  std::shared_ptr<const Pattern> pattern = nullptr;  // for split
+  bool inverted = false;                             // split at what the pattern does not match
+  bool individual = false;                           // each digit by itself
+  size_t length = 0;                                 // of fixed_length, in scalars
+  char32_t scalar = 0;                               // the delimiter, or Metaspace's replacement
+  // A space before each part, or Metaspace's replacement; first: only where the text begins.
+  using Prepend = UnigramOptions::Prepend;
+  Prepend prepend = Prepend::never;
+  bool splits = true;  // Metaspace, at its replacement; ByteLevel, by its expression
+};
+
+// Applies a pre-tokenizer to every part of a text. at_begin: the text is the beginning of an input.
+void pre_tokenize(const PreTokenizer& pre_tokenizer, bool at_begin, PartedText& text);
+
+}  // namespace bert::tokenizer

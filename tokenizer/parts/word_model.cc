@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tokenizer/parts/word_model.h"
+
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "tokenizer/files/definition.h"
+#include "tokenizer/unicode/utf8.h"
+
+namespace bert::tokenizer {
+
+namespace {
+
+int32_t find_unknown(const Definition& definition, const Vocabulary& vocabulary) {
+  const std::string& token = definition.word_piece.unknown;
+  const int32_t id = vocabulary.find(token);
+  if (id != Vocabulary::kNone) return id;
+  throw std::runtime_error(fmt::format("the unknown token \"{}\" is not in the vocabulary", token));
+}
+
+// Greedily the longest tokens.
+class WordPieceModel : public WordModel {
+ public:
+  WordPieceModel(const Definition& definition, const Vocabulary& vocabulary)
+      : trie_(vocabulary.trie()),
+        has_continuing_(definition.word_piece.continuing_prefix.empty() ||
+                        trie_.start() != DoubleArray::kRoot),
+        unknown_(find_unknown(definition, vocabulary)),
+        max_chars_(definition.word_piece.max_chars) {}
+
+  void tokenize(std::string_view word, PieceScratch&, std::vector<WordToken>& out) const override {
+    out.clear();
+    bool known = utf8::count_scalars(word) <= max_chars_;
+    uint32_t node = DoubleArray::kRoot;
+    for (size_t at = 0; at < word.size() && known; node = trie_.start()) {
+      const DoubleArray::Match match = trie_.longest_prefix(node, word.substr(at));
+      known = match.length > 0 && (has_continuing_ || match.length == word.size() - at);
+      if (known) out.push_back({match.value, at, at + match.length});
+      at += match.length;
+    }
+    if (!known) out.assign(1, {unknown_, 0, word.size()});
+  }
+
+ private:
+  const DoubleArray& trie_;
+  bool has_continuing_;  // there are tokens for the inside of words
+  int32_t unknown_;
+  size_t max_chars_;
+};
+
+class WordLevelModel : public WordModel {
+ public:
+  WordLevelModel(const Definition& definition, const Vocabulary& vocabulary)
+      : vocabulary_(vocabulary), unknown_(vocabulary.find(definition.word_piece.unknown)) {}
+
+  void tokenize(std::string_view word, PieceScratch&, std::vector<WordToken>& out) const override {
+    int32_t id = vocabulary_.find(word);
+    if (id == Vocabulary::kNone) id = unknown_;
+    if (id == Vocabulary::kNone) {
+      throw std::runtime_error("a word is not in the vocabulary, which has no unknown token");
+    }
+    out.assign(1, {id, 0, word.size()});
+  }
+
+ private:
+  const Vocabulary& vocabulary_;
+  int32_t unknown_;
+};
+
+class BytePairModel : public WordModel {
+ public:
+  BytePairModel(const Definition& definition, const Vocabulary& vocabulary)
+      : byte_pair_(vocabulary, definition.byte_pair) {}
+
+  void tokenize(std::string_view word, PieceScratch& scratch,
+                std::vector<WordToken>& out) const override {
+    byte_pair_.tokenize(word, scratch.byte_pair);
+    out.clear();
+    size_t at = 0;
+    for (const auto& [id, length] : scratch.byte_pair.parts) {
+      const size_t end = at + static_cast<size_t>(length);
+      out.push_back({id, at, end});
+      at = end;
+    }
+  }
+
+ private:
+  BytePair byte_pair_;
+};
+
+class UnigramModel : public WordModel {
+ public:
+  UnigramModel(const Definition& definition, const Vocabulary& vocabulary)
+      : vocabulary_(vocabulary),
+        unknown_(definition.unigram.unknown),
+        unigram_(vocabulary, definition.unigram.scores, unknown_) {
+    for (int byte = 0; definition.unigram.byte_fallback && byte < 256; ++byte) {
+      bytes_.push_back(vocabulary.find(fmt::format("<0x{:02X}>", byte)));
+    }
+  }
+
+  void tokenize(std::string_view word, PieceScratch& scratch,
+                std::vector<WordToken>& out) const override {
+    UnigramScratch& own = scratch.unigram;
+    own.bytes.reserve(word.size());
+    own.sources.reserve(word.size());
+    std::copy(word.begin(), word.end(), own.bytes.data());
+    std::iota(own.sources.data(), own.sources.data() + word.size(), 0);
+    TokenSequence tokens;
+    unigram_.tokenize(word.size(), own, tokens);
+    out.clear();
+    for (size_t i = 0; i < tokens.size; ++i) {
+      const auto begin = static_cast<size_t>(tokens.offsets[i].begin);
+      push(tokens.ids[i], word, begin, static_cast<size_t>(tokens.offsets[i].end), out);
+    }
+  }
+
+ private:
+  void push(int32_t id, std::string_view word, size_t begin, size_t end,
+            std::vector<WordToken>& out) const {
+    const std::string_view piece = word.substr(begin, end - begin);
+    if (id != unknown_ || vocabulary_.find(piece) != Vocabulary::kNone) {
+      return out.push_back({id, begin, end});
+    }
+    const auto token = [&](char byte) { return bytes_[static_cast<uint8_t>(byte)]; };
+    const auto is_missing = [&](char byte) { return token(byte) == Vocabulary::kNone; };
+    if (!bytes_.empty() && std::ranges::none_of(piece, is_missing)) {
+      for (const char byte : piece) out.push_back({token(byte), begin, end});
+      return;
+    }
+    out.push_back({id, begin, end, true});
+  }
+
+  const Vocabulary& vocabulary_;
+  int32_t unknown_;
+  Unigram unigram_;
+  std::vector<int32_t> bytes_;  // the tokens "<0x00>" to "<0xFF>"; empty without byte_fallback
+};
+
+}  // namespace
+
+std::unique_ptr<const WordModel> make_word_model(const Definition& definition,
+                                                 const Vocabulary& vocabulary) {
+  switch (definition.model) {
+    case Definition::Model::word_piece:
+      return std::make_unique<WordPieceModel>(definition, vocabulary);
+    case Definition::Model::word_level:
+      return std::make_unique<WordLevelModel>(definition, vocabulary);
+    case Definition::Model::unigram:
+      return std::make_unique<UnigramModel>(definition, vocabulary);
+    case Definition::Model::byte_pair:
+      return std::make_unique<BytePairModel>(definition, vocabulary);
+  }
+  return nullptr;
+}
+
+}  // namespace bert::tokenizer
