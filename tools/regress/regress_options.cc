@@ -41,7 +41,7 @@ Either ids or texts may be left out. If both are there, the texts must tokenize 
       --html FILE    the same as a page: the errors by stage in a table and a chart, their
                      distribution, the worst elements with their texts, labels that changed
       --junit FILE   the same as JUnit's XML, a test case for each stage
-      --baseline OLD what --json wrote before: --json and --html say what changed since
+      --baseline F   what --json wrote before: --json and --html say what changed since
   -h, --help         this text
       --version      versions of this and of oneDNN, backend, instruction set
 
