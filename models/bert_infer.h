@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -114,6 +115,9 @@ struct Options {  // how a model is loaded and run
   // The name of a prompt in config_sentence_transformers.json, to put before each first text. ""
   // takes the directory's default_prompt_name, if there is one.
   std::string prompt;
+  // Called by the thread that loads, after each layer, with the number of layers that are loaded
+  // and of all. What it throws ends the loading.
+  std::function<void(int loaded, int layers)> progress = {};
 };
 
 // How logits become probabilities: depends on the config's problem_type and number of labels.
@@ -283,8 +287,8 @@ class BERT_INFER_API Tokenizer {
   // Encodes all inputs, in order, on this many threads (0: as many as this process may use). If any
   // fail, throws the error of the first that does, as "input i: ...".
   std::vector<Encoding> encode(std::span<const Input> inputs, int threads = 0) const;
-  // The strings of the tokens that encode() gives: the vocabulary's, but of added tokens what of the
-  // text they matched, and of unknown SentencePiece pieces what they stand for.
+  // The strings of the tokens that encode() gives: the vocabulary's, but of added tokens what of
+  // the text they matched, and of unknown SentencePiece pieces what they stand for.
   std::vector<std::string> strings(const Input& input) const;
   // Ids to text, as Hugging Face's fast tokenizers decode them; special tokens such as [SEP] are
   // left out if skips_special. Throws if the vocabulary does not have one of the ids.

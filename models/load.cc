@@ -166,14 +166,15 @@ Encoding example_ids(int64_t vocabulary) {
 
 models::Encoder load_encoder(Checkpoint& checkpoint, const Config& config,
                              const engine::Products& products,
-                             const tokenizer::TextEncoder& tokenizer, engine::Team& team) {
+                             const tokenizer::TextEncoder& tokenizer, const Options& options,
+                             engine::Team& team) {
   const models::Batch example = models::example_batch(
       [&](const char* first, const char* second) {
         return tokenizer.takes_text() ? tokenizer.encode(first, second, 0)
                                       : example_ids(config.vocabulary);
       },
       config);
-  return models::Encoder(checkpoint, config, products, example, team);
+  return models::Encoder(checkpoint, config, products, example, team, options.progress);
 }
 
 struct Heads {
@@ -346,7 +347,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::load(const std::string& name,
   const ChosenPrecision precision = choose_precision(options.precision, checkpoint, config);
 
   const engine::Products products = choose_products(options.backend, precision.precision);
-  models::Encoder encoder = load_encoder(checkpoint, config, products, tokenizer, team);
+  models::Encoder encoder = load_encoder(checkpoint, config, products, tokenizer, options, team);
   models::SentenceEmbedding sentence(
       retrieval_settings.embeds
           ? models::read_sentence_modules(directory, config.hidden, !rows.empty())

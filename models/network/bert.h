@@ -135,7 +135,8 @@ struct Encoder {
   // example: any inputs of the model's kind, on which int8 is calibrated. Each layer is calibrated
   // as soon as it is loaded, so that only one at a time is in memory as floats.
   Encoder(Checkpoint& checkpoint, const Config& config, const engine::Products& products,
-          const Batch& example, engine::Team& team);
+          const Batch& example, engine::Team& team,
+          const std::function<void(int loaded, int layers)>& progress);
   // The last hidden state: [T, H], or with Reads::first [N, H] of each sequence's first token, the
   // only ones that the last layer is then computed for.
   engine::Tensor run(const Batch& batch, engine::Team& team, engine::Reads reads, Workspace& space,
@@ -158,7 +159,8 @@ struct Encoder {
 
  private:
   void load_layers(Checkpoint& checkpoint, const Config& config, const engine::Products& products,
-                   const Batch& example, engine::Team& team);
+                   const Batch& example, engine::Team& team,
+                   const std::function<void(int loaded, int layers)>& progress);
   Positions positions_of(size_t layer, Checkpoint& checkpoint, const Config& config,
                          const engine::Product& f32, engine::Team& team) const;
   // Adds the convolution of the embeddings to the first layer's output x.

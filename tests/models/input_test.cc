@@ -77,6 +77,19 @@ TEST(Inputs, AreIdsWhereThereIsNoTokenizerForText) {
   }
 }
 
+TEST(Loading, TellsHowFarItIs) {
+  for (const Precision precision : {Precision::f32, Precision::int8}) {
+    std::vector<std::pair<int, int>> seen;
+    Options options;
+    options.precision = precision;
+    options.progress = [&](int loaded, int layers) { seen.emplace_back(loaded, layers); };
+    Model::load(test::golden("plain"), options);
+    EXPECT_EQ(seen, (std::vector<std::pair<int, int>>{{1, 2}, {2, 2}}));
+    options.progress = [](int, int) { throw std::runtime_error("enough"); };
+    EXPECT_EQ(error_of([&] { Model::load(test::golden("plain"), options); }), "enough");
+  }
+}
+
 TEST(Inputs, AreEncodedInOrderOnAnyNumberOfThreads) {
   const Tokenizer tokenizer = Tokenizer::load(test::golden("plain"), 30);
   std::vector<Input> inputs;

@@ -28,10 +28,11 @@ namespace {
 // The model, or with --compare the same with each backend, panels first.
 std::vector<bert::Model> load_models(const std::string& directory, const BenchOptions& options,
                                      const bert::Options& wanted) {
-  if (!options.compare) return {bert::Model::load(directory, wanted)};
+  bert::Options load = wanted;
+  load.progress = loading_bar();
+  if (!options.compare) return {bert::Model::load(directory, load)};
   std::vector<bert::Model> models;
   for (const Backend backend : {Backend::panels, Backend::onednn}) {
-    bert::Options load = wanted;
     load.backend = backend;
     models.push_back(bert::Model::load(directory, load));
   }

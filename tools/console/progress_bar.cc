@@ -2,6 +2,7 @@
 #include "tools/console/progress_bar.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include <fmt/format.h>
@@ -38,6 +39,14 @@ void ProgressBar::show() const {
   fmt::print(stderr, "\r\x1b[K{} [{:<{}}] {:.0f} %, {:.{}f} {}/s, {}:{:02} left", work_,
              std::string(static_cast<size_t>(part * kWidth), '#'), kWidth, 100 * part, rate,
              rate < 10 ? 1 : 0, unit_, left / 60, left % 60);
+}
+
+std::function<void(int loaded, int layers)> loading_bar() {
+  return [bar = std::shared_ptr<ProgressBar>()](int loaded, int layers) mutable {
+    if (!bar) bar = std::make_shared<ProgressBar>("loading", layers, "layers");
+    bar->add(1);
+    if (loaded == layers) bar.reset();
+  };
 }
 
 }  // namespace bert::tools

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 namespace bert::tools {
@@ -32,5 +33,8 @@ class ProgressBar {
   double done_ = 0;
   bool visible_ = false;
 };
+
+// For bert::Options::progress: a bar for each model that is loaded.
+std::function<void(int loaded, int layers)> loading_bar();
 
 }  // namespace bert::tools

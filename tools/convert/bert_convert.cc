@@ -16,6 +16,7 @@
 #include "models/weights/json_file.h"
 #include "tools/console/command_line.h"
 #include "tools/console/output_file.h"
+#include "tools/console/progress_bar.h"
 
 namespace bert::tools {
 namespace {
@@ -160,7 +161,9 @@ int convert(const ConvertOptions& options) {
   if (was_there && (!fs::is_directory(to) || !fs::is_empty(to))) {
     throw std::runtime_error(to.string() + ": exists and is not an empty directory");
   }
-  const bert::Model model = bert::Model::load(from, options.load);
+  bert::Options load = options.load;
+  load.progress = loading_bar();
+  const bert::Model model = bert::Model::load(from, load);
   for (const std::string& note : model.info().notes) spdlog::info("note: {}", note);
   std::error_code error;
   if (fs::create_directories(to, error); error) {

@@ -8,6 +8,7 @@
 #include <spdlog/spdlog.h>
 
 #include "tools/console/command_line.h"
+#include "tools/console/progress_bar.h"
 
 namespace bert::tools {
 namespace {
@@ -63,7 +64,9 @@ LoadedModel load(const InferOptions& options) {
             .info = {},
             .task = Task::tokens};
   }
-  const bert::Model model = bert::Model::load(directory, options.load);
+  bert::Options load = options.load;
+  if (!options.quiet) load.progress = loading_bar();
+  const bert::Model model = bert::Model::load(directory, load);
   const bert::Info& info = model.info();
   for (const std::string& note : info.notes) spdlog::info("note: {}", note);
   const Task task = resolve_task(options, info, directory);

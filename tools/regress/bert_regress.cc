@@ -10,6 +10,7 @@
 #include "tools/console/command_line.h"
 #include "tools/console/json_text.h"
 #include "tools/console/output_file.h"
+#include "tools/console/progress_bar.h"
 #include "tools/regress/regress_options.h"
 #include "tools/regress/regress_report.h"
 #include "tools/regress/regression.h"
@@ -60,7 +61,9 @@ int regress(const RegressOptions& options) {
   nlohmann::ordered_json baseline = nullptr;  // read first: what is wrong with it costs no time
   if (!options.baseline.empty()) baseline = read_report(options.baseline, "bert-regress");
   const std::string directory = model_directory(options.model);
-  const bert::Model model = bert::Model::load(directory, options.load);
+  bert::Options load = options.load;
+  load.progress = loading_bar();
+  const bert::Model model = bert::Model::load(directory, load);
   for (const std::string& note : model.info().notes) spdlog::info("note: {}", note);
   Regression regression(options, model);
   regression.run();

@@ -182,7 +182,8 @@ std::vector<Layer::Dense> Layer::dense_layers() const {
 }
 
 Encoder::Encoder(Checkpoint& checkpoint, const Config& config, const engine::Products& products,
-                 const Batch& example, engine::Team& team)
+                 const Batch& example, engine::Team& team,
+                 const std::function<void(int loaded, int layers)>& progress)
     : precision(products.layers.precision),
       hidden(config.hidden),
       embeddings(checkpoint, config, products.f32, team),
@@ -197,7 +198,7 @@ Encoder::Encoder(Checkpoint& checkpoint, const Config& config, const engine::Pro
     if (frequencies->empty()) break;
     rotaries.push_back(std::make_unique<engine::Rotary>(*frequencies, config.positions));
   }
-  load_layers(checkpoint, config, products, example, team);
+  load_layers(checkpoint, config, products, example, team, progress);
   for (size_t i = 0; i < layers.size(); ++i) {  // the last one runs before the next batch's first
     layers[i].output.set_prefetch_target(layers[(i + 1) % layers.size()].qkv);
   }
@@ -231,7 +232,8 @@ Positions Encoder::positions_of(size_t layer, Checkpoint& checkpoint, const Conf
 
 void Encoder::load_layers(Checkpoint& checkpoint, const Config& config,
                           const engine::Products& products, const Batch& example,
-                          engine::Team& team) {
+                          engine::Team& team,
+                          const std::function<void(int loaded, int layers)>& progress) {
   const engine::Product& product = products.layers;
   const bool stored = checkpoint.is_int8(config.layer_names.front() + config.family->layer.output);
   const bool calibrates = precision == Precision::int8 && !stored;
@@ -248,15 +250,18 @@ void Encoder::load_layers(Checkpoint& checkpoint, const Config& config,
     layers.emplace_back(checkpoint, name, config, product,
                         positions_of(layers.size(), checkpoint, config, products.f32, team), team);
     check_precision(checkpoint, layers.back(), stored);
-    if (!calibrates) {
-      layers.back().place(team);
-      continue;
-    }
     try {
-      x = layers.back().calibrate(example, team, space, x);
-      if (convolution && layers.size() == 1) convolve(example, team, space, x);
+      if (calibrates) {
+        x = layers.back().calibrate(example, team, space, x);
+        if (convolution && layers.size() == 1) convolve(example, team, space, x);
+      } else {
+        layers.back().place(team);
+      }
     } catch (const std::domain_error& error) {
       throw std::runtime_error(checkpoint.path() + ": " + name + ": " + error.what());
+    }
+    if (progress) {
+      progress(static_cast<int>(layers.size()), static_cast<int>(config.layer_names.size()));
     }
   }
 }

@@ -19,6 +19,7 @@
 #include "tools/console/command_line.h"
 #include "tools/console/json_text.h"
 #include "tools/console/output_file.h"
+#include "tools/console/progress_bar.h"
 
 namespace bert::tools {
 namespace {
@@ -189,7 +190,9 @@ std::string readable(const ordered_json& all, const bert::Info& info) {
 
 int run(const InfoOptions& options) {
   const std::string directory = model_directory(options.model);
-  const bert::Model model = bert::Model::load(directory, options.load);
+  bert::Options load = options.load;
+  load.progress = loading_bar();
+  const bert::Model model = bert::Model::load(directory, load);
   const ordered_json all = describe(directory, model.info());
   std::string text;
   if (options.json) {
