@@ -20,7 +20,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PAIRS = ROOT / "tests" / "demo" / "everyday.tsv"
 # The largest two of these tests' shapes take minutes under emulation.
-LONG = ["*LinearBits*/768x768", "*LinearBits*/3101x70", "*LinearTwin*/768x31", "*LinearTwin*/3101x70"]
+LONG = ["*LinearBits*/768x768", "*LinearBits*/3101x70", "*LinearTwin*/768x31", "*LinearTwin*/3101x70", "BlockAttention.AgreesWithItsTwinInDouble",
+        "BlockAttention.GivesTheSameBitsInAnyBatchAndForAnyThreadCount",
+        "BlockAttention.TakesMemoryThatGrowsWithTheTokens"]
 
 
 def skip(reason: str):
