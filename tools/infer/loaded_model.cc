@@ -2,6 +2,9 @@
 #include "tools/infer/loaded_model.h"
 
 #include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -53,6 +56,14 @@ Task resolve_task(const InferOptions& options, const bert::Info& info,
   return task == Task::hidden && !options.layers.empty() ? Task::layers : task;
 }
 
+void make_directory(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) {
+    throw std::runtime_error(fmt::format("{}: cannot be created: {}", path, error.message()));
+  }
+}
+
 LoadedModel load(const InferOptions& options) {
   const std::string directory = model_directory(options.model);
   if (options.task == Task::tokens) {
@@ -101,7 +112,7 @@ LoadedModel load_model(const InferOptions& options) {
         fmt::format("{} texts are given, expected one or two", options.arguments.size()));
   }
   options.check_output(loaded.task);
-  if (!options.projector.empty()) std::filesystem::create_directories(options.projector);
+  if (!options.projector.empty()) make_directory(options.projector);
   return loaded;
 }
 

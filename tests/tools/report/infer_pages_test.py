@@ -146,6 +146,7 @@ class InferPages(PageTest):
             (["--projector", self.dir / "p", "a"], 2, "--projector goes with --task embed, not with logits"),
             (["--html", path, "--task", "attention", "-i", self.write("many.txt", "a\n" * 101)], 1, "at most 100 inputs"),
             (["--html", path, "--resume", "--task", "attention", "-i", self.texts()], 2, "--resume needs"),
+            (["--projector", "/dev/null/p", "--task", "embed", "a"], 1, "/dev/null/p: cannot be created: Not a directory"),
             (["--task", "attention", "a"], 2, "--task attention needs --layers"),
         ]:
             with self.subTest(pattern):
