@@ -272,6 +272,7 @@ static void test_tokenizers(void) {
   SUCCEEDS(bert_tokenizer_load(path, 4, &alone));
   SUCCEEDS(bert_tokenizer_encode(alone, &input, 1, &result, &found));
   CHECK(found->size == 4 && found->truncated);
+  bert_result_free(result);
   REFUSES(bert_tokenizer_encode(alone, NULL, 1, &result, &found), "inputs is NULL");
   REFUSES(bert_tokenizer_encode(NULL, &input, 1, &result, &found), "tokenizer is NULL");
   REFUSES(bert_tokenizer_decode(alone, NULL, 1, 1, &decoded, &text), "ids is NULL");

@@ -245,8 +245,8 @@ class Robust(ServeTest):
         lock = threading.Lock()
 
         def ask():
-            received = b""
             while not ends.is_set():
+                received = b""  # on the next connection
                 try:
                     with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
                         for _ in range(50):
