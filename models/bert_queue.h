@@ -67,6 +67,9 @@ struct QueueOptions {  // its limits
   // Requests that come when so many requests or tokens already wait are refused. 0: no limit. A
   // request with more tokens than the limit is accepted if none wait.
   int64_t max_requests = 0, max_tokens = 0;
+  // Called after answers have been given, in the thread that gave them: once for all of a batch, so
+  // that `done` may gather what is then handed on together.
+  std::function<void()> answered = {};
 };
 
 struct QueueStatistics {  // what a queue has done and has to do
@@ -81,11 +84,11 @@ struct QueueStatistics {  // what a queue has done and has to do
 };
 
 // Requests of any number of threads. Whatever waits when processors become free forms the next
-// batch, of at most Options::batch_tokens tokens, first come first served; nothing ever waits for a
-// batch to fill up. A larger request is computed in parts, and lets others go before its next one.
-// Requests of up to 512 tokens in all, unless they are in the background, form batches of their
-// own, which go before the others even in the middle of these. Requests share a batch if they ask
-// for the same with the same options. Answers are the same bits as the Model's.
+// batches, of at most Options::batch_tokens tokens together, first come first served; nothing ever
+// waits for a batch to fill up. A larger request is computed in parts, and lets others go before
+// its next one. Requests of up to 512 tokens in all, unless they are in the background, form
+// batches of their own, which go before the others even in the middle of these. Requests share a
+// batch if they ask for the same with the same options. Answers are the same bits as the Model's.
 //
 // The calling thread tokenises the inputs. Requests never throw: whatever is wrong is in the
 // answer. Without `done` they return a future; with it, they return at once and call it once, in a

@@ -68,18 +68,6 @@ void Scheduler::lead_batch(std::unique_lock<std::mutex>& lock, Call& call, int64
   if (call.is_over()) call.caller.changed.notify_one();
 }
 
-// As many as there are for each of the batches that are computed now or will be at once. Small
-// calls do not count large ones, which make way for them.
-int Scheduler::planned_threads(const Call& call) const {
-  const bool small = call.work.small;
-  const auto more =
-      std::min<int64_t>(call.work.at_once - call.leaders, call.work.batches - call.next);
-  auto leaders =
-      static_cast<int64_t>(small_leaders_.size()) + leading_[true] + 1 + std::max<int64_t>(0, more);
-  if (!small) leaders += static_cast<int64_t>(large_leaders_.size()) + leading_[false];
-  return static_cast<int>(std::max<int64_t>(1, threads() / leaders));
-}
-
 void Scheduler::enlist(Team& team) {
   ++leading_[team.small_];
   if (team.threads() == 1) return;

@@ -42,6 +42,7 @@ class Scheduler {
     int64_t batches = 0;
     int at_once = 1;     // batches
     bool small = false;  // goes before those that are not
+    int others = 0;      // calls of its kind that are about to come, and will want processors
   };
   // Calls lead(i, team) for every i in [0, batches), here and on the scheduler's threads, and
   // returns when all have returned. After an exception, no further batches begin; rethrows the

@@ -17,6 +17,19 @@ constexpr Clock::duration kTurn = std::chrono::milliseconds(5), kBetweenTurns = 
 
 }  // namespace
 
+// As many as there are for each of the batches that are computed now or will be at once. Small
+// calls do not count large ones, which make way for them.
+int Scheduler::planned_threads(const Call& call) const {
+  const bool small = call.work.small;
+  const auto more =
+      std::min<int64_t>(call.work.at_once - call.leaders, call.work.batches - call.next);
+  auto leaders =
+      static_cast<int64_t>(small_leaders_.size()) + leading_[true] + 1 + std::max<int64_t>(0, more);
+  if (!small) leaders += static_cast<int64_t>(large_leaders_.size()) + leading_[false];
+  leaders = std::max<int64_t>(leaders, 1 + call.work.others);
+  return static_cast<int>(std::max<int64_t>(1, threads() / leaders));
+}
+
 // Gives free processors to those who wait, in the order that the class describes.
 void Scheduler::share_out_among_many() {
   while (free_ > 0 && (give_turn() || give_to_call(true) || give_to_leader(small_leaders_) ||

@@ -21,7 +21,8 @@ void Model::Impl::for_batches(std::span<const Encoding> encodings, engine::Reads
       models::plan_batches(encodings, workers.batch_budget(encodings, batch_tokens));
   const engine::Scheduler::Work work = {.batches = std::ssize(orders),
                                         .at_once = workers.count(),
-                                        .small = workers.is_small(encodings)};
+                                        .small = workers.is_small(encodings),
+                                        .others = workers.others};
   workers.scheduler().run(work, [&](int64_t i, engine::Team& team) {
     spaces.use([&](Workspace& space) {
       const models::Batch batch = models::make_batch(encodings, orders[i], config);

@@ -52,7 +52,7 @@ models::RequestQueue::Limits limits_of(const Model& model, const QueueOptions& o
   return {.waiting = options,
           .small_tokens = std::min(models::kSmallCall, impl.batch_tokens),
           .batch_tokens = impl.batch_tokens,
-          .threads = impl.workers.threads()};
+          .workers = impl.workers.count()};
 }
 
 }  // namespace

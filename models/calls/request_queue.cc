@@ -20,12 +20,12 @@ namespace bert::models {
 RequestQueue::RequestQueue(const Limits& limits)
     : limits_(limits),
       small_{limits.small_tokens},
-      large_{limits.batch_tokens},
+      large_{std::max<int64_t>(1, limits.batch_tokens / limits.workers)},
       process_(getpid()) {
   try {
-    for (Lane* lane : {&small_, &large_}) {  // as many threads as keep the processors busy
-      const int64_t wanted = limits.threads * kTokensOfProcessor / lane->most_tokens;
-      for (int64_t i = std::clamp<int64_t>(wanted, 1, limits.threads); i > 0; --i) {
+    // While one gives the answers of its batch, others compute.
+    for (Lane* lane : {&small_, &large_}) {
+      for (int i = 0; i < limits.workers; ++i) {
         computing_.push_back(engine::quiet_thread([this, lane] { serve(*lane); }));
       }
     }
@@ -73,17 +73,22 @@ void RequestQueue::serve(Lane& lane) {
   for (;;) {
     lane.changed.wait(lock, [&] { return closed_ || !lane.waiting.empty(); });
     if (lane.waiting.empty()) return;
-    compute(lock, take(lane));
+    std::vector<Part> parts = take(lane);
+    Workers::others = lane.busy++ + (lane.waiting.empty() ? 0 : 1);
+    compute(lock, std::move(parts));
+    --lane.busy;
   }
 }
 
 void RequestQueue::compute(Lock& lock, std::vector<Part> parts) {
-  for (const Part& part : parts) settle(lock, *part.request);
+  std::vector<Request*> requests;
+  for (const Part& part : parts) requests.push_back(part.request.get());
+  settle(lock, requests);
   lock.unlock();
   const std::vector<std::exception_ptr> errors = parts[0].request->compute(parts);
   lock.lock();
   for (size_t i = 0; i < parts.size(); ++i) finish(parts[i], errors[i]);
-  for (const Part& part : parts) settle(lock, *part.request);
+  settle(lock, std::move(requests));
   lock.unlock();
   parts.clear();
   lock.lock();
@@ -95,15 +100,17 @@ void RequestQueue::watch() {
     if (!ended_.empty()) {
       std::shared_ptr<Request> request = std::move(ended_.front());
       ended_.pop_front();
-      settle(lock, *request);
+      settle(lock, {request.get()});
       lock.unlock();
       request.reset();
       lock.lock();
     } else if (computed_) {
       return;
     } else if (deadlines_.empty()) {
+      watch_wakes_ = QueueClock::time_point::max();
       watch_changed_.wait(lock);
     } else if (const auto first = deadlines_.begin()->first; first > QueueClock::now()) {
+      watch_wakes_ = first;
       watch_changed_.wait_until(lock, first);
     } else {
       Request& request = *deadlines_.begin()->second;
@@ -112,32 +119,48 @@ void RequestQueue::watch() {
   }
 }
 
-// Tells the caller how far the request is, and at last the answer. One thread does so at a time; it
-// also tells what has come up meanwhile.
-void RequestQueue::settle(Lock& lock, Request& request) {
-  if (request.settling_ || request.over_) return;
-  request.settling_ = true;
-  while (!request.ended_ && request.reported_ < static_cast<int64_t>(request.done_)) {
-    const size_t done = request.done_;
-    request.reported_ = static_cast<int64_t>(done);
-    if (!request.options_.progress) continue;
+// Tells the callers how far their requests are, and at last the answers. One thread at a time does
+// so for a request; it also tells what has come up meanwhile.
+void RequestQueue::settle(Lock& lock, std::vector<Request*> requests) {
+  std::erase_if(requests, [](const Request* r) { return r->settling_ || r->over_; });
+  for (Request* request : requests) request->settling_ = true;
+  std::vector<Request*> over;
+  for (;;) {
+    std::erase_if(requests, [&](Request* request) {
+      if (request->has_news()) return false;
+      request->settling_ = false;
+      request->over_ = request->ended_ || request->complete_;
+      if (request->over_) over.push_back(request);
+      return true;
+    });
+    if (requests.empty()) break;
+    for (Request* request : requests) request->reported_ = static_cast<int64_t>(request->done_);
     lock.unlock();
-    request.report(done);
+    for (const Request* request : requests) request->report(request->reported_);
     lock.lock();
   }
-  request.settling_ = false;
-  if (!request.ended_ && !request.complete_) return;
-  request.over_ = true;
-  ++(request.ended_ ? statistics_.failed : statistics_.answered);
+  if (over.empty()) return;
+  for (const Request* request : over)
+    ++(request->ended_ ? statistics_.failed : statistics_.answered);
   lock.unlock();
-  request.give_answer();
+  give_answers(over);
   lock.lock();
 }
 
-void Request::report(size_t done) const {
+void RequestQueue::give_answers(const std::vector<Request*>& requests) const {
+  for (Request* request : requests) request->give_answer();
+  if (!limits_.waiting.answered) return;
+  try {
+    limits_.waiting.answered();
+  } catch (...) {
+    engine::log().warn("the callback that follows answers has thrown an exception");
+  }
+}
+
+void Request::report(int64_t done) const {
   if (!options_.progress) return;
   try {
-    options_.progress(static_cast<int64_t>(done), static_cast<int64_t>(inputs()));
+    options_.progress(done, static_cast<int64_t>(inputs()));
   } catch (...) {
     engine::log().warn("the progress callback of a request has thrown an exception");
   }
@@ -160,7 +183,7 @@ void RequestQueue::compute_in_child(const std::shared_ptr<Request>& request,
   Request& self = *request;
   self.error_ = std::move(wrong);
   while (!self.error_ && !self.complete_) {
-    self.report(self.done_);
+    self.report(static_cast<int64_t>(self.done_));
     if (self.options_.stop.stop_requested()) {
       self.error_ = self.ending(Unanswered::Reason::cancelled);
     } else if (self.is_late()) {
@@ -172,8 +195,8 @@ void RequestQueue::compute_in_child(const std::shared_ptr<Request>& request,
       self.complete_ = self.done_ == self.inputs();
     }
   }
-  if (!self.error_) self.report(self.done_);
-  self.give_answer();
+  if (!self.error_) self.report(static_cast<int64_t>(self.done_));
+  give_answers({&self});
 }
 
 }  // namespace bert::models

@@ -64,8 +64,9 @@ class Request : public std::enable_shared_from_this<Request> {
   // The next inputs, of at most so many tokens together; but at least one.
   size_t end_of_part(int64_t most_tokens) const;
   std::exception_ptr ending(Unanswered::Reason reason) const;
+  bool has_news() const { return !ended_ && reported_ < static_cast<int64_t>(done_); }
   bool is_late() const { return options_.deadline && *options_.deadline <= QueueClock::now(); }
-  void report(size_t done) const;
+  void report(int64_t done) const;
   void give_answer();
 
   const std::string task_;
@@ -91,8 +92,8 @@ class RequestQueue {
  public:
   struct Limits {
     QueueOptions waiting;
-    int64_t small_tokens, batch_tokens;  // of a batch of small requests, and of others
-    int threads;                         // that the model computes on
+    int64_t small_tokens, batch_tokens;  // of a batch of small requests, and of all others at once
+    int workers;                         // batches that the model computes at a time
   };
   // Throws Error if the threads cannot be started.
   explicit RequestQueue(const Limits& limits);
@@ -112,6 +113,7 @@ class RequestQueue {
   struct Lane {
     int64_t most_tokens;  // of a batch
     WaitingRequests waiting = {};
+    int busy = 0;  // threads
     std::condition_variable changed = {};
   };
 
@@ -119,7 +121,8 @@ class RequestQueue {
   void serve(Lane& lane);
   void watch();
   void compute(Lock& lock, std::vector<Part> parts);
-  void settle(Lock& lock, Request& request);
+  void settle(Lock& lock, std::vector<Request*> requests);
+  void give_answers(const std::vector<Request*>& requests) const;
   void compute_in_child(const std::shared_ptr<Request>& request, std::exception_ptr wrong) const;
   // With mutex_ held:
   std::exception_ptr refusal(const Request& request) const;
@@ -138,6 +141,7 @@ class RequestQueue {
   Deadlines deadlines_;
   std::deque<std::shared_ptr<Request>> ended_;  // whose callers are to be told
   std::condition_variable watch_changed_;
+  QueueClock::time_point watch_wakes_ = QueueClock::time_point::max();  // at the latest
   bool closed_ = false, computed_ = false;  // none waits, and none is computed, any more
   QueueStatistics statistics_;
   const int process_;  // in which the threads run

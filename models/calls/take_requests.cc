@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How requests come into a RequestQueue, are taken out of it for a batch, and end.
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -70,7 +71,8 @@ void RequestQueue::submit(const std::shared_ptr<Request>& request, std::exceptio
 
 // Null if there is room.
 std::exception_ptr RequestQueue::refusal(const Request& request) const {
-  const auto& [most_requests, most_tokens] = limits_.waiting;
+  const int64_t most_requests = limits_.waiting.max_requests;
+  const int64_t most_tokens = limits_.waiting.max_tokens;
   const int64_t requests = statistics_.waiting_requests, tokens = statistics_.waiting_tokens;
   if (most_requests > 0 && requests >= most_requests) {
     return is_full(fmt::format("{} requests wait, expected at most {}", requests, most_requests));
@@ -93,13 +95,18 @@ void RequestQueue::enqueue(const std::shared_ptr<Request>& request) {
   statistics_.waiting_tokens += tokens;
   if (!request->options_.deadline) return;
   request->alarm_ = deadlines_.emplace(*request->options_.deadline, request.get());
-  if (*request->alarm_ == deadlines_.begin()) watch_changed_.notify_one();
+  if (*request->options_.deadline < watch_wakes_) watch_changed_.notify_one();
 }
 
-// Those at the front, as far as they ask for the same and there is room.
+// Those at the front, as far as they ask for the same and there is room: of what waits a share,
+// where there are other threads for the rest, as in Workers::batch_budget().
 std::vector<RequestQueue::Part> RequestQueue::take(Lane& lane) {
   std::vector<Part> parts;
   int64_t room = lane.most_tokens;
+  if (limits_.workers > 1) {
+    const int64_t share = statistics_.waiting_tokens / (2 * limits_.workers);
+    room = std::min(room, std::max(share, kTokensOfProcessor));
+  }
   for (auto next = lane.waiting.begin(); next != lane.waiting.end();) {
     const std::shared_ptr<Request> request = *next++;
     if (!parts.empty() && request->task_ != parts[0].request->task_) continue;

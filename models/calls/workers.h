@@ -41,6 +41,7 @@ class Workers {
   // Whether a call of this thread goes before larger ones.
   static bool is_small(std::span<const Encoding> encodings);
   static thread_local bool yields;  // whatever this thread calls goes after small calls
+  static thread_local int others;   // see Scheduler::Work
 
   // The token budget of each batch of these inputs, given the budget of all that are computed at a
   // time: at least two batches a team, unless they would be so small that reading the weights costs

@@ -3,6 +3,10 @@
 // The answers of a Queue are the Model's, and so are its errors.
 #include <functional>
 #include <future>
+#include <latch>
+#include <mutex>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -91,6 +95,38 @@ TEST(QueueAnswers, WrongInputsAreErrorsInTheAnswerAsTheModelThrowsThem) {
   EXPECT_EQ(queue.statistics().failed, 3);
 }
 
+TEST(QueueAnswers, ThoseOfABatchAreFollowedByOneCall) {
+  const Model model = load_small_batches("plain", 256);
+  std::mutex mutex;
+  std::string events;
+  const auto note = [&](char event) {
+    const std::lock_guard lock(mutex);
+    events += event;
+  };
+  {
+    Queue queue(model, {.answered = [&] { note('.'); }});
+    std::latch left(3);
+    const auto done = [&](const std::future<Output>&) {
+      note('a');
+      left.count_down();
+    };
+    Held held(queue);
+    for (int i = 0; i < 3; ++i) queue.embed(std::vector{test::kInput}, {}, done);
+    held.release();
+    left.wait();
+  }
+  EXPECT_EQ(events, ".aaa.");
+  events.clear();
+  {
+    Queue queue(model, {.answered = [&] {
+                  note('.');
+                  throw std::runtime_error("is ignored");
+                }});
+    queue.embed(std::vector{Encoding()}, {}, [&](const std::future<Output>&) { note('a'); });
+  }
+  EXPECT_EQ(events, "a.");
+}
+
 // A weight that is not finite is found in answers that depend on it, which may share a batch with
 // answers that do not.
 TEST(QueueAnswers, AnErrorInABatchIsOnlyThatOfTheRequestThatCausesIt) {
@@ -98,7 +134,9 @@ TEST(QueueAnswers, AnErrorInABatchIsOnlyThatOfTheRequestThatCausesIt) {
   copy.change_tensor("bert.embeddings.word_embeddings.weight", [&](float* values, size_t count) {
     values[count - 1] = NAN;  // of the last id
   });
-  const Model model = Model::load(copy.path());
+  Options options;
+  options.threads = 2;
+  const Model model = Model::load(copy.path(), options);
   const Encoding good = test::kInput;
   Encoding bad = good;
   bad.ids[2] = model.info().vocabulary - 1;
