@@ -131,7 +131,7 @@ void Service::set_post(Post post, std::function<HttpStatistics()> statistics) {
 }
 
 void Service::load(const std::vector<ServedModels::Source>& sources, const bert::Options& options) {
-  state_.models.load(sources, options);
+  state_.models.load(sources, options, [this] { hand_on(); });
   state_.ready = true;
 }
 
@@ -251,11 +251,34 @@ void Service::ask(const HttpRequest& request, std::shared_ptr<Pending> pending, 
     const bool is_long = work.is_long || work.inputs >= kLongAnswer;
     work.ask(std::move(options), [this, pending, started, is_long](Work::Spell spell) {
       pending->computed = Clock::now();
-      post_([this, pending, spell = std::move(spell)] { finish(*pending, spell); }, is_long);
+      deliver({pending, std::move(spell)}, is_long);
       state_.turns.leave(*started);
     });
   };
   state_.turns.enter(turn);
+}
+
+void Service::deliver(Answer answer, bool is_long) {
+  if (is_long) {
+    return post_([this, a = std::move(answer)] { finish(*a.pending, a.spell); }, true);
+  }
+  const std::lock_guard lock(mutex_);
+  answers_.push_back(std::move(answer));
+}
+
+// Waking the thread that writes once for each answer would cost as much as writing them.
+void Service::hand_on() {
+  std::vector<Answer> answers;
+  {
+    const std::lock_guard lock(mutex_);
+    answers.swap(answers_);
+  }
+  if (answers.empty()) return;
+  post_(
+      [this, all = std::move(answers)] {
+        for (const Answer& answer : all) finish(*answer.pending, answer.spell);
+      },
+      false);
 }
 
 void Service::finish(Pending& pending, const Work::Spell& spell) {
@@ -282,6 +305,7 @@ void Service::add_headers(const Pending& pending, int64_t tokens, HttpResponse& 
   const auto add = [&](std::string_view name, int64_t value) {
     response.headers.emplace_back(name, std::to_string(value));
   };
+  response.headers.reserve(8);
   response.headers.emplace_back("X-Compute-Type", "cpu");
   add("X-Compute-Time", in_milliseconds(total));
   add("X-Compute-Characters", pending.characters);

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -36,20 +37,28 @@ class Service final : public HttpHandler {
 
  private:
   struct Pending;
+  struct Answer {
+    std::shared_ptr<Pending> pending;
+    Work::Spell spell;
+  };
 
   void check(const HttpRequest& request, const FoundRoute& found) const;
   FoundRoute find(const HttpRequest& request) const;
   void run(const HttpRequest& request, const FoundRoute& found, const Reply& reply);
   void ask(const HttpRequest& request, std::shared_ptr<Pending> pending, Work work,
            const Reply& reply);
+  void deliver(Answer answer, bool is_long);
+  void hand_on();
   void finish(Pending& pending, const Work::Spell& spell);
   HttpResponse failed(Dialect dialect, const RequestError& error);
   void add_headers(const Pending& pending, int64_t tokens, HttpResponse& response);
 
-  ServeState state_;
   const std::string api_key_;
   const std::shared_ptr<spdlog::logger> access_log_;
   Post post_;
+  std::mutex mutex_;
+  std::vector<Answer> answers_;  // of batches, which are handed on together
+  ServeState state_;             // last, as its queues call what is above
 };
 
 }  // namespace bert::tools::serve

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <ctime>
+#include <initializer_list>
 #include <iterator>
+#include <string_view>
 #include <utility>
 
 #include <boost/asio/buffer.hpp>
@@ -288,16 +290,18 @@ void HttpSession::answer(HttpResponse response, bool closes) {
   if (ended_) return close();
   response_ = std::move(response);
   closes_ = closes_ || closes || context_->draining;
-  head_ = fmt::format("HTTP/1.1 {} ", response_.status);
   const auto reason = http::obsolete_reason(static_cast<http::status>(response_.status));
-  head_.append(reason.data(), reason.size());
-  head_ += fmt::format("\r\nDate: {}\r\nX-Request-Id: {}\r\n", date(), request_.id);
-  if (!response_.type.empty()) head_ += fmt::format("Content-Type: {}\r\n", response_.type);
-  head_ += fmt::format("Content-Length: {}\r\n", response_.body.size());
-  head_ += closes_ ? "Connection: close\r\n" : "Connection: keep-alive\r\n";
-  for (const auto& [name, value] : response_.headers)
-    head_ += fmt::format("{}: {}\r\n", name, value);
-  head_ += "\r\n";
+  head_.clear();
+  const auto add = [this](std::initializer_list<std::string_view> parts) {
+    for (const std::string_view part : parts) head_ += part;
+  };
+  add({"HTTP/1.1 ", std::to_string(response_.status), " ", {reason.data(), reason.size()}});
+  add({"\r\nDate: ", date(), "\r\nX-Request-Id: ", request_.id});
+  if (!response_.type.empty()) add({"\r\nContent-Type: ", response_.type});
+  add({"\r\nContent-Length: ", std::to_string(response_.body.size())});
+  add({"\r\nConnection: ", closes_ ? "close" : "keep-alive"});
+  for (const auto& [name, value] : response_.headers) add({"\r\n", name, ": ", value});
+  head_ += "\r\n\r\n";
   written_ = 0;
   enter(State::writing, transfer_time(response_.body.size()));
   write();
@@ -328,7 +332,7 @@ void HttpSession::finish() {
   hold(0);
   if (ended_) return close();
   if (closes_) return linger();
-  if (buffer_.size() == 0) release_buffer();
+  if (buffer_.size() == 0 && buffer_.capacity() > kFirstRead) release_buffer();
   expect_next();
   if (context_->draining) enter(State::idle, seconds(0));
   parse();

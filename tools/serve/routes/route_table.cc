@@ -19,7 +19,8 @@ FoundRoute find_exactly(std::string_view method, std::string_view path) {
   FoundRoute found;
   for (const Route& route : all_routes()) {
     if (route.path != path) continue;
-    found.allow += fmt::format("{}{}", found.allow.empty() ? "" : ", ", route.method);
+    if (!found.allow.empty()) found.allow += ", ";
+    found.allow += route.method;
     if (route.method == method || (method == "HEAD" && route.method == "GET")) found.route = &route;
   }
   return found;

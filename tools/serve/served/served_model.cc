@@ -36,13 +36,14 @@ const char* in_words(bert::Task task) {
 
 }  // namespace
 
-ServedModel::ServedModel(std::string called, std::string from, const bert::Options& options)
+ServedModel::ServedModel(std::string called, std::string from, const bert::Options& options,
+                         std::function<void()> answered)
     : name(std::move(called)),
       directory(std::move(from)),
       model(bert::Model::load(directory, options)),
       info(model.info()),
       reader(directory, model),
-      queue(model) {
+      queue(model, {.answered = std::move(answered)}) {
   entailment_ = models::find_entailment(info).value_or(-1);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,9 @@ enum class Ability {
 // A loaded model, its queue, and what the server calls it.
 class ServedModel {
  public:
-  ServedModel(std::string name, std::string directory, const bert::Options& options);
+  // answered: see bert::QueueOptions.
+  ServedModel(std::string name, std::string directory, const bert::Options& options,
+              std::function<void()> answered);
 
   // The label that a zero-shot hypothesis must get, or -1.
   int entailment() const { return entailment_; }

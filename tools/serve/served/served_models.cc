@@ -39,10 +39,11 @@ const char* in_words(Ability ability) {
 
 }  // namespace
 
-void ServedModels::load(const std::vector<Source>& sources, const bert::Options& options) {
+void ServedModels::load(const std::vector<Source>& sources, const bert::Options& options,
+                        const std::function<void()>& answered) {
   for (const Source& source : sources) {
     const auto began = std::chrono::steady_clock::now();
-    auto model = std::make_unique<ServedModel>(source.name, source.directory, options);
+    auto model = std::make_unique<ServedModel>(source.name, source.directory, options, answered);
     for (const std::string& note : model->info.notes) {
       spdlog::info("{}: note: {}", source.name, note);
     }

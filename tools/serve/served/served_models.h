@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -17,8 +18,9 @@ class ServedModels {
   struct Source {
     std::string name, directory;
   };
-  // Logs what is loaded, one after another. Throws bert::Error.
-  void load(const std::vector<Source>& sources, const bert::Options& options);
+  // Logs what is loaded, one after another. answered: see bert::QueueOptions. Throws bert::Error.
+  void load(const std::vector<Source>& sources, const bert::Options& options,
+            const std::function<void()>& answered);
 
   const std::vector<std::unique_ptr<ServedModel>>& all() const { return models_; }
   // Throw RequestError where there is no such model, or where it cannot do this.
