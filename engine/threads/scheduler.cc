@@ -35,7 +35,7 @@ void Scheduler::run(const Work& work, const LeadBatch& lead) {
     lead_batch(lock, call, i);
     if (!call.has_batches() || !others_wait(work.small)) continue;
     give_back_seat(call.caller);
-    take_seat(lock, call.caller, work.small);
+    if (call.has_batches()) take_seat(lock, call.caller, work.small);
   }
   remove_from(calls_, &call);
   if (call.caller.has_seat) give_back_seat(call.caller);
