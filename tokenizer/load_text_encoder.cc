@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -91,9 +92,8 @@ AddedTokenMatcher::AddedTokenMatcher(std::vector<Pattern> patterns)
 
 TextEncoder::Impl::Impl(Definition definition)
     : file(definition.file),
-      model(definition.model),
-      continuing_prefix(definition.word_piece.continuing_prefix),
-      prepends_space(definition.unigram.prepend != UnigramOptions::Prepend::never),
+      decoders(definition.has_decoders ? std::move(definition.decoders)
+                                       : default_decoders(definition)),
       algorithm(name_of(definition.model)),
       vocabulary(
           std::move(definition.vocabulary),
@@ -138,21 +138,25 @@ void TextEncoder::Impl::add_tokens(const Definition& definition) {
     tokens[place->second].second = &token;
   }
   std::vector<AddedTokenMatcher::Pattern> raw, normalized;
+  std::unordered_set<std::string_view> special;
   for (const auto& [id, token] : tokens) {
     if (!vocabulary.has(id)) vocabulary.name(id, token->content);
     if (token->content == definition.mask) mask = id;
     added_ids.push_back(id);
-    if (token->special) special_ids.push_back(id);
+    if (token->special) special.insert(token->content);
     if (!token->normalized) {
       raw.push_back({token->content, id, *token});
     } else {
       normalized.push_back({pipeline->normalized(token->content), id, *token});
     }
+    decoded_tokens.emplace(id, (token->normalized ? normalized : raw).back().text);
   }
   raw_tokens = AddedTokenMatcher(std::move(raw));
   normalized_tokens = AddedTokenMatcher(std::move(normalized));
   std::sort(added_ids.begin(), added_ids.end());
-  std::sort(special_ids.begin(), special_ids.end());
+  for (const auto& [id, text] : decoded_tokens) {
+    if (special.contains(text)) special_ids.push_back(id);
+  }
   if (mask == -1) mask = vocabulary.find(definition.mask);
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -48,15 +49,16 @@ struct TextEncoder::Impl {
 
   std::string refusal;  // of every text, if there is no tokenizer
   std::string file;
-  Definition::Model model = Definition::Model::word_level;
-  std::string continuing_prefix;  // for WordPiece
-  bool prepends_space = false;    // for Unigram
+  std::vector<Decoder> decoders;
   const char* algorithm = "none";
   Vocabulary vocabulary;
   std::unique_ptr<const Pipeline> pipeline;
   AddedTokenMatcher raw_tokens{{}}, normalized_tokens{{}};
   Template single, pair;
-  std::vector<int32_t> added_ids, special_ids;  // sorted; the latter are some of the former
+  std::vector<int32_t> added_ids, special_ids;  // sorted; the latter are those left out of texts
+  // What added tokens stand for in decode(): their contents, normalised if they are. Of those, only
+  // what is a special token's content is left out, as in Hugging Face's.
+  std::map<int32_t, std::string> decoded_tokens;
   int32_t mask = -1;
   bool lowercases = false;
   OffsetTrimmer trimmer;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// tests/tools/serve/peers_test.py compares with Hugging Face's tokenizers.
+// tests/tokenizer/parts/combinations_test.py compares with Hugging Face's tokenizers.
 #include <gtest/gtest.h>
 
 #include "tests/tokenizer/test_directory.h"
@@ -20,8 +20,10 @@ TextEncoder loaded(const json& definition) {
 }
 
 TEST(Decode, WordPiecesBecomeWords) {
-  const TextEncoder encoder = loaded(
-      small_tokenizer({"the", "##re", "is", ".", ",", "n't", "do not", "'s", "##x . y", "don"}));
+  json definition =
+      small_tokenizer({"the", "##re", "is", ".", ",", "n't", "do not", "'s", "##x . y", "don"});
+  definition["decoder"] = {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}};
+  const TextEncoder encoder = loaded(definition);
   const auto text = [&](const std::vector<int32_t>& ids, bool skips_special = true) {
     return encoder.decode(ids, skips_special);
   };
@@ -51,6 +53,7 @@ TEST(Decode, ByteTokensBecomeUtf8) {
   definition["normalizer"] = nullptr;
   definition["pre_tokenizer"] = {
       {"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}};
+  definition["decoder"] = definition["pre_tokenizer"];
   const TextEncoder encoder = loaded(definition);
   const auto text = [&](const std::string& bytes) {
     std::vector<int32_t> ids;
@@ -79,10 +82,43 @@ TEST(Decode, MetaspacesBecomeSpaces) {
                                  {"replacement", "\u2581"},
                                  {"prepend_scheme", "always"},
                                  {"split", true}};
+  definition["decoder"] = definition["pre_tokenizer"];
   EXPECT_EQ(loaded(definition).decode(std::vector<int32_t>{2, 5, 6, 5, 7, 6, 3}, true), "ab a b");
   EXPECT_EQ(loaded(definition).decode(std::vector<int32_t>{6, 5}, true), "b a");
-  definition["pre_tokenizer"]["prepend_scheme"] = "never";
+  definition["decoder"]["prepend_scheme"] = "never";
   EXPECT_EQ(loaded(definition).decode(std::vector<int32_t>{5, 6}, true), " ab");
+}
+
+// The text of all tokens behind the five special ones.
+std::string decoded(const std::vector<std::string>& tokens, const json& decoder) {
+  json definition = small_tokenizer(tokens);
+  definition["decoder"] = decoder;
+  std::vector<int32_t> ids;
+  for (size_t i = 0; i < tokens.size(); ++i) ids.push_back(static_cast<int32_t>(5 + i));
+  return loaded(definition).decode(ids, false);
+}
+
+TEST(Decode, FollowsTheFile) {
+  EXPECT_EQ(decoded({"a", "##b", "c"}, nullptr), "a ##b c");
+  EXPECT_EQ(
+      decoded({"a", "##b", "."}, {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", 0 > 1}}),
+      "ab .");
+  EXPECT_EQ(decoded({"a</w>", "b", "c</w>"}, {{"type", "BPEDecoder"}, {"suffix", "</w>"}}), "a bc");
+  const json pieces =
+      json::array({{{"type", "Replace"}, {"pattern", {{"String", "_"}}}, {"content", " "}},
+                   {{"type", "ByteFallback"}},
+                   {{"type", "Fuse"}},
+                   {{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}}});
+  const json llama = {{"type", "Sequence"}, {"decoders", pieces}};
+  EXPECT_EQ(decoded({"_a", "_b", "<0xC3>", "<0xA9>", "x", "<0xFF>", "<0xFg>"}, llama),
+            "a b\u00e9x\uFFFD<0xFg>");
+}
+
+TEST(Decode, RefusesOtherDecoders) {
+  for (const json& decoder : {json{{"type", "Nonsense"}}, json("Fuse"), json{{"type", "Strip"}},
+                              json{{"type", "BPEDecoder"}, {"suffix", 1}}}) {
+    EXPECT_THROW(decoded({"a"}, decoder), std::runtime_error) << decoder;
+  }
 }
 
 }  // namespace

@@ -5,15 +5,19 @@ own save_pretrained, with ids beyond the window and beyond DeBERTa's buckets as 
 
     tests/transformers/newer_test.py [--transformers4] build/release/bin
 """
+import json
+import sys
 from pathlib import Path
 
 import judge
-from judge import IS_OLDER, JudgeTest
+from judge import IS_OLDER, ROOT, JudgeTest
 
+sys.path.append(str(ROOT / "tests" / "tokenizer" / "bytepair"))
 import export_reference
 import random_models
 import torch
 import transformers
+from gemma_definition import gemma_definition
 from reference import write_reference
 from reference_config import read_config
 from reference_inputs import random_inputs
@@ -76,6 +80,34 @@ class Newer(JudgeTest):
             for seed, head in enumerate(heads):
                 with self.subTest(family + head):
                     self.compare(family, head, seed, settings)
+
+    def test_mmbert(self):
+        """ModernBERT with Gemma's tokenizer, whose file also pads and truncates: that is a caller's to do."""
+        directory = random_models.fresh(self.dir / "mmbert")
+        (directory / "tokenizer.json").write_text(json.dumps(gemma_definition()))
+        names = {"pad": "<pad>", "eos": "<eos>", "bos": "<bos>", "unk": "<unk>", "mask": "<mask>", "cls": "<bos>",
+                 "sep": "<eos>"}
+        config = {f"{name}_token": token for name, token in names.items()} | {
+            "tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": 100, "padding_side": "left"}
+        (directory / "tokenizer_config.json").write_text(json.dumps(config))
+        tokenizer = transformers.AutoTokenizer.from_pretrained(str(directory))
+        settings = transformers.ModernBertConfig(vocab_size=len(tokenizer), **{
+            **SIZES, **FAMILIES["ModernBert"][1], "eos_token_id": 1, "sep_token_id": 1, "local_attention": 16})
+        model = transformers.ModernBertForSequenceClassification(settings).eval()
+        random_models.randomise(model, 7, 1.5)
+        model.save_pretrained(str(directory))
+        texts = ["Hello  world!", ["a pair", "of <mask>\n\n\n\ttexts \u00e9\u4e2d\U0001f600"], "word " * 90, "", " <table> x"]
+        answers = self.infer(directory, "--task", "logits", inputs=texts)
+        rows = self.infer(directory, "--task", "tokens", "--output-format", "jsonl", inputs=texts)
+        for text, answer, row in zip(texts, answers, rows):
+            first, second = text if isinstance(text, list) else (text, None)
+            found = tokenizer(first, second, truncation=True, return_offsets_mapping=True)
+            self.assertEqual(row["ids"], found["input_ids"], text)
+            self.assertEqual([tuple(pair) if pair else (0, 0) for pair in row["offsets"]],
+                             found["offset_mapping"], text)
+            with torch.no_grad():
+                logits = model(torch.tensor([found["input_ids"]])).logits[0]
+            self.assert_close(answer["logits"], logits, 1e-4)
 
     def test_settings(self):
         for seed, (family, settings) in enumerate(MORE):

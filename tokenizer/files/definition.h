@@ -8,6 +8,7 @@
 
 #include "tokenizer/added_tokens.h"
 #include "tokenizer/bytepair/byte_pair.h"
+#include "tokenizer/decoders/decoders.h"
 #include "tokenizer/offsets/offset_trimmer.h"
 #include "tokenizer/parts/normalizers.h"
 #include "tokenizer/parts/pre_tokenizers.h"
@@ -57,7 +58,9 @@ struct Definition {
   std::string mask;  // the mask token; empty if none is named
   Template single, pair;
   std::vector<TrimPass> trims;
-  int max_length = 0;  // 0: none named
+  std::vector<Decoder> decoders;  // what a tokenizer.json says; other files cannot
+  bool has_decoders = false;      // it has said it: a Sequence may be empty
+  int max_length = 0;             // 0: none named
   bool truncate_left = false;
   std::vector<std::string> notes;
 };
@@ -65,6 +68,9 @@ struct Definition {
 // [CLS] A [SEP] and [CLS] A [SEP] B [SEP], B of type 1; or RoBERTa's <s> A </s></s> B </s>, of type
 // 0.
 void set_templates(int32_t cls, int32_t sep, bool is_roberta, Definition& out);
+
+// The decoder of files that cannot have one.
+std::vector<Decoder> default_decoders(const Definition& definition);
 
 // Reads tokenizer.json and compares it with tokenizer_config.json and vocab.txt, where present.
 Definition read_tokenizer_json(const std::string& directory);

@@ -160,6 +160,12 @@ Definition read_tokenizer_json(const std::string& directory) {
   }
   read_parts(document, out);
   read_post_processor(document, out);
+  out.has_decoders = true;
+  if (document.has("decoder")) {
+    read_decoders(document.at("decoder"), out.decoders);
+  } else {
+    out.decoders = {{Decoder::Kind::spaces}};
+  }
   const TokenizerConfig config = read_tokenizer_config(directory);
   read_truncation(document, out);
   read_added_tokens(document, out);

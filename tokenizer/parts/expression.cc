@@ -91,9 +91,21 @@ std::string with_our_properties(std::string_view expression) {
   return out;
 }
 
+// Whether it matters where a search begins or goes on: \G, and the option L, for the longest match.
+bool depends_on_search(std::string_view expression) {
+  if (expression.find("\\G") != std::string_view::npos) return true;
+  for (size_t at = 0; (at = expression.find("(?", at)) != std::string_view::npos;) {
+    at += 2;
+    const size_t end = expression.find_first_not_of("-aimxyCDILPSW", at);
+    if (expression.substr(at, end - at).find('L') != std::string_view::npos) return true;
+  }
+  return false;
+}
+
 class ExpressionPattern : public Pattern {
  public:
-  explicit ExpressionPattern(const std::string& expression) {
+  explicit ExpressionPattern(const std::string& expression)
+      : by_position_(!depends_on_search(expression)) {
     static std::mutex mutex;  // onig_new is not for several threads at a time
     const std::lock_guard lock(mutex);
     initialize_onig();
@@ -108,7 +120,7 @@ class ExpressionPattern : public Pattern {
   }
 
   void find(std::string_view text, std::vector<Match>& out) const override {
-    Search search(regex_.get(), text);
+    Search search(regex_.get(), text, by_position_);
     find_each(
         text,
         [&](size_t from, size_t& begin, size_t& end) { return search.next(from, begin, end); },
@@ -117,15 +129,19 @@ class ExpressionPattern : public Pattern {
 
  private:
   // Searches one text. Oniguruma goes back and tries again; how often is limited, and so are memory
-  // and the thread's time, in proportion to the text's length.
+  // and the thread's time, in proportion to the text's length. It does not look at a clock, so it
+  // is asked to do about a second's work at a time.
   class Search {
    public:
-    Search(regex_t* regex, std::string_view text)
+    Search(regex_t* regex, std::string_view text, bool by_position)
         : regex_(regex),
           text_(text),
+          by_position_(by_position),
           region_(onig().make_region()),
           limits_(onig().make_limits()),
-          retries_(kRetries + kRetriesPerByte * text.size()) {
+          retries_(kRetries + kRetriesPerByte * text.size()),
+          step_(std::clamp<size_t>(kStep / (text.size() + 1), 4, kStep)),
+          free_(std::min<size_t>(step_, 256)) {
       if (!region_ || !limits_) throw std::bad_alloc();
       onig().initialize_limits(limits_.get());
       const size_t most = std::min<size_t>(kRetries + 8 * text.size(), INT32_MAX);
@@ -141,7 +157,9 @@ class ExpressionPattern : public Pattern {
 
    private:
     using Clock = std::chrono::steady_clock;
-    static constexpr size_t kFree = 256, kRetries = 10'000'000, kRetriesPerByte = 64;
+    static constexpr size_t kRetries = 10'000'000, kRetriesPerByte = 64;
+    // A retry may go through the whole text before it fails: about so many characters a second.
+    static constexpr size_t kStep = 300'000'000;
     static constexpr double kSeconds = 1, kSecondsPerByte = 4e-6;
 
     static bool is_limit(int code) {
@@ -152,29 +170,54 @@ class ExpressionPattern : public Pattern {
       throw std::runtime_error(
           fmt::format("an expression of the tokenizer takes too long on this text ({})", reason));
     }
-    // Where the first match that begins at `from` or later does, or ONIG_MISMATCH. What a search
-    // has used is not known, but that it was less than a limit. Every place that a match does not
-    // begin at takes a retry, so the first limits also mean little time.
+    // Where the first match that begins at `from` or later does, or ONIG_MISMATCH. Where a search
+    // ended that met its limit is not known, so then each place is tried by itself.
     int search_limited(size_t from) {
-      for (size_t limit = kFree;; limit *= 4) {
-        if (limit > kFree) {
+      const auto search_from = [&](size_t limit) { return search(from, limit); };
+      if (!by_position_) return with_more(search_from);
+      const int found = search(from, free_);
+      check_time();
+      if (!is_limit(found)) return checked(found);
+      for (size_t at = from;; utf8::decode(text_.data(), at)) {
+        const int length = with_more([&](size_t limit) { return match(at, limit); });
+        if (length != ONIG_MISMATCH) return static_cast<int>(at);
+        if (at == text_.size()) return ONIG_MISMATCH;
+      }
+    }
+    // What run(limit) gives with enough retries. What one has used is not known, but that it was
+    // less than a limit. A place that a match does not begin at takes at least one.
+    template <class Run>
+    int with_more(Run&& run) {
+      for (size_t limit = free_;; limit += std::clamp(step_, limit / 4, 3 * limit)) {
+        if (limit > free_) {
           if (limit > retries_) refuse(onig_message(ONIGERR_RETRY_LIMIT_IN_SEARCH_OVER));
           retries_ -= limit;
         }
-        const int found = search(from, limit);
+        const int found = run(limit);
         check_time();
-        if (is_limit(found)) continue;
-        if (found < 0 && found != ONIG_MISMATCH) refuse(onig_message(found));
-        return found;
+        if (!is_limit(found)) return checked(found);
       }
     }
-    int search(size_t from, size_t limit) {
+    static int checked(int found) {
+      if (found < 0 && found != ONIG_MISMATCH) refuse(onig_message(found));
+      return found;
+    }
+    const OnigUChar* at(size_t byte) const {
+      return reinterpret_cast<const OnigUChar*>(text_.data()) + byte;
+    }
+    OnigMatchParam* limited(size_t limit) {
       onig().limit_match(limits_.get(), limit);
       onig().limit_search(limits_.get(), limit);
-      const auto* const first = reinterpret_cast<const OnigUChar*>(text_.data());
-      const auto* const last = first + text_.size();
-      return onig().search(regex_, first, last, first + from, last, region_.get(), ONIG_OPTION_NONE,
-                           limits_.get());
+      return limits_.get();
+    }
+    int search(size_t from, size_t limit) {
+      const OnigUChar* const end = at(text_.size());
+      return onig().search(regex_, at(0), end, at(from), end, region_.get(), ONIG_OPTION_NONE,
+                           limited(limit));
+    }
+    int match(size_t from, size_t limit) {
+      return onig().match(regex_, at(0), at(text_.size()), at(from), region_.get(),
+                          ONIG_OPTION_NONE, limited(limit));
     }
     // Of the processor, as a busy machine is not the text's fault.
     static double thread_seconds() {
@@ -197,9 +240,11 @@ class ExpressionPattern : public Pattern {
     };
     regex_t* regex_;
     std::string_view text_;
+    bool by_position_;
     std::unique_ptr<OnigRegion, Free> region_;
     std::unique_ptr<OnigMatchParam, Free> limits_;
-    size_t retries_;
+    size_t retries_;      // left
+    size_t step_, free_;  // retries: how many more at a time; that do not count
     Clock::time_point looked_ = Clock::now();
     double begun_ = 0;  // 0: it has not taken long so far
   };
@@ -208,6 +253,7 @@ class ExpressionPattern : public Pattern {
     void operator()(regex_t* regex) const { onig().free(regex); }
   };
   std::unique_ptr<regex_t, Free> regex_;
+  bool by_position_;  // matches do not depend on where a search begins
 };
 
 // An expression that stands for itself, character by character.

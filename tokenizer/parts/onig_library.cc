@@ -41,6 +41,7 @@ OnigLibrary load_onig() {
   look_up(library, "onig_set_retry_limit_in_match_of_match_param", onig.limit_match);
   look_up(library, "onig_set_retry_limit_in_search_of_match_param", onig.limit_search);
   look_up(library, "onig_search_with_param", onig.search);
+  look_up(library, "onig_match_with_param", onig.match);
   return onig;
 }
 

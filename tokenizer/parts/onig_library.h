@@ -27,6 +27,7 @@ struct OnigLibrary {
   decltype(&::onig_set_retry_limit_in_match_of_match_param) limit_match;
   decltype(&::onig_set_retry_limit_in_search_of_match_param) limit_search;
   decltype(&::onig_search_with_param) search;
+  decltype(&::onig_match_with_param) match;
 };
 
 // Throws std::runtime_error if it is not installed.

@@ -3,7 +3,8 @@
 // compare_encodings DIR < encodings.jsonl
 //
 // Encodes each input of oracle_encode.mjs's output with the tokenizer in DIR and compares ids, type
-// ids, offsets and tokens, if it has them; an input with an "error" must be one here. Prints one
+// ids, offsets and tokens, if it has them; an input with an "error" must be one here. Where it has
+// "decode", those ids must decode to "decoded" and to "without_special". Prints one
 // JSON object, {"kind": [compared, different], ...}, and on stderr the first inputs that differ.
 // compare_with_oracle.py runs it.
 #include <cstdio>
@@ -37,6 +38,11 @@ json encode(const bert::tokenizer::TextEncoder& tokenizer, const json& input) {
     const int most = input.value("max_length", 0);
     json out = as_json(tokenizer.encode(first, second, most));
     if (input.contains("tokens")) out["tokens"] = tokenizer.strings(first, second, most);
+    if (input.contains("decode")) {
+      const auto ids = input["decode"].get<std::vector<int32_t>>();
+      out["decoded"] = tokenizer.decode(ids, false);
+      out["without_special"] = tokenizer.decode(ids, true);
+    }
     return out;
   } catch (const std::exception& error) {
     return {{"ids", error.what()}};

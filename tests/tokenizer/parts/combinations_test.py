@@ -4,7 +4,8 @@
 
     tests/tokenizer/parts/combinations_test.py COMPARE_ENCODINGS [--combinations N] [--lines N] [--seed S]
 
-Compares ids, segment ids, offsets and strings of nasty lines, singly and in pairs, whole and truncated. A definition
+Compares ids, segment ids, offsets and strings of nasty lines, singly and in pairs, whole and truncated, and what
+random ids decode to. A definition
 or a line that tokenizers refuse must be refused here; one that is refused here alone must be for a reason of REFUSED.
 """
 import argparse
@@ -84,7 +85,15 @@ def expect(tokenizer, item: dict, direction: str) -> dict:
         if isinstance(error, KeyboardInterrupt):
             raise
         return {"panic" if type(error).__name__ == "PanicException" else "error": str(error)}
-    return {"ids": found.ids, "type_ids": found.type_ids, "tokens": found.tokens,
+    ids = found.ids + random.Random(item["first"]).choices(range(tokenizer.get_vocab_size()), k=8)
+    ids = [i for i in ids if tokenizer.id_to_token(i) is not None]
+    try:
+        text = {"decode": ids, "decoded": tokenizer.decode(ids, False), "without_special": tokenizer.decode(ids)}
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        text = {}
+    return text | {"ids": found.ids, "type_ids": found.type_ids, "tokens": found.tokens,
             "offsets": [end for offset in found.offsets for end in offset]}
 
 

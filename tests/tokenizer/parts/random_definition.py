@@ -201,6 +201,29 @@ class Definitions:
         return {"type": kind, "single": single, "pair": pair, "special_tokens": {
             name: {"id": name, "ids": [identity] * (2 if more else 1), "tokens": [name] * (2 if more else 1)}}}
 
+    def decoder(self) -> dict:
+        rng = self.rng
+        kind = rng.choice(["BPEDecoder", "ByteFallback", "ByteLevel", "CTC", "Fuse", "Metaspace", "Replace", "Strip",
+                           "WordPiece"])
+        out = {"type": kind}
+        if kind == "BPEDecoder":
+            out |= {"suffix": rng.choice(["</w>", "a", "\u00e9", ""])}
+        elif kind == "ByteLevel":
+            out |= {"add_prefix_space": self.flag(), "trim_offsets": self.flag(), "use_regex": self.flag()}
+        elif kind == "CTC":
+            out |= {"pad_token": rng.choice(["a", "<unk>"]), "word_delimiter_token": rng.choice([".", " ", "b"]),
+                    "cleanup": self.flag()}
+        elif kind == "Metaspace":
+            out |= {"replacement": rng.choice(["\u2581", "_"]),
+                    "prepend_scheme": rng.choice(["always", "first", "never"]), "split": self.flag()}
+        elif kind == "Replace":
+            out |= {"pattern": self.pattern(), "content": rng.choice(["", " ", "xy", "\u00e9"])}
+        elif kind == "Strip":
+            out |= {"content": rng.choice([" ", "a", "\u2581"]), "start": rng.randint(0, 2), "stop": rng.randint(0, 1)}
+        elif kind == "WordPiece":
+            out |= {"prefix": rng.choice(["##", "", "@@"]), "cleanup": self.flag()}
+        return out
+
     def definition(self) -> dict:
         model = self.model()
         vocab = model["vocab"]
@@ -215,4 +238,4 @@ class Definitions:
                 "normalizer": self.some(self.normalizer, "Sequence", "normalizers"),
                 "pre_tokenizer": self.some(self.pre_tokenizer, "Sequence", "pretokenizers"),
                 "post_processor": self.some(lambda: self.processor(ids), "Sequence", "processors"),
-                "decoder": None, "model": model}
+                "decoder": self.some(self.decoder, "Sequence", "decoders"), "model": model}

@@ -14,6 +14,8 @@ namespace bert::tokenizer {
 void read_normalizers(const JsonField& field, std::vector<Normalizer>& out, int depth = 0);
 // The same for a pre-tokenizer.
 void read_pre_tokenizers(const JsonField& field, std::vector<PreTokenizer>& out, int depth = 0);
+// The same for a decoder.
+void read_decoders(const JsonField& field, std::vector<Decoder>& out, int depth = 0);
 // Read a tokenizer.json's model.
 void read_unigram(const JsonField& model, Definition& out);
 void read_byte_pair(const JsonField& model, Definition& out);

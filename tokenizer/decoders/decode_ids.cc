@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ids back to text, as the tokenizer's file says or Hugging Face's tokenizers for files of its
+// kind.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "tokenizer/decoders/decoders.h"
+#include "tokenizer/text_encoder_impl.h"
+
+namespace bert::tokenizer {
+
+std::string TextEncoder::decode(std::span<const int32_t> ids, bool skips_special) const {
+  std::vector<std::string> tokens;
+  for (const int32_t id : ids) {
+    const std::string& token = impl_->vocabulary.token(id);  // throws if there is none
+    if (skips_special && std::ranges::binary_search(impl_->special_ids, id)) continue;
+    const auto added = impl_->decoded_tokens.find(id);
+    tokens.push_back(added == impl_->decoded_tokens.end() ? token : added->second);
+  }
+  for (const Decoder& decoder : impl_->decoders) tokenizer::decode(decoder, tokens);
+  std::string text;
+  for (const std::string& token : tokens) text += token;
+  return text;
+}
+
+std::vector<Decoder> default_decoders(const Definition& definition) {
+  using Kind = Decoder::Kind;
+  switch (definition.model) {
+    case Definition::Model::word_piece: {
+      Decoder out{Kind::word_piece, definition.word_piece.continuing_prefix};
+      out.cleans_up = true;
+      return {out};
+    }
+    case Definition::Model::unigram: {
+      Decoder out{Kind::metaspace, "", "\u2581"};
+      out.drops_first = definition.unigram.prepend != UnigramOptions::Prepend::never;
+      return {out};
+    }
+    case Definition::Model::word_level:
+      return {{Kind::spaces}};
+    case Definition::Model::byte_pair:
+      break;
+  }
+  return {{Kind::byte_level}};
+}
+
+}  // namespace bert::tokenizer
