@@ -91,6 +91,51 @@ size_t contraction(std::string_view text) {
   return (a == 'r' && b == 'e') || (a == 'v' && b == 'e') || (a == 'l' && b == 'l') ? 3 : 0;
 }
 
+// (?i:'s|'t|'re|'ve|'m|'ll|'d); its end is `at` if none is there. U+017F is a small s too.
+BytePiece contraction_of_any_case(std::string_view text, size_t at) {
+  if (text.substr(at + 1).starts_with("\u017f")) return {at + 3, 2};
+  char lower[3] = {'\'', '\0', '\0'};
+  for (size_t i = 1; i < 3 && at + i < text.size(); ++i) {
+    const char c = text[at + i];
+    lower[i] = c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
+  }
+  const size_t length = contraction({lower, 3});
+  return {at + length, static_cast<int32_t>(length)};
+}
+
+bool is_line_end(char c) { return c == '\r' || c == '\n'; }
+
+void take_one(std::string_view text, BytePiece& piece) {
+  take(text, piece.end);
+  ++piece.scalars;
+}
+
+// Whether a well-formed scalar of this kind comes after the piece.
+bool follows(std::string_view text, const BytePiece& piece, Kind kind) {
+  if (piece.end == text.size()) return false;
+  size_t next = piece.end;
+  return take(text, next) == kind && next > piece.end;
+}
+
+// White space before something else leaves its last character to that.
+BytePiece without_last_space(std::string_view text, const BytePiece& piece) {
+  if (piece.end == text.size() || piece.scalars == 1) return piece;
+  size_t last = piece.end - 1;
+  while (utf8::is_continuation(text[last])) --last;
+  return {last, piece.scalars - 1};
+}
+
+// White space up to its last line end, or else as above.
+BytePiece next_space_piece(std::string_view text, size_t at) {
+  BytePiece piece{at, 0}, lines{at, 0};
+  while (follows(text, piece, kSpace)) {
+    const bool ends_line = is_line_end(text[piece.end]);
+    take_one(text, piece);
+    if (ends_line) lines = piece;
+  }
+  return lines.end > at ? lines : without_last_space(text, piece);
+}
+
 }  // namespace
 
 BytePiece next_byte_piece(std::string_view text, size_t at) {
@@ -102,7 +147,6 @@ BytePiece next_byte_piece(std::string_view text, size_t at) {
   BytePiece piece{at, 1};
   Kind kind = take(text, piece.end);
   if (piece.end == at) return piece;
-  size_t last = at;
   if (text[at] == ' ' && piece.end < text.size()) {  // it belongs to what follows
     size_t next = piece.end;
     const Kind following = take(text, next);
@@ -116,12 +160,31 @@ BytePiece next_byte_piece(std::string_view text, size_t at) {
     take_all(text, kind, piece);
     return piece;
   }
-  // White space before something else leaves its last character to that.
   take_all(text, kSpace, piece);
-  if (piece.end == text.size() || piece.scalars == 1) return piece;
-  last = piece.end - 1;
-  while (utf8::is_continuation(text[last])) --last;
-  return {last, piece.scalars - 1};
+  return without_last_space(text, piece);
+}
+
+BytePiece next_split_piece(std::string_view text, size_t at, int most_digits) {
+  if (text[at] == '\'') {
+    if (const BytePiece piece = contraction_of_any_case(text, at); piece.end > at) return piece;
+  }
+  BytePiece piece{at, 1};
+  const Kind kind = take(text, piece.end);
+  if (piece.end == at) return piece;
+  if (kind == kNumber) {
+    while (piece.scalars < most_digits && follows(text, piece, kNumber)) take_one(text, piece);
+    return piece;
+  }
+  if (kind == kLetter || (!is_line_end(text[at]) && follows(text, piece, kLetter))) {
+    take_all(text, kLetter, piece);
+    return piece;
+  }
+  if (kind == kOther || (text[at] == ' ' && follows(text, piece, kOther))) {
+    take_all(text, kOther, piece);
+    while (piece.end < text.size() && is_line_end(text[piece.end])) take_one(text, piece);
+    return piece;
+  }
+  return next_space_piece(text, at);
 }
 
 }  // namespace bert::tokenizer

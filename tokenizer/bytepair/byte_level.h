@@ -27,4 +27,15 @@ struct BytePiece {
 // The piece that begins at text[at]; its end is `at` if that is not well-formed UTF-8.
 BytePiece next_byte_piece(std::string_view text, size_t at);
 
+// The expressions of the Split before ByteLevel in the tokenizers of Llama 3 and of Qwen, for three
+// digits and for one.
+constexpr std::string_view kThreeDigitsExpression =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*)"
+    R"(|\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr std::string_view kOneDigitExpression =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*)"
+    R"(|\s*[\r\n]+|\s+(?!\S)|\s+)";
+// The same of a piece that one of them matches.
+BytePiece next_split_piece(std::string_view text, size_t at, int most_digits);
+
 }  // namespace bert::tokenizer

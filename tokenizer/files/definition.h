@@ -28,10 +28,11 @@ struct TemplatePiece {
 };
 using Template = std::vector<TemplatePiece>;
 
-// The ByteLevel pre-tokenizer.
+// The ByteLevel pre-tokenizer, with a Split before it that has an expression of its own.
 struct ByteLevelOptions {
   bool add_prefix_space = true;
   bool use_regex = true;
+  int split_digits = 0;  // how many a piece of that Split may have: next_split_piece(); 0: no Split
 };
 
 struct DeclaredToken : AddedToken {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 
 #include "tokenizer/parts/parted_text.h"
 #include "tokenizer/unigram/unigram.h"
@@ -25,6 +26,7 @@ struct PreTokenizer {
   } kind;
   Delimiter behavior = Delimiter::isolated;          // of punctuation and split
   std::shared_ptr<const Pattern> pattern = nullptr;  // for split
+  std::string expression = {};                       // the pattern, if it is one
   bool inverted = false;                             // split at what the pattern does not match
   bool individual = false;                           // each digit by itself
   size_t length = 0;                                 // of fixed_length, in scalars

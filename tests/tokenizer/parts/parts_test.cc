@@ -66,7 +66,9 @@ std::string some_text(std::mt19937& random) {
                                           "\u2581",  "\ufb01",
                                           "\t",      "\u00a0",
                                           "#",       "##b",
-                                          "\u200b",  "\u1112\u1161\u11ab"};
+                                          "\u200b",  "\u1112\u1161\u11ab",
+                                          "'S",      "'\u017f",
+                                          "\r\n",    "'ll"};
   std::string text;
   for (size_t i = random() % 20; i > 0; --i) {
     const auto any = static_cast<char32_t>(random() % 0xd800);
@@ -128,7 +130,7 @@ TEST(Parts, AreTheTwinOfUnigram) {
   }
 }
 
-TEST(Parts, AreTheTwinOfByteLevel) {
+json byte_level_tokenizer() {
   json definition = small_tokenizer({});
   json& model = definition["model"] = {
       {"type", "BPE"}, {"vocab", definition["model"]["vocab"]}, {"merges", json::array()}};
@@ -141,11 +143,62 @@ TEST(Parts, AreTheTwinOfByteLevel) {
     model["vocab"].emplace(left + right, model["vocab"].size());
     model["merges"].push_back({left, right});
   }
+  return definition;
+}
+
+TEST(Parts, AreTheTwinOfByteLevel) {
+  json definition = byte_level_tokenizer();
   for (const bool prefix : {false, true}) {
     definition["normalizer"] = prefix ? json(nullptr) : json{{"type", "NFC"}};
     definition["pre_tokenizer"] = {
         {"type", "ByteLevel"}, {"add_prefix_space", prefix}, {"trim_offsets", true}};
     expect_twins(definition);
+  }
+}
+
+// Splits by an expression, then takes bytes.
+json split_bytes(std::string_view expression) {
+  json definition = byte_level_tokenizer();
+  definition["normalizer"] = nullptr;
+  json& model = definition["model"];
+  for (int left = 0; left < 256; ++left) {  // where a piece begins shows in its tokens
+    for (int right = 0; right < 256; ++right) {
+      const std::string a = scalar_of(byte_characters()[left]),
+                        b = scalar_of(byte_characters()[right]);
+      if (!model["vocab"].contains(a + b)) model["vocab"].emplace(a + b, model["vocab"].size());
+      model["merges"].push_back({a, b});
+    }
+  }
+  const json split = {{"type", "Split"},
+                      {"pattern", {{"Regex", expression}}},
+                      {"behavior", "Isolated"},
+                      {"invert", false}};
+  const json bytes = {{"type", "ByteLevel"},
+                      {"add_prefix_space", false},
+                      {"trim_offsets", true},
+                      {"use_regex", false}};
+  definition["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", {split, bytes}}};
+  return definition;
+}
+
+// In the fast pipeline by hand, in the other one by Oniguruma.
+TEST(Parts, AreTheTwinOfCommonSplits) {
+  for (const std::string_view expression : {kThreeDigitsExpression, kOneDigitExpression}) {
+    json definition = split_bytes(expression);
+    expect_twins(definition);
+    const TextEncoder fast = load_definition(definition),
+                      slow = load_definition(by_parts(definition));
+    std::string text;
+    for (char32_t c = 0; c < 0x34000; ++c) {  // there are no letters or numbers behind
+      if (c >= 0xd800 && c < 0xe000) continue;
+      const std::string s = scalar_of(c);
+      for (const char* before : {"a", "'", "'r", "'L", " ", "\n", "1", "!"}) text += before + s;
+      text += s + "a" + s + s + " " + s + "\r\n" + s + "  " + s + "12";
+      if (c % 64 != 63) continue;
+      ASSERT_EQ(fast.encode(text, std::nullopt, 0).ids, slow.encode(text, std::nullopt, 0).ids)
+          << static_cast<uint32_t>(c);
+      text.clear();
+    }
   }
 }
 

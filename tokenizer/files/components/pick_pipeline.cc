@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which definitions the fast pipelines do. All others are done component by component.
+#include "tokenizer/bytepair/byte_level.h"
 #include "tokenizer/files/components/components.h"
 
 namespace bert::tokenizer {
@@ -38,11 +39,22 @@ bool pick_unigram(Definition& out) {
   return true;
 }
 
+// How many digits a piece of a common Split may have; 0 if it is another.
+int find_split_digits(const PreTokenizer& cut) {
+  if (cut.kind != PreTokenizer::Kind::split || cut.inverted) return 0;
+  if (cut.behavior != Delimiter::isolated) return 0;
+  return cut.expression == kThreeDigitsExpression ? 3 : cut.expression == kOneDigitExpression;
+}
+
 bool pick_byte_level(Definition& out) {
   const auto& cuts = out.pre_tokenizers;
-  if (cuts.size() != 1 || cuts[0].kind != PreTokenizer::Kind::byte_level) return false;
+  if (cuts.empty() || cuts.back().kind != PreTokenizer::Kind::byte_level) return false;
+  const bool adds_space = cuts.back().prepend == PreTokenizer::Prepend::always;
+  const int digits = find_split_digits(cuts[0]);
+  if (cuts.size() != (digits > 0 ? 2 : 1)) return false;
+  if (digits > 0 && (adds_space || cuts.back().splits)) return false;
   if (!find_steps(out, out.steps)) return false;
-  out.byte_level = {cuts[0].prepend == PreTokenizer::Prepend::always, cuts[0].splits};
+  out.byte_level = {adds_space, cuts.back().splits, digits};
   return true;
 }
 

@@ -26,7 +26,9 @@ Delimiter read_behavior(const JsonField& field) {
 
 PreTokenizer read_split(const JsonField& field) {
   PreTokenizer out{PreTokenizer::Kind::split};
-  out.pattern = read_pattern(field.at("pattern")).pattern;
+  const PatternText pattern = read_pattern(field.at("pattern"));
+  out.pattern = pattern.pattern;
+  if (pattern.is_expression) out.expression = pattern.text;
   out.behavior = read_behavior(field.at("behavior"));
   out.inverted = field.at("invert").boolean();
   return out;
