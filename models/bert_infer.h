@@ -78,9 +78,9 @@ struct Attention {
 // softmax, GELU, the embeddings and the heads are always f32.
 //   automatic  f32, or int8 if the directory holds int8 weights (from bert-convert)
 //   f32        as close to float64 as float32 gets: logits agree to the fifth decimal
-//   bf16       half the memory, close to f32; faster only if the processor multiplies bf16, which
-//              info().notes tells for a BF16 checkpoint
-//   int8       a third of the memory and of the time; about one label in a thousand changes.
+//   bf16       three quarters of the memory, close to f32; faster only if the processor multiplies
+//              bf16, which info().notes tells for a BF16 checkpoint
+//   int8       half the memory, a third of the time; about one label in a thousand changes.
 //              Weights are s8 with one scale per output, inputs u8 with one scale per token, so a
 //              result does not depend on the rest of its batch. On processors without VNNI, inputs
 //              have 7 bits, and about three labels in a thousand change

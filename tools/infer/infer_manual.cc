@@ -19,8 +19,9 @@ Model
                          ORG/NAME@REVISION is a model in Hugging Face's cache on this machine
                          (HF_HOME); nothing is downloaded
       --precision P      f32     agrees with Hugging Face to the fifth decimal
-                         bf16    half the memory; faster if the processor multiplies bf16
-                         int8    a third of the memory and of the time; about one label in a
+                         bf16    three quarters of the memory; faster if the processor multiplies
+                                 bf16
+                         int8    half the memory, a third of the time; about one label in a
                                  thousand changes
                          auto    f32, or int8 if bert-convert wrote DIR in int8 (default)
       --backend B        what multiplies: onednn, panels (kernels of bert-infer's own), or auto, the
