@@ -18,9 +18,12 @@ constexpr std::string_view kHarmless[] = {
     "_commit_hash", "_name_or_path", "finetuning_task", "language", "name", "name_or_path",
     "task_specific_params", "tokenizer_class", "transformers_version",
     // Heads and labels.
-    "_num_labels", "id2label", "label2id", "num_labels", "problem_type",
-    "sbert_ce_default_activation_function", "sentence_transformers", "summary_activation",
-    "summary_last_dropout", "summary_type", "summary_use_proj",
+    "_num_labels", "classifier_activation", "id2label", "label2id", "num_labels",
+    "pooler_hidden_act", "problem_type", "sbert_ce_default_activation_function",
+    "sentence_transformers", "summary_activation", "summary_last_dropout", "summary_type",
+    "summary_use_proj",
+    // Sizes: with others, tensors would have other shapes.
+    "head_dim", "pooler_hidden_size",
     // Training and dropout.
     "attention_dropout", "attention_probs_dropout_prob", "attn_pdrop", "classifier_dropout",
     "classifier_dropout_prob", "dropout", "gradient_checkpointing", "hidden_dropout_prob",
