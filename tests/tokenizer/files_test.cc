@@ -68,6 +68,8 @@ TEST(TokenizerJson, SaysWhatIsWrongAndWhere) {
                 "to 4194303");
   EXPECT_EQ(error_of([](json& d) { d["model"]["vocab"] = json::array(); }),
             json_file + "model.vocab: found an array, expected an object");
+  EXPECT_EQ(error_of([](json& d) { d["model"]["type"] = "Unigram"; }),
+            json_file + "model.vocab: found an object, expected an array");
   EXPECT_EQ(error_of([](json& d) { d["added_tokens"][0].erase("lstrip"); }),
             json_file + "added_tokens[0]: \"lstrip\" is missing");
   EXPECT_EQ(error_of([](json& d) { d["post_processor"]["type"] = "Other"; }),

@@ -59,7 +59,7 @@ void read_vocabulary(const JsonField& vocab, Definition& out) {
 void read_unigram(const JsonField& model, Definition& out) {
   out.model = Definition::Model::unigram;
   out.unigram.byte_fallback = model.has("byte_fallback") && model.at("byte_fallback").boolean();
-  if (out.vocabulary.empty()) read_vocabulary(model.at("vocab"), out);
+  read_vocabulary(model.at("vocab"), out);
   const auto size = static_cast<int64_t>(out.vocabulary.size());
   if (size == 0) model.at("vocab").fail_with("expected at least the unknown token");
   out.unigram.unknown = -1;
