@@ -46,7 +46,8 @@ void BytePair::add_merges(const BytePairOptions& options) {
     }
     const std::string whole = left + right.substr(prefix_.size());
     merges_.push_back({find(left, rank), find(right, rank), find(whole, rank)});
-    table_.insert(merges_.back().left, merges_.back().right, static_cast<uint32_t>(rank));
+    const Merge& merge = merges_.back();
+    table_.insert(merge.left, merge.right, {static_cast<uint32_t>(rank), merge.whole});
   }
 }
 
@@ -98,28 +99,33 @@ void BytePair::tokenize(std::string_view word, BytePairScratch& scratch) const {
 }
 
 void BytePair::merge(BytePairScratch& scratch) const {
-  constexpr size_t kShort = 32;
-  if (scratch.parts.size() <= kShort) {
-    merge_short(scratch.parts);
-  } else {
-    merge_long(scratch);
+  const std::vector<WordPart>& parts = scratch.parts;
+  if (parts.size() > BytePairScratch::kShort) return merge_long(scratch);
+  for (size_t i = 0; i + 1 < parts.size(); ++i) {
+    scratch.merges[i] = table_.find(parts[i].id, parts[i + 1].id);
   }
+  merge_short(scratch);
 }
 
-// Time n^2, but without a queue.
-void BytePair::merge_short(std::vector<WordPart>& parts) const {
-  uint32_t ranks[32];
+void BytePair::merge_short(BytePairScratch& scratch) const {
+  std::vector<WordPart>& parts = scratch.parts;
+  auto& merges = scratch.merges;
   size_t pairs = parts.empty() ? 0 : parts.size() - 1;
-  for (size_t i = 0; i < pairs; ++i) ranks[i] = table_.rank(parts[i].id, parts[i + 1].id);
   while (pairs > 0) {
-    const auto best = static_cast<size_t>(std::min_element(ranks, ranks + pairs) - ranks);
-    if (ranks[best] == MergeTable::kNone) break;
-    parts[best] = {merges_[ranks[best]].whole, parts[best].length + parts[best + 1].length};
-    parts.erase(parts.begin() + static_cast<ptrdiff_t>(best) + 1);
-    std::copy(ranks + best + 1, ranks + pairs, ranks + best);
+    size_t best = 0;
+    for (size_t i = 1; i < pairs; ++i) {
+      if (merges[i].rank < merges[best].rank) best = i;
+    }
+    if (merges[best].rank == MergeTable::kNone) break;
+    parts[best] = {merges[best].whole, parts[best].length + parts[best + 1].length};
     --pairs;
-    if (best > 0) ranks[best - 1] = table_.rank(parts[best - 1].id, parts[best].id);
-    if (best < pairs) ranks[best] = table_.rank(parts[best].id, parts[best + 1].id);
+    for (size_t i = best; i < pairs; ++i) {
+      parts[i + 1] = parts[i + 2];
+      merges[i] = merges[i + 1];
+    }
+    const auto find = [&](size_t i) { merges[i] = table_.find(parts[i].id, parts[i + 1].id); };
+    if (best > 0) find(best - 1);
+    if (best < pairs) find(best);
   }
   parts.resize(parts.empty() ? 0 : pairs + 1);
 }
@@ -135,7 +141,7 @@ void BytePair::merge_long(BytePairScratch& scratch) const {
   queue.clear();
   const auto rank_at = [&](int32_t at) {
     const int32_t next = scratch.next[at];
-    return next < size ? table_.rank(parts[at].id, parts[next].id) : MergeTable::kNone;
+    return next < size ? table_.find(parts[at].id, parts[next].id).rank : MergeTable::kNone;
   };
   const auto entry = [&](int32_t at) {
     return static_cast<uint64_t>(rank_at(at)) << 32 | static_cast<uint32_t>(at);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -51,12 +52,16 @@ struct BytePairScratch {
     }
   };
 
+  static constexpr size_t kShort = 32;
+
   std::vector<Memory> memory;
-  std::vector<WordPart> parts, word;  // parts: of a word, the result
+  std::vector<WordPart> parts;                   // of a word, the result
+  std::array<MergeTable::Merge, kShort> merges;  // of each part and the next one
   std::vector<int32_t> previous, next;
   std::vector<uint64_t> queue;
   std::string spelled;
   RawBuffer<char> text;
+  RawBuffer<WordPart> word;
 };
 
 // Byte-pair encoding (Sennrich 2016) as Hugging Face's tokenizers do it: of all neighbours, those
@@ -71,6 +76,9 @@ class BytePair {
   void tokenize(std::string_view word, BytePairScratch& scratch) const;
   // Joins what is in scratch.parts, in time n log n.
   void merge(BytePairScratch& scratch) const;
+  // The same of few parts, whose neighbours merge as scratch.merges says: time n^2, but no queue.
+  void merge_short(BytePairScratch& scratch) const;
+  MergeTable::Merge find(int32_t left, int32_t right) const { return table_.find(left, right); }
 
   // The ids of every merge's two tokens.
   struct Merge {
@@ -84,7 +92,6 @@ class BytePair {
   enum class Known { no, itself, by_bytes };
   Known add_character(std::string_view bytes, bool is_first, bool is_last,
                       BytePairScratch& scratch) const;
-  void merge_short(std::vector<WordPart>& parts) const;
   void merge_long(BytePairScratch& scratch) const;
 
   const Vocabulary& vocabulary_;

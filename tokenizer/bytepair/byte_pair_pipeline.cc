@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <optional>
+#include <span>
 
 #include "tokenizer/bytepair/byte_level.h"
 #include "tokenizer/bytepair/byte_tokens.h"
@@ -59,12 +60,6 @@ class ByteLevelPipeline : public Pipeline {
   int32_t unknown() const override { return byte_pair_.unknown(); }
 
  private:
-  // Whether NFC surely leaves a text as it is: all of it is below U+0300.
-  static bool is_composed(std::string_view text) {
-    constexpr uint8_t kLead = 0xcc;  // of U+0300 in UTF-8
-    return std::ranges::all_of(text, [](char b) { return static_cast<uint8_t>(b) < kLead; });
-  }
-
   // Tokenises one piece. sources: of each byte of the normalised text; null if that is the original
   // text, whose scalars are then counted from `first` on.
   struct Run {
@@ -148,14 +143,13 @@ class ByteLevelPipeline : public Pipeline {
       if (id != Vocabulary::kNone && word.sources == nullptr) {
         return push(word, id, word.scalar, word.scalar + word.scalars);
       }
-      if (id != Vocabulary::kNone) {
-        scratch.word.assign(1, {id, static_cast<int32_t>(size)});
-      } else {
-        pipeline.tokens_->merge(bytes + word.begin, size, scratch, scratch.word);
-      }
+      const WordPart whole{id, static_cast<int32_t>(size)};
+      const std::span<const WordPart> parts =
+          id != Vocabulary::kNone ? std::span(&whole, 1)
+                                  : pipeline.tokens_->merge(bytes + word.begin, size, scratch);
       size_t at = word.begin;
       int32_t scalar = word.scalar;  // after the last byte that was counted
-      for (const auto& [part, length] : scratch.word) {
+      for (const auto& [part, length] : parts) {
         const size_t end = at + static_cast<size_t>(length);
         if (word.sources != nullptr) {
           out.push(part, word.source(at), word.source(end - 1) + 1);

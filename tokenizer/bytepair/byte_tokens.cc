@@ -31,9 +31,13 @@ bool ByteTokens::has_all_bytes(const Vocabulary& vocabulary) {
 ByteTokens::ByteTokens(const Vocabulary& vocabulary, const BytePair& byte_pair, bool ignore_merges)
     : byte_pair_(byte_pair), owner_(next_owner++) {
   for (size_t byte = 0; byte < 256; ++byte) bytes_[byte] = find_byte(vocabulary, byte);
+  pairs_.resize(joints_.size());
+  for (size_t pair = 0; pair < pairs_.size(); ++pair) {
+    pairs_[pair] = byte_pair_.find(bytes_[pair >> 8], bytes_[pair & 0xff]);
+  }
   find_joints(vocabulary);
   BytePairScratch scratch;
-  std::vector<std::pair<std::string, int32_t>> found;
+  std::vector<std::pair<std::string, int32_t>> found, ignored;
   for (int32_t id = 0; id < vocabulary.end_id(); ++id) {
     if (!vocabulary.has(id) || vocabulary.find(vocabulary.token(id)) != id) continue;
     std::optional<std::string> bytes = bytes_of_token(vocabulary.token(id));
@@ -45,9 +49,12 @@ ByteTokens::ByteTokens(const Vocabulary& vocabulary, const BytePair& byte_pair, 
     if (merges && bytes->size() <= WordTable::kMaxSize) {
       found.emplace_back(std::move(*bytes), id);
     } else if (ignore_merges) {
-      ignored_.emplace(std::move(*bytes), id);
+      ignored.emplace_back(std::move(*bytes), id);
     }
   }
+  std::vector<DoubleArray::Entry> entries;
+  for (const auto& [bytes, id] : ignored) entries.push_back({bytes, id});
+  ignored_ = DoubleArray(entries, {});
   words_ = WordTable(found.size());
   for (const auto& [bytes, id] : found) words_.insert(bytes, id);
 }
@@ -57,63 +64,67 @@ void ByteTokens::find_joints(const Vocabulary& vocabulary) {
   for (const BytePair::Merge& merge : byte_pair_.merges()) {
     const auto left = bytes(merge.left), right = bytes(merge.right);
     if (!left || !right || left->empty() || right->empty()) continue;
-    joints_.set(static_cast<size_t>(static_cast<uint8_t>(left->back())) << 8 |
-                static_cast<uint8_t>(right->front()));
+    joints_.set(pair(left->back(), right->front()));
   }
-}
-
-int32_t ByteTokens::find_ignored(const char* bytes, size_t size) const {
-  if (ignored_.empty()) return Vocabulary::kNone;
-  const auto found = ignored_.find(std::string(bytes, size));
-  return found == ignored_.end() ? Vocabulary::kNone : found->second;
 }
 
 void ByteTokens::merge_bytes(const char* bytes, size_t size, BytePairScratch& scratch) const {
-  scratch.parts.clear();
-  for (size_t i = 0; i < size; ++i) {
-    scratch.parts.push_back({bytes_[static_cast<uint8_t>(bytes[i])], 1});
-  }
-  byte_pair_.merge(scratch);
+  scratch.parts.resize(size);
+  for (size_t i = 0; i < size; ++i) scratch.parts[i] = {byte(bytes[i]), 1};
+  if (size > BytePairScratch::kShort) return byte_pair_.merge(scratch);
+  for (size_t i = 0; i + 1 < size; ++i) scratch.merges[i] = pairs_[pair(bytes[i], bytes[i + 1])];
+  byte_pair_.merge_short(scratch);
 }
 
-void ByteTokens::merge(const char* bytes, size_t size, BytePairScratch& scratch,
-                       std::vector<WordPart>& out) const {
-  out.clear();
+std::span<const WordPart> ByteTokens::merge(const char* bytes, size_t size,
+                                            BytePairScratch& scratch) const {
+  scratch.word.reserve(size);
+  WordPart* out = scratch.word.data();
   size_t begin = 0;
   for (size_t i = 1; i < size; ++i) {
     if (joins(bytes[i - 1], bytes[i])) continue;
-    merge_part(bytes + begin, i - begin, scratch, out);
+    out = merge_part(bytes + begin, i - begin, scratch, out);
     begin = i;
   }
-  merge_part(bytes + begin, size - begin, scratch, out);
+  out = merge_part(bytes + begin, size - begin, scratch, out);
+  return {scratch.word.data(), out};
 }
 
-void ByteTokens::merge_part(const char* bytes, size_t size, BytePairScratch& scratch,
-                            std::vector<WordPart>& out) const {
-  constexpr size_t kRemembered = 4096;
+WordPart* ByteTokens::merge_part(const char* bytes, size_t size, BytePairScratch& scratch,
+                                 WordPart* out) const {
+  constexpr size_t kRemembered = 16384;
+  if (size == 1) return *out = {byte(bytes[0]), 1}, out + 1;
+  if (size == 2) {
+    const MergeTable::Merge merge = pairs_[pair(bytes[0], bytes[1])];
+    if (merge.rank != MergeTable::kNone) return *out = {merge.whole, 2}, out + 1;
+    out[0] = {byte(bytes[0]), 1};
+    out[1] = {byte(bytes[1]), 1};
+    return out + 2;
+  }
   using Memory = BytePairScratch::Memory;
   Memory* memory = nullptr;
   Memory wanted;
   if (size <= sizeof wanted.bytes) {
     const int32_t id = words_.find(bytes, size);
-    if (id != WordTable::kNone) return out.push_back({id, static_cast<int32_t>(size)});
+    if (id != WordTable::kNone) return *out = {id, static_cast<int32_t>(size)}, out + 1;
     scratch.memory.resize(kRemembered);
     wanted.owner = owner_ << 8 | size;
     std::memcpy(wanted.bytes, bytes, size);
     memory = &scratch.memory[wanted.hash() % kRemembered];
     if (memory->is(wanted)) {
-      for (int i = 0; i < memory->count; ++i) out.push_back({memory->ids[i], memory->lengths[i]});
-      return;
+      for (int i = 0; i < memory->count; ++i) *out++ = {memory->ids[i], memory->lengths[i]};
+      return out;
     }
   }
   merge_bytes(bytes, size, scratch);
-  out.insert(out.end(), scratch.parts.begin(), scratch.parts.end());
-  if (memory == nullptr || scratch.parts.size() > std::size(wanted.ids)) return;
+  out = std::ranges::copy(scratch.parts, out).out;
+  if (memory == nullptr || scratch.parts.size() > std::size(wanted.ids)) return out;
   for (const auto& [id, length] : scratch.parts) {
     wanted.ids[wanted.count] = id;
     wanted.lengths[wanted.count++] = static_cast<uint8_t>(length);
   }
   *memory = wanted;
+  return out;
 }
 
 }  // namespace bert::tokenizer

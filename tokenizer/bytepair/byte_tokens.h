@@ -4,12 +4,11 @@
 #include <array>
 #include <bitset>
 #include <cstdint>
-#include <string>
-#include <string_view>
-#include <unordered_map>
+#include <span>
 #include <vector>
 
 #include "tokenizer/bytepair/byte_pair.h"
+#include "tokenizer/unigram/double_array.h"
 #include "tokenizer/wordpiece/word_table.h"
 
 namespace bert::tokenizer {
@@ -30,32 +29,33 @@ class ByteTokens {
   int32_t find(const char* bytes, size_t size) const {
     if (size <= WordTable::kMaxSize) {
       const int32_t id = words_.find(bytes, size);
-      if (id != WordTable::kNone || ignored_.empty()) return id;
+      if (id != WordTable::kNone || ignored_.count() == 0) return id;
     }
-    return find_ignored(bytes, size);
+    return ignored_.find({bytes, size});
   }
-  // The tokens of a piece that find() does not find, in `out`. Readable as above.
-  void merge(const char* bytes, size_t size, BytePairScratch& scratch,
-             std::vector<WordPart>& out) const;
+  // The tokens of a piece that find() does not find, in scratch.word. Readable as above.
+  std::span<const WordPart> merge(const char* bytes, size_t size, BytePairScratch& scratch) const;
 
  private:
-  int32_t find_ignored(const char* bytes, size_t size) const;
-  void merge_part(const char* bytes, size_t size, BytePairScratch& scratch,
-                  std::vector<WordPart>& out) const;
+  int32_t byte(char c) const { return bytes_[static_cast<uint8_t>(c)]; }
+  // Writes the tokens of a part from `out` on; returns their end.
+  WordPart* merge_part(const char* bytes, size_t size, BytePairScratch& scratch,
+                       WordPart* out) const;
   void merge_bytes(const char* bytes, size_t size, BytePairScratch& scratch) const;
   void find_joints(const Vocabulary& vocabulary);
-  bool joins(char left, char right) const {
-    return joints_[static_cast<size_t>(static_cast<uint8_t>(left)) << 8 |
-                   static_cast<uint8_t>(right)];
+  static size_t pair(char left, char right) {
+    return static_cast<size_t>(static_cast<uint8_t>(left)) << 8 | static_cast<uint8_t>(right);
   }
+  bool joins(char left, char right) const { return joints_[pair(left, right)]; }
 
   const BytePair& byte_pair_;
   uint64_t owner_;  // of what a thread remembers
   std::array<int32_t, 256> bytes_{};
+  std::vector<MergeTable::Merge> pairs_;  // of two bytes
   std::bitset<256 * 256> joints_;  // whether some merge's left token ends, and its right one begins
   WordTable words_{0};             // the short tokens that merging gives
   // With ignore_merges, the tokens that words_ lacks.
-  std::unordered_map<std::string, int32_t> ignored_;
+  DoubleArray ignored_;
 };
 
 }  // namespace bert::tokenizer

@@ -3,6 +3,7 @@
 // The table-driven normalizers: Unicode's normalization forms and SentencePiece's charsmaps.
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "tokenizer/unicode/hangul.h"
 #include "tokenizer/unicode/text_tables.h"
@@ -33,7 +34,36 @@ char32_t compose_hangul(char32_t a, char32_t b) {
   return is_open && b - unicode::kTrail - 1 < unicode::kTrails - 1 ? a + (b - unicode::kTrail) : 0;
 }
 
+// Whether NFC keeps this scalar and joins it with none before it.
+bool stays_composed(char32_t c) {
+  constexpr char32_t kFirstMark = 0x300, kVowelLetters = 0x1160, kEndOfTrails = 0x1200;
+  if (c < kFirstMark || unicode::is_syllable(c)) return true;
+  const unicode::Property property = unicode::property(c);
+  if (property.rank != 0 || unicode::text_flags(c) & unicode::kMark) return false;
+  if (c >= kVowelLetters && c < kEndOfTrails) return false;
+  if (!(property.flags & unicode::kMapped)) return true;
+  const std::u32string_view parts = unicode::decomposition(c);
+  if (parts.empty()) return true;
+  if (!stays_composed(parts[0])) return false;
+  const auto whole =
+      std::accumulate(parts.begin() + 1, parts.end(), parts[0], unicode::composition);
+  return whole == c;
+}
+
 }  // namespace
+
+bool is_composed(std::string_view text) {
+  constexpr uint8_t kMarksLead = 0xcc;  // of U+0300 in UTF-8
+  const auto is_below = [](char byte) { return static_cast<uint8_t>(byte) < kMarksLead; };
+  if (std::ranges::all_of(text, is_below)) return true;
+  for (size_t at = 0; at < text.size();) {
+    char32_t c = 0;
+    const size_t length = utf8::decode_checked(text, at, c);
+    if (length == 0 || !stays_composed(c)) return false;
+    at += length;
+  }
+  return true;
+}
 
 void decompose(bool compatible, NormalizerScratch& scratch) {
   std::vector<Edit>& out = scratch.edits;

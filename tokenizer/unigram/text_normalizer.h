@@ -66,6 +66,9 @@ class TextNormalizer {
   std::vector<NormalizerStep> steps_;
 };
 
+// Whether NFC surely leaves a text as it is (as the quick check of UAX #15, a little stricter).
+// Of a text that is not well-formed, either answer.
+bool is_composed(std::string_view text);
 // Set the edits of Unicode's normalization forms; compose() follows decompose().
 void decompose(bool compatible, NormalizerScratch& scratch);
 void compose(NormalizerScratch& scratch);

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tokenizer/bytepair/byte_pair.h"
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <random>
 #include <set>
+#include <span>
 
 #include <gmock/gmock.h>
 
 #include "tests/tokenizer/test_directory.h"
 #include "tokenizer/bytepair/byte_level.h"
+#include "tokenizer/bytepair/byte_tokens.h"
 #include "tokenizer/unicode/utf8.h"
 
 namespace bert::tokenizer {
@@ -159,6 +162,63 @@ TEST(BytePair, IsTheSlowOneOnRandomWords) {
       }
       EXPECT_EQ(got, merge_slowly(ids, merges)) << word;
       EXPECT_EQ(length, size);
+    }
+  }
+}
+
+TEST(ByteTokens, AreThoseOfTheSpelledBytes) {
+  std::mt19937 random(3);
+  const auto below = [&](size_t n) {
+    return std::uniform_int_distribution<size_t>(0, n - 1)(random);
+  };
+  for (int round = 0; round < 40; ++round) {
+    std::vector<std::string> tokens;
+    for (int byte = 0; byte < 256; ++byte) {
+      tokens.push_back(character_of(static_cast<uint8_t>(byte)));
+    }
+    const size_t bytes = 2 + below(4);  // that are merged
+    BytePairOptions options;
+    options.ignore_merges = round % 2 == 1;
+    for (int i = 0; i < 60; ++i) {
+      const auto pick = [&] {
+        const size_t of = below(tokens.size() - 256 + bytes);
+        return of < bytes ? character_of(static_cast<uint8_t>('a' + of)) : tokens[of - bytes + 256];
+      };
+      const std::string left = pick(), right = pick();
+      if (std::ranges::count(tokens, left + right) > 0) continue;
+      options.merges.emplace_back(left, right);
+      tokens.push_back(left + right);
+    }
+    std::shuffle(options.merges.begin(), options.merges.end(), random);
+    tokens.push_back("abcabc");
+    std::vector<std::pair<std::string, int32_t>> entries;
+    for (const std::string& token : tokens) {
+      entries.emplace_back(token, static_cast<int32_t>(entries.size()));
+    }
+    const Vocabulary vocabulary(entries, {}, false);
+    const BytePair byte_pair(vocabulary, options);
+    const ByteTokens byte_tokens(vocabulary, byte_pair, options.ignore_merges);
+    BytePairScratch scratch, slow;
+    for (int i = 0; i < 400; ++i) {
+      const size_t size = 1 + below(i % 40 == 0 ? 80 : 12);
+      std::string word;
+      for (size_t j = 0; j < size; ++j) {
+        word += static_cast<char>('a' + (below(20) == 0 ? below(26) : below(bytes)));
+      }
+      byte_pair.tokenize(word, slow);
+      std::vector<int32_t> wanted, got;
+      for (const WordPart& part : slow.parts) wanted.push_back(part.id);
+      word.resize(size + ByteTokens::kPadding);
+      const int32_t id = byte_tokens.find(word.data(), size);
+      size_t length = id == Vocabulary::kNone ? 0 : size;
+      if (id != Vocabulary::kNone) got.push_back(id);
+      for (const WordPart& part : length > 0 ? std::span<const WordPart>()
+                                             : byte_tokens.merge(word.data(), size, scratch)) {
+        got.push_back(part.id);
+        length += static_cast<size_t>(part.length);
+      }
+      ASSERT_EQ(got, wanted) << word;
+      ASSERT_EQ(length, size);
     }
   }
 }
