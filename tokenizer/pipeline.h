@@ -10,6 +10,7 @@
 
 #include "tokenizer/added_tokens.h"
 #include "tokenizer/bytepair/byte_pair.h"
+#include "tokenizer/parts/parted_text.h"
 #include "tokenizer/token_sequence.h"
 #include "tokenizer/unigram/unigram.h"
 #include "tokenizer/vocabulary.h"
@@ -25,6 +26,7 @@ struct PieceScratch {
   UnigramScratch unigram;
   BytePairScratch byte_pair;
   std::vector<AddedTokenMatcher::Piece> pieces;
+  PartedText parted;
 };
 
 // From text without special tokens to tokens: a normalizer, a split into words and a model.

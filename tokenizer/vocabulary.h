@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -31,6 +32,8 @@ class Vocabulary {
   bool has(int32_t id) const;
   // The number of distinct tokens.
   int32_t count() const { return trie_.count() + (has_empty_ ? 1 : 0); }
+  // Whether no two tokens share an id, and no token has two.
+  bool is_one_to_one() const { return std::ranges::count(has_, true) == count(); }
   int32_t end_id() const { return static_cast<int32_t>(tokens_.size()); }
   // Names an id without making its token a piece of words: for added tokens.
   void name(int32_t id, std::string token);

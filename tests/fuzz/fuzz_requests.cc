@@ -29,7 +29,7 @@ void require(bool holds, const HttpRequest& request, const HttpResponse& respons
 std::unique_ptr<Service> make_service() {
   spdlog::set_level(spdlog::level::off);
   auto service =
-      std::make_unique<Service>(ServeLimits{.client_batch = 64, .seconds = 10}, "", nullptr);
+      std::make_unique<Service>(ServeLimits{.client_batch = 64, .seconds = 3600}, "", nullptr);
   service->set_post([](const std::function<void()>& work, bool) { work(); },
                     [] { return HttpStatistics(); });
   std::vector<ServedModels::Source> sources;

@@ -51,6 +51,11 @@ void BytePair::add_merges(const BytePairOptions& options) {
   }
 }
 
+bool BytePair::knows_all() const {
+  return !bytes_.empty() && std::ranges::count(bytes_, Vocabulary::kNone) == 0 && prefix_.empty() &&
+         suffix_.empty() && !ignore_merges_;
+}
+
 BytePair::Known BytePair::add_character(std::string_view bytes, bool is_first, bool is_last,
                                         BytePairScratch& scratch) const {
   std::string_view spelled = bytes;
@@ -72,6 +77,16 @@ BytePair::Known BytePair::add_character(std::string_view bytes, bool is_first, b
 }
 
 void BytePair::tokenize(std::string_view word, BytePairScratch& scratch) const {
+  if (word.size() > WordMemory::kMaxSize) return tokenize_anew(word, scratch);
+  std::vector<WordPart>& parts = scratch.parts;
+  parts.resize(WordMemory::kMaxParts);
+  const WordPart* const end = scratch.memory.recall(owner_, word, parts.data());
+  if (end != nullptr) return parts.resize(static_cast<size_t>(end - parts.data()));
+  tokenize_anew(word, scratch);
+  scratch.memory.keep(parts);
+}
+
+void BytePair::tokenize_anew(std::string_view word, BytePairScratch& scratch) const {
   std::vector<WordPart>& parts = scratch.parts;
   parts.clear();
   const int32_t whole = ignore_merges_ ? vocabulary_.find(word) : Vocabulary::kNone;

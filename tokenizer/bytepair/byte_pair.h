@@ -3,13 +3,13 @@
 
 #include <array>
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "tokenizer/bytepair/merge_table.h"
+#include "tokenizer/bytepair/word_memory.h"
 #include "tokenizer/unicode/raw_buffer.h"
 #include "tokenizer/vocabulary.h"
 
@@ -25,36 +25,11 @@ struct BytePairOptions {
   bool ignore_merges = false;  // a word that is a token is that token
 };
 
-// A token of a word, and how many of the word's bytes it stands for.
-struct WordPart {
-  int32_t id;
-  int32_t length;
-};
-
 // Memory reused from call to call.
 struct BytePairScratch {
-  // The tokens of a few bytes, for whoever merged them: owner's number << 8 | bytes.
-  struct Memory {
-    uint64_t owner = 0;
-    char bytes[16] = {};
-    int32_t ids[6] = {};
-    uint8_t lengths[6] = {}, count = 0;
-
-    bool is(const Memory& other) const {
-      return owner == other.owner && std::memcmp(bytes, other.bytes, sizeof bytes) == 0;
-    }
-    uint64_t hash() const {
-      uint64_t low, high;
-      std::memcpy(&low, bytes, sizeof low);
-      std::memcpy(&high, bytes + sizeof low, sizeof high);
-      const uint64_t mixed = (low ^ high * 0x9e3779b97f4a7c15u) + owner;
-      return (mixed ^ mixed >> 29) * 0xbf58476d1ce4e5b9u >> 32;
-    }
-  };
-
   static constexpr size_t kShort = 32;
 
-  std::vector<Memory> memory;
+  WordMemory memory;
   std::vector<WordPart> parts;                   // of a word, the result
   std::array<MergeTable::Merge, kShort> merges;  // of each part and the next one
   std::vector<int32_t> previous, next;
@@ -86,8 +61,13 @@ class BytePair {
   };
   const std::vector<Merge>& merges() const { return merges_; }
   int32_t unknown() const { return unknown_; }
+  // Of "<0x00>" to "<0xFF>"; none without byte_fallback. Vocabulary::kNone where one is missing.
+  const std::vector<int32_t>& bytes() const { return bytes_; }
+  // Whether every character has a token or those of its bytes, and none depends on its place.
+  bool knows_all() const;
 
  private:
+  void tokenize_anew(std::string_view word, BytePairScratch& scratch) const;
   void add_merges(const BytePairOptions& options);
   enum class Known { no, itself, by_bytes };
   Known add_character(std::string_view bytes, bool is_first, bool is_last,
@@ -95,10 +75,11 @@ class BytePair {
   void merge_long(BytePairScratch& scratch) const;
 
   const Vocabulary& vocabulary_;
+  uint64_t owner_ = WordMemory::new_owner();
   std::string prefix_, suffix_;
   bool has_unknown_, fuse_unknown_, ignore_merges_;
   int32_t unknown_;
-  std::vector<int32_t> bytes_;  // the tokens "<0x00>" to "<0xFF>"; empty without byte_fallback
+  std::vector<int32_t> bytes_;
   MergeTable table_;
   std::vector<Merge> merges_;  // by rank
 };

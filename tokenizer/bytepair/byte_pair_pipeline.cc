@@ -26,7 +26,7 @@ class ByteLevelPipeline : public Pipeline {
         byte_pair_(vocabulary, definition.byte_pair) {
     const bool has_affixes =
         !definition.byte_pair.prefix.empty() || !definition.byte_pair.suffix.empty();
-    if (has_affixes || !ByteTokens::has_all_bytes(vocabulary)) return;
+    if (has_affixes || !ByteTokens::suits(vocabulary)) return;
     tokens_.emplace(vocabulary, byte_pair_, definition.byte_pair.ignore_merges);
   }
 

@@ -2,8 +2,6 @@
 #include "tokenizer/bytepair/byte_tokens.h"
 
 #include <algorithm>
-#include <atomic>
-#include <cstring>
 
 #include "tokenizer/bytepair/byte_level.h"
 #include "tokenizer/unicode/utf8.h"
@@ -17,11 +15,10 @@ int32_t find_byte(const Vocabulary& vocabulary, size_t byte) {
   return vocabulary.find({bytes, utf8::encode(byte_characters()[byte], bytes)});
 }
 
-std::atomic<uint64_t> next_owner = 1;
-
 }  // namespace
 
-bool ByteTokens::has_all_bytes(const Vocabulary& vocabulary) {
+bool ByteTokens::suits(const Vocabulary& vocabulary) {
+  if (!vocabulary.is_one_to_one()) return false;
   for (size_t byte = 0; byte < 256; ++byte) {
     if (find_byte(vocabulary, byte) == Vocabulary::kNone) return false;
   }
@@ -29,7 +26,7 @@ bool ByteTokens::has_all_bytes(const Vocabulary& vocabulary) {
 }
 
 ByteTokens::ByteTokens(const Vocabulary& vocabulary, const BytePair& byte_pair, bool ignore_merges)
-    : byte_pair_(byte_pair), owner_(next_owner++) {
+    : byte_pair_(byte_pair), owner_(WordMemory::new_owner()) {
   for (size_t byte = 0; byte < 256; ++byte) bytes_[byte] = find_byte(vocabulary, byte);
   pairs_.resize(joints_.size());
   for (size_t pair = 0; pair < pairs_.size(); ++pair) {
@@ -92,7 +89,6 @@ std::span<const WordPart> ByteTokens::merge(const char* bytes, size_t size,
 
 WordPart* ByteTokens::merge_part(const char* bytes, size_t size, BytePairScratch& scratch,
                                  WordPart* out) const {
-  constexpr size_t kRemembered = 16384;
   if (size == 1) return *out = {byte(bytes[0]), 1}, out + 1;
   if (size == 2) {
     const MergeTable::Merge merge = pairs_[pair(bytes[0], bytes[1])];
@@ -101,30 +97,18 @@ WordPart* ByteTokens::merge_part(const char* bytes, size_t size, BytePairScratch
     out[1] = {byte(bytes[1]), 1};
     return out + 2;
   }
-  using Memory = BytePairScratch::Memory;
-  Memory* memory = nullptr;
-  Memory wanted;
-  if (size <= sizeof wanted.bytes) {
+  if (size <= WordTable::kMaxSize) {
     const int32_t id = words_.find(bytes, size);
     if (id != WordTable::kNone) return *out = {id, static_cast<int32_t>(size)}, out + 1;
-    scratch.memory.resize(kRemembered);
-    wanted.owner = owner_ << 8 | size;
-    std::memcpy(wanted.bytes, bytes, size);
-    memory = &scratch.memory[wanted.hash() % kRemembered];
-    if (memory->is(wanted)) {
-      for (int i = 0; i < memory->count; ++i) *out++ = {memory->ids[i], memory->lengths[i]};
-      return out;
-    }
+  }
+  const bool is_short = size <= WordMemory::kMaxSize;
+  if (is_short) {
+    WordPart* const end = scratch.memory.recall(owner_, {bytes, size}, out);
+    if (end != nullptr) return end;
   }
   merge_bytes(bytes, size, scratch);
-  out = std::ranges::copy(scratch.parts, out).out;
-  if (memory == nullptr || scratch.parts.size() > std::size(wanted.ids)) return out;
-  for (const auto& [id, length] : scratch.parts) {
-    wanted.ids[wanted.count] = id;
-    wanted.lengths[wanted.count++] = static_cast<uint8_t>(length);
-  }
-  *memory = wanted;
-  return out;
+  if (is_short) scratch.memory.keep(scratch.parts);
+  return std::ranges::copy(scratch.parts, out).out;
 }
 
 }  // namespace bert::tokenizer

@@ -20,7 +20,8 @@ class ByteTokens {
  public:
   static constexpr size_t kPadding = WordTable::kMaxSize;
 
-  static bool has_all_bytes(const Vocabulary& vocabulary);
+  // Whether a vocabulary is such a one, and each of its ids tells which bytes it stands for.
+  static bool suits(const Vocabulary& vocabulary);
   // Both must outlive this.
   ByteTokens(const Vocabulary& vocabulary, const BytePair& byte_pair, bool ignore_merges);
 

@@ -78,7 +78,7 @@ class PartsPipeline : public Pipeline {
   bool encode(std::string_view piece, int32_t first, size_t limit, const AddedTokenMatcher& tokens,
               PieceScratch& scratch, TokenSequence& out) const override {
     if (utf8::first_invalid(piece) != std::string_view::npos) return false;
-    PartedText text;
+    PartedText& text = scratch.parted;
     text.assign(piece);
     for (const Normalizer& normalizer : normalizers_) normalize(normalizer, text);
     text.cut_added(tokens);

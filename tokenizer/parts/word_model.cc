@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 
 #include <fmt/format.h>
 
+#include "tokenizer/bytepair/character_tokens.h"
 #include "tokenizer/files/definition.h"
 #include "tokenizer/unicode/utf8.h"
 
@@ -74,14 +77,24 @@ class WordLevelModel : public WordModel {
 class BytePairModel : public WordModel {
  public:
   BytePairModel(const Definition& definition, const Vocabulary& vocabulary)
-      : byte_pair_(vocabulary, definition.byte_pair) {}
+      : byte_pair_(vocabulary, definition.byte_pair) {
+    if (CharacterTokens::suits(vocabulary, byte_pair_)) {
+      characters_.emplace(vocabulary, byte_pair_);
+    }
+  }
 
   void tokenize(std::string_view word, PieceScratch& scratch,
                 std::vector<WordToken>& out) const override {
-    byte_pair_.tokenize(word, scratch.byte_pair);
+    std::span<const WordPart> parts;
+    if (characters_) {
+      parts = characters_->tokenize(word, scratch.byte_pair);
+    } else {
+      byte_pair_.tokenize(word, scratch.byte_pair);
+      parts = scratch.byte_pair.parts;
+    }
     out.clear();
     size_t at = 0;
-    for (const auto& [id, length] : scratch.byte_pair.parts) {
+    for (const auto& [id, length] : parts) {
       const size_t end = at + static_cast<size_t>(length);
       out.push_back({id, at, end});
       at = end;
@@ -90,6 +103,7 @@ class BytePairModel : public WordModel {
 
  private:
   BytePair byte_pair_;
+  std::optional<CharacterTokens> characters_;  // where it can be
 };
 
 class UnigramModel : public WordModel {
