@@ -12,6 +12,7 @@
 #include <sched.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 namespace bert::engine {
 namespace {
@@ -60,6 +61,11 @@ double quota_threads() {
 int usable_threads() {
   return std::max(
       1, static_cast<int>(std::min<double>(affinity_threads(), std::ceil(quota_threads()))));
+}
+
+int64_t second_level_cache() {
+  static const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return bytes > 0 ? bytes : 1 << 20;
 }
 
 spdlog::logger& log() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cfenv>
+#include <cstdint>
 
 namespace spdlog {
 class logger;
@@ -12,6 +13,8 @@ namespace bert::engine {
 // The number of threads that this process can keep busy: the CPUs in its affinity mask, limited by
 // its cgroups' CPU quota.
 int usable_threads();
+// The bytes of a processor's second-level cache, or 1 MiB if the system does not tell.
+int64_t second_level_cache();
 
 // The default floating-point environment, whatever the caller's rounding mode is: an answer is the
 // same bits in any.
