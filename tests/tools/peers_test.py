@@ -55,6 +55,15 @@ class Compare(unittest.TestCase):
         self.assertEqual(done.stdout.count("over the best peer"), 2)
         html.parser.HTMLParser().feed((self.dir / "table.html").read_text())
 
+    def test_modern_bert(self):
+        done = self.compare("--model", "modernbert-tiny", "--engines", "onnxruntime,ctranslate2",
+                            "--json", self.dir / "table.json", "2x200", "lengths:3,140")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        records = json.loads((self.dir / "table.json").read_text())["results"]
+        self.assertEqual([record["engine"] for record in records], ["bert-infer", "onnxruntime"])
+        for record in records:
+            self.assertLess(record["error"], 1e-4, record["engine"])
+
     def test_an_unknown_engine_is_an_error(self):
         done = self.compare("--engines", "abacus")
         self.assertEqual(done.returncode, 2)

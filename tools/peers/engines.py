@@ -4,6 +4,7 @@
 An engine takes a batch of ids, padded to its longest input with a mask, to the last hidden states
 [N, S, H]. Its module is imported where it is used, so that start and memory are its own.
 """
+import json
 import os
 from pathlib import Path
 
@@ -13,6 +14,8 @@ BATCH = 32  # sentences at a time, of similar length
 PRECISIONS = {"onnxruntime": ["f32", "int8"], "openvino": ["f32", "bf16", "int8"],
               "ctranslate2": ["f32", "int8"], "pytorch": ["f32", "bf16", "int8"],
               "torch.compile": ["f32", "bf16"]}
+# Those that are set up for ModernBERT here.
+MODERN = {"onnxruntime": ["f32"], "openvino": ["f32", "bf16"], "pytorch": ["f32", "bf16"]}
 
 
 def pad(rows: list[list[int]]) -> np.ndarray:
@@ -29,6 +32,9 @@ class Engine:
     def __init__(self, model: Path, precision: str, threads: int, calibration: list):
         self.model, self.precision, self.threads = model, precision, threads
         self.calibration = calibration
+        self.config = json.loads((model / "config.json").read_text())
+        self.is_modern = self.config.get("model_type") == "modernbert"
+        self.names = ["input_ids", "attention_mask"] + ["token_type_ids"] * (not self.is_modern)
         self.load()
 
     def load(self) -> None:
@@ -65,9 +71,12 @@ class OnnxRuntime(Engine):
 
     def load(self) -> None:
         import onnxruntime
+        import modernbert_graph
         import onnx_graph
         graph = Path(os.environ["PEERS_SCRATCH"]) / f"{self.precision}.onnx"
-        if not graph.exists():
+        if not graph.exists() and self.is_modern:
+            modernbert_graph.write(self.model, graph)
+        elif not graph.exists():
             onnx_graph.write(self.model, graph, self.precision)
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads, options.inter_op_num_threads = self.threads, 1
@@ -77,6 +86,10 @@ class OnnxRuntime(Engine):
         self.version = onnxruntime.__version__
 
     def run(self, ids, type_ids, mask):
+        if self.is_modern:
+            import modernbert_graph
+            window = self.config["local_attention"] // 2
+            return self.session.run(None, modernbert_graph.feed(ids, mask, window))[0]
         feed = {"ids": ids, "type_ids": type_ids, "mask": mask}
         return self.session.run(None, {k: v.astype(np.int32) for k, v in feed.items()})[0]
 
@@ -106,19 +119,17 @@ class OpenVino(Engine):
     def convert(self):
         import openvino
         import torch
-        names = ("input_ids", "attention_mask", "token_type_ids")
-        example = {name: torch.ones(2, 9, dtype=torch.int64) for name in names}
+        example = {name: torch.ones(2, 9, dtype=torch.int64) for name in self.names}
         model = openvino.convert_model(pytorch_model(self.model), example_input=example)
         if self.precision != "int8":
             return model
         import nncf
-        feeds = [dict(zip(names, (np.array([ids]), np.ones((1, len(ids)), np.int64),
+        feeds = [dict(zip(self.names, (np.array([ids]), np.ones((1, len(ids)), np.int64),
                                   np.zeros((1, len(ids)), np.int64)))) for ids in self.calibration]
         return nncf.quantize(model, nncf.Dataset(feeds), model_type=nncf.ModelType.TRANSFORMER)
 
     def run(self, ids, type_ids, mask):
-        return self.request.infer({"input_ids": ids, "attention_mask": mask,
-                                   "token_type_ids": type_ids})[0]
+        return self.request.infer(dict(zip(self.names, (ids, mask, type_ids))))[0]
 
 
 class CTranslate2(Engine):
@@ -156,9 +167,8 @@ class PyTorch(Engine):
     def run(self, ids, type_ids, mask):
         import torch
         with torch.inference_mode():
-            states = self.network(input_ids=torch.from_numpy(ids),
-                                  attention_mask=torch.from_numpy(mask),
-                                  token_type_ids=torch.from_numpy(type_ids)).last_hidden_state
+            values = map(torch.from_numpy, (ids, mask, type_ids))
+            states = self.network(**dict(zip(self.names, values))).last_hidden_state
         return states.float().numpy()
 
     def embed(self, texts):
