@@ -56,11 +56,11 @@ class Compare(unittest.TestCase):
         html.parser.HTMLParser().feed((self.dir / "table.html").read_text())
 
     def test_modern_bert(self):
-        done = self.compare("--model", "modernbert-tiny", "--engines", "onnxruntime,ctranslate2",
+        done = self.compare("--model", "modernbert-tiny", "--engines", "onnxruntime,openvino,ctranslate2",
                             "--json", self.dir / "table.json", "2x200", "lengths:3,140")
         self.assertEqual(done.returncode, 0, done.stderr)
         records = json.loads((self.dir / "table.json").read_text())["results"]
-        self.assertEqual([record["engine"] for record in records], ["bert-infer", "onnxruntime"])
+        self.assertEqual([record["engine"] for record in records], ["bert-infer", "onnxruntime", "openvino"])
         for record in records:
             self.assertLess(record["error"], 1e-4, record["engine"])
 
