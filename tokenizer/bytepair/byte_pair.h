@@ -63,7 +63,8 @@ class BytePair {
   int32_t unknown() const { return unknown_; }
   // Of "<0x00>" to "<0xFF>"; none without byte_fallback. Vocabulary::kNone where one is missing.
   const std::vector<int32_t>& bytes() const { return bytes_; }
-  // Whether every character has a token or those of its bytes, and none depends on its place.
+  // Whether every character has a token or those of its bytes, wherever it stands, and nothing but
+  // merges joins them.
   bool knows_all() const;
 
  private:
