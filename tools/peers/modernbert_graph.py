@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import numpy as np
-import onnx
 from onnx import TensorProto, helper
 
 import reference
@@ -80,12 +79,7 @@ def write(directory: Path, path: Path) -> None:
               for name in ("ids", "positions")]
     inputs += [helper.make_tensor_value_info(f"{kind}.bias", TensorProto.FLOAT, ["N", 1, "S", "S"])
                for kind in ("global", "local")]
-    output = helper.make_tensor_value_info(x, TensorProto.FLOAT, ["B", "S", graph.config.hidden])
-    model = helper.make_model(
-        helper.make_graph(graph.nodes, "modernbert", inputs, [output], graph.weights),
-        opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid(MICROSOFT, 1)])
-    model.ir_version = 8
-    onnx.save(model, str(path))
+    graph.save(path, inputs, x, opset=17)
 
 
 def feed(ids: np.ndarray, mask: np.ndarray, window: int) -> dict[str, np.ndarray]:

@@ -53,6 +53,16 @@ class Graph:
             self.nodes.append(helper.make_node("MatMul", [x, weight], [name]))
         return name
 
+    def save(self, path: Path, inputs: list, output: str, opset: int) -> None:
+        """output: [B, S, H]."""
+        states = helper.make_tensor_value_info(output, TensorProto.FLOAT,
+                                               ["B", "S", self.config.hidden])
+        model = helper.make_model(
+            helper.make_graph(self.nodes, "encoder", inputs, [states], self.weights),
+            opset_imports=[helper.make_opsetid("", opset), helper.make_opsetid(MICROSOFT, 1)])
+        model.ir_version = 8
+        onnx.save(model, str(path))
+
     def embeddings(self) -> str:
         e = "embeddings."
         tables = [self.stored(e + table + "_embeddings.weight")
@@ -107,9 +117,4 @@ def write(directory: Path, path: Path, precision: str) -> None:
         x = graph.layer(x, i)
     inputs = [helper.make_tensor_value_info(name, TensorProto.INT32, ["B", "S"])
               for name in ("ids", "type_ids", "mask")]
-    output = helper.make_tensor_value_info(x, TensorProto.FLOAT, ["B", "S", graph.config.hidden])
-    model = helper.make_model(
-        helper.make_graph(graph.nodes, "bert", inputs, [output], graph.weights),
-        opset_imports=[helper.make_opsetid("", 14), helper.make_opsetid(MICROSOFT, 1)])
-    model.ir_version = 8
-    onnx.save(model, str(path))
+    graph.save(path, inputs, x, opset=14)
