@@ -55,7 +55,10 @@ bool lowercases_text(const Definition& definition) {
 
 std::unique_ptr<const Pipeline> make_pipeline(const Definition& definition,
                                               const Vocabulary& vocabulary) {
-  if (definition.by_parts) return make_parts_pipeline(definition, vocabulary);
+  if (definition.by_parts) {
+    auto pipeline = make_character_pipeline(definition, vocabulary);
+    return pipeline ? std::move(pipeline) : make_parts_pipeline(definition, vocabulary);
+  }
   if (is_unigram(definition)) return make_unigram_pipeline(definition, vocabulary);
   if (is_word_piece(definition)) return make_word_piece_pipeline(definition, vocabulary);
   return make_byte_level_pipeline(definition, vocabulary);

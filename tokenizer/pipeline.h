@@ -54,6 +54,9 @@ std::unique_ptr<const Pipeline> make_unigram_pipeline(const Definition& definiti
                                                       const Vocabulary& vocabulary);
 std::unique_ptr<const Pipeline> make_byte_level_pipeline(const Definition& definition,
                                                          const Vocabulary& vocabulary);
+// Null if a definition is not of its kind.
+std::unique_ptr<const Pipeline> make_character_pipeline(const Definition& definition,
+                                                        const Vocabulary& vocabulary);
 // Of any definition that was read from a tokenizer.json.
 std::unique_ptr<const Pipeline> make_parts_pipeline(const Definition& definition,
                                                     const Vocabulary& vocabulary);

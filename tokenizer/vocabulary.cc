@@ -33,7 +33,7 @@ Vocabulary::Vocabulary(std::vector<std::pair<std::string, int32_t>> entries,
   trie_ = DoubleArray(keys, continuing_prefix);
   std::erase_if(keys, [&](const auto& entry) { return !has_words || !is_short_word(entry.key); });
   words_ = WordTable(keys.size());
-  for (const auto& [word, id] : keys) words_.insert(word, id);
+  for (const auto& [word, id] : keys) words_.insert(ShortWord::of(word), id);
   tokens_.reserve(entries.size());
   for (auto& entry : entries) name(entry.second, std::move(entry.first));
 }

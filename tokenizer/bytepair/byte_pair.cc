@@ -77,10 +77,10 @@ BytePair::Known BytePair::add_character(std::string_view bytes, bool is_first, b
 }
 
 void BytePair::tokenize(std::string_view word, BytePairScratch& scratch) const {
-  if (word.size() > WordMemory::kMaxSize) return tokenize_anew(word, scratch);
+  if (word.size() > ShortWord::kMaxSize) return tokenize_anew(word, scratch);
   std::vector<WordPart>& parts = scratch.parts;
   parts.resize(WordMemory::kMaxParts);
-  const WordPart* const end = scratch.memory.recall(owner_, word, parts.data());
+  const WordPart* const end = scratch.memory.recall(owner_, ShortWord::of(word), parts.data());
   if (end != nullptr) return parts.resize(static_cast<size_t>(end - parts.data()));
   tokenize_anew(word, scratch);
   scratch.memory.keep(parts);
@@ -127,11 +127,12 @@ void BytePair::merge_short(BytePairScratch& scratch) const {
   auto& merges = scratch.merges;
   size_t pairs = parts.empty() ? 0 : parts.size() - 1;
   while (pairs > 0) {
-    size_t best = 0;
-    for (size_t i = 1; i < pairs; ++i) {
-      if (merges[i].rank < merges[best].rank) best = i;
+    uint64_t least = ~uint64_t{0};  // a rank and its place: without branches, which are guesswork
+    for (size_t i = 0; i < pairs; ++i) {
+      least = std::min(least, static_cast<uint64_t>(merges[i].rank) << 32 | i);
     }
-    if (merges[best].rank == MergeTable::kNone) break;
+    const size_t best = least & 0xffffffff;
+    if (least >> 32 == MergeTable::kNone) break;
     parts[best] = {merges[best].whole, parts[best].length + parts[best + 1].length};
     --pairs;
     for (size_t i = best; i < pairs; ++i) {

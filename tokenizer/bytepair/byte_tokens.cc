@@ -50,10 +50,13 @@ ByteTokens::ByteTokens(const Vocabulary& vocabulary, const BytePair& byte_pair, 
     }
   }
   std::vector<DoubleArray::Entry> entries;
+  for (const auto& [bytes, id] : ignored) {
+    shortest_ignored_ = std::min(shortest_ignored_, bytes.size());
+  }
   for (const auto& [bytes, id] : ignored) entries.push_back({bytes, id});
   ignored_ = DoubleArray(entries, {});
   words_ = WordTable(found.size());
-  for (const auto& [bytes, id] : found) words_.insert(bytes, id);
+  for (const auto& [bytes, id] : found) words_.insert(ShortWord::of(bytes), id);
 }
 
 void ByteTokens::find_joints(const Vocabulary& vocabulary) {
@@ -97,13 +100,12 @@ WordPart* ByteTokens::merge_part(const char* bytes, size_t size, BytePairScratch
     out[1] = {byte(bytes[1]), 1};
     return out + 2;
   }
-  if (size <= WordTable::kMaxSize) {
-    const int32_t id = words_.find(bytes, size);
-    if (id != WordTable::kNone) return *out = {id, static_cast<int32_t>(size)}, out + 1;
-  }
-  const bool is_short = size <= WordMemory::kMaxSize;
+  const bool is_short = size <= ShortWord::kMaxSize;
   if (is_short) {
-    WordPart* const end = scratch.memory.recall(owner_, {bytes, size}, out);
+    const ShortWord word = ShortWord::padded(bytes, size);
+    const int32_t id = words_.find(word);
+    if (id != WordTable::kNone) return *out = {id, static_cast<int32_t>(size)}, out + 1;
+    WordPart* const end = scratch.memory.recall(owner_, word, out);
     if (end != nullptr) return end;
   }
   merge_bytes(bytes, size, scratch);

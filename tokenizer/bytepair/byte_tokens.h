@@ -29,10 +29,10 @@ class ByteTokens {
   // readable after it.
   int32_t find(const char* bytes, size_t size) const {
     if (size <= WordTable::kMaxSize) {
-      const int32_t id = words_.find(bytes, size);
-      if (id != WordTable::kNone || ignored_.count() == 0) return id;
+      const int32_t id = words_.find(ShortWord::padded(bytes, size));
+      if (id != WordTable::kNone) return id;
     }
-    return ignored_.find({bytes, size});
+    return size < shortest_ignored_ ? Vocabulary::kNone : ignored_.find({bytes, size});
   }
   // The tokens of a piece that find() does not find, in scratch.word. Readable as above.
   std::span<const WordPart> merge(const char* bytes, size_t size, BytePairScratch& scratch) const;
@@ -57,6 +57,7 @@ class ByteTokens {
   WordTable words_{0};             // the short tokens that merging gives
   // With ignore_merges, the tokens that words_ lacks.
   DoubleArray ignored_;
+  size_t shortest_ignored_ = SIZE_MAX;
 };
 
 }  // namespace bert::tokenizer

@@ -18,6 +18,15 @@ bool CharacterTokens::suits(const Vocabulary& vocabulary, const BytePair& byte_p
   });
 }
 
+void CharacterTokens::CharacterTable::insert(char32_t c, int32_t id) {
+  uint16_t& page = pages_[c >> 8];
+  if (page == 0) {
+    page = static_cast<uint16_t>(ids_.size() >> 8);
+    ids_.resize(ids_.size() + 256, Vocabulary::kNone);
+  }
+  ids_[page << 8 | (c & 0xff)] = id;
+}
+
 CharacterTokens::CharacterTokens(const Vocabulary& vocabulary, const BytePair& byte_pair)
     : byte_pair_(byte_pair),
       joints_(std::bit_ceil(4 * byte_pair.merges().size() + 2)),
@@ -28,28 +37,76 @@ CharacterTokens::CharacterTokens(const Vocabulary& vocabulary, const BytePair& b
     const char32_t first = utf8::decode(vocabulary.token(merge.right).data(), at);
     joints_[place(utf8::decode_before(left, left.size()), first)] = true;
   }
+  std::vector<int32_t> shorts;
+  for (int32_t id = 0; id < vocabulary.end_id(); ++id) {
+    if (!vocabulary.has(id)) continue;
+    const std::string_view token = vocabulary.token(id);
+    if (token.empty() || token.size() > WordTable::kMaxSize) continue;
+    size_t at = 0;
+    const char32_t c = utf8::decode(token.data(), at);
+    at == token.size() ? characters_.insert(c, id) : shorts.push_back(id);
+  }
+  words_ = WordTable(shorts.size());
+  BytePairScratch scratch;
+  for (const int32_t id : shorts) {
+    const std::string_view token = vocabulary.token(id);
+    merge_characters(token, scratch);
+    if (scratch.parts.size() == 1 && scratch.parts[0].id == id)
+      words_.insert(ShortWord::of(token), id);
+  }
 }
 
-std::span<const WordPart> CharacterTokens::tokenize(std::string_view word,
-                                                    BytePairScratch& scratch) const {
-  scratch.word.reserve(word.size());
-  WordPart* out = scratch.word.data();
-  const auto take = [&](std::string_view part) {
-    byte_pair_.tokenize(part, scratch);
-    out = std::ranges::copy(scratch.parts, out).out;
-  };
-  size_t begin = 0, at = 0;
-  char32_t last = utf8::decode(word.data(), at);
-  for (size_t next = at; at < word.size(); at = next) {
-    const char32_t c = utf8::decode(word.data(), next);
-    if (!may_join(last, c)) {
-      take(word.substr(begin, at - begin));
-      begin = at;
-    }
+CharacterTokens::Part CharacterTokens::next_part(std::string_view text, size_t at) const {
+  char32_t last = utf8::decode(text.data(), at);
+  int32_t scalars = 1;
+  for (size_t next = at; at < text.size(); at = next, ++scalars) {
+    const char32_t c = utf8::decode(text.data(), next);
+    if (!may_join(last, c)) break;
     last = c;
   }
-  take(word.substr(begin));
+  return {at, scalars};
+}
+
+std::span<const WordPart> CharacterTokens::tokenize(std::string_view text,
+                                                    BytePairScratch& scratch) const {
+  scratch.word.reserve(text.size());
+  WordPart* out = scratch.word.data();
+  for (size_t at = 0, end = 0; at < text.size(); at = end) {
+    end = next_part(text, at).end;
+    out = tokenize_part(text.substr(at, end - at), scratch, out);
+  }
   return {scratch.word.data(), out};
+}
+
+WordPart* CharacterTokens::tokenize_part(std::string_view part, BytePairScratch& scratch,
+                                         WordPart* out) const {
+  const bool is_short = part.size() <= ShortWord::kMaxSize;
+  if (is_short) {
+    const ShortWord word = ShortWord::padded(part.data(), part.size());
+    const int32_t id = words_.find(word);
+    if (id != WordTable::kNone) return *out = {id, static_cast<int32_t>(part.size())}, out + 1;
+    WordPart* const end = scratch.memory.recall(owner_, word, out);
+    if (end != nullptr) return end;
+  }
+  merge_characters(part, scratch);
+  if (is_short) scratch.memory.keep(scratch.parts);
+  return std::ranges::copy(scratch.parts, out).out;
+}
+
+void CharacterTokens::merge_characters(std::string_view part, BytePairScratch& scratch) const {
+  std::vector<WordPart>& parts = scratch.parts;
+  parts.clear();
+  for (size_t at = 0, end = 0; at < part.size(); at = end) {
+    const int32_t id = characters_.find(utf8::decode(part.data(), end));
+    if (id != Vocabulary::kNone) {
+      parts.push_back({id, static_cast<int32_t>(end - at)});
+      continue;
+    }
+    for (size_t i = at; i < end; ++i) {
+      parts.push_back({byte_pair_.bytes()[static_cast<uint8_t>(part[i])], 1});
+    }
+  }
+  byte_pair_.merge(scratch);
 }
 
 }  // namespace bert::tokenizer

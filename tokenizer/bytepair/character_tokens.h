@@ -8,32 +8,60 @@
 #include <vector>
 
 #include "tokenizer/bytepair/byte_pair.h"
+#include "tokenizer/wordpiece/word_table.h"
 
 namespace bert::tokenizer {
 
 // Byte-pair encoding of characters, none of which is unknown, as each has a token or those of its
 // bytes. Such models (Gemma's) take whole lines for words: they are cut where no merge can join two
-// characters.
+// characters, which leaves words. Many of those are tokens, and are looked up.
 class CharacterTokens {
  public:
+  static constexpr size_t kPadding = WordTable::kMaxSize;
+
   // Whether a model is one of these.
   static bool suits(const Vocabulary& vocabulary, const BytePair& byte_pair);
   // Both must outlive this.
   CharacterTokens(const Vocabulary& vocabulary, const BytePair& byte_pair);
 
-  // The tokens of a word, as BytePair::tokenize() gives them, in scratch.word.
-  std::span<const WordPart> tokenize(std::string_view word, BytePairScratch& scratch) const;
+  struct Part {
+    size_t end;
+    int32_t scalars;
+  };
+  // The part of a text that begins at `at`: no merge joins it with what follows.
+  Part next_part(std::string_view text, size_t at) const;
+  // Writes the tokens of a part, as BytePair::tokenize() gives them, from `out` on, which has room
+  // for one a byte; returns their end. kPadding bytes must be readable after the part.
+  WordPart* tokenize_part(std::string_view part, BytePairScratch& scratch, WordPart* out) const;
+  // The tokens of a text, in scratch.word. Readable as above.
+  std::span<const WordPart> tokenize(std::string_view text, BytePairScratch& scratch) const;
 
  private:
+  // The ids of characters, by pages of those that have one.
+  class CharacterTable {
+   public:
+    CharacterTable() : pages_((0x10ffff >> 8) + 1), ids_(256, Vocabulary::kNone) {}
+    void insert(char32_t c, int32_t id);
+    int32_t find(char32_t c) const { return ids_[pages_[c >> 8] << 8 | (c & 0xff)]; }
+
+   private:
+    std::vector<uint16_t> pages_;  // 0: the page of those that have none
+    std::vector<int32_t> ids_;
+  };
+
   // false: no merge joins a token that ends with `left` and one that begins with `right`.
   bool may_join(char32_t left, char32_t right) const { return joints_[place(left, right)]; }
   size_t place(char32_t left, char32_t right) const {
     return (static_cast<uint64_t>(left) << 21 | right) * 0x9e3779b97f4a7c15u >> shift_;
   }
+  void merge_characters(std::string_view part, BytePairScratch& scratch) const;
 
   const BytePair& byte_pair_;
+  uint64_t owner_ = WordMemory::new_owner();
   std::vector<bool> joints_;  // by hash
   int shift_;
+  CharacterTable characters_;
+  WordTable words_{0};  // the short tokens that merging gives
 };
 
 }  // namespace bert::tokenizer

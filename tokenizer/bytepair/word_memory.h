@@ -2,11 +2,12 @@
 #pragma once
 
 #include <atomic>
+#include <bit>
 #include <cstdint>
-#include <cstring>
 #include <span>
-#include <string_view>
 #include <vector>
+
+#include "tokenizer/unicode/short_word.h"
 
 namespace bert::tokenizer {
 
@@ -20,7 +21,7 @@ struct WordPart {
 // which a word takes the place of another one.
 class WordMemory {
  public:
-  static constexpr size_t kMaxSize = 16, kMaxParts = 7;
+  static constexpr size_t kMaxParts = 7;
 
   // A number that no other owner has.
   static uint64_t new_owner() {
@@ -28,51 +29,50 @@ class WordMemory {
     return next++;
   }
 
-  // Writes the tokens of a word of at most kMaxSize bytes, which are at most kMaxParts, from `out`
-  // on and returns their end, or null if it is not known; then keep() may be called.
-  WordPart* recall(uint64_t owner, std::string_view word, WordPart* out) {
+  // Writes the tokens of a word, which are at most kMaxParts, from `out` on and returns their end,
+  // or null if it is not known; then keep() may be called.
+  WordPart* recall(uint64_t owner, const ShortWord& word, WordPart* out) {
     if (entries_.empty()) entries_.resize(kEntries);
-    wanted_ = {.owner = owner << 8 | word.size()};
-    std::memcpy(wanted_.bytes, word.data(), word.size());
-    const Entry& entry = place();
-    if (!entry.is(wanted_)) return nullptr;
+    wanted_ = &entries_[(word.hash() ^ owner * 0x9e3779b97f4a7c15u) >> kShift];
+    key_ = {owner << 8 | word.size, word.low, word.high};
+    const Entry& entry = *wanted_;
+    if (!(entry.key == key_)) return nullptr;
     for (int i = 0; i < entry.count; ++i) *out++ = {entry.ids[i], entry.lengths[i]};
     return out;
   }
   // The tokens of the word that was asked for last, if they are few.
   void keep(std::span<const WordPart> parts) {
     if (parts.size() > kMaxParts) return;
+    wanted_->key = key_;
+    wanted_->count = 0;
     for (const auto& [id, length] : parts) {
-      wanted_.ids[wanted_.count] = id;
-      wanted_.lengths[wanted_.count++] = static_cast<uint8_t>(length);
+      wanted_->ids[wanted_->count] = id;
+      wanted_->lengths[wanted_->count++] = static_cast<uint8_t>(length);
     }
-    place() = wanted_;
   }
 
  private:
   static constexpr size_t kEntries = 16384;
+  static constexpr int kShift = 64 - std::countr_zero(kEntries);
 
-  struct alignas(64) Entry {
+  struct Key {
     uint64_t owner = 0;  // and the word's size in the lowest byte
-    char bytes[kMaxSize] = {};
+    uint64_t low = 0, high = 0;
+
+    bool operator==(const Key& other) const {
+      return ((owner ^ other.owner) | (low ^ other.low) | (high ^ other.high)) == 0;
+    }
+  };
+  struct alignas(64) Entry {
+    Key key;
     int32_t ids[kMaxParts] = {};
     uint8_t lengths[kMaxParts] = {}, count = 0;
-
-    bool is(const Entry& other) const {
-      return owner == other.owner && std::memcmp(bytes, other.bytes, sizeof bytes) == 0;
-    }
   };
   static_assert(sizeof(Entry) == 64);
 
-  Entry& place() {
-    uint64_t hash = wanted_.owner, words[kMaxSize / sizeof hash];
-    std::memcpy(words, wanted_.bytes, sizeof words);
-    for (const uint64_t word : words) hash = (hash ^ word ^ hash >> 29) * 0x9e3779b97f4a7c15u;
-    return entries_[(hash >> 32) % kEntries];
-  }
-
   std::vector<Entry> entries_;
-  Entry wanted_;
+  Entry* wanted_ = nullptr;  // where it belongs
+  Key key_;
 };
 
 }  // namespace bert::tokenizer

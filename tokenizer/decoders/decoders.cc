@@ -182,7 +182,7 @@ void decode(const Decoder& decoder, std::vector<std::string>& tokens) {
       for (std::string& token : tokens) replace_matches(*decoder.pattern, decoder.text, token);
       return;
     case Kind::spaces:
-      for (size_t i = 1; i < tokens.size(); ++i) tokens[i].insert(0, " ");
+      for (size_t i = 1; i < tokens.size(); ++i) tokens[i].insert(tokens[i].begin(), ' ');
       return;
     case Kind::strip:
       for (std::string& token : tokens) strip(decoder, token);

@@ -55,6 +55,8 @@ struct Definition {
   std::vector<Normalizer> normalizers;
   std::vector<PreTokenizer> pre_tokenizers;
   bool by_parts = false;
+  // What every space becomes, if that is all that is done to a text before the BPE; else empty.
+  std::string space_mark;
   std::vector<DeclaredToken> added_tokens;
   std::string mask;  // the mask token; empty if none is named
   Template single, pair;

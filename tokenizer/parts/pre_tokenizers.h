@@ -26,7 +26,8 @@ struct PreTokenizer {
   } kind;
   Delimiter behavior = Delimiter::isolated;          // of punctuation and split
   std::shared_ptr<const Pattern> pattern = nullptr;  // for split
-  std::string expression = {};                       // the pattern, if it is one
+  std::string from = {};                             // the pattern's text
+  bool is_expression = false;                        // `from` is one, not a string
   bool inverted = false;                             // split at what the pattern does not match
   bool individual = false;                           // each digit by itself
   size_t length = 0;                                 // of fixed_length, in scalars

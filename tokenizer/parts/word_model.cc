@@ -87,7 +87,7 @@ class BytePairModel : public WordModel {
                 std::vector<WordToken>& out) const override {
     std::span<const WordPart> parts;
     if (characters_) {
-      parts = characters_->tokenize(word, scratch.byte_pair);
+      parts = characters_->tokenize(pad(word, scratch.byte_pair.text), scratch.byte_pair);
     } else {
       byte_pair_.tokenize(word, scratch.byte_pair);
       parts = scratch.byte_pair.parts;
@@ -102,6 +102,13 @@ class BytePairModel : public WordModel {
   }
 
  private:
+  static std::string_view pad(std::string_view word, RawBuffer<char>& buffer) {
+    buffer.reserve(word.size() + CharacterTokens::kPadding);
+    char* const end = std::ranges::copy(word, buffer.data()).out;
+    std::fill_n(end, CharacterTokens::kPadding, '\0');
+    return {buffer.data(), word.size()};
+  }
+
   BytePair byte_pair_;
   std::optional<CharacterTokens> characters_;  // where it can be
 };

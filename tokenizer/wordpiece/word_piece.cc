@@ -53,7 +53,7 @@ void WordPiece::tokenize_word(const NormalizedText& text, size_t begin, size_t e
   if (!out.begin_word()) return;
   const std::string_view bytes = text.text();
   if (end - begin <= WordTable::kMaxSize && end - begin <= max_chars_) {
-    const int32_t id = words_.find(bytes.data() + begin, end - begin);
+    const int32_t id = words_.find(ShortWord::padded(bytes.data() + begin, end - begin));
     if (id != WordTable::kNone) {
       out.push(id, text.source(begin), text.source(end - 1) + 1);
       out.full = out.size >= limit;

@@ -5,9 +5,6 @@
 
 namespace bert::tokenizer {
 
-// entry_of() masks the bytes after a word.
-static_assert(std::endian::native == std::endian::little);
-
 // At most two thirds of the table are in use.
 WordTable::WordTable(size_t words)
     : tags_(std::bit_ceil(words + words / 2 + 2)),
@@ -16,16 +13,12 @@ WordTable::WordTable(size_t words)
   entries_.reserve(tags_.size());
 }
 
-void WordTable::insert(std::string_view word, int32_t id) {
-  char bytes[kMaxSize] = {};
-  std::memcpy(bytes, word.data(), word.size());
-  Entry entry = entry_of(bytes, word.size());
-  entry.id = id;
-  const uint64_t hash = entry.hash();
+void WordTable::insert(const ShortWord& word, int32_t id) {
+  const uint64_t hash = word.hash();
   size_t i = hash >> shift_;
-  while (tags_[i] != 0 && !entries_[i].equals(entry)) i = (i + 1) & mask_;
+  while (tags_[i] != 0 && !entries_[i].is(word)) i = (i + 1) & mask_;
   tags_[i] = tag(hash);
-  entries_[i] = entry;
+  entries_[i] = {word.low, word.high, word.size, id};
 }
 
 }  // namespace bert::tokenizer

@@ -107,9 +107,12 @@ def with_gaps(definition: dict):
 
 
 def gemmas():
-    """mmBERT's, and with each flag of added tokens in turn; padding and truncation are a caller's."""
+    """mmBERT's, without a byte, and with each flag of added tokens; padding and truncation are a caller's."""
     definition = gemma_definition()
     yield "Gemma", definition
+    model = definition["model"]
+    vocab = {token: identity for token, identity in model["vocab"].items() if token != "<0xC3>"}
+    yield "Gemma, without all bytes", {**definition, "model": {**model, "vocab": vocab}}
     # Not of runs of white space: tokenizers panic where tokens that strip overlap.
     flags = {"<mask>": ["lstrip", "normalized"], "<table>": ["rstrip"], "<unk>": ["normalized"],
              "<start_of_turn>": ["single_word", "normalized"], "<pad>": ["single_word"]}

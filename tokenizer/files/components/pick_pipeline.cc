@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which definitions the fast pipelines do. All others are done component by component.
+#include <algorithm>
+
 #include "tokenizer/bytepair/byte_level.h"
 #include "tokenizer/files/components/components.h"
+#include "tokenizer/unicode/utf8.h"
 
 namespace bert::tokenizer {
 
@@ -42,8 +45,8 @@ bool pick_unigram(Definition& out) {
 // How many digits a piece of a common Split may have; 0 if it is another.
 int find_split_digits(const PreTokenizer& cut) {
   if (cut.kind != PreTokenizer::Kind::split || cut.inverted) return 0;
-  if (cut.behavior != Delimiter::isolated) return 0;
-  return cut.expression == kThreeDigitsExpression ? 3 : cut.expression == kOneDigitExpression;
+  if (cut.behavior != Delimiter::isolated || !cut.is_expression) return 0;
+  return cut.from == kThreeDigitsExpression ? 3 : cut.from == kOneDigitExpression;
 }
 
 bool pick_byte_level(Definition& out) {
@@ -58,6 +61,20 @@ bool pick_byte_level(Definition& out) {
   return true;
 }
 
+std::string find_space_mark(const Definition& definition) {
+  if (definition.normalizers.size() != 1) return {};
+  const Normalizer& normalizer = definition.normalizers[0];
+  const std::string& mark = normalizer.to;
+  if (normalizer.kind != Normalizer::Kind::replace || normalizer.is_expression) return {};
+  if (normalizer.from != " " || utf8::count_scalars(mark) != 1 || mark == " ") return {};
+  // Gemma's Split at spaces, of which none are left, does nothing.
+  const auto does_nothing = [](const PreTokenizer& cut) {
+    return cut.kind == PreTokenizer::Kind::split && cut.from == " " && !cut.is_expression &&
+           !cut.inverted;
+  };
+  return std::ranges::all_of(definition.pre_tokenizers, does_nothing) ? mark : std::string();
+}
+
 }  // namespace
 
 void pick_pipeline(Definition& out) {
@@ -70,6 +87,7 @@ void pick_pipeline(Definition& out) {
       return;
     case Definition::Model::byte_pair:
       out.by_parts = !pick_byte_level(out);
+      if (out.by_parts) out.space_mark = find_space_mark(out);
       return;
     case Definition::Model::word_level:
       out.by_parts = true;

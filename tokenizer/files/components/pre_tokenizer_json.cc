@@ -28,7 +28,8 @@ PreTokenizer read_split(const JsonField& field) {
   PreTokenizer out{PreTokenizer::Kind::split};
   const PatternText pattern = read_pattern(field.at("pattern"));
   out.pattern = pattern.pattern;
-  if (pattern.is_expression) out.expression = pattern.text;
+  out.from = pattern.text;
+  out.is_expression = pattern.is_expression;
   out.behavior = read_behavior(field.at("behavior"));
   out.inverted = field.at("invert").boolean();
   return out;
