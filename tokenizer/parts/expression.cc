@@ -6,10 +6,12 @@
 #include <array>
 #include <chrono>
 #include <ctime>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -64,29 +66,36 @@ void initialize_onig() {
   static_cast<void>(done);
 }
 
-// With \p{L} and \p{N} in terms of those.
+// How an expression spells letters, numbers and what is neither, and which of our properties says
+// it.
+struct PropertySpelling {
+  std::string_view given;
+  char sign;
+  const char* name;
+};
+constexpr PropertySpelling kPropertySpellings[] = {
+    {R"(\p{L})", 'p', kLetterProperty},  {R"(\p{N})", 'p', kNumberProperty},
+    {R"(\P{L})", 'P', kLetterProperty},  {R"(\P{N})", 'P', kNumberProperty},
+    {R"(\p{^L})", 'P', kLetterProperty}, {R"(\p{^N})", 'P', kNumberProperty},
+};
+
+// The expression with our properties instead of Oniguruma's.
 std::string with_our_properties(std::string_view expression) {
+  const auto is_next = [&](const PropertySpelling& spelling) {
+    return expression.starts_with(spelling.given);
+  };
   std::string out;
-  for (size_t at = 0; at < expression.size();) {
-    const std::string_view rest = expression.substr(at);
-    size_t length = rest[0] == '\\' ? std::min<size_t>(2, rest.size()) : 1;
-    const bool is_negative = rest.starts_with("\\P{") || rest.starts_with("\\p{^");
-    for (const auto& [name, ours] :
-         {std::pair{"L", kLetterProperty}, std::pair{"N", kNumberProperty}}) {
-      for (const char* form : {"\\p{{{}}}", "\\P{{{}}}", "\\p{{^{}}}"}) {
-        const std::string whole = fmt::format(fmt::runtime(form), name);
-        if (!rest.starts_with(whole)) continue;
-        out += fmt::format("\\{}{{{}}}", is_negative ? 'P' : 'p', ours);
-        length = whole.size();
-        at += length;
-        length = 0;
-        break;
-      }
-      if (length == 0) break;
+  while (!expression.empty()) {
+    const auto* const spelling = std::ranges::find_if(kPropertySpellings, is_next);
+    if (spelling != std::end(kPropertySpellings)) {
+      out += fmt::format("\\{}{{{}}}", spelling->sign, spelling->name);
+      expression.remove_prefix(spelling->given.size());
+    } else {
+      // An escape stays whole: no property begins at the second backslash of \\p{L}.
+      const std::string_view kept = expression.substr(0, expression[0] == '\\' ? 2 : 1);
+      out += kept;
+      expression.remove_prefix(kept.size());
     }
-    if (length == 0) continue;
-    out += rest.substr(0, length);
-    at += length;
   }
   return out;
 }
