@@ -182,11 +182,20 @@ void InferOptions::check_output(Task wanted) const {
 }
 
 void InferCommandLine::declare(CLI::App& app) {
-  const auto at_least_one = whole_number(1, INT_MAX);
-  model_option_ = app.add_option("-m,--model", model_)->type_name("DIR");
+  declare_input(app);
+  declare_output(app);
+  app.add_option("--task", task_)->check(CLI::IsMember(task_names()));
+  declare_special(app);
+  declare_load(app);
+  for (size_t i = 0; i < kMaxTexts; ++i) {
+    text_options_[i] = app.add_option(fmt::format("TEXT{}", i + 1), texts_[i]);
+  }
+  app.add_option("MORE", more_texts_);
+}
+
+void InferCommandLine::declare_input(CLI::App& app) {
   input_option_ = app.add_option("-i,--input", input_)->type_name("FILE");
   input_format_option_ = add_choice(app, "--input-format", kInputFormats, given_.input_format);
-  output_format_option_ = add_choice(app, "--output-format", kOutputFormats, given_.output_format);
   keep_option_ = app.add_option("--keep")->each(
       [this](const std::string& text) { given_.keep = names_of(text); });
   on_error_option_ =
@@ -194,16 +203,22 @@ void InferCommandLine::declare(CLI::App& app) {
   shard_option_ = app.add_option("--shard")->each(
       [this](const std::string& text) { given_.shard = parse_shard(text); });
   resume_option_ = app.add_flag("--resume", given_.resumes);
+}
+
+void InferCommandLine::declare_output(CLI::App& app) {
+  for (auto output = outputs_.begin(); output != outputs_.end(); ++output) {
+    output->option = app.add_option(output->names, output->path)->type_name(output->value);
+    for (auto other = outputs_.begin(); other != output; ++other) {
+      output->option->excludes(other->option);
+    }
+  }
+  output_format_option_ = add_choice(app, "--output-format", kOutputFormats, given_.output_format);
   app.add_flag("-q,--quiet", given_.quiet);
-  auto* const output = app.add_option("-o,--output", output_)->type_name("FILE");
-  output_option_ = output;
-  auto* const html = app.add_option("--html", html_)->type_name("FILE");
-  html_option_ = html->excludes(output);
-  projector_option_ = app.add_option("--projector", given_.projector)
-                          ->type_name("DIR")
-                          ->excludes(output)
-                          ->excludes(html);
-  app.add_option("--task", task_)->check(CLI::IsMember(task_names()));
+}
+
+// The options that not every task takes.
+void InferCommandLine::declare_special(CLI::App& app) {
+  const auto at_least_one = whole_number(1, INT_MAX);
   special_options_ = {
       app.add_option("--layers")->each([this](const std::string& text) {
         given_.layers = layers_of(text);
@@ -234,6 +249,12 @@ void InferCommandLine::declare(CLI::App& app) {
       app.add_option("--corpus", given_.corpus),
       app.add_option("--answer-tokens", given_.answer.most_tokens)->transform(at_least_one),
   };
+}
+
+// How the model is loaded and run.
+void InferCommandLine::declare_load(CLI::App& app) {
+  const auto at_least_one = whole_number(1, INT_MAX);
+  model_option_ = app.add_option("-m,--model", model_)->type_name("DIR");
   app.add_option("--prompt", given_.load.prompt);
   add_precision(app, given_.load.precision);
   add_backend(app, given_.load.backend);
@@ -241,10 +262,6 @@ void InferCommandLine::declare(CLI::App& app) {
   app.add_option("--threads", given_.load.threads)->transform(thread_count());
   app.add_option("--batch-tokens", given_.load.batch_tokens)->transform(at_least_one);
   app.add_option("--max-length", given_.load.max_length)->transform(at_least_one);
-  for (size_t i = 0; i < kMaxTexts; ++i) {
-    text_options_[i] = app.add_option(fmt::format("TEXT{}", i + 1), texts_[i]);
-  }
-  app.add_option("MORE", more_texts_);
 }
 
 InputFormat InferCommandLine::input_format(const char* name_of_option, const std::string& input,
@@ -292,19 +309,18 @@ void InferCommandLine::check_texts() const {
 }
 
 void InferCommandLine::set_output(InferOptions& options) const {
-  const bool has_output = output_option_->count() > 0;
-  if (has_output) options.output = output_;
-  const bool is_page = html_option_->count() > 0 || projector_option_->count() > 0;
-  if (is_page && output_format_option_->count() > 0) {
-    throw UsageError("--output-format goes with neither --html nor --projector");
-  }
-  if (html_option_->count() > 0) {
-    options.output = html_;
-    options.output_format = OutputFormat::html;
-  } else if (projector_option_->count() > 0) {
+  const bool has_format = output_format_option_->count() > 0;
+  const auto* const given = std::ranges::find_if(
+      outputs_, [](const OutputOption& output) { return output.option->count() > 0; });
+  const bool has_output = given != outputs_.end();
+  if (has_output) options.output = given->path;
+  if (has_output && given->page) {
+    if (has_format) throw UsageError("--output-format goes with neither --html nor --projector");
+    options.output_format = *given->page;
+    if (given->page != OutputFormat::projector) return;
+    options.projector = given->path;
     options.output = options.projector + "/vectors.tsv";
-    options.output_format = OutputFormat::projector;
-  } else if (output_format_option_->count() == 0) {
+  } else if (!has_format) {
     // People get text for a text, and a ranking; a program gets JSON.
     const bool is_short = text_options_[0]->count() > 0 || traits(options.task).ranks;
     const bool reads = is_short && !has_output && isatty(STDOUT_FILENO) != 0;

@@ -73,18 +73,31 @@ class InferCommandLine {
   void check_ranking(InferOptions& options) const;
   void set_output(InferOptions& options) const;
   void check_texts() const;
+  void declare_input(CLI::App& app);
+  void declare_output(CLI::App& app);
+  void declare_special(CLI::App& app);
+  void declare_load(CLI::App& app);
 
   // As given, before they are checked against each other.
-  std::string model_, input_, output_, html_, task_ = "auto";
+  std::string model_, input_, task_ = "auto";
+  // Where answers go: options of which one at most is given.
+  struct OutputOption {
+    const char *names, *value;
+    std::optional<OutputFormat> page = {};  // none: the path or --output-format says which format
+    std::string path = {};
+    CLI::Option* option = nullptr;
+  };
+  std::array<OutputOption, 3> outputs_ = {{{"-o,--output", "FILE"},
+                                           {"--html", "FILE", OutputFormat::html},
+                                           {"--projector", "DIR", OutputFormat::projector}}};
   // Each text is an option of its own: CLI11 reads "[x]" as a list where an option may have several
   // values.
   static constexpr size_t kMaxTexts = 32;
   std::array<std::string, kMaxTexts> texts_;
   std::array<const CLI::Option*, kMaxTexts> text_options_;
   InferOptions given_;  // what needs no more than its own option
-  const CLI::Option *model_option_, *input_option_, *input_format_option_, *output_option_;
-  const CLI::Option *output_format_option_, *keep_option_, *on_error_option_, *shard_option_;
-  const CLI::Option *resume_option_, *html_option_, *projector_option_;
+  const CLI::Option *model_option_, *input_option_, *input_format_option_, *output_format_option_;
+  const CLI::Option *keep_option_, *on_error_option_, *shard_option_, *resume_option_;
   std::vector<std::string> more_texts_;
   std::vector<const CLI::Option*> special_options_;
 };
