@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "models/config/find_family.h"
+#include "models/config/families/find_family.h"
 #include "models/config/other_keys.h"
 #include "models/weights/json_file.h"
 #include "models/weights/weight_file.h"

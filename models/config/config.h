@@ -7,7 +7,7 @@
 
 #include "engine/dense/linear.h"
 #include "models/bert_infer.h"
-#include "models/config/families.h"
+#include "models/config/families/families.h"
 
 namespace bert::models {
 

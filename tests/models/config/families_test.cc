@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The table of families and heads in docs/models.md is that of the source.
-#include "models/config/families.h"
+#include "models/config/families/families.h"
 
 #include <algorithm>
 #include <fstream>

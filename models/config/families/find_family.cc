@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/config/find_family.h"
+#include "models/config/families/find_family.h"
 
 #include <algorithm>
 #include <set>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/config/family_settings.h"
+#include "models/config/families/family_settings.h"
 
 #include <algorithm>
 #include <cmath>

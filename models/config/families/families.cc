@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/config/families.h"
+#include "models/config/families/families.h"
 
 #include <iterator>
 #include <vector>

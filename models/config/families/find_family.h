@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "models/config/families.h"
+#include "models/config/families/families.h"
 #include "models/weights/json_file.h"
 
 namespace bert::models {

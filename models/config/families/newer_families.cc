@@ -2,8 +2,8 @@
 //
 // The families of families.cc that came after 2021: gated feed-forward networks, and other ways of
 // telling positions than a table.
-#include "models/config/families.h"
-#include "models/config/family_settings.h"
+#include "models/config/families/families.h"
+#include "models/config/families/family_settings.h"
 
 namespace bert::models {
 namespace {
