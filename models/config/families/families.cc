@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The older families, whose layers are BERT's by other names. In this order: settings, layers,
+// heads, and last the table, whose rows put them together; newer_families.cc has the same order.
 #include "models/config/families/families.h"
 
 #include <iterator>
 #include <vector>
+
+#include "models/config/families/family_rows.h"
 
 namespace bert::models {
 namespace {
@@ -10,12 +15,6 @@ namespace {
 using enum HeadKind;
 using enum ReadBy;
 
-constexpr SettingNames kBertSettings = {.layers = "num_hidden_layers",
-                                        .hidden = "hidden_size",
-                                        .heads = "num_attention_heads",
-                                        .intermediate = "intermediate_size",
-                                        .activation = "hidden_act",
-                                        .default_activation = "gelu"};
 constexpr SettingNames kAlbertSettings = {.layers = "num_hidden_layers",
                                           .hidden = "hidden_size",
                                           .heads = "num_attention_heads",
@@ -66,37 +65,10 @@ constexpr LayerNames kMpnetLayer = {.layer = "encoder.layer.{}",
                                     .output = ".output.dense",
                                     .output_norm = ".output.LayerNorm"};
 
-constexpr HeadRow kTokenClassifier = {
-    .suffix = "ForTokenClassification", .kind = token_classification, .output = "classifier"};
-constexpr HeadRow kQuestionAnswering = {
-    .suffix = "ForQuestionAnswering", .kind = question_answering, .output = "qa_outputs"};
-
-// The same head in another architecture.
-constexpr HeadRow with_suffix(HeadRow row, const char* suffix) {
-  row.suffix = suffix;
-  return row;
-}
-// The classification head `row` with one logit, by which choices are compared.
-constexpr HeadRow as_multiple_choice(HeadRow row) {
-  row.kind = multiple_choice;
-  row.output = "classifier";
-  return with_suffix(row, "ForMultipleChoice");
-}
-
-constexpr HeadRow kPooledClassifier = {.suffix = "ForSequenceClassification",
-                                       .kind = classification,
-                                       .reads = pooler,
-                                       .output = "classifier"};
 constexpr HeadRow kNextSentence = {.suffix = "ForNextSentencePrediction",
                                    .kind = next_sentence,
                                    .reads = pooler,
                                    .output = "cls.seq_relationship"};
-constexpr HeadRow kBertPredictions = {.suffix = "ForMaskedLM",
-                                      .kind = masked_lm,
-                                      .transform = "cls.predictions.transform.dense",
-                                      .norm = "cls.predictions.transform.LayerNorm",
-                                      .output = "cls.predictions.decoder",
-                                      .bias = "cls.predictions.bias"};
 constexpr HeadRow kBertHeads[] = {kPooledClassifier,
                                   kNextSentence,
                                   kBertPredictions,

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The families of families.cc that came after 2021: gated feed-forward networks, and other ways of
-// telling positions than a table.
+// The families with other layers than BERT's: gated feed-forward networks, and other ways of
+// telling positions than a table. In the order of families.cc: settings, layers, heads, and last
+// the table.
 #include "models/config/families/families.h"
+#include "models/config/families/family_rows.h"
 #include "models/config/families/family_settings.h"
 
 namespace bert::models {
@@ -11,12 +13,6 @@ namespace {
 using enum HeadKind;
 using enum ReadBy;
 
-constexpr SettingNames kUsualSettings = {.layers = "num_hidden_layers",
-                                         .hidden = "hidden_size",
-                                         .heads = "num_attention_heads",
-                                         .intermediate = "intermediate_size",
-                                         .activation = "hidden_act",
-                                         .default_activation = "gelu"};
 constexpr SettingNames kModernBertSettings = {.layers = "num_hidden_layers",
                                               .hidden = "hidden_size",
                                               .heads = "num_attention_heads",
@@ -29,20 +25,13 @@ constexpr SettingNames kNomicBertSettings = {.layers = "num_hidden_layers",
                                              .intermediate = "intermediate_size",
                                              .activation = "hidden_act",
                                              .default_activation = "silu"};
-
-// Head rows of families that name their heads alike.
-constexpr HeadRow kPooled = {.suffix = "ForSequenceClassification",
-                             .kind = classification,
-                             .reads = pooler,
-                             .output = "classifier"};
-constexpr HeadRow kPooledChoice = {.suffix = "ForMultipleChoice",
-                                   .kind = multiple_choice,
-                                   .reads = pooler,
-                                   .output = "classifier"};
-constexpr HeadRow kTokens = {
-    .suffix = "ForTokenClassification", .kind = token_classification, .output = "classifier"};
-constexpr HeadRow kSpans = {
-    .suffix = "ForQuestionAnswering", .kind = question_answering, .output = "qa_outputs"};
+constexpr Alias kNomicBertAliases[] = {{"n_embd", "hidden_size"},
+                                       {"n_head", "num_attention_heads"},
+                                       {"n_layer", "num_hidden_layers"},
+                                       {"n_inner", "intermediate_size"},
+                                       {"n_positions", "max_position_embeddings"},
+                                       {"layer_norm_epsilon", "layer_norm_eps"},
+                                       {"activation_function", "hidden_act"}};
 
 constexpr LayerNames kModernBertLayer = {.layer = "layers.{}",
                                          .attention_output = ".attn.Wo",
@@ -51,26 +40,7 @@ constexpr LayerNames kModernBertLayer = {.layer = "layers.{}",
                                          .output = ".mlp.Wo",
                                          .output_norm = ".mlp_norm",
                                          .qkv = ".attn.Wqkv"};
-
-constexpr HeadRow modern_bert_head(const char* suffix, HeadKind kind, ReadBy reads) {
-  return {.suffix = suffix,
-          .kind = kind,
-          .reads = reads,
-          .transform = "head.dense",
-          .activation = "gelu",
-          .activation_key = "classifier_activation",
-          .norm = "head.norm",
-          .output = kind == masked_lm ? "decoder" : "classifier",
-          .bias = kind == masked_lm ? "decoder.bias" : ""};
-}
-constexpr HeadRow kModernBertHeads[] = {
-    modern_bert_head("ForSequenceClassification", classification, classifier_pooling),
-    modern_bert_head("ForMaskedLM", masked_lm, every),
-    modern_bert_head("ForTokenClassification", token_classification, every),
-    modern_bert_head("ForQuestionAnswering", question_answering, every),
-    modern_bert_head("ForMultipleChoice", multiple_choice, classifier_pooling)};
-
-// As published, and as transformers 5 names the tensors.
+// As published.
 constexpr LayerNames kNomicBertLayer = {.layer = "encoder.layers.{}",
                                         .attention_output = ".attn.out_proj",
                                         .attention_norm = ".norm1",
@@ -79,6 +49,7 @@ constexpr LayerNames kNomicBertLayer = {.layer = "encoder.layers.{}",
                                         .output_norm = ".norm2",
                                         .qkv = ".attn.Wqkv",
                                         .up = ".mlp.fc11"};
+// NomicBert and GTE as transformers 5 names their tensors.
 constexpr LayerNames kProjectionsLayer = {.layer = "layers.{}",
                                           .query = ".self_attn.q_proj",
                                           .key = ".self_attn.k_proj",
@@ -89,26 +60,6 @@ constexpr LayerNames kProjectionsLayer = {.layer = "layers.{}",
                                           .output = ".mlp.down_proj",
                                           .output_norm = ".post_mlp_layernorm",
                                           .up = ".mlp.up_proj"};
-constexpr HeadRow kNomicBertPredictions = {.suffix = "ForMaskedLM",
-                                           .kind = masked_lm,
-                                           .transform = "cls.predictions.transform.dense",
-                                           .norm = "cls.predictions.transform.layer_norm",
-                                           .output = "cls.predictions.decoder",
-                                           .bias = "cls.predictions.bias"};
-constexpr HeadRow as_pre_training(HeadRow row) {
-  row.suffix = "ForPreTraining";
-  return row;
-}
-constexpr HeadRow kNomicBertHeads[] = {kPooled, kNomicBertPredictions,
-                                       as_pre_training(kNomicBertPredictions), kTokens};
-constexpr Alias kNomicBertAliases[] = {{"n_embd", "hidden_size"},
-                                       {"n_head", "num_attention_heads"},
-                                       {"n_layer", "num_hidden_layers"},
-                                       {"n_inner", "intermediate_size"},
-                                       {"n_positions", "max_position_embeddings"},
-                                       {"layer_norm_epsilon", "layer_norm_eps"},
-                                       {"activation_function", "hidden_act"}};
-
 constexpr LayerNames kGteLayer = {.layer = "encoder.layer.{}",
                                   .query = ".attention.q_proj",
                                   .key = ".attention.k_proj",
@@ -119,18 +70,6 @@ constexpr LayerNames kGteLayer = {.layer = "encoder.layer.{}",
                                   .output = ".mlp.down_proj",
                                   .output_norm = ".mlp_ln",
                                   .qkv = ".attention.qkv_proj"};
-constexpr HeadRow gte_predictions(const char* norm) {
-  return {.suffix = "ForMaskedLM",
-          .kind = masked_lm,
-          .transform = "lm_head.dense",
-          .norm = norm,
-          .output = "lm_head.decoder",
-          .bias = "lm_head.decoder.bias"};
-}
-constexpr HeadRow kGteHeads[] = {kPooled, gte_predictions("lm_head.norm"), kTokens, kSpans,
-                                 kPooledChoice};
-constexpr HeadRow kRenamedGteHeads[] = {kPooled, gte_predictions("lm_head.layer_norm"), kTokens};
-
 constexpr LayerNames kJinaBertLayer = {.layer = "encoder.layer.{}",
                                        .query = ".attention.self.query",
                                        .key = ".attention.self.key",
@@ -152,16 +91,81 @@ constexpr LayerNames kNormedJinaBertLayer = {.layer = "encoder.layer.{}",
                                              .query_norm = ".attention.self.layer_norm_q",
                                              .key_norm = ".attention.self.layer_norm_k",
                                              .residual_norm = ".layer_norm_1"};
-constexpr HeadRow kJinaBertHeads[] = {kPooled,
-                                      {.suffix = "ForMaskedLM",
-                                       .kind = masked_lm,
-                                       .transform = "cls.predictions.transform.dense",
-                                       .norm = "cls.predictions.transform.LayerNorm",
-                                       .output = "cls.predictions.decoder",
-                                       .bias = "cls.predictions.bias"},
-                                      kTokens,
-                                      kSpans,
-                                      kPooledChoice};
+constexpr LayerNames kDebertaLayer = {.layer = "encoder.layer.{}",
+                                      .query = ".attention.self.query_proj",
+                                      .key = ".attention.self.key_proj",
+                                      .value = ".attention.self.value_proj",
+                                      .attention_output = ".attention.output.dense",
+                                      .attention_norm = ".attention.output.LayerNorm",
+                                      .intermediate = ".intermediate.dense",
+                                      .output = ".output.dense",
+                                      .output_norm = ".output.LayerNorm"};
+
+constexpr HeadRow modern_bert_head(const char* suffix, HeadKind kind, ReadBy reads) {
+  return {.suffix = suffix,
+          .kind = kind,
+          .reads = reads,
+          .transform = "head.dense",
+          .activation = "gelu",
+          .activation_key = "classifier_activation",
+          .norm = "head.norm",
+          .output = kind == masked_lm ? "decoder" : "classifier",
+          .bias = kind == masked_lm ? "decoder.bias" : ""};
+}
+constexpr HeadRow kModernBertClassifier =
+    modern_bert_head("ForSequenceClassification", classification, classifier_pooling);
+constexpr HeadRow kModernBertHeads[] = {
+    kModernBertClassifier, modern_bert_head("ForMaskedLM", masked_lm, every),
+    modern_bert_head("ForTokenClassification", token_classification, every),
+    modern_bert_head("ForQuestionAnswering", question_answering, every),
+    as_multiple_choice(kModernBertClassifier)};
+
+constexpr HeadRow kNomicBertPredictions = {.suffix = "ForMaskedLM",
+                                           .kind = masked_lm,
+                                           .transform = "cls.predictions.transform.dense",
+                                           .norm = "cls.predictions.transform.layer_norm",
+                                           .output = "cls.predictions.decoder",
+                                           .bias = "cls.predictions.bias"};
+constexpr HeadRow kNomicBertHeads[] = {kPooledClassifier, kNomicBertPredictions,
+                                       with_suffix(kNomicBertPredictions, "ForPreTraining"),
+                                       kTokenClassifier};
+
+constexpr HeadRow gte_predictions(const char* norm) {
+  return {.suffix = "ForMaskedLM",
+          .kind = masked_lm,
+          .transform = "lm_head.dense",
+          .norm = norm,
+          .output = "lm_head.decoder",
+          .bias = "lm_head.decoder.bias"};
+}
+constexpr HeadRow kGteHeads[] = {kPooledClassifier, gte_predictions("lm_head.norm"),
+                                 kTokenClassifier, kQuestionAnswering,
+                                 as_multiple_choice(kPooledClassifier)};
+constexpr HeadRow kRenamedGteHeads[] = {kPooledClassifier, gte_predictions("lm_head.layer_norm"),
+                                        kTokenClassifier};
+
+constexpr HeadRow kJinaBertHeads[] = {kPooledClassifier, kBertPredictions, kTokenClassifier,
+                                      kQuestionAnswering, as_multiple_choice(kPooledClassifier)};
+
+constexpr HeadRow kDebertaClassifier = {.suffix = "ForSequenceClassification",
+                                        .kind = classification,
+                                        .reads = first,
+                                        .transform = "pooler.dense",
+                                        .activation = "gelu",
+                                        .activation_key = "pooler_hidden_act",
+                                        .output = "classifier"};
+constexpr HeadRow kDebertaHeads[] = {kDebertaClassifier, kBertPredictions, kTokenClassifier,
+                                     kQuestionAnswering, as_multiple_choice(kDebertaClassifier)};
+constexpr HeadRow kLmHeadDebertaHeads[] = {kDebertaClassifier,
+                                           {.suffix = "ForMaskedLM",
+                                            .kind = masked_lm,
+                                            .transform = "lm_predictions.lm_head.dense",
+                                            .norm = "lm_predictions.lm_head.LayerNorm",
+                                            .output = "lm_predictions.lm_head.decoder",
+                                            .bias = "lm_predictions.lm_head.bias"},
+                                           kTokenClassifier,
+                                           kQuestionAnswering,
+                                           as_multiple_choice(kDebertaClassifier)};
 
 constexpr Family nomic_bert(const LayerNames& layer, const char* norm, const char* mark) {
   return {.model_type = "nomic_bert",
@@ -184,7 +188,7 @@ constexpr Family gte(const char* model_type, const char* classes, const char* pr
   return {.model_type = model_type,
           .classes = classes,
           .prefix = prefix,
-          .settings = kUsualSettings,
+          .settings = kBertSettings,
           .layer = kGteLayer,
           .pooler = "pooler.dense",
           .default_types = 1,
@@ -206,7 +210,7 @@ constexpr Family jina_bert(const LayerNames& layer, Gate gate, const char* mark)
   return {.model_type = "bert",
           .classes = "JinaBert",
           .prefix = "bert.",
-          .settings = kUsualSettings,
+          .settings = kBertSettings,
           .layer = layer,
           .pooler = "pooler.dense",
           .heads = kJinaBertHeads,
@@ -217,43 +221,11 @@ constexpr Family jina_bert(const LayerNames& layer, Gate gate, const char* mark)
           .position_type = PositionType::alibi,
           .read_more = read_jina_bert};
 }
-
-constexpr LayerNames kDebertaLayer = {.layer = "encoder.layer.{}",
-                                      .query = ".attention.self.query_proj",
-                                      .key = ".attention.self.key_proj",
-                                      .value = ".attention.self.value_proj",
-                                      .attention_output = ".attention.output.dense",
-                                      .attention_norm = ".attention.output.LayerNorm",
-                                      .intermediate = ".intermediate.dense",
-                                      .output = ".output.dense",
-                                      .output_norm = ".output.LayerNorm"};
-constexpr HeadRow deberta_classifier(const char* suffix, HeadKind kind) {
-  return {.suffix = suffix,
-          .kind = kind,
-          .reads = first,
-          .transform = "pooler.dense",
-          .activation = "gelu",
-          .activation_key = "pooler_hidden_act",
-          .output = "classifier"};
-}
-constexpr HeadRow kDebertaHeads[] = {
-    deberta_classifier("ForSequenceClassification", classification), kJinaBertHeads[1], kTokens,
-    kSpans, deberta_classifier("ForMultipleChoice", multiple_choice)};
-constexpr HeadRow kLmHeadDebertaHeads[] = {kDebertaHeads[0],
-                                           {.suffix = "ForMaskedLM",
-                                            .kind = masked_lm,
-                                            .transform = "lm_predictions.lm_head.dense",
-                                            .norm = "lm_predictions.lm_head.LayerNorm",
-                                            .output = "lm_predictions.lm_head.decoder",
-                                            .bias = "lm_predictions.lm_head.bias"},
-                                           kTokens,
-                                           kSpans,
-                                           kDebertaHeads[4]};
 constexpr Family deberta(std::span<const HeadRow> heads, const char* mark) {
   return {.model_type = "deberta-v2",
           .classes = "DebertaV2",
           .prefix = "deberta.",
-          .settings = kUsualSettings,
+          .settings = kBertSettings,
           .layer = kDebertaLayer,
           .default_types = 0,
           .norm_epsilon = {.fallback = 1e-7},

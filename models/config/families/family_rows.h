@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The settings and heads that families of both tables have, in families.cc and newer_families.cc.
+#pragma once
+
+#include "models/config/families/families.h"
+
+namespace bert::models {
+
+inline constexpr SettingNames kBertSettings = {.layers = "num_hidden_layers",
+                                               .hidden = "hidden_size",
+                                               .heads = "num_attention_heads",
+                                               .intermediate = "intermediate_size",
+                                               .activation = "hidden_act",
+                                               .default_activation = "gelu"};
+
+inline constexpr HeadRow kTokenClassifier = {.suffix = "ForTokenClassification",
+                                             .kind = HeadKind::token_classification,
+                                             .output = "classifier"};
+inline constexpr HeadRow kQuestionAnswering = {
+    .suffix = "ForQuestionAnswering", .kind = HeadKind::question_answering, .output = "qa_outputs"};
+
+// The same head in another architecture.
+constexpr HeadRow with_suffix(HeadRow row, const char* suffix) {
+  row.suffix = suffix;
+  return row;
+}
+// The classification head `row` with one logit, by which choices are compared.
+constexpr HeadRow as_multiple_choice(HeadRow row) {
+  row.kind = HeadKind::multiple_choice;
+  row.output = "classifier";
+  return with_suffix(row, "ForMultipleChoice");
+}
+
+inline constexpr HeadRow kPooledClassifier = {.suffix = "ForSequenceClassification",
+                                              .kind = HeadKind::classification,
+                                              .reads = ReadBy::pooler,
+                                              .output = "classifier"};
+inline constexpr HeadRow kBertPredictions = {.suffix = "ForMaskedLM",
+                                             .kind = HeadKind::masked_lm,
+                                             .transform = "cls.predictions.transform.dense",
+                                             .norm = "cls.predictions.transform.LayerNorm",
+                                             .output = "cls.predictions.decoder",
+                                             .bias = "cls.predictions.bias"};
+
+}  // namespace bert::models
