@@ -20,7 +20,7 @@ except ImportError as error:
     sys.exit(f"export_reference.py: needs PyTorch and transformers ({error}): pip install torch "
              "transformers numpy, or use tools/reference/reference.py, which needs NumPy alone")
 
-from newer_reference import NewerConfig
+from newer.config import NewerConfig
 from reference import arguments, sentence_embedding, write_reference
 from reference_config import Config, read_config
 from reference_inputs import Input, random_inputs, read_inputs, read_limits

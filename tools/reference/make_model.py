@@ -18,11 +18,11 @@ from pathlib import Path
 
 import numpy as np
 
-import newer_models
 import retrieval_models
 from model_families import (FAMILIES, HEADS, POSITION_TYPES, Family, config, layer_names,
                             resolve_options)
 from model_tokenizers import write_json, write_tokenizer
+from newer import models as newer_models
 from tensor_file import FormatError, to_bfloat16, write_tensors
 
 PROBLEMS = ["regression", "single_label_classification", "multi_label_classification"]

@@ -3,7 +3,8 @@
 """BERT and its relatives in NumPy and float64: the ground truth for the engine.
 
 Written from the papers (Devlin et al. 2019 and those of DistilBERT, ELECTRA, ALBERT, RoBERTa and
-MPNet; the families after those are in newer_reference.py) and the published behaviour of Hugging Face transformers, sharing no code with the engine.
+MPNet; the families after those are in newer/) and the published behaviour of Hugging Face
+transformers, sharing no code with the engine.
 Reads an unmodified Hugging Face directory and writes one .safetensors file, with the inputs end to
 end and never padded (T tokens, N inputs, H hidden, C labels, V vocabulary):
 
@@ -40,7 +41,8 @@ from pathlib import Path
 
 import numpy as np
 
-from newer_reference import NewerConfig, compute_newer
+from newer.config import NewerConfig
+from newer.reference import compute_newer
 from reference_config import Config, read_config
 from reference_heads import add_heads
 from reference_inputs import Input, WordPiece, random_inputs, read_inputs, read_json

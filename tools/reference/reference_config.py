@@ -6,7 +6,7 @@ Written from the published behaviour of Hugging Face transformers, separately fr
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from newer_reference import NewerConfig, is_newer, read_newer_config
+from newer.config import NewerConfig, is_newer, read_newer_config
 from reference_inputs import read_json
 from reference_tensors import ACTIVATIONS
 from tensor_file import FormatError

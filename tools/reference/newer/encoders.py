@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ModernBERT, NomicBert, GTE, JinaBert v2 and DeBERTa v2 in float64, for reference.py.
+"""The encoders of ModernBERT, NomicBert, GTE, JinaBert v2 and DeBERTa v2 in float64.
 
 One function a family, written from the papers (Warner et al. 2024, Nussbaum et al. 2024, Zhang et
 al. 2024, Günther et al. 2023, He et al. 2021 and 2023) and the published code, in its names. Only
@@ -7,112 +7,12 @@ the angles of rotary positions and the buckets of distances are float32, as ther
 they depend on how they are rounded.
 """
 import math
-from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
-from reference_inputs import Input, read_json
-from reference_tensors import ACTIVATIONS, Checkpoint
-from tensor_file import FormatError
-
-FAMILIES = {"modernbert": ("ModernBert", ("model.",)), "nomic_bert": ("NomicBert", ("nomic_bert.",
-            "bert.")), "new": ("New", ("new.",)), "gte": ("Gte", ("gte.",)),
-            "jina": ("JinaBert", ("bert.",)), "deberta-v2": ("DebertaV2", ("deberta.",))}
-
-
-@dataclass
-class NewerConfig:
-    directory: Path
-    kind: str  # model_type, or jina
-    json: dict
-    prefixes: tuple[str, ...]
-    classes: str
-    architecture: str
-    layers: int
-    hidden: int
-    heads: int
-    vocabulary: int
-    types: int
-    longest: int
-    epsilon: float
-    padding = None
-
-    def get(self, key: str, default=None):
-        value = self.json.get(key)
-        return default if value is None else value
-
-    @property
-    def labels(self) -> int:
-        return len(self.json["id2label"]) if "id2label" in self.json else self.get("num_labels", 2)
-
-
-def is_newer(content: dict) -> bool:
-    return content.get("model_type") in FAMILIES or is_jina(content)
-
-
-def is_jina(content: dict) -> bool:
-    return "JinaBertConfig" in content.get("auto_map", {}).get("AutoConfig", "")
-
-
-def read_newer_config(directory: Path) -> NewerConfig:
-    c = read_json(directory / "config.json")
-    kind = "jina" if is_jina(c) else c["model_type"]
-    classes, prefixes = FAMILIES[kind]
-    get = lambda *names: next(c[name] for name in names if name in c)  # noqa: E731
-    types = {"modernbert": 0, "deberta-v2": 0, "gte": 1, "new": 1}.get(kind, 2)
-    types = 0 if kind == "modernbert" else c.get("type_vocab_size", types)
-    vocabulary, multiple = c["vocab_size"], c.get("pad_vocab_size_multiple", 1)
-    epsilon = {"modernbert": "norm_eps"}.get(kind, "layer_norm_eps")
-    return NewerConfig(
-        directory, kind, c, prefixes, classes, c["architectures"][0],
-        get("num_hidden_layers", "n_layer"), get("hidden_size", "n_embd"),
-        get("num_attention_heads", "n_head"), -(-vocabulary // multiple) * multiple, types,
-        get("max_position_embeddings", "n_positions"),
-        float(c.get(epsilon, c.get("layer_norm_epsilon", 1e-12))))
-
-
-class Tensors:
-    """A checkpoint with the sizes read from the tensors, and biases where they are stored."""
-
-    def __init__(self, config: NewerConfig):
-        self.checkpoint = Checkpoint(config.directory, config.prefixes[0])
-        for prefix in config.prefixes[1:]:
-            self.checkpoint.tensors = {name.removeprefix(prefix): entry for name, entry in
-                                       self.checkpoint.tensors.items()}
-        self.epsilon = config.epsilon
-
-    def __contains__(self, name: str) -> bool:
-        return name in self.checkpoint.tensors
-
-    def __getitem__(self, name: str) -> np.ndarray:
-        if name not in self:
-            raise FormatError(f"{self.checkpoint.path}: {name} is missing")
-        file, stored = self.checkpoint.tensors[name]
-        return self.checkpoint.get(name, *file.shape(stored))
-
-    def linear(self, x: np.ndarray, name: str) -> np.ndarray:
-        y = x @ self[name + ".weight"].T
-        return y + self[name + ".bias"] if name + ".bias" in self else y
-
-    def norm(self, x: np.ndarray, name: str) -> np.ndarray:
-        centred = x - x.mean(-1, keepdims=True)
-        variance = (centred**2).mean(-1, keepdims=True)
-        y = centred / np.sqrt(variance + self.epsilon) * self[name + ".weight"]
-        return y + self[name + ".bias"] if name + ".bias" in self else y
-
-
-def silu(x: np.ndarray) -> np.ndarray:
-    return x / (1 + np.exp(-x))
-
-
-def activation(name: str):
-    return {"silu": silu, "swiglu": silu}.get(name) or ACTIVATIONS[name]
-
-
-def softmax(scores: np.ndarray) -> np.ndarray:
-    weights = np.exp(scores - scores.max(-1, keepdims=True))
-    return weights / weights.sum(-1, keepdims=True)
+from newer.config import NewerConfig
+from newer.tensors import Tensors, activation, softmax
+from reference_tensors import ACTIVATIONS
 
 
 def split(x: np.ndarray, heads: int) -> np.ndarray:
@@ -357,73 +257,3 @@ def disentangled(config: NewerConfig, t: Tensors, x: np.ndarray, p: str) -> np.n
 
 ENCODERS = {"modernbert": modern_bert, "nomic_bert": turned_bert, "new": turned_bert,
             "gte": turned_bert, "jina": jina_bert, "deberta-v2": deberta}
-
-
-def compute_newer(config: NewerConfig, inputs: list[Input]) -> dict[str, np.ndarray]:
-    """The stages of reference.py but for the sentence embedding."""
-    t, per_input = Tensors(config), []
-    for item in inputs:
-        ids, types = np.array(item.ids), np.array(item.type_ids)
-        t.keys = len(ids) - item.unattended
-        states = ENCODERS[config.kind](config, t, ids, types)
-        names = ["embeddings"] + [f"layer.{i}" for i in range(config.layers)]
-        per_input.append(dict(zip(names, states, strict=True)) | scores(config, t, states[-1]))
-    stages = {"ids": np.concatenate([x.ids for x in inputs]).astype("<i8"),
-              "type_ids": np.concatenate([x.type_ids for x in inputs]).astype("<i8"),
-              "starts": np.cumsum([0] + [len(x.ids) for x in inputs]).astype("<i8")}
-    return stages | {name: np.concatenate([part[name] for part in per_input])
-                     for name in per_input[0]}
-
-
-def scores(config: NewerConfig, t: Tensors, x: np.ndarray) -> dict[str, np.ndarray]:
-    """The pooler and the head of one input."""
-    head, stages = config.architecture.removeprefix(config.classes), {}
-    of_input = head in ("ForSequenceClassification", "ForMultipleChoice")
-    if config.kind == "modernbert":
-        if head == "Model":
-            return {}
-        if of_input:
-            mean = config.get("classifier_pooling", "cls") == "mean"
-            x = x.mean(0, keepdims=True) if mean else x[:1]
-        act = activation(config.get("classifier_activation", "gelu"))
-        x = t.norm(act(t.linear(x, "head.dense")), "head.norm")
-        if head == "ForMaskedLM":
-            return {"logits": predictions(t, x, "embeddings.tok_embeddings.weight", "decoder")}
-        return {"logits": t.linear(x, "classifier")}
-    if head in ("ForMaskedLM", "ForPreTraining"):
-        return {"logits": masked_lm(config, t, x)}
-    if of_input or (config.kind != "deberta-v2" and "pooler.dense.weight" in t):
-        act = np.tanh
-        if config.kind == "deberta-v2":
-            act = activation(config.get("pooler_hidden_act", "gelu"))
-        pooled = act(t.linear(x[:1], "pooler.dense"))
-        if config.kind != "deberta-v2":
-            stages["pooler"] = pooled
-        x = pooled if of_input else x
-    if head != "Model":
-        name = "qa_outputs" if head == "ForQuestionAnswering" else "classifier"
-        stages["logits"] = t.linear(x, name)
-    return stages
-
-
-def predictions(t: Tensors, x: np.ndarray, words: str, decoder: str, bias: str = "") -> np.ndarray:
-    name = bias or decoder + ".bias"
-    weight = t[decoder + ".weight"] if decoder + ".weight" in t else t[words]
-    return x @ weight.T + (t[name] if name in t else 0)
-
-
-def masked_lm(config: NewerConfig, t: Tensors, x: np.ndarray) -> np.ndarray:
-    act = activation(config.get("hidden_act", config.get("activation_function")))
-    words = "embeddings.word_embeddings.weight"
-    if "lm_head.dense.weight" in t:
-        norm = "lm_head.norm" if "lm_head.norm.weight" in t else "lm_head.layer_norm"
-        return predictions(t, t.norm(act(t.linear(x, "lm_head.dense")), norm), words,
-                           "lm_head.decoder")
-    p = "lm_predictions.lm_head."
-    if p + "dense.weight" in t:
-        x = t.norm(act(t.linear(x, p + "dense")), p + "LayerNorm")
-        return predictions(t, x, words, p + "decoder", p + "bias")
-    p = "cls.predictions."
-    norm = p + "transform." + ("layer_norm" if config.kind == "nomic_bert" else "LayerNorm")
-    x = t.norm(act(t.linear(x, p + "transform.dense")), norm)
-    return predictions(t, x, words, p + "decoder", p + "bias")

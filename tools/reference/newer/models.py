@@ -2,7 +2,7 @@
 """Random ModernBERT, NomicBert, GTE, JinaBert and DeBERTa v2, for make_model.py.
 
 config.json as the hub has it, tensors by the published code's names; --set KEY=JSON changes a field
-before the tensors are made. tools/reference/newer_reference.py has names and formulas of its own.
+before the tensors are made. The reference beside it has names and formulas of its own.
 """
 import argparse
 

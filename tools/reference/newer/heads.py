@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The poolers and heads of the newer families, by the names of tensors that each has."""
+import numpy as np
+
+from newer.config import NewerConfig
+from newer.tensors import Tensors, activation
+
+
+def scores(config: NewerConfig, t: Tensors, x: np.ndarray) -> dict[str, np.ndarray]:
+    """The pooler and the head of one input."""
+    head, stages = config.architecture.removeprefix(config.classes), {}
+    of_input = head in ("ForSequenceClassification", "ForMultipleChoice")
+    if config.kind == "modernbert":
+        if head == "Model":
+            return {}
+        if of_input:
+            mean = config.get("classifier_pooling", "cls") == "mean"
+            x = x.mean(0, keepdims=True) if mean else x[:1]
+        act = activation(config.get("classifier_activation", "gelu"))
+        x = t.norm(act(t.linear(x, "head.dense")), "head.norm")
+        if head == "ForMaskedLM":
+            return {"logits": predictions(t, x, "embeddings.tok_embeddings.weight", "decoder")}
+        return {"logits": t.linear(x, "classifier")}
+    if head in ("ForMaskedLM", "ForPreTraining"):
+        return {"logits": masked_lm(config, t, x)}
+    if of_input or (config.kind != "deberta-v2" and "pooler.dense.weight" in t):
+        act = np.tanh
+        if config.kind == "deberta-v2":
+            act = activation(config.get("pooler_hidden_act", "gelu"))
+        pooled = act(t.linear(x[:1], "pooler.dense"))
+        if config.kind != "deberta-v2":
+            stages["pooler"] = pooled
+        x = pooled if of_input else x
+    if head != "Model":
+        name = "qa_outputs" if head == "ForQuestionAnswering" else "classifier"
+        stages["logits"] = t.linear(x, name)
+    return stages
+
+
+def predictions(t: Tensors, x: np.ndarray, words: str, decoder: str, bias: str = "") -> np.ndarray:
+    name = bias or decoder + ".bias"
+    weight = t[decoder + ".weight"] if decoder + ".weight" in t else t[words]
+    return x @ weight.T + (t[name] if name in t else 0)
+
+
+def masked_lm(config: NewerConfig, t: Tensors, x: np.ndarray) -> np.ndarray:
+    act = activation(config.get("hidden_act", config.get("activation_function")))
+    words = "embeddings.word_embeddings.weight"
+    if "lm_head.dense.weight" in t:
+        norm = "lm_head.norm" if "lm_head.norm.weight" in t else "lm_head.layer_norm"
+        return predictions(t, t.norm(act(t.linear(x, "lm_head.dense")), norm), words,
+                           "lm_head.decoder")
+    p = "lm_predictions.lm_head."
+    if p + "dense.weight" in t:
+        x = t.norm(act(t.linear(x, p + "dense")), p + "LayerNorm")
+        return predictions(t, x, words, p + "decoder", p + "bias")
+    p = "cls.predictions."
+    norm = p + "transform." + ("layer_norm" if config.kind == "nomic_bert" else "LayerNorm")
+    x = t.norm(act(t.linear(x, p + "transform.dense")), norm)
+    return predictions(t, x, words, p + "decoder", p + "bias")

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ModernBERT, NomicBert, GTE, JinaBert v2 and DeBERTa v2 in float64, for reference.py."""
+import numpy as np
+
+from newer.config import NewerConfig
+from newer.encoders import ENCODERS
+from newer.heads import scores
+from newer.tensors import Tensors
+from reference_inputs import Input
+
+
+def compute_newer(config: NewerConfig, inputs: list[Input]) -> dict[str, np.ndarray]:
+    """The stages of reference.py but for the sentence embedding."""
+    t, per_input = Tensors(config), []
+    for item in inputs:
+        ids, types = np.array(item.ids), np.array(item.type_ids)
+        t.keys = len(ids) - item.unattended
+        states = ENCODERS[config.kind](config, t, ids, types)
+        names = ["embeddings"] + [f"layer.{i}" for i in range(config.layers)]
+        per_input.append(dict(zip(names, states, strict=True)) | scores(config, t, states[-1]))
+    stages = {"ids": np.concatenate([x.ids for x in inputs]).astype("<i8"),
+              "type_ids": np.concatenate([x.type_ids for x in inputs]).astype("<i8"),
+              "starts": np.cumsum([0] + [len(x.ids) for x in inputs]).astype("<i8")}
+    return stages | {name: np.concatenate([part[name] for part in per_input])
+                     for name in per_input[0]}
