@@ -15,7 +15,7 @@ import time
 
 import numpy as np
 
-from command_line import PAIR, ToolTest, floats, main, read_lines, read_to_end
+from inferring import PAIR, InferTest, floats, main, read_lines, read_to_end
 from tensor_file import TensorFile
 
 
@@ -28,9 +28,7 @@ def zstd(data: bytes) -> bytes:
     return to.raw[:size]
 
 
-class LinesTest(ToolTest):
-    tool = "bert-infer"
-
+class LinesTest(InferTest):
     def on_terminal(self, *arguments, **options) -> str:
         """What a person sees."""
         terminal, end = pty.openpty()

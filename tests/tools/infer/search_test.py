@@ -5,16 +5,14 @@ import json
 
 import numpy as np
 
-from command_line import ToolTest, floats, main
+from inferring import InferTest, floats, main
 from tensor_file import TensorFile
 
 TEXTS = ["a man, playing the guitar", "two dogs", "a " * 50]
 LINES = "".join(text + "\n" for text in TEXTS)
 
 
-class Search(ToolTest):
-    tool = "bert-infer"
-
+class Search(InferTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()

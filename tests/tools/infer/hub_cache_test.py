@@ -3,12 +3,10 @@
 """Models by their names on the hub, from Hugging Face's cache. Usage: hub_cache_test.py BIN_DIR"""
 import os
 
-from command_line import ToolTest, main
+from inferring import InferTest, main
 
 
-class HubCacheTest(ToolTest):
-    tool = "bert-infer"
-
+class HubCacheTest(InferTest):
     def test_a_model_in_the_cache_of_hugging_face(self):
         cache = self.dir / "home" / "hub"
         repository = cache / "models--some-org--its.model"

@@ -16,15 +16,13 @@ from pathlib import Path
 
 import numpy as np
 
-from command_line import ToolTest, main, read_lines, read_to_end
+from inferring import InferTest, main, read_lines, read_to_end
 from tensor_file import FormatError, TensorFile
 
 LINE = b"a man is walking the dog on the beach\ttwo men\n"
 
 
-class Streaming(ToolTest):
-    tool = "bert-infer"
-
+class Streaming(InferTest):
     def start(self, *arguments, **options) -> subprocess.Popen:
         process = subprocess.Popen(self.command(*arguments), stdin=subprocess.PIPE,
                                    stdout=subprocess.PIPE, **options)

@@ -13,15 +13,13 @@ import time
 
 import numpy as np
 
-from command_line import ToolTest, floats, main
+from inferring import InferTest, floats, main
 from tensor_file import TensorFile, write_tensors
 
 WORDS = "a man is playing the guitar and two dogs eat on the beach".split()
 
 
-class Tasks(ToolTest):
-    tool = "bert-infer"
-
+class Tasks(InferTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -211,9 +209,7 @@ class Tasks(ToolTest):
         self.fail_with(2, "cannot hold", "-m", self.mlm, "-o", self.dir / "x.npy", "a")
 
 
-class Directories(ToolTest):
-    tool = "bert-infer"
-
+class Directories(InferTest):
     def with_architectures(self, name: str, value, *options: str):
         model = self.make_model(name, *options)
         config = json.loads((model / "config.json").read_text())

@@ -8,7 +8,7 @@ import re
 
 import numpy as np
 
-from command_line import ToolTest, main
+from inferring import InferTest, main
 
 WORDS = "a man is playing the guitar two dogs run on beach some people eat red car".split()
 
@@ -22,9 +22,7 @@ def lines_of(texts: list[str]) -> str:
     return "".join(text + "\n" for text in texts)
 
 
-class Ranking(ToolTest):
-    tool = "bert-infer"
-
+class Ranking(InferTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()

@@ -13,7 +13,7 @@ import time
 
 import numpy as np
 
-from command_line import ToolTest, main
+from inferring import InferTest, main
 
 RNG = random.Random(os.environ.get("SEED", "7"))
 WORDS = "a man is playing guitar dog the in on music woman runs , . ##s 1 2".split()
@@ -23,9 +23,7 @@ def text() -> str:
     return " ".join(RNG.choices(WORDS, k=RNG.randint(1, 30)))
 
 
-class ShardsTest(ToolTest):
-    tool = "bert-infer"
-
+class ShardsTest(InferTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
