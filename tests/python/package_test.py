@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The Python package, beside the programs of the same build: package_test.py BUILD_DIR"""
-import json
+"""The Python package's models, and how it is installed, beside the programs of the same build:
+package_test.py BUILD_DIR"""
 import os
 import pickle
 import re
@@ -10,47 +10,13 @@ import sys
 import threading
 import time
 import unittest.mock
-from pathlib import Path
 
-BUILD = Path(sys.argv.pop(1)).resolve()
-sys.path[:0] = [str(BUILD / "python"), str(Path(__file__).resolve().parents[1] / "tools")]
+from packages import BUILD, PAIRS, TEXTS, PackageTest, main, np  # makes the next ones importable
 
-try:
-    import numpy as np
-except ImportError as error:
-    print(f"skipped: {error}")
-    sys.exit(77)
-
-import bert_infer  # noqa: E402
-from bert_infer import CrossEncoder, Encoding, Model, Options, SentenceTransformer, pipeline  # noqa: E402
-from command_line import PAIR, ROOT, ToolTest, main  # noqa: E402
-
-TEXTS = ["a man", "two dogs eat on the beach", "", "naïve \U0001F600 é", "the guitar is a " * 9]
-PAIRS = [PAIR, ("two dogs", "a man"), ("", "é")]
-CONTEXT = "a man is playing the guitar and two dogs eat on the beach " * 12
-
-
-class PackageTest(ToolTest):
-    tool = "bert-infer"
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.encoder = cls.make_model("encoder", "--head", "none")
-        cls.loaded = Model(cls.model)
-
-    def infer(self, model, *arguments, inputs) -> list[dict]:
-        """The program's answers."""
-        keys = ("first", "second")
-        lines = [json.dumps(dict(zip(keys, [item] if isinstance(item, str) else item)))
-                 for item in inputs]
-        return self.answers("-m", model, "--input-format", "jsonl", *arguments,
-                            stdin="\n".join(lines) + "\n")
-
-    def assert_bits(self, found, expected):
-        found, expected = np.asarray(found, np.float32), np.asarray(expected, np.float32)
-        self.assertEqual(found.shape, expected.shape)
-        self.assertEqual(found.tobytes(), expected.tobytes())
+# isort: split
+import bert_infer
+from bert_infer import CrossEncoder, Encoding, Model, Options, SentenceTransformer, pipeline
+from command_line import ROOT
 
 
 class LowLevel(PackageTest):
@@ -256,154 +222,6 @@ class LowLevel(PackageTest):
             self.assert_bits(found[i], expected)
 
 
-class SentenceTransformers(PackageTest):
-    def test_embeddings(self):
-        model = SentenceTransformer(self.encoder)
-        for arguments, options in (([], {}), (["--truncate-dim", "5"], {"truncate_dim": 5}),
-                                   (["--normalize"], {"normalize_embeddings": True})):
-            answers = self.infer(self.encoder, "--task", "embed", *arguments, inputs=TEXTS)
-            expected = [answer["embedding"] for answer in answers]
-            self.assert_bits(model.encode(TEXTS, **options), expected)
-            self.assert_bits(model.encode(TEXTS[1], **options), expected[1])
-        many = TEXTS * 30  # more than are encoded at a time
-        self.assert_bits(model.encode(many, batch_size=1), np.tile(model.encode(TEXTS), (30, 1)))
-        self.assertEqual(model.encode([]).shape, (0, 16))
-        states = model.encode(TEXTS, output_value="token_embeddings")
-        self.assert_bits(states[1], model.model.hidden(TEXTS)[1].states)
-        similarity = model.similarity(model.encode(TEXTS), model.encode(TEXTS[:2]))
-        self.assertEqual(similarity.shape, (5, 2))
-        np.testing.assert_allclose([similarity[0, 0], similarity[1, 1]], 1, rtol=1e-6)
-        [answer] = self.answers("-m", self.encoder, "--task", "similarity", "-o", "-", *TEXTS[:2])
-        np.testing.assert_allclose(similarity[0, 1], answer["similarity"], rtol=1e-5)
-
-    def test_prompts_and_limits(self):
-        settings = {"prompts": {"query": "a dog ", "passage": "it "}, "default_prompt_name": "passage"}
-        directory = self.make_model("prompts", "--head", "none")
-        (directory / "config_sentence_transformers.json").write_text(json.dumps(settings))
-        model, plain = SentenceTransformer(directory), SentenceTransformer(self.encoder)
-        for found, prompt in ((model.encode(TEXTS), "it "), (model.encode_query(TEXTS), "a dog "),
-                              (model.encode(TEXTS, prompt=""), ""),
-                              (model.encode(TEXTS, prompt_name="query"), "a dog ")):
-            self.assert_bits(found, plain.encode([prompt + text for text in TEXTS]))
-        answers = self.infer(directory, "--prompt", "query", inputs=TEXTS)
-        self.assert_bits(model.encode_query(TEXTS), [answer["embedding"] for answer in answers])
-        model.max_seq_length = 4
-        self.assert_bits(model.encode(TEXTS[1], prompt=""), plain.encode("two dogs"))
-        for kind, pattern, call in [
-                (ValueError, "prompt_name is 'spam'", lambda: model.encode("a", prompt_name="spam")),
-                (ValueError, "max_seq_length is 65", lambda: setattr(model, "max_seq_length", 65)),
-                (ValueError, "batch_size is 0", lambda: model.encode(["a"], batch_size=0)),
-                (ValueError, "device is 'cuda'", lambda: model.encode("a", device="cuda")),
-                (TypeError, "spam", lambda: model.encode("a", spam=1))]:
-            with self.subTest(pattern), self.assertRaisesRegex(kind, pattern):
-                call()
-
-    def test_cross_encoders(self):
-        reranker = self.make_model("reranker", "--labels", "1", "--label-names", "relevance")
-        model = CrossEncoder(reranker)
-        expected = [answer["probability"] for answer in self.infer(reranker, inputs=PAIRS)]
-        self.assert_bits(model.predict(PAIRS), expected)
-        self.assert_bits(model.predict(PAIRS[1]), expected[1])
-        ranked = model.rank("a man", TEXTS, top_k=3, return_documents=True)
-        scores = model.predict([("a man", text) for text in TEXTS])
-        self.assertEqual([result["corpus_id"] for result in ranked], np.argsort(-scores)[:3].tolist())
-        self.assertEqual(ranked[0], {"corpus_id": int(scores.argmax()), "score": float(scores.max()),
-                                     "text": TEXTS[scores.argmax()]})
-        self.assert_bits(CrossEncoder(self.model).predict(PAIRS), self.loaded.run(PAIRS))
-        self.assertRaisesRegex(ValueError, "one label", CrossEncoder(self.model).rank, "a", ["b"])
-
-
-class Pipelines(PackageTest):
-    """Their answers are compared with transformers' in judge_test.py."""
-
-    def test_text_classification(self):
-        classify = pipeline("text-classification", self.loaded)
-        answers = self.infer(self.model, inputs=TEXTS)
-        found = classify(TEXTS)
-        self.assertEqual([result["label"] for result in found], [each["label"] for each in answers])
-        self.assert_bits([result["score"] for result in found],
-                         [each["probability"] for each in answers])
-        self.assertEqual(list(classify(text for text in TEXTS)), found)
-        self.assertEqual(classify(TEXTS[0]), found[:1])
-        self.assertEqual(len(classify(TEXTS[0], top_k=2)), 2)
-
-    def test_zero_shot_classification(self):
-        classify = pipeline("zero-shot-classification", bert_infer.demo_model())
-        found = classify("A girl plays the guitar.", ["music", "sport"])
-        self.assertEqual(found["labels"], ["music", "sport"])
-        self.assertAlmostEqual(sum(found["scores"]), 1, places=6)
-        with self.assertRaisesRegex(bert_infer.Error, 'begins with "entail"'):
-            pipeline("zero-shot-classification", self.loaded)
-
-    def test_token_classification(self):
-        directory = self.make_model("tokens", "--head", "tokens", "--labels", "3", "--label-names",
-                                    "O,B-WHO,I-WHO")
-        text = "the man, a boy é eats " * 20
-        answers = {name: self.infer(directory, "--aggregation", name, inputs=[text])[0]["entities"]
-                   for name in ("none", "simple", "average")}
-        tag = pipeline("ner", directory)
-        for name, expected in answers.items():
-            found = tag(text, aggregation_strategy=name)
-            key = "entity" if name == "none" else "entity_group"
-            self.assertGreater(len(found), 1)
-            self.assertEqual([(each[key], each["start"], each["end"]) for each in found],
-                             [(each["label"], each["begin"], each["end"]) for each in expected])
-            self.assert_bits([each["score"] for each in found],
-                             [each["probability"] for each in expected])
-
-    def test_question_answering(self):
-        directory = self.make_model("qa", "--head", "qa")
-        answer = pipeline("question-answering", directory, doc_stride=7)
-        found = answer(question="a man", context=CONTEXT)
-        [expected] = self.infer(directory, "--stride", "7", inputs=[("a man", CONTEXT)])
-        self.assertEqual(found, answer("a man", CONTEXT))
-        self.assertEqual((found["answer"], found["start"], found["end"]),
-                         (expected["answer"], expected["begin"], expected["end"]))
-        self.assertEqual(CONTEXT[found["start"]:found["end"]], found["answer"])
-        self.assert_bits(found["score"], expected["score"])
-        shorter = pipeline("question-answering", directory, max_seq_len=20, doc_stride=7)
-        [expected] = self.infer(directory, "--stride", "7", "--max-length", "20",
-                                inputs=[("a man", CONTEXT)])
-        self.assert_bits(shorter("a man", CONTEXT)["score"], expected["score"])
-
-    def test_fill_mask(self):
-        directory = self.make_model("mlm", "--head", "mlm")
-        fill = pipeline("fill-mask", directory)
-        [expected] = self.infer(directory, inputs=["a [MASK] is [MASK]"])
-        found = fill("a [MASK] is [MASK]")
-        for fills, mask in zip(found, expected["masks"], strict=True):
-            self.assertEqual([each["token"] for each in fills], [each["id"] for each in mask["fills"]])
-            self.assert_bits([each["score"] for each in fills],
-                             [each["probability"] for each in mask["fills"]])
-        one = fill("a [MASK] is", targets=["man", "dog"])
-        self.assertEqual({each["token_str"] for each in one}, {"man", "dog"})
-        self.assertEqual(one[0]["sequence"], f"a {one[0]['token_str']} is")
-        self.assertRaisesRegex(bert_infer.Error, "no mask token", fill, "a man")
-
-    def test_feature_extraction(self):
-        extract = pipeline("feature-extraction", self.encoder)
-        states = Model(self.encoder).hidden(TEXTS)[1].states
-        self.assert_bits(extract(TEXTS)[1], states[None])
-        self.assert_bits(extract(TEXTS[1], return_tensors=True), states[None])
-
-    def test_arguments_are_checked(self):
-        classify = pipeline("text-classification", self.loaded)
-        for kind, pattern, call in [
-                (TypeError, "unknown arguments spam, expected some of function_to_apply, top_k",
-                 lambda: classify("a", spam=1)),
-                (TypeError, "unknown arguments spam",
-                 lambda: pipeline("text-classification", self.loaded, spam=1)),
-                (TypeError, "the model is loaded already",
-                 lambda: pipeline("text-classification", self.loaded, precision="int8")),
-                (ValueError, "top_k is 0", lambda: classify("a", top_k=0)),
-                (ValueError, "function_to_apply", lambda: classify("a", function_to_apply="relu")),
-                (ValueError, "truncation must be True", lambda: classify("a", truncation=False)),
-                (ValueError, "task is 'translation'", lambda: pipeline("translation", self.loaded)),
-                (bert_infer.Error, "no head", lambda: pipeline("fill-mask", self.loaded))]:
-            with self.subTest(pattern), self.assertRaisesRegex(kind, pattern):
-                call()
-
-
 class Installed(PackageTest):
     def test_an_installed_package_finds_the_demo_model(self):
         prefix = self.dir / "prefix"
@@ -426,5 +244,4 @@ class Installed(PackageTest):
 
 
 if __name__ == "__main__":
-    sys.argv.insert(1, str(BUILD / "bin"))
     main()
