@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Dask, Spark and Ray on this machine, several processes each, give the bits of one process, also when one of them is
-killed: clusters_test.py BUILD_DIR. Runs in build/clusters, where tools/cluster/setup installs them; what is missing is
-skipped, but with BERT_INFER_REQUIRE_CLUSTER."""
+"""Dask, Spark and Ray on this machine, several processes each, give the bits of one process, also when
+one of them is killed: clusters_test.py BUILD_DIR. Runs in build/clusters, where tools/cluster/setup
+installs them; what is missing is skipped, but with BERT_INFER_REQUIRE_CLUSTER."""
 import importlib.util
 import os
 import signal
@@ -52,11 +52,11 @@ COLUMNS = {"id": range(len(PAIRS)), "first": TEXTS, "second": TEXTS[::-1]}
 
 def workers() -> list[int]:
     """The processes that this one has started, directly or not, and that have loaded the library."""
-    found = []
+    found, mark = [], f"BERT_INFER_TEST={os.environ['BERT_INFER_TEST']}"
     for process in Path("/proc").glob("[0-9]*"):
         try:
             if (int(process.name) != os.getpid()
-                    and f"BERT_INFER_TEST={os.environ['BERT_INFER_TEST']}" in (process / "environ").read_text()
+                    and mark in (process / "environ").read_text()
                     and "/bert_infer/_core." in (process / "maps").read_text()):
                 found.append(int(process.name))
         except (OSError, UnicodeDecodeError):  # it has ended, or is somebody else's
@@ -65,7 +65,7 @@ def workers() -> list[int]:
 
 
 class KillOne(threading.Thread):
-    """Kills a worker a moment after it has loaded the library or, where it had before, after this begins."""
+    """Kills a worker a moment after it has loaded the library or, where it had, after this begins."""
 
     def __enter__(self):
         self.killed, self.ends = [], threading.Event()

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The manifests for Kubernetes have the fields, of the types, that Kubernetes' API has: manifests_test.py
-Runs in build/clusters, where tools/cluster/setup installs Kubernetes' client; without it, it is skipped."""
+"""The manifests for Kubernetes have the fields, of the types, that Kubernetes' API has:
+manifests_test.py. Runs in build/clusters, where tools/cluster/setup installs Kubernetes'
+client; without it, it is skipped."""
 import importlib.util
 import json
 import os

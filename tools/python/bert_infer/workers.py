@@ -35,8 +35,8 @@ def add_embeddings(frame: Any, model: str, column: str, to: str, options: dict[s
     """A pandas frame with the embeddings of a column's texts as another column of arrays [E].
     `settings` are those of SentenceTransformer.encode."""
     check_new(frame.columns, to)
-    embeddings = load_once(SentenceTransformer, model, options).encode(frame[column].tolist(), **settings)
-    return frame.assign(**{to: list(embeddings)})
+    loaded = load_once(SentenceTransformer, model, options)
+    return frame.assign(**{to: list(loaded.encode(frame[column].tolist(), **settings))})
 
 
 def add_scores(frame: Any, model: str, columns: Sequence[str], to: str, options: dict[str, Any],
@@ -44,8 +44,9 @@ def add_scores(frame: Any, model: str, columns: Sequence[str], to: str, options:
     """A pandas frame with the scores of pairs, the texts of two columns, as another column of arrays
     [C]."""
     check_new(frame.columns, to)
+    loaded = load_once(CrossEncoder, model, options)
     pairs = list(zip(*(frame[column].tolist() for column in columns)))
-    return frame.assign(**{to: list(scores_of(load_once(CrossEncoder, model, options), pairs, settings))})
+    return frame.assign(**{to: list(scores_of(loaded, pairs, settings))})
 
 
 def check_new(columns: Any, to: str) -> None:
