@@ -176,6 +176,7 @@ class Inputs(InferTest):
                 ('{"first": null}', '"first" is null'), ('{"first": ["a"]}', '"first" is an array'),
                 ('{"first": "a", "second": true}', '"second" is true'),
                 ('{"first": "a", "third": "b"}', 'unknown key "third"'),
+                (r'{"first": "a", "t\u0000": "b"}', r'unknown key "t\\x00", expected first'),
                 ('{"first": "a", "first": "b"}', '"first" is given twice'),
                 ('{"first": "a", "ids": [5]}', 'both "first" and "ids"'),
                 ('{"first": "a", "type_ids": [0]}', '"type_ids" goes with "ids"'),

@@ -41,6 +41,7 @@ class Refusals(ServeTest):
             ({"inputs": None}, "^`inputs` is missing$"),
             ({"input": "a"}, "^`input` is unknown, expected inputs, normalize, dimensions, "),
             ({"inputs": 3}, "^`inputs` is or holds a number, expected a string, an array of token ids"),
+            ({"inputs": "a", "in\0put": 1}, r"^`in\\x00put` is unknown, expected inputs, "),
             ({"inputs": ["a", 3]}, "^`inputs` is or holds a number"),
             ({"inputs": [3, "a"]}, "^`inputs` is or holds a string, expected only token ids"),
             ({"inputs": [3, -1]}, "the token id -1, expected one from 0 to "),

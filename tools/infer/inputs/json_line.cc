@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "tokenizer/unicode/printable.h"
 #include "tools/infer/inputs/kept_values.h"
 
 namespace bert::tools {
@@ -26,7 +27,10 @@ std::string shown(std::string_view text, size_t end = 60) {
   return std::string(text.substr(0, end)) + "...";
 }
 
-[[noreturn]] void fail(const std::string& reason) { throw std::runtime_error(reason); }
+// The reason may quote a key with a zero byte, at which what() would end.
+[[noreturn]] void fail(const std::string& reason) {
+  throw std::runtime_error(tokenizer::printable(reason));
+}
 
 // Takes the parser's events rather than a document, so that a line cannot cost more memory than its
 // own length, and duplicate keys are noticed.

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "tokenizer/unicode/printable.h"
 #include "tools/infer/inputs/csv_records.h"
 #include "tools/infer/inputs/json_line.h"
 #include "tools/infer/inputs/kept_values.h"
@@ -15,7 +16,10 @@
 namespace bert::tools {
 namespace {
 
-[[noreturn]] void refuse_line(const std::string& reason) { throw std::runtime_error(reason); }
+// The reason may quote a column with a zero byte, at which what() would end.
+[[noreturn]] void refuse_line(const std::string& reason) {
+  throw std::runtime_error(tokenizer::printable(reason));
+}
 
 std::vector<std::string> tsv_fields(std::string_view line) {
   std::vector<std::string> fields;

@@ -3,6 +3,9 @@
 
 #include <stdexcept>
 #include <string>
+#include <utility>
+
+#include "tokenizer/unicode/printable.h"
 
 namespace bert::tools::serve {
 
@@ -27,8 +30,11 @@ enum class Refusal {
 
 class RequestError : public std::runtime_error {
  public:
+  // `what` may quote a request's text with a zero byte, at which what() would end.
   RequestError(Refusal refusal, const std::string& what, std::string field_name = "")
-      : std::runtime_error(what), why(refusal), field(std::move(field_name)) {}
+      : std::runtime_error(tokenizer::printable(what)),
+        why(refusal),
+        field(std::move(field_name)) {}
 
   Refusal why;
   std::string field;  // of the body, or ""
