@@ -52,7 +52,10 @@ class Bench {
     if (!options.baseline.empty()) baseline_.emplace(options.baseline);
     if (options.shape) random_.emplace(*options.shape);
     directory_ = options.shape ? random_->directory() : model_directory(options.model);
-    if (!options.html.empty()) refuse_file_of(directory_, options.html);
+    if (!options.html.empty()) {
+      refuse_file_of(directory_, options.html);
+      refuse_files_read({options.baseline}, options.html);
+    }
     name_ = options.shape ? "--shape " + *options.shape : directory_;
   }
 

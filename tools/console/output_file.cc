@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/console/output_file.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <initializer_list>
 #include <system_error>
 #include <utility>
 
@@ -28,6 +30,14 @@ bool same_file(int a, int b) {
          x.st_ino == y.st_ino;
 }
 
+bool is_part_of_model(const std::string& name) {
+  if (name.find("model") != std::string::npos) return true;
+  if (!name.ends_with(".json") && !name.ends_with(".txt")) return false;
+  return std::ranges::any_of(
+      std::initializer_list<const char*>{"config", "merges", "modules", "token", "vocab"},
+      [&](const char* part) { return name.find(part) != std::string::npos; });
+}
+
 }  // namespace
 
 void refuse_file_of(const std::string& model, const std::string& path) {
@@ -37,9 +47,21 @@ void refuse_file_of(const std::string& model, const std::string& path) {
        at != fs::recursive_directory_iterator(); at.increment(ignored)) {
     if (at.depth() > 0) at.disable_recursion_pending();  // 2_Dense/model.safetensors
     const std::string name = at->path().filename();
-    if (name.find("model") == std::string::npos) continue;
+    if (!is_part_of_model(name)) continue;
     if (!fs::equivalent(at->path(), path, ignored)) continue;
     throw OutputError(path + ": is a file of the model; choose another name for the output");
+  }
+}
+
+void refuse_files_read(const std::vector<std::string>& read, const std::string& path) {
+  if (path == "-") return;
+  std::error_code ignored;
+  for (const std::string& written : {path, path + ".partial"}) {
+    if (!fs::is_regular_file(written, ignored)) continue;
+    for (const std::string& name : read) {
+      if (name == "-" || !fs::equivalent(name, written, ignored)) continue;
+      throw OutputError(written + ": is both the input and the output");
+    }
   }
 }
 
@@ -74,6 +96,9 @@ void OutputFile::open_partial(const std::string& path, int input_fd, bool resume
   partial_ = target_ + ".partial";
   fd_ = open(partial_.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
   if (fd_ < 0) fail("cannot be opened for writing");
+  if (input_fd >= 0 && same_file(fd_, input_fd)) {
+    throw OutputError(partial_ + ": is both the input and the output");
+  }
   // Not all file systems have locks.
   if (flock(fd_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     throw OutputError(partial_ + ": another process is writing it");

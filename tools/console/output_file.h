@@ -20,9 +20,13 @@ class ClosedPipe : public OutputError {
   ClosedPipe() : OutputError("the output pipe is closed") {}
 };
 
-// Throws if `path` is a file in the model's directory that may hold its weights: these are mapped
-// and read on demand, so truncating their file would destroy the model and crash the program.
+// Throws if `path` is a file in the model's directory that the model is read from. Weights are
+// mapped and read on demand: truncating their file would also crash the program.
 void refuse_file_of(const std::string& model, const std::string& path);
+
+// Throws if writing `path`, or `path`.partial before it, would overwrite one of the files that are
+// read ("-": standard input).
+void refuse_files_read(const std::vector<std::string>& read, const std::string& path);
 
 // A buffered file, or standard output. Every failure is thrown as OutputError: a full disk must not
 // look like success.

@@ -38,7 +38,6 @@ void run(const InferOptions& options) {
   if (options.arguments.empty()) input.emplace(options.input);
   const LoadedModel loaded = load_model(options);
   const std::unique_ptr<Answers> answers = make_answers(options, loaded);
-  refuse_file_of(loaded.directory, options.output);
   OutputFile output(options.output, input ? input->fd() : -1, options.resumes);
   const int64_t first = find_first_line(options, loaded.task, loaded.info, output);
   const Stop stop;

@@ -6,11 +6,13 @@
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include "tools/console/command_line.h"
+#include "tools/console/output_file.h"
 #include "tools/console/progress_bar.h"
 
 namespace bert::tools {
@@ -102,6 +104,20 @@ LoadedModel load(const InferOptions& options) {
   return loaded;
 }
 
+// What is written must be nothing that is read.
+void check_files(const InferOptions& options, const std::string& model) {
+  std::vector<std::string> written = {options.output};
+  if (!options.projector.empty()) {
+    for (const char* name : {"/metadata.tsv", "/index.html"}) {
+      written.push_back(options.projector + name);
+    }
+  }
+  for (const std::string& path : written) {
+    refuse_file_of(model, path);
+    refuse_files_read({options.input, options.corpus}, path);
+  }
+}
+
 }  // namespace
 
 LoadedModel load_model(const InferOptions& options) {
@@ -113,6 +129,7 @@ LoadedModel load_model(const InferOptions& options) {
   }
   options.check_output(loaded.task);
   if (!options.projector.empty()) make_directory(options.projector);
+  check_files(options, loaded.directory);
   return loaded;
 }
 

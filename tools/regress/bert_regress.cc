@@ -36,8 +36,12 @@ void declare(CLI::App& app, RegressOptions& options) {
 }
 
 void check(const RegressOptions& options) {
-  if (options.baseline.empty() || options.json || !options.html.empty()) return;
-  throw UsageError("--baseline goes with --html or --json");
+  if (!options.baseline.empty() && !options.json && options.html.empty()) {
+    throw UsageError("--baseline goes with --html or --json");
+  }
+  for (const std::string& written : {options.html, options.junit}) {
+    refuse_files_read({options.reference, options.baseline}, written);
+  }
 }
 
 void write_file(const std::string& path, const std::string& model, const std::string& text) {

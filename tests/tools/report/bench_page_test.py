@@ -59,6 +59,7 @@ class BenchPage(PageTest):
         self.assertRegex(lines, r"\n    change: -99\.\d % \(-\d+\.\d to [-+]\d+\.\d %\)\n")
 
     def test_what_it_refuses(self):
+        old = self.write("old.jsonl", self.succeed("--json", "--runs", 1, "1x5"))
         for arguments, code, pattern in [
             (["--precision", "f32,f32"], 2, "--precision: f32 is given twice"),
             (["--precision", "f32,"], 2, "--precision: '' is none of its values"),
@@ -66,6 +67,7 @@ class BenchPage(PageTest):
             (["--baseline", "nowhere.jsonl"], 1, "nowhere.jsonl: cannot be read"),
             (["--baseline", self.write("bad.jsonl", '{"shape": "1x5"}\n')], 1, "bad.jsonl:1: has no task, which bert-bench --json writes"),
             (["--html", self.model / "model.safetensors"], 1, "model.safetensors"),
+            (["--baseline", old, "--html", old], 1, "is both the input and the output"),
         ]:
             with self.subTest(pattern):
                 self.fail_with(code, pattern, *arguments, "1x5")

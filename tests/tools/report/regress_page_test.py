@@ -177,6 +177,8 @@ class RegressPage(PageTest):
             (["--json", "--baseline", self.write("other.json", "[]")], 1, "other.json: is not what bert-regress --json"),
             (["--html", self.model / "model.safetensors"], 1, "model.safetensors"),
             (["--html", self.dir / "no" / "page.html"], 1, "page.html"),
+            (["--html", self.reference], 1, "is both the input and the output"),
+            (["--junit", self.reference], 1, "is both the input and the output"),
         ]:
             with self.subTest(pattern):
                 self.fail_with(code, pattern, self.reference, *arguments)

@@ -119,6 +119,7 @@ void merge(const MergeOptions& options) {
   for (const std::string& path : options.parts) {
     parts.push_back(std::make_unique<Part>(path, format, stop.fd()));
   }
+  refuse_files_read(options.parts, options.output);
   OutputFile output(options.output);
   if (format == OutputFormat::tsv) write_header(parts, output);
   int64_t expected = 0;
