@@ -77,6 +77,14 @@ class Manuals(unittest.TestCase):
                         self.assertEqual(" " in re.sub(r"^-\w, ", "", manual.options()[option].spelling),
                                          bool(value), option)
 
+    def test_the_documentation_names_the_options(self):
+        pages = "".join(page.read_text() for page in sorted((ROOT / "docs").glob("*.md")))
+        for program in self.programs:
+            for command in manual_text.commands_of(program):
+                for option in filter(lambda name: name.startswith("--"), listed(program, *command)):
+                    with self.subTest(f"{program.name} {' '.join(command)} {option}"):
+                        self.assertTrue(re.search(rf"{option}(?![\w-])", pages))
+
     def test_man_pages(self):
         self.assertEqual(len(self.pages), len(self.programs) + 2)
         self.need("man")
