@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <functional>
@@ -49,6 +50,10 @@ std::shared_ptr<spdlog::logger> make_access_log(const std::string& file) {
     sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(file);
   }
   auto log = std::make_shared<spdlog::logger>("access", std::move(sink));
+  log->set_error_handler(
+      [reported = std::make_shared<std::atomic<bool>>()](const std::string& what) {
+        if (!reported->exchange(true)) spdlog::error("--access-log: {}", what);
+      });
   log->set_pattern("{\"time\": \"%Y-%m-%dT%H:%M:%S.%e%z\", %v");
   spdlog::register_logger(log);
   spdlog::flush_every(std::chrono::seconds(1));

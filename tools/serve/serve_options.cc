@@ -2,7 +2,10 @@
 #include "tools/serve/serve_options.h"
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
+#include <functional>
+#include <string_view>
 #include <thread>
 
 #include <fmt/format.h>
@@ -23,6 +26,36 @@ CLI::Option* with_variable(CLI::Option* option) {
   return option->envname("BERT_SERVE_" + name);
 }
 
+// Refuses what a shell makes of a variable that is not set: an empty host would be all addresses,
+// and an empty key none.
+CLI::Validator text(const char* expected, const std::function<bool(std::string_view)>& is_right) {
+  return {[=](const std::string& given) -> std::string {
+            return !given.empty() && is_right(given) ? "" : fmt::format("expected {}", expected);
+          },
+          ""};
+}
+
+bool is_anything(std::string_view) { return true; }
+
+// A header's value has no white space around it and no control characters.
+bool is_header_value(std::string_view text) {
+  return text.front() != ' ' && text.back() != ' ' &&
+         std::ranges::none_of(text, [](unsigned char c) { return c < ' ' || c == 0x7f; });
+}
+
+// A token, as RFC 9110 calls it.
+bool is_header_name(std::string_view text) {
+  return std::ranges::all_of(text, [](unsigned char c) {
+    return std::isalnum(c) != 0 ||
+           std::string_view("!#$%&'*+-.^_`|~").find(static_cast<char>(c)) != std::string_view::npos;
+  });
+}
+
+bool is_truth(std::string_view text) {
+  bool value = false;
+  return CLI::detail::lexical_cast(std::string(text), value);
+}
+
 }  // namespace
 
 void ServeOptions::declare(CLI::App& app) {
@@ -33,9 +66,11 @@ void ServeOptions::declare(CLI::App& app) {
                     ->type_name("DIR")
                     ->allow_extra_args(false)
                     ->delimiter(':'));
-  with_variable(app.add_option("--host", host));
+  with_variable(app.add_option("--host", host)->check(text("an address", is_anything)));
   number("--port", port, 0, 65535);
-  with_variable(app.add_option("--api-key", api_key));
+  with_variable(app.add_option("--api-key", api_key)
+                    ->check(text("a key without control characters, or white space around it",
+                                 is_header_value)));
   number("--max-concurrent", limits.concurrent, 1, kMost);
   number("--max-batch-tokens", limits.batch_tokens, 1, kMost);
   number("--max-client-batch", limits.client_batch, 1, kMost);
@@ -43,10 +78,16 @@ void ServeOptions::declare(CLI::App& app) {
   with_variable(app.add_option("--max-bodies", bodies)->transform(whole_number(1, kMost)));
   number("--max-connections", connections, 1, kMost);
   number("--timeout", limits.seconds, 1, kMost);
-  with_variable(
-      app.add_option("--auto-truncate", limits.auto_truncate)->expected(0, 1)->default_str("true"));
-  with_variable(app.add_option("--client-header", http.caller_header)->type_name("NAME"));
-  with_variable(app.add_option("--access-log", access_log)->type_name("FILE"));
+  with_variable(app.add_option("--auto-truncate", limits.auto_truncate)
+                    ->expected(0, 1)
+                    ->default_str("true")
+                    ->check(text("true or false", is_truth)));
+  with_variable(app.add_option("--client-header", http.caller_header)
+                    ->type_name("NAME")
+                    ->check(text("the name of a header", is_header_name)));
+  with_variable(app.add_option("--access-log", access_log)
+                    ->type_name("FILE")
+                    ->check(text("a file, - or none", is_anything)));
   add_precision(app, load.precision);
   with_variable(app.get_option("--precision"));
   number("--workers", load.workers, 1, 1024);

@@ -176,7 +176,13 @@ class Starting(ServeTest):
             (["-m", f"={self.model}"], 2, "has no name"),
             (["-m", self.dir / "nowhere", "--port", "0"], 1, "nowhere"),
             (["--port", "70000"], 2, "from 0 to 65535"),
-            (["--auto-truncate", "perhaps"], 2, "auto-truncate"),
+            (["--auto-truncate", "perhaps"], 2, "--auto-truncate: expected true or false"),
+            # What a shell makes of a variable that is not set.
+            (["--host", ""], 2, "--host: expected an address"),
+            (["--api-key", ""], 2, "--api-key: expected a key"),
+            (["--api-key", "secret\n"], 2, "^((?!secret).)*without control characters"),
+            (["--client-header", "X Real"], 2, "--client-header: expected the name of a header"),
+            (["--access-log", ""], 2, "--access-log: expected a file"),
             (["--precision", "f64"], 2, "precision"),
             (["--host", "256.1.1.1"], 1, "cannot listen on 256.1.1.1"),
             (["--port", str(server.port)], 1, f"cannot listen on 127.0.0.1, port {server.port}: "),
@@ -197,6 +203,16 @@ class Starting(ServeTest):
         self.assertEqual(second["path"], '/no"thing')
         self.assertEqual((first["id"], first["status"], first["tokens"]), ("first", 200, 4))
         self.assertEqual((second["method"], second["status"]), ("GET", 404))
+
+    def test_access_log_on_a_full_disk(self):
+        server = self.start("--access-log", "/dev/full")
+        for _ in range(3):
+            self.assertEqual(server.request("POST", "/predict", {"inputs": "a man"})[0], 200)
+            time.sleep(1.1)  # it is flushed each second
+        server.stop()
+        said = [line for line in server.messages if "/dev/full" in line]
+        self.assertEqual(len(said), 1, server.messages)
+        self.assertRegex(said[0], "^--access-log: .*No space left on device")
 
     def test_full(self):
         server = self.start("-m", f"x={self.model}", "--max-concurrent", "1")
