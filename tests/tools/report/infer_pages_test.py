@@ -5,6 +5,7 @@ compared with what the other outputs say. Usage: infer_pages_test.py BIN_DIR [--
 import csv
 import json
 import re
+import resource
 
 import numpy as np
 from reporting import HOSTILE, PageTest, main
@@ -133,6 +134,13 @@ class InferPages(PageTest):
         self.shows(page, "Nearest to “a man is playing”, by cosine")
         self.shows(page, "of the variance")
         self.assertEqual(page.count("<title>a man"), 2)
+
+    def test_a_full_disk_leaves_no_scraps_of_the_projector(self):
+        folder = self.dir / "full"
+        self.fail_with(1, "vectors.tsv: cannot be written: File too large", "--task", "embed", "-i", self.texts(),
+                       "--projector", folder,
+                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64)))
+        self.assertEqual(list(folder.iterdir()), [])
 
     def test_what_it_refuses(self):
         path = self.dir / "refused.html"

@@ -31,6 +31,8 @@ class ProjectorWriter final : public AnswerWriter {
     for (const std::string& key : options.keep) header += '\t' + tokenizer::printable(key);
     metadata_.append(header + '\n');
   }
+  // After a full disk: without vectors, the beginning of their metadata is of no use.
+  ~ProjectorWriter() override { metadata_.discard(); }
 
   void write(const InputName& input, const Answers& answers, size_t i) override {
     const std::span<const float> vector = answers.row(i);
