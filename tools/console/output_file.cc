@@ -95,7 +95,12 @@ void OutputFile::open_partial(const std::string& path, int input_fd, bool resume
   if (clash) throw OutputError(name_ + ": is both the input and the output");
   partial_ = target_ + ".partial";
   fd_ = open(partial_.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
-  if (fd_ < 0) fail("cannot be opened for writing");
+  if (fd_ < 0) {
+    const int reason = errno;
+    if (fs::exists(fs::symlink_status(partial_, error))) name_ = partial_;  // it is in the way
+    errno = reason;
+    fail("cannot be opened for writing");
+  }
   if (input_fd >= 0 && same_file(fd_, input_fd)) {
     throw OutputError(partial_ + ": is both the input and the output");
   }

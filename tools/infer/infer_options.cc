@@ -50,6 +50,18 @@ OutputFormat output_format(const std::string& output) {
                   output));
 }
 
+// What says that the output has its format: its name, unless an option says otherwise.
+std::string output_name(const InferOptions& options) {
+  if (options.output_format == OutputFormat::html) return "--html";
+  if (options.output_format == OutputFormat::projector) return "--projector";
+  if (format_of(options.output, kOutputFormats) == options.output_format) {
+    return "--output " + options.output;
+  }
+  const auto found = std::ranges::find(kOutputFormats, options.output_format,
+                                       [](const auto& choice) { return choice.second; });
+  return "--output-format " + found->first;
+}
+
 // Splits "id,label".
 std::vector<std::string> split_at_commas(std::string_view text) {
   std::vector<std::string> names;
@@ -154,13 +166,13 @@ void InferOptions::check_page(Task wanted) const {
 void InferOptions::check_output(Task wanted) const {
   check_page(wanted);
   if (!can_hold(output_format, wanted)) {
-    throw UsageError(
-        fmt::format("--output {} cannot hold the answers of --task {}, a .jsonl file can", output,
-                    task_name(wanted)));
+    throw UsageError(fmt::format("{} cannot hold the answers of --task {}, JSON Lines can",
+                                 output_name(*this), task_name(wanted)));
   }
   const auto need = [&](const char* option, std::initializer_list<OutputFormat> formats) {
     if (std::ranges::find(formats, output_format) != formats.end()) return;
-    throw UsageError(fmt::format("{} needs JSON Lines as output, not {}", option, output));
+    throw UsageError(
+        fmt::format("{} needs JSON Lines as output, not {}", option, output_name(*this)));
   };
   if (traits(wanted).ranks && (resumes || shard.count > 1)) {
     throw UsageError(fmt::format("--task {} reads all of its input, without --shard and --resume",
@@ -173,7 +185,7 @@ void InferOptions::check_output(Task wanted) const {
     if (output == "-") throw UsageError("--resume needs --output FILE");
     if (output_format != jsonl && output_format != tsv && output_format != npy) {
       throw UsageError(
-          fmt::format("--resume needs .jsonl, .tsv or .npy as output, not {}", output));
+          fmt::format("--resume needs .jsonl, .tsv or .npy as output, not {}", output_name(*this)));
     }
   }
   if (wanted != Task::logits) return;

@@ -61,6 +61,10 @@ class CommandLine(InferTest):
             (["-o", "x.tsv", "--task", "tokens", "a"], "x.tsv cannot hold .* --task tokens"),
             (["-o", "x.npy", "--task", "tokens", "a"], "x.npy cannot hold .* --task tokens"),
             (["-o", "x.safetensors", "--task", "tokens", "a"], "cannot hold .* --task tokens"),
+            (["-o", "x.jsonl", "--output-format", "npy", "--task", "tokens", "a"],
+             "--output-format npy cannot hold .* --task tokens, JSON Lines can"),
+            (["--output-format", "tsv", "--input-format", "jsonl", "--keep", "id"],
+             "--keep needs JSON Lines as output, not --output-format tsv"),
             (["-m"], "--model"),
             (["--task", "hidden", "--layers", "", "a"], "--layers"),
             (["--task", "tokens", "--prompt", "query", "a"], "--prompt goes with"),
@@ -80,7 +84,9 @@ class CommandLine(InferTest):
 
     def test_failures_exit_1(self):
         self.write("in.tsv", "a man\n")
+        (self.dir / "folder.jsonl.partial").mkdir()
         for arguments, pattern in [
+            (["-o", "folder.jsonl", "a"], r"folder.jsonl.partial: cannot be opened .*Is a directory"),
             (["-m", "nowhere", "a"], "nowhere"),
             (["-m", "", "a"], "'': not a directory"),
             (["--task", "hidden", "--layers", "77", "-i", "/dev/null", "--input-format", "tsv"],

@@ -153,6 +153,9 @@ class ShardsTest(InferTest):
         done = self.run_tool("-i", self.pairs, "--resume", "-o", out)
         self.assertEqual((done.returncode, out.read_text()), (0, "yesterday's\n"))
         self.assertIn("is whole already", done.stderr)
+        (self.dir / "folder.jsonl").mkdir()
+        self.fail_with(1, "folder.jsonl: cannot be opened for writing: Is a directory", "-i", self.pairs,
+                       "--resume", "-o", self.dir / "folder.jsonl")
 
     def test_two_processes_do_not_write_the_same_file(self):
         out, partial = self.dir / "locked.jsonl", self.write("locked.jsonl.partial", "theirs")
