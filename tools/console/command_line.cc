@@ -9,6 +9,7 @@
 #include <new>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include <fcntl.h>
@@ -119,6 +120,11 @@ int run_tool(const char* name, const char* manual, int argc, char** argv,
     return 0;
   } catch (const std::bad_alloc&) {
     spdlog::error("out of memory");
+    return 1;
+  } catch (const std::system_error& error) {
+    // std::thread does not say what it could not do.
+    const bool is_thread = error.code() == std::errc::resource_unavailable_try_again;
+    spdlog::error("{}{}", is_thread ? "cannot start a thread: " : "", error.what());
     return 1;
   } catch (const std::exception& error) {
     spdlog::error("{}", error.what());

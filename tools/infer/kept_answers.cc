@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <new>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -28,11 +29,15 @@ std::string keep_answers(OutputFile& output, AnswerWriter* writer, bool is_cut,
 
 void rethrow_with(const std::exception_ptr& error, const std::string& kept) {
   if (kept.empty()) std::rethrow_exception(error);
+  std::string reason;
   try {
     std::rethrow_exception(error);
+  } catch (const std::bad_alloc&) {
+    reason = "out of memory";
   } catch (const std::exception& what) {
-    throw std::runtime_error(fmt::format("{}; the answers so far are in {}", what.what(), kept));
+    reason = what.what();
   }
+  throw std::runtime_error(fmt::format("{}; the answers so far are in {}", reason, kept));
 }
 
 void end_by_signal(const Stop& stop, const std::string& kept) {

@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import re
+import resource
 
 import numpy as np
 from inferring import PAIR, InferTest, main, read_lines
@@ -139,6 +140,22 @@ class CommandLine(InferTest):
         path = self.dir / "quiet.jsonl"
         self.run_tool("-i", "-", "-o", path, stdin="a\nb\n", preexec_fn=lambda: os.close(2))
         self.assertEqual([answer["index"] for answer in read_lines(path.read_text())], [0, 1])
+
+
+    def test_out_of_memory(self):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_AS, (300 << 20, 300 << 20))
+
+        one = ["--threads", "1", "--workers", "1"]
+        if self.run_tool(*one, "a", preexec_fn=limit).returncode != 0:
+            self.skipTest("the program alone, with a sanitizer, takes more")
+        path = self.dir / "memory.jsonl"
+        lines = '{"first": "a"}\n' * 100 + '{"first": "%s"}\n' % ("a " * 30_000_000)
+        for options in one, [*one, "--on-error", "skip"]:
+            self.fail_with(1, f"out of memory; the answers so far are in {path}.partial$", *options,
+                           "--input-format", "jsonl", "-o", path, preexec_fn=limit, stdin=lines)
+            answers = read_lines((self.dir / "memory.jsonl.partial").read_text())
+            self.assertEqual([answer.get("tokens") for answer in answers], [3] * 100)
 
 
 class Inputs(InferTest):

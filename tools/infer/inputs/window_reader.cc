@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/infer/inputs/window_reader.h"
 
+#include <new>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -52,9 +53,13 @@ class WindowReader::Collector {
   // Of a line that is not an input. Throws the reason if such a line ends the run.
   void refuse(Source source, std::string_view reason) {
     flush();
-    if (!skips_) throw std::runtime_error(line_error(name_, source.line, reason));
+    if (!skips_) fail(source, reason);
     window_.refused.push_back({window_.sources.size(), std::move(source), std::string(reason)});
     ++window_.tokens;  // so that a window of these ends too
+  }
+
+  [[noreturn]] void fail(const Source& source, std::string_view reason) const {
+    throw std::runtime_error(line_error(name_, source.line, reason));
   }
 
   // Tokenizes the texts. If one is bad and ends the run, only those before it are, and its error is
@@ -178,6 +183,8 @@ void WindowReader::read_line(std::string_view line, Source source, const LinePar
   try {
     input = parser.parse(line, source.kept);
     maker_.check(input);
+  } catch (const std::bad_alloc&) {
+    collector.fail(source, "out of memory");  // which is no mistake of the line's
   } catch (const std::exception& reason) {
     return collector.refuse(std::move(source), reason.what());
   }
