@@ -126,6 +126,13 @@ class Refusals(ServeTest):
             self.assertRegex(self.server.raw(broken), b"^HTTP/1.1 400 ", broken)
         both = b"POST /embed HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
         self.assertRegex(self.server.raw(both), b"^HTTP/1.1 (400|501) ")
+        # Where such a body ends is not known: what follows must not be taken for a request.
+        for coding in b"gzip", b"chunked, gzip", b"identity":
+            answer = self.server.raw(b"POST /embed HTTP/1.1\r\nTransfer-Encoding: " + coding +
+                                     b"\r\n\r\nGET /health HTTP/1.1\r\nConnection: close\r\n\r\n")
+            self.assertRegex(answer, b"^HTTP/1.1 (400|501) ")
+            self.assertIn(b"Connection: close", answer)
+            self.assertEqual(answer.count(b"HTTP/1.1 "), 1, answer)
         gzip = b"POST /embed HTTP/1.1\r\nContent-Encoding: gzip\r\nContent-Length: 1\r\n\r\nx"
         self.assertRegex(self.server.raw(gzip), b"^HTTP/1.1 415 ")
 

@@ -223,7 +223,9 @@ bool HttpSession::on_header() {
   };
   if (message.find(http::field::transfer_encoding) != message.end() &&
       !beast::iequals(message[http::field::transfer_encoding], "chunked")) {
-    return refuse_with(context_->handler.refuse(501, "the only Transfer-Encoding is chunked"));
+    // Where the body ends is not known, and what follows may be a part of it.
+    answer(context_->handler.refuse(501, "the only Transfer-Encoding is chunked"), true);
+    return false;
   }
   const auto encoding = message[http::field::content_encoding];
   if (!encoding.empty() && !beast::iequals(encoding, "identity")) {
