@@ -46,7 +46,7 @@ class Refusals(ServeTest):
             ({"inputs": [3, "a"]}, "^`inputs` is or holds a string, expected only token ids"),
             ({"inputs": [3, -1]}, "the token id -1, expected one from 0 to "),
             ({"inputs": [3, 10**30]}, "`inputs` is or holds a number, expected only token ids"),
-            ({"inputs": [7] * 65}, "hold 65 token ids, expected at most 64"),
+            ({"inputs": [7] * 65}, "`inputs` holds 65 token ids, expected at most 64"),
             ({"inputs": "a", "normalize": "yes"}, "`normalize` is or holds a string, expected true or"),
             ({"inputs": "a", "dimensions": 0}, "`dimensions` is 0, expected a whole number from 1 to 16"),
             ({"inputs": "a", "dimensions": 17}, "is 17, expected"),
@@ -60,7 +60,11 @@ class Refusals(ServeTest):
             with self.subTest(body):
                 self.refused("/embed", body, 422, pattern)
         self.refused("/embed", {"inputs": []}, 400, "`inputs` cannot be empty", "Empty")
-        self.refused("/embed", {"inputs": [[]]}, 400, "no token ids", "Empty")
+        self.refused("/embed", {"inputs": [[]]}, 400, "^`inputs` holds no token ids", "Empty")
+        self.refused("/decode", {"ids": [3, 999]}, 422, "^`ids` holds the token id 999, expected one from 0 ")
+        error = self.post("/v1/embeddings", {"input": [3, 999]}, 400)["error"]
+        self.assertEqual(error["param"], "input")
+        self.assertRegex(error["message"], "^`input` holds the token id 999")
         self.refused("/predict", {"inputs": ["a", "b", "c"]}, 422, "expected a string, a pair")
         self.refused("/decode", {"ids": [[1], 2]}, 422, "`ids` is or holds a number")
         self.refused("/similarity", {"inputs": {"source_sentence": "a"}}, 422,

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "tokenizer/unicode/printable.h"
 #include "tools/serve/served/request_error.h"
 
 namespace bert::tools::serve {
@@ -44,9 +45,8 @@ std::string reason_of(const json::parse_error& error) {
                      what.substr(0, 200));
 }
 
-std::string shown(std::string_view name) {
-  return std::string(name.substr(0, 60)) + (name.size() > 60 ? "..." : "");
-}
+// What a client wrote may be megabytes.
+std::string shown(std::string_view text) { return tokenizer::printable(text, 60); }
 
 }  // namespace
 

@@ -117,28 +117,30 @@ bert::Encoding TextReader::encode(const bert::Input& input, const EncodeOptions&
   return encoding;
 }
 
-std::vector<int32_t> TextReader::check_ids(const std::vector<int64_t>& ids) const {
+std::vector<int32_t> TextReader::check_ids(const std::vector<int64_t>& ids,
+                                           const std::string& field) const {
   std::vector<int32_t> checked;
   checked.reserve(ids.size());
   for (const int64_t id : ids) {
     if (id < 0 || id >= vocabulary_) {
-      refuse_field("inputs", fmt::format("hold the token id {}, expected one from 0 to {}", id,
-                                         vocabulary_ - 1));
+      refuse_field(field, fmt::format("holds the token id {}, expected one from 0 to {}", id,
+                                      vocabulary_ - 1));
     }
     checked.push_back(static_cast<int32_t>(id));
   }
   return checked;
 }
 
-bert::Encoding TextReader::encode_ids(const std::vector<int64_t>& ids) const {
-  if (ids.empty()) throw RequestError(Refusal::empty, "`inputs` hold no token ids");
+bert::Encoding TextReader::encode_ids(const std::vector<int64_t>& ids,
+                                      const std::string& field) const {
+  if (ids.empty()) throw RequestError(Refusal::empty, "`" + field + "` holds no token ids", field);
   if (std::ssize(ids) > max_length_) {
-    refuse_field("inputs", fmt::format("hold {} token ids, expected at most {}: ids are not "
-                                       "truncated",
-                                       ids.size(), max_length_));
+    refuse_field(field, fmt::format("holds {} token ids, expected at most {}: ids are not "
+                                    "truncated",
+                                    ids.size(), max_length_));
   }
   bert::Encoding encoding;
-  encoding.ids = check_ids(ids);
+  encoding.ids = check_ids(ids, field);
   encoding.type_ids.resize(ids.size());
   return encoding;
 }
@@ -168,9 +170,10 @@ std::vector<TextToken> TextReader::tokens(const std::string& text, const EncodeO
   return tokens;
 }
 
-std::string TextReader::decode(const std::vector<int64_t>& ids, bool skips_special) const {
+std::string TextReader::decode(const std::vector<int64_t>& ids, bool skips_special,
+                               const std::string& field) const {
   try {
-    return whole_.decode(check_ids(ids), skips_special);
+    return whole_.decode(check_ids(ids, field), skips_special);
   } catch (const bert::Error& error) {
     throw RequestError(Refusal::validation, error.what());
   }

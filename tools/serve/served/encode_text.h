@@ -31,17 +31,18 @@ class TextReader {
  public:
   TextReader(const std::string& directory, const bert::Model& model);
 
-  // Throw RequestError.
+  // Throw RequestError. `field` is where the request has the ids.
   bert::Encoding encode(const bert::Input& input, const EncodeOptions& options) const;
-  bert::Encoding encode_ids(const std::vector<int64_t>& ids) const;
+  bert::Encoding encode_ids(const std::vector<int64_t>& ids, const std::string& field) const;
   // Without truncation.
   std::vector<TextToken> tokens(const std::string& text, const EncodeOptions& options,
                                 bool with_special) const;
-  std::string decode(const std::vector<int64_t>& ids, bool skips_special) const;
+  std::string decode(const std::vector<int64_t>& ids, bool skips_special,
+                     const std::string& field) const;
 
  private:
   bert::Input prompted(const bert::Input& input, const EncodeOptions& options) const;
-  std::vector<int32_t> check_ids(const std::vector<int64_t>& ids) const;
+  std::vector<int32_t> check_ids(const std::vector<int64_t>& ids, const std::string& field) const;
 
   bert::Tokenizer usual_;    // the model's: with its limit and default prompt
   bert::Tokenizer limited_;  // without the prompt

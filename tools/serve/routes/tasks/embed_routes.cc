@@ -81,7 +81,7 @@ std::vector<bert::Encoding> encode_inputs(const Call& call, const ServedModel& m
   for (const TextOrIds& input : inputs) {
     if (const auto* const ids = std::get_if<std::vector<int64_t>>(&input)) {
       if (options.prompt) object.fail("prompt_name", "cannot be given with token ids");
-      encodings.push_back(model.reader.encode_ids(*ids));
+      encodings.push_back(model.reader.encode_ids(*ids, name));
       ++work.inputs;
       work.tokens += std::ssize(*ids);
       work.characters += std::ssize(*ids);

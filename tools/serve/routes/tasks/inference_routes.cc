@@ -106,7 +106,7 @@ std::vector<bert::Encoding> read_ids(const Call& call, const ServedModel& model,
     }
     row.push_back(value->get<int64_t>());
     if (std::ssize(row) < shape[1]) continue;
-    encodings.push_back(model.reader.encode_ids(row));
+    encodings.push_back(model.reader.encode_ids(row, "inputs.data"));
     row.clear();
   }
   work.inputs = shape[0];

@@ -163,9 +163,9 @@ struct FillMaskAnswer {
     line += "{\"score\": ";
     append_finite(line, fill.probability);
     line += fmt::format(", \"token\": {}, \"token_str\": ", fill.id);
-    append_quoted(line, model.reader.decode({fill.id}, false));
+    append_quoted(line, model.reader.decode({fill.id}, false, "inputs"));
     line += ", \"sequence\": ";
-    append_quoted(line, model.reader.decode(ids, is_only));
+    append_quoted(line, model.reader.decode(ids, is_only, "inputs"));
     line += '}';
   }
 

@@ -59,7 +59,7 @@ Outcome decode(const Call& call) {
   HttpResponse response;
   append_array(response.body, std::span(all),
                [&](std::string& line, const std::vector<int64_t>& ids) {
-                 append_quoted(line, model.reader.decode(ids, skips_special));
+                 append_quoted(line, model.reader.decode(ids, skips_special, "ids"));
                });
   return response;
 }
