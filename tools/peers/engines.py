@@ -18,6 +18,15 @@ PRECISIONS = {"onnxruntime": ["f32", "int8"], "openvino": ["f32", "bf16", "int8"
 MODERN = {"onnxruntime": ["f32"], "openvino": ["f32", "bf16"], "pytorch": ["f32", "bf16"]}
 
 
+def why_left_out(name: str, precision: str, is_modern: bool) -> str:
+    """Empty if the engine can be set up."""
+    if is_modern and name not in MODERN:
+        return "not set up for ModernBERT here"
+    if precision in (MODERN if is_modern else PRECISIONS)[name]:
+        return ""
+    return f"not set up in {precision}{' for ModernBERT' if is_modern else ''} here"
+
+
 def pad(rows: list[list[int]]) -> np.ndarray:
     padded = np.zeros((len(rows), max(map(len, rows))), np.int64)
     for row, values in zip(padded, rows):
@@ -36,6 +45,11 @@ class Engine:
         self.is_modern = self.config.get("model_type") == "modernbert"
         self.names = ["input_ids", "attention_mask"] + ["token_type_ids"] * (not self.is_modern)
         self.load()
+
+    @staticmethod
+    def prepared(precision: str) -> str:
+        """Names what the first process with this precision leaves to the next ones."""
+        return "model"
 
     def load(self) -> None:
         raise NotImplementedError
@@ -69,11 +83,15 @@ class Engine:
 class OnnxRuntime(Engine):
     """Its graph of fused BERT operators; int8: dynamic quantisation."""
 
+    @staticmethod
+    def prepared(precision):
+        return precision
+
     def load(self) -> None:
         import onnxruntime
         import modernbert_graph
         import onnx_graph
-        graph = Path(os.environ["PEERS_SCRATCH"]) / f"{self.precision}.onnx"
+        graph = Path(os.environ["PEERS_SCRATCH"]) / f"{self.prepared(self.precision)}.onnx"
         if not graph.exists() and self.is_modern:
             modernbert_graph.write(self.model, graph)
         elif not graph.exists():
@@ -104,9 +122,13 @@ def pytorch_model(model: Path, dtype: str = "float32", attention: str = "sdpa"):
 class OpenVino(Engine):
     """The latency hint; int8: weights and activations quantised by NNCF after training."""
 
+    @staticmethod
+    def prepared(precision):
+        return "quantised" if precision == "int8" else "openvino"
+
     def load(self) -> None:
         import openvino
-        path = Path(os.environ["PEERS_SCRATCH"]) / f"openvino-{self.precision == 'int8'}.xml"
+        path = Path(os.environ["PEERS_SCRATCH"]) / f"{self.prepared(self.precision)}.xml"
         if not path.exists():
             openvino.save_model(self.convert(), str(path), compress_to_fp16=False)
         hint = "bf16" if self.precision == "bf16" else "f32"
