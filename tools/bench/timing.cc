@@ -50,6 +50,19 @@ void measure_peak(models::Pass& pass, Timing& timing) {
   timing.multiply_add_peak = std::max(timing.multiply_add_peak, engine::multiply_add_peak(team));
 }
 
+// All models have as many threads, so one measurement is for all of the same precision.
+void measure_peaks(std::vector<models::Pass>& passes, std::vector<Timing>& timings) {
+  measure_peak(passes.front(), timings.front());
+  for (size_t i = 1; i < passes.size(); ++i) {
+    if (passes[i].precision() != passes.front().precision()) {
+      measure_peak(passes[i], timings[i]);
+      continue;
+    }
+    timings[i].onednn_peak = timings.front().onednn_peak;
+    timings[i].multiply_add_peak = timings.front().multiply_add_peak;
+  }
+}
+
 void finish(Timing& timing, std::vector<double> seconds) {
   const auto runs = static_cast<double>(seconds.size());
   for (double& part : timing.profile) part /= runs;
@@ -87,12 +100,15 @@ std::vector<Timing> time_shape(const BenchOptions& options, const std::vector<be
     timing.backend = model.info().backend;
     timing.product = pass.product();
     timing.work = work_of(pass, lengths, options.task == "logits");
-    measure_peak(pass, timing);
-    if (options.measures_profile()) {
-      engine::Team team(pass.scheduler());
-      timing.bandwidth = engine::read_bandwidth(team);
-    }
-    for (int i = 0; i < 2; ++i) once(pass);
+  }
+  measure_peaks(passes, timings);
+  if (options.measures_profile()) {
+    engine::Team team(passes.front().scheduler());
+    timings.front().bandwidth = engine::read_bandwidth(team);
+  }
+  for (size_t i = 0; i < passes.size(); ++i) {
+    timings[i].bandwidth = timings.front().bandwidth;
+    for (int k = 0; k < 2; ++k) once(passes[i]);
   }
   double shown = 0;
   for (const auto begin = Clock::now(); shown < 1;) {
@@ -108,10 +124,8 @@ std::vector<Timing> time_shape(const BenchOptions& options, const std::vector<be
     shown = done;
   }
   engine::profile = nullptr;
-  for (size_t i = 0; i < passes.size(); ++i) {
-    measure_peak(passes[i], timings[i]);
-    finish(timings[i], std::move(seconds[i]));
-  }
+  measure_peaks(passes, timings);
+  for (size_t i = 0; i < passes.size(); ++i) finish(timings[i], std::move(seconds[i]));
   return timings;
 }
 
