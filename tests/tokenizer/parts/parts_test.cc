@@ -195,8 +195,11 @@ TEST(Parts, AreTheTwinOfCommonSplits) {
       for (const char* before : {"a", "'", "'r", "'L", " ", "\n", "1", "!"}) text += before + s;
       text += s + "a" + s + s + " " + s + "\r\n" + s + "  " + s + "12";
       if (c % 64 != 63) continue;
-      ASSERT_EQ(fast.encode(text, std::nullopt, 0).ids, slow.encode(text, std::nullopt, 0).ids)
-          << static_cast<uint32_t>(c);
+      // The slow one is not what sanitizers look at here: there, a part of it is enough.
+      const std::vector<int32_t> ids = fast.encode(text, std::nullopt, 0).ids;
+      if (!SANITIZED || c / 64 % 8 == 0) {
+        ASSERT_EQ(ids, slow.encode(text, std::nullopt, 0).ids) << static_cast<uint32_t>(c);
+      }
       text.clear();
     }
   }
@@ -273,15 +276,15 @@ TEST(Parts, LimitWhatAnExpressionMayTry) {
 
 // Where a match is far away or long, the search goes on by positions and with more retries.
 TEST(Parts, FindWhatTakesManyRetries) {
-  using Ids = std::vector<int32_t>;
   std::string text;
   for (int i = 0; i < 3000; ++i) text += "ab\u00e9";
   const TextEncoder far =
       load_definition(word_level({text + "a", "b\u00e9c"}, split_at("(?:b\u00e9)?c", "Isolated")));
-  EXPECT_TRUE(far.encode(text + "ab\u00e9c", std::nullopt, 0).ids == Ids({2, 5, 6, 3}));
+  EXPECT_TRUE(far.encode(text + "ab\u00e9c", std::nullopt, 0).ids ==
+              std::vector<int32_t>({2, 5, 6, 3}));
   const TextEncoder whole =
       load_definition(word_level({text + "c", "x"}, split_at("(?:a|b|\u00e9)+c", "Isolated")));
-  EXPECT_TRUE(whole.encode(text + "cx", std::nullopt, 0).ids == Ids({2, 5, 6, 3}));
+  EXPECT_TRUE(whole.encode(text + "cx", std::nullopt, 0).ids == std::vector<int32_t>({2, 5, 6, 3}));
 }
 
 }  // namespace
