@@ -55,6 +55,7 @@ void Linear::Packed::add_scales(const ConvertedRows& inputs, int64_t row, int64_
   task.row_scales = inputs.scales + row;
   task.column_scales = column_scales.data() + column;
   task.column_sums = column_sums.data() + column;
+  task.paired = paired[column / product->panel.columns];
 }
 
 }  // namespace bert::engine

@@ -95,6 +95,7 @@ class Linear {
     // int8
     Buffer column_scales;              // [panel_count(), columns of a panel]
     std::vector<int32_t> column_sums;  // [panel_count(), columns of a panel]
+    std::vector<uint8_t> paired;       // [panel_count()]: MatmulTask::paired
     std::vector<int32_t> exact;        // the inputs that stay in f32
     std::vector<float> mask;           // mask_inputs(exact)
     // Until packed.

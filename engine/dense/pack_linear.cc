@@ -106,6 +106,8 @@ void Linear::Packed::keep_exact(std::vector<int32_t> inputs) {
 void Linear::Packed::keep_quantised(int64_t column, const int8_t* q, float scale, Word32* to) {
   column_scales.data()[column] = scale;
   column_sums[column] = std::accumulate(q, q + k, 0);
+  uint8_t& panel_paired = paired[column / product->panel.columns];
+  panel_paired = panel_paired && fours_fit({q, static_cast<size_t>(k)});
   if (product->panel.int8.bytes == 1) {
     std::copy_n(q, k, reinterpret_cast<int8_t*>(to));
   } else {
@@ -138,6 +140,7 @@ void Linear::Packed::pack(Team& team, const FillRow& fill) {
   if (product->precision == Precision::int8) {
     column_scales.resize_discarding(panel_count() * format.columns);
     column_sums.resize(panel_count() * format.columns);
+    paired.assign(panel_count(), format.int8.paired);
   }
   team.run(panel_count(), [&](int64_t i, int) {
     const int64_t begin = i * format.columns, columns = std::min(format.columns, n - begin);

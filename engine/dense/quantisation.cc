@@ -48,19 +48,51 @@ std::vector<float> mask_inputs(std::span<const int32_t> outliers, int64_t k) {
   return mask;
 }
 
+namespace {
+
+// What the positive or the negative ones of four weights may come to: times 127, at most 32767.
+constexpr int kMostOfFour = 258;
+
+int greatest_of_four(std::span<const int8_t> q) {
+  int greatest = 0;
+  const auto add_up = [&](const int8_t* eight) {
+    for (const int8_t* w : {eight, eight + 2}) {
+      const auto up = [&](int i) { return std::max<int>(w[i], 0); };
+      const int sum = up(0) + up(1) + up(4) + up(5);
+      greatest = std::max({greatest, sum, sum - (w[0] + w[1] + w[4] + w[5])});
+    }
+  };
+  const size_t whole = q.size() / 8 * 8;
+  for (size_t i = 0; i < whole; i += 8) add_up(&q[i]);
+  int8_t rest[8] = {};
+  std::copy(q.begin() + static_cast<ptrdiff_t>(whole), q.end(), rest);
+  add_up(rest);
+  return greatest;
+}
+
+}  // namespace
+
+bool fours_fit(std::span<const int8_t> q) { return greatest_of_four(q) <= kMostOfFour; }
+
 QuantisedRow quantise_row(std::span<const float> weights, std::span<const float> mask,
                           const InputStatistics& statistics) {
   assert(weights.size() == statistics.mean.size());
   assert(mask.empty() || mask.size() == weights.size());
   QuantisedRow row{.q = std::vector<int8_t>(weights.size()), .scale = 0, .mean_error = 0};
-  const auto [scale, mean_error] =
-      row_kernels().quantise_weights(weights.data(), mask.empty() ? nullptr : mask.data(),
-                                     statistics.mean.data(), std::ssize(weights), row.q.data());
-  if (!std::isfinite(scale)) throw std::domain_error("a weight is not a finite number");
-  if (!std::isfinite(mean_error))
+  const auto quantise = [&](float most) {
+    const auto [scale, mean_error] = row_kernels().quantise_weights(
+        weights.data(), mask.empty() ? nullptr : mask.data(), statistics.mean.data(),
+        std::ssize(weights), most, row.q.data());
+    row.scale = scale;
+    row.mean_error = mean_error;
+  };
+  quantise(127);
+  if (!std::isfinite(row.scale)) throw std::domain_error("a weight is not a finite number");
+  if (!std::isfinite(row.mean_error))
     throw std::domain_error("an input of a product is not a finite number");
-  row.scale = scale;
-  row.mean_error = mean_error;
+  const int greatest = greatest_of_four(row.q);
+  // Rounding may add a half for each of the four, before and after.
+  if (greatest > kMostOfFour) quantise(127.0f * (kMostOfFour - 4) / static_cast<float>(greatest));
   return row;
 }
 

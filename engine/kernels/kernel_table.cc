@@ -25,7 +25,7 @@ void finish_int8(const MatmulTask& task, int64_t row, int64_t rows, float* sums,
                  const float* exact_sums, int64_t stride);
 void round_bf16(const float* row, int64_t k, Word32* words);
 RowKernels::Quantised quantise_weights(const float* row, const float* factors, const float* mean,
-                                       int64_t k, int8_t* q);
+                                       int64_t k, float most, int8_t* q);
 RowScale quantise_inputs(const float* x, const float* factors, int64_t k, Int8Format format,
                          Word32* words);
 int64_t attention_scratch(int64_t length, int64_t width);

@@ -67,14 +67,17 @@ struct MatmulTask {
   const RowScale* row_scales = nullptr;  // [rows]
   const float* column_scales = nullptr;  // [columns of the panel]: w = q column_scale
   const int32_t* column_sums = nullptr;  // [columns of the panel]: the sum of each column's q
+  bool paired = false;                   // Int8Format::paired, and fours_fit() for every column
 };
 
 // How an int8 product holds its inputs and weights: in so many bytes each (1, or 2 for instructions
 // that multiply shorts), and inputs as 0 to max_input. That is 255, or 127 for instructions that
-// add two products of bytes in 16 bits, which would saturate.
+// add two products of bytes in 16 bits, which would saturate. paired: matmul_int8 adds four, where
+// the weights are such that they fit: see fours_fit() in engine/dense/quantisation.h.
 struct Int8Format {
   int64_t bytes;
   int32_t max_input;
+  bool paired = false;
   int64_t per_word() const { return static_cast<int64_t>(sizeof(Word32)) / bytes; }
 };
 
@@ -106,13 +109,14 @@ struct RowKernels {
 
   // A row [k] rounded to the nearest bf16, ties to even; zeros fill the last word.
   void (*round_bf16)(const float* row, int64_t k, Word32* words);
-  // A row of weights times its factors [k], if any, as q [k] from -127 to 127 times the scale,
-  // which is not finite if a weight is not. mean_error: sum of (q scale - w) mean, with mean [k].
+  // A row of weights times its factors [k], if any, as q [k] from -most to most (127 at most) times
+  // the scale, which is not finite if a weight is not. mean_error: sum of (q scale - w) mean, with
+  // mean [k].
   struct Quantised {
     float scale, mean_error;
   };
   Quantised (*quantise_weights)(const float* row, const float* factors, const float* mean,
-                                int64_t k, int8_t* q);
+                                int64_t k, float most, int8_t* q);
   Int8Format int8;  // of matmul_int8
   // A row of inputs times its factors [k], if any, as 0 to max_input. They span its least and
   // greatest values, and 0. The scale is NaN if an input is not finite.

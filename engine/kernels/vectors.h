@@ -163,6 +163,7 @@ struct F32 {
   using In = Vec;
   using Sum = Vec;
   static constexpr int64_t kBlock = kSumBlock;
+  static constexpr int kTileRows = kRows;
   static In broadcast(const Word32* p) {
     return INSTRUCTION_SET::broadcast(*reinterpret_cast<const float*>(p));  // written as a float
   }

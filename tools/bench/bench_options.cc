@@ -44,7 +44,8 @@ gflops counts the multiplications and additions of the matrix products and of at
 window those of the keys in it.
 peak_fraction relates it to what the machine can do on the same threads, timed just before and after:
 a oneDNN matmul of 1024 x 1024 x 1024 in the same precision (int8: u8 by s8), or in f32 multiply-adds
-in registers if they are faster. --profile and --json show both. The floor is the larger of two times: the
+in registers if they are faster. --profile and --json show both. In int8 without VNNI, the panels need
+fewer instructions than that matmul and come out above 1. The floor is the larger of two times: the
 operations at that peak, and reading the weights at the threads' memory bandwidth.
 
 Intervals are of 95 %, from the order of the runs' times; that of a change joins those of the two

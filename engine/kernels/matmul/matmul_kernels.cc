@@ -8,11 +8,14 @@
 //             + the exact inputs' products in f32                                   (int8)
 //   y[r][c] = activation(v[r][c] + bias[c]),  or  y[r][c] += v[r][c] + bias[c]
 //
-// in tiles of kRows rows whose sums stay in registers. While a tile is multiplied, the epilogue of
-// the tile before is done, and what the next task reads is prefetched.
+// in tiles of kTileRows rows whose sums stay in registers. While a tile is multiplied, the epilogue
+// of the tile before is done, and what the next task reads is prefetched.
+#include <type_traits>
+
 #include "engine/kernels/matmul/few_rows.h"
 #include "engine/kernels/matmul/finish.h"
 #include "engine/kernels/narrow/narrow_kinds.h"
+#include "engine/kernels/narrow/paired_bytes.h"
 #include "engine/kernels/vectors.h"
 
 namespace bert::engine::INSTRUCTION_SET {
@@ -81,7 +84,11 @@ template <typename Kind, int R, typename Of>
       epilogue(done++);
       due = done < rows ? due + kRowsPerEpilogueRow : k;
     }
-    add_rows<Kind, kStep>({x + i}, stride, panel + i * kPanel, kPanel, sum, prefetch);
+    if constexpr (std::is_same_v<Kind, PairedBytes>) {
+      add_row_pairs<kStep>(x + i, stride, panel + i * kPanel, sum, prefetch);
+    } else {
+      add_rows<Kind, kStep>({x + i}, stride, panel + i * kPanel, kPanel, sum, prefetch);
+    }
   }
   for (; i < k; ++i) add_rows<Kind, 1>({x + i}, stride, panel + i * kPanel, kPanel, sum, nothing);
   while (done < rows) epilogue(done++);
@@ -116,8 +123,8 @@ constexpr Tile<Kind> kTiles[] = {nullptr,
                                  tile<Kind, 2>,
                                  tile<Kind, 3>,
                                  tile<Kind, 4>,
-                                 tile<Kind, (kRows > 4 ? 5 : 4)>,
-                                 tile<Kind, (kRows > 4 ? 6 : 4)>};
+                                 tile<Kind, (Kind::kTileRows > 4 ? 5 : 4)>,
+                                 tile<Kind, (Kind::kTileRows > 4 ? 6 : 4)>};
 
 template <typename Kind>
 void matmul(const MatmulTask& task) {
@@ -126,7 +133,7 @@ void matmul(const MatmulTask& task) {
   }
   // Of about the same height: a tile of few rows waits for its own sums, and is too short to hide
   // what it would prefetch (16 rows as 6, 6 and 4: 1.4 times as long on Zen 3).
-  const int64_t tiles = (task.rows + kRows - 1) / kRows;
+  const int64_t tiles = (task.rows + Kind::kTileRows - 1) / Kind::kTileRows;
   const auto begin = [&](int64_t t) { return task.rows * t / tiles; };
   // The last kPrefetchLines tiles prefetch a line each, fewer tiles several.
   const int64_t before_last = tiles > kPrefetchLines ? begin(tiles - kPrefetchLines) : 0;
@@ -159,10 +166,18 @@ void matmul(const MatmulTask& task) {
   }
 }
 
+template <typename Kind>
+void matmul_bytes(const MatmulTask& task) {
+  if constexpr (kInt8.paired) {
+    if (task.paired) return matmul<PairedBytes>(task);
+  }
+  matmul<Kind>(task);
+}
+
 }  // namespace
 
 void matmul_f32(const MatmulTask& task) { matmul<F32>(task); }
 void matmul_bf16(const MatmulTask& task) { matmul<Bf16>(task); }
-void matmul_int8(const MatmulTask& task) { matmul<Bytes>(task); }
+void matmul_int8(const MatmulTask& task) { matmul_bytes<Bytes>(task); }
 
 }  // namespace bert::engine::INSTRUCTION_SET

@@ -26,6 +26,7 @@ struct Bf16 {
   using In = IntVec;
   using Sum = Vec;
   static constexpr int64_t kBlock = kSumBlock / 2;
+  static constexpr int kTileRows = kRows;
   static In broadcast(const Word32* p) { return broadcast_bits(p); }
   static In load(const Word32* p) { return load_bits(p); }
   static Sum dot(Sum sum, In x, In w) {
@@ -58,8 +59,10 @@ struct Bf16 {
 // shorts. Without VNNI, sums of two products of bytes must fit into 16 bits.
 #if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
 constexpr Int8Format kInt8 = {.bytes = 1, .max_input = 255};
-#elif defined(__AVX2__)
+#elif defined(__AVX512BW__)
 constexpr Int8Format kInt8 = {.bytes = 1, .max_input = 127};
+#elif defined(__AVX2__)
+constexpr Int8Format kInt8 = {.bytes = 1, .max_input = 127, .paired = true};
 #else
 constexpr Int8Format kInt8 = {.bytes = 2, .max_input = 255};
 #endif
@@ -72,6 +75,7 @@ struct Bytes {
   using In = IntVec;
   using Sum = IntVec;
   static constexpr int64_t kBlock = int64_t{1} << 40;  // one block: integer sums are exact
+  static constexpr int kTileRows = kRows;
   static In broadcast(const Word32* p) { return broadcast_bits(p); }
   static In load(const Word32* p) { return load_bits(p); }
   static Sum dot(Sum sum, In x, In w) {

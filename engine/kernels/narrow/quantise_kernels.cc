@@ -71,7 +71,7 @@ void round_bf16(const float* row, int64_t k, Word32* words) {
 }
 
 RowKernels::Quantised quantise_weights(const float* row, const float* factors, const float* mean,
-                                       int64_t k, int8_t* q) {
+                                       int64_t k, float most, int8_t* q) {
   Vec largest{};
   IntVec bad{};
   for_vectors(row, factors, k, [&](int64_t, Vec x, int64_t) {
@@ -79,11 +79,11 @@ RowKernels::Quantised quantise_weights(const float* row, const float* factors, c
     bad |= x - x != 0.0f;
   });
   if (any_lane(bad)) return {.scale = __builtin_nanf(""), .mean_error = 0};
-  const float scale = greatest_lane(largest) / 127.0f;
+  const float scale = greatest_lane(largest) / most;
   const float inverse = scale > 1e-30f ? 1.0f / scale : 0.0f;
   Vec mean_error{};
   for_vectors(row, factors, k, [&](int64_t i, Vec x, int64_t n) {
-    const IntVec whole = rounded(min(max(x * inverse, broadcast(-127.0f)), broadcast(127.0f)));
+    const IntVec whole = rounded(min(max(x * inverse, broadcast(-most)), broadcast(most)));
     typedef int8_t Narrow __attribute__((vector_size(W)));
     const Narrow narrow = __builtin_convertvector(whole, Narrow);
     __builtin_memcpy(q + i, &narrow, n);

@@ -312,6 +312,46 @@ TEST(Linear, StoresItsInt8WeightsAlikeWhateverMultiplies) {
   }
 }
 
+// Sums of bytes that do not fit into 16 bits would saturate without a word.
+TEST(Linear, Int8SumsDoNotSaturate) {
+  constexpr int64_t kInputs = 96, kColumns = 40, kRows = 9;
+  const std::vector<float> input(kRows * kInputs, 1), bias(kColumns);
+  std::vector<float> weight(kColumns * kInputs);
+  // As a file may have it that another program wrote: most sums of four weights do not fit.
+  Linear::Stored large{.q = std::vector<int8_t>(weight.size()),
+                       .scales = std::vector<float>(kColumns, 1.0f / 127),
+                       .bias = bias,
+                       .exact = {},
+                       .exact_weights = {}};
+  const auto sign = [](int64_t column) { return column % 3 == 0 ? 1 : column % 3 == 1 ? -1 : 0; };
+  for (int64_t i = 0; i < std::ssize(weight); ++i) {
+    const int whole = sign(i / kInputs);
+    weight[i] = static_cast<float>(whole != 0 ? whole : i % 2);
+    large.q[i] = static_cast<int8_t>(127 * weight[i]);
+  }
+  Scheduler scheduler(1);
+  Team team(scheduler);
+  const Linear::Part part{{weight.data(), kColumns, kInputs}, bias.data()};
+  std::vector<const Product*> products = panels_of(Precision::int8);
+  std::ranges::copy(products_of(Precision::int8), std::back_inserter(products));
+  const auto check = [&](const Linear& linear) {
+    Buffer x_memory, y_memory;
+    const Tensor x = fill(x_memory, kRows, kInputs, input), y = y_memory.tensor(kRows, kColumns);
+    linear.run(team, x, shared_scratch, y);
+    for (int64_t i = 0; i < y.size(); ++i) {
+      const int whole = sign(i % kColumns);
+      ASSERT_NEAR(y.data[i], kInputs * (whole != 0 ? whole : 0.5), 0.01 * kInputs)
+          << linear.product().name() << " at " << i;
+    }
+  };
+  for (const Product* product : products) {
+    Linear linear(team, {&part, 1}, Activation::none, *product);
+    linear.quantise(team, measure_inputs({input.data(), kRows, kInputs}));
+    check(linear);
+    check(Linear(team, large, kInputs, Activation::none, *product));
+  }
+}
+
 TEST(Linear, MultipliesInPlaceAsPacked) {
   constexpr int64_t kInputs = 77, kColumns = 301;
   const std::vector<float> weight = random_floats(kColumns * kInputs, 1, 1),
