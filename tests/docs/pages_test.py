@@ -240,10 +240,13 @@ class Pages(ToolTest):
                     and not self.needs_what_is_missing(page, command[0])]
         if commands:
             self.run_commands(page, commands)
-        programs = [block for block in kinds.pop("python", [])
-                    if not self.needs_what_is_missing(page, block[0])]
-        for program in [[block] for block in programs] if page.name in ALONE else [programs]:
-            if program:
+        programs: list[list[tuple[str, str]]] = []
+        for block in kinds.pop("python", []):
+            if page.name in ALONE or not programs:
+                programs.append([])
+            programs[-1].append(block)
+        for program in programs:  # which is left out whole, as its blocks build on each other
+            if not any(self.needs_what_is_missing(page, code) for code, _ in program):
                 self.run_python(page, program)
         if cpp := kinds.pop("cpp", []):
             self.run_cpp(page, cpp)
