@@ -56,6 +56,7 @@ struct Definition {
   std::vector<PreTokenizer> pre_tokenizers;
   bool by_parts = false;
   // What every space becomes, if that is all that is done to a text before the BPE; else empty.
+  // Then there is a fast pipeline for most vocabularies, although by_parts is set.
   std::string space_mark;
   std::vector<DeclaredToken> added_tokens;
   std::string mask;  // the mask token; empty if none is named
