@@ -7,13 +7,14 @@
 
 namespace bert::engine {
 
-void layer_norm_columns(Team& team, Tensor x, int64_t first, const Norm& norm) {
+void layer_norm_columns(Team& team, Tensor x, int64_t first, int64_t count, const Norm& norm) {
   const Timed timed(Step::norm);
   const RowKernels& kernels = row_kernels();
+  const int64_t width = norm.gamma.size();
   team.run(x.rows, [&](int64_t t, int) {
     float* row = x.row(t) + first;
-    kernels.layer_norm(row, norm.gamma.data(), norm.beta.data(), norm.epsilon, 1, norm.gamma.size(),
-                       row);
+    kernels.layer_norm(row, norm.gamma.data(), norm.beta.data(), norm.epsilon, norm.is_centred,
+                       count / width, width, row);
   });
 }
 
@@ -23,6 +24,14 @@ void add(Team& team, ConstTensor x, Tensor y) {
     const float* from = x.row(t);
     float* to = y.row(t);
     for (int64_t i = 0; i < x.columns; ++i) to[i] += from[i];
+  });
+}
+
+void scale(Team& team, float factor, Tensor x) {
+  const Timed timed(Step::embedding);
+  team.run(x.rows, [&](int64_t t, int) {
+    float* row = x.row(t);
+    for (int64_t i = 0; i < x.columns; ++i) row[i] *= factor;
   });
 }
 

@@ -31,8 +31,8 @@ void layer_norm(Team& team, ConstTensor x, const Norm& norm, Tensor y) {
   const Timed timed(Step::norm);
   const RowKernels& kernels = row_kernels();
   for_row_blocks(team, x.rows, [&](int64_t begin, int64_t end) {
-    kernels.layer_norm(x.row(begin), norm.gamma.data(), norm.beta.data(), norm.epsilon, end - begin,
-                       x.columns, y.row(begin));
+    kernels.layer_norm(x.row(begin), norm.gamma.data(), norm.beta.data(), norm.epsilon,
+                       norm.is_centred, end - begin, x.columns, y.row(begin));
   });
 }
 

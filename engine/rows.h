@@ -12,15 +12,19 @@
 
 namespace bert::engine {
 
-// Ba, Kiros, Hinton 2016. gamma and beta: [columns].
+// LayerNorm (Ba, Kiros, Hinton 2016), or RMSNorm (Zhang and Sennrich 2019) if it is not centred:
+// the mean then counts as 0. gamma and beta: [columns].
 struct Norm {
   Buffer gamma, beta;
   float epsilon = 0;
+  bool is_centred = true;
 };
 void layer_norm(Team& team, ConstTensor x, const Norm& norm, Tensor y);  // y may be x
-// The same in place for as many columns of x as the norm has, from `first` on.
-void layer_norm_columns(Team& team, Tensor x, int64_t first, const Norm& norm);
-void add(Team& team, ConstTensor x, Tensor y);  // y += x
+// The same in place for `count` columns of x from `first` on, a multiple of the norm's, each of
+// whose parts is a row of its own.
+void layer_norm_columns(Team& team, Tensor x, int64_t first, int64_t count, const Norm& norm);
+void add(Team& team, ConstTensor x, Tensor y);   // y += x
+void scale(Team& team, float factor, Tensor x);  // x *= factor
 
 // y[t] = word[ids[t]] + position[positions[t]] + type[type_ids[t]]
 struct EmbeddingTables {

@@ -87,16 +87,17 @@ Replacements replacements(const Encoder& encoder, const Checkpoint& checkpoint) 
   for (const Layer& layer : encoder.layers) {
     for (const auto& [names, linears] : layer.dense_layers()) {
       const int64_t width = linears.front()->width();
-      const auto rows = linears.front()->columns() * std::ssize(linears) / std::ssize(names);
+      int64_t first = 0;
       const bool int8 = encoder.precision == engine::Precision::int8;
       const auto stored = int8 ? joined(linears) : engine::Linear::Stored();
-      for (size_t part = 0; part < names.size(); ++part) {
-        const std::string& name = names[part];
+      for (const std::string& name : names) {
+        const int64_t rows = checkpoint.stored(name + ".weight").shape[0];
         if (int8) {
-          add_int8(checkpoint, name, stored, static_cast<int64_t>(part) * rows, rows, width, all);
+          add_int8(checkpoint, name, stored, first, rows, width, all);
         } else {
           add_bf16(checkpoint, name, all);
         }
+        first += rows;
       }
     }
   }

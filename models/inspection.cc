@@ -86,7 +86,7 @@ EmbeddingParts embedding_parts(const Model& model, const Encoding& encoding) {
     engine::Team team(impl.workers.scheduler());
     engine::embedding_sum(team, {tables.word.view, tables.position.view, tables.type.view},
                           batch.ids, batch.positions, batch.type_ids, sum);
-    engine::layer_norm(team, sum, tables.norm, sum);
+    tables.normalise(team, sum);
     parts.projected = tables.projection.has_value();
     return parts;
   });

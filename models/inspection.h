@@ -26,7 +26,7 @@ std::string product_of(const Model& model);
 struct EmbeddingParts {
   std::vector<int32_t> rows;    // [S]: of the position table
   Output word, position, type;  // [S, E]; empty: there is no such table
-  Output normed;                // [S, E]: LayerNorm of the sum
+  Output normed;                // [S, E]: LayerNorm of the sum, if the model has one
   bool projected = false;       // the first layer reads another width than E
 };
 EmbeddingParts embedding_parts(const Model& model, const Encoding& encoding);

@@ -86,12 +86,15 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   void check_rows(const Output& output) const;            // the answer to input i is row i
   [[noreturn]] void refuse_head(const char* what) const;  // that gives logits for it
   std::string head_description() const;  // what the model has instead, for error messages
-  // sequence_head reads the mean of all tokens' states, not the first one's.
-  bool reads_mean() const {
-    return config.mean_pooled && sequence_head->row.reads == models::ReadBy::classifier_pooling;
+  // What sequence_head reads.
+  using ClassifierPooling = models::Config::ClassifierPooling;
+  ClassifierPooling sequence_pooling() const {
+    const bool varies = sequence_head->row.reads == models::ReadBy::classifier_pooling;
+    return varies ? config.classifier_pooling : ClassifierPooling::first;
   }
   engine::Reads sequence_reads() const {
-    return reads_mean() ? engine::Reads::all : engine::Reads::first;
+    return sequence_pooling() == ClassifierPooling::first ? engine::Reads::first
+                                                          : engine::Reads::all;
   }
   // The logits of sequence_head, [N, C], from the last hidden state: all rows, or those that
   // sequence_reads() says.

@@ -22,6 +22,7 @@ void attention(Team& team, ConstTensor qkv, std::span<const int32_t> starts,
   const auto attend =
       options.precision == Precision::f32 ? kernels.attention_f32 : kernels.attention_bf16;
   const int64_t heads = options.heads, hidden = context.columns, width = hidden / heads;
+  const int64_t key_heads = key_heads_of(options);
   const int64_t sequences = std::ssize(starts) - 1;
   const bool all = options.reads == Reads::all;
   std::vector<int64_t> offsets = {0};  // of each sequence's probabilities
@@ -39,11 +40,12 @@ void attention(Team& team, ConstTensor qkv, std::span<const int32_t> starts,
 
   team.run(sequences * heads, [&](int64_t i, int worker) {
     const int64_t sequence = i / heads, head = i % heads;
-    const float* q = qkv.row(starts[sequence]) + head * width;
+    const float* row = qkv.row(starts[sequence]);
+    const float* k = row + hidden + head * key_heads / heads * width;
     const int64_t length = starts[sequence + 1] - starts[sequence];
-    AttentionTask task{.q = q,
-                       .k = q + hidden,
-                       .v = q + 2 * hidden,
+    AttentionTask task{.q = row + head * width,
+                       .k = k,
+                       .v = k + key_heads * width,
                        .context = context.row(all ? starts[sequence] : sequence) + head * width,
                        .stride = qkv.columns,
                        .context_stride = hidden,

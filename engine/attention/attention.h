@@ -15,12 +15,16 @@ namespace bert::engine {
 // Multi-head self-attention over packed sequences (Vaswani et al. 2017, section 3.2): for each
 // sequence and head softmax(q k^T / sqrt D) v. Sequence i owns rows [starts[i], starts[i + 1]) and
 // attends to these only, so there is nothing to mask.
-//   qkv: [T, 3H], queries, keys and values side by side, each split into heads.
+//   qkv: [T, 3H], queries, keys and values side by side, each split into heads; [T, H + 2 key_heads
+//   D] where heads share keys and values.
 //   context: [T, H], or with Reads::first [N, H], of the first token of each sequence.
 // If the precision is not f32, the products are in bf16 where the machine is faster at that.
 enum class Reads { all, first };
 struct AttentionOptions {
   int heads = 1;
+  // Of keys and values, each of which as many neighbouring heads of queries share (Ainslie et al.
+  // 2023); 0: as many. Not with keys or disentangled.
+  int key_heads = 0;
   Reads reads = Reads::all;
   Precision precision = Precision::f32;
   const RelativeBias* bias = nullptr;  // at most one of the three

@@ -163,14 +163,15 @@ AttentionTask BlockAttention::task_of(const Block& block, int64_t head, int64_t 
                                       float* space) const {
   const bool first = key == block.first_key;
   const int64_t hidden = context_.columns, start = starts_[block.sequence];
-  const float* k = qkv_.row(start + key) + hidden + head * width_;
+  const int64_t key_heads = key_heads_of(options_), key_head = head * key_heads / options_.heads;
+  const float* k = qkv_.row(start + key) + hidden + key_head * width_;
   const int64_t row = options_.reads == Reads::all ? start + block.first : block.sequence;
   const int64_t terms = options_.disentangled ? options_.disentangled->terms() : 1;
   float* const greatest = space + (first ? layout_.before : layout_.further);
   AttentionTask task{
       .q = qkv_.row(start + block.first) + head * width_,
       .k = k,
-      .v = k + hidden,
+      .v = k + key_heads * width_,
       .context = first ? context_.row(row) + head * width_ : space + layout_.context,
       .stride = qkv_.columns,
       .context_stride = first ? hidden : width_,

@@ -15,6 +15,9 @@ inline int64_t whole_tokens(const AttentionOptions& options) {
   return options.keys || options.disentangled ? 1024 : 8192;
 }
 
+inline int64_t key_heads_of(const AttentionOptions& options) {
+  return options.key_heads > 0 ? options.key_heads : options.heads;
+}
 int64_t longest_sequence(std::span<const int32_t> starts);
 // Floats to compute the bias of so many queries and keys in, if it is one for each pair.
 int64_t bias_scratch(const AttentionOptions& options, int64_t queries, int64_t keys);

@@ -32,7 +32,7 @@ void Rotary::run(Team& team, std::span<const int32_t> starts, int heads, Tensor 
       const float* cosines = cosines_.data() + position * half_;
       const float* sines = sines_.data() + position * half_;
       float* x = qkv.row(t);
-      for (int64_t head = 0; head < 2 * heads; ++head, x += 2 * half_) {  // queries, then keys
+      for (int head = 0; head < heads; ++head, x += 2 * half_) {
         float* y = x + half_;
         for (int64_t d = 0; d < half_; ++d) {
           const float a = x[d], b = y[d];

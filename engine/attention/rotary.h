@@ -18,8 +18,8 @@ class Rotary {
   // frequencies: [D / 2] in radians per position, for positions below `positions`.
   Rotary(std::span<const float> frequencies, int64_t positions);
 
-  // Turns the queries and keys in qkv [T, 3H], each split into heads. In a head of width D, the
-  // numbers d and d + D / 2 are the coordinates that angle d turns ("half-split").
+  // Turns the first `heads` heads in qkv [T, …], which are those of queries and keys. In a head of
+  // width D, the numbers d and d + D / 2 are the coordinates that angle d turns ("half-split").
   void run(Team& team, std::span<const int32_t> starts, int heads, Tensor qkv) const;
 
  private:

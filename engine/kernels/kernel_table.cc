@@ -12,8 +12,8 @@
 namespace bert::engine::INSTRUCTION_SET {
 
 // In the other kernel files.
-void layer_norm(const float* x, const float* gamma, const float* beta, float epsilon, int64_t rows,
-                int64_t width, float* y);
+void layer_norm(const float* x, const float* gamma, const float* beta, float epsilon,
+                bool is_centred, int64_t rows, int64_t width, float* y);
 void add3(const float* a, const float* b, const float* c, int64_t width, float* y);
 void pack_panel(const Word32* const* rows, int64_t columns, int64_t words, int64_t panel_columns,
                 Word32* panel);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sums and LayerNorm of rows.
+// Sums and norms of rows.
 #include "engine/kernels/vectors.h"
 
 namespace bert::engine::INSTRUCTION_SET {
@@ -28,18 +28,20 @@ inline void sum_vectors(int64_t whole, Vec (&sums)[R], const Body& body) {
 }
 
 // R rows at a time, so that while one waits for its sums the others proceed.
-template <int R>
+template <int R, bool Centred>
 void norm_rows(const float* x, const float* gamma, const float* beta, float epsilon, int64_t width,
                float* y) {
   const int64_t whole = width / W * W, rest = width - whole;
   const auto row = [=](int r) { return x + r * width; };
   Vec sums[R];
-  float mean[R], scale[R];
-  sum_vectors<R>(whole, sums, [=](Vec sum, int r, int64_t i) { return sum + load(row(r) + i); });
+  float mean[R] = {}, scale[R];
+  if constexpr (Centred) {
+    sum_vectors<R>(whole, sums, [=](Vec sum, int r, int64_t i) { return sum + load(row(r) + i); });
 #pragma GCC unroll 4
-  for (int r = 0; r < R; ++r) {
-    if (rest) sums[r] += load_part(row(r) + whole, rest, 0.0f);
-    mean[r] = sum_lanes(sums[r]) / static_cast<float>(width);
+    for (int r = 0; r < R; ++r) {
+      if (rest) sums[r] += load_part(row(r) + whole, rest, 0.0f);
+      mean[r] = sum_lanes(sums[r]) / static_cast<float>(width);
+    }
   }
   // The mean of (x - mean)^2, as E[x^2] - mean^2 would cancel.
   sum_vectors<R>(whole, sums, [&](Vec sum, int r, int64_t i) {
@@ -70,17 +72,23 @@ void norm_rows(const float* x, const float* gamma, const float* beta, float epsi
   }
 }
 
-}  // namespace
-
-void layer_norm(const float* x, const float* gamma, const float* beta, float epsilon, int64_t rows,
-                int64_t width, float* y) {
+template <bool Centred>
+void norm_all(const float* x, const float* gamma, const float* beta, float epsilon, int64_t rows,
+              int64_t width, float* y) {
   constexpr int kTogether = W == 16 ? 4 : 2;  // as many as the registers hold
   for (; rows >= kTogether; rows -= kTogether, x += kTogether * width, y += kTogether * width) {
-    norm_rows<kTogether>(x, gamma, beta, epsilon, width, y);
+    norm_rows<kTogether, Centred>(x, gamma, beta, epsilon, width, y);
   }
   for (; rows > 0; --rows, x += width, y += width) {
-    norm_rows<1>(x, gamma, beta, epsilon, width, y);
+    norm_rows<1, Centred>(x, gamma, beta, epsilon, width, y);
   }
+}
+
+}  // namespace
+
+void layer_norm(const float* x, const float* gamma, const float* beta, float epsilon,
+                bool is_centred, int64_t rows, int64_t width, float* y) {
+  (is_centred ? norm_all<true> : norm_all<false>)(x, gamma, beta, epsilon, rows, width, y);
 }
 
 void add3(const float* a, const float* b, const float* c, int64_t width, float* y) {

@@ -86,9 +86,10 @@ struct Int8Format {
 struct RowKernels {
   const char* name;
   uint32_t sets;  // the InstructionSets that it was compiled for
-  // y [rows, width] = (x - mean) / sqrt(variance + epsilon) * gamma + beta, by row. y may be x.
+  // y [rows, width] = (x - mean) / sqrt(variance + epsilon) * gamma + beta, by row. y may be x. If
+  // it is not centred, mean is 0, and the variance that of x around it.
   void (*layer_norm)(const float* x, const float* gamma, const float* beta, float epsilon,
-                     int64_t rows, int64_t width, float* y);
+                     bool is_centred, int64_t rows, int64_t width, float* y);
   // y = a + b + c, [width]
   void (*add3)(const float* a, const float* b, const float* c, int64_t width, float* y);
 

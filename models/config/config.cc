@@ -225,7 +225,7 @@ void read_sizes(const JsonFile& file, Config& config) {
   };
   config.layers = size(names.layers, 1000);
   config.hidden = size(names.hidden, 1 << 16);
-  config.heads = size(names.heads, 1 << 16);
+  config.heads = config.key_heads = size(names.heads, 1 << 16);
   config.intermediate = size(names.intermediate);
   config.vocabulary = size("vocab_size", 1 << 24);
   if (config.family->has_types) {
@@ -369,7 +369,7 @@ Config read_config(const std::string& directory) {
   name_layers(file, config);
   config.gate = config.family->gate;
   if (config.family->read_more) config.family->read_more(file, config);
-  config.tied = file.boolean("tie_word_embeddings", true);
+  config.tied = file.boolean("tie_word_embeddings", config.family->tied);
   for (const HeadRow* head : config.heads_on_top) {
     (head->reads == ReadBy::every ? config.by_token : config.by_sequence) =
         read_head_labels(file, directory, head->kind);

@@ -23,6 +23,7 @@ struct Config {
   std::vector<std::string> not_evaluated;
 
   int layers = 0, hidden = 0, heads = 0, intermediate = 0;
+  int key_heads = 0;  // of keys and values, which several heads of queries may share
   int embedding = 0;  // width of the embedding tables
   int vocabulary = 0;
   int types = 0;           // 0: there are no token type embeddings
@@ -37,6 +38,9 @@ struct Config {
   std::vector<int> layer_order;
   int inner_layers = 1;
   float norm_epsilon = 0;
+  bool is_rms_norm = false;  // norms leave the mean in
+  float gain_offset = 0;     // is added to the norms' stored weights
+  float embedding_scale = 1;
   engine::Activation activation = engine::Activation::gelu;
   Gate gate = Gate::none;
   struct Biases {
@@ -47,7 +51,9 @@ struct Config {
   std::vector<int> windows;    // [L] or empty: how far attention reaches to each side; 0: anywhere
   // Of rotary positions: radians per position, [D / 2]; those of layers with a window may differ.
   std::vector<float> frequencies, local_frequencies;
-  bool mean_pooled = false;              // what classifier_pooling says
+  // What a classifier reads: the first token's state, the mean of all tokens', or the mean of what
+  // its transform makes of each.
+  enum class ClassifierPooling { first, mean, late } classifier_pooling = ClassifierPooling::first;
   bool adds_positions = true;            // an embedding of the position is added to the token's
   struct Distances {                     // of disentangled positions
     bool keys = false, queries = false;  // multiplied with queries; with keys

@@ -15,8 +15,9 @@ namespace {
 // those before them wrote. Some are read where a head asks for them, or by the tokenizers.
 constexpr std::string_view kHarmless[] = {
     // Names and versions.
-    "_commit_hash", "_name_or_path", "finetuning_task", "language", "name", "name_or_path",
-    "task_specific_params", "tokenizer_class", "transformers_version",
+    "_commit_hash", "_name_or_path", "bos_token", "eos_token", "finetuning_task", "language",
+    "mask_token", "name", "name_or_path", "pad_token", "task_specific_params", "tokenizer_class",
+    "transformers_version",
     // Heads and labels.
     "_num_labels", "classifier_activation", "id2label", "label2id", "num_labels",
     "pooler_hidden_act", "problem_type", "sbert_ce_default_activation_function",
@@ -28,15 +29,16 @@ constexpr std::string_view kHarmless[] = {
     "attention_dropout", "attention_probs_dropout_prob", "attn_pdrop", "classifier_dropout",
     "classifier_dropout_prob", "dropout", "gradient_checkpointing", "hidden_dropout_prob",
     "embd_pdrop", "embedding_dropout", "initializer_cutoff_factor", "initializer_factor",
-    "initializer_range", "mlp_dropout", "pooler_dropout", "qa_dropout", "resid_pdrop",
-    "seq_classif_dropout",
+    "hidden_dropout", "initializer_range", "mlp_dropout", "pooler_dropout", "qa_dropout",
+    "resid_pdrop", "seq_classif_dropout",
     // How to compute and what to return.
     "deterministic_flash_attn", "fused_bias_fc", "fused_dropout_add_ln", "reference_compile",
     "repad_logits_with_grad", "sparse_pred_ignore_index", "sparse_prediction", "unpad_inputs",
     "use_flash_attn", "use_memory_efficient_attention", "use_xentropy", "_attn_implementation",
     "_attn_implementation_autoset", "attn_implementation", "chunk_size_feed_forward", "dtype",
-    "output_attentions", "output_hidden_states", "output_past", "return_dict", "tf_legacy_loss",
-    "torch_dtype", "torchscript", "use_bfloat16", "use_cache", "use_return_dict", "xla_device",
+    "output_attentions", "output_hidden_states", "output_past", "pretraining_tp", "return_dict",
+    "tf_legacy_loss", "torch_dtype", "torchscript", "use_bfloat16", "use_cache", "use_return_dict",
+    "xla_device",
     // Ids of tokens; pad_token_id counts in some families.
     "bos_token_id", "cls_token_id", "decoder_start_token_id", "eos_token_id", "eos_token_ids",
     "mask_token_id", "pad_token_id", "sep_token_id", "unk_token_id",

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <string>
 
+#include "models/network/pooling.h"
+
 namespace bert::models {
 
 using engine::Precision;
@@ -14,16 +16,13 @@ void Embeddings::run(const Batch& batch, engine::Team& team, Workspace& space, T
   const Tensor sum = projection ? space.embedded.tensor(x.rows, word.view.columns) : x;
   engine::embedding_sum(team, {word.view, position.view, type.view}, batch.ids, batch.positions,
                         batch.type_ids, sum);
-  engine::layer_norm(team, sum, norm, sum);
+  normalise(team, sum);
   if (projection) projection->run(team, sum, space.scratch, x);
 }
 
-Tensor first_rows(const Batch& batch, engine::ConstTensor x, Workspace& space) {
-  const Tensor first = space.rows.tensor(batch.sequences(), x.columns);
-  for (int64_t i = 0; i < first.rows; ++i) {
-    std::copy_n(x.row(batch.starts[i]), x.columns, first.row(i));
-  }
-  return first;
+void Embeddings::normalise(engine::Team& team, Tensor sum) const {
+  if (scale != 1) engine::scale(team, scale, sum);
+  if (norm) engine::layer_norm(team, sum, *norm, sum);
 }
 
 // One layer (Devlin et al. 2019, section 3; with pre_norm Xiong et al. 2020). x: [T, H]. The
@@ -34,9 +33,9 @@ Tensor Layer::forward(const Batch& batch, engine::Team& team, Reads reads, bool 
                       const BeforeProduct& before) const {
   const int64_t tokens = x.rows, hidden = x.columns;
   const int64_t rows = reads == Reads::all ? tokens : batch.sequences();
-  space.wide.resize_discarding(tokens * std::max(4 * hidden, intermediate.columns()));
-  const Tensor states = {space.wide.data(), tokens, 3 * hidden};
-  const Tensor context = {space.wide.data() + tokens * 3 * hidden, rows, hidden};
+  space.wide.resize_discarding(tokens * std::max(qkv.columns() + hidden, intermediate.columns()));
+  const Tensor states = {space.wide.data(), tokens, qkv.columns()};
+  const Tensor context = {space.wide.data() + states.size(), rows, hidden};
   const auto normed = [&](const std::optional<engine::Norm>& norm, Tensor part) {
     if (!pre_norm || !norm) return part;
     const Tensor y = space.normed.tensor(part.rows, hidden);
@@ -50,6 +49,7 @@ Tensor Layer::forward(const Batch& batch, engine::Team& team, Reads reads, bool 
   if (places_tokens()) place_tokens(batch, team, states);
   engine::attention(team, states, batch.starts,
                     {.heads = heads,
+                     .key_heads = key_heads,
                      .reads = reads,
                      .precision = precision,
                      .bias = positions.bias,
@@ -62,7 +62,7 @@ Tensor Layer::forward(const Batch& batch, engine::Team& team, Reads reads, bool 
   if (reads == Reads::first) x = first_rows(batch, x, space);  // from here on [rows, H]
   const Tensor before_attention = residual_norm ? copy(x, space.normed) : x;
   before(attention_output, context);
-  attention_output.run_add(team, context, space.scratch, x);  // dense + residual
+  add_normed(attention_output, attention_post_norm, team, context, space, x);  // dense + residual
   if (!pre_norm) engine::layer_norm(team, x, *attention_norm, x);
   if (residual_norm) {
     engine::add(team, before_attention, x);
@@ -79,7 +79,7 @@ Tensor Layer::forward(const Batch& batch, engine::Team& team, Reads reads, bool 
       up->run_multiply(team, of_part, space.scratch, wide);
     }
     before(output, wide);
-    output.run_add(team, wide, space.scratch, part);  // dense + residual
+    add_normed(output, output_post_norm, team, wide, space, part);  // dense + residual
   }
   if (!pre_norm) engine::layer_norm(team, x, *output_norm, x);
   return x;

@@ -29,7 +29,7 @@ struct Workspace {
   engine::Buffer x;              // [T, H]
   engine::Buffer embedded;       // [T, E], if E is not H
   engine::Buffer wide;           // [T, 3H] and [T, H] for attention, then [T, I]
-  engine::Buffer normed;         // [T, H]: what a norm before a product writes
+  engine::Buffer normed;         // [T, H]: what a norm before or after a product writes
   engine::Buffer convolved;      // [T, H]: the embeddings, for the convolution
   engine::Buffer scratch;        // for one call into the engine
   engine::Buffer probabilities;  // of attention, [A, S, S] for each sequence, if asked for
@@ -53,13 +53,15 @@ struct Embeddings {
   Embeddings(Checkpoint& checkpoint, const Config& config, const engine::Product& f32,
              engine::Team& team);
   // x [T, H] = LayerNorm of the sum of the word, position and type embeddings, projected from [T,
-  // E] if E is not H.
+  // E] if E is not H. Some models scale the sum and do not normalise it.
   void run(const Batch& batch, engine::Team& team, Workspace& space, engine::Tensor x) const;
+  void normalise(engine::Team& team, engine::Tensor sum) const;  // in place
 
   Weight word;      // [V, E]
   Weight position;  // [positions, E]
   Weight type;      // [types, E]
-  engine::Norm norm;
+  float scale;
+  std::optional<engine::Norm> norm;
   std::optional<engine::Linear> projection;  // [H, E]
 };
 
@@ -101,21 +103,26 @@ struct Layer {
   std::string name;
   const LayerNames& names;
   engine::Precision precision;
-  int heads;
+  int heads, key_heads;
   bool pre_norm;       // norms come before attention and feed-forward, not after them
   bool is_packed_qkv;  // in the checkpoint
   Gate gate;
-  engine::Linear qkv;  // [3H, H]
+  engine::Linear qkv;  // [3H, H], or less where heads share keys and values
   std::optional<engine::Norm> query_norm, key_norm;
   Positions positions;
   engine::Linear attention_output;  // [H, H]
   // Before or after attention and feed-forward; the first layer of some models has none before.
   std::optional<engine::Norm> attention_norm, residual_norm, output_norm;
+  std::optional<engine::Norm> attention_post_norm, output_post_norm;  // of what is added to x
   engine::Linear intermediate;       // [I, H], the activation fused; of a gated network, the gate
   std::optional<engine::Linear> up;  // [I, H], which the gate multiplies
   engine::Linear output;             // [H, I]
 
  private:
+  // x += norm(inputs W^T + b), by a product of the layer.
+  void add_normed(const engine::Linear& product, const std::optional<engine::Norm>& norm,
+                  engine::Team& team, engine::Tensor inputs, Workspace& space,
+                  engine::Tensor x) const;
   // What rotary positions and norms of queries and keys do to qkv's output, states [T, 3H].
   void place_tokens(const Batch& batch, engine::Team& team, engine::Tensor states) const;
   bool places_tokens() const { return query_norm || key_norm || positions.rotary; }
@@ -127,9 +134,6 @@ struct Layer {
 
 // x in `to`.
 engine::Tensor copy(engine::ConstTensor x, engine::Buffer& to);
-
-// Each sequence's first row of x [T, H], as [N, H] in space.rows.
-engine::Tensor first_rows(const Batch& batch, engine::ConstTensor x, Workspace& space);
 
 struct Encoder {
   // example: any inputs of the model's kind, on which int8 is calibrated. Each layer is calibrated

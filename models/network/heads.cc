@@ -20,8 +20,7 @@ ConstTensor Head::transformed(engine::Team& team, ConstTensor x, Workspace& spac
   return y;
 }
 
-Tensor Head::run(engine::Team& team, ConstTensor x, Workspace& space) const {
-  x = transformed(team, x, space);
+Tensor Head::scores(engine::Team& team, ConstTensor x, Workspace& space) const {
   const Tensor logits = space.logits.tensor(x.rows, columns());
   if (output) {
     output->run(team, x, space.scratch, logits);

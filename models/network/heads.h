@@ -27,7 +27,11 @@ struct Head {
   Head(Checkpoint& checkpoint, const Config& config, const HeadRow& row,
        const Embeddings& embeddings, const engine::Product& f32, engine::Team& team);
   // Returns [R, C] in space.logits.
-  engine::Tensor run(engine::Team& team, engine::ConstTensor x, Workspace& space) const;
+  engine::Tensor run(engine::Team& team, engine::ConstTensor x, Workspace& space) const {
+    return scores(team, transformed(team, x, space), space);
+  }
+  // Its last step alone.
+  engine::Tensor scores(engine::Team& team, engine::ConstTensor x, Workspace& space) const;
   // norm(activation(transform(x))), in space.transformed, or x if there is none.
   engine::ConstTensor transformed(engine::Team& team, engine::ConstTensor x,
                                   Workspace& space) const;

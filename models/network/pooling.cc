@@ -69,7 +69,15 @@ void normalize_rows(Tensor y) {
   }
 }
 
-Tensor mean_rows(const Batch& batch, Tensor x, engine::Team& team, Workspace& space) {
+Tensor first_rows(const Batch& batch, ConstTensor x, Workspace& space) {
+  const Tensor first = space.rows.tensor(batch.sequences(), x.columns);
+  for (int64_t i = 0; i < first.rows; ++i) {
+    std::copy_n(x.row(batch.starts[i]), x.columns, first.row(i));
+  }
+  return first;
+}
+
+Tensor mean_rows(const Batch& batch, ConstTensor x, engine::Team& team, Workspace& space) {
   const Tensor mean = space.rows.tensor(batch.sequences(), x.columns);
   team.run(mean.rows, [&](int64_t i, int) {
     const int32_t begin = batch.starts[i], end = batch.starts[i + 1];

@@ -13,8 +13,10 @@
 
 namespace bert::models {
 
-// The mean of each sequence's rows of x [T, H], as [N, H] in space.rows.
-engine::Tensor mean_rows(const Batch& batch, engine::Tensor x, engine::Team& team,
+// Each sequence's first row of x [T, H], as [N, H] in space.rows.
+engine::Tensor first_rows(const Batch& batch, engine::ConstTensor x, Workspace& space);
+// The mean of each sequence's rows.
+engine::Tensor mean_rows(const Batch& batch, engine::ConstTensor x, engine::Team& team,
                          Workspace& space);
 
 // Divides each row by its Euclidean length, but for rows of zeros.

@@ -17,9 +17,19 @@ Tensor copy(engine::ConstTensor x, engine::Buffer& to) {
 }
 
 void Layer::place_tokens(const Batch& batch, engine::Team& team, Tensor states) const {
-  if (query_norm) engine::layer_norm_columns(team, states, 0, *query_norm);
-  if (key_norm) engine::layer_norm_columns(team, states, states.columns / 3, *key_norm);
-  if (positions.rotary) positions.rotary->run(team, batch.starts, heads, states);
+  const int64_t width = states.columns / (heads + 2 * key_heads), hidden = heads * width;
+  if (query_norm) engine::layer_norm_columns(team, states, 0, hidden, *query_norm);
+  if (key_norm) engine::layer_norm_columns(team, states, hidden, key_heads * width, *key_norm);
+  if (positions.rotary) positions.rotary->run(team, batch.starts, heads + key_heads, states);
+}
+
+void Layer::add_normed(const engine::Linear& product, const std::optional<engine::Norm>& norm,
+                       engine::Team& team, Tensor inputs, Workspace& space, Tensor x) const {
+  if (!norm) return product.run_add(team, inputs, space.scratch, x);
+  const Tensor y = space.normed.tensor(x.rows, x.columns);
+  product.run(team, inputs, space.scratch, y);
+  engine::layer_norm(team, y, *norm, y);
+  engine::add(team, y, x);
 }
 
 Tensor Layer::calibrate(const Batch& example, engine::Team& team, Workspace& space, Tensor x) {

@@ -198,8 +198,8 @@ std::vector<int32_t> Checkpoint::exact_inputs(const std::string& name, int64_t w
   return inputs;
 }
 
-engine::Linear::Stored Checkpoint::int8(const std::vector<std::string>& names, int64_t columns,
-                                        int64_t width) {
+engine::Linear::Stored Checkpoint::int8(const std::vector<std::string>& names,
+                                        const std::vector<int64_t>& columns, int64_t width) {
   engine::Linear::Stored all;
   const auto append = [](std::vector<float>& to, const Entry& entry) {
     const StoredTensor& tensor = *entry.second;
@@ -211,20 +211,21 @@ engine::Linear::Stored Checkpoint::int8(const std::vector<std::string>& names, i
                            describe(*entry.first, tensor));
   };
   all.exact = exact_inputs(names.front() + ".exact_inputs", width);
-  for (const std::string& name : names) {
-    const auto [file, weight] = take(name + ".weight", {columns, width}, DType::i8);
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::string& name = names[i];
+    const auto [file, weight] = take(name + ".weight", {columns[i], width}, DType::i8);
     const std::string q = weight->row_major();
     all.q.insert(all.q.end(), q.begin(), q.end());
     file->release(*weight);
-    append(all.scales, take(name + ".weight_scale", {columns}, DType::f32));
-    append(all.bias, take(name + ".bias", {columns}, DType::f32));
+    append(all.scales, take(name + ".weight_scale", {columns[i]}, DType::f32));
+    append(all.bias, take(name + ".bias", {columns[i]}, DType::f32));
     if (exact_inputs(name + ".exact_inputs", width) != all.exact) {
       fail(file->path(), fmt::format("tensor '{}.exact_inputs' differs from '{}.exact_inputs'",
                                      name, names.front()));
     }
     if (all.exact.empty()) continue;
     append(all.exact_weights,
-           take(name + ".exact_weight", {columns, std::ssize(all.exact)}, DType::f32));
+           take(name + ".exact_weight", {columns[i], std::ssize(all.exact)}, DType::f32));
   }
   return all;
 }

@@ -63,8 +63,8 @@ class Checkpoint {
   // exact_weight F32 [columns, E]. Layers of several names are stacked into one; they must have the
   // same exact inputs.
   bool is_int8(const std::string& name) const;
-  engine::Linear::Stored int8(const std::vector<std::string>& names, int64_t columns,
-                              int64_t width);
+  engine::Linear::Stored int8(const std::vector<std::string>& names,
+                              const std::vector<int64_t>& columns, int64_t width);
   bool is_bf16(const std::string& name) const;  // a dense layer
 
   // Call this last: throws if a tensor was not requested, unless it is a known buffer or its name

@@ -148,7 +148,8 @@ def newer() -> list[tuple[str, str, str, list[int] | None]]:
                           ("nomic", ("none", "classification", "mlm")), ("nomic5", ("tokens",)),
                           ("gte", tuple(HEADS)), ("gte5", ("mlm",)),
                           ("jina", tuple(HEADS)), ("jina-code", ("none", "tokens")),
-                          ("deberta", tuple(HEADS))):
+                          ("deberta", tuple(HEADS)),
+                          ("eurobert", ("none", "classification", "mlm", "tokens"))):
         for head in heads:
             arguments = MODERN if family == "modernbert" else f"--family {family} {shape}"
             name = family if head == "none" else f"{family}-{head}"
@@ -175,6 +176,22 @@ def newer() -> list[tuple[str, str, str, list[int] | None]]:
         ("deberta-p2c", "the other term; v3's 256 buckets up to 512",
          "--family deberta --shape 1,52,4,37 --positions 512 --head none --set share_att_key=false "
          '--set pos_att_type=["p2c"] --set position_buckets=256', [3, 131, 512]),
+        ("eurobert-newer", "heads that share keys and values, biases, the first token is classified",
+         '--family eurobert --shape 3,48,6,50 --positions 128 --scale 0.8 --head classification --set '
+         'num_key_value_heads=2 --set attention_bias=true --set mlp_bias=true --set '
+         'classifier_pooling="bos" --set rope_parameters={"rope_theta":900.0,"rope_type":"default"}',
+         WINDOWED),
+        ("eurobert-mean", "the mean of all tokens is classified",
+         '--family eurobert --shape 1,36,3,50 --positions 128 --head classification --set '
+         'classifier_pooling="mean"', WINDOWED),
+        ("gemma3", "norms of heads and of what is added, windows, one head of keys; mean pooling",
+         "--family gemma3 --shape 4,48,3,50 --positions 128 --scale 0.8 --head none", WINDOWED),
+        ("gemma3-newer", "layer_types, rope_parameters, biases, two heads of keys",
+         '--family gemma3 --shape 3,56,4,37 --positions 128 --head none --set num_key_value_heads=2 '
+         '--set attention_bias=true --set sliding_window=11 --set '
+         'layer_types=["full_attention","sliding_attention","full_attention"] --set '
+         'rope_parameters={"full_attention":{"rope_theta":80000.0,"rope_type":"default"},'
+         '"sliding_attention":{"rope_theta":500.0,"rope_type":"default"}}', WINDOWED),
         ("modernbert-texts", "inputs as text, without segments",
          f"{MODERN} --head tokens --labels 3", None),
     ]

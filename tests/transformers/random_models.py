@@ -24,6 +24,10 @@ EVERY_FAMILY = ["Model", "ForSequenceClassification", "ForTokenClassification",
                 "ForQuestionAnswering", "ForMultipleChoice", "ForMaskedLM"]
 MORE = {"bert": ["ForPreTraining", "ForNextSentencePrediction"], "electra": ["ForPreTraining"],
         "albert": ["ForPreTraining"]}
+# EmbeddingGemma's kind, for heads of 12.
+GEMMA = {"num_key_value_heads": 1, "head_dim": 12, "query_pre_attn_scalar": 12, "sliding_window": 16,
+         "use_bidirectional_attention": True,
+         "layer_types": ["sliding_attention", "full_attention", "sliding_attention", "full_attention"]}
 BERT_SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 MPNET_SPECIAL = ["<s>", "<pad>", "</s>", "<unk>", "[UNK]", "<mask>"]
 ROBERTA_SPECIAL = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]

@@ -6,6 +6,7 @@ random models that sentence-transformers saved.
     tests/transformers/sentence_test.py build/release/bin
 """
 import importlib.util
+import json
 import subprocess
 import sys
 import unittest
@@ -14,8 +15,11 @@ from pathlib import Path
 import judge
 from judge import ROOT, JudgeTest, np, torch
 
+sys.path.append(str(ROOT / "tests" / "tokenizer" / "bytepair"))
 import random_models
 import sentence_transformers
+import transformers
+from gemma_definition import gemma_definition
 from sentence_transformers import CrossEncoder, SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import (Dense, Normalize, Pooling,
                                                                 Transformer)
@@ -154,6 +158,35 @@ class SavedBySentenceTransformers(JudgeTest):
             found = self.infer(directory, "--prompt", name, inputs=TEXTS[:9])
             self.assert_close([answer["embedding"] for answer in found],
                               judged.encode(TEXTS[:9], prompt_name=name))
+
+    def test_embedding_gemma(self):
+        """Its files' kind: Gemma's tokenizer, prompts, the mean, two Dense modules."""
+        directory = random_models.fresh(self.dir / "encoder")
+        definition = gemma_definition() | {"padding": None, "truncation": None}
+        (directory / "tokenizer.json").write_text(json.dumps(definition))
+        (directory / "tokenizer_config.json").write_text(json.dumps({
+            "tokenizer_class": "GemmaTokenizer", "add_bos_token": True, "add_eos_token": True,
+            "bos_token": "<bos>", "eos_token": "<eos>", "pad_token": "<pad>", "unk_token": "<unk>",
+            "mask_token": "<mask>", "model_max_length": 100}))
+        config = transformers.Gemma3TextConfig(
+            vocab_size=1 + max(definition["model"]["vocab"].values()), hidden_size=36, num_attention_heads=3,
+            num_hidden_layers=4, intermediate_size=50, max_position_embeddings=128, **random_models.GEMMA)
+        model = transformers.Gemma3TextModel(config).eval()
+        random_models.randomise(model, 9, 1.5)
+        with torch.no_grad():
+            for weight in model.parameters():
+                weight.copy_(weight - 1 if weight.dim() == 1 else 0.6 * weight)
+        model.save_pretrained(str(directory))
+        torch.manual_seed(1)
+        dense = [Dense(inputs, outputs, bias=False, activation_function=torch.nn.Identity())
+                 for inputs, outputs in ((36, 77), (77, 36))]
+        modules = [Transformer(str(directory)), Pooling(36, "mean"), *dense, Normalize()]
+        saved, judged = self.compare(modules, prompts={"query": "task: search result | query: ",
+                                                       "document": "title: none | text: "})
+        for name in "query", "document":
+            found = self.infer(saved, "--prompt", name, inputs=TEXTS[:9] + UGLY)
+            self.assert_close([answer["embedding"] for answer in found],
+                              judged.encode(TEXTS[:9] + UGLY, prompt_name=name))
 
     def test_cross_encoders(self):
         for labels, activation in ((1, None), (1, torch.nn.Identity()), (3, None)):

@@ -40,16 +40,19 @@ struct LayerNames {
              *output, *output_norm;
   // The rest is optional.
   const char* qkv = "";  // query, key and value one below the other, instead of the three
-  const char *query_norm = "", *key_norm = "";  // of all heads' queries and keys at once
+  const char *query_norm = "", *key_norm = "";  // of all heads' queries and keys at once,
+  bool norms_heads = false;                     // or of each head's
   // Adds the layer's input to attention_norm's output, once more, and normalises the sum.
   const char* residual_norm = "";
   const char* up = "";  // of a gated network, if not in `intermediate`
+  // Of what attention and the feed-forward network add to the hidden state.
+  const char *attention_post_norm = "", *output_post_norm = "";
 };
 
 // Of the embeddings' tensors.
 struct EmbeddingNames {
   const char* words = "embeddings.word_embeddings.weight";
-  const char* norm = "embeddings.LayerNorm";
+  const char* norm = "embeddings.LayerNorm";  // optional
 };
 
 // What a head reads of the last hidden state.
@@ -57,7 +60,7 @@ enum class ReadBy {
   pooler,
   first,
   every,
-  classifier_pooling,  // the first token's state or the mean of all, as the setting says
+  classifier_pooling,  // as the setting says: see Config::ClassifierPooling
 };                     // the pooler's output; the first token's or every token's state
 
 enum class HeadKind {
@@ -119,6 +122,7 @@ struct Family {
   bool needs_code = false;
   const char* unused_head = "";  // tensors of published files that belong to no class
   const char* mark = "";         // a tensor that tells this row from others of the same model_type
+  bool tied = true;              // tie_word_embeddings, unless the file says otherwise
   std::span<const Alias> aliases = {};
   // The layers: norms before attention and feed-forward (Xiong et al. 2020) and at the end instead
   // of after them.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -52,13 +53,14 @@ double rope_theta(const JsonField& parameters, double fallback) {
   return theta;
 }
 
-// Warner et al. 2024: every third layer is global, the others reach half of local_attention.
-std::vector<int> read_windows(const JsonFile& file, const Config& config) {
-  const auto reach = static_cast<int>(file.integer("local_attention", 2, 1 << 20, 128) / 2);
+// Which layers reach to half of the setting `width`, and which are global. Where layer_types does
+// not say it, every so many layers one is, from `first` on.
+std::vector<int> read_windows(const JsonFile& file, const Config& config, const char* width,
+                              int64_t standard, int64_t every, int64_t first) {
+  const auto reach = static_cast<int>(file.integer(width, 2, 1 << 20, standard) / 2);
   std::vector<int> windows;
-  const int64_t every = file.integer("global_attn_every_n_layers", 1, 1 << 20, 3);
   if (!file.has("layer_types")) {
-    for (int i = 0; i < config.layers; ++i) windows.push_back(i % every == 0 ? 0 : reach);
+    for (int i = 0; i < config.layers; ++i) windows.push_back(i % every == first ? 0 : reach);
     return windows;
   }
   const JsonField types = file.at("layer_types");
@@ -76,6 +78,39 @@ std::vector<int> read_windows(const JsonFile& file, const Config& config) {
   return windows;
 }
 
+// Of global layers and of those with a window.
+struct Thetas {
+  double global, local;
+};
+
+void read_rotary(const JsonFile& file, Thetas thetas, Config& config) {
+  expect_absent(file, "rope_scaling");
+  if (file.has("rope_parameters")) {
+    const JsonField parameters = file.at("rope_parameters");
+    for (auto [type, theta] : {std::pair("full_attention", &thetas.global),
+                               std::pair("sliding_attention", &thetas.local)}) {
+      if (parameters.has(type)) *theta = rope_theta(parameters.at(type), *theta);
+    }
+  }
+  const int64_t width = head_width(file, config);
+  config.frequencies = engine::rotary_frequencies(thetas.global, width);
+  config.local_frequencies = engine::rotary_frequencies(thetas.local, width);
+}
+
+// Of encoders with the layers of language models: heads of queries may share keys and values.
+void read_heads(const JsonFile& file, Config& config) {
+  constexpr const char* kKeyHeads = "num_key_value_heads";
+  config.key_heads = static_cast<int>(file.integer(kKeyHeads, 1, config.heads, config.heads));
+  if (config.heads % config.key_heads != 0) {
+    file.fail(kKeyHeads, fmt::format("a divisor of '{}', which is {}",
+                                     config.family->settings.heads, config.heads));
+  }
+  const int64_t width = config.hidden / config.heads;
+  if (file.integer("head_dim", 1, 1 << 20, width) != width) {
+    file.fail("head_dim", fmt::format("{}, the hidden size by the number of heads", width));
+  }
+}
+
 }  // namespace
 
 void read_modern_bert(const JsonFile& file, Config& config) {
@@ -87,27 +122,17 @@ void read_modern_bert(const JsonFile& file, Config& config) {
                      .decoder = file.boolean("decoder_bias", true)};
   config.has_bias.attention_output = config.has_bias.qkv;
   config.has_bias.down = config.has_bias.up;
-  config.windows = read_windows(file, config);
-  expect_absent(file, "rope_scaling");
-  double global = positive(file, "global_rope_theta", 160000);
+  const int64_t every = file.integer("global_attn_every_n_layers", 1, 1 << 20, 3);
+  config.windows = read_windows(file, config, "local_attention", 128, every, 0);
+  const double global = positive(file, "global_rope_theta", 160000);
   // Where it is null, local layers have the others' theta.
   const bool is_null = file.root().contains("local_rope_theta") && !file.has("local_rope_theta");
-  double local = positive(file, "local_rope_theta", is_null ? global : 10000);
-  if (file.has("rope_parameters")) {
-    const JsonField parameters = file.at("rope_parameters");
-    if (parameters.has("full_attention")) {
-      global = rope_theta(parameters.at("full_attention"), global);
-    }
-    if (parameters.has("sliding_attention")) {
-      local = rope_theta(parameters.at("sliding_attention"), local);
-    }
-  }
-  const int64_t width = head_width(file, config);
-  config.frequencies = engine::rotary_frequencies(global, width);
-  config.local_frequencies = engine::rotary_frequencies(local, width);
+  const double local = positive(file, "local_rope_theta", is_null ? global : 10000);
+  read_rotary(file, {global, local}, config);
   const std::string pooling = file.text("classifier_pooling", "cls");
   if (pooling != "cls" && pooling != "mean") file.fail("classifier_pooling", "cls or mean");
-  config.mean_pooled = pooling == "mean";
+  using enum Config::ClassifierPooling;
+  config.classifier_pooling = pooling == "mean" ? mean : first;
   file.find("position_embedding_type");  // published files have it; the model never reads it
 }
 
@@ -237,6 +262,58 @@ void read_deberta(const JsonFile& file, Config& config) {
   const auto* activation = find_activation(file.text("conv_act", "tanh"));
   if (!activation) file.fail("conv_act", "gelu, gelu_new, gelu_pytorch_tanh, relu, tanh or silu");
   config.convolution_activation = *activation;
+}
+
+// Boizard et al. 2025: Llama's layers without a mask.
+void read_euro_bert(const JsonFile& file, Config& config) {
+  config.is_rms_norm = true;
+  const bool attention = file.boolean("attention_bias", false);
+  const bool feed_forward = file.boolean("mlp_bias", false);
+  config.has_bias = {.norm = false,
+                     .qkv = attention,
+                     .attention_output = attention,
+                     .up = feed_forward,
+                     .down = feed_forward,
+                     .decoder = feed_forward};
+  read_heads(file, config);
+  expect_absent(file, "rope_scaling");
+  if (!file.has("rope_parameters") && !file.has("rope_theta")) file.fail("rope_theta", "a number");
+  double theta = positive(file, "rope_theta", 250000);
+  if (file.has("rope_parameters")) theta = rope_theta(file.at("rope_parameters"), theta);
+  config.frequencies = engine::rotary_frequencies(theta, head_width(file, config));
+  const std::string pooling = file.text("classifier_pooling", "late");
+  if (pooling != "bos" && pooling != "mean" && pooling != "late") {
+    file.fail("classifier_pooling", "bos, mean or late");
+  }
+  using enum Config::ClassifierPooling;
+  config.classifier_pooling = pooling == "bos" ? first : pooling == "mean" ? mean : late;
+}
+
+// EmbeddingGemma (Schechter Vera et al. 2025): Gemma 3's layers without a mask.
+void read_gemma3(const JsonFile& file, Config& config) {
+  constexpr const char* kNoMask = "use_bidirectional_attention";
+  if (!file.boolean(kNoMask, false)) file.fail(kNoMask, "true: only encoders are supported");
+  config.is_rms_norm = true;
+  config.gain_offset = 1;
+  config.embedding_scale = std::sqrt(static_cast<float>(config.hidden));
+  const bool bias = file.boolean("attention_bias", false);
+  config.has_bias = {
+      .norm = false, .qkv = bias, .attention_output = bias, .up = false, .down = false};
+  read_heads(file, config);
+  const int64_t width = config.hidden / config.heads;
+  if (file.number("query_pre_attn_scalar", 256) != static_cast<double>(width)) {
+    file.fail("query_pre_attn_scalar", fmt::format("{}, the width of a head", width));
+  }
+  for (const char* field : {"attn_logit_softcapping", "final_logit_softcapping"}) {
+    expect_absent(file, field);
+  }
+  const char* const pattern =
+      file.has("sliding_window_pattern") ? "sliding_window_pattern" : "_sliding_window_pattern";
+  const int64_t every = file.integer(pattern, 1, 1 << 20, 6);
+  config.windows = read_windows(file, config, "sliding_window", 4096, every, every - 1);
+  read_rotary(
+      file, {positive(file, "rope_theta", 1000000), positive(file, "rope_local_base_freq", 10000)},
+      config);
 }
 
 }  // namespace bert::models

@@ -31,6 +31,12 @@ void check_precision(const Checkpoint& checkpoint, const Layer& layer, bool is_i
   }
 }
 
+std::optional<engine::Norm> read_norm_if(bool has, Checkpoint& checkpoint, const std::string& name,
+                                         int64_t width, const Config& config) {
+  if (!has) return std::nullopt;
+  return read_norm(checkpoint, name, width, config);
+}
+
 }  // namespace
 
 Embeddings::Embeddings(Checkpoint& checkpoint, const Config& config, const engine::Product& f32,
@@ -38,7 +44,9 @@ Embeddings::Embeddings(Checkpoint& checkpoint, const Config& config, const engin
     : word(checkpoint.matrix(config.family->embeddings.words, config.vocabulary, config.embedding)),
       position(read_position_table(checkpoint, config)),
       type(read_type_table(checkpoint, config)),
-      norm(read_norm(checkpoint, config.family->embeddings.norm, config.embedding, config)),
+      scale(config.embedding_scale),
+      norm(read_norm_if(*config.family->embeddings.norm, checkpoint, config.family->embeddings.norm,
+                        config.embedding, config)),
       projection(read_projection(checkpoint, config, f32, team)) {}
 
 namespace {
@@ -73,19 +81,16 @@ std::optional<engine::Linear> read_up(Checkpoint& checkpoint, const std::string&
 // Three tensors, or one if the family has only that or this checkpoint has it.
 DenseNames qkv_names(const Checkpoint& checkpoint, const std::string& name, const Config& config) {
   const LayerNames& names = config.family->layer;
-  const int64_t hidden = config.hidden;
+  const int64_t hidden = config.hidden, later = hidden / config.heads * config.key_heads;
   const bool packed = *names.qkv && (!*names.query || checkpoint.has(name + names.qkv + ".weight"));
   if (packed) return {{name + names.qkv}, 3 * hidden, hidden, config.has_bias.qkv};
   return {{name + names.query, name + names.key, name + names.value},
           hidden,
           hidden,
-          config.has_bias.qkv};
-}
-
-std::optional<engine::Norm> read_norm_if(bool has, Checkpoint& checkpoint, const std::string& name,
-                                         const Config& config) {
-  if (!has) return std::nullopt;
-  return read_norm(checkpoint, name, config.hidden, config);
+          config.has_bias.qkv,
+          0,
+          0,
+          later};
 }
 
 }  // namespace
@@ -96,11 +101,14 @@ Layer::Layer(Checkpoint& checkpoint, const std::string& name_in_checkpoint, cons
       names(config.family->layer),
       precision(product.precision),
       heads(config.heads),
+      key_heads(config.key_heads),
       pre_norm(config.family->pre_norm),
       qkv(read_linear(checkpoint, qkv_names(checkpoint, name, config), Activation::none, product,
                       team)),
-      query_norm(read_norm_if(*names.query_norm, checkpoint, name + names.query_norm, config)),
-      key_norm(read_norm_if(*names.key_norm, checkpoint, name + names.key_norm, config)),
+      query_norm(read_norm_if(*names.query_norm, checkpoint, name + names.query_norm,
+                              config.hidden / (names.norms_heads ? heads : 1), config)),
+      key_norm(read_norm_if(*names.key_norm, checkpoint, name + names.key_norm,
+                            config.hidden / (names.norms_heads ? heads : 1), config)),
       positions(std::move(of_layer)),
       attention_output(read_linear(checkpoint,
                                    {{name + names.attention_output},
@@ -109,10 +117,14 @@ Layer::Layer(Checkpoint& checkpoint, const std::string& name_in_checkpoint, cons
                                     config.has_bias.attention_output},
                                    Activation::none, product, team)),
       attention_norm(read_norm_if(config.has_first_norm || name != config.layer_names.front(),
-                                  checkpoint, name + names.attention_norm, config)),
-      residual_norm(
-          read_norm_if(*names.residual_norm, checkpoint, name + names.residual_norm, config)),
-      output_norm(read_norm_if(true, checkpoint, name + names.output_norm, config)),
+                                  checkpoint, name + names.attention_norm, config.hidden, config)),
+      residual_norm(read_norm_if(*names.residual_norm, checkpoint, name + names.residual_norm,
+                                 config.hidden, config)),
+      output_norm(read_norm_if(true, checkpoint, name + names.output_norm, config.hidden, config)),
+      attention_post_norm(read_norm_if(*names.attention_post_norm, checkpoint,
+                                       name + names.attention_post_norm, config.hidden, config)),
+      output_post_norm(read_norm_if(*names.output_post_norm, checkpoint,
+                                    name + names.output_post_norm, config.hidden, config)),
       intermediate(
           read_linear(checkpoint, gate_names(name, config), config.activation, product, team)),
       up(read_up(checkpoint, name, config, product, team)),
@@ -192,8 +204,8 @@ Encoder::Encoder(Checkpoint& checkpoint, const Config& config, const engine::Pro
       convolution(read_convolution(checkpoint, config, products.f32, team)),
       order(config.layer_order),
       layers_per_group(config.inner_layers),
-      final_norm(
-          read_norm_if(*config.family->final_norm, checkpoint, config.family->final_norm, config)) {
+      final_norm(read_norm_if(*config.family->final_norm, checkpoint, config.family->final_norm,
+                              config.hidden, config)) {
   for (const auto* frequencies : {&config.frequencies, &config.local_frequencies}) {
     if (frequencies->empty()) break;
     rotaries.push_back(std::make_unique<engine::Rotary>(*frequencies, config.positions));

@@ -49,9 +49,11 @@ Weight sinusoids(int64_t rows, int64_t columns) {
 
 Norm read_norm(Checkpoint& checkpoint, const std::string& name, int64_t width,
                const Config& config) {
-  return {checkpoint.vector(name + ".weight", width),
+  engine::Buffer gamma = checkpoint.vector(name + ".weight", width);
+  for (int64_t i = 0; i < width; ++i) gamma.data()[i] += config.gain_offset;
+  return {std::move(gamma),
           config.has_bias.norm ? checkpoint.vector(name + ".bias", width) : engine::Buffer(width),
-          config.norm_epsilon};
+          config.norm_epsilon, !config.is_rms_norm};
 }
 
 namespace {
@@ -75,8 +77,9 @@ Linear::Stored columns_of(const Linear::Stored& all, int64_t first, int64_t coun
 Linear read_linear(Checkpoint& checkpoint, const DenseNames& dense, Activation activation,
                    const engine::Product& product, engine::Team& team) {
   constexpr int64_t kMaxInt8Width = 1 << 16;  // sums of more products could overflow 32 bits
-  const auto& [names, columns, width, has_bias, first, some] = dense;
-  const int64_t count = some > 0 ? some : columns;
+  const auto& [names, columns, width, has_bias, first, some, later] = dense;
+  std::vector<int64_t> of_each(names.size(), later > 0 ? later : columns);
+  of_each.front() = columns;
   const bool stored = checkpoint.is_int8(names.front());
   if ((stored || product.precision == Precision::int8) && width > kMaxInt8Width) {
     throw std::runtime_error(
@@ -84,8 +87,8 @@ Linear read_linear(Checkpoint& checkpoint, const DenseNames& dense, Activation a
                     names.front(), width, kMaxInt8Width));
   }
   if (stored) {
-    const Linear::Stored all = checkpoint.int8(names, columns, width);
-    return Linear(team, some > 0 ? columns_of(all, first, count) : all, width, activation,
+    const Linear::Stored all = checkpoint.int8(names, of_each, width);
+    return Linear(team, some > 0 ? columns_of(all, first, some) : all, width, activation,
                   engine::pick_product(Precision::int8, product.backend));
   }
   std::vector<engine::Buffer> biases;
@@ -95,12 +98,13 @@ Linear read_linear(Checkpoint& checkpoint, const DenseNames& dense, Activation a
     delete weights;
   };
   const std::shared_ptr<std::vector<Weight>> weights(new std::vector<Weight>, release);
-  for (const std::string& name : names) {
-    weights->push_back(checkpoint.matrix(name + ".weight", columns, width));
-    biases.push_back(has_bias ? checkpoint.vector(name + ".bias", columns)
-                              : engine::Buffer(columns));
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::string& name = names[i];
+    weights->push_back(checkpoint.matrix(name + ".weight", of_each[i], width));
+    biases.push_back(has_bias ? checkpoint.vector(name + ".bias", of_each[i])
+                              : engine::Buffer(of_each[i]));
     const Weight& weight = weights->back();
-    parts.push_back({{weight.view.row(first), count, width},
+    parts.push_back({{weight.view.row(first), some > 0 ? some : of_each[i], width},
                      biases.back().data() + first,
                      weight.description()});
   }

@@ -20,10 +20,11 @@ namespace bert::models {
 // one. Layers stored in int8 stay int8, whatever the product's precision.
 struct DenseNames {
   std::vector<std::string> names;
-  int64_t columns = 0, width = 0;
-  bool has_bias = true;  // else zeros
+  int64_t columns = 0, width = 0;  // of each
+  bool has_bias = true;            // else zeros
   // Of a single name, only `count` of its columns from `first` on, if count is not 0.
   int64_t first = 0, count = 0;
+  int64_t later_columns = 0;  // of all but the first name, if not as many
 };
 engine::Linear read_linear(Checkpoint& checkpoint, const DenseNames& dense,
                            engine::Activation activation, const engine::Product& product,

@@ -171,6 +171,38 @@ TEST(LinearBiases, FallWithTheDistance) {
   }
 }
 
+// As if each head of queries had a copy of the keys and values: the same bits.
+TEST(SharedKeys, AreThoseOfNeighbouringHeads) {
+  constexpr int kQueries = 6, kKeys = 2;
+  constexpr int64_t kAll = kQueries * kWidth, kColumns = (kQueries + 2 * kKeys) * kWidth;
+  const int64_t tokens = kStarts.back();
+  const std::vector<float> shared = random_floats(tokens * kColumns, 1, 5);
+  std::vector<float> copied;
+  for (int64_t t = 0; t < tokens; ++t) {
+    const float* row = shared.data() + t * kColumns;
+    copied.insert(copied.end(), row, row + kAll);
+    for (int64_t head = 0; head < 2 * kQueries; ++head) {  // of keys, then of values
+      const float* of = row + kAll + head / (kQueries / kKeys) * kWidth;
+      copied.insert(copied.end(), of, of + kWidth);
+    }
+  }
+  Scheduler scheduler(2);
+  Team team(scheduler);
+  for (const int64_t window : {0, 7}) {
+    for (const Reads reads : {Reads::all, Reads::first}) {
+      const int64_t rows = reads == Reads::all ? tokens : std::ssize(kStarts) - 1;
+      Buffer scratch, got(rows * kAll), want(rows * kAll);
+      AttentionOptions options{.heads = kQueries, .reads = reads, .window = window};
+      attention(team, {copied.data(), tokens, 3 * kAll}, kStarts, options, scratch,
+                {want.data(), rows, kAll});
+      options.key_heads = kKeys;
+      attention(team, {shared.data(), tokens, kColumns}, kStarts, options, scratch,
+                {got.data(), rows, kAll});
+      ASSERT_TRUE(std::equal(got.data(), got.data() + got.size(), want.data())) << window;
+    }
+  }
+}
+
 // Su et al. 2021: pairs (d, d + D / 2) of queries and keys are turned, values are not.
 TEST(RotaryPositions, TurnQueriesAndKeysByTheirPositions) {
   constexpr int kWide = 26, kAll = 2 * kWide;
@@ -180,7 +212,7 @@ TEST(RotaryPositions, TurnQueriesAndKeysByTheirPositions) {
   Team team(scheduler);
   const std::vector<float> frequencies = rotary_frequencies(1000, kWide);
   const Rotary rotary(frequencies, kLongest);
-  rotary.run(team, kStarts, 2, {qkv.data(), 120, 3 * kAll});
+  rotary.run(team, kStarts, 4, {qkv.data(), 120, 3 * kAll});
   for (size_t sequence = 0; sequence + 1 < kStarts.size(); ++sequence) {
     for (int64_t t = kStarts[sequence]; t < kStarts[sequence + 1]; ++t) {
       for (int64_t i = 0; i < 3 * kAll; ++i) {

@@ -19,7 +19,8 @@ namespace {
 
 class RowKernelsTest : public testing::TestWithParam<const RowKernels*> {};
 
-TEST_P(RowKernelsTest, LayerNormAgreesWithItsTwinInDouble) {
+// LayerNorm, or without a mean RMSNorm.
+void check_norm(const RowKernels& kernels, bool is_centred) {
   constexpr int64_t kRows = 7;
   for (const int64_t width : {1, 2, 26, 31, 48, 104, 312, 768, 1027}) {
     std::vector<float> x = random_floats(kRows * width, 3.0f, 1), y(kRows * width + 1, 77.0f);
@@ -27,19 +28,21 @@ TEST_P(RowKernelsTest, LayerNormAgreesWithItsTwinInDouble) {
                              beta = random_floats(width, 1, 3);
     for (float& value : x) value += 5.0f;  // a mean that is not zero
     const auto norm = [&](const float* from, int64_t rows, float* to) {
-      GetParam()->layer_norm(from, gamma.data(), beta.data(), 1e-12f, rows, width, to);
+      kernels.layer_norm(from, gamma.data(), beta.data(), 1e-12f, is_centred, rows, width, to);
     };
     norm(x.data(), kRows, y.data());
 
     for (int64_t r = 0; r < kRows; ++r) {
       const float *row = x.data() + r * width, *got = y.data() + r * width;
       double mean = 0, variance = 0;
-      for (int64_t i = 0; i < width; ++i) mean += row[i] / static_cast<double>(width);
+      for (int64_t i = 0; i < width && is_centred; ++i) {
+        mean += row[i] / static_cast<double>(width);
+      }
       for (int64_t i = 0; i < width; ++i)
         variance += (row[i] - mean) * (row[i] - mean) / static_cast<double>(width);
       for (int64_t i = 0; i < width; ++i) {
         const double want = (row[i] - mean) / std::sqrt(variance + 1e-12) * gamma[i] + beta[i];
-        ASSERT_NEAR(got[i], want, width == 1 ? 0 : 4e-6)
+        ASSERT_NEAR(got[i], want, is_centred && width == 1 ? 0 : 4e-6)
             << "width " << width << ", row " << r << ", column " << i;
       }
       std::vector<float> alone(width);
@@ -51,6 +54,9 @@ TEST_P(RowKernelsTest, LayerNormAgreesWithItsTwinInDouble) {
     ASSERT_TRUE(std::equal(x.begin(), x.end(), y.begin())) << "in place differs";
   }
 }
+
+TEST_P(RowKernelsTest, LayerNormAgreesWithItsTwinInDouble) { check_norm(*GetParam(), true); }
+TEST_P(RowKernelsTest, RmsNormAgreesWithItsTwinInDouble) { check_norm(*GetParam(), false); }
 
 TEST_P(RowKernelsTest, SumsAreSums) {
   const std::vector<float> a = random_floats(131, 1, 1), b = random_floats(131, 1, 2),

@@ -48,9 +48,12 @@ std::vector<std::string> all_models() {
       names.push_back(family + head);
     }
   }
-  names.insert(names.end(), {"nomic", "nomic-mlm", "nomic5-tokens", "gte", "gte-qa", "gte-separate",
-                             "gte5-mlm", "jina", "jina-choice", "jina-code", "deberta-conv",
-                             "deberta-c2p", "deberta-p2c"});
+  names.insert(names.end(),
+               {"nomic",          "nomic-mlm",     "nomic5-tokens",   "gte",
+                "gte-qa",         "gte-separate",  "gte5-mlm",        "jina",
+                "jina-choice",    "jina-code",     "deberta-conv",    "deberta-c2p",
+                "deberta-p2c",    "eurobert-mlm",  "eurobert-tokens", "eurobert-classification",
+                "eurobert-newer", "eurobert-mean", "gemma3",          "gemma3-newer"});
   return names;
 }
 
@@ -297,6 +300,7 @@ TEST(AllModels, AreListedHere) {
                                            "jina-qa",
                                            "jina-reglu",
                                            "jina-code-tokens",
+                                           "eurobert",
                                            "splade",
                                            "modernbert-splade",
                                            "bge-m3",
@@ -328,6 +332,7 @@ INSTANTIATE_TEST_SUITE_P(Families, FewModels,
                          testing::Values("bert-tokens", "distilbert-classification", "electra-mlm",
                                          "albert-groups", "xlm-roberta-qa", "mpnet-choice",
                                          "relative-key", "modernbert-choice", "gte", "jina-code",
+                                         "eurobert-classification", "eurobert-newer", "gemma3",
                                          "deberta-conv"),
                          test_name);
 

@@ -7,7 +7,9 @@ from reference_inputs import read_json
 
 FAMILIES = {"modernbert": ("ModernBert", ("model.",)), "nomic_bert": ("NomicBert", ("nomic_bert.",
             "bert.")), "new": ("New", ("new.",)), "gte": ("Gte", ("gte.",)),
-            "jina": ("JinaBert", ("bert.",)), "deberta-v2": ("DebertaV2", ("deberta.",))}
+            "jina": ("JinaBert", ("bert.",)), "deberta-v2": ("DebertaV2", ("deberta.",)),
+            "eurobert": ("EuroBert", ("model.",)), "gemma3_text": ("Gemma3Text", ("model.",))}
+NO_TYPES = ("modernbert", "eurobert", "gemma3_text")
 
 
 @dataclass
@@ -49,10 +51,11 @@ def read_newer_config(directory: Path) -> NewerConfig:
     kind = "jina" if is_jina(c) else c["model_type"]
     classes, prefixes = FAMILIES[kind]
     get = lambda *names: next(c[name] for name in names if name in c)  # noqa: E731
-    types = {"modernbert": 0, "deberta-v2": 0, "gte": 1, "new": 1}.get(kind, 2)
-    types = 0 if kind == "modernbert" else c.get("type_vocab_size", types)
+    types = {"deberta-v2": 0, "gte": 1, "new": 1}.get(kind, 2)
+    types = 0 if kind in NO_TYPES else c.get("type_vocab_size", types)
     vocabulary, multiple = c["vocab_size"], c.get("pad_vocab_size_multiple", 1)
-    epsilon = {"modernbert": "norm_eps"}.get(kind, "layer_norm_eps")
+    epsilon = {"modernbert": "norm_eps", "eurobert": "rms_norm_eps",
+               "gemma3_text": "rms_norm_eps"}.get(kind, "layer_norm_eps")
     return NewerConfig(
         directory, kind, c, prefixes, classes, c["architectures"][0],
         get("num_hidden_layers", "n_layer"), get("hidden_size", "n_embd"),

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The encoders of ModernBERT, NomicBert, GTE, JinaBert v2 and DeBERTa v2 in float64.
+"""The encoders of ModernBERT, NomicBert, GTE, JinaBert v2 and DeBERTa v2 in float64; those of EuroBERT
+and EmbeddingGemma are in unmasked.py.
 
 One function a family, written from the papers (Warner et al. 2024, Nussbaum et al. 2024, Zhang et
 al. 2024, Günther et al. 2023, He et al. 2021 and 2023) and the published code, in its names. Only
@@ -253,7 +254,3 @@ def disentangled(config: NewerConfig, t: Tensors, x: np.ndarray, p: str) -> np.n
             by_key = k @ queries.swapaxes(1, 2)  # [A, key, 2 span]
             scores = scores + np.take_along_axis(by_key.swapaxes(1, 2), index[None], 1)
     return join(softmax(scores / scale) @ v)
-
-
-ENCODERS = {"modernbert": modern_bert, "nomic_bert": turned_bert, "new": turned_bert,
-            "gte": turned_bert, "jina": jina_bert, "deberta-v2": deberta}

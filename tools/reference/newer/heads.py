@@ -21,6 +21,10 @@ def scores(config: NewerConfig, t: Tensors, x: np.ndarray) -> dict[str, np.ndarr
         if head == "ForMaskedLM":
             return {"logits": predictions(t, x, "embeddings.tok_embeddings.weight", "decoder")}
         return {"logits": t.linear(x, "classifier")}
+    if config.kind == "eurobert":
+        return euro_bert(config, t, x, head)
+    if config.kind == "gemma3_text":
+        return {}
     if head in ("ForMaskedLM", "ForPreTraining"):
         return {"logits": masked_lm(config, t, x)}
     if of_input or (config.kind != "deberta-v2" and "pooler.dense.weight" in t):
@@ -35,6 +39,20 @@ def scores(config: NewerConfig, t: Tensors, x: np.ndarray) -> dict[str, np.ndarr
         name = "qa_outputs" if head == "ForQuestionAnswering" else "classifier"
         stages["logits"] = t.linear(x, name)
     return stages
+
+
+def euro_bert(config: NewerConfig, t: Tensors, x: np.ndarray, head: str) -> dict[str, np.ndarray]:
+    if head == "Model":
+        return {}
+    if head == "ForMaskedLM":
+        return {"logits": predictions(t, x, "embed_tokens.weight", "lm_head")}
+    if head == "ForTokenClassification":
+        return {"logits": t.linear(x, "classifier")}
+    pooling = config.get("classifier_pooling", config.get("clf_pooling", "late"))
+    if pooling != "late":
+        x = x.mean(0, keepdims=True) if pooling == "mean" else x[:1]
+    each = t.linear(activation("gelu")(t.linear(x, "dense")), "classifier")
+    return {"logits": each.mean(0, keepdims=True)}
 
 
 def predictions(t: Tensors, x: np.ndarray, words: str, decoder: str, bias: str = "") -> np.ndarray:

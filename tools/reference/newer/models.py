@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random ModernBERT, NomicBert, GTE, JinaBert and DeBERTa v2, for make_model.py.
+"""Random ModernBERT, NomicBert, GTE, JinaBert, DeBERTa v2, EuroBERT and EmbeddingGemma, for make_model.py.
 
 config.json as the hub has it, tensors by the published code's names; --set KEY=JSON changes a field
 before the tensors are made. The reference beside it has names and formulas of its own.
@@ -10,16 +10,19 @@ from tensor_file import FormatError
 
 # By the option --family.
 CLASSES = {"modernbert": "ModernBert", "nomic": "NomicBert", "nomic5": "NomicBert", "gte": "New",
-           "gte5": "Gte", "jina": "JinaBert", "jina-code": "JinaBert", "deberta": "DebertaV2"}
+           "gte5": "Gte", "jina": "JinaBert", "jina-code": "JinaBert", "deberta": "DebertaV2",
+           "eurobert": "EuroBert", "gemma3": "Gemma3Text"}
 MODEL_TYPES = {"modernbert": "modernbert", "nomic": "nomic_bert", "nomic5": "nomic_bert",
                "gte": "new", "gte5": "gte", "jina": "bert", "jina-code": "bert",
-               "deberta": "deberta-v2"}
+               "deberta": "deberta-v2", "eurobert": "eurobert", "gemma3": "gemma3_text"}
 PREFIXES = {"modernbert": "model.", "nomic": "bert.", "nomic5": "nomic_bert.", "gte": "new.",
-            "gte5": "gte.", "jina": "bert.", "jina-code": "bert.", "deberta": "deberta."}
+            "gte5": "gte.", "jina": "bert.", "jina-code": "bert.", "deberta": "deberta.",
+            "eurobert": "model.", "gemma3": "model."}
 CODE = {"jina": "jinaai/jina-bert-implementation--configuration_bert.JinaBertConfig",
         "jina-code": "jinaai/jina-bert-v2-qk-post-norm--configuration_bert.JinaBertConfig",
         "nomic": "nomic-ai/nomic-bert-2048--configuration_hf_nomic_bert.NomicBertConfig",
-        "gte": "Alibaba-NLP/new-impl--configuration.NewConfig"}
+        "gte": "Alibaba-NLP/new-impl--configuration.NewConfig",
+        "eurobert": "configuration_eurobert.EuroBertConfig"}
 
 
 def base_config(args: argparse.Namespace, head: str, vocab: int) -> dict:
@@ -61,7 +64,17 @@ def base_config(args: argparse.Namespace, head: str, vocab: int) -> dict:
                     "relative_attention": True, "pos_att_type": "p2c|c2p", "position_buckets": 32,
                     "max_relative_positions": -1, "norm_rel_ebd": "layer_norm",
                     "share_att_key": True, "position_biased_input": False,
-                    "pooler_hidden_act": "gelu", "pooler_dropout": 0}}
+                    "pooler_hidden_act": "gelu", "pooler_dropout": 0},
+        "eurobert": {"hidden_act": "silu", "rms_norm_eps": 1e-5, "rope_theta": 250000,
+                     "rope_scaling": None, "num_key_value_heads": heads, "attention_bias": False,
+                     "mlp_bias": False, "head_dim": hidden // heads, "clf_pooling": "late",
+                     "pretraining_tp": 1, "tie_word_embeddings": False, "mask_token": "<|mask|>"},
+        "gemma3": {"hidden_activation": "gelu_pytorch_tanh", "rms_norm_eps": 1e-6,
+                   "num_key_value_heads": 1, "head_dim": hidden // heads, "attention_bias": False,
+                   "query_pre_attn_scalar": hidden // heads, "sliding_window": 16,
+                   "_sliding_window_pattern": 3, "rope_theta": 1e6, "rope_local_base_freq": 1e4,
+                   "use_bidirectional_attention": True, "attn_logit_softcapping": None,
+                   "final_logit_softcapping": None}}
     return common | more["jina" if args.family == "jina-code" else args.family]
 
 
@@ -73,7 +86,8 @@ def padded(c: dict, vocab: int) -> int:
 def encoder(w, args: argparse.Namespace, c: dict, vocab: int) -> None:
     hidden, p, vocab = args.shape[1], PREFIXES[args.family], padded(c, vocab)
     names = {"modernbert": ("embeddings.tok_embeddings", "embeddings.norm"),
-             "nomic": ("embeddings.word_embeddings", "emb_ln")}
+             "nomic": ("embeddings.word_embeddings", "emb_ln"),
+             "eurobert": ("embed_tokens", ""), "gemma3": ("embed_tokens", "")}
     words, norm = names.get(args.family, ("embeddings.word_embeddings", "embeddings.LayerNorm"))
     width = c.get("embedding_size", hidden)
     w.add(p + words + ".weight", (vocab, width), 0.1)
@@ -83,11 +97,14 @@ def encoder(w, args: argparse.Namespace, c: dict, vocab: int) -> None:
         w.add(p + "embeddings.position_embeddings.weight", (args.positions, width), 0.05)
     if width != hidden:
         w.dense(p + "embeddings.embed_proj", hidden, width, 1, False)
-    w.norm(p + norm, hidden, c.get("norm_bias", True))
+    if norm:
+        w.norm(p + norm, hidden, c.get("norm_bias", True))
     for i in range(args.shape[0]):
         LAYERS[args.family](w, p, i, args.shape, c)
     if args.family == "modernbert":
         w.norm(p + "final_norm", hidden, c["norm_bias"])
+    if args.family in ("eurobert", "gemma3"):
+        gains(w, p + "norm", hidden, c)
     if args.family == "deberta":
         relative_embeddings(w, p, hidden, c)
 
@@ -200,7 +217,35 @@ def deberta_layer(w, p: str, i: int, shape: list[int], c: dict) -> None:
     w.norm(p + "output.LayerNorm", hidden)
 
 
-LAYERS = {"modernbert": modern_bert_layer, "nomic": nomic_layer, "nomic5": projections_layer,
+def unmasked_layer(w, p: str, i: int, shape: list[int], c: dict) -> None:
+    _, hidden, heads, intermediate = shape
+    p, size = p + f"layers.{i}.", hidden // heads
+    shared = size * c["num_key_value_heads"]
+    biases = c["attention_bias"], c.get("mlp_bias", False)
+    for name, columns in (("q", hidden), ("k", shared), ("v", shared), ("o", hidden)):
+        w.dense(f"{p}self_attn.{name}_proj", columns, hidden, 1.2, biases[0])
+    for name in ("up", "gate"):
+        w.dense(f"{p}mlp.{name}_proj", intermediate, hidden, 1, biases[1])
+    w.dense(p + "mlp.down_proj", hidden, intermediate, 1, biases[1])
+    norms = ["input_layernorm", "post_attention_layernorm"]
+    if c["model_type"] == "gemma3_text":
+        norms += ["pre_feedforward_layernorm", "post_feedforward_layernorm"]
+        for name in "qk":
+            gains(w, f"{p}self_attn.{name}_norm", size, c)
+    for name in norms:
+        gains(w, p + name, hidden, c)
+
+
+def gains(w, name: str, width: int, c: dict) -> None:
+    """Of a norm without a bias. Gemma stores what they are more than 1, and normalises what is added
+    to the hidden state, which so grows from layer to layer."""
+    centre = 1
+    if c["model_type"] == "gemma3_text":
+        centre = -0.6 if "post_" in name else 0
+    w.add(name + ".weight", (width,), 0.1, centre)
+
+
+LAYERS = {"eurobert": unmasked_layer, "gemma3": unmasked_layer, "modernbert": modern_bert_layer, "nomic": nomic_layer, "nomic5": projections_layer,
           "gte": gte_layer, "gte5": projections_layer, "jina": jina_layer,
           "jina-code": jina_code_layer, "deberta": deberta_layer}
 
@@ -216,6 +261,16 @@ def head(w, args: argparse.Namespace, c: dict, vocab: int) -> None:
             w.norm("head.norm", hidden, c["norm_bias"])
         if kind == "mlm" and c["decoder_bias"]:
             w.add("decoder.bias", (vocab,), 0.1)
+        if kind in columns:
+            w.dense("classifier", columns[kind], hidden, 2)
+        return
+    if family == "eurobert":
+        if kind == "mlm":
+            w.add("lm_head.weight", (vocab, hidden), 0.1)
+            if c["mlp_bias"]:
+                w.add("lm_head.bias", (vocab,), 0.1)
+        if kind == "classification":
+            w.dense("dense", hidden, hidden, 1.5)
         if kind in columns:
             w.dense("classifier", columns[kind], hidden, 2)
         return

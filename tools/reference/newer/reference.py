@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ModernBERT, NomicBert, GTE, JinaBert v2 and DeBERTa v2 in float64, for reference.py."""
+"""The encoders of encoders.py and unmasked.py in float64, for reference.py."""
 import numpy as np
 
 from newer.config import NewerConfig
-from newer.encoders import ENCODERS
+from newer.encoders import deberta, jina_bert, modern_bert, turned_bert
 from newer.heads import scores
 from newer.tensors import Tensors
+from newer.unmasked import euro_bert, gemma3
 from reference_inputs import Input
+
+ENCODERS = {"modernbert": modern_bert, "nomic_bert": turned_bert, "new": turned_bert,
+            "gte": turned_bert, "jina": jina_bert, "deberta-v2": deberta, "eurobert": euro_bert,
+            "gemma3_text": gemma3}
 
 
 def compute_newer(config: NewerConfig, inputs: list[Input]) -> dict[str, np.ndarray]:

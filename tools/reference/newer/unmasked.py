@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""EuroBERT and EmbeddingGemma in float64: the layers of the language models Llama and Gemma 3 without a
+mask, written from the papers (Boizard et al. 2025, Schechter Vera et al. 2025) and the published code, in
+its names."""
+import numpy as np
+
+from newer.config import NewerConfig
+from newer.encoders import attend, frequencies, rotate, split
+from newer.tensors import Tensors, activation
+
+
+def rms_norm(config: NewerConfig, x: np.ndarray, gain: np.ndarray) -> np.ndarray:
+    return x / np.sqrt((x * x).mean(-1, keepdims=True) + config.epsilon) * gain
+
+
+def feed_forward(t: Tensors, x: np.ndarray, p: str, act) -> np.ndarray:
+    inner = act(t.linear(x, p + "gate_proj")) * t.linear(x, p + "up_proj")
+    return t.linear(inner, p + "down_proj")
+
+
+def projections(config: NewerConfig, t: Tensors, x: np.ndarray, p: str) -> list[np.ndarray]:
+    """Queries, keys and values [A, S, D]; several heads of queries have the same keys and values."""
+    groups = config.get("num_key_value_heads", config.heads)
+    heads = (config.heads, groups, groups)
+    parts = [split(t.linear(x, f"{p}{name}_proj"), n) for name, n in zip("qkv", heads)]
+    return [parts[0], *(part.repeat(config.heads // groups, 0) for part in parts[1:])]
+
+
+def euro_bert(config: NewerConfig, t: Tensors, ids: np.ndarray, _) -> list[np.ndarray]:
+    act = activation(config.get("hidden_act", "silu"))
+    theta = config.get("rope_parameters", {}).get("rope_theta", config.get("rope_theta"))
+    inv_freq = frequencies(theta, config.hidden // config.heads)
+    norm = lambda x, name: rms_norm(config, x, t[name + ".weight"])  # noqa: E731
+    x = t["embed_tokens.weight"][ids]
+    stages = [x]
+    for i in range(config.layers):
+        p = f"layers.{i}."
+        q, k, v = projections(config, t, norm(x, p + "input_layernorm"), p + "self_attn.")
+        context = attend(t.keys, rotate(q, inv_freq), rotate(k, inv_freq), v)
+        x = x + t.linear(context, p + "self_attn.o_proj")
+        x = x + feed_forward(t, norm(x, p + "post_attention_layernorm"), p + "mlp.", act)
+        stages.append(x)
+    stages[-1] = norm(x, "norm")
+    return stages
+
+
+def gemma3(config: NewerConfig, t: Tensors, ids: np.ndarray, _) -> list[np.ndarray]:
+    act = activation(config.get("hidden_activation", "gelu_pytorch_tanh"))
+    rope = config.get("rope_parameters", {})
+    thetas = {"full_attention": config.get("rope_theta", 1e6),
+              "sliding_attention": config.get("rope_local_base_freq", 1e4)}
+    thetas |= {kind: values["rope_theta"] for kind, values in rope.items()}
+    every = config.get("_sliding_window_pattern", 6)
+    types = config.get("layer_types", ["sliding_attention" if (i + 1) % every else "full_attention"
+                                       for i in range(config.layers)])
+    # A token and as many on either side as make up the window, or one more.
+    reach = config.get("sliding_window") // 2
+    norm = lambda x, name: rms_norm(config, x, 1 + t[name + ".weight"])  # noqa: E731
+    x = t["embed_tokens.weight"][ids] * np.sqrt(np.float32(config.hidden)).astype(float)
+    stages = [x]
+    for i, kind in enumerate(types):
+        p, inv_freq = f"layers.{i}.", frequencies(thetas[kind], config.hidden // config.heads)
+        q, k, v = projections(config, t, norm(x, p + "input_layernorm"), p + "self_attn.")
+        q, k = norm(q, p + "self_attn.q_norm"), norm(k, p + "self_attn.k_norm")
+        context = attend(t.keys, rotate(q, inv_freq), rotate(k, inv_freq), v,
+                         window=reach if kind == "sliding_attention" else None)
+        y = t.linear(context, p + "self_attn.o_proj")
+        x = x + norm(y, p + "post_attention_layernorm")
+        y = feed_forward(t, norm(x, p + "pre_feedforward_layernorm"), p + "mlp.", act)
+        x = x + norm(y, p + "post_feedforward_layernorm")
+        stages.append(x)
+    stages[-1] = norm(x, "norm")
+    return stages
