@@ -38,6 +38,17 @@ bool is_part_of_model(const std::string& name) {
       [&](const char* part) { return name.find(part) != std::string::npos; });
 }
 
+// What a link leads to is replaced, not the link, even if nothing is there yet.
+std::string end_of_links(fs::path path) {
+  constexpr int kMostLinks = 40;  // as many as the system follows
+  std::error_code error;
+  for (int i = 0; i < kMostLinks && fs::is_symlink(fs::symlink_status(path, error)); ++i) {
+    path = path.parent_path() / fs::read_symlink(path, error);
+  }
+  const fs::path target = fs::weakly_canonical(path, error);
+  return error ? path : target;
+}
+
 }  // namespace
 
 void refuse_file_of(const std::string& model, const std::string& path) {
@@ -81,11 +92,8 @@ OutputFile::OutputFile(const std::string& path, int input_fd, bool resumes)
 }
 
 void OutputFile::open_partial(const std::string& path, int input_fd, bool resumes) {
-  // What a link leads to is replaced, not the link. A file that may not be written stays as it is,
-  // though its folder would let it be replaced.
-  std::error_code error;
-  const fs::path target = fs::weakly_canonical(path, error);
-  target_ = error ? path : target.string();
+  // A file that may not be written stays as it is, though its folder would let it be replaced.
+  target_ = end_of_links(path);
   const int before = open(target_.c_str(), O_WRONLY | O_CLOEXEC);
   if (before < 0 && errno != ENOENT) fail("cannot be opened for writing");
   struct stat status {};
@@ -97,7 +105,8 @@ void OutputFile::open_partial(const std::string& path, int input_fd, bool resume
   fd_ = open(partial_.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
   if (fd_ < 0) {
     const int reason = errno;
-    if (fs::exists(fs::symlink_status(partial_, error))) name_ = partial_;  // it is in the way
+    std::error_code ignored;
+    if (fs::exists(fs::symlink_status(partial_, ignored))) name_ = partial_;  // it is in the way
     errno = reason;
     fail("cannot be opened for writing");
   }
@@ -133,6 +142,7 @@ void OutputFile::flush() {
 }
 
 void OutputFile::patch(int64_t offset, std::string_view bytes) {
+  if (lseek(fd_, 0, SEEK_CUR) < 0) fail("cannot seek, as this format requires");
   flush();
   if (lseek(fd_, offset, SEEK_SET) < 0) fail("cannot seek, as this format requires");
   write(bytes);

@@ -185,14 +185,17 @@ class Streaming(InferTest):
         (self.dir / "linked.jsonl").symlink_to(path)
         path.chmod(0o640)
         self.succeed("-o", self.dir / "linked.jsonl", stdin="a\n")
-        self.assertTrue((self.dir / "linked.jsonl").is_symlink())
         self.assertEqual((len(read_lines(path.read_text())), path.stat().st_mode & 0o777), (1, 0o640))
+        path.unlink()  # now the link leads to nothing
+        self.succeed("-o", self.dir / "linked.jsonl", stdin="a\n")
+        self.assertTrue((self.dir / "linked.jsonl").is_symlink() and path.is_file())
 
     def test_a_file_that_cannot_seek(self):
         os.mkfifo(self.dir / "pipe.npy")
         reader = os.open(self.dir / "pipe.npy", os.O_RDONLY | os.O_NONBLOCK)
         self.addCleanup(os.close, reader)
         self.fail_with(1, "pipe.npy: cannot seek", "-o", self.dir / "pipe.npy", "a")
+        self.assertEqual(os.read(reader, 1), b"")
 
     def test_a_non_blocking_output(self):
         read_end, write_end = os.pipe()

@@ -30,6 +30,7 @@ class Refusals(ServeTest):
         self.refused("/embed", '{"inputs": ', 400, "not JSON at byte 11: .*unexpected end of input")
         self.refused("/embed", '{"inputs": "a"} {', 400, "not JSON at byte 16")
         self.refused("/embed", b'{"inputs": "\xff"}', 400, "not JSON at byte 12: .*UTF-8")
+        self.refused("/embed", '{"inputs": "a", "truncate": true, "inputs": "b"}', 422, "`inputs` is there twice")
         self.refused("/embed", r'{"inputs": "\ud800"}', 400, "surrogate")
         self.refused("/embed", "[" * 2000, 400, "nested more than 16 deep")
         self.refused("/embed", "1e999999", 400, "out of range")
