@@ -57,7 +57,12 @@ std::vector<std::pair<const char*, json>> published_configs() {
           {"albert", json::parse(R"({"down_scale_factor": 1, "gap_size": 0, "layers_to_keep": [],
          "net_structure_type": 0, "num_memory_blocks": 0, "num_hidden_groups": 1,
          "classifier_dropout_prob": 0.1, "inner_group_num": 1, "bos_token_id": 2})")},
-          {"mpnet", json::parse(R"({"relative_attention_num_buckets": 32, "eos_token_id": 2})")}};
+          {"mpnet", json::parse(R"({"relative_attention_num_buckets": 32, "eos_token_id": 2})")},
+          {"eurobert-mlm", json::parse(R"({"bos_token": "<s>", "eos_token": "</s>",
+         "pad_token": "</s>", "mask_token": "<|mask|>", "mask_token_id": 4, "hidden_dropout": 0.0,
+         "attention_dropout": 0.0, "pretraining_tp": 1, "rope_scaling": null, "use_cache": false})")},
+          {"gemma3", json::parse(R"({"final_logit_softcapping": null, "rope_scaling": null,
+         "attention_dropout": 0.0, "eos_token_id": 1, "initializer_range": 0.02})")}};
 }
 
 TEST(Architecture, EncoderMayHaveUnusedPreTrainingHeads) {

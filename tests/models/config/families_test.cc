@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The table of families and heads in docs/models.md is that of the source.
+// The table of families and heads in docs/models.md is that of the source, and what the layers of
+// language models have that encoders do not is refused.
 #include "models/config/families/families.h"
 
 #include <algorithm>
@@ -11,6 +12,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "tests/models/copied_model.h"
 
 namespace bert::models {
 namespace {
@@ -71,6 +74,28 @@ TEST(Families, TheTableInTheDocsIsThatOfTheSource) {
   for (auto& [name, cells] : expected) rows.push_back(cells);
   EXPECT_THAT(std::vector<Cells>(table.begin() + 1, table.end()),
               testing::UnorderedElementsAreArray(rows));
+}
+
+TEST(Families, SettingsOfLanguageModelsAreRefused) {
+  const auto error_with = [](const char* golden, const nlohmann::json& changes) {
+    const test::CopiedModel copy(golden);
+    copy.change("config.json", changes);
+    return test::load_error(copy);
+  };
+  for (const auto& [changes, error] : std::vector<std::pair<nlohmann::json, const char*>>{
+           {{{"use_bidirectional_attention", false}}, "found false, expected true: only encoders"},
+           {{{"num_key_value_heads", 2}}, "found 2, expected a divisor of 'num_attention_heads'"},
+           {{{"head_dim", 32}}, "head_dim: found 32, expected 16"},
+           {{{"query_pre_attn_scalar", 32}}, "query_pre_attn_scalar: found 32, expected 16"},
+           {{{"attn_logit_softcapping", 50}}, "found 50, expected null: it is not supported"},
+           {{{"sliding_window", 1}}, "found 1, expected an integer from 2 to"},
+           {{{"rope_scaling", {{"factor", 8}}}}, "found an object, expected null"}}) {
+    EXPECT_THAT(error_with("gemma3", changes), testing::HasSubstr(error)) << changes;
+  }
+  EXPECT_THAT(error_with("eurobert", {{"rope_theta", nullptr}}),
+              testing::HasSubstr("\"rope_theta\" is missing, expected a number"));
+  EXPECT_THAT(error_with("eurobert-mean", {{"classifier_pooling", "cls"}}),
+              testing::HasSubstr("found \"cls\", expected bos, mean or late"));
 }
 
 }  // namespace
