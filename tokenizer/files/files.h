@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -44,14 +45,22 @@ class RegularFile {
 void refuse_pointer(std::string_view content, const std::string& path);
 // Throws if the file cannot be read.
 std::string read_file(const std::string& path);
-// Errors begin with the name. A duplicate key is one, as it would be a guess which value counts.
+// The first key that an object in a valid JSON text has twice.
+std::optional<std::string> duplicate_key(std::string_view text);
+// Errors begin with the name. A duplicate key is one, as it would be a guess which value counts,
+// but for the last of a key's values in parse_any_json_text.
+nlohmann::json parse_any_json_text(std::string_view text, const std::string& name);
 nlohmann::json parse_json_text(std::string_view text, const std::string& name);
 nlohmann::json parse_json(const std::string& path);
-// Like parse_json, but a duplicate key is no error, and the members of model.vocab may be appended
-// to `vocabulary`, in order, instead of being in the document: a hundred thousand tokens as JSON
-// values would take longer than the rest of loading.
-nlohmann::json parse_tokenizer_json(const std::string& path,
-                                    std::vector<std::pair<std::string, int32_t>>& vocabulary);
+// What model.vocab and model.merges have, in order.
+struct ScannedLists {
+  std::vector<std::pair<std::string, int32_t>> vocabulary;
+  std::vector<std::pair<std::string, std::string>> merges;
+};
+// As parse_any_json_text, but the lists' elements may be in `lists` instead of the document, where
+// the lists are then empty: a hundred thousand tokens as JSON values would take longer than the
+// rest of loading.
+nlohmann::json parse_tokenizer_json(const std::string& path, ScannedLists& lists);
 
 // The lines of a vocab.txt.
 class VocabularyLines {

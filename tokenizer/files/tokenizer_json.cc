@@ -153,7 +153,10 @@ void compare_vocabulary(const std::string& directory, Definition& out) {
 Definition read_tokenizer_json(const std::string& directory) {
   Definition out;
   out.file = directory + "/tokenizer.json";
-  const nlohmann::json json = parse_tokenizer_json(out.file, out.vocabulary);
+  ScannedLists lists;
+  const nlohmann::json json = parse_tokenizer_json(out.file, lists);
+  out.vocabulary = std::move(lists.vocabulary);
+  out.byte_pair.merges = std::move(lists.merges);
   const JsonField document(json, out.file);
   if (document.has("version") && document.at("version").string() != "1.0") {
     document.at("version").fail("\"1.0\"");

@@ -2,11 +2,11 @@
 #include "tools/serve/routes/json_object.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "tokenizer/files/files.h"
 #include "tokenizer/unicode/printable.h"
 #include "tools/serve/served/request_error.h"
 
@@ -49,22 +49,6 @@ std::string reason_of(const json::parse_error& error) {
 // What a client wrote may be megabytes.
 std::string shown(std::string_view text) { return tokenizer::printable(text, 60); }
 
-// Sees a text as it is parsed. Of two fields with the same name, either value would be a guess.
-class UniqueNames {
- public:
-  bool operator()(int, json::parse_event_t event, const json& parsed) {
-    if (event == json::parse_event_t::object_start) names_.emplace_back();
-    if (event == json::parse_event_t::object_end) names_.pop_back();
-    if (event != json::parse_event_t::key) return true;
-    const auto& name = parsed.get_ref<const std::string&>();
-    if (names_.back().insert(name).second) return true;
-    refuse_field(shown(name), "is there twice");
-  }
-
- private:
-  std::vector<std::set<std::string>> names_;  // of each object that has begun
-};
-
 }  // namespace
 
 json parse_body(std::string_view text) {
@@ -74,7 +58,11 @@ json parse_body(std::string_view text) {
                        fmt::format("the body is nested more than {} deep", kMostDepth));
   }
   try {
-    return json::parse(text, UniqueNames());
+    json body = json::parse(text);
+    // Of two fields with the same name, either value would be a guess.
+    if (const auto name = tokenizer::duplicate_key(text))
+      refuse_field(shown(*name), "is there twice");
+    return body;
   } catch (const json::parse_error& error) {
     throw RequestError(Refusal::syntax, reason_of(error));
   } catch (const json::exception&) {
