@@ -11,27 +11,45 @@ void layer_norm_columns(Team& team, Tensor x, int64_t first, int64_t count, cons
   const Timed timed(Step::norm);
   const RowKernels& kernels = row_kernels();
   const int64_t width = norm.gamma.size();
-  team.run(x.rows, [&](int64_t t, int) {
-    float* row = x.row(t) + first;
-    kernels.layer_norm(row, norm.gamma.data(), norm.beta.data(), norm.epsilon, norm.is_centred,
-                       count / width, width, row);
+  for_row_blocks(team, x.rows, [&](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; ++t) {
+      float* row = x.row(t) + first;
+      kernels.layer_norm(row, norm.gamma.data(), norm.beta.data(), norm.epsilon, norm.is_centred,
+                         count / width, width, row);
+    }
   });
 }
 
+namespace {
+
+void add_rows(ConstTensor x, int64_t begin, int64_t end, Tensor y) {
+  const float* from = x.row(begin);
+  float* to = y.row(begin);
+  for (int64_t i = 0; i < (end - begin) * x.columns; ++i) to[i] += from[i];
+}
+
+}  // namespace
+
 void add(Team& team, ConstTensor x, Tensor y) {
   const Timed timed(Step::norm);
-  team.run(x.rows, [&](int64_t t, int) {
-    const float* from = x.row(t);
-    float* to = y.row(t);
-    for (int64_t i = 0; i < x.columns; ++i) to[i] += from[i];
+  for_row_blocks(team, x.rows, [&](int64_t begin, int64_t end) { add_rows(x, begin, end, y); });
+}
+
+void add_layer_norm(Team& team, Tensor y, const Norm& norm, Tensor x) {
+  const Timed timed(Step::norm);
+  const RowKernels& kernels = row_kernels();
+  for_row_blocks(team, y.rows, [&](int64_t begin, int64_t end) {
+    kernels.layer_norm(y.row(begin), norm.gamma.data(), norm.beta.data(), norm.epsilon,
+                       norm.is_centred, end - begin, y.columns, y.row(begin));
+    add_rows(y, begin, end, x);
   });
 }
 
 void scale(Team& team, float factor, Tensor x) {
   const Timed timed(Step::embedding);
-  team.run(x.rows, [&](int64_t t, int) {
-    float* row = x.row(t);
-    for (int64_t i = 0; i < x.columns; ++i) row[i] *= factor;
+  for_row_blocks(team, x.rows, [&](int64_t begin, int64_t end) {
+    float* values = x.row(begin);
+    for (int64_t i = 0; i < (end - begin) * x.columns; ++i) values[i] *= factor;
   });
 }
 

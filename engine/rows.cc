@@ -2,7 +2,6 @@
 #include "engine/rows.h"
 
 #include <algorithm>
-#include <functional>
 
 #include "engine/kernels/pick_kernels.h"
 #include "engine/profile.h"
@@ -18,14 +17,14 @@ void prefetch(const float* row, int64_t columns) {
   for (int64_t j = 0; j < columns; j += 16) __builtin_prefetch(row + j);
 }
 
+}  // namespace
+
 void for_row_blocks(Team& team, int64_t rows,
                     const std::function<void(int64_t begin, int64_t end)>& body) {
   team.run(divide_up(rows, kRowsPerTask), [&](int64_t block, int) {
     body(block * kRowsPerTask, std::min(rows, (block + 1) * kRowsPerTask));
   });
 }
-
-}  // namespace
 
 void layer_norm(Team& team, ConstTensor x, const Norm& norm, Tensor y) {
   const Timed timed(Step::norm);

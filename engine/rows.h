@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -11,6 +12,10 @@
 #include "engine/threads/team.h"
 
 namespace bert::engine {
+
+// Calls body for all rows, a block of them at a time.
+void for_row_blocks(Team& team, int64_t rows,
+                    const std::function<void(int64_t begin, int64_t end)>& body);
 
 // LayerNorm (Ba, Kiros, Hinton 2016), or RMSNorm (Zhang and Sennrich 2019) if it is not centred:
 // the mean then counts as 0. gamma and beta: [columns].
@@ -23,6 +28,8 @@ void layer_norm(Team& team, ConstTensor x, const Norm& norm, Tensor y);  // y ma
 // The same in place for `count` columns of x from `first` on, a multiple of the norm's, each of
 // whose parts is a row of its own.
 void layer_norm_columns(Team& team, Tensor x, int64_t first, int64_t count, const Norm& norm);
+// x += norm(y), which stays in y.
+void add_layer_norm(Team& team, Tensor y, const Norm& norm, Tensor x);
 void add(Team& team, ConstTensor x, Tensor y);   // y += x
 void scale(Team& team, float factor, Tensor x);  // x *= factor
 

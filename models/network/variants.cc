@@ -28,8 +28,7 @@ void Layer::add_normed(const engine::Linear& product, const std::optional<engine
   if (!norm) return product.run_add(team, inputs, space.scratch, x);
   const Tensor y = space.normed.tensor(x.rows, x.columns);
   product.run(team, inputs, space.scratch, y);
-  engine::layer_norm(team, y, *norm, y);
-  engine::add(team, y, x);
+  engine::add_layer_norm(team, y, *norm, x);
 }
 
 Tensor Layer::calibrate(const Batch& example, engine::Team& team, Workspace& space, Tensor x) {
