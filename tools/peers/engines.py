@@ -14,17 +14,20 @@ BATCH = 32  # sentences at a time, of similar length
 PRECISIONS = {"onnxruntime": ["f32", "int8"], "openvino": ["f32", "bf16", "int8"],
               "ctranslate2": ["f32", "int8"], "pytorch": ["f32", "bf16", "int8"],
               "torch.compile": ["f32", "bf16"]}
-# Those that are set up for ModernBERT here.
-MODERN = {"onnxruntime": ["f32"], "openvino": ["f32", "bf16"], "pytorch": ["f32", "bf16"]}
+# Those that are set up for other families than BERT here, by model_type.
+OTHERS = {"modernbert": {"onnxruntime": ["f32"], "openvino": ["f32", "bf16"], "pytorch": ["f32", "bf16"]},
+          "gemma3_text": {"pytorch": ["f32", "bf16"]}}
+FAMILIES = {"modernbert": "ModernBERT", "gemma3_text": "EmbeddingGemma"}
 
 
-def why_left_out(name: str, precision: str, is_modern: bool) -> str:
+def why_left_out(name: str, precision: str, model_type: str) -> str:
     """Empty if the engine can be set up."""
-    if is_modern and name not in MODERN:
-        return "not set up for ModernBERT here"
-    if precision in (MODERN if is_modern else PRECISIONS)[name]:
-        return ""
-    return f"not set up in {precision}{' for ModernBERT' if is_modern else ''} here"
+    precisions, of_family = OTHERS.get(model_type, PRECISIONS), ""
+    if model_type in FAMILIES:
+        of_family = f" for {FAMILIES[model_type]}"
+    if name not in precisions:
+        return f"not set up{of_family} here"
+    return "" if precision in precisions[name] else f"not set up in {precision}{of_family} here"
 
 
 def pad(rows: list[list[int]]) -> np.ndarray:
@@ -42,8 +45,9 @@ class Engine:
         self.model, self.precision, self.threads = model, precision, threads
         self.calibration = calibration
         self.config = json.loads((model / "config.json").read_text())
-        self.is_modern = self.config.get("model_type") == "modernbert"
-        self.names = ["input_ids", "attention_mask"] + ["token_type_ids"] * (not self.is_modern)
+        model_type = self.config.get("model_type")
+        self.is_modern = model_type == "modernbert"
+        self.names = ["input_ids", "attention_mask"] + ["token_type_ids"] * (model_type not in OTHERS)
         self.load()
 
     @staticmethod
