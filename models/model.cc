@@ -35,7 +35,7 @@ void Model::Impl::check_rows(const Output& output) const {
 
 engine::Tensor Model::Impl::by_sequence(const models::Batch& batch, engine::Tensor x,
                                         engine::Team& team, Workspace& space) const {
-  using enum ClassifierPooling;
+  using enum models::Config::ClassifierPooling;
   const ClassifierPooling pooling = sequence_pooling();
   if (pooling == late) {  // the mean of logits, as these are linear in what it is taken of here
     const engine::ConstTensor each = sequence_head->transformed(team, x, space);

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "models/network/bert.h"
 #include "models/network/build/build_parts.h"
 

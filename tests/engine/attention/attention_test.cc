@@ -171,6 +171,29 @@ TEST(LinearBiases, FallWithTheDistance) {
   }
 }
 
+// Whichever way it takes: alone without windows, beside a longer sequence with them.
+TEST(WindowedAttention, ThatReachesAllKeysIsAttentionWithoutAWindow) {
+  constexpr int64_t kShort = 60, kAll = 300;
+  const std::vector<float> qkv = random_floats(kAll * 3 * kHidden, 1, 11);
+  const ConstTensor both = {qkv.data(), kAll, 3 * kHidden},
+                    alone = {qkv.data(), kShort, 3 * kHidden};
+  Scheduler scheduler(2);
+  Team team(scheduler);
+  for (const Precision precision : {Precision::f32, Precision::bf16}) {
+    for (const int64_t window : {kShort - 1, kShort}) {
+      Buffer scratch, want(kShort * kHidden), found(kShort * kHidden), of_both(kAll * kHidden);
+      AttentionOptions options{.heads = kHeads, .precision = precision};
+      const std::vector<int32_t> one = {0, kShort}, two = {0, kShort, kAll};
+      attention(team, alone, one, options, scratch, {want.data(), kShort, kHidden});
+      options.window = window;
+      attention(team, alone, one, options, scratch, {found.data(), kShort, kHidden});
+      attention(team, both, two, options, scratch, {of_both.data(), kAll, kHidden});
+      ASSERT_TRUE(std::equal(want.data(), want.data() + want.size(), found.data())) << window;
+      ASSERT_TRUE(std::equal(want.data(), want.data() + want.size(), of_both.data())) << window;
+    }
+  }
+}
+
 // As if each head of queries had a copy of the keys and values: the same bits.
 TEST(SharedKeys, AreThoseOfNeighbouringHeads) {
   constexpr int kQueries = 6, kKeys = 2;
