@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What only some families do with rows.
-#include "engine/kernels/pick_kernels.h"
 #include "engine/profile.h"
 #include "engine/rows.h"
 
@@ -9,13 +8,10 @@ namespace bert::engine {
 
 void layer_norm_columns(Team& team, Tensor x, int64_t first, int64_t count, const Norm& norm) {
   const Timed timed(Step::norm);
-  const RowKernels& kernels = row_kernels();
-  const int64_t width = norm.gamma.size();
   for_row_blocks(team, x.rows, [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) {
       float* row = x.row(t) + first;
-      kernels.layer_norm(row, norm.gamma.data(), norm.beta.data(), norm.epsilon, norm.is_centred,
-                         count / width, width, row);
+      norm.run(row, count / norm.gamma.size(), row);
     }
   });
 }
@@ -37,10 +33,8 @@ void add(Team& team, ConstTensor x, Tensor y) {
 
 void add_layer_norm(Team& team, Tensor y, const Norm& norm, Tensor x) {
   const Timed timed(Step::norm);
-  const RowKernels& kernels = row_kernels();
   for_row_blocks(team, y.rows, [&](int64_t begin, int64_t end) {
-    kernels.layer_norm(y.row(begin), norm.gamma.data(), norm.beta.data(), norm.epsilon,
-                       norm.is_centred, end - begin, y.columns, y.row(begin));
+    norm.run(y.row(begin), end - begin, y.row(begin));
     add_rows(y, begin, end, x);
   });
 }

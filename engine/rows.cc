@@ -26,12 +26,15 @@ void for_row_blocks(Team& team, int64_t rows,
   });
 }
 
+void Norm::run(const float* x, int64_t rows, float* y) const {
+  row_kernels().layer_norm(x, gamma.data(), beta.data(), epsilon, is_centred, rows, gamma.size(),
+                           y);
+}
+
 void layer_norm(Team& team, ConstTensor x, const Norm& norm, Tensor y) {
   const Timed timed(Step::norm);
-  const RowKernels& kernels = row_kernels();
   for_row_blocks(team, x.rows, [&](int64_t begin, int64_t end) {
-    kernels.layer_norm(x.row(begin), norm.gamma.data(), norm.beta.data(), norm.epsilon,
-                       norm.is_centred, end - begin, x.columns, y.row(begin));
+    norm.run(x.row(begin), end - begin, y.row(begin));
   });
 }
 
@@ -39,13 +42,12 @@ void embedding_sum(Team& team, const EmbeddingTables& tables, std::span<const in
                    std::span<const int32_t> positions, std::span<const int32_t> type_ids,
                    Tensor y) {
   const Timed timed(Step::embedding);
-  const RowKernels& kernels = row_kernels();
   for_row_blocks(team, y.rows, [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) {
       // Word embeddings may be anywhere in a table that is larger than the caches.
       if (t + kRowsAhead < y.rows) prefetch(tables.word.row(ids[t + kRowsAhead]), y.columns);
-      kernels.add3(tables.word.row(ids[t]), tables.position.row(positions[t]),
-                   tables.type.row(type_ids[t]), y.columns, y.row(t));
+      row_kernels().add3(tables.word.row(ids[t]), tables.position.row(positions[t]),
+                         tables.type.row(type_ids[t]), y.columns, y.row(t));
     }
   });
 }

@@ -23,6 +23,8 @@ struct Norm {
   Buffer gamma, beta;
   float epsilon = 0;
   bool is_centred = true;
+
+  void run(const float* x, int64_t rows, float* y) const;  // [rows, columns]; y may be x
 };
 void layer_norm(Team& team, ConstTensor x, const Norm& norm, Tensor y);  // y may be x
 // The same in place for `count` columns of x from `first` on, a multiple of the norm's, each of

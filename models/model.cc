@@ -41,10 +41,9 @@ engine::Tensor Model::Impl::by_sequence(const models::Batch& batch, engine::Tens
     const engine::ConstTensor each = sequence_head->transformed(team, x, space);
     return sequence_head->scores(team, models::mean_rows(batch, each, team, space), space);
   }
-  const bool has_all = x.rows != batch.sequences();
   const engine::Tensor rows = pooling == mean ? models::mean_rows(batch, x, team, space)
-                              : has_all       ? models::first_rows(batch, x, space)
-                                              : x;
+                              : x.rows != batch.sequences() ? models::first_rows(batch, x, space)
+                                                            : x;
   const bool pooled = sequence_head->row.reads == models::ReadBy::pooler;
   return sequence_head->run(team, pooled ? pooler->run(team, rows, space) : rows, space);
 }

@@ -14,8 +14,7 @@ namespace bert::engine {
 void attention(Team& team, ConstTensor qkv, std::span<const int32_t> starts,
                const AttentionOptions& options, Buffer& scratch, Tensor context) {
   const int64_t longest = longest_sequence(starts);
-  const bool windows = options.window > 0 && options.window < longest - 1;  // some key is outside
-  if (windows || longest > whole_tokens(options)) {
+  if ((options.window > 0 && options.window < longest - 1) || longest > whole_tokens(options)) {
     return block_attention(team, qkv, starts, options, scratch, context);
   }
   const Timed timed(Step::attention);

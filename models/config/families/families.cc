@@ -15,12 +15,7 @@ namespace {
 using enum HeadKind;
 using enum ReadBy;
 
-constexpr SettingNames kAlbertSettings = {.layers = "num_hidden_layers",
-                                          .hidden = "hidden_size",
-                                          .heads = "num_attention_heads",
-                                          .intermediate = "intermediate_size",
-                                          .activation = "hidden_act",
-                                          .default_activation = "gelu_new"};
+constexpr SettingNames kAlbertSettings = with_activation("hidden_act", "gelu_new");
 constexpr SettingNames kDistilBertSettings = {.layers = "n_layers",
                                               .hidden = "dim",
                                               .heads = "n_heads",

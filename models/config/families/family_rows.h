@@ -14,6 +14,14 @@ inline constexpr SettingNames kBertSettings = {.layers = "num_hidden_layers",
                                                .activation = "hidden_act",
                                                .default_activation = "gelu"};
 
+// BERT's, with another activation where the file names none.
+constexpr SettingNames with_activation(const char* field, const char* standard) {
+  SettingNames names = kBertSettings;
+  names.activation = field;
+  names.default_activation = standard;
+  return names;
+}
+
 inline constexpr HeadRow kTokenClassifier = {.suffix = "ForTokenClassification",
                                              .kind = HeadKind::token_classification,
                                              .output = "classifier"};

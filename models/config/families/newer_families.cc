@@ -13,30 +13,9 @@ namespace {
 using enum HeadKind;
 using enum ReadBy;
 
-constexpr SettingNames kModernBertSettings = {.layers = "num_hidden_layers",
-                                              .hidden = "hidden_size",
-                                              .heads = "num_attention_heads",
-                                              .intermediate = "intermediate_size",
-                                              .activation = "hidden_activation",
-                                              .default_activation = "gelu"};
-constexpr SettingNames kNomicBertSettings = {.layers = "num_hidden_layers",
-                                             .hidden = "hidden_size",
-                                             .heads = "num_attention_heads",
-                                             .intermediate = "intermediate_size",
-                                             .activation = "hidden_act",
-                                             .default_activation = "silu"};
-constexpr SettingNames kEuroBertSettings = {.layers = "num_hidden_layers",
-                                            .hidden = "hidden_size",
-                                            .heads = "num_attention_heads",
-                                            .intermediate = "intermediate_size",
-                                            .activation = "hidden_act",
-                                            .default_activation = "silu"};
-constexpr SettingNames kGemma3Settings = {.layers = "num_hidden_layers",
-                                          .hidden = "hidden_size",
-                                          .heads = "num_attention_heads",
-                                          .intermediate = "intermediate_size",
-                                          .activation = "hidden_activation",
-                                          .default_activation = "gelu_pytorch_tanh"};
+constexpr SettingNames kModernBertSettings = with_activation("hidden_activation", "gelu");
+constexpr SettingNames kSiluSettings = with_activation("hidden_act", "silu");
+constexpr SettingNames kGemma3Settings = with_activation("hidden_activation", "gelu_pytorch_tanh");
 constexpr Alias kEuroBertAliases[] = {{"clf_pooling", "classifier_pooling"}};
 constexpr Alias kNomicBertAliases[] = {{"n_embd", "hidden_size"},
                                        {"n_head", "num_attention_heads"},
@@ -62,17 +41,33 @@ constexpr LayerNames kNomicBertLayer = {.layer = "encoder.layers.{}",
                                         .output_norm = ".norm2",
                                         .qkv = ".attn.Wqkv",
                                         .up = ".mlp.fc11"};
-// NomicBert and GTE as transformers 5 names their tensors.
-constexpr LayerNames kProjectionsLayer = {.layer = "layers.{}",
-                                          .query = ".self_attn.q_proj",
-                                          .key = ".self_attn.k_proj",
-                                          .value = ".self_attn.v_proj",
-                                          .attention_output = ".self_attn.o_proj",
-                                          .attention_norm = ".post_attention_layernorm",
-                                          .intermediate = ".mlp.gate_proj",
-                                          .output = ".mlp.down_proj",
-                                          .output_norm = ".post_mlp_layernorm",
-                                          .up = ".mlp.up_proj"};
+// As transformers 5 names the tensors of several families.
+constexpr LayerNames projections_layer(const char* attention_norm, const char* output_norm) {
+  return {.layer = "layers.{}",
+          .query = ".self_attn.q_proj",
+          .key = ".self_attn.k_proj",
+          .value = ".self_attn.v_proj",
+          .attention_output = ".self_attn.o_proj",
+          .attention_norm = attention_norm,
+          .intermediate = ".mlp.gate_proj",
+          .output = ".mlp.down_proj",
+          .output_norm = output_norm,
+          .up = ".mlp.up_proj"};
+}
+// NomicBert's and GTE's.
+constexpr LayerNames kProjectionsLayer =
+    projections_layer(".post_attention_layernorm", ".post_mlp_layernorm");
+constexpr LayerNames kEuroBertLayer =
+    projections_layer(".input_layernorm", ".post_attention_layernorm");
+constexpr LayerNames gemma3_layer() {
+  LayerNames names = projections_layer(".input_layernorm", ".pre_feedforward_layernorm");
+  names.query_norm = ".self_attn.q_norm";
+  names.key_norm = ".self_attn.k_norm";
+  names.norms_heads = true;
+  names.attention_post_norm = ".post_attention_layernorm";
+  names.output_post_norm = ".post_feedforward_layernorm";
+  return names;
+}
 constexpr LayerNames kGteLayer = {.layer = "encoder.layer.{}",
                                   .query = ".attention.q_proj",
                                   .key = ".attention.k_proj",
@@ -113,32 +108,6 @@ constexpr LayerNames kDebertaLayer = {.layer = "encoder.layer.{}",
                                       .intermediate = ".intermediate.dense",
                                       .output = ".output.dense",
                                       .output_norm = ".output.LayerNorm"};
-
-constexpr LayerNames kEuroBertLayer = {.layer = "layers.{}",
-                                       .query = ".self_attn.q_proj",
-                                       .key = ".self_attn.k_proj",
-                                       .value = ".self_attn.v_proj",
-                                       .attention_output = ".self_attn.o_proj",
-                                       .attention_norm = ".input_layernorm",
-                                       .intermediate = ".mlp.gate_proj",
-                                       .output = ".mlp.down_proj",
-                                       .output_norm = ".post_attention_layernorm",
-                                       .up = ".mlp.up_proj"};
-constexpr LayerNames kGemma3Layer = {.layer = "layers.{}",
-                                     .query = ".self_attn.q_proj",
-                                     .key = ".self_attn.k_proj",
-                                     .value = ".self_attn.v_proj",
-                                     .attention_output = ".self_attn.o_proj",
-                                     .attention_norm = ".input_layernorm",
-                                     .intermediate = ".mlp.gate_proj",
-                                     .output = ".mlp.down_proj",
-                                     .output_norm = ".pre_feedforward_layernorm",
-                                     .query_norm = ".self_attn.q_norm",
-                                     .key_norm = ".self_attn.k_norm",
-                                     .norms_heads = true,
-                                     .up = ".mlp.up_proj",
-                                     .attention_post_norm = ".post_attention_layernorm",
-                                     .output_post_norm = ".post_feedforward_layernorm"};
 
 constexpr HeadRow modern_bert_head(const char* suffix, HeadKind kind, ReadBy reads) {
   return {.suffix = suffix,
@@ -221,7 +190,7 @@ constexpr Family nomic_bert(const LayerNames& layer, const char* norm, const cha
           .classes = "NomicBert",
           .prefix = "nomic_bert.",
           .published_prefix = "bert.",
-          .settings = kNomicBertSettings,
+          .settings = kSiluSettings,
           .layer = layer,
           .embeddings = {.norm = norm},
           .pooler = "pooler.dense",
@@ -313,7 +282,7 @@ constexpr Family kNewerFamilies[] = {
     {.model_type = "eurobert",
      .classes = "EuroBert",
      .prefix = "model.",
-     .settings = kEuroBertSettings,
+     .settings = kSiluSettings,
      .layer = kEuroBertLayer,
      .embeddings = {.words = "embed_tokens.weight", .norm = ""},
      .has_types = false,
@@ -331,7 +300,7 @@ constexpr Family kNewerFamilies[] = {
      .classes = "Gemma3Text",
      .prefix = "model.",
      .settings = kGemma3Settings,
-     .layer = kGemma3Layer,
+     .layer = gemma3_layer(),
      .embeddings = {.words = "embed_tokens.weight", .norm = ""},
      .has_types = false,
      .norm_epsilon = {.name = "rms_norm_eps", .fallback = 1e-6},

@@ -185,6 +185,7 @@ class Streaming(InferTest):
         (self.dir / "linked.jsonl").symlink_to(path)
         path.chmod(0o640)
         self.succeed("-o", self.dir / "linked.jsonl", stdin="a\n")
+        self.assertTrue((self.dir / "linked.jsonl").is_symlink())
         self.assertEqual((len(read_lines(path.read_text())), path.stat().st_mode & 0o777), (1, 0o640))
         path.unlink()  # now the link leads to nothing
         self.succeed("-o", self.dir / "linked.jsonl", stdin="a\n")

@@ -245,7 +245,8 @@ def gains(w, name: str, width: int, c: dict) -> None:
     w.add(name + ".weight", (width,), 0.1, centre)
 
 
-LAYERS = {"eurobert": unmasked_layer, "gemma3": unmasked_layer, "modernbert": modern_bert_layer, "nomic": nomic_layer, "nomic5": projections_layer,
+LAYERS = {"eurobert": unmasked_layer, "gemma3": unmasked_layer, "modernbert": modern_bert_layer,
+          "nomic": nomic_layer, "nomic5": projections_layer,
           "gte": gte_layer, "gte5": projections_layer, "jina": jina_layer,
           "jina-code": jina_code_layer, "deberta": deberta_layer}
 
