@@ -56,13 +56,15 @@ constexpr std::array<Kind, 256> kKinds = [] {
 }();
 
 // The kind of the scalar at `at`, which it moves past; if that is not well-formed, it stays there.
-Kind take(std::string_view text, size_t& at) {
+// digits: numbers are those that Digits sees.
+Kind take(std::string_view text, size_t& at, bool digits = false) {
   const Kind kind = kKinds[static_cast<uint8_t>(text[at])];
   if (kind != kBeyondAscii) return ++at, kind;
   char32_t c = 0;
   const size_t length = utf8::decode_checked(text, at, c);
   if (length == 0) return kOther;
   at += length;
+  if (digits && unicode::is_numeric(c)) return kNumber;
   const uint8_t flags = unicode::text_flags(c);
   if (flags & unicode::kLetter) return kLetter;
   if (flags & unicode::kNumber) return kNumber;
@@ -70,13 +72,14 @@ Kind take(std::string_view text, size_t& at) {
 }
 
 // Moves the end of a piece past the scalars of this kind that follow.
-void take_all(std::string_view text, Kind kind, BytePiece& piece) {
+void take_all(std::string_view text, Kind kind, BytePiece& piece, bool digits = false) {
   while (piece.end < text.size()) {
     size_t next = piece.end;
     const auto byte = static_cast<uint8_t>(text[next]);
     if (kKinds[byte] == kind) {
       ++next;
-    } else if (kKinds[byte] != kBeyondAscii || take(text, next) != kind || next == piece.end) {
+    } else if (kKinds[byte] != kBeyondAscii || take(text, next, digits) != kind ||
+               next == piece.end) {
       return;
     }
     piece.end = next;
@@ -111,10 +114,10 @@ void take_one(std::string_view text, BytePiece& piece) {
 }
 
 // Whether a well-formed scalar of this kind comes after the piece.
-bool follows(std::string_view text, const BytePiece& piece, Kind kind) {
+bool follows(std::string_view text, const BytePiece& piece, Kind kind, bool digits = false) {
   if (piece.end == text.size()) return false;
   size_t next = piece.end;
-  return take(text, next) == kind && next > piece.end;
+  return take(text, next, digits) == kind && next > piece.end;
 }
 
 // White space before something else leaves its last character to that.
@@ -138,29 +141,29 @@ BytePiece next_space_piece(std::string_view text, size_t at) {
 
 }  // namespace
 
-BytePiece next_byte_piece(std::string_view text, size_t at) {
+BytePiece next_byte_piece(std::string_view text, size_t at, bool single_digits) {
   if (text[at] == '\'') {
     if (const size_t length = contraction(text.substr(at)); length > 0) {
       return {at + length, static_cast<int32_t>(length)};
     }
   }
   BytePiece piece{at, 1};
-  Kind kind = take(text, piece.end);
-  if (piece.end == at) return piece;
+  Kind kind = take(text, piece.end, single_digits);
+  if (piece.end == at || (kind == kNumber && single_digits)) return piece;
   if (text[at] == ' ' && piece.end < text.size()) {  // it belongs to what follows
     size_t next = piece.end;
-    const Kind following = take(text, next);
+    const Kind following = take(text, next, single_digits);
     if (next == piece.end) return piece;  // not well-formed, which the next call says
+    if (following == kNumber && single_digits) return piece;
     if (following != kSpace) {
       piece = {next, 2};
       kind = following;
     }
   }
-  if (kind != kSpace) {
-    take_all(text, kind, piece);
-    return piece;
-  }
-  take_all(text, kSpace, piece);
+  take_all(text, kind, piece, single_digits);
+  if (kind != kSpace) return piece;
+  // For the expression, the text ends before a digit that has been cut out.
+  if (single_digits && follows(text, piece, kNumber, true)) return piece;
   return without_last_space(text, piece);
 }
 

@@ -25,7 +25,9 @@ struct BytePiece {
   int32_t scalars;  // in it
 };
 // The piece that begins at text[at]; its end is `at` if that is not well-formed UTF-8.
-BytePiece next_byte_piece(std::string_view text, size_t at);
+// single_digits: each digit is a piece, whatever is beside it, as with a Digits before ByteLevel
+// (StarCoder's tokenizer).
+BytePiece next_byte_piece(std::string_view text, size_t at, bool single_digits = false);
 
 // The expressions of the Split before ByteLevel in the tokenizers of Llama 3 and of Qwen, for three
 // digits and for one.

@@ -11,6 +11,16 @@
 
 namespace bert::tokenizer {
 
+namespace {
+
+size_t checked_count(const std::vector<std::pair<std::string, std::string>>& merges) {
+  if (merges.size() <= MergeTable::kMaxMerges) return merges.size();
+  throw std::runtime_error(
+      fmt::format("{} merges, expected at most {}", merges.size(), MergeTable::kMaxMerges));
+}
+
+}  // namespace
+
 BytePair::BytePair(const Vocabulary& vocabulary, const BytePairOptions& options)
     : vocabulary_(vocabulary),
       prefix_(options.prefix),
@@ -19,7 +29,7 @@ BytePair::BytePair(const Vocabulary& vocabulary, const BytePairOptions& options)
       fuse_unknown_(options.fuse_unknown),
       ignore_merges_(options.ignore_merges),
       unknown_(vocabulary.find(options.unknown)),
-      table_(options.merges.size()) {
+      table_(checked_count(options.merges)) {
   if (has_unknown_ && unknown_ == Vocabulary::kNone) {
     throw std::runtime_error(
         fmt::format("the unknown token \"{}\" is not in the vocabulary", options.unknown));
@@ -47,13 +57,19 @@ void BytePair::add_merges(const BytePairOptions& options) {
     const std::string whole = left + right.substr(prefix_.size());
     merges_.push_back({find(left, rank), find(right, rank), find(whole, rank)});
     const Merge& merge = merges_.back();
-    table_.insert(merge.left, merge.right, {static_cast<uint32_t>(rank), merge.whole});
+    table_.append(merge.left, merge.right, merge.whole);
   }
 }
 
 bool BytePair::knows_all() const {
-  return !bytes_.empty() && std::ranges::count(bytes_, Vocabulary::kNone) == 0 && prefix_.empty() &&
-         suffix_.empty() && !ignore_merges_;
+  if (bytes_.empty() || !prefix_.empty() || !suffix_.empty() || ignore_merges_) return false;
+  // Gemma 2 has no token for the tab's byte, but one for the tab. No other character has that byte.
+  for (size_t byte = 0; byte < bytes_.size(); ++byte) {
+    const char character = static_cast<char>(byte);
+    const bool is_character = byte < 0x80 && vocabulary_.find({&character, 1}) != Vocabulary::kNone;
+    if (bytes_[byte] == Vocabulary::kNone && !is_character) return false;
+  }
+  return true;
 }
 
 BytePair::Known BytePair::add_character(std::string_view bytes, bool is_first, bool is_last,
@@ -77,10 +93,9 @@ BytePair::Known BytePair::add_character(std::string_view bytes, bool is_first, b
 }
 
 void BytePair::tokenize(std::string_view word, BytePairScratch& scratch) const {
-  if (word.size() > ShortWord::kMaxSize) return tokenize_anew(word, scratch);
   std::vector<WordPart>& parts = scratch.parts;
   parts.resize(WordMemory::kMaxParts);
-  const WordPart* const end = scratch.memory.recall(owner_, ShortWord::of(word), parts.data());
+  const WordPart* const end = scratch.memory.recall(owner_, word, parts.data());
   if (end != nullptr) return parts.resize(static_cast<size_t>(end - parts.data()));
   tokenize_anew(word, scratch);
   scratch.memory.keep(parts);
@@ -89,9 +104,9 @@ void BytePair::tokenize(std::string_view word, BytePairScratch& scratch) const {
 void BytePair::tokenize_anew(std::string_view word, BytePairScratch& scratch) const {
   std::vector<WordPart>& parts = scratch.parts;
   parts.clear();
-  const int32_t whole = ignore_merges_ ? vocabulary_.find(word) : Vocabulary::kNone;
-  if (whole != Vocabulary::kNone) {
-    return parts.push_back({whole, static_cast<int32_t>(word.size())});
+  const int32_t token = ignore_merges_ ? vocabulary_.find(word) : Vocabulary::kNone;
+  if (token != Vocabulary::kNone) {
+    return parts.push_back({token, static_cast<int32_t>(word.size())});
   }
   int32_t unknown = 0;  // bytes of unknown characters that have no part yet
   bool has_unknown = false;
@@ -117,29 +132,30 @@ void BytePair::merge(BytePairScratch& scratch) const {
   const std::vector<WordPart>& parts = scratch.parts;
   if (parts.size() > BytePairScratch::kShort) return merge_long(scratch);
   for (size_t i = 0; i + 1 < parts.size(); ++i) {
-    scratch.merges[i] = table_.find(parts[i].id, parts[i + 1].id);
+    scratch.ranks[i] = rank(parts[i].id, parts[i + 1].id);
   }
   merge_short(scratch);
 }
 
 void BytePair::merge_short(BytePairScratch& scratch) const {
   std::vector<WordPart>& parts = scratch.parts;
-  auto& merges = scratch.merges;
+  auto& ranks = scratch.ranks;
   size_t pairs = parts.empty() ? 0 : parts.size() - 1;
   while (pairs > 0) {
     uint64_t least = ~uint64_t{0};  // a rank and its place: without branches, which are guesswork
     for (size_t i = 0; i < pairs; ++i) {
-      least = std::min(least, static_cast<uint64_t>(merges[i].rank) << 32 | i);
+      least = std::min(least, static_cast<uint64_t>(ranks[i]) << 32 | i);
     }
     const size_t best = least & 0xffffffff;
     if (least >> 32 == MergeTable::kNone) break;
-    parts[best] = {merges[best].whole, parts[best].length + parts[best + 1].length};
+    parts[best] = {whole(static_cast<uint32_t>(least >> 32)),
+                   parts[best].length + parts[best + 1].length};
     --pairs;
     for (size_t i = best; i < pairs; ++i) {
       parts[i + 1] = parts[i + 2];
-      merges[i] = merges[i + 1];
+      ranks[i] = ranks[i + 1];
     }
-    const auto find = [&](size_t i) { merges[i] = table_.find(parts[i].id, parts[i + 1].id); };
+    const auto find = [&](size_t i) { ranks[i] = rank(parts[i].id, parts[i + 1].id); };
     if (best > 0) find(best - 1);
     if (best < pairs) find(best);
   }
@@ -157,7 +173,7 @@ void BytePair::merge_long(BytePairScratch& scratch) const {
   queue.clear();
   const auto rank_at = [&](int32_t at) {
     const int32_t next = scratch.next[at];
-    return next < size ? table_.find(parts[at].id, parts[next].id).rank : MergeTable::kNone;
+    return next < size ? rank(parts[at].id, parts[next].id) : MergeTable::kNone;
   };
   const auto entry = [&](int32_t at) {
     return static_cast<uint64_t>(rank_at(at)) << 32 | static_cast<uint32_t>(at);
@@ -177,10 +193,10 @@ void BytePair::merge_long(BytePairScratch& scratch) const {
     std::pop_heap(queue.begin(), queue.end(), std::greater<>());
     queue.pop_back();
     const auto at = static_cast<int32_t>(top & 0xffffffff);
-    const int32_t whole = merges_[top >> 32].whole, next = scratch.next[at];
-    const uint32_t rank = parts[at].length == 0 ? MergeTable::kNone : rank_at(at);
-    if (rank == MergeTable::kNone || merges_[rank].whole != whole) continue;
-    parts[at] = {whole, parts[at].length + parts[next].length};
+    const int32_t joined = whole(static_cast<uint32_t>(top >> 32)), next = scratch.next[at];
+    const uint32_t now = parts[at].length == 0 ? MergeTable::kNone : rank_at(at);
+    if (now == MergeTable::kNone || whole(now) != joined) continue;
+    parts[at] = {joined, parts[at].length + parts[next].length};
     parts[next].length = 0;
     scratch.next[at] = scratch.next[next];
     if (scratch.next[at] < size) scratch.previous[scratch.next[at]] = at;

@@ -30,8 +30,8 @@ struct BytePairScratch {
   static constexpr size_t kShort = 32;
 
   WordMemory memory;
-  std::vector<WordPart> parts;                   // of a word, the result
-  std::array<MergeTable::Merge, kShort> merges;  // of each part and the next one
+  std::vector<WordPart> parts;         // of a word, the result
+  std::array<uint32_t, kShort> ranks;  // of the merges of each part and the next one
   std::vector<int32_t> previous, next;
   std::vector<uint64_t> queue;
   std::string spelled;
@@ -51,9 +51,11 @@ class BytePair {
   void tokenize(std::string_view word, BytePairScratch& scratch) const;
   // Joins what is in scratch.parts, in time n log n.
   void merge(BytePairScratch& scratch) const;
-  // The same of few parts, whose neighbours merge as scratch.merges says: time n^2, but no queue.
+  // The same of few parts, with the ranks of their merges in scratch.ranks: time n^2, but no queue.
   void merge_short(BytePairScratch& scratch) const;
-  MergeTable::Merge find(int32_t left, int32_t right) const { return table_.find(left, right); }
+  // Of the merge of two tokens; MergeTable::kNone if there is none.
+  uint32_t rank(int32_t left, int32_t right) const { return table_.rank(left, right); }
+  int32_t whole(uint32_t rank) const { return table_.whole(rank); }
 
   // The ids of every merge's two tokens.
   struct Merge {

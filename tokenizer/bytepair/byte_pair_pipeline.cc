@@ -117,7 +117,7 @@ class ByteLevelPipeline : public Pipeline {
 
     BytePiece next_piece(std::string_view text, size_t at) const {
       const ByteLevelOptions& options = pipeline.options_;
-      if (options.use_regex) return next_byte_piece(text, at);
+      if (options.use_regex) return next_byte_piece(text, at, options.single_digits);
       if (options.split_digits > 0) return next_split_piece(text, at, options.split_digits);
       if (utf8::first_invalid(text) != std::string_view::npos) return {at, 0};
       return {text.size(), static_cast<int32_t>(utf8::count_scalars(text))};

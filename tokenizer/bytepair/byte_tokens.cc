@@ -30,7 +30,7 @@ ByteTokens::ByteTokens(const Vocabulary& vocabulary, const BytePair& byte_pair, 
   for (size_t byte = 0; byte < 256; ++byte) bytes_[byte] = find_byte(vocabulary, byte);
   pairs_.resize(joints_.size());
   for (size_t pair = 0; pair < pairs_.size(); ++pair) {
-    pairs_[pair] = byte_pair_.find(bytes_[pair >> 8], bytes_[pair & 0xff]);
+    pairs_[pair] = byte_pair_.rank(bytes_[pair >> 8], bytes_[pair & 0xff]);
   }
   find_joints(vocabulary);
   BytePairScratch scratch;
@@ -72,7 +72,7 @@ void ByteTokens::merge_bytes(const char* bytes, size_t size, BytePairScratch& sc
   scratch.parts.resize(size);
   for (size_t i = 0; i < size; ++i) scratch.parts[i] = {byte(bytes[i]), 1};
   if (size > BytePairScratch::kShort) return byte_pair_.merge(scratch);
-  for (size_t i = 0; i + 1 < size; ++i) scratch.merges[i] = pairs_[pair(bytes[i], bytes[i + 1])];
+  for (size_t i = 0; i + 1 < size; ++i) scratch.ranks[i] = pairs_[pair(bytes[i], bytes[i + 1])];
   byte_pair_.merge_short(scratch);
 }
 
@@ -94,22 +94,24 @@ WordPart* ByteTokens::merge_part(const char* bytes, size_t size, BytePairScratch
                                  WordPart* out) const {
   if (size == 1) return *out = {byte(bytes[0]), 1}, out + 1;
   if (size == 2) {
-    const MergeTable::Merge merge = pairs_[pair(bytes[0], bytes[1])];
-    if (merge.rank != MergeTable::kNone) return *out = {merge.whole, 2}, out + 1;
+    const uint32_t rank = pairs_[pair(bytes[0], bytes[1])];
+    if (rank != MergeTable::kNone) return *out = {byte_pair_.whole(rank), 2}, out + 1;
     out[0] = {byte(bytes[0]), 1};
     out[1] = {byte(bytes[1]), 1};
     return out + 2;
   }
-  const bool is_short = size <= ShortWord::kMaxSize;
-  if (is_short) {
+  WordPart* end = nullptr;
+  if (size <= ShortWord::kMaxSize) {
     const ShortWord word = ShortWord::padded(bytes, size);
     const int32_t id = words_.find(word);
     if (id != WordTable::kNone) return *out = {id, static_cast<int32_t>(size)}, out + 1;
-    WordPart* const end = scratch.memory.recall(owner_, word, out);
-    if (end != nullptr) return end;
+    end = scratch.memory.recall(owner_, word, out);
+  } else {
+    end = scratch.memory.recall(owner_, std::string_view(bytes, size), out);
   }
+  if (end != nullptr) return end;
   merge_bytes(bytes, size, scratch);
-  if (is_short) scratch.memory.keep(scratch.parts);
+  scratch.memory.keep(scratch.parts);
   return std::ranges::copy(scratch.parts, out).out;
 }
 

@@ -52,7 +52,7 @@ class ByteTokens {
   const BytePair& byte_pair_;
   uint64_t owner_;  // of what a thread remembers
   std::array<int32_t, 256> bytes_{};
-  std::vector<MergeTable::Merge> pairs_;  // of two bytes
+  std::vector<uint32_t> pairs_;    // ranks of the merges of two bytes
   std::bitset<256 * 256> joints_;  // whether some merge's left token ends, and its right one begins
   WordTable words_{0};             // the short tokens that merging gives
   // With ignore_merges, the tokens that words_ lacks.

@@ -12,7 +12,9 @@ bool CharacterTokens::suits(const Vocabulary& vocabulary, const BytePair& byte_p
   // Of a token that a byte or another one shares, its spelling does not tell what it joins.
   if (!byte_pair.knows_all() || !vocabulary.is_one_to_one()) return false;
   std::vector<bool> is_byte(static_cast<size_t>(vocabulary.end_id()));
-  for (const int32_t id : byte_pair.bytes()) is_byte[static_cast<size_t>(id)] = true;
+  for (const int32_t id : byte_pair.bytes()) {
+    if (id != Vocabulary::kNone) is_byte[static_cast<size_t>(id)] = true;
+  }
   return std::ranges::none_of(byte_pair.merges(), [&](const BytePair::Merge& merge) {
     return is_byte[static_cast<size_t>(merge.left)] || is_byte[static_cast<size_t>(merge.right)];
   });
@@ -80,16 +82,18 @@ std::span<const WordPart> CharacterTokens::tokenize(std::string_view text,
 
 WordPart* CharacterTokens::tokenize_part(std::string_view part, BytePairScratch& scratch,
                                          WordPart* out) const {
-  const bool is_short = part.size() <= ShortWord::kMaxSize;
-  if (is_short) {
+  WordPart* end = nullptr;
+  if (part.size() <= ShortWord::kMaxSize) {
     const ShortWord word = ShortWord::padded(part.data(), part.size());
     const int32_t id = words_.find(word);
     if (id != WordTable::kNone) return *out = {id, static_cast<int32_t>(part.size())}, out + 1;
-    WordPart* const end = scratch.memory.recall(owner_, word, out);
-    if (end != nullptr) return end;
+    end = scratch.memory.recall(owner_, word, out);
+  } else {
+    end = scratch.memory.recall(owner_, part, out);
   }
+  if (end != nullptr) return end;
   merge_characters(part, scratch);
-  if (is_short) scratch.memory.keep(scratch.parts);
+  scratch.memory.keep(scratch.parts);
   return std::ranges::copy(scratch.parts, out).out;
 }
 

@@ -6,79 +6,84 @@
 #include <cstdint>
 #include <vector>
 
+#include "tokenizer/vocabulary.h"
+
 namespace bert::tokenizer {
 
-// A hash table of pairs of tokens, and what each is merged to. Most pairs are not merged, which the
-// tags of a group say at once: a byte for each of its places, all in one word.
+// A hash table of pairs of tokens: the ranks of their merges, and what these give. Most of the time
+// of a merge is spent waiting for it, so it is small: a pair and its rank share eight bytes. Most
+// pairs are not merged, which the tags of a group say at once: a byte for each of its places, all
+// in one word.
 class MergeTable {
  public:
   static constexpr uint32_t kNone = ~uint32_t{0};
+  // More than a million; the largest vocabularies need about half of them.
+  static constexpr int kRankBits = 20;
+  static constexpr size_t kMaxMerges = (size_t{1} << kRankBits) - 1;
 
-  struct Merge {
-    uint32_t rank = kNone;
-    int32_t whole = -1;
-  };
+  // Has room for this many merges, at most kMaxMerges.
+  explicit MergeTable(size_t merges) : tags_(merges / kUsed + 2), entries_(tags_.size() * kGroup) {
+    wholes_.reserve(merges);
+  }
 
-  // Has room for this many pairs.
-  explicit MergeTable(size_t pairs)
-      : tags_(std::bit_ceil(2 * pairs / kGroup + 2)),
-        entries_(tags_.size() * kGroup),
-        mask_(tags_.size() - 1),
-        shift_(64 - std::countr_zero(tags_.size())) {}
-
-  // Of equal pairs the last one counts.
-  void insert(int32_t left, int32_t right, Merge merge) {
-    const uint64_t hash = hash_of(key(left, right));
-    const size_t known = place_of(left, right);
+  // Adds the merge of the next rank. Of equal pairs the last one counts.
+  void append(int32_t left, int32_t right, int32_t whole) {
+    const uint64_t pair = pair_of(left, right), hash = hash_of(pair);
+    const uint64_t entry = pair << kRankBits | wholes_.size();
+    wholes_.push_back(whole);
+    const size_t known = place_of(pair);
     if (known != kNowhere) {
-      entries_[known].merge = merge;
+      entries_[known] = entry;
       return;
     }
-    size_t group = hash >> shift_;
-    while (zeros(tags_[group]) == 0) group = (group + 1) & mask_;
+    size_t group = group_of(hash);
+    while (zeros(tags_[group]) == 0) group = after(group);
     const auto free = static_cast<size_t>(std::countr_zero(zeros(tags_[group])) / 8);
     tags_[group] |= tag(hash) << 8 * free;
-    entries_[group * kGroup + free] = {key(left, right), merge};
+    entries_[group * kGroup + free] = entry;
   }
-  // Its rank is kNone if the two are not merged.
-  Merge find(int32_t left, int32_t right) const {
-    const size_t place = place_of(left, right);
-    return place == kNowhere ? Merge{} : entries_[place].merge;
+  // kNone if the two are not merged.
+  uint32_t rank(int32_t left, int32_t right) const {
+    const size_t place = place_of(pair_of(left, right));
+    if (place == kNowhere) return kNone;
+    const auto rank = static_cast<uint32_t>(entries_[place] & kMaxMerges);
+    __builtin_prefetch(&wholes_[rank]);
+    return rank;
   }
+  int32_t whole(uint32_t rank) const { return wholes_[rank]; }
 
  private:
-  static constexpr size_t kGroup = 8;
+  static constexpr size_t kGroup = 8, kUsed = 5;  // places in a group, and those used on average
   static constexpr size_t kNowhere = ~size_t{0};
   static constexpr uint64_t kOnes = 0x0101010101010101u;
+  static constexpr int kIdBits = std::bit_width(static_cast<uint32_t>(Vocabulary::kMaxId));
+  static_assert(2 * kIdBits + kRankBits <= 64);
 
-  struct Entry {
-    uint64_t key;
-    Merge merge;
-  };
-
-  size_t place_of(int32_t left, int32_t right) const {
-    const uint64_t hash = hash_of(key(left, right)), wanted = tag(hash) * kOnes;
-    for (size_t group = hash >> shift_;; group = (group + 1) & mask_) {
+  size_t place_of(uint64_t pair) const {
+    const uint64_t hash = hash_of(pair), wanted = tag(hash) * kOnes;
+    for (size_t group = group_of(hash);; group = after(group)) {
       for (uint64_t like = zeros(tags_[group] ^ wanted); like != 0; like &= like - 1) {
         const size_t place = group * kGroup + static_cast<size_t>(std::countr_zero(like) / 8);
-        if (entries_[place].key == key(left, right)) return place;
+        if (entries_[place] >> kRankBits == pair) return place;
       }
       if (zeros(tags_[group]) != 0) return kNowhere;
     }
   }
   // The highest bit of each byte that is 0; of a byte above one, perhaps, though it is not.
   static uint64_t zeros(uint64_t bytes) { return (bytes - kOnes) & ~bytes & kOnes << 7; }
-  static uint64_t key(int32_t left, int32_t right) {
-    return static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right);
+  static uint64_t pair_of(int32_t left, int32_t right) {
+    return static_cast<uint64_t>(left) << kIdBits | static_cast<uint64_t>(right);
   }
-  static uint64_t hash_of(uint64_t key) { return (key ^ key >> 29) * 0x9e3779b97f4a7c15u; }
-  // Of the bits after those of the group; never 0, which is an empty place.
-  uint64_t tag(uint64_t hash) const { return (hash >> (shift_ - 7) & 0x7f) | 0x80; }
+  static uint64_t hash_of(uint64_t pair) { return (pair ^ pair >> 29) * 0x9e3779b97f4a7c15u; }
+  // By the upper half of the hash, whatever the number of groups.
+  size_t group_of(uint64_t hash) const { return (hash >> 32) * tags_.size() >> 32; }
+  size_t after(size_t group) const { return group + 1 < tags_.size() ? group + 1 : 0; }
+  // Of other bits than the group; never 0, which is an empty place.
+  static uint64_t tag(uint64_t hash) { return (hash >> 24 & 0x7f) | 0x80; }
 
-  std::vector<uint64_t> tags_;  // by group
-  std::vector<Entry> entries_;  // at most half of them in use
-  size_t mask_;
-  int shift_;
+  std::vector<uint64_t> tags_;     // by group
+  std::vector<uint64_t> entries_;  // a pair, and its rank in the lower bits
+  std::vector<int32_t> wholes_;    // by rank
 };
 
 }  // namespace bert::tokenizer

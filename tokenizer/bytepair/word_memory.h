@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <bit>
 #include <cstdint>
+#include <cstring>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "tokenizer/unicode/short_word.h"
@@ -17,30 +20,31 @@ struct WordPart {
   int32_t length;
 };
 
-// The tokens of short words that were merged before, for any number of owners: a hash table in
-// which a word takes the place of another one.
-class WordMemory {
+// A hash table of the tokens of words, in which a word takes the place of another one. Words are
+// held in kBytes bytes, filled up with zeros.
+template <size_t kBytes, size_t kMaxParts, size_t kEntries>
+class WordMemoryTable {
  public:
-  static constexpr size_t kMaxParts = 7;
+  struct Key {
+    uint64_t owner = 0;  // and the word's size in the lowest byte
+    std::array<uint64_t, kBytes / 8> bytes = {};
 
-  // A number that no other owner has.
-  static uint64_t new_owner() {
-    static std::atomic<uint64_t> next = 1;
-    return next++;
-  }
+    bool operator==(const Key& other) const {
+      uint64_t difference = owner ^ other.owner;
+      for (size_t i = 0; i < bytes.size(); ++i) difference |= bytes[i] ^ other.bytes[i];
+      return difference == 0;
+    }
+  };
 
-  // Writes the tokens of a word, which are at most kMaxParts, from `out` on and returns their end,
-  // or null if it is not known; then keep() may be called.
-  WordPart* recall(uint64_t owner, const ShortWord& word, WordPart* out) {
+  WordPart* recall(const Key& key, uint64_t hash, WordPart* out) {
     if (entries_.empty()) entries_.resize(kEntries);
-    wanted_ = &entries_[(word.hash() ^ owner * 0x9e3779b97f4a7c15u) >> kShift];
-    key_ = {owner << 8 | word.size, word.low, word.high};
+    wanted_ = &entries_[hash >> (64 - std::countr_zero(kEntries))];
+    key_ = key;
     const Entry& entry = *wanted_;
-    if (!(entry.key == key_)) return nullptr;
+    if (!(entry.key == key)) return nullptr;
     for (int i = 0; i < entry.count; ++i) *out++ = {entry.ids[i], entry.lengths[i]};
     return out;
   }
-  // The tokens of the word that was asked for last, if they are few.
   void keep(std::span<const WordPart> parts) {
     if (parts.size() > kMaxParts) return;
     wanted_->key = key_;
@@ -52,27 +56,63 @@ class WordMemory {
   }
 
  private:
-  static constexpr size_t kEntries = 16384;
-  static constexpr int kShift = 64 - std::countr_zero(kEntries);
-
-  struct Key {
-    uint64_t owner = 0;  // and the word's size in the lowest byte
-    uint64_t low = 0, high = 0;
-
-    bool operator==(const Key& other) const {
-      return ((owner ^ other.owner) | (low ^ other.low) | (high ^ other.high)) == 0;
-    }
-  };
   struct alignas(64) Entry {
     Key key;
     int32_t ids[kMaxParts] = {};
     uint8_t lengths[kMaxParts] = {}, count = 0;
   };
-  static_assert(sizeof(Entry) == 64);
+  static_assert(sizeof(Entry) - sizeof(Key) - 5 * kMaxParts - 1 < 8);  // whole cache lines
 
   std::vector<Entry> entries_;
-  Entry* wanted_ = nullptr;  // where it belongs
+  Entry* wanted_ = nullptr;  // where the key belongs
   Key key_;
+};
+
+// The tokens of words that were merged before, for any number of owners. Words of Latin letters are
+// short. Those of letters that take two or three bytes are not, and merging them takes longest.
+class WordMemory {
+ public:
+  static constexpr size_t kMaxSize = 48;   // of a word
+  static constexpr size_t kMaxParts = 14;  // that it may have
+
+  // A number that no other owner has.
+  static uint64_t new_owner() {
+    static std::atomic<uint64_t> next = 1;
+    return next++;
+  }
+
+  // Writes the tokens of a word from `out` on, which has room for kMaxParts, and returns their end,
+  // or null if they are not known; then keep() may be called.
+  WordPart* recall(uint64_t owner, const ShortWord& word, WordPart* out) {
+    asked_ = Asked::short_word;
+    return short_.recall({owner << 8 | word.size, {word.low, word.high}},
+                         word.hash() ^ owner * kMix, out);
+  }
+  // The same of a word of any length.
+  WordPart* recall(uint64_t owner, std::string_view word, WordPart* out) {
+    if (word.size() <= ShortWord::kMaxSize) return recall(owner, ShortWord::of(word), out);
+    asked_ = word.size() <= kMaxSize ? Asked::long_word : Asked::nothing;
+    if (asked_ == Asked::nothing) return nullptr;
+    LongTable::Key key{owner << 8 | word.size(), {}};
+    std::memcpy(key.bytes.data(), word.data(), word.size());
+    uint64_t hash = key.owner;
+    for (const uint64_t bytes : key.bytes) hash = (hash ^ bytes ^ hash >> 29) * kMix;
+    return long_.recall(key, hash, out);
+  }
+  // The tokens of the word that was asked for last, if they are few.
+  void keep(std::span<const WordPart> parts) {
+    if (asked_ == Asked::short_word) short_.keep(parts);
+    if (asked_ == Asked::long_word) long_.keep(parts);
+  }
+
+ private:
+  using ShortTable = WordMemoryTable<ShortWord::kMaxSize, 7, 16384>;
+  using LongTable = WordMemoryTable<kMaxSize, kMaxParts, 4096>;
+  static constexpr uint64_t kMix = 0x9e3779b97f4a7c15u;
+
+  ShortTable short_;
+  LongTable long_;
+  enum class Asked { nothing, short_word, long_word } asked_ = Asked::nothing;
 };
 
 }  // namespace bert::tokenizer

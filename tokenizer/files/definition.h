@@ -28,10 +28,12 @@ struct TemplatePiece {
 };
 using Template = std::vector<TemplatePiece>;
 
-// The ByteLevel pre-tokenizer, with a Split before it that has an expression of its own.
+// The ByteLevel pre-tokenizer, with what is before it: a Digits, or a Split that has an expression
+// of its own.
 struct ByteLevelOptions {
   bool add_prefix_space = true;
   bool use_regex = true;
+  bool single_digits = false;
   int split_digits = 0;  // how many a piece of that Split may have: next_split_piece(); 0: no Split
 };
 

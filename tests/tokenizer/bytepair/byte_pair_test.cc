@@ -156,14 +156,17 @@ TEST(BytePair, IsTheSlowOneOnRandomWords) {
         word += tokens[below(3)];
         ids.push_back(vocabulary.find(word.substr(word.size() - 1)));
       }
-      byte_pair.tokenize(word, scratch);
-      size_t length = 0;
-      for (const WordPart& part : scratch.parts) {
-        got.push_back(part.id);
-        length += static_cast<size_t>(part.length);
+      for (const bool is_known : {false, true}) {  // as it may be by then
+        got.clear();
+        byte_pair.tokenize(word, scratch);
+        size_t length = 0;
+        for (const WordPart& part : scratch.parts) {
+          got.push_back(part.id);
+          length += static_cast<size_t>(part.length);
+        }
+        EXPECT_EQ(got, merge_slowly(ids, merges)) << word << is_known;
+        EXPECT_EQ(length, size);
       }
-      EXPECT_EQ(got, merge_slowly(ids, merges)) << word;
-      EXPECT_EQ(length, size);
     }
   }
 }
@@ -201,12 +204,16 @@ TEST(ByteTokens, AreThoseOfTheSpelledBytes) {
     const BytePair byte_pair(vocabulary, options);
     const ByteTokens byte_tokens(vocabulary, byte_pair, options.ignore_merges);
     BytePairScratch scratch, slow;
+    std::vector<std::string> words;
     for (int i = 0; i < 400; ++i) {
-      const size_t size = 1 + below(i % 40 == 0 ? 80 : 12);
-      std::string word;
-      for (size_t j = 0; j < size; ++j) {
+      std::string& word = words.emplace_back();
+      for (size_t j = 1 + below(i % 40 == 0 ? 80 : i % 4 == 0 ? 50 : 12); j > 0; --j) {
         word += static_cast<char>('a' + (below(20) == 0 ? below(26) : below(bytes)));
       }
+    }
+    for (int i = 0; i < 100; ++i) words.push_back(words[below(400)]);  // it may know them
+    for (std::string& word : words) {
+      const size_t size = word.size();
       byte_pair.tokenize(word, slow);
       std::vector<int32_t> wanted, got;
       for (const WordPart& part : slow.parts) wanted.push_back(part.id);
@@ -253,11 +260,15 @@ TEST(CharacterTokens, AreThoseOfTheWholeWord) {
     ASSERT_TRUE(CharacterTokens::suits(vocabulary, byte_pair));
     const CharacterTokens characters(vocabulary, byte_pair);
     BytePairScratch scratch, slow;
+    std::vector<std::string> words;
     for (int i = 0; i < 200; ++i) {
-      std::string word;
+      std::string& word = words.emplace_back();
       for (size_t j = 1 + below(i % 20 == 0 ? 90 : 12); j > 0; --j) {
         word += letters[below(10) == 0 ? count : below(count)];
       }
+    }
+    for (int i = 0; i < 50; ++i) words.push_back(words[below(200)]);  // it may know them
+    for (const std::string& word : words) {
       byte_pair.tokenize(word, slow);
       std::vector<std::pair<int32_t, int32_t>> wanted, got;
       for (const auto& [id, length] : slow.parts) wanted.emplace_back(id, length);
@@ -268,10 +279,32 @@ TEST(CharacterTokens, AreThoseOfTheWholeWord) {
       }
       ASSERT_EQ(got, wanted) << word;
     }
-    entries[0].second = 1;  // an id of two tokens
+    const auto suits_without = [&](const std::string& byte) {
+      auto fewer = entries;
+      std::erase_if(fewer, [&](const auto& entry) { return entry.first == byte; });
+      const Vocabulary other(fewer, {}, false);
+      return CharacterTokens::suits(other, BytePair(other, options));
+    };
+    EXPECT_TRUE(suits_without("<0x61>"));  // that is an "a", which is a token
+    EXPECT_FALSE(suits_without("<0x63>"));
+    EXPECT_FALSE(suits_without("<0xC3>"));  // of an e with an accent, but not only of that
+    entries[0].second = 1;                  // an id of two tokens
     const Vocabulary shared(entries, {}, false);
     EXPECT_FALSE(CharacterTokens::suits(shared, BytePair(shared, options)));
   }
+}
+
+TEST(BytePair, TooManyMergesAreRefused) {
+  const Vocabulary vocabulary({{"a", 0}, {"aa", 1}}, {}, false);
+  BytePairOptions options;
+  options.merges.resize(MergeTable::kMaxMerges, {"a", "a"});
+  BytePairScratch scratch;
+  BytePair(vocabulary, options).tokenize("aaa", scratch);
+  EXPECT_EQ(scratch.parts.size(), 2u);
+  options.merges.emplace_back("a", "a");
+  EXPECT_THAT(
+      [&] { BytePair(vocabulary, options); },
+      testing::ThrowsMessage<std::runtime_error>("1048576 merges, expected at most 1048575"));
 }
 
 TEST(BytePair, UnknownCharacters) {

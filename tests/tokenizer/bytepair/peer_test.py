@@ -76,7 +76,9 @@ def variants(definition: dict):
     yield "ignore_merges", {**definition, "model": {**definition["model"], "ignore_merges": True},
                             "pre_tokenizer": {**byte_level, "use_regex": False},
                             "post_processor": {"type": "BertProcessing", "sep": sep, "cls": cls}}
-
+    digits = {"type": "Digits", "individual_digits": True}
+    yield "StarCoder", {**definition, "post_processor": None, "pre_tokenizer": {
+        "type": "Sequence", "pretokenizers": [digits, byte_level]}}
 
     yield from with_gaps(definition)
 
@@ -113,6 +115,8 @@ def gemmas():
     model = definition["model"]
     vocab = {token: identity for token, identity in model["vocab"].items() if token != "<0xC3>"}
     yield "Gemma, without all bytes", {**definition, "model": {**model, "vocab": vocab}}
+    vocab = {token: identity for token, identity in model["vocab"].items() if token != "<0x09>"} | {"\t": 12345}
+    yield "Gemma 2, a tab without a byte", {**definition, "model": {**model, "vocab": vocab}}
     # Not of runs of white space: tokenizers panic where tokens that strip overlap.
     flags = {"<mask>": ["lstrip", "normalized"], "<table>": ["rstrip"], "<unk>": ["normalized"],
              "<start_of_turn>": ["single_word", "normalized"], "<pad>": ["single_word"]}

@@ -156,8 +156,8 @@ TEST(Parts, AreTheTwinOfByteLevel) {
   }
 }
 
-// Splits by an expression, then takes bytes.
-json split_bytes(std::string_view expression) {
+// Cuts a text, then takes bytes.
+json cut_bytes(const json& cut, bool has_expression) {
   json definition = byte_level_tokenizer();
   definition["normalizer"] = nullptr;
   json& model = definition["model"];
@@ -169,40 +169,48 @@ json split_bytes(std::string_view expression) {
       model["merges"].push_back({a, b});
     }
   }
-  const json split = {{"type", "Split"},
-                      {"pattern", {{"Regex", expression}}},
-                      {"behavior", "Isolated"},
-                      {"invert", false}};
   const json bytes = {{"type", "ByteLevel"},
                       {"add_prefix_space", false},
                       {"trim_offsets", true},
-                      {"use_regex", false}};
-  definition["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", {split, bytes}}};
+                      {"use_regex", has_expression}};
+  definition["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", {cut, bytes}}};
   return definition;
+}
+
+// Every scalar beside others of each kind.
+void expect_twins_at_every_scalar(const json& definition) {
+  expect_twins(definition);
+  const TextEncoder fast = load_definition(definition),
+                    slow = load_definition(by_parts(definition));
+  std::string text;
+  for (char32_t c = 0; c < 0x34000; ++c) {  // there are no letters or numbers behind
+    if (c >= 0xd800 && c < 0xe000) continue;
+    const std::string s = scalar_of(c);
+    for (const char* before : {"a", "'", "'r", "'L", " ", "\n", "1", "!"}) text += before + s;
+    text += s + "a" + s + s + " " + s + "\r\n" + s + "  " + s + "12";
+    if (c % 64 != 63) continue;
+    // The slow one is not what sanitizers look at here: there, a part of it is enough.
+    const std::vector<int32_t> ids = fast.encode(text, std::nullopt, 0).ids;
+    if (!SANITIZED || c / 64 % 8 == 0) {
+      ASSERT_EQ(ids, slow.encode(text, std::nullopt, 0).ids) << static_cast<uint32_t>(c);
+    }
+    text.clear();
+  }
 }
 
 // In the fast pipeline by hand, in the other one by Oniguruma.
 TEST(Parts, AreTheTwinOfCommonSplits) {
   for (const std::string_view expression : {kThreeDigitsExpression, kOneDigitExpression}) {
-    json definition = split_bytes(expression);
-    expect_twins(definition);
-    const TextEncoder fast = load_definition(definition),
-                      slow = load_definition(by_parts(definition));
-    std::string text;
-    for (char32_t c = 0; c < 0x34000; ++c) {  // there are no letters or numbers behind
-      if (c >= 0xd800 && c < 0xe000) continue;
-      const std::string s = scalar_of(c);
-      for (const char* before : {"a", "'", "'r", "'L", " ", "\n", "1", "!"}) text += before + s;
-      text += s + "a" + s + s + " " + s + "\r\n" + s + "  " + s + "12";
-      if (c % 64 != 63) continue;
-      // The slow one is not what sanitizers look at here: there, a part of it is enough.
-      const std::vector<int32_t> ids = fast.encode(text, std::nullopt, 0).ids;
-      if (!SANITIZED || c / 64 % 8 == 0) {
-        ASSERT_EQ(ids, slow.encode(text, std::nullopt, 0).ids) << static_cast<uint32_t>(c);
-      }
-      text.clear();
-    }
+    const json split = {{"type", "Split"},
+                        {"pattern", {{"Regex", expression}}},
+                        {"behavior", "Isolated"},
+                        {"invert", false}};
+    expect_twins_at_every_scalar(cut_bytes(split, false));
   }
+}
+
+TEST(Parts, AreTheTwinOfSingleDigits) {
+  expect_twins_at_every_scalar(cut_bytes({{"type", "Digits"}, {"individual_digits", true}}, true));
 }
 
 json word_level(const std::vector<std::string>& words, const json& pre_tokenizer) {

@@ -51,13 +51,20 @@ int find_split_digits(const PreTokenizer& cut) {
 
 bool pick_byte_level(Definition& out) {
   const auto& cuts = out.pre_tokenizers;
-  if (cuts.empty() || cuts.back().kind != PreTokenizer::Kind::byte_level) return false;
-  const bool adds_space = cuts.back().prepend == PreTokenizer::Prepend::always;
-  const int digits = find_split_digits(cuts[0]);
-  if (cuts.size() != (digits > 0 ? 2 : 1)) return false;
-  if (digits > 0 && (adds_space || cuts.back().splits)) return false;
+  if (cuts.empty() || cuts.size() > 2) return false;
+  const PreTokenizer &first = cuts.front(), &last = cuts.back();
+  if (last.kind != PreTokenizer::Kind::byte_level) return false;
+  ByteLevelOptions options{.add_prefix_space = last.prepend == PreTokenizer::Prepend::always,
+                           .use_regex = last.splits};
+  if (cuts.size() == 2) {
+    options.single_digits = first.kind == PreTokenizer::Kind::digits && first.individual;
+    options.split_digits = find_split_digits(first);
+    // A space would be added to every piece of the first.
+    if (options.add_prefix_space || options.use_regex != options.single_digits) return false;
+    if (!options.single_digits && options.split_digits == 0) return false;
+  }
   if (!find_steps(out, out.steps)) return false;
-  out.byte_level = {adds_space, cuts.back().splits, digits};
+  out.byte_level = options;
   return true;
 }
 
