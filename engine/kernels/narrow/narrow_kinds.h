@@ -59,8 +59,6 @@ struct Bf16 {
 // shorts. Without VNNI, sums of two products of bytes must fit into 16 bits.
 #if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
 constexpr Int8Format kInt8 = {.bytes = 1, .max_input = 255};
-#elif defined(__AVX512BW__)
-constexpr Int8Format kInt8 = {.bytes = 1, .max_input = 127};
 #elif defined(__AVX2__)
 constexpr Int8Format kInt8 = {.bytes = 1, .max_input = 127, .paired = true};
 #else
@@ -68,7 +66,14 @@ constexpr Int8Format kInt8 = {.bytes = 2, .max_input = 255};
 #endif
 
 #if defined(__AVX2__)
-alignas(32) constexpr int16_t kOnes[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+struct Shorts {
+  int16_t values[2 * W];
+};
+alignas(64) constexpr Shorts kOnes = [] {
+  Shorts ones{};
+  for (int16_t& one : ones.values) one = 1;
+  return ones;
+}();
 #endif
 
 struct Bytes {
@@ -83,17 +88,14 @@ struct Bytes {
     return (Sum)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)x, (__m512i)w);
 #elif defined(__AVXVNNI__)
     return (Sum)_mm256_dpbusd_avx_epi32((__m256i)sum, (__m256i)x, (__m256i)w);
-#elif defined(__AVX512BW__)
-    const __m512i pairs = _mm512_maddubs_epi16((__m512i)x, (__m512i)w);
-    return sum + (Sum)_mm512_madd_epi16(pairs, _mm512_set1_epi16(1));
 #elif defined(__AVX2__)
     // Left to itself, GCC multiplies ahead of the additions, and keeps what it gets in memory.
     IntVec pairs;
     asm("vpmaddubsw %[w], %[x], %[pairs]\n\t"
         "vpmaddwd %[ones], %[pairs], %[pairs]\n\t"
         "vpaddd %[pairs], %[sum], %[sum]"
-        : [sum] "+x"(sum), [pairs] "=&x"(pairs)
-        : [x] "x"(x), [w] "x"(w), [ones] "m"(kOnes));
+        : [sum] "+v"(sum), [pairs] "=&v"(pairs)
+        : [x] "v"(x), [w] "v"(w), [ones] "m"(kOnes));
     return sum;
 #elif defined(__SSE2__)
     return sum + (Sum)_mm_madd_epi16((__m128i)x, (__m128i)w);

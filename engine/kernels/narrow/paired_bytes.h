@@ -22,8 +22,8 @@ struct PairedBytes : Bytes {
         "vpaddw %[more], %[pairs], %[pairs]\n\t"
         "vpmaddwd %[ones], %[pairs], %[pairs]\n\t"
         "vpaddd %[pairs], %[sum], %[sum]"
-        : [sum] "+x"(sum), [pairs] "=&x"(pairs), [more] "=&x"(more)
-        : [x0] "x"(x0), [x1] "x"(x1), [w0] "x"(w0), [w1] "x"(w1), [ones] "m"(kOnes));
+        : [sum] "+v"(sum), [pairs] "=&v"(pairs), [more] "=&v"(more)
+        : [x0] "v"(x0), [x1] "v"(x1), [w0] "v"(w0), [w1] "v"(w1), [ones] "m"(kOnes));
     return sum;
 #else
     return dot(dot(sum, x0, w0), x1, w1);
