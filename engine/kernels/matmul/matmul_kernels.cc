@@ -116,10 +116,6 @@ void tile(const MatmulTask& task, int64_t first, int64_t lines, const Word32* ah
 template <typename Kind>
 using Tile = void (*)(const MatmulTask&, int64_t, int64_t, const Word32*, const Epilogue<Kind>&,
                       float*);
-template <typename Kind>
-constexpr int at_most(int rows) {
-  return rows < Kind::kTileRows ? rows : Kind::kTileRows;
-}
 // By number of rows.
 template <typename Kind>
 constexpr Tile<Kind> kTiles[] = {nullptr,
@@ -127,8 +123,8 @@ constexpr Tile<Kind> kTiles[] = {nullptr,
                                  tile<Kind, 2>,
                                  tile<Kind, 3>,
                                  tile<Kind, 4>,
-                                 tile<Kind, at_most<Kind>(5)>,
-                                 tile<Kind, at_most<Kind>(6)>};
+                                 tile<Kind, (Kind::kTileRows > 4 ? 5 : 4)>,
+                                 tile<Kind, (Kind::kTileRows > 4 ? 6 : 4)>};
 
 template <typename Kind>
 void matmul(const MatmulTask& task) {

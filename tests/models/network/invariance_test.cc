@@ -13,6 +13,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
 #include "models/inspection.h"
 #include "tests/models/goldens.h"
 
@@ -170,6 +174,23 @@ TEST(Invariance, TheCallersRoundingModeDoesNotMatter) {
     }
   }
 }
+
+#if defined(__x86_64__)
+// What code compiled with -ffast-math sets: rounds downward, numbers near zero are zero.
+TEST(Invariance, TheCallersVectorUnitDoesNotMatter) {
+  const Model model = load("plain", 1);
+  const std::vector<Encoding> inputs = mixed_inputs(model, 3);
+  const Output want = model.run(inputs);
+  constexpr unsigned kFlushes = 0x8040, kDownward = 0x2000, kFlags = 0x3f;
+  const unsigned before = _mm_getcsr(), set = before | kFlushes | kDownward;
+  _mm_setcsr(set);
+  const Output got = model.run(inputs);
+  const unsigned after = _mm_getcsr();
+  _mm_setcsr(before);
+  EXPECT_EQ(after & ~kFlags, set & ~kFlags);
+  EXPECT_TRUE(same_bits(got.values, want.values));
+}
+#endif
 
 TEST(Invariance, AChildProcessComputesTheSame) {
   const Model model = load("plain", 1, 512, 2);

@@ -2,7 +2,6 @@
 #include "tools/serve/http/http_session.h"
 
 #include <algorithm>
-#include <array>
 #include <ctime>
 #include <initializer_list>
 #include <iterator>
@@ -20,7 +19,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr size_t kFirstRead = 2048, kBodyRead = 65536;
+constexpr size_t kBodyRead = 65536;
 constexpr size_t kMostAhead = 16384;     // of the next requests, while one is being answered
 constexpr size_t kLongBody = 65536;      // from here on, parsing and tokenising takes long
 constexpr size_t kMostLinger = 1 << 24;  // bytes that are read only to be thrown away
@@ -112,29 +111,30 @@ void HttpSession::read() {
   if (reading_ || ended_ || state_ == State::closed) return;
   if ((state_ == State::busy || state_ == State::writing) && buffer_.size() >= kMostAhead) return;
   reading_ = true;
-  // Waits without a buffer, as what is parsed meanwhile moves and frees it; nor does an idle
-  // connection need one.
-  socket_.async_wait(Socket::wait_read,
-                     [self = shared_from_this()](const boost::system::error_code& error) {
-                       self->on_read(error);
-                     });
+  socket_.async_read_some(asio::buffer(first_), [self = shared_from_this()](
+                                                    const boost::system::error_code& error,
+                                                    size_t bytes) { self->on_read(error, bytes); });
 }
 
-void HttpSession::on_read(boost::system::error_code error) {
+void HttpSession::on_read(boost::system::error_code error, size_t bytes) {
   reading_ = false;
   if (state_ == State::closed) return;
-  const size_t room = state_ == State::body ? kBodyRead : kFirstRead;
-  const size_t bytes = error ? 0 : socket_.read_some(buffer_.prepare(room), error);
-  if (error == asio::error::would_block) return read();
   if (error) return on_end();
+  bytes = asio::buffer_copy(buffer_.prepare(bytes), asio::buffer(first_, bytes));
+  buffer_.commit(bytes);
+  if (bytes == first_.size() && state_ == State::body) {  // the rest of a body, at once
+    const size_t more = socket_.read_some(buffer_.prepare(kBodyRead), error);
+    if (!error) buffer_.commit(more);
+    bytes += more;
+  }
   if (state_ == State::lingering) {
+    release_buffer();
     lingered_ += bytes;
     return lingered_ > kMostLinger ? close() : read();
   }
-  buffer_.commit(bytes);
   parse();
-  const bool is_fast = state_ == State::body && bytes >= kFirstRead;
-  if (buffer_.size() == 0 && buffer_.capacity() > kFirstRead && !is_fast) release_buffer();
+  const bool is_fast = state_ == State::body && bytes >= first_.size();
+  if (buffer_.size() == 0 && buffer_.capacity() > first_.size() && !is_fast) release_buffer();
   read();
 }
 
@@ -334,7 +334,7 @@ void HttpSession::finish() {
   hold(0);
   if (ended_) return close();
   if (closes_) return linger();
-  if (buffer_.size() == 0 && buffer_.capacity() > kFirstRead) release_buffer();
+  if (buffer_.size() == 0 && buffer_.capacity() > first_.size()) release_buffer();
   expect_next();
   if (context_->draining) enter(State::idle, seconds(0));
   parse();

@@ -3,6 +3,7 @@
 // One connection. Only http_server.cc and http_session.cc see Boost.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -81,7 +82,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
 
   void enter(State state, std::chrono::milliseconds time);
   void read();
-  void on_read(boost::system::error_code error);
+  void on_read(boost::system::error_code error, size_t bytes);
   void release_buffer();
   void on_end();
   void parse();
@@ -103,6 +104,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   Socket socket_;
   const std::shared_ptr<SessionContext> context_;
   std::list<std::weak_ptr<HttpSession>>::iterator place_;
+  std::array<char, 2048> first_;  // where bytes arrive: what is parsed meanwhile moves the buffer
   beast::flat_buffer buffer_;
   std::optional<http::request_parser<http::string_body>> parser_;
   HttpRequest request_;

@@ -16,9 +16,15 @@ namespace {
 constexpr int kMostDepth = 16;
 const json kNothing = json::object();
 
-// The deepest nesting of a text that may be no JSON at all.
-int depth_of(std::string_view text) {
-  int depth = 0, most = 0;
+// Of a text that may be no JSON at all: the deepest nesting, and how many members its objects have,
+// as each has a colon.
+struct Extent {
+  int depth = 0;
+  size_t members = 0;
+};
+Extent extent_of(std::string_view text) {
+  Extent most;
+  int depth = 0;
   bool quoted = false;
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
@@ -28,12 +34,22 @@ int depth_of(std::string_view text) {
     } else if (c == '"') {
       quoted = true;
     } else if (c == '[' || c == '{') {
-      most = std::max(most, ++depth);
+      most.depth = std::max(most.depth, ++depth);
     } else if (c == ']' || c == '}') {
       --depth;
+    } else if (c == ':') {
+      ++most.members;
     }
   }
   return most;
+}
+
+size_t members_of(const json& value) {
+  size_t members = value.is_object() ? value.size() : 0;
+  if (value.is_structured()) {
+    for (const json& element : value) members += members_of(element);
+  }
+  return members;
 }
 
 // "[id] parse error at line 1, column 7: reason; last read: ..." to the part that helps.
@@ -53,15 +69,17 @@ std::string shown(std::string_view text) { return tokenizer::printable(text, 60)
 
 json parse_body(std::string_view text) {
   if (text.empty()) throw RequestError(Refusal::syntax, "the body is empty, expected JSON");
-  if (depth_of(text) > kMostDepth) {
+  const Extent extent = extent_of(text);
+  if (extent.depth > kMostDepth) {
     throw RequestError(Refusal::syntax,
                        fmt::format("the body is nested more than {} deep", kMostDepth));
   }
   try {
     json body = json::parse(text);
     // Of two fields with the same name, either value would be a guess.
-    if (const auto name = tokenizer::duplicate_key(text))
-      refuse_field(shown(*name), "is there twice");
+    if (members_of(body) != extent.members) {
+      refuse_field(shown(tokenizer::duplicate_key(text).value_or("")), "is there twice");
+    }
     return body;
   } catch (const json::parse_error& error) {
     throw RequestError(Refusal::syntax, reason_of(error));

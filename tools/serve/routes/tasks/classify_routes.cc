@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <utility>
 
 #include <fmt/format.h>
@@ -42,16 +43,15 @@ constexpr Field kZeroShotParameters[] = {
 
 // What of the labels of an input is shown.
 struct Labelling {
-  const ServedModel& model;
-  bert::Info info;  // with the scores that were asked for
+  std::shared_ptr<const bert::Info> info;  // with the scores that were asked for
   size_t top_k;
   bool nested;  // an array of arrays, also for one
 
   void append(std::string& line, std::span<const float> logits) const {
-    const std::vector<float> scores = bert::probabilities(logits, info);
+    const std::vector<float> scores = bert::probabilities(logits, *info);
     const std::vector<int64_t> order = bert::top_k(scores, static_cast<int64_t>(top_k));
     append_array(line, std::span(order), [&](std::string& out, int64_t i) {
-      append_label(out, info.labels[i], scores[i]);
+      append_label(out, info->labels[i], scores[i]);
     });
   }
 
@@ -67,9 +67,10 @@ struct Labelling {
   }
 };
 
-bert::Info info_with(const ServedModel& model, bert::Scores scores) {
-  bert::Info info = model.info;
-  info.scores = scores;
+std::shared_ptr<const bert::Info> info_with(const ServedModel& model, bert::Scores scores) {
+  if (scores == model.info.scores) return {std::shared_ptr<void>(), &model.info};
+  auto info = std::make_shared<bert::Info>(model.info);
+  info->scores = scores;
   return info;
 }
 
@@ -96,7 +97,7 @@ Outcome predict(const Call& call) {
   const std::vector<bert::Input> inputs = object.pairs("inputs", work.is_batch);
   call.check_batch(inputs.size(), "inputs");
   const bool raw = object.flag("raw_scores", false);
-  Labelling labelling = {model, info_with(model, raw ? bert::Scores::raw : model.info.scores),
+  Labelling labelling = {info_with(model, raw ? bert::Scores::raw : model.info.scores),
                          model.info.labels.size(), work.is_batch};
   return labels_work(model, inputs, encode_options(call, object), std::move(work),
                      std::move(labelling));
@@ -146,7 +147,7 @@ Work classification_work(const Call& call, const ServedModel& model, const JsonO
   call.check_batch(inputs.size(), "inputs");
   const size_t all = model.info.labels.size();
   const auto top = parameters.whole("top_k", 1, 1 << 20).value_or(static_cast<int64_t>(all));
-  Labelling labelling = {model, info_with(model, scores_named(parameters, model.info.scores)),
+  Labelling labelling = {info_with(model, scores_named(parameters, model.info.scores)),
                          static_cast<size_t>(top), true};
   return labels_work(model, inputs, encode_options(call, parameters), std::move(work),
                      std::move(labelling));
