@@ -7,6 +7,7 @@
 #include "tokenizer/bytepair/byte_tokens.h"
 #include "tokenizer/files/definition.h"
 #include "tokenizer/pipeline.h"
+#include "tokenizer/unicode/scalar_counter.h"
 #include "tokenizer/unicode/utf8.h"
 
 namespace bert::tokenizer {
@@ -71,21 +72,17 @@ class ByteLevelPipeline : public Pipeline {
     bool split(const AddedTokenMatcher& added, std::string_view text, int32_t first,
                const int32_t* sources, std::vector<AddedTokenMatcher::Piece>& pieces) const {
       added.split(text, pieces);
-      size_t at = 0;
+      ScalarCounter scalars(text, first);
       for (const auto& [id, begin, end] : pieces) {
-        const auto count = [&](size_t from, size_t to) {
-          return static_cast<int32_t>(utf8::count_scalars(text.substr(from, to - from)));
-        };
-        // Pieces may overlap: see AddedTokenMatcher::split.
-        if (sources == nullptr) first += begin >= at ? count(at, begin) : -count(begin, at);
-        at = begin;
         const std::string_view part = text.substr(begin, end - begin);
-        if (id == AddedTokenMatcher::kText) {
-          if (!words(part, first, sources == nullptr ? nullptr : sources + begin)) return false;
-        } else if (sources == nullptr) {
-          out.push_added(id, first, first + count(begin, end), part);
+        const bool is_text = id == AddedTokenMatcher::kText;
+        if (sources != nullptr) {
+          if (!is_text) out.push_added(id, sources[begin], sources[end - 1] + 1, part);
+          if (is_text && !words(part, first, sources + begin)) return false;
         } else {
-          out.push_added(id, sources[begin], sources[end - 1] + 1, part);
+          const int32_t scalar = scalars.at(begin);
+          if (!is_text) out.push_added(id, scalar, scalars.at(end), part);
+          if (is_text && !words(part, scalar, nullptr)) return false;
         }
       }
       return true;

@@ -10,6 +10,7 @@
 #include "tokenizer/bytepair/character_tokens.h"
 #include "tokenizer/files/definition.h"
 #include "tokenizer/pipeline.h"
+#include "tokenizer/unicode/scalar_counter.h"
 #include "tokenizer/unicode/utf8.h"
 
 namespace bert::tokenizer {
@@ -32,20 +33,15 @@ class CharacterPipeline : public Pipeline {
       take(text, first, limit, scratch.byte_pair, out);
       return true;
     }
-    const auto count = [&](size_t begin, size_t end) {
-      return static_cast<int32_t>(utf8::count_scalars(text.substr(begin, end - begin)));
-    };
     added.split(text, scratch.pieces);
-    size_t at = 0;
+    ScalarCounter scalars(text, first);
     for (const auto& [id, begin, end] : scratch.pieces) {
-      // Pieces may overlap: see AddedTokenMatcher::split.
-      first += begin >= at ? count(at, begin) : -count(begin, at);
-      at = begin;
       const std::string_view part = text.substr(begin, end - begin);
+      const int32_t scalar = scalars.at(begin);
       if (id == AddedTokenMatcher::kText) {
-        take(part, first, limit, scratch.byte_pair, out);
+        take(part, scalar, limit, scratch.byte_pair, out);
       } else {
-        out.push_added(id, first, first + count(begin, end), part);
+        out.push_added(id, scalar, scalars.at(end), part);
       }
     }
     return true;

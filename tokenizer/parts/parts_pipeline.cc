@@ -12,6 +12,7 @@
 #include "tokenizer/parts/pre_tokenizers.h"
 #include "tokenizer/parts/word_model.h"
 #include "tokenizer/pipeline.h"
+#include "tokenizer/unicode/scalar_counter.h"
 #include "tokenizer/unicode/utf8.h"
 
 namespace bert::tokenizer {
@@ -42,27 +43,6 @@ WordMark find_word_mark(const Definition& definition) {
   }
   return {};
 }
-
-// Bytes of a text to its scalars, counted from `first` on: asked for in order, it counts each byte
-// once or twice.
-class ScalarCounter {
- public:
-  ScalarCounter(std::string_view text, int32_t first) : text_(text), scalar_(first) {}
-
-  int32_t at(int32_t byte) {
-    const auto count = [&](int32_t from, int32_t to) {
-      return static_cast<int32_t>(utf8::count_scalars(
-          text_.substr(static_cast<size_t>(from), static_cast<size_t>(to - from))));
-    };
-    scalar_ += byte >= byte_ ? count(byte_, byte) : -count(byte, byte_);
-    byte_ = byte;
-    return scalar_;
-  }
-
- private:
-  std::string_view text_;
-  int32_t byte_ = 0, scalar_;
-};
 
 class PartsPipeline : public Pipeline {
  public:
