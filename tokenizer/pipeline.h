@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tokenizer/added_tokens.h"
-#include "tokenizer/bytepair/byte_pair.h"
+#include "tokenizer/bytepair/merging/byte_pair.h"
 #include "tokenizer/parts/parted_text.h"
 #include "tokenizer/token_sequence.h"
 #include "tokenizer/unigram/unigram.h"

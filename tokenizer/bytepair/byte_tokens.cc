@@ -33,30 +33,34 @@ ByteTokens::ByteTokens(const Vocabulary& vocabulary, const BytePair& byte_pair, 
     pairs_[pair] = byte_pair_.rank(bytes_[pair >> 8], bytes_[pair & 0xff]);
   }
   find_joints(vocabulary);
-  BytePairScratch scratch;
-  std::vector<std::pair<std::string, int32_t>> found, ignored;
+  std::vector<std::string> tokens(static_cast<size_t>(vocabulary.end_id()));
   for (int32_t id = 0; id < vocabulary.end_id(); ++id) {
     if (!vocabulary.has(id) || vocabulary.find(vocabulary.token(id)) != id) continue;
-    std::optional<std::string> bytes = bytes_of_token(vocabulary.token(id));
-    if (!bytes || bytes->empty()) continue;
-    bool merges = true;
-    for (size_t i = 1; i < bytes->size(); ++i) merges &= joins((*bytes)[i - 1], (*bytes)[i]);
-    if (merges) merge_bytes(bytes->data(), bytes->size(), scratch);
-    merges = merges && scratch.parts.size() == 1 && scratch.parts[0].id == id;
-    if (merges && bytes->size() <= WordTable::kMaxSize) {
-      found.emplace_back(std::move(*bytes), id);
+    tokens[id] = bytes_of_token(vocabulary.token(id)).value_or("");
+  }
+  const std::vector<std::string_view> spellings(tokens.begin(), tokens.end());
+  std::vector<DoubleArray::Entry> entries;
+  for (int32_t id = 0; id < vocabulary.end_id(); ++id) entries.push_back({spellings[id], id});
+  trie_ = DoubleArray(entries, {});
+  search_.emplace(byte_pair, spellings, bytes_, trie_);
+  keep_words(spellings, ignore_merges);
+}
+
+void ByteTokens::keep_words(std::span<const std::string_view> spellings, bool ignore_merges) {
+  std::vector<DoubleArray::Entry> words, ignored;
+  for (int32_t id = 0; id < std::ssize(spellings); ++id) {
+    const std::string_view bytes = spellings[id];
+    if (bytes.empty()) continue;
+    if (bytes.size() <= WordTable::kMaxSize && search_->is_made(id)) {
+      words.push_back({bytes, id});
     } else if (ignore_merges) {
-      ignored.emplace_back(std::move(*bytes), id);
+      shortest_ignored_ = std::min(shortest_ignored_, bytes.size());
+      ignored.push_back({bytes, id});
     }
   }
-  std::vector<DoubleArray::Entry> entries;
-  for (const auto& [bytes, id] : ignored) {
-    shortest_ignored_ = std::min(shortest_ignored_, bytes.size());
-  }
-  for (const auto& [bytes, id] : ignored) entries.push_back({bytes, id});
-  ignored_ = DoubleArray(entries, {});
-  words_ = WordTable(found.size());
-  for (const auto& [bytes, id] : found) words_.insert(ShortWord::of(bytes), id);
+  ignored_ = DoubleArray(ignored, {});
+  words_ = WordTable(words.size());
+  for (const auto& [bytes, id] : words) words_.insert(ShortWord::of(bytes), id);
 }
 
 void ByteTokens::find_joints(const Vocabulary& vocabulary) {
@@ -107,7 +111,11 @@ WordPart* ByteTokens::merge_part(const char* bytes, size_t size, BytePairScratch
     if (id != WordTable::kNone) return *out = {id, static_cast<int32_t>(size)}, out + 1;
     end = scratch.memory.recall(owner_, word, out);
   } else {
-    end = scratch.memory.recall(owner_, std::string_view(bytes, size), out);
+    const std::string_view word(bytes, size);
+    end = scratch.memory.recall(owner_, word, out);
+    if (end != nullptr) return end;
+    end = search_->find(word, out);
+    if (end != nullptr) scratch.memory.keep({out, end});
   }
   if (end != nullptr) return end;
   merge_bytes(bytes, size, scratch);

@@ -4,10 +4,12 @@
 #include <array>
 #include <bitset>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
-#include "tokenizer/bytepair/byte_pair.h"
+#include "tokenizer/bytepair/merging/byte_pair.h"
+#include "tokenizer/bytepair/merging/byte_pair_search.h"
 #include "tokenizer/unigram/double_array.h"
 #include "tokenizer/wordpiece/word_table.h"
 
@@ -44,6 +46,7 @@ class ByteTokens {
                        WordPart* out) const;
   void merge_bytes(const char* bytes, size_t size, BytePairScratch& scratch) const;
   void find_joints(const Vocabulary& vocabulary);
+  void keep_words(std::span<const std::string_view> spellings, bool ignore_merges);
   static size_t pair(char left, char right) {
     return static_cast<size_t>(static_cast<uint8_t>(left)) << 8 | static_cast<uint8_t>(right);
   }
@@ -55,6 +58,8 @@ class ByteTokens {
   std::vector<uint32_t> pairs_;    // ranks of the merges of two bytes
   std::bitset<256 * 256> joints_;  // whether some merge's left token ends, and its right one begins
   WordTable words_{0};             // the short tokens that merging gives
+  DoubleArray trie_;               // all tokens
+  std::optional<BytePairSearch> search_;
   // With ignore_merges, the tokens that words_ lacks.
   DoubleArray ignored_;
   size_t shortest_ignored_ = SIZE_MAX;

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tokenizer/bytepair/byte_pair.h"
+#include "tokenizer/bytepair/merging/byte_pair.h"
 #include "tokenizer/wordpiece/word_table.h"
 
 namespace bert::tokenizer {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tokenizer/added_tokens.h"
-#include "tokenizer/bytepair/byte_pair.h"
+#include "tokenizer/bytepair/merging/byte_pair.h"
 #include "tokenizer/decoders/decoders.h"
 #include "tokenizer/offsets/offset_trimmer.h"
 #include "tokenizer/parts/normalizers.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tokenizer/bytepair/byte_pair.h"
+#include "tokenizer/bytepair/merging/byte_pair.h"
 
 #include <algorithm>
 #include <functional>

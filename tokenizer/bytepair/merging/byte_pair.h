@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "tokenizer/bytepair/merge_table.h"
-#include "tokenizer/bytepair/word_memory.h"
+#include "tokenizer/bytepair/merging/merge_table.h"
+#include "tokenizer/bytepair/merging/word_memory.h"
 #include "tokenizer/unicode/raw_buffer.h"
 #include "tokenizer/vocabulary.h"
 

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tokenizer/bytepair/merging/byte_pair.h"
+#include "tokenizer/unigram/double_array.h"
+
+namespace bert::tokenizer {
+
+// Byte-pair encoding without merging, for long words. A sequence of tokens is a word's if merging
+// gives each token from its own characters, and each two neighbours from theirs: a merge across a
+// border would be made in the two alone as well. There is only one such sequence. So the longest
+// token that can stand beside the one before is taken, and where what follows cannot stand beside
+// it, a shorter one.
+class BytePairSearch {
+ public:
+  // spellings: of each id, in the characters' bytes; empty if it is no part of a word. characters:
+  // the tokens that words are spelled with. trie: from spellings to ids. All must outlive this, but
+  // not the first two.
+  BytePairSearch(const BytePair& byte_pair, std::span<const std::string_view> spellings,
+                 std::span<const int32_t> characters, const DoubleArray& trie);
+
+  // Writes the tokens of a word from `out` on, which has room for one a byte, and returns their
+  // end; null if only merging can tell, which is rare, or if a character has no token. Takes time
+  // proportional to the word's length.
+  WordPart* find(std::string_view word, WordPart* out) const;
+
+  // Whether merging gives the token from its own characters.
+  bool is_made(int32_t id) const { return nodes_[id].rank != Node::kUnmade; }
+
+ private:
+  // How merging gives a token: the rank of the last merge, and what it joins.
+  struct Node {
+    static constexpr int32_t kCharacter = -1, kUnmade = -2, kUnknown = -3;  // as ranks
+
+    int32_t rank = kUnmade, left = -1, right = -1;
+    int32_t shorter = -1;  // the longest token that this one begins with
+    int32_t length = 0;    // in bytes
+  };
+
+  void find_nodes(std::span<const std::string_view> spellings);
+  void add(const BytePair::Merge& merge, int32_t rank);
+  bool merges_to(int32_t id, std::string_view spelling, BytePairScratch& scratch) const;
+  // Whether merging the characters of two neighbours comes to these two, whatever is made of them
+  // then; and whether they stay.
+  bool come_about(int32_t left, int32_t right) const;
+  bool stay(int32_t left, int32_t right) const;
+
+  const BytePair& byte_pair_;
+  const DoubleArray& trie_;
+  std::vector<Node> nodes_;  // by id
+};
+
+}  // namespace bert::tokenizer
