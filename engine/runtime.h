@@ -26,7 +26,7 @@ class DefaultFloats {
  public:
   DefaultFloats() {
 #if defined(__x86_64__)
-    // That of the vector unit alone, unless the other one's differs: both take half a microsecond.
+    // The vector unit's alone, unless the x87's is another: keeping both takes half a microsecond.
     uint16_t control;
     asm volatile("fnstcw %0" : "=m"(control));
     is_usual_ = control == kUsualControl;
@@ -55,7 +55,7 @@ class DefaultFloats {
 #if defined(__x86_64__)
   static constexpr uint16_t kUsualControl = 0x37f;
   static constexpr unsigned kUsualVectors = 0x1f80;
-  // What is read from memory stays on its side.
+  // What is computed from memory stays on its side.
   static void set(unsigned vectors) { asm volatile("ldmxcsr %0" : : "m"(vectors) : "memory"); }
 
   bool is_usual_ = false;

@@ -26,6 +26,8 @@ class ByteTokens {
   static bool suits(const Vocabulary& vocabulary);
   // Both must outlive this.
   ByteTokens(const Vocabulary& vocabulary, const BytePair& byte_pair, bool ignore_merges);
+  ByteTokens(const ByteTokens&) = delete;  // search_ refers to trie_
+  ByteTokens& operator=(const ByteTokens&) = delete;
 
   // The token that a piece is, or Vocabulary::kNone if it has to be merged. kPadding bytes must be
   // readable after it.
