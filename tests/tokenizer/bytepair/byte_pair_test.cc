@@ -279,19 +279,27 @@ TEST(CharacterTokens, AreThoseOfTheWholeWord) {
       }
       ASSERT_EQ(got, wanted) << word;
     }
-    const auto suits_without = [&](const std::string& byte) {
-      auto fewer = entries;
-      std::erase_if(fewer, [&](const auto& entry) { return entry.first == byte; });
-      const Vocabulary other(fewer, {}, false);
-      return CharacterTokens::suits(other, BytePair(other, options));
-    };
-    EXPECT_TRUE(suits_without("<0x61>"));  // that is an "a", which is a token
-    EXPECT_FALSE(suits_without("<0x63>"));
-    EXPECT_FALSE(suits_without("<0xC3>"));  // of an e with an accent, but not only of that
-    entries[0].second = 1;                  // an id of two tokens
-    const Vocabulary shared(entries, {}, false);
-    EXPECT_FALSE(CharacterTokens::suits(shared, BytePair(shared, options)));
   }
+}
+
+TEST(CharacterTokens, SuitWhereNoCharacterIsUnknown) {
+  const BytePairOptions options = {.merges = {{"a", "b"}}, .byte_fallback = true};
+  std::vector<std::pair<std::string, int32_t>> entries = {
+      {"a", 0}, {"b", 1}, {"\u00e9", 2}, {"ab", 3}};
+  for (int byte = 0; byte < 256; ++byte)
+    entries.emplace_back(fmt::format("<0x{:02X}>", byte), 4 + byte);
+  const auto suits_without = [&](const std::string& byte) {
+    auto fewer = entries;
+    std::erase_if(fewer, [&](const auto& entry) { return entry.first == byte; });
+    const Vocabulary vocabulary(fewer, {}, false);
+    return CharacterTokens::suits(vocabulary, BytePair(vocabulary, options));
+  };
+  EXPECT_TRUE(suits_without(""));
+  EXPECT_TRUE(suits_without("<0x61>"));  // that is an "a", which is a token
+  EXPECT_FALSE(suits_without("<0x63>"));
+  EXPECT_FALSE(suits_without("<0xC3>"));  // of an e with an accent, but not only of that
+  entries[0].second = 1;                  // an id of two tokens
+  EXPECT_FALSE(suits_without(""));
 }
 
 TEST(BytePair, TooManyMergesAreRefused) {
