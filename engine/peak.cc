@@ -10,7 +10,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 #include <spdlog/spdlog.h>
 
-#include "engine/dense/onednn.h"
+#include "engine/dense/onednn/onednn.h"
 #include "engine/kernels/pick_kernels.h"
 #include "engine/runtime.h"
 #include "engine/tensor.h"

@@ -24,8 +24,7 @@ std::string demo_model() {
     const fs::path demo = folder / "share/bert-infer/demo";
     if (fs::exists(demo / "config.json", error)) return demo;
   }
-  throw Error("no demo model is installed with " + self_path.string() +
-              ": give a model directory");
+  throw Error("no demo model is installed with " + self_path.string() + ": give a model directory");
 }
 
 std::string version() { return BERT_INFER_VERSION; }

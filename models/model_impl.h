@@ -36,7 +36,7 @@ struct Internals {
 // The parts of a loaded model.
 struct __attribute__((visibility("hidden"))) Model::Impl {
   using Workspace = models::Workspace;
-  // In load.cc.
+  // In directory/load.cc.
   static std::shared_ptr<const Impl> load(const std::string& name, const Options& options);
 
   // Calls body(batch, order, x, team, space) for each batch of the encodings. Sequence i of the

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tokenizer/added_tokens.h"
+#include "tokenizer/added_tokens/added_tokens.h"
 #include "tokenizer/bytepair/merging/byte_pair.h"
 #include "tokenizer/parts/parted_text.h"
 #include "tokenizer/token_sequence.h"

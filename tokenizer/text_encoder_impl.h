@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "tokenizer/added_tokens.h"
+#include "tokenizer/added_tokens/added_tokens.h"
 #include "tokenizer/files/definition.h"
 #include "tokenizer/offsets/offset_trimmer.h"
 #include "tokenizer/pipeline.h"

@@ -7,7 +7,7 @@
 #include "engine/attention/block_attention.h"
 #include "engine/kernels/pick_kernels.h"
 #include "engine/profile.h"
-#include "engine/rows.h"
+#include "engine/rows/rows.h"
 
 namespace bert::engine {
 

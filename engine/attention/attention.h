@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <span>
 
-#include "engine/attention/disentangled.h"
-#include "engine/attention/relative_positions.h"
+#include "engine/attention/positions/disentangled.h"
+#include "engine/attention/positions/relative_positions.h"
 #include "engine/kernels/row_kernels.h"
 #include "engine/tensor.h"
 #include "engine/threads/team.h"

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include "engine/dense/onednn.h"
+#include "engine/dense/onednn/onednn.h"
 #include "engine/dense/product.h"
 #include "engine/kernels/pick_kernels.h"
 #include "engine/runtime.h"

@@ -3,9 +3,9 @@
 // The model's functions.
 #include <cstdint>
 
-#include "models/c_api/c_arguments.h"
+#include "models/c_api/boundary/c_arguments.h"
+#include "models/c_api/boundary/c_views.h"
 #include "models/c_api/c_model.h"
-#include "models/c_api/c_views.h"
 
 namespace bert::c_api {
 namespace {

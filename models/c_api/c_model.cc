@@ -16,7 +16,7 @@
 #include <fmt/ranges.h>
 
 #include "models/bert_queue.h"
-#include "models/c_api/c_arguments.h"
+#include "models/c_api/boundary/c_arguments.h"
 #include "models/tasks/task_names.h"
 
 namespace bert::c_api {

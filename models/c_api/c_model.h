@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "models/c_api/c_call.h"
+#include "models/c_api/boundary/c_call.h"
 
 struct bert_model {
   explicit bert_model(const bert::Model& loaded);

@@ -15,7 +15,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "models/c_api/c_arguments.h"
+#include "models/c_api/boundary/c_arguments.h"
 
 namespace bert::c_api {
 namespace {

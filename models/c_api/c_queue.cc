@@ -22,9 +22,9 @@
 
 #include "models/bert_queue.h"
 #include "models/c_api/bert_queue_c.h"
-#include "models/c_api/c_arguments.h"
+#include "models/c_api/boundary/c_arguments.h"
+#include "models/c_api/boundary/c_views.h"
 #include "models/c_api/c_model.h"
-#include "models/c_api/c_views.h"
 
 namespace c_api = bert::c_api;
 

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <string>
 
-#include "models/c_api/c_arguments.h"
+#include "models/c_api/boundary/c_arguments.h"
+#include "models/c_api/boundary/c_views.h"
 #include "models/c_api/c_model.h"
-#include "models/c_api/c_views.h"
 
 namespace c_api = bert::c_api;
 

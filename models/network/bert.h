@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "engine/attention/attention.h"
-#include "engine/attention/rotary.h"
+#include "engine/attention/positions/rotary.h"
 #include "engine/dense/linear.h"
-#include "engine/rows.h"
+#include "engine/rows/rows.h"
 #include "engine/tensor.h"
 #include "models/config/config.h"
 #include "models/network/batch.h"

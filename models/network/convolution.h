@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "engine/dense/linear.h"
-#include "engine/rows.h"
+#include "engine/rows/rows.h"
 #include "engine/tensor.h"
 #include "models/config/config.h"
 #include "models/network/batch.h"

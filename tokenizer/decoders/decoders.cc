@@ -67,7 +67,7 @@ void decode_word_pieces(const Decoder& decoder, Tokens& tokens) {
     if (i > 0 && token.starts_with(decoder.text)) {
       token.erase(0, decoder.text.size());
     } else if (i > 0) {
-      token.insert(0, " ");
+      token.insert(token.begin(), ' ');
     }
     if (decoder.cleans_up) clean_up(token);
   }

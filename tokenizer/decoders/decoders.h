@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tokenizer/parts/pattern.h"
+#include "tokenizer/parts/expressions/pattern.h"
 
 namespace bert::tokenizer {
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "tokenizer/added_tokens.h"
+#include "tokenizer/added_tokens/added_tokens.h"
 #include "tokenizer/bytepair/merging/byte_pair.h"
 #include "tokenizer/decoders/decoders.h"
 #include "tokenizer/offsets/offset_trimmer.h"

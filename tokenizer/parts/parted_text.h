@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "tokenizer/added_tokens.h"
-#include "tokenizer/parts/pattern.h"
+#include "tokenizer/added_tokens/added_tokens.h"
+#include "tokenizer/parts/expressions/pattern.h"
 #include "tokenizer/unigram/text_normalizer.h"
 
 namespace bert::tokenizer {

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "engine/peak.h"
-#include "models/inspection.h"
+#include "models/directory/inspection.h"
 
 namespace bert::tools {
 namespace {

@@ -20,8 +20,8 @@
 
 #include "engine/dense/product.h"
 #include "tokenizer/unicode/printable.h"
-#include "tools/console/bus_error.h"
 #include "tools/console/output_file.h"
+#include "tools/console/signals/bus_error.h"
 
 namespace bert::tools {
 namespace {

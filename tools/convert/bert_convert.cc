@@ -12,7 +12,7 @@
 #include <spdlog/spdlog.h>
 
 #include "models/bert_infer.h"
-#include "models/convert.h"
+#include "models/directory/convert.h"
 #include "models/weights/json_file.h"
 #include "tools/console/command_line.h"
 #include "tools/console/output_file.h"

@@ -17,8 +17,8 @@ import random
 import subprocess
 import sys
 
-from lexicon import words_of
 from pairs import LABELS, Generator
+from sentences.lexicon import words_of
 
 MODEL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "models", "demo")
 

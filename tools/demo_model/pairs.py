@@ -12,14 +12,9 @@ import hashlib
 import random
 import sys
 
-import events
-import predicates
-import quantities
-import relations
-import scenes
-import things
-from grammar import sentence
-from lexicon import Lexicon, words_of
+from sentences import events, predicates, quantities, relations, scenes, things
+from sentences.grammar import sentence
+from sentences.lexicon import Lexicon, words_of
 
 LABELS = ("entailment", "neutral", "contradiction")
 FAMILIES = {

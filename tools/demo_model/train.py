@@ -28,9 +28,9 @@ import torch.nn.functional as F
 
 import bert
 from pairs import Generator
-from lexicon import words_of
+from sentences.lexicon import words_of
+from sentences.wordnet import wordnet_words
 from vocabulary import WordPiece, train as train_vocabulary
-from wordnet import wordnet_words
 
 
 def make_vocabulary(wordnet: str, size: int, seed: int) -> list:

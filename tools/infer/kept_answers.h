@@ -6,7 +6,7 @@
 
 #include "tools/console/output_file.h"
 #include "tools/console/progress.h"
-#include "tools/console/stop.h"
+#include "tools/console/signals/stop.h"
 #include "tools/infer/answers/answer_writer.h"
 
 namespace bert::tools {

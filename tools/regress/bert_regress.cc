@@ -11,9 +11,9 @@
 #include "tools/console/json_text.h"
 #include "tools/console/output_file.h"
 #include "tools/console/progress_bar.h"
+#include "tools/regress/comparison/regression.h"
 #include "tools/regress/regress_options.h"
 #include "tools/regress/regress_report.h"
-#include "tools/regress/regression.h"
 #include "tools/report/environment.h"
 #include "tools/report/report_page.h"
 

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tools/regress/regression.h"
+#include "tools/regress/comparison/regression.h"
 
 namespace bert::tools {
 

@@ -14,9 +14,9 @@
 #include <fmt/format.h>
 #include <sys/utsname.h>
 
-#include "engine/dense/onednn.h"
+#include "engine/dense/onednn/onednn.h"
 #include "engine/kernels/pick_kernels.h"
-#include "models/inspection.h"
+#include "models/directory/inspection.h"
 #include "tools/console/progress_bar.h"
 #include "tools/report/sha256.h"
 

@@ -16,7 +16,7 @@
 #include <sys/resource.h>
 
 #include "tools/console/command_line.h"
-#include "tools/console/stop.h"
+#include "tools/console/signals/stop.h"
 #include "tools/serve/http/http_server.h"
 #include "tools/serve/serve_options.h"
 #include "tools/serve/service.h"

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "engine/attention/rotary.h"
+#include "engine/attention/positions/rotary.h"
 #include "models/config/config.h"
 #include "models/weights/json_file.h"
 

@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "engine/attention/alibi.h"
+#include "engine/attention/positions/alibi.h"
 
 namespace bert::models {
 

@@ -10,7 +10,7 @@
 
 #include "engine/attention/attention.h"
 #include "engine/dense/linear.h"
-#include "engine/rows.h"
+#include "engine/rows/rows.h"
 #include "models/config/config.h"
 #include "models/weights/checkpoint.h"
 

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "engine/rows.h"
+#include "engine/rows/rows.h"
 #include "models/weights/pytorch/pytorch_file.h"
 #include "models/weights/weight_file.h"
 

@@ -11,8 +11,8 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/attention/alibi.h"
-#include "engine/attention/rotary.h"
+#include "engine/attention/positions/alibi.h"
+#include "engine/attention/positions/rotary.h"
 #include "engine/threads/scheduler.h"
 #include "tests/engine/random_floats.h"
 

@@ -12,7 +12,7 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/attention/alibi.h"
+#include "engine/attention/positions/alibi.h"
 #include "engine/threads/scheduler.h"
 #include "tests/engine/random_floats.h"
 

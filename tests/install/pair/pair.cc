@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <bert_infer.h>
-
 #include <charconv>
 #include <iostream>
+
+#include <bert_infer.h>
 
 int main(int argc, char** argv) try {
   if (argc < 3) return 2;

@@ -17,7 +17,7 @@
 #include <xmmintrin.h>
 #endif
 
-#include "models/inspection.h"
+#include "models/directory/inspection.h"
 #include "tests/models/goldens.h"
 
 namespace bert {

@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "models/inspection.h"
+#include "models/directory/inspection.h"
 #include "tests/models/copied_model.h"
 
 namespace bert {

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "models/tasks/spans.h"
+#include "models/tasks/extraction/spans.h"
 #include "tests/models/copied_model.h"
 
 namespace bert {

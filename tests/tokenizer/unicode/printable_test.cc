@@ -12,16 +12,17 @@ namespace {
 
 TEST(Printable, SpellsOutWhatATerminalObeysOrHides) {
   for (const auto& [text, expected] : {
-           std::pair<std::string, std::string>{"plain, é, 漢字, 🙂 and \\", "plain, é, 漢字, 🙂 and \\"},
+           std::pair<std::string, std::string>{"plain, é, 漢字, 🙂 and \\",
+                                               "plain, é, 漢字, 🙂 and \\"},
            {"\x1b]0;owned\x07", "\\x1b]0;owned\\x07"},
            {"a\tb\nc\r\x7f", "a\\tb\\nc\\r\\x7f"},
            {std::string("nul\0!", 5), "nul\\x00!"},
            {"\xc2\x9b"
             "31m",
-            "\\u009b31m"},                           // the C1 form of ESC [
+            "\\u009b31m"},  // the C1 form of ESC [
            {"a\u202eb\u2066c\u200bd", "a\\u202eb\\u2066c\\u200bd"},
            {"\xff\xe9t\xe9\xc3", "\\xff\\xe9t\\xe9\\xc3"},  // Latin-1, a character cut short
-           {"\xed\xa0\x80", "\\xed\\xa0\\x80"},      // a surrogate
+           {"\xed\xa0\x80", "\\xed\\xa0\\x80"},             // a surrogate
        }) {
     EXPECT_EQ(printable(text), expected);
   }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tokenizer/unigram/unigram.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <numeric>
 #include <random>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "tokenizer/token_sequence.h"
 

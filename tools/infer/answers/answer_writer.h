@@ -8,8 +8,8 @@
 #include "models/bert_infer.h"
 #include "tools/console/output_file.h"
 #include "tools/infer/answers/answers.h"
-#include "tools/infer/infer_options.h"
 #include "tools/infer/loaded_model.h"
+#include "tools/infer/options/infer_options.h"
 #include "tools/infer/task_table.h"
 
 namespace bert::tools {

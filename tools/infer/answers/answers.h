@@ -10,9 +10,9 @@
 #include <nlohmann/json.hpp>
 
 #include "models/bert_infer.h"
-#include "tools/infer/infer_options.h"
 #include "tools/infer/inputs/task_inputs.h"
 #include "tools/infer/loaded_model.h"
+#include "tools/infer/options/infer_options.h"
 
 namespace bert::tools {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "models/bert_infer.h"
-#include "tools/infer/infer_options.h"
+#include "tools/infer/options/infer_options.h"
 
 namespace bert::tools {
 

@@ -12,8 +12,8 @@
 
 #include "tokenizer/unicode/printable.h"
 #include "tools/infer/answers/answers.h"
-#include "tools/infer/answers/embeddings.h"
 #include "tools/infer/answers/numbers.h"
+#include "tools/infer/answers/retrieval/embeddings.h"
 
 namespace bert::tools {
 namespace {

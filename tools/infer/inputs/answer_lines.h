@@ -5,10 +5,10 @@
 
 #include "tools/console/lines/input_lines.h"
 #include "tools/console/progress.h"
-#include "tools/console/stop.h"
-#include "tools/infer/infer_options.h"
+#include "tools/console/signals/stop.h"
 #include "tools/infer/inputs/task_inputs.h"
 #include "tools/infer/loaded_model.h"
+#include "tools/infer/options/infer_options.h"
 #include "tools/infer/session.h"
 
 namespace bert::tools {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "models/bert_infer.h"
-#include "tools/infer/infer_options.h"
 #include "tools/infer/loaded_model.h"
+#include "tools/infer/options/infer_options.h"
 
 namespace bert::tools {
 

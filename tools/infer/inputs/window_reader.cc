@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tools/console/lines/input_lines.h"
-#include "tools/infer/inputs/csv_records.h"
+#include "tools/infer/inputs/formats/csv_records.h"
 
 namespace bert::tools {
 

@@ -9,10 +9,10 @@
 #include <string_view>
 #include <thread>
 
-#include "tools/console/stop.h"
-#include "tools/infer/infer_options.h"
-#include "tools/infer/inputs/line_parser.h"
+#include "tools/console/signals/stop.h"
+#include "tools/infer/inputs/formats/line_parser.h"
 #include "tools/infer/inputs/task_inputs.h"
+#include "tools/infer/options/infer_options.h"
 
 namespace bert::tools {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "models/inspection.h"
+#include "models/directory/inspection.h"
 #include "tools/report/environment.h"
 
 namespace bert::tools {

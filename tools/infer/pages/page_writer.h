@@ -5,8 +5,8 @@
 
 #include "tools/console/output_file.h"
 #include "tools/infer/answers/answer_writer.h"
-#include "tools/infer/infer_options.h"
 #include "tools/infer/loaded_model.h"
+#include "tools/infer/options/infer_options.h"
 
 namespace bert::tools {
 

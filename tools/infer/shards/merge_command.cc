@@ -15,7 +15,7 @@
 #include "tools/console/command_line.h"
 #include "tools/console/lines/input_lines.h"
 #include "tools/console/output_file.h"
-#include "tools/console/stop.h"
+#include "tools/console/signals/stop.h"
 #include "tools/infer/shards/indexed_lines.h"
 
 namespace bert::tools {

@@ -31,9 +31,9 @@ FoundRoute find_exactly(std::string_view method, std::string_view path) {
 std::span<const Route> all_routes() {
   static const std::vector<Route> all = [] {
     std::vector<Route> routes;
-    for (const auto room :
-         {embed_routes(), multi_vector_routes(), classify_routes(), rerank_routes(), pipeline_routes(), token_routes(),
-          attention_routes(), inference_routes(), about_routes()}) {
+    for (const auto room : {embed_routes(), multi_vector_routes(), classify_routes(),
+                            rerank_routes(), pipeline_routes(), token_routes(), attention_routes(),
+                            inference_routes(), about_routes()}) {
       routes.insert(routes.end(), room.begin(), room.end());
     }
     return routes;

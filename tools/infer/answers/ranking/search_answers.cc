@@ -15,7 +15,7 @@
 #include "tokenizer/unicode/printable.h"
 #include "tools/console/lines/input_lines.h"
 #include "tools/console/progress.h"
-#include "tools/console/stop.h"
+#include "tools/console/signals/stop.h"
 #include "tools/infer/answers/numbers.h"
 #include "tools/infer/answers/ranking/ranking_answers.h"
 #include "tools/infer/inputs/window_reader.h"

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/directory/convert.h"
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "engine/kernels/pick_kernels.h"
+#include "models/model_impl.h"
+
+namespace bert::models {
+namespace {
+
+struct ConvertedTensor {
+  std::string name;
+  std::string_view dtype;
+  std::vector<int64_t> shape;
+  std::string bytes;
+};
+
+template <typename T>
+std::string bytes_of(std::span<const T> values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size_bytes()};
+}
+
+// By the stored name of the tensor they replace.
+using Replacements = std::map<std::string, std::vector<ConvertedTensor>>;
+
+// Adds rows [first, first + rows) of an int8 layer as the checkpoint's dense layer `name`.
+void add_int8(const Checkpoint& checkpoint, const std::string& name,
+              const engine::Linear::Stored& stored, int64_t first, int64_t rows, int64_t width,
+              Replacements& to) {
+  const auto part = [&]<typename T>(const std::vector<T>& values, int64_t per_row) {
+    return bytes_of(std::span<const T>(values).subspan(first * per_row, rows * per_row));
+  };
+  const std::string weight = checkpoint.stored(name + ".weight").name;
+  const std::string start = weight.substr(0, weight.size() - std::string("weight").size());
+  auto& written = to[weight];
+  written.push_back({weight, "I8", {rows, width}, part(stored.q, width)});
+  written.push_back({start + "weight_scale", "F32", {rows}, part(stored.scales, 1)});
+  if (const int64_t exact = std::ssize(stored.exact); exact > 0) {
+    written.push_back({start + "exact_inputs", "I32", {exact}, bytes_of(std::span(stored.exact))});
+    written.push_back(
+        {start + "exact_weight", "F32", {rows, exact}, part(stored.exact_weights, exact)});
+  }
+  const ConvertedTensor bias = {start + "bias", "F32", {rows}, part(stored.bias, 1)};
+  if (checkpoint.has(name + ".bias")) {
+    to[bias.name] = {bias};
+  } else {
+    written.push_back(bias);  // quantisation corrects it, so that it is no longer zero
+  }
+}
+
+// The columns of all, one after the other.
+engine::Linear::Stored joined(const std::vector<const engine::Linear*>& linears) {
+  engine::Linear::Stored all = linears.front()->stored();
+  for (size_t i = 1; i < linears.size(); ++i) {
+    const auto next = linears[i]->stored();
+    const auto append = [](auto& to, const auto& from) {
+      to.insert(to.end(), from.begin(), from.end());
+    };
+    append(all.q, next.q);
+    append(all.scales, next.scales);
+    append(all.bias, next.bias);
+    append(all.exact_weights, next.exact_weights);
+  }
+  return all;
+}
+
+void add_bf16(const Checkpoint& checkpoint, const std::string& name, Replacements& to) {
+  const StoredTensor& tensor = checkpoint.stored(name + ".weight");
+  engine::Buffer values(tensor.elements()), words((tensor.elements() + 1) / 2);
+  tensor.copy_to(values.data());
+  engine::row_kernels().round_bf16(values.data(), tensor.elements(),
+                                   engine::as_words(words.data()));
+  const auto* halves = reinterpret_cast<const uint16_t*>(words.data());
+  to[tensor.name] = {{tensor.name, "BF16", tensor.shape,
+                      bytes_of(std::span(halves, static_cast<size_t>(tensor.elements())))}};
+}
+
+Replacements replacements(const Encoder& encoder, const Checkpoint& checkpoint) {
+  Replacements all;
+  for (const Layer& layer : encoder.layers) {
+    for (const auto& [names, linears] : layer.dense_layers()) {
+      const int64_t width = linears.front()->width();
+      int64_t first = 0;
+      const bool int8 = encoder.precision == engine::Precision::int8;
+      const auto stored = int8 ? joined(linears) : engine::Linear::Stored();
+      for (const std::string& name : names) {
+        const int64_t rows = checkpoint.stored(name + ".weight").shape[0];
+        if (int8) {
+          add_int8(checkpoint, name, stored, first, rows, width, all);
+        } else {
+          add_bf16(checkpoint, name, all);
+        }
+        first += rows;
+      }
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+void write_converted(const Model& model, const std::function<void(std::string_view)>& write) {
+  const auto& impl = Internals::impl(model);
+  const std::string layer = impl.config.layer_names.front() + impl.config.family->layer.output;
+  if (impl.encoder.precision == engine::Precision::f32 || impl.checkpoint.is_int8(layer)) {
+    throw Error(impl.checkpoint.path() +
+                ": nothing to convert: the weights are already in the model's precision");
+  }
+  const Replacements replaced = replacements(impl.encoder, impl.checkpoint);
+  nlohmann::ordered_json header = {{"__metadata__", {{"format", "pt"}}}};
+  int64_t at = 0;
+  const auto declare = [&](const std::string& name, std::string_view dtype,
+                           const std::vector<int64_t>& shape, int64_t size) {
+    const int64_t end = at + size;
+    header[name] = {{"dtype", dtype}, {"shape", shape}, {"data_offsets", {at, end}}};
+    at = end;
+  };
+  // Called twice: for the header, then for the bytes.
+  const auto for_all = [&](const auto& as_stored, const auto& converted) {
+    for (const StoredTensor* tensor : impl.checkpoint.tensors()) {
+      const auto found = replaced.find(tensor->name);
+      if (found == replaced.end()) {
+        as_stored(*tensor);
+      } else {
+        for (const ConvertedTensor& written : found->second) converted(written);
+      }
+    }
+  };
+  for_all(
+      [&](const StoredTensor& t) { declare(t.name, dtype_name(t.dtype), t.shape, t.size()); },
+      [&](const ConvertedTensor& w) { declare(w.name, w.dtype, w.shape, std::ssize(w.bytes)); });
+  std::string text = header.dump();
+  text.append(-text.size() % 8, ' ');
+  const uint64_t length = text.size();
+  write({reinterpret_cast<const char*>(&length), sizeof(length)});
+  write(text);
+  for_all(
+      [&](const StoredTensor& t) {
+        if (!t.strides.empty()) return write(t.row_major());
+        write({reinterpret_cast<const char*>(t.bytes.data()), t.bytes.size()});
+      },
+      [&](const ConvertedTensor& w) { write(w.bytes); });
+}
+
+}  // namespace bert::models

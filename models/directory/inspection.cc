@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/directory/inspection.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "models/model_impl.h"
+
+namespace bert::models {
+
+using engine::Tensor;
+
+namespace {
+
+void trace_retrieval(const auto& impl, const Batch& batch, Tensor x, engine::Team& team,
+                     Workspace& space, const Trace& trace) {
+  const RetrievalParts& parts = impl.retrieval;
+  if (parts.sparse) {
+    const Head* mlm = impl.token_head ? &*impl.token_head : nullptr;
+    parts.sparse->run(batch, x, mlm, impl.config.vocabulary, team, space,
+                      [&](int64_t, std::span<float> weights) {
+                        trace("sparse", Tensor{weights.data(), 1, std::ssize(weights)});
+                      });
+  }
+  if (parts.token_vectors) trace("vectors", parts.token_vectors->run(team, x, space));
+  if (!parts.embeds) return;
+  trace("embedding", impl.sentence.run(batch, engine::Reads::all, x, team, space));
+}
+
+Output rows_of(engine::ConstTensor table, const std::vector<int32_t>& rows) {
+  Output copy(std::ssize(rows), table.columns);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    std::copy_n(table.row(rows[i]), table.columns, copy.row(static_cast<int64_t>(i)).data());
+  }
+  return copy;
+}
+
+std::string kind_of_positions(const Config& config) {
+  if (!config.frequencies.empty()) return "rotary";
+  return config.position_type == PositionType::alibi ? "linear biases" : "relative";
+}
+
+}  // namespace
+
+void run_traced(const Model& model, const Encoding& encoding, const OnStage& on_stage) {
+  guarded([&] {
+    const auto& impl = Internals::impl(model);
+    check_encoding(encoding, 0, impl.config);
+    const Trace trace{on_stage};
+    impl.spaces.use([&](Workspace& space) {
+      const int64_t order[] = {0};
+      engine::Team team(impl.workers.scheduler());
+      const Batch batch = make_batch({&encoding, 1}, order, impl.config);
+      const Tensor x = impl.encoder.run(batch, team, engine::Reads::all, space, trace);
+      if (impl.pooler) trace("pooler", impl.pooler->run(team, first_rows(batch, x, space), space));
+      if (impl.token_head) trace("logits", impl.token_head->run(team, x, space));
+      if (impl.sequence_head) {
+        trace(impl.token_head ? "next_sentence" : "logits",
+              impl.by_sequence(batch, x, team, space));
+      }
+      trace_retrieval(impl, batch, x, team, space, trace);
+    });
+  });
+}
+
+std::string product_of(const Model& model) {
+  return Internals::impl(model).encoder.layers.front().qkv.product().name();
+}
+
+EmbeddingParts embedding_parts(const Model& model, const Encoding& encoding) {
+  return guarded([&] {
+    const auto& impl = Internals::impl(model);
+    check_encoding(encoding, 0, impl.config);
+    const int64_t order[] = {0};
+    const Batch batch = make_batch({&encoding, 1}, order, impl.config);
+    const Embeddings& tables = impl.encoder.embeddings;
+    EmbeddingParts parts;
+    parts.rows = batch.positions;
+    parts.word = rows_of(tables.word.view, batch.ids);
+    if (impl.config.adds_positions) parts.position = rows_of(tables.position.view, batch.positions);
+    if (impl.config.types > 0) parts.type = rows_of(tables.type.view, batch.type_ids);
+    parts.normed = Output(parts.word.rows, parts.word.columns);
+    const Tensor sum = {parts.normed.values.data(), parts.normed.rows, parts.normed.columns};
+    engine::Team team(impl.workers.scheduler());
+    engine::embedding_sum(team, {tables.word.view, tables.position.view, tables.type.view},
+                          batch.ids, batch.positions, batch.type_ids, sum);
+    tables.normalise(team, sum);
+    parts.projected = tables.projection.has_value();
+    return parts;
+  });
+}
+
+PositionTable position_table(const Model& model) {
+  const auto& impl = Internals::impl(model);
+  const Config& config = impl.config;
+  if (!config.adds_positions) return {.kind = kind_of_positions(config), .rows = {}};
+  std::vector<int32_t> rows(static_cast<size_t>(config.positions));
+  std::iota(rows.begin(), rows.end(), config.first_position);
+  return {.kind = config.sinusoidal ? "sinusoidal" : "learned",
+          .rows = rows_of(impl.encoder.embeddings.position.view, rows)};
+}
+
+Pass::Pass(const Model& model, std::span<const Encoding> encodings) : model_(model) {
+  const Config& config = Internals::impl(model).config;
+  for (size_t i = 0; i < encodings.size(); ++i) {
+    check_encoding(encodings[i], static_cast<int64_t>(i), config);
+  }
+  std::vector<int64_t> order(encodings.size());
+  std::iota(order.begin(), order.end(), 0);
+  batch_ = make_batch(encodings, order, config);
+}
+
+void Pass::hidden() {
+  engine::Team team(scheduler());
+  Internals::impl(model_).encoder.run(batch_, team, engine::Reads::all, space_, {});
+}
+
+void Pass::logits() {
+  const auto& impl = Internals::impl(model_);
+  engine::Team team(scheduler());
+  const Tensor x = impl.encoder.run(batch_, team, impl.sequence_reads(), space_, {});
+  impl.by_sequence(batch_, x, team, space_);
+}
+
+// For logits, the last layer may compute only the first token of each input once it has the keys
+// and values.
+Pass::Work Pass::work(bool logits) const {
+  const auto& impl = Internals::impl(model_);
+  const Encoder& encoder = impl.encoder;
+  Work work;
+  const auto multiply = [&](const engine::Linear& linear, int64_t rows) {
+    const double weights = static_cast<double>(linear.width() * linear.columns());
+    work.operations += 2 * weights * static_cast<double>(rows);
+    work.weights += weights;
+  };
+  const int64_t layers = std::ssize(encoder.order) * encoder.layers_per_group;
+  for (int64_t i = 0; i < layers; ++i) {
+    const Layer& layer =
+        encoder.layers[encoder.order[i / encoder.layers_per_group] + i % encoder.layers_per_group];
+    const bool first = i + 1 == layers && logits && impl.sequence_reads() == engine::Reads::first;
+    const int64_t rows = first ? batch_.sequences() : batch_.tokens();
+    multiply(layer.qkv, batch_.tokens());
+    for (const engine::Linear* linear : {&layer.attention_output, &layer.intermediate,
+                                         layer.up ? &*layer.up : nullptr, &layer.output}) {
+      if (linear) multiply(*linear, rows);
+    }
+    int64_t pairs = 0;  // of a query and a key that it attends to
+    for (int64_t sequence = 0; sequence < batch_.sequences(); ++sequence) {
+      const int64_t length = batch_.starts[sequence + 1] - batch_.starts[sequence];
+      const int64_t window = layer.positions.window > 0 ? layer.positions.window : length;
+      for (int64_t t = 0; t < (first ? 1 : length); ++t) {
+        pairs += std::min(length - 1, t + window) - std::max<int64_t>(0, t - window) + 1;
+      }
+    }
+    work.operations += 4 * static_cast<double>(encoder.hidden) * static_cast<double>(pairs);
+  }
+  return work;
+}
+
+std::string Pass::product() const { return product_of(model_); }
+engine::Precision Pass::precision() const { return Internals::impl(model_).encoder.precision; }
+
+engine::Scheduler& Pass::scheduler() const { return Internals::impl(model_).workers.scheduler(); }
+
+}  // namespace bert::models

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Words and entities with their labels, as Hugging Face's token-classification pipeline finds them.
+#include <algorithm>
+#include <iterator>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "models/model_impl.h"
+#include "models/tasks/extraction/spans.h"
+#include "models/tasks/extraction/windows.h"
+#include "models/tasks/logits.h"
+
+namespace bert {
+namespace {
+
+using models::guarded;
+using models::ScalarText;
+using models::Windows;
+using ClassScores = std::vector<float>;  // [C], the probabilities of a token's or a word's labels
+
+size_t best_of(const ClassScores& scores) {
+  return static_cast<size_t>(std::ranges::max_element(scores) - scores.begin());
+}
+
+// The scores of a word from those of its tokens.
+ClassScores word_scores(std::span<const ClassScores> tokens, Aggregation aggregation) {
+  if (aggregation == Aggregation::max) {
+    return *std::ranges::max_element(tokens, {},
+                                     [](const ClassScores& s) { return s[best_of(s)]; });
+  }
+  ClassScores scores = tokens[0];
+  if (aggregation != Aggregation::average) return scores;
+  for (size_t c = 0; c < scores.size(); ++c) {
+    for (const ClassScores& token : tokens.subspan(1)) scores[c] += token[c];
+    scores[c] /= static_cast<float>(tokens.size());
+  }
+  return scores;
+}
+
+// What of one input is labelled together: its encoding and its texts.
+struct Tagged {
+  const Tokenizer& tokenizer;
+  const std::vector<std::string>& labels;
+  const Encoding& whole;
+  std::vector<ScalarText> texts;
+  Aggregation aggregation;
+
+  bool joins_tokens() const {
+    return aggregation != Aggregation::none && aggregation != Aggregation::simple;
+  }
+
+  // The words among tokens [range.begin, range.end) of a text, or the tokens themselves. logits:
+  // row t - shift is token t's.
+  void add_words(std::vector<Span>& words, int text, TokenRange range, const Output& logits,
+                 int64_t shift) const {
+    for (int32_t t = range.begin; t < range.end;) {
+      Offset offset = whole.offsets[t];
+      std::vector<ClassScores> tokens;
+      do {
+        offset.end = whole.offsets[t].end;
+        tokens.push_back(models::softmax(logits.row(t - shift)));
+        ++t;
+      } while (joins_tokens() && t < range.end && models::is_same_word(tokenizer, whole, t));
+      offset = texts[text].without_spaces(offset);
+      if (offset.begin == offset.end) continue;
+      const ClassScores scores = word_scores(tokens, aggregation);
+      const size_t best = best_of(scores);
+      words.push_back({.text = text,
+                       .offset = offset,
+                       .string = texts[text].cut(offset),
+                       .label = labels[best],
+                       .probability = scores[best]});
+    }
+  }
+
+  std::vector<Span> entities_of(const std::vector<Span>& words) const {
+    if (aggregation != Aggregation::none) return models::entities_of(words, texts);
+    std::vector<Span> entities;
+    std::ranges::copy_if(words, std::back_inserter(entities), models::is_entity);
+    return entities;
+  }
+};
+
+void append(std::vector<Span>& to, const std::vector<Span>& more) {
+  to.insert(to.end(), more.begin(), more.end());
+}
+
+// A single text, from the logits of its windows, which begin with its tokens `starts`.
+Tags tag_windows(const Tagged& tagged, std::span<const Output> logits,
+                 std::span<const int64_t> starts) {
+  Tags tags;
+  tags.windows = static_cast<int>(logits.size());
+  const TokenRange text = tagged.whole.first;
+  const int64_t around = std::ssize(tagged.whole.ids) - (text.end - text.begin);
+  for (size_t i = 0; i < logits.size(); ++i) {
+    const auto begin = static_cast<int32_t>(text.begin + starts[i]);
+    const auto end = static_cast<int32_t>(begin + logits[i].rows - around);
+    std::vector<Span> words;
+    tagged.add_words(words, 0, {begin, end}, logits[i], starts[i]);
+    append(tags.entities, tagged.entities_of(words));
+    append(tags.words, words);
+    tags.tokens += static_cast<int32_t>(logits[i].rows);
+  }
+  if (logits.size() > 1) {
+    tags.words = models::without_overlaps(std::move(tags.words));
+    tags.entities = models::without_overlaps(std::move(tags.entities));
+  }
+  return tags;
+}
+
+// A pair, which is one window, truncated if need be.
+Tags tag_pair(const Tagged& tagged, const Output& logits) {
+  Tags tags;
+  tagged.add_words(tags.words, 0, tagged.whole.first, logits, 0);
+  tagged.add_words(tags.words, 1, tagged.whole.second, logits, 0);
+  tags.entities = tagged.entities_of(tags.words);
+  tags.tokens = static_cast<int32_t>(logits.rows);
+  tags.truncated = tagged.whole.truncated;
+  return tags;
+}
+
+}  // namespace
+
+std::vector<Tags> Model::Impl::tag(std::span<const Input> inputs, const TagOptions& options) const {
+  check_task(Task::tag);
+  if (options.stride < 0) {
+    throw Error(fmt::format("stride is {}, expected at least 0", options.stride));
+  }
+  std::vector<Encoding> wholes =
+      models::encode_whole(tokenizer.impl_->text_encoder, inputs, on_workers());
+  Windows windows;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].second) wholes[i] = tokenizer.encode(inputs[i]);
+    windows.add(wholes[i], wholes[i].first, info.max_length, options.stride);
+  }
+  const std::vector<Output> logits = run_tokens(windows.encodings);
+  std::vector<Tags> output;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    Tagged tagged = {tokenizer, info.labels, wholes[i], {}, options.aggregation};
+    tagged.texts.emplace_back(inputs[i].first);
+    if (inputs[i].second) tagged.texts.emplace_back(*inputs[i].second);
+    const size_t first = windows.inputs[i], count = windows.inputs[i + 1] - first;
+    output.push_back(inputs[i].second
+                         ? tag_pair(tagged, logits[first])
+                         : tag_windows(tagged, std::span(logits).subspan(first, count),
+                                       std::span(windows.starts).subspan(first, count)));
+  }
+  return output;
+}
+
+std::vector<Tags> Model::tag(std::span<const Input> inputs, const TagOptions& options) const {
+  return guarded([&] { return impl_->tag(inputs, options); });
+}
+
+}  // namespace bert
