@@ -91,6 +91,16 @@ inline nlohmann::json added_token(const std::string& content, int id) {
           {"rstrip", false}, {"normalized", false}, {"special", false}};
 }
 
+// The same definition, but for a pre-tokenizer that changes nothing and that no fast pipeline has.
+inline nlohmann::json by_parts(nlohmann::json definition) {
+  nlohmann::json pieces = {{{"type", "FixedLength"}, {"length", INT32_MAX}}};
+  if (!definition["pre_tokenizer"].is_null()) {
+    pieces.insert(pieces.begin(), definition["pre_tokenizer"]);
+  }
+  definition["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", pieces}};
+  return definition;
+}
+
 // The tokens of a text without special tokens: "the ##re".
 inline std::string tokens_of(const TextEncoder& tokenizer, const std::string& text) {
   const Encoding encoding = tokenizer.encode(text, std::nullopt, 0);

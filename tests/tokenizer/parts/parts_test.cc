@@ -40,14 +40,6 @@ std::string error_of_text(const json& definition, const std::string& text) {
   return "";
 }
 
-// The same, but for a pre-tokenizer that changes nothing and that no fast pipeline has.
-json by_parts(json definition) {
-  const json pieces = {definition["pre_tokenizer"],
-                       {{"type", "FixedLength"}, {"length", INT32_MAX}}};
-  definition["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", pieces}};
-  return definition;
-}
-
 std::string scalar_of(char32_t c) {
   char bytes[4];
   return {bytes, utf8::encode(c, bytes)};
