@@ -91,6 +91,7 @@ Definition read_vocab_json(const std::string& directory) {
   out.notes = config.notes;
   read_vocabulary(out.file, out);
   read_merges(directory + "/merges.txt", out);
+  out.byte_pair.merges_name = "merges.txt";
   out.byte_level.add_prefix_space = config.add_prefix_space.value_or(false);
   if (config.trim_offsets.value_or(true)) {
     out.trims.push_back({out.byte_level.add_prefix_space});

@@ -13,10 +13,11 @@ namespace bert::tokenizer {
 
 namespace {
 
-size_t checked_count(const std::vector<std::pair<std::string, std::string>>& merges) {
-  if (merges.size() <= MergeTable::kMaxMerges) return merges.size();
-  throw std::runtime_error(
-      fmt::format("{} merges, expected at most {}", merges.size(), MergeTable::kMaxMerges));
+size_t checked_count(const BytePairOptions& options) {
+  const size_t count = options.merges.size();
+  if (count <= MergeTable::kMaxMerges) return count;
+  throw std::runtime_error(fmt::format("{}: {} merges, expected at most {}", options.merges_name,
+                                       count, MergeTable::kMaxMerges));
 }
 
 }  // namespace
@@ -29,7 +30,7 @@ BytePair::BytePair(const Vocabulary& vocabulary, const BytePairOptions& options)
       fuse_unknown_(options.fuse_unknown),
       ignore_merges_(options.ignore_merges),
       unknown_(vocabulary.find(options.unknown)),
-      table_(checked_count(options.merges)) {
+      table_(checked_count(options)) {
   if (has_unknown_ && unknown_ == Vocabulary::kNone) {
     throw std::runtime_error(
         fmt::format("the unknown token \"{}\" is not in the vocabulary", options.unknown));
@@ -44,15 +45,17 @@ void BytePair::add_merges(const BytePairOptions& options) {
   const auto find = [&](const std::string& token, size_t rank) {
     const int32_t id = vocabulary_.find(token);
     if (id != Vocabulary::kNone) return id;
-    throw std::runtime_error(
-        fmt::format("merge {} needs \"{}\", which is not in the vocabulary", rank, token));
+    throw std::runtime_error(fmt::format(
+        "{}: merge {} (\"{}\" and \"{}\") needs \"{}\", which is not in the vocabulary",
+        options.merges_name, rank, options.merges[rank].first, options.merges[rank].second, token));
   };
   merges_.reserve(options.merges.size());
   for (const auto& [left, right] : options.merges) {
     const size_t rank = merges_.size();
     if (right.size() < prefix_.size()) {
       throw std::runtime_error(
-          fmt::format("merge {} has \"{}\", expected to begin with \"{}\"", rank, right, prefix_));
+          fmt::format("{}: merge {} (\"{}\" and \"{}\"): expected the second to begin with \"{}\"",
+                      options.merges_name, rank, left, right, prefix_));
     }
     const std::string whole = left + right.substr(prefix_.size());
     merges_.push_back({find(left, rank), find(right, rank), find(whole, rank)});

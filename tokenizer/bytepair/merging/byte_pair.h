@@ -23,6 +23,7 @@ struct BytePairOptions {
   bool fuse_unknown = false;
   bool byte_fallback = false;  // an unknown character becomes "<0xE2>", one token a byte
   bool ignore_merges = false;  // a word that is a token is that token
+  std::string merges_name = "model.merges";  // where they stand, for errors
 };
 
 // Memory reused from call to call.

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string>
+
+#include <gmock/gmock.h>
+
+#include "tests/tokenizer/test_directory.h"
+#include "tokenizer/bytepair/byte_level.h"
+#include "tokenizer/unicode/utf8.h"
+
+namespace bert::tokenizer {
+namespace {
+
+using nlohmann::json;
+using testing::ElementsAre;
+
+TEST(VocabJson, IsRobertas) {
+  const TestDirectory directory;
+  json vocabulary = {{"<s>", 0}, {"<pad>", 1}, {"</s>", 2}, {"<unk>", 3}, {"<mask>", 4}};
+  for (int byte = 0; byte < 256; ++byte) {
+    char bytes[4];
+    vocabulary[std::string(bytes, utf8::encode(byte_characters()[byte], bytes))] = 5 + byte;
+  }
+  vocabulary["\u0120a"] = 261;
+  directory.write("vocab.json", vocabulary.dump());
+  directory.write("merges.txt", "#version: 0.2\n\u0120 a\n");
+  EXPECT_THAT(directory.error(), testing::HasSubstr("expected \"roberta\""));
+  directory.write("config.json", R"({"model_type": "roberta"})");
+  const TextEncoder tokenizer = directory.load();
+  const Encoding pair = tokenizer.encode("a a", " a <mask>", 0);
+  EXPECT_THAT(pair.ids, ElementsAre(0, 102, 261, 2, 2, 261, 4, 2));
+  EXPECT_THAT(pair.type_ids, testing::Each(0));
+  EXPECT_EQ(offsets_of(pair), "0-0 0-1 2-3 0-0 0-0 1-2 3-9 0-0");
+  EXPECT_EQ(tokenizer.mask_id(), 4);
+  directory.write("tokenizer_config.json", R"({"add_prefix_space": true, "trim_offsets": false})");
+  const Encoding prefixed = directory.load().encode("a a", std::nullopt, 0);
+  EXPECT_THAT(prefixed.ids, ElementsAre(0, 261, 261, 2));
+  EXPECT_EQ(offsets_of(prefixed), "0-0 0-1 1-3 0-0");
+  directory.write("merges.txt", "a b c\n");
+  EXPECT_EQ(directory.error(), "merges.txt: line 1: expected two tokens and a space between them");
+  directory.write("merges.txt", "a b\n");
+  EXPECT_EQ(directory.error(),
+            "vocab.json: merges.txt: merge 0 (\"a\" and \"b\") needs \"ab\", which is not in the "
+            "vocabulary");
+}
+
+}  // namespace
+}  // namespace bert::tokenizer
