@@ -72,13 +72,15 @@ void add_architecture(JsonFile& file, const std::string& directory, const Family
 
 // A name of the publisher's own, such as Contriever, stands for the encoder alone, as transformers'
 // AutoModel takes it; tensors of a head are then unexpected. One of transformers' own names stands
-// for a head that is not supported, and with auto_map, code that comes with it may do anything.
+// for a head that is not supported, and with auto_map, code that comes with it may do anything,
+// unless it is the ColBERT library's own class.
 void take_as_base(const JsonFile& file, const JsonField& name, const std::string& expected,
                   Config& config) {
   const auto is_of = [&](const Family& family) {
     return config.architecture.starts_with(family.classes);
   };
-  if (std::ranges::any_of(families(), is_of) || file.has("auto_map")) name.fail(expected);
+  const bool is_by_code = file.has("auto_map") && config.architecture != "HF_ColBERT";
+  if (std::ranges::any_of(families(), is_of) || is_by_code) name.fail(expected);
   const std::string base = config.family->classes + std::string("Model");
   config.notes.push_back(fmt::format("{}: {} is taken as a {}, by its model_type", file.path(),
                                      config.architecture, base));
@@ -121,7 +123,7 @@ void find_not_evaluated(Config& config) {
         head.kind == HeadKind::next_sentence || head.kind == HeadKind::sentence_order;
     if (!compares_sentences && !(predicts_tokens && heads.empty())) continue;
     if (std::ranges::count(heads, &head)) continue;
-    for (const char* name : {head.transform, head.norm, head.output}) {
+    for (const char* name : {head.widen, head.transform, head.norm, head.output}) {
       if (*name) config.not_evaluated.push_back(std::string(name) + '.');
     }
     if (*head.bias) config.not_evaluated.emplace_back(head.bias);

@@ -37,7 +37,6 @@ void check_encoding(const Encoding& encoding, int64_t index, const Config& confi
 Batch make_batch(std::span<const Encoding> encodings, std::span<const int64_t> order,
                  const Config& config) {
   Batch batch;
-  batch.starts.push_back(0);
   for (const int64_t i : order) {
     const Encoding& encoding = encodings[i];
     batch.ids.insert(batch.ids.end(), encoding.ids.begin(), encoding.ids.end());

@@ -13,7 +13,7 @@ namespace bert::models {
 // Sequences laid end to end, never padded. Sequence i owns tokens [starts[i], starts[i + 1]).
 struct Batch {
   std::vector<int32_t> ids, type_ids, positions;  // [T]
-  std::vector<int32_t> starts;                    // [N + 1]
+  std::vector<int32_t> starts = {0};              // [N + 1]
   // [N]: how many of its first tokens a sequence's tokens attend to; empty if all attend to all.
   std::vector<int32_t> attended = {};
 

@@ -14,6 +14,7 @@ Tensor Pooler::run(engine::Team& team, ConstTensor first, Workspace& space) cons
 
 ConstTensor Head::transformed(engine::Team& team, ConstTensor x, Workspace& space) const {
   if (!transform) return x;
+  if (widen) x = widened(team, x, space);
   const Tensor y = space.transformed.tensor(x.rows, transform->columns());
   transform->run(team, x, space.scratch, y);
   if (norm) engine::layer_norm(team, y, *norm, y);

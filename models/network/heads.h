@@ -21,7 +21,7 @@ struct Pooler {
 };
 
 // logits = output(norm(activation(transform(x)))) for each row of x [R, H]. row.reads says which
-// rows those are.
+// rows those are. Some heads widen x first, with the same activation.
 struct Head {
   // embeddings: the encoder's, whose table a masked language model's output shares.
   Head(Checkpoint& checkpoint, const Config& config, const HeadRow& row,
@@ -35,10 +35,12 @@ struct Head {
   // norm(activation(transform(x))), in space.transformed, or x if there is none.
   engine::ConstTensor transformed(engine::Team& team, engine::ConstTensor x,
                                   Workspace& space) const;
+  engine::Tensor widened(engine::Team& team, engine::ConstTensor x, Workspace& space) const;
   int64_t columns() const { return output ? output->columns() : decoder.rows; }
 
   const HeadRow& row;
   const engine::Product& product;           // f32
+  std::optional<engine::Linear> widen;      // [W, H]
   std::optional<engine::Linear> transform;  // [H, H] or [E, H], the activation fused
   std::optional<engine::Norm> norm;
   std::optional<engine::Linear> output;  // [C, H]; a masked language model has a decoder instead

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The steps of bert.cc that only some families have, and those of loading int8.
+// The steps of bert.cc and heads.cc that only some families have, and those of loading int8.
 #include <algorithm>
 
 #include "engine/dense/quantisation.h"
-#include "models/network/bert.h"
+#include "models/network/heads.h"
 
 namespace bert::models {
 
@@ -29,6 +29,12 @@ void Layer::add_normed(const engine::Linear& product, const std::optional<engine
   const Tensor y = space.normed.tensor(x.rows, x.columns);
   product.run(team, inputs, space.scratch, y);
   engine::add_layer_norm(team, y, *norm, x);
+}
+
+Tensor Head::widened(engine::Team& team, engine::ConstTensor x, Workspace& space) const {
+  const Tensor y = space.wide.tensor(x.rows, widen->columns());
+  widen->run(team, x, space.scratch, y);
+  return y;
 }
 
 Tensor Layer::calibrate(const Batch& example, engine::Team& team, Workspace& space, Tensor x) {

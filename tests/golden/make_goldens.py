@@ -148,7 +148,9 @@ def newer() -> list[tuple[str, str, str, list[int] | None]]:
                           ("nomic", ("none", "classification", "mlm")), ("nomic5", ("tokens",)),
                           ("gte", tuple(HEADS)), ("gte5", ("mlm",)),
                           ("jina", tuple(HEADS)), ("jina-code", ("none", "tokens")),
-                          ("deberta", tuple(HEADS)),
+                          ("jina-roberta", ("none", "classification", "mlm")),
+                          ("jina-v3", ("none", "tokens", "qa")), ("deberta", tuple(HEADS)),
+                          ("ultrabert", ("none", "classification", "mlm", "tokens", "qa")),
                           ("eurobert", ("none", "classification", "mlm", "tokens"))):
         for head in heads:
             arguments = MODERN if family == "modernbert" else f"--family {family} {shape}"
@@ -184,6 +186,19 @@ def newer() -> list[tuple[str, str, str, list[int] | None]]:
         ("eurobert-mean", "the mean of all tokens is classified",
          '--family eurobert --shape 1,36,3,50 --positions 128 --head classification --set '
          'classifier_pooling="mean"', WINDOWED),
+        ("jina-reranker", "Jina's XLM-RoBERTa with a table of positions, without model_type; one label",
+         '--family jina-roberta --shape 2,52,4,37 --positions 130 --head classification --labels 1 --set '
+         'position_embedding_type="absolute" --set model_type=null', WINDOWED),
+        ("ultrabert-published", "lists of windows and thetas, one head of keys, the mean is classified",
+         '--family ultrabert --shape 3,36,3,50 --positions 128 --head classification --set '
+         'num_key_value_heads=1 --set attention_windows=[6,0,6] --set rope_theta=[500.0,80000.0,500.0] --set '
+         'classifier_pooling="mean"', WINDOWED),
+        ("ultrabert-newer", "layer_types, rope_parameters, biases, two heads of keys",
+         '--family ultrabert --shape 3,56,4,37 --positions 128 --head none --set num_key_value_heads=2 '
+         '--set attention_bias=true --set mlp_bias=true --set sliding_window=5 --set '
+         'layer_types=["full_attention","sliding_attention","full_attention"] --set '
+         'rope_parameters={"full_attention":{"rope_theta":80000.0,"rope_type":"default"},'
+         '"sliding_attention":{"rope_theta":500.0,"rope_type":"default"}}', WINDOWED),
         ("gemma3", "norms of heads and of what is added, windows, one head of keys; mean pooling",
          "--family gemma3 --shape 4,48,3,50 --positions 128 --scale 0.8 --head none", WINDOWED),
         ("gemma3-newer", "layer_types, rope_parameters, biases, two heads of keys",
@@ -221,6 +236,9 @@ def search() -> list[tuple[str, str, str, list[int] | None]]:
         ("mpnet-colbert", "filled queries and a bias by distance",
          f"{mpnet} --head none --retrieval multi-vector", SEARCH),
         ("jina-colbert", "filled queries and ALiBi", f"{jina} --head none --retrieval multi-vector",
+         SEARCH),
+        ("jina-roberta-colbert", "jina-colbert-v2's kind: filled queries and rotary positions",
+         "--family jina-roberta --shape 2,48,4,50 --positions 128 --scale 0.8 --head none --retrieval colbert",
          SEARCH),
         ("modernbert-colbert", "filled queries in windows",
          f"{MODERN} --set local_attention=132 --head none --retrieval multi-vector", SEARCH),

@@ -44,7 +44,15 @@ MORE = [("ModernBert", {"local_attention": 10, "classifier_pooling": "mean", "no
                             "position_buckets": -1})]
 FAMILIES["Gemma3Text"] = (["Model"], random_models.GEMMA)
 if not IS_OLDER:
-    FAMILIES |= {"NomicBert": (USUAL, {}), "Gte": (USUAL, {}), "EuroBert": (USUAL, {})}
+    FAMILIES |= {"NomicBert": (USUAL, {}), "Gte": (USUAL, {}), "EuroBert": (USUAL, {}),
+                 "JinaEmbeddingsV3": ([*USUAL, "ForQuestionAnswering"], {}),
+                 "Ultrabert": ([*USUAL, "ForQuestionAnswering"], {"sliding_window": 6, "prediction_head_size": 20})}
+    MORE.append(("Ultrabert", {"classifier_pooling": "mean", "num_attention_heads": 6, "num_key_value_heads": 2,
+                               "attention_bias": True, "mlp_bias": True, "hidden_act": "gelu", "sliding_window": 9,
+                               "rope_parameters": ROPE, "layer_types": [
+                                   "full_attention", "sliding_attention", "sliding_attention", "full_attention"]}))
+    MORE.append(("JinaEmbeddingsV3", {"type_vocab_size": 2, "hidden_act": "gelu_pytorch_tanh",
+                                      "rope_parameters": {"rope_theta": 700.0, "rope_type": "default"}}))
     MORE += [("EuroBert", {"classifier_pooling": pooling, "num_attention_heads": 6, "num_key_value_heads": 2,
                            "attention_bias": True, "mlp_bias": True, "hidden_act": "gelu",
                            "rope_parameters": {"rope_theta": 700.0, "rope_type": "default"}})

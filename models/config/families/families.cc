@@ -130,23 +130,6 @@ constexpr HeadRow kAlbertHeads[] = {kPooledClassifier,
                                     kQuestionAnswering,
                                     as_multiple_choice(kPooledClassifier)};
 
-constexpr HeadRow kRobertaHeads[] = {{.suffix = "ForSequenceClassification",
-                                      .kind = classification,
-                                      .reads = first,
-                                      .transform = "classifier.dense",
-                                      .activation = "tanh",
-                                      .output = "classifier.out_proj"},
-                                     {.suffix = "ForMaskedLM",
-                                      .kind = masked_lm,
-                                      .transform = "lm_head.dense",
-                                      .activation = "gelu",
-                                      .norm = "lm_head.layer_norm",
-                                      .output = "lm_head.decoder",
-                                      .bias = "lm_head.bias"},
-                                     kTokenClassifier,
-                                     kQuestionAnswering,
-                                     as_multiple_choice(kPooledClassifier)};
-
 constexpr Family roberta(const char* model_type, const char* classes) {
   return {.model_type = model_type,
           .classes = classes,

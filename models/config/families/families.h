@@ -74,11 +74,13 @@ enum class HeadKind {
   replaced_token,
 };
 
-// logits = output(norm(activation(transform(rows)))). transform and norm are optional.
+// logits = output(norm(activation(transform(rows)))), all but `output` optional. `widen` comes
+// before transform, with the same activation.
 struct HeadRow {
   const char* suffix = "";  // of the architecture's name, after the family's `classes`
   HeadKind kind{};
   ReadBy reads = ReadBy::every;
+  const char* widen = "";           // dense, of Config::head_width outputs
   const char* transform = "";       // dense
   const char* activation = "";      // as in hidden_act; "": the model's own
   const char* activation_key = "";  // the setting that names it; activation is its default

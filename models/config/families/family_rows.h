@@ -50,5 +50,21 @@ inline constexpr HeadRow kBertPredictions = {.suffix = "ForMaskedLM",
                                              .norm = "cls.predictions.transform.LayerNorm",
                                              .output = "cls.predictions.decoder",
                                              .bias = "cls.predictions.bias"};
+inline constexpr HeadRow kRobertaHeads[] = {{.suffix = "ForSequenceClassification",
+                                             .kind = HeadKind::classification,
+                                             .reads = ReadBy::first,
+                                             .transform = "classifier.dense",
+                                             .activation = "tanh",
+                                             .output = "classifier.out_proj"},
+                                            {.suffix = "ForMaskedLM",
+                                             .kind = HeadKind::masked_lm,
+                                             .transform = "lm_head.dense",
+                                             .activation = "gelu",
+                                             .norm = "lm_head.layer_norm",
+                                             .output = "lm_head.decoder",
+                                             .bias = "lm_head.bias"},
+                                            kTokenClassifier,
+                                            kQuestionAnswering,
+                                            as_multiple_choice(kPooledClassifier)};
 
 }  // namespace bert::models

@@ -53,11 +53,16 @@ double rope_theta(const JsonField& parameters, double fallback) {
   return theta;
 }
 
-// Which layers reach to half of the setting `width`, and which are global. Where layer_types does
-// not say it, every so many layers one is, from `first` on.
-std::vector<int> read_windows(const JsonFile& file, const Config& config, const char* width,
-                              int64_t standard, int64_t every, int64_t first) {
-  const auto reach = static_cast<int>(file.integer(width, 2, 1 << 20, standard) / 2);
+void expect_one_for_each_layer(const JsonField& list, size_t count, const Config& config) {
+  if (std::cmp_equal(count, config.layers)) return;
+  list.fail_with(
+      fmt::format("found {} entries, expected {}, one for each layer", count, config.layers));
+}
+
+// Which layers see `reach` tokens to each side, and which are global. Where layer_types does not
+// say it, every so many layers one is, from `first` on.
+std::vector<int> read_windows(const JsonFile& file, const Config& config, int reach, int64_t every,
+                              int64_t first) {
   std::vector<int> windows;
   if (!file.has("layer_types")) {
     for (int i = 0; i < config.layers; ++i) windows.push_back(i % every == first ? 0 : reach);
@@ -71,17 +76,40 @@ std::vector<int> read_windows(const JsonFile& file, const Config& config, const 
     }
     windows.push_back(name == "full_attention" ? 0 : reach);
   }
-  if (std::ssize(windows) != config.layers) {
-    types.fail_with(fmt::format("found {} names, expected {}, one for each layer", windows.size(),
-                                config.layers));
-  }
+  expect_one_for_each_layer(types, windows.size(), config);
   return windows;
+}
+
+// The setting is the width of both sides.
+int half_of(const JsonFile& file, const char* width, int64_t standard) {
+  return static_cast<int>(file.integer(width, 2, 1 << 20, standard) / 2);
 }
 
 // Of global layers and of those with a window.
 struct Thetas {
   double global, local;
 };
+
+// UltraBERT's published files have lists of the layers' windows (0: none) and thetas.
+std::vector<int> read_published_windows(const JsonFile& file, const Config& config,
+                                        Thetas& thetas) {
+  std::vector<int> windows;
+  const JsonField list = file.at("attention_windows");
+  for (const JsonField& reach : list.elements()) {
+    windows.push_back(reach.is_null() ? 0 : static_cast<int>(reach.integer(0, 1 << 20)));
+  }
+  expect_one_for_each_layer(list, windows.size(), config);
+  if (!file.has("rope_theta")) return windows;
+  const JsonField stored = file.at("rope_theta");
+  const std::vector<JsonField> elements = stored.elements();
+  expect_one_for_each_layer(stored, elements.size(), config);
+  for (size_t i = 0; i < elements.size(); ++i) {
+    double& theta = windows[i] == 0 ? thetas.global : thetas.local;
+    theta = elements[i].number();
+    if (!(theta > 0 && std::isfinite(theta))) elements[i].fail("a positive number");
+  }
+  return windows;
+}
 
 void read_rotary(const JsonFile& file, Thetas thetas, Config& config) {
   expect_absent(file, "rope_scaling");
@@ -111,6 +139,13 @@ void read_heads(const JsonFile& file, Config& config) {
   }
 }
 
+Config::ClassifierPooling read_first_or_mean(const JsonFile& file) {
+  const std::string pooling = file.text("classifier_pooling", "cls");
+  if (pooling != "cls" && pooling != "mean") file.fail("classifier_pooling", "cls or mean");
+  using enum Config::ClassifierPooling;
+  return pooling == "mean" ? mean : first;
+}
+
 }  // namespace
 
 void read_modern_bert(const JsonFile& file, Config& config) {
@@ -123,16 +158,13 @@ void read_modern_bert(const JsonFile& file, Config& config) {
   config.has_bias.attention_output = config.has_bias.qkv;
   config.has_bias.down = config.has_bias.up;
   const int64_t every = file.integer("global_attn_every_n_layers", 1, 1 << 20, 3);
-  config.windows = read_windows(file, config, "local_attention", 128, every, 0);
+  config.windows = read_windows(file, config, half_of(file, "local_attention", 128), every, 0);
   const double global = positive(file, "global_rope_theta", 160000);
   // Where it is null, local layers have the others' theta.
   const bool is_null = file.root().contains("local_rope_theta") && !file.has("local_rope_theta");
   const double local = positive(file, "local_rope_theta", is_null ? global : 10000);
   read_rotary(file, {global, local}, config);
-  const std::string pooling = file.text("classifier_pooling", "cls");
-  if (pooling != "cls" && pooling != "mean") file.fail("classifier_pooling", "cls or mean");
-  using enum Config::ClassifierPooling;
-  config.classifier_pooling = pooling == "mean" ? mean : first;
+  config.classifier_pooling = read_first_or_mean(file);
   file.find("position_embedding_type");  // published files have it; the model never reads it
 }
 
@@ -218,6 +250,21 @@ void read_jina_bert(const JsonFile& file, Config& config) {
   }
 }
 
+// jina-embeddings-v3 as transformers has it, and what Jina's own code is for.
+void read_jina_roberta(const JsonFile& file, Config& config) {
+  if (file.has("lora_adaptations") && !file.at("lora_adaptations").elements().empty()) {
+    file.fail("lora_adaptations", "null: adapters are not supported");
+  }
+  if (config.position_type == PositionType::absolute) return;
+  expect_text(file, "position_embedding_type", "rotary");
+  if (config.family->needs_code && !file.has("rotary_emb_base")) {
+    file.fail("rotary_emb_base", "a number");
+  }
+  double theta = positive(file, "rotary_emb_base", 20000);
+  if (file.has("rope_parameters")) theta = rope_theta(file.at("rope_parameters"), theta);
+  config.frequencies = engine::rotary_frequencies(theta, head_width(file, config));
+}
+
 // Terms as "p2c|c2p" or in a list.
 void read_deberta(const JsonFile& file, Config& config) {
   if (!file.boolean("relative_attention", false)) file.fail("relative_attention", "true");
@@ -289,6 +336,28 @@ void read_euro_bert(const JsonFile& file, Config& config) {
   config.classifier_pooling = pooling == "bos" ? first : pooling == "mean" ? mean : late;
 }
 
+// Llama's layers without a mask, most of them with windows.
+void read_ultra_bert(const JsonFile& file, Config& config) {
+  config.is_rms_norm = true;
+  const bool attention = file.boolean("attention_bias", false);
+  const bool feed_forward = file.boolean("mlp_bias", false);
+  config.has_bias = {.norm = false,
+                     .qkv = attention,
+                     .attention_output = attention,
+                     .up = feed_forward,
+                     .down = feed_forward,
+                     .head = false,
+                     .decoder = false};
+  config.head_width = file.integer("prediction_head_size", 1, 1 << 16, 768);
+  read_heads(file, config);
+  const auto reach = static_cast<int>(file.integer("sliding_window", 1, 1 << 20, 128));
+  Thetas thetas{2560000, 10000};
+  config.windows = file.has("attention_windows") ? read_published_windows(file, config, thetas)
+                                                 : read_windows(file, config, reach, 3, 2);
+  read_rotary(file, thetas, config);
+  config.classifier_pooling = read_first_or_mean(file);
+}
+
 // EmbeddingGemma (Schechter Vera et al. 2025): Gemma 3's layers without a mask.
 void read_gemma3(const JsonFile& file, Config& config) {
   constexpr const char* kNoMask = "use_bidirectional_attention";
@@ -310,7 +379,8 @@ void read_gemma3(const JsonFile& file, Config& config) {
   const char* const pattern =
       file.has("sliding_window_pattern") ? "sliding_window_pattern" : "_sliding_window_pattern";
   const int64_t every = file.integer(pattern, 1, 1 << 20, 6);
-  config.windows = read_windows(file, config, "sliding_window", 4096, every, every - 1);
+  const int reach = half_of(file, "sliding_window", 4096);
+  config.windows = read_windows(file, config, reach, every, every - 1);
   read_rotary(
       file, {positive(file, "rope_theta", 1000000), positive(file, "rope_local_base_freq", 10000)},
       config);

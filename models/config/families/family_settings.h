@@ -13,8 +13,10 @@ void read_modern_bert(const JsonFile& file, Config& config);
 void read_nomic_bert(const JsonFile& file, Config& config);
 void read_gte(const JsonFile& file, Config& config);
 void read_jina_bert(const JsonFile& file, Config& config);
+void read_jina_roberta(const JsonFile& file, Config& config);
 void read_deberta(const JsonFile& file, Config& config);
 void read_euro_bert(const JsonFile& file, Config& config);
+void read_ultra_bert(const JsonFile& file, Config& config);
 void read_gemma3(const JsonFile& file, Config& config);
 
 }  // namespace bert::models

@@ -26,6 +26,14 @@ std::string custom_code(const JsonFile& file) {
   return name.substr(name.rfind('.') + 1);
 }
 
+// Some of these directories leave model_type to the code.
+const char* type_of_code(const std::string& code) {
+  for (const Family& family : families()) {
+    if (*family.code && family.code == code) return family.model_type;
+  }
+  return "bert";
+}
+
 bool stores(const Weights& weights, std::string_view ending) {
   return std::ranges::any_of(weights.files, [&](const WeightFile& file) {
     return std::ranges::any_of(
@@ -36,7 +44,7 @@ bool stores(const Weights& weights, std::string_view ending) {
 }  // namespace
 
 const Family& find_family(const JsonFile& file, const std::string& directory) {
-  const std::string type = file.text("model_type", "bert"), code = custom_code(file);
+  const std::string code = custom_code(file), type = file.text("model_type", type_of_code(code));
   std::set<std::string> types, codes;
   std::vector<const Family*> rows;
   for (const Family& family : families()) {

@@ -99,6 +99,14 @@ constexpr LayerNames kNormedJinaBertLayer = {.layer = "encoder.layer.{}",
                                              .query_norm = ".attention.self.layer_norm_q",
                                              .key_norm = ".attention.self.layer_norm_k",
                                              .residual_norm = ".layer_norm_1"};
+// Jina's XLM-RoBERTa, whose code is flash-attention's.
+constexpr LayerNames kMixerLayer = {.layer = "encoder.layers.{}",
+                                    .attention_output = ".mixer.out_proj",
+                                    .attention_norm = ".norm1",
+                                    .intermediate = ".mlp.fc1",
+                                    .output = ".mlp.fc2",
+                                    .output_norm = ".norm2",
+                                    .qkv = ".mixer.Wqkv"};
 constexpr LayerNames kDebertaLayer = {.layer = "encoder.layer.{}",
                                       .query = ".attention.self.query_proj",
                                       .key = ".attention.self.key_proj",
@@ -185,6 +193,19 @@ constexpr HeadRow kEuroBertHeads[] = {
     {.suffix = "ForMaskedLM", .kind = masked_lm, .output = "lm_head", .bias = "lm_head.bias"},
     kTokenClassifier};
 
+constexpr HeadRow kUltraBertHeads[] = {{.suffix = "ForSequenceClassification",
+                                        .kind = classification,
+                                        .reads = classifier_pooling,
+                                        .output = "classifier"},
+                                       {.suffix = "ForMaskedLM",
+                                        .kind = masked_lm,
+                                        .widen = "head.linear1",
+                                        .transform = "head.linear2",
+                                        .activation = "gelu_pytorch_tanh",
+                                        .output = "cls"},
+                                       kTokenClassifier,
+                                       kQuestionAnswering};
+
 constexpr Family nomic_bert(const LayerNames& layer, const char* norm, const char* mark) {
   return {.model_type = "nomic_bert",
           .classes = "NomicBert",
@@ -239,6 +260,32 @@ constexpr Family jina_bert(const LayerNames& layer, Gate gate, const char* mark)
           .position_type = PositionType::alibi,
           .read_more = read_jina_bert};
 }
+// The first of RoBERTa's heads.
+constexpr Family jina_roberta(const char* model_type, const char* classes, size_t heads) {
+  return {.model_type = model_type,
+          .classes = classes,
+          .prefix = "roberta.",
+          .settings = kBertSettings,
+          .layer = kMixerLayer,
+          .embeddings = {.norm = "emb_ln"},
+          .pooler = "pooler.dense",
+          .default_types = 1,
+          .norm_epsilon = {.fallback = 1e-5},
+          .heads = std::span(kRobertaHeads).first(heads),
+          .position_type = PositionType::rotary,
+          .read_more = read_jina_roberta};
+}
+constexpr Family published_jina_roberta(PositionType position_type, const char* mark) {
+  Family family = jina_roberta("xlm-roberta", "XLMRoberta", 2);
+  family.code = "XLMRobertaFlashConfig";
+  family.needs_code = true;
+  family.mark = mark;
+  family.position_type = position_type;
+  if (position_type == PositionType::absolute) {
+    family.positions = Family::Positions::after_pad_token;
+  }
+  return family;
+}
 constexpr Family deberta(std::span<const HeadRow> heads, const char* mark) {
   return {.model_type = "deberta-v2",
           .classes = "DebertaV2",
@@ -277,6 +324,9 @@ constexpr Family kNewerFamilies[] = {
     gte("gte", "Gte", "gte."),
     jina_bert(kNormedJinaBertLayer, Gate::second_half, ".attention.self.layer_norm_q.weight"),
     jina_bert(kJinaBertLayer, Gate::first_half, ""),
+    published_jina_roberta(PositionType::absolute, "embeddings.position_embeddings.weight"),
+    published_jina_roberta(PositionType::rotary, ""),
+    jina_roberta("jina_embeddings_v3", "JinaEmbeddingsV3", 4),
     deberta(kLmHeadDebertaHeads, "lm_predictions.lm_head.dense.weight"),
     deberta(kDebertaHeads, ""),
     {.model_type = "eurobert",
@@ -296,6 +346,22 @@ constexpr Family kNewerFamilies[] = {
      .gate = Gate::separate,
      .position_type = PositionType::rotary,
      .read_more = read_euro_bert},
+    {.model_type = "ultrabert",
+     .classes = "Ultrabert",
+     .prefix = "model.",
+     .published_prefix = "ultrabert.",
+     .settings = kSiluSettings,
+     .layer = kEuroBertLayer,
+     .embeddings = {.words = "embed_tokens.weight", .norm = ""},
+     .has_types = false,
+     .norm_epsilon = {.name = "rms_norm_eps", .fallback = 1e-6},
+     .heads = kUltraBertHeads,
+     .tied = false,
+     .pre_norm = true,
+     .final_norm = "norm",
+     .gate = Gate::separate,
+     .position_type = PositionType::rotary,
+     .read_more = read_ultra_bert},
     {.model_type = "gemma3_text",
      .classes = "Gemma3Text",
      .prefix = "model.",

@@ -20,11 +20,13 @@ Head::Head(Checkpoint& checkpoint, const Config& config, const HeadRow& head_row
     : row(head_row), product(f32) {
   const bool masked_lm = row.kind == HeadKind::masked_lm;
   const int64_t width = masked_lm ? config.embedding : config.hidden;
-  if (*row.transform) {
-    transform.emplace(read_linear(checkpoint,
-                                  {{row.transform}, width, config.hidden, config.has_bias.head},
-                                  config.head_activations.at(&row), f32, team));
-  }
+  const auto read = [&](const char* name, int64_t outputs, int64_t inputs) {
+    return read_linear(checkpoint, {{name}, outputs, inputs, config.has_bias.head},
+                       config.head_activations.at(&row), f32, team);
+  };
+  if (*row.widen) widen.emplace(read(row.widen, config.head_width, config.hidden));
+  const int64_t inputs = widen ? config.head_width : config.hidden;
+  if (*row.transform) transform.emplace(read(row.transform, width, inputs));
   if (*row.norm) norm.emplace(read_norm(checkpoint, row.norm, width, config));
   const std::string name = row.output;
   if (!masked_lm) {

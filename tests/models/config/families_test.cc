@@ -96,6 +96,35 @@ TEST(Families, SettingsOfLanguageModelsAreRefused) {
               testing::HasSubstr("\"rope_theta\" is missing, expected a number"));
   EXPECT_THAT(error_with("eurobert-mean", {{"classifier_pooling", "cls"}}),
               testing::HasSubstr("found \"cls\", expected bos, mean or late"));
+  for (const auto& [changes, error] : std::vector<std::pair<nlohmann::json, const char*>>{
+           {{{"attention_windows", {6, 0}}},
+            "attention_windows: found 2 entries, expected 3, one for"},
+           {{{"attention_windows", {6, -1, 6}}},
+            "attention_windows[1]: found -1, expected an integer"},
+           {{{"rope_theta", {500, 1000}}}, "rope_theta: found 2 entries, expected 3, one for each"},
+           {{{"rope_theta", {500, 0, 500}}}, "rope_theta[1]: found 0, expected a positive number"},
+           {{{"classifier_pooling", "late"}}, "found \"late\", expected cls or mean"}}) {
+    EXPECT_THAT(error_with("ultrabert-published", changes), testing::HasSubstr(error)) << changes;
+  }
+}
+
+TEST(Families, JinasCodeIsKnownByItsName) {
+  const auto error_with = [](const char* golden, const nlohmann::json& changes) {
+    const test::CopiedModel copy(golden);
+    copy.change("config.json", changes);
+    return test::load_error(copy);
+  };
+  for (const auto& [changes, error] : std::vector<std::pair<nlohmann::json, const char*>>{
+           {{{"lora_adaptations", {"separation"}}},
+            "lora_adaptations: found an array, expected null"},
+           {{{"rotary_emb_base", nullptr}}, "\"rotary_emb_base\" is missing, expected a number"},
+           {{{"position_embedding_type", "absolute"}}, "found \"absolute\", expected \"rotary\""},
+           {{{"auto_map", {{"AutoConfig", "a--b.LoraConfig"}}}},
+            "expected a known one, XLMRobertaFl"}}) {
+    EXPECT_THAT(error_with("jina-roberta", changes), testing::HasSubstr(error)) << changes;
+  }
+  EXPECT_THAT(error_with("jina-reranker", {{"position_embedding_type", "rotary"}}),
+              testing::HasSubstr("found \"rotary\", expected absolute"));
 }
 
 }  // namespace

@@ -50,8 +50,9 @@ TEST(Retrieval, SparseVectorsAreTheSameBitsInAnyBatch) {
 }
 
 TEST(Retrieval, VectorsOfTokensAreTheSameBitsInAnyBatch) {
-  for (const char* name : {"colbert", "xlm-roberta-colbert", "relative-key-colbert",
-                           "mpnet-colbert", "jina-colbert", "modernbert-colbert", "bge-m3"}) {
+  for (const char* name :
+       {"colbert", "xlm-roberta-colbert", "relative-key-colbert", "mpnet-colbert", "jina-colbert",
+        "jina-roberta-colbert", "modernbert-colbert", "bge-m3"}) {
     for (const Precision precision : {Precision::f32, Precision::bf16, Precision::int8}) {
       SCOPED_TRACE(name);
       const Model one = load_golden(name, 1, precision), two = load_golden(name, 2, precision);

@@ -48,19 +48,43 @@ std::vector<std::string> all_models() {
       names.push_back(family + head);
     }
   }
-  names.insert(names.end(),
-               {"nomic",          "nomic-mlm",     "nomic5-tokens",   "gte",
-                "gte-qa",         "gte-separate",  "gte5-mlm",        "jina",
-                "jina-choice",    "jina-code",     "deberta-conv",    "deberta-c2p",
-                "deberta-p2c",    "eurobert-mlm",  "eurobert-tokens", "eurobert-classification",
-                "eurobert-newer", "eurobert-mean", "gemma3",          "gemma3-newer"});
+  names.insert(names.end(), {"nomic",
+                             "nomic-mlm",
+                             "nomic5-tokens",
+                             "gte",
+                             "gte-qa",
+                             "gte-separate",
+                             "gte5-mlm",
+                             "jina",
+                             "jina-choice",
+                             "jina-code",
+                             "deberta-conv",
+                             "deberta-c2p",
+                             "deberta-p2c",
+                             "eurobert-mlm",
+                             "eurobert-tokens",
+                             "eurobert-classification",
+                             "eurobert-newer",
+                             "eurobert-mean",
+                             "gemma3",
+                             "gemma3-newer",
+                             "jina-roberta-mlm",
+                             "jina-reranker",
+                             "jina-v3",
+                             "jina-v3-tokens",
+                             "ultrabert-mlm",
+                             "ultrabert-qa",
+                             "ultrabert-classification",
+                             "ultrabert-published",
+                             "ultrabert-newer"});
   return names;
 }
 
 // Of awkward lengths, long and short in turn; RoBERTa has one segment.
 std::vector<Encoding> mixed_inputs(const std::string& name, const Model& model) {
-  const bool one_segment =
-      name.starts_with("xlm") || name.starts_with("camembert") || name.starts_with("gte5");
+  const bool one_segment = name.starts_with("xlm") || name.starts_with("camembert") ||
+                           name.starts_with("gte5") || name.starts_with("jina-r") ||
+                           name.starts_with("jina-v3");
   std::mt19937 generator(5);
   std::vector<Encoding> inputs;
   for (const int length : {17, 98, 2, 33, 1, 64, 65, 5, 31}) {
@@ -301,6 +325,11 @@ TEST(AllModels, AreListedHere) {
                                            "jina-reglu",
                                            "jina-code-tokens",
                                            "eurobert",
+                                           "jina-roberta",
+                                           "jina-roberta-classification",
+                                           "jina-v3-qa",
+                                           "ultrabert",
+                                           "ultrabert-tokens",
                                            "splade",
                                            "modernbert-splade",
                                            "bge-m3",
@@ -310,6 +339,7 @@ TEST(AllModels, AreListedHere) {
                                            "mpnet-colbert",
                                            "jina-colbert",
                                            "modernbert-colbert",
+                                           "jina-roberta-colbert",
                                            "modernbert-long",
                                            "jina-long",
                                            "deberta-long",
@@ -333,7 +363,7 @@ INSTANTIATE_TEST_SUITE_P(Families, FewModels,
                                          "albert-groups", "xlm-roberta-qa", "mpnet-choice",
                                          "relative-key", "modernbert-choice", "gte", "jina-code",
                                          "eurobert-classification", "eurobert-newer", "gemma3",
-                                         "deberta-conv"),
+                                         "deberta-conv", "jina-reranker", "ultrabert-mlm"),
                          test_name);
 
 TEST(Features, OfNothingAreNothing) {

@@ -8,14 +8,19 @@ from reference_inputs import read_json
 FAMILIES = {"modernbert": ("ModernBert", ("model.",)), "nomic_bert": ("NomicBert", ("nomic_bert.",
             "bert.")), "new": ("New", ("new.",)), "gte": ("Gte", ("gte.",)),
             "jina": ("JinaBert", ("bert.",)), "deberta-v2": ("DebertaV2", ("deberta.",)),
-            "eurobert": ("EuroBert", ("model.",)), "gemma3_text": ("Gemma3Text", ("model.",))}
-NO_TYPES = ("modernbert", "eurobert", "gemma3_text")
+            "jina-roberta": ("XLMRoberta", ("roberta.",)),
+            "jina_embeddings_v3": ("JinaEmbeddingsV3", ("roberta.",)),
+            "eurobert": ("EuroBert", ("model.",)), "ultrabert": ("Ultrabert", ("model.", "ultrabert.")),
+            "gemma3_text": ("Gemma3Text", ("model.",))}
+NO_TYPES = ("modernbert", "eurobert", "ultrabert", "gemma3_text")
+# By the class of its configuration, which auto_map names.
+CODE = {"JinaBertConfig": "jina", "XLMRobertaFlashConfig": "jina-roberta"}
 
 
 @dataclass
 class NewerConfig:
     directory: Path
-    kind: str  # model_type, or jina
+    kind: str  # model_type, or jina or jina-roberta
     json: dict
     prefixes: tuple[str, ...]
     classes: str
@@ -27,7 +32,7 @@ class NewerConfig:
     types: int
     longest: int
     epsilon: float
-    padding = None
+    padding: int | None = None
 
     def get(self, key: str, default=None):
         value = self.json.get(key)
@@ -39,26 +44,33 @@ class NewerConfig:
 
 
 def is_newer(content: dict) -> bool:
-    return content.get("model_type") in FAMILIES or is_jina(content)
+    return kind_of(content) in FAMILIES
 
 
-def is_jina(content: dict) -> bool:
-    return "JinaBertConfig" in content.get("auto_map", {}).get("AutoConfig", "")
+def kind_of(content: dict) -> str:
+    code = content.get("auto_map", {}).get("AutoConfig", "").split(".")[-1]
+    return CODE.get(code) or content.get("model_type", "bert")
 
 
 def read_newer_config(directory: Path) -> NewerConfig:
     c = read_json(directory / "config.json")
-    kind = "jina" if is_jina(c) else c["model_type"]
+    kind = kind_of(c)
     classes, prefixes = FAMILIES[kind]
     get = lambda *names: next(c[name] for name in names if name in c)  # noqa: E731
-    types = {"deberta-v2": 0, "gte": 1, "new": 1}.get(kind, 2)
+    types = {"deberta-v2": 0, "gte": 1, "new": 1, "jina_embeddings_v3": 1}.get(kind, 2)
     types = 0 if kind in NO_TYPES else c.get("type_vocab_size", types)
     vocabulary, multiple = c["vocab_size"], c.get("pad_vocab_size_multiple", 1)
-    epsilon = {"modernbert": "norm_eps", "eurobert": "rms_norm_eps",
+    epsilon = {"modernbert": "norm_eps", "eurobert": "rms_norm_eps", "ultrabert": "rms_norm_eps",
                "gemma3_text": "rms_norm_eps"}.get(kind, "layer_norm_eps")
+    longest, padding = get("max_position_embeddings", "n_positions"), None
+    if kind == "jina-roberta" and c["position_embedding_type"] == "absolute":
+        padding = c["pad_token_id"]
+        longest -= padding + 1
+    architecture = c["architectures"][0]
+    if architecture == "HF_ColBERT":  # its head is retrieval_reference.py's
+        architecture = classes + "Model"
     return NewerConfig(
-        directory, kind, c, prefixes, classes, c["architectures"][0],
+        directory, kind, c, prefixes, classes, architecture,
         get("num_hidden_layers", "n_layer"), get("hidden_size", "n_embd"),
         get("num_attention_heads", "n_head"), -(-vocabulary // multiple) * multiple, types,
-        get("max_position_embeddings", "n_positions"),
-        float(c.get(epsilon, c.get("layer_norm_epsilon", 1e-12))))
+        longest, float(c.get(epsilon, c.get("layer_norm_epsilon", 1e-12))), padding)

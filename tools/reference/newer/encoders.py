@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The encoders of ModernBERT, NomicBert, GTE, JinaBert v2 and DeBERTa v2 in float64; those of EuroBERT
-and EmbeddingGemma are in unmasked.py.
+"""The encoders of ModernBERT, NomicBert, GTE, JinaBert v2, Jina's XLM-RoBERTa and DeBERTa v2 in
+float64; those of EuroBERT, UltraBERT and EmbeddingGemma are in unmasked.py.
 
 One function a family, written from the papers (Warner et al. 2024, Nussbaum et al. 2024, Zhang et
-al. 2024, Günther et al. 2023, He et al. 2021 and 2023) and the published code, in its names. Only
+al. 2024, Günther et al. 2023, Sturua et al. 2024, He et al. 2021 and 2023) and the published code, in its names. Only
 the angles of rotary positions and the buckets of distances are float32, as there: at far positions
 they depend on how they are rounded.
 """
@@ -136,6 +136,33 @@ def turned_layer(t: Tensors, x: np.ndarray, i: int) -> tuple:
     else:
         qkv = [t.linear(x, f"{gte}attention.{name}_proj") for name in "qkv"]
     return (*qkv, gte + "attention.o_proj", gte + "attn_ln", mlp, gte + "mlp_ln")
+
+
+def jina_roberta(config: NewerConfig, t: Tensors, ids: np.ndarray, types: np.ndarray
+                 ) -> list[np.ndarray]:
+    """XLM-RoBERTa as Jina's code has it (Sturua et al. 2024): post-norm layers with rotary positions,
+    or with a table of positions that counts from the padding token's id + 1 and skips its tokens."""
+    act, size = activation(config.get("hidden_act", "gelu")), config.hidden // config.heads
+    x = embed(config, t, ids, types)
+    inv_freq = None
+    if config.get("position_embedding_type", "rotary") == "rotary":
+        theta = config.get("rotary_emb_base", 20000.0)
+        inv_freq = frequencies(config.get("rope_parameters", {}).get("rope_theta", theta), size)
+    else:
+        counted = ids != config.padding
+        x = x + t["embeddings.position_embeddings.weight"][config.padding + counted.cumsum() * counted]
+    x = t.norm(x, "emb_ln")
+    stages = [x]
+    for i in range(config.layers):
+        p = f"encoder.layers.{i}."
+        q, k, v = (split(y, config.heads) for y in np.split(t.linear(x, p + "mixer.Wqkv"), 3, 1))
+        if inv_freq is not None:
+            q, k = rotate(q, inv_freq), rotate(k, inv_freq)
+        x = t.norm(x + t.linear(attend(t.keys, q, k, v), p + "mixer.out_proj"), p + "norm1")
+        wide = act(t.linear(x, p + "mlp.fc1"))
+        x = t.norm(x + t.linear(wide, p + "mlp.fc2"), p + "norm2")
+        stages.append(x)
+    return stages
 
 
 def stretched(theta: float, size: int, scaling: dict) -> np.ndarray:

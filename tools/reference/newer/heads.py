@@ -23,8 +23,12 @@ def scores(config: NewerConfig, t: Tensors, x: np.ndarray) -> dict[str, np.ndarr
         return {"logits": t.linear(x, "classifier")}
     if config.kind == "eurobert":
         return euro_bert(config, t, x, head)
+    if config.kind == "ultrabert":
+        return ultra_bert(config, t, x, head)
     if config.kind == "gemma3_text":
         return {}
+    if config.kind.startswith("jina") and head == "ForSequenceClassification" and "classifier.dense.weight" in t:
+        return {"logits": t.linear(np.tanh(t.linear(x[:1], "classifier.dense")), "classifier.out_proj")}
     if head in ("ForMaskedLM", "ForPreTraining"):
         return {"logits": masked_lm(config, t, x)}
     if of_input or (config.kind != "deberta-v2" and "pooler.dense.weight" in t):
@@ -55,6 +59,19 @@ def euro_bert(config: NewerConfig, t: Tensors, x: np.ndarray, head: str) -> dict
     return {"logits": each.mean(0, keepdims=True)}
 
 
+def ultra_bert(config: NewerConfig, t: Tensors, x: np.ndarray, head: str) -> dict[str, np.ndarray]:
+    if head == "Model":
+        return {}
+    if head == "ForMaskedLM":
+        act = activation("gelu_pytorch_tanh")
+        x = act(t.linear(act(t.linear(x, "head.linear1")), "head.linear2"))
+        return {"logits": predictions(t, x, "embed_tokens.weight", "cls")}
+    if head == "ForSequenceClassification":
+        mean = config.get("classifier_pooling", "cls") == "mean"
+        x = x.mean(0, keepdims=True) if mean else x[:1]
+    return {"logits": t.linear(x, "qa_outputs" if head == "ForQuestionAnswering" else "classifier")}
+
+
 def predictions(t: Tensors, x: np.ndarray, words: str, decoder: str, bias: str = "") -> np.ndarray:
     name = bias or decoder + ".bias"
     weight = t[decoder + ".weight"] if decoder + ".weight" in t else t[words]
@@ -66,8 +83,9 @@ def masked_lm(config: NewerConfig, t: Tensors, x: np.ndarray) -> np.ndarray:
     words = "embeddings.word_embeddings.weight"
     if "lm_head.dense.weight" in t:
         norm = "lm_head.norm" if "lm_head.norm.weight" in t else "lm_head.layer_norm"
+        bias = "lm_head.bias" if config.kind.startswith("jina") else ""
         return predictions(t, t.norm(act(t.linear(x, "lm_head.dense")), norm), words,
-                           "lm_head.decoder")
+                           "lm_head.decoder", bias)
     p = "lm_predictions.lm_head."
     if p + "dense.weight" in t:
         x = t.norm(act(t.linear(x, p + "dense")), p + "LayerNorm")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random ModernBERT, NomicBert, GTE, JinaBert, DeBERTa v2, EuroBERT and EmbeddingGemma, for make_model.py.
+"""Random ModernBERT, NomicBert, GTE, JinaBert, Jina's XLM-RoBERTa, DeBERTa v2, EuroBERT, UltraBERT and
+EmbeddingGemma, for make_model.py.
 
 config.json as the hub has it, tensors by the published code's names; --set KEY=JSON changes a field
 before the tensors are made. The reference beside it has names and formulas of its own.
@@ -11,17 +12,21 @@ from tensor_file import FormatError
 # By the option --family.
 CLASSES = {"modernbert": "ModernBert", "nomic": "NomicBert", "nomic5": "NomicBert", "gte": "New",
            "gte5": "Gte", "jina": "JinaBert", "jina-code": "JinaBert", "deberta": "DebertaV2",
-           "eurobert": "EuroBert", "gemma3": "Gemma3Text"}
+           "eurobert": "EuroBert", "gemma3": "Gemma3Text", "jina-roberta": "XLMRoberta",
+           "jina-v3": "JinaEmbeddingsV3", "ultrabert": "Ultrabert"}
 MODEL_TYPES = {"modernbert": "modernbert", "nomic": "nomic_bert", "nomic5": "nomic_bert",
                "gte": "new", "gte5": "gte", "jina": "bert", "jina-code": "bert",
-               "deberta": "deberta-v2", "eurobert": "eurobert", "gemma3": "gemma3_text"}
+               "deberta": "deberta-v2", "eurobert": "eurobert", "gemma3": "gemma3_text",
+               "jina-roberta": "xlm-roberta", "jina-v3": "jina_embeddings_v3", "ultrabert": "ultrabert"}
 PREFIXES = {"modernbert": "model.", "nomic": "bert.", "nomic5": "nomic_bert.", "gte": "new.",
             "gte5": "gte.", "jina": "bert.", "jina-code": "bert.", "deberta": "deberta.",
-            "eurobert": "model.", "gemma3": "model."}
+            "eurobert": "model.", "gemma3": "model.", "jina-roberta": "roberta.",
+            "jina-v3": "roberta.", "ultrabert": "ultrabert."}
 CODE = {"jina": "jinaai/jina-bert-implementation--configuration_bert.JinaBertConfig",
         "jina-code": "jinaai/jina-bert-v2-qk-post-norm--configuration_bert.JinaBertConfig",
         "nomic": "nomic-ai/nomic-bert-2048--configuration_hf_nomic_bert.NomicBertConfig",
         "gte": "Alibaba-NLP/new-impl--configuration.NewConfig",
+        "jina-roberta": "jinaai/xlm-roberta-flash-implementation--configuration_xlm_roberta.XLMRobertaFlashConfig",
         "eurobert": "configuration_eurobert.EuroBertConfig"}
 
 
@@ -74,7 +79,16 @@ def base_config(args: argparse.Namespace, head: str, vocab: int) -> dict:
                    "query_pre_attn_scalar": hidden // heads, "sliding_window": 16,
                    "_sliding_window_pattern": 3, "rope_theta": 1e6, "rope_local_base_freq": 1e4,
                    "use_bidirectional_attention": True, "attn_logit_softcapping": None,
-                   "final_logit_softcapping": None}}
+                   "final_logit_softcapping": None},
+        "jina-roberta": {"hidden_act": "gelu", "layer_norm_eps": 1e-5, "type_vocab_size": 1,
+                         "position_embedding_type": "rotary", "rotary_emb_base": 20000.0, "pad_token_id": 1,
+                         "use_flash_attn": True, "emb_pooler": "mean"},
+        "jina-v3": {"hidden_act": "gelu", "layer_norm_eps": 1e-5, "type_vocab_size": 1, "pad_token_id": 1,
+                    "rope_parameters": {"rope_theta": 20000.0, "rope_type": "default"}},
+        "ultrabert": {"hidden_act": "silu", "rms_norm_eps": 1e-6, "num_key_value_heads": heads,
+                      "attention_bias": False, "mlp_bias": False, "head_dim": hidden // heads,
+                      "sliding_window": 8, "prediction_head_size": 40, "classifier_pooling": "cls",
+                      "tie_word_embeddings": False}}
     return common | more["jina" if args.family == "jina-code" else args.family]
 
 
@@ -87,13 +101,16 @@ def encoder(w, args: argparse.Namespace, c: dict, vocab: int) -> None:
     hidden, p, vocab = args.shape[1], PREFIXES[args.family], padded(c, vocab)
     names = {"modernbert": ("embeddings.tok_embeddings", "embeddings.norm"),
              "nomic": ("embeddings.word_embeddings", "emb_ln"),
-             "eurobert": ("embed_tokens", ""), "gemma3": ("embed_tokens", "")}
+             "jina-roberta": ("embeddings.word_embeddings", "emb_ln"),
+             "jina-v3": ("embeddings.word_embeddings", "emb_ln"), "eurobert": ("embed_tokens", ""),
+             "ultrabert": ("embed_tokens", ""), "gemma3": ("embed_tokens", "")}
     words, norm = names.get(args.family, ("embeddings.word_embeddings", "embeddings.LayerNorm"))
     width = c.get("embedding_size", hidden)
     w.add(p + words + ".weight", (vocab, width), 0.1)
     if c.get("type_vocab_size"):
         w.add(p + "embeddings.token_type_embeddings.weight", (c["type_vocab_size"], width), 0.05)
-    if c.get("position_biased_input"):
+    if c.get("position_biased_input") or (args.family == "jina-roberta"
+                                          and c["position_embedding_type"] == "absolute"):
         w.add(p + "embeddings.position_embeddings.weight", (args.positions, width), 0.05)
     if width != hidden:
         w.dense(p + "embeddings.embed_proj", hidden, width, 1, False)
@@ -103,7 +120,7 @@ def encoder(w, args: argparse.Namespace, c: dict, vocab: int) -> None:
         LAYERS[args.family](w, p, i, args.shape, c)
     if args.family == "modernbert":
         w.norm(p + "final_norm", hidden, c["norm_bias"])
-    if args.family in ("eurobert", "gemma3"):
+    if args.family in ("eurobert", "ultrabert", "gemma3"):
         gains(w, p + "norm", hidden, c)
     if args.family == "deberta":
         relative_embeddings(w, p, hidden, c)
@@ -204,6 +221,17 @@ def jina_code_layer(w, p: str, i: int, shape: list[int], c: dict) -> None:
     w.dense(p + "mlp.down_layer", hidden, intermediate, 1)
 
 
+def jina_roberta_layer(w, p: str, i: int, shape: list[int], c: dict) -> None:
+    _, hidden, _, intermediate = shape
+    p += f"encoder.layers.{i}."
+    w.dense(p + "mixer.Wqkv", 3 * hidden, hidden, 1.2)
+    w.dense(p + "mixer.out_proj", hidden, hidden, 1)
+    w.norm(p + "norm1", hidden)
+    w.dense(p + "mlp.fc1", intermediate, hidden, 1.5)
+    w.dense(p + "mlp.fc2", hidden, intermediate, 0.8)
+    w.norm(p + "norm2", hidden)
+
+
 def deberta_layer(w, p: str, i: int, shape: list[int], c: dict) -> None:
     _, hidden, _, intermediate = shape
     p += f"encoder.layer.{i}."
@@ -245,7 +273,8 @@ def gains(w, name: str, width: int, c: dict) -> None:
     w.add(name + ".weight", (width,), 0.1, centre)
 
 
-LAYERS = {"eurobert": unmasked_layer, "gemma3": unmasked_layer, "modernbert": modern_bert_layer,
+LAYERS = {"eurobert": unmasked_layer, "ultrabert": unmasked_layer, "gemma3": unmasked_layer,
+          "jina-roberta": jina_roberta_layer, "jina-v3": jina_roberta_layer, "modernbert": modern_bert_layer,
           "nomic": nomic_layer, "nomic5": projections_layer,
           "gte": gte_layer, "gte5": projections_layer, "jina": jina_layer,
           "jina-code": jina_code_layer, "deberta": deberta_layer}
@@ -275,6 +304,18 @@ def head(w, args: argparse.Namespace, c: dict, vocab: int) -> None:
         if kind in columns:
             w.dense("classifier", columns[kind], hidden, 2)
         return
+    if family == "ultrabert":
+        if kind == "mlm":
+            w.dense("head.linear1", c["prediction_head_size"], hidden, 1, False)
+            w.dense("head.linear2", hidden, c["prediction_head_size"], 1.5, False)
+            w.add("cls.weight", (vocab, hidden), 0.1)
+        elif kind in columns:
+            w.dense("qa_outputs" if kind == "qa" else "classifier", columns[kind], hidden, 2)
+        return
+    if family in ("jina-roberta", "jina-v3") and kind == "classification":
+        w.dense("classifier.dense", hidden, hidden, 1)
+        w.dense("classifier.out_proj", args.labels, hidden, 2)
+        return
     if kind == "mlm":
         masked_lm(w, family, hidden, c.get("embedding_size", hidden), vocab, c)
     elif kind in columns:
@@ -293,6 +334,7 @@ def masked_lm(w, family: str, hidden: int, width: int, vocab: int, c: dict) -> N
              "new-deberta": ("lm_predictions.lm_head.dense", "lm_predictions.lm_head.LayerNorm",
                              "lm_predictions.lm_head.bias")}
     names["nomic5"] = names["nomic"]
+    names["jina-roberta"] = names["jina-v3"] = ("lm_head.dense", "lm_head.layer_norm", "lm_head.bias")
     names["jina-code"] = names["deberta"] = names["jina"]
     key = "new-deberta" if family == "deberta" and not c.get("legacy", True) else family
     dense, norm, bias = names[key]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""EuroBERT and EmbeddingGemma in float64: the layers of the language models Llama and Gemma 3 without a
-mask, written from the papers (Boizard et al. 2025, Schechter Vera et al. 2025) and the published code, in
-its names."""
+"""EuroBERT, UltraBERT and EmbeddingGemma in float64: the layers of the language models Llama and Gemma 3
+without a mask, written from the papers (Boizard et al. 2025, Schechter Vera et al. 2025) and the
+published code, in its names."""
 import numpy as np
 
 from newer.config import NewerConfig
@@ -37,6 +37,32 @@ def euro_bert(config: NewerConfig, t: Tensors, ids: np.ndarray, _) -> list[np.nd
         p = f"layers.{i}."
         q, k, v = projections(config, t, norm(x, p + "input_layernorm"), p + "self_attn.")
         context = attend(t.keys, rotate(q, inv_freq), rotate(k, inv_freq), v)
+        x = x + t.linear(context, p + "self_attn.o_proj")
+        x = x + feed_forward(t, norm(x, p + "post_attention_layernorm"), p + "mlp.", act)
+        stages.append(x)
+    stages[-1] = norm(x, "norm")
+    return stages
+
+
+def ultra_bert(config: NewerConfig, t: Tensors, ids: np.ndarray, _) -> list[np.ndarray]:
+    """EuroBERT with windows, which reach sliding_window tokens to each side."""
+    act, size = activation(config.get("hidden_act", "silu")), config.hidden // config.heads
+    types = config.get("layer_types", ["sliding_attention" if (i + 1) % 3 else "full_attention"
+                                       for i in range(config.layers)])
+    thetas, reach = {"full_attention": 2560000.0, "sliding_attention": 1e4}, config.get("sliding_window", 128)
+    if windows := config.get("attention_windows"):  # the published files'
+        types = ["sliding_attention" if window else "full_attention" for window in windows]
+        reach = max(windows)
+        thetas |= dict(zip(types, config.json["rope_theta"]))
+    thetas |= {kind: values["rope_theta"] for kind, values in config.get("rope_parameters", {}).items()}
+    norm = lambda x, name: rms_norm(config, x, t[name + ".weight"])  # noqa: E731
+    x = t["embed_tokens.weight"][ids]
+    stages = [x]
+    for i, kind in enumerate(types):
+        p, inv_freq = f"layers.{i}.", frequencies(thetas[kind], size)
+        q, k, v = projections(config, t, norm(x, p + "input_layernorm"), p + "self_attn.")
+        context = attend(t.keys, rotate(q, inv_freq), rotate(k, inv_freq), v,
+                         window=reach if kind == "sliding_attention" else None)
         x = x + t.linear(context, p + "self_attn.o_proj")
         x = x + feed_forward(t, norm(x, p + "post_attention_layernorm"), p + "mlp.", act)
         stages.append(x)
