@@ -327,6 +327,15 @@ Config::Labels read_head_labels(const JsonFile& file, const std::string& directo
   return {{}, Scores::softmax};
 }
 
+// transformers applies it to the model that it names.
+void refuse_adapter(const std::string& directory) {
+  const std::string adapter = directory + "/adapter_config.json";
+  if (!is_there(adapter)) return;
+  throw std::runtime_error(
+      adapter +
+      ": adapters are not supported: merge it into its model, as PEFT's merge_and_unload does");
+}
+
 }  // namespace
 
 const engine::Activation* find_activation(std::string_view name) {
@@ -348,6 +357,7 @@ engine::Activation read_head_activation(const JsonFile& file, const Config& conf
 }
 
 Config read_config(const std::string& directory) {
+  refuse_adapter(directory);
   Config config;
   const std::string path = directory + "/config.json", google = directory + "/bert_config.json";
   const bool is_google = !is_there(path) && is_there(google);
