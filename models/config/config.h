@@ -30,6 +30,7 @@ struct Config {
   int positions = 0;       // the maximal number of tokens in an input
   int first_position = 0;  // the row of the position table for the first token
   int padding = -1;        // the token id that gets the row before that; -1: none
+  int tasks = 0;           // kinds of tasks that have an embedding: all inputs are of the first
   PositionType position_type = PositionType::absolute;
   bool sinusoidal = false;  // position embeddings may be computed instead of stored
   // layer_names: of the distinct layers in the checkpoint. Layer i of L runs inner_layers of them,

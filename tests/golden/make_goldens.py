@@ -98,6 +98,10 @@ def relatives() -> list[tuple[str, str, str, list[int] | None]]:
             models.append((name, purpose, f"{shape} --head {head}{labels}", lengths))
     bert, electra, albert, xlm = (SHAPES[x] for x in ("bert", "electra", "albert", "xlm-roberta"))
     return models + [
+        ("ernie", "an embedding of the task, four segments",
+         "--family ernie --shape 2,39,3,77 --positions 100 --types 4 --head none", ODD),
+        ("ernie-pretraining", "both heads, F16",
+         "--family ernie --shape 2,26,2,61 --positions 100 --head pretraining --act relu --dtype F16", ODD),
         ("electra-pretraining", "original or replaced: one logit per token",
          f"{electra} --head pretraining --act gelu_new", ODD),
         ("electra-one-width", "embedding width equal to the hidden size: no projection, F16",
@@ -190,7 +194,7 @@ def newer() -> list[tuple[str, str, str, list[int] | None]]:
          '--family jina-roberta --shape 2,52,4,37 --positions 130 --head classification --labels 1 --set '
          'position_embedding_type="absolute" --set model_type=null', WINDOWED),
         ("ultrabert-published", "lists of windows and thetas, one head of keys, the mean is classified",
-         '--family ultrabert --shape 3,36,3,50 --positions 128 --head classification --set '
+         '--family ultrabert --shape 3,36,3,50 --positions 128 --scale 0.8 --head classification --set '
          'num_key_value_heads=1 --set attention_windows=[6,0,6] --set rope_theta=[500.0,80000.0,500.0] --set '
          'classifier_pooling="mean"', WINDOWED),
         ("ultrabert-newer", "layer_types, rope_parameters, biases, two heads of keys",

@@ -34,6 +34,8 @@ SETTINGS = [("bert", "ForMaskedLM", {"tie_word_embeddings": False}),
             ("albert", "Model", {"hidden_act": "gelu", "embedding_size": 39}),
             ("xlm-roberta", "ForMaskedLM", {"layer_norm_eps": 1e-3, "type_vocab_size": 1}),
             ("camembert", "ForMultipleChoice", {"hidden_act": "tanh"}),
+            ("ernie", "ForSequenceClassification", {"use_task_id": True, "task_type_vocab_size": 4}),
+            ("ernie", "ForMaskedLM", {"use_task_id": True, "hidden_act": "relu", "type_vocab_size": 4}),
             ("mpnet", "ForSequenceClassification", {"num_labels": 4})]
 if IS_OLDER:  # transformers 5 no longer has these
     SETTINGS += [("bert", "Model", {"position_embedding_type": "relative_key"}),

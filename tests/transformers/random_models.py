@@ -19,10 +19,11 @@ PAGES = ["LICENSE", "tests/demo/everyday.tsv", "models/demo/README.md"]
 # The classes' prefix, by model_type.
 FAMILIES = {"bert": "Bert", "distilbert": "DistilBert", "electra": "Electra", "albert": "Albert",
             "roberta": "Roberta", "xlm-roberta": "XLMRoberta", "camembert": "Camembert",
-            "mpnet": "MPNet"}
+            "mpnet": "MPNet", "ernie": "Ernie"}
 EVERY_FAMILY = ["Model", "ForSequenceClassification", "ForTokenClassification",
                 "ForQuestionAnswering", "ForMultipleChoice", "ForMaskedLM"]
-MORE = {"bert": ["ForPreTraining", "ForNextSentencePrediction"], "electra": ["ForPreTraining"],
+MORE = {"bert": ["ForPreTraining", "ForNextSentencePrediction"],
+        "ernie": ["ForPreTraining", "ForNextSentencePrediction"], "electra": ["ForPreTraining"],
         "albert": ["ForPreTraining"]}
 # EmbeddingGemma's kind, for heads of 12.
 GEMMA = {"num_key_value_heads": 1, "head_dim": 12, "query_pre_attn_scalar": 12, "sliding_window": 16,
@@ -80,7 +81,7 @@ def make_tokenizer(family: str, directory: Path):
         train_byte_pair(directory)
     else:
         make_word_piece(directory, MPNET_SPECIAL if family == "mpnet" else BERT_SPECIAL)
-    kind = getattr(transformers, FAMILIES[family] + "TokenizerFast")
+    kind = getattr(transformers, FAMILIES[family if family != "ernie" else "bert"] + "TokenizerFast")
     return kind.from_pretrained(str(directory), model_max_length=60)
 
 

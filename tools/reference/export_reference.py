@@ -81,7 +81,7 @@ def run(model, has_pooler: bool, config: Config, item: Input) -> dict[str, torch
 
 
 def scores(architecture: str, output) -> dict[str, torch.Tensor]:
-    if architecture == "BertForPreTraining":
+    if architecture in ("BertForPreTraining", "ErnieForPreTraining"):
         return {"logits": output.prediction_logits[0],
                 "next_sentence": output.seq_relationship_logits}
     if architecture == "AlbertForPreTraining":

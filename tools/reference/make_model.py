@@ -63,6 +63,9 @@ class Weights:
             self.tensors[e + "position_embeddings.weight"] = sinusoids(args.positions, width)
         if family.types:
             self.add(e + "token_type_embeddings.weight", (args.types, width), 0.03)
+        if args.family == "ernie":
+            self.add(e + "task_type_embeddings.weight",
+                     (family.settings["task_type_vocab_size"], width), 0.03)
         self.norm(e + "LayerNorm", width)
         if args.family == "albert":
             self.dense(family.prefix + "encoder.embedding_hidden_mapping_in", hidden, width, 1)

@@ -5,7 +5,7 @@ Names and keys are those of Hugging Face transformers (models/*/modeling_*.py, c
 tools/reference/reference.py has a separate table, so that a mistake in one of them shows.
 """
 import argparse
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tensor_file import FormatError
 
@@ -98,7 +98,10 @@ MPNET = Family(
     settings={"bos_token_id": 0, "eos_token_id": 2, "pad_token_id": 1,
               "relative_attention_num_buckets": 32})
 
-FAMILIES = {"bert": BERT, "distilbert": DISTILBERT, "electra": ELECTRA, "albert": ALBERT,
+ERNIE = replace(BERT, classes="Ernie", prefix="ernie.",
+                settings={"use_task_id": True, "task_type_vocab_size": 3})
+
+FAMILIES = {"bert": BERT, "ernie": ERNIE, "distilbert": DISTILBERT, "electra": ELECTRA, "albert": ALBERT,
             "xlm-roberta": XLM_ROBERTA, "camembert": CAMEMBERT, "mpnet": MPNET}
 HEADS = {"none": "Model", "classification": "ForSequenceClassification",
          "nsp": "ForNextSentencePrediction", "pretraining": "ForPreTraining",

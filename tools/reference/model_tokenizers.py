@@ -13,7 +13,8 @@ from tensor_file import FormatError
 
 WORDS = ("a an and are at beach boy dog dogs eating girl guitar in is man men music not of on "
          "piano play playing plays running the two walking woman ##ed ##er ##ing ##ly ##s").split()
-CLASSES = {"bert": "BertTokenizer", "distilbert": "DistilBertTokenizer",
+CLASSES = {"bert": "BertTokenizer", "ernie": "BertTokenizer",
+           "distilbert": "DistilBertTokenizer",
            "electra": "ElectraTokenizer", "mpnet": "MPNetTokenizer", "albert": "AlbertTokenizer",
            "xlm-roberta": "XLMRobertaTokenizer", "camembert": "CamembertTokenizer"}
 BERT_SPECIAL = {f"{name}_token": f"[{name.upper()}]"

@@ -131,6 +131,8 @@ def embed(config: Config, checkpoint: Checkpoint, inputs: list[Input]) -> np.nda
     if config.types:
         type_ids = np.concatenate([x.type_ids for x in inputs])
         x += checkpoint.get(e + "token_type_embeddings.weight", config.types, width)[type_ids]
+    if config.tasks:
+        x += checkpoint.get(e + "task_type_embeddings.weight", config.tasks, width)[0]
     x = checkpoint.layer_norm(x, e + "LayerNorm", config.epsilon)
     # ALBERT always projects, ELECTRA only where the widths differ.
     if config.family.projection and (config.layer_names[0].startswith("encoder.albert")

@@ -13,7 +13,7 @@ from tensor_file import FormatError
 
 EVERY_FAMILY = ("Model", "ForSequenceClassification", "ForMaskedLM", "ForTokenClassification",
                 "ForQuestionAnswering", "ForMultipleChoice")
-BOTH_HALVES = ("BertForPreTraining", "AlbertForPreTraining")
+BOTH_HALVES = ("BertForPreTraining", "ErnieForPreTraining", "AlbertForPreTraining")
 
 
 @dataclass(frozen=True)
@@ -99,8 +99,9 @@ FAMILIES = {
         "attention.LayerNorm", "intermediate.dense", "output.dense", "output.LayerNorm",
         DENSE_TANH, POOLED, LM_HEAD, has_types=False),
 }
-# RoBERTa is XLM-RoBERTa but for its classes' names and its tokenizer.
-MODEL_TYPES = {**FAMILIES, "roberta": replace(FAMILIES["xlm-roberta"], classes="Roberta")}
+# RoBERTa is XLM-RoBERTa but for its classes' names and its tokenizer, ERNIE is BERT with tasks.
+MODEL_TYPES = {**FAMILIES, "roberta": replace(FAMILIES["xlm-roberta"], classes="Roberta"),
+               "ernie": replace(FAMILIES["bert"], classes="Ernie", prefix="ernie.")}
 DISTILBERT_KEYS = {"hidden_size": "dim", "num_hidden_layers": "n_layers",
                    "num_attention_heads": "n_heads", "intermediate_size": "hidden_dim",
                    "hidden_act": "activation"}
@@ -121,6 +122,7 @@ class Config:
     vocabulary: int
     positions: int  # rows of the position embeddings
     types: int  # 0: type ids are ignored
+    tasks: int  # of ERNIE, whose first one all inputs have; 0: none
     labels: int
     activation: str
     epsilon: float
@@ -215,6 +217,7 @@ def read_config(directory: Path) -> Config | NewerConfig:
         intermediate=file.number("intermediate_size"), vocabulary=file.number("vocab_size"),
         positions=file.number("max_position_embeddings", 512),
         types=file.number("type_vocab_size", 2) if family.has_types else 0,
+        tasks=file.number("task_type_vocab_size", 3) if file.content.get("use_task_id") else 0,
         labels=file.labels(),
         activation=file.expect("hidden_act", tuple(ACTIVATIONS), activation),
         epsilon=1e-12 if kind == "distilbert" else float(file.content.get("layer_norm_eps", 1e-12)),

@@ -15,7 +15,7 @@ def add_heads(config: Config, checkpoint: Checkpoint, stages: dict[str, np.ndarr
     sentence = {"ForSequenceClassification": (family.classification, config.labels),
                 "ForMultipleChoice": (family.choice, 1),
                 "ForNextSentencePrediction": (Head(None, "", "cls.seq_relationship"), 2)}
-    if config.architecture == "BertForPreTraining":
+    if config.architecture in ("BertForPreTraining", "ErnieForPreTraining"):
         sentence[head] = Head(None, "", "cls.seq_relationship"), 2
     elif config.architecture == "AlbertForPreTraining":
         sentence[head] = Head(None, "", "sop_classifier.classifier"), 2

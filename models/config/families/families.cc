@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/config/families/family_rows.h"
+#include "models/config/families/family_settings.h"
 
 namespace bert::models {
 namespace {
@@ -150,6 +151,14 @@ constexpr Family kFamilies[] = {
      .pooler = "pooler.dense",
      .relative_keys = true,
      .heads = kBertHeads},
+    {.model_type = "ernie",
+     .classes = "Ernie",
+     .prefix = "ernie.",
+     .settings = kBertSettings,
+     .layer = kBertLayer,
+     .pooler = "pooler.dense",
+     .heads = kBertHeads,
+     .read_more = read_ernie},
     {.model_type = "distilbert",
      .classes = "DistilBert",
      .prefix = "distilbert.",

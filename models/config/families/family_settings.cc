@@ -10,119 +10,13 @@
 #include <fmt/format.h>
 
 #include "engine/attention/positions/rotary.h"
-#include "models/config/config.h"
-#include "models/weights/json_file.h"
+#include "models/config/families/position_settings.h"
 
 namespace bert::models {
 namespace {
 
 void expect_text(const JsonFile& file, const char* field, const char* expected) {
   if (file.text(field, expected) != expected) file.fail(field, fmt::format("\"{}\"", expected));
-}
-
-void expect_absent(const JsonFile& file, const char* field) {
-  if (file.has(field)) file.fail(field, "null: it is not supported");
-}
-
-int64_t head_width(const JsonFile& file, const Config& config) {
-  const int64_t width = config.hidden / config.heads;
-  if (width % 2 != 0) {
-    file.fail(config.family->settings.heads,
-              fmt::format("heads of an even width for rotary positions, not {}", width));
-  }
-  return width;
-}
-
-double positive(const JsonFile& file, const char* field, double fallback) {
-  const double value = file.number(field, fallback);
-  if (!(value > 0 && std::isfinite(value))) file.fail(field, "a positive number");
-  return value;
-}
-
-// {"rope_theta", "rope_type": "default"}, as transformers 5 writes it.
-double rope_theta(const JsonField& parameters, double fallback) {
-  for (const char* name : {"rope_type", "type"}) {
-    if (parameters.has(name) && parameters.at(name).string() != "default") {
-      parameters.at(name).fail("\"default\"");
-    }
-  }
-  if (!parameters.has("rope_theta")) return fallback;
-  const JsonField field = parameters.at("rope_theta");
-  const double theta = field.number();
-  if (!(theta > 0 && std::isfinite(theta))) field.fail("a positive number");
-  return theta;
-}
-
-void expect_one_for_each_layer(const JsonField& list, size_t count, const Config& config) {
-  if (std::cmp_equal(count, config.layers)) return;
-  list.fail_with(
-      fmt::format("found {} entries, expected {}, one for each layer", count, config.layers));
-}
-
-// Which layers see `reach` tokens to each side, and which are global. Where layer_types does not
-// say it, every so many layers one is, from `first` on.
-std::vector<int> read_windows(const JsonFile& file, const Config& config, int reach, int64_t every,
-                              int64_t first) {
-  std::vector<int> windows;
-  if (!file.has("layer_types")) {
-    for (int i = 0; i < config.layers; ++i) windows.push_back(i % every == first ? 0 : reach);
-    return windows;
-  }
-  const JsonField types = file.at("layer_types");
-  for (const JsonField& type : types.elements()) {
-    const std::string name = type.string();
-    if (name != "full_attention" && name != "sliding_attention") {
-      type.fail("\"full_attention\" or \"sliding_attention\"");
-    }
-    windows.push_back(name == "full_attention" ? 0 : reach);
-  }
-  expect_one_for_each_layer(types, windows.size(), config);
-  return windows;
-}
-
-// The setting is the width of both sides.
-int half_of(const JsonFile& file, const char* width, int64_t standard) {
-  return static_cast<int>(file.integer(width, 2, 1 << 20, standard) / 2);
-}
-
-// Of global layers and of those with a window.
-struct Thetas {
-  double global, local;
-};
-
-// UltraBERT's published files have lists of the layers' windows (0: none) and thetas.
-std::vector<int> read_published_windows(const JsonFile& file, const Config& config,
-                                        Thetas& thetas) {
-  std::vector<int> windows;
-  const JsonField list = file.at("attention_windows");
-  for (const JsonField& reach : list.elements()) {
-    windows.push_back(reach.is_null() ? 0 : static_cast<int>(reach.integer(0, 1 << 20)));
-  }
-  expect_one_for_each_layer(list, windows.size(), config);
-  if (!file.has("rope_theta")) return windows;
-  const JsonField stored = file.at("rope_theta");
-  const std::vector<JsonField> elements = stored.elements();
-  expect_one_for_each_layer(stored, elements.size(), config);
-  for (size_t i = 0; i < elements.size(); ++i) {
-    double& theta = windows[i] == 0 ? thetas.global : thetas.local;
-    theta = elements[i].number();
-    if (!(theta > 0 && std::isfinite(theta))) elements[i].fail("a positive number");
-  }
-  return windows;
-}
-
-void read_rotary(const JsonFile& file, Thetas thetas, Config& config) {
-  expect_absent(file, "rope_scaling");
-  if (file.has("rope_parameters")) {
-    const JsonField parameters = file.at("rope_parameters");
-    for (auto [type, theta] : {std::pair("full_attention", &thetas.global),
-                               std::pair("sliding_attention", &thetas.local)}) {
-      if (parameters.has(type)) *theta = rope_theta(parameters.at(type), *theta);
-    }
-  }
-  const int64_t width = head_width(file, config);
-  config.frequencies = engine::rotary_frequencies(thetas.global, width);
-  config.local_frequencies = engine::rotary_frequencies(thetas.local, width);
 }
 
 // Of encoders with the layers of language models: heads of queries may share keys and values.
@@ -147,6 +41,11 @@ Config::ClassifierPooling read_first_or_mean(const JsonFile& file) {
 }
 
 }  // namespace
+
+void read_ernie(const JsonFile& file, Config& config) {
+  const auto tasks = static_cast<int>(file.integer("task_type_vocab_size", 1, 1 << 20, 3));
+  config.tasks = file.boolean("use_task_id", false) ? tasks : 0;
+}
 
 void read_modern_bert(const JsonFile& file, Config& config) {
   config.has_first_norm = false;

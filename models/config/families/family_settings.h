@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The settings that only some families have, for their rows in newer_families.cc. Published code
+// The settings that only some families have, for their rows in the tables. Published code
 // says what they mean and which may be left out; what is not supported is refused by its name.
 #pragma once
 
@@ -9,6 +9,7 @@ namespace bert::models {
 class JsonFile;
 struct Config;
 
+void read_ernie(const JsonFile& file, Config& config);
 void read_modern_bert(const JsonFile& file, Config& config);
 void read_nomic_bert(const JsonFile& file, Config& config);
 void read_gte(const JsonFile& file, Config& config);

@@ -111,10 +111,30 @@ Linear read_linear(Checkpoint& checkpoint, const DenseNames& dense, Activation a
   return Linear(team, parts, activation, product, weights);
 }
 
+namespace {
+
+// Its embedding added to each segment's.
+Weight with_first_task(Checkpoint& checkpoint, const Config& config, const Weight& segments) {
+  const Weight tasks = checkpoint.finite_matrix("embeddings.task_type_embeddings.weight",
+                                                config.tasks, config.embedding);
+  Weight sum;
+  const Tensor table = sum.copy.tensor(config.types, config.embedding);
+  for (int64_t i = 0; i < table.rows; ++i) {
+    for (int64_t j = 0; j < table.columns; ++j) {
+      table.row(i)[j] = segments.view.row(i)[j] + tasks.view.row(0)[j];
+    }
+  }
+  sum.view = table;
+  return sum;
+}
+
+}  // namespace
+
 Weight read_type_table(Checkpoint& checkpoint, const Config& config) {
   if (config.types == 0) return zeros(config.embedding);
-  return checkpoint.finite_matrix("embeddings.token_type_embeddings.weight", config.types,
-                                  config.embedding);
+  Weight table = checkpoint.finite_matrix("embeddings.token_type_embeddings.weight", config.types,
+                                          config.embedding);
+  return config.tasks > 0 ? with_first_task(checkpoint, config, table) : std::move(table);
 }
 
 Weight read_position_table(Checkpoint& checkpoint, const Config& config) {

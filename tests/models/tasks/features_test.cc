@@ -76,7 +76,9 @@ std::vector<std::string> all_models() {
                              "ultrabert-qa",
                              "ultrabert-classification",
                              "ultrabert-published",
-                             "ultrabert-newer"});
+                             "ultrabert-newer",
+                             "ernie",
+                             "ernie-pretraining"});
   return names;
 }
 

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What settings of rotary positions and of windows in attention have in common. Each throws if the
+// file says what is not supported.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "models/config/config.h"
+#include "models/weights/json_file.h"
+
+namespace bert::models {
+
+void expect_absent(const JsonFile& file, const char* field);
+double positive(const JsonFile& file, const char* field, double fallback);
+int64_t head_width(const JsonFile& file, const Config& config);  // even, as pairs are turned
+
+// The theta of {"rope_theta", "rope_type": "default"}, as transformers 5 writes it.
+double rope_theta(const JsonField& parameters, double fallback);
+// Of global layers and of those with a window.
+struct Thetas {
+  double global, local;
+};
+// Sets the frequencies by these thetas, or by those that rope_parameters has for either kind.
+void read_rotary(const JsonFile& file, Thetas thetas, Config& config);
+
+// Config::windows: which layers see `reach` tokens to each side, and which are global. Where
+// layer_types does not say it, every so many layers one is, from `first` on.
+std::vector<int> read_windows(const JsonFile& file, const Config& config, int reach, int64_t every,
+                              int64_t first);
+// The reach where the setting is the width of both sides.
+int half_of(const JsonFile& file, const char* width, int64_t standard);
+// UltraBERT's published files have lists of the layers' windows (0: none) and thetas.
+std::vector<int> read_published_windows(const JsonFile& file, const Config& config, Thetas& thetas);
+
+}  // namespace bert::models
