@@ -147,10 +147,9 @@ TEST(Architecture, ANameOfThePublishersOwnIsTheEncoder) {
 TEST(Architecture, AnAdapterIsNotPassedOver) {
   const test::CopiedModel copy("plain");
   copy.write_json("adapter_config.json", {{"peft_type", "LORA"}});
-  EXPECT_EQ(
-      test::load_error(copy),
-      copy.path("adapter_config.json") +
-          ": adapters are not supported: merge it into its model, as PEFT's merge_and_unload does");
+  EXPECT_EQ(test::load_error(copy), copy.path("adapter_config.json") +
+                                        ": adapters are not supported: merge this one into its "
+                                        "model, as PEFT's merge_and_unload does");
 }
 
 TEST(Architecture, KeysThatNobodyKnowsAreNotedOnce) {
