@@ -47,6 +47,7 @@ struct Config {
   struct Biases {
     bool norm = true, qkv = true, attention_output = true, up = true, down = true;
     bool head = true, decoder = true;  // of a head's transform, and of masked_lm's output
+    bool distance_key = true;
   } has_bias;
   int64_t head_width = 0;      // what a head's `widen` gives
   bool has_first_norm = true;  // the first layer has a norm before attention

@@ -154,6 +154,7 @@ def newer() -> list[tuple[str, str, str, list[int] | None]]:
                           ("jina", tuple(HEADS)), ("jina-code", ("none", "tokens")),
                           ("jina-roberta", ("none", "classification", "mlm")),
                           ("jina-v3", ("none", "tokens", "qa")), ("deberta", tuple(HEADS)),
+                          ("deberta1", ("none", "classification", "mlm", "tokens", "qa")),
                           ("ultrabert", ("none", "classification", "mlm", "tokens", "qa")),
                           ("eurobert", ("none", "classification", "mlm", "tokens"))):
         for head in heads:
@@ -182,6 +183,9 @@ def newer() -> list[tuple[str, str, str, list[int] | None]]:
         ("deberta-p2c", "the other term; v3's 256 buckets up to 512",
          "--family deberta --shape 1,52,4,37 --positions 512 --head none --set share_att_key=false "
          '--set pos_att_type=["p2c"] --set position_buckets=256', [3, 131, 512]),
+        ("deberta1-far", "the first version with positions in the input, beyond its distances",
+         "--family deberta1 --shape 2,52,4,37 --positions 128 --head mlm --set legacy=false --set "
+         "position_biased_input=true --set type_vocab_size=2 --set max_relative_positions=40", WINDOWED),
         ("eurobert-newer", "heads that share keys and values, biases, the first token is classified",
          '--family eurobert --shape 3,48,6,50 --positions 128 --scale 0.8 --head classification --set '
          'num_key_value_heads=2 --set attention_bias=true --set mlp_bias=true --set '

@@ -40,6 +40,7 @@ class ConvertTest(ToolTest):
                                      ["--outliers", "3", "--prefix"], ["--dtype", "BF16"],
                                      ["--family", "eurobert", "--shape", "2,48,4,60", "--set",
                                       "num_key_value_heads=2"],
+                                     ["--family", "deberta1", "--shape", "2,48,4,60"],
                                      ["--family", "gemma3", "--head", "none", "--shape", "2,48,4,60"]]):
             for precision in ["int8", "bf16"]:
                 with self.subTest(options, precision=precision):

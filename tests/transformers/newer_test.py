@@ -31,15 +31,19 @@ ROPE = {"full_attention": {"rope_theta": 80000.0, "rope_type": "default"},
 V3 = {"relative_attention": True, "pos_att_type": "p2c|c2p", "position_buckets": 32,
       "norm_rel_ebd": "layer_norm", "share_att_key": True, "position_biased_input": False,
       "type_vocab_size": 0}
+V1 = {"relative_attention": True, "pos_att_type": "c2p|p2c", "position_biased_input": False,
+      "max_relative_positions": 40}
 FAMILIES = {"ModernBert": (EVERY, {"local_attention": 16, "bos_token_id": 2, "eos_token_id": 3,
                                    "cls_token_id": 2, "sep_token_id": 3}),
-            "DebertaV2": (EVERY, V3)}
+            "DebertaV2": (EVERY, V3), "Deberta": ([*USUAL, "ForQuestionAnswering"], V1)}
 MORE = [("ModernBert", {"local_attention": 10, "classifier_pooling": "mean", "norm_bias": True,
                         "attention_bias": True, "mlp_bias": True, "classifier_bias": True,
                         "classifier_activation": "relu", "global_attn_every_n_layers": 2}),
         ("DebertaV2", {"relative_attention": True, "pos_att_type": ["c2p", "p2c"],
                        "share_att_key": False, "conv_kernel_size": 3, "conv_act": "gelu",
                        "type_vocab_size": 2, "position_buckets": 16}),
+        ("Deberta", V1 | {"pos_att_type": ["p2c"], "position_biased_input": True, "type_vocab_size": 2,
+                          "max_relative_positions": -1, "pooler_hidden_act": "relu"}),
         ("DebertaV2", V3 | {"pos_att_type": ["c2p"], "share_att_key": False,
                             "position_buckets": -1})]
 FAMILIES["Gemma3Text"] = (["Model"], random_models.GEMMA)
@@ -124,6 +128,26 @@ class Newer(JudgeTest):
             with torch.no_grad():
                 logits = model(torch.tensor([found["input_ids"]])).logits[0]
             self.assert_close(answer["logits"], logits, 1e-4)
+
+    def test_vocabulary_of_the_first_deberta(self):
+        """vocab.json and merges.txt alone. docs/tokenizers.md: version 5 differs for pairs and [MASK]."""
+        directory = random_models.fresh(self.dir / "deberta")
+        random_models.train_byte_pair(directory, random_models.BERT_SPECIAL)
+        tokenizer = transformers.DebertaTokenizerFast.from_pretrained(str(directory))
+        config = transformers.DebertaConfig(vocab_size=len(tokenizer), **SIZES, **V1)
+        transformers.DebertaModel(config).save_pretrained(str(directory))
+        texts = ["Hello  world!", "of texts \u00e9\u4e2d\U0001f600\n", "word " * 150, "", " x [SEP]y"]
+        if IS_OLDER:
+            texts += [["a pair", "of <mask> texts"], "in [MASK]  text", ["", " "], ["a" * 90, "the other " * 70]]
+        rows = self.infer(directory, "--task", "tokens", "--max-length", "128", "--output-format", "jsonl",
+                          inputs=texts)
+        for text, row in zip(texts, rows):
+            first, second = text if isinstance(text, list) else (text, None)
+            found = tokenizer(first, second, truncation=True, max_length=128, return_offsets_mapping=True)
+            self.assertEqual(row["ids"], found["input_ids"], text)
+            self.assertEqual(row["type_ids"], found["token_type_ids"], text)
+            self.assertEqual([tuple(pair) if pair else (0, 0) for pair in row["offsets"]],
+                             found["offset_mapping"], text)
 
     def test_settings(self):
         for seed, (family, settings) in enumerate(MORE):

@@ -48,11 +48,11 @@ def make_word_piece(directory: Path, special: list[str]) -> None:
     (directory / "vocab.txt").write_text(lines, encoding="utf-8")
 
 
-def train_byte_pair(directory: Path) -> None:
+def train_byte_pair(directory: Path, special: list[str]) -> None:
     """Writes vocab.json and merges.txt."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    trainer = trainers.BpeTrainer(vocab_size=600, special_tokens=ROBERTA_SPECIAL,
+    trainer = trainers.BpeTrainer(vocab_size=600, special_tokens=special,
                                   initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
                                   show_progress=False)
     tokenizer.train([str(ROOT / page) for page in PAGES], trainer)
@@ -78,7 +78,7 @@ def make_tokenizer(family: str, directory: Path):
     elif family in ("xlm-roberta", "camembert"):
         train_unigram(directory / "sentencepiece.bpe.model", unk_id=0, bos_id=1, eos_id=2)
     elif family == "roberta":
-        train_byte_pair(directory)
+        train_byte_pair(directory, ROBERTA_SPECIAL)
     else:
         make_word_piece(directory, MPNET_SPECIAL if family == "mpnet" else BERT_SPECIAL)
     kind = getattr(transformers, FAMILIES[family if family != "ernie" else "bert"] + "TokenizerFast")

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -12,22 +13,33 @@ namespace bert::tokenizer {
 
 namespace {
 
-// The classes that read vocab.json and merges.txt as RobertaTokenizer does.
-constexpr const char* kRobertaLikeClasses[] = {"Roberta", "Longformer"};
+// What tokenizers make of vocab.json and merges.txt alone.
+struct BytePairConvention {
+  const char *stem, *model_type;       // of the class's name; in config.json
+  bool is_roberta;                     // its template, and offsets without spaces
+  std::array<const char*, 5> special;  // as in named_tokens()
+};
+constexpr std::array<const char*, 5> kRobertaSpecial = {"<unk>", "</s>", "<pad>", "<s>", "<mask>"};
+constexpr BytePairConvention kBytePairConventions[] = {
+    {"Roberta", "roberta", true, kRobertaSpecial},
+    {"Longformer", "longformer", true, kRobertaSpecial},
+    {"Deberta", "deberta", false, {"[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"}}};
 
-void check_class(const TokenizerConfig& config, const std::string& directory) {
+const BytePairConvention& find_convention(const TokenizerConfig& config,
+                                          const std::string& directory) {
   const std::string& name = config.tokenizer_class;
-  const bool known = std::ranges::any_of(
-      kRobertaLikeClasses, [&](const char* stem) { return is_tokenizer_class(name, stem); });
-  if (known) return;
-  const std::string type = read_model_text(directory, "model_type");
-  if (name.empty() && (type == "roberta" || type == "longformer")) return;
+  const std::string type = name.empty() ? read_model_text(directory, "model_type") : "";
+  for (const BytePairConvention& known : kBytePairConventions) {
+    if (name.empty() ? type == known.model_type : is_tokenizer_class(name, known.stem))
+      return known;
+  }
   throw std::runtime_error(
       name.empty()
-          ? fmt::format("{}/config.json: model_type: found \"{}\", expected \"roberta\" or "
-                        "\"longformer\", as vocab.json and merges.txt alone are those of RoBERTa",
+          ? fmt::format("{}/config.json: model_type: found \"{}\", expected \"roberta\", "
+                        "\"longformer\" or \"deberta\", whose vocab.json and merges.txt are known",
                         directory, type)
-          : fmt::format("{}: found \"{}\", expected RobertaTokenizer or LongformerTokenizer",
+          : fmt::format("{}: found \"{}\", expected RobertaTokenizer, LongformerTokenizer or "
+                        "DebertaTokenizer",
                         config.class_field, name));
 }
 
@@ -52,7 +64,9 @@ void read_merges(const std::string& path, Definition& out) {
   }
 }
 
-void set_special_tokens(const TokenizerConfig& config, Definition& out) {
+void set_special_tokens(const TokenizerConfig& config, const BytePairConvention& convention,
+                        Definition& out) {
+  const auto& [unknown, sep, pad, cls, mask] = convention.special;
   TokenIds ids;
   for (const auto& [token, id] : out.vocabulary) ids.emplace(token, id);
   const auto special = [&](const char* name, const char* otherwise) -> std::string {
@@ -65,26 +79,23 @@ void set_special_tokens(const TokenizerConfig& config, Definition& out) {
     throw std::runtime_error(
         fmt::format("{}: the {} \"{}\" is not in the vocabulary", out.file, name, token));
   };
-  const int32_t cls = id_of("cls_token", "<s>");
-  set_templates(cls, id_of("sep_token", "</s>"), true, out);
+  const int32_t begin = id_of("cls_token", cls);
+  set_templates(begin, id_of("sep_token", sep), convention.is_roberta, out);
   out.added_tokens = config.added_tokens;
   const auto add = [&](const NamedToken& token) {
     const auto is_it = [&](const DeclaredToken& known) { return known.content == token.content; };
     if (std::ranges::none_of(out.added_tokens, is_it)) out.added_tokens.push_back({token});
   };
-  for (const NamedToken& token :
-       named_tokens(config, {"<unk>", "</s>", "<pad>", "<s>", "<mask>"}, true, ids)) {
-    add(token);
-  }
+  for (const NamedToken& token : named_tokens(config, convention.special, true, ids)) add(token);
   for (const NamedToken& token : config.additional_special_tokens) add(token);
-  out.mask = special("mask_token", "<mask>");
+  out.mask = special("mask_token", mask);
 }
 
 }  // namespace
 
 Definition read_vocab_json(const std::string& directory) {
   const TokenizerConfig config = read_tokenizer_config(directory);
-  check_class(config, directory);
+  const BytePairConvention& convention = find_convention(config, directory);
   Definition out;
   out.file = directory + "/vocab.json";
   out.model = Definition::Model::byte_pair;
@@ -93,12 +104,12 @@ Definition read_vocab_json(const std::string& directory) {
   read_merges(directory + "/merges.txt", out);
   out.byte_pair.merges_name = "merges.txt";
   out.byte_level.add_prefix_space = config.add_prefix_space.value_or(false);
-  if (config.trim_offsets.value_or(true)) {
+  if (convention.is_roberta && config.trim_offsets.value_or(true)) {
     out.trims.push_back({out.byte_level.add_prefix_space});
   }
   out.max_length = config.model_max_length;
   out.truncate_left = config.truncate_left.value_or(false);
-  set_special_tokens(config, out);
+  set_special_tokens(config, convention, out);
   return out;
 }
 

@@ -203,8 +203,9 @@ constexpr Family kFamilies[] = {
 std::span<const Family> families() {
   static const std::vector<Family> all = [] {
     std::vector<Family> rows(std::begin(kFamilies), std::end(kFamilies));
-    const auto newer = newer_families();
-    rows.insert(rows.end(), newer.begin(), newer.end());
+    for (const auto more : {newer_families(), unmasked_families()}) {
+      rows.insert(rows.end(), more.begin(), more.end());
+    }
     return rows;
   }();
   return all;

@@ -45,6 +45,10 @@ struct LayerNames {
   // Adds the layer's input to attention_norm's output, once more, and normalises the sum.
   const char* residual_norm = "";
   const char* up = "";  // of a gated network, if not in `intermediate`
+  // In `qkv`, each head's query, key and value follow each other; these are the only biases.
+  bool qkv_by_heads = false;
+  const char *query_bias = "", *value_bias = "";
+  const char *distance_key = "", *distance_query = "";  // of disentangled positions
   // Of what attention and the feed-forward network add to the hidden state.
   const char *attention_post_norm = "", *output_post_norm = "";
 };
@@ -143,5 +147,6 @@ struct Family {
 // All of them. The rows live as long as the program.
 std::span<const Family> families();
 std::span<const Family> newer_families();  // some of them
+std::span<const Family> unmasked_families();
 
 }  // namespace bert::models

@@ -22,6 +22,22 @@ constexpr SettingNames with_activation(const char* field, const char* standard) 
   return names;
 }
 
+inline constexpr SettingNames kSiluSettings = with_activation("hidden_act", "silu");
+
+// As transformers 5 names the tensors of several families.
+constexpr LayerNames projections_layer(const char* attention_norm, const char* output_norm) {
+  return {.layer = "layers.{}",
+          .query = ".self_attn.q_proj",
+          .key = ".self_attn.k_proj",
+          .value = ".self_attn.v_proj",
+          .attention_output = ".self_attn.o_proj",
+          .attention_norm = attention_norm,
+          .intermediate = ".mlp.gate_proj",
+          .output = ".mlp.down_proj",
+          .output_norm = output_norm,
+          .up = ".mlp.up_proj"};
+}
+
 inline constexpr HeadRow kTokenClassifier = {.suffix = "ForTokenClassification",
                                              .kind = HeadKind::token_classification,
                                              .output = "classifier"};

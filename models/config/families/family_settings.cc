@@ -180,6 +180,8 @@ void read_deberta(const JsonFile& file, Config& config) {
   distances.keys = terms.find("|c2p|") != std::string::npos;
   distances.queries = terms.find("|p2c|") != std::string::npos;
   if (!distances.keys && !distances.queries) file.fail("pos_att_type", "c2p, p2c or both");
+  config.has_bias.distance_key = !config.family->layer.qkv_by_heads;
+  if (file.boolean("talking_head", false)) file.fail("talking_head", "false");
   distances.shared = file.boolean("share_att_key", false);
   constexpr int64_t kMost = 1 << 20;
   distances.buckets = std::max<int64_t>(0, file.integer("position_buckets", -1, kMost, -1));

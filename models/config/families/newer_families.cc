@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The families with other layers than BERT's: gated feed-forward networks, and other ways of
+// Most families with other layers than BERT's: gated feed-forward networks, and other ways of
 // telling positions than a table. In the order of families.cc: settings, layers, heads, and last
 // the table.
 #include "models/config/families/families.h"
@@ -14,9 +14,6 @@ using enum HeadKind;
 using enum ReadBy;
 
 constexpr SettingNames kModernBertSettings = with_activation("hidden_activation", "gelu");
-constexpr SettingNames kSiluSettings = with_activation("hidden_act", "silu");
-constexpr SettingNames kGemma3Settings = with_activation("hidden_activation", "gelu_pytorch_tanh");
-constexpr Alias kEuroBertAliases[] = {{"clf_pooling", "classifier_pooling"}};
 constexpr Alias kNomicBertAliases[] = {{"n_embd", "hidden_size"},
                                        {"n_head", "num_attention_heads"},
                                        {"n_layer", "num_hidden_layers"},
@@ -41,33 +38,9 @@ constexpr LayerNames kNomicBertLayer = {.layer = "encoder.layers.{}",
                                         .output_norm = ".norm2",
                                         .qkv = ".attn.Wqkv",
                                         .up = ".mlp.fc11"};
-// As transformers 5 names the tensors of several families.
-constexpr LayerNames projections_layer(const char* attention_norm, const char* output_norm) {
-  return {.layer = "layers.{}",
-          .query = ".self_attn.q_proj",
-          .key = ".self_attn.k_proj",
-          .value = ".self_attn.v_proj",
-          .attention_output = ".self_attn.o_proj",
-          .attention_norm = attention_norm,
-          .intermediate = ".mlp.gate_proj",
-          .output = ".mlp.down_proj",
-          .output_norm = output_norm,
-          .up = ".mlp.up_proj"};
-}
 // NomicBert's and GTE's.
 constexpr LayerNames kProjectionsLayer =
     projections_layer(".post_attention_layernorm", ".post_mlp_layernorm");
-constexpr LayerNames kEuroBertLayer =
-    projections_layer(".input_layernorm", ".post_attention_layernorm");
-constexpr LayerNames gemma3_layer() {
-  LayerNames names = projections_layer(".input_layernorm", ".pre_feedforward_layernorm");
-  names.query_norm = ".self_attn.q_norm";
-  names.key_norm = ".self_attn.k_norm";
-  names.norms_heads = true;
-  names.attention_post_norm = ".post_attention_layernorm";
-  names.output_post_norm = ".post_feedforward_layernorm";
-  return names;
-}
 constexpr LayerNames kGteLayer = {.layer = "encoder.layer.{}",
                                   .query = ".attention.q_proj",
                                   .key = ".attention.k_proj",
@@ -115,7 +88,20 @@ constexpr LayerNames kDebertaLayer = {.layer = "encoder.layer.{}",
                                       .attention_norm = ".attention.output.LayerNorm",
                                       .intermediate = ".intermediate.dense",
                                       .output = ".output.dense",
-                                      .output_norm = ".output.LayerNorm"};
+                                      .output_norm = ".output.LayerNorm",
+                                      .distance_key = ".attention.self.pos_key_proj",
+                                      .distance_query = ".attention.self.pos_query_proj"};
+constexpr LayerNames first_deberta_layer() {
+  LayerNames names = kDebertaLayer;
+  names.query = names.key = names.value = "";
+  names.qkv = ".attention.self.in_proj";
+  names.qkv_by_heads = true;
+  names.query_bias = ".attention.self.q_bias";
+  names.value_bias = ".attention.self.v_bias";
+  names.distance_key = ".attention.self.pos_proj";
+  names.distance_query = ".attention.self.pos_q_proj";
+  return names;
+}
 
 constexpr HeadRow modern_bert_head(const char* suffix, HeadKind kind, ReadBy reads) {
   return {.suffix = suffix,
@@ -182,29 +168,6 @@ constexpr HeadRow kLmHeadDebertaHeads[] = {kDebertaClassifier,
                                            kTokenClassifier,
                                            kQuestionAnswering,
                                            as_multiple_choice(kDebertaClassifier)};
-
-constexpr HeadRow kEuroBertHeads[] = {
-    {.suffix = "ForSequenceClassification",
-     .kind = classification,
-     .reads = classifier_pooling,
-     .transform = "dense",
-     .activation = "gelu",
-     .output = "classifier"},
-    {.suffix = "ForMaskedLM", .kind = masked_lm, .output = "lm_head", .bias = "lm_head.bias"},
-    kTokenClassifier};
-
-constexpr HeadRow kUltraBertHeads[] = {{.suffix = "ForSequenceClassification",
-                                        .kind = classification,
-                                        .reads = classifier_pooling,
-                                        .output = "classifier"},
-                                       {.suffix = "ForMaskedLM",
-                                        .kind = masked_lm,
-                                        .widen = "head.linear1",
-                                        .transform = "head.linear2",
-                                        .activation = "gelu_pytorch_tanh",
-                                        .output = "cls"},
-                                       kTokenClassifier,
-                                       kQuestionAnswering};
 
 constexpr Family nomic_bert(const LayerNames& layer, const char* norm, const char* mark) {
   return {.model_type = "nomic_bert",
@@ -300,6 +263,13 @@ constexpr Family deberta(std::span<const HeadRow> heads, const char* mark) {
           .position_type = PositionType::disentangled,
           .read_more = read_deberta};
 }
+constexpr Family first_deberta(std::span<const HeadRow> heads, const char* mark) {
+  Family family = deberta(heads.first(4), mark);
+  family.model_type = "deberta";
+  family.classes = "Deberta";
+  family.layer = first_deberta_layer();
+  return family;
+}
 
 // Of one model_type, rows with a mark come first.
 constexpr Family kNewerFamilies[] = {
@@ -329,52 +299,8 @@ constexpr Family kNewerFamilies[] = {
     jina_roberta("jina_embeddings_v3", "JinaEmbeddingsV3", 4),
     deberta(kLmHeadDebertaHeads, "lm_predictions.lm_head.dense.weight"),
     deberta(kDebertaHeads, ""),
-    {.model_type = "eurobert",
-     .classes = "EuroBert",
-     .prefix = "model.",
-     .settings = kSiluSettings,
-     .layer = kEuroBertLayer,
-     .embeddings = {.words = "embed_tokens.weight", .norm = ""},
-     .has_types = false,
-     .norm_epsilon = {.name = "rms_norm_eps", .fallback = 1e-5},
-     .heads = kEuroBertHeads,
-     .code = "EuroBertConfig",
-     .tied = false,
-     .aliases = kEuroBertAliases,
-     .pre_norm = true,
-     .final_norm = "norm",
-     .gate = Gate::separate,
-     .position_type = PositionType::rotary,
-     .read_more = read_euro_bert},
-    {.model_type = "ultrabert",
-     .classes = "Ultrabert",
-     .prefix = "model.",
-     .published_prefix = "ultrabert.",
-     .settings = kSiluSettings,
-     .layer = kEuroBertLayer,
-     .embeddings = {.words = "embed_tokens.weight", .norm = ""},
-     .has_types = false,
-     .norm_epsilon = {.name = "rms_norm_eps", .fallback = 1e-6},
-     .heads = kUltraBertHeads,
-     .tied = false,
-     .pre_norm = true,
-     .final_norm = "norm",
-     .gate = Gate::separate,
-     .position_type = PositionType::rotary,
-     .read_more = read_ultra_bert},
-    {.model_type = "gemma3_text",
-     .classes = "Gemma3Text",
-     .prefix = "model.",
-     .settings = kGemma3Settings,
-     .layer = gemma3_layer(),
-     .embeddings = {.words = "embed_tokens.weight", .norm = ""},
-     .has_types = false,
-     .norm_epsilon = {.name = "rms_norm_eps", .fallback = 1e-6},
-     .pre_norm = true,
-     .final_norm = "norm",
-     .gate = Gate::separate,
-     .position_type = PositionType::rotary,
-     .read_more = read_gemma3},
+    first_deberta(kLmHeadDebertaHeads, "lm_predictions.lm_head.dense.weight"),
+    first_deberta(kDebertaHeads, ""),
 };
 
 }  // namespace

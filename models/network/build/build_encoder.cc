@@ -95,6 +95,42 @@ DenseNames qkv_names(const Checkpoint& checkpoint, const std::string& name, cons
           later};
 }
 
+// Of a first DeBERTa's stacked heads, the rows of all queries, then of all keys and of all values.
+std::shared_ptr<engine::Buffer> sort_heads(engine::ConstTensor stacked, int heads) {
+  const auto sorted = std::make_shared<engine::Buffer>();
+  const Tensor rows = sorted->tensor(stacked.rows, stacked.columns);
+  const int64_t hidden = stacked.columns, width = hidden / heads;
+  for (int64_t row = 0; row < rows.rows; ++row) {
+    const int64_t head = row / (3 * width), part = row / width % 3;
+    std::copy_n(stacked.row(row), hidden, rows.row(part * hidden + head * width + row % width));
+  }
+  return sorted;
+}
+
+engine::Linear read_qkv(Checkpoint& checkpoint, const std::string& layer, const Config& config,
+                        const engine::Product& product, engine::Team& team) {
+  const LayerNames& names = config.family->layer;
+  const DenseNames dense = qkv_names(checkpoint, layer, config);
+  if (!names.qkv_by_heads) return read_linear(checkpoint, dense, Activation::none, product, team);
+  const int64_t hidden = config.hidden;
+  const engine::Buffer query = checkpoint.vector(layer + names.query_bias, hidden),
+                       value = checkpoint.vector(layer + names.value_bias, hidden);
+  // In int8 they are sorted already, with a bias for all.
+  if (checkpoint.is_int8(dense.names.front())) {
+    return read_linear(checkpoint, dense, Activation::none, product, team);
+  }
+  engine::Buffer bias(3 * hidden);
+  std::copy_n(query.data(), hidden, bias.data());
+  std::copy_n(value.data(), hidden, bias.data() + 2 * hidden);
+  const Weight stacked =
+      checkpoint.matrix(dense.names.front() + ".weight", dense.columns, dense.width);
+  const auto sorted = sort_heads(stacked.view, config.heads);
+  Checkpoint::release(stacked);
+  const engine::Linear::Part part = {
+      {sorted->data(), dense.columns, dense.width}, bias.data(), stacked.description()};
+  return engine::Linear(team, {&part, 1}, Activation::none, product, sorted);
+}
+
 }  // namespace
 
 Layer::Layer(Checkpoint& checkpoint, const std::string& name_in_checkpoint, const Config& config,
@@ -105,8 +141,7 @@ Layer::Layer(Checkpoint& checkpoint, const std::string& name_in_checkpoint, cons
       heads(config.heads),
       key_heads(config.key_heads),
       pre_norm(config.family->pre_norm),
-      qkv(read_linear(checkpoint, qkv_names(checkpoint, name, config), Activation::none, product,
-                      team)),
+      qkv(read_qkv(checkpoint, name, config, product, team)),
       query_norm(read_norm_if(*names.query_norm, checkpoint, name + names.query_norm,
                               config.hidden / (names.norms_heads ? heads : 1), config)),
       key_norm(read_norm_if(*names.key_norm, checkpoint, name + names.key_norm,
@@ -224,7 +259,7 @@ Positions Encoder::positions_of(size_t layer, Checkpoint& checkpoint, const Conf
   const engine::Rotary* rotary = rotaries.empty() ? nullptr
                                  : window == 0    ? rotaries.front().get()
                                                   : rotaries.back().get();
-  const std::string self = config.layer_names[layer] + ".attention.self.";
+  const std::string& name = config.layer_names[layer];
   Positions positions = {
       .bias = relative_bias.get(),
       .keys = read_relative_keys(checkpoint, config.layer_names[layer], config, team),
@@ -237,9 +272,10 @@ Positions Encoder::positions_of(size_t layer, Checkpoint& checkpoint, const Conf
     positions.disentangled.emplace(engine::distance_rows(buckets, most, config.positions));
     positions.distances = distances.view;
     positions.distance_keys =
-        read_distance_weights(checkpoint, keys, self + "pos_key_proj", config, f32, team);
-    positions.distance_queries =
-        read_distance_weights(checkpoint, queries, self + "pos_query_proj", config, f32, team);
+        read_distance_weights(checkpoint, keys, name + config.family->layer.distance_key,
+                              config.has_bias.distance_key, config, f32, team);
+    positions.distance_queries = read_distance_weights(
+        checkpoint, queries, name + config.family->layer.distance_query, true, config, f32, team);
   }
   return positions;
 }

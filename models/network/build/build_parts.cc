@@ -220,11 +220,12 @@ Weight read_distances(Checkpoint& checkpoint, const Config& config, engine::Team
 }
 
 std::optional<Linear> read_distance_weights(Checkpoint& checkpoint, bool has,
-                                            const std::string& name, const Config& config,
-                                            const engine::Product& f32, engine::Team& team) {
+                                            const std::string& name, bool has_bias,
+                                            const Config& config, const engine::Product& f32,
+                                            engine::Team& team) {
   if (!has || config.distances.shared) return std::nullopt;
-  return read_linear(checkpoint, {{name}, config.hidden, config.hidden}, Activation::none, f32,
-                     team);
+  return read_linear(checkpoint, {{name}, config.hidden, config.hidden, has_bias}, Activation::none,
+                     f32, team);
 }
 
 Weight read_decoder(Checkpoint& checkpoint, const Config& config, const std::string& name,

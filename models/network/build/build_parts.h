@@ -52,7 +52,8 @@ std::optional<engine::RelativeKeys> read_relative_keys(Checkpoint& checkpoint,
 // that, or none; and what a layer makes of them.
 Weight read_distances(Checkpoint& checkpoint, const Config& config, engine::Team& team);
 std::optional<engine::Linear> read_distance_weights(Checkpoint& checkpoint, bool has,
-                                                    const std::string& name, const Config& config,
+                                                    const std::string& name, bool has_bias,
+                                                    const Config& config,
                                                     const engine::Product& f32, engine::Team& team);
 
 // A masked language model's output. transformers ties its weight [V, E] to the word embeddings and

@@ -78,7 +78,10 @@ std::vector<std::string> all_models() {
                              "ultrabert-published",
                              "ultrabert-newer",
                              "ernie",
-                             "ernie-pretraining"});
+                             "ernie-pretraining",
+                             "deberta1",
+                             "deberta1-qa",
+                             "deberta1-far"});
   return names;
 }
 
@@ -327,6 +330,9 @@ TEST(AllModels, AreListedHere) {
                                            "jina-reglu",
                                            "jina-code-tokens",
                                            "eurobert",
+                                           "deberta1-classification",
+                                           "deberta1-mlm",
+                                           "deberta1-tokens",
                                            "jina-roberta",
                                            "jina-roberta-classification",
                                            "jina-v3-qa",
@@ -365,7 +371,8 @@ INSTANTIATE_TEST_SUITE_P(Families, FewModels,
                                          "albert-groups", "xlm-roberta-qa", "mpnet-choice",
                                          "relative-key", "modernbert-choice", "gte", "jina-code",
                                          "eurobert-classification", "eurobert-newer", "gemma3",
-                                         "deberta-conv", "jina-reranker", "ultrabert-mlm"),
+                                         "deberta-conv", "jina-reranker", "ultrabert-mlm",
+                                         "deberta1-far"),
                          test_name);
 
 TEST(Features, OfNothingAreNothing) {

@@ -43,5 +43,26 @@ TEST(VocabJson, IsRobertas) {
             "vocabulary");
 }
 
+TEST(VocabJson, IsTheFirstDebertas) {
+  const TestDirectory directory;
+  json vocabulary = {{"[PAD]", 0}, {"[CLS]", 1}, {"[SEP]", 2}, {"[UNK]", 3}, {"[MASK]", 4}};
+  for (int byte = 0; byte < 256; ++byte) {
+    char bytes[4];
+    vocabulary[std::string(bytes, utf8::encode(byte_characters()[byte], bytes))] = 5 + byte;
+  }
+  vocabulary["\u0120a"] = 261;
+  directory.write("vocab.json", vocabulary.dump());
+  directory.write("merges.txt", "#version: 0.2\n\u0120 a\n");
+  directory.write("tokenizer_config.json", R"({"tokenizer_class": "DebertaV2Tokenizer"})");
+  EXPECT_THAT(directory.error(), testing::HasSubstr("LongformerTokenizer or DebertaTokenizer"));
+  directory.write("tokenizer_config.json", R"({"tokenizer_class": "DebertaTokenizer"})");
+  const TextEncoder tokenizer = directory.load();
+  const Encoding pair = tokenizer.encode("a a", " a [MASK]", 0);
+  EXPECT_THAT(pair.ids, ElementsAre(1, 102, 261, 2, 261, 4, 2));
+  EXPECT_THAT(pair.type_ids, ElementsAre(0, 0, 0, 0, 1, 1, 1));
+  EXPECT_EQ(offsets_of(pair), "0-0 0-1 1-3 0-0 0-2 2-9 0-0");
+  EXPECT_EQ(tokenizer.mask_id(), 4);
+}
+
 }  // namespace
 }  // namespace bert::tokenizer

@@ -8,6 +8,7 @@ from reference_inputs import read_json
 FAMILIES = {"modernbert": ("ModernBert", ("model.",)), "nomic_bert": ("NomicBert", ("nomic_bert.",
             "bert.")), "new": ("New", ("new.",)), "gte": ("Gte", ("gte.",)),
             "jina": ("JinaBert", ("bert.",)), "deberta-v2": ("DebertaV2", ("deberta.",)),
+            "deberta": ("Deberta", ("deberta.",)),
             "jina-roberta": ("XLMRoberta", ("roberta.",)),
             "jina_embeddings_v3": ("JinaEmbeddingsV3", ("roberta.",)),
             "eurobert": ("EuroBert", ("model.",)), "ultrabert": ("Ultrabert", ("model.", "ultrabert.")),
@@ -57,7 +58,7 @@ def read_newer_config(directory: Path) -> NewerConfig:
     kind = kind_of(c)
     classes, prefixes = FAMILIES[kind]
     get = lambda *names: next(c[name] for name in names if name in c)  # noqa: E731
-    types = {"deberta-v2": 0, "gte": 1, "new": 1, "jina_embeddings_v3": 1}.get(kind, 2)
+    types = {"deberta-v2": 0, "deberta": 0, "gte": 1, "new": 1, "jina_embeddings_v3": 1}.get(kind, 2)
     types = 0 if kind in NO_TYPES else c.get("type_vocab_size", types)
     vocabulary, multiple = c["vocab_size"], c.get("pad_vocab_size_multiple", 1)
     epsilon = {"modernbert": "norm_eps", "eurobert": "rms_norm_eps", "ultrabert": "rms_norm_eps",

@@ -254,8 +254,14 @@ def convolution(t: Tensors, x: np.ndarray) -> np.ndarray:
 
 
 def disentangled(config: NewerConfig, t: Tensors, x: np.ndarray, p: str) -> np.ndarray:
-    names = ("query_proj", "key_proj", "value_proj")
-    q, k, v = (split(t.linear(x, p + name), config.heads) for name in names)
+    first = config.kind == "deberta"  # He et al. 2021: each head's three parts follow each other
+    if first:
+        stacked = split(x @ t[p + "in_proj.weight"].T, config.heads)
+        q, k, v = np.split(stacked, 3, 2)
+        q, v = q + split(t[p + "q_bias"][None], config.heads), v + split(t[p + "v_bias"][None], config.heads)
+    else:
+        names = ("query_proj", "key_proj", "value_proj")
+        q, k, v = (split(t.linear(x, p + name), config.heads) for name in names)
     kinds = config.get("pos_att_type", []) if config.get("relative_attention", False) else []
     scale = math.sqrt(q.shape[2] * (1 + sum(kind in config.get("pos_att_type", [])
                                             for kind in ("c2p", "p2c"))))
@@ -273,11 +279,12 @@ def disentangled(config: NewerConfig, t: Tensors, x: np.ndarray, p: str) -> np.n
             r = t.norm(r, "encoder.LayerNorm")
         shared = config.get("share_att_key", False)
         if "c2p" in kinds:
-            keys = split(t.linear(r, p + ("key_proj" if shared else "pos_key_proj")), config.heads)
+            name = "pos_proj" if first else "key_proj" if shared else "pos_key_proj"
+            keys = split(t.linear(r, p + name), config.heads)
             scores = scores + np.take_along_axis(q @ keys.swapaxes(1, 2), index[None], 2)
         if "p2c" in kinds:
-            queries = split(t.linear(r, p + ("query_proj" if shared else "pos_query_proj")),
-                            config.heads)
+            name = "pos_q_proj" if first else "query_proj" if shared else "pos_query_proj"
+            queries = split(t.linear(r, p + name), config.heads)
             by_key = k @ queries.swapaxes(1, 2)  # [A, key, 2 span]
             scores = scores + np.take_along_axis(by_key.swapaxes(1, 2), index[None], 1)
     return join(softmax(scores / scale) @ v)

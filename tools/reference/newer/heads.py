@@ -5,6 +5,7 @@ import numpy as np
 from newer.config import NewerConfig
 from newer.tensors import Tensors, activation
 
+DEBERTA = ("deberta", "deberta-v2")
 
 def scores(config: NewerConfig, t: Tensors, x: np.ndarray) -> dict[str, np.ndarray]:
     """The pooler and the head of one input."""
@@ -31,12 +32,12 @@ def scores(config: NewerConfig, t: Tensors, x: np.ndarray) -> dict[str, np.ndarr
         return {"logits": t.linear(np.tanh(t.linear(x[:1], "classifier.dense")), "classifier.out_proj")}
     if head in ("ForMaskedLM", "ForPreTraining"):
         return {"logits": masked_lm(config, t, x)}
-    if of_input or (config.kind != "deberta-v2" and "pooler.dense.weight" in t):
+    if of_input or (config.kind not in DEBERTA and "pooler.dense.weight" in t):
         act = np.tanh
-        if config.kind == "deberta-v2":
+        if config.kind in DEBERTA:
             act = activation(config.get("pooler_hidden_act", "gelu"))
         pooled = act(t.linear(x[:1], "pooler.dense"))
-        if config.kind != "deberta-v2":
+        if config.kind not in DEBERTA:
             stages["pooler"] = pooled
         x = pooled if of_input else x
     if head != "Model":

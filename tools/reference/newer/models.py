@@ -13,15 +13,16 @@ from tensor_file import FormatError
 CLASSES = {"modernbert": "ModernBert", "nomic": "NomicBert", "nomic5": "NomicBert", "gte": "New",
            "gte5": "Gte", "jina": "JinaBert", "jina-code": "JinaBert", "deberta": "DebertaV2",
            "eurobert": "EuroBert", "gemma3": "Gemma3Text", "jina-roberta": "XLMRoberta",
-           "jina-v3": "JinaEmbeddingsV3", "ultrabert": "Ultrabert"}
+           "jina-v3": "JinaEmbeddingsV3", "ultrabert": "Ultrabert", "deberta1": "Deberta"}
 MODEL_TYPES = {"modernbert": "modernbert", "nomic": "nomic_bert", "nomic5": "nomic_bert",
                "gte": "new", "gte5": "gte", "jina": "bert", "jina-code": "bert",
                "deberta": "deberta-v2", "eurobert": "eurobert", "gemma3": "gemma3_text",
-               "jina-roberta": "xlm-roberta", "jina-v3": "jina_embeddings_v3", "ultrabert": "ultrabert"}
+               "jina-roberta": "xlm-roberta", "jina-v3": "jina_embeddings_v3", "ultrabert": "ultrabert",
+               "deberta1": "deberta"}
 PREFIXES = {"modernbert": "model.", "nomic": "bert.", "nomic5": "nomic_bert.", "gte": "new.",
             "gte5": "gte.", "jina": "bert.", "jina-code": "bert.", "deberta": "deberta.",
             "eurobert": "model.", "gemma3": "model.", "jina-roberta": "roberta.",
-            "jina-v3": "roberta.", "ultrabert": "ultrabert."}
+            "jina-v3": "roberta.", "ultrabert": "ultrabert.", "deberta1": "deberta."}
 CODE = {"jina": "jinaai/jina-bert-implementation--configuration_bert.JinaBertConfig",
         "jina-code": "jinaai/jina-bert-v2-qk-post-norm--configuration_bert.JinaBertConfig",
         "nomic": "nomic-ai/nomic-bert-2048--configuration_hf_nomic_bert.NomicBertConfig",
@@ -70,6 +71,10 @@ def base_config(args: argparse.Namespace, head: str, vocab: int) -> dict:
                     "max_relative_positions": -1, "norm_rel_ebd": "layer_norm",
                     "share_att_key": True, "position_biased_input": False,
                     "pooler_hidden_act": "gelu", "pooler_dropout": 0},
+        "deberta1": {"hidden_act": "gelu", "layer_norm_eps": 1e-7, "type_vocab_size": 0,
+                     "relative_attention": True, "pos_att_type": ["c2p", "p2c"],
+                     "max_relative_positions": -1, "position_biased_input": False,
+                     "pooler_hidden_act": "gelu", "pooler_dropout": 0},
         "eurobert": {"hidden_act": "silu", "rms_norm_eps": 1e-5, "rope_theta": 250000,
                      "rope_scaling": None, "num_key_value_heads": heads, "attention_bias": False,
                      "mlp_bias": False, "head_dim": hidden // heads, "clf_pooling": "late",
@@ -122,18 +127,18 @@ def encoder(w, args: argparse.Namespace, c: dict, vocab: int) -> None:
         w.norm(p + "final_norm", hidden, c["norm_bias"])
     if args.family in ("eurobert", "ultrabert", "gemma3"):
         gains(w, p + "norm", hidden, c)
-    if args.family == "deberta":
+    if args.family in ("deberta", "deberta1"):
         relative_embeddings(w, p, hidden, c)
 
 
 def relative_embeddings(w, p: str, hidden: int, c: dict) -> None:
     if c.get("relative_attention"):
-        span = c["position_buckets"]
+        span = c.get("position_buckets", -1)
         if span < 1:
             span = c["max_relative_positions"]
             span = c["max_position_embeddings"] if span < 1 else span
         w.add(p + "encoder.rel_embeddings.weight", (2 * span, hidden), 1)
-        if "layer_norm" in c["norm_rel_ebd"]:
+        if "layer_norm" in c.get("norm_rel_ebd", "none"):
             w.norm(p + "encoder.LayerNorm", hidden)
     if size := c.get("conv_kernel_size", 0):
         w.add(p + "encoder.conv.conv.weight", (hidden, hidden, size), (hidden * size)**-0.5)
@@ -235,8 +240,16 @@ def jina_roberta_layer(w, p: str, i: int, shape: list[int], c: dict) -> None:
 def deberta_layer(w, p: str, i: int, shape: list[int], c: dict) -> None:
     _, hidden, _, intermediate = shape
     p += f"encoder.layer.{i}."
-    bert_attention(w, p, hidden, ("query_proj", "key_proj", "value_proj"))
-    if c.get("relative_attention") and not c["share_att_key"]:
+    if c["model_type"] == "deberta":
+        bert_attention(w, p, hidden, ())
+        w.dense(p + "attention.self.in_proj", 3 * hidden, hidden, 1.2, False)
+        for name in ("q_bias", "v_bias"):
+            w.add(p + "attention.self." + name, (hidden,), 0.1)
+        w.dense(p + "attention.self.pos_proj", hidden, hidden, 1.2, False)
+        w.dense(p + "attention.self.pos_q_proj", hidden, hidden, 1.2)
+    else:
+        bert_attention(w, p, hidden, ("query_proj", "key_proj", "value_proj"))
+    if c.get("relative_attention") and not c.get("share_att_key", True):
         for name, kind in (("pos_key_proj", "c2p"), ("pos_query_proj", "p2c")):
             if kind in c["pos_att_type"]:
                 w.dense(p + "attention.self." + name, hidden, hidden, 1.2)
@@ -277,7 +290,7 @@ LAYERS = {"eurobert": unmasked_layer, "ultrabert": unmasked_layer, "gemma3": unm
           "jina-roberta": jina_roberta_layer, "jina-v3": jina_roberta_layer, "modernbert": modern_bert_layer,
           "nomic": nomic_layer, "nomic5": projections_layer,
           "gte": gte_layer, "gte5": projections_layer, "jina": jina_layer,
-          "jina-code": jina_code_layer, "deberta": deberta_layer}
+          "jina-code": jina_code_layer, "deberta": deberta_layer, "deberta1": deberta_layer}
 
 
 def head(w, args: argparse.Namespace, c: dict, vocab: int) -> None:
@@ -320,7 +333,7 @@ def head(w, args: argparse.Namespace, c: dict, vocab: int) -> None:
         masked_lm(w, family, hidden, c.get("embedding_size", hidden), vocab, c)
     elif kind in columns:
         if kind in ("classification", "choice"):
-            w.dense(("" if family == "deberta" else p) + "pooler.dense", hidden, hidden, 1)
+            w.dense(("" if "deberta" in family else p) + "pooler.dense", hidden, hidden, 1)
         w.dense("qa_outputs" if kind == "qa" else "classifier", columns[kind], hidden, 2)
 
 
@@ -335,8 +348,8 @@ def masked_lm(w, family: str, hidden: int, width: int, vocab: int, c: dict) -> N
                              "lm_predictions.lm_head.bias")}
     names["nomic5"] = names["nomic"]
     names["jina-roberta"] = names["jina-v3"] = ("lm_head.dense", "lm_head.layer_norm", "lm_head.bias")
-    names["jina-code"] = names["deberta"] = names["jina"]
-    key = "new-deberta" if family == "deberta" and not c.get("legacy", True) else family
+    names["jina-code"] = names["deberta"] = names["deberta1"] = names["jina"]
+    key = "new-deberta" if "deberta" in family and not c.get("legacy", True) else family
     dense, norm, bias = names[key]
     w.dense(dense, width, hidden, 1)
     w.norm(norm, width)

@@ -10,7 +10,7 @@ from newer.unmasked import euro_bert, gemma3, ultra_bert
 from reference_inputs import Input
 
 ENCODERS = {"modernbert": modern_bert, "nomic_bert": turned_bert, "new": turned_bert,
-            "gte": turned_bert, "jina": jina_bert, "deberta-v2": deberta, "eurobert": euro_bert,
+            "gte": turned_bert, "jina": jina_bert, "deberta-v2": deberta, "deberta": deberta, "eurobert": euro_bert,
             "jina-roberta": jina_roberta, "jina_embeddings_v3": jina_roberta,
             "ultrabert": ultra_bert, "gemma3_text": gemma3}
 
