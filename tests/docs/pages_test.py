@@ -273,9 +273,8 @@ class Pages(ToolTest):
         source = "".join((ROOT / "tokenizer" / name).read_text() for name in (
             "files/vocab_txt.cc", "files/vocab_json.cc", "sentencepiece/spiece_definition.cc"))
         stems = re.findall(r'(?:is_tokenizer_class\(name, |SpieceFamily::\w+, )"(\w+)"', source)
-        for names in re.findall(r"kBertLikeClasses\[\] = \{(.*?)\}|kRobertaLikeClasses\[\] = \{(.*?)\}",
-                                source, re.DOTALL):
-            stems += re.findall(r'"(\w+)"', "".join(names))
+        stems += re.findall(r'"(\w+)"', re.search(r"kBertLikeClasses\[\] = \{(.*?)\}", source, re.DOTALL)[1])
+        stems += re.findall(r'\{"(\w+)", "\w+", (?:true|false), ', source)
         self.assertEqual(sorted(re.findall(r"`([A-Z]\w+)`", table)), sorted(set(stems)))
 
     def test_links_resolve(self):

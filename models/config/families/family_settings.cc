@@ -40,6 +40,17 @@ Config::ClassifierPooling read_first_or_mean(const JsonFile& file) {
   return pooling == "mean" ? mean : first;
 }
 
+// What Jina's own encode() pools by, and what of it only training and adapters read.
+void expect_plain_encode(const JsonFile& file) {
+  expect_text(file, "emb_pooler", "mean");
+  expect_absent(file, "truncate_dim");
+  for (const char* field :
+       {"load_trained_adapters", "lora_alpha", "lora_dropout_p", "lora_main_params_trainable",
+        "lora_main_params_trained", "lora_rank", "matryoshka_dimensions"}) {
+    file.find(field);
+  }
+}
+
 }  // namespace
 
 void read_ernie(const JsonFile& file, Config& config) {
@@ -137,6 +148,7 @@ void read_gte(const JsonFile& file, Config& config) {
 }
 
 void read_jina_bert(const JsonFile& file, Config& config) {
+  expect_plain_encode(file);
   expect_text(file, "position_embedding_type", "alibi");
   config.has_bias.up = false;
   const std::string type = file.text("feed_forward_type");
@@ -154,6 +166,7 @@ void read_jina_roberta(const JsonFile& file, Config& config) {
   if (file.has("lora_adaptations") && !file.at("lora_adaptations").elements().empty()) {
     file.fail("lora_adaptations", "null: adapters are not supported");
   }
+  expect_plain_encode(file);
   if (config.position_type == PositionType::absolute) return;
   expect_text(file, "position_embedding_type", "rotary");
   if (config.family->needs_code && !file.has("rotary_emb_base")) {

@@ -117,6 +117,7 @@ TEST(Families, JinasCodeIsKnownByItsName) {
   for (const auto& [changes, error] : std::vector<std::pair<nlohmann::json, const char*>>{
            {{{"lora_adaptations", {"separation"}}},
             "lora_adaptations: found an array, expected null"},
+           {{{"emb_pooler", "cls"}}, "emb_pooler: found \"cls\", expected \"mean\""},
            {{{"rotary_emb_base", nullptr}}, "\"rotary_emb_base\" is missing, expected a number"},
            {{{"position_embedding_type", "absolute"}}, "found \"absolute\", expected \"rotary\""},
            {{{"auto_map", {{"AutoConfig", "a--b.LoraConfig"}}}},
