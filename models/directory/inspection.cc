@@ -102,6 +102,8 @@ PositionTable position_table(const Model& model) {
           .rows = rows_of(impl.encoder.embeddings.position.view, rows)};
 }
 
+int segments_of(const Model& model) { return Internals::impl(model).config.types; }
+
 Pass::Pass(const Model& model, std::span<const Encoding> encodings) : model_(model) {
   const Config& config = Internals::impl(model).config;
   for (size_t i = 0; i < encodings.size(); ++i) {

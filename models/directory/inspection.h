@@ -22,6 +22,9 @@ void run_traced(const Model& model, const Encoding& encoding, const OnStage& on_
 // What multiplies in the layers: "oneDNN 3.7 micro-kernels", "panels for avx512", ...
 std::string product_of(const Model& model);
 
+// How many segments its type_ids may name; 0: it ignores them.
+int segments_of(const Model& model);
+
 // What the embedding layer adds up for one input of S tokens, E the width of its tables.
 struct EmbeddingParts {
   std::vector<int32_t> rows;    // [S]: of the position table

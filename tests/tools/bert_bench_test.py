@@ -120,6 +120,13 @@ class BenchTest(ToolTest):
         encoder = self.make_model("encoder", "--head", "none")
         self.fail_with(1, "no classification head", "-m", encoder, "--task", "logits", "1x3")
 
+    def test_families_of_one_segment_or_none(self):
+        for family in ("xlm-roberta", "distilbert", "jina-v3"):
+            with self.subTest(family):
+                model = self.make_model(family, "--family", family, "--head", "none")
+                row, = self.answers("--json", "--runs", 1, "-m", model, "1x9")
+                self.assertEqual(row["tokens"], 9)
+
     def test_help_names_every_option(self):
         text = self.succeed("--help")
         for word in ["--model", "--shape", "--task", "--precision", "--backend", "--compare", "--threads", "--runs",

@@ -17,15 +17,18 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-// Ids spread over the vocabulary; the second half of each input is its second segment.
-std::vector<bert::Encoding> make_inputs(const std::vector<int>& lengths, int vocabulary) {
+// Ids spread over the vocabulary; the second half of each input is its second segment, if the model
+// has one.
+std::vector<bert::Encoding> make_inputs(const std::vector<int>& lengths, const bert::Model& model) {
+  const int vocabulary = model.info().vocabulary;
+  const bool has_second = models::segments_of(model) > 1;
   std::vector<bert::Encoding> inputs;
   for (const int length : lengths) {
     bert::Encoding& input = inputs.emplace_back();
     for (int s = 0; s < length; ++s) {
       const int64_t i = std::ssize(inputs) * 4099 + s;
       input.ids.push_back(static_cast<int32_t>(i * 7919 % vocabulary));
-      input.type_ids.push_back(2 * s > length ? 1 : 0);
+      input.type_ids.push_back(has_second && 2 * s > length ? 1 : 0);
     }
   }
   return inputs;
@@ -95,7 +98,7 @@ std::vector<Timing> time_shape(const BenchOptions& options, const std::vector<be
     options.task == "logits" ? pass.logits() : pass.hidden();
   };
   for (const bert::Model& model : models) {
-    models::Pass& pass = passes.emplace_back(model, make_inputs(lengths, model.info().vocabulary));
+    models::Pass& pass = passes.emplace_back(model, make_inputs(lengths, model));
     Timing& timing = timings.emplace_back();
     timing.backend = model.info().backend;
     timing.product = pass.product();
