@@ -33,6 +33,19 @@ void read_heads(const JsonFile& file, Config& config) {
   }
 }
 
+// Llama's layers without a mask.
+void read_llama(const JsonFile& file, Config& config) {
+  config.is_rms_norm = true;
+  const bool attention = file.boolean("attention_bias", false);
+  const bool feed_forward = file.boolean("mlp_bias", false);
+  config.has_bias = {.norm = false,
+                     .qkv = attention,
+                     .attention_output = attention,
+                     .up = feed_forward,
+                     .down = feed_forward};
+  read_heads(file, config);
+}
+
 Config::ClassifierPooling read_first_or_mean(const JsonFile& file) {
   const std::string pooling = file.text("classifier_pooling", "cls");
   if (pooling != "cls" && pooling != "mean") file.fail("classifier_pooling", "cls or mean");
@@ -225,18 +238,10 @@ void read_deberta(const JsonFile& file, Config& config) {
   config.convolution_activation = *activation;
 }
 
-// Boizard et al. 2025: Llama's layers without a mask.
+// Boizard et al. 2025
 void read_euro_bert(const JsonFile& file, Config& config) {
-  config.is_rms_norm = true;
-  const bool attention = file.boolean("attention_bias", false);
-  const bool feed_forward = file.boolean("mlp_bias", false);
-  config.has_bias = {.norm = false,
-                     .qkv = attention,
-                     .attention_output = attention,
-                     .up = feed_forward,
-                     .down = feed_forward,
-                     .decoder = feed_forward};
-  read_heads(file, config);
+  read_llama(file, config);
+  config.has_bias.decoder = config.has_bias.up;
   expect_absent(file, "rope_scaling");
   if (!file.has("rope_parameters") && !file.has("rope_theta")) file.fail("rope_theta", "a number");
   double theta = positive(file, "rope_theta", 250000);
@@ -250,20 +255,11 @@ void read_euro_bert(const JsonFile& file, Config& config) {
   config.classifier_pooling = pooling == "bos" ? first : pooling == "mean" ? mean : late;
 }
 
-// Llama's layers without a mask, most of them with windows.
+// EuroBERT's layers, most of them with windows.
 void read_ultra_bert(const JsonFile& file, Config& config) {
-  config.is_rms_norm = true;
-  const bool attention = file.boolean("attention_bias", false);
-  const bool feed_forward = file.boolean("mlp_bias", false);
-  config.has_bias = {.norm = false,
-                     .qkv = attention,
-                     .attention_output = attention,
-                     .up = feed_forward,
-                     .down = feed_forward,
-                     .head = false,
-                     .decoder = false};
+  read_llama(file, config);
+  config.has_bias.head = config.has_bias.decoder = false;
   config.head_width = file.integer("prediction_head_size", 1, 1 << 16, 768);
-  read_heads(file, config);
   const auto reach = static_cast<int>(file.integer("sliding_window", 1, 1 << 20, 128));
   Thetas thetas{2560000, 10000};
   config.windows = file.has("attention_windows") ? read_published_windows(file, config, thetas)

@@ -18,6 +18,41 @@ using test::load_golden;
 using test::same_bits;
 using testing::HasSubstr;
 
+const char* const kNewerModels[] = {"nomic",
+                                    "nomic-mlm",
+                                    "nomic5-tokens",
+                                    "gte",
+                                    "gte-qa",
+                                    "gte-separate",
+                                    "gte5-mlm",
+                                    "jina",
+                                    "jina-choice",
+                                    "jina-code",
+                                    "deberta-conv",
+                                    "deberta-c2p",
+                                    "deberta-p2c",
+                                    "eurobert-mlm",
+                                    "eurobert-tokens",
+                                    "eurobert-classification",
+                                    "eurobert-newer",
+                                    "eurobert-mean",
+                                    "gemma3",
+                                    "gemma3-newer",
+                                    "jina-roberta-mlm",
+                                    "jina-reranker",
+                                    "jina-v3",
+                                    "jina-v3-tokens",
+                                    "ultrabert-mlm",
+                                    "ultrabert-qa",
+                                    "ultrabert-classification",
+                                    "ultrabert-published",
+                                    "ultrabert-newer",
+                                    "ernie",
+                                    "ernie-pretraining",
+                                    "deberta1",
+                                    "deberta1-qa",
+                                    "deberta1-far"};
+
 // Every family with every head, and what only some have. Listed here and not read from the index,
 // which does not exist yet when the tests are discovered.
 std::vector<std::string> all_models() {
@@ -48,48 +83,13 @@ std::vector<std::string> all_models() {
       names.push_back(family + head);
     }
   }
-  names.insert(names.end(), {"nomic",
-                             "nomic-mlm",
-                             "nomic5-tokens",
-                             "gte",
-                             "gte-qa",
-                             "gte-separate",
-                             "gte5-mlm",
-                             "jina",
-                             "jina-choice",
-                             "jina-code",
-                             "deberta-conv",
-                             "deberta-c2p",
-                             "deberta-p2c",
-                             "eurobert-mlm",
-                             "eurobert-tokens",
-                             "eurobert-classification",
-                             "eurobert-newer",
-                             "eurobert-mean",
-                             "gemma3",
-                             "gemma3-newer",
-                             "jina-roberta-mlm",
-                             "jina-reranker",
-                             "jina-v3",
-                             "jina-v3-tokens",
-                             "ultrabert-mlm",
-                             "ultrabert-qa",
-                             "ultrabert-classification",
-                             "ultrabert-published",
-                             "ultrabert-newer",
-                             "ernie",
-                             "ernie-pretraining",
-                             "deberta1",
-                             "deberta1-qa",
-                             "deberta1-far"});
+  names.insert(names.end(), std::begin(kNewerModels), std::end(kNewerModels));
   return names;
 }
 
-// Of awkward lengths, long and short in turn; RoBERTa has one segment.
-std::vector<Encoding> mixed_inputs(const std::string& name, const Model& model) {
-  const bool one_segment = name.starts_with("xlm") || name.starts_with("camembert") ||
-                           name.starts_with("gte5") || name.starts_with("jina-r") ||
-                           name.starts_with("jina-v3");
+// Of awkward lengths, long and short in turn.
+std::vector<Encoding> mixed_inputs(const Model& model) {
+  const bool one_segment = models::segments_of(model) == 1;
   std::mt19937 generator(5);
   std::vector<Encoding> inputs;
   for (const int length : {17, 98, 2, 33, 1, 64, 65, 5, 31}) {
@@ -149,7 +149,7 @@ void check_invariance(const std::string& name, Precision precision) {
   options.workers = 2;
   options.batch_tokens = 70;
   const Model small = Model::load(test::golden(name), options);
-  const std::vector<Encoding> inputs = mixed_inputs(name, one);
+  const std::vector<Encoding> inputs = mixed_inputs(one);
   const std::vector<Answers> want = all_answers(one, inputs), by_two = all_answers(two, inputs),
                              in_parts = all_answers(small, inputs);
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -171,7 +171,7 @@ TEST_P(EveryModel, GivesTheSameBitsInAnyBatch) { check_invariance(GetParam(), Pr
 // run_traced() is what the golden tests compare with float64.
 TEST_P(EveryModel, HiddenStatesAreTheTracedStages) {
   const Model model = load_golden(GetParam(), 2);
-  const std::vector<Encoding> inputs = mixed_inputs(GetParam(), model);
+  const std::vector<Encoding> inputs = mixed_inputs(model);
   const int last = model.info().layers;
   std::vector<int> layers = {last, 0, 0};
   for (int layer = -last - 1; layer <= last; ++layer) layers.push_back(layer);
@@ -205,7 +205,7 @@ TEST_P(EveryModel, HiddenStatesAreTheTracedStages) {
 
 TEST_P(EveryModel, AttentionIsAProbabilityOfEachTokenForEachHead) {
   const Model model = load_golden(GetParam(), 2);
-  const std::vector<Encoding> inputs = mixed_inputs(GetParam(), model);
+  const std::vector<Encoding> inputs = mixed_inputs(model);
   const int last = model.info().layers, heads = model.info().heads;
   std::vector<int> layers = {last - 1, 0, 0};
   for (int layer = -last; layer < last; ++layer) layers.push_back(layer);

@@ -13,9 +13,8 @@ namespace {
 using nlohmann::json;
 using testing::ElementsAre;
 
-TEST(VocabJson, IsRobertas) {
-  const TestDirectory directory;
-  json vocabulary = {{"<s>", 0}, {"<pad>", 1}, {"</s>", 2}, {"<unk>", 3}, {"<mask>", 4}};
+// vocabulary: five special tokens, to which the bytes and a word are added.
+void write_files(const TestDirectory& directory, json vocabulary) {
   for (int byte = 0; byte < 256; ++byte) {
     char bytes[4];
     vocabulary[std::string(bytes, utf8::encode(byte_characters()[byte], bytes))] = 5 + byte;
@@ -23,6 +22,11 @@ TEST(VocabJson, IsRobertas) {
   vocabulary["\u0120a"] = 261;
   directory.write("vocab.json", vocabulary.dump());
   directory.write("merges.txt", "#version: 0.2\n\u0120 a\n");
+}
+
+TEST(VocabJson, IsRobertas) {
+  const TestDirectory directory;
+  write_files(directory, {{"<s>", 0}, {"<pad>", 1}, {"</s>", 2}, {"<unk>", 3}, {"<mask>", 4}});
   EXPECT_THAT(directory.error(), testing::HasSubstr("expected \"roberta\""));
   directory.write("config.json", R"({"model_type": "roberta"})");
   const TextEncoder tokenizer = directory.load();
@@ -45,14 +49,7 @@ TEST(VocabJson, IsRobertas) {
 
 TEST(VocabJson, IsTheFirstDebertas) {
   const TestDirectory directory;
-  json vocabulary = {{"[PAD]", 0}, {"[CLS]", 1}, {"[SEP]", 2}, {"[UNK]", 3}, {"[MASK]", 4}};
-  for (int byte = 0; byte < 256; ++byte) {
-    char bytes[4];
-    vocabulary[std::string(bytes, utf8::encode(byte_characters()[byte], bytes))] = 5 + byte;
-  }
-  vocabulary["\u0120a"] = 261;
-  directory.write("vocab.json", vocabulary.dump());
-  directory.write("merges.txt", "#version: 0.2\n\u0120 a\n");
+  write_files(directory, {{"[PAD]", 0}, {"[CLS]", 1}, {"[SEP]", 2}, {"[UNK]", 3}, {"[MASK]", 4}});
   directory.write("tokenizer_config.json", R"({"tokenizer_class": "DebertaV2Tokenizer"})");
   EXPECT_THAT(directory.error(), testing::HasSubstr("LongformerTokenizer or DebertaTokenizer"));
   directory.write("tokenizer_config.json", R"({"tokenizer_class": "DebertaTokenizer"})");
