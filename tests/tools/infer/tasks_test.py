@@ -82,8 +82,9 @@ class Tasks(InferTest):
         for _ in range(5):
             np.copyto(np.empty_like(table), table)
         copy = (time.process_time() - before) / 5
-        # Once, the table was packed for each of the 300 masks, 2.5 times the time of a copy.
-        self.assertLess(seconds(30, 10) - seconds(1, 1), 200 * copy)
+        # Once, the table was packed for each of the 300 masks, 2.5 times the time of a copy: 750
+        # copies. It takes 30 to 40 now, and 190 with the address sanitizer.
+        self.assertLess(seconds(30, 10) - seconds(1, 1), 400 * copy)
 
     def test_tag(self):
         text = "the man, a boy é eats"
