@@ -115,6 +115,10 @@ struct Options {  // how a model is loaded and run
   // The name of a prompt in config_sentence_transformers.json, to put before each first text. ""
   // takes the directory's default_prompt_name, if there is one.
   std::string prompt;
+  // An adapter to add to the weights: one of those in the model's own files, by its name in
+  // config.json's lora_adaptations, or a folder that PEFT wrote, which is looked for in the model's
+  // directory first. "" adds none.
+  std::string adapter;
   // Called by the thread that loads, after each layer, with the number of layers that are loaded
   // and of all. What it throws ends the loading.
   std::function<void(int loaded, int layers)> progress = {};

@@ -127,6 +127,7 @@ typedef struct bert_result bert_result;  // owns the arrays of an answer
 //   kept_memory   the most bytes of memory to keep between calls (-1: 256 MB for each worker)
 //   max_length    tokens to which inputs are truncated; 0: what the model's files say
 //   prompt        the name of one in config_sentence_transformers.json; "": the default one
+//   adapter       a LoRA adapter to add: the name of one of the model's own, or a folder of PEFT's
 BERT_INFER_API bert_status bert_model_load(const char* name, const bert_option* options,
                                            size_t option_count, bert_model** model);
 // Does nothing with NULL.

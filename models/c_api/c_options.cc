@@ -102,7 +102,8 @@ Options read_load_options(const bert_option* options, size_t count) {
                 number("batch_tokens", read.batch_tokens, 1),
                 number<int64_t>("kept_memory", read.kept_memory, -1),
                 number("max_length", read.max_length, 0),
-                {"prompt", [&](std::string_view value) { read.prompt = value; }}});
+                {"prompt", [&](std::string_view value) { read.prompt = value; }},
+                {"adapter", [&](std::string_view value) { read.adapter = value; }}});
   return read;
 }
 

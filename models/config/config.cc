@@ -331,9 +331,10 @@ Config::Labels read_head_labels(const JsonFile& file, const std::string& directo
 void refuse_adapter(const std::string& directory) {
   const std::string adapter = directory + "/adapter_config.json";
   if (!is_there(adapter)) return;
-  throw std::runtime_error(adapter +
-                           ": adapters are not supported: merge this one into its model, as PEFT's "
-                           "merge_and_unload does");
+  throw std::runtime_error(
+      adapter +
+      ": this is an adapter: name the directory of its model as the model, and "
+      "this directory as the adapter");
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "engine/dense/linear.h"
 #include "models/bert_infer.h"
 #include "models/config/families/families.h"
+#include "models/weights/adapter.h"
 
 namespace bert::models {
 
@@ -68,6 +69,7 @@ struct Config {
   engine::Activation convolution_activation = engine::Activation::tanh;
 
   bool tied = true;  // the masked_lm head's decoder shares the word embeddings
+  OwnAdapters adapters;
 
   struct Labels {
     std::vector<std::string> names;  // empty for masked_lm, whose labels are the vocabulary

@@ -122,9 +122,10 @@ ModuleList::ModuleList(const std::string& directory) : path(directory + "/module
       fail(i, "expected an object with the strings 'type' and 'path'");
     }
     const auto type = module["type"].get<std::string>();
-    // Another package's class of the same name may do anything.
-    const bool known =
-        type.starts_with("sentence_transformers.") || type == "pylate.models.Dense.Dense";
+    // Another package's class of the same name may do anything. custom_st's is the Transformer of
+    // Jina's files that takes an adapter's name.
+    const bool known = type.starts_with("sentence_transformers.") ||
+                       type == "custom_st.Transformer" || type == "pylate.models.Dense.Dense";
     if (i == 0 && module["path"] != "") {
       fail(i, fmt::format("'path' is {}, expected \"\"", module["path"].dump()));
     }

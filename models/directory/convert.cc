@@ -82,6 +82,14 @@ void add_bf16(const Checkpoint& checkpoint, const std::string& name, Replacement
                       bytes_of(std::span(halves, static_cast<size_t>(tensor.elements())))}};
 }
 
+// What an adapter adds to, and is not converted.
+void add_adapted(const StoredTensor& tensor, Replacements& to) {
+  engine::Buffer values(tensor.elements());
+  tensor.copy_to(values.data());
+  const std::span<const float> floats(values.data(), static_cast<size_t>(tensor.elements()));
+  to[tensor.name] = {{tensor.name, "F32", tensor.shape, bytes_of(floats)}};
+}
+
 Replacements replacements(const Encoder& encoder, const Checkpoint& checkpoint) {
   Replacements all;
   for (const Layer& layer : encoder.layers) {
@@ -100,6 +108,9 @@ Replacements replacements(const Encoder& encoder, const Checkpoint& checkpoint) 
         first += rows;
       }
     }
+  }
+  for (const StoredTensor* tensor : checkpoint.tensors()) {
+    if (tensor->addition && !all.contains(tensor->name)) add_adapted(*tensor, all);
   }
   return all;
 }

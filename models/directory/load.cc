@@ -333,7 +333,11 @@ std::shared_ptr<const Model::Impl> Model::Impl::load(const std::string& name,
   check_options(options);
   const std::string directory = find_model(name);
   Config config = models::read_config(directory);
-  Checkpoint checkpoint(directory, config.family->prefixes(), config.family->embeddings.words);
+  models::Weights weights = models::open_weights(directory);
+  const auto prefixes = config.family->prefixes();
+  const models::AppliedAdapter adapter =
+      models::apply_adapter(weights, {directory, prefixes, config.adapters}, options.adapter);
+  Checkpoint checkpoint(std::move(weights), prefixes, config.family->embeddings.words);
   const HeadRows rows = find_heads(config, checkpoint);
   models::Workers workers(options);
   engine::Team team(workers.scheduler());
@@ -364,9 +368,11 @@ std::shared_ptr<const Model::Impl> Model::Impl::load(const std::string& name,
   const int64_t kept = info.kept_memory = models::most_kept(options, info.workers);
   info.files = {config.path};
   for (std::string& file : checkpoint.paths()) info.files.push_back(std::move(file));
+  info.files.insert(info.files.end(), adapter.files.begin(), adapter.files.end());
   if (tokenizer.takes_text()) info.files.push_back(tokenizer.file());
   info.tokenizer = tokenizer.algorithm();
   info.notes = make_notes(directory, config, checkpoint, tokenizer, encoder, decisions);
+  info.notes.insert(info.notes.end(), adapter.notes.begin(), adapter.notes.end());
   if (const auto& interaction = retrieval.interaction) {
     info.notes.insert(info.notes.end(), interaction->notes().begin(), interaction->notes().end());
   }

@@ -134,7 +134,8 @@ Weight Checkpoint::matrix(const std::string& name, int64_t rows, int64_t columns
   weight.stored = tensor;
   weight.view = {reinterpret_cast<const float*>(tensor->bytes.data()), rows, columns};
   const bool aligned = reinterpret_cast<uintptr_t>(tensor->bytes.data()) % alignof(float) == 0;
-  if (tensor->dtype != DType::f32 || !tensor->strides.empty() || !aligned) {
+  const bool as_is = tensor->dtype == DType::f32 && tensor->strides.empty() && !tensor->addition;
+  if (!as_is || !aligned) {
     weight.copy.resize_discarding(rows * columns);
     tensor->copy_to(weight.copy.data());
     weight.view.data = weight.copy.data();

@@ -35,9 +35,7 @@ class Checkpoint {
  public:
   // prefixes: of the encoder's tensors if there is a head, one of these, such as "bert.". words:
   // the word embeddings' name, by which the prefix is found.
-  Checkpoint(const std::string& directory, const std::vector<std::string>& prefixes,
-             const std::string& words)
-      : Checkpoint(open_weights(directory), prefixes, words) {}
+  Checkpoint(Weights weights, const std::vector<std::string>& prefixes, const std::string& words);
 
   const std::string& path() const { return path_; }
   std::vector<std::string> paths() const;  // of all files
@@ -75,7 +73,6 @@ class Checkpoint {
   static void release(const Weight& weight);
 
  private:
-  Checkpoint(Weights weights, const std::vector<std::string>& prefixes, const std::string& words);
   using Entry = std::pair<const WeightFile*, const StoredTensor*>;
   Entry find(std::string_view name) const;
   // dtype: the only one accepted; by default F32, F16 and BF16 are.

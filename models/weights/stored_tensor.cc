@@ -103,6 +103,16 @@ void copy_matrix(const StoredTensor& tensor, float* values) {
   }
 }
 
+void add(const LowRank& addition, int64_t rows, int64_t columns, float* values) {
+  for (int64_t i = 0; i < rows; ++i, values += columns) {
+    for (int64_t k = 0; k < addition.rank; ++k) {
+      const float factor = addition.left[i * addition.rank + k];
+      const float* const right = &addition.right[k * columns];
+      for (int64_t j = 0; j < columns; ++j) values[j] += factor * right[j];
+    }
+  }
+}
+
 }  // namespace
 
 std::string_view dtype_name(DType dtype) { return row_of(dtype).name; }
@@ -159,6 +169,7 @@ void StoredTensor::copy_to(float* values) const {
   } else {
     for (int64_t i = 0; i < count; ++i) values[i] = static_cast<float>(at(i));
   }
+  if (addition) add(*addition, shape[0], shape[1], values);
 }
 
 }  // namespace bert::models

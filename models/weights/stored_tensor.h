@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -30,6 +31,13 @@ struct Checksum {
   std::string what;  // that the bytes are, for messages
 };
 
+// What an adapter adds to a matrix (Hu et al. 2021, LoRA): left [rows, rank] by right [rank,
+// columns].
+struct LowRank {
+  int64_t rank = 0;
+  std::vector<float> left, right;
+};
+
 // A tensor in its file. Whoever fills this in must have checked that all elements, going by shape
 // and strides, lie within `bytes`, and that their number does not overflow.
 struct StoredTensor {
@@ -40,6 +48,7 @@ struct StoredTensor {
   // In elements, one per dimension; empty if the elements are contiguous and row-major.
   std::vector<int64_t> strides = {};
   std::optional<Checksum> checksum = std::nullopt;  // of bytes, or more of the file, if it has one
+  std::shared_ptr<const LowRank> addition = nullptr;  // to a matrix; only copy_to() adds it
 
   int64_t elements() const;
   int64_t size() const { return elements() * dtype_size(dtype); }  // bytes, without gaps

@@ -114,10 +114,12 @@ engine::MappedFile map_weights(const std::string& path) {
 
 WeightFile::WeightFile(std::string path, std::vector<engine::MappedFile> maps,
                        std::vector<StoredTensor> tensors, Metadata metadata)
-    : path_(std::move(path)),
-      maps_(std::move(maps)),
-      tensors_(std::move(tensors)),
-      metadata_(std::move(metadata)) {
+    : path_(std::move(path)), maps_(std::move(maps)), metadata_(std::move(metadata)) {
+  replace_tensors(std::move(tensors));
+}
+
+void WeightFile::replace_tensors(std::vector<StoredTensor> tensors) {
+  tensors_ = std::move(tensors);
   std::ranges::sort(tensors_, {}, &StoredTensor::name);
   const auto duplicate = std::ranges::adjacent_find(tensors_, {}, &StoredTensor::name);
   if (duplicate != tensors_.end()) {

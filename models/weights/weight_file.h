@@ -25,6 +25,8 @@ class WeightFile {
   const std::vector<StoredTensor>& tensors() const { return tensors_; }  // sorted by name
   const StoredTensor* find(std::string_view name) const;                 // nullptr if there is none
   const Metadata& metadata() const { return metadata_; }
+  // Instead of those that it has. Their bytes must be the file's.
+  void replace_tensors(std::vector<StoredTensor> tensors);
 
   // Throws if the file stores a checksum that the tensor's bytes don't match.
   void check(const StoredTensor& tensor) const;

@@ -38,12 +38,15 @@ and heads stay as they are stored.
       --precision P    int8: I8 weights with an F32 scale per output, which bert-infer reads with
                        --precision auto or int8, and no other program does;
                        bf16: BF16 weights, an ordinary checkpoint, for --precision bf16
+      --adapter NAME   add a LoRA adapter first, as for bert-infer
       --threads N      default: as many as the process may use
   -h, --help           this text
       --version        versions of this and of oneDNN, backend, instruction set
 
 Exit status: 0 success, 1 failure, 2 wrong usage.
 )";
+
+constexpr const char* kAdapters = "lora_adaptations";
 
 struct ConvertOptions {
   std::optional<std::string> model;  // none: the demo model
@@ -101,12 +104,13 @@ void copy_others(const fs::path& from, const fs::path& to) {
 void write_config(const bert::Info& info, const fs::path& to, Precision precision) {
   const fs::path path = to / "config.json", google = to / "bert_config.json";
   const bool is_google = !fs::exists(path);
-  if (!is_google && precision != Precision::int8) return;
   nlohmann::ordered_json config;
   {
     const models::JsonFile file(is_google ? google : path);
     config = nlohmann::ordered_json::parse(file.root().dump());
+    if (!is_google && precision != Precision::int8 && !file.has(kAdapters)) return;
   }
+  if (config.contains(kAdapters)) config[kAdapters] = nullptr;  // they were added, or left out
   if (is_google) {
     config["model_type"] = "bert";
     config["architectures"] = {info.architecture};
@@ -190,6 +194,7 @@ void declare(CLI::App& app, ConvertOptions& options) {
   app.add_option("-m,--model", options.model)->type_name("DIR");
   app.add_option("-o,--output", options.output)->required()->type_name("DIR");
   add_precision(app, options.load.precision);
+  app.add_option("--adapter", options.load.adapter);
   app.add_option("--threads", options.load.threads)->transform(thread_count());
 }
 

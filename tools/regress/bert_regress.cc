@@ -28,6 +28,7 @@ void declare(CLI::App& app, RegressOptions& options) {
   app.add_option("--mean", options.mean)->check(non_negative());
   add_precision(app, options.load.precision);
   add_backend(app, options.load.backend);
+  app.add_option("--adapter", options.load.adapter);
   app.add_option("--threads", options.load.threads)->transform(thread_count());
   app.add_flag("--json", options.json);
   app.add_option("--html", options.html)->type_name("FILE");

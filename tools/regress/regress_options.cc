@@ -33,6 +33,7 @@ Either ids or texts may be left out. If both are there, the texts must tokenize 
   -m, --model DIR    default: the demo model
       --precision P  auto (default), f32, bf16 or int8
       --backend B    what multiplies: auto (default), onednn or panels
+      --adapter NAME a LoRA adapter, of the model's own or a folder, as for bert-infer
       --atol X       a found value may differ from the expected one by
       --rtol X       atol + rtol * |expected|
       --mean X       the mean error of a stage may be X times the mean of |expected|

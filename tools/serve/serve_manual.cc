@@ -37,6 +37,7 @@ Limits
 
 Computing
   --precision P            auto, f32, bf16 or int8, as for bert-infer (auto)
+  --adapter [NAME=]A       a LoRA adapter, as for bert-infer; with NAME= for that model alone
   --workers N              batches that are computed at a time
   --threads N              threads of each
   --http-threads N         threads that read requests and spell answers (a quarter of the

@@ -56,6 +56,19 @@ bool is_truth(std::string_view text) {
   return CLI::detail::lexical_cast(std::string(text), value);
 }
 
+// "NAME=ADAPTER" is for the model of that name, "ADAPTER" for all.
+void add_adapter(const std::string& text, std::vector<ServedModels::Source>& sources) {
+  const size_t equals = text.find('=');
+  const std::string name = equals == std::string::npos ? "" : text.substr(0, equals);
+  bool is_added = false;
+  for (ServedModels::Source& source : sources) {
+    if (equals != std::string::npos && source.name != name) continue;
+    source.adapter = equals == std::string::npos ? text : text.substr(equals + 1);
+    is_added = true;
+  }
+  if (!is_added) throw UsageError(fmt::format("--adapter {}: no model is called {}", text, name));
+}
+
 }  // namespace
 
 void ServeOptions::declare(CLI::App& app) {
@@ -90,6 +103,7 @@ void ServeOptions::declare(CLI::App& app) {
                     ->check(text("a file, - or none", is_anything)));
   add_precision(app, load.precision);
   with_variable(app.get_option("--precision"));
+  with_variable(app.add_option("--adapter", adapters)->allow_extra_args(false)->delimiter(':'));
   number("--workers", load.workers, 1, 1024);
   number("--threads", load.threads, 1, 1024);
   number("--http-threads", http_threads, 1, 1024);
@@ -129,6 +143,7 @@ std::vector<ServedModels::Source> ServeOptions::sources() const {
     }
     sources.push_back(std::move(source));
   }
+  for (const std::string& adapter : adapters) add_adapter(adapter, sources);
   return sources;
 }
 

@@ -23,7 +23,7 @@ struct ServeOptions {
   // What several options say together.
   void settle();
 
-  std::vector<std::string> models;
+  std::vector<std::string> models, adapters;
   std::string host = "127.0.0.1", api_key, access_log = "none";
   int port = 3000, http_threads = 0;
   int64_t body = 8'000'000, bodies = 512'000'000;

@@ -176,8 +176,13 @@ void read_jina_bert(const JsonFile& file, Config& config) {
 
 // jina-embeddings-v3 as transformers has it, and what Jina's own code is for.
 void read_jina_roberta(const JsonFile& file, Config& config) {
-  if (file.has("lora_adaptations") && !file.at("lora_adaptations").elements().empty()) {
-    file.fail("lora_adaptations", "null: adapters are not supported");
+  if (file.has("lora_adaptations")) {
+    for (const JsonField& name : file.at("lora_adaptations").elements()) {
+      config.adapters.names.push_back(name.string());
+    }
+    const auto rank = file.integer("lora_rank", 1, 1 << 20, 4);
+    config.adapters.scale = file.number("lora_alpha", 1) / static_cast<double>(rank);
+    file.find("task_instructions");  // config_sentence_transformers.json has them as prompts
   }
   expect_plain_encode(file);
   if (config.position_type == PositionType::absolute) return;

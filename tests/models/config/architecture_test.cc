@@ -148,8 +148,8 @@ TEST(Architecture, AnAdapterIsNotPassedOver) {
   const test::CopiedModel copy("plain");
   copy.write_json("adapter_config.json", {{"peft_type", "LORA"}});
   EXPECT_EQ(test::load_error(copy), copy.path("adapter_config.json") +
-                                        ": adapters are not supported: merge this one into its "
-                                        "model, as PEFT's merge_and_unload does");
+                                        ": this is an adapter: name the directory of its model as "
+                                        "the model, and this directory as the adapter");
 }
 
 TEST(Architecture, KeysThatNobodyKnowsAreNotedOnce) {

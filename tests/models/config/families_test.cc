@@ -115,8 +115,8 @@ TEST(Families, JinasCodeIsKnownByItsName) {
     return test::load_error(copy);
   };
   for (const auto& [changes, error] : std::vector<std::pair<nlohmann::json, const char*>>{
-           {{{"lora_adaptations", {"separation"}}},
-            "lora_adaptations: found an array, expected null"},
+           {{{"lora_adaptations", {1}}}, "lora_adaptations[0]: found 1, expected a string"},
+           {{{"lora_adaptations", {"x"}}, {"lora_rank", 0}}, "lora_rank: found 0, expected"},
            {{{"emb_pooler", "cls"}}, "emb_pooler: found \"cls\", expected \"mean\""},
            {{{"rotary_emb_base", nullptr}}, "\"rotary_emb_base\" is missing, expected a number"},
            {{{"position_embedding_type", "absolute"}}, "found \"absolute\", expected \"rotary\""},

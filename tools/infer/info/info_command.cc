@@ -40,6 +40,7 @@ precision, backend, and the memory that it takes. (To classify the text "info": 
       --threads N      threads per worker
       --max-length N   truncate texts to N tokens
       --prompt NAME    the prompt of embeddings and scores
+      --adapter NAME   a LoRA adapter, of the model's own or a folder
       --json           one JSON object, for programs
   -h, --help           this text
       --version        versions of this and of oneDNN, backend, instruction set
@@ -222,6 +223,7 @@ int info_main(int argc, char** argv) {
         app.add_option("--threads", options.load.threads)->transform(thread_count());
         app.add_option("--max-length", options.load.max_length)->transform(whole_number(1, kMost));
         app.add_option("--prompt", options.load.prompt);
+        app.add_option("--adapter", options.load.adapter);
         app.add_flag("--json", options.json);
       },
       [&] { return run(options); });

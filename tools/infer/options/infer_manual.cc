@@ -103,6 +103,8 @@ Task and output
                          attention: 0 is the first layer, -1 the last
       --prompt NAME      embed, logits: put the prompt that config_sentence_transformers.json
                          calls NAME before each first text
+      --adapter NAME     add a LoRA adapter to the weights: one of the model's own files (such as
+                         jina-embeddings-v3's retrieval.query), or a folder that PEFT wrote
   -o, --output FILE      the format follows from the ending; - is standard output, JSON Lines:
                            .jsonl        any task
                            .tsv          logits, embed: a header line, then one line per input

@@ -268,6 +268,7 @@ void InferCommandLine::declare_load(CLI::App& app) {
   const auto at_least_one = whole_number(1, INT_MAX);
   model_option_ = app.add_option("-m,--model", model_)->type_name("DIR");
   app.add_option("--prompt", given_.load.prompt);
+  app.add_option("--adapter", given_.load.adapter);
   add_precision(app, given_.load.precision);
   add_backend(app, given_.load.backend);
   app.add_option("--workers", given_.load.workers)->transform(thread_count());

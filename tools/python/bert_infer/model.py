@@ -30,6 +30,7 @@ class Options:
     batch_tokens  at most this many tokens at a time (a longer input runs alone)
     max_length    truncates inputs to this many tokens; 0 takes what the directory names
     prompt        the name of a prompt in config_sentence_transformers.json; "" takes its default
+    adapter       a LoRA adapter to add: the name of one of the model's own, or a folder of PEFT's
     """
     precision: str = "auto"
     backend: str = "auto"
@@ -38,6 +39,7 @@ class Options:
     batch_tokens: int = 4096
     max_length: int = 0
     prompt: str = ""
+    adapter: str = ""
 
 
 def find_model(name: Path) -> str:

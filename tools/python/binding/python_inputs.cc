@@ -142,7 +142,8 @@ Options read_options(const py::dict& settings) {
       .threads = read_setting<int>(settings, "threads"),
       .batch_tokens = read_setting<int>(settings, "batch_tokens"),
       .max_length = read_setting<int>(settings, "max_length"),
-      .prompt = read_setting<std::string>(settings, "prompt")};
+      .prompt = read_setting<std::string>(settings, "prompt"),
+      .adapter = read_setting<std::string>(settings, "adapter")};
 }
 
 Role read_role(const std::string& name) { return find_name("role", name, kRoles); }

@@ -43,7 +43,9 @@ void ServedModels::load(const std::vector<Source>& sources, const bert::Options&
                         const std::function<void()>& answered) {
   for (const Source& source : sources) {
     const auto began = std::chrono::steady_clock::now();
-    auto model = std::make_unique<ServedModel>(source.name, source.directory, options, answered);
+    bert::Options load = options;
+    load.adapter = source.adapter;
+    auto model = std::make_unique<ServedModel>(source.name, source.directory, load, answered);
     for (const std::string& note : model->info.notes) {
       spdlog::info("{}: note: {}", source.name, note);
     }

@@ -16,7 +16,7 @@ namespace bert::tools::serve {
 class ServedModels {
  public:
   struct Source {
-    std::string name, directory;
+    std::string name, directory, adapter = {};
   };
   // Logs what is loaded, one after another. answered: see bert::QueueOptions. Throws bert::Error.
   void load(const std::vector<Source>& sources, const bert::Options& options,

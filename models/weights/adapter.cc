@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/weights/adapter.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "models/weights/json_file.h"
+#include "models/weights/pytorch/pytorch_file.h"
+#include "models/weights/safetensors.h"
+
+namespace bert::models {
+namespace {
+
+// The two factors of what is added to a weight, as their file has them.
+struct Factors {
+  const StoredTensor* a = nullptr;
+  const StoredTensor* b = nullptr;
+};
+
+std::optional<std::string> without_ending(std::string_view name, std::string_view ending) {
+  if (!name.ends_with(ending)) return std::nullopt;
+  return std::string(name.substr(0, name.size() - ending.size()));
+}
+
+void expect_shape(const std::string& path, const StoredTensor& tensor,
+                  const std::vector<int64_t>& shape) {
+  const bool is_float =
+      tensor.dtype == DType::f32 || tensor.dtype == DType::f16 || tensor.dtype == DType::bf16;
+  if (tensor.shape == shape && is_float) return;
+  fail(path, fmt::format("tensor '{}' is {} [{}], expected floats [{}]", tensor.name,
+                         dtype_name(tensor.dtype), fmt::join(tensor.shape, ", "),
+                         fmt::join(shape, ", ")));
+}
+
+// `rows` rows of `columns` values from element `first` on, each `scale` times what is stored.
+std::vector<float> read_factor(const StoredTensor& tensor, int64_t first, int64_t rows,
+                               int64_t columns, bool is_transposed, double scale) {
+  std::vector<float> values(static_cast<size_t>(rows * columns));
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = 0; j < columns; ++j) {
+      const int64_t from = is_transposed ? j * rows + i : i * columns + j;
+      values[i * columns + j] = static_cast<float>(scale * tensor.at(first + from));
+    }
+  }
+  return values;
+}
+
+// The weights' tensors with their files, in which adapters are put.
+class Target {
+ public:
+  explicit Target(Weights& weights) : weights_(weights) {
+    for (WeightFile& file : weights.files) tensors_.push_back(file.tensors());
+  }
+  ~Target() = default;
+  Target(const Target&) = delete;
+  Target& operator=(const Target&) = delete;
+
+  std::vector<std::vector<StoredTensor>>& tensors() { return tensors_; }
+  StoredTensor* find(const std::string& name) {
+    for (auto& of_file : tensors_) {
+      const auto found = std::ranges::find(of_file, name, &StoredTensor::name);
+      if (found != of_file.end()) return &*found;
+    }
+    return nullptr;
+  }
+  void put_back() {
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      weights_.files[i].replace_tensors(std::move(tensors_[i]));
+    }
+  }
+
+ private:
+  Weights& weights_;
+  std::vector<std::vector<StoredTensor>> tensors_;  // by file
+};
+
+// An embedding's factors are A [rows, rank] and B [rank, columns], a dense layer's A [rank,
+// columns] and B [rows, rank]; those of all adapters are stacked.
+void add_own(const std::string& path, StoredTensor& weight, const Factors& factors, int64_t adapter,
+             const OwnAdapters& own) {
+  const int64_t count = std::ssize(own.names), rows = weight.shape[0], columns = weight.shape[1];
+  const bool is_embedding = weight.name.ends_with("_embeddings.weight");
+  const StoredTensor& left = is_embedding ? *factors.a : *factors.b;
+  const StoredTensor& right = is_embedding ? *factors.b : *factors.a;
+  const int64_t rank = right.shape.size() == 3 ? right.shape[1] : 0;
+  expect_shape(path, right, {count, rank, columns});
+  expect_shape(path, left, {count, rows, rank});
+  weight.addition = std::make_shared<const LowRank>(
+      LowRank{rank, read_factor(left, adapter * rows * rank, rows, rank, false, own.scale),
+              read_factor(right, adapter * rank * columns, rank, columns, false, 1)});
+}
+
+// Gives weights that have adapters, "NAME.parametrizations.weight.original", their usual names, and
+// takes the adapters' factors away. adapter: the one to add, if any. Returns to how many weights.
+int use_own(Weights& weights, const OwnAdapters& own, std::optional<int64_t> adapter) {
+  Target target(weights);
+  std::map<std::string, Factors> factors;
+  std::vector<StoredTensor> stored;
+  for (auto& of_file : target.tensors()) {
+    std::vector<StoredTensor> kept;
+    for (StoredTensor& tensor : of_file) {
+      const std::string name = tensor.name;
+      if (const auto module = without_ending(name, ".parametrizations.weight.original")) {
+        tensor.name = *module + ".weight";
+        factors[*module];
+        kept.push_back(std::move(tensor));
+      } else if (name.find(".parametrizations.weight.0.lora_") != std::string::npos) {
+        stored.push_back(std::move(tensor));
+      } else {
+        kept.push_back(std::move(tensor));
+      }
+    }
+    of_file = std::move(kept);
+  }
+  for (const StoredTensor& tensor : stored) {
+    const auto module = tensor.name.substr(0, tensor.name.find(".parametrizations."));
+    const auto found = factors.find(module);
+    const bool is_a = tensor.name.ends_with(".0.lora_A"), is_b = tensor.name.ends_with(".0.lora_B");
+    if (found == factors.end() || (!is_a && !is_b)) {
+      fail(weights.path, fmt::format("unexpected tensor '{}' of an adapter", tensor.name));
+    }
+    (is_a ? found->second.a : found->second.b) = &tensor;
+  }
+  for (const auto& [module, of_module] : factors) {
+    StoredTensor& weight = *target.find(module + ".weight");
+    if (!of_module.a || !of_module.b) {
+      fail(weights.path, fmt::format("tensor '{}.parametrizations.weight.0.lora_{}' is missing",
+                                     module, of_module.a ? 'B' : 'A'));
+    }
+    if (weight.shape.size() != 2) fail(weights.path, module + ": adapters are for matrices");
+    if (adapter) add_own(weights.path, weight, of_module, *adapter, own);
+  }
+  target.put_back();
+  return static_cast<int>(factors.size());
+}
+
+// PEFT's settings. What would change more than r and lora_alpha do must be off; kinds that only
+// training knows, or that bring tensors of their own, need no check here.
+class PeftSettings {
+ public:
+  explicit PeftSettings(const std::string& folder) : file_(folder + "/adapter_config.json") {
+    if (file_.text("peft_type") != "LORA") file_.fail("peft_type", "LORA");
+    if (file_.text("bias", "none") != "none") file_.fail("bias", "none");
+    for (const char* field : {"use_dora", "use_qalora", "fan_in_fan_out", "lora_bias"}) {
+      if (file_.boolean(field, false)) file_.fail(field, "false");
+    }
+    for (const char* field :
+         {"modules_to_save", "alpha_pattern", "layer_replication", "alora_invocation_tokens",
+          "arrow_config", "trainable_token_indices"}) {
+      const nlohmann::json* value = file_.find(field);
+      if (value && !value->empty()) {
+        file_.fail(field,
+                   "null: merge the adapter into its model, as PEFT's merge_and_unload does");
+      }
+    }
+    alpha_ = file_.number("lora_alpha", 8);
+    by_root_ = file_.boolean("use_rslora", false);  // Kalajdzievski 2023
+  }
+  double scale(int64_t rank) const {
+    const auto r = static_cast<double>(rank);
+    return alpha_ / (by_root_ ? std::sqrt(r) : r);
+  }
+
+ private:
+  JsonFile file_;
+  double alpha_ = 0;
+  bool by_root_ = false;
+};
+
+WeightFile read_peft_weights(const std::string& folder) {
+  const std::string path = folder + "/adapter_model.safetensors";
+  const std::string older = folder + "/adapter_model.bin";
+  return !is_there(path) && is_there(older) ? read_pytorch(older) : read_safetensors(path);
+}
+
+// Modules are named as in the class that was trained: with the encoder's prefix, or as the encoder.
+StoredTensor* find_module(Target& target, const std::string& module,
+                          const std::vector<std::string>& prefixes) {
+  std::vector<std::string> names = {module};
+  for (const std::string& prefix : prefixes) {
+    if (module.starts_with(prefix)) names.push_back(module.substr(prefix.size()));
+    names.push_back(prefix + module);
+  }
+  for (const std::string& name : names) {
+    if (StoredTensor* const found = target.find(name + ".weight")) return found;
+  }
+  return nullptr;
+}
+
+// A dense layer's factors are lora_A.weight [rank, columns] and lora_B.weight [rows, rank], an
+// embedding's lora_embedding_A [rank, rows] and lora_embedding_B [columns, rank].
+void add_peft(const WeightFile& file, StoredTensor& weight, const Factors& factors,
+              bool is_embedding, const PeftSettings& settings) {
+  const auto& [a, b] = factors;
+  const int64_t rows = weight.shape[0], columns = weight.shape[1];
+  const int64_t rank = a->shape.empty() ? 0 : a->shape[0];
+  expect_shape(file.path(), *a, {rank, is_embedding ? rows : columns});
+  expect_shape(file.path(), *b, {is_embedding ? columns : rows, rank});
+  for (const StoredTensor* factor : {a, b}) file.check(*factor);
+  const StoredTensor &left = is_embedding ? *a : *b, &right = is_embedding ? *b : *a;
+  weight.addition = std::make_shared<const LowRank>(
+      LowRank{rank, read_factor(left, 0, rows, rank, is_embedding, settings.scale(rank)),
+              read_factor(right, 0, rank, columns, is_embedding, 1)});
+}
+
+int use_peft(Weights& weights, const std::string& folder, const AdapterSources& sources,
+             std::vector<std::string>& files) {
+  const PeftSettings settings(folder);
+  const WeightFile file = read_peft_weights(folder);
+  files = {folder + "/adapter_config.json", file.path()};
+  constexpr std::string_view kStart = "base_model.model.";
+  std::map<std::pair<std::string, bool>, Factors> factors;  // by module, and whether an embedding
+  for (const StoredTensor& tensor : file.tensors()) {
+    const std::string_view name = tensor.name;
+    const auto is = [&](std::string_view ending, bool is_embedding,
+                        const StoredTensor* Factors::*factor) {
+      const auto module = without_ending(name, ending);
+      if (!module || !name.starts_with(kStart)) return false;
+      factors[{module->substr(kStart.size()), is_embedding}].*factor = &tensor;
+      return true;
+    };
+    if (!is(".lora_A.weight", false, &Factors::a) && !is(".lora_B.weight", false, &Factors::b) &&
+        !is(".lora_embedding_A", true, &Factors::a) &&
+        !is(".lora_embedding_B", true, &Factors::b)) {
+      fail(file.path(), fmt::format("unexpected tensor '{}', expected the factors of LoRA's "
+                                    "additions alone",
+                                    tensor.name));
+    }
+  }
+  Target target(weights);
+  for (const auto& [key, of_module] : factors) {
+    const auto& [module, is_embedding] = key;
+    if (!of_module.a || !of_module.b) {
+      fail(file.path(), fmt::format("'{}' has only one of its two factors", module));
+    }
+    StoredTensor* const weight = find_module(target, module, sources.prefixes);
+    if (!weight || weight->shape.size() != 2) {
+      fail(file.path(),
+           fmt::format("the model has no matrix '{}.weight', which the adapter adds to", module));
+    }
+    if (dtype_size(weight->dtype) < 2) {
+      fail(weights.path, fmt::format("tensor '{}' is {}, which an adapter cannot be added to",
+                                     weight->name, dtype_name(weight->dtype)));
+    }
+    add_peft(file, *weight, of_module, is_embedding, settings);
+  }
+  if (factors.empty()) fail(file.path(), "no tensors");
+  target.put_back();
+  return static_cast<int>(factors.size());
+}
+
+std::optional<std::string> find_folder(const std::string& directory, const std::string& name) {
+  for (const std::string& folder : {directory + "/" + name, name}) {
+    if (is_there(folder + "/adapter_config.json")) return folder;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+AppliedAdapter apply_adapter(Weights& weights, const AdapterSources& sources,
+                             const std::string& name) {
+  AppliedAdapter applied;
+  const auto& names = sources.own.names;
+  const auto own = std::ranges::find(names, name);
+  std::optional<int64_t> chosen;
+  if (own != names.end()) chosen = own - names.begin();
+  const int with_own = names.empty() ? 0 : use_own(weights, sources.own, chosen);
+  int adapted = with_own;
+  if (name.empty()) {
+    if (with_own > 0) {
+      applied.notes.push_back(fmt::format("{}: the adapters {} are not applied unless one is named",
+                                          weights.path, fmt::join(names, ", ")));
+    }
+    return applied;
+  }
+  if (!chosen) {
+    const auto folder = find_folder(sources.directory, name);
+    if (!folder) {
+      fail(sources.directory,
+           fmt::format("adapter '{}' is unknown, expected {}a folder with adapter_config.json",
+                       name, names.empty() ? "" : fmt::format("{} or ", fmt::join(names, ", "))));
+    }
+    adapted = use_peft(weights, *folder, sources, applied.files);
+  } else if (with_own == 0) {
+    fail(weights.path,
+         fmt::format("holds no adapters, but config.json names {}", fmt::join(names, ", ")));
+  }
+  applied.notes.push_back(fmt::format("adapter {}: added to {} weights", name, adapted));
+  return applied;
+}
+
+}  // namespace bert::models

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/weights/weight_file.h"
+
+namespace bert::models {
+
+// The adapters that a checkpoint has for its own weights: Jina's files hold those of all tasks.
+struct OwnAdapters {
+  std::vector<std::string> names;  // config.json's lora_adaptations
+  double scale = 1;                // lora_alpha / lora_rank
+};
+
+// Where an adapter may come from.
+struct AdapterSources {
+  std::string directory;              // the model's
+  std::vector<std::string> prefixes;  // of the encoder's tensors, such as "bert."
+  OwnAdapters own;
+};
+
+struct AppliedAdapter {
+  std::vector<std::string> files, notes;
+};
+
+// Adds an adapter to the weights, before they are read: the one of that name among the model's own,
+// or the one in a folder as PEFT writes it (adapter_config.json with adapter_model.safetensors or
+// .bin), which is looked for in the model's directory first. An empty name adds none. Anything else
+// than plain low-rank matrices is an error: std::runtime_error.
+AppliedAdapter apply_adapter(Weights& weights, const AdapterSources& sources,
+                             const std::string& name);
+
+}  // namespace bert::models

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""LoRA adapters that PEFT writes, added to models that transformers writes: outputs against PEFT's.
+
+    tests/transformers/adapters_test.py build/release/bin
+"""
+import judge
+from judge import JudgeTest
+
+import peft
+import random_models
+import torch
+import transformers
+
+SIZES = {"hidden_size": 36, "num_attention_heads": 3, "num_hidden_layers": 2, "intermediate_size": 50,
+         "max_position_embeddings": 64, "pad_token_id": 0}
+TEXTS = ["a man plays the guitar", ["two dogs", "they eat on the beach"], ""]
+# The class, its settings, the adapter's target modules and settings.
+KINDS = [("BertModel", {}, ["query", "value"], {}),
+         ("BertForSequenceClassification", {"num_labels": 3}, "all-linear", {"use_rslora": True}),
+         ("BertForTokenClassification", {"num_labels": 2}, ["key", "word_embeddings", "dense"], {}),
+         ("DistilBertModel", {"dim": 36, "n_heads": 3, "n_layers": 2, "hidden_dim": 50},
+          ["q_lin", "ffn.lin1"], {}),
+         ("RobertaModel", {}, ".*(query|output.dense)", {"rank_pattern": {"query": 2}}),
+         ("ModernBertModel", {"cls_token_id": 2, "sep_token_id": 3}, ["Wqkv", "Wi", "tok_embeddings"], {}),
+         ("DebertaV2ForSequenceClassification",
+          {"relative_attention": True, "pos_att_type": "p2c|c2p", "num_labels": 2},
+          ["query_proj", "classifier"], {})]
+
+
+class Adapters(JudgeTest):
+    def compare(self, name: str, settings: dict, targets, adapter: dict):
+        directory = random_models.fresh(self.dir / "model")
+        random_models.make_word_piece(directory, random_models.BERT_SPECIAL)
+        tokenizer = transformers.BertTokenizerFast.from_pretrained(str(directory))
+        tokenizer.save_pretrained(str(directory))
+        kind = getattr(transformers, name)
+        config = kind.config_class(vocab_size=len(tokenizer), **{**SIZES, **settings})
+        torch.manual_seed(1)
+        model = kind(config).eval()
+        random_models.randomise(model, 1, 1.5)
+        model.save_pretrained(str(directory))
+        with torch.no_grad():
+            plain = self.outputs(model, tokenizer)
+            adapted = peft.get_peft_model(model, peft.LoraConfig(
+                r=4, lora_alpha=6, target_modules=targets, init_lora_weights=False, **adapter)).eval()
+            wanted = self.outputs(adapted, tokenizer)
+        folder = random_models.fresh(self.dir / "adapter")
+        adapted.save_pretrained(str(folder))
+        self.assertGreater(max((a - b).abs().max() for a, b in zip(plain, wanted)), 0.01)
+        task = ["--task", "hidden"] if name.endswith("Model") else ["--task", "logits"]
+        key = task[1]
+        for precise, answers in ((wanted, self.infer(directory, *task, "--adapter", folder, inputs=TEXTS)),
+                                 (plain, self.infer(directory, *task, inputs=TEXTS))):
+            for answer, expected in zip(answers, precise, strict=True):
+                self.assert_close(answer[key], expected.tolist())
+
+    @staticmethod
+    def outputs(model, tokenizer) -> list:
+        found = []
+        for text in TEXTS:
+            output = model(**tokenizer(*([text] if isinstance(text, str) else text), return_tensors="pt"))
+            found.append((output.logits if "logits" in output else output.last_hidden_state)[0])
+        return found
+
+    def test_kinds(self):
+        for name, settings, targets, adapter in KINDS:
+            with self.subTest(name):
+                self.compare(name, settings, targets, adapter)
+
+
+if __name__ == "__main__":
+    judge.main()
