@@ -101,6 +101,7 @@ TEST(RandomText, EveryScalarBesideMarks) {
     const TextEncoder tokenizer = make(options, tokens, "##", 100);
     const SlowTokenizer slow(options, tokens, "[UNK]", "##", 100);
     std::string text;
+    [[maybe_unused]] int compared = 0;
     for (char32_t c = 0; c < 0x110000; ++c) {
       if (c >= 0xd800 && c < 0xe000) continue;
       char bytes[4];
@@ -109,7 +110,7 @@ TEST(RandomText, EveryScalarBesideMarks) {
       text += "\u0334a" + scalar;
       text += "\u0345 ";
       if (text.size() < 10000 && c != 0x10ffff) continue;
-      compare(tokenizer, slow, text);
+      if (!SANITIZED || ++compared % 8 == 0) compare(tokenizer, slow, text);
       text.clear();
     }
   }

@@ -181,10 +181,10 @@ void expect_twins_at_every_scalar(const json& definition) {
     for (const char* before : {"a", "'", "'r", "'L", " ", "\n", "1", "!"}) text += before + s;
     text += s + "a" + s + s + " " + s + "\r\n" + s + "  " + s + "12";
     if (c % 64 != 63) continue;
-    // The slow one is not what sanitizers look at here: there, a part of it is enough.
-    const std::vector<int32_t> ids = fast.encode(text, std::nullopt, 0).ids;
+    // Sanitizers look at how memory is used, which is much the same for all.
     if (!SANITIZED || c / 64 % 8 == 0) {
-      ASSERT_EQ(ids, slow.encode(text, std::nullopt, 0).ids) << static_cast<uint32_t>(c);
+      ASSERT_EQ(fast.encode(text, std::nullopt, 0).ids, slow.encode(text, std::nullopt, 0).ids)
+          << static_cast<uint32_t>(c);
     }
     text.clear();
   }
