@@ -19,11 +19,17 @@ PAGES = ["LICENSE", "tests/demo/everyday.tsv", "models/demo/README.md"]
 # The classes' prefix, by model_type.
 FAMILIES = {"bert": "Bert", "distilbert": "DistilBert", "electra": "Electra", "albert": "Albert",
             "roberta": "Roberta", "xlm-roberta": "XLMRoberta", "camembert": "Camembert",
-            "mpnet": "MPNet", "ernie": "Ernie"}
+            "mpnet": "MPNet", "ernie": "Ernie", "megatron-bert": "MegatronBert",
+            "data2vec-text": "Data2VecText", "roberta-prelayernorm": "RobertaPreLayerNorm",
+            "xlm-roberta-xl": "XLMRobertaXL"}
+# Of another family.
+TOKENIZERS = {"ernie": "bert", "megatron-bert": "bert", "data2vec-text": "roberta", "roberta-prelayernorm": "roberta",
+              "xlm-roberta-xl": "xlm-roberta"}
 EVERY_FAMILY = ["Model", "ForSequenceClassification", "ForTokenClassification",
                 "ForQuestionAnswering", "ForMultipleChoice", "ForMaskedLM"]
 MORE = {"bert": ["ForPreTraining", "ForNextSentencePrediction"],
-        "ernie": ["ForPreTraining", "ForNextSentencePrediction"], "electra": ["ForPreTraining"],
+        "ernie": ["ForPreTraining", "ForNextSentencePrediction"],
+        "megatron-bert": ["ForPreTraining", "ForNextSentencePrediction"], "electra": ["ForPreTraining"],
         "albert": ["ForPreTraining"]}
 # EmbeddingGemma's kind, for heads of 12.
 GEMMA = {"num_key_value_heads": 1, "head_dim": 12, "query_pre_attn_scalar": 12, "sliding_window": 16,
@@ -75,13 +81,13 @@ def make_tokenizer(family: str, directory: Path):
     if family == "albert":
         train_unigram(directory / "spiece.model", pad_id=0, unk_id=1, bos_id=-1, eos_id=-1,
                       control_symbols=BERT_SPECIAL[2:])
-    elif family in ("xlm-roberta", "camembert"):
+    elif family in ("xlm-roberta", "camembert", "xlm-roberta-xl"):
         train_unigram(directory / "sentencepiece.bpe.model", unk_id=0, bos_id=1, eos_id=2)
-    elif family == "roberta":
+    elif family in ("roberta", "data2vec-text", "roberta-prelayernorm"):
         train_byte_pair(directory, ROBERTA_SPECIAL)
     else:
         make_word_piece(directory, MPNET_SPECIAL if family == "mpnet" else BERT_SPECIAL)
-    kind = getattr(transformers, FAMILIES[family if family != "ernie" else "bert"] + "TokenizerFast")
+    kind = getattr(transformers, FAMILIES[TOKENIZERS.get(family, family)] + "TokenizerFast")
     return kind.from_pretrained(str(directory), model_max_length=60)
 
 

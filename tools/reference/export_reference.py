@@ -71,17 +71,19 @@ def run(model, has_pooler: bool, config: Config, item: Input) -> dict[str, torch
         # transformers 5 also gives what ALBERT's inner layers return.
         states = output.hidden_states[::(len(output.hidden_states) - 1) // config.layers]
         stages = {name: of_layer[0] for name, of_layer in zip(names, states, strict=True)}
-        if transformers.__version__.startswith("4") and hasattr(model.base_model, "final_norm"):
-            stages[names[-1]] = model.base_model.final_norm(stages[names[-1]])
+        base, last = model.base_model, stages[names[-1]]
+        norm = getattr(base, "final_norm", getattr(base, "LayerNorm", None))
+        if transformers.__version__.startswith("4") and norm:  # 5 gives what it makes of the last state
+            last = stages[names[-1]] = norm(last)
         if has_pooler:
-            pooler, last = model.base_model.pooler, output.hidden_states[-1]
+            pooler, last = base.pooler, last[None]
             is_linear = isinstance(pooler, torch.nn.Linear)  # ALBERT's, without the tanh
             stages["pooler"] = torch.tanh(pooler(last[:, 0])) if is_linear else pooler(last)
     return stages | scores(config.architecture, output)
 
 
 def scores(architecture: str, output) -> dict[str, torch.Tensor]:
-    if architecture in ("BertForPreTraining", "ErnieForPreTraining"):
+    if architecture in ("BertForPreTraining", "ErnieForPreTraining", "MegatronBertForPreTraining"):
         return {"logits": output.prediction_logits[0],
                 "next_sentence": output.seq_relationship_logits}
     if architecture == "AlbertForPreTraining":

@@ -66,7 +66,10 @@ class Weights:
         if args.family == "ernie":
             self.add(e + "task_type_embeddings.weight",
                      (family.settings["task_type_vocab_size"], width), 0.03)
-        self.norm(e + "LayerNorm", width)
+        if family.norms_embeddings:
+            self.norm(e + "LayerNorm", width)
+        if family.final_norm:
+            self.norm(family.prefix + family.final_norm, width)
         if args.family == "albert":
             self.dense(family.prefix + "encoder.embedding_hidden_mapping_in", hidden, width, 1)
         elif width != hidden:

@@ -20,6 +20,8 @@ class Family:
         "attention.self.query", "attention.self.key", "attention.self.value",
         "attention.output.dense", "attention.output.LayerNorm",
         "intermediate.dense", "output.dense", "output.LayerNorm")
+    final_norm: str | None = None  # after layers whose norms come first
+    norms_embeddings: bool = True
     pooler: str | None = "pooler.dense"
     pooled: tuple[str, ...] = ("none", "choice")  # the heads whose model has a pooler
     heads: dict[str, str] = field(default_factory=dict)
@@ -101,7 +103,22 @@ MPNET = Family(
 ERNIE = replace(BERT, classes="Ernie", prefix="ernie.",
                 settings={"use_task_id": True, "task_type_vocab_size": 3})
 
-FAMILIES = {"bert": BERT, "ernie": ERNIE, "distilbert": DISTILBERT, "electra": ELECTRA, "albert": ALBERT,
+DATA2VEC = replace(XLM_ROBERTA, classes="Data2VecText", prefix="data2vec_text.")
+
+
+def norms_first(family: Family, attention_norm: str, norm: str, final: str, **settings) -> Family:
+    return replace(family, parts=(*family.parts[:4], attention_norm, *family.parts[5:7], norm), final_norm=final,
+                   **settings)
+
+
+MEGATRON = norms_first(BERT, "attention.ln", "ln", "encoder.ln", classes="MegatronBert", norms_embeddings=False)
+PRE_LAYER_NORM = norms_first(XLM_ROBERTA, "attention.LayerNorm", "intermediate.LayerNorm", "LayerNorm",
+                             classes="RobertaPreLayerNorm", prefix="roberta_prelayernorm.", types=2)
+XLM_ROBERTA_XL = norms_first(XLM_ROBERTA, "attention.self_attn_layer_norm", "LayerNorm", "encoder.LayerNorm",
+                             classes="XLMRobertaXL", norms_embeddings=False)
+
+FAMILIES = {"megatron-bert": MEGATRON, "data2vec-text": DATA2VEC, "roberta-prelayernorm": PRE_LAYER_NORM,
+            "xlm-roberta-xl": XLM_ROBERTA_XL, "bert": BERT, "ernie": ERNIE, "distilbert": DISTILBERT, "electra": ELECTRA, "albert": ALBERT,
             "xlm-roberta": XLM_ROBERTA, "camembert": CAMEMBERT, "mpnet": MPNET}
 HEADS = {"none": "Model", "classification": "ForSequenceClassification",
          "nsp": "ForNextSentencePrediction", "pretraining": "ForPreTraining",

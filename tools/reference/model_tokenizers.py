@@ -16,7 +16,8 @@ WORDS = ("a an and are at beach boy dog dogs eating girl guitar in is man men mu
 CLASSES = {"bert": "BertTokenizer", "ernie": "BertTokenizer",
            "distilbert": "DistilBertTokenizer",
            "electra": "ElectraTokenizer", "mpnet": "MPNetTokenizer", "albert": "AlbertTokenizer",
-           "xlm-roberta": "XLMRobertaTokenizer", "camembert": "CamembertTokenizer"}
+           "xlm-roberta": "XLMRobertaTokenizer", "camembert": "CamembertTokenizer",
+           **dict.fromkeys(("data2vec-text", "roberta-prelayernorm", "xlm-roberta-xl"), "XLMRobertaTokenizer")}
 BERT_SPECIAL = {f"{name}_token": f"[{name.upper()}]"
                 for name in ("cls", "mask", "pad", "sep", "unk")}
 ROBERTA_SPECIAL = {"bos_token": "<s>", "cls_token": "<s>", "eos_token": "</s>",
@@ -32,6 +33,9 @@ FIRST_PIECES = {"albert": ["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"],
                 "xlm-roberta": ["<s>", "<pad>", "</s>", "<unk>"],
                 "camembert": ["<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>", "<unk>NOTUSED", "<s>",
                               "</s>"]}
+
+for like in ("data2vec-text", "roberta-prelayernorm", "xlm-roberta-xl"):
+    SPECIAL[like], FIRST_PIECES[like] = ROBERTA_SPECIAL, FIRST_PIECES["xlm-roberta"]
 
 
 def write_json(path: Path, content: dict | list) -> None:

@@ -133,7 +133,8 @@ def embed(config: Config, checkpoint: Checkpoint, inputs: list[Input]) -> np.nda
         x += checkpoint.get(e + "token_type_embeddings.weight", config.types, width)[type_ids]
     if config.tasks:
         x += checkpoint.get(e + "task_type_embeddings.weight", config.tasks, width)[0]
-    x = checkpoint.layer_norm(x, e + "LayerNorm", config.epsilon)
+    if config.family.norms_embeddings:
+        x = checkpoint.layer_norm(x, e + "LayerNorm", config.epsilon)
     # ALBERT always projects, ELECTRA only where the widths differ.
     if config.family.projection and (config.layer_names[0].startswith("encoder.albert")
                                      or width != config.hidden):
@@ -153,14 +154,20 @@ def encode(config: Config, checkpoint: Checkpoint, inputs: list[Input]) -> dict[
     for i, p in enumerate(config.layer_names):
         if config.position_type != "absolute":
             more_scores = relative_keys(config, checkpoint, p)
-        q, k, v = (checkpoint.linear(x, p + name, hidden) for name in family.attention[:3])
+        normed = checkpoint.layer_norm(x, p + family.attention_norm, eps) if family.final_norm else x
+        q, k, v = (checkpoint.linear(normed, p + name, hidden) for name in family.attention[:3])
         attended = [len(x.ids) - x.unattended for x in inputs]
         context = attention(q, k, v, starts, config.heads, more_scores, attended)
         dense = checkpoint.linear(context, p + family.attention[3], hidden)
-        x = checkpoint.layer_norm(x + dense, p + family.attention_norm, eps)
-        wide = checkpoint.linear(x, p + family.wide, config.intermediate)
-        dense = checkpoint.linear(ACTIVATIONS[config.activation](wide), p + family.narrow, hidden)
-        x = checkpoint.layer_norm(x + dense, p + family.norm, eps)
+        x = x + dense
+        if not family.final_norm:
+            x = checkpoint.layer_norm(x, p + family.attention_norm, eps)
+        normed = checkpoint.layer_norm(x, p + family.norm, eps) if family.final_norm else x
+        wide = checkpoint.linear(normed, p + family.wide, config.intermediate)
+        x = x + checkpoint.linear(ACTIVATIONS[config.activation](wide), p + family.narrow, hidden)
+        last = family.final_norm if i + 1 == len(config.layer_names) else None
+        if norm := last if family.final_norm else p + family.norm:
+            x = checkpoint.layer_norm(x, norm, eps)
         # ALBERT's layer of several inner ones: the last one's output stays.
         stages[f"layer.{i * config.layers // len(config.layer_names)}"] = x
     return stages

@@ -13,7 +13,8 @@ from tensor_file import FormatError
 
 EVERY_FAMILY = ("Model", "ForSequenceClassification", "ForMaskedLM", "ForTokenClassification",
                 "ForQuestionAnswering", "ForMultipleChoice")
-BOTH_HALVES = ("BertForPreTraining", "ErnieForPreTraining", "AlbertForPreTraining")
+BERTS_HALVES = ("BertForPreTraining", "ErnieForPreTraining", "MegatronBertForPreTraining")
+BOTH_HALVES = (*BERTS_HALVES, "AlbertForPreTraining")
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,8 @@ class Family:
     layer: str = "encoder.layer.{}."
     projection: str | None = None  # from the embedding width to the hidden width
     has_types: bool = True
+    final_norm: str | None = None  # with it, the norms come before attention and feed-forward
+    norms_embeddings: bool = True
 
 
 POOLED = Head(None, "", "classifier")  # on the pooler's output
@@ -100,8 +103,19 @@ FAMILIES = {
         DENSE_TANH, POOLED, LM_HEAD, has_types=False),
 }
 # RoBERTa is XLM-RoBERTa but for its classes' names and its tokenizer, ERNIE is BERT with tasks.
-MODEL_TYPES = {**FAMILIES, "roberta": replace(FAMILIES["xlm-roberta"], classes="Roberta"),
-               "ernie": replace(FAMILIES["bert"], classes="Ernie", prefix="ernie.")}
+BERT, ROBERTA = FAMILIES["bert"], FAMILIES["xlm-roberta"]
+MODEL_TYPES = {
+    **FAMILIES, "roberta": replace(ROBERTA, classes="Roberta"),
+    "ernie": replace(BERT, classes="Ernie", prefix="ernie."),
+    "data2vec-text": replace(ROBERTA, classes="Data2VecText", prefix="data2vec_text."),
+    "megatron-bert": replace(BERT, classes="MegatronBert", attention_norm="attention.ln", norm="ln",
+                             final_norm="encoder.ln", norms_embeddings=False),
+    "roberta-prelayernorm": replace(
+        ROBERTA, classes="RobertaPreLayerNorm", prefix="roberta_prelayernorm.",
+        attention_norm="attention.LayerNorm", norm="intermediate.LayerNorm", final_norm="LayerNorm"),
+    "xlm-roberta-xl": replace(
+        ROBERTA, classes="XLMRobertaXL", attention_norm="attention.self_attn_layer_norm",
+        norm="LayerNorm", final_norm="encoder.LayerNorm", norms_embeddings=False)}
 DISTILBERT_KEYS = {"hidden_size": "dim", "num_hidden_layers": "n_layers",
                    "num_attention_heads": "n_heads", "intermediate_size": "hidden_dim",
                    "hidden_act": "activation"}
@@ -190,7 +204,7 @@ class ConfigFile:
     def padding(self) -> int | None:
         if self.model_type == "mpnet":
             return 1  # regardless of pad_token_id
-        is_roberta = self.model_type in ("roberta", "xlm-roberta", "camembert")
+        is_roberta = MODEL_TYPES[self.model_type].masked_lm == LM_HEAD
         return self.number("pad_token_id", 1, minimum=0) if is_roberta else None
 
 

@@ -2,7 +2,7 @@
 """The pooler and the heads of each architecture, for reference.py."""
 import numpy as np
 
-from reference_config import Config, Head
+from reference_config import BERTS_HALVES, Config, Head
 from reference_tensors import ACTIVATIONS, Checkpoint
 from tensor_file import FormatError
 
@@ -15,7 +15,7 @@ def add_heads(config: Config, checkpoint: Checkpoint, stages: dict[str, np.ndarr
     sentence = {"ForSequenceClassification": (family.classification, config.labels),
                 "ForMultipleChoice": (family.choice, 1),
                 "ForNextSentencePrediction": (Head(None, "", "cls.seq_relationship"), 2)}
-    if config.architecture in ("BertForPreTraining", "ErnieForPreTraining"):
+    if config.architecture in BERTS_HALVES:
         sentence[head] = Head(None, "", "cls.seq_relationship"), 2
     elif config.architecture == "AlbertForPreTraining":
         sentence[head] = Head(None, "", "sop_classifier.classifier"), 2

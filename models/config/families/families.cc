@@ -33,6 +33,13 @@ constexpr LayerNames kBertLayer = {.layer = "encoder.layer.{}",
                                    .intermediate = ".intermediate.dense",
                                    .output = ".output.dense",
                                    .output_norm = ".output.LayerNorm"};
+// With norms before attention and the feed-forward network.
+constexpr LayerNames pre_norm_layer(const char* attention_norm, const char* output_norm) {
+  LayerNames names = kBertLayer;
+  names.attention_norm = attention_norm;
+  names.output_norm = output_norm;
+  return names;
+}
 constexpr LayerNames kDistilBertLayer = {.layer = "transformer.layer.{}",
                                          .query = ".attention.q_lin",
                                          .key = ".attention.k_lin",
@@ -131,15 +138,34 @@ constexpr HeadRow kAlbertHeads[] = {kPooledClassifier,
                                     kQuestionAnswering,
                                     as_multiple_choice(kPooledClassifier)};
 
-constexpr Family roberta(const char* model_type, const char* classes) {
+constexpr Family roberta(const char* model_type, const char* classes,
+                         const char* prefix = "roberta.") {
   return {.model_type = model_type,
           .classes = classes,
-          .prefix = "roberta.",
+          .prefix = prefix,
           .settings = kBertSettings,
           .layer = kBertLayer,
           .pooler = "pooler.dense",
           .positions = Family::Positions::after_pad_token,
           .heads = kRobertaHeads};
+}
+
+constexpr Family roberta_pre_layer_norm() {
+  Family family = roberta("roberta-prelayernorm", "RobertaPreLayerNorm", "roberta_prelayernorm.");
+  family.layer = pre_norm_layer(".attention.LayerNorm", ".intermediate.LayerNorm");
+  family.pre_norm = true;
+  family.final_norm = "LayerNorm";
+  return family;
+}
+constexpr Family xlm_roberta_xl() {
+  Family family = roberta("xlm-roberta-xl", "XLMRobertaXL");
+  family.layer = pre_norm_layer(".attention.self_attn_layer_norm", ".LayerNorm");
+  family.embeddings.norm = "";
+  family.default_types = 1;
+  family.norm_epsilon.fallback = 1e-5;
+  family.pre_norm = true;
+  family.final_norm = "encoder.LayerNorm";
+  return family;
 }
 
 constexpr Family kFamilies[] = {
@@ -159,6 +185,16 @@ constexpr Family kFamilies[] = {
      .pooler = "pooler.dense",
      .heads = kBertHeads,
      .read_more = read_ernie},
+    {.model_type = "megatron-bert",
+     .classes = "MegatronBert",
+     .prefix = "bert.",
+     .settings = kBertSettings,
+     .layer = pre_norm_layer(".attention.ln", ".ln"),
+     .embeddings = {.norm = ""},
+     .pooler = "pooler.dense",
+     .heads = kBertHeads,
+     .pre_norm = true,
+     .final_norm = "encoder.ln"},
     {.model_type = "distilbert",
      .classes = "DistilBert",
      .prefix = "distilbert.",
@@ -186,6 +222,9 @@ constexpr Family kFamilies[] = {
     roberta("roberta", "Roberta"),
     roberta("xlm-roberta", "XLMRoberta"),
     roberta("camembert", "Camembert"),
+    roberta("data2vec-text", "Data2VecText", "data2vec_text."),
+    roberta_pre_layer_norm(),
+    xlm_roberta_xl(),
     {.model_type = "mpnet",
      .classes = "MPNet",
      .prefix = "mpnet.",

@@ -70,7 +70,10 @@ std::vector<std::string> all_models() {
                                     "distilbert-sinusoidal",
                                     "mpnet-sentence",
                                     "st-cls",
-                                    "st-max"};
+                                    "st-max",
+                                    "megatron",
+                                    "megatron-pretraining",
+                                    "roberta-prelayernorm"};
   for (const std::string family :
        {"bert", "distilbert", "electra", "albert", "xlm-roberta", "camembert", "mpnet"}) {
     for (const char* head : {"mlm", "tokens", "qa", "choice"}) names.push_back(family + "-" + head);
@@ -316,6 +319,8 @@ TEST(AllModels, AreListedHere) {
                                            "distilbert-stored",
                                            "distilbert-texts",
                                            "xlm-roberta-sentence",
+                                           "data2vec",
+                                           "xlm-roberta-xl",
                                            "modernbert-newer",
                                            "modernbert-texts",
                                            "nomic-classification",
@@ -372,7 +377,7 @@ INSTANTIATE_TEST_SUITE_P(Families, FewModels,
                                          "relative-key", "modernbert-choice", "gte", "jina-code",
                                          "eurobert-classification", "eurobert-newer", "gemma3",
                                          "deberta-conv", "jina-reranker", "ultrabert-mlm",
-                                         "deberta1-far"),
+                                         "deberta1-far", "megatron"),
                          test_name);
 
 TEST(Features, OfNothingAreNothing) {

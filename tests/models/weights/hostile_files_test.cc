@@ -140,7 +140,7 @@ TEST(HostileFiles, ManyTensorsTakeLinearTime) {
              std::string(reinterpret_cast<const char*>(&length), sizeof length) + header);
   const auto started = std::chrono::steady_clock::now();
   EXPECT_EQ(models::read_safetensors(copy.path("many.safetensors")).tensors().size(), 60000u);
-  EXPECT_LT(std::chrono::steady_clock::now() - started, std::chrono::seconds(10));
+  EXPECT_LT(std::chrono::steady_clock::now() - started, std::chrono::seconds(SANITIZED ? 60 : 10));
 }
 
 }  // namespace
