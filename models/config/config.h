@@ -70,6 +70,11 @@ struct Config {
 
   bool tied = true;  // the masked_lm head's decoder shares the word embeddings
   OwnAdapters adapters;
+  struct Experts {
+    int64_t count = 0, chosen = 0;  // feed-forward networks, and those that a token takes
+    size_t every = 0;               // layers 1, 1 + every, 1 + 2 every, ... have them; 0: none
+    bool are_in(size_t layer) const { return every > 0 && layer % every == 1; }
+  } experts;
 
   struct Labels {
     std::vector<std::string> names;  // empty for masked_lm, whose labels are the vocabulary

@@ -21,10 +21,11 @@ constexpr std::string_view kHarmless[] = {
     // Heads and labels.
     "_num_labels", "classifier_activation", "id2label", "label2id", "num_labels",
     "pooler_hidden_act", "problem_type", "sbert_ce_default_activation_function",
-    "sentence_transformers", "summary_activation", "summary_last_dropout", "summary_type",
-    "summary_use_proj",
+    "add_pooling_layer", "sentence_transformers", "summary_activation", "summary_first_dropout",
+    "summary_last_dropout", "summary_proj_to_labels", "summary_type", "summary_use_proj",
     // Sizes: with others, tensors would have other shapes.
-    "head_dim", "pooler_hidden_size",
+    "ffn_div", "head_dim", "max_trained_positions", "parallel_block_tied_norm",
+    "pooler_hidden_size",
     // Training and dropout.
     "attention_dropout", "attention_probs_dropout_prob", "attn_pdrop", "classifier_dropout",
     "classifier_dropout_prob", "dropout", "gradient_checkpointing", "hidden_dropout_prob",
@@ -32,9 +33,10 @@ constexpr std::string_view kHarmless[] = {
     "hidden_dropout", "initializer_range", "mlp_dropout", "pooler_dropout", "qa_dropout",
     "resid_pdrop", "seq_classif_dropout",
     // How to compute and what to return.
-    "deterministic_flash_attn", "fused_bias_fc", "fused_dropout_add_ln", "reference_compile",
-    "repad_logits_with_grad", "sparse_pred_ignore_index", "sparse_prediction", "unpad_inputs",
-    "use_flash_attn", "use_memory_efficient_attention", "use_xentropy", "_attn_implementation",
+    "dense_seq_output", "deterministic_flash_attn", "fused_bias_fc", "fused_dropout_add_ln",
+    "reference_compile", "reorder_and_upcast_attn", "repad_logits_with_grad",
+    "sparse_pred_ignore_index", "sparse_prediction", "unpad_inputs", "use_flash_attn",
+    "use_memory_efficient_attention", "use_xentropy", "_attn_implementation",
     "_attn_implementation_autoset", "attn_implementation", "chunk_size_feed_forward", "dtype",
     "output_attentions", "output_hidden_states", "output_past", "pretraining_tp", "return_dict",
     "tf_legacy_loss", "torch_dtype", "torchscript", "use_bfloat16", "use_cache", "use_return_dict",

@@ -124,6 +124,9 @@ void write_converted(const Model& model, const std::function<void(std::string_vi
     throw Error(impl.checkpoint.path() +
                 ": nothing to convert: the weights are already in the model's precision");
   }
+  if (impl.config.experts.every > 0) {
+    throw Error(impl.checkpoint.path() + ": models with experts cannot be converted yet");
+  }
   const Replacements replaced = replacements(impl.encoder, impl.checkpoint);
   nlohmann::ordered_json header = {{"__metadata__", {{"format", "pt"}}}};
   int64_t at = 0;

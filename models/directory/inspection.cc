@@ -144,9 +144,16 @@ Pass::Work Pass::work(bool logits) const {
     const bool first = i + 1 == layers && logits && impl.sequence_reads() == engine::Reads::first;
     const int64_t rows = first ? batch_.sequences() : batch_.tokens();
     multiply(layer.qkv, batch_.tokens());
-    for (const engine::Linear* linear : {&layer.attention_output, &layer.intermediate,
-                                         layer.up ? &*layer.up : nullptr, &layer.output}) {
-      if (linear) multiply(*linear, rows);
+    multiply(layer.attention_output, rows);
+    for (const auto* linear : {&layer.intermediate, &layer.up, &layer.output}) {
+      if (*linear) multiply(**linear, rows);
+    }
+    if (const auto& experts = layer.experts) {
+      for (const engine::Linear* linear : {&experts->in(), &experts->out()}) {
+        multiply(*linear, rows * experts->chosen());
+        work.weights += static_cast<double>(experts->count() - 1) *
+                        static_cast<double>(linear->width() * linear->columns());
+      }
     }
     int64_t pairs = 0;  // of a query and a key that it attends to
     for (int64_t sequence = 0; sequence < batch_.sequences(); ++sequence) {

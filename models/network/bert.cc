@@ -25,15 +25,14 @@ void Embeddings::normalise(engine::Team& team, Tensor sum) const {
   if (norm) engine::layer_norm(team, sum, *norm, sum);
 }
 
-// One layer (Devlin et al. 2019, section 3; with pre_norm Xiong et al. 2020). x: [T, H]. The
-// feed-forward network takes at most feed_forward_rows at a time. Calls before(product, its inputs)
-// just before each product.
+// One layer (Devlin et al. 2019, section 3; with pre_norm Xiong et al. 2020). x: [T, H]. Feeds at
+// most feed_forward_rows at a time forward. Calls before(product, inputs) before each product.
 Tensor Layer::forward(const Batch& batch, engine::Team& team, Reads reads, bool probabilities,
                       int64_t feed_forward_rows, Workspace& space, Tensor x,
                       const BeforeProduct& before) const {
-  const int64_t tokens = x.rows, hidden = x.columns;
+  const int64_t tokens = x.rows, hidden = x.columns, inside = experts ? 0 : intermediate->columns();
   const int64_t rows = reads == Reads::all ? tokens : batch.sequences();
-  space.wide.resize_discarding(tokens * std::max(qkv.columns() + hidden, intermediate.columns()));
+  space.wide.resize_discarding(tokens * std::max(qkv.columns() + hidden, inside));
   const Tensor states = {space.wide.data(), tokens, qkv.columns()};
   const Tensor context = {space.wide.data() + states.size(), rows, hidden};
   const auto normed = [&](const std::optional<engine::Norm>& norm, Tensor part) {
@@ -68,18 +67,19 @@ Tensor Layer::forward(const Batch& batch, engine::Team& team, Reads reads, bool 
     engine::add(team, before_attention, x);
     engine::layer_norm(team, x, *residual_norm, x);
   }
-  for (int64_t first = 0; first < rows; first += feed_forward_rows) {
+  if (experts) experts->run_add(team, space.routed, space.wide, space.scratch, x, before);
+  for (int64_t first = 0; first < rows && !experts; first += feed_forward_rows) {
     const int64_t count = std::min(feed_forward_rows, rows - first);
     const Tensor part = {x.row(first), count, hidden}, of_part = normed(output_norm, part);
-    const Tensor wide = {space.wide.data(), count, intermediate.columns()};
-    before(intermediate, of_part);
-    intermediate.run(team, of_part, space.scratch, wide);  // [count, I], activation fused
+    const Tensor wide = {space.wide.data(), count, inside};
+    before(*intermediate, of_part);
+    intermediate->run(team, of_part, space.scratch, wide);  // [count, I], activation fused
     if (up) {
       before(*up, of_part);
       up->run_multiply(team, of_part, space.scratch, wide);
     }
-    before(output, wide);
-    add_normed(output, output_post_norm, team, wide, space, part);  // dense + residual
+    before(*output, wide);
+    add_normed(*output, output_post_norm, team, wide, space, part);  // dense + residual
   }
   if (!pre_norm) engine::layer_norm(team, x, *output_norm, x);
   return x;

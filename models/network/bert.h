@@ -18,8 +18,9 @@
 #include "engine/tensor.h"
 #include "models/config/config.h"
 #include "models/network/batch.h"
-#include "models/network/convolution.h"
 #include "models/network/trace.h"
+#include "models/network/variants/convolution.h"
+#include "models/network/variants/experts.h"
 #include "models/weights/checkpoint.h"
 
 namespace bert::models {
@@ -31,6 +32,7 @@ struct Workspace {
   engine::Buffer wide;           // [T, 3H] and [T, H] for attention, then [T, I]
   engine::Buffer normed;         // [T, H]: what a norm before or after a product writes
   engine::Buffer convolved;      // [T, H]: the embeddings, for the convolution
+  engine::Buffer routed;         // [3 T, H]: what experts take and give
   engine::Buffer scratch;        // for one call into the engine
   engine::Buffer probabilities;  // of attention, [A, S, S] for each sequence, if asked for
   engine::Buffer rows;           // [N, H]: what a head reads
@@ -40,8 +42,9 @@ struct Workspace {
 
   int64_t bytes() const {
     int64_t floats = 0;
-    for (const engine::Buffer* buffer : {&x, &embedded, &wide, &normed, &convolved, &scratch,
-                                         &probabilities, &rows, &pooled, &transformed, &logits}) {
+    for (const engine::Buffer* buffer :
+         {&x, &embedded, &wide, &normed, &convolved, &routed, &scratch, &probabilities, &rows,
+          &pooled, &transformed, &logits}) {
       floats += buffer->size();
     }
     return floats * static_cast<int64_t>(sizeof(float));
@@ -81,7 +84,7 @@ struct Positions {
 // encoder.layer.i.*
 struct Layer {
   Layer(Checkpoint& checkpoint, const std::string& name, const Config& config,
-        const engine::Product& product, Positions positions, engine::Team& team);
+        const engine::Products& products, size_t number, Positions positions, engine::Team& team);
   // The next hidden state, in place of x [T, H]; with Reads::first that of each sequence's first
   // token only, [N, H] in space.rows. Leaves attention's probabilities in the workspace if wanted.
   engine::Tensor run(const Batch& batch, engine::Team& team, engine::Reads reads,
@@ -114,9 +117,11 @@ struct Layer {
   // Before or after attention and feed-forward; the first layer of some models has none before.
   std::optional<engine::Norm> attention_norm, residual_norm, output_norm;
   std::optional<engine::Norm> attention_post_norm, output_post_norm;  // of what is added to x
-  engine::Linear intermediate;       // [I, H], the activation fused; of a gated network, the gate
-  std::optional<engine::Linear> up;  // [I, H], which the gate multiplies
-  engine::Linear output;             // [H, I]
+  std::optional<Experts> experts;  // instead of the feed-forward network of the next three
+  std::optional<engine::Linear>
+      intermediate,  // [I, H], the activation fused; the gate of a gated one
+      up,            // [I, H], which the gate multiplies
+      output;        // [H, I]
 
  private:
   // x += norm(inputs W^T + b), by a product of the layer.
@@ -126,7 +131,7 @@ struct Layer {
   // What rotary positions and norms of queries and keys do to qkv's output, states [T, 3H].
   void place_tokens(const Batch& batch, engine::Team& team, engine::Tensor states) const;
   bool places_tokens() const { return query_norm || key_norm || positions.rotary; }
-  using BeforeProduct = std::function<void(const engine::Linear& product, engine::Tensor inputs)>;
+  using BeforeProduct = Experts::BeforeProduct;
   engine::Tensor forward(const Batch& batch, engine::Team& team, engine::Reads reads,
                          bool probabilities, int64_t feed_forward_rows, Workspace& space,
                          engine::Tensor x, const BeforeProduct& before) const;

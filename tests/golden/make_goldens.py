@@ -175,6 +175,10 @@ def newer() -> list[tuple[str, str, str, list[int] | None]]:
     return models + [
         ("modernbert-newer", "layer_types, rope_parameters, biases; the first token is classified",
          f"--family modernbert --shape 4,52,2,37 --positions 128 --scale 0.8 {settings}", WINDOWED),
+        ("nomic-moe", "five experts, of which a token takes two",
+         f"--family nomic-moe {shape} --head none", WINDOWED),
+        ("nomic-moe-all", "three experts, all of which a token takes",
+         f"--family nomic-moe {shape} --head classification --set num_experts=3 --set moe_top_k=3", WINDOWED),
         ("gte-separate", "three projections, two segments, NTK with mixed_b",
          '--family gte --shape 2,52,2,37 --positions 128 --head none --set pack_qkv=false --set '
          'type_vocab_size=2 --set rope_scaling={"type":"ntk","factor":3.0,"mixed_b":0.6}', WINDOWED),

@@ -91,6 +91,21 @@ void read_modern_bert(const JsonFile& file, Config& config) {
   file.find("position_embedding_type");  // published files have it; the model never reads it
 }
 
+namespace {
+
+void read_experts(const JsonFile& file, Config::Experts& experts) {
+  experts.chosen = file.integer("moe_top_k", 1, experts.count);
+  experts.every = static_cast<size_t>(file.integer("moe_every_n_layers", 0, 1000));
+  for (const char* field : {"moe_normalize_expert_weights", "expert_choice_router"}) {
+    if (file.boolean(field, false)) file.fail(field, "false");
+  }
+  if (file.integer("num_shared_experts", 0, 1000, 0) != 0) file.fail("num_shared_experts", "0");
+  for (const char* field : {"moe_impl", "moe_resid_pdrop", "router_aux_loss_coef"})
+    file.find(field);
+}
+
+}  // namespace
+
 void read_nomic_bert(const JsonFile& file, Config& config) {
   // The published code's own files, in whose class the defaults are those of another model.
   const bool published = file.has("n_inner");
@@ -101,13 +116,15 @@ void read_nomic_bert(const JsonFile& file, Config& config) {
                      .up = bias("mlp_fc1_bias"),
                      .down = bias("mlp_fc2_bias")};
   for (const char* field : {"prenorm", "parallel_block", "rotary_emb_interleaved", "use_rms_norm",
-                            "causal", "norm_mlp"}) {
+                            "causal", "norm_mlp", "scale_attn_by_inverse_layer_idx"}) {
     if (file.boolean(field, false)) file.fail(field, "false");
   }
+  if (!file.boolean("scale_attn_weights", true)) file.fail("scale_attn_weights", "true");
   // Such a factor makes an input's result depend on the others of its batch.
   expect_absent(file, "rotary_scaling_factor");
   expect_absent(file, "rotary_emb_scale_base");
-  if (file.number("num_experts", 0) != 0) file.fail("num_experts", "0: experts are not supported");
+  config.experts.count = file.integer("num_experts", 0, 1 << 10, 0);
+  if (config.experts.count > 0) read_experts(file, config.experts);
   if (file.number("rotary_emb_fraction", published ? 0 : 1) != 1) {
     file.fail("rotary_emb_fraction", "1");
   }
@@ -116,7 +133,8 @@ void read_nomic_bert(const JsonFile& file, Config& config) {
   if (file.has("rope_parameters")) theta = rope_theta(file.at("rope_parameters"), theta);
   if (published) {
     constexpr int kMultiple = 256;
-    config.intermediate = (config.intermediate + kMultiple - 1) / kMultiple * kMultiple;
+    if (config.family->gate != Gate::none)
+      config.intermediate = (config.intermediate + kMultiple - 1) / kMultiple * kMultiple;
     const auto rows = static_cast<int>(file.integer("pad_vocab_size_multiple", 1, 1 << 20, 1));
     config.vocabulary = (config.vocabulary + rows - 1) / rows * rows;
   }

@@ -169,6 +169,13 @@ constexpr HeadRow kLmHeadDebertaHeads[] = {kDebertaClassifier,
                                            kQuestionAnswering,
                                            as_multiple_choice(kDebertaClassifier)};
 
+// Without gates, as layers with experts are.
+constexpr LayerNames plain_nomic_layer() {
+  LayerNames names = kNomicBertLayer;
+  names.intermediate = ".mlp.fc1";
+  names.up = "";
+  return names;
+}
 constexpr Family nomic_bert(const LayerNames& layer, const char* norm, const char* mark) {
   return {.model_type = "nomic_bert",
           .classes = "NomicBert",
@@ -182,7 +189,7 @@ constexpr Family nomic_bert(const LayerNames& layer, const char* norm, const cha
           .code = "NomicBertConfig",
           .mark = mark,
           .aliases = kNomicBertAliases,
-          .gate = Gate::separate,
+          .gate = *layer.up ? Gate::separate : Gate::none,
           .position_type = PositionType::rotary,
           .read_more = read_nomic_bert};
 }
@@ -288,6 +295,7 @@ constexpr Family kNewerFamilies[] = {
      .position_type = PositionType::rotary,
      .read_more = read_modern_bert},
     nomic_bert(kProjectionsLayer, "embeddings.LayerNorm", ".post_attention_layernorm.weight"),
+    nomic_bert(plain_nomic_layer(), "emb_ln", "layers.0.mlp.fc1.weight"),
     nomic_bert(kNomicBertLayer, "emb_ln", ""),
     gte("new", "New", "new."),
     renamed_gte(),

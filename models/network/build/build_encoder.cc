@@ -134,14 +134,15 @@ engine::Linear read_qkv(Checkpoint& checkpoint, const std::string& layer, const 
 }  // namespace
 
 Layer::Layer(Checkpoint& checkpoint, const std::string& name_in_checkpoint, const Config& config,
-             const engine::Product& product, Positions of_layer, engine::Team& team)
+             const engine::Products& products, size_t number, Positions of_layer,
+             engine::Team& team)
     : name(name_in_checkpoint),
       names(config.family->layer),
-      precision(product.precision),
+      precision(products.layers.precision),
       heads(config.heads),
       key_heads(config.key_heads),
       pre_norm(config.family->pre_norm),
-      qkv(read_qkv(checkpoint, name, config, product, team)),
+      qkv(read_qkv(checkpoint, name, config, products.layers, team)),
       query_norm(read_norm_if(*names.query_norm, checkpoint, name + names.query_norm,
                               config.hidden / (names.norms_heads ? heads : 1), config)),
       key_norm(read_norm_if(*names.key_norm, checkpoint, name + names.key_norm,
@@ -152,7 +153,7 @@ Layer::Layer(Checkpoint& checkpoint, const std::string& name_in_checkpoint, cons
                                     config.hidden,
                                     config.hidden,
                                     config.has_bias.attention_output},
-                                   Activation::none, product, team)),
+                                   Activation::none, products.layers, team)),
       attention_norm(read_norm_if(config.has_first_norm || name != config.layer_names.front(),
                                   checkpoint, name + names.attention_norm, config.hidden, config)),
       residual_norm(read_norm_if(*names.residual_norm, checkpoint, name + names.residual_norm,
@@ -161,20 +162,25 @@ Layer::Layer(Checkpoint& checkpoint, const std::string& name_in_checkpoint, cons
       attention_post_norm(read_norm_if(*names.attention_post_norm, checkpoint,
                                        name + names.attention_post_norm, config.hidden, config)),
       output_post_norm(read_norm_if(*names.output_post_norm, checkpoint,
-                                    name + names.output_post_norm, config.hidden, config)),
-      intermediate(
-          read_linear(checkpoint, gate_names(name, config), config.activation, product, team)),
-      up(read_up(checkpoint, name, config, product, team)),
-      output(read_linear(
-          checkpoint,
-          {{name + names.output}, config.hidden, config.intermediate, config.has_bias.down},
-          Activation::none, product, team)) {
+                                    name + names.output_post_norm, config.hidden, config)) {
   is_packed_qkv = checkpoint.has(name + names.qkv + ".weight");
   gate = config.gate;
   qkv.set_prefetch_target(attention_output);
-  attention_output.set_prefetch_target(intermediate);
-  intermediate.set_prefetch_target(up ? *up : output);
-  if (up) up->set_prefetch_target(output);
+  if (config.experts.are_in(number)) {
+    experts.emplace(checkpoint, name, config, products.layers, products.f32, team);
+    attention_output.set_prefetch_target(experts->in());
+    return;
+  }
+  const engine::Product& product = products.layers;
+  intermediate.emplace(
+      read_linear(checkpoint, gate_names(name, config), config.activation, product, team));
+  up = read_up(checkpoint, name, config, product, team);
+  output.emplace(read_linear(
+      checkpoint, {{name + names.output}, config.hidden, config.intermediate, config.has_bias.down},
+      Activation::none, product, team));
+  attention_output.set_prefetch_target(*intermediate);
+  intermediate->set_prefetch_target(up ? *up : *output);
+  if (up) up->set_prefetch_target(*output);
 }
 
 void Layer::place(engine::Team& team) {
@@ -205,27 +211,28 @@ void Layer::place(engine::Team& team) {
 }
 
 std::vector<Layer::Dense> Layer::dense_layers() const {
-  std::vector<Dense> all = {{{name + names.attention_output}, {&attention_output}},
-                            {{name + names.output}, {&output}}};
+  std::vector<Dense> all = {{{name + names.attention_output}, {&attention_output}}};
   if (is_packed_qkv) {
     all.push_back({{name + names.qkv}, {&qkv}});
   } else {
     all.push_back({{name + names.query, name + names.key, name + names.value}, {&qkv}});
   }
+  if (experts) return all;
+  all.push_back({{name + names.output}, {&*output}});
   const std::string in = name + names.intermediate;
   switch (gate) {
     case Gate::none:
-      all.push_back({{in}, {&intermediate}});
+      all.push_back({{in}, {&*intermediate}});
       break;
     case Gate::separate:
-      all.push_back({{in}, {&intermediate}});
+      all.push_back({{in}, {&*intermediate}});
       all.push_back({{name + names.up}, {&*up}});
       break;
     case Gate::first_half:
-      all.push_back({{in}, {&intermediate, &*up}});
+      all.push_back({{in}, {&*intermediate, &*up}});
       break;
     case Gate::second_half:
-      all.push_back({{in}, {&*up, &intermediate}});
+      all.push_back({{in}, {&*up, &*intermediate}});
   }
   return all;
 }
@@ -249,7 +256,8 @@ Encoder::Encoder(Checkpoint& checkpoint, const Config& config, const engine::Pro
   }
   load_layers(checkpoint, config, products, example, team, progress);
   for (size_t i = 0; i < layers.size(); ++i) {  // the last one runs before the next batch's first
-    layers[i].output.set_prefetch_target(layers[(i + 1) % layers.size()].qkv);
+    if (!layers[i].output) continue;
+    layers[i].output->set_prefetch_target(layers[(i + 1) % layers.size()].qkv);
   }
 }
 
@@ -284,7 +292,6 @@ void Encoder::load_layers(Checkpoint& checkpoint, const Config& config,
                           const engine::Products& products, const Batch& example,
                           engine::Team& team,
                           const std::function<void(int loaded, int layers)>& progress) {
-  const engine::Product& product = products.layers;
   const bool stored = checkpoint.is_int8(config.layer_names.front() + config.family->layer.output);
   const bool calibrates = precision == Precision::int8 && !stored;
   Workspace space;
@@ -297,7 +304,7 @@ void Encoder::load_layers(Checkpoint& checkpoint, const Config& config,
   }
   layers.reserve(config.layer_names.size());
   for (const std::string& name : config.layer_names) {
-    layers.emplace_back(checkpoint, name, config, product,
+    layers.emplace_back(checkpoint, name, config, products, layers.size(),
                         positions_of(layers.size(), checkpoint, config, products.f32, team), team);
     check_precision(checkpoint, layers.back(), stored);
     try {

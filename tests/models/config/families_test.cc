@@ -108,6 +108,21 @@ TEST(Families, SettingsOfLanguageModelsAreRefused) {
   }
 }
 
+TEST(Families, ExpertsAreThoseOfNomicsCode) {
+  for (const auto& [changes, error] : std::vector<std::pair<nlohmann::json, const char*>>{
+           {{{"moe_top_k", 6}}, "moe_top_k: found 6, expected an integer from 1 to 5"},
+           {{{"moe_top_k", nullptr}}, "\"moe_top_k\" is missing"},
+           {{{"moe_normalize_expert_weights", true}}, "expert_weights: found true, expected false"},
+           {{{"num_shared_experts", 1}}, "num_shared_experts: found 1, expected 0"},
+           {{{"moe_every_n_layers", 0}}, "tensor 'encoder.layers.1.mlp.fc1.weight' is missing"},
+           {{{"num_experts", 4}}, "has shape [5, 48], expected [4, 48]"},
+           {{{"scale_attn_weights", false}}, "scale_attn_weights: found false, expected true"}}) {
+    const test::CopiedModel copy("nomic-moe");
+    copy.change("config.json", changes);
+    EXPECT_THAT(test::load_error(copy), testing::HasSubstr(error)) << changes;
+  }
+}
+
 TEST(Families, JinasCodeIsKnownByItsName) {
   const auto error_with = [](const char* golden, const nlohmann::json& changes) {
     const test::CopiedModel copy(golden);

@@ -103,7 +103,7 @@ def turned_bert(config: NewerConfig, t: Tensors, ids: np.ndarray, types: np.ndar
     x = t.norm(x, "emb_ln" if published else "embeddings.LayerNorm")
     stages = [x]
     for i in range(config.layers):
-        q, k, v, o, norm, mlp, norm2 = turned_layer(t, x, i)
+        q, k, v, o, norm, mlp, norm2 = turned_layer(t, x, i, config.get("moe_top_k", 0))
         q, k, v = (split(y, config.heads) for y in (q, k, v))
         context = attend(t.keys, rotate(q, inv_freq), rotate(k, inv_freq), v)
         x = t.norm(x + t.linear(context, o), norm)
@@ -112,14 +112,32 @@ def turned_bert(config: NewerConfig, t: Tensors, ids: np.ndarray, types: np.ndar
     return stages
 
 
-def turned_layer(t: Tensors, x: np.ndarray, i: int) -> tuple:
+def experts(t: Tensors, x: np.ndarray, act, p: str, chosen: int) -> np.ndarray:
+    """Of each token, the outputs of the networks that its router scores highest, by these scores, which
+    are a softmax over all of them."""
+    scores = np.exp(t.linear(x, p + "router.layer"))
+    scores /= scores.sum(1, keepdims=True)
+    w1, w2 = (np.split(t[p + f"experts.mlp.{name}"], scores.shape[1]) for name in ("w1", "w2"))
+    out = np.zeros_like(x)
+    for token, row in enumerate(scores):
+        for network in np.argsort(-row)[:chosen]:
+            out[token] += row[network] * (act(x[token] @ w1[network].T) @ w2[network])
+    return out + t[p + "experts.bias"]
+
+
+def turned_layer(t: Tensors, x: np.ndarray, i: int, chosen: int) -> tuple:
     """q, k, v, the names of the output and its norm, the feed-forward, the name of its norm."""
     nomic, gte, both = f"encoder.layers.{i}.", f"encoder.layer.{i}.", f"layers.{i}."
     if nomic + "norm1.weight" in t:
+        if nomic + "mlp.router.layer.weight" in t:
+            inner = lambda x, act: experts(t, x, act, nomic + "mlp.", chosen)  # noqa: E731
+        elif nomic + "mlp.fc1.weight" in t:
+            inner = lambda x, act: t.linear(act(t.linear(x, nomic + "mlp.fc1")), nomic + "mlp.fc2")  # noqa: E731
+        else:
+            inner = lambda x, act: t.linear(  # noqa: E731
+                t.linear(x, nomic + "mlp.fc11") * act(t.linear(x, nomic + "mlp.fc12")), nomic + "mlp.fc2")
         return (*np.split(t.linear(x, nomic + "attn.Wqkv"), 3, 1), nomic + "attn.out_proj",
-                nomic + "norm1", lambda x, act: t.linear(
-                    t.linear(x, nomic + "mlp.fc11") * act(t.linear(x, nomic + "mlp.fc12")),
-                    nomic + "mlp.fc2"), nomic + "norm2")
+                nomic + "norm1", inner, nomic + "norm2")
     if both + "mlp.up_proj.weight" in t:
         return (*(t.linear(x, f"{both}self_attn.{name}_proj") for name in "qkv"),
                 both + "self_attn.o_proj", both + "post_attention_layernorm",

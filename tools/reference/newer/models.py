@@ -10,22 +10,24 @@ import argparse
 from tensor_file import FormatError
 
 # By the option --family.
-CLASSES = {"modernbert": "ModernBert", "nomic": "NomicBert", "nomic5": "NomicBert", "gte": "New",
+CLASSES = {"modernbert": "ModernBert", "nomic": "NomicBert", "nomic-moe": "NomicBert", "nomic5": "NomicBert",
+           "gte": "New",
            "gte5": "Gte", "jina": "JinaBert", "jina-code": "JinaBert", "deberta": "DebertaV2",
            "eurobert": "EuroBert", "gemma3": "Gemma3Text", "jina-roberta": "XLMRoberta",
            "jina-v3": "JinaEmbeddingsV3", "ultrabert": "Ultrabert", "deberta1": "Deberta"}
-MODEL_TYPES = {"modernbert": "modernbert", "nomic": "nomic_bert", "nomic5": "nomic_bert",
+MODEL_TYPES = {"modernbert": "modernbert", "nomic": "nomic_bert", "nomic-moe": "nomic_bert", "nomic5": "nomic_bert",
                "gte": "new", "gte5": "gte", "jina": "bert", "jina-code": "bert",
                "deberta": "deberta-v2", "eurobert": "eurobert", "gemma3": "gemma3_text",
                "jina-roberta": "xlm-roberta", "jina-v3": "jina_embeddings_v3", "ultrabert": "ultrabert",
                "deberta1": "deberta"}
-PREFIXES = {"modernbert": "model.", "nomic": "bert.", "nomic5": "nomic_bert.", "gte": "new.",
+PREFIXES = {"modernbert": "model.", "nomic": "bert.", "nomic-moe": "bert.", "nomic5": "nomic_bert.", "gte": "new.",
             "gte5": "gte.", "jina": "bert.", "jina-code": "bert.", "deberta": "deberta.",
             "eurobert": "model.", "gemma3": "model.", "jina-roberta": "roberta.",
             "jina-v3": "roberta.", "ultrabert": "ultrabert.", "deberta1": "deberta."}
 CODE = {"jina": "jinaai/jina-bert-implementation--configuration_bert.JinaBertConfig",
         "jina-code": "jinaai/jina-bert-v2-qk-post-norm--configuration_bert.JinaBertConfig",
         "nomic": "nomic-ai/nomic-bert-2048--configuration_hf_nomic_bert.NomicBertConfig",
+        "nomic-moe": "nomic-ai/nomic-bert-2048--configuration_hf_nomic_bert.NomicBertConfig",
         "gte": "Alibaba-NLP/new-impl--configuration.NewConfig",
         "jina-roberta": "jinaai/xlm-roberta-flash-implementation--configuration_xlm_roberta.XLMRobertaFlashConfig",
         "eurobert": "configuration_eurobert.EuroBertConfig"}
@@ -37,13 +39,15 @@ def base_config(args: argparse.Namespace, head: str, vocab: int) -> dict:
               "model_type": MODEL_TYPES[args.family], "pad_token_id": 0}
     if args.family in CODE:
         common["auto_map"] = {"AutoConfig": CODE[args.family]}
-    if args.family == "nomic":
-        return common | {
+    if args.family in ("nomic", "nomic-moe"):
+        moe = args.family == "nomic-moe"
+        return common | ({"num_experts": 5, "moe_top_k": 2, "moe_every_n_layers": 2, "num_shared_experts": 0,
+                          "moe_normalize_expert_weights": False, "expert_choice_router": False} if moe else {}) | {
             "n_embd": hidden, "n_head": heads, "n_layer": layers, "n_inner": intermediate,
-            "n_positions": args.positions, "layer_norm_epsilon": 1e-12, "type_vocab_size": 2,
-            "activation_function": "swiglu", "rotary_emb_base": 1000, "rotary_emb_fraction": 1.0,
+            "n_positions": args.positions, "layer_norm_epsilon": 1e-12, "type_vocab_size": 1 if moe else 2,
+            "activation_function": "gelu" if moe else "swiglu", "rotary_emb_base": 1000, "rotary_emb_fraction": 1.0,
             "rotary_emb_interleaved": False, "rotary_scaling_factor": None, "prenorm": False,
-            "qkv_proj_bias": False, "mlp_fc1_bias": False, "mlp_fc2_bias": False,
+            "qkv_proj_bias": moe, "mlp_fc1_bias": moe, "mlp_fc2_bias": moe,
             "pad_vocab_size_multiple": 64, "use_rms_norm": False, "parallel_block": False}
     common |= {"hidden_size": hidden, "num_attention_heads": heads, "num_hidden_layers": layers,
                "intermediate_size": intermediate, "max_position_embeddings": args.positions}
@@ -107,6 +111,7 @@ def encoder(w, args: argparse.Namespace, c: dict, vocab: int) -> None:
     hidden, p, vocab = args.shape[1], PREFIXES[args.family], padded(c, vocab)
     names = {"modernbert": ("embeddings.tok_embeddings", "embeddings.norm"),
              "nomic": ("embeddings.word_embeddings", "emb_ln"),
+             "nomic-moe": ("embeddings.word_embeddings", "emb_ln"),
              "jina-roberta": ("embeddings.word_embeddings", "emb_ln"),
              "jina-v3": ("embeddings.word_embeddings", "emb_ln"), "eurobert": ("embed_tokens", ""),
              "ultrabert": ("embed_tokens", ""), "gemma3": ("embed_tokens", "")}
@@ -169,6 +174,24 @@ def nomic_layer(w, p: str, i: int, shape: list[int], c: dict) -> None:
     w.dense(p + "mlp.fc11", wide, hidden, 1, False)
     w.dense(p + "mlp.fc12", wide, hidden, 1, False)
     w.dense(p + "mlp.fc2", hidden, wide, 1, False)
+    w.norm(p + "norm2", hidden)
+
+
+def nomic_experts_layer(w, p: str, i: int, shape: list[int], c: dict) -> None:
+    _, hidden, _, intermediate = shape
+    p += f"encoder.layers.{i}."
+    w.dense(p + "attn.Wqkv", 3 * hidden, hidden, 1.2)
+    w.dense(p + "attn.out_proj", hidden, hidden, 1)
+    w.norm(p + "norm1", hidden)
+    if i % c["moe_every_n_layers"] == 1:
+        rows = c["num_experts"] * intermediate
+        w.dense(p + "mlp.router.layer", c["num_experts"], hidden, 1, False)
+        w.add(p + "mlp.experts.mlp.w1", (rows, hidden), 1 / hidden**0.5)
+        w.add(p + "mlp.experts.mlp.w2", (rows, hidden), 1.5 / intermediate**0.5)
+        w.add(p + "mlp.experts.bias", (hidden,), 0.1)
+    else:
+        w.dense(p + "mlp.fc1", intermediate, hidden, 1)
+        w.dense(p + "mlp.fc2", hidden, intermediate, 1)
     w.norm(p + "norm2", hidden)
 
 
@@ -289,7 +312,7 @@ def gains(w, name: str, width: int, c: dict) -> None:
 
 LAYERS = {"eurobert": unmasked_layer, "ultrabert": unmasked_layer, "gemma3": unmasked_layer,
           "jina-roberta": jina_roberta_layer, "jina-v3": jina_roberta_layer, "modernbert": modern_bert_layer,
-          "nomic": nomic_layer, "nomic5": projections_layer,
+          "nomic": nomic_layer, "nomic-moe": nomic_experts_layer, "nomic5": projections_layer,
           "gte": gte_layer, "gte5": projections_layer, "jina": jina_layer,
           "jina-code": jina_code_layer, "deberta": deberta_layer, "deberta1": deberta_layer}
 
@@ -347,7 +370,7 @@ def masked_lm(w, family: str, hidden: int, width: int, vocab: int, c: dict) -> N
                       "cls.predictions.bias"),
              "new-deberta": ("lm_predictions.lm_head.dense", "lm_predictions.lm_head.LayerNorm",
                              "lm_predictions.lm_head.bias")}
-    names["nomic5"] = names["nomic"]
+    names["nomic5"] = names["nomic-moe"] = names["nomic"]
     names["jina-roberta"] = names["jina-v3"] = ("lm_head.dense", "lm_head.layer_norm", "lm_head.bias")
     names["jina-code"] = names["deberta"] = names["deberta1"] = names["jina"]
     key = "new-deberta" if "deberta" in family and not c.get("legacy", True) else family
