@@ -58,7 +58,6 @@ class Target {
   explicit Target(Weights& weights) : weights_(weights) {
     for (WeightFile& file : weights.files) tensors_.push_back(file.tensors());
   }
-  ~Target() = default;
   Target(const Target&) = delete;
   Target& operator=(const Target&) = delete;
 

@@ -230,6 +230,12 @@ std::optional<Linear> read_distance_weights(Checkpoint& checkpoint, bool has,
 
 Weight read_decoder(Checkpoint& checkpoint, const Config& config, const std::string& name,
                     const Weight& words) {
+  if (config.tied && words.stored->addition) {  // which PEFT adds to the embeddings alone
+    throw std::runtime_error(
+        words.description() +
+        ": an adapter adds to it, but the decoder shares it: merge the adapter "
+        "into its model, as PEFT's merge_and_unload does");
+  }
   if (config.tied && !checkpoint.has(name + ".weight")) return {};
   Weight own = checkpoint.matrix(name + ".weight", config.vocabulary, config.embedding);
   if (!config.tied) return own;

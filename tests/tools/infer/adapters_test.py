@@ -105,6 +105,13 @@ class Adapters(InferTest):
             self.assertGreater(np.abs(wanted - plain).max(), 0.01)
             np.testing.assert_allclose(self.embeddings(self.own, "--adapter", task), wanted, rtol=0, atol=1e-5)
 
+    def test_a_tied_decoder(self):
+        """Which PEFT leaves as it is."""
+        model = self.make_model("predicts", "--family", "jina-roberta", "--head", "mlm")
+        folder, _ = self.make_peft("embeddings", 1)
+        self.fail_with(1, "word_embeddings.weight': an adapter adds to it, but the decoder shares it",
+                       "-m", model, "--adapter", folder, "a")
+
     def test_what_is_said(self):
         text = self.info(self.own)
         self.assertIn("the adapters retrieval.query, separation, text-matching are not applied", text)
