@@ -202,6 +202,7 @@ void read_jina_roberta(const JsonFile& file, Config& config) {
     config.adapters.scale = file.number("lora_alpha", 1) / static_cast<double>(rank);
     file.find("task_instructions");  // config_sentence_transformers.json has them as prompts
   }
+  if (file.boolean("use_reg_tokens", false)) file.fail("use_reg_tokens", "false");
   expect_plain_encode(file);
   if (config.position_type == PositionType::absolute) return;
   expect_text(file, "position_embedding_type", "rotary");

@@ -132,6 +132,7 @@ TEST(Families, JinasCodeIsKnownByItsName) {
   for (const auto& [changes, error] : std::vector<std::pair<nlohmann::json, const char*>>{
            {{{"lora_adaptations", {1}}}, "lora_adaptations[0]: found 1, expected a string"},
            {{{"lora_adaptations", {"x"}}, {"lora_rank", 0}}, "lora_rank: found 0, expected"},
+           {{{"use_reg_tokens", true}}, "use_reg_tokens: found true, expected false"},
            {{{"emb_pooler", "cls"}}, "emb_pooler: found \"cls\", expected \"mean\""},
            {{{"rotary_emb_base", nullptr}}, "\"rotary_emb_base\" is missing, expected a number"},
            {{{"position_embedding_type", "absolute"}}, "found \"absolute\", expected \"rotary\""},
