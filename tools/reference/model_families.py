@@ -107,8 +107,8 @@ DATA2VEC = replace(XLM_ROBERTA, classes="Data2VecText", prefix="data2vec_text.")
 
 
 def norms_first(family: Family, attention_norm: str, norm: str, final: str, **settings) -> Family:
-    return replace(family, parts=(*family.parts[:4], attention_norm, *family.parts[5:7], norm), final_norm=final,
-                   **settings)
+    parts = (*family.parts[:4], attention_norm, *family.parts[5:7], norm)
+    return replace(family, parts=parts, final_norm=final, **settings)
 
 
 MEGATRON = norms_first(BERT, "attention.ln", "ln", "encoder.ln", classes="MegatronBert", norms_embeddings=False)
@@ -117,9 +117,9 @@ PRE_LAYER_NORM = norms_first(XLM_ROBERTA, "attention.LayerNorm", "intermediate.L
 XLM_ROBERTA_XL = norms_first(XLM_ROBERTA, "attention.self_attn_layer_norm", "LayerNorm", "encoder.LayerNorm",
                              classes="XLMRobertaXL", norms_embeddings=False)
 
-FAMILIES = {"megatron-bert": MEGATRON, "data2vec-text": DATA2VEC, "roberta-prelayernorm": PRE_LAYER_NORM,
-            "xlm-roberta-xl": XLM_ROBERTA_XL, "bert": BERT, "ernie": ERNIE, "distilbert": DISTILBERT, "electra": ELECTRA, "albert": ALBERT,
-            "xlm-roberta": XLM_ROBERTA, "camembert": CAMEMBERT, "mpnet": MPNET}
+FAMILIES = {"bert": BERT, "ernie": ERNIE, "megatron-bert": MEGATRON, "distilbert": DISTILBERT, "electra": ELECTRA,
+            "albert": ALBERT, "xlm-roberta": XLM_ROBERTA, "camembert": CAMEMBERT, "data2vec-text": DATA2VEC,
+            "roberta-prelayernorm": PRE_LAYER_NORM, "xlm-roberta-xl": XLM_ROBERTA_XL, "mpnet": MPNET}
 HEADS = {"none": "Model", "classification": "ForSequenceClassification",
          "nsp": "ForNextSentencePrediction", "pretraining": "ForPreTraining",
          "mlm": "ForMaskedLM", "tokens": "ForTokenClassification", "qa": "ForQuestionAnswering",
