@@ -140,6 +140,7 @@ Weight Checkpoint::matrix(const std::string& name, int64_t rows, int64_t columns
     tensor->copy_to(weight.copy.data());
     weight.view.data = weight.copy.data();
     release(weight);
+    if (tensor->addition) engine::require_finite(weight.view, weight.description());
   } else if (tensor->checksum) {
     release(weight);  // it was read as a whole to be checked
   }
