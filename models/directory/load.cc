@@ -58,6 +58,14 @@ void check_options(const Options& options) {
   }
 }
 
+Checkpoint open_checkpoint(const std::string& directory, const Config& config,
+                           const std::string& adapter) {
+  models::Weights weights = models::open_weights(directory);
+  const auto prefixes = config.family->prefixes();
+  models::apply_adapter(weights, {directory, prefixes, config.adapters}, adapter);
+  return Checkpoint(std::move(weights), prefixes, config.family->embeddings.words);
+}
+
 // The heads of the architecture, or none if it is a masked language model without any tensor of its
 // head: published sentence encoders often still name the model they were made from. transformers'
 // AutoModel leaves such a head out too.
@@ -333,11 +341,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::load(const std::string& name,
   check_options(options);
   const std::string directory = find_model(name);
   Config config = models::read_config(directory);
-  models::Weights weights = models::open_weights(directory);
-  const auto prefixes = config.family->prefixes();
-  const models::AppliedAdapter adapter =
-      models::apply_adapter(weights, {directory, prefixes, config.adapters}, options.adapter);
-  Checkpoint checkpoint(std::move(weights), prefixes, config.family->embeddings.words);
+  Checkpoint checkpoint = open_checkpoint(directory, config, options.adapter);
   const HeadRows rows = find_heads(config, checkpoint);
   models::Workers workers(options);
   engine::Team team(workers.scheduler());
@@ -368,11 +372,9 @@ std::shared_ptr<const Model::Impl> Model::Impl::load(const std::string& name,
   const int64_t kept = info.kept_memory = models::most_kept(options, info.workers);
   info.files = {config.path};
   for (std::string& file : checkpoint.paths()) info.files.push_back(std::move(file));
-  info.files.insert(info.files.end(), adapter.files.begin(), adapter.files.end());
   if (tokenizer.takes_text()) info.files.push_back(tokenizer.file());
   info.tokenizer = tokenizer.algorithm();
   info.notes = make_notes(directory, config, checkpoint, tokenizer, encoder, decisions);
-  info.notes.insert(info.notes.end(), adapter.notes.begin(), adapter.notes.end());
   if (const auto& interaction = retrieval.interaction) {
     info.notes.insert(info.notes.end(), interaction->notes().begin(), interaction->notes().end());
   }

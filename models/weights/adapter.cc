@@ -209,11 +209,10 @@ void add_peft(const WeightFile& file, StoredTensor& weight, const Factors& facto
               read_factor(right, 0, rank, columns, is_embedding, 1)});
 }
 
-int use_peft(Weights& weights, const std::string& folder, const AdapterSources& sources,
-             std::vector<std::string>& files) {
+int use_peft(Weights& weights, const std::string& folder, const AdapterSources& sources) {
   const PeftSettings settings(folder);
   const WeightFile file = read_peft_weights(folder);
-  files = {folder + "/adapter_config.json", file.path()};
+  weights.added = {folder + "/adapter_config.json", file.path()};
   constexpr std::string_view kStart = "base_model.model.";
   std::map<std::pair<std::string, bool>, Factors> factors;  // by module, and whether an embedding
   for (const StoredTensor& tensor : file.tensors()) {
@@ -264,9 +263,7 @@ std::optional<std::string> find_folder(const std::string& directory, const std::
 
 }  // namespace
 
-AppliedAdapter apply_adapter(Weights& weights, const AdapterSources& sources,
-                             const std::string& name) {
-  AppliedAdapter applied;
+void apply_adapter(Weights& weights, const AdapterSources& sources, const std::string& name) {
   const auto& names = sources.own.names;
   const auto own = std::ranges::find(names, name);
   std::optional<int64_t> chosen;
@@ -275,10 +272,10 @@ AppliedAdapter apply_adapter(Weights& weights, const AdapterSources& sources,
   int adapted = with_own;
   if (name.empty()) {
     if (with_own > 0) {
-      applied.notes.push_back(fmt::format("{}: the adapters {} are not applied unless one is named",
+      weights.notes.push_back(fmt::format("{}: the adapters {} are not applied unless one is named",
                                           weights.path, fmt::join(names, ", ")));
     }
-    return applied;
+    return;
   }
   if (!chosen) {
     const auto folder = find_folder(sources.directory, name);
@@ -287,13 +284,12 @@ AppliedAdapter apply_adapter(Weights& weights, const AdapterSources& sources,
            fmt::format("adapter '{}' is unknown, expected {}a folder with adapter_config.json",
                        name, names.empty() ? "" : fmt::format("{} or ", fmt::join(names, ", "))));
     }
-    adapted = use_peft(weights, *folder, sources, applied.files);
+    adapted = use_peft(weights, *folder, sources);
   } else if (with_own == 0) {
     fail(weights.path,
          fmt::format("holds no adapters, but config.json names {}", fmt::join(names, ", ")));
   }
-  applied.notes.push_back(fmt::format("adapter {}: added to {} weights", name, adapted));
-  return applied;
+  weights.notes.push_back(fmt::format("adapter {}: added to {} weights", name, adapted));
 }
 
 }  // namespace bert::models

@@ -21,15 +21,10 @@ struct AdapterSources {
   OwnAdapters own;
 };
 
-struct AppliedAdapter {
-  std::vector<std::string> files, notes;
-};
-
 // Adds an adapter to the weights, before they are read: the one of that name among the model's own,
 // or the one in a folder as PEFT writes it (adapter_config.json with adapter_model.safetensors or
 // .bin), which is looked for in the model's directory first. An empty name adds none. Anything else
 // than plain low-rank matrices is an error: std::runtime_error.
-AppliedAdapter apply_adapter(Weights& weights, const AdapterSources& sources,
-                             const std::string& name);
+void apply_adapter(Weights& weights, const AdapterSources& sources, const std::string& name);
 
 }  // namespace bert::models

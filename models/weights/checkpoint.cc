@@ -45,7 +45,8 @@ Checkpoint::Checkpoint(Weights weights, const std::vector<std::string>& prefixes
                        const std::string& words)
     : path_(std::move(weights.path)),
       files_(std::move(weights.files)),
-      notes_(std::move(weights.notes)) {
+      notes_(std::move(weights.notes)),
+      added_(std::move(weights.added)) {
   const auto stored = [&](const std::string& full) {
     return std::any_of(files_.begin(), files_.end(),
                        [&](const WeightFile& file) { return file.find(full); });
@@ -77,6 +78,7 @@ Checkpoint::Entry Checkpoint::find(std::string_view name) const {
 std::vector<std::string> Checkpoint::paths() const {
   std::vector<std::string> paths;
   for (const WeightFile& file : files_) paths.push_back(file.path());
+  paths.insert(paths.end(), added_.begin(), added_.end());
   return paths;
 }
 

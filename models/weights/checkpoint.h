@@ -83,7 +83,7 @@ class Checkpoint {
 
   std::string path_;  // for error messages: the file or the index of several
   std::vector<WeightFile> files_;
-  std::vector<std::string> notes_;
+  std::vector<std::string> notes_, added_;
   std::string prefix_;
   std::set<std::string, std::less<>> taken_;  // full names
   std::set<const std::byte*> checked_;        // where the bytes begin

@@ -55,7 +55,8 @@ void check_sum(const Checksum& sum, const std::string& path);
 struct Weights {
   std::string path;  // of the file, or of the index of several
   std::vector<WeightFile> files;
-  std::vector<std::string> notes;  // which file was chosen if there are several
+  std::vector<std::string> notes;       // which file was chosen if there are several
+  std::vector<std::string> added = {};  // the files of what was added to them
 };
 Weights open_weights(const std::string& directory);
 
