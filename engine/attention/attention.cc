@@ -33,7 +33,6 @@ void attention(Team& team, ConstTensor qkv, std::span<const int32_t> starts,
   // In whole cache lines, so that no two threads write to the same one.
   const auto whole_lines = [](int64_t floats) { return divide_up(floats, 16) * 16; };
   const int64_t task_floats = whole_lines(kernels.attention_scratch(longest, width));
-  const int64_t terms = options.disentangled ? options.disentangled->terms() : 1;
   const int64_t bias_floats = bias_scratch(options, longest, longest);
   const int64_t worker_floats = task_floats + whole_lines(bias_floats);
   scratch.resize_discarding(worker_floats * team.threads());
@@ -52,7 +51,7 @@ void attention(Team& team, ConstTensor qkv, std::span<const int32_t> starts,
                        .length = length,
                        .width = width,
                        .queries = all ? length : 1,
-                       .scale = 1.0f / std::sqrt(static_cast<float>(terms * width))};
+                       .scale = scale_of(options, width)};
     float* space = scratch.data() + worker * worker_floats;
     if (options.bias) {
       task.bias = options.bias->of_head(head);

@@ -13,11 +13,12 @@
 namespace bert::engine {
 
 // Multi-head self-attention over packed sequences (Vaswani et al. 2017, section 3.2): for each
-// sequence and head softmax(q k^T / sqrt D) v. Sequence i owns rows [starts[i], starts[i + 1]) and
+// sequence and head softmax(scale q k^T) v. Sequence i owns rows [starts[i], starts[i + 1]) and
 // attends to these only, so there is nothing to mask.
 //   qkv: [T, 3H], queries, keys and values side by side, each split into heads; [T, H + 2 key_heads
 //   D] where heads share keys and values.
 //   context: [T, H], or with Reads::first [N, H], of the first token of each sequence.
+// H is here A D, which need not be the hidden size.
 // If the precision is not f32, the products are in bf16 where the machine is faster at that.
 enum class Reads { all, first };
 struct AttentionOptions {
@@ -27,6 +28,7 @@ struct AttentionOptions {
   int key_heads = 0;
   Reads reads = Reads::all;
   Precision precision = Precision::f32;
+  float scale = 0;  // of the scores; 0: 1 / sqrt D, with disentangled 1 / sqrt(terms D)
   const RelativeBias* bias = nullptr;  // at most one of the three
   const RelativeKeys* keys = nullptr;
   const Disentangled* disentangled = nullptr;

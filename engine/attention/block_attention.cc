@@ -166,7 +166,6 @@ AttentionTask BlockAttention::task_of(const Block& block, int64_t head, int64_t 
   const int64_t key_heads = key_heads_of(options_), key_head = head * key_heads / options_.heads;
   const float* k = qkv_.row(start + key) + hidden + key_head * width_;
   const int64_t row = options_.reads == Reads::all ? start + block.first : block.sequence;
-  const int64_t terms = options_.disentangled ? options_.disentangled->terms() : 1;
   float* const greatest = space + (first ? layout_.before : layout_.further);
   AttentionTask task{
       .q = qkv_.row(start + block.first) + head * width_,
@@ -178,7 +177,7 @@ AttentionTask BlockAttention::task_of(const Block& block, int64_t head, int64_t 
       .length = std::min(block.keys_at_a_time, block.last_key - key),
       .width = width_,
       .queries = block.queries(),
-      .scale = 1.0f / std::sqrt(static_cast<float>(terms * width_)),
+      .scale = scale_of(options_, width_),
       .probabilities = options_.probabilities ? space + layout_.probabilities : nullptr,
       .greatest = greatest,
       .sums = greatest + queries_};
@@ -238,6 +237,12 @@ int64_t longest_sequence(std::span<const int32_t> starts) {
     longest = std::max<int64_t>(longest, starts[i + 1] - starts[i]);
   }
   return longest;
+}
+
+float scale_of(const AttentionOptions& options, int64_t width) {
+  if (options.scale > 0) return options.scale;
+  const int64_t terms = options.disentangled ? options.disentangled->terms() : 1;
+  return 1.0f / std::sqrt(static_cast<float>(terms * width));
 }
 
 int64_t bias_scratch(const AttentionOptions& options, int64_t queries, int64_t keys) {

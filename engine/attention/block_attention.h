@@ -18,6 +18,7 @@ inline int64_t whole_tokens(const AttentionOptions& options) {
 inline int64_t key_heads_of(const AttentionOptions& options) {
   return options.key_heads > 0 ? options.key_heads : options.heads;
 }
+float scale_of(const AttentionOptions& options, int64_t width);  // of heads of that width
 int64_t longest_sequence(std::span<const int32_t> starts);
 // Floats to compute the bias of so many queries and keys in, if it is one for each pair.
 int64_t bias_scratch(const AttentionOptions& options, int64_t queries, int64_t keys);

@@ -10,15 +10,13 @@
 #include <fmt/ranges.h>
 
 #include "models/config/families/find_family.h"
+#include "models/config/families/position_settings.h"
 #include "models/config/other_keys.h"
 #include "models/weights/json_file.h"
 #include "models/weights/weight_file.h"
 
 namespace bert::models {
 namespace {
-
-// Far above any published model, and small enough that no product of sizes overflows.
-constexpr int64_t kMaxConfigSize = 1 << 20;
 
 const std::pair<std::string_view, engine::Activation> kActivations[] = {
     {"gelu", engine::Activation::gelu},
@@ -27,7 +25,9 @@ const std::pair<std::string_view, engine::Activation> kActivations[] = {
     {"relu", engine::Activation::relu},
     {"tanh", engine::Activation::tanh},
     {"silu", engine::Activation::silu},
-    {"swiglu", engine::Activation::silu},  // as NomicBert's files name the gated one
+    {"swiglu", engine::Activation::silu},  // as NomicBert's files name the gated one, and T5's:
+    {"gated-gelu", engine::Activation::gelu_tanh},
+    {"gated-silu", engine::Activation::silu},
 };
 
 engine::Activation read_activation(const JsonFile& file, const SettingNames& names) {
@@ -55,7 +55,7 @@ void add_architecture(JsonFile& file, const std::string& directory, const Family
     });
     if (has_head) return;
     return file.set("architectures",
-                    nlohmann::json::array({family.classes + std::string("Model")}));
+                    nlohmann::json::array({family.classes + std::string(family.base)}));
   }
   const StoredTensor* classifier = find("classifier.weight");
   const bool predictions = find("cls.predictions.bias"), next = find("cls.seq_relationship.weight");
@@ -81,7 +81,7 @@ void take_as_base(const JsonFile& file, const JsonField& name, const std::string
   };
   const bool is_by_code = file.has("auto_map") && config.architecture != "HF_ColBERT";
   if (std::ranges::any_of(families(), is_of) || is_by_code) name.fail(expected);
-  const std::string base = config.family->classes + std::string("Model");
+  const std::string base = config.family->classes + std::string(config.family->base);
   config.notes.push_back(fmt::format("{}: {} is taken as a {}, by its model_type", file.path(),
                                      config.architecture, base));
   config.custom_name = std::exchange(config.architecture, base);
@@ -91,7 +91,7 @@ void take_as_base(const JsonFile& file, const JsonField& name, const std::string
 void read_architecture(const JsonFile& file, Config& config) {
   const Family& family = *config.family;
   const std::string classes = family.classes;
-  std::set<std::string> names = {classes + "Model"};
+  std::set<std::string> names = {classes + family.base};
   for (const HeadRow& head : family.heads) names.insert(classes + head.suffix);
   const std::string expected = fmt::format("one of {}", fmt::join(names, ", "));
   if (!file.has("architectures")) file.fail("architectures", expected);
@@ -110,6 +110,8 @@ void read_architecture(const JsonFile& file, Config& config) {
 // Published checkpoints of an encoder alone often still contain its pre-training heads, and those
 // of BERT and ALBERT with a masked_lm head often still contain the sentence head.
 void find_not_evaluated(Config& config) {
+  const std::string same = config.family->embeddings.same_words;
+  if (!same.empty()) config.not_evaluated.push_back(same);
   if (!config.custom_name.empty()) return;
   const auto& heads = config.heads_on_top;
   const bool predicts = std::ranges::any_of(
@@ -214,7 +216,10 @@ void refuse_variants(const JsonFile& file, const Config& config) {
     file.fail("relative_attention_num_buckets", "32");
   }
   for (const char* field : {"is_decoder", "add_cross_attention", "is_encoder_decoder"}) {
-    if (file.boolean(field, false)) file.fail(field, "false: only encoders are supported");
+    // T5's files say the last of the encoder alone, too.
+    const bool is_wrong =
+        file.boolean(field, false) && config.family->base == std::string_view("Model");
+    if (is_wrong) file.fail(field, "false: only encoders are supported");
   }
   const nlohmann::json* pruned = file.find("pruned_heads");
   if (pruned && !pruned->empty()) file.fail("pruned_heads", "none");
@@ -236,9 +241,13 @@ void read_sizes(const JsonFile& file, Config& config) {
         file.integer("type_vocab_size", least, kMaxConfigSize, config.family->default_types));
   }
   config.embedding = *config.family->projection ? size("embedding_size", 1 << 16) : config.hidden;
-  if (config.hidden % config.heads != 0) {
+  if (*names.head_size) {
+    config.head_size = size(names.head_size, 1 << 12);
+  } else if (config.hidden % config.heads != 0) {
     file.fail(names.heads,
               fmt::format("a divisor of '{}', which is {}", names.hidden, config.hidden));
+  } else {
+    config.head_size = config.hidden / config.heads;
   }
   const auto& [epsilon, fallback] = config.family->norm_epsilon;
   config.norm_epsilon = static_cast<float>(*epsilon ? file.number(epsilon, fallback) : fallback);
@@ -246,36 +255,6 @@ void read_sizes(const JsonFile& file, Config& config) {
     file.fail(epsilon, "a number of at least 0 and less than 1");
   }
   config.activation = read_activation(file, names);
-}
-
-void read_positions(const JsonFile& file, Config& config) {
-  const auto rows = static_cast<int>(file.integer("max_position_embeddings", 1, kMaxConfigSize));
-  if (config.family->positions != Family::Positions::from_0) {
-    const bool named = config.family->positions == Family::Positions::after_pad_token;
-    config.padding =
-        named ? static_cast<int>(file.integer("pad_token_id", 0, config.vocabulary - 1, 1)) : 1;
-    config.first_position = config.padding + 1;
-    if (rows <= config.first_position) {
-      file.fail("max_position_embeddings",
-                fmt::format("more than {}, the first position", config.first_position));
-    }
-  }
-  config.positions = rows - config.first_position;
-  config.position_type = config.family->position_type;
-  config.adds_positions = config.position_type == PositionType::absolute;
-  if (config.position_type != PositionType::absolute) return;
-  config.sinusoidal = file.boolean("sinusoidal_pos_embds", false);
-  const std::string type = file.text("position_embedding_type", "absolute");
-  if (type == "absolute") return;
-  if (!config.family->relative_keys) file.fail("position_embedding_type", "absolute");
-  config.adds_positions = false;
-  if (type == "relative_key") {
-    config.position_type = PositionType::relative_key;
-  } else if (type == "relative_key_query") {
-    config.position_type = PositionType::relative_key_query;
-  } else {
-    file.fail("position_embedding_type", "absolute, relative_key or relative_key_query");
-  }
 }
 
 // Each layer has its own weights, except in ALBERT: its layers are divided into groups, and each

@@ -24,8 +24,10 @@ struct Config {
   std::vector<std::string> not_evaluated;
 
   int layers = 0, hidden = 0, heads = 0, intermediate = 0;
-  int key_heads = 0;  // of keys and values, which several heads of queries may share
-  int embedding = 0;  // width of the embedding tables
+  int64_t head_size = 0;  // D
+  int key_heads = 0;      // of keys and values, which several heads of queries may share
+  int64_t attention_width() const { return heads * head_size; }  // of queries
+  int embedding = 0;                                             // width of the embedding tables
   int vocabulary = 0;
   int types = 0;           // 0: there are no token type embeddings
   int positions = 0;       // the maximal number of tokens in an input
@@ -43,6 +45,7 @@ struct Config {
   bool is_rms_norm = false;  // norms leave the mean in
   float gain_offset = 0;     // is added to the norms' stored weights
   float embedding_scale = 1;
+  float attention_scale = 0;  // of the scores; 0: 1 / sqrt D
   engine::Activation activation = engine::Activation::gelu;
   Gate gate = Gate::none;
   struct Biases {
@@ -87,6 +90,9 @@ struct Config {
   std::map<const HeadRow*, engine::Activation> head_activations;
   std::vector<std::string> notes;  // for the user: what was inferred
 };
+
+// Far above any published model, and small enough that no product of sizes overflows.
+inline constexpr int64_t kMaxConfigSize = 1 << 20;
 
 // Reads config.json, else Google's bert_config.json, which names neither architecture nor labels:
 // these are then inferred from the tensors. Errors are std::runtime_error.

@@ -24,14 +24,14 @@ constexpr std::string_view kHarmless[] = {
     "add_pooling_layer", "sentence_transformers", "summary_activation", "summary_first_dropout",
     "summary_last_dropout", "summary_proj_to_labels", "summary_type", "summary_use_proj",
     // Sizes: with others, tensors would have other shapes.
-    "ffn_div", "head_dim", "max_trained_positions", "parallel_block_tied_norm",
-    "pooler_hidden_size",
+    "dense_act_fn", "ffn_div", "head_dim", "is_gated_act", "max_trained_positions", "n_positions",
+    "num_decoder_layers", "parallel_block_tied_norm", "pooler_hidden_size",
     // Training and dropout.
     "attention_dropout", "attention_probs_dropout_prob", "attn_pdrop", "classifier_dropout",
-    "classifier_dropout_prob", "dropout", "gradient_checkpointing", "hidden_dropout_prob",
-    "embd_pdrop", "embedding_dropout", "initializer_cutoff_factor", "initializer_factor",
-    "hidden_dropout", "initializer_range", "mlp_dropout", "pooler_dropout", "qa_dropout",
-    "resid_pdrop", "seq_classif_dropout",
+    "classifier_dropout_prob", "dropout", "dropout_rate", "gradient_checkpointing",
+    "hidden_dropout_prob", "embd_pdrop", "embedding_dropout", "initializer_cutoff_factor",
+    "initializer_factor", "hidden_dropout", "initializer_range", "mlp_dropout", "pooler_dropout",
+    "qa_dropout", "resid_pdrop", "seq_classif_dropout",
     // How to compute and what to return.
     "dense_seq_output", "deterministic_flash_attn", "fused_bias_fc", "fused_dropout_add_ln",
     "reference_compile", "reorder_and_upcast_attn", "repad_logits_with_grad",
@@ -39,8 +39,8 @@ constexpr std::string_view kHarmless[] = {
     "use_memory_efficient_attention", "use_xentropy", "_attn_implementation",
     "_attn_implementation_autoset", "attn_implementation", "chunk_size_feed_forward", "dtype",
     "output_attentions", "output_hidden_states", "output_past", "pretraining_tp", "return_dict",
-    "tf_legacy_loss", "torch_dtype", "torchscript", "use_bfloat16", "use_cache", "use_return_dict",
-    "xla_device",
+    "scale_decoder_outputs", "tf_legacy_loss", "torch_dtype", "torchscript", "use_bfloat16",
+    "use_cache", "use_return_dict", "xla_device",
     // Ids of tokens; pad_token_id counts in some families.
     "bos_token_id", "cls_token_id", "decoder_start_token_id", "eos_token_id", "eos_token_ids",
     "mask_token_id", "pad_token_id", "sep_token_id", "unk_token_id",

@@ -63,7 +63,7 @@ Checkpoint open_checkpoint(const std::string& directory, const Config& config,
   models::Weights weights = models::open_weights(directory);
   const auto prefixes = config.family->prefixes();
   models::apply_adapter(weights, {directory, prefixes, config.adapters}, adapter);
-  return Checkpoint(std::move(weights), prefixes, config.family->embeddings.words);
+  return Checkpoint(std::move(weights), prefixes, config.family->word_names());
 }
 
 // The heads of the architecture, or none if it is a masked language model without any tensor of its

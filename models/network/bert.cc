@@ -32,9 +32,9 @@ Tensor Layer::forward(const Batch& batch, engine::Team& team, Reads reads, bool 
                       const BeforeProduct& before) const {
   const int64_t tokens = x.rows, hidden = x.columns, inside = experts ? 0 : intermediate->columns();
   const int64_t rows = reads == Reads::all ? tokens : batch.sequences();
-  space.wide.resize_discarding(tokens * std::max(qkv.columns() + hidden, inside));
+  space.wide.resize_discarding(tokens * std::max(qkv.columns() + attention_output.width(), inside));
   const Tensor states = {space.wide.data(), tokens, qkv.columns()};
-  const Tensor context = {space.wide.data() + states.size(), rows, hidden};
+  const Tensor context = {space.wide.data() + states.size(), rows, attention_output.width()};
   const auto normed = [&](const std::optional<engine::Norm>& norm, Tensor part) {
     if (!pre_norm || !norm) return part;
     const Tensor y = space.normed.tensor(part.rows, hidden);
@@ -51,6 +51,7 @@ Tensor Layer::forward(const Batch& batch, engine::Team& team, Reads reads, bool 
                      .key_heads = key_heads,
                      .reads = reads,
                      .precision = precision,
+                     .scale = attention_scale,
                      .bias = positions.bias,
                      .keys = positions.keys ? &*positions.keys : nullptr,
                      .disentangled = positions.disentangled ? &*positions.disentangled : nullptr,

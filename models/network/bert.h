@@ -107,8 +107,9 @@ struct Layer {
   const LayerNames& names;
   engine::Precision precision;
   int heads, key_heads;
-  bool pre_norm;       // norms come before attention and feed-forward, not after them
-  bool is_packed_qkv;  // in the checkpoint
+  float attention_scale;  // as in AttentionOptions
+  bool pre_norm;          // norms come before attention and feed-forward, not after them
+  bool is_packed_qkv;     // in the checkpoint
   Gate gate;
   engine::Linear qkv;  // [3H, H], or less where heads share keys and values
   std::optional<engine::Norm> query_norm, key_norm;

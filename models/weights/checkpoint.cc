@@ -42,7 +42,7 @@ std::string describe(const WeightFile& file, const StoredTensor& tensor) {
 std::string Weight::description() const { return describe(*file, *stored); }
 
 Checkpoint::Checkpoint(Weights weights, const std::vector<std::string>& prefixes,
-                       const std::string& words)
+                       const std::vector<std::string>& words)
     : path_(std::move(weights.path)),
       files_(std::move(weights.files)),
       notes_(std::move(weights.notes)),
@@ -51,15 +51,18 @@ Checkpoint::Checkpoint(Weights weights, const std::vector<std::string>& prefixes
     return std::any_of(files_.begin(), files_.end(),
                        [&](const WeightFile& file) { return file.find(full); });
   };
-  const auto prefix =
-      std::ranges::find_if(prefixes, [&](const std::string& each) { return stored(each + words); });
-  const bool prefixed = prefix != prefixes.end(), plain = stored(words);
-  if (prefixed == plain) {
-    fail(path_,
-         fmt::format("expected either '{}' or '{}{}', found {}", words,
-                     prefixed ? *prefix : prefixes.front(), words, plain ? "both" : "neither"));
+  for (const std::string& name : words) {
+    words_ = name;
+    const auto prefix = std::ranges::find_if(
+        prefixes, [&](const std::string& each) { return stored(each + name); });
+    const bool prefixed = prefix != prefixes.end(), plain = stored(name);
+    if (prefixed) prefix_ = *prefix;
+    if (prefixed != plain) return;
+    if (!plain) continue;
+    fail(path_, fmt::format("expected either '{}' or '{}{}', found both", name, prefix_, name));
   }
-  if (prefixed) prefix_ = *prefix;
+  fail(path_, fmt::format("expected either '{0}' or '{1}{0}', found neither", words.front(),
+                          prefixes.front()));
 }
 
 Checkpoint::Entry Checkpoint::find(std::string_view name) const {

@@ -34,14 +34,16 @@ struct Weight {
 class Checkpoint {
  public:
   // prefixes: of the encoder's tensors if there is a head, one of these, such as "bert.". words:
-  // the word embeddings' name, by which the prefix is found.
-  Checkpoint(Weights weights, const std::vector<std::string>& prefixes, const std::string& words);
+  // the names that the word embeddings may have, by which the prefix is found.
+  Checkpoint(Weights weights, const std::vector<std::string>& prefixes,
+             const std::vector<std::string>& words);
 
   const std::string& path() const { return path_; }
   std::vector<std::string> paths() const;  // of all files
   const std::vector<std::string>& notes() const { return notes_; }
   std::vector<const StoredTensor*> tensors() const;         // of all files
   const StoredTensor& stored(std::string_view name) const;  // which must exist
+  const std::string& words() const { return words_; }       // the name that they have
   // name: of the encoder ("embeddings.word_embeddings.weight") or a head ("classifier.weight").
   bool has(std::string_view name) const;
   int64_t first_dimension(const std::string& name) const;  // 1 where the tensor has none, or 0
@@ -84,7 +86,7 @@ class Checkpoint {
   std::string path_;  // for error messages: the file or the index of several
   std::vector<WeightFile> files_;
   std::vector<std::string> notes_, added_;
-  std::string prefix_;
+  std::string prefix_, words_;
   std::set<std::string, std::less<>> taken_;  // full names
   std::set<const std::byte*> checked_;        // where the bytes begin
 };

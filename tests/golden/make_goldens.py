@@ -229,6 +229,12 @@ def newer() -> list[tuple[str, str, str, list[int] | None]]:
          'layer_types=["full_attention","sliding_attention","full_attention"] --set '
          'rope_parameters={"full_attention":{"rope_theta":80000.0,"rope_type":"default"},'
          '"sliding_attention":{"rope_theta":500.0,"rope_type":"default"}}', WINDOWED),
+        ("t5", "a bias by distance, heads that are wider together than the hidden size; mean pooling",
+         "--family t5 --shape 3,48,4,70 --positions 128 --head none --set d_kv=20", [*WINDOWED, 150]),
+        ("t5-tokens", "the gated version, heads that are narrower",
+         "--family t5-gated --shape 2,52,4,37 --positions 128 --head tokens --set d_kv=7", WINDOWED),
+        ("mt5", "the word embeddings by their other name", "--family mt5 --shape 2,48,4,50 --positions 128 "
+         "--head none", WINDOWED),
         ("modernbert-texts", "inputs as text, without segments",
          f"{MODERN} --head tokens --labels 3", None),
     ]

@@ -41,7 +41,9 @@ class ConvertTest(ToolTest):
                                      ["--family", "eurobert", "--shape", "2,48,4,60", "--set",
                                       "num_key_value_heads=2"],
                                      ["--family", "deberta1", "--shape", "2,48,4,60"],
-                                     ["--family", "gemma3", "--head", "none", "--shape", "2,48,4,60"]]):
+                                     ["--family", "gemma3", "--head", "none", "--shape", "2,48,4,60"],
+                                     ["--family", "t5", "--head", "none", "--shape", "2,48,4,60", "--set", "d_kv=10"],
+                                     ["--family", "mt5", "--head", "none", "--shape", "2,48,4,60"]]):
             for precision in ["int8", "bf16"]:
                 with self.subTest(options, precision=precision):
                     source, target = self.convert(f"same{i}{precision}", precision, *options)

@@ -188,6 +188,23 @@ class SavedBySentenceTransformers(JudgeTest):
             self.assert_close([answer["embedding"] for answer in found],
                               judged.encode(TEXTS[:9] + UGLY, prompt_name=name))
 
+    def test_sentence_t5(self):
+        """As Sentence-T5 and GTR are published: T5's encoder, the mean, a Dense module."""
+        directory = random_models.fresh(self.dir / "encoder")
+        random_models.train_unigram(directory / "spiece.model", pad_id=0, eos_id=1, unk_id=2, bos_id=-1)
+        tokenizer = transformers.T5TokenizerFast.from_pretrained(str(directory), model_max_length=50)
+        tokenizer.save_pretrained(str(directory))
+        config = transformers.T5Config(vocab_size=len(tokenizer), d_model=36, d_kv=20, num_heads=3, num_layers=4,
+                                       d_ff=50)
+        model = transformers.T5EncoderModel(config).eval()
+        random_models.randomise(model, 5, 0.6)
+        with torch.no_grad():
+            for weight in model.parameters():
+                weight.copy_(weight if weight.dim() == 1 else 0.45 * weight)
+        model.save_pretrained(str(directory))
+        dense = Dense(36, 24, bias=False, activation_function=torch.nn.Identity())
+        self.compare([Transformer(str(directory)), Pooling(36, "mean"), dense, Normalize()])
+
     def test_cross_encoders(self):
         for labels, activation in ((1, None), (1, torch.nn.Identity()), (3, None)):
             with self.subTest(f"{labels} {activation}"):

@@ -21,6 +21,7 @@ enum class PositionType {
   rotary,              // queries and keys are turned by angles (Su et al. 2021)
   alibi,               // scores fall linearly with the distance (Press et al. 2022)
   disentangled,        // queries and keys are multiplied with distances' (He et al. 2021)
+  relative_bias,       // scores add a number for the distance (Raffel et al. 2020)
 };
 
 // A gated feed-forward network multiplies activation(gate x) with up x (Shazeer 2020). Which rows
@@ -31,6 +32,7 @@ enum class Gate { none, separate, first_half, second_half };
 // The settings in config.json whose names differ between families.
 struct SettingNames {
   const char *layers, *hidden, *heads, *intermediate, *activation, *default_activation;
+  const char* head_size = "";  // optional: else the hidden size by the number of heads
 };
 
 // What follows the layer's name in the names of its tensors, without ".weight" and ".bias".
@@ -56,6 +58,7 @@ struct LayerNames {
 // Of the embeddings' tensors.
 struct EmbeddingNames {
   const char* words = "embeddings.word_embeddings.weight";
+  const char* same_words = "";                // its other name, by which some files store it
   const char* norm = "embeddings.LayerNorm";  // optional
 };
 
@@ -101,6 +104,7 @@ struct Alias {
 struct Family {
   const char* model_type;             // in config.json
   const char* classes;                // what its architectures' names begin with
+  const char* base = "Model";         // what follows it in the encoder's alone
   const char* prefix;                 // of the encoder's tensors if there is a head
   const char* published_prefix = "";  // that the published code has instead of transformers'
   SettingNames settings;
@@ -119,7 +123,7 @@ struct Family {
   // as in fairseq (Liu et al. 2019). That id is pad_token_id, or always 1.
   enum class Positions { from_0, after_pad_token, after_1 } positions = Positions::from_0;
   bool relative_keys = false;  // position_embedding_type may be relative_key and relative_key_query
-  // The table of attention biases by bucketed distance (Raffel et al. 2020, T5).
+  // The table of attention biases by bucketed distance, beside other positions too.
   const char* relative_bias = "";
   std::span<const HeadRow> heads = {};
   // Of the code on the hub that some directories name in auto_map, the configuration's class. The
@@ -138,6 +142,10 @@ struct Family {
   PositionType position_type = PositionType::absolute;
   void (*read_more)(const JsonFile& file, Config& config) = nullptr;  // what no row can say
 
+  std::vector<std::string> word_names() const {
+    if (!*embeddings.same_words) return {embeddings.words};
+    return {embeddings.words, embeddings.same_words};
+  }
   std::vector<std::string> prefixes() const {
     if (!*published_prefix) return {prefix};
     return {prefix, published_prefix};

@@ -27,7 +27,7 @@ void read_heads(const JsonFile& file, Config& config) {
     file.fail(kKeyHeads, fmt::format("a divisor of '{}', which is {}",
                                      config.family->settings.heads, config.heads));
   }
-  const int64_t width = config.hidden / config.heads;
+  const int64_t width = config.head_size;
   if (file.integer("head_dim", 1, 1 << 20, width) != width) {
     file.fail("head_dim", fmt::format("{}, the hidden size by the number of heads", width));
   }
@@ -248,9 +248,8 @@ void read_deberta(const JsonFile& file, Config& config) {
   if (file.integer("embedding_size", 1, kMost, config.hidden) != config.hidden) {
     file.fail("embedding_size", fmt::format("{}, the hidden size", config.hidden));
   }
-  if (file.integer("attention_head_size", 1, kMost, config.hidden / config.heads) !=
-      config.hidden / config.heads) {
-    file.fail("attention_head_size", fmt::format("{}", config.hidden / config.heads));
+  if (file.integer("attention_head_size", 1, kMost, config.head_size) != config.head_size) {
+    file.fail("attention_head_size", fmt::format("{}", config.head_size));
   }
   file.boolean("legacy", true);  // the tensors' names say it too
   config.convolution = static_cast<int>(file.integer("conv_kernel_size", 0, 1000, 0));
@@ -303,7 +302,7 @@ void read_gemma3(const JsonFile& file, Config& config) {
   config.has_bias = {
       .norm = false, .qkv = bias, .attention_output = bias, .up = false, .down = false};
   read_heads(file, config);
-  const int64_t width = config.hidden / config.heads;
+  const int64_t width = config.head_size;
   if (file.number("query_pre_attn_scalar", 256) != static_cast<double>(width)) {
     file.fail("query_pre_attn_scalar", fmt::format("{}, the width of a head", width));
   }
@@ -318,6 +317,22 @@ void read_gemma3(const JsonFile& file, Config& config) {
   read_rotary(
       file, {positive(file, "rope_theta", 1000000), positive(file, "rope_local_base_freq", 10000)},
       config);
+}
+
+// T5 (Raffel et al. 2020): norms leave the mean in, there are no biases, and scores are not scaled.
+void read_t5(const JsonFile& file, Config& config) {
+  config.is_rms_norm = true;
+  config.attention_scale = 1;
+  config.has_bias = {
+      .norm = false, .qkv = false, .attention_output = false, .up = false, .down = false};
+  const std::string kind = file.text("feed_forward_proj", "relu");
+  if (kind.starts_with("gated-") != (config.gate == Gate::separate)) {
+    file.fail("feed_forward_proj", fmt::format("one that is {}gated, as the tensors are",
+                                               config.gate == Gate::separate ? "" : "not "));
+  }
+  if (file.integer("relative_attention_max_distance", 1, 1 << 20, 128) != 128) {
+    file.fail("relative_attention_max_distance", "128");
+  }
 }
 
 }  // namespace bert::models

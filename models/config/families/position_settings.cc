@@ -15,8 +15,44 @@ void expect_absent(const JsonFile& file, const char* field) {
   if (file.has(field)) file.fail(field, "null: it is not supported");
 }
 
+void read_positions(const JsonFile& file, Config& config) {
+  config.position_type = config.family->position_type;
+  if (config.position_type == PositionType::relative_bias) {
+    // Any number of tokens: far ones are all alike. The table of distances has an end.
+    config.adds_positions = false;
+    config.positions = 1 << 15;
+    return;
+  }
+  const auto rows = static_cast<int>(file.integer("max_position_embeddings", 1, kMaxConfigSize));
+  if (config.family->positions != Family::Positions::from_0) {
+    const bool named = config.family->positions == Family::Positions::after_pad_token;
+    config.padding =
+        named ? static_cast<int>(file.integer("pad_token_id", 0, config.vocabulary - 1, 1)) : 1;
+    config.first_position = config.padding + 1;
+    if (rows <= config.first_position) {
+      file.fail("max_position_embeddings",
+                fmt::format("more than {}, the first position", config.first_position));
+    }
+  }
+  config.positions = rows - config.first_position;
+  config.adds_positions = config.position_type == PositionType::absolute;
+  if (config.position_type != PositionType::absolute) return;
+  config.sinusoidal = file.boolean("sinusoidal_pos_embds", false);
+  const std::string type = file.text("position_embedding_type", "absolute");
+  if (type == "absolute") return;
+  if (!config.family->relative_keys) file.fail("position_embedding_type", "absolute");
+  config.adds_positions = false;
+  if (type == "relative_key") {
+    config.position_type = PositionType::relative_key;
+  } else if (type == "relative_key_query") {
+    config.position_type = PositionType::relative_key_query;
+  } else {
+    file.fail("position_embedding_type", "absolute, relative_key or relative_key_query");
+  }
+}
+
 int64_t head_width(const JsonFile& file, const Config& config) {
-  const int64_t width = config.hidden / config.heads;
+  const int64_t width = config.head_size;
   if (width % 2 != 0) {
     file.fail(config.family->settings.heads,
               fmt::format("heads of an even width for rotary positions, not {}", width));

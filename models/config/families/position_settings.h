@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What settings of rotary positions and of windows in attention have in common. Each throws if the
-// file says what is not supported.
+// The settings of positions, and of windows in attention. Each function throws if the file says
+// what is not supported.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,9 @@
 #include "models/weights/json_file.h"
 
 namespace bert::models {
+
+// How many positions there are, of which type, and which is the first token's.
+void read_positions(const JsonFile& file, Config& config);
 
 void expect_absent(const JsonFile& file, const char* field);
 double positive(const JsonFile& file, const char* field, double fallback);

@@ -13,6 +13,13 @@ using enum HeadKind;
 using enum ReadBy;
 
 constexpr SettingNames kGemma3Settings = with_activation("hidden_activation", "gelu_pytorch_tanh");
+constexpr SettingNames kT5Settings = {.layers = "num_layers",
+                                      .hidden = "d_model",
+                                      .heads = "num_heads",
+                                      .intermediate = "d_ff",
+                                      .activation = "feed_forward_proj",
+                                      .default_activation = "relu",
+                                      .head_size = "d_kv"};
 constexpr Alias kEuroBertAliases[] = {{"clf_pooling", "classifier_pooling"}};
 
 constexpr LayerNames kEuroBertLayer =
@@ -26,6 +33,22 @@ constexpr LayerNames gemma3_layer() {
   names.output_post_norm = ".post_feedforward_layernorm";
   return names;
 }
+
+constexpr LayerNames t5_layer(const char* intermediate, const char* up) {
+  return {.layer = "encoder.block.{}",
+          .query = ".layer.0.SelfAttention.q",
+          .key = ".layer.0.SelfAttention.k",
+          .value = ".layer.0.SelfAttention.v",
+          .attention_output = ".layer.0.SelfAttention.o",
+          .attention_norm = ".layer.0.layer_norm",
+          .intermediate = intermediate,
+          .output = ".layer.1.DenseReluDense.wo",
+          .output_norm = ".layer.1.layer_norm",
+          .up = up};
+}
+constexpr LayerNames kT5Layer = t5_layer(".layer.1.DenseReluDense.wi", "");
+constexpr LayerNames kGatedT5Layer =
+    t5_layer(".layer.1.DenseReluDense.wi_0", ".layer.1.DenseReluDense.wi_1");
 
 constexpr HeadRow kEuroBertHeads[] = {
     {.suffix = "ForSequenceClassification",
@@ -49,6 +72,30 @@ constexpr HeadRow kUltraBertHeads[] = {{.suffix = "ForSequenceClassification",
                                         .output = "cls"},
                                        kTokenClassifier,
                                        kQuestionAnswering};
+
+// The encoder alone; its second version, which mT5 has too, is gated.
+constexpr Family t5(const char* model_type, const char* classes, Gate gate) {
+  return {.model_type = model_type,
+          .classes = classes,
+          .base = "EncoderModel",
+          .prefix = "transformer.",
+          .settings = kT5Settings,
+          .layer = gate == Gate::none ? kT5Layer : kGatedT5Layer,
+          .embeddings = {.words = "shared.weight",
+                         .same_words = "encoder.embed_tokens.weight",
+                         .norm = ""},
+          .has_types = false,
+          .norm_epsilon = {.name = "layer_norm_epsilon", .fallback = 1e-6},
+          .relative_bias = "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight",
+          .heads = {&kTokenClassifier, 1},
+          .unused_head = "decoder.",
+          .mark = gate == Gate::none ? "DenseReluDense.wi.weight" : "",
+          .pre_norm = true,
+          .final_norm = "encoder.final_layer_norm",
+          .gate = gate,
+          .position_type = PositionType::relative_bias,
+          .read_more = read_t5};
+}
 
 constexpr Family kUnmaskedFamilies[] = {
     {.model_type = "eurobert",
@@ -97,6 +144,9 @@ constexpr Family kUnmaskedFamilies[] = {
      .gate = Gate::separate,
      .position_type = PositionType::rotary,
      .read_more = read_gemma3},
+    t5("t5", "T5", Gate::none),
+    t5("t5", "T5", Gate::separate),
+    t5("mt5", "MT5", Gate::separate),
 };
 
 }  // namespace

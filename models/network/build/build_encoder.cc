@@ -43,7 +43,7 @@ std::optional<engine::Norm> read_norm_if(bool has, Checkpoint& checkpoint, const
 
 Embeddings::Embeddings(Checkpoint& checkpoint, const Config& config, const engine::Product& f32,
                        engine::Team& team)
-    : word(checkpoint.matrix(config.family->embeddings.words, config.vocabulary, config.embedding)),
+    : word(checkpoint.matrix(checkpoint.words(), config.vocabulary, config.embedding)),
       position(read_position_table(checkpoint, config)),
       type(read_type_table(checkpoint, config)),
       scale(config.embedding_scale),
@@ -83,11 +83,12 @@ std::optional<engine::Linear> read_up(Checkpoint& checkpoint, const std::string&
 // Three tensors, or one if the family has only that or this checkpoint has it.
 DenseNames qkv_names(const Checkpoint& checkpoint, const std::string& name, const Config& config) {
   const LayerNames& names = config.family->layer;
-  const int64_t hidden = config.hidden, later = hidden / config.heads * config.key_heads;
+  const int64_t hidden = config.hidden, columns = config.attention_width();
+  const int64_t later = config.key_heads * config.head_size;
   const bool packed = *names.qkv && (!*names.query || checkpoint.has(name + names.qkv + ".weight"));
-  if (packed) return {{name + names.qkv}, 3 * hidden, hidden, config.has_bias.qkv};
+  if (packed) return {{name + names.qkv}, 3 * columns, hidden, config.has_bias.qkv};
   return {{name + names.query, name + names.key, name + names.value},
-          hidden,
+          columns,
           hidden,
           config.has_bias.qkv,
           0,
@@ -141,17 +142,18 @@ Layer::Layer(Checkpoint& checkpoint, const std::string& name_in_checkpoint, cons
       precision(products.layers.precision),
       heads(config.heads),
       key_heads(config.key_heads),
+      attention_scale(config.attention_scale),
       pre_norm(config.family->pre_norm),
       qkv(read_qkv(checkpoint, name, config, products.layers, team)),
       query_norm(read_norm_if(*names.query_norm, checkpoint, name + names.query_norm,
-                              config.hidden / (names.norms_heads ? heads : 1), config)),
+                              config.head_size * (names.norms_heads ? 1 : heads), config)),
       key_norm(read_norm_if(*names.key_norm, checkpoint, name + names.key_norm,
-                            config.hidden / (names.norms_heads ? heads : 1), config)),
+                            config.head_size * (names.norms_heads ? 1 : heads), config)),
       positions(std::move(of_layer)),
       attention_output(read_linear(checkpoint,
                                    {{name + names.attention_output},
                                     config.hidden,
-                                    config.hidden,
+                                    config.attention_width(),
                                     config.has_bias.attention_output},
                                    Activation::none, products.layers, team)),
       attention_norm(read_norm_if(config.has_first_norm || name != config.layer_names.front(),

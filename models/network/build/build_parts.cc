@@ -163,9 +163,8 @@ std::optional<engine::RelativeKeys> read_relative_keys(Checkpoint& checkpoint,
       config.position_type != PositionType::relative_key_query) {
     return std::nullopt;
   }
-  const Weight table =
-      checkpoint.finite_matrix(layer + ".attention.self.distance_embedding.weight",
-                               2 * config.positions - 1, config.hidden / config.heads);
+  const Weight table = checkpoint.finite_matrix(layer + ".attention.self.distance_embedding.weight",
+                                                2 * config.positions - 1, config.head_size);
   return engine::RelativeKeys(team, table.view,
                               config.position_type == PositionType::relative_key_query);
 }
@@ -176,7 +175,7 @@ std::unique_ptr<engine::RelativeBias> read_relative_bias(Checkpoint& checkpoint,
                                                          const Config& config) {
   if (config.position_type == PositionType::alibi) {
     return std::make_unique<engine::RelativeBias>(
-        engine::linear_biases(config.heads, config.hidden / config.heads, config.positions));
+        engine::linear_biases(config.heads, config.head_size, config.positions));
   }
   if (!*config.family->relative_bias) return nullptr;
   constexpr int64_t kBuckets = 32, kHalf = kBuckets / 2, kExact = kHalf / 2;
@@ -186,8 +185,9 @@ std::unique_ptr<engine::RelativeBias> read_relative_bias(Checkpoint& checkpoint,
   bias->max_tokens = config.positions;
   const int64_t width = 2 * bias->max_tokens - 1;
   bias->values.resize_discarding(config.heads * width);
-  const int64_t head_width = config.hidden / config.heads;
-  const float scale = std::sqrt(static_cast<float>(head_width));
+  const float unscaled = config.attention_scale > 0
+                             ? 1 / config.attention_scale
+                             : std::sqrt(static_cast<float>(config.head_size));
   for (int64_t i = 0; i < width; ++i) {
     const int64_t behind = i - (bias->max_tokens - 1), distance = std::abs(behind);
     // kExact + log(distance / kExact) / log(128 / kExact) * kExact, rounded down. In integers,
@@ -196,7 +196,7 @@ std::unique_ptr<engine::RelativeBias> read_relative_bias(Checkpoint& checkpoint,
     const int64_t bucket = distance < kExact ? distance : std::min(wide, kHalf - 1);
     const float* row = table.view.row((behind > 0 ? kHalf : 0) + bucket);
     for (int64_t head = 0; head < config.heads; ++head) {
-      bias->values.data()[head * width + i] = row[head] * scale;
+      bias->values.data()[head * width + i] = row[head] * unscaled;
     }
   }
   return bias;

@@ -106,6 +106,16 @@ TEST(Families, SettingsOfLanguageModelsAreRefused) {
            {{{"classifier_pooling", "late"}}, "found \"late\", expected cls or mean"}}) {
     EXPECT_THAT(error_with("ultrabert-published", changes), testing::HasSubstr(error)) << changes;
   }
+  for (const auto& [changes, error] : std::vector<std::pair<nlohmann::json, const char*>>{
+           {{{"architectures", {"T5ForConditionalGeneration"}}},
+            "expected one of T5EncoderModel, T5ForTokenClassification"},
+           {{{"feed_forward_proj", "gated-gelu"}},
+            "expected one that is not gated, as the tensors"},
+           {{{"relative_attention_max_distance", 64}}, "found 64, expected 128"},
+           {{{"d_kv", nullptr}}, "\"d_kv\" is missing"},
+           {{{"d_kv", 12}}, "has shape [80, 48], expected [48, 48]"}}) {
+    EXPECT_THAT(error_with("t5", changes), testing::HasSubstr(error)) << changes;
+  }
 }
 
 TEST(Families, ExpertsAreThoseOfNomicsCode) {

@@ -2,7 +2,9 @@
 //
 // Hidden states and attention of any layer; and, for every family with every head, the same bits in
 // any batch.
+#include <iterator>
 #include <map>
+#include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,41 +20,18 @@ using test::load_golden;
 using test::same_bits;
 using testing::HasSubstr;
 
-const char* const kNewerModels[] = {"nomic",
-                                    "nomic-mlm",
-                                    "nomic5-tokens",
-                                    "gte",
-                                    "gte-qa",
-                                    "gte-separate",
-                                    "gte5-mlm",
-                                    "nomic-moe",
-                                    "jina",
-                                    "jina-choice",
-                                    "jina-code",
-                                    "deberta-conv",
-                                    "deberta-c2p",
-                                    "deberta-p2c",
-                                    "eurobert-mlm",
-                                    "eurobert-tokens",
-                                    "eurobert-classification",
-                                    "eurobert-newer",
-                                    "eurobert-mean",
-                                    "gemma3",
-                                    "gemma3-newer",
-                                    "jina-roberta-mlm",
-                                    "jina-reranker",
-                                    "jina-v3",
-                                    "jina-v3-tokens",
-                                    "ultrabert-mlm",
-                                    "ultrabert-qa",
-                                    "ultrabert-classification",
-                                    "ultrabert-published",
-                                    "ultrabert-newer",
-                                    "ernie",
-                                    "ernie-pretraining",
-                                    "deberta1",
-                                    "deberta1-qa",
-                                    "deberta1-far"};
+std::vector<std::string> names_in(const std::string& names) {
+  std::istringstream in(names);
+  return {std::istream_iterator<std::string>(in), {}};
+}
+
+const std::vector<std::string> kNewerModels = names_in(R"(
+    nomic nomic-mlm nomic5-tokens gte gte-qa gte-separate gte5-mlm nomic-moe jina jina-choice
+    jina-code deberta-conv deberta-c2p deberta-p2c eurobert-mlm eurobert-tokens
+    eurobert-classification eurobert-newer eurobert-mean gemma3 gemma3-newer jina-roberta-mlm
+    jina-reranker jina-v3 jina-v3-tokens ultrabert-mlm ultrabert-qa ultrabert-classification
+    ultrabert-published ultrabert-newer ernie ernie-pretraining deberta1 deberta1-qa
+    deberta1-far mt5 t5)");
 
 // Every family with every head, and what only some have. Listed here and not read from the index,
 // which does not exist yet when the tests are discovered.
@@ -303,60 +282,16 @@ std::string test_name(const testing::TestParamInfo<std::string>& info) {
 INSTANTIATE_TEST_SUITE_P(Families, EveryModel, testing::ValuesIn(all_models()), test_name);
 
 // The inputs or the head of these are like those of others.
-constexpr const char* kRest[] = {"tinybert",
-                                 "bf16",
-                                 "wide-heads",
-                                 "relu",
-                                 "one-label",
-                                 "multi-label",
-                                 "no-pooler",
-                                 "st-mean",
-                                 "one-segment",
-                                 "orderless",
-                                 "texts",
-                                 "bert-mlm-stored",
-                                 "distilbert-stored",
-                                 "distilbert-texts",
-                                 "xlm-roberta-sentence",
-                                 "data2vec",
-                                 "xlm-roberta-xl",
-                                 "modernbert-newer",
-                                 "modernbert-texts",
-                                 "nomic-classification",
-                                 "nomic-moe-all",
-                                 "gte-classification",
-                                 "gte-mlm",
-                                 "gte-tokens",
-                                 "gte-choice",
-                                 "jina-mlm",
-                                 "jina-classification",
-                                 "jina-tokens",
-                                 "jina-qa",
-                                 "jina-reglu",
-                                 "jina-code-tokens",
-                                 "eurobert",
-                                 "deberta1-classification",
-                                 "deberta1-mlm",
-                                 "deberta1-tokens",
-                                 "jina-roberta",
-                                 "jina-roberta-classification",
-                                 "jina-v3-qa",
-                                 "ultrabert",
-                                 "ultrabert-tokens",
-                                 "splade",
-                                 "modernbert-splade",
-                                 "bge-m3",
-                                 "colbert",
-                                 "xlm-roberta-colbert",
-                                 "relative-key-colbert",
-                                 "mpnet-colbert",
-                                 "jina-colbert",
-                                 "modernbert-colbert",
-                                 "jina-roberta-colbert",
-                                 "modernbert-long",
-                                 "jina-long",
-                                 "deberta-long",
-                                 "relative-key-long"};
+const std::vector<std::string> kRest = names_in(R"(
+    tinybert bf16 wide-heads relu one-label multi-label no-pooler st-mean one-segment orderless
+    texts bert-mlm-stored distilbert-stored distilbert-texts xlm-roberta-sentence data2vec
+    xlm-roberta-xl modernbert-newer modernbert-texts nomic-classification nomic-moe-all
+    gte-classification gte-mlm gte-tokens gte-choice jina-mlm jina-classification jina-tokens
+    jina-qa jina-reglu jina-code-tokens eurobert deberta1-classification deberta1-mlm
+    deberta1-tokens jina-roberta jina-roberta-classification jina-v3-qa ultrabert
+    ultrabert-tokens t5-tokens splade modernbert-splade bge-m3 colbert xlm-roberta-colbert
+    relative-key-colbert mpnet-colbert jina-colbert modernbert-colbert jina-roberta-colbert
+    modernbert-long jina-long deberta-long relative-key-long)");
 
 TEST(AllModels, AreListedHere) {
   for (const std::string& name : test::golden_names()) {
@@ -379,7 +314,7 @@ INSTANTIATE_TEST_SUITE_P(Families, FewModels,
                                          "relative-key", "modernbert-choice", "gte", "jina-code",
                                          "eurobert-classification", "eurobert-newer", "gemma3",
                                          "deberta-conv", "jina-reranker", "ultrabert-mlm",
-                                         "deberta1-far", "megatron", "nomic-moe"),
+                                         "deberta1-far", "megatron", "nomic-moe", "t5"),
                          test_name);
 
 TEST(Features, OfNothingAreNothing) {

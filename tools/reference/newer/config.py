@@ -12,8 +12,9 @@ FAMILIES = {"modernbert": ("ModernBert", ("model.",)), "nomic_bert": ("NomicBert
             "jina-roberta": ("XLMRoberta", ("roberta.",)),
             "jina_embeddings_v3": ("JinaEmbeddingsV3", ("roberta.",)),
             "eurobert": ("EuroBert", ("model.",)), "ultrabert": ("Ultrabert", ("model.", "ultrabert.")),
-            "gemma3_text": ("Gemma3Text", ("model.",))}
-NO_TYPES = ("modernbert", "eurobert", "ultrabert", "gemma3_text")
+            "gemma3_text": ("Gemma3Text", ("model.",)), "t5": ("T5", ("transformer.",)),
+            "mt5": ("MT5", ("transformer.",))}
+NO_TYPES = ("modernbert", "eurobert", "ultrabert", "gemma3_text", "t5", "mt5")
 # By the class of its configuration, which auto_map names.
 CODE = {"JinaBertConfig": "jina", "XLMRobertaFlashConfig": "jina-roberta"}
 
@@ -62,8 +63,10 @@ def read_newer_config(directory: Path) -> NewerConfig:
     types = 0 if kind in NO_TYPES else c.get("type_vocab_size", types)
     vocabulary, multiple = c["vocab_size"], c.get("pad_vocab_size_multiple", 1)
     epsilon = {"modernbert": "norm_eps", "eurobert": "rms_norm_eps", "ultrabert": "rms_norm_eps",
-               "gemma3_text": "rms_norm_eps"}.get(kind, "layer_norm_eps")
-    longest, padding = get("max_position_embeddings", "n_positions"), None
+               "gemma3_text": "rms_norm_eps", "t5": "layer_norm_epsilon",
+               "mt5": "layer_norm_epsilon"}.get(kind, "layer_norm_eps")
+    longest, padding = 1 << 15 if kind.endswith("t5") else get("max_position_embeddings",
+                                                                      "n_positions"), None
     if kind == "jina-roberta" and c["position_embedding_type"] == "absolute":
         padding = c["pad_token_id"]
         longest -= padding + 1
@@ -72,6 +75,6 @@ def read_newer_config(directory: Path) -> NewerConfig:
         architecture = classes + "Model"
     return NewerConfig(
         directory, kind, c, prefixes, classes, architecture,
-        get("num_hidden_layers", "n_layer"), get("hidden_size", "n_embd"),
-        get("num_attention_heads", "n_head"), -(-vocabulary // multiple) * multiple, types,
+        get("num_hidden_layers", "n_layer", "num_layers"), get("hidden_size", "n_embd", "d_model"),
+        get("num_attention_heads", "n_head", "num_heads"), -(-vocabulary // multiple) * multiple, types,
         longest, float(c.get(epsilon, c.get("layer_norm_epsilon", 1e-12))), padding)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random ModernBERT, NomicBert, GTE, JinaBert, Jina's XLM-RoBERTa, DeBERTa v2, EuroBERT, UltraBERT and
-EmbeddingGemma, for make_model.py.
+"""Random ModernBERT, NomicBert, GTE, JinaBert, Jina's XLM-RoBERTa, DeBERTa v2, EuroBERT, UltraBERT,
+EmbeddingGemma and T5 encoders, for make_model.py.
 
 config.json as the hub has it, tensors by the published code's names; --set KEY=JSON changes a field
 before the tensors are made. The reference beside it has names and formulas of its own.
@@ -14,16 +14,19 @@ CLASSES = {"modernbert": "ModernBert", "nomic": "NomicBert", "nomic-moe": "Nomic
            "gte": "New",
            "gte5": "Gte", "jina": "JinaBert", "jina-code": "JinaBert", "deberta": "DebertaV2",
            "eurobert": "EuroBert", "gemma3": "Gemma3Text", "jina-roberta": "XLMRoberta",
-           "jina-v3": "JinaEmbeddingsV3", "ultrabert": "Ultrabert", "deberta1": "Deberta"}
+           "jina-v3": "JinaEmbeddingsV3", "ultrabert": "Ultrabert", "deberta1": "Deberta",
+           "t5": "T5", "t5-gated": "T5", "mt5": "MT5"}
+T5 = ("t5", "t5-gated", "mt5")
 MODEL_TYPES = {"modernbert": "modernbert", "nomic": "nomic_bert", "nomic-moe": "nomic_bert", "nomic5": "nomic_bert",
                "gte": "new", "gte5": "gte", "jina": "bert", "jina-code": "bert",
                "deberta": "deberta-v2", "eurobert": "eurobert", "gemma3": "gemma3_text",
                "jina-roberta": "xlm-roberta", "jina-v3": "jina_embeddings_v3", "ultrabert": "ultrabert",
-               "deberta1": "deberta"}
+               "deberta1": "deberta", "t5": "t5", "t5-gated": "t5", "mt5": "mt5"}
 PREFIXES = {"modernbert": "model.", "nomic": "bert.", "nomic-moe": "bert.", "nomic5": "nomic_bert.", "gte": "new.",
             "gte5": "gte.", "jina": "bert.", "jina-code": "bert.", "deberta": "deberta.",
             "eurobert": "model.", "gemma3": "model.", "jina-roberta": "roberta.",
-            "jina-v3": "roberta.", "ultrabert": "ultrabert.", "deberta1": "deberta."}
+            "jina-v3": "roberta.", "ultrabert": "ultrabert.", "deberta1": "deberta.",
+            "t5": "transformer.", "t5-gated": "transformer.", "mt5": "transformer."}
 CODE = {"jina": "jinaai/jina-bert-implementation--configuration_bert.JinaBertConfig",
         "jina-code": "jinaai/jina-bert-v2-qk-post-norm--configuration_bert.JinaBertConfig",
         "nomic": "nomic-ai/nomic-bert-2048--configuration_hf_nomic_bert.NomicBertConfig",
@@ -49,6 +52,13 @@ def base_config(args: argparse.Namespace, head: str, vocab: int) -> dict:
             "rotary_emb_interleaved": False, "rotary_scaling_factor": None, "prenorm": False,
             "qkv_proj_bias": moe, "mlp_fc1_bias": moe, "mlp_fc2_bias": moe,
             "pad_vocab_size_multiple": 64, "use_rms_norm": False, "parallel_block": False}
+    if args.family in T5:
+        common["architectures"] = [CLASSES[args.family] + (head if head != "Model" else "EncoderModel")]
+        return common | {"d_model": hidden, "d_kv": hidden // heads, "d_ff": intermediate, "num_heads": heads,
+                         "num_layers": layers, "num_decoder_layers": layers, "layer_norm_epsilon": 1e-6,
+                         "feed_forward_proj": "relu" if args.family == "t5" else "gated-gelu",
+                         "n_positions": args.positions, "relative_attention_num_buckets": 32,
+                         "relative_attention_max_distance": 128, "is_encoder_decoder": True}
     common |= {"hidden_size": hidden, "num_attention_heads": heads, "num_hidden_layers": layers,
                "intermediate_size": intermediate, "max_position_embeddings": args.positions}
     more = {
@@ -115,6 +125,7 @@ def encoder(w, args: argparse.Namespace, c: dict, vocab: int) -> None:
              "jina-roberta": ("embeddings.word_embeddings", "emb_ln"),
              "jina-v3": ("embeddings.word_embeddings", "emb_ln"), "eurobert": ("embed_tokens", ""),
              "ultrabert": ("embed_tokens", ""), "gemma3": ("embed_tokens", "")}
+    names |= {"t5": ("shared", ""), "t5-gated": ("shared", ""), "mt5": ("encoder.embed_tokens", "")}
     words, norm = names.get(args.family, ("embeddings.word_embeddings", "embeddings.LayerNorm"))
     width = c.get("embedding_size", hidden)
     w.add(p + words + ".weight", (vocab, width), 0.1)
@@ -133,6 +144,8 @@ def encoder(w, args: argparse.Namespace, c: dict, vocab: int) -> None:
         w.norm(p + "final_norm", hidden, c["norm_bias"])
     if args.family in ("eurobert", "ultrabert", "gemma3"):
         gains(w, p + "norm", hidden, c)
+    if args.family in T5:
+        gains(w, p + "encoder.final_layer_norm", hidden, c)
     if args.family in ("deberta", "deberta1"):
         relative_embeddings(w, p, hidden, c)
 
@@ -301,6 +314,22 @@ def unmasked_layer(w, p: str, i: int, shape: list[int], c: dict) -> None:
         gains(w, p + name, hidden, c)
 
 
+def t5_layer(w, p: str, i: int, shape: list[int], c: dict) -> None:
+    _, hidden, heads, intermediate = shape
+    p, inside = p + f"encoder.block.{i}.layer.", heads * c["d_kv"]
+    for name in "qkv":  # scores are not scaled, so queries are small
+        w.dense(f"{p}0.SelfAttention.{name}", inside, hidden, 1.2 if name != "q" else c["d_kv"]**-0.5, False)
+    w.dense(p + "0.SelfAttention.o", hidden, inside, 1, False)
+    if i == 0:
+        w.add(p + "0.SelfAttention.relative_attention_bias.weight", (32, heads), 1)
+    wide = ("wi",) if c["feed_forward_proj"] == "relu" else ("wi_0", "wi_1")
+    for name in wide:
+        w.dense(f"{p}1.DenseReluDense.{name}", intermediate, hidden, 1, False)
+    w.dense(p + "1.DenseReluDense.wo", hidden, intermediate, 1, False)
+    for part in "01":
+        gains(w, f"{p}{part}.layer_norm", hidden, c)
+
+
 def gains(w, name: str, width: int, c: dict) -> None:
     """Of a norm without a bias. Gemma stores what they are more than 1, and normalises what is added
     to the hidden state, which so grows from layer to layer."""
@@ -310,7 +339,7 @@ def gains(w, name: str, width: int, c: dict) -> None:
     w.add(name + ".weight", (width,), 0.1, centre)
 
 
-LAYERS = {"eurobert": unmasked_layer, "ultrabert": unmasked_layer, "gemma3": unmasked_layer,
+LAYERS = {"t5": t5_layer, "t5-gated": t5_layer, "mt5": t5_layer, "eurobert": unmasked_layer, "ultrabert": unmasked_layer, "gemma3": unmasked_layer,
           "jina-roberta": jina_roberta_layer, "jina-v3": jina_roberta_layer, "modernbert": modern_bert_layer,
           "nomic": nomic_layer, "nomic-moe": nomic_experts_layer, "nomic5": projections_layer,
           "gte": gte_layer, "gte5": projections_layer, "jina": jina_layer,

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """EuroBERT, UltraBERT and EmbeddingGemma in float64: the layers of the language models Llama and Gemma 3
-without a mask, written from the papers (Boizard et al. 2025, Schechter Vera et al. 2025) and the
-published code, in its names."""
+without a mask; and T5's encoder. Written from the papers (Boizard et al. 2025, Schechter Vera et al.
+2025, Raffel et al. 2020) and the published code, in its names."""
 import numpy as np
 
 from newer.config import NewerConfig
-from newer.encoders import attend, frequencies, rotate, split
+from newer.encoders import attend, distances, frequencies, rotate, split
 from newer.tensors import Tensors, activation
 
 
@@ -96,4 +96,38 @@ def gemma3(config: NewerConfig, t: Tensors, ids: np.ndarray, _) -> list[np.ndarr
         x = x + norm(y, p + "post_feedforward_layernorm")
         stages.append(x)
     stages[-1] = norm(x, "norm")
+    return stages
+
+
+def bucket(distance: int) -> int:
+    """Of the query's position less the key's: each direction has 16 of the 32 buckets; from 8 on
+    their widths grow, by a factor of 2 for each two of them."""
+    far = abs(distance)
+    near = far if far < 8 else min(15, 8 + sum(far * far >= 2**n for n in range(7, 15)))
+    return near + (16 if distance < 0 else 0)
+
+
+def t5(config: NewerConfig, t: Tensors, ids: np.ndarray, _) -> list[np.ndarray]:
+    kind = config.get("feed_forward_proj", "relu")
+    act = activation({"gated-gelu": "gelu_new"}.get(kind, kind))
+    norm = lambda x, name: rms_norm(config, x, t[name + ".weight"])  # noqa: E731
+    p = "encoder.block.0.layer.0.SelfAttention."
+    table = t[p + "relative_attention_bias.weight"]
+    biases = table[np.vectorize(bucket)(distances(len(ids)))].transpose(2, 0, 1)
+    x = t["shared.weight" if "shared.weight" in t else "encoder.embed_tokens.weight"][ids]
+    stages = [x]
+    for i in range(config.layers):
+        p = f"encoder.block.{i}.layer."
+        y = norm(x, p + "0.layer_norm")
+        q, k, v = (split(t.linear(y, f"{p}0.SelfAttention.{name}"), config.heads) for name in "qkv")
+        context = attend(t.keys, q * np.sqrt(q.shape[2]), k, v, biases)  # scores are not scaled
+        x = x + t.linear(context, p + "0.SelfAttention.o")
+        y, dense = norm(x, p + "1.layer_norm"), p + "1.DenseReluDense."
+        if kind.startswith("gated-"):
+            y = act(t.linear(y, dense + "wi_0")) * t.linear(y, dense + "wi_1")
+        else:
+            y = act(t.linear(y, dense + "wi"))
+        x = x + t.linear(y, dense + "wo")
+        stages.append(x)
+    stages[-1] = norm(x, "encoder.final_layer_norm")
     return stages
