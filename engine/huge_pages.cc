@@ -27,7 +27,7 @@ std::byte* map_pages(size_t bytes) {
   void* start =
       mmap(nullptr, bytes + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (start == MAP_FAILED) throw std::bad_alloc();
-  // Unmaps what lies before the first huge page, and behind the bytes.
+  // Unmaps what lies before the first huge page, and after the bytes.
   auto* first = static_cast<std::byte*>(start);
   const size_t before =
       round_up(reinterpret_cast<uintptr_t>(first), kHugePage) - reinterpret_cast<uintptr_t>(first);

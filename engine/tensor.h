@@ -64,7 +64,7 @@ class Buffer {
   // Makes room for at least `size` floats. Growing discards the contents: new memory is zero.
   // Throws std::bad_alloc.
   void resize_discarding(int64_t size);
-  // The same for what never grows, such as panels: directly behind other such buffers, so that all
+  // The same for what never grows, such as panels: directly after other such buffers, so that all
   // of them lie in huge pages up to their ends.
   void resize_in_shared_pages(int64_t size);
   Tensor tensor(int64_t rows, int64_t columns) {

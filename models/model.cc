@@ -25,8 +25,8 @@ Encoding Tokenizer::encode(const Input& input) const {
 void Model::Impl::check_answer(size_t i, std::span<const float> values) const {
   if (engine::all_finite(values)) return;
   const auto bad = std::ranges::find_if(values, [](float x) { return !std::isfinite(x); });
-  throw Error(fmt::format("input {}: the model of {} answers {}, expected finite numbers", i,
-                          checkpoint.path(), std::isnan(*bad) ? std::fabs(*bad) : *bad));
+  throw Error(fmt::format("input {}: {} produced {}, expected finite numbers", i, checkpoint.path(),
+                          std::isnan(*bad) ? std::fabs(*bad) : *bad));
 }
 
 void Model::Impl::check_rows(const Output& output) const {
@@ -37,7 +37,7 @@ engine::Tensor Model::Impl::by_sequence(const models::Batch& batch, engine::Tens
                                         engine::Team& team, Workspace& space) const {
   using enum models::Config::ClassifierPooling;
   const ClassifierPooling pooling = sequence_pooling();
-  if (pooling == late) {  // the mean of logits, as these are linear in what it is taken of here
+  if (pooling == late) {  // the output layer is linear: averaging its inputs averages the logits
     const engine::ConstTensor each = sequence_head->transformed(team, x, space);
     return sequence_head->scores(team, models::mean_rows(batch, each, team, space), space);
   }

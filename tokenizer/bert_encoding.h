@@ -32,7 +32,7 @@ struct Encoding {
   // The tokens of each text, without special tokens; a prompt's count as the first text's. The
   // second is empty for a single text, and both are if the ids did not come from text.
   TokenRange first = {}, second = {};
-  // To so many tokens at the end no token attends, though each has a vector of its own: the mask
+  // The number of trailing tokens that no token attends to, although each gets a vector: the mask
   // tokens that fill up a query for late interaction.
   int32_t unattended = 0;
 };

@@ -24,7 +24,7 @@ enum class Reads { all, first };
 struct AttentionOptions {
   int heads = 1;
   // Of keys and values, each of which as many neighbouring heads of queries share (Ainslie et al.
-  // 2023); 0: as many. Not with keys or disentangled.
+  // 2023); 0: as many as heads. Not with keys or disentangled.
   int key_heads = 0;
   Reads reads = Reads::all;
   Precision precision = Precision::f32;
@@ -32,7 +32,7 @@ struct AttentionOptions {
   const RelativeBias* bias = nullptr;  // at most one of the three
   const RelativeKeys* keys = nullptr;
   const Disentangled* disentangled = nullptr;
-  int64_t window = 0;  // a token attends to so many before it and after it; 0: to all
+  int64_t window = 0;  // tokens attended to on each side; 0: all
   // Of each sequence, how many tokens at its beginning its tokens attend to; empty: to all. With a
   // window, at least one of these must lie in the window of each token. Without probabilities.
   std::span<const int32_t> attended = {};

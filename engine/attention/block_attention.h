@@ -23,12 +23,11 @@ int64_t longest_sequence(std::span<const int32_t> starts);
 // Floats to compute the bias of so many queries and keys in, if it is one for each pair.
 int64_t bias_scratch(const AttentionOptions& options, int64_t queries, int64_t keys);
 
-// attention() to a block of keys after the other, with the softmax's maximum and sum so far
-// (Milakov and Gimelshein 2018), so that memory does not grow with the square of the length; and
-// where a token attends only to options.window tokens before it and after it (Beltagy et al. 2020),
-// at the cost of these. With a window, without a bias by distance. Sequences of up to
-// whole_tokens() get the bits that they get without blocks; how a longer one is divided depends on
-// its length and the options alone.
+// attention() over one block of keys at a time, with the softmax's running maximum and sum (Milakov
+// and Gimelshein 2018), so that memory does not grow with the square of the length. Where a token
+// attends only to options.window tokens on each side (Beltagy et al. 2020), it costs only these.
+// With a window, without a bias by distance. Sequences of up to whole_tokens() get the bits that
+// they get without blocks; how a longer one is divided depends on its length and the options alone.
 void block_attention(Team& team, ConstTensor qkv, std::span<const int32_t> starts,
                      const AttentionOptions& options, Buffer& scratch, Tensor context);
 

@@ -17,7 +17,7 @@ Linear::ConvertedRows Linear::Packed::convert(Team& team, ConstTensor x, Buffer&
                 filled = words_of(product->precision, product->panel.int8, k);
   const bool dense = product->panel.dense_rows;
   const int64_t stride = dense ? words : row_words(), exact_stride = dense ? exact_count : stride;
-  // The scales lie behind the rows.
+  // The scales follow the rows.
   static_assert(sizeof(RowScale) == 2 * sizeof(float) && alignof(RowScale) == alignof(float));
   scratch.resize_discarding(x.rows * (row_words() + 2));
   Word32* words_of_x = as_words(scratch.data());

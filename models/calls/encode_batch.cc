@@ -7,7 +7,6 @@
 #include <mutex>
 #include <new>
 #include <stdexcept>
-#include <system_error>
 #include <thread>
 
 #include <fmt/format.h>
@@ -26,7 +25,7 @@ void for_each_on_threads(size_t threads, size_t count, const std::function<void(
     while (others.size() + 1 < std::min(threads, count)) {
       others.push_back(engine::quiet_thread(work));
     }
-  } catch (const std::system_error&) {
+  } catch (const std::exception&) {  // those that there are do it all
   }
   work();
   for (std::thread& other : others) other.join();

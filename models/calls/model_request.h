@@ -69,7 +69,10 @@ class ModelRequest : public Request {
   std::vector<std::exception_ptr> compute(std::span<const Part> parts) override {
     std::vector<std::exception_ptr> errors(parts.size());
     std::vector<Item> joined;
+    size_t inputs = 0;
+    for (const Part& part : parts) inputs += part.inputs();
     try {
+      joined.reserve(inputs);  // nothing that follows it throws before all are joined
       for (const Part& part : parts) {
         Item* const items = of(part).items_.data();
         std::move(items + part.begin, items + part.end, std::back_inserter(joined));
@@ -77,7 +80,11 @@ class ModelRequest : public Request {
       compute(parts, joined);
     } catch (...) {
       errors[0] = of_inputs(parts[0]);
-      if (parts.size() > 1) errors = compute_each(parts, joined);
+      if (joined.size() < inputs) {
+        std::ranges::fill(errors, errors[0]);
+      } else if (parts.size() > 1) {
+        errors = compute_each(parts, joined);
+      }
     }
     return errors;
   }

@@ -16,7 +16,7 @@ namespace bert::models {
 int64_t most_kept(const Options& options, int workers);
 
 // Idle workspaces, kept for the next forward pass: as many as passes ever ran at once, as long as
-// they have at most `most_kept` bytes together. The mutex is only tried: in a child process, a
+// they have at most `most_kept` bytes together. A pass only tries the mutex: in a child process, a
 // thread that was not forked may hold it for ever.
 class WorkspacePool {
  public:

@@ -25,15 +25,22 @@ const std::pair<std::string_view, engine::Activation> kActivations[] = {
     {"relu", engine::Activation::relu},
     {"tanh", engine::Activation::tanh},
     {"silu", engine::Activation::silu},
-    {"swiglu", engine::Activation::silu},  // as NomicBert's files name the gated one, and T5's:
+};
+// As the files of NomicBert and T5 name them in gated networks.
+const std::pair<std::string_view, engine::Activation> kGatedActivations[] = {
+    {"swiglu", engine::Activation::silu},
     {"gated-gelu", engine::Activation::gelu_tanh},
     {"gated-silu", engine::Activation::silu},
 };
 
-engine::Activation read_activation(const JsonFile& file, const SettingNames& names) {
-  const std::string name = file.text(names.activation, names.default_activation);
+engine::Activation read_activation(const JsonFile& file, const Family& family) {
+  const char* const field = family.settings.activation;
+  const std::string name = file.text(field, family.settings.default_activation);
   if (const engine::Activation* found = find_activation(name)) return *found;
-  file.fail(names.activation, "gelu, gelu_new, gelu_pytorch_tanh, relu, tanh or silu");
+  for (const auto& [gated, activation] : kGatedActivations) {
+    if (gated == name && family.gate != Gate::none) return activation;
+  }
+  file.fail(field, "gelu, gelu_new, gelu_pytorch_tanh, relu, tanh or silu");
 }
 
 // Adds the architecture to a configuration that names none, going by the tensors beside it. For
@@ -188,8 +195,7 @@ std::string read_cross_encoder_function(const JsonFile& file, const std::string&
 
 // As in transformers' pipelines and sentence-transformers' CrossEncoder: a single label gets a
 // sigmoid unless the model is a regression or the function is Identity.
-Scores read_scores(const JsonFile& file, const std::string& directory, size_t labels) {
-  const std::string function = read_cross_encoder_function(file, directory);
+Scores read_scores(const JsonFile& file, const std::string& function, size_t labels) {
   if (function == "Sigmoid") return Scores::sigmoid;
   if (function == "Identity" && labels == 1) return Scores::raw;
   const std::string type = file.text("problem_type", "single_label_classification");
@@ -254,7 +260,7 @@ void read_sizes(const JsonFile& file, Config& config) {
   if (!(config.norm_epsilon >= 0 && config.norm_epsilon < 1)) {
     file.fail(epsilon, "a number of at least 0 and less than 1");
   }
-  config.activation = read_activation(file, names);
+  config.activation = read_activation(file, *config.family);
 }
 
 // Each layer has its own weights, except in ALBERT: its layers are divided into groups, and each
@@ -285,8 +291,9 @@ Config::Labels read_head_labels(const JsonFile& file, const std::string& directo
   switch (kind) {
     case HeadKind::classification: {
       std::vector<std::string> labels = read_labels(file);
-      const Scores scores = read_scores(file, directory, labels.size());
-      return {std::move(labels), scores};
+      const std::string function = read_cross_encoder_function(file, directory);
+      const Scores scores = read_scores(file, function, labels.size());
+      return {std::move(labels), scores, function == "Identity"};
     }
     case HeadKind::token_classification:
       return {read_labels(file), Scores::softmax};
@@ -304,6 +311,20 @@ Config::Labels read_head_labels(const JsonFile& file, const std::string& directo
       break;
   }
   return {{}, Scores::softmax};
+}
+
+// Tables that are computed for the positions are not in the files, whose sizes don't limit them.
+void check_tables(const JsonFile& file, const Config& config) {
+  const PositionType type = config.position_type;
+  const bool by_head = type == PositionType::alibi || type == PositionType::relative_bias;
+  const int64_t width = by_head                        ? config.heads
+                        : type == PositionType::rotary ? config.head_size
+                        : config.sinusoidal            ? config.embedding
+                                                       : 0;
+  constexpr int64_t kMost = int64_t{1} << 26;
+  if (width * config.positions <= kMost) return;
+  file.fail("max_position_embeddings", fmt::format("at most {} of {}", kMost / width,
+                                                   by_head ? "so many heads" : "such a width"));
 }
 
 // transformers applies it to the model that it names.
@@ -367,6 +388,7 @@ Config read_config(const std::string& directory) {
         read_head_labels(file, directory, head->kind);
     config.head_activations[head] = read_head_activation(file, config, *head);
   }
+  check_tables(file, config);
   check_other_keys(file, config.notes);
   return config;
 }

@@ -82,6 +82,7 @@ struct Config {
   struct Labels {
     std::vector<std::string> names;  // empty for masked_lm, whose labels are the vocabulary
     Scores scores = Scores::raw;
+    bool is_identity = false;  // what sentence-transformers' CrossEncoder applies to the logits
   };
   Labels by_sequence, by_token;  // of the head for sequences and of the one for tokens
   const std::vector<std::string>& labels_of(const HeadRow& head) const {

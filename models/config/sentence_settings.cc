@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <filesystem>
 #include <iterator>
 #include <stdexcept>
 
@@ -129,8 +130,14 @@ ModuleList::ModuleList(const std::string& directory) : path(directory + "/module
     if (i == 0 && module["path"] != "") {
       fail(i, fmt::format("'path' is {}, expected \"\"", module["path"].dump()));
     }
-    modules.push_back({type, known ? type.substr(type.rfind('.') + 1) : type,
-                       directory + "/" + module["path"].get<std::string>()});
+    const auto folder = module["path"].get<std::string>();
+    if (const std::filesystem::path parts = folder;
+        parts.is_absolute() || std::ranges::count(parts, "..") > 0) {
+      fail(i, fmt::format("'path' is {}, expected a folder in the model's directory",
+                          module["path"].dump()));
+    }
+    modules.push_back(
+        {type, known ? type.substr(type.rfind('.') + 1) : type, directory + "/" + folder});
   }
 }
 

@@ -5,12 +5,14 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "engine/tensor.h"
 #include "models/weights/json_file.h"
 #include "models/weights/pytorch/pytorch_file.h"
 #include "models/weights/safetensors.h"
@@ -19,9 +21,12 @@ namespace bert::models {
 namespace {
 
 // The two factors of what is added to a weight, as their file has them.
+struct Factor {
+  const WeightFile* file = nullptr;
+  const StoredTensor* tensor = nullptr;
+};
 struct Factors {
-  const StoredTensor* a = nullptr;
-  const StoredTensor* b = nullptr;
+  Factor a, b;
 };
 
 std::optional<std::string> without_ending(std::string_view name, std::string_view ending) {
@@ -29,26 +34,31 @@ std::optional<std::string> without_ending(std::string_view name, std::string_vie
   return std::string(name.substr(0, name.size() - ending.size()));
 }
 
-void expect_shape(const std::string& path, const StoredTensor& tensor,
-                  const std::vector<int64_t>& shape) {
+void check_shape(const Factor& factor, const std::vector<int64_t>& shape) {
+  const auto& [file, stored] = factor;
+  const StoredTensor& tensor = *stored;
   const bool is_float =
       tensor.dtype == DType::f32 || tensor.dtype == DType::f16 || tensor.dtype == DType::bf16;
   if (tensor.shape == shape && is_float) return;
-  fail(path, fmt::format("tensor '{}' is {} [{}], expected floats [{}]", tensor.name,
-                         dtype_name(tensor.dtype), fmt::join(tensor.shape, ", "),
-                         fmt::join(shape, ", ")));
+  fail(file->path(), fmt::format("tensor '{}' is {} [{}], expected floats [{}]", tensor.name,
+                                 dtype_name(tensor.dtype), fmt::join(tensor.shape, ", "),
+                                 fmt::join(shape, ", ")));
 }
 
 // `rows` rows of `columns` values from element `first` on, each `scale` times what is stored.
-std::vector<float> read_factor(const StoredTensor& tensor, int64_t first, int64_t rows,
-                               int64_t columns, bool is_transposed, double scale) {
+std::vector<float> read_factor(const Factor& factor, int64_t first, int64_t rows, int64_t columns,
+                               bool is_transposed, double scale) {
+  const auto& [file, tensor] = factor;
+  file->check(*tensor);
   std::vector<float> values(static_cast<size_t>(rows * columns));
   for (int64_t i = 0; i < rows; ++i) {
     for (int64_t j = 0; j < columns; ++j) {
       const int64_t from = is_transposed ? j * rows + i : i * columns + j;
-      values[i * columns + j] = static_cast<float>(scale * tensor.at(first + from));
+      values[i * columns + j] = static_cast<float>(scale * tensor->at(first + from));
     }
   }
+  engine::require_finite({values.data(), rows, columns},
+                         fmt::format("{}: tensor '{}'", file->path(), tensor->name));
   return values;
 }
 
@@ -82,15 +92,16 @@ class Target {
 
 // An embedding's factors are A [rows, rank] and B [rank, columns], a dense layer's A [rank,
 // columns] and B [rows, rank]; those of all adapters are stacked.
-void add_own(const std::string& path, StoredTensor& weight, const Factors& factors, int64_t adapter,
+void add_own(StoredTensor& weight, const Factors& factors, int64_t adapter,
              const OwnAdapters& own) {
   const int64_t count = std::ssize(own.names), rows = weight.shape[0], columns = weight.shape[1];
   const bool is_embedding = weight.name.ends_with("_embeddings.weight");
-  const StoredTensor& left = is_embedding ? *factors.a : *factors.b;
-  const StoredTensor& right = is_embedding ? *factors.b : *factors.a;
-  const int64_t rank = right.shape.size() == 3 ? right.shape[1] : 0;
-  expect_shape(path, right, {count, rank, columns});
-  expect_shape(path, left, {count, rows, rank});
+  const Factor& left = is_embedding ? factors.a : factors.b;
+  const Factor& right = is_embedding ? factors.b : factors.a;
+  const auto& shape = right.tensor->shape;
+  const int64_t rank = shape.size() == 3 ? shape[1] : 0;
+  check_shape(right, {count, rank, columns});
+  check_shape(left, {count, rows, rank});
   weight.addition = std::make_shared<const LowRank>(
       LowRank{rank, read_factor(left, adapter * rows * rank, rows, rank, false, own.scale),
               read_factor(right, adapter * rank * columns, rank, columns, false, 1)});
@@ -101,8 +112,9 @@ void add_own(const std::string& path, StoredTensor& weight, const Factors& facto
 int use_own(Weights& weights, const OwnAdapters& own, std::optional<int64_t> adapter) {
   Target target(weights);
   std::map<std::string, Factors> factors;
-  std::vector<StoredTensor> stored;
-  for (auto& of_file : target.tensors()) {
+  std::vector<std::pair<const WeightFile*, StoredTensor>> stored;
+  for (size_t i = 0; i < weights.files.size(); ++i) {
+    auto& of_file = target.tensors()[i];
     std::vector<StoredTensor> kept;
     for (StoredTensor& tensor : of_file) {
       const std::string name = tensor.name;
@@ -111,30 +123,30 @@ int use_own(Weights& weights, const OwnAdapters& own, std::optional<int64_t> ada
         factors[*module];
         kept.push_back(std::move(tensor));
       } else if (name.find(".parametrizations.weight.0.lora_") != std::string::npos) {
-        stored.push_back(std::move(tensor));
+        stored.emplace_back(&weights.files[i], std::move(tensor));
       } else {
         kept.push_back(std::move(tensor));
       }
     }
     of_file = std::move(kept);
   }
-  for (const StoredTensor& tensor : stored) {
+  for (const auto& [file, tensor] : stored) {
     const auto module = tensor.name.substr(0, tensor.name.find(".parametrizations."));
     const auto found = factors.find(module);
     const bool is_a = tensor.name.ends_with(".0.lora_A"), is_b = tensor.name.ends_with(".0.lora_B");
     if (found == factors.end() || (!is_a && !is_b)) {
       fail(weights.path, fmt::format("unexpected tensor '{}' of an adapter", tensor.name));
     }
-    (is_a ? found->second.a : found->second.b) = &tensor;
+    (is_a ? found->second.a : found->second.b) = {file, &tensor};
   }
   for (const auto& [module, of_module] : factors) {
     StoredTensor& weight = *target.find(module + ".weight");
-    if (!of_module.a || !of_module.b) {
+    if (!of_module.a.tensor || !of_module.b.tensor) {
       fail(weights.path, fmt::format("tensor '{}.parametrizations.weight.0.lora_{}' is missing",
-                                     module, of_module.a ? 'B' : 'A'));
+                                     module, of_module.a.tensor ? 'B' : 'A'));
     }
     if (weight.shape.size() != 2) fail(weights.path, module + ": adapters are for matrices");
-    if (adapter) add_own(weights.path, weight, of_module, *adapter, own);
+    if (adapter) add_own(weight, of_module, *adapter, own);
   }
   target.put_back();
   return static_cast<int>(factors.size());
@@ -159,8 +171,18 @@ class PeftSettings {
                    "null: merge the adapter into its model, as PEFT's merge_and_unload does");
       }
     }
+    ranks_ = {file_.integer("r", 1, 1 << 16, 8)};
+    if (file_.has("rank_pattern")) {
+      for (const auto& [module, field] : file_.at("rank_pattern").members()) {
+        ranks_.insert(field.integer(1, 1 << 16));
+      }
+    }
     alpha_ = file_.number("lora_alpha", 8);
     by_root_ = file_.boolean("use_rslora", false);  // Kalajdzievski 2023
+  }
+  void check_rank(const std::string& module, int64_t rank) const {
+    if (ranks_.contains(rank)) return;
+    file_.fail("r", fmt::format("{}, the rank of '{}'", rank, module));
   }
   double scale(int64_t rank) const {
     const auto r = static_cast<double>(rank);
@@ -169,6 +191,7 @@ class PeftSettings {
 
  private:
   JsonFile file_;
+  std::set<int64_t> ranks_;  // of any module
   double alpha_ = 0;
   bool by_root_ = false;
 };
@@ -195,15 +218,15 @@ StoredTensor* find_module(Target& target, const std::string& module,
 
 // A dense layer's factors are lora_A.weight [rank, columns] and lora_B.weight [rows, rank], an
 // embedding's lora_embedding_A [rank, rows] and lora_embedding_B [columns, rank].
-void add_peft(const WeightFile& file, StoredTensor& weight, const Factors& factors,
-              bool is_embedding, const PeftSettings& settings) {
+void add_peft(StoredTensor& weight, const Factors& factors, bool is_embedding,
+              const PeftSettings& settings) {
   const auto& [a, b] = factors;
   const int64_t rows = weight.shape[0], columns = weight.shape[1];
-  const int64_t rank = a->shape.empty() ? 0 : a->shape[0];
-  expect_shape(file.path(), *a, {rank, is_embedding ? rows : columns});
-  expect_shape(file.path(), *b, {is_embedding ? columns : rows, rank});
-  for (const StoredTensor* factor : {a, b}) file.check(*factor);
-  const StoredTensor &left = is_embedding ? *a : *b, &right = is_embedding ? *b : *a;
+  const int64_t rank = a.tensor->shape.empty() ? 0 : a.tensor->shape[0];
+  check_shape(a, {rank, is_embedding ? rows : columns});
+  check_shape(b, {is_embedding ? columns : rows, rank});
+  settings.check_rank(weight.name, rank);
+  const Factor &left = is_embedding ? a : b, &right = is_embedding ? b : a;
   weight.addition = std::make_shared<const LowRank>(
       LowRank{rank, read_factor(left, 0, rows, rank, is_embedding, settings.scale(rank)),
               read_factor(right, 0, rank, columns, is_embedding, 1)});
@@ -217,11 +240,10 @@ int use_peft(Weights& weights, const std::string& folder, const AdapterSources& 
   std::map<std::pair<std::string, bool>, Factors> factors;  // by module, and whether an embedding
   for (const StoredTensor& tensor : file.tensors()) {
     const std::string_view name = tensor.name;
-    const auto is = [&](std::string_view ending, bool is_embedding,
-                        const StoredTensor* Factors::*factor) {
+    const auto is = [&](std::string_view ending, bool is_embedding, Factor Factors::*factor) {
       const auto module = without_ending(name, ending);
       if (!module || !name.starts_with(kStart)) return false;
-      factors[{module->substr(kStart.size()), is_embedding}].*factor = &tensor;
+      factors[{module->substr(kStart.size()), is_embedding}].*factor = {&file, &tensor};
       return true;
     };
     if (!is(".lora_A.weight", false, &Factors::a) && !is(".lora_B.weight", false, &Factors::b) &&
@@ -235,7 +257,7 @@ int use_peft(Weights& weights, const std::string& folder, const AdapterSources& 
   Target target(weights);
   for (const auto& [key, of_module] : factors) {
     const auto& [module, is_embedding] = key;
-    if (!of_module.a || !of_module.b) {
+    if (!of_module.a.tensor || !of_module.b.tensor) {
       fail(file.path(), fmt::format("'{}' has only one of its two factors", module));
     }
     StoredTensor* const weight = find_module(target, module, sources.prefixes);
@@ -247,7 +269,7 @@ int use_peft(Weights& weights, const std::string& folder, const AdapterSources& 
       fail(weights.path, fmt::format("tensor '{}' is {}, which an adapter cannot be added to",
                                      weight->name, dtype_name(weight->dtype)));
     }
-    add_peft(file, *weight, of_module, is_embedding, settings);
+    add_peft(*weight, of_module, is_embedding, settings);
   }
   if (factors.empty()) fail(file.path(), "no tensors");
   target.put_back();

@@ -35,7 +35,7 @@ class AddedTokenMatcher {
     AddedToken token;
   };
   // Throws on an empty pattern, which matches nothing, and on equal patterns, of which Hugging Face
-  // takes now one, now another.
+  // picks either.
   explicit AddedTokenMatcher(std::vector<Pattern> patterns);
 
   struct Piece {

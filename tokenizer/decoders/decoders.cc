@@ -25,7 +25,7 @@ void replace_matches(const Pattern& pattern, std::string_view to, std::string& t
   token = std::move(out);
 }
 
-// An empty `from` is between all characters, and before and behind them.
+// An empty `from` matches between all characters, and at both ends.
 void replace_all(std::string_view from, std::string_view to, std::string& token) {
   std::string out;
   for (size_t at = 0; at <= token.size();) {

@@ -62,7 +62,7 @@ std::string read_file(const std::string& path) {
   for (size_t at = 0; at < content.size();) {
     const ssize_t got = read(file.descriptor(), content.data() + at, content.size() - at);
     if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) refuse(path, got < 0 ? std::strerror(errno) : "it became shorter meanwhile");
+    if (got <= 0) refuse(path, got < 0 ? std::strerror(errno) : "it shrank while being read");
     at += static_cast<size_t>(got);
   }
   refuse_pointer(content, path);

@@ -102,12 +102,13 @@ class VocabTxtReader {
       if (is_new) continue;
       if (repeated++ == 0) {
         out_.notes.push_back(
-            fmt::format("{}: line {} repeats \"{}\" of line {}, whose id is never used", path_,
-                        id + 1, token, known->second + 1));
+            fmt::format("{}: line {} repeats \"{}\" from line {}, so id {} is never used", path_,
+                        id + 1, token, known->second + 1, known->second));
       }
       known->second = id;
     }
-    if (repeated > 1) out_.notes.back() += fmt::format(", and so do {} more lines", repeated - 1);
+    if (repeated > 1)
+      out_.notes.back() += fmt::format("; {} more lines repeat tokens", repeated - 1);
   }
 
   void set_options() {

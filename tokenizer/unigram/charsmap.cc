@@ -28,8 +28,8 @@ Charsmap::Charsmap(std::string_view blob) {
   if (blob.size() >= sizeof size) std::memcpy(&size, blob.data(), sizeof size);
   if (blob.size() < sizeof size || size == 0 || size % sizeof(uint32_t) != 0 ||
       size > blob.size() - sizeof size) {
-    throw std::runtime_error(fmt::format(
-        "found {} bytes with a trie of {}, which is not a charsmap", blob.size(), size));
+    throw std::runtime_error(
+        fmt::format("not a charsmap: {} bytes, of which the trie takes {}", blob.size(), size));
   }
   units_.resize(size / sizeof(uint32_t));
   std::memcpy(units_.data(), blob.data() + sizeof size, size);

@@ -52,7 +52,7 @@ Unigram::Unigram(const Vocabulary& vocabulary, std::vector<double> scores, int32
 }
 
 // Extends the best pieces from those that end at `at` to those that end at `end` or later, up to
-// longest_ bytes behind it. Returns the first scalar at or after `end`.
+// longest_ bytes after it. Returns the first scalar at or after `end`.
 size_t Unigram::find_best(std::string_view word, size_t at, size_t end, Window& window) const {
   const DoubleArray& trie = vocabulary_.trie();
   while (at < end) {

@@ -24,7 +24,7 @@ void Rotary::run(Team& team, std::span<const int32_t> starts, int heads, Tensor 
   constexpr int64_t kRowsPerTask = 32;
   team.run(divide_up(qkv.rows, kRowsPerTask), [&](int64_t block, int) {
     const int64_t begin = block * kRowsPerTask, end = std::min(qkv.rows, begin + kRowsPerTask);
-    // The first sequence that ends behind the row.
+    // The first sequence that ends after row `begin`.
     auto sequence = std::ranges::upper_bound(starts, begin) - starts.begin();
     for (int64_t t = begin; t < end; ++t) {
       while (starts[sequence] <= t) ++sequence;

@@ -106,8 +106,8 @@ class MatmulProduct final : public Product {
     for (int64_t row = 0; row < task.rows; row += max_rows_) {
       multiply_rows(task, row, std::min(max_rows_, task.rows - row), stream, *space);
     }
-    const std::lock_guard lock(mutex_);
-    spaces_.push_back(std::move(space));
+    const std::unique_lock lock(spaces_mutex_, std::try_to_lock);
+    if (lock) spaces_.push_back(std::move(space));
   }
   void prepare(int64_t words, int64_t exact) const override {
     at({precision, kRowStep, words, words + exact});
@@ -180,8 +180,8 @@ class MatmulProduct final : public Product {
     return matmuls_.try_emplace(shape, shape, panel).first->second;
   }
   std::unique_ptr<Workspace> take_workspace() const {
-    const std::lock_guard lock(mutex_);
-    if (spaces_.empty()) return std::make_unique<Workspace>();
+    const std::unique_lock lock(spaces_mutex_, std::try_to_lock);
+    if (!lock || spaces_.empty()) return std::make_unique<Workspace>();
     std::unique_ptr<Workspace> space = std::move(spaces_.back());
     spaces_.pop_back();
     return space;
@@ -191,6 +191,9 @@ class MatmulProduct final : public Product {
   const int64_t max_rows_;
   mutable std::shared_mutex mutex_;
   mutable std::map<MatmulShape, Primitive> matmuls_;
+  // Only tried: in a child process, a thread that was not forked may hold it for ever. (mutex_ is
+  // only shared by then, as every shape was met while the model was loaded.)
+  mutable std::mutex spaces_mutex_;
   mutable std::vector<std::unique_ptr<Workspace>> spaces_;  // that no call uses
 };
 

@@ -325,10 +325,10 @@ void read_t5(const JsonFile& file, Config& config) {
   config.attention_scale = 1;
   config.has_bias = {
       .norm = false, .qkv = false, .attention_output = false, .up = false, .down = false};
-  const std::string kind = file.text("feed_forward_proj", "relu");
-  if (kind.starts_with("gated-") != (config.gate == Gate::separate)) {
-    file.fail("feed_forward_proj", fmt::format("one that is {}gated, as the tensors are",
-                                               config.gate == Gate::separate ? "" : "not "));
+  const bool is_gated = file.text("feed_forward_proj", "relu").starts_with("gated-");
+  if (config.gate == Gate::separate && !is_gated) {
+    file.fail("feed_forward_proj",
+              "gated-gelu or gated-silu, as the tensors are a gated network's");
   }
   if (file.integer("relative_attention_max_distance", 1, 1 << 20, 128) != 128) {
     file.fail("relative_attention_max_distance", "128");

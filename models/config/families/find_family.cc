@@ -19,7 +19,8 @@ namespace {
 // JinaBert's files may have lost their auto_map when they were trained further.
 std::string custom_code(const JsonFile& file) {
   if (!file.has("auto_map") || !file.at("auto_map").has("AutoConfig")) {
-    const bool jina = file.text("_name_or_path", "").find("jina-bert-") != std::string::npos;
+    const bool jina = file.text("model_type", "bert") == "bert" &&
+                      file.text("_name_or_path", "").find("jina-bert-") != std::string::npos;
     return jina ? "JinaBertConfig" : "";
   }
   const std::string name = file.at("auto_map").at("AutoConfig").string();

@@ -201,7 +201,13 @@ TokenSettings read_tokens(const std::string& directory, const ModuleList& list,
   }
   choose_prompts(directory, tokens);
   if (is_there(path)) {
-    const std::string similarity = JsonFile(path).text("similarity_fn_name", "maxsim");
+    const JsonFile file(path);
+    const std::string similarity = file.text("similarity_fn_name", "maxsim");
+    // PyLate's older files name what it multiplies tokens' vectors by.
+    constexpr const char* kKnown[] = {"maxsim", "MaxSim", "meanmaxsim", "cosine", "dot"};
+    if (!std::ranges::count(kKnown, similarity)) {
+      file.fail("similarity_fn_name", "maxsim or meanmaxsim");
+    }
     tokens.is_mean = similarity == "meanmaxsim";
   }
   return tokens;

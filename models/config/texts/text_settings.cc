@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/config/texts/text_settings.h"
 
+#include <algorithm>
 #include <climits>
 #include <cstdint>
 #include <optional>
@@ -23,7 +24,9 @@ MaxLength choose_max_length(const std::string& directory, const Options& options
   int64_t tokens = tokenizer.default_max_length();
   std::string source = "from the tokenizer's files";
   if (settings && settings->find("max_seq_length")) {
-    tokens = settings->integer("max_seq_length", 1, INT_MAX);
+    const int64_t special =
+        tokenizer.takes_text() ? std::ssize(tokenizer.encode("", std::nullopt, 0).ids) : 1;
+    tokens = settings->integer("max_seq_length", std::max<int64_t>(1, special), INT_MAX);
     source = "from " + settings->path();
   }
   if (tokens > 0 && tokens < config.positions) return {static_cast<int>(tokens), source};

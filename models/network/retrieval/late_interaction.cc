@@ -39,6 +39,10 @@ LateInteraction::LateInteraction(const TokenSettings& settings,
     Side side{.prompt = from.prompt, .marker = find_marker(from, tokenizer), .skips = from.skips};
     side.limit = std::min(length > 0 ? length : max_length, config.positions);
     side.limit -= side.marker ? 1 : 0;
+    if (side.limit < 1) {
+      throw std::runtime_error(from.marker_field +
+                               ": a text of one token has no room for the marker");
+    }
     return side;
   };
   int query_length = settings.query.length;

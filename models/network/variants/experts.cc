@@ -65,7 +65,7 @@ std::vector<std::vector<Experts::Place>> Experts::choose(engine::ConstTensor sco
     for (int64_t i = 0; i < scores.columns; ++i) {
       const float power = std::exp(row[i] - greatest);
       sum += power;
-      order[i] = {-power, i};
+      order[i] = {std::isnan(power) ? -INFINITY : -power, i};
     }
     std::partial_sort(order.begin(), order.begin() + chosen_, order.end());
     for (int64_t k = 0; k < chosen_; ++k) {

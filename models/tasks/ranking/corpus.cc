@@ -97,10 +97,33 @@ struct Corpus::Impl {
 
   void add(std::span<const std::string> texts) {
     models::TextVectors vectors = models::vectors_of(impl(), Role::document, texts);
-    for (int64_t first = 0; first < std::ssize(texts);) {
+    const int64_t before = size;
+    try {
+      append_all(vectors, std::ssize(texts));
+    } catch (...) {
+      shrink(before);
+      throw;
+    }
+  }
+
+  // Takes the last vectors out again, and their blocks.
+  void shrink(int64_t to) {
+    blocks.resize(static_cast<size_t>((to + kBlockTexts - 1) / kBlockTexts));
+    size = to;
+    if (blocks.empty()) return;
+    models::TextVectors& last = blocks.back();
+    const int64_t kept = to - (std::ssize(blocks) - 1) * kBlockTexts;
+    last.embeddings.rows = std::min(last.embeddings.rows, kept);
+    last.embeddings.values.resize(last.embeddings.rows * last.embeddings.columns);
+    last.sparse.resize(std::min<size_t>(last.sparse.size(), kept));
+    last.of_tokens.resize(std::min<size_t>(last.of_tokens.size(), kept));
+  }
+
+  void append_all(models::TextVectors& vectors, int64_t texts) {
+    for (int64_t first = 0; first < texts;) {
       if (size == std::ssize(blocks) * kBlockTexts) begin_block();
       const int64_t room = std::ssize(blocks) * kBlockTexts - size;
-      const int64_t count = std::min(room, std::ssize(texts) - first);
+      const int64_t count = std::min(room, texts - first);
       append(vectors, first, count);
       first += count;
     }

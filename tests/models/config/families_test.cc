@@ -109,13 +109,29 @@ TEST(Families, SettingsOfLanguageModelsAreRefused) {
   for (const auto& [changes, error] : std::vector<std::pair<nlohmann::json, const char*>>{
            {{{"architectures", {"T5ForConditionalGeneration"}}},
             "expected one of T5EncoderModel, T5ForTokenClassification"},
-           {{{"feed_forward_proj", "gated-gelu"}},
-            "expected one that is not gated, as the tensors"},
+           {{{"feed_forward_proj", "gated-gelu"}}, "found \"gated-gelu\", expected gelu, gelu_new"},
            {{{"relative_attention_max_distance", 64}}, "found 64, expected 128"},
            {{{"d_kv", nullptr}}, "\"d_kv\" is missing"},
            {{{"d_kv", 12}}, "has shape [80, 48], expected [48, 48]"}}) {
     EXPECT_THAT(error_with("t5", changes), testing::HasSubstr(error)) << changes;
   }
+  EXPECT_THAT(error_with("t5-tokens", {{"feed_forward_proj", "relu"}}),
+              testing::HasSubstr("found \"relu\", expected gated-gelu or gated-silu"));
+}
+
+TEST(Families, OnlyGatedNetworksHaveGatedActivations) {
+  const test::CopiedModel copy("plain");
+  copy.change("config.json", {{"hidden_act", "swiglu"}});
+  EXPECT_THAT(test::load_error(copy), testing::HasSubstr("hidden_act: found \"swiglu\", expected"));
+}
+
+TEST(Families, TablesOfPositionsAreLimited) {
+  const test::CopiedModel copy("jina");
+  copy.change(
+      "config.json",
+      {{"hidden_size", 512}, {"num_attention_heads", 256}, {"max_position_embeddings", 1 << 20}});
+  EXPECT_THAT(test::load_error(copy),
+              testing::HasSubstr("expected at most 262144 of so many heads"));
 }
 
 TEST(Families, ExpertsAreThoseOfNomicsCode) {

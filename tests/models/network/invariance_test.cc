@@ -3,6 +3,7 @@
 // What users take for granted: the same bits regardless of what else is in the batch, and
 // embeddings as BERT defines them.
 #include <algorithm>
+#include <atomic>
 #include <cfenv>
 #include <cmath>
 #include <numeric>
@@ -156,8 +157,6 @@ TEST(Invariance, OrderAndRepetitionOfInputsChangeNothing) {
   }
 }
 
-// For the thread sanitizer: all threads, and all their accesses to the model, are in instrumented
-// code of our own.
 TEST(Invariance, TheCallersRoundingModeDoesNotMatter) {
   for (const Precision precision : {Precision::f32, Precision::int8}) {
     const Model model = load("plain", 2, 4096, 1, precision);
@@ -208,6 +207,34 @@ TEST(Invariance, AChildProcessComputesTheSame) {
   EXPECT_EQ(status, 0);
 }
 
+// Whatever the parent's threads held when it forked, they hold for ever in the child.
+TEST(Invariance, ChildrenOfABusyProcessCompute) {
+  for (const Backend backend : {Backend::panels, Backend::onednn}) {
+    const Model model = load("plain", 2, 4096, 2, Precision::f32, backend);
+    const std::vector<Encoding> inputs = mixed_inputs(model, 4);
+    const Output want = model.run(inputs);
+    std::atomic<bool> done = false;
+    std::vector<std::thread> callers;
+    for (int i = 0; i < 2; ++i) {
+      callers.emplace_back([&] {
+        while (!done) model.run(inputs);
+      });
+    }
+    for (int i = 0; i < 25; ++i) {
+      const pid_t child = fork();
+      if (child == 0) {
+        alarm(30);
+        _exit(same_bits(model.run(inputs).values, want.values) ? 0 : 1);
+      }
+      int status = -1;
+      EXPECT_EQ(waitpid(child, &status, 0), child);
+      EXPECT_EQ(status, 0);
+    }
+    done = true;
+    for (std::thread& caller : callers) caller.join();
+  }
+}
+
 TEST(Invariance, MemoryThatWasGivenBackIsTakenAgain) {
   const Model model = load("plain", 2);
   const std::vector<Encoding> inputs = mixed_inputs(model, 5);
@@ -216,6 +243,8 @@ TEST(Invariance, MemoryThatWasGivenBackIsTakenAgain) {
   EXPECT_TRUE(same_bits(model.run(inputs).values, want.values));
 }
 
+// For the thread sanitizer: all threads, and all their accesses to the model, are in instrumented
+// code of our own.
 TEST(Threads, EightCallersOfOneModelGetTheSameBits) {
   const Model model = load("plain", 2, 512, 2);
   std::vector<Encoding> inputs = mixed_inputs(model, 10);

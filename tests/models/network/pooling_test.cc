@@ -249,6 +249,13 @@ TEST(Modules, InAnotherOrderAreRefused) {
   copy.write_json("modules.json", list);
   EXPECT_THAT(load_error(copy), AllOf(HasSubstr(file), HasSubstr("module 0: 'path' is \"0_")));
   list[0]["path"] = "";
+  for (const char* outside : {"../1_Pooling", "/tmp/1_Pooling", "1_Pooling/../../x"}) {
+    list[1]["path"] = outside;
+    copy.write_json("modules.json", list);
+    EXPECT_THAT(load_error(copy), HasSubstr("expected a folder in the model's directory"))
+        << outside;
+  }
+  list[1]["path"] = "1_Pooling";
   list[1]["type"] = "my_pooling.Pooling";
   copy.write_json("modules.json", list);
   EXPECT_THAT(load_error(copy), AllOf(HasSubstr(file), HasSubstr("'my_pooling.Pooling'")));
@@ -339,6 +346,9 @@ TEST(Lengths, ComeFromTheFirstFileThatNamesOne) {
   EXPECT_EQ(length(), 100);
   copy.change("sentence_bert_config.json", {{"max_seq_length", 100000}});
   EXPECT_EQ(length(), 512);
+  copy.change("sentence_bert_config.json", {{"max_seq_length", 1}});
+  EXPECT_THAT(load_error(copy),
+              HasSubstr("max_seq_length: found 1, expected an integer from 2 to"));
   copy.change("sentence_bert_config.json", {{"max_seq_length", nullptr}});
   EXPECT_EQ(length(), 60);
   std::filesystem::remove(copy.path("sentence_bert_config.json"));

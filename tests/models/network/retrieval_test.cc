@@ -104,6 +104,14 @@ TEST(Retrieval, QueriesAreMarkedAndFilledUp) {
   EXPECT_EQ(model.tokenizer().token(document.ids[1]), "[SEP]");
   EXPECT_EQ(query.first.end - query.first.begin, plain.first.end - plain.first.begin);
   EXPECT_EQ(model.multi_vector({&text, 1}, Role::query)[0].rows, 32);
+  EXPECT_THAT(error_of([&] {
+                model.multi_vector({&text, 1}, static_cast<Role>(7));
+              }),
+              HasSubstr("unknown role 7"));
+  EXPECT_THAT(error_of([&] {
+                model.tokenize({&text, 1}, static_cast<Role>(7));
+              }),
+              HasSubstr("unknown role 7"));
   EXPECT_EQ(model.multi_vector({&text, 1}, Role::document)[0].rows,
             std::ssize(document.ids) - 1);  // the comma has none
   const Input longer{std::string(400, 'a') + std::string(100, ' ') +
@@ -135,6 +143,11 @@ TEST(Retrieval, MaxSimAndDot) {
     EXPECT_NEAR(max_sim(query, document), expected, 1e-4);
   }
   EXPECT_EQ(max_sim(Output(0, 4), Output(2, 4)), 0);
+  for (const int64_t row : {0, 1}) {
+    Output document(2, 1);
+    document.row(row)[0] = NAN;
+    EXPECT_TRUE(std::isnan(max_sim(Output(1, 1), document)));
+  }
   EXPECT_THAT(error_of([] { max_sim(Output(1, 4), Output(2, 5)); }), HasSubstr("the same size"));
   EXPECT_THAT(error_of([] { max_sim(Output(1, 4), Output(0, 4)); }), HasSubstr("at least one"));
   EXPECT_EQ(dot({{1, 4, 9}, {2, 3, 4}}, {{0, 4, 9, 10}, {7, 5, 0.5f, 7}}), 17);

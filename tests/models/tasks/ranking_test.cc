@@ -171,6 +171,9 @@ TEST(Corpus, TakesPromptsAndTheSimilarityOfTheDirectory) {
                 same[0][7], 1e-5 * std::max(1.0f, std::abs(same[0][7])));
   }
   const CopiedModel copy("st-mean");
+  const CopiedModel late("colbert");
+  late.write_json("config_sentence_transformers.json", {{"similarity_fn_name", "euclidean"}});
+  EXPECT_THAT(load_error(late), HasSubstr("found \"euclidean\", expected maxsim or meanmaxsim"));
   copy.write_json("config_sentence_transformers.json", {{"similarity_fn_name", "jaccard"}});
   EXPECT_THAT(error_of([&] { Model::load(copy.path()); }),
               HasSubstr("similarity_fn_name: found \"jaccard\", expected cosine, dot, euclidean or "
@@ -214,16 +217,22 @@ TEST(Threads, SearchACorpusAtOnce) {
 }
 
 TEST(RelevanceOfDocuments, IsTheScoreOfACrossEncoder) {
-  const Model model = load_golden("one-label", 2);
+  // A regression: unlike a pipeline, CrossEncoder takes the sigmoid.
+  const CopiedModel copy("one-label");
+  const Model model = Model::load(copy.path());
+  ASSERT_EQ(model.info().scores, Scores::raw);
   const auto texts = random_texts(30, 9);
   std::vector<Input> pairs;
   for (const std::string& text : texts) pairs.push_back({"two dogs", text});
   const Output logits = model.run(pairs);
   const std::vector<Relevance> found = relevance(model, "two dogs", texts);
   for (int64_t i = 0; i < logits.rows; ++i) {
-    EXPECT_EQ(found[i].score, probabilities(logits.row(i), model.info())[0]);
+    EXPECT_NEAR(found[i].score, 1 / (1 + std::exp(-static_cast<double>(logits.row(i)[0]))), 1e-6);
     EXPECT_EQ(found[i].tokens, std::ssize(model.tokenize({&pairs[i], 1})[0].ids));
   }
+  copy.change("config.json",
+              {{"sentence_transformers", {{"activation_fn", "torch.nn.modules.linear.Identity"}}}});
+  EXPECT_EQ(relevance(Model::load(copy.path()), "two dogs", texts)[7].score, logits.row(7)[0]);
   EXPECT_THAT(error_of([] { relevance(load_golden("plain"), "a", {}); }),
               HasSubstr("plain/config.json: id2label: found 3 labels for a "
                         "BertForSequenceClassification, expected one to rank by"));
@@ -281,6 +290,8 @@ TEST(ZeroShotErrors, NameTheTextOrTheLabel) {
   EXPECT_THAT(error_of([&] { zero_shot(model, bad, good); }), HasSubstr("input 1: "));
   EXPECT_THAT(error_of([&] { zero_shot(model, good, bad); }), HasSubstr("label 1: "));
   EXPECT_THAT(error_of([&] { zero_shot(model, good, {}); }), HasSubstr("there are no labels"));
+  EXPECT_THAT(error_of([&] { zero_shot(model, good, good, {.hypothesis = "{} \xff"}); }),
+              HasSubstr("the hypothesis: "));
   for (const char* form : {"", "no", "{} and {}"}) {
     EXPECT_THAT(error_of([&] { zero_shot(model, good, good, {.hypothesis = form}); }),
                 HasSubstr("expected {} once"));

@@ -190,6 +190,14 @@ TEST(Tag, SaysThatAPairWasCutOff) {
 }
 
 // Of overlapping spans the longer, then the more probable one stays.
+TEST(Tag, RefusesAnUnknownAggregation) {
+  const Input input = {"A man plays."};
+  EXPECT_EQ(test::error_of([&] {
+              load_golden("bert-tokens").tag({&input, 1}, {.aggregation = Aggregation{77}});
+            }),
+            "unknown aggregation 77");
+}
+
 TEST(Spans, WithoutOverlaps) {
   const auto span = [](int begin, int end, float probability) {
     return Span{0, {begin, end}, "", "X", probability};

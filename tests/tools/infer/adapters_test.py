@@ -168,7 +168,8 @@ class Adapters(InferTest):
                        lambda tensors: tensors.update({a: tensors[a][..., :-1]}))
         words = next(name for name in self.adapted if "word_embeddings" in name).removesuffix(".weight")
         for name in (b, words + ".parametrizations.weight.0.lora_B"):
-            self.own_error("is nan, expected a finite number", lambda tensors, name=name: tensors.update(
+            reason = f"tensor '{name}'.* is nan, expected a finite number"
+            self.own_error(reason, lambda tensors, name=name: tensors.update(
                 {name: tensors[name] + np.float32("nan")}))
 
     def make_peft(self, name: str, scale: float, **settings) -> tuple[Path, dict]:
@@ -204,6 +205,13 @@ class Adapters(InferTest):
             self.make_peft("refused", 1, **{setting: value})
             self.fail_with(1, f"adapter_config.json: {setting}: found .*, expected ", "-m", self.plain, "--adapter",
                            "refused", "a")
+        for setting, value, reason in [("r", RANK + 1, rf"found {RANK + 1}, expected {RANK}, the rank of '.*'"),
+                                       ("r", 0, "found 0, expected an integer from 1"),
+                                       ("r", str(RANK), "found .*, expected an integer"),
+                                       ("rank_pattern", {"query": "x"}, "found .*, expected an integer")]:
+            self.make_peft("refused", 1, **{setting: value})
+            self.fail_with(1, f"adapter_config.json: {setting}.*: {reason}", "-m", self.plain, "--adapter", "refused",
+                           "a")
         self.fail_with(1, "adapter_config.json: this is an adapter", "-m", folder, "a")
         folder, _ = self.make_peft("other", 1)
         file = TensorFile(folder / "adapter_model.safetensors")

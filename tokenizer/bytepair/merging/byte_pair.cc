@@ -118,7 +118,8 @@ void BytePair::tokenize_anew(std::string_view word, BytePairScratch& scratch) co
     const size_t before = parts.size();
     const Known known =
         add_character(word.substr(at, end - at), at == 0, end == word.size(), scratch);
-    // As there, the unknown token comes before a known character, but after the bytes of one.
+    // As in Hugging Face's tokenizers, the unknown token comes before a known character, but after
+    // the bytes of one.
     if (unknown > 0 && (known == Known::itself || (known == Known::no && !fuse_unknown_))) {
       parts.insert(parts.begin() + static_cast<ptrdiff_t>(before), {unknown_, unknown});
       unknown = 0;

@@ -16,14 +16,14 @@
 namespace bert::tokenizer {
 
 struct BytePairOptions {
-  std::vector<std::pair<std::string, std::string>> merges = {};  // the first comes first
+  std::vector<std::pair<std::string, std::string>> merges = {};  // in order of rank
   std::string unknown = {};                                      // empty: there is none
   std::string prefix = {};  // of characters that do not begin a word ("##")
   std::string suffix = {};  // of the character that ends a word ("</w>")
   bool fuse_unknown = false;
   bool byte_fallback = false;  // an unknown character becomes "<0xE2>", one token a byte
   bool ignore_merges = false;  // a word that is a token is that token
-  std::string merges_name = "model.merges";  // where they stand, for errors
+  std::string merges_name = "model.merges";  // their place, for error messages
 };
 
 // Memory reused from call to call.

@@ -22,7 +22,7 @@ BytePairSearch::BytePairSearch(const BytePair& byte_pair,
     const std::string_view spelling = spellings[id];
     Node& node = nodes_[id];
     if (node.rank == Node::kUnknown && !merges_to(static_cast<int32_t>(id), spelling, scratch))
-      node.rank = Node::kUnmade;
+      node.rank = Node::kUnreachable;
     node.length = static_cast<int32_t>(spelling.size());
     if (spelling.size() < 2) continue;
     trie_.for_each_prefix(spelling.substr(0, spelling.size() - 1),
@@ -51,14 +51,14 @@ void BytePairSearch::find_nodes(std::span<const std::string_view> spellings) {
   }
 }
 
-// come_about() needs merges that are made by ascending rank. Others are rare: a token that needs
+// can_meet() needs merges that are made by ascending rank. Others are rare: a token that needs
 // them is kUnknown.
 void BytePairSearch::add(const BytePair::Merge& merge, int32_t rank) {
   Node& node = nodes_[merge.whole];
   const int32_t left = nodes_[merge.left].rank, right = nodes_[merge.right].rank;
-  if (node.rank >= 0 || left == Node::kUnmade || right == Node::kUnmade) return;
+  if (node.rank >= 0 || left == Node::kUnreachable || right == Node::kUnreachable) return;
   const bool is_known = left != Node::kUnknown && right != Node::kUnknown;
-  if (is_known && !come_about(merge.left, merge.right)) return;
+  if (is_known && !can_meet(merge.left, merge.right)) return;
   node.rank = is_known && rank > std::max(left, right) ? rank : Node::kUnknown;
   node.left = merge.left;
   node.right = merge.right;
@@ -83,7 +83,7 @@ bool BytePairSearch::merges_to(int32_t id, std::string_view spelling,
 // taken apart, until both are characters. Two parts that stand there at the same time are merged if
 // the rank of that comes before the ranks of the merges that end them; of equal ranks, which are
 // the same pair, the leftmost comes first.
-bool BytePairSearch::come_about(int32_t left, int32_t right) const {
+bool BytePairSearch::can_meet(int32_t left, int32_t right) const {
   uint32_t left_ends = MergeTable::kNone, right_ends = MergeTable::kNone;
   while (true) {
     const Node &before = nodes_[left], &after = nodes_[right];
@@ -100,8 +100,8 @@ bool BytePairSearch::come_about(int32_t left, int32_t right) const {
   }
 }
 
-bool BytePairSearch::stay(int32_t left, int32_t right) const {
-  return byte_pair_.rank(left, right) == MergeTable::kNone && come_about(left, right);
+bool BytePairSearch::stays_apart(int32_t left, int32_t right) const {
+  return byte_pair_.rank(left, right) == MergeTable::kNone && can_meet(left, right);
 }
 
 WordPart* BytePairSearch::find(std::string_view word, WordPart* out) const {
@@ -121,7 +121,7 @@ WordPart* BytePairSearch::find(std::string_view word, WordPart* out) const {
     }
     const Node& node = nodes_[id];
     if (node.rank == Node::kUnknown) return nullptr;
-    if (node.rank == Node::kUnmade || (out != begin && !stay(out[-1].id, id))) {
+    if (node.rank == Node::kUnreachable || (out != begin && !stays_apart(out[-1].id, id))) {
       id = node.shorter;
       continue;
     }

@@ -31,14 +31,14 @@ class BytePairSearch {
   WordPart* find(std::string_view word, WordPart* out) const;
 
   // Whether merging gives the token from its own characters.
-  bool is_made(int32_t id) const { return nodes_[id].rank != Node::kUnmade; }
+  bool is_made(int32_t id) const { return nodes_[id].rank != Node::kUnreachable; }
 
  private:
   // How merging gives a token: the rank of the last merge, and what it joins.
   struct Node {
-    static constexpr int32_t kCharacter = -1, kUnmade = -2, kUnknown = -3;  // as ranks
+    static constexpr int32_t kCharacter = -1, kUnreachable = -2, kUnknown = -3;  // as ranks
 
-    int32_t rank = kUnmade, left = -1, right = -1;
+    int32_t rank = kUnreachable, left = -1, right = -1;
     int32_t shorter = -1;  // the longest token that this one begins with
     int32_t length = 0;    // in bytes
   };
@@ -46,10 +46,10 @@ class BytePairSearch {
   void find_nodes(std::span<const std::string_view> spellings);
   void add(const BytePair::Merge& merge, int32_t rank);
   bool merges_to(int32_t id, std::string_view spelling, BytePairScratch& scratch) const;
-  // Whether merging the characters of two neighbours comes to these two, whatever is made of them
-  // then; and whether they stay.
-  bool come_about(int32_t left, int32_t right) const;
-  bool stay(int32_t left, int32_t right) const;
+  // Whether merging the characters of two neighbours reaches these two tokens, whatever becomes of
+  // them then; and whether they remain as two.
+  bool can_meet(int32_t left, int32_t right) const;
+  bool stays_apart(int32_t left, int32_t right) const;
 
   const BytePair& byte_pair_;
   const DoubleArray& trie_;
