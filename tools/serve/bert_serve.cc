@@ -60,10 +60,13 @@ std::shared_ptr<spdlog::logger> make_access_log(const std::string& file) {
   return log;
 }
 
-void wait_for(const Stop& stop) {
+// Whether it was requested, by now or within so many milliseconds; -1: waits for it.
+bool is_requested(const Stop& stop, int milliseconds) {
   pollfd polled = {.fd = stop.fd(), .events = POLLIN, .revents = 0};
-  while (poll(&polled, 1, -1) < 0 && errno == EINTR) {
+  int count;
+  while ((count = poll(&polled, 1, milliseconds)) < 0 && errno == EINTR) {
   }
+  return count > 0;
 }
 
 int serve(ServeOptions& options) {
@@ -82,9 +85,10 @@ int serve(ServeOptions& options) {
                    [&server] { return server->statistics(); });
   const HttpServer::Threads threads(*server, options.http_threads);
   spdlog::info("listening on http://{}", server->address());
-  service.load(sources, options.load);
-  spdlog::info("ready");
-  wait_for(stop);
+  if (service.load(sources, options.load, [&stop] { return is_requested(stop, 0); })) {
+    spdlog::info("ready");
+    is_requested(stop, -1);
+  }
   spdlog::info("stopping: requests that were accepted are answered");
   service.stop();
   const bool all = server->drain();

@@ -40,8 +40,8 @@ Computing
   --adapter [NAME=]A       a LoRA adapter, as for bert-infer; with NAME= for that model alone
   --workers N              batches that are computed at a time
   --threads N              threads of each
-  --http-threads N         threads that read requests and spell answers (a quarter of the
-                           processors)
+  --http-threads N         threads that read requests and serialise responses (a quarter of
+                           the processors)
   --access-log FILE        a line of JSON for each response; - is standard output (none)
 
 Other
@@ -49,7 +49,7 @@ Other
   --version                print the versions, backend and instruction set
 
 Each long option is also a variable of the environment: --max-body is BERT_SERVE_MAX_BODY.
-BERT_SERVE_MODEL holds several models with colons between them.
+BERT_SERVE_MODEL and BERT_SERVE_ADAPTER hold several values with colons between them.
 
 SIGTERM and SIGINT: new requests are refused, those that were accepted are answered, and the program
 exits with 0.

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <filesystem>
 #include <functional>
+#include <sstream>
 #include <string_view>
 #include <thread>
 
@@ -51,6 +53,15 @@ bool is_header_name(std::string_view text) {
   });
 }
 
+// A list with colons between its elements. On the command line each has an option of its own, as a
+// path may have a colon.
+void add_list(const char* variable, std::vector<std::string>& values) {
+  const char* const list = std::getenv(variable);
+  if (list == nullptr || *list == '\0' || !values.empty()) return;
+  std::istringstream elements(list);
+  for (std::string element; std::getline(elements, element, ':');) values.push_back(element);
+}
+
 bool is_truth(std::string_view text) {
   bool value = false;
   return CLI::detail::lexical_cast(std::string(text), value);
@@ -75,10 +86,7 @@ void ServeOptions::declare(CLI::App& app) {
   const auto number = [&](const char* name, int& value, int least, int most) {
     with_variable(app.add_option(name, value)->transform(whole_number(least, most)));
   };
-  with_variable(app.add_option("-m,--model", models)
-                    ->type_name("DIR")
-                    ->allow_extra_args(false)
-                    ->delimiter(':'));
+  app.add_option("-m,--model", models)->type_name("DIR")->allow_extra_args(false);
   with_variable(app.add_option("--host", host)->check(text("an address", is_anything)));
   number("--port", port, 0, 65535);
   with_variable(app.add_option("--api-key", api_key)
@@ -103,13 +111,20 @@ void ServeOptions::declare(CLI::App& app) {
                     ->check(text("a file, - or none", is_anything)));
   add_precision(app, load.precision);
   with_variable(app.get_option("--precision"));
-  with_variable(app.add_option("--adapter", adapters)->allow_extra_args(false)->delimiter(':'));
+  app.add_option("--adapter", adapters)->allow_extra_args(false);
   number("--workers", load.workers, 1, 1024);
   number("--threads", load.threads, 1, 1024);
   number("--http-threads", http_threads, 1, 1024);
 }
 
 void ServeOptions::settle() {
+  add_list("BERT_SERVE_MODEL", models);
+  add_list("BERT_SERVE_ADAPTER", adapters);
+  // CLI11 leaves out empty variables, but who sets this one wants a key to be asked for.
+  const char* const key = std::getenv("BERT_SERVE_API_KEY");
+  if (key != nullptr && *key == '\0' && api_key.empty()) {
+    throw UsageError("BERT_SERVE_API_KEY is empty, expected a key");
+  }
   limits.body_bytes = http.body_bytes = static_cast<size_t>(body);
   http.all_bodies = static_cast<size_t>(std::max(bodies, body));
   http.connections = static_cast<size_t>(connections);

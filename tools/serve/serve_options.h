@@ -20,7 +20,7 @@ struct ServeOptions {
   void declare(CLI::App& app);
   // The models, with their names. Throws UsageError where two have one name.
   std::vector<ServedModels::Source> sources() const;
-  // What several options say together.
+  // What several options say together, and the environment's lists.
   void settle();
 
   std::vector<std::string> models, adapters;

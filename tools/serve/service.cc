@@ -70,7 +70,8 @@ int64_t expected_tokens(const Work& work) {
   return std::max({work.tokens, work.characters / kCharactersOfToken, int64_t{1}});
 }
 
-bool unescape(std::string& path) {
+// Unescaped, and without slashes at its end.
+std::string plain(const std::string& path) {
   std::string out;
   const auto digit = [](char c) {
     if (c >= '0' && c <= '9') return c - '0';
@@ -82,12 +83,23 @@ bool unescape(std::string& path) {
       out += path[i];
       continue;
     }
-    if (i + 2 >= path.size() || digit(path[i + 1]) < 0 || digit(path[i + 2]) < 0) return false;
+    if (i + 2 >= path.size() || digit(path[i + 1]) < 0 || digit(path[i + 2]) < 0) {
+      throw RequestError(Refusal::no_route, "the path has a % that escapes nothing");
+    }
     out += static_cast<char>(digit(path[i + 1]) << 4 | digit(path[i + 2]));
     i += 2;
   }
-  path = std::move(out);
-  return true;
+  while (out.size() > 1 && out.back() == '/') out.pop_back();
+  return out;
+}
+
+// The key of "Bearer KEY", or "". The scheme's case does not matter (RFC 9110, 11.1).
+std::string_view key_of(std::string_view authorization) {
+  constexpr std::string_view kScheme = "bearer ";
+  const bool is_bearer =
+      std::ranges::equal(authorization.substr(0, kScheme.size()), kScheme, {},
+                         [](char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; });
+  return is_bearer ? authorization.substr(kScheme.size()) : "";
 }
 
 }  // namespace
@@ -130,38 +142,34 @@ void Service::set_post(Post post, std::function<HttpStatistics()> statistics) {
   state_.http = std::move(statistics);
 }
 
-void Service::load(const std::vector<ServedModels::Source>& sources, const bert::Options& options) {
-  state_.models.load(sources, options, [this] { hand_on(); });
+bool Service::load(const std::vector<ServedModels::Source>& sources, const bert::Options& options,
+                   const std::function<bool()>& stops) {
+  for (const ServedModels::Source& source : sources) {
+    if (stops && stops()) return false;
+    state_.models.load(source, options, [this] { hand_on(); });
+  }
+  if (stops && stops()) return false;
   state_.ready = true;
+  return true;
 }
 
-FoundRoute Service::find(const HttpRequest& request) const {
-  std::string path = request.path;
-  if (!unescape(path))
-    throw RequestError(Refusal::not_found, "the path has a % that escapes nothing");
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
-  return find_route(request.method, path, state_.ready ? &state_.models : nullptr);
+void Service::check_key(std::string_view authorization) const {
+  const std::string_view given = key_of(authorization);
+  if (api_key_.empty() || same_secret(given, api_key_)) return;
+  throw RequestError(Refusal::unauthorized, given.empty()
+                                                ? "no API key, expected Authorization: Bearer KEY"
+                                                : "the API key is wrong");
 }
 
 // Throws where the request is refused whatever its body is.
-void Service::check(const HttpRequest& request, const FoundRoute& found) const {
+void Service::check(const HttpRequest& request, const FoundRoute& found, bool is_ready) const {
   const bool is_public = found.route != nullptr && found.route->is_public;
-  if (!is_public && !api_key_.empty()) {
-    constexpr std::string_view kScheme = "Bearer ";
-    std::string_view given = request.authorization;
-    given = given.starts_with(kScheme) ? given.substr(kScheme.size()) : "";
-    if (!same_secret(given, api_key_)) {
-      throw RequestError(Refusal::unauthorized,
-                         given.empty() ? "no API key, expected Authorization: Bearer KEY"
-                                       : "the API key is wrong");
-    }
-  }
-  if (!is_public && !state_.ready) {
+  if (!is_public && !is_ready) {
     throw RequestError(Refusal::loading, "models are being loaded, try again");
   }
   if (found.route == nullptr && found.allow.empty()) {
-    throw RequestError(Refusal::not_found, fmt::format("there is no {} (/docs lists what there is)",
-                                                       request.path.substr(0, 100)));
+    throw RequestError(Refusal::no_route, fmt::format("there is no {} (/docs lists what there is)",
+                                                      request.path.substr(0, 100)));
   }
   if (found.route == nullptr) {
     throw RequestError(Refusal::method,
@@ -181,26 +189,27 @@ HttpResponse Service::failed(Dialect dialect, const RequestError& error) {
 bool Service::takes(const HttpRequest& request, HttpResponse& response) {
   FoundRoute found;
   try {
-    found = find(request);
-    check(request, found);
+    const std::string path = plain(request.path);
+    found = find_route(request.method, path, nullptr);
+    // Before a model is looked for: the names, too, are for those who have the key.
+    if (found.route == nullptr || !found.route->is_public) check_key(request.authorization);
+    const ServedModels* const served = models();
+    found = find_route(request.method, path, served);
+    check(request, found, served != nullptr);
     return true;
   } catch (const RequestError& error) {
-    const bool is_openai = request.path.find("/v1/") != std::string::npos;
-    const Dialect usual = is_openai ? Dialect::openai : Dialect::tei;
-    response = failed(found.route != nullptr ? found.route->dialect : usual, error);
+    response = failed(dialect_of(request.path), error);
     if (error.why == Refusal::method) response.headers.emplace_back("Allow", found.allow);
     return false;
   }
 }
 
 void Service::handle(HttpRequest request, Reply reply) {
-  Dialect dialect = Dialect::tei;
   try {
-    const FoundRoute found = find(request);
-    dialect = found.route->dialect;
-    run(request, found, reply);
+    run(request, find_route(request.method, plain(request.path), models()), reply);
   } catch (...) {
-    reply(failed(dialect, error_of(std::current_exception(), Refusal::validation)));
+    reply(
+        failed(dialect_of(request.path), error_of(std::current_exception(), Refusal::validation)));
   }
 }
 
@@ -324,10 +333,10 @@ void Service::add_headers(const Pending& pending, int64_t tokens, HttpResponse& 
   }
 }
 
-HttpResponse Service::refuse(int status, const std::string& reason) {
+HttpResponse Service::refuse(const HttpRequest& request, int status, const std::string& reason) {
   RequestError error(status == 413 ? Refusal::too_large : Refusal::transport, reason);
   error.status = status;
-  return failed(Dialect::tei, error);
+  return failed(dialect_of(request.path), error);
 }
 
 void Service::log(const HttpRequest& request, const HttpResponse& response, size_t bytes) {

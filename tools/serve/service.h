@@ -26,13 +26,15 @@ class Service final : public HttpHandler {
   // Where answers are spelt, as HttpServer::post() does it; must be set before requests come.
   using Post = std::function<void(std::function<void()> work, bool is_long)>;
   void set_post(Post post, std::function<HttpStatistics()> statistics);
-  void load(const std::vector<ServedModels::Source>& sources, const bert::Options& options);
+  // Whether all models were loaded; `stops` is asked before each, and ends it.
+  bool load(const std::vector<ServedModels::Source>& sources, const bert::Options& options,
+            const std::function<bool()>& stops = {});
   // From now on, requests for computation are refused.
   void stop() { state_.draining = true; }
 
   bool takes(const HttpRequest& request, HttpResponse& response) override;
   void handle(HttpRequest request, Reply reply) override;
-  HttpResponse refuse(int status, const std::string& reason) override;
+  HttpResponse refuse(const HttpRequest& request, int status, const std::string& reason) override;
   void log(const HttpRequest& request, const HttpResponse& response, size_t bytes) override;
 
  private:
@@ -42,8 +44,9 @@ class Service final : public HttpHandler {
     Work::Spell spell;
   };
 
-  void check(const HttpRequest& request, const FoundRoute& found) const;
-  FoundRoute find(const HttpRequest& request) const;
+  void check_key(std::string_view authorization) const;
+  void check(const HttpRequest& request, const FoundRoute& found, bool is_ready) const;
+  const ServedModels* models() const { return state_.ready ? &state_.models : nullptr; }
   void run(const HttpRequest& request, const FoundRoute& found, const Reply& reply);
   void ask(const HttpRequest& request, std::shared_ptr<Pending> pending, Work work,
            const Reply& reply);

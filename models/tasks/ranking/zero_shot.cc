@@ -35,6 +35,12 @@ std::string hypothesis(const std::string& form, const std::string& label) {
   return form.substr(0, place) + label + form.substr(place + 2);
 }
 
+std::vector<Encoding> encode_hypotheses(const Model& model, std::span<const std::string> texts,
+                                        std::span<const std::string> labels,
+                                        const std::string& form) {
+  return guarded([&] { return Internals::impl(model).encode_hypotheses(texts, labels, form); });
+}
+
 std::vector<float> entailment_scores(const Output& logits, int64_t first, int64_t count,
                                      int entailment, bool each) {
   // Where entailment is not the first label, that is contradiction, otherwise the last one is.

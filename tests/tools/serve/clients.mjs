@@ -22,6 +22,8 @@ const calls = {
   missing: () =>
     openai.embeddings.create({ model: "none", input: "a" }).catch((error) => `${error.status} ${error.code}`),
   features: () => hub.featureExtraction({ ...at("encoder"), inputs: texts }),
+  raw_features: () =>
+    hub.featureExtraction({ ...at("encoder"), inputs: texts, parameters: { normalize: false } }),
   labels: () => hub.textClassification({ ...at("classes"), inputs: texts[0] }),
   entities: () => hub.tokenClassification({ ...at("tags"), inputs: texts[0] }),
   answer: () =>

@@ -38,6 +38,7 @@ def main():
         "embeddings": [row.embedding for row in rows],
         "missing": missing(client),
         "features": hub("encoder").feature_extraction(TEXTS).tolist(),
+        "raw_features": hub("encoder").feature_extraction(TEXTS, normalize=False).tolist(),
         "labels": hub("classes").text_classification(TEXTS[0]),
         "entities": hub("tags").token_classification(TEXTS[0]),
         "answer": hub("qa").question_answering(question="who plays", context="a man plays music"),

@@ -58,11 +58,14 @@ class Clients(ServeTest):
     def check_models(self, found):
         self.assertEqual(found, list(self.names))
 
-    def embedded(self):
-        rows = self.infer(self.names["encoder"], "--task", "embed", "--normalize", inputs=TEXTS)
+    def embedded(self, *options):
+        rows = self.infer(self.names["encoder"], "--task", "embed", *options, inputs=TEXTS)
         return [row["embedding"] for row in rows]
 
     def check_embeddings(self, found):
+        self.same(found, self.embedded("--normalize"))
+
+    def check_raw_features(self, found):
         self.same(found, self.embedded())
 
     check_features = check_langchain = check_embeddings
@@ -118,16 +121,16 @@ class Clients(ServeTest):
             self.assertFalse(REQUIRED and shutil.which("npm"), "tests/tools/serve/setup installs the clients")
             self.skipTest("no clients from npm")
         self.check(self.ask("node", Path(__file__).with_name("clients.mjs"), CLIENTS), [
-            "models", "embeddings", "missing", "features", "labels", "entities", "answer", "mask",
-            "similarities", "zero_shot", "cohere", "cohere_v1"])
+            "models", "embeddings", "missing", "features", "raw_features", "labels", "entities", "answer",
+            "mask", "similarities", "zero_shot", "cohere", "cohere_v1"])
 
     def test_python(self):
         if not PYTHON.exists():
             self.assertFalse(REQUIRED, "tests/tools/serve/setup installs the clients")
             self.skipTest("no clients from PyPI")
         self.check(self.ask(PYTHON, Path(__file__).with_name("clients.py")), [
-            "models", "embeddings", "missing", "features", "labels", "entities", "answer", "mask",
-            "similarities", "zero_shot", "langchain"])
+            "models", "embeddings", "missing", "features", "raw_features", "labels", "entities", "answer",
+            "mask", "similarities", "zero_shot", "langchain"])
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What bert-serve refuses, and how it says it; its options, start and end. Usage: errors_test.py BIN_DIR"""
 import json
+import os
+import resource
 import signal
 import socket
 import subprocess
@@ -82,6 +84,11 @@ class Refusals(ServeTest):
         self.refused("/embed", {"inputs": "a", "model": "other"}, 404,
                      "there is no model 'other', expected one of: encoder, classes", "NotFound")
         self.refused("/models/other/embed", {"inputs": "a"}, 404, "no model 'other'", "NotFound")
+        for name in "classes", "other":
+            self.refused("/models/encoder/embed", {"inputs": "a", "model": name}, 422,
+                         f"`model` is '{name}', but the path names encoder")
+        self.refused("/models/encoder/embed", {"inputs": "a", "model": 7}, 422, "`model` is or holds a number")
+        self.assertTrue(self.post("/models/encoder/embed", {"inputs": "a", "model": "encoder"}))
         self.refused("/embed_sparse", {"inputs": "a"}, 424, "is a sparse embedding model", "Backend")
 
     def test_each_dialect_spells_errors(self):
@@ -103,12 +110,30 @@ class Refusals(ServeTest):
             answer = self.post("/v2/models/classes/infer", {"inputs": [tensor]}, 422)
             self.assertEqual(list(answer), ["error"])
             self.assertRegex(answer["error"], pattern)
+        # Also where there is no such route, method or model.
+        for method, path, status, keys in [
+            ("GET", "/v2/models/nope", 404, ["error"]), ("GET", "/v2/rerank", 405, ["message"]),
+            ("GET", "/v1/rerank/", 405, ["detail"]), ("POST", "/models/nope/v2/rerank", 404, ["message"]),
+            ("GET", "/embed", 405, ["error", "error_type"]),
+        ]:
+            found, _, text = self.server.request(method, path, "{}")
+            self.assertEqual((found, list(json.loads(text))), (status, keys), path)
+        for method, path, code in [("GET", "/embeddings", None), ("POST", "/v1/nope", "unknown_url"),
+                                   ("POST", "/models/nope/v1/embeddings", "model_not_found")]:
+            self.assertEqual(json.loads(self.server.request(method, path, "{}")[2])["error"]["code"], code)
 
     def test_paths_and_methods(self):
-        for path in ("/nothing", "/embed/more", "/models", "/models/", "/%zz", "/v2/models/encoder/x"):
+        for path in ("/nothing", "/embed/more", "/models", "/models/", "/%zz", "/models/{model}"):
             with self.subTest(path):
                 self.refused(path, {"inputs": "a"}, 404, "there is no |escapes nothing", "NotFound")
+        # The table's placeholder is no model.
+        for path in ("/v2/models/encoder/x", "/v2/models/{model}/infer", "/v2/models/%7Bmodel%7D/infer",
+                     "/models/encoder/v2/models/{model}/infer"):
+            self.assertEqual(list(self.post(path, {"inputs": []}, 404)), ["error"])
         status, headers, _ = self.server.request("GET", "/embed")
+        self.assertEqual((status, headers["Allow"]), (405, "POST"))
+        # A model's path has its task; the page, whose paths are relative, is elsewhere.
+        status, headers, _ = self.server.request("GET", "/models/encoder")
         self.assertEqual((status, headers["Allow"]), (405, "POST"))
         self.assertEqual(self.server.request("POST", "/embed/?a=b", {"inputs": "a"})[0], 200)
         self.assertEqual(self.server.request("POST", "/models/%65ncoder/embed", {"inputs": "a"})[0], 200)
@@ -116,63 +141,21 @@ class Refusals(ServeTest):
         self.assertEqual((status, body), (200, b""))
         self.assertGreater(int(headers["Content-Length"]), 1000)
 
-    def test_http(self):
-        answer = self.server.raw(b"POST /embed HTTP/1.1\r\nContent-Length: 3001\r\n\r\n")
-        self.assertRegex(answer, b"^HTTP/1.1 413 ")
-        self.assertRegex(answer, b"the body has more than 3000 bytes")
-        chunk = b"bb8\r\n" + b" " * 3000 + b"\r\n1\r\n \r\n0\r\n\r\n"
-        answer = self.server.raw(b"POST /embed HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk)
-        self.assertRegex(answer, b"^HTTP/1.1 413 ")
-        self.assertRegex(self.server.raw(b"GET / HTTP/1.1\r\nx: " + b"a" * 20000 + b"\r\n\r\n"),
-                         b"^HTTP/1.1 431 ")
-        for broken in (b"hello\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"\x16\x03\x01\x00\r\n\r\n",
-                       b"POST /embed HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
-                       b"POST /embed HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n"):
-            self.assertRegex(self.server.raw(broken), b"^HTTP/1.1 400 ", broken)
-        both = b"POST /embed HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
-        self.assertRegex(self.server.raw(both), b"^HTTP/1.1 (400|501) ")
-        # Where such a body ends is not known: what follows must not be taken for a request.
-        for coding in b"gzip", b"chunked, gzip", b"identity":
-            answer = self.server.raw(b"POST /embed HTTP/1.1\r\nTransfer-Encoding: " + coding +
-                                     b"\r\n\r\nGET /health HTTP/1.1\r\nConnection: close\r\n\r\n")
-            self.assertRegex(answer, b"^HTTP/1.1 (400|501) ")
-            self.assertIn(b"Connection: close", answer)
-            self.assertEqual(answer.count(b"HTTP/1.1 "), 1, answer)
-        gzip = b"POST /embed HTTP/1.1\r\nContent-Encoding: gzip\r\nContent-Length: 1\r\n\r\nx"
-        self.assertRegex(self.server.raw(gzip), b"^HTTP/1.1 415 ")
-
-    def test_bodies_in_pieces(self):
-        body = b'{"inputs": "a"}'
-        chunks = b"5\r\n" + body[:5] + b"\r\na;x=y\r\n" + body[5:] + b"\r\n0\r\n\r\n"
-        head = b"POST /embed HTTP/1.1\r\nConnection: close\r\n"
-        whole = self.server.raw(head + b"Content-Length: 15\r\n\r\n" + body)
-        self.assertRegex(whole, b"^HTTP/1.1 200 OK\r\n")
-        chunked = self.server.raw(head + b"Transfer-Encoding: chunked\r\n\r\n" + chunks)
-        self.assertEqual(chunked.split(b"\r\n\r\n")[1], whole.split(b"\r\n\r\n")[1])
-        waits = self.server.raw(head + b"Expect: 100-continue\r\nContent-Length: 15\r\n\r\n" + body)
-        self.assertRegex(waits, b"^HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n")
-        old = self.server.raw(b"POST /embed HTTP/1.0\r\nContent-Length: 15\r\n\r\n" + body)
-        self.assertRegex(old, b"Connection: close\r\n")
-
-    def test_requests_sent_ahead_are_answered_in_order(self):
-        one = b"POST /tokenize HTTP/1.1\r\nContent-Length: %d\r\n%s\r\n{\"inputs\": \"%s\"}"
-        ahead = [one % (len(text) + 14, b"Connection: close\r\n" if text == b"dogs" else b"", text)
-                 for text in (b"a", b"man", b"is", b"two", b"dogs")]
-        answers = self.server.raw(b"".join(ahead)).split(b"HTTP/1.1 200 OK")[1:]
-        self.assertEqual([json.loads(answer.split(b"\r\n\r\n")[1])[0][1]["text"] for answer in answers],
-                         ["a", "man", "is", "two", "dogs"])
-
 
 class Starting(ServeTest):
     def test_a_key(self):
         server = self.start("-m", f"x={self.model}", environment={"BERT_SERVE_API_KEY": "sesame"})
         for given, status in [(None, 401), ("Bearer sesam", 401), ("Bearer sesames", 401),
                               ("Bearer sesamf", 401), ("sesame", 401), ("Bearer ", 401),
-                              ("Bearer sesame", 200)]:
+                              ("Basic sesame", 401), ("Bearer sesame", 200), ("bEARER sesame", 200)]:
             headers = {"Authorization": given} if given else {}
             self.assertEqual(server.request("POST", "/predict", {"inputs": "a"}, headers)[0], status)
             self.assertEqual(server.request("GET", "/health", None, headers)[0], 200)
         self.assertEqual(server.request("GET", "/v1/models")[0], 401)
+        # Without the key, it is not told which models there are.
+        for name in "x", "y", "x/health":
+            for method, path in (("POST", f"/models/{name}"), ("GET", f"/v2/models/{name}")):
+                self.assertEqual(server.request(method, path, "{}")[0], 401)
         self.assertEqual(server.request("GET", "/nothing")[0], 401)
         self.assertEqual(server.request("GET", "/metrics")[0], 200)
 
@@ -183,6 +166,9 @@ class Starting(ServeTest):
         info = json.loads(server.request("GET", "/info")[2])
         self.assertEqual(info["models"], ["model", "second"])
         self.assertEqual((info["max_client_batch_size"], info["auto_truncate"]), (2, False))
+        colon = self.make_model("en:coder", "--labels", "2")
+        server = self.start("-m", f"x={colon}")
+        self.assertEqual(json.loads(server.request("GET", "/info")[2])["models"], ["x"])
         for arguments, code, pattern in [
             (["-m", f"a={self.model}", "-m", f"a={self.model}"], 2, "two models are called 'a'"),
             (["-m", f"={self.model}"], 2, "has no name"),
@@ -205,11 +191,41 @@ class Starting(ServeTest):
                 self.assertEqual(done.returncode, code, done.stderr)
                 self.assertRegex(done.stderr.splitlines()[-1], pattern)
 
+    def test_an_empty_key_in_the_environment(self):
+        for key, code in ("", 2), (None, 1):
+            with_key = {**os.environ, "BERT_SERVE_API_KEY": ""} if key is not None else dict(os.environ)
+            done = subprocess.run([str(self.bin / "bert-serve"), "-m", self.dir / "nowhere", "--port", "0"],
+                                  env=with_key, capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, code, done.stderr)
+            self.assertEqual("BERT_SERVE_API_KEY is empty, expected a key" in done.stderr, code == 2)
+
+    def test_threads_that_cannot_be_started(self):
+        """One sentence, although other threads were started."""
+        def limit():
+            resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
+
+        def run(*arguments):
+            return subprocess.run([str(self.bin / "bert-serve"), *arguments], capture_output=True, text=True,
+                                  timeout=60, preexec_fn=limit)
+        if run("--version").returncode != 0:
+            self.skipTest("the program alone, with a sanitizer, takes more")
+        done = run("-m", self.model, "--port", "0", "--http-threads", "1024")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("cannot start a thread", done.stderr)
+
+    def test_end_while_loading(self):
+        slow = self.make_model("slow", "--vocab", "60000", "--shape", "24,256,4,1024")
+        server = self.start("-m", f"x={slow}", "-m", f"y={slow}", wait=False)
+        self.assertEqual(server.stop(), 0)
+        said = "\n".join(server.messages)
+        self.assertNotRegex(said, "model y|(?m:^ready)")
+        self.assertIn("stopping", said)
+
     def test_access_log(self):
         log = self.dir / "access.log"
         server = self.start("--access-log", log)
         server.request("POST", "/predict", {"inputs": "a man"}, {"X-Request-Id": "first"})
-        server.raw(b'GET /no"thing HTTP/1.1\r\nConnection: close\r\n\r\n')
+        server.raw(b'GET /no"thing HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
         server.stop()
         first, second = map(json.loads, log.read_text().splitlines())
         self.assertEqual(second["path"], '/no"thing')

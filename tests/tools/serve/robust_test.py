@@ -205,8 +205,8 @@ class Robust(ServeTest):
         for _ in range(rng.choice([0, 0, 1, 3, 20])):
             body[rng.randrange(len(body))] = rng.randrange(256)
         length = rng.choice([len(body)] * 6 + [len(body) + 1, max(0, len(body) - 3), 1 << 62, -1])
-        head = bytearray(f"{rng.choice(['POST'] * 6 + ['GET', 'PUT', 'HEAD'])} {path} HTTP/1.1\r\nContent-Length: "
-                         f"{length}\r\nConnection: close\r\n".encode())
+        head = bytearray(f"{rng.choice(['POST'] * 6 + ['GET', 'PUT', 'HEAD'])} {path} HTTP/1.1\r\nHost: a\r\n"
+                         f"Content-Length: {length}\r\nConnection: close\r\n".encode())
         if rng.random() < 0.2:
             head += rng.choice([b"Transfer-Encoding: chunked\r\n", b"Expect: 100-continue\r\n", b"A: \0\r\n",
                                 b"X-Request-Id: \xff\r\n", b"Content-Length: 2\r\n", b": \r\n", b"A" * 20000])

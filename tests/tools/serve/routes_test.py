@@ -303,24 +303,6 @@ class Routes(ServeTest):
         error = self.post("/models/mlm", {"inputs": "a man"}, 422)
         self.assertEqual(error["error"], "No mask_token ([MASK]) found on the input")
 
-    def test_zero_shot(self):
-        labels, form = ["music", "the beach", "dogs"], "it is {}."
-        rows = self.infer(self.names["classes"],
-                          inputs=[[TEXTS[0], form.format(label)] for label in labels])
-        logits = [row["logits"] for row in rows]  # contradiction is the first, entailment the second
-        for several in (False, True):
-            parameters = {"candidate_labels": labels, "hypothesis_template": form,
-                          "multi_label": several}
-            found = self.post("/models/classes", {"inputs": TEXTS[0], "parameters": parameters})
-            total = sum(math.exp(row[1]) for row in logits)
-            expected = {label: math.exp(row[1]) / (math.exp(row[0]) + math.exp(row[1]) if several
-                                                   else total)
-                        for label, row in zip(labels, logits)}
-            self.assertEqual({x["label"] for x in found}, set(labels))
-            for one in found:
-                self.assertAlmostEqual(one["score"], expected[one["label"]], places=6)
-            self.assertEqual(found, sorted(found, key=lambda x: -x["score"]))
-
     # Open Inference Protocol
 
     def test_inference_protocol(self):
@@ -359,6 +341,12 @@ class Routes(ServeTest):
                     self.assertTrue(operation["summary"])
                     if "requestBody" in operation:
                         self.example(path, operation["requestBody"]["content"]["application/json"])
+        fields = {path: methods["post"]["requestBody"]["content"]["application/json"]["schema"]["properties"]
+                  for path, methods in api["paths"].items() if "requestBody" in methods.get("post", {})}
+        self.assertEqual(fields["/v1/embeddings"]["dimensions"]["minimum"], 1)
+        self.assertEqual(fields["/v2/rerank"]["top_n"]["type"], ["integer", "null"])
+        self.assertEqual(fields["/v2/rerank"]["query"]["type"], "string")
+        self.assertEqual(fields["/v1/rerank"]["documents"]["items"]["oneOf"][1]["required"], ["text"])
         page = self.server.request("GET", "/docs")[2].decode()
         for path in api["paths"]:
             self.assertIn(path, page)

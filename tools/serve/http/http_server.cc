@@ -171,16 +171,20 @@ void HttpServer::start(int threads) {
     impl->accept();
     impl->tick();
   });
-  for (int i = 0; i < threads; ++i) {
-    impl_->threads.emplace_back([impl = impl_.get()] {
-      while (!impl->io.stopped()) {
-        try {
-          impl->io.run();
-        } catch (const std::exception& error) {
-          spdlog::error("a request failed: {}", error.what());
-        }
+  const auto serve = [impl = impl_.get()] {
+    while (!impl->io.stopped()) {
+      try {
+        impl->io.run();
+      } catch (const std::exception& error) {
+        spdlog::error("a request failed: {}", error.what());
       }
-    });
+    }
+  };
+  try {
+    for (int i = 0; i < threads; ++i) impl_->threads.emplace_back(serve);
+  } catch (...) {
+    stop();  // those that could be started
+    throw;
   }
 }
 

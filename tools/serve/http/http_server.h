@@ -37,8 +37,10 @@ class HttpHandler {
   virtual bool takes(const HttpRequest& request, HttpResponse& response) = 0;
   // Answers by calling reply once, at any time, from any thread. Must not throw, nor take long.
   virtual void handle(HttpRequest request, Reply reply) = 0;
-  // The answer to a request that never became one: status and reason are HTTP's.
-  virtual HttpResponse refuse(int status, const std::string& reason) = 0;
+  // The answer to a request that cannot be read, of which `request` has what could be: status and
+  // reason are HTTP's.
+  virtual HttpResponse refuse(const HttpRequest& request, int status,
+                              const std::string& reason) = 0;
   // Called for every response before it is written, and with its time once it is.
   virtual void log(const HttpRequest& request, const HttpResponse& response, size_t bytes) = 0;
 };

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <ctime>
 #include <initializer_list>
-#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -12,6 +11,8 @@
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
 #include <fmt/format.h>
+
+#include "tools/serve/http/request_head.h"
 
 namespace bert::tools::serve {
 namespace {
@@ -38,21 +39,6 @@ const std::string& date() {
     made = now;
   }
   return text;
-}
-
-// What a client may choose as its request's id: it goes into the log and back into a header.
-bool is_plain(std::string_view id) {
-  return !id.empty() && id.size() <= 128 && std::ranges::all_of(id, [](char c) {
-    return c > ' ' && c <= '~' && c != '"' && c != '\\';
-  });
-}
-
-std::string text(beast::string_view view) { return {view.data(), view.size()}; }
-
-// "client, proxy" is what the last proxy writes of the one before it.
-std::string last_element(const std::string& list) {
-  const size_t begin = list.find_first_not_of(", ", list.rfind(',') + 1);
-  return begin == std::string::npos ? "" : list.substr(begin);
 }
 
 }  // namespace
@@ -143,7 +129,8 @@ void HttpSession::release_buffer() {
   buffer_.shrink_to_fit();
 }
 
-// The client has closed its side: while a request is being computed, nobody waits for the answer.
+// The client has closed its side. Whether it still reads is not to be seen: while a request is
+// being computed, nobody waits for the answer, as with other servers.
 void HttpSession::on_end() {
   ended_ = true;
   if (state_ == State::busy && has_stop_) gone_.request_stop();
@@ -158,6 +145,10 @@ void HttpSession::parse() {
 // Whether there may be more to parse now.
 bool HttpSession::parse_some() {
   if (state_ == State::idle) {
+    // Some clients end a body with an empty line, which is ignored (RFC 9112, 2.2).
+    const std::string_view ahead(static_cast<const char*>(buffer_.data().data()), buffer_.size());
+    buffer_.consume(std::min(ahead.find_first_not_of("\r\n"), ahead.size()));
+    if (buffer_.size() == 0) return false;
     request_ = HttpRequest();
     request_.came = Clock::now();
     enter(State::header, seconds(context_->limits.header));
@@ -186,55 +177,36 @@ bool HttpSession::hold(size_t bytes) {
   held_ = holds;
   if (!is_more || held <= context_->limits.all_bodies) return true;
   HttpResponse response = context_->handler.refuse(
-      503, "too many bytes of other requests are being read or answered, try again");
+      request_, 503, "too many bytes of other requests are being read or answered, try again");
   response.headers.emplace_back("Retry-After", "1");
   answer(std::move(response), true);
   return false;
 }
 
 void HttpSession::fill_request() {
-  const auto& message = parser_->get();
-  const auto target = text(message.target());
-  const size_t question = target.find('?');
-  request_.method = text(message.method_string());
-  request_.path = target.substr(0, question);
-  if (question != std::string::npos) request_.query = target.substr(question + 1);
-  request_.authorization = text(message[http::field::authorization]);
-  request_.origin = text(message[http::field::origin]);
   request_.client = client_;
   request_.caller = address_;
-  if (const auto& name = context_->limits.caller_header; !name.empty()) {
-    const auto [begin, end] = message.equal_range(name);
-    if (begin != end) request_.caller = last_element(text(std::prev(end)->value()));
-  }
-  request_.id = text(message["x-request-id"]);
-  if (!is_plain(request_.id)) request_.id = context_->make_id();
-  closes_ = !parser_->keep_alive();
-  is_head_ = message.method() == http::verb::head;
+  read_head(parser_->get(), context_->limits.caller_header, request_);
+  if (request_.id.empty()) request_.id = context_->make_id();
+  is_head_ = request_.method == "HEAD";
 }
 
 // False if the request is answered without its body.
 bool HttpSession::on_header() {
   fill_request();
-  const auto& message = parser_->get();
-  const auto refuse_with = [&](HttpResponse response) {
-    answer(std::move(response), !parser_->is_done());
+  closes_ = !parser_->keep_alive();
+  const HttpMessage& message = parser_->get();
+  if (const auto error = find_head_error(message)) {
+    refuse(error->status, error->reason);
     return false;
-  };
-  if (message.find(http::field::transfer_encoding) != message.end() &&
-      !beast::iequals(message[http::field::transfer_encoding], "chunked")) {
-    // Where the body ends is not known, and what follows may be a part of it.
-    answer(context_->handler.refuse(501, "the only Transfer-Encoding is chunked"), true);
-    return false;
-  }
-  const auto encoding = message[http::field::content_encoding];
-  if (!encoding.empty() && !beast::iequals(encoding, "identity")) {
-    return refuse_with(context_->handler.refuse(
-        415, fmt::format("the body's Content-Encoding is {}, expected none", text(encoding))));
   }
   HttpResponse response;
-  if (!context_->handler.takes(request_, response)) return refuse_with(std::move(response));
-  if (beast::iequals(message[http::field::expect], "100-continue") && !parser_->is_done()) {
+  if (!context_->handler.takes(request_, response)) {
+    answer(std::move(response), !parser_->is_done());
+    return false;
+  }
+  if (beast::iequals(message[http::field::expect], "100-continue") && message.version() >= 11 &&
+      !parser_->is_done()) {
     boost::system::error_code ignored;  // these few bytes always fit, and nothing else is written
     socket_.write_some(asio::buffer("HTTP/1.1 100 Continue\r\n\r\n", 25), ignored);
   }
@@ -266,25 +238,23 @@ void HttpSession::on_request() {
   }
 }
 
-// The request cannot be read: what follows on the connection cannot either.
 void HttpSession::refuse(const boost::system::error_code& error) {
   ++context_->unreadable;
-  request_.client = client_;
-  if (request_.id.empty()) request_.id = context_->make_id();
   const HttpLimits& limits = context_->limits;
   if (error == http::error::header_limit || error == http::error::buffer_overflow) {
-    answer(context_->handler.refuse(
-               431, fmt::format("the header has more than {} bytes", limits.header_bytes)),
-           true);
+    refuse(431, fmt::format("the header has more than {} bytes", limits.header_bytes));
   } else if (error == http::error::body_limit) {
-    answer(
-        context_->handler.refuse(413, fmt::format("the body has more than {} bytes, the limit of "
-                                                  "--max-body",
-                                                  limits.body_bytes)),
-        true);
+    refuse(413, fmt::format("the body has more than {} bytes, the limit of --max-body",
+                            limits.body_bytes));
   } else {
-    answer(context_->handler.refuse(400, fmt::format("not HTTP/1.1: {}", error.message())), true);
+    refuse(400, fmt::format("not HTTP/1.1: {}", error.message()));
   }
+}
+
+// Where a request cannot be read, what follows on the connection cannot either.
+void HttpSession::refuse(int status, const std::string& reason) {
+  if (!parser_->is_header_done()) fill_request();
+  answer(context_->handler.refuse(request_, status, reason), true);
 }
 
 void HttpSession::answer(HttpResponse response, bool closes) {
@@ -366,11 +336,7 @@ void HttpSession::check_time(Clock::time_point now) {
     if (self->deadline_ != deadline || self->state_ == State::closed) return;
     if (self->state_ != State::header && self->state_ != State::body) return self->close();
     ++self->context_->timed_out;
-    if (self->request_.id.empty()) {
-      self->request_.client = self->client_;
-      self->request_.id = self->context_->make_id();
-    }
-    self->answer(self->context_->handler.refuse(408, "the request took too long to arrive"), true);
+    self->refuse(408, "the request took too long to arrive");
   });
 }
 

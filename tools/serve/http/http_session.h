@@ -91,6 +91,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   bool hold(size_t bytes);
   void on_request();
   void refuse(const boost::system::error_code& error);
+  void refuse(int status, const std::string& reason);
   void answer(HttpResponse response, bool closes);
   void write();
   void on_written(const boost::system::error_code& error, size_t bytes);

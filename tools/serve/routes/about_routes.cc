@@ -48,6 +48,8 @@ const char* dtype_of(const std::string& precision) {
 
 ordered_json model_type(const ServedModel& model) {
   const std::string kind = model.kind();
+  if (model.info.task == bert::Task::multi_vector) return {{kind, ordered_json::object()}};
+  if (model.info.task == bert::Task::sparse) return {{kind, {{"pooling", "splade"}}}};
   if (kind == "embedding") {  // "cls, normalised" is "cls" there
     const std::string& pooling = model.info.pooling;
     return {{kind, {{"pooling", pooling.substr(0, pooling.find_first_of(", "))}}}};

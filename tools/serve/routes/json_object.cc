@@ -14,7 +14,16 @@ namespace bert::tools::serve {
 namespace {
 
 constexpr int kMostDepth = 16;
+constexpr const char* kParameters = "parameters";
+constexpr const char* kOptions = "options";
 const json kNothing = json::object();
+
+// Of an object, or of what is none and has none; null counts as absent.
+const json* member(const json& value, std::string_view name) {
+  if (!value.is_object()) return nullptr;
+  const auto found = value.find(name);
+  return found == value.end() || found->is_null() ? nullptr : &*found;
+}
 
 // Of a text that may be no JSON at all: the deepest nesting, and how many members its objects have,
 // as each has a colon.
@@ -97,30 +106,58 @@ const char* type_of(const json& value) {
 }
 
 JsonObject::JsonObject(const json& value, std::span<const Field> fields, std::string where)
-    : value_(value), fields_(fields), where_(std::move(where)) {
-  if (!value_.is_object()) {
-    throw RequestError(Refusal::validation,
-                       where_.empty()
-                           ? fmt::format("the body is {}, expected an object", type_of(value_))
-                           : fmt::format("`{}` is {}, expected an object",
-                                         where_.substr(0, where_.size() - 1), type_of(value_)));
+    : JsonObject(value, nullptr, fields, std::move(where)) {}
+
+JsonObject::JsonObject(const json& value, const json* parameters, std::span<const Field> fields,
+                       std::string where)
+    : value_(value), parameters_(parameters), fields_(fields), where_(std::move(where)) {
+  require_known(value_, where_);
+  if (parameters_ != nullptr) require_known(*parameters_, kParameters + std::string("."));
+  for (const Field& field : fields_) {
+    if (field.required && !has(field.name)) fail(field.name, "is missing");
+    if (parameters_ != nullptr && member(value_, field.name) != nullptr &&
+        member(*parameters_, field.name) != nullptr) {
+      fail(field.name, "is both in the body and in its `parameters`");
+    }
   }
-  for (const auto& [name, member] : value_.items()) {
+}
+
+JsonObject JsonObject::of_task(const json& body, std::span<const Field> fields) {
+  const json* const options = member(body, kOptions);
+  if (options != nullptr && !options->is_object()) {
+    refuse_field(kOptions, fmt::format("is {}, expected an object", type_of(*options)));
+  }
+  const json* const parameters = member(body, kParameters);
+  return {body, parameters == nullptr ? &kNothing : parameters, fields, ""};
+}
+
+void JsonObject::require_known(const json& value, const std::string& where) const {
+  if (!value.is_object()) {
+    throw RequestError(Refusal::validation,
+                       where.empty()
+                           ? fmt::format("the body is {}, expected an object", type_of(value))
+                           : fmt::format("`{}` is {}, expected an object",
+                                         where.substr(0, where.size() - 1), type_of(value)));
+  }
+  const bool is_task = parameters_ != nullptr && &value == &value_;
+  for (const auto& [name, held] : value.items()) {
     if (std::ranges::find(fields_, std::string_view(name), &Field::name) != fields_.end()) continue;
+    if (is_task && (name == kParameters || name == kOptions)) continue;
     std::string known;
     for (const Field& field : fields_)
       known += fmt::format("{}{}", known.empty() ? "" : ", ", field.name);
     throw RequestError(Refusal::validation,
-                       fmt::format("`{}{}` is unknown, expected {}", where_, shown(name), known),
-                       where_ + shown(name));
-  }
-  for (const Field& field : fields_) {
-    if (field.required && !has(field.name)) fail(field.name, "is missing");
+                       fmt::format("`{}{}` is unknown, expected {}", where, shown(name), known),
+                       where + shown(name));
   }
 }
 
 void JsonObject::fail(std::string_view name, const std::string& reason) const {
-  refuse_field(fmt::format("{}{}", where_, name), reason);
+  const bool is_parameter = parameters_ != nullptr && member(value_, name) == nullptr &&
+                            member(*parameters_, name) != nullptr;
+  refuse_field(
+      is_parameter ? fmt::format("{}.{}", kParameters, name) : fmt::format("{}{}", where_, name),
+      reason);
 }
 
 void JsonObject::wrong(std::string_view name, const json& found, const char* expected) const {
@@ -128,8 +165,8 @@ void JsonObject::wrong(std::string_view name, const json& found, const char* exp
 }
 
 const json* JsonObject::find(std::string_view name) const {
-  const auto found = value_.find(name);
-  return found == value_.end() || found->is_null() ? nullptr : &*found;
+  const json* const found = member(value_, name);
+  return found == nullptr && parameters_ != nullptr ? member(*parameters_, name) : found;
 }
 
 std::string JsonObject::string_in(std::string_view name, const json& value,

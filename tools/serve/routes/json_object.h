@@ -24,6 +24,7 @@ enum class FieldType {
   text,
   flag,
   whole,      // a number of at least 0
+  count,      // of at least 1
   texts,      // an array of strings
   some_text,  // a string or an array of strings
   inputs,     // a string, its token ids, or an array of those
@@ -58,6 +59,9 @@ class JsonObject {
   // where: the name of the object with a dot, for messages: "parameters.". Throws if the value is
   // no object, has other fields, or lacks one.
   JsonObject(const json& value, std::span<const Field> fields, std::string where = "");
+  // A body in which Hugging Face's clients put some of a task's fields into "parameters": the
+  // getters find those of both. "options" is ignored.
+  static JsonObject of_task(const json& body, std::span<const Field> fields);
 
   bool has(std::string_view name) const { return find(name) != nullptr; }
   const json* find(std::string_view name) const;
@@ -76,11 +80,15 @@ class JsonObject {
   [[noreturn]] void fail(std::string_view name, const std::string& reason) const;
 
  private:
+  JsonObject(const json& value, const json* parameters, std::span<const Field> fields,
+             std::string where);
+  void require_known(const json& value, const std::string& where) const;
   [[noreturn]] void wrong(std::string_view name, const json& found, const char* expected) const;
   std::string string_in(std::string_view name, const json& value, const char* expected) const;
   std::vector<int64_t> ids_in(std::string_view name, const json& value) const;
 
   const json& value_;
+  const json* parameters_;  // of a task's body, or null
   std::span<const Field> fields_;
   std::string where_;
 };

@@ -25,6 +25,8 @@ ordered_json schema_of(FieldType type) {
       return {{"type", "boolean"}};
     case FieldType::whole:
       return integer;
+    case FieldType::count:
+      return {{"type", "integer"}, {"minimum", 1}};
     case FieldType::texts:
       return array_of(string);
     case FieldType::some_text:
@@ -40,7 +42,9 @@ ordered_json schema_of(FieldType type) {
     case FieldType::ids:
       return {{"oneOf", {ids, array_of(ids)}}};
     case FieldType::documents: {
-      const ordered_json object = {{"type", "object"}, {"properties", {{"text", string}}}};
+      const ordered_json object = {{"type", "object"},
+                                   {"properties", {{"text", string}}},
+                                   {"required", ordered_json::array({"text"})}};
       return array_of({{"oneOf", {string, object}}});
     }
     case FieldType::object:
@@ -53,10 +57,17 @@ ordered_json schema_of(FieldType type) {
   return ordered_json::object();
 }
 
+// null counts as absent.
+void allow_null(ordered_json& schema) {
+  if (schema.contains("oneOf")) schema["oneOf"].push_back({{"type", "null"}});
+  if (schema.contains("type")) schema["type"] = {schema["type"], "null"};
+}
+
 ordered_json body_schema(const Route& route) {
   ordered_json properties = ordered_json::object(), required = ordered_json::array();
   for (const Field& field : route.fields) {
     ordered_json schema = schema_of(field.type);
+    if (!field.required) allow_null(schema);
     if (*field.about != '\0') schema["description"] = field.about;
     if (*field.standard != '\0') schema["default"] = ordered_json::parse(field.standard);
     properties[field.name] = schema;
@@ -122,15 +133,17 @@ std::string escaped(std::string_view text) {
 std::string type_in_words(const ordered_json& schema) {
   if (schema.contains("oneOf")) {
     std::string words;
-    for (const auto& each : schema["oneOf"])
-      words += (words.empty() ? "" : " or ") + type_in_words(each);
+    for (const auto& each : schema["oneOf"]) {
+      if (each["type"] != "null") words += (words.empty() ? "" : " or ") + type_in_words(each);
+    }
     return words;
   }
   if (!schema.contains("type")) return "any";
-  if (schema["type"] == "array") {
+  const ordered_json type = schema["type"].is_array() ? schema["type"][0] : schema["type"];
+  if (type == "array") {
     return schema.contains("items") ? "array of (" + type_in_words(schema["items"]) + ")" : "array";
   }
-  return schema["type"].get<std::string>();
+  return type.get<std::string>();
 }
 
 void append_fields(std::string& page, const ordered_json& schema) {

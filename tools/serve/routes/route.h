@@ -53,6 +53,8 @@ struct Call {
   std::span<const Field> fields;
 
   JsonObject object() const { return {body, fields}; }
+  // The body of a route that may have a task's fields in "parameters".
+  JsonObject task(std::span<const Field> of) const;
   // The model that the path or the body's "model" names, or else the first that can.
   const ServedModel& model(Ability ability) const;
   // Throws if a batch is empty or too large.
@@ -62,7 +64,7 @@ struct Call {
 using Outcome = std::variant<HttpResponse, Work>;
 
 struct Route {
-  std::string_view method, path;  // "{model}" in the path stands for a model's name
+  std::string_view method, path;  // "{model}" in the path stands for the name of a model
   Dialect dialect;
   Outcome (*run)(const Call& call);  // throws RequestError
   std::string_view summary;
@@ -72,6 +74,8 @@ struct Route {
 };
 
 std::span<const Route> all_routes();
+// Of a path as it was sent, whether or not there is such a route or model.
+Dialect dialect_of(std::string_view path);
 
 struct FoundRoute {
   const Route* route = nullptr;  // null: there is none, or none for the method
@@ -112,8 +116,9 @@ std::vector<float> scores_of(std::span<const float> logits, const bert::Info& in
 void append_label(std::string& line, const std::string& label, float score);
 
 // Used by POST / as well, with the model chosen.
-Work embed_work(const Call& call, const ServedModel& model, const JsonObject& object);
-Work similarity_work(const Call& call, const ServedModel& model, const JsonObject& object);
-Work rerank_work(const Call& call, const ServedModel& model, const JsonObject& object);
+Work embed_work(const Call& call, const ServedModel& model);
+Work sparse_work(const Call& call, const ServedModel& model);
+Work similarity_work(const Call& call, const ServedModel& model);
+Work rerank_work(const Call& call, const ServedModel& model);
 
 }  // namespace bert::tools::serve

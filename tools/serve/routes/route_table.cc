@@ -28,6 +28,19 @@ FoundRoute find_exactly(std::string_view method, std::string_view path) {
 
 }  // namespace
 
+Dialect dialect_of(std::string_view path) {
+  while (path.size() > 1 && path.back() == '/') path.remove_suffix(1);
+  if (path.starts_with(kInferenceModels)) return Dialect::inference;
+  const Route* best = nullptr;
+  for (const Route& route : all_routes()) {
+    const bool fits =
+        path == route.path || (path.starts_with(kModels) && path.ends_with(route.path));
+    if (fits && (best == nullptr || route.path.size() > best->path.size())) best = &route;
+  }
+  if (best != nullptr) return best->dialect;
+  return path.find("/v1/") != std::string_view::npos ? Dialect::openai : Dialect::tei;
+}
+
 std::span<const Route> all_routes() {
   static const std::vector<Route> all = [] {
     std::vector<Route> routes;
@@ -42,6 +55,8 @@ std::span<const Route> all_routes() {
 }
 
 FoundRoute find_route(std::string_view method, std::string_view path, const ServedModels* models) {
+  // Only a model's name stands for the table's placeholder.
+  if (path.find(kPlaceholder) != std::string_view::npos) return {};
   FoundRoute found = find_exactly(method, path);
   if (found.route != nullptr || !found.allow.empty() || models == nullptr) return found;
   for (const std::string_view root : {kModels, kInferenceModels}) {
@@ -49,8 +64,9 @@ FoundRoute find_route(std::string_view method, std::string_view path, const Serv
     const auto [model, rest] = models->in_path(path.substr(root.size()));
     if (model == nullptr)
       models->named(path.substr(root.size(), path.find('/', root.size()) - root.size()));
-    const std::string at = root == kModels ? std::string(rest.empty() ? "/" : rest)
-                                           : fmt::format("{}{}{}", root, kPlaceholder, rest);
+    const bool is_plain = root == kModels && !rest.empty();
+    const std::string at =
+        is_plain ? std::string(rest) : fmt::format("{}{}{}", root, kPlaceholder, rest);
     found = find_exactly(method, at);
     found.named = model;
   }
@@ -58,11 +74,19 @@ FoundRoute find_route(std::string_view method, std::string_view path, const Serv
 }
 
 const ServedModel& Call::model(Ability ability) const {
-  if (named != nullptr) return state.models.named(named->name, ability);
-  if (!body.is_null()) {
-    if (const auto name = object().text("model")) return state.models.named(*name, ability);
+  const auto name = body.is_null() ? std::nullopt : object().text("model");
+  if (named == nullptr) {
+    return name ? state.models.named(*name, ability) : state.models.first(ability);
   }
-  return state.models.first(ability);
+  if (name && *name != named->name) {
+    refuse_field("model", fmt::format("is '{}', but the path names {}", *name, named->name));
+  }
+  return state.models.named(named->name, ability);
+}
+
+JsonObject Call::task(std::span<const Field> of) const {
+  object();  // which refuses what the route does not have
+  return JsonObject::of_task(body, of);
 }
 
 void Call::check_batch(size_t inputs, const char* field) const {

@@ -30,7 +30,9 @@ Spelling spelling_of(Refusal refusal) {
       return {"validation", "Validation", 422, kInvalid, nullptr, 400};
     case Refusal::unauthorized:
       return {"unauthorized", "Unauthorized", 401, kInvalid, "invalid_api_key", 401};
-    case Refusal::not_found:
+    case Refusal::no_route:
+      return {"not_found", "NotFound", 404, kInvalid, "unknown_url", 404};
+    case Refusal::no_model:
       return {"not_found", "NotFound", 404, kInvalid, "model_not_found", 404};
     case Refusal::method:
       return {"not_found", "NotFound", 405, kInvalid, nullptr, 405};

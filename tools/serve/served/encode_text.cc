@@ -110,8 +110,8 @@ bert::Encoding TextReader::encode(const bert::Input& input, const EncodeOptions&
   if (!options.truncates && size > static_cast<size_t>(max_length_)) {
     throw RequestError(
         Refusal::validation,
-        fmt::format("an input has {} tokens, expected at most {} (\"truncate\": true cuts it)",
-                    size, max_length_));
+        fmt::format("an input has {} tokens, expected at most {}, as it is not to be cut", size,
+                    max_length_));
   }
   if (options.cut) truncate(encoding, max_length_, *options.cut);
   return encoding;

@@ -15,7 +15,8 @@ enum class Refusal {
   empty,         // nothing to compute
   validation,    // a field that is missing, unknown, of the wrong type or out of range
   unauthorized,  // a wrong key, or none
-  not_found,     // no such route, or no such model
+  no_route,      // at this path
+  no_model,      // of this name
   method,        // not for this route
   too_large,     // the body
   backend,       // the model cannot do this, or failed

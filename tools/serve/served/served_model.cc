@@ -92,6 +92,8 @@ const char* ServedModel::kind() const {
       return "question_answering";
     case bert::Task::fill_mask:
       return "fill_mask";
+    case bert::Task::multi_vector:
+      return "multi_vector";
     default:
       return "embedding";
   }
@@ -107,6 +109,10 @@ const char* ServedModel::task() const {
       return "question-answering";
     case bert::Task::fill_mask:
       return "fill-mask";
+    case bert::Task::sparse:
+      return "sparse";
+    case bert::Task::multi_vector:
+      return "multi-vector";
     default:
       return "feature-extraction";
   }

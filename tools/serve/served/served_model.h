@@ -41,7 +41,7 @@ class ServedModel {
   // In words, for messages: "a BertForMaskedLM, which fills masks".
   std::string description() const;
   const char* kind() const;  // as text-embeddings-inference calls it: "embedding", "reranker", ...
-  // The task of Hugging Face's pipeline that POST / answers.
+  // The task of Hugging Face's pipeline that POST / answers, or bert-infer's where it has none.
   const char* task() const;
   void warm_up();
 

@@ -39,23 +39,19 @@ const char* in_words(Ability ability) {
 
 }  // namespace
 
-void ServedModels::load(const std::vector<Source>& sources, const bert::Options& options,
+void ServedModels::load(const Source& source, const bert::Options& options,
                         const std::function<void()>& answered) {
-  for (const Source& source : sources) {
-    const auto began = std::chrono::steady_clock::now();
-    bert::Options load = options;
-    load.adapter = source.adapter;
-    auto model = std::make_unique<ServedModel>(source.name, source.directory, load, answered);
-    for (const std::string& note : model->info.notes) {
-      spdlog::info("{}: note: {}", source.name, note);
-    }
-    model->warm_up();
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
-    spdlog::info("model {}: {}, {}, {} on {} x {} threads, ready after {:.2f} s", source.name,
-                 model->description(), source.directory, model->info.precision, model->info.workers,
-                 model->info.threads, took.count());
-    models_.push_back(std::move(model));
-  }
+  const auto began = std::chrono::steady_clock::now();
+  bert::Options load = options;
+  load.adapter = source.adapter;
+  auto model = std::make_unique<ServedModel>(source.name, source.directory, load, answered);
+  for (const std::string& note : model->info.notes) spdlog::info("{}: note: {}", source.name, note);
+  model->warm_up();
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  spdlog::info("model {}: {}, {}, {} on {} x {} threads, ready after {:.2f} s", source.name,
+               model->description(), source.directory, model->info.precision, model->info.workers,
+               model->info.threads, took.count());
+  models_.push_back(std::move(model));
 }
 
 std::string ServedModels::names() const {
@@ -69,7 +65,7 @@ const ServedModel& ServedModels::named(std::string_view name) const {
   for (const auto& model : models_) {
     if (model->name == name) return *model;
   }
-  throw RequestError(Refusal::not_found,
+  throw RequestError(Refusal::no_model,
                      fmt::format("there is no model '{}', expected one of: {}", name, names()),
                      "model");
 }

@@ -18,8 +18,8 @@ class ServedModels {
   struct Source {
     std::string name, directory, adapter = {};
   };
-  // Logs what is loaded, one after another. answered: see bert::QueueOptions. Throws bert::Error.
-  void load(const std::vector<Source>& sources, const bert::Options& options,
+  // Adds a model, and logs it. answered: see bert::QueueOptions. Throws bert::Error.
+  void load(const Source& source, const bert::Options& options,
             const std::function<void()>& answered);
 
   const std::vector<std::unique_ptr<ServedModel>>& all() const { return models_; }

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "models/tasks/ranking/entailment.h"
+#include "tokenizer/unicode/utf8.h"
 #include "tools/infer/answers/numbers.h"
 #include "tools/serve/served/request_error.h"
 
@@ -28,17 +29,23 @@ constexpr Field kPredictFields[] = {
     kModelField,
 };
 
-constexpr Field kClassifyParameters[] = {
-    {"top_k", FieldType::whole, ""},
+constexpr Field kClassificationTask[] = {
+    {"inputs", FieldType::any, "", true},
+    {"top_k", FieldType::count, ""},
     {"function_to_apply", FieldType::text, ""},
+    kPredictFields[1],
     kTruncateFields[0],
     kTruncateFields[1],
+    kModelField,
 };
 
-constexpr Field kZeroShotParameters[] = {
+constexpr Field kZeroShotTask[] = {
+    {"inputs", FieldType::some_text, "", true},
     {"candidate_labels", FieldType::some_text, "", true},
     {"hypothesis_template", FieldType::text, ""},
     {"multi_label", FieldType::flag, ""},
+    kTruncateFields[0],
+    kModelField,
 };
 
 // What of the labels of an input is shown.
@@ -74,14 +81,15 @@ std::shared_ptr<const bert::Info> info_with(const ServedModel& model, bert::Scor
   return info;
 }
 
-bert::Scores scores_named(const JsonObject& parameters, bert::Scores usual) {
-  const auto name = parameters.text("function_to_apply");
-  if (!name) return usual;
+bert::Scores scores_named(const JsonObject& task, bert::Scores usual) {
+  const auto name = task.text("function_to_apply");
+  const bool raw = task.flag("raw_scores", false);
+  if (!name) return raw ? bert::Scores::raw : usual;
+  if (raw) task.fail("raw_scores", "cannot be given with function_to_apply");
   if (*name == "softmax") return bert::Scores::softmax;
   if (*name == "sigmoid") return bert::Scores::sigmoid;
   if (*name == "none") return bert::Scores::raw;
-  parameters.fail("function_to_apply",
-                  fmt::format("is '{}', expected softmax, sigmoid or none", *name));
+  task.fail("function_to_apply", fmt::format("is '{}', expected softmax, sigmoid or none", *name));
 }
 
 Work labels_work(const ServedModel& model, const std::vector<bert::Input>& inputs,
@@ -108,17 +116,48 @@ struct ZeroShot {
   std::vector<std::string> labels;
   int entailment;
   bool each;  // by itself, against its contradiction; else against each other
+  bool nested;
+
+  void append(std::string& line, const bert::Output& logits, int64_t first) const {
+    const std::vector<float> scores =
+        models::entailment_scores(logits, first, std::ssize(labels), entailment, each);
+    const std::vector<int64_t> order = bert::top_k(scores, std::ssize(scores));
+    append_array(line, std::span(order),
+                 [&](std::string& out, int64_t i) { append_label(out, labels[i], scores[i]); });
+  }
 
   Spelled operator()(const bert::Output& logits) const {
-    const std::vector<float> scores =
-        models::entailment_scores(logits, 0, logits.rows, entailment, each);
-    const std::vector<int64_t> order = bert::top_k(scores, std::ssize(scores));
     Spelled out;
-    append_array(out.body, std::span(order),
-                 [&](std::string& line, int64_t i) { append_label(line, labels[i], scores[i]); });
+    if (nested) out.body += '[';
+    for (int64_t first = 0; first < logits.rows; first += std::ssize(labels)) {
+      if (first > 0) out.body += ", ";
+      append(out.body, logits, first);
+    }
+    if (nested) out.body += ']';
     return out;
   }
 };
+
+// Each text with each label's hypothesis, as the library encodes them.
+std::vector<bert::Encoding> encode_hypotheses(const Call& call, const ServedModel& model,
+                                              const JsonObject& task,
+                                              const std::vector<std::string>& texts,
+                                              const std::vector<std::string>& labels, Work& work) {
+  const std::string form = task.text("hypothesis_template").value_or("This example is {}.");
+  auto encodings = models::encode_hypotheses(model.model, texts, labels, form);
+  const bool truncates = task.flag("truncate", call.state.limits.auto_truncate);
+  for (const bert::Encoding& encoding : encodings) {
+    if (encoding.truncated && !truncates) {
+      task.fail("inputs", fmt::format("has more than {} tokens with a label's hypothesis",
+                                      model.info.max_length));
+    }
+    work.tokens += std::ssize(encoding.ids);
+  }
+  for (const std::string& text : texts)
+    work.characters += static_cast<int64_t>(tokenizer::utf8::count_scalars(text));
+  work.inputs = std::ssize(encodings);
+  return encodings;
+}
 
 }  // namespace
 
@@ -131,8 +170,8 @@ std::span<const Route> classify_routes() {
   return kRoutes;
 }
 
-Work classification_work(const Call& call, const ServedModel& model, const JsonObject& object) {
-  const JsonObject parameters = object.object("parameters", kClassifyParameters);
+Work classification_work(const Call& call, const ServedModel& model) {
+  const JsonObject object = call.task(kClassificationTask);
   Work work;
   std::vector<bert::Input> inputs;
   const json* const found = object.find("inputs");
@@ -146,33 +185,25 @@ Work classification_work(const Call& call, const ServedModel& model, const JsonO
   }
   call.check_batch(inputs.size(), "inputs");
   const size_t all = model.info.labels.size();
-  const auto top = parameters.whole("top_k", 1, 1 << 20).value_or(static_cast<int64_t>(all));
-  Labelling labelling = {info_with(model, scores_named(parameters, model.info.scores)),
+  const auto top = object.whole("top_k", 1, 1 << 20).value_or(static_cast<int64_t>(all));
+  Labelling labelling = {info_with(model, scores_named(object, model.info.scores)),
                          static_cast<size_t>(top), true};
-  return labels_work(model, inputs, encode_options(call, parameters), std::move(work),
+  return labels_work(model, inputs, encode_options(call, object), std::move(work),
                      std::move(labelling));
 }
 
-Work zero_shot_work(const Call& call, const ServedModel& model, const JsonObject& object) {
-  const JsonObject parameters = object.object("parameters", kZeroShotParameters);
-  bool is_batch = false;
-  ZeroShot zero_shot = {parameters.some_text("candidate_labels", is_batch), model.entailment(),
-                        parameters.flag("multi_label", false)};
-  if (zero_shot.labels.empty()) parameters.fail("candidate_labels", "is empty");
-  call.check_batch(zero_shot.labels.size(), "parameters.candidate_labels");
-  if (zero_shot.labels.size() == 1) zero_shot.each = true;
-  const std::string form = parameters.text("hypothesis_template").value_or("This example is {}.");
-  const size_t place = form.find("{}");
-  if (place == std::string::npos || form.find("{}", place + 2) != std::string::npos) {
-    parameters.fail("hypothesis_template", "has no {} for the label, or several");
-  }
-  const auto text = object.text("inputs");
-  if (!text) object.fail("inputs", "is missing");
-  std::vector<bert::Input> pairs;
-  for (const std::string& label : zero_shot.labels)
-    pairs.push_back({*text, models::hypothesis(form, label)});
+Work zero_shot_work(const Call& call, const ServedModel& model) {
+  const JsonObject task = call.task(kZeroShotTask);
+  bool several = false;
   Work work;
-  auto encodings = encode(model, pairs, encode_options(call, parameters), work);
+  const std::vector<std::string> texts = task.some_text("inputs", work.is_batch);
+  ZeroShot zero_shot = {task.some_text("candidate_labels", several), model.entailment(),
+                        task.flag("multi_label", false), work.is_batch};
+  if (zero_shot.labels.empty()) task.fail("candidate_labels", "is empty");
+  call.check_batch(texts.size(), "inputs");
+  call.check_batch(zero_shot.labels.size() * texts.size(), "candidate_labels");
+  if (zero_shot.labels.size() == 1) zero_shot.each = true;
+  auto encodings = encode_hypotheses(call, model, task, texts, zero_shot.labels, work);
   return logits_work(model, std::move(encodings), std::move(work), std::move(zero_shot));
 }
 

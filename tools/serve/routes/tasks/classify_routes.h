@@ -22,7 +22,7 @@ Work logits_work(const ServedModel& model, std::vector<bert::Encoding> encodings
 }
 
 // In the shapes of Hugging Face's inference API.
-Work classification_work(const Call& call, const ServedModel& model, const JsonObject& object);
-Work zero_shot_work(const Call& call, const ServedModel& model, const JsonObject& object);
+Work classification_work(const Call& call, const ServedModel& model);
+Work zero_shot_work(const Call& call, const ServedModel& model);
 
 }  // namespace bert::tools::serve

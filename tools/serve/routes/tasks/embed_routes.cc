@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -20,7 +21,7 @@ namespace {
 constexpr Field kEmbedFields[] = {
     {"inputs", FieldType::inputs, "A text, its token ids, or a batch of these.", true},
     {"normalize", FieldType::flag, "Whether embeddings are scaled to length 1.", false, "true"},
-    {"dimensions", FieldType::whole, "Only the first so many numbers, before they are scaled."},
+    {"dimensions", FieldType::count, "Only the first so many numbers, before they are scaled."},
     {"prompt_name", FieldType::text,
      "Of the prompt to put before the inputs, a key in config_sentence_transformers.json."},
     kTruncateFields[0],
@@ -45,14 +46,16 @@ constexpr Field kSentences[] = {
     {"sentences", FieldType::texts, "", true},
 };
 
-constexpr Field kSimilarityParameters[] = {kEmbedFields[3], kTruncateFields[0], kTruncateFields[1]};
+constexpr Field kSimilarityTask[] = {
+    kSimilarityFields[0], kEmbedFields[3], kTruncateFields[0], kTruncateFields[1], kModelField,
+};
 
 constexpr Field kOpenAiFields[] = {
     {"input", FieldType::inputs, "A text, its token ids, or a batch of these.", true},
     kModelField,
     {"encoding_format", FieldType::text,
      "float or base64, of little-endian 32-bit floating-point numbers.", false, "\"float\""},
-    {"dimensions", FieldType::whole, "Only the first so many numbers, scaled to length 1."},
+    {"dimensions", FieldType::count, "Only the first so many numbers, scaled to length 1."},
     {"user", FieldType::text, "Is ignored."},
 };
 
@@ -62,7 +65,7 @@ struct Shape {
   bool normalizes;
   std::vector<float> of(std::span<const float> row) const {
     std::vector<float> values(row.begin(), row.begin() + columns);
-    if (normalizes) normalize(values);
+    if (normalizes) normalize(std::span(values));
     return values;
   }
 };
@@ -111,10 +114,7 @@ void append_floats(std::string& line, std::span<const float> values) {
   append_array(line, values, append_finite);
 }
 
-Outcome embed(const Call& call) {
-  const JsonObject object = call.object();
-  return embed_work(call, call.model(Ability::embed), object);
-}
+Outcome embed(const Call& call) { return embed_work(call, call.model(Ability::embed)); }
 
 Outcome embed_all(const Call& call) {
   const JsonObject object = call.object();
@@ -141,35 +141,9 @@ Outcome embed_all(const Call& call) {
   return work;
 }
 
-Outcome embed_sparse(const Call& call) {
-  const JsonObject object = call.object();
-  const ServedModel& model = call.model(Ability::sparse);
-  Work work;
-  auto encodings = encode_inputs(call, model, object, "inputs", work);
-  set_ask<std::vector<bert::SparseVector>>(
-      work,
-      [&model, encodings = std::move(encodings)](auto options, auto done) mutable {
-        model.queue.sparse(std::move(encodings), std::move(options), std::move(done));
-      },
-      [](const std::vector<bert::SparseVector>& all) {
-        Spelled out;
-        append_array(out.body, std::span(all), [](std::string& line, const auto& vector) {
-          line += '[';
-          for (size_t i = 0; i < vector.ids.size(); ++i) {
-            line += fmt::format("{}{{\"index\": {}, \"value\": ", i > 0 ? ", " : "", vector.ids[i]);
-            append_finite(line, vector.weights[i]);
-            line += '}';
-          }
-          line += ']';
-        });
-        return out;
-      });
-  return work;
-}
+Outcome embed_sparse(const Call& call) { return sparse_work(call, call.model(Ability::sparse)); }
 
-Outcome similarity(const Call& call) {
-  return similarity_work(call, call.model(Ability::embed), call.object());
-}
+Outcome similarity(const Call& call) { return similarity_work(call, call.model(Ability::embed)); }
 
 struct OpenAiAnswer {
   std::string model;
@@ -238,7 +212,8 @@ std::span<const Route> embed_routes() {
   return kRoutes;
 }
 
-Work embed_work(const Call& call, const ServedModel& model, const JsonObject& object) {
+Work embed_work(const Call& call, const ServedModel& model) {
+  const JsonObject object = call.task(kEmbedFields);
   if (object.text("encoding_format").value_or("float") != "float") {
     object.fail("encoding_format", "is not float; /v1/embeddings has base64, too");
   }
@@ -258,16 +233,41 @@ Work embed_work(const Call& call, const ServedModel& model, const JsonObject& ob
                         });
 }
 
-Work similarity_work(const Call& call, const ServedModel& model, const JsonObject& object) {
+Work sparse_work(const Call& call, const ServedModel& model) {
+  const JsonObject object = call.task(kEmbedAllFields);
+  Work work;
+  auto encodings = encode_inputs(call, model, object, "inputs", work);
+  set_ask<std::vector<bert::SparseVector>>(
+      work,
+      [&model, encodings = std::move(encodings)](auto options, auto done) mutable {
+        model.queue.sparse(std::move(encodings), std::move(options), std::move(done));
+      },
+      [](const std::vector<bert::SparseVector>& all) {
+        Spelled out;
+        append_array(out.body, std::span(all), [](std::string& line, const auto& vector) {
+          line += '[';
+          for (size_t i = 0; i < vector.ids.size(); ++i) {
+            line += fmt::format("{}{{\"index\": {}, \"value\": ", i > 0 ? ", " : "", vector.ids[i]);
+            append_finite(line, vector.weights[i]);
+            line += '}';
+          }
+          line += ']';
+        });
+        return out;
+      });
+  return work;
+}
+
+Work similarity_work(const Call& call, const ServedModel& model) {
+  const JsonObject object = call.task(kSimilarityTask);
   const JsonObject inputs = object.object("inputs", kSentences);
-  const JsonObject parameters = object.object("parameters", kSimilarityParameters);
   std::vector<bert::Input> texts = {{*inputs.text("source_sentence")}};
   for (std::string& text : inputs.texts("sentences")) texts.push_back({std::move(text)});
   if (texts.size() == 1) throw RequestError(Refusal::empty, "`inputs.sentences` cannot be empty");
   call.check_batch(texts.size(), "inputs.sentences");
   Work work;
   work.is_batch = true;
-  auto encodings = encode(model, texts, encode_options(call, parameters), work);
+  auto encodings = encode(model, texts, encode_options(call, object), work);
   return embedding_work(model, std::move(encodings), std::move(work), [](const bert::Output& rows) {
     std::vector<float> cosines;
     for (int64_t i = 1; i < rows.rows; ++i)

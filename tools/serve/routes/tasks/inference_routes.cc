@@ -36,9 +36,11 @@ constexpr Field kOutputFields[] = {
     {"parameters", FieldType::object, ""},
 };
 
+constexpr Field kInferParameters[] = {kTruncateFields[0]};
+
 constexpr int64_t kMost = int64_t{1} << 31;
 
-// The outputs of a model, all of FP32 and [N, columns].
+// The outputs of a model, all of FP32 and [N, columns]. SPLADE and ColBERT models have none.
 struct Outputs {
   bool is_classifier;
   int64_t columns;
@@ -49,6 +51,7 @@ Outputs outputs_of(const ServedModel& model) {
   if (model.is_for(Ability::classify)) {
     return {true, std::ssize(model.info.labels), {"logits", "probabilities"}};
   }
+  if (!model.can(Ability::embed)) return {false, 0, {}};
   return {false, model.info.embedding, {"embedding"}};
 }
 
@@ -139,13 +142,7 @@ std::vector<bert::Encoding> read_tensor(const Call& call, const ServedModel& mod
   if (type != (is_text ? "BYTES" : "INT64")) {
     tensor.fail("datatype", fmt::format("is {}, expected {}", type, is_text ? "BYTES" : "INT64"));
   }
-  EncodeOptions options = {.truncates = call.state.limits.auto_truncate};
-  if (const json* const parameters = object.find("parameters")) {
-    if (parameters->is_object() && parameters->contains("truncate") &&
-        (*parameters)["truncate"].is_boolean()) {
-      options.truncates = (*parameters)["truncate"].get<bool>();
-    }
-  }
+  const EncodeOptions options = encode_options(call, object.object("parameters", kInferParameters));
   return is_text ? read_texts(call, model, tensor, shape, data, options, work)
                  : read_ids(call, model, tensor, shape, data, work);
 }
@@ -201,7 +198,8 @@ struct InferAnswer {
 
 Outcome infer(const Call& call) {
   const JsonObject object = call.object();
-  const ServedModel& model = *call.named;
+  const bool classifies = call.named->is_for(Ability::classify);
+  const ServedModel& model = call.model(classifies ? Ability::classify : Ability::embed);
   const Outputs outputs = outputs_of(model);
   Work work;
   work.is_batch = true;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Vectors of tokens for late interaction, as Jina's clients ask for them.
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,7 +21,7 @@ constexpr Field kMultiVectorFields[] = {
     {"input", FieldType::some_text, "A text, or a batch of them.", true},
     {"input_type", FieldType::text, "What the texts are: query or document.", false,
      "\"document\""},
-    {"dimensions", FieldType::whole, "Only the first so many numbers, scaled to length 1."},
+    {"dimensions", FieldType::count, "Only the first so many numbers, scaled to length 1."},
     {"embedding_type", FieldType::text, "float"},
     kModelField,
 };
@@ -42,7 +43,14 @@ std::vector<bert::Encoding> encode_as(const Call& call, const ServedModel& model
   call.check_batch(inputs.size(), "input");
   std::vector<bert::Encoding> encodings = model.model.tokenize(inputs, role);
   work.inputs = std::ssize(inputs);
-  for (const bert::Encoding& encoding : encodings) work.tokens += std::ssize(encoding.ids);
+  for (const bert::Encoding& encoding : encodings) {
+    if (encoding.truncated && !call.state.limits.auto_truncate) {
+      refuse_field("input", fmt::format("holds a text of more than {} tokens, which this server "
+                                        "does not cut",
+                                        encoding.ids.size()));
+    }
+    work.tokens += std::ssize(encoding.ids);
+  }
   return encodings;
 }
 
@@ -73,7 +81,7 @@ struct MultiVectorAnswer {
 
   void append(std::string& line, std::span<const float> row) const {
     std::vector<float> values(row.begin(), row.begin() + columns);
-    if (is_cut) normalize(values);
+    if (is_cut) normalize(std::span(values));
     append_array(line, std::span<const float>(values), append_finite);
   }
 };

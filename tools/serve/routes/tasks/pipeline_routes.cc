@@ -17,14 +17,15 @@ constexpr Field kTaskFields[] = {
      "\"sentences\"}; for a re-ranker also \"query\" and \"texts\" in its place.",
      false},
     {"parameters", FieldType::object,
-     "As the task has them: candidate_labels makes it zero-shot classification."},
+     "The fields of the task, some of which may stand beside it as well; candidate_labels makes it "
+     "zero-shot classification."},
     {"options", FieldType::object, "Is ignored."},
     {"query", FieldType::text, "As for /rerank."},
     {"texts", FieldType::texts, "As for /rerank."},
-    {"raw_scores", FieldType::flag, "As for /rerank."},
+    {"raw_scores", FieldType::flag, "As for /rerank and /predict."},
     {"return_text", FieldType::flag, "As for /rerank."},
     {"normalize", FieldType::flag, "As for /embed."},
-    {"dimensions", FieldType::whole, "As for /embed."},
+    {"dimensions", FieldType::count, "As for /embed."},
     {"prompt_name", FieldType::text, "As for /embed."},
     {"encoding_format", FieldType::text, "As for /embed."},
     kTruncateFields[0],
@@ -48,47 +49,58 @@ Ability asked_for(const JsonObject& object) {
 }
 
 Ability own_ability(const ServedModel& model) {
-  for (const Ability ability :
-       {Ability::classify, Ability::tag, Ability::answer, Ability::fill_mask}) {
-    if (model.is_for(ability)) return ability;
+  switch (model.info.task) {
+    case bert::Task::classify:
+      return Ability::classify;
+    case bert::Task::tag:
+      return Ability::tag;
+    case bert::Task::answer:
+      return Ability::answer;
+    case bert::Task::fill_mask:
+      return Ability::fill_mask;
+    case bert::Task::sparse:
+      return Ability::sparse;
+    default:
+      return Ability::embed;
   }
-  return Ability::embed;
 }
 
-Work work_for(const Call& call, const JsonObject& object, Ability ability) {
+Work work_for(const Call& call, Ability ability) {
   const ServedModel& model = call.model(ability);
-  switch (ability == Ability::any ? own_ability(model) : ability) {
+  if (ability == Ability::any) {
+    ability = own_ability(model);
+    call.state.models.named(model.name, ability);  // refuses one that has no vector of a text
+  }
+  switch (ability) {
     case Ability::classify:
-      return classification_work(call, model, object);
+      return classification_work(call, model);
     case Ability::rerank:
-      return rerank_work(call, model, object);
+      return rerank_work(call, model);
     case Ability::zero_shot:
-      return zero_shot_work(call, model, object);
+      return zero_shot_work(call, model);
     case Ability::tag:
-      return tag_work(call, model, object);
+      return tag_work(call, model);
     case Ability::answer:
-      return answer_work(call, model, object);
+      return answer_work(call, model);
     case Ability::fill_mask:
-      return fill_mask_work(call, model, object);
-    case Ability::embed:
+      return fill_mask_work(call, model);
     case Ability::sparse:
+      return sparse_work(call, model);
+    case Ability::embed:
     case Ability::multi_vector:
     case Ability::any:
       break;
   }
-  const json* const inputs = object.find("inputs");
+  const json* const inputs = call.object().find("inputs");
   const bool compares = inputs != nullptr && inputs->is_object();
-  return compares ? similarity_work(call, model, object) : embed_work(call, model, object);
+  return compares ? similarity_work(call, model) : embed_work(call, model);
 }
 
-Outcome own_task(const Call& call) {
-  const JsonObject object = call.object();
-  return work_for(call, object, asked_for(object));
-}
+Outcome own_task(const Call& call) { return work_for(call, asked_for(call.object())); }
 
 template <Ability ability>
 Outcome pipeline(const Call& call) {
-  return work_for(call, call.object(), ability);
+  return work_for(call, ability);
 }
 
 }  // namespace
@@ -99,6 +111,8 @@ std::span<const Route> pipeline_routes() {
       {"POST", "/", Dialect::tei, own_task,
        "The model's own task, as Hugging Face's inference clients ask for it", kTaskFields,
        R"({"inputs": "A man plays."})"},
+      {"POST", "/models/{model}", Dialect::tei, own_task, "The same for the model of this name",
+       kTaskFields, R"({"inputs": "A man plays."})"},
       {"POST", "/invocations", Dialect::tei, own_task, "The same as POST /, for SageMaker",
        kTaskFields, R"({"inputs": "A man plays."})"},
       {"POST", "/pipeline/feature-extraction", Dialect::tei, pipeline<Ability::embed>,

@@ -31,7 +31,7 @@ constexpr Field kCohereFields[] = {
     kModelField,
     {"query", FieldType::text, "What the documents should answer.", true},
     {"documents", FieldType::documents, "Strings, or objects with a string \"text\".", true},
-    {"top_n", FieldType::whole, "How many of the best to return. Without it, all."},
+    {"top_n", FieldType::count, "How many of the best to return. Without it, all."},
     {"max_tokens_per_doc", FieldType::whole,
      "Is ignored: documents are cut where the model's limit is."},
     {"priority", FieldType::whole, "Is ignored."},
@@ -41,7 +41,7 @@ constexpr Field kJinaFields[] = {
     kModelField,
     {"query", FieldType::text, "What the documents should answer.", true},
     {"documents", FieldType::documents, "Strings, or objects with a string \"text\".", true},
-    {"top_n", FieldType::whole, "How many of the best to return. Without it, all."},
+    {"top_n", FieldType::count, "How many of the best to return. Without it, all."},
     {"return_documents", FieldType::flag, "Whether the answer repeats the documents.", false,
      "true"},
     {"truncation", FieldType::flag, "Whether documents that are too long are cut."},
@@ -79,9 +79,7 @@ std::vector<bert::Encoding> encode_documents(const Call& call, const ServedModel
   return encode(model, pairs, options, work);
 }
 
-Outcome rerank(const Call& call) {
-  return rerank_work(call, call.model(Ability::rerank), call.object());
-}
+Outcome rerank(const Call& call) { return rerank_work(call, call.model(Ability::rerank)); }
 
 // Cohere's and Jina's answers differ in what surrounds the results.
 struct RerankAnswer {
@@ -129,7 +127,8 @@ Outcome rerank_documents(const Call& call, bool is_cohere) {
   const JsonObject object = call.object();
   const ServedModel& model = call.model(Ability::rerank);
   std::vector<std::string> documents = object.documents("documents");
-  EncodeOptions options = {.truncates = is_cohere || object.flag("truncation", true)};
+  const bool usual = call.state.limits.auto_truncate;
+  const EncodeOptions options = {.truncates = is_cohere ? usual : object.flag("truncation", usual)};
   Work work;
   auto encodings =
       encode_documents(call, model, *object.text("query"), documents, "documents", options, work);
@@ -160,7 +159,8 @@ std::span<const Route> rerank_routes() {
   return kRoutes;
 }
 
-Work rerank_work(const Call& call, const ServedModel& model, const JsonObject& object) {
+Work rerank_work(const Call& call, const ServedModel& model) {
+  const JsonObject object = call.task(kRerankFields);
   std::vector<std::string> texts = object.texts("texts");
   Work work;
   auto encodings = encode_documents(call, model, *object.text("query"), texts, "texts",

@@ -13,10 +13,12 @@
 namespace bert::tools::serve {
 namespace {
 
-constexpr Field kTagParameters[] = {
+constexpr Field kTagTask[] = {
+    {"inputs", FieldType::some_text, "", true},
     {"aggregation_strategy", FieldType::text, ""},
     {"ignore_labels", FieldType::texts, ""},
     {"stride", FieldType::whole, ""},
+    kModelField,
 };
 
 constexpr Field kQuestion[] = {
@@ -24,17 +26,31 @@ constexpr Field kQuestion[] = {
     {"context", FieldType::text, "", true},
 };
 
-constexpr Field kAnswerParameters[] = {
-    {"top_k", FieldType::whole, ""},          {"doc_stride", FieldType::whole, ""},
-    {"max_answer_len", FieldType::whole, ""}, {"max_question_len", FieldType::whole, ""},
-    {"max_seq_len", FieldType::whole, ""},    {"handle_impossible_answer", FieldType::flag, ""},
+constexpr Field kAnswerTask[] = {
+    {"inputs", FieldType::any, "", true},
+    {"top_k", FieldType::whole, ""},
+    {"doc_stride", FieldType::whole, ""},
+    {"max_answer_len", FieldType::whole, ""},
+    {"max_question_len", FieldType::whole, ""},
+    {"max_seq_len", FieldType::whole, ""},
+    {"handle_impossible_answer", FieldType::flag, ""},
     {"align_to_words", FieldType::flag, ""},
+    kModelField,
 };
 
-constexpr Field kFillMaskParameters[] = {
-    {"top_k", FieldType::whole, ""},
+constexpr Field kFillMaskTask[] = {
+    {"inputs", FieldType::some_text, "", true},
+    {"top_k", FieldType::count, ""},
     {"targets", FieldType::some_text, ""},
+    kTruncateFields[0],
+    kTruncateFields[1],
+    kModelField,
 };
+
+// The most fills of all masks of a request, as each is answered with its whole text, and the most
+// probabilities, which for targets are those of the whole vocabulary for each mask.
+constexpr int64_t kMostFills = 20'000;
+constexpr int64_t kMostProbabilities = int64_t{1} << 22;
 
 constexpr int64_t kMostTokens = 1 << 20;
 
@@ -149,11 +165,11 @@ struct FillMaskAnswer {
   const ServedModel& model;
   std::vector<bert::Encoding> encodings;
   size_t top_k;
-  std::vector<int32_t> targets;  // or none: the best of the vocabulary
+  std::vector<int32_t> targets;  // sorted; or none: the best of the vocabulary
   bool nested;
 
   bool is_shown(int32_t id) const {
-    return targets.empty() || std::ranges::find(targets, id) != targets.end();
+    return targets.empty() || std::ranges::binary_search(targets, id);
   }
 
   void append_fill(std::string& line, const bert::Blank::Fill& fill, size_t i, int32_t at,
@@ -199,52 +215,59 @@ struct FillMaskAnswer {
   }
 };
 
-std::vector<int32_t> target_ids(const ServedModel& model, const JsonObject& parameters) {
+std::vector<int32_t> target_ids(const Call& call, const ServedModel& model,
+                                const JsonObject& task) {
   std::vector<int32_t> ids;
-  if (!parameters.has("targets")) return ids;
+  if (!task.has("targets")) return ids;
   bool is_batch = false;
-  for (const std::string& target : parameters.some_text("targets", is_batch)) {
+  const std::vector<std::string> targets = task.some_text("targets", is_batch);
+  call.check_batch(targets.size(), "targets");
+  for (const std::string& target : targets) {
     const std::vector<TextToken> tokens = model.reader.tokens(target, {}, false);
     if (tokens.size() != 1) {
-      parameters.fail("targets", fmt::format("hold '{}', which is {} tokens, expected one", target,
-                                             tokens.size()));
+      task.fail("targets",
+                fmt::format("hold '{}', which is {} tokens, expected one", target, tokens.size()));
     }
     ids.push_back(tokens[0].id);
   }
-  if (ids.empty()) parameters.fail("targets", "is empty");
+  std::ranges::sort(ids);
   return ids;
 }
 
-void require_masks(const ServedModel& model, const std::vector<bert::Encoding>& encodings) {
+// Each encoding must have one.
+int64_t count_masks(const ServedModel& model, const std::vector<bert::Encoding>& encodings) {
   const int32_t mask = model.model.tokenizer().mask_id();
+  int64_t all = 0;
   for (const bert::Encoding& encoding : encodings) {
-    if (std::ranges::find(encoding.ids, mask) != encoding.ids.end()) continue;
+    const int64_t masks = std::ranges::count(encoding.ids, mask);
+    all += masks;
+    if (masks > 0) continue;
     throw RequestError(
         Refusal::validation,
         fmt::format("No mask_token ({}) found on the input", model.model.tokenizer().token(mask)),
         "inputs");
   }
+  return all;
 }
 
 }  // namespace
 
-Work tag_work(const Call& call, const ServedModel& model, const JsonObject& object) {
-  const JsonObject parameters = object.object("parameters", kTagParameters);
-  const bert::Aggregation aggregation = aggregation_of(parameters);
+Work tag_work(const Call& call, const ServedModel& model) {
+  const JsonObject task = call.task(kTagTask);
+  const bert::Aggregation aggregation = aggregation_of(task);
   bert::TagOptions tag = {.aggregation = aggregation};
-  tag.stride = static_cast<int>(parameters.whole("stride", 0, kMostTokens).value_or(tag.stride));
+  tag.stride = static_cast<int>(task.whole("stride", 0, kMostTokens).value_or(tag.stride));
   Work work;
   work.failure = Refusal::validation;
   std::vector<bert::Input> texts;
-  for (std::string& text : object.some_text("inputs", work.is_batch))
+  for (std::string& text : task.some_text("inputs", work.is_batch))
     texts.push_back({std::move(text)});
   call.check_batch(texts.size(), "inputs");
   count_texts(texts, work);
   TagAnswer answer = {aggregation == bert::Aggregation::none ? "entity" : "entity_group",
-                      parameters.texts("ignore_labels"), work.is_batch};
-  if (parameters.has("ignore_labels") &&
-      std::ranges::find(answer.ignored, "O") == answer.ignored.end()) {
-    parameters.fail("ignore_labels", "must contain \"O\", which is always left out");
+                      task.texts("ignore_labels"), work.is_batch};
+  if (task.has("ignore_labels") && std::ranges::find(answer.ignored, "O") == answer.ignored.end()) {
+    task.fail("ignore_labels", "must contain \"O\", which is always left out");
   }
   set_ask<std::vector<bert::Tags>>(
       work,
@@ -255,25 +278,25 @@ Work tag_work(const Call& call, const ServedModel& model, const JsonObject& obje
   return work;
 }
 
-Work answer_work(const Call& call, const ServedModel& model, const JsonObject& object) {
-  const JsonObject parameters = object.object("parameters", kAnswerParameters);
-  refuse_parameter(parameters, "max_seq_len");
-  refuse_parameter(parameters, "max_question_len");
-  parameters.whole("top_k", 1, 1);
-  if (!parameters.flag("align_to_words", true)) {
-    parameters.fail("align_to_words", "is false, expected true: answers are whole words");
+Work answer_work(const Call& call, const ServedModel& model) {
+  const JsonObject task = call.task(kAnswerTask);
+  refuse_parameter(task, "max_seq_len");
+  refuse_parameter(task, "max_question_len");
+  task.whole("top_k", 1, 1);
+  if (!task.flag("align_to_words", true)) {
+    task.fail("align_to_words", "is false, expected true: answers are whole words");
   }
   bert::AnswerOptions wanted;
   wanted.stride =
-      static_cast<int>(parameters.whole("doc_stride", 0, kMostTokens).value_or(wanted.stride));
-  wanted.most_tokens = static_cast<int>(
-      parameters.whole("max_answer_len", 1, kMostTokens).value_or(wanted.most_tokens));
+      static_cast<int>(task.whole("doc_stride", 0, kMostTokens).value_or(wanted.stride));
+  wanted.most_tokens =
+      static_cast<int>(task.whole("max_answer_len", 1, kMostTokens).value_or(wanted.most_tokens));
   Work work;
   work.failure = Refusal::validation;
-  std::vector<bert::Input> questions = questions_of(object, work.is_batch);
+  std::vector<bert::Input> questions = questions_of(task, work.is_batch);
   call.check_batch(questions.size(), "inputs");
   count_texts(questions, work);
-  const QuestionAnswer answer = {parameters.flag("handle_impossible_answer", false), work.is_batch};
+  const QuestionAnswer answer = {task.flag("handle_impossible_answer", false), work.is_batch};
   set_ask<std::vector<bert::Answer>>(
       work,
       [&model, questions = std::move(questions), wanted](auto options, auto done) mutable {
@@ -283,19 +306,28 @@ Work answer_work(const Call& call, const ServedModel& model, const JsonObject& o
   return work;
 }
 
-Work fill_mask_work(const Call& call, const ServedModel& model, const JsonObject& object) {
-  const JsonObject parameters = object.object("parameters", kFillMaskParameters);
+Work fill_mask_work(const Call& call, const ServedModel& model) {
+  const JsonObject task = call.task(kFillMaskTask);
   Work work;
   std::vector<bert::Input> texts;
-  for (std::string& text : object.some_text("inputs", work.is_batch))
+  for (std::string& text : task.some_text("inputs", work.is_batch))
     texts.push_back({std::move(text)});
   call.check_batch(texts.size(), "inputs");
-  std::vector<bert::Encoding> encodings = encode(model, texts, encode_options(call, object), work);
-  require_masks(model, encodings);
-  std::vector<int32_t> targets = target_ids(model, parameters);
-  const auto top = parameters.whole("top_k", 1, model.info.vocabulary)
+  std::vector<bert::Encoding> encodings = encode(model, texts, encode_options(call, task), work);
+  const int64_t masks = count_masks(model, encodings);
+  std::vector<int32_t> targets = target_ids(call, model, task);
+  const auto top = task.whole("top_k", 1, model.info.vocabulary)
                        .value_or(targets.empty() ? 5 : std::ssize(targets));
+  if (masks * top > kMostFills) {
+    task.fail("inputs", fmt::format("have {} masks with {} tokens for each, expected at most {} in "
+                                    "all",
+                                    masks, top, kMostFills));
+  }
   const int k = targets.empty() ? static_cast<int>(top) : model.info.vocabulary;
+  if (masks * k > kMostProbabilities) {
+    task.fail("targets",
+              fmt::format("are for {} masks, expected at most {}", masks, kMostProbabilities / k));
+  }
   FillMaskAnswer answer = {model, encodings, static_cast<size_t>(top), std::move(targets),
                            work.is_batch};
   set_ask<std::vector<std::vector<bert::Blank>>>(

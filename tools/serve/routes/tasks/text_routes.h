@@ -7,8 +7,8 @@
 
 namespace bert::tools::serve {
 
-Work tag_work(const Call& call, const ServedModel& model, const JsonObject& object);
-Work answer_work(const Call& call, const ServedModel& model, const JsonObject& object);
-Work fill_mask_work(const Call& call, const ServedModel& model, const JsonObject& object);
+Work tag_work(const Call& call, const ServedModel& model);
+Work answer_work(const Call& call, const ServedModel& model);
+Work fill_mask_work(const Call& call, const ServedModel& model);
 
 }  // namespace bert::tools::serve

@@ -1,0 +1,125 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""HTTP as bert-serve speaks it. Usage: http_test.py BIN_DIR"""
+import json
+import re
+
+from serving import ServeTest, main
+
+CLOSE = b"Host: a\r\nConnection: close\r\n"
+
+
+class Http(ServeTest):
+    options = ("--max-body", "3000")
+
+    @classmethod
+    def models(cls):
+        return [f"x={cls.make_model('encoder', '--head', 'none')}"]
+
+    def one(self, data: bytes) -> tuple[int, bytes]:
+        """The status and the body of the only answer to these bytes."""
+        answer = self.server.raw(data)
+        self.assertEqual(answer.count(b"HTTP/1.1 "), 1, answer)
+        head, _, body = answer.partition(b"\r\n\r\n")
+        return int(head[9:12]), body
+
+    def test_http(self):
+        answer = self.server.raw(b"POST /embed HTTP/1.1\r\nHost: a\r\nContent-Length: 3001\r\n\r\n")
+        self.assertRegex(answer, b"^HTTP/1.1 413 ")
+        self.assertRegex(answer, b"the body has more than 3000 bytes")
+        chunk = b"bb8\r\n" + b" " * 3000 + b"\r\n1\r\n \r\n0\r\n\r\n"
+        answer = self.server.raw(b"POST /embed HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk)
+        self.assertRegex(answer, b"^HTTP/1.1 413 ")
+        self.assertRegex(self.server.raw(b"GET / HTTP/1.1\r\nx: " + b"a" * 20000 + b"\r\n\r\n"),
+                         b"^HTTP/1.1 431 ")
+        for broken in (b"hello\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"\x16\x03\x01\x00\r\n\r\n",
+                       b"POST /embed HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n",
+                       b"POST /embed HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n"):
+            self.assertRegex(self.server.raw(broken), b"^HTTP/1.1 400 ", broken)
+        both = b"POST /embed HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+        self.assertRegex(self.server.raw(both), b"^HTTP/1.1 (400|501) ")
+        # Where such a body ends is not known: what follows must not be taken for a request.
+        for coding in b"gzip", b"chunked, gzip", b"identity":
+            answer = self.server.raw(b"POST /embed HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: " + coding +
+                                     b"\r\n\r\nGET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            self.assertRegex(answer, b"^HTTP/1.1 (400|501) ")
+            self.assertIn(b"Connection: close", answer)
+            self.assertEqual(answer.count(b"HTTP/1.1 "), 1, answer)
+        gzip = b"POST /embed HTTP/1.1\r\nHost: a\r\nContent-Encoding: gzip\r\nContent-Length: 1\r\n\r\nx"
+        self.assertRegex(self.server.raw(gzip), b"^HTTP/1.1 415 ")
+
+    def test_bodies_in_pieces(self):
+        body = b'{"inputs": "a"}'
+        chunks = b"5\r\n" + body[:5] + b"\r\na;x=y\r\n" + body[5:] + b"\r\n0\r\n\r\n"
+        head = b"POST /embed HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
+        whole = self.server.raw(head + b"Content-Length: 15\r\n\r\n" + body)
+        self.assertRegex(whole, b"^HTTP/1.1 200 OK\r\n")
+        chunked = self.server.raw(head + b"Transfer-Encoding: chunked\r\n\r\n" + chunks)
+        self.assertEqual(chunked.split(b"\r\n\r\n")[1], whole.split(b"\r\n\r\n")[1])
+        waits = self.server.raw(head + b"Expect: 100-continue\r\nContent-Length: 15\r\n\r\n" + body)
+        self.assertRegex(waits, b"^HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n")
+        old = self.server.raw(b"POST /embed HTTP/1.0\r\nContent-Length: 15\r\n\r\n" + body)
+        self.assertRegex(old, b"Connection: close\r\n")
+
+    def test_requests_sent_ahead_are_answered_in_order(self):
+        one = b"POST /tokenize HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n%s\r\n{\"inputs\": \"%s\"}"
+        ahead = [one % (len(text) + 14, b"Connection: close\r\n" if text == b"dogs" else b"", text)
+                 for text in (b"a", b"man", b"is", b"two", b"dogs")]
+        answers = self.server.raw(b"".join(ahead)).split(b"HTTP/1.1 200 OK")[1:]
+        self.assertEqual([json.loads(answer.split(b"\r\n\r\n")[1])[0][1]["text"] for answer in answers],
+                         ["a", "man", "is", "two", "dogs"])
+
+    def test_hosts(self):
+        for hosts, status in ((b"", 400), (b"Host: a\r\n", 200), (b"Host: a\r\nHost: b\r\n", 400), (b"Host:\r\n", 200)):
+            found = self.server.raw(b"GET /health HTTP/1.1\r\nConnection: close\r\n" + hosts + b"\r\n")
+            self.assertEqual(int(found[9:12]), status, hosts)
+        self.assertEqual(self.one(b"GET /health HTTP/1.0\r\n\r\n")[0], 200)
+
+    def test_forms_of_a_target(self):
+        for target in (b"http://a/health", b"HTTPS://a:1/health?x=/y", b"/health?x=http://a/b"):
+            self.assertEqual(self.one(b"GET " + target + b" HTTP/1.1\r\n" + CLOSE + b"\r\n")[0], 200, target)
+        for target in (b"http://a", b"http://a?x", b"/"):
+            status, body = self.one(b"GET " + target + b" HTTP/1.1\r\n" + CLOSE + b"\r\n")
+            self.assertIn(b"<title>", body, target)
+        self.assertEqual(self.one(b"GET ftp://a/health HTTP/1.1\r\n" + CLOSE + b"\r\n")[0], 404)
+
+    def test_expecting_more_than_http_1_0_has(self):
+        old = b"POST /embed HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 15\r\n\r\n"
+        self.assertRegex(self.server.raw(old + b'{"inputs": "a"}'), b"^HTTP/1.1 200 ")
+
+    def test_empty_lines_before_a_request(self):
+        first = b"POST /embed HTTP/1.1\r\nHost: a\r\nContent-Length: 15\r\n\r\n" + b'{"inputs": "a"}' + b"\r\n"
+        answer = self.server.raw(b"\r\n" + first + b"GET /health HTTP/1.1\r\n" + CLOSE + b"\r\n")
+        self.assertEqual(re.findall(rb"HTTP/1.1 (\d+)", answer), [b"200", b"200"])
+
+    def test_an_error_after_head_has_a_body(self):
+        answer = self.server.raw(b"HEAD /health HTTP/1.1\r\nHost: a\r\n\r\nnonsense\r\n\r\n")
+        self.assertRegex(answer, rb'(?s)HTTP/1.1 200.*HTTP/1.1 400 .*\{"error": "not HTTP/1.1: ')
+
+    def test_refused_bodies(self):
+        """In the words of the route's clients, with the request's id, and in the log."""
+        log = self.dir / "access.log"
+        server = self.start("-m", f"x={self.model}", "--max-body", "3000", "--access-log", log)
+        for path, shape in [
+            (b"/v1/embeddings", {"error": ["message", "type", "param", "code"]}),
+            (b"/models/nope/v1/rerank", {"detail": None}), (b"/v2/rerank", {"message": None}),
+            (b"/v2/models/x/infer", {"error": None}), (b"/embed", {"error": None, "error_type": None}),
+        ]:
+            for header, status in ((b"Content-Length: 3001", 413), (b"Content-Encoding: br\r\nContent-Length: 1", 415)):
+                answer = server.raw(b"POST " + path + b" HTTP/1.1\r\nHost: a\r\nX-Request-Id: mine\r\n" + header +
+                                    b"\r\n\r\n")
+                head, _, body = answer.partition(b"\r\n\r\n")
+                self.assertRegex(head, rb"(?s)^HTTP/1.1 %d .*X-Request-Id: mine" % status)
+                found = json.loads(body)
+                self.assertEqual(list(found), list(shape))
+                if shape.get("error"):
+                    self.assertEqual(list(found["error"]), shape["error"])
+        server.stop()
+        lines = [json.loads(line) for line in log.read_text().splitlines()]
+        self.assertEqual({(line["id"], line["method"], line["status"]) for line in lines},
+                         {("mine", "POST", 413), ("mine", "POST", 415)})
+        self.assertEqual(lines[0]["path"], "/v1/embeddings")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,168 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""A model's own task, as Hugging Face's clients ask bert-serve for it: what of a body is read, and where.
+Usage: tasks_test.py BIN_DIR"""
+import json
+import math
+
+from serving import ServeTest, main
+
+TEXTS = ["a man is playing the guitar.", "two dogs", "the é café, and more 日本"]
+LONG = "dogs eat " * 60  # more than the models' 64 positions
+
+
+class Tasks(ServeTest):
+    @classmethod
+    def models(cls):
+        three = ("--labels", "3", "--label-names", "yes,entailment,maybe")
+        tags = ("--labels", "3", "--label-names", "O,B-WHO,I-WHO")
+        cls.names = {
+            "encoder": cls.make_model("encoder", "--head", "none"),
+            "classes": cls.make_model("classes", *three),
+            "prompted": cls.make_model("prompted", *three),
+            "large": cls.make_model("large", "--head", "mlm", "--vocab", "60000"),
+            "ranks": cls.make_model("ranks", "--labels", "1"),
+            "tags": cls.make_model("tags", "--head", "tokens", *tags),
+            "qa": cls.make_model("qa", "--head", "qa"),
+            "mlm": cls.make_model("mlm", "--head", "mlm"),
+            "splade": cls.make_model("splade", "--head", "mlm", "--retrieval", "splade"),
+            "colbert": cls.make_model("colbert", "--head", "none", "--prefix", "--retrieval", "colbert"),
+        }
+        prompts = {"prompts": {"query": "two dogs: "}, "default_prompt_name": "query"}
+        (cls.names["prompted"] / "config_sentence_transformers.json").write_text(json.dumps(prompts))
+        return [f"{name}={path}" for name, path in cls.names.items()]
+
+    def refused(self, path: str, body, pattern: str, status=422):
+        self.assertRegex(self.post(path, body, status)["error"], pattern)
+
+    def test_fields_beside_and_in_parameters(self):
+        for name, field, value in [
+            ("encoder", "normalize", False), ("encoder", "dimensions", 3), ("encoder", "truncation_direction", "left"),
+            ("classes", "raw_scores", True), ("classes", "truncation_direction", "left"),
+        ]:
+            usual = self.post(f"/models/{name}", {"inputs": LONG})
+            beside = self.post(f"/models/{name}", {"inputs": LONG, field: value})
+            inside = self.post(f"/models/{name}", {"inputs": LONG, "parameters": {field: value}, field: None})
+            self.assertEqual(beside, inside)
+            self.assertNotEqual(beside, usual)
+            self.refused(f"/models/{name}", {"inputs": "a", "parameters": {field: value}, field: value},
+                         f"^`{field}` is both in the body and in its `parameters`$")
+        self.assertEqual(self.post("/models/encoder", {"inputs": TEXTS, "parameters": {"normalize": False}}),
+                         self.post("/embed", {"inputs": TEXTS, "normalize": False}))
+
+    def test_nothing_is_dropped(self):
+        sentences = {"source_sentence": LONG, "sentences": ["a"]}
+        for name, inputs in [("encoder", LONG), ("classes", LONG), ("splade", LONG), ("mlm", "[MASK]" + LONG),
+                             ("encoder", sentences)]:
+            for where in ({"truncate": False}, {"parameters": {"truncate": False}}):
+                for path in f"/models/{name}", f"/models/{name}/invocations":
+                    self.refused(path, {"inputs": inputs, **where}, r"has \d+ tokens, expected at most 64")
+        inputs = {"qa": {"question": "who", "context": "a man"}, "mlm": "a [MASK]"}
+        for name in self.names:
+            if name in ("colbert", "ranks", "large"):
+                continue
+            body = {"inputs": inputs.get(name, "a man")}
+            self.refused(f"/models/{name}", {**body, "parameters": 7}, "^`parameters` is a number, expected an object")
+            self.refused(f"/models/{name}", {**body, "options": 7}, "^`options` is a number, expected an object")
+            self.refused(f"/models/{name}", {**body, "parameters": {"nonsense": 1}},
+                         "^`parameters.nonsense` is unknown")
+            self.refused(f"/models/{name}", {**body, "nonsense": 1}, "^`nonsense` is unknown")
+            self.refused(f"/models/{name}", {**body, "return_text": True}, "^`return_text` is unknown")
+        self.refused("/models/classes", {"inputs": "a", "truncation_direction": "bogus"}, "is 'bogus', expected left")
+        self.refused("/models/encoder", {"inputs": "a", "parameters": {"prompt_name": "zzz"}},
+                     "^`prompt_name` is 'zzz', expected none")
+        both = {"raw_scores": True, "function_to_apply": "none"}
+        self.refused("/models/classes", {"inputs": "a", "parameters": both},
+                     "^`parameters.raw_scores` cannot be given with function_to_apply")
+        self.refused("/models/classes", {"inputs": "a", "parameters": {"top_k": 0}}, "^`parameters.top_k` is 0")
+
+    def test_parameters_of_the_inference_protocol(self):
+        tensor = {"name": "text", "datatype": "BYTES", "shape": [1], "data": [LONG]}
+        for parameters, pattern in [
+            (7, "`parameters` is a number"), ({"trunc": False}, "`parameters.trunc` is unknown"),
+            ({"truncate": "x"}, "`parameters.truncate` is or holds a string"),
+            ({"truncate": False}, "expected at most 64"),
+        ]:
+            self.refused("/v2/models/classes/infer", {"inputs": [tensor], "parameters": parameters}, pattern)
+
+    def test_models_for_retrieval(self):
+        """Their own task, and no word of what they cannot do."""
+        self.assertEqual(self.post("/models/splade", {"inputs": TEXTS}), self.post("/embed_sparse", {"inputs": TEXTS}))
+        error = self.post("/models/colbert", {"inputs": "a"}, 424)["error"]
+        self.assertRegex(error, "not an embedding model: colbert is a .* which gives a vector for each token")
+        self.assertNotIn(str(self.dir), error)
+        for name, kind, task in (("splade", {"embedding": {"pooling": "splade"}}, "sparse"),
+                                 ("colbert", {"multi_vector": {}}, "multi-vector")):
+            info = self.get(f"/models/{name}/info")
+            self.assertEqual((info["model_type"], info["task"]), (kind, task))
+            self.assertEqual(self.get(f"/v2/models/{name}")["outputs"], [])
+            tensor = {"name": "text", "datatype": "BYTES", "shape": [1], "data": ["a"]}
+            error = self.post(f"/v2/models/{name}/infer", {"inputs": [tensor]}, 424)["error"]
+            self.assertRegex(error, f"not an embedding model: {name} is")
+
+    def test_fills_have_a_limit(self):
+        many = ["[MASK] " * 60] * 100
+        self.refused("/models/mlm", {"inputs": many}, "^`inputs` have 6000 masks with 5 tokens for each, expected at "
+                                                      "most 20000 in all")
+        found = self.post("/models/mlm", {"inputs": many[:40], "parameters": {"targets": ["man", "dog", "man"]}})
+        self.assertEqual((len(found), len(found[0]), len(found[0][0])), (40, 60, 2))
+        self.refused("/models/large", {"inputs": many[:2], "parameters": {"targets": ["man"]}},
+                     "^`parameters.targets` are for 120 masks, expected at most 69")
+        self.refused("/models/mlm", {"inputs": "a [MASK]", "parameters": {"targets": []}}, "cannot be empty", 400)
+
+    def test_zero_shot(self):
+        labels, form = ["music", "the beach", "dogs"], "it is {}."
+        rows = self.infer(self.names["classes"],
+                          inputs=[[TEXTS[0], form.format(label)] for label in labels])
+        logits = [row["logits"] for row in rows]  # contradiction is the first, entailment the second
+        for several in (False, True):
+            parameters = {"candidate_labels": labels, "hypothesis_template": form,
+                          "multi_label": several}
+            found = self.post("/models/classes", {"inputs": TEXTS[0], "parameters": parameters})
+            total = sum(math.exp(row[1]) for row in logits)
+            expected = {label: math.exp(row[1]) / (math.exp(row[0]) + math.exp(row[1]) if several
+                                                   else total)
+                        for label, row in zip(labels, logits)}
+            self.assertEqual({x["label"] for x in found}, set(labels))
+            for one in found:
+                self.assertAlmostEqual(one["score"], expected[one["label"]], places=6)
+            self.assertEqual(found, sorted(found, key=lambda x: -x["score"]))
+            both = self.post("/models/classes", {"inputs": TEXTS, "parameters": parameters})
+            self.assertEqual((len(both), both[0]), (len(TEXTS), found))
+
+    def test_zero_shot_of_long_texts(self):
+        """Only the text is truncated, and no prompt is put before it: bert-infer's numbers."""
+        labels = ["music", "dogs eat " * 8]
+        for name in "classes", "prompted":
+            [row] = self.infer(self.names[name], "--task", "zero-shot", "--labels", ",".join(labels), inputs=[LONG])
+            found = self.post(f"/models/{name}", {"inputs": LONG, "parameters": {"candidate_labels": labels}})
+            self.assertEqual([(x["label"].strip(), x["score"]) for x in found],
+                             [(x["label"].strip(), x["probability"]) for x in row["labels"]])
+        self.refused("/models/classes", {"inputs": LONG, "truncate": False, "parameters": {"candidate_labels": labels}},
+                     "^`inputs` has more than 64 tokens with a label's hypothesis")
+        self.refused("/models/classes", {"inputs": "a", "parameters": {"candidate_labels": labels,
+                                                                       "hypothesis_template": "it"}},
+                     "the hypothesis is 'it', expected {} once")
+
+
+class Uncut(ServeTest):
+    """--auto-truncate false is for every route whose requests do not say it."""
+    options = ("--auto-truncate", "false")
+
+    @classmethod
+    def models(cls):
+        return [f"ranks={cls.make_model('ranks', '--labels', '1')}",
+                f"colbert={cls.make_model('colbert', '--head', 'none', '--prefix', '--retrieval', 'colbert')}"]
+
+    def test_routes(self):
+        body = {"query": "a", "documents": ["b", LONG]}
+        self.assertRegex(self.post("/v2/rerank", body, 422)["message"], "expected at most 64")
+        self.assertRegex(self.post("/v1/rerank", body, 422)["detail"], "expected at most 64")
+        self.assertTrue(self.post("/v1/rerank", {**body, "truncation": True}))
+        for role in "query", "document":
+            answer = self.post("/v1/multi-vector", {"input": ["b", LONG], "input_type": role}, 422)
+            self.assertRegex(answer["detail"], r"^`input` holds a text of more than \d+ tokens")
+
+
+if __name__ == "__main__":
+    main()
