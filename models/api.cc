@@ -51,7 +51,12 @@ int32_t Tokenizer::mask_id() const { return impl_->text_encoder.mask_id(); }
 const std::vector<std::string>& Tokenizer::notes() const { return impl_->text_encoder.notes(); }
 
 Model Model::load(const std::string& name, const Options& options) {
-  return models::guarded([&] { return Model(Impl::load(name, options)); });
+  return models::guarded([&] {
+    if (options.adapter.find('\0') != std::string::npos) {
+      throw Error("adapter is '" + options.adapter + "', expected no NUL in it");
+    }
+    return Model(Impl::load(name, options));
+  });
 }
 
 Output Model::run(std::span<const Input> inputs) const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // bert-infer runs BERT encoders from an unmodified Hugging Face directory. This is its public API;
-// bert_queue.h adds requests that do not wait for their answers.
+// bert_queue.h adds requests that do not wait for their answers, bert_ranking.h ranking.
 //
 //   const bert::Model model = bert::Model::load("path/to/model");
 //   const std::vector<bert::Input> pairs = {{"A man plays.", "Somebody plays."}};
@@ -9,7 +9,7 @@
 //
 // Letters in shapes: N inputs, S tokens of one input (special tokens included), H hidden size,
 // A attention heads, L layers, C labels. Functions report failure by throwing bert::Error and
-// nothing else.
+// nothing else (but see Options::progress).
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@
 namespace bert {
 
 // what() is one sentence that names the file or input, the field, what was found and what was
-// expected. It may quote a model's files and the inputs: what a terminal would obey is spelled out
-// (\x1b), and from the middle of a long one is left out what exceeds a few hundred characters.
+// expected. It may quote a model's files and the inputs. Control sequences are escaped (\x1b), and
+// the middle of a message over a few hundred characters is omitted.
 class BERT_INFER_API Error : public std::runtime_error {
  public:
   explicit Error(const std::string& what);
@@ -83,7 +83,7 @@ struct Attention {
 //   int8       half the memory, a third of the time; about one label in a thousand changes.
 //              Weights are s8 with one scale per output, inputs u8 with one scale per token, so a
 //              result does not depend on the rest of its batch. On processors without VNNI, inputs
-//              have 7 bits, and about three labels in a thousand change
+//              have 7 bits, and about two labels in a thousand change
 enum class Precision { automatic, f32, bf16, int8 };
 
 // What multiplies in dense layers.
@@ -114,13 +114,14 @@ struct Options {  // how a model is loaded and run
   int max_length = 0;
   // The name of a prompt in config_sentence_transformers.json, to put before each first text. ""
   // takes the directory's default_prompt_name, if there is one.
-  std::string prompt;
+  std::string prompt = {};
   // An adapter to add to the weights: one of those in the model's own files, by its name in
   // config.json's lora_adaptations, or a folder that PEFT wrote, which is looked for in the model's
   // directory first. "" adds none.
-  std::string adapter;
-  // Called by the thread that loads, after each layer, with the number of layers that are loaded
-  // and of all. What it throws ends the loading.
+  std::string adapter = {};
+  // Called by the thread that loads, after each layer, with the number of layers loaded so far and
+  // the total. An exception from it aborts loading: one derived from std::exception becomes an
+  // Error with the same what(), any other is thrown on.
   std::function<void(int loaded, int layers)> progress = {};
 };
 
@@ -145,7 +146,7 @@ struct Info {                // what a model is, and how it was loaded
   std::string family;        // model_type: "bert", "xlm-roberta", ...
   std::vector<std::string>
       files;              // the configuration, the weights and the tokenizer that were read
-  std::string tokenizer;  // its algorithm: "WordPiece" or "Unigram"
+  std::string tokenizer;  // its algorithm: "WordPiece", "Unigram", "BPE", "WordLevel" or "none"
   int layers = 0, hidden = 0, heads = 0, intermediate = 0, vocabulary = 0;
   Task task = Task::embed;
   int max_length = 0;             // in tokens, special tokens included
@@ -208,9 +209,9 @@ struct SparseVector {
   std::vector<int32_t> ids;
   std::vector<float> weights;  // greater than 0
 };
-BERT_INFER_API float dot(const SparseVector& a, const SparseVector& b);  // the product of two
+BERT_INFER_API float dot(const SparseVector& a, const SparseVector& b);  // the dot product
 
-// What an input is to late interaction (Khattab and Zaharia 2020), which marks queries and
+// How late interaction treats an input (Khattab and Zaharia 2020): it marks queries and
 // documents, fills up queries, and leaves out punctuation in documents.
 enum class Role { query, document };
 // The sum, over the query's vectors, of the greatest dot product with one of the document's. Throws
@@ -269,7 +270,7 @@ struct Choices {  // a text, and what may go with it
   std::string first;
   std::vector<std::string> choices;
 };
-struct Choice {                              // which goes with it
+struct Choice {                              // the candidate that fits best
   int index = 0;                             // of the best choice
   std::vector<float> logits, probabilities;  // [choices]
   int32_t tokens = 0;                        // in all pairs

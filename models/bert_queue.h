@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Requests to a model that do not wait for their answers, gathered into batches: for servers and
-// for programs with many threads. With bert_infer.h, which it includes, the whole public API.
+// for programs with many threads. It includes bert_infer.h.
 //
 //   bert::Queue queue(model);
 //   std::future<bert::Output> logits = queue.run(std::vector<bert::Input>{{"A man plays."}});
@@ -55,7 +55,7 @@ struct RequestOptions {  // how a request may end early, and tell how far it is
   // number of inputs that are done; never twice at a time, and never after the answer.
   std::function<void(int64_t done, int64_t inputs)> progress = {};
   // Goes behind small requests that do not, which interrupt it, as if it were a large one: for work
-  // that nobody waits for, or of those who ask for much beside those who ask for little.
+  // nobody waits for, or for heavy users who share the queue with light ones.
   bool background = false;
 };
 
@@ -68,7 +68,7 @@ struct QueueOptions {  // its limits
   // request with more tokens than the limit is accepted if none wait.
   int64_t max_requests = 0, max_tokens = 0;
   // Called after answers have been given, in the thread that gave them: once for all of a batch, so
-  // that `done` may gather what is then handed on together.
+  // that `done` can collect answers to be delivered together.
   std::function<void()> answered = {};
 };
 

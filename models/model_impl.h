@@ -77,7 +77,7 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   std::vector<Encoding> encode_hypotheses(std::span<const std::string> texts,
                                           std::span<const std::string> labels,
                                           const std::string& form) const;
-  void check_interaction() const;  // throws if the model has no vectors of tokens
+  void check_interaction(Role role) const;  // throws if the model has no such vectors of tokens
   std::vector<Answer> answer(std::span<const Input> inputs, const AnswerOptions& options) const;
   std::vector<Tags> tag(std::span<const Input> inputs, const TagOptions& options) const;
   void check_task(Task wanted) const;

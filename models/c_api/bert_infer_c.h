@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// bert-infer in C (C99), for programs and languages that cannot call bert_infer.h. The same models,
-// tasks and options; the same bits as answers.
+// bert-infer in C (C99), for programs and languages that cannot call bert_infer.h. The same models
+// and options; the same bits as answers. Without what bert_ranking.h has (zero-shot labels,
+// relevance, corpora), and without max_sim, roles for tokenizing, and encodings for sparse and
+// multi_vector.
 //
 //   bert_model* model;
 //   if (bert_model_load("path/to/model", NULL, 0, &model)) puts(bert_error_message());
@@ -111,7 +113,7 @@ typedef struct bert_encoding {
   bert_token_range first;      // the tokens of each text, without special tokens. As an argument,
   bert_token_range second;     // not read
   int32_t truncated;           // whether tokens were dropped to keep to max_length
-  int32_t unattended;          // to so many tokens at the end none attends: see bert_infer.h
+  int32_t unattended;          // number of trailing tokens that none attends to: bert_encoding.h
 } bert_encoding;
 
 typedef struct bert_model bert_model;    // a loaded model; immutable
@@ -121,8 +123,8 @@ typedef struct bert_result bert_result;  // owns the arrays of an answer
 // machine. options: [option_count], or NULL if that is 0. Their names and values:
 //   precision     auto, f32, bf16 or int8
 //   backend       auto, onednn or panels
-//   workers       batches that are computed at the same time; 0: see bert_infer.h
-//   threads       threads of each; 0: see bert_infer.h
+//   workers       batches that are computed at the same time, at most 1024; 0: see bert_infer.h
+//   threads       threads of each, at most 1024 in all; 0: see bert_infer.h
 //   batch_tokens  the most tokens in a batch (4096)
 //   kept_memory   the most bytes of memory to keep between calls (-1: 256 MB for each worker)
 //   max_length    tokens to which inputs are truncated; 0: what the model's files say
@@ -137,16 +139,14 @@ BERT_INFER_API void bert_result_free(bert_result* result);
 
 // A number that describes the model, by name: layers, hidden (H), heads, intermediate, vocabulary,
 // max_length (in tokens), embedding and token_vector (the size of bert_model_embed's and of
-// bert_model_multi_vector's vectors), workers, threads (of
-// each worker), kept_memory (the limit, in bytes); and 1 or 0 for has_logits, has_token_logits,
-// has_pooler,
-// has_sparse.
+// bert_model_multi_vector's vectors), workers, threads (of each worker), kept_memory (the limit, in
+// bytes); and 1 or 0 for has_logits, has_token_logits, has_pooler, has_sparse.
 BERT_INFER_API bert_status bert_model_info_number(const bert_model* model, const char* name,
                                                   int64_t* number);
 // A text or a list of texts that describe the model, by name. One text: architecture, family, task
 // (embed, classify, choose, fill-mask, tag, answer, detect, sparse or multi-vector), tokenizer,
-// scores (softmax, sigmoid or raw), pooling, similarity (cosine, dot, maxsim or meanmaxsim),
-// precision, backend. Lists, which may be empty: labels (C), files, notes.
+// scores (softmax, sigmoid or raw), pooling, similarity (cosine, dot, euclidean, manhattan, maxsim
+// or meanmaxsim), precision, backend. Lists, which may be empty: labels (C), files, notes.
 BERT_INFER_API bert_status bert_model_info_texts(const bert_model* model, const char* name,
                                                  const bert_text** texts, size_t* count);
 // The token with an id, as the vocabulary spells it ("##ing").
@@ -179,7 +179,7 @@ BERT_INFER_API bert_status bert_model_sparse(const bert_model* model, const bert
                                              size_t count, bert_result** result,
                                              const bert_sparse_vector** vectors);
 
-// What texts are in a search.
+// Whether texts are queries or documents.
 typedef enum bert_role { BERT_QUERY = 0, BERT_DOCUMENT = 1 } bert_role;
 
 // Vectors of the tokens, [N] of [tokens, token_vector], of ColBERT models and BGE-M3.
@@ -285,7 +285,7 @@ typedef struct bert_choices {  // a text, and what may go with it
   const bert_text* choices;  // [choice_count]
   size_t choice_count;
 } bert_choices;
-typedef struct bert_choice {   // which goes with it
+typedef struct bert_choice {   // the candidate that fits best
   const float* logits;         // [choice_count]
   const float* probabilities;  // [choice_count]
   size_t choice_count;
@@ -369,7 +369,8 @@ typedef struct bert_label {  // one of those that a head chooses from
 // The label with the greatest of one input's logits, [count] (C), the first if there are several.
 BERT_INFER_API bert_status bert_model_best_label(const bert_model* model, const float* logits,
                                                  size_t count, bert_label* label);
-// Probabilities, [count], into the caller's array; the logits themselves if the scores are raw.
+// Probabilities of a row of logits, [count], into the caller's array, which a failure leaves as it
+// is; the logits themselves if the scores are raw.
 BERT_INFER_API bert_status bert_model_probabilities(const bert_model* model, const float* logits,
                                                     size_t count, float* probabilities);
 // The cosine of two vectors of `size` numbers, 0 if either is zero.

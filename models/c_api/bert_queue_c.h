@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // bert_queue.h in C: requests to a model that do not wait for their answers, gathered into batches.
-// For servers and for programs with many threads.
+// For servers and for programs with many threads. Without requests for choose and multi_vector, of
+// encodings, or in the background.
 //
 //   bert_queue* queue;
 //   bert_request* request;
@@ -17,7 +18,8 @@
 //
 // Threads: any number may use a queue and a request at once, but each is freed once, when no other
 // thread uses it. A queue keeps its model's weights: the model may be freed before. Requests that
-// are not freed may outlive their queue.
+// are not freed may outlive their queue. In a forked child, a request that was pending at the fork
+// never gets an answer, and may only be freed.
 #pragma once
 
 #include "bert_infer_c.h"
@@ -80,9 +82,9 @@ BERT_INFER_API bert_status bert_request_progress(const bert_request* request, in
 // time). is_done: 1 if it has, otherwise 0.
 BERT_INFER_API bert_status bert_request_wait(const bert_request* request, int64_t timeout_ms,
                                              int32_t* is_done);
-// Cancels the request if it has no answer, and returns when none of its callbacks runs. It may be
-// called by `done`, where it returns at once, but not by `progress`. Results stay. Does nothing
-// with NULL.
+// Cancels the request if it has no answer, and returns when none of its callbacks runs. Of all
+// callbacks, only the request's own `done` may call it, where it returns at once. Results stay.
+// Does nothing with NULL.
 BERT_INFER_API void bert_request_free(bert_request* request);
 
 // The answer of a request for the task that is named, as the function bert_model_TASK returns it;

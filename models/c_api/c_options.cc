@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <span>
 #include <string>
@@ -16,6 +17,8 @@
 #include <fmt/ranges.h>
 
 #include "models/c_api/boundary/c_arguments.h"
+#include "models/calls/workers.h"
+#include "models/tasks/task_names.h"
 
 namespace bert::c_api {
 namespace {
@@ -31,29 +34,22 @@ struct KnownOption {
 }
 
 template <typename Number>
-KnownOption number(std::string_view name, Number& to, Number least) {
-  return {name, [name, &to, least](std::string_view value) {
+KnownOption number(std::string_view name, Number& to, Number least,
+                   Number most = std::numeric_limits<Number>::max()) {
+  return {name, [name, &to, least, most](std::string_view value) {
             const char* end = value.data() + value.size();
             const auto [stop, error] = std::from_chars(value.data(), end, to);
-            if (error != std::errc() || stop != end || to < least) {
-              wrong_value(name, value,
-                          fmt::format("a whole number from {} to {}", least,
-                                      std::numeric_limits<Number>::max()));
+            if (error != std::errc() || stop != end || to < least || to > most) {
+              wrong_value(name, value, fmt::format("a whole number from {} to {}", least, most));
             }
           }};
 }
 
-template <typename Enum>
-struct NamedValue {
-  std::string_view name;
-  Enum value;
-};
-
-template <typename Enum>
-KnownOption choice(std::string_view name, Enum& to, std::vector<NamedValue<Enum>> values) {
-  return {name, [name, &to, values](std::string_view value) {
-            const auto found = std::ranges::find(values, value, &NamedValue<Enum>::name);
-            if (found == values.end()) {
+template <typename Enum, size_t N>
+KnownOption choice(std::string_view name, Enum& to, const models::Named<Enum> (&values)[N]) {
+  return {name, [name, &to, &values](std::string_view value) {
+            const auto found = std::ranges::find(values, value, &models::Named<Enum>::name);
+            if (found == std::end(values)) {
               std::vector<std::string_view> names;
               for (const auto& known : values) names.push_back(known.name);
               wrong_value(name, value, fmt::format("one of {}", fmt::join(names, ", ")));
@@ -88,17 +84,10 @@ void read_options(const bert_option* options, size_t count, const std::vector<Kn
 Options read_load_options(const bert_option* options, size_t count) {
   Options read;
   read_options(options, count,
-               {choice<Precision>("precision", read.precision,
-                                  {{"auto", Precision::automatic},
-                                   {"f32", Precision::f32},
-                                   {"bf16", Precision::bf16},
-                                   {"int8", Precision::int8}}),
-                choice<Backend>("backend", read.backend,
-                                {{"auto", Backend::automatic},
-                                 {"onednn", Backend::onednn},
-                                 {"panels", Backend::panels}}),
-                number("workers", read.workers, 0),
-                number("threads", read.threads, 0),
+               {choice("precision", read.precision, models::kPrecisions),
+                choice("backend", read.backend, models::kBackends),
+                number("workers", read.workers, 0, models::kMaxThreads),
+                number("threads", read.threads, 0, models::kMaxThreads),
                 number("batch_tokens", read.batch_tokens, 1),
                 number<int64_t>("kept_memory", read.kept_memory, -1),
                 number("max_length", read.max_length, 0),
@@ -110,12 +99,7 @@ Options read_load_options(const bert_option* options, size_t count) {
 namespace {
 
 std::vector<KnownOption> tag_options(TagOptions& read) {
-  return {choice<Aggregation>("aggregation", read.aggregation,
-                              {{"none", Aggregation::none},
-                               {"simple", Aggregation::simple},
-                               {"first", Aggregation::first},
-                               {"average", Aggregation::average},
-                               {"max", Aggregation::max}}),
+  return {choice("aggregation", read.aggregation, models::kAggregations),
           number("stride", read.stride, 0)};
 }
 

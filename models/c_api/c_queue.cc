@@ -20,6 +20,8 @@
 #include <variant>
 #include <vector>
 
+#include <unistd.h>
+
 #include "models/bert_queue.h"
 #include "models/c_api/bert_queue_c.h"
 #include "models/c_api/boundary/c_arguments.h"
@@ -49,6 +51,7 @@ struct bert_request {
     int64_t done = 0;
     std::stop_source stop;
     bert_callbacks callbacks{};
+    const pid_t process = getpid();  // whose threads call back
   };
 
   std::string task;
@@ -269,8 +272,8 @@ bert_status bert_request_wait(const bert_request* request, int64_t timeout_ms, i
 
 void bert_request_free(bert_request* request) {
   if (request == nullptr) return;
-  {
-    const auto state = request->state;
+  const auto state = request->state;
+  if (state->process == getpid()) {  // otherwise nothing is left that could end it
     state->stop.request_stop();
     c_api::Lock lock(state->mutex);
     state->changed.wait(lock, [&] {

@@ -19,6 +19,10 @@ bert_status bert_tokenizer_load(const char* name, int32_t max_length, bert_token
   return c_api::call([&] {
     c_api::required(tokenizer, "tokenizer");
     const char* directory = &c_api::required(name, "name");
+    if (max_length < 0) {
+      throw c_api::InvalidArgument(
+          fmt::format("max_length is {}, expected at least 0", max_length));
+    }
     *tokenizer = new bert_tokenizer{bert::Tokenizer::load(directory, max_length)};
   });
 }

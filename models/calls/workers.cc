@@ -11,13 +11,6 @@
 #include "models/calls/workspace_pool.h"
 
 namespace bert::models {
-namespace {
-
-// The limit on all threads of a model: more than any machine has processors for.
-constexpr int kMaxThreads = 1024;
-
-}  // namespace
-
 int64_t most_kept(const Options& options, int workers) {
   constexpr int64_t kOfEachWorker = int64_t{256} << 20;
   if (options.kept_memory >= 0) return options.kept_memory;

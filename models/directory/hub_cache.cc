@@ -75,6 +75,10 @@ fs::path snapshot_of(const fs::path& repository, const std::string& revision) {
 }  // namespace
 
 std::string find_model(const std::string& name) {
+  if (name.find('\0') != std::string::npos) {
+    throw Error(
+        fmt::format("the model's name '{}' has a NUL, expected a directory or ORG/NAME", name));
+  }
   std::error_code error;
   if (fs::is_directory(name, error)) return name;
   const HubName hub = parse_hub_name(name);

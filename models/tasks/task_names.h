@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The names of Info's enumerators, for the C API, the Python package and messages.
+// The names of enumerators, for the C API, the Python package and messages.
 #pragma once
+
+#include <string_view>
 
 #include "models/bert_infer.h"
 
@@ -10,5 +12,23 @@ namespace bert::models {
 // As bert-infer's --task spells those that it has: "fill-mask".
 const char* name_of(Task task);
 const char* name_of(Scores scores);
+
+template <typename Value>
+struct Named {
+  std::string_view name;
+  Value value;
+};
+inline constexpr Named<Precision> kPrecisions[] = {{"auto", Precision::automatic},
+                                                   {"f32", Precision::f32},
+                                                   {"bf16", Precision::bf16},
+                                                   {"int8", Precision::int8}};
+inline constexpr Named<Backend> kBackends[] = {
+    {"auto", Backend::automatic}, {"onednn", Backend::onednn}, {"panels", Backend::panels}};
+inline constexpr Named<Role> kRoles[] = {{"query", Role::query}, {"document", Role::document}};
+inline constexpr Named<Aggregation> kAggregations[] = {{"none", Aggregation::none},
+                                                       {"simple", Aggregation::simple},
+                                                       {"first", Aggregation::first},
+                                                       {"average", Aggregation::average},
+                                                       {"max", Aggregation::max}};
 
 }  // namespace bert::models

@@ -128,6 +128,14 @@ TEST(Options, ThatMakeNoSenseAreRefused) {
   EXPECT_THAT(load([](Options& o) { o.max_length = 513; }), HasSubstr("512 positions"));
   EXPECT_THAT(load([](Options& o) { o.precision = static_cast<Precision>(7); }),
               HasSubstr("unknown precision 7"));
+  EXPECT_THAT(load([](Options& o) { o.adapter = std::string("a\0b", 3); }),
+              HasSubstr("adapter is 'a\\x00b', expected no NUL"));
+  const std::string name = test::golden("plain") + std::string("\0b", 2);
+  for (const auto& refused :
+       {error_of([&] { Model::load(name); }), error_of([&] { Tokenizer::load(name); }),
+        error_of([&] { find_model(name); })}) {
+    EXPECT_THAT(refused, HasSubstr("plain\\x00b' has a NUL, expected a directory"));
+  }
   EXPECT_THAT(error_of([] { Model::load("/nonexistent/model"); }),
               HasSubstr("/nonexistent/model: not a directory"));
 }

@@ -13,6 +13,7 @@
 #include "models/tasks/extraction/spans.h"
 #include "models/tasks/extraction/windows.h"
 #include "models/tasks/logits.h"
+#include "models/tasks/task_names.h"
 
 namespace bert {
 namespace {
@@ -129,6 +130,10 @@ std::vector<Tags> Model::Impl::tag(std::span<const Input> inputs, const TagOptio
   check_task(Task::tag);
   if (options.stride < 0) {
     throw Error(fmt::format("stride is {}, expected at least 0", options.stride));
+  }
+  if (std::ranges::find(models::kAggregations, options.aggregation,
+                        &models::Named<Aggregation>::value) == std::end(models::kAggregations)) {
+    throw Error(fmt::format("unknown aggregation {}", static_cast<int>(options.aggregation)));
   }
   std::vector<Encoding> wholes =
       models::encode_whole(tokenizer.impl_->text_encoder, inputs, on_workers());

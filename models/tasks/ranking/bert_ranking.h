@@ -48,8 +48,9 @@ struct Relevance {
   bool truncated = false;
 };
 // How well each document answers the query, [N]. A model with one label (a cross-encoder) scores
-// the pairs, as sentence-transformers' CrossEncoder does; of other models the vectors are compared,
-// as Corpus compares them. Throws if the model has several labels.
+// the pairs, as sentence-transformers' CrossEncoder does: by a sigmoid, unless its files name
+// Identity; of other models the vectors are compared, as Corpus compares them. Throws if the model
+// has several labels.
 BERT_INFER_API std::vector<Relevance> relevance(const Model& model, const std::string& query,
                                                 std::span<const std::string> documents);
 

@@ -5,13 +5,20 @@
 #include <fmt/format.h>
 
 #include "models/tasks/ranking/bert_ranking.h"
+#include "models/tasks/ranking/pair_scores.h"
 #include "models/tasks/ranking/text_vectors.h"
 
 namespace bert {
+
+Scores models::pair_scores(const Model& model) {
+  return Internals::impl(model).config.by_sequence.is_identity ? Scores::raw : Scores::sigmoid;
+}
+
 namespace {
 
-std::vector<Relevance> score_pairs(const Internals::Impl& model, const std::string& query,
+std::vector<Relevance> score_pairs(const Model& of, const std::string& query,
                                    std::span<const std::string> documents) {
+  const Internals::Impl& model = Internals::impl(of);
   if (model.info.labels.size() != 1) {
     throw Error(fmt::format("{}: id2label: found {} labels for a {}, expected one to rank by",
                             model.config.path, model.info.labels.size(), model.info.architecture));
@@ -21,16 +28,19 @@ std::vector<Relevance> score_pairs(const Internals::Impl& model, const std::stri
   for (const std::string& document : documents) pairs.push_back({query, document});
   const std::vector<Encoding> encodings = model.tokenize(pairs);
   const Output logits = model.run(encodings);
+  Info info = model.info;
+  info.scores = models::pair_scores(of);
   std::vector<Relevance> output;
   for (size_t i = 0; i < documents.size(); ++i) {
-    output.push_back({probabilities(logits.row(static_cast<int64_t>(i)), model.info)[0],
+    output.push_back({probabilities(logits.row(static_cast<int64_t>(i)), info)[0],
                       static_cast<int32_t>(encodings[i].ids.size()), encodings[i].truncated});
   }
   return output;
 }
 
-std::vector<Relevance> compare_vectors(const Internals::Impl& model, const std::string& query,
+std::vector<Relevance> compare_vectors(const Model& of, const std::string& query,
                                        std::span<const std::string> documents) {
+  const Internals::Impl& model = Internals::impl(of);
   const auto of_query = models::vectors_of(model, Role::query, {&query, 1});
   const auto of_documents = models::vectors_of(model, Role::document, documents);
   std::vector<float> scores(documents.size());
@@ -48,9 +58,8 @@ std::vector<Relevance> compare_vectors(const Internals::Impl& model, const std::
 std::vector<Relevance> relevance(const Model& model, const std::string& query,
                                  std::span<const std::string> documents) {
   return models::guarded([&] {
-    const Internals::Impl& impl = Internals::impl(model);
-    const bool classifies = impl.info.task == Task::classify;
-    return (classifies ? score_pairs : compare_vectors)(impl, query, documents);
+    const bool classifies = model.info().task == Task::classify;
+    return (classifies ? score_pairs : compare_vectors)(model, query, documents);
   });
 }
 

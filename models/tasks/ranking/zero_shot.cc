@@ -81,18 +81,20 @@ void fit_first(Encoding& encoding, int most, bool from_left) {
   encoding.truncated = true;
 }
 
-// Names the text or the label that cannot be encoded, rather than a pair of them.
+// Names the text, the label or the hypothesis that cannot be encoded, rather than a pair of them.
 void blame(const tokenizer::TextEncoder& encoder, std::span<const std::string> texts,
-           std::span<const std::string> labels) {
-  const auto try_each = [&](const char* what, std::span<const std::string> each) {
-    for (size_t i = 0; i < each.size(); ++i) {
-      try {
-        encoder.encode(each[i], std::nullopt, 0);
-      } catch (const std::exception& error) {
-        throw Error(fmt::format("{} {}: {}", what, i, error.what()));
-      }
+           std::span<const std::string> labels, const std::string& form) {
+  const auto check = [&](const std::string& what, const std::string& text) {
+    try {
+      encoder.encode(text, std::nullopt, 0);
+    } catch (const std::exception& error) {
+      throw Error(fmt::format("{}: {}", what, error.what()));
     }
   };
+  const auto try_each = [&](const char* what, std::span<const std::string> each) {
+    for (size_t i = 0; i < each.size(); ++i) check(fmt::format("{} {}", what, i), each[i]);
+  };
+  check("the hypothesis", form);
   try_each("label", labels);
   try_each("input", texts);
 }
@@ -114,7 +116,7 @@ std::vector<Encoding> Model::Impl::encode_hypotheses(std::span<const std::string
     for (Encoding& each : encodings) fit_first(each, info.max_length, to_ids.truncates_left());
     return encodings;
   } catch (const std::exception&) {
-    blame(to_ids, texts, labels);
+    blame(to_ids, texts, labels, form);
     throw;
   }
 }

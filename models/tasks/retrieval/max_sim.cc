@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 
@@ -37,7 +37,8 @@ float max_sim(const Output& query, const Output& document) {
   for (int64_t i = 0; i < query.rows; ++i) {
     float greatest = -std::numeric_limits<float>::infinity();
     for (int64_t j = 0; j < document.rows; ++j) {
-      greatest = std::max(greatest, dot_product(query.row(i), document.row(j)));
+      const float product = dot_product(query.row(i), document.row(j));
+      if (product > greatest || std::isnan(product)) greatest = product;
     }
     sum += greatest;
   }

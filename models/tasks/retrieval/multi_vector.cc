@@ -11,7 +11,10 @@
 
 namespace bert {
 
-void Model::Impl::check_interaction() const {
+void Model::Impl::check_interaction(Role role) const {
+  if (role != Role::query && role != Role::document) {
+    throw Error(fmt::format("unknown role {}", static_cast<int>(role)));
+  }
   if (retrieval.interaction) return;
   throw Error(
       fmt::format("the model of {} gives no vectors of tokens: it has neither modules for "
@@ -20,7 +23,7 @@ void Model::Impl::check_interaction() const {
 }
 
 std::vector<Encoding> Model::Impl::tokenize(std::span<const Input> inputs, Role role) const {
-  check_interaction();
+  check_interaction(role);
   const auto& side = retrieval.interaction->side(role);
   std::vector<Encoding> encodings =
       tokenizer.impl_->encode_after(side.prompt, side.limit, inputs, on_workers());
@@ -30,7 +33,7 @@ std::vector<Encoding> Model::Impl::tokenize(std::span<const Input> inputs, Role 
 
 std::vector<Output> Model::Impl::multi_vector(std::span<const Encoding> encodings,
                                               Role role) const {
-  check_interaction();
+  check_interaction(role);
   std::vector<Output> output(encodings.size());
   for_batches(encodings, engine::Reads::all,
               [&](const models::Batch& batch, const auto& order, engine::Tensor x,

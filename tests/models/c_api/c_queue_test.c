@@ -3,7 +3,10 @@
 // Queues from C99: c_queue_test FIXTURES. Answers are the bits of the functions that wait; requests
 // end by being cancelled, by their deadline, by the queue's limits and its end; and they may be
 // freed at any time.
+#define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "bert_queue_c.h"
 #include "checks.h"
@@ -348,6 +351,30 @@ static void test_threads(void) {
   bert_model_free(model);
 }
 
+// Nothing in a child can end a request that was pending at the fork, but it can be freed.
+static void test_fork(void) {
+  enum { kLarge = 400 };
+  static bert_input inputs[kLarge];
+  bert_model* model = load("plain");
+  bert_queue* queue = make_queue(model);
+  bert_request* request;
+  pid_t child;
+  int status;
+  fill(inputs, kLarge);
+  request = submit(queue, "run", inputs, kLarge);
+  child = fork();
+  if (child == 0) {
+    alarm(20);
+    bert_request_free(request);
+    bert_queue_free(queue);
+    _exit(0);
+  }
+  CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  bert_request_free(request);
+  bert_queue_free(queue);
+  bert_model_free(model);
+}
+
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
   fixtures = argv[1];
@@ -357,6 +384,7 @@ int main(int argc, char** argv) {
   test_endings();
   test_callbacks();
   test_threads();
+  test_fork();
   puts("passed");
   return 0;
 }

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "models/bert_infer.h"
+
+namespace bert::models {
+
+// How sentence-transformers' CrossEncoder makes a score of the logit of a model with one label:
+// unlike info().scores, whatever the problem_type is.
+Scores pair_scores(const Model& model);
+
+}  // namespace bert::models
