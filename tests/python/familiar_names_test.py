@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the Python package calls as sentence-transformers and transformers do, beside the programs of the
 same build: familiar_names_test.py BUILD_DIR"""
+import copy
 import json
+import pickle
 
 from packages import CONTEXT, PAIRS, TEXTS, PackageTest, main, np  # makes the next ones importable
 
@@ -42,6 +44,15 @@ class SentenceTransformers(PackageTest):
             self.assert_bits(found, plain.encode([prompt + text for text in TEXTS]))
         answers = self.infer(directory, "--prompt", "query", inputs=TEXTS)
         self.assert_bits(model.encode_query(TEXTS), [answer["embedding"] for answer in answers])
+        query = ["a dog " + text for text in TEXTS]
+        named = SentenceTransformer(directory, prompt="query")
+        for found in named, pickle.loads(pickle.dumps(named)):
+            self.assert_bits(found.encode(TEXTS), plain.encode(query))
+            self.assert_bits(found.encode(TEXTS, prompt=""), plain.encode(TEXTS))
+            found.max_seq_length = plain.max_seq_length = 6
+            for shorter in found, pickle.loads(pickle.dumps(found)):
+                self.assert_bits(shorter.encode(TEXTS), plain.encode(query))
+            plain.max_seq_length = plain.model.info.max_length
         model.max_seq_length = 4
         self.assert_bits(model.encode(TEXTS[1], prompt=""), plain.encode("two dogs"))
         for kind, pattern, call in [
@@ -66,6 +77,23 @@ class SentenceTransformers(PackageTest):
                                      "text": TEXTS[scores.argmax()]})
         self.assert_bits(CrossEncoder(self.model).predict(PAIRS), self.loaded.run(PAIRS))
         self.assertRaisesRegex(ValueError, "one label", CrossEncoder(self.model).rank, "a", ["b"])
+        (reranker / "config_sentence_transformers.json").write_text(json.dumps(
+            {"prompts": {"query": "a dog ", "plain": ""}, "default_prompt_name": "plain"}))
+        named = CrossEncoder(reranker, prompt="query")
+        expected = model.predict([("a dog " + first, second) for first, second in PAIRS])
+        for found in named, pickle.loads(pickle.dumps(named)):
+            self.assert_bits(found.predict(PAIRS), expected)
+
+    def test_scores_of_a_regression_are_those_of_a_cross_encoder(self):
+        directory = self.make_model("regression", "--labels", "1", "--problem-type", "regression")
+        logits = Model(directory).run(PAIRS)[:, 0]
+        self.assert_bits(Model(directory).probabilities(logits[:, None])[:, 0], logits)
+        np.testing.assert_allclose(CrossEncoder(directory).predict(PAIRS), 1 / (1 + np.exp(-logits)),
+                                   rtol=1e-6)
+        config = json.loads((directory / "config.json").read_text())
+        config["sentence_transformers"] = {"activation_fn": "torch.nn.modules.linear.Identity"}
+        (directory / "config.json").write_text(json.dumps(config))
+        self.assert_bits(CrossEncoder(directory).predict(PAIRS), logits)
 
 
 class Pipelines(PackageTest):
@@ -140,6 +168,16 @@ class Pipelines(PackageTest):
         states = Model(self.encoder).hidden(TEXTS)[1].states
         self.assert_bits(extract(TEXTS)[1], states[None])
         self.assert_bits(extract(TEXTS[1], return_tensors=True), states[None])
+
+    def test_copies_and_pickles(self):
+        tokens = self.make_model("copied", "--head", "tokens", "--labels", "2", "--label-names", "O,WHO")
+        for task, model, item in (("text-classification", self.loaded, "a man"),
+                                  ("ner", tokens, "a man eats"),
+                                  ("fill-mask", self.make_model("mask", "--head", "mlm"), "a [MASK]")):
+            original = pipeline(task, model)
+            expected = original(item)
+            for other in copy.deepcopy(original), pickle.loads(pickle.dumps(original)):
+                self.assertEqual(other(item), expected)
 
     def test_arguments_are_checked(self):
         classify = pipeline("text-classification", self.loaded)

@@ -119,9 +119,12 @@ class SentenceTransformers(Compared):
         self.each(script, directory, "prompts", 1e-5)
 
     def test_cross_encoders(self):
-        for labels, activation in ((1, None), (1, torch.nn.Identity()), (3, None)):
+        regression = {"problem_type": "regression"}
+        for labels, activation, settings in ((1, None, {}), (1, torch.nn.Identity(), {}), (3, None, {}),
+                                             (1, None, regression),
+                                             (1, torch.nn.Identity(), regression)):
             directory = random_models.fresh(self.dir / "cross-encoder")
-            source = self.saved("ForSequenceClassification", num_labels=labels)
+            source = self.saved("ForSequenceClassification", num_labels=labels, **settings)
             sentence_transformers.CrossEncoder(str(source), activation_fn=activation,
                                                device="cpu").save_pretrained(str(directory))
 
@@ -182,9 +185,6 @@ class TransformersPipelines(Compared, Pipelines):
                       ([texts], {"ignore_labels": ["O", "LOC"], "aggregation_strategy": "simple"}))
             self.each("token-classification, a long text", pipelines,
                       ([long_text(400, 2)], {"aggregation_strategy": "simple", "stride": 7}))
-
-    def test_token_classification_of_a_text_of_any_length(self):
-        """In the test of entities."""
 
     def test_fill_mask(self):
         for family, mask in MASKS.items():

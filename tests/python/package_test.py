@@ -10,12 +10,13 @@ import sys
 import threading
 import time
 import unittest.mock
+from pathlib import Path
 
 from packages import BUILD, PAIRS, TEXTS, PackageTest, main, np  # makes the next ones importable
 
 # isort: split
 import bert_infer
-from bert_infer import CrossEncoder, Encoding, Model, Options, SentenceTransformer, pipeline
+from bert_infer import CrossEncoder, Encoding, Model, Options, SentenceTransformer, Tokenizer, pipeline
 from command_line import ROOT
 
 
@@ -161,6 +162,13 @@ class LowLevel(PackageTest):
                  (TypeError, "only texts or only encodings",
                   lambda: model.run(["a", Encoding([2])])),
                  (TypeError, "choices, each a text", lambda: model.choose([("a", [1])])),
+                 (TypeError, r"inputs\[1\]: found str, expected a text and a list of choices",
+                  lambda: model.choose([("a", ["b"]), ("a", "bc")])),
+                 (TypeError, "texts: found one str, expected a list of texts",
+                  lambda: model.zero_shot("text", ["a"])),
+                 (TypeError, "hypotheses: found one str", lambda: model.zero_shot(["text"], "a")),
+                 (TypeError, r"texts\[1\]: found int", lambda: model.zero_shot(["a", 3], ["a"])),
+                 (ValueError, "surrogates", lambda: model.zero_shot(["a"], ["\udc80"])),
                  (TypeError, "not iterable", lambda: model.run(3))]
         for kind, pattern, call in cases:
             with self.subTest(pattern), self.assertRaisesRegex(kind, pattern):
@@ -172,10 +180,23 @@ class LowLevel(PackageTest):
                 (Model(self.model, precision="int8"), lambda model: model.run(PAIRS)),
                 (SentenceTransformer(self.encoder, prompts={"query": "a man "}),
                  lambda model: model.encode_query(TEXTS)),
-                (CrossEncoder(self.model), lambda model: model.predict(PAIRS))]:
+                (CrossEncoder(self.model), lambda model: model.predict(PAIRS)),
+                (self.loaded.tokenizer, lambda tokenizer: tokenizer.encode(TEXTS)[1].ids),
+                (Tokenizer(self.model, 5), lambda tokenizer: tokenizer.encode(TEXTS)[1].ids)]:
             pickled = pickle.dumps(original)
             self.assertLess(len(pickled), 4000)
             self.assert_bits(call(pickle.loads(pickled)), call(original))
+
+    def test_a_directory_s_name_need_not_be_utf_8(self):
+        directory = os.fsencode(self.dir / "names") + b"\xff"
+        os.symlink(self.model, directory)
+        for model in Model(os.fsdecode(directory)), pickle.loads(pickle.dumps(
+                Model(Path(os.fsdecode(directory))))):
+            self.assertEqual(os.path.dirname(os.fsencode(model.info.files[0])), directory)
+            self.assert_bits(model.run(PAIRS), self.loaded.run(PAIRS))
+
+    def test_max_sim_of_what_is_no_number(self):
+        self.assertTrue(np.isnan(bert_infer.max_sim([[np.nan, 1]], [[1, 2], [0, 1]])))
 
     def test_other_threads_run_while_a_model_computes(self):
         model = Model(self.encoder, threads=1)

@@ -35,6 +35,7 @@ class CrossEncoder(PromptedModel):
     activation_fn  what makes scores of logits [N, C], where a call names none: a function of a NumPy
                    array, or torch.nn.Sigmoid(), Identity() or Softmax(). By default what the
                    directory names, else a sigmoid for one label and the logits for several
+    prompts, default_prompt_name  as in SentenceTransformer
     options        those of Options: precision="int8", threads=2, ...
     """
 
@@ -48,13 +49,6 @@ class CrossEncoder(PromptedModel):
         self.activation_fn = activation_fn
         if num_labels not in (None, self.num_labels):
             raise ValueError(f"num_labels is {num_labels}, but the model has {self.num_labels}")
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_tokenizer"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._tokenizer = self._own_tokenizer()
 
     @property
     def num_labels(self) -> int:
@@ -99,7 +93,8 @@ class CrossEncoder(PromptedModel):
             known = ACTIVATIONS.get(type(activation).__name__)
             scores = np.asarray((known or activation)(logits))
         else:
-            scores = self.model.probabilities(logits) if self.num_labels == 1 else logits
+            one = self.num_labels == 1
+            scores = self.model._core.probabilities(logits, True) if one else logits
         if self.num_labels == 1 and scores.ndim > 1:
             scores = scores[:, 0]
         return softmax(scores) if apply_softmax and scores.ndim > 1 else scores

@@ -21,12 +21,13 @@ Matrix = NDArray[np.float32]
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """How a model is loaded; bert_infer.h has the details.
+    """How a model is loaded; bert_infer.h has the details (but kept_memory and progress are not for
+    Python).
 
     precision     "auto" (f32, unless the directory holds int8 weights), "f32", "bf16" or "int8"
     backend       "auto", "onednn" or "panels": what multiplies
     workers       batches computed at the same time, each on `threads` threads; 0 for both takes all
-    threads       threads this process may use, one for each worker
+    threads       threads of each worker; if it is given and workers is not, there is one worker
     batch_tokens  at most this many tokens at a time (a longer input runs alone)
     max_length    truncates inputs to this many tokens; 0 takes what the directory names
     prompt        the name of a prompt in config_sentence_transformers.json; "" takes its default
@@ -97,13 +98,16 @@ class Info:
 
 
 class Tokenizer:
-    """Text to ids, from the tokenizer's files alone. Many threads may use one at once.
+    """Text to ids, from the tokenizer's files alone. Many threads may use one at once. A pickle holds
+    what it was loaded from.
 
     max_length truncates inputs to this many tokens; 0 takes the limit that the files name, if any.
     """
 
     def __init__(self, directory: Path, max_length: int = 0) -> None:
+        directory = os.path.abspath(find_model(directory))
         self._core = _core.Tokenizer(os.fsencode(directory), max_length)
+        self._reduced: tuple[Any, ...] = type(self), (directory, max_length)
 
     @classmethod
     def load(cls, directory: Path, max_length: int = 0) -> Tokenizer:
@@ -111,10 +115,14 @@ class Tokenizer:
         return cls(directory, max_length)
 
     @classmethod
-    def _of(cls, core: _core.Tokenizer) -> Tokenizer:
+    def _of(cls, model: Model) -> Tokenizer:
         tokenizer = cls.__new__(cls)
-        tokenizer._core = core
+        tokenizer._core = model._core.tokenizer()
+        tokenizer._reduced = cls._of, (model,)
         return tokenizer
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self._reduced
 
     def encode(self, inputs: Iterable[Text], threads: int = 0) -> list[Encoding]:
         """Encodes N inputs, in order, on this many threads (0: as many as the process may use)."""
@@ -184,7 +192,7 @@ class Model:
     @property
     def tokenizer(self) -> Tokenizer:
         """The model's, with its limit of tokens and its prompt."""
-        return Tokenizer._of(self._core.tokenizer())
+        return Tokenizer._of(self)
 
     def tokenize(self, inputs: Iterable[Text], role: str | None = None) -> list[Encoding]:
         """[N], truncated as the model's inputs are. role: "query" or "document", as multi_vector reads
@@ -247,7 +255,7 @@ class Model:
         """How probable it is that each text entails each of the sentences, [N] of [hypotheses], and
         the indices of these, the most probable first. multi_label: each by itself, otherwise they
         exclude each other. Needs a model of entailment."""
-        return self._core.zero_shot(list(texts), list(hypotheses), "{}", multi_label)
+        return self._core.zero_shot(texts, hypotheses, "{}", multi_label)
 
     def choose(self, inputs: Iterable[tuple[str, Sequence[str]]]) -> list[results.Choice]:
         """The choice that goes best with each text, [N], of inputs (text, choices)."""
@@ -255,7 +263,7 @@ class Model:
 
     def probabilities(self, logits: ArrayLike) -> Matrix:
         """[N, C], one probability per logit, or the logits themselves if info.scores is "raw"."""
-        return self._core.probabilities(np.ascontiguousarray(logits, np.float32))
+        return self._core.probabilities(np.ascontiguousarray(logits, np.float32), False)
 
     def release_memory(self) -> None:
         """Gives back memory that is kept for the next call."""

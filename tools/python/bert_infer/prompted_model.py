@@ -38,11 +38,11 @@ class PromptedModel:
         self.settings = self._read_settings()
         saved = {name: prompt or "" for name, prompt in (self.settings.get("prompts") or {}).items()}
         self.prompts: dict[str, str] = {**self.default_prompts, **saved, **(prompts or {})}
-        saved_default = self.settings.get("default_prompt_name") or None
-        self.default_prompt_name: str | None = default_prompt_name or saved_default
+        loaded_with = self.model.options.prompt or self.settings.get("default_prompt_name") or None
+        self.default_prompt_name: str | None = default_prompt_name or loaded_with
         self._prompt(None, self.default_prompt_name)  # fails if it names none
-        # The model's own tokenizer puts the saved default prompt before a text by itself.
-        self._tokenizer = self._own_tokenizer() if saved_default else self.model.tokenizer
+        # The model's own tokenizer puts the prompt that it was loaded with before a text by itself.
+        self._tokenizer = self._own_tokenizer() if loaded_with else self.model.tokenizer
 
     def _read_settings(self) -> dict[str, Any]:
         try:

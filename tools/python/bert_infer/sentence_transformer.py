@@ -20,7 +20,8 @@ class SentenceTransformer(PromptedModel):
 
     path                 a model directory, or ORG/NAME in Hugging Face's cache on this machine
     prompts              texts to put before inputs, by name; they go before the directory's
-    default_prompt_name  of the prompt to use where a call names none
+    default_prompt_name  of the prompt to use where a call names none; by default that of the option
+                         `prompt`, else the directory's
     similarity_fn_name   "cosine", "dot", "euclidean" or "manhattan", for `similarity`
     truncate_dim         keep this many columns of the embeddings
     device               "cpu" or None
@@ -44,13 +45,6 @@ class SentenceTransformer(PromptedModel):
                              f"{', '.join(SIMILARITIES)}")
         self.truncate_dim = truncate_dim
         self._max_seq_length = self.model.info.max_length
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_tokenizer"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._tokenizer = self._own_tokenizer(self._max_seq_length)
 
     @property
     def max_seq_length(self) -> int:

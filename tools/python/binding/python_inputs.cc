@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "models/tasks/task_names.h"
+
 namespace bert::python {
 namespace {
 
@@ -46,26 +48,9 @@ py::iterator iterate(const py::object& items) {
   return py::iter(items);
 }
 
-template <typename Value>
-struct Name {
-  const char* name;
-  Value value;
-};
-constexpr Name<Precision> kPrecisions[] = {{"auto", Precision::automatic},
-                                           {"f32", Precision::f32},
-                                           {"bf16", Precision::bf16},
-                                           {"int8", Precision::int8}};
-constexpr Name<Backend> kBackends[] = {
-    {"auto", Backend::automatic}, {"onednn", Backend::onednn}, {"panels", Backend::panels}};
-constexpr Name<Role> kRoles[] = {{"query", Role::query}, {"document", Role::document}};
-constexpr Name<Aggregation> kAggregations[] = {{"none", Aggregation::none},
-                                               {"simple", Aggregation::simple},
-                                               {"first", Aggregation::first},
-                                               {"average", Aggregation::average},
-                                               {"max", Aggregation::max}};
-
 template <typename Value, size_t N>
-Value find_name(const char* setting, const std::string& name, const Name<Value> (&names)[N]) {
+Value find_name(const char* setting, const std::string& name,
+                const models::Named<Value> (&names)[N]) {
   std::string known;
   for (size_t i = 0; i < N; ++i) {
     if (name == names[i].name) return names[i].value;
@@ -111,6 +96,21 @@ std::vector<Input> read_texts(const py::object& items) {
   return texts;
 }
 
+std::vector<std::string> read_strings(const char* name, const py::object& items) {
+  if (PyUnicode_Check(items.ptr())) {
+    throw py::type_error(fmt::format("{}: found one str, expected a list of texts", name));
+  }
+  std::vector<std::string> strings;
+  for (const py::handle item : items) {
+    if (!PyUnicode_Check(item.ptr())) {
+      throw py::type_error(fmt::format("{}[{}]: found {}, expected a text (str)", name,
+                                       strings.size(), type_name(item)));
+    }
+    strings.push_back(read_text(item));
+  }
+  return strings;
+}
+
 std::vector<Choices> read_choices(const py::object& items) {
   std::vector<Choices> inputs;
   for (const py::handle item : iterate(items)) {
@@ -123,8 +123,9 @@ std::vector<Choices> read_choices(const py::object& items) {
     const auto pair = py::reinterpret_borrow<py::sequence>(item);
     const py::object first = pair[0], choices = pair[1];
     if (!PyUnicode_Check(first.ptr())) fail(first);
+    if (PyUnicode_Check(choices.ptr())) fail(choices);
     Choices input = {read_text(first), {}};
-    for (const py::handle choice : iterate(choices)) {
+    for (const py::handle choice : choices) {
       if (!PyUnicode_Check(choice.ptr())) fail(choice);
       input.choices.push_back(read_text(choice));
     }
@@ -134,22 +135,22 @@ std::vector<Choices> read_choices(const py::object& items) {
 }
 
 Options read_options(const py::dict& settings) {
-  return {
-      .precision =
-          find_name("precision", read_setting<std::string>(settings, "precision"), kPrecisions),
-      .backend = find_name("backend", read_setting<std::string>(settings, "backend"), kBackends),
-      .workers = read_setting<int>(settings, "workers"),
-      .threads = read_setting<int>(settings, "threads"),
-      .batch_tokens = read_setting<int>(settings, "batch_tokens"),
-      .max_length = read_setting<int>(settings, "max_length"),
-      .prompt = read_setting<std::string>(settings, "prompt"),
-      .adapter = read_setting<std::string>(settings, "adapter")};
+  return {.precision = find_name("precision", read_setting<std::string>(settings, "precision"),
+                                 models::kPrecisions),
+          .backend = find_name("backend", read_setting<std::string>(settings, "backend"),
+                               models::kBackends),
+          .workers = read_setting<int>(settings, "workers"),
+          .threads = read_setting<int>(settings, "threads"),
+          .batch_tokens = read_setting<int>(settings, "batch_tokens"),
+          .max_length = read_setting<int>(settings, "max_length"),
+          .prompt = read_setting<std::string>(settings, "prompt"),
+          .adapter = read_setting<std::string>(settings, "adapter")};
 }
 
-Role read_role(const std::string& name) { return find_name("role", name, kRoles); }
+Role read_role(const std::string& name) { return find_name("role", name, models::kRoles); }
 
 Aggregation read_aggregation(const std::string& name) {
-  return find_name("aggregation", name, kAggregations);
+  return find_name("aggregation", name, models::kAggregations);
 }
 
 }  // namespace bert::python

@@ -24,6 +24,8 @@ struct Inputs {
 // From an iterable of texts, of pairs of texts, or of encodings.
 Inputs read_inputs(const py::object& items);
 std::vector<Input> read_texts(const py::object& items);
+// From an iterable of texts alone; name: what they are called in errors.
+std::vector<std::string> read_strings(const char* name, const py::object& items);
 // From an iterable of (text, choices).
 std::vector<Choices> read_choices(const py::object& items);
 

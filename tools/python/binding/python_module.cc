@@ -3,7 +3,6 @@
 // bert_infer._core: the library's functions for the Python package, which wraps them. Results are
 // NumPy arrays and tuples; nothing computes while it holds Python's global lock.
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <span>
 #include <string>
@@ -15,7 +14,9 @@
 
 #include "models/bert_infer.h"
 #include "models/tasks/ranking/bert_ranking.h"
+#include "models/tasks/ranking/pair_scores.h"
 #include "models/tasks/task_names.h"
+#include "tools/console/vector_math.h"
 #include "tools/python/binding/number_block.h"
 #include "tools/python/binding/python_inputs.h"
 
@@ -112,17 +113,24 @@ py::tuple zero_shot_tuple(ZeroShot&& found) {
   return py::make_tuple(numpy_array(std::move(found.probabilities), {labels}), found.best);
 }
 
+// As os.fsdecode: what is not UTF-8 becomes surrogates.
+py::str path_of(const std::string& path) {
+  return py::reinterpret_steal<py::str>(
+      PyUnicode_DecodeFSDefaultAndSize(path.data(), std::ssize(path)));
+}
+
 py::dict info_dict(const Info& info) {
   using py::literals::operator""_a;
   return py::dict(
-      "architecture"_a = info.architecture, "family"_a = info.family, "files"_a = info.files,
-      "tokenizer"_a = info.tokenizer, "layers"_a = info.layers, "hidden"_a = info.hidden,
-      "heads"_a = info.heads, "intermediate"_a = info.intermediate,
-      "vocabulary"_a = info.vocabulary, "task"_a = identifier(models::name_of(info.task)),
-      "max_length"_a = info.max_length, "has_logits"_a = info.has_logits,
-      "has_token_logits"_a = info.has_token_logits, "has_pooler"_a = info.has_pooler,
-      "labels"_a = info.labels, "scores"_a = models::name_of(info.scores),
-      "pooling"_a = info.pooling, "embedding"_a = info.embedding, "has_sparse"_a = info.has_sparse,
+      "architecture"_a = info.architecture, "family"_a = info.family,
+      "files"_a = list_of(std::vector(info.files), path_of), "tokenizer"_a = info.tokenizer,
+      "layers"_a = info.layers, "hidden"_a = info.hidden, "heads"_a = info.heads,
+      "intermediate"_a = info.intermediate, "vocabulary"_a = info.vocabulary,
+      "task"_a = identifier(models::name_of(info.task)), "max_length"_a = info.max_length,
+      "has_logits"_a = info.has_logits, "has_token_logits"_a = info.has_token_logits,
+      "has_pooler"_a = info.has_pooler, "labels"_a = info.labels,
+      "scores"_a = models::name_of(info.scores), "pooling"_a = info.pooling,
+      "embedding"_a = info.embedding, "has_sparse"_a = info.has_sparse,
       "token_vector"_a = info.token_vector, "similarity"_a = info.similarity,
       "precision"_a = info.precision, "backend"_a = info.backend, "workers"_a = info.workers,
       "threads"_a = info.threads, "notes"_a = info.notes);
@@ -148,25 +156,22 @@ Rows read_rows(const py::buffer& matrix, bool writable) {
   return rows;
 }
 
-py::object probabilities_of(const Model& model, const py::buffer& logits) {
+// of_pairs: as sentence-transformers' CrossEncoder scores them.
+py::object probabilities_of(const Model& model, const py::buffer& logits, bool of_pairs) {
+  Info info = model.info();
+  if (of_pairs) info.scores = models::pair_scores(model);
   const Rows rows = read_rows(logits, false);
   Output output(rows.count(), rows.buffer.shape[1]);
   for (int64_t i = 0; i < output.rows; ++i) {
-    std::ranges::copy(probabilities(rows.row(i), model.info()), output.row(i).begin());
+    std::ranges::copy(probabilities(rows.row(i), info), output.row(i).begin());
   }
   return array_of(std::move(output));
 }
 
-// Scales each row to Euclidean length 1, as bert-infer --normalize does.
-void normalize(const py::buffer& matrix) {
+void normalize_rows(const py::buffer& matrix) {
   const Rows rows = read_rows(matrix, true);
-  for (int64_t i = 0; i < rows.count(); ++i) {
-    double squares = 0;
-    for (const float value : rows.row(i)) squares += static_cast<double>(value) * value;
-    constexpr double kLeast = 1e-12;  // as in torch's normalize
-    const double length = std::max(std::sqrt(squares), kLeast);
-    for (float& value : rows.row(i)) value = static_cast<float>(value / length);
-  }
+  const py::gil_scoped_release free;
+  for (int64_t i = 0; i < rows.count(); ++i) tools::normalize(rows.row(i));
 }
 
 Output copy_of(const Rows& rows) {
@@ -178,7 +183,9 @@ Output copy_of(const Rows& rows) {
 }
 
 float max_sim_of(const py::buffer& query, const py::buffer& document) {
-  return max_sim(copy_of(read_rows(query, false)), copy_of(read_rows(document, false)));
+  const Rows of_query = read_rows(query, false), of_document = read_rows(document, false);
+  const py::gil_scoped_release free;
+  return max_sim(copy_of(of_query), copy_of(of_document));
 }
 
 std::shared_ptr<Encoding> make_encoding(std::vector<int32_t> ids,
@@ -239,8 +246,12 @@ void add_tokenizer(py::module_& m) {
                return self.encode(texts, threads);
              }());
            })
-      .def("decode", [](const Tokenizer& self, const std::vector<int32_t>& ids,
-                        bool skips_special) { return self.decode(ids, skips_special); })
+      .def(
+          "decode",
+          [](const Tokenizer& self, const std::vector<int32_t>& ids, bool skips_special) {
+            return self.decode(ids, skips_special);
+          },
+          py::call_guard<py::gil_scoped_release>())
       .def("token", &Tokenizer::token)
       .def("continues_word", &Tokenizer::continues_word)
       .def_property_readonly("mask_id", &Tokenizer::mask_id)
@@ -314,9 +325,10 @@ void add_tasks_of_model(py::class_<Model>& model) {
                  answer_tuple);
            })
       .def("zero_shot",
-           [](const Model& self, const std::vector<std::string>& texts,
-              const std::vector<std::string>& labels, const std::string& hypothesis,
-              bool multi_label) {
+           [](const Model& self, const py::object& items, const py::object& sentences,
+              const std::string& hypothesis, bool multi_label) {
+             const std::vector<std::string> texts = read_strings("texts", items);
+             const std::vector<std::string> labels = read_strings("hypotheses", sentences);
              return list_of(
                  [&] {
                    const py::gil_scoped_release free;
@@ -378,9 +390,9 @@ PYBIND11_MODULE(_core, m) {
   bert::python::add_encoding(m);
   bert::python::add_tokenizer(m);
   bert::python::add_model(m);
-  m.def("normalize", &bert::python::normalize);
+  m.def("normalize", &bert::python::normalize_rows);
   m.def("max_sim", &bert::python::max_sim_of);
-  m.def("demo_model", &bert::demo_model);
+  m.def("demo_model", [] { return bert::python::path_of(bert::demo_model()); });
   // Paths are bytes, which need not be UTF-8.
   m.def("find_model", [](const std::string& name) { return py::bytes(bert::find_model(name)); });
   m.def("version", &bert::version);

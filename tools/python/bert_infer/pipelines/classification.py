@@ -13,7 +13,7 @@ from bert_infer.pipelines.base import Pipeline, check_positive
 
 FUNCTIONS: dict[str, Callable[[Matrix], Matrix]] = {
     "sigmoid": sigmoid, "softmax": softmax, "none": lambda logits: logits}
-NOT_GIVEN = object()
+NOT_GIVEN: Any = ...  # the same object in a copy or from a pickle too
 
 
 def read_text(item: Any) -> Text:
