@@ -65,6 +65,8 @@ class Product {
 // multiply in this precision here.
 const Product& pick_product(Precision precision, Backend wanted = Backend::automatic);
 
+std::string onednn_version();  // of the library that runs, such as "2.6.3"
+
 // What would run on this machine, in lines for people: oneDNN's version, the backend of each
 // precision, and the instruction set of the kernels.
 std::string describe_products();

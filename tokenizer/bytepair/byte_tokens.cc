@@ -26,7 +26,7 @@ bool ByteTokens::suits(const Vocabulary& vocabulary) {
 }
 
 ByteTokens::ByteTokens(const Vocabulary& vocabulary, const BytePair& byte_pair, bool ignore_merges)
-    : byte_pair_(byte_pair), owner_(WordMemory::new_owner()) {
+    : byte_pair_(byte_pair), owner_(WordCache::new_owner()) {
   for (size_t byte = 0; byte < 256; ++byte) bytes_[byte] = find_byte(vocabulary, byte);
   pairs_.resize(joints_.size());
   for (size_t pair = 0; pair < pairs_.size(); ++pair) {

@@ -57,7 +57,7 @@ class CharacterTokens {
   void merge_characters(std::string_view part, BytePairScratch& scratch) const;
 
   const BytePair& byte_pair_;
-  uint64_t owner_ = WordMemory::new_owner();
+  uint64_t owner_ = WordCache::new_owner();
   std::vector<bool> joints_;  // by hash
   int shift_;
   CharacterTable characters_;

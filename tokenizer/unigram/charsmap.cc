@@ -29,7 +29,7 @@ Charsmap::Charsmap(std::string_view blob) {
   if (blob.size() < sizeof size || size == 0 || size % sizeof(uint32_t) != 0 ||
       size > blob.size() - sizeof size) {
     throw std::runtime_error(
-        fmt::format("not a charsmap: {} bytes, of which the trie takes {}", blob.size(), size));
+        fmt::format("not a charsmap: it has {} bytes, and a trie of {}", blob.size(), size));
   }
   units_.resize(size / sizeof(uint32_t));
   std::memcpy(units_.data(), blob.data() + sizeof size, size);

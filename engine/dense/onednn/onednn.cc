@@ -4,6 +4,8 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include "engine/dense/product.h"
+
 namespace bert::engine {
 namespace {
 

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include <oneapi/dnnl/dnnl.hpp>
 
@@ -13,7 +12,6 @@
 namespace bert::engine {
 
 dnnl::engine& onednn_cpu();
-std::string onednn_version();  // of the library that runs, such as "2.6.3"
 
 // Instruction sets that oneDNN may use here: those of the processor, up to ONEDNN_MAX_CPU_ISA. Each
 // includes those before.

@@ -243,6 +243,11 @@ TEST(Parts, SayWhatIsWrongAndWhere) {
               HasSubstr("pre_tokenizer.behavior: found \"Kept\", expected \"Removed\", "));
   EXPECT_THAT(error_of_definition(word_level({}, {{"type", "UnicodeScripts"}})),
               HasSubstr("pre_tokenizer.type: found \"UnicodeScripts\", expected "));
+  json nested = split_at("a", "Removed");
+  for (int i = 0; i < 8; ++i) nested = {{"type", "Sequence"}, {"pretokenizers", {nested}}};
+  EXPECT_EQ(error_of_definition(word_level({}, nested)), "");
+  nested = {{"type", "Sequence"}, {"pretokenizers", {nested}}};
+  EXPECT_THAT(error_of_definition(word_level({}, nested)), HasSubstr("are nested too deeply"));
   json no_unknown = word_level({}, nullptr);
   no_unknown["model"]["unk_token"] = "<none>";
   EXPECT_EQ(error_of_text(no_unknown, "a"),

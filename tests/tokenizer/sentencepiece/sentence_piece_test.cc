@@ -208,8 +208,10 @@ TEST(SentencePiece, SaysWhatIsWrongWithTheModel) {
               HasSubstr("spiece.model: SentencePiece says: "));
   EXPECT_EQ(albert(SpieceBuilder()),
             "spiece.model: found no pieces, so this is not a SentencePiece model");
-  EXPECT_THAT(albert(small_albert().charsmap("abcd")),
-              HasSubstr("spiece.model: normalizer_spec.precompiled_charsmap: found 4 bytes"));
+  EXPECT_THAT(
+      albert(small_albert().charsmap("abcd")),
+      HasSubstr(
+          "spiece.model: normalizer_spec.precompiled_charsmap: not a charsmap: it has 4 bytes"));
   EXPECT_EQ(albert(small_roberta()),
             "spiece.model: the special token \"[CLS]\" is not among the pieces");
   EXPECT_THAT(error_of("XLMRobertaTokenizer",
@@ -312,7 +314,7 @@ TEST(UnigramJson, SaysWhatIsWrongAndWhere) {
   EXPECT_THAT(json_error([](json& d) {
                 d["normalizer"] = {{"type", "Precompiled"}, {"precompiled_charsmap", "AAAA"}};
               }),
-              HasSubstr("normalizer.precompiled_charsmap: found 3 bytes"));
+              HasSubstr("normalizer.precompiled_charsmap: not a charsmap: it has 3 bytes"));
   EXPECT_EQ(json_error([](json& d) {
               d["pre_tokenizer"] = {{"type", "ByteLevel"}};
             }),

@@ -97,7 +97,7 @@ BytePair::Known BytePair::add_character(std::string_view bytes, bool is_first, b
 
 void BytePair::tokenize(std::string_view word, BytePairScratch& scratch) const {
   std::vector<WordPart>& parts = scratch.parts;
-  parts.resize(WordMemory::kMaxParts);
+  parts.resize(WordCache::kMaxParts);
   const WordPart* const end = scratch.memory.recall(owner_, word, parts.data());
   if (end != nullptr) return parts.resize(static_cast<size_t>(end - parts.data()));
   tokenize_anew(word, scratch);

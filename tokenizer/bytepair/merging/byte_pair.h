@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tokenizer/bytepair/merging/merge_table.h"
-#include "tokenizer/bytepair/merging/word_memory.h"
+#include "tokenizer/bytepair/merging/word_cache.h"
 #include "tokenizer/unicode/raw_buffer.h"
 #include "tokenizer/vocabulary.h"
 
@@ -30,7 +30,7 @@ struct BytePairOptions {
 struct BytePairScratch {
   static constexpr size_t kShort = 32;
 
-  WordMemory memory;
+  WordCache memory;
   std::vector<WordPart> parts;         // of a word, the result
   std::array<uint32_t, kShort> ranks;  // of the merges of each part and the next one
   std::vector<int32_t> previous, next;
@@ -79,7 +79,7 @@ class BytePair {
   void merge_long(BytePairScratch& scratch) const;
 
   const Vocabulary& vocabulary_;
-  uint64_t owner_ = WordMemory::new_owner();
+  uint64_t owner_ = WordCache::new_owner();
   std::string prefix_, suffix_;
   bool has_unknown_, fuse_unknown_, ignore_merges_;
   int32_t unknown_;

@@ -10,12 +10,26 @@
 
 namespace bert::tokenizer {
 
+// Calls read(part) for each part of a component in order, also of nested sequences. parts: the
+// member of a Sequence that lists them.
+template <typename Read>
+void for_each_part(const JsonField& field, const char* parts, const Read& read, int depth = 0) {
+  constexpr int kMaxDepth = 8;  // deeper than any real file has would only use up the stack
+  const bool is_sequence = field.is_object() && field.has("type") && field.at("type").is_string() &&
+                           field.at("type").string() == "Sequence";
+  if (!is_sequence) return read(field);
+  if (depth == kMaxDepth) field.fail_with("sequences are nested too deeply");
+  for (const JsonField& part : field.at(parts).elements()) {
+    for_each_part(part, parts, read, depth + 1);
+  }
+}
+
 // Appends a normalizer's steps; those of nested sequences are one list.
-void read_normalizers(const JsonField& field, std::vector<Normalizer>& out, int depth = 0);
+void read_normalizers(const JsonField& field, std::vector<Normalizer>& out);
 // The same for a pre-tokenizer.
-void read_pre_tokenizers(const JsonField& field, std::vector<PreTokenizer>& out, int depth = 0);
+void read_pre_tokenizers(const JsonField& field, std::vector<PreTokenizer>& out);
 // The same for a decoder.
-void read_decoders(const JsonField& field, std::vector<Decoder>& out, int depth = 0);
+void read_decoders(const JsonField& field, std::vector<Decoder>& out);
 // Read a tokenizer.json's model.
 void read_unigram(const JsonField& model, Definition& out);
 void read_byte_pair(const JsonField& model, Definition& out);

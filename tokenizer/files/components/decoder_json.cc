@@ -71,15 +71,9 @@ Decoder read_decoder(const JsonField& field) {
 
 }  // namespace
 
-void read_decoders(const JsonField& field, std::vector<Decoder>& out, int depth) {
-  constexpr int kMaxDepth = 8;  // deeper than any real file has would only use up the stack
-  const bool is_sequence = field.is_object() && field.has("type") && field.at("type").is_string() &&
-                           field.at("type").string() == "Sequence";
-  if (!is_sequence) return out.push_back(read_decoder(field));
-  if (depth == kMaxDepth) field.fail_with("a sequence of decoders is nested too deeply");
-  for (const JsonField& part : field.at("decoders").elements()) {
-    read_decoders(part, out, depth + 1);
-  }
+void read_decoders(const JsonField& field, std::vector<Decoder>& out) {
+  for_each_part(field, "decoders",
+                [&](const JsonField& part) { out.push_back(read_decoder(part)); });
 }
 
 }  // namespace bert::tokenizer

@@ -111,15 +111,9 @@ Normalizer read_normalizer(const JsonField& field) {
 
 }  // namespace
 
-void read_normalizers(const JsonField& field, std::vector<Normalizer>& out, int depth) {
-  constexpr int kMaxDepth = 8;  // deeper than any real file has would only use up the stack
-  const bool is_sequence = field.is_object() && field.has("type") && field.at("type").is_string() &&
-                           field.at("type").string() == "Sequence";
-  if (!is_sequence) return out.push_back(read_normalizer(field));
-  if (depth == kMaxDepth) field.fail_with("a sequence of normalizers is nested too deeply");
-  for (const JsonField& step : field.at("normalizers").elements()) {
-    read_normalizers(step, out, depth + 1);
-  }
+void read_normalizers(const JsonField& field, std::vector<Normalizer>& out) {
+  for_each_part(field, "normalizers",
+                [&](const JsonField& part) { out.push_back(read_normalizer(part)); });
 }
 
 }  // namespace bert::tokenizer

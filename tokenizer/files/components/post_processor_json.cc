@@ -142,25 +142,16 @@ class Chain {
   size_t counted_ = 0;  // special tokens, as added_tokens() of each processor says
 };
 
-void read_processors(const JsonField& field, std::vector<JsonField>& out, int depth) {
-  constexpr int kMaxDepth = 8;  // deeper than any real file has would only use up the stack
+void check_processor(const JsonField& field) {
   if (!field.is_object()) field.fail("a post-processor");
   const JsonField type = field.at("type");
   const std::string& name = type.string();
-  if (name == "Sequence") {
-    if (depth == kMaxDepth) field.fail_with("a sequence of post-processors is nested too deeply");
-    for (const JsonField& part : field.at("processors").elements()) {
-      read_processors(part, out, depth + 1);
-    }
-    return;
-  }
   if (name != "BertProcessing" && name != "ByteLevel" && name != "RobertaProcessing" &&
       name != "TemplateProcessing") {
     type.fail(
         "\"BertProcessing\", \"ByteLevel\", \"RobertaProcessing\", \"Sequence\" or "
         "\"TemplateProcessing\"");
   }
-  out.push_back(field);
 }
 
 }  // namespace
@@ -175,7 +166,10 @@ void read_post_processor(const JsonField& document, Definition& out) {
   if (!document.has("post_processor")) return;
   const JsonField field = document.at("post_processor");
   std::vector<JsonField> processors;
-  read_processors(field, processors, 0);
+  for_each_part(field, "processors", [&](const JsonField& part) {
+    check_processor(part);
+    processors.push_back(part);
+  });
   Chain single(false, {out.single}), pair(true, {{out.pair[0]}, {out.pair[1]}});
   for (const JsonField& processor : processors) {
     single.apply(processor);

@@ -134,15 +134,9 @@ PatternText read_pattern(const JsonField& field) {
   return out;
 }
 
-void read_pre_tokenizers(const JsonField& field, std::vector<PreTokenizer>& out, int depth) {
-  constexpr int kMaxDepth = 8;  // deeper than any real file has would only use up the stack
-  const bool is_sequence = field.is_object() && field.has("type") && field.at("type").is_string() &&
-                           field.at("type").string() == "Sequence";
-  if (!is_sequence) return out.push_back(read_pre_tokenizer(field));
-  if (depth == kMaxDepth) field.fail_with("a sequence of pre-tokenizers is nested too deeply");
-  for (const JsonField& part : field.at("pretokenizers").elements()) {
-    read_pre_tokenizers(part, out, depth + 1);
-  }
+void read_pre_tokenizers(const JsonField& field, std::vector<PreTokenizer>& out) {
+  for_each_part(field, "pretokenizers",
+                [&](const JsonField& part) { out.push_back(read_pre_tokenizer(part)); });
 }
 
 }  // namespace bert::tokenizer

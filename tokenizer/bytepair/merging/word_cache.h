@@ -23,7 +23,7 @@ struct WordPart {
 // A hash table of the tokens of words, in which a word takes the place of another one. Words are
 // held in kBytes bytes, filled up with zeros.
 template <size_t kBytes, size_t kMaxParts, size_t kEntries>
-class WordMemoryTable {
+class WordCacheTable {
  public:
   struct Key {
     uint64_t owner = 0;  // and the word's size in the lowest byte
@@ -70,7 +70,7 @@ class WordMemoryTable {
 
 // The tokens of words that were merged before, for any number of owners. Words of Latin letters are
 // short. Those of letters that take two or three bytes are not, and merging them takes longest.
-class WordMemory {
+class WordCache {
  public:
   static constexpr size_t kMaxSize = 48;   // of a word
   static constexpr size_t kMaxParts = 14;  // that it may have
@@ -106,8 +106,8 @@ class WordMemory {
   }
 
  private:
-  using ShortTable = WordMemoryTable<ShortWord::kMaxSize, 7, 16384>;
-  using LongTable = WordMemoryTable<kMaxSize, kMaxParts, 4096>;
+  using ShortTable = WordCacheTable<ShortWord::kMaxSize, 7, 16384>;
+  using LongTable = WordCacheTable<kMaxSize, kMaxParts, 4096>;
   static constexpr uint64_t kMix = 0x9e3779b97f4a7c15u;
 
   ShortTable short_;
