@@ -33,6 +33,12 @@ class Elements(html.parser.HTMLParser):
         return [attributes for tag, attributes in self.all if tag in tags]
 
 
+def luminance(colour) -> float:
+    """Relative, of red, green and blue from 0 to 255: WCAG 2."""
+    parts = [x / 255 / 12.92 if x / 255 <= 0.04045 else ((x / 255 + 0.055) / 1.055) ** 2.4 for x in colour]
+    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+
+
 class Page(ServeTest):
     @classmethod
     def models(cls):
@@ -73,12 +79,34 @@ class Page(ServeTest):
         for used in re.findall(r'\$\("([-\w]+)"\)', page):
             self.assertIn(f'id="{used}"', page)
 
-    def browse(self, *options, url="/") -> str:
+    def test_contrast_of_the_heat_map(self):
+        """WCAG's 4.5:1 for the numbers in every cell, by its formula."""
+        page = self.server.request("GET", "/")[2].decode()
+        for theme in re.findall(r":root\{(.*?)\}", page):
+            colours = dict(re.findall(r"--([-\w]+):([^;]+)", theme))
+            rgb = {name: [int("".join(x), 16) for x in re.findall("(..)", value[1:] if len(value) == 7 else
+                                                                  re.sub("(.)", r"\1\1", value[1:]))]
+                   for name, value in colours.items() if value.startswith("#")}
+            heat = [int(x) for x in colours["heat"].split(",")]
+            for percent in range(101):
+                cell = [a + (b - a) * percent / 100 for a, b in zip(rgb["bg"], heat)]
+                text = rgb["deep-text" if percent / 100 > float(colours["deep"]) else "pale-text"]
+                light, dark = sorted((luminance(cell), luminance(text)), reverse=True)
+                self.assertGreaterEqual((light + 0.05) / (dark + 0.05), 4.5, (theme, percent))
+
+    def test_words_of_the_page(self):
+        page = self.server.request("GET", "/")[2].decode()
+        self.assertNotIn("Probability", page)  # a regression's score is none
+        for task in ("text-classification", "token-classification", "question-answering", "fill-mask", "sparse",
+                     "multi-vector", "feature-extraction"):
+            self.assertIn(f'"{task}": async', page)
+
+    def browse(self, *options, url="/", server=None) -> str:
         with tempfile.TemporaryDirectory() as profile:
             done = subprocess.run(
                 [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
                  f"--user-data-dir={profile}", "--virtual-time-budget=5000", "--window-size=1200,2600",
-                 *options, f"http://{self.server.address}{url}"],
+                 *options, f"http://{(server or self.server).address}{url}"],
                 capture_output=True, text=True, timeout=120)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
@@ -98,6 +126,19 @@ class Page(ServeTest):
         self.assertRegex(page, "<caption>Similarities</caption>")
         self.assertEqual(page.count(">1.00</td>"), 4)
         self.assertIn("<dt>Waiting requests</dt>", page)
+
+    @unittest.skipUnless(CHROMIUM, "chromium is not installed")
+    def test_models_of_every_kind_in_a_browser(self):
+        for name, shown, *options in [
+            ("mlm", "<th scope=\"row\">a man is [^\\[]* a guitar", "--head", "mlm"),
+            ("splade", "no single vector of a text", "--head", "mlm", "--retrieval", "splade"),
+            ("colbert", "a vector for each token: ", "--head", "none", "--prefix", "--retrieval", "colbert"),
+        ]:
+            server = self.start("-m", self.make_model(name, *options))
+            page = self.browse("--dump-dom", server=server).split("<script>")[0]
+            self.assertRegex(page, r'role="status">Done: \d+ tokens in ')
+            self.assertRegex(page, r'role="alert" hidden')
+            self.assertRegex(page, shown)
 
     @unittest.skipUnless(CHROMIUM, "chromium is not installed")
     def test_screenshots(self):

@@ -100,6 +100,10 @@ class Tasks(ServeTest):
             error = self.post(f"/v2/models/{name}/infer", {"inputs": [tensor]}, 424)["error"]
             self.assertRegex(error, f"not an embedding model: {name} is")
 
+    def test_the_mask_is_told(self):
+        self.assertEqual(self.get("/models/mlm/info")["mask_token"], "[MASK]")
+        self.assertNotIn("mask_token", self.get("/models/encoder/info"))
+
     def test_fills_have_a_limit(self):
         many = ["[MASK] " * 60] * 100
         self.refused("/models/mlm", {"inputs": many}, "^`inputs` have 6000 masks with 5 tokens for each, expected at "

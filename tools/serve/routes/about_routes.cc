@@ -67,24 +67,29 @@ Outcome info(const Call& call) {
   const ServeLimits& limits = call.state.limits;
   ordered_json names = ordered_json::array();
   for (const auto& each : call.state.models.all()) names.push_back(each->name);
-  return described({{"model_id", model.name},
-                    {"model_sha", nullptr},
-                    {"model_dtype", dtype_of(model.info.precision)},
-                    {"served_model_name", model.name},
-                    {"model_type", model_type(model)},
-                    {"max_concurrent_requests", limits.concurrent},
-                    {"max_input_length", model.info.max_length},
-                    {"max_batch_tokens", limits.batch_tokens},
-                    {"tokenization_workers", 1},
-                    {"max_batch_requests", nullptr},
-                    {"max_client_batch_size", limits.client_batch},
-                    {"auto_truncate", limits.auto_truncate},
-                    {"version", bert::version()},
-                    {"sha", nullptr},
-                    {"docker_label", nullptr},
-                    {"architecture", model.info.architecture},
-                    {"task", model.task()},
-                    {"models", names}});
+  ordered_json about = {{"model_id", model.name},
+                        {"model_sha", nullptr},
+                        {"model_dtype", dtype_of(model.info.precision)},
+                        {"served_model_name", model.name},
+                        {"model_type", model_type(model)},
+                        {"max_concurrent_requests", limits.concurrent},
+                        {"max_input_length", model.info.max_length},
+                        {"max_batch_tokens", limits.batch_tokens},
+                        {"tokenization_workers", 1},
+                        {"max_batch_requests", nullptr},
+                        {"max_client_batch_size", limits.client_batch},
+                        {"auto_truncate", limits.auto_truncate},
+                        {"version", bert::version()},
+                        {"sha", nullptr},
+                        {"docker_label", nullptr},
+                        {"architecture", model.info.architecture},
+                        {"task", model.task()},
+                        {"models", names}};
+  const bert::Tokenizer& tokenizer = model.model.tokenizer();
+  if (model.info.task == bert::Task::fill_mask && tokenizer.mask_id() >= 0) {
+    about["mask_token"] = tokenizer.token(tokenizer.mask_id());
+  }
+  return described(about);
 }
 
 ordered_json model_entry(const ServedModel& model) {
