@@ -17,8 +17,7 @@ namespace bert::models {
 // wanted, or if it is 0 as many threads as this process may use.
 int resolve_threads(int wanted);
 
-// The limit on all threads of a model: more than any machine has processors for.
-constexpr int kMaxThreads = 1024;
+constexpr int kMaxThreads = 1024;  // of a model: more than any machine has processors for
 // A call with no more tokens than this goes before larger ones.
 constexpr int64_t kSmallCall = 512;
 // In a smaller batch, reading the weights costs one processor more time than using them.

@@ -39,10 +39,25 @@ message(STATUS "mine ${{mine}} theirs ${{theirs}} targets ${{targets}}")
     assert "bert-infer" not in found[3] and "bert_infer_tools" not in found[3], found[0]
 
 
+def check_static_in_c(prefix: Path, scratch: Path) -> None:
+    """A project whose only language is C links the static library."""
+    (scratch / "main.c").write_text('#include <bert_infer_c.h>\n#include <stdio.h>\n'
+                                    'int main(void) { return puts(bert_version()) < 0; }\n')
+    (scratch / "CMakeLists.txt").write_text("""cmake_minimum_required(VERSION 3.16)
+project(app C)
+find_package(bert_infer REQUIRED COMPONENTS static)
+add_executable(app main.c)
+target_link_libraries(app bert_infer::bert_infer_static)
+""")
+    run("cmake", "-S", scratch, "-B", scratch / "build", f"-DCMAKE_PREFIX_PATH={prefix}")
+    run("cmake", "--build", scratch / "build")
+    assert "." in run(scratch / "build" / "app")
+
+
 def main() -> None:
     build, source = Path(sys.argv[1]), Path(__file__).resolve().parents[2]
     with tempfile.TemporaryDirectory() as scratch:
-        prefix, parent = Path(scratch, "prefix"), Path(scratch, "parent")
+        prefix, parent, in_c = (Path(scratch, name) for name in ("prefix", "parent", "in_c"))
         run("cmake", "--install", build, "--prefix", prefix)
         headers = sorted(str(path.relative_to(prefix / "include")) for path in prefix.glob("include/**/*.h"))
         assert headers == ["bert_encoding.h", "bert_infer.h", "bert_infer_c.h", "bert_queue.h",
@@ -53,6 +68,8 @@ def main() -> None:
                      env={**os.environ, "PATH": "/usr/bin:/bin"})
         assert json.loads(answer)["label"] in ("entailment", "contradiction", "neutral"), answer
 
+        in_c.mkdir()
+        check_static_in_c(prefix, in_c)
         parent.mkdir()
         check_as_subproject(source, parent)
 
