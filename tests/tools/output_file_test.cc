@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -62,6 +63,24 @@ TEST_F(OutputFiles, AreCutAfterTheLastWholeAnswer) {
 TEST_F(OutputFiles, StandardOutputIsNeverCut) {
   OutputFile file("-");
   EXPECT_THROW(file.cut(), OutputError);
+}
+
+TEST_F(OutputFiles, LeaveNothingBehindUnlessTheyAreClosedOrKept) {
+  { OutputFile(path("x")).append("begun"); }
+  EXPECT_FALSE(fs::exists(path("x.partial")));
+  OutputFile(path("x")).keep_partial();
+  EXPECT_TRUE(fs::exists(path("x.partial")));
+  std::ofstream(path("x.partial")) << "earlier";
+  { const OutputFile resumed(path("x"), -1, true); }
+  EXPECT_EQ(fs::file_size(path("x.partial")), 7u);
+  const OutputFile first(path("x"));
+  const auto descriptors = [] {
+    return std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator());
+  };
+  const auto before = descriptors();
+  EXPECT_THROW(OutputFile(path("x")), OutputError);  // another is writing it
+  EXPECT_EQ(descriptors(), before);
+  EXPECT_TRUE(fs::exists(path("x.partial")));
 }
 
 TEST_F(OutputFiles, ALinkInThePartialFilesPlaceIsNotFollowed) {

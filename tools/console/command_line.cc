@@ -2,6 +2,7 @@
 #include "tools/console/command_line.h"
 
 #include <charconv>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <memory>
@@ -14,6 +15,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
@@ -60,6 +62,22 @@ class MessageSink final : public spdlog::sinks::base_sink<std::mutex> {
   const std::string name_;
 };
 
+// The reason in a sentence, which CLI11 does not always give.
+std::string reason_of(const CLI::Error& error, const CLI::App& app) {
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {  // lists them from the last on
+    return fmt::format("not expected: {}", fmt::join(app.remaining(), " "));
+  }
+  const std::string what = error.what();
+  if (const size_t at = what.find(": At Most 1 required but received "); at != std::string::npos) {
+    return what.substr(0, at) + " is given more than once";
+  }
+  if (what.starts_with("--") &&
+      what.ends_with(" missing")) {  // "--output: 1 required FILE missing"
+    return what.substr(0, what.find(':')) + " has no value";
+  }
+  return what;
+}
+
 int print(const std::string& text) {
   OutputFile out("-");
   out.append(text);
@@ -96,8 +114,8 @@ int run_tool(const char* name, const char* manual, int argc, char** argv,
     return fmt::format("{} {}\n{}", name, bert::version(), engine::describe_products());
   });
   declare(app);
-  const auto usage = [](const std::exception& error) {
-    spdlog::error("{} (--help shows the options)", error.what());
+  const auto usage = [](const std::string& reason) {
+    spdlog::error("{} (--help shows the options)", reason);
     return 2;
   };
   try {
@@ -113,9 +131,9 @@ int run_tool(const char* name, const char* manual, int argc, char** argv,
     }
     return run();
   } catch (const CLI::Error& error) {
-    return usage(error);
+    return usage(reason_of(error, app));
   } catch (const UsageError& error) {
-    return usage(error);
+    return usage(error.what());
   } catch (const ClosedPipe&) {
     return 0;
   } catch (const std::bad_alloc&) {
@@ -150,9 +168,14 @@ CLI::Validator non_negative() {
   return {[](std::string& text) {
             double value = 0;
             const bool is_number = CLI::detail::lexical_cast(text, value) && value >= 0;
-            return is_number ? "" : fmt::format("'{}', expected a number of at least 0", text);
+            if (is_number && std::isfinite(value)) return std::string();
+            return fmt::format("'{}', expected a finite number of at least 0", text);
           },
           ""};
+}
+
+CLI::Validator not_empty() {
+  return {[](std::string& text) { return text.empty() ? "the value is empty" : ""; }, ""};
 }
 
 std::string model_directory(const std::optional<std::string>& name) {
@@ -162,13 +185,16 @@ std::string model_directory(const std::optional<std::string>& name) {
   return directory;
 }
 
+const Choices<Precision>& precisions() {
+  static const Choices<Precision> kAll = {{"auto", Precision::automatic},
+                                          {"f32", Precision::f32},
+                                          {"bf16", Precision::bf16},
+                                          {"int8", Precision::int8}};
+  return kAll;
+}
+
 void add_precision(CLI::App& app, bert::Precision& precision) {
-  add_choice<Precision>(app, "--precision",
-                        {{"auto", Precision::automatic},
-                         {"f32", Precision::f32},
-                         {"bf16", Precision::bf16},
-                         {"int8", Precision::int8}},
-                        precision);
+  add_choice(app, "--precision", precisions(), precision);
 }
 
 CLI::Option* add_backend(CLI::App& app, bert::Backend& backend) {

@@ -34,13 +34,20 @@ CLI::Validator whole_number(int min, int max);
 // A number of threads or workers, up to the library's limit.
 inline CLI::Validator thread_count() { return whole_number(1, 1024); }
 
-// A number of at least 0, and not NaN.
+// A finite number of at least 0.
 CLI::Validator non_negative();
+
+// For check(): a text that is not "", which would mean that the option is not given.
+CLI::Validator not_empty();
+
+// Names, and what each stands for.
+template <typename Value>
+using Choices = std::vector<std::pair<std::string, Value>>;
 
 // An option whose value is one of a few names.
 template <typename Value>
-CLI::Option* add_choice(CLI::App& app, const char* option,
-                        const std::vector<std::pair<std::string, Value>>& choices, Value& value) {
+CLI::Option* add_choice(CLI::App& app, const char* option, const Choices<Value>& choices,
+                        Value& value) {
   std::vector<std::string> names;
   for (const auto& [name, meaning] : choices) names.push_back(name);
   return app.add_option(option)
@@ -55,7 +62,9 @@ CLI::Option* add_choice(CLI::App& app, const char* option,
 // What --model names, or else the demo model. Says which snapshot a name on the hub stands for.
 std::string model_directory(const std::optional<std::string>& name);
 
-// --precision auto|f32|bf16|int8
+// auto, f32, bf16, int8
+const Choices<bert::Precision>& precisions();
+// --precision with one of them.
 void add_precision(CLI::App& app, bert::Precision& precision);
 // --backend auto|onednn|panels
 CLI::Option* add_backend(CLI::App& app, bert::Backend& backend);

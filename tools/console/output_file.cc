@@ -76,8 +76,8 @@ void refuse_files_read(const std::vector<std::string>& read, const std::string& 
   }
 }
 
-OutputFile::OutputFile(const std::string& path, int input_fd, bool resumes)
-    : name_(path == "-" ? "standard output" : path) {
+OutputFile::OutputFile(const std::string& path, int input_fd, bool resumes) : OutputFile() {
+  name_ = path == "-" ? "standard output" : path;
   struct stat status {};
   const bool exists = path != "-" && stat(path.c_str(), &status) == 0;
   if (path != "-" && (!exists || S_ISREG(status.st_mode))) {
@@ -102,6 +102,10 @@ void OutputFile::open_partial(const std::string& path, int input_fd, bool resume
   if (before >= 0) ::close(before);
   if (clash) throw OutputError(name_ + ": is both the input and the output");
   partial_ = target_ + ".partial";
+  struct stat found {};  // a pipe in its place would let open() wait for a reader
+  if (lstat(partial_.c_str(), &found) == 0 && S_ISFIFO(found.st_mode)) {
+    throw OutputError(partial_ + ": is a pipe, expected a regular file or none");
+  }
   fd_ = open(partial_.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
   if (fd_ < 0) {
     const int reason = errno;
@@ -120,10 +124,13 @@ void OutputFile::open_partial(const std::string& path, int input_fd, bool resume
   if (!resumes && ftruncate(fd_, 0) != 0) fail("cannot be truncated");
   size_ = lseek(fd_, 0, SEEK_END);
   resumed_ = size_ > 0;
+  begun_ = !resumed_;
   if (replaces && fchmod(fd_, status.st_mode & 07777) != 0) fail("cannot be opened for writing");
 }
 
 OutputFile::~OutputFile() {
+  if (fd_ < 0) return;
+  if (begun_) discard();
   if (fd_ > STDERR_FILENO) ::close(fd_);
 }
 
@@ -142,7 +149,11 @@ void OutputFile::flush() {
 }
 
 void OutputFile::patch(int64_t offset, std::string_view bytes) {
-  if (lseek(fd_, 0, SEEK_CUR) < 0) fail("cannot seek, as this format requires");
+  const off_t at = lseek(fd_, 0, SEEK_CUR);
+  if (at < 0) fail("cannot seek, as this format requires");
+  if (at != size_ || (fcntl(fd_, F_GETFL) & O_APPEND) != 0) {
+    throw OutputError(name_ + ": would be added to, but this format needs a file of its own");
+  }
   flush();
   if (lseek(fd_, offset, SEEK_SET) < 0) fail("cannot seek, as this format requires");
   write(bytes);

@@ -38,14 +38,15 @@ class OutputFile {
   // "-" is standard output. Refuses to write to the file that input_fd reads (-1: none). If it
   // resumes, it goes on at the end of PATH.partial; otherwise that begins anew.
   explicit OutputFile(const std::string& path, int input_fd = -1, bool resumes = false);
-  ~OutputFile();  // loses what is buffered unless close() was called
+  ~OutputFile();  // without close() or keep_partial() before, removes what was begun
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
 
   void append(std::string_view bytes);
   bool is_flushed() const { return buffer_.empty(); }
   void flush();
-  void patch(int64_t offset, std::string_view bytes);  // overwrites; needs a file that can seek
+  // Overwrites. The file must be able to seek, and hold nothing but what this object has written.
+  void patch(int64_t offset, std::string_view bytes);
   void close();
 
   // Instead of close(), where something went wrong. Leaves what was written as PATH.partial, and
@@ -61,6 +62,7 @@ class OutputFile {
   bool resumed() const { return resumed_; }  // whether PATH.partial was there and had contents
 
  private:
+  OutputFile() = default;  // whose destructor runs where a constructor that delegates to it throws
   void open_partial(const std::string& path, int input_fd, bool resumes);
   void write(std::string_view bytes);
   [[noreturn]] void fail(const char* what) const;
@@ -69,10 +71,10 @@ class OutputFile {
   std::string target_, partial_;  // empty if written directly
   int fd_ = -1;
   std::string buffer_;
-  int64_t size_ = 0;  // of the file, without the buffer
-  bool resumed_ = false;
-  int64_t calls_ = 0;          // of append(), whose bytes are all in the file
-  std::vector<int64_t> ends_;  // where the buffered ones end, which reach it next
+  int64_t size_ = 0;                      // of the file, without the buffer
+  bool resumed_ = false, begun_ = false;  // begun_: PATH.partial is this object's own
+  int64_t calls_ = 0;                     // of append(), whose bytes are all in the file
+  std::vector<int64_t> ends_;             // where the buffered ones end, which reach it next
 };
 
 }  // namespace bert::tools

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tools/console/counted.h"
+
 namespace bert::tools {
 
 // Counts answers and shows progress, at most once a second and only to a terminal: how many inputs,
@@ -29,8 +31,8 @@ class Progress {
   void show() {
     if (!terminal_ || Clock::now() - shown_ < std::chrono::seconds(1)) return;
     shown_ = Clock::now();
-    fmt::print(stderr, "\r\x1b[K{} inputs, {:.0f}/s, {:.0f} tokens/s{}", inputs, per_second(inputs),
-               tokens_per_second(), time_left());
+    fmt::print(stderr, "\r\x1b[K{}, {:.0f}/s, {:.0f} tokens/s{}", counted(inputs, "input"),
+               per_second(inputs), tokens_per_second(), time_left());
     visible_ = true;
   }
 

@@ -7,13 +7,15 @@
 
 namespace bert::tools {
 
-// Scales to Euclidean length 1.
-inline void normalize(std::span<float> values) {
+// Scales to Euclidean length 1, and returns the length before. What is shorter than `least`, as in
+// torch's normalize, stays shorter than 1.
+template <typename Number>
+double normalize(std::span<Number> values, double least = 1e-12) {
   double squares = 0;
-  for (const float value : values) squares += static_cast<double>(value) * value;
-  constexpr double kLeast = 1e-12;  // as in torch's normalize
-  const double length = std::max(std::sqrt(squares), kLeast);
-  for (float& value : values) value = static_cast<float>(value / length);
+  for (const Number value : values) squares += static_cast<double>(value) * value;
+  const double length = std::sqrt(squares);
+  for (Number& value : values) value = static_cast<Number>(value / std::max(length, least));
+  return length;
 }
 
 }  // namespace bert::tools

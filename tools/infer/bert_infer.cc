@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// bert-infer: texts, pairs or ids in; logits, embeddings, hidden states, tokens and more out. Uses
-// nothing of the library but its public header, except for --html.
+// bert-infer: texts, pairs or ids in; logits, embeddings, hidden states, tokens and more out.
 #include "models/bert_infer.h"
 
 #include <exception>
@@ -59,7 +58,7 @@ void run(const InferOptions& options) {
     signal = stop.signal();
     if (signal == 0) {
       writer->finish();
-      output.close();
+      writer->close();
     }
   } catch (const ClosedPipe&) {
     throw;

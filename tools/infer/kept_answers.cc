@@ -20,10 +20,12 @@ std::string keep_answers(OutputFile& output, AnswerWriter* writer, bool is_cut,
     } else if (writer) {
       writer->finish();
     }
-    if (answers > 0 || output.resumed()) return output.keep_partial();
+    if (writer && (answers > 0 || output.resumed())) return writer->keep_partial();
+    if (output.resumed()) return output.keep_partial();
   } catch (const OutputError&) {  // there is no room for anything
   }
-  output.discard();
+  if (output.resumed()) return "";
+  writer ? writer->discard() : output.discard();
   return "";
 }
 

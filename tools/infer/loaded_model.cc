@@ -46,6 +46,13 @@ Task resolve_task(const InferOptions& options, const bert::Info& info,
                   const std::string& directory) {
   const Task usual = usual_task(info);
   const Task task = options.task == Task::automatic ? usual : options.task;
+  const bool needs_head = task == Task::logits || traits(task).head;
+  if (info.task == bert::Task::sparse && needs_head && traits(task).head != info.task) {
+    throw bert::Error(fmt::format(
+        "{}/modules.json: SpladePooling takes the head of this {} for --task sparse, which leaves "
+        "none for --task {}",
+        directory, info.architecture, task_name(task)));
+  }
   if (task == Task::logits && !info.has_logits) {
     if (info.has_token_logits) return Task::token_logits;
     throw bert::Error(fmt::format("{}: {} has no head, expected one for --task logits", directory,
@@ -81,7 +88,12 @@ LoadedModel load(const InferOptions& options) {
   if (!options.quiet) load.progress = loading_bar();
   const bert::Model model = bert::Model::load(directory, load);
   const bert::Info& info = model.info();
-  for (const std::string& note : info.notes) spdlog::info("note: {}", note);
+  const bool reads_text = !options.arguments.empty();
+  for (const std::string& note : info.notes) {
+    // A text on the command line will be refused with the same sentence.
+    if (reads_text && note.starts_with("only ids can be read, no text: ")) continue;
+    spdlog::info("note: {}", note);
+  }
   const Task task = resolve_task(options, info, directory);
   options.check_task(task);
   LoadedModel loaded = {.directory = directory,

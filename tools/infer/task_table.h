@@ -54,7 +54,8 @@ enum class OutputFormat { text, jsonl, tsv, npy, safetensors, html, projector };
 
 struct TaskTraits {
   Task task;
-  const char* name;  // as --task spells it
+  const char* name;          // as --task spells it
+  const char* variant = "";  // where a row of the same name stands before: which one this is
   InputKind input = InputKind::sequence;
   std::optional<bert::Task> head = std::nullopt;  // the head without which it cannot run
   std::array<std::string_view, 5> options = {};   // the options that not every task takes

@@ -68,6 +68,16 @@ class CommandLine(InferTest):
              "--keep needs JSON Lines as output, not --output-format tsv"),
             (["-m"], "--model"),
             (["--task", "hidden", "--layers", "", "a"], "--layers"),
+            (["--adapter", "", "a"], "--adapter: the value is empty"),
+            (["--prompt", "", "a"], "--prompt: the value is empty"),
+            (["--html", "", "--task", "attention", "a"], "--html: the value is empty"),
+            (["--projector", "", "--task", "embed", "a"], "--projector: the value is empty"),
+            (["--task", "embed", "--task", "logits", "a"], r"--task is given more than once \("),
+            (["a", "-o"], r"--output has no value \("),
+            (["-i", "x.tsv", "a", "-x", "b", "-y"], r"not expected: -x -y \("),
+            (["a"] * 40, r"40 texts are given, expected at most 32; --input takes more \("),
+            (["-o", "x.safetensors", "--task", "hidden", "--layers", "1", "a"],
+             "cannot hold the answers of --task hidden with --layers, JSON Lines can"),
             (["--task", "tokens", "--prompt", "query", "a"], "--prompt goes with"),
         ]:
             with self.subTest(arguments):
@@ -100,7 +110,7 @@ class CommandLine(InferTest):
             (["--max-length", "2", "a", "b"], "2"),
             (["-m", self.make_model("plain", "--head", "none"), "--task", "logits", "a"],
              "BertModel has no head, expected one for --task logits"),
-            ([b"a \xff"], "UTF-8.*2"),
+            ([b"a \xff"], "the first text is not valid UTF-8 at byte 2"),
         ]:
             with self.subTest(arguments):
                 arguments = [os.fsdecode(argument) for argument in arguments]
@@ -210,7 +220,7 @@ class Inputs(InferTest):
                 ('{"ids": [-1]}', '"ids" holds -1'),
                 ('{"ids": [4294967296]}', '"ids" holds 4294967296'),
                 ('{"ids": [1e999]}', "not JSON at byte"), ("[" * 1000000, "found an array"),
-                ('{"ids": [5, 6], "type_ids": [0]}', '"type_ids" holds 1 numbers, expected 2'),
+                ('{"ids": [5, 6], "type_ids": [0]}', '"type_ids" holds 1 number, expected 2'),
                 ('{"ids": [5, 200]}', r"ids\[1\] is 200"),
                 ('{"ids": [5, 6], "type_ids": [0, 2]}', r"type_ids\[1\] is 2"),
                 (f'{{"ids": {[5] * 65}}}', "65 tokens, but the model has 64 positions"),

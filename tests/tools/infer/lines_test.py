@@ -82,6 +82,22 @@ class Formats(LinesTest):
         ]:
             self.fail_with(1, f"<stdin>:{re.escape(reason)}", "--input-format", "csv", stdin=lines)
 
+    def test_a_stray_quote_in_a_csv_costs_its_line_alone(self):
+        lines = ('\ufefffirst,second\nA"x,B\nC,D\nE"x,F\n"G ""g""\n,",H\n5" pipe,I\nJ,"K"L"\nM,N\n'
+                 '"O ""o,P\n')
+        done = self.run_tool("--input-format", "csv", "--on-error", "skip", stdin=lines)
+        answers = read_lines(done.stdout)
+        self.assertEqual([answer["index"] for answer in answers], list(range(8)))
+        self.assertEqual([(answer["line"], answer["error"]) for answer in answers if "error" in answer], [
+            *[(line, "field 1: a quote in a field that does not begin with one") for line in (2, 4, 7)],
+            (8, "field 2: something follows the closing quote"), (10, "a quote is not closed")])
+        self.assertEqual([answer for answer in answers if "error" not in answer],
+                         [{**answer, "index": index} for answer, index in zip(self.answers(
+                             "--input-format", "jsonl", stdin="".join(
+                                 json.dumps({"first": a, "second": b}) + "\n"
+                                 for a, b in [("C", "D"), ('G "g"\n,', "H"), ("M", "N")])), (1, 3, 6))])
+        self.assertIn("3 inputs, 5 lines skipped", done.stderr)
+
     def test_csv_with_choices(self):
         model = self.make_model("choice", "--head", "choice")
         rows = "first,choice,choice\na man,plays,eats\n"
@@ -134,6 +150,18 @@ class Formats(LinesTest):
     def test_a_compressed_input_takes_constant_memory(self):
         bomb = gzip.compress(b"a" * (80 << 20))
         self.fail_with(1, "<stdin>:1: the line is longer than 67108864 bytes", stdin=bomb)
+
+    def test_a_long_line_is_skipped(self):
+        long = b"b" * (65 << 20)
+        for options, lines in [([], [b"a", long, b"a"]),
+                               (["--input-format", "csv"], [b"first", b"a", b'"' + long, b"a"])]:
+            done = self.run_tool("--on-error", "skip", *options, stdin=b"\n".join(lines))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            first, skipped, last = read_lines(done.stdout)
+            self.assertEqual(skipped, {"index": 1, "error": "the line is longer than 67108864 bytes",
+                                       "line": len(lines) - 1})
+            self.assertEqual(last, {**first, "index": 2})
+            self.assertIn(": 2 inputs, 1 line skipped (", done.stderr)
 
 
 class ErrorsAndKeys(LinesTest):
@@ -192,6 +220,8 @@ class ErrorsAndKeys(LinesTest):
         rows = "id,first,label\nx-1,a,\"b,c\"\n"
         [answer] = self.answers("--input-format", "csv", "--keep", "id,label", stdin=rows)
         self.assertEqual(answer["kept"], {"id": "x-1", "label": "b,c"})
+        self.fail_with(1, '<stdin>:1: the header names no column "other", which --keep asks for', "--input-format",
+                       "csv", "--keep", "id,other", stdin="id,first\n1,a\n")
         for lines, reason in [('{"first": "a", "id": 1, "id": 2}', '"id" is given twice'),
                               ('{"first": "a", "other": 1}', 'unknown key "other", expected .*--keep')]:
             self.fail_with(1, reason, "--input-format", "jsonl", "--keep", "id", stdin=lines)
@@ -312,7 +342,7 @@ class ForPeople(LinesTest):
     def test_info(self):
         text = self.run_tool("info", "-m", self.model, "--max-length", "7").stdout
         for expected in (f"{self.model}/config.json", f"{self.model}/model.safetensors", "vocab.txt",
-                         "BertForSequenceClassification (bert)", "2 layers of 16, 2 heads, 32 inside",
+                         "BertForSequenceClassification (bert)", "2 layers of 16, 2 heads, intermediate size 32",
                          "classification: yes, no, maybe (softmax)", "WordPiece, 200 ids",
                          "16 numbers, pooling mean", "7 tokens", "f32", "MB resident"):
             self.assertIn(expected, text)

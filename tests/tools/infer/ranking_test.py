@@ -39,6 +39,20 @@ class Ranking(InferTest):
         return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
+class Refused(Ranking):
+    def test_texts_that_are_no_utf8_are_named(self):
+        for model in self.reranker, self.encoder:
+            self.fail_with(1, "<stdin>:2: the text is not valid UTF-8 at byte 1", "-m", model, "--task", "rank",
+                           "--query", "a", stdin=b"a\nb\xff\n")
+            self.fail_with(2, "--query is not valid UTF-8 at byte 0", "-m", model, "--task", "rank", "--query",
+                           b"\xff".decode(errors="surrogateescape"), stdin="a\n")
+
+    def test_the_head_of_splade_is_taken(self):
+        for task in "fill-mask", "logits":
+            self.fail_with(1, "modules.json: SpladePooling takes the head of this BertForMaskedLM for --task sparse, "
+                              f"which leaves none for --task {task}", "-m", self.splade, "--task", task, "a")
+
+
 class ZeroShot(Ranking):
     def ask(self, *arguments, **options) -> list[dict]:
         return self.answers("-m", self.nli, "--task", "zero-shot", *arguments, **options)

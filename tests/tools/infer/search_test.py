@@ -54,6 +54,16 @@ class Search(InferTest):
         text = self.text("-m", self.colbert, TEXTS[1])
         self.assertRegex(text, r"^\d+ vectors of 20 numbers  \(\d+ tokens\)$")
 
+    def test_a_corpus_may_have_what_is_kept_of_the_queries(self):
+        encoder = self.make_model("encoder", "--head", "none")
+        lines = self.write("both.jsonl", "".join(json.dumps({"first": text, "id": i}) + "\n"
+                                                 for i, text in enumerate(TEXTS)))
+        search = ["-m", encoder, "--task", "search", "-i", lines, "--keep", "id", "--top-k", "1"]
+        for corpus in lines, self.write("corpus.csv", "first\n" + LINES.replace(",", "")):
+            answers = self.answers(*search, "--corpus", corpus)
+            self.assertEqual([answer["kept"] for answer in answers], [{"id": i} for i in range(3)])
+            self.assertEqual([answer["matches"][0]["corpus_index"] for answer in answers], [0, 1, 2])
+
     def test_files_hold_the_same_vectors(self):
         file = self.dir / "vectors.safetensors"
         self.succeed("-m", self.colbert, "-o", file, stdin=LINES)

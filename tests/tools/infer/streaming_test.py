@@ -63,7 +63,7 @@ class Streaming(InferTest):
         self.feed(process, b"a man\n")
         self.assertEqual(process.wait(60), 1)
         self.assertEqual(errors.read_text(), f"bert-infer: {model}/model.safetensors: cannot be read any "
-                                             "more: it was cut short while it was in use\n")
+                                             "more: it was truncated while in use\n")
 
     def test_a_closed_output_ends_quietly(self):
         errors = self.write("errors.txt", "")

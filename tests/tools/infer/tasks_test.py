@@ -208,6 +208,8 @@ class Tasks(InferTest):
         self.fail_with(1, "this task needs text", "-m", self.tokens, "--input-format", "jsonl",
                        stdin='{"ids": [5, 6]}')
         self.fail_with(2, "cannot hold", "-m", self.mlm, "-o", self.dir / "x.npy", "a")
+        self.fail_with(2, "cannot hold the answers of --task logits by a head for tokens", "-m", self.tokens, "--task",
+                       "logits", "-o", self.dir / "x.safetensors", "a")
 
 
 class Directories(InferTest):
@@ -239,7 +241,7 @@ class Directories(InferTest):
             self.assertEqual(self.answers(*ask, stdin=ids), expected, head)
 
     def test_what_is_not_supported_is_refused_by_name(self):
-        for kind in ("longformer", "big_bird", "t5"):
+        for kind in ("longformer", "big_bird", "bart"):
             model = self.make_model(kind, "--head", "none")
             path = model / "config.json"
             path.write_text(path.read_text().replace('"bert"', f'"{kind}"'))
@@ -250,7 +252,8 @@ class Directories(InferTest):
         content = json.loads(path.read_text())
         content["model"]["type"] = "Char"
         path.write_text(json.dumps(content))
-        self.fail_with(1, 'tokenizer.json: model.type: found "Char"', "-m", model, "a")
+        done = self.fail_with(1, 'tokenizer.json: model.type: found "Char"', "-m", model, "a")
+        self.assertEqual(done.stderr.count("Char"), 1)  # not in a note too
 
     def test_sinusoidal_positions_need_not_be_stored(self):
         model = self.make_model("sines", "--family", "distilbert", "--position-type", "sinusoidal",

@@ -12,26 +12,34 @@
 
 namespace bert::tools {
 
+LongLine::LongLine()
+    : runtime_error(fmt::format("the line is longer than {} bytes", kMaxLineBytes)) {}
+
 std::optional<std::string_view> LineReader::next() {
   size_t scanned = begin_;
   for (;;) {
     const size_t end = buffer_.find('\n', scanned);
-    const bool last = end == std::string::npos && ended_;
-    if (last && begin_ == buffer_.size()) return std::nullopt;
-    const size_t length = (end == std::string::npos ? buffer_.size() : end) - begin_;
-    if (length > kMaxLineBytes) {
-      throw std::runtime_error(line_error(
-          name_, number_ + 1, fmt::format("the line is longer than {} bytes", kMaxLineBytes)));
-    }
-    if (last || end != std::string::npos) {
+    has_end_ = end != std::string::npos;
+    const size_t length = (has_end_ ? end : buffer_.size()) - begin_;
+    if (drops_) {
+      begin_ += length + (has_end_ ? 1 : 0);
+      drops_ = !has_end_;
+      scanned = begin_;
+      if (has_end_) continue;
+    } else if (length > kMaxLineBytes) {
+      ++number_;
+      drops_ = true;
+      throw LongLine();
+    } else if (has_end_ || (ended_ && length > 0)) {
       const std::string_view line = std::string_view(buffer_).substr(begin_, length);
-      begin_ += length + (last ? 0 : 1);
+      begin_ += length + (has_end_ ? 1 : 0);
       ++number_;
       return line;
     }
+    if (ended_) return std::nullopt;
     buffer_.erase(0, begin_);
     begin_ = 0;
-    scanned = length;
+    scanned = buffer_.size();
     ended_ = !bytes_.read_more(buffer_);
     if (ended_ && bytes_.is_stopped()) buffer_.clear();
   }

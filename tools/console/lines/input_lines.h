@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -30,8 +31,14 @@ class InputFile {
   int fd_;
 };
 
-// Lines of a file or pipe, which may be compressed, in constant memory: a line longer than 64 MiB
-// is an error. Does not own the descriptor.
+// A line of more than kMaxLineBytes; what() is the reason alone.
+class LongLine : public std::runtime_error {
+ public:
+  LongLine();
+};
+
+// Lines of a file or pipe, which may be compressed, in constant memory. Does not own the
+// descriptor.
 class LineReader {
  public:
   // When stop_fd becomes readable, reading ends as at the end of the input: this lets another
@@ -39,8 +46,10 @@ class LineReader {
   LineReader(int fd, const std::string& name, int stop_fd)
       : name_(name), bytes_(fd, name, stop_fd) {}
 
-  // The next line without its \n, valid until the next call. The last one needs no \n.
+  // The next line without its \n, valid until the next call. The last one needs no \n. Throws
+  // LongLine, after which the line that follows is next.
   std::optional<std::string_view> next();
+  bool has_end() const { return has_end_; }   // whether the line that next() returned had its \n
   bool ready() const;                         // whether next() would not wait for input
   int64_t number() const { return number_; }  // of the line that next() returned last, from 1
 
@@ -50,7 +59,8 @@ class LineReader {
   std::string buffer_;  // what next() has not returned yet begins at begin_
   size_t begin_ = 0;
   int64_t number_ = 0;
-  bool ended_ = false;
+  bool ended_ = false, has_end_ = false;
+  bool drops_ = false;  // the rest of a line that was too long comes next
 };
 
 // "FILE:LINE: reason", as every bad line is reported.

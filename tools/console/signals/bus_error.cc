@@ -87,7 +87,7 @@ void on_bus_error(int signal, siginfo_t* info, void*) {
   for (const char c : path.empty() ? "a mapped file" : path) {
     message.put(static_cast<unsigned char>(c) < ' ' || c == 127 ? '?' : c);
   }
-  message.add(": cannot be read any more: it was cut short while it was in use\n");
+  message.add(": cannot be read any more: it was truncated while in use\n");
   if (write(STDERR_FILENO, message.bytes, message.size) < 0) _exit(1);
   _exit(1);
 }

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "tokenizer/unicode/printable.h"
+#include "tools/console/counted.h"
 #include "tools/console/json_text.h"
 #include "tools/infer/answers/numbers.h"
 #include "tools/infer/pages/page_writer.h"
@@ -242,8 +243,7 @@ class Readable final : public AnswerWriter {
     if (structured_) {
       text += truncated ? "  (truncated)\n" : "\n";
     } else {
-      text += fmt::format("  ({} token{}{})\n", tokens, tokens == 1 ? "" : "s",
-                          truncated ? ", truncated" : "");
+      text += fmt::format("  ({}{})\n", counted(tokens, "token"), truncated ? ", truncated" : "");
     }
     file_.append(text);
   }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "models/bert_infer.h"
@@ -35,7 +36,11 @@ class AnswerWriter {
   virtual void finish() {}  // completes the file's header or end; does not close the file
   // After a write that failed: finishes with the answers that reached the file, or fewer if there
   // is no room for its end. Returns how many.
-  int64_t finish_cut();
+  virtual int64_t finish_cut();
+  // What OutputFile calls so, of all files that the answers are in.
+  virtual void close() { file_.close(); }
+  virtual std::string keep_partial() { return file_.keep_partial(); }
+  virtual void discard() { file_.discard(); }
 
  protected:
   explicit AnswerWriter(OutputFile& file, int64_t headers = 0) : file_(file), headers_(headers) {}

@@ -20,7 +20,7 @@ namespace bert::tools {
 class NonFinite : public std::runtime_error {
  public:
   explicit NonFinite(float value)
-      : runtime_error(fmt::format("the model answers {}, expected finite numbers", value)) {}
+      : runtime_error(fmt::format("the model produced {}, expected finite numbers", value)) {}
 };
 
 // Appends an integer, or the shortest decimal that reads back to the same float.

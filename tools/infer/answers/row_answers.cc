@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "tokenizer/unicode/printable.h"
+#include "tools/console/counted.h"
 #include "tools/infer/answers/answers.h"
 #include "tools/infer/answers/numbers.h"
 #include "tools/infer/answers/retrieval/embeddings.h"
@@ -27,7 +28,7 @@ std::string beginning(const char* name, std::span<const float> values) {
     squares += static_cast<double>(values[i]) * values[i];
     if (i < kShown) text += fmt::format("{}{:.4f}", i > 0 ? ", " : "", values[i]);
   }
-  return fmt::format("{}: {} numbers of length {:.4f}: [{}{}]", name, values.size(),
+  return fmt::format("{}: {} of length {:.4f}: [{}{}]", name, counted(std::ssize(values), "number"),
                      std::sqrt(squares), text, values.size() > kShown ? ", ..." : "");
 }
 

@@ -15,8 +15,10 @@
 #include <nlohmann/json.hpp>
 
 #include "models/bert_infer.h"
+#include "models/tasks/task_names.h"
 #include "tokenizer/unicode/printable.h"
 #include "tools/console/command_line.h"
+#include "tools/console/counted.h"
 #include "tools/console/json_text.h"
 #include "tools/console/output_file.h"
 #include "tools/console/progress_bar.h"
@@ -76,19 +78,7 @@ const char* head_name(const bert::Info& info) {
   return "";
 }
 
-const char* scores_name(bert::Scores scores) {
-  switch (scores) {
-    case bert::Scores::softmax:
-      return "softmax";
-    case bert::Scores::sigmoid:
-      return "sigmoid";
-    case bert::Scores::raw:
-      break;
-  }
-  return "raw";
-}
-
-// The process' resident memory, in bytes: all of it, and the part that is no file's.
+// The process' resident memory, in bytes: all of it, and the part that maps no file.
 struct Memory {
   int64_t resident = 0, anonymous = 0;
 };
@@ -121,7 +111,7 @@ ordered_json describe(const std::string& directory, const bert::Info& info) {
           {"vocabulary", info.vocabulary},
           {"head", head_name(info)},
           {"labels", info.labels},
-          {"scores", scores_name(info.scores)},
+          {"scores", models::name_of(info.scores)},
           {"tokenizer", info.tokenizer},
           {"pooling", info.pooling},
           {"embedding", info.embedding},
@@ -153,7 +143,7 @@ std::string head_text(const bert::Info& info) {
   return fmt::format("{}: {}{} ({})", text,
                      fmt::join(labels.subspan(0, std::min(kShown, labels.size())), ", "),
                      labels.size() > kShown ? fmt::format(", ... {} in all", labels.size()) : "",
-                     scores_name(info.scores));
+                     models::name_of(info.scores));
 }
 
 std::string readable(const ordered_json& all, const bert::Info& info) {
@@ -166,25 +156,26 @@ std::string readable(const ordered_json& all, const bert::Info& info) {
   }
   add_row(text, "architecture", fmt::format("{} ({})", info.architecture, info.family));
   add_row(text, "size",
-          fmt::format("{} layers of {}, {} heads, {} inside", info.layers, info.hidden, info.heads,
-                      info.intermediate));
+          fmt::format("{} of {}, {}, intermediate size {}", counted(info.layers, "layer"),
+                      info.hidden, counted(info.heads, "head"), info.intermediate));
   add_row(text, "head", head_text(info));
   add_row(text, "tokenizer", fmt::format("{}, {} ids", info.tokenizer, info.vocabulary));
   if (info.embedding > 0) {
-    add_row(text, "embedding", fmt::format("{} numbers, pooling {}", info.embedding, info.pooling));
+    add_row(text, "embedding",
+            fmt::format("{}, pooling {}", counted(info.embedding, "number"), info.pooling));
   }
   if (info.has_sparse) add_row(text, "sparse", "weights of the vocabulary");
   if (info.token_vector > 0) {
-    add_row(text, "multi-vector", fmt::format("{} numbers for each token", info.token_vector));
+    add_row(text, "multi-vector", counted(info.token_vector, "number") + " for each token");
   }
   add_row(text, "similarity", info.similarity);
-  add_row(text, "max length", fmt::format("{} tokens", info.max_length));
+  add_row(text, "max length", counted(info.max_length, "token"));
   add_row(text, "precision", info.precision);
   add_row(text, "backend", info.backend);
-  add_row(text, "workers", fmt::format("{} of {} threads", info.workers, info.threads));
+  add_row(text, "workers", fmt::format("{} of {}", info.workers, counted(info.threads, "thread")));
   add_row(text, "memory",
-          fmt::format("{} resident, of which {} are no file's",
-                      megabytes(all["memory"]["resident"]), megabytes(all["memory"]["anonymous"])));
+          fmt::format("{} resident, {} of it anonymous", megabytes(all["memory"]["resident"]),
+                      megabytes(all["memory"]["anonymous"])));
   for (const std::string& note : info.notes) add_row(text, "note", note);
   return text;
 }
@@ -222,8 +213,8 @@ int info_main(int argc, char** argv) {
         app.add_option("--workers", options.load.workers)->transform(thread_count());
         app.add_option("--threads", options.load.threads)->transform(thread_count());
         app.add_option("--max-length", options.load.max_length)->transform(whole_number(1, kMost));
-        app.add_option("--prompt", options.load.prompt);
-        app.add_option("--adapter", options.load.adapter);
+        app.add_option("--prompt", options.load.prompt)->check(not_empty());
+        app.add_option("--adapter", options.load.adapter)->check(not_empty());
         app.add_flag("--json", options.json);
       },
       [&] { return run(options); });

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "tools/console/counted.h"
 #include "tools/infer/inputs/window_reader.h"
 #include "tools/infer/task_table.h"
 
@@ -52,13 +53,13 @@ void report(const Progress& progress, const LoadedModel& loaded, const bert::Opt
     if (loaded.task == Task::embed) configuration += ", pooling " + info.pooling;
   }
   if (max_length > 0) configuration += fmt::format(", max length {}", max_length);
-  const std::string skipped = progress.skipped > 0
-                                  ? fmt::format("{} lines skipped (the first: {}), ",
-                                                progress.skipped, progress.first_error)
-                                  : "";
-  spdlog::info("{} inputs, {}{} truncated, {} tokens, {:.0f} tokens/s ({})", progress.inputs,
-               skipped, progress.truncated, progress.tokens, progress.tokens_per_second(),
-               configuration);
+  const std::string skipped =
+      progress.skipped > 0 ? fmt::format("{} skipped (the first: {}), ",
+                                         counted(progress.skipped, "line"), progress.first_error)
+                           : "";
+  spdlog::info("{}, {}{} truncated, {}, {:.0f} tokens/s ({})", counted(progress.inputs, "input"),
+               skipped, progress.truncated, counted(progress.tokens, "token"),
+               progress.tokens_per_second(), configuration);
 }
 
 }  // namespace bert::tools

@@ -9,18 +9,17 @@
 #include <vector>
 
 #include "tools/console/lines/input_lines.h"
-#include "tools/infer/inputs/formats/csv_records.h"
 
 namespace bert::tools {
 
 namespace {
 
-void read_header(std::string_view line, int64_t number, const std::string& name,
-                 LineParser& parser) {
+void read_header(const Record& record, const std::string& name, LineParser& parser) {
   try {
-    parser.read_header(line);
+    if (!record.reason.empty()) throw std::runtime_error(record.reason);
+    parser.read_header(record.text);
   } catch (const std::exception& reason) {  // no line could be read without it
-    throw std::runtime_error(line_error(name, number, reason.what()));
+    throw std::runtime_error(line_error(name, record.number, reason.what()));
   }
 }
 
@@ -32,8 +31,8 @@ std::string text_of(const LineInput& input) {
 
 }  // namespace
 
-// What wait to be handed over: texts that are tokenized together, and the lines that they come
-// from.
+// What is waiting to be handed over: texts that are tokenized together, and the lines that they
+// come from.
 class WindowReader::Collector {
  public:
   Collector(const std::string& name, const InputMaker& maker, bool skips)
@@ -128,7 +127,11 @@ void WindowReader::read(int fd, const std::string& name) {
   } catch (...) {
     error = std::current_exception();
   }
-  put(collector.take());
+  try {
+    put(collector.take());
+  } catch (...) {  // there is no memory for the inputs before the error, or before the end
+    error = std::current_exception();
+  }
   {
     const std::lock_guard lock(mutex_);
     ended_ = true;
@@ -141,26 +144,26 @@ void WindowReader::read(int fd, const std::string& name) {
 void WindowReader::read_lines(int fd, const std::string& name, Collector& collector) {
   LineReader lines(fd, name, stop_.fd());
   LineParser parser(options_, maker_.kind());
-  RecordReader records(lines, name, options_.input_format == InputFormat::csv);
+  RecordReader records(lines, options_.input_format == InputFormat::csv);
   int64_t index = 0;
   int64_t blank_lines = 0;  // just before this one: at the end of the input they do not matter
   try {
-    while (const auto line = records.next()) {
-      const int64_t number = records.number();
-      if (number == 1 && *line == "version https://git-lfs.github.com/spec/v1") {
+    while (const auto record = records.next()) {
+      const int64_t number = record->number;
+      if (number == 1 && record->text == "version https://git-lfs.github.com/spec/v1") {
         throw std::runtime_error(name + ": is a Git LFS pointer, not the file");
       }
-      if (parser.is_blank(*line)) {
+      if (record->reason.empty() && parser.is_blank(record->text)) {
         ++blank_lines;
       } else if (parser.wants_header()) {
-        read_header(*line, number, name, parser);
+        read_header(*record, name, parser);
       } else {
         for (; blank_lines > 0; --blank_lines, ++index) {
           if (!takes(index)) continue;
           collector.refuse({.line = number - blank_lines, .index = index}, "the line is empty");
           if (collector.tokens() >= capacity_ / 4 && !put(collector.take())) return;
         }
-        if (takes(index)) read_line(*line, {.line = number, .index = index}, parser, collector);
+        if (takes(index)) read_line(*record, index, parser, collector);
         ++index;
       }
       // Handing inputs over one by one would cost more than tokenizing them, but none may wait here
@@ -177,11 +180,13 @@ void WindowReader::read_lines(int fd, const std::string& name, Collector& collec
   collector.flush();
 }
 
-void WindowReader::read_line(std::string_view line, Source source, const LineParser& parser,
+void WindowReader::read_line(const Record& record, int64_t index, const LineParser& parser,
                              Collector& collector) {
+  Source source = {.line = record.number, .index = index};
+  if (!record.reason.empty()) return collector.refuse(std::move(source), record.reason);
   LineInput input;
   try {
-    input = parser.parse(line, source.kept);
+    input = parser.parse(record.text, source.kept);
     maker_.check(input);
   } catch (const std::bad_alloc&) {
     collector.fail(source, "out of memory");  // which is no mistake of the line's

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "tools/console/signals/stop.h"
+#include "tools/infer/inputs/formats/csv_records.h"
 #include "tools/infer/inputs/formats/line_parser.h"
 #include "tools/infer/inputs/task_inputs.h"
 #include "tools/infer/options/infer_options.h"
@@ -41,7 +42,7 @@ class WindowReader {
   void read(int fd, const std::string& name);
   void read_lines(int fd, const std::string& name, Collector& collector);
   bool takes(int64_t index) const { return index >= first_ && options_.shard.takes(index); }
-  void read_line(std::string_view line, Source source, const LineParser& parser,
+  void read_line(const Record& record, int64_t index, const LineParser& parser,
                  Collector& collector);
   bool put(Window window);  // false once stopped
 

@@ -38,7 +38,8 @@ Input
                            .tsv    first, or first<TAB>second, or first<TAB>choice<TAB>choice...;
                                    no quoting
                            .csv    with a header that names the columns first and second, or
-                                   first and choice, choice...; quoted as in RFC 4180
+                                   first and choice, choice...; quoted as in RFC 4180. A quote
+                                   within a field that does not begin with one is an error
                            .txt    one text per line
                            .jsonl  {"first": "text", "second": "text"}, where second is optional
                                    or null; {"ids": [101, ...], "type_ids": [0, ...]}, used as
@@ -112,7 +113,8 @@ Task and output
                            .safetensors  logits, embedding: [inputs, columns]; hidden: [tokens, H]
                                          and vectors: [rows, columns], where input i owns the
                                          rows from starts[i] to starts[i + 1]
-      --html FILE        instead of --output, a page to look at, in one file without network:
+      --html FILE        instead of --output, a page to look at, in one file without network, of at
+                         most 100 inputs:
                          attention: by layer (default: all) and head, between tokens;
                          hidden with --layers 0: the embedding layer, each token's rows and their
                          sum, and how similar positions are to each other
@@ -153,7 +155,8 @@ A bad line stops the run with FILE:LINE and the reason; so do a full disk, Ctrl-
 answers so far are kept: an output file is written as FILE.partial, which gets its name when it is
 whole. A second signal ends the run at once. Empty lines at the end of the input do not matter.
 Notes, progress (on a terminal: inputs, rate and time left) and a final summary go to standard
-error. What a terminal would obey, in messages and in text for people, is spelled out (\x1b).
+error. Control sequences are escaped (\x1b), and the middle of a message over a few hundred
+characters is omitted.
 Exit status: 0 success, 1 failure, 2 wrong usage.
 
 Examples

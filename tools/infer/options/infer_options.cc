@@ -12,28 +12,26 @@
 #include <unistd.h>
 
 #include "models/tasks/ranking/entailment.h"
+#include "tokenizer/unicode/utf8.h"
 #include "tools/console/command_line.h"
 
 namespace bert::tools {
 
 namespace {
 
-const std::vector<std::pair<std::string, InputFormat>> kInputFormats = {
-    {"tsv", InputFormat::tsv},
-    {"csv", InputFormat::csv},
-    {"txt", InputFormat::txt},
-    {"jsonl", InputFormat::jsonl}};
-const std::vector<std::pair<std::string, OutputFormat>> kOutputFormats = {
-    {"jsonl", OutputFormat::jsonl},
-    {"tsv", OutputFormat::tsv},
-    {"npy", OutputFormat::npy},
-    {"safetensors", OutputFormat::safetensors},
-    {"text", OutputFormat::text}};
+const Choices<InputFormat> kInputFormats = {{"tsv", InputFormat::tsv},
+                                            {"csv", InputFormat::csv},
+                                            {"txt", InputFormat::txt},
+                                            {"jsonl", InputFormat::jsonl}};
+const Choices<OutputFormat> kOutputFormats = {{"jsonl", OutputFormat::jsonl},
+                                              {"tsv", OutputFormat::tsv},
+                                              {"npy", OutputFormat::npy},
+                                              {"safetensors", OutputFormat::safetensors},
+                                              {"text", OutputFormat::text}};
 
 // The format that the name ends in, if it does.
 template <typename Format>
-std::optional<Format> format_of(std::string_view name,
-                                const std::vector<std::pair<std::string, Format>>& formats) {
+std::optional<Format> format_of(std::string_view name, const Choices<Format>& formats) {
   for (const auto& [ending, format] : formats) {
     if (name.ends_with("." + ending)) return format;
   }
@@ -82,6 +80,12 @@ std::vector<std::string> names_of(std::string_view text) {
     }
   }
   return names;
+}
+
+void check_utf8(const char* option, std::string_view text) {
+  const size_t at = tokenizer::utf8::first_invalid(text);
+  if (at == std::string_view::npos) return;
+  throw UsageError(fmt::format("{} is not valid UTF-8 at byte {}", option, at));
 }
 
 // Reads "music, weather", as Hugging Face's pipeline does but for empty labels.
@@ -166,8 +170,8 @@ void InferOptions::check_page(Task wanted) const {
 void InferOptions::check_output(Task wanted) const {
   check_page(wanted);
   if (!can_hold(output_format, wanted)) {
-    throw UsageError(fmt::format("{} cannot hold the answers of --task {}, JSON Lines can",
-                                 output_name(*this), task_name(wanted)));
+    throw UsageError(fmt::format("{} cannot hold the answers of --task {}{}, JSON Lines can",
+                                 output_name(*this), task_name(wanted), traits(wanted).variant));
   }
   const auto need = [&](const char* option, std::initializer_list<OutputFormat> formats) {
     if (std::ranges::find(formats, output_format) != formats.end()) return;
@@ -220,6 +224,7 @@ void InferCommandLine::declare_input(CLI::App& app) {
 void InferCommandLine::declare_output(CLI::App& app) {
   for (auto output = outputs_.begin(); output != outputs_.end(); ++output) {
     output->option = app.add_option(output->names, output->path)->type_name(output->value);
+    if (output->page) output->option->check(not_empty());
     for (auto other = outputs_.begin(); other != output; ++other) {
       output->option->excludes(other->option);
     }
@@ -267,8 +272,8 @@ void InferCommandLine::declare_special(CLI::App& app) {
 void InferCommandLine::declare_load(CLI::App& app) {
   const auto at_least_one = whole_number(1, INT_MAX);
   model_option_ = app.add_option("-m,--model", model_)->type_name("DIR");
-  app.add_option("--prompt", given_.load.prompt);
-  app.add_option("--adapter", given_.load.adapter);
+  app.add_option("--prompt", given_.load.prompt)->check(not_empty());
+  app.add_option("--adapter", given_.load.adapter)->check(not_empty());
   add_precision(app, given_.load.precision);
   add_backend(app, given_.load.backend);
   app.add_option("--workers", given_.load.workers)->transform(thread_count());
@@ -293,6 +298,9 @@ InputFormat InferCommandLine::input_format(const char* name_of_option, const std
 
 // What tasks that rank need to be read.
 void InferCommandLine::check_ranking(InferOptions& options) const {
+  check_utf8("--query", options.query);
+  check_utf8("--hypothesis", options.zero_shot.hypothesis);
+  for (const std::string& label : options.labels) check_utf8("--labels", label);
   if (options.is_given("--hypothesis")) {
     try {
       models::hypothesis(options.zero_shot.hypothesis, "");
@@ -317,7 +325,7 @@ void InferCommandLine::check_texts() const {
     throw UsageError(fmt::format("{} goes with --input, not with a text", option->get_name()));
   }
   if (more_texts_.empty()) return;
-  throw UsageError(fmt::format("{} texts are given, expected at most {} here (--input takes more)",
+  throw UsageError(fmt::format("{} texts are given, expected at most {}; --input takes more",
                                kMaxTexts + more_texts_.size(), kMaxTexts));
 }
 

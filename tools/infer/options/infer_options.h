@@ -42,6 +42,7 @@ struct InferOptions {
   std::string query;                             // rank
   std::string corpus;                            // search: a file of texts
   InputFormat corpus_format = InputFormat::tsv;  // by its ending
+  bool reads_corpus = false;                     // these are for its lines, which keep nothing
   std::vector<std::string> special_options;      // given options that not every task takes
   bert::AnswerOptions answer;
   bert::TagOptions tag;

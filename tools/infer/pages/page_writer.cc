@@ -20,7 +20,7 @@ class PageWriter final : public AnswerWriter {
     constexpr size_t kMost = 100;
     if (inputs_.size() == kMost) {
       throw std::runtime_error(
-          fmt::format("a page holds at most {} inputs, and there are more", kMost));
+          fmt::format("--html: a page holds at most {} inputs, and there are more", kMost));
     }
     nlohmann::ordered_json page = answers.page(i);
     page["index"] = input.index;

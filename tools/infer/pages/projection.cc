@@ -3,7 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
+#include <span>
+
+#include "tools/console/vector_math.h"
 
 namespace bert::tools {
 namespace {
@@ -12,12 +16,6 @@ using Vector = std::vector<double>;
 
 double dot(const Vector& a, const Vector& b) {
   return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
-}
-
-double normalise(Vector& a) {
-  const double length = std::sqrt(dot(a, a));
-  if (length > 0) std::ranges::for_each(a, [&](double& value) { value /= length; });
-  return length;
 }
 
 std::vector<Vector> centred_rows(const bert::Output& vectors) {
@@ -44,7 +42,8 @@ Vector leading_direction(const std::vector<Vector>& rows, const std::vector<Vect
        ++j) {  // anything but a direction that is none of theirs
     direction[j] = 1 + static_cast<double>(j * 7919 % 101) / 101;
   }
-  normalise(direction);
+  constexpr double kLeast = std::numeric_limits<double>::min();
+  normalize(std::span(direction), kLeast);
   for (int step = 0; step < kSteps; ++step) {
     Vector next(direction.size());
     for (const Vector& row : rows) {
@@ -55,7 +54,7 @@ Vector leading_direction(const std::vector<Vector>& rows, const std::vector<Vect
       const double along = dot(next, other);
       for (size_t j = 0; j < next.size(); ++j) next[j] -= along * other[j];
     }
-    if (normalise(next) == 0) return {};
+    if (normalize(std::span(next), kLeast) == 0) return {};
     const double turned = 1 - std::abs(dot(next, direction));
     direction = std::move(next);
     if (turned < kEnough) break;

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Files for the embedding projector (projector.tensorflow.org, or a copy of it without network):
-// vectors.tsv, metadata.tsv; and index.html, which shows the same without it.
+// vectors.tsv, metadata.tsv; and index.html, which shows the same without it. They get their names
+// together, once all are whole.
+#include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,14 +28,16 @@ using nlohmann::ordered_json;
 class ProjectorWriter final : public AnswerWriter {
  public:
   ProjectorWriter(const InferOptions& options, const LoadedModel& loaded, OutputFile& file)
-      : AnswerWriter(file), options_(options), loaded_(loaded), metadata_(path("metadata.tsv")) {
+      : AnswerWriter(file),
+        options_(options),
+        loaded_(loaded),
+        metadata_(path("metadata.tsv")),
+        page_(path("index.html")) {
     shown_.columns = loaded.info.embedding;
     std::string header = "index\ttext";
     for (const std::string& key : options.keep) header += '\t' + tokenizer::printable(key);
     metadata_.append(header + '\n');
   }
-  // After a full disk: without vectors, the beginning of their metadata is of no use.
-  ~ProjectorWriter() override { metadata_.discard(); }
 
   void write(const InputName& input, const Answers& answers, size_t i) override {
     const std::span<const float> vector = answers.row(i);
@@ -59,16 +64,53 @@ class ProjectorWriter final : public AnswerWriter {
   }
 
   void finish() override {
-    if (count_ == 0) return metadata_.discard();
+    flush();
+    page_.append(report_page(PageKind::projector, describe()));
+    page_.flush();
+  }
+
+  // Without a page, for which there may be no room.
+  int64_t finish_cut() override {
+    page_.truncate(0);
+    try {
+      metadata_.flush();
+    } catch (const OutputError&) {  // as many of its lines as there is room for
+    }
+    const int64_t answers = std::min(file_.cut(), std::max<int64_t>(0, metadata_.cut() - 1));
+    file_.truncate(end_of_lines(file_.partial(), answers));
+    metadata_.truncate(end_of_lines(metadata_.partial(), answers + 1));
+    return answers;
+  }
+
+  void close() override {
+    file_.close();
     metadata_.close();
-    OutputFile page(path("index.html"));
-    page.append(report_page(PageKind::projector, describe()));
-    page.close();
+    page_.close();
+  }
+
+  std::string keep_partial() override {
+    page_.size() > 0 ? void(page_.keep_partial()) : page_.discard();
+    metadata_.keep_partial();
+    return file_.keep_partial();
+  }
+
+  void discard() override {
+    file_.discard();
+    metadata_.discard();
+    page_.discard();
   }
 
  private:
   static constexpr int64_t kMostShown = 2000;  // on the page: each is compared with each
   static constexpr size_t kNeighbours = 10;
+
+  static int64_t end_of_lines(const std::string& path, int64_t count) {
+    std::ifstream file(path, std::ios::binary);
+    int64_t end = 0;
+    std::string line;
+    for (int64_t i = 0; i < count && std::getline(file, line); ++i) end += std::ssize(line) + 1;
+    return end;
+  }
 
   std::string path(const char* name) const {
     return std::filesystem::path(options_.projector) / name;
@@ -111,7 +153,7 @@ class ProjectorWriter final : public AnswerWriter {
 
   const InferOptions& options_;
   const LoadedModel& loaded_;
-  OutputFile metadata_;
+  OutputFile metadata_, page_;
   int64_t count_ = 0;
   bert::Output shown_;                           // the first vectors
   ordered_json points_ = ordered_json::array();  // of these

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,7 @@
 
 #include "models/tasks/ranking/bert_ranking.h"
 #include "tokenizer/unicode/printable.h"
+#include "tokenizer/unicode/utf8.h"
 #include "tools/infer/answers/numbers.h"
 #include "tools/infer/answers/ranking/ranking_answers.h"
 
@@ -26,7 +28,10 @@ class RankAnswers final : public Answers {
 
   void compute(const Window& window, size_t first, size_t count) override {
     documents_.clear();
-    for (size_t i = first; i < first + count; ++i) documents_.push_back(window.texts[i].first);
+    for (size_t i = first; i < first + count; ++i) {
+      documents_.push_back(window.texts[i].first);
+      check_utf8(documents_.back());
+    }
     found_ = bert::relevance(model_, query_, documents_);
   }
 
@@ -43,6 +48,13 @@ class RankAnswers final : public Answers {
   std::span<const float> row(size_t i) const override { return {&found_[i].score, 1}; }
 
  private:
+  // The tokenizer would call it the second text, after the query.
+  static void check_utf8(std::string_view text) {
+    const size_t at = tokenizer::utf8::first_invalid(text);
+    if (at == std::string_view::npos) return;
+    throw bert::Error(fmt::format("the text is not valid UTF-8 at byte {}", at));
+  }
+
   const bert::Model& model_;
   const std::string& query_;
   std::vector<std::string> documents_;

@@ -29,7 +29,7 @@ InferOptions corpus_options(const InferOptions& options) {
   of_corpus.input = options.corpus;
   of_corpus.input_format = options.corpus_format;
   of_corpus.shard = {};
-  of_corpus.keep = {};
+  of_corpus.reads_corpus = true;
   of_corpus.skips_errors = false;
   return of_corpus;
 }

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "tokenizer/unicode/printable.h"
+#include "tools/console/counted.h"
 #include "tools/infer/answers/answers.h"
 #include "tools/infer/answers/numbers.h"
 #include "tools/infer/answers/retrieval/embeddings.h"
@@ -91,7 +92,8 @@ class MultiVectorAnswers final : public SequenceAnswers {
   }
 
   std::string text(size_t i) const override {
-    return fmt::format("{} vectors of {} numbers", found_[i].rows, found_[i].columns);
+    return fmt::format("{} of {}", counted(found_[i].rows, "vector"),
+                       counted(found_[i].columns, "number"));
   }
 
   std::span<const float> row(size_t i) const override { return found_[i].values; }

@@ -9,11 +9,22 @@
 namespace bert::tools {
 namespace {
 
-bool is_closed(std::string_view text, bool closed = true) {
-  return (std::ranges::count(text, '"') % 2 == 0) == closed;
+// Whether a line ends within quotes. is_open: whether it begins so.
+bool ends_in_quotes(std::string_view line, bool is_open) {
+  bool begins = !is_open;  // a field
+  for (const char c : line) {
+    // In a quoted field, "" closes and opens again.
+    if (c == '"' && (is_open || begins)) {
+      is_open = !is_open;
+      begins = !is_open;
+    } else {
+      begins = !is_open && c == ',';
+    }
+  }
+  return is_open;
 }
 
-// The field that begins at text[at] with a quote; moves `at` behind the quote that ends it.
+// The field that begins at text[at] with a quote; moves `at` past the quote that ends it.
 std::string quoted_field(std::string_view text, size_t& at) {
   std::string field;
   for (++at; at < text.size(); ++at) {
@@ -27,24 +38,44 @@ std::string quoted_field(std::string_view text, size_t& at) {
 
 }  // namespace
 
-std::optional<std::string_view> RecordReader::next() {
-  auto line = lines_.next();
-  number_ = lines_.number();
-  if (!line || !is_csv_ || is_closed(*line)) return line;
-  record_ = *line;
-  for (bool closed = false; !closed;) {
-    line = lines_.next();
-    if (!line || record_.size() + line->size() >= kMaxLineBytes) {
-      throw std::runtime_error(
-          line_error(name_, number_,
-                     line ? fmt::format("the record is longer than {} bytes", kMaxLineBytes)
-                          : "a quote is not closed"));
+std::optional<Record> RecordReader::next() {
+  Record record;
+  try {
+    auto line = lines_.next();
+    if (!line) return std::nullopt;
+    record.number = lines_.number();
+    constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // as spreadsheets write it
+    if (is_csv_ && record.number == 1 && line->starts_with(kByteOrderMark)) {
+      line->remove_prefix(kByteOrderMark.size());
     }
-    closed = is_closed(*line, false);
-    record_ += '\n';
-    record_ += *line;
+    record.text = *line;
+  } catch (const LongLine& error) {
+    record.number = lines_.number();
+    record.reason = error.what();
+    return record;
   }
-  return record_;
+  if (!is_csv_ || !ends_in_quotes(record.text, false)) return record;
+  record_ = record.text;
+  record.reason = add_lines();
+  record.text = record_;
+  return record;
+}
+
+std::string RecordReader::add_lines() {
+  const std::string too_long = fmt::format("the record is longer than {} bytes", kMaxLineBytes);
+  try {
+    for (bool is_open = true; is_open;) {
+      const auto line = lines_.next();
+      if (!line) return "a quote is not closed";
+      if (record_.size() + line->size() >= kMaxLineBytes) return too_long;
+      is_open = ends_in_quotes(*line, true);
+      record_ += '\n';
+      record_ += *line;
+    }
+  } catch (const LongLine&) {
+    return too_long;
+  }
+  return "";
 }
 
 std::vector<std::string> csv_fields(std::string_view record) {

@@ -11,23 +11,28 @@
 
 namespace bert::tools {
 
-// Lines, or the records of a .csv (RFC 4180), where a line break in quotes does not end one.
+struct Record {
+  std::string_view text;
+  int64_t number = 0;       // of its first line, from 1
+  std::string reason = {};  // why it cannot be read, or empty
+};
+
+// Lines, or the records of a .csv (RFC 4180), where a line break in quotes does not end one. A
+// quote opens nothing unless its field begins with it: csv_fields() refuses it, in its own line.
 class RecordReader {
  public:
-  RecordReader(LineReader& lines, const std::string& name, bool is_csv)
-      : lines_(lines), name_(name), is_csv_(is_csv) {}
+  RecordReader(LineReader& lines, bool is_csv) : lines_(lines), is_csv_(is_csv) {}
 
-  // Valid until the next call. Throws std::runtime_error, with the line, if quotes are not closed.
-  std::optional<std::string_view> next();
+  // Valid until the next call.
+  std::optional<Record> next();
   bool ready() const { return lines_.ready(); }
-  int64_t number() const { return number_; }  // the record's first line, from 1
 
  private:
+  std::string add_lines();  // to record_, until its quotes are closed; the reason if they cannot be
+
   LineReader& lines_;
-  const std::string& name_;
   const bool is_csv_;
   std::string record_;  // of several lines
-  int64_t number_ = 0;
 };
 
 // Throws std::runtime_error where a quote stands in the wrong place.

@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tokenizer/unicode/printable.h"
+#include "tools/console/counted.h"
 #include "tools/infer/inputs/kept_values.h"
 
 namespace bert::tools {
@@ -140,8 +141,8 @@ class JsonInput final : public nlohmann::json_sax<nlohmann::json> {
     if (ids_->empty()) fail("\"ids\" is empty, expected at least one id");
     if (!type_ids_) type_ids_.emplace(ids_->size(), 0);
     if (type_ids_->size() != ids_->size()) {
-      fail(fmt::format("\"type_ids\" holds {} numbers, expected {} as in \"ids\"",
-                       type_ids_->size(), ids_->size()));
+      fail(fmt::format("\"type_ids\" holds {}, expected {} as in \"ids\"",
+                       counted(std::ssize(*type_ids_), "number"), ids_->size()));
     }
     bert::Encoding encoding;
     encoding.ids = std::move(*ids_);

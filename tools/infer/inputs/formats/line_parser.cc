@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "tokenizer/unicode/printable.h"
+#include "tools/console/counted.h"
 #include "tools/infer/inputs/formats/csv_records.h"
 #include "tools/infer/inputs/formats/json_line.h"
 #include "tools/infer/inputs/kept_values.h"
@@ -54,8 +55,6 @@ bool LineParser::is_blank(std::string_view line) const {
 }
 
 void LineParser::read_header(std::string_view line) {
-  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // as spreadsheets write it
-  if (line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
   std::vector<std::string> columns = csv_fields(line);
   for (const std::string& name : columns) {
     const bool repeats = chooses_ && name == "choice";
@@ -72,14 +71,18 @@ void LineParser::read_header(std::string_view line) {
   if (std::ranges::find(columns, "first") == columns.end()) {
     refuse_line("the header names no column \"first\"");
   }
+  for (const std::string& key : options_.keep) {
+    if (options_.reads_corpus || std::ranges::find(columns, key) != columns.end()) continue;
+    refuse_line(fmt::format("the header names no column \"{}\", which --keep asks for", key));
+  }
   columns_ = std::move(columns);
 }
 
 LineInput LineParser::parse_csv(std::string_view line, std::string& kept) const {
   std::vector<std::string> fields = csv_fields(line);
   if (fields.size() != columns_.size()) {
-    refuse_line(
-        fmt::format("{} fields, expected {} as in the header", fields.size(), columns_.size()));
+    refuse_line(fmt::format("{}, expected {} as in the header",
+                            counted(std::ssize(fields), "field"), columns_.size()));
   }
   bert::Input input;
   bert::Choices choices;
