@@ -182,6 +182,19 @@ class ShardsTest(InferTest):
         self.fail_with(1, "its last line is not an answer", "-i", self.pairs, "--resume", "-o", out)
         self.assertTrue((self.dir / "other.jsonl.partial").exists())
 
+    def test_what_other_commands_have_begun(self):
+        out, partial = self.dir / "began.npy", self.dir / "began.npy.partial"
+        self.succeed("-i", self.pairs, "--task", "embed", "-o", out)
+        partial.write_bytes(out.rename(self.dir / "whole.npy").read_bytes())
+        before = partial.read_bytes()
+        self.fail_with(1, "began.npy.partial: its rows are not of 3 numbers", "-i", self.pairs, "--resume", "-o", out)
+        self.assertEqual(partial.read_bytes(), before)
+        self.succeed("-i", self.pairs, "--task", "embed", "--resume", "-o", out)
+        self.assertEqual(out.read_bytes(), before)
+        os.mkfifo(self.dir / "fifo.jsonl.partial")
+        for option in [], ["--resume"]:
+            self.fail_with(1, "fifo.jsonl.partial: is a pipe", "-i", self.pairs, *option, "-o", self.dir / "fifo.jsonl")
+
     def test_slurm(self):
         def array(task: int, count: int, first: int, last: int) -> dict:
             names = {"ID": task, "COUNT": count, "MIN": first, "MAX": last}
@@ -207,7 +220,7 @@ class ShardsTest(InferTest):
         out = self.dir / "merged-errors.jsonl"
         self.assertIn("no part has 3", merge("-o", out, a, b))
         self.assertIn("is in another part too", merge("-o", out, a, a))
-        self.assertIn("no part has 0", merge("-o", out, b))
+        self.assertIn("b.jsonl: the index 1 is the lowest of all: no part has 0", merge("-o", out, b))
         self.assertFalse(out.exists())
         c = self.write("c.jsonl", '{"index": 1, "x": 1}\nnonsense\n')
         self.assertIn("c.jsonl:2: is not an answer", merge("-o", out, a, c))
@@ -217,6 +230,15 @@ class ShardsTest(InferTest):
         self.assertIn("expected a name that ends in", merge("-o", self.dir / "x.npy", a))
         t, u = self.write("t.tsv", "index\ta\n0\t1\n"), self.write("u.tsv", "index\tb\n1\t1\n")
         self.assertIn("header differs", merge("-o", self.dir / "v.tsv", t, u))
+        for cut, reason in [('{"index": 1, "x": [0.5, 0.\n', "is not a whole answer: the part was cut"),
+                            ('{"index": 1, "x": 1', "has no line break at its end: the part was cut")]:
+            self.assertIn(f"c.jsonl:1: {reason}", merge("-o", out, a, self.write("c.jsonl", cut)))
+        for cut, reason in [("1\n", "is not an answer"), ("1\t2\n", "is not a whole answer"),
+                            ("1\t2\t0.", "has no line break at its end")]:
+            parts = [self.write("t.tsv", "index\ta\tb\n0\t1\t2\n"), self.write("u.tsv", f"index\ta\tb\n{cut}")]
+            self.assertIn(f"u.tsv:2: {reason}", merge("-o", self.dir / "v.tsv", *parts))
+        part = self.write("a.jsonl.partial", a.read_text())
+        self.assertIn("a.jsonl.partial: is what an interrupted run has left", merge("-o", out, part, b))
 
 
 if __name__ == "__main__":

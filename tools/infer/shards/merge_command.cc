@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "tools/console/command_line.h"
 #include "tools/console/lines/input_lines.h"
@@ -26,9 +27,10 @@ constexpr const char* kManual = R"(bert-infer merge: the answers of all shards i
   bert-infer merge -o FILE PART...
 
 The parts are what bert-infer --shard 0/N to N-1/N wrote, in any order: .jsonl or .tsv, compressed
-or not. FILE gets the bytes that one run without --shard would have written. An answer that is
-missing or there twice is an error. In .tsv files, which leave out the lines that --on-error skip
-passes over, nothing is known to be missing. (To classify the text "merge": bert-infer -- merge)
+or not. FILE gets the bytes that one run without --shard would have written. An answer that is cut,
+there twice, or missing before the last one of all is an error, and so is a part that an interrupted
+run has left (.partial). In .tsv files, which leave out the lines that --on-error skip passes over,
+nothing is known to be missing. (To classify the text "merge": bert-infer -- merge)
 
   -o, --output FILE    .jsonl or .tsv, as the parts; - (default) is standard output
       --format F       jsonl or tsv, whatever the ending
@@ -59,7 +61,11 @@ class Part {
  public:
   Part(const std::string& path, OutputFormat format, int stop_fd)
       : file_(path), lines_(file_.fd(), file_.name(), stop_fd), format_(format) {
-    if (format == OutputFormat::tsv) header_ = std::string(lines_.next().value_or(""));
+    if (path.ends_with(".partial")) {
+      throw std::runtime_error(path +
+                               ": is what an interrupted run has left; --resume finishes it");
+    }
+    if (format == OutputFormat::tsv) header_ = std::string(next_line().value_or(""));
     advance();
   }
   const std::string& name() const { return file_.name(); }
@@ -69,20 +75,38 @@ class Part {
 
   void advance() {
     const auto before = index_;
-    const auto line = lines_.next();
+    const auto line = next_line();
     index_ = line ? index_of(*line, format_) : std::nullopt;
     if (!line) return;
     line_ = *line;
-    const auto fail = [&](std::string_view reason) {
-      throw std::runtime_error(line_error(name(), lines_.number(), reason));
-    };
     if (!index_) fail("is not an answer of bert-infer's");
+    if (!is_whole()) fail("is not a whole answer: the part was cut");
     if (before && *index_ <= *before) {
       fail(fmt::format("the index {} follows {}, expected ascending ones", *index_, *before));
     }
   }
 
  private:
+  [[noreturn]] void fail(std::string_view reason) const {
+    throw std::runtime_error(line_error(name(), lines_.number(), reason));
+  }
+
+  std::optional<std::string_view> next_line() {
+    try {
+      const auto line = lines_.next();
+      // Of a number, nobody could tell whether digits are missing.
+      if (line && !lines_.has_end()) fail("has no line break at its end: the part was cut");
+      return line;
+    } catch (const LongLine& error) {
+      fail(error.what());
+    }
+  }
+
+  bool is_whole() const {
+    if (format_ == OutputFormat::jsonl) return nlohmann::json::accept(line_);
+    return std::ranges::count(line_, '\t') == std::ranges::count(header_, '\t');
+  }
+
   InputFile file_;
   LineReader lines_;
   const OutputFormat format_;
@@ -130,8 +154,10 @@ void merge(const MergeOptions& options) {
           fmt::format("{}: the index {} is in another part too", next->name(), index));
     }
     if (index > expected && format == OutputFormat::jsonl) {
-      throw std::runtime_error(fmt::format("{}: the index {} follows {}: no part has {}",
-                                           next->name(), index, expected - 1, expected));
+      const std::string place =
+          expected == 0 ? "is the lowest of all" : fmt::format("follows {}", expected - 1);
+      throw std::runtime_error(
+          fmt::format("{}: the index {} {}: no part has {}", next->name(), index, place, expected));
     }
     output.append(next->line());
     output.append("\n");

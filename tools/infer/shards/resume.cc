@@ -3,20 +3,39 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <stdexcept>
+#include <string>
 #include <system_error>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "tools/console/counted.h"
 #include "tools/infer/answers/answer_writer.h"
 #include "tools/infer/shards/indexed_lines.h"
 
 namespace bert::tools {
 namespace {
 
+// Throws unless the rows in the file are of so many columns.
+void check_columns(const std::string& path, int64_t columns) {
+  std::string header(static_cast<size_t>(kNpyHeader), '\0');
+  std::ifstream(path, std::ios::binary).read(header.data(), kNpyHeader);
+  const bool is_blank = header.find_first_not_of(' ') == std::string::npos;  // killed before any
+  const std::string shape = fmt::format(", {}), }}", columns);
+  if (is_blank || header.find(shape) != std::string::npos) return;
+  throw std::runtime_error(
+      fmt::format("{}: its rows are not of {}, as those of this command are; remove the file to "
+                  "start from the beginning",
+                  path, counted(columns, "number")));
+}
+
 // Rows do not say which lines they answer: they are the first lines of the shard.
 int64_t after_rows(const Shard& shard, int64_t row_bytes, OutputFile& output) {
+  if (output.size() >= kNpyHeader) {
+    check_columns(output.partial(), row_bytes / static_cast<int64_t>(sizeof(float)));
+  }
   const int64_t rows = std::max<int64_t>(0, output.size() - kNpyHeader) / row_bytes;
   output.truncate(rows > 0 ? kNpyHeader + rows * row_bytes : 0);
   return rows > 0 ? shard.index + rows * shard.count : 0;
