@@ -3,7 +3,10 @@
 import json
 import resource
 import shutil
+import signal
+import subprocess
 import sys
+import time
 
 import numpy as np
 
@@ -250,6 +253,84 @@ class ConvertTest(ToolTest):
         self.run_tool("-m", source, "-o", target, "--precision", "int8",
                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (9000, 9000)))
         self.assertEqual(list(target.iterdir()), [])
+
+    def start(self, source, target) -> subprocess.Popen:
+        return subprocess.Popen(self.command("-m", source, "-o", target, "--precision", "int8"),
+                                stderr=subprocess.PIPE, text=True)
+
+    def test_an_interrupted_run_leaves_nothing(self):
+        source = self.make_model("large", "--shape", "4,512,8,2048")
+        for was_there in False, True:
+            target, stopped = self.dir / f"stopped-{was_there}" / "new", 0
+            place = target if was_there else target.parent
+            place.mkdir(parents=True)
+            for number in (signal.SIGTERM, signal.SIGINT) * 20:
+                process = self.start(source, target)
+                while process.poll() is None and not list(place.glob(".*.partial/*")):
+                    time.sleep(0.001)
+                process.send_signal(number)
+                errors = process.communicate()[1]
+                if process.returncode == -number:
+                    stopped += 1
+                    self.assertEqual(errors.splitlines()[-1], f"bert-convert: {signal.strsignal(number)}: {target} is "
+                                                              "not written")
+                    self.assertEqual(list(place.iterdir()), [])
+                else:  # so fast
+                    self.assertEqual(process.returncode, 0, errors)
+                    shutil.rmtree(target)
+                    place.mkdir(exist_ok=True)
+                if stopped == 2:
+                    break
+            self.assertEqual(stopped, 2)
+            self.succeed("-m", source, "-o", target, "--precision", "int8")
+
+    def test_of_two_runs_at_once_one_succeeds(self):
+        source = self.make_model("raced", "--shape", "4,512,8,2048")
+        self.succeed("-m", source, "-o", self.dir / "alone", "--precision", "int8")
+        wanted = (self.dir / "alone" / "model.safetensors").read_bytes()
+        for was_there in False, True:
+            place = self.dir / f"raced-{was_there}"
+            target = place / "new"
+            (target if was_there else place).mkdir(parents=True)
+            two = [self.start(source, target) for _ in range(2)]
+            errors = [process.communicate()[1] for process in two]
+            codes = [process.returncode for process in two]
+            self.assertLessEqual(codes.count(0), 1, errors)
+            for code, error in zip(codes, errors):
+                if code != 0:
+                    self.assertRegex(error.splitlines()[-1], "new: exists and is not an empty directory$")
+            if not was_there:
+                self.assertEqual(sorted(codes), [0, 1])
+                self.assertEqual((target / "model.safetensors").read_bytes(), wanted)
+                self.assertEqual([path.name for path in place.iterdir()], ["new"])
+
+    def test_links_that_lead_in_a_circle(self):
+        source = self.make_model("circle")
+        (source / "more").mkdir()
+        (source / "more" / "up").symlink_to("..")
+        (source / "more" / "out").symlink_to("../..")
+        (source / "again").symlink_to("more")
+        self.write("circle/more/note.txt", "a note")
+        target = self.dir / "circle-int8"
+        self.succeed("-m", source, "-o", target, "--precision", "int8")
+        self.assertEqual(sorted(str(path.relative_to(target)) for path in target.rglob("*/*")),
+                         ["again/note.txt", "more/note.txt"])
+
+    def test_the_new_directory_in_the_models_own(self):
+        source = self.make_model("inside")
+        for target in source / "a" / "new", source / "b", source / "c" / "":
+            self.succeed("-m", source, "-o", target, "--precision", "int8")
+            self.assertTrue((target / "model.safetensors").exists())
+        (self.dir / "link").symlink_to(source / "c")
+        shutil.rmtree(source / "c")
+        (source / "c").mkdir()
+        self.succeed("-m", source, "-o", self.dir / "link", "--precision", "int8")
+        self.assertTrue((source / "c" / "model.safetensors").exists())
+        self.assertEqual(list(source.rglob("*.partial")), [])
+        self.succeed("-m", source, "-o", "relative", "--precision", "int8", cwd=self.dir)
+        self.assertTrue((self.dir / "relative" / "model.safetensors").exists())
+        self.fail_with(2, "--adapter: the value is empty", "-m", source, "-o", self.dir / "x", "--adapter", "",
+                       "--precision", "int8")
 
     def test_help_and_version(self):
         text = self.succeed("--help")

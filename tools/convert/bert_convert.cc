@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // bert-convert: copies a model's directory with the encoder's weights in int8 or bf16.
+#include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <optional>
 #include <set>
-#include <stdexcept>
 #include <string>
 
 #include <fmt/format.h>
@@ -17,6 +18,8 @@
 #include "tools/console/command_line.h"
 #include "tools/console/output_file.h"
 #include "tools/console/progress_bar.h"
+#include "tools/console/signals/stop.h"
+#include "tools/convert/new_directory.h"
 
 namespace bert::tools {
 namespace {
@@ -34,7 +37,8 @@ be quantised on loading. Only the encoder's dense layers are converted; embeddin
 and heads stay as they are stored.
 
   -m, --model DIR      a Hugging Face directory; default: the demo model
-  -o, --output NEW     a directory that does not exist yet or is empty
+  -o, --output NEW     a directory that does not exist yet or is empty. It is written under a name
+                       that begins with a dot, and gets its own when it is whole
       --precision P    int8: I8 weights with an F32 scale per output, which bert-infer reads with
                        --precision auto or int8, and no other program does;
                        bf16: BF16 weights, an ordinary checkpoint, for --precision bf16
@@ -78,16 +82,33 @@ std::set<fs::path> module_folders(const fs::path& model) {
   return folders;
 }
 
-// Skips hidden files and folders, which are the downloading tool's. Links (in the hub's cache,
-// every file is one) are copied as what they point to.
-void copy_others(const fs::path& from, const fs::path& to) {
+// Whether a folder, if it is a link, leads to one that it is in.
+bool is_cycle(const fs::path& folder) {
+  if (!fs::is_symlink(folder)) return false;
+  const fs::path place = fs::canonical(folder.parent_path()), target = fs::canonical(folder);
+  return std::ranges::mismatch(target, place).in1 == target.end();
+}
+
+// A signal that asks to stop.
+class Interrupted {};
+
+void check(const Stop& stop) {
+  if (stop.signal() != 0) throw Interrupted();
+}
+
+// Skips hidden files and folders, which are the downloading tool's, and the new directory itself.
+// Links (in the hub's cache, every file is one) are copied as what they point to.
+void copy_others(const fs::path& from, const fs::path& to, const fs::path& itself,
+                 const Stop& stop) {
   const std::set<fs::path> modules = module_folders(from);
   for (auto at =
            fs::recursive_directory_iterator(from, fs::directory_options::follow_directory_symlink);
        at != fs::recursive_directory_iterator(); ++at) {
+    check(stop);
     const std::string name = at->path().filename();
     const fs::path place = at->path().lexically_relative(from), target = to / place;
-    if (name.starts_with(".") || fs::equivalent(at->path(), to)) {
+    if (name.starts_with(".") || fs::weakly_canonical(at->path()) == itself ||
+        (at->is_directory() && is_cycle(at->path()))) {
       at.disable_recursion_pending();
     } else if (at->is_directory()) {
       fs::create_directories(target);
@@ -101,14 +122,14 @@ void copy_others(const fs::path& from, const fs::path& to) {
 // Changes config.json where needed. A bert_config.json becomes a config.json that every program
 // knows, completed with what the weights say; int8 is marked, so that no other program takes the
 // weights for floats.
-void write_config(const bert::Info& info, const fs::path& to, Precision precision) {
+void write_config(const bert::Info& info, const fs::path& to, bool is_int8) {
   const fs::path path = to / "config.json", google = to / "bert_config.json";
   const bool is_google = !fs::exists(path);
   nlohmann::ordered_json config;
   {
     const models::JsonFile file(is_google ? google : path);
     config = nlohmann::ordered_json::parse(file.root().dump());
-    if (!is_google && precision != Precision::int8 && !file.has(kAdapters)) return;
+    if (!is_google && !is_int8 && !file.has(kAdapters)) return;
   }
   if (config.contains(kAdapters)) config[kAdapters] = nullptr;  // they were added, or left out
   if (is_google) {
@@ -123,7 +144,7 @@ void write_config(const bert::Info& info, const fs::path& to, Precision precisio
     fs::remove(google);
   }
   fs::remove(path);  // the copy of a read-only file is read-only too
-  if (precision == Precision::int8) {
+  if (is_int8) {
     config["quantization_config"] = {{"quant_method", "bert-infer"}, {"bits", 8}};
   }
   OutputFile out(path);
@@ -144,14 +165,18 @@ int64_t size_of(const fs::path& directory) {
   return size;
 }
 
-void write_directory(const bert::Model& model, const fs::path& from, const fs::path& to,
-                     Precision precision) {
-  copy_others(from, to);
-  write_config(model.info(), to, precision);
-  // Which has another name until it is complete: if this is killed, nothing passes for a model.
-  OutputFile out(to / "model.safetensors");
-  models::write_converted(model, [&](std::string_view bytes) { out.append(bytes); });
+void write_directory(const bert::Model& model, const fs::path& from, NewDirectory& directory,
+                     const Stop& stop) {
+  const fs::path to = directory.begin();
+  copy_others(from, to, directory.target(), stop);
+  write_config(model.info(), to, model.info().precision == "int8");
+  OutputFile out(to / NewDirectory::kWeights);
+  models::write_converted(model, [&](std::string_view bytes) {
+    check(stop);
+    out.append(bytes);
+  });
   out.close();
+  directory.finish();
 }
 
 int convert(const ConvertOptions& options) {
@@ -160,31 +185,21 @@ int convert(const ConvertOptions& options) {
   }
   if (options.output.empty()) throw UsageError("--output is empty, expected a directory");
   const std::string from = model_directory(options.model);
-  const fs::path to = options.output;
-  const bool was_there = fs::exists(to);
-  if (was_there && (!fs::is_directory(to) || !fs::is_empty(to))) {
-    throw std::runtime_error(to.string() + ": exists and is not an empty directory");
-  }
+  NewDirectory directory(options.output);
   bert::Options load = options.load;
   load.progress = loading_bar();
   const bert::Model model = bert::Model::load(from, load);
   for (const std::string& note : model.info().notes) spdlog::info("note: {}", note);
-  std::error_code error;
-  if (fs::create_directories(to, error); error) {
-    throw std::runtime_error(
-        fmt::format("{}: cannot be created: {}", to.string(), error.message()));
-  }
+  const Stop stop;
   try {
-    write_directory(model, from, to, options.load.precision);
-  } catch (...) {  // half a model is worse than none
-    std::error_code ignored;
-    for (const auto& entry : fs::directory_iterator(to, ignored)) {
-      fs::remove_all(entry.path(), ignored);
-    }
-    if (!was_there) fs::remove(to, ignored);
-    throw;
+    write_directory(model, from, directory, stop);
+  } catch (const Interrupted&) {
+    directory.remove();
+    spdlog::error("{}: {} is not written", strsignal(stop.signal()), options.output);
+    stop.end_process();
   }
-  spdlog::info("{}: {:.1f} MB of weights, {} has {:.1f} MB", to.string(),
+  const fs::path& to = directory.target();
+  spdlog::info("{}: {:.1f} MB of weights, {} has {:.1f} MB", options.output,
                static_cast<double>(size_of(to)) / 1e6, from,
                static_cast<double>(size_of(from)) / 1e6);
   return 0;
@@ -194,7 +209,7 @@ void declare(CLI::App& app, ConvertOptions& options) {
   app.add_option("-m,--model", options.model)->type_name("DIR");
   app.add_option("-o,--output", options.output)->required()->type_name("DIR");
   add_precision(app, options.load.precision);
-  app.add_option("--adapter", options.load.adapter);
+  app.add_option("--adapter", options.load.adapter)->check(not_empty());
   app.add_option("--threads", options.load.threads)->transform(thread_count());
 }
 
