@@ -47,8 +47,23 @@ class BenchTest(ToolTest):
         self.assertGreater(rows[0]["multiply_add_peak_gflops"], 0)
         lines = self.succeed("--runs", 3, "--compare", "2x5").splitlines()
         self.assertEqual([line.split()[2] for line in lines[1:3]], ["panels", "onednn"])
-        self.assertRegex(lines[3], r"^ +over: \d+\.\d\d$")
+        self.assertRegex(lines[3], r"^ +onednn / panels: \d+\.\d\d$")
         self.fail_with(2, "--backend", "--compare", "--backend", "panels", "1x1")
+
+    def test_a_page_may_be_standard_output(self):
+        page = self.succeed("--runs", 1, "--threads", 1, "--html", "-", "1x3").strip()
+        self.assertRegex(page, "(?is)^<!doctype html>.*</html>$")
+        self.fail_with(2, "--html - and --json exclude each other", "--html", "-", "--json", "1x3")
+
+    def test_a_baseline_is_a_file_with_rows(self):
+        self.fail_with(1, f"{self.dir}: is a directory, expected a file", "--baseline", self.dir, "1x3")
+        self.fail_with(1, "empty: is empty, expected what --json wrote", "--baseline", self.write("empty", ""), "1x3")
+        for option in "--baseline", "--html":
+            self.fail_with(2, f"{option}: the value is empty", option, "", "1x3")
+
+    def test_lists_name_their_values(self):
+        self.fail_with(2, "--precision: 'f64', expected auto, f32, bf16 or int8", "--precision", "f32,f64", "1x3")
+        self.fail_with(2, "--threads: '0', expected a whole number from 1 to 1024", "--threads", "1,0", "1x3")
 
     def test_logits_are_less_work(self):
         hidden, = self.answers("--json", "--runs", 3, "4x30")

@@ -131,12 +131,24 @@ class RegressTest(ToolTest):
             self.fail_with(1, "logits differs first", path, stdout=closed)
             self.assertEqual(self.run_tool(self.path, stdout=closed).returncode, 0)
 
+    def test_files_may_be_standard_output(self):
+        spoiled = self.spoil(logits=self.add(0, 0, 1))
+        for option, begin, end in ("--html", "<!doctype html>", "</html>"), ("--junit", "<?xml ", "</testsuite>"):
+            self.assertRegex(self.succeed(self.path, option, "-").strip(), f"(?is)^{re.escape(begin)}.*{end}$")
+            done = self.fail_with(1, "logits differs first", spoiled, option, "-")
+            self.assertNotIn("largest error ", done.stdout)
+
+    def test_a_baseline_is_a_file(self):
+        self.fail_with(1, f"{self.dir}: is a directory, expected a file", self.path, "--json", "--baseline", self.dir)
+        self.fail_with(1, "is not what bert-regress --json writes", self.path, "--json", "--baseline",
+                       self.write("empty", ""))
+
     def test_texts_must_give_the_ids(self):
         inputs = json.loads(self.metadata["inputs"])
         other = {"inputs": json.dumps([inputs[0], ["dog"], inputs[2]])}
         done = self.fail_with(1, r"ids differ first, at input 1, token 1: found id \d+ of type 0, "
                               r"expected \d+ of type 0", self.spoil(other))
-        self.assertRegex(done.stdout, r"\nids .* 1 texts differ\n")
+        self.assertRegex(done.stdout, r"\nids .* 1 text differs\n")
         longer = {"inputs": json.dumps([inputs[0], ["music a"], inputs[2]])}
         self.fail_with(1, "ids differ first, at input 1, token 2: ", self.spoil(longer))
 
@@ -182,7 +194,13 @@ class RegressTest(ToolTest):
         for arguments, pattern in [([], "REFERENCE"), (["a", "b"], "b"),
                                    (["a", "--atol", "-1"], "--atol"),
                                    (["a", "--rtol", "x"], "--rtol"),
-                                   (["a", "--mean", "nan"], "--mean: 'nan', expected a number"),
+                                   (["a", "--mean", "nan"], "--mean: 'nan', expected a finite number"),
+                                   (["a", "--atol", "inf"], "--atol: 'inf', expected a finite number"),
+                                   (["a", "--html", ""], "--html: the value is empty"),
+                                   (["a", "--junit", ""], "--junit: the value is empty"),
+                                   (["a", "--json", "--baseline", ""], "--baseline: the value is empty"),
+                                   (["a", "--html", "o", "--junit", "./o"], "--html and --junit name the same file"),
+                                   (["a", "--json", "--junit", "-"], "--json and a page or report on standard output"),
                                    (["a", "--threads", "0"], "--threads")]:
             self.assertEqual(self.fail_with(2, pattern, *arguments).stdout, "")
         text = self.succeed("--help")

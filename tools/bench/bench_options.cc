@@ -27,16 +27,17 @@ A SHAPE is BxS, a batch of B inputs of S tokens, or lengths:17,31,128, a batch o
                        scores, which need only one row per input of the last layer
       --precision P,.. auto (default), f32, bf16 or int8, or several, one after the other
       --backend B      what multiplies: auto (default), onednn or panels
-      --compare        both backends side by side, run in turns; over: how many times as fast as
-                       panels onednn is
+      --compare        both backends side by side, run in turns; onednn / panels: how many times as
+                       fast as panels onednn is
       --threads N,..   default: as many as the process may use
       --runs N         the least number of timed runs of each shape (default 7); runs continue until
                        half a second has passed
       --profile        show where the time of an average run goes, and the floor
       --json           one JSON object per line, for programs
-      --html FILE      a page with all of this: latency, throughput, distribution, profile, floor
-      --baseline OLD   lines that --json wrote before: by how much the median changed, with the
-                       interval of 95 %
+      --html FILE      a page with all of this: latency, throughput, distribution, profile, floor;
+                       - is standard output, instead of the table
+      --baseline OLD   lines that --json wrote before: by how much the median changed, with its
+                       95 % confidence interval
   -h, --help           this text
       --version        versions of this and of oneDNN, backend, instruction set
 
@@ -48,8 +49,8 @@ in registers if they are faster. --profile and --json show both. In int8 without
 fewer instructions than that matmul and come out above 1. The floor is the larger of two times: the
 operations at that peak, and reading the weights at the threads' memory bandwidth.
 
-Intervals are of 95 %, from the order of the runs' times; that of a change joins those of the two
-medians. They tell the spread within a run, not how the machine changes from one hour to the next.
+Intervals are 95 % confidence intervals, from the order of the runs' times; that of a change joins
+those of the two medians. They tell the spread within a run, not how the machine changes from one hour to the next.
 
 Exit status: 0 success, 1 failure, 2 wrong usage.
 )";
@@ -71,13 +72,14 @@ int positive(std::string_view text, const std::string& shape) {
 // Splits "f32,int8" and reads each part, which may stand there once.
 template <typename Value>
 std::vector<Value> parse_list(const char* option, const std::string& text,
-                              const std::function<std::optional<Value>(const std::string&)>& read) {
+                              const std::function<std::optional<Value>(const std::string&)>& read,
+                              std::string_view expected) {
   std::vector<Value> values;
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find(',', begin), text.size());
     const std::string part = text.substr(begin, end - begin);
     const std::optional<Value> value = read(part);
-    if (!value) throw UsageError(fmt::format("{}: '{}' is none of its values", option, part));
+    if (!value) throw UsageError(fmt::format("{}: '{}', expected {}", option, part, expected));
     if (std::ranges::find(values, *value) != values.end()) {
       throw UsageError(fmt::format("{}: {} is given twice", option, part));
     }
@@ -88,22 +90,19 @@ std::vector<Value> parse_list(const char* option, const std::string& text,
 }
 
 std::optional<Precision> precision_named(const std::string& name) {
-  static const std::pair<const char*, Precision> kNamed[] = {{"auto", Precision::automatic},
-                                                             {"f32", Precision::f32},
-                                                             {"bf16", Precision::bf16},
-                                                             {"int8", Precision::int8}};
-  for (const auto& [known, precision] : kNamed) {
+  for (const auto& [known, precision] : precisions()) {
     if (name == known) return precision;
   }
   return std::nullopt;
 }
 
+constexpr int kMostThreads = 1024;
+
 std::optional<int> threads_in(const std::string& text) {
-  constexpr int kMost = 1024;
   int value = 0;
   const char* end = text.data() + text.size();
   const auto [next, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || next != end || value < 1 || value > kMost) return std::nullopt;
+  if (error != std::errc() || next != end || value < 1 || value > kMostThreads) return std::nullopt;
   return value;
 }
 
@@ -132,18 +131,21 @@ void declare(CLI::App& app, BenchOptions& options) {
   app.add_option("--shape", options.shape)->excludes(model);
   app.add_option("--task", options.task)->check(CLI::IsMember({"hidden", "logits"}));
   app.add_option("--precision")->each([&](const std::string& text) {
-    options.precisions = parse_list<Precision>("--precision", text, precision_named);
+    options.precisions = parse_list<Precision>("--precision", text, precision_named,
+                                               "auto, f32, bf16 or int8, or several with commas");
   });
   auto* backend = add_backend(app, options.load.backend);
   app.add_flag("--compare", options.compare)->excludes(backend);
   app.add_option("--threads")->each([&](const std::string& text) {
-    options.threads = parse_list<int>("--threads", text, threads_in);
+    options.threads = parse_list<int>(
+        "--threads", text, threads_in,
+        fmt::format("a whole number from 1 to {}, or several with commas", kMostThreads));
   });
   app.add_option("--runs", options.runs)->transform(whole_number(1, INT_MAX));
   app.add_flag("--profile", options.profile);
   app.add_flag("--json", options.json);
-  app.add_option("--html", options.html)->type_name("FILE");
-  app.add_option("--baseline", options.baseline)->type_name("FILE");
+  app.add_option("--html", options.html)->type_name("FILE")->check(not_empty());
+  app.add_option("--baseline", options.baseline)->type_name("FILE")->check(not_empty());
   app.add_option("SHAPE", options.shapes)->required();
 }
 

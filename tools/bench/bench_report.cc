@@ -2,7 +2,7 @@
 #include "tools/bench/bench_report.h"
 
 #include <cmath>
-#include <fstream>
+#include <sstream>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -109,8 +109,7 @@ ordered_json timing_json(const TimedShape& timed, const std::string& task) {
 }
 
 BenchBaseline::BenchBaseline(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) throw std::runtime_error(path + ": cannot be read");
+  std::istringstream file(read_whole(path));
   for (std::string line; std::getline(file, line);) {
     ordered_json row = ordered_json::parse(line, nullptr, false);
     for (const char* key :
@@ -121,6 +120,7 @@ BenchBaseline::BenchBaseline(const std::string& path) {
     }
     rows_.push_back(std::move(row));
   }
+  if (rows_.empty()) throw std::runtime_error(path + ": is empty, expected what --json wrote");
 }
 
 void BenchBaseline::compare(ordered_json& row) const {

@@ -48,6 +48,9 @@ class Bench {
              static_cast<double>(options.shapes.size() * options.precisions.size() *
                                  options.threads.size()),
              "shapes") {
+    if (has_page_alone_ && options.json) {
+      throw UsageError("--html - and --json exclude each other on standard output");
+    }
     for (const std::string& shape : options.shapes) lengths_.push_back(parse_lengths(shape));
     if (!options.baseline.empty()) baseline_.emplace(options.baseline);
     if (options.shape) random_.emplace(*options.shape);
@@ -69,18 +72,23 @@ class Bench {
       }
     }
     bar_.clear();
+    if (!options_.html.empty()) write_page();
     out_.close();
-    if (options_.html.empty()) return;
-    OutputFile page(options_.html);
-    page.append(report_page(PageKind::bench, {{"model", name_},
-                                              {"task", options_.task},
-                                              {"environment", describe_environment()},
-                                              {"has_baseline", baseline_.has_value()},
-                                              {"rows", rows_}}));
-    page.close();
   }
 
  private:
+  void write_page() {
+    const std::string page = report_page(PageKind::bench, {{"model", name_},
+                                                           {"task", options_.task},
+                                                           {"environment", describe_environment()},
+                                                           {"has_baseline", baseline_.has_value()},
+                                                           {"rows", rows_}});
+    if (has_page_alone_) return out_.append(page);
+    OutputFile file(options_.html);
+    file.append(page);
+    file.close();
+  }
+
   void check(const bert::Info& info) const {
     if (options_.task == "logits" && !info.has_logits) {
       throw std::runtime_error(
@@ -101,7 +109,7 @@ class Bench {
     if (options_.profile) {
       for (const std::string& note : info.notes) spdlog::info("note: {}", note);
     }
-    if (!options_.json && !std::exchange(has_header_, true)) out_.append(timing_header());
+    if (!options_.json && !std::exchange(has_header_, true)) print(timing_header());
     for (size_t i = 0; i < lengths_.size(); ++i) {
       const std::vector<Timing> timings = time_shape(options_, models, lengths_[i], bar_);
       bar_.clear();  // the rows may go to the same terminal
@@ -109,21 +117,26 @@ class Bench {
         report({options_.shapes[i], lengths_[i].size(), timing.work, timing, info});
       }
       if (options_.compare && !options_.json) {
-        out_.append(fmt::format("    over: {:.2f}\n", timings[0].median() / timings[1].median()));
+        print(fmt::format("    onednn / panels: {:.2f}\n",
+                          timings[0].median() / timings[1].median()));
       }
       out_.flush();
     }
+  }
+
+  void print(const std::string& text) {
+    if (!has_page_alone_) out_.append(text);
   }
 
   void report(TimedShape timed) {
     nlohmann::ordered_json row = timing_json(timed, options_.task);
     if (baseline_) baseline_->compare(row);
     if (options_.json) {
-      out_.append(row.dump() + "\n");
+      print(row.dump() + "\n");
     } else {
       // Unless it is asked for, the profile is for the page alone.
       if (!options_.profile) timed.timing.bandwidth = 0;
-      out_.append(timing_text(timed) + BenchBaseline::text(row));
+      print(timing_text(timed) + BenchBaseline::text(row));
     }
     rows_.push_back(std::move(row));
   }
@@ -135,6 +148,7 @@ class Bench {
   std::string directory_, name_;  // the latter for messages
   OutputFile out_;
   ProgressBar bar_;
+  const bool has_page_alone_ = options_.html == "-";  // on standard output
   bool has_header_ = false;
   nlohmann::ordered_json rows_ = nlohmann::ordered_json::array();
 };

@@ -189,11 +189,18 @@ RandomModel::RandomModel(const std::string& shape) {
   if (!mkdtemp(pattern.data())) fail();
   directory_ = pattern;
   for (const auto& [name, file] : files_) {
-    if (symlink(file->path().c_str(), fmt::format("{}/{}", directory_, name).c_str()) != 0) fail();
+    if (symlink(file->path().c_str(), fmt::format("{}/{}", directory_, name).c_str()) == 0)
+      continue;
+    const int reason = errno;
+    remove_directory();  // as no destructor will
+    errno = reason;
+    fail();
   }
 }
 
-RandomModel::~RandomModel() {
+RandomModel::~RandomModel() { remove_directory(); }
+
+void RandomModel::remove_directory() const {
   std::error_code ignored;
   std::filesystem::remove_all(directory_, ignored);
 }

@@ -23,6 +23,7 @@ class RandomModel {
   const std::string& directory() const { return directory_; }
 
  private:
+  void remove_directory() const;
   class NamelessFile;
   std::vector<std::pair<std::string, std::unique_ptr<NamelessFile>>> files_;  // by name
   std::string directory_;

@@ -34,7 +34,7 @@ struct Timing {
   double median() const { return seconds[seconds.size() / 2]; }
   double min() const { return seconds.front(); }
   double quantile(double share) const;
-  // In which the median lies with 95 %.
+  // The median's 95 % confidence interval.
   std::pair<double, double> median_interval() const;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // bert-regress: runs the inputs of a reference file and compares every stage that the file holds.
+#include <filesystem>
 #include <string>
 
 #include <fmt/format.h>
@@ -28,12 +29,17 @@ void declare(CLI::App& app, RegressOptions& options) {
   app.add_option("--mean", options.mean)->check(non_negative());
   add_precision(app, options.load.precision);
   add_backend(app, options.load.backend);
-  app.add_option("--adapter", options.load.adapter);
+  app.add_option("--adapter", options.load.adapter)->check(not_empty());
   app.add_option("--threads", options.load.threads)->transform(thread_count());
   app.add_flag("--json", options.json);
-  app.add_option("--html", options.html)->type_name("FILE");
-  app.add_option("--junit", options.junit)->type_name("FILE");
-  app.add_option("--baseline", options.baseline)->type_name("FILE");
+  app.add_option("--html", options.html)->type_name("FILE")->check(not_empty());
+  app.add_option("--junit", options.junit)->type_name("FILE")->check(not_empty());
+  app.add_option("--baseline", options.baseline)->type_name("FILE")->check(not_empty());
+}
+
+// Standard output holds what would be in a file, instead of the table.
+bool has_file_alone(const RegressOptions& options) {
+  return options.html == "-" || options.junit == "-";
 }
 
 void check(const RegressOptions& options) {
@@ -43,13 +49,16 @@ void check(const RegressOptions& options) {
   for (const std::string& written : {options.html, options.junit}) {
     refuse_files_read({options.reference, options.baseline}, written);
   }
-}
-
-void write_file(const std::string& path, const std::string& model, const std::string& text) {
-  refuse_file_of(model, path);
-  OutputFile out(path);
-  out.append(text);
-  out.close();
+  const auto place = [](const std::string& path) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(path));
+  };
+  if (!options.html.empty() && !options.junit.empty() &&
+      place(options.html) == place(options.junit)) {
+    throw UsageError("--html and --junit name the same file");
+  }
+  if (options.json && has_file_alone(options)) {
+    throw UsageError("--json and a page or report on standard output exclude each other");
+  }
 }
 
 void print(const std::string& text) {
@@ -59,6 +68,14 @@ void print(const std::string& text) {
     out.close();
   } catch (const ClosedPipe&) {  // nobody reads the table, but the exit status still counts
   }
+}
+
+void write_file(const std::string& path, const std::string& model, const std::string& text) {
+  if (path == "-") return print(text);
+  refuse_file_of(model, path);
+  OutputFile out(path);
+  out.append(text);
+  out.close();
 }
 
 int regress(const RegressOptions& options) {
@@ -91,7 +108,7 @@ int regress(const RegressOptions& options) {
       text += '\n';
     }
   }
-  print(text);
+  if (!has_file_alone(options)) print(text);
   const std::string difference = regression.difference();
   if (!difference.empty()) spdlog::error("{}: {}", regression.reference().path(), difference);
   return difference.empty() ? 0 : 1;

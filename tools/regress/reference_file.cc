@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "tools/console/counted.h"
+
 namespace bert::tools {
 
 using models::DType;
@@ -82,13 +84,15 @@ void ReferenceFile::read_ids() {
                      &starts = integers("starts");
   const int64_t inputs = starts.elements() - 1;
   if (types.elements() != ids.elements()) {
-    fail(fmt::format("type_ids has {} elements, but ids has {}", types.elements(), ids.elements()));
+    fail(fmt::format("type_ids has {}, but ids has {}", counted(types.elements(), "element"),
+                     ids.elements()));
   }
   if (inputs < 1 || starts.at(0) != 0 || starts.at(inputs) != static_cast<double>(ids.elements())) {
     fail(fmt::format("starts does not run from 0 to {}, the number of ids", ids.elements()));
   }
   if (texts && inputs != std::ssize(encodings_)) {
-    fail(fmt::format("has {} texts, but starts has {} inputs", encodings_.size(), inputs));
+    fail(fmt::format("has {}, but starts has {}", counted(std::ssize(encodings_), "text"),
+                     counted(inputs, "input")));
   }
   std::vector<bert::Encoding> given(static_cast<size_t>(inputs));
   for (int64_t n = 0; n < inputs; ++n) {
@@ -103,8 +107,8 @@ void ReferenceFile::read_ids() {
   if (file_.find("unattended")) {
     const StoredTensor& unattended = integers("unattended");
     if (unattended.elements() != inputs) {
-      fail(fmt::format("unattended has {} elements, expected {}, one per input",
-                       unattended.elements(), inputs));
+      fail(fmt::format("unattended has {}, expected {}, one per input",
+                       counted(unattended.elements(), "element"), inputs));
     }
     for (int64_t n = 0; n < inputs; ++n) given[n].unattended = id(unattended, n);
   }
@@ -135,7 +139,8 @@ void ReferenceFile::compare_ids(const std::vector<bert::Encoding>& expected) {
     ids_difference_ = fmt::format("ids differ first, at input {}", n);
     ids_difference_ +=
         t == common
-            ? fmt::format(": found {} tokens, expected {}", found.ids.size(), wanted.ids.size())
+            ? fmt::format(": found {}, expected {}", counted(std::ssize(found.ids), "token"),
+                          wanted.ids.size())
             : fmt::format(", token {}: found id {} of type {}, expected {} of type {}", t,
                           found.ids[t], found.type_ids[t], wanted.ids[t], wanted.type_ids[t]);
   }

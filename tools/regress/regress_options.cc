@@ -27,7 +27,7 @@ H hidden size, C labels:
   pooler [N, H], logits [N, C] ([T, C] if the head answers for each token), embedding [N, F]
   next_sentence [N, 2], if the logits are over the vocabulary, [T, V]
   sparse [N, V], vectors [T, D]           of models for search
-  unattended [N]                          if given: so many tokens at an input's end nobody attends to
+  unattended [N]                          number of trailing tokens that no token attends to
 Either ids or texts may be left out. If both are there, the texts must tokenize to the ids.
 
   -m, --model DIR    default: the demo model
@@ -41,7 +41,8 @@ Either ids or texts may be left out. If both are there, the texts must tokenize 
       --json         all results as one JSON object instead of the table
       --html FILE    the same as a page: the errors by stage in a table and a chart, their
                      distribution, the worst elements with their texts, labels that changed
-      --junit FILE   the same as JUnit's XML, a test case for each stage
+      --junit FILE   the same as JUnit's XML, a test case for each stage; - here and for --html is
+                     standard output, instead of the table
       --baseline F   what --json wrote before: --json and --html say what changed since
   -h, --help         this text
       --version      versions of this and of oneDNN, backend, instruction set

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "tokenizer/unicode/printable.h"
+#include "tools/console/counted.h"
 #include "tools/report/environment.h"
 
 namespace bert::tools {
@@ -16,7 +17,8 @@ using nlohmann::ordered_json;
 
 std::string ids_verdict(const ReferenceFile& reference) {
   const int64_t differing = reference.texts_differing();
-  return differing == 0 ? "equal" : fmt::format("{} texts differ", differing);
+  if (differing == 0) return "equal";
+  return differing == 1 ? "1 text differs" : fmt::format("{} texts differ", differing);
 }
 
 class RegressJson {
@@ -155,8 +157,8 @@ std::string regress_table(const Regression& regression) {
                     stage.max_error, stage.mean_error(), stage.describe(stage.max_error_at));
   }
   if (regression.difference().empty()) {
-    text +=
-        fmt::format("{} inputs: every stage within its tolerance\n", reference.encodings().size());
+    text += counted(std::ssize(reference.encodings()), "input") +
+            ": every stage within its tolerance\n";
   }
   return text;
 }

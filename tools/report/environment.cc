@@ -14,7 +14,7 @@
 #include <fmt/format.h>
 #include <sys/utsname.h>
 
-#include "engine/dense/onednn/onednn.h"
+#include "engine/dense/product.h"
 #include "engine/kernels/pick_kernels.h"
 #include "models/directory/inspection.h"
 #include "tools/console/progress_bar.h"
@@ -86,11 +86,18 @@ ordered_json rounded_number(double value, int digits) {
   return std::strtod(fmt::format("{:.{}g}", value, digits).c_str(), nullptr);
 }
 
-ordered_json read_report(const std::string& path, std::string_view tool) {
+std::string read_whole(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    throw std::runtime_error(path + ": is a directory, expected a file");
+  }
   std::ifstream file(path, std::ios::binary);
   if (!file) throw std::runtime_error(path + ": cannot be read");
-  const std::string text(std::istreambuf_iterator<char>(file), {});
-  ordered_json all = ordered_json::parse(text, nullptr, false);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+ordered_json read_report(const std::string& path, std::string_view tool) {
+  ordered_json all = ordered_json::parse(read_whole(path), nullptr, false);
   if (!all.is_object() || !all.contains("tool") || all["tool"] != tool) {
     throw std::runtime_error(fmt::format("{}: is not what {} --json writes", path, tool));
   }

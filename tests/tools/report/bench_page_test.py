@@ -62,8 +62,8 @@ class BenchPage(PageTest):
         old = self.write("old.jsonl", self.succeed("--json", "--runs", 1, "1x5"))
         for arguments, code, pattern in [
             (["--precision", "f32,f32"], 2, "--precision: f32 is given twice"),
-            (["--precision", "f32,"], 2, "--precision: '' is none of its values"),
-            (["--threads", "1,x"], 2, "--threads: 'x' is none of its values"),
+            (["--precision", "f32,"], 2, "--precision: '', expected auto, f32, bf16 or int8"),
+            (["--threads", "1,x"], 2, "--threads: 'x', expected a whole number from 1 to 1024"),
             (["--baseline", "nowhere.jsonl"], 1, "nowhere.jsonl: cannot be read"),
             (["--baseline", self.write("bad.jsonl", '{"shape": "1x5"}\n')], 1, "bad.jsonl:1: has no task, which bert-bench --json writes"),
             (["--html", self.model / "model.safetensors"], 1, "model.safetensors"),

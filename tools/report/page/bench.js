@@ -32,7 +32,7 @@ function showTable() {
 function showBaseline() {
   const verdict = ({change, change_interval: [low, high]}) =>
     low > 0 ? ["bad", "▲ slower"] : high < 0 ? ["good", "▼ faster"] : ["soft", change === 0 ? "same" : "≈ within the spread"];
-  section("Since the baseline", table("Of the median, with the interval of 95 %", [
+  section("Since the baseline", table("Of the median, with its 95 % confidence interval", [
     {name: "Shape", tight: true, cell: (row) => rowName(row)},
     {name: "Baseline, ms", number: true, cell: (row) => row.baseline ? short(row.baseline.median_ms, 4) : "not timed"},
     {name: "Now, ms", number: true, cell: (row) => short(row.median_ms, 4)},
