@@ -259,7 +259,8 @@ def arguments() -> argparse.ArgumentParser:
     add("--groups", type=int, default=1, help="ALBERT's num_hidden_groups")
     add("--inner-groups", type=int, default=1, help="ALBERT's inner_group_num")
     add("--types", type=int, help="type_vocab_size (default: the family's)")
-    add("--head", choices=list(HEADS), default="classification")
+    add("--head", choices=list(HEADS),
+        help="default: classification, or what --retrieval or the family needs")
     add("--decoder", choices=["tied", "stored", "untied"], default="tied",
         help="masked LM decoder: not stored, stored with the embeddings' values, or different")
     add("--labels", type=int, default=2, help="number of labels of a classification or token head")
@@ -290,7 +291,20 @@ def arguments() -> argparse.ArgumentParser:
     return parser
 
 
+def resolve_head(args: argparse.Namespace) -> None:
+    """Models for search have one head, and encoders out of language models none."""
+    needs = {"colbert": "none", "splade": "mlm", "splade-sum": "mlm"}.get(args.retrieval)
+    if args.family == "gemma3":
+        needs = "none"
+    if needs and args.head not in (None, needs):
+        option = f"--retrieval {args.retrieval}" if args.family != "gemma3" else "--family gemma3"
+        raise FormatError(f"{option} requires --head {needs}, not {args.head}")
+    usual = "none" if args.family.removeprefix("m").startswith("t5") else "classification"
+    args.head = args.head or needs or usual
+
+
 def check(args: argparse.Namespace) -> None:
+    resolve_head(args)
     if args.prefix is None:
         args.prefix = args.head != "none"
     if args.no_pooler and args.head != "none":

@@ -145,6 +145,16 @@ class Models(InADirectory):
             for stage, values in expected.items():
                 np.testing.assert_array_equal(values, stages[stage], f"{spelling}: {stage}")
 
+    def test_the_head_is_the_one_that_the_rest_needs(self):
+        for options, architecture in [("", "BertForSequenceClassification"), ("--retrieval colbert", "HF_ColBERT"),
+                                      ("--retrieval splade-sum", "BertForMaskedLM"),
+                                      ("--family gemma3", "Gemma3TextModel"), ("--family mt5", "MT5EncoderModel")]:
+            config = json.loads((self.make("head", options) / "config.json").read_text())
+            self.assertEqual(config["architectures"], [architecture])
+        for options, needed in ("--retrieval colbert", "none"), ("--family gemma3", "none"), ("--retrieval splade", "mlm"):
+            with self.fails(f"{options} requires --head {needed}, not tokens"):
+                self.make("refused", f"{options} --head tokens")
+
     def test_attention_is_not_uniform(self):
         """With near-uniform attention, goldens would not reveal a forgotten softmax scale."""
         model = self.make("m")
