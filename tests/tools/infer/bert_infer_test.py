@@ -107,7 +107,7 @@ class CommandLine(InferTest):
             (["-o", "nowhere/x.jsonl", "a"], "nowhere/x.jsonl: .*No such file"),
             (["-i", "in.tsv", "-o", "in.tsv"], "in.tsv: is both"),
             (["--max-length", "65", "a"], "max_length is 65.* 64 positions"),
-            (["--max-length", "2", "a", "b"], "2"),
+            (["--max-length", "2", "a", "b"], "max_length: found 2, expected at least 3"),
             (["-m", self.make_model("plain", "--head", "none"), "--task", "logits", "a"],
              "BertModel has no head, expected one for --task logits"),
             ([b"a \xff"], "the first text is not valid UTF-8 at byte 2"),

@@ -222,6 +222,8 @@ class ShardsTest(InferTest):
         self.assertIn("is in another part too", merge("-o", out, a, a))
         self.assertIn("b.jsonl: the index 1 is the lowest of all: no part has 0", merge("-o", out, b))
         self.assertFalse(out.exists())
+        quoted = self.write("quoted.jsonl", '{"index": 0, "x": ["\\"{", "\\\\"]}\n')
+        self.succeed_merge("-o", self.dir / "one.jsonl", quoted)
         c = self.write("c.jsonl", '{"index": 1, "x": 1}\nnonsense\n')
         self.assertIn("c.jsonl:2: is not an answer", merge("-o", out, a, c))
         self.assertIn("expected ascending", merge("-o", out, self.write(
@@ -230,7 +232,8 @@ class ShardsTest(InferTest):
         self.assertIn("expected a name that ends in", merge("-o", self.dir / "x.npy", a))
         t, u = self.write("t.tsv", "index\ta\n0\t1\n"), self.write("u.tsv", "index\tb\n1\t1\n")
         self.assertIn("header differs", merge("-o", self.dir / "v.tsv", t, u))
-        for cut, reason in [('{"index": 1, "x": [0.5, 0.\n', "is not a whole answer: the part was cut"),
+        for cut, reason in [*((f'{{"index": 1, {rest}\n', "is not a whole answer: the part was cut") for rest in (
+                                '"x": [0.5, 0.', '"x": [{"y": 1}', '"x": "a', r'"x": "\"}', '"x": {}')),
                             ('{"index": 1, "x": 1', "has no line break at its end: the part was cut")]:
             self.assertIn(f"c.jsonl:1: {reason}", merge("-o", out, a, self.write("c.jsonl", cut)))
         for cut, reason in [("1\n", "is not an answer"), ("1\t2\n", "is not a whole answer"),

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "tools/console/command_line.h"
 #include "tools/console/lines/input_lines.h"
@@ -54,6 +53,25 @@ OutputFormat format_of(const MergeOptions& options) {
   if (name.ends_with(".tsv")) return OutputFormat::tsv;
   throw UsageError(
       fmt::format("{}: expected a name that ends in .jsonl or .tsv, or --format", name));
+}
+
+// Whether a JSON object ends where the line does: of one that was cut, something stays open.
+bool is_closed(std::string_view json) {
+  int64_t depth = 0;
+  bool is_quoted = false;
+  for (size_t at = 0; at < json.size(); ++at) {
+    const char c = json[at];
+    if (c == '"') {
+      is_quoted = !is_quoted;
+    } else if (is_quoted) {
+      if (c == '\\') ++at;
+    } else if (c == '{' || c == '[') {
+      ++depth;
+    } else if (c == '}' || c == ']') {
+      --depth;
+    }
+  }
+  return depth == 0 && !is_quoted;
 }
 
 // The answers of one shard.
@@ -103,7 +121,7 @@ class Part {
   }
 
   bool is_whole() const {
-    if (format_ == OutputFormat::jsonl) return nlohmann::json::accept(line_);
+    if (format_ == OutputFormat::jsonl) return is_closed(line_);
     return std::ranges::count(line_, '\t') == std::ranges::count(header_, '\t');
   }
 
