@@ -76,7 +76,8 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   // Each text with each label's hypothesis, of which only the text is truncated.
   std::vector<Encoding> encode_hypotheses(std::span<const std::string> texts,
                                           std::span<const std::string> labels,
-                                          const std::string& form) const;
+                                          const std::string& form,
+                                          const models::ForEach& for_each) const;
   void check_interaction(Role role) const;  // throws if the model has no such vectors of tokens
   std::vector<Answer> answer(std::span<const Input> inputs, const AnswerOptions& options) const;
   std::vector<Tags> tag(std::span<const Input> inputs, const TagOptions& options) const;

@@ -21,7 +21,7 @@ std::optional<int> find_entailment(const Info& info);
 std::string hypothesis(const std::string& form, const std::string& label);
 
 // As zero_shot() encodes them: each text with each label's hypothesis, of which only the text is
-// truncated.
+// truncated. On this thread, as a server's must not wait for the model's.
 std::vector<Encoding> encode_hypotheses(const Model& model, std::span<const std::string> texts,
                                         std::span<const std::string> labels,
                                         const std::string& form);

@@ -38,7 +38,12 @@ std::string hypothesis(const std::string& form, const std::string& label) {
 std::vector<Encoding> encode_hypotheses(const Model& model, std::span<const std::string> texts,
                                         std::span<const std::string> labels,
                                         const std::string& form) {
-  return guarded([&] { return Internals::impl(model).encode_hypotheses(texts, labels, form); });
+  const auto on_this_thread = [](size_t count, const auto& body) {
+    for (size_t i = 0; i < count; ++i) body(i);
+  };
+  return guarded([&] {
+    return Internals::impl(model).encode_hypotheses(texts, labels, form, on_this_thread);
+  });
 }
 
 std::vector<float> entailment_scores(const Output& logits, int64_t first, int64_t count,
@@ -103,7 +108,8 @@ void blame(const tokenizer::TextEncoder& encoder, std::span<const std::string> t
 
 std::vector<Encoding> Model::Impl::encode_hypotheses(std::span<const std::string> texts,
                                                      std::span<const std::string> labels,
-                                                     const std::string& form) const {
+                                                     const std::string& form,
+                                                     const models::ForEach& for_each) const {
   std::vector<std::string> hypotheses;
   for (const std::string& label : labels) hypotheses.push_back(models::hypothesis(form, label));
   std::vector<models::Texts> pairs;
@@ -112,7 +118,7 @@ std::vector<Encoding> Model::Impl::encode_hypotheses(std::span<const std::string
   }
   const tokenizer::TextEncoder& to_ids = tokenizer.impl_->text_encoder;
   try {
-    std::vector<Encoding> encodings = models::encode_batch(to_ids, pairs, 0, on_workers());
+    std::vector<Encoding> encodings = models::encode_batch(to_ids, pairs, 0, for_each);
     for (Encoding& each : encodings) fit_first(each, info.max_length, to_ids.truncates_left());
     return encodings;
   } catch (const std::exception&) {
@@ -138,7 +144,7 @@ std::vector<ZeroShot> zero_shot(const Model& model, std::span<const std::string>
     if (labels.empty()) throw Error("there are no labels, expected at least one");
     const auto count = std::ssize(labels);
     const std::vector<Encoding> encodings =
-        impl.encode_hypotheses(texts, labels, options.hypothesis);
+        impl.encode_hypotheses(texts, labels, options.hypothesis, impl.on_workers());
     const Output logits = impl.run(encodings);
     std::vector<ZeroShot> output(texts.size());
     for (int64_t i = 0; i < std::ssize(output); ++i) {

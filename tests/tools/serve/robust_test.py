@@ -191,7 +191,8 @@ class Robust(ServeTest):
     def malformed(self, rng: random.Random) -> bytes:
         path = rng.choice(["/embed", "/predict", "/rerank", "/v1/embeddings", "/", "/tokenize", "/decode",
                            "/similarity", "/v2/rerank", "/v2/models/x/infer", "/embed_all", "/models/x",
-                           "/metrics", "/docs", "/attention", "/%" + chr(rng.randrange(33, 127))])
+                           "/models/{model}", "/v2/models/{model}/infer", "/metrics", "/docs", "/attention",
+                           "/%" + chr(rng.randrange(33, 127))])
         body = bytearray(json.dumps(rng.choice([
             {"inputs": rng.choice(["a man", ["a", "b"], [["a"], ["b", "c"]], [1, 2], [[1], "a"], 3, None])},
             {"query": "a", "texts": ["b", ["c"]], "documents": [{"text": 3}], "top_n": -1},
