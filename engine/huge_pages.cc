@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Large buffers are mappings in huge pages: panels are read from end to end, and with pages of 4
-// KiB that takes an address translation for every sixteen rows. The system provides zeros when a
-// thread first writes to a page, so all threads share that work.
+// Large buffers are mappings in huge pages: panels are read from end to end, and pages of 4 KiB
+// need an address translation every sixteen rows. The system zeroes a page when a thread first
+// writes to it, so all threads share that work.
 #include <cstddef>
 #include <cstdlib>
 #include <memory>
@@ -22,12 +22,12 @@ constexpr size_t kLine = 64, kPage = size_t{64} << 10, kHugePage = Buffer::kHuge
 
 size_t round_up(size_t n, size_t step) { return (n + step - 1) / step * step; }
 
-// Maps zeros, from the beginning of a huge page on.
+// Maps zeros, aligned to a huge page.
 std::byte* map_pages(size_t bytes) {
   void* start =
       mmap(nullptr, bytes + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (start == MAP_FAILED) throw std::bad_alloc();
-  // Unmaps what lies before the first huge page, and after the bytes.
+  // Unmap what lies before the first huge page, and after the bytes.
   auto* first = static_cast<std::byte*>(start);
   const size_t before =
       round_up(reinterpret_cast<uintptr_t>(first), kHugePage) - reinterpret_cast<uintptr_t>(first);
@@ -37,7 +37,7 @@ std::byte* map_pages(size_t bytes) {
   return first + before;
 }
 
-// A mapping that several buffers share; it lasts as long as one of them.
+// A mapping that several buffers share; it lives as long as any of them.
 struct SharedMapping {
   static constexpr size_t kSize = size_t{128} << 20;
   std::byte* const begin = map_pages(kSize);
@@ -57,7 +57,7 @@ void Buffer::map(size_t bytes) {
 }
 
 void Buffer::resize_in_shared_pages(int64_t size) {
-  // A smaller buffer is not worth a huge page that it may have to itself.
+  // A smaller buffer is not worth a huge page, which it may not end up sharing.
   constexpr size_t kMinShared = size_t{512} << 10;
   const size_t bytes = round_up(static_cast<size_t>(size) * sizeof(float), kLine);
   if (bytes < kMinShared || bytes > SharedMapping::kSize / 4) return resize_discarding(size);
@@ -74,7 +74,7 @@ void Buffer::resize_in_shared_pages(int64_t size) {
 }
 
 void Buffer::Free::operator()(float* p) const {
-  if (mapping) {  // gives its whole pages back now, as the mapping may live much longer
+  if (mapping) {  // give its whole pages back now: the mapping may live much longer
     const auto address = reinterpret_cast<uintptr_t>(p);
     const size_t begin = round_up(address, kPage), end = (address + mapped) / kPage * kPage;
     madvise(reinterpret_cast<std::byte*>(p) + (begin - address), end - begin, MADV_DONTNEED);

@@ -12,7 +12,7 @@
 
 namespace bert::engine {
 MappedFile::MappedFile(std::string path, int descriptor, size_t size) : path_(std::move(path)) {
-  if (size == 0) return;  // mmap rejects 0 bytes; whether a file may be empty is up to its reader
+  if (size == 0) return;  // mmap rejects 0 bytes; the reader decides if a file may be empty
   void* data = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
   if (data == MAP_FAILED) {
     throw std::runtime_error(fmt::format("{}: {}", path_, std::strerror(errno)));

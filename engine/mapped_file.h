@@ -11,7 +11,7 @@ namespace bert::engine {
 // reading past its new end would be a bus error (SIGBUS).
 class MappedFile {
  public:
-  // Of the open regular file of this path and size; the descriptor is no longer needed then. Throws
+  // Maps the open regular file of this path and size; the descriptor may then be closed. Throws
   // std::runtime_error.
   MappedFile(std::string path, int descriptor, size_t size);
   MappedFile(MappedFile&& other) noexcept;
@@ -21,7 +21,7 @@ class MappedFile {
   const std::string& path() const { return path_; }
   std::span<const std::byte> bytes() const { return bytes_; }
 
-  // Gives the pages that lie entirely in `part` back to the system. Reading them again reads the
+  // Gives the pages that lie entirely in `part` back to the system; using them again reads the
   // disk.
   void release(std::span<const std::byte> part) const;
 

@@ -41,7 +41,7 @@ class SquareProduct {
     x_ = memory(x, onednn_cpu());
     w_ = memory(description.weights_desc(), onednn_cpu());
     y_ = memory(y, onednn_cpu());
-    for (const memory* part : {&x_, &w_}) {  // every value is 60, or in f32 and bf16 0.0115
+    for (const memory* part : {&x_, &w_}) {  // every value is 60, or 0.0115 in f32 and bf16
       std::memset(part->get_data_handle(), 0x3c, part->get_desc().get_size());
     }
   }
@@ -102,7 +102,7 @@ double multiply_add_peak(Team& team) {
 }
 
 double read_bandwidth(Team& team) {
-  // 128 MB a thread, but no more than 2 GB.
+  // 128 MB per thread, or less so that all stay within 2 GB.
   const int64_t floats = (int64_t{32} << 20) / divide_up(team.threads(), 16);
   const size_t bytes = sizeof(float) * static_cast<size_t>(floats);
   constexpr int kTries = 5;
@@ -111,9 +111,9 @@ double read_bandwidth(Team& team) {
   double best = 0;
   for (int i = -1; i < kTries; ++i) {
     const double seconds = seconds_of(team, [&](int64_t t, int) {
-      // Until it is written to, memory is not allocated.
+      // Memory is only allocated once it is written to.
       if (i < 0) std::fill_n(memory[t].tensor(1, floats).data, floats, 0.0f);
-      if (std::memchr(memory[t].data(), 1, bytes)) found = true;  // reads all of it
+      if (std::memchr(memory[t].data(), 1, bytes)) found = true;  // the search reads all of it
     });
     const double total = static_cast<double>(bytes) * team.threads();
     if (i >= 0 && !found) best = std::max(best, total / seconds);

@@ -9,8 +9,8 @@ namespace bert::engine {
 // What the machine can do at this moment, as a yardstick for speeds.
 
 // Operations/s of oneDNN's matmul in this precision (int8: u8 by s8): the best of several runs of
-// 1024 x 1024 x 1024 on each thread at once, repeated on the same data. If oneDNN has no bf16
-// matmul for this machine, that of f32.
+// 1024 x 1024 x 1024 on every thread at once, repeated on the same data. If oneDNN has no bf16
+// matmul for this machine, its f32 one.
 double matmul_peak(Team& team, Precision precision);
 // Operations/s of f32 multiply-adds in registers, on each thread at once: the best of several runs.
 double multiply_add_peak(Team& team);

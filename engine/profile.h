@@ -13,10 +13,10 @@ constexpr std::array<const char*, 5> kStepNames = {"linear", "convert", "attenti
                                                    "embedding"};
 using Profile = std::array<double, kStepNames.size()>;  // seconds
 
-// Where this thread's calls into the engine add their times; usually null, for nowhere.
+// Where this thread's calls into the engine add their times, if not null.
 inline thread_local Profile* profile = nullptr;
 
-// Adds the time of its own life.
+// Adds its own lifetime to the profile.
 class Timed {
  public:
   explicit Timed(Step step) : step_(step) {

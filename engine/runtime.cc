@@ -37,7 +37,7 @@ double cgroup_limit(const std::string& directory) {
 }
 
 // The tightest quota from this process's cgroup up to the root. In a container the process's own
-// path may not be visible; its cgroup is then the root of what is mounted.
+// path may not be visible; its cgroup is then the mounted root.
 double quota_threads() {
   double limit = INFINITY;
   std::ifstream file("/proc/self/cgroup");

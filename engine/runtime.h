@@ -17,16 +17,16 @@ namespace bert::engine {
 // The number of threads that this process can keep busy: the CPUs in its affinity mask, limited by
 // its cgroups' CPU quota.
 int usable_threads();
-// The bytes of a processor's second-level cache, or 1 MiB if the system does not tell.
+// The size in bytes of a processor's second-level cache, or 1 MiB if the system does not report it.
 int64_t second_level_cache();
 
-// The default floating-point environment, whatever the caller's rounding mode is: an answer is the
-// same bits in any.
+// Sets the default floating-point environment while it lives, so that an answer has the same bits
+// whatever the caller's rounding mode.
 class DefaultFloats {
  public:
   DefaultFloats() {
 #if defined(__x86_64__)
-    // The vector unit's alone, unless the x87's is another: keeping both takes half a microsecond.
+    // Only the vector unit's, if the x87's is the default: saving both takes half a microsecond.
     uint16_t control;
     asm volatile("fnstcw %0" : "=m"(control));
     is_usual_ = control == kUsualControl;
@@ -55,7 +55,7 @@ class DefaultFloats {
 #if defined(__x86_64__)
   static constexpr uint16_t kUsualControl = 0x37f;
   static constexpr unsigned kUsualVectors = 0x1f80;
-  // What is computed from memory stays on its side.
+  // The clobber keeps accesses to memory on their side of it.
   static void set(unsigned vectors) { asm volatile("ldmxcsr %0" : : "m"(vectors) : "memory"); }
 
   bool is_usual_ = false;
@@ -65,7 +65,7 @@ class DefaultFloats {
 };
 
 // The library's diagnostics, on stderr. Silent unless the environment variable BERT_INFER_LOG names
-// a spdlog level; info tells what loading decided, such as which kernels run and why.
+// a spdlog level; level info reports what loading decided, such as which kernels run and why.
 spdlog::logger& log();
 
 }  // namespace bert::engine

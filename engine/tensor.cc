@@ -10,7 +10,7 @@
 namespace bert::engine {
 
 bool all_finite(std::span<const float> values) {
-  typedef float Floats __attribute__((vector_size(16)));  // larger ones are slow without AVX
+  typedef float Floats __attribute__((vector_size(16)));  // wider ones are slow without AVX
   typedef int32_t Masks __attribute__((vector_size(16)));
   constexpr size_t kLanes = 4, kStep = 4 * kLanes;
   Masks bad[kStep / kLanes] = {};
@@ -31,7 +31,7 @@ void Buffer::resize_discarding(int64_t size) {
   constexpr int64_t kAlignment = 64;  // bytes
   const auto bytes = static_cast<size_t>(
       divide_up(size * static_cast<int64_t>(sizeof(float)), kAlignment) * kAlignment);
-  data_.reset();  // before allocating: the two together would set the peak memory
+  data_.reset();  // first, as holding both would raise the peak memory
   size_ = 0;
   if (bytes >= kHugePage) {
     map(bytes);

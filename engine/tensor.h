@@ -14,7 +14,7 @@
 
 namespace bert::engine {
 
-// The number of steps up to n.
+// n / step, rounded up.
 constexpr int64_t divide_up(int64_t n, int64_t step) { return (n + step - 1) / step; }
 
 // A row-major view, which does not own its elements.
@@ -29,7 +29,7 @@ struct View {
     return data + i * columns;
   }
   int64_t size() const { return rows * columns; }
-  // As T* converts to const T*.
+  // Implicit, as T* converts to const T*.
   // NOLINTNEXTLINE(google-explicit-constructor)
   operator View<const Element>() const { return {data, rows, columns}; }
 };
@@ -55,7 +55,7 @@ class Buffer {
   ~Buffer() = default;
   explicit Buffer(int64_t size) { resize_discarding(size); }
 
-  // Buffers of at least so many bytes are mappings of their own.
+  // Buffers of at least this many bytes are mappings of their own.
   static constexpr size_t kHugePage = size_t{2} << 20;
 
   float* data() const { return data_.get(); }
@@ -64,8 +64,8 @@ class Buffer {
   // Makes room for at least `size` floats. Growing discards the contents: new memory is zero.
   // Throws std::bad_alloc.
   void resize_discarding(int64_t size);
-  // The same for what never grows, such as panels: directly after other such buffers, so that all
-  // of them lie in huge pages up to their ends.
+  // The same for a buffer that never grows, such as panels: placed right after other such buffers,
+  // so that all of them fill huge pages to the end.
   void resize_in_shared_pages(int64_t size);
   Tensor tensor(int64_t rows, int64_t columns) {
     resize_discarding(rows * columns);
@@ -76,7 +76,7 @@ class Buffer {
   void map(size_t bytes);
   struct Free {
     size_t mapped;                  // bytes of a mapping, or 0 if from the heap
-    std::shared_ptr<void> mapping;  // that the bytes share with other buffers, or null
+    std::shared_ptr<void> mapping;  // the one shared with other buffers, or null
     void operator()(float* p) const;
   };
   std::unique_ptr<float, Free> data_;

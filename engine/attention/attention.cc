@@ -25,12 +25,12 @@ void attention(Team& team, ConstTensor qkv, std::span<const int32_t> starts,
   const int64_t key_heads = key_heads_of(options);
   const int64_t sequences = std::ssize(starts) - 1;
   const bool all = options.reads == Reads::all;
-  std::vector<int64_t> offsets = {0};  // of each sequence's probabilities
+  std::vector<int64_t> offsets = {0};  // where each sequence's probabilities begin
   for (int64_t i = 0; i < sequences; ++i) {
     const int64_t length = starts[i + 1] - starts[i];
     offsets.push_back(offsets.back() + heads * (all ? length : 1) * length);
   }
-  // In whole cache lines, so that no two threads write to the same one.
+  // Rounded up to whole cache lines, so that no two threads write to the same one.
   const auto whole_lines = [](int64_t floats) { return divide_up(floats, 16) * 16; };
   const int64_t task_floats = whole_lines(kernels.attention_scratch(longest, width));
   const int64_t bias_floats = bias_scratch(options, longest, longest);

@@ -15,18 +15,18 @@
 namespace bert::engine {
 namespace {
 
-// Queries that share their keys. With a window, more would be multiplied with more keys outside of
-// their windows, fewer would pack the same keys more often.
+// Queries per block. With a window, larger blocks would multiply more keys outside the queries'
+// windows, and smaller ones would pack the same keys more often.
 constexpr int64_t kQueries = 768, kQueriesOfWindow = 48;
 constexpr float kNone = -std::numeric_limits<float>::infinity();
 
-// Some queries of a sequence, and the keys that any of them attends to; counted within it.
+// Some queries of a sequence and the keys that any of them attends to, by position in the sequence.
 struct Block {
   int64_t sequence, length, first, last, first_key, last_key, keys_at_a_time;
   int64_t queries() const { return last - first; }
 };
 
-// Of long sequences as even as whole panels allow.
+// Divides the keys of long sequences as evenly as whole panels allow.
 int64_t keys_at_a_time(int64_t length, const AttentionOptions& options) {
   const int64_t whole = whole_tokens(options), most = std::min<int64_t>(whole, 4096);
   if (length <= whole) return length;
@@ -51,13 +51,13 @@ std::vector<Block> blocks_of(std::span<const int32_t> starts, const AttentionOpt
   return blocks;
 }
 
-// What of a mean of values comes from the keys before, and what from further keys.
+// The weights of the earlier keys and of the further keys in a mean of values.
 struct Shares {
   float before, further;
 };
 
-// Takes a query's greatest score and sum over further keys into those over the keys before, of
-// which it attends to some: a block's first keys are more than its queries.
+// Merges a query's greatest score and sum over further keys into those over the earlier keys. The
+// query attends to some of the earlier ones: a block's first keys outnumber its queries.
 Shares join(float& greatest, float& sum, float further_greatest, float further_sum) {
   if (further_greatest == kNone) return {1, 0};  // none of the keys is in the query's window
   const float most = std::max(greatest, further_greatest);
@@ -80,14 +80,14 @@ class BlockAttention {
   BlockAttention(ConstTensor qkv, std::span<const int32_t> starts, const AttentionOptions& options,
                  Tensor context);
   int64_t tasks() const { return std::ssize(blocks_) * options_.heads; }
-  // Floats that all threads share, and that each needs.
+  // Floats that all threads share, and floats that each thread needs.
   int64_t shared_floats() const { return divide_up(2 * reach_ + 1, 16) * 16; }
   int64_t worker_floats() const { return layout_.end; }
   void set_mask(float* shared);
   void run(int64_t i, float* space) const;
 
  private:
-  struct Layout {             // of a thread's floats
+  struct Layout {             // offsets into a thread's floats
     int64_t before, further;  // [2, queries]: the greatest scores, and the sums
     int64_t context, probabilities, bias, kernel, end;
   };
@@ -103,8 +103,8 @@ class BlockAttention {
   const RowKernels& kernels_ = row_kernels();
   int64_t width_;
   std::vector<Block> blocks_;
-  std::vector<int64_t> offsets_ = {0};  // of each sequence's probabilities
-  int64_t queries_ = 0, keys_ = 0;      // the most of a task
+  std::vector<int64_t> offsets_ = {0};  // where each sequence's probabilities begin
+  int64_t queries_ = 0, keys_ = 0;      // the most that a task has
   int64_t reach_ = 0;                   // how far a key may be from a query, with a window
   Layout layout_;
   const float* mask_ = nullptr;  // for each distance from -reach to reach; points to distance 0
@@ -148,7 +148,7 @@ BlockAttention::Layout BlockAttention::lay_out() const {
   return layout;
 }
 
-// What hides the keys outside of a query's window.
+// The mask hides the keys outside a query's window.
 void BlockAttention::set_mask(float* shared) {
   if (options_.window == 0) return;
   for (int64_t i = -reach_; i <= reach_; ++i) {
@@ -157,8 +157,8 @@ void BlockAttention::set_mask(float* shared) {
   mask_ = shared + reach_;
 }
 
-// The block's queries, and some of its keys from `key` on. The first of these write to the block's
-// context, the others beside it.
+// The block's queries with some of its keys, from `key` on. The task of the first keys writes to
+// the block's context, the others to a separate one.
 AttentionTask BlockAttention::task_of(const Block& block, int64_t head, int64_t key,
                                       float* space) const {
   const bool first = key == block.first_key;
@@ -192,7 +192,7 @@ AttentionTask BlockAttention::task_of(const Block& block, int64_t head, int64_t 
   return task;
 }
 
-// The probabilities of the block's query i, of which those of the keys before `key` are there.
+// Stores the probabilities of the block's query i; those of keys before `key` are already there.
 void BlockAttention::keep(const Block& block, int64_t head, int64_t key, const AttentionTask& task,
                           int64_t i, Shares shares) const {
   const int64_t all = options_.reads == Reads::all ? block.length : 1;

@@ -15,20 +15,20 @@
 
 namespace bert::engine {
 
-// y = activation(x W^T + b), with W packed once into panels of columns, as its Product multiplies
-// them. Around the product are the threads, blocks of rows that stay in cache, and the prefetching
-// of the next panel, which hides that weights are cold. The bits of a row depend neither on the
-// number of rows nor on that of threads.
+// y = activation(x W^T + b), with W packed once into panels of columns in its Product's format.
+// This class adds the threads, blocks of rows that stay in cache, and prefetching of the next
+// panel, which hides that weights are cold. A row's bits depend neither on the number of rows nor
+// on the number of threads.
 //
 // int8: weights are s8 with a scale for each column, inputs u8 with a scale and a zero point for
 // each row, sums s32. The outlier inputs of engine/dense/quantisation.h stay in f32.
 class Linear {
  public:
-  // Some columns of W, as checkpoints store them: weight [columns, width], bias [columns].
+  // Some of the N columns, as checkpoints store them: weight [columns, width], bias [columns].
   struct Part {
     ConstTensor weight;
     const float* bias;
-    std::string name = {};  // of the weight, for messages
+    std::string name = {};  // the weight's, for messages
   };
   // An int8 Linear as bert-convert stores it, [N, K] instead of panels.
   struct Stored {
@@ -41,13 +41,13 @@ class Linear {
          const Product& product);
   Stored stored() const;
 
-  // The parts' columns follow each other. f32 and bf16 weights are packed here, int8 ones by
-  // quantise(). owner keeps the parts' weights alive and is released once they are packed. A weight
-  // that is not finite is a std::runtime_error when it is packed.
+  // The parts are laid side by side. f32 and bf16 weights are packed here, int8 ones by quantise().
+  // owner keeps the parts' weights alive and is released once they are packed. Packing a weight
+  // that is not finite throws std::runtime_error.
   Linear(Team& team, std::span<const Part> parts, Activation activation, const Product& product,
          std::shared_ptr<void> owner = nullptr);
-  // Packs an int8 Linear that was made from parts; once, before the first run(). statistics: of
-  // inputs like those that it will get. Throws std::domain_error if they are not finite.
+  // Packs an int8 Linear that was made from parts; called once, before the first run(). statistics:
+  // from inputs like those that it will get. Throws std::domain_error if they are not finite.
   void quantise(Team& team, const InputStatistics& statistics);
   bool is_packed() const { return packed_->words > 0; }
 
@@ -57,11 +57,11 @@ class Linear {
   // How many inputs of an int8 Linear stay in f32.
   int64_t exact_inputs() const { return std::ssize(packed_->exact); }
 
-  // The product that usually runs next: run() ends by prefetching its first panel. It must live as
+  // The Linear that usually runs next: run() ends by prefetching its first panel. It must live as
   // long as this one.
   void set_prefetch_target(const Linear& next) { packed_->next = next.packed_.get(); }
 
-  // y [T, N] = activation(x W^T + b), with x [T, K]. scratch: for x in the Linear's precision.
+  // y [T, N] = activation(x W^T + b), with x [T, K]. scratch: for the converted x.
   void run(Team& team, ConstTensor x, Buffer& scratch, Tensor y) const {
     run(team, x, scratch, y, {});
   }
@@ -86,7 +86,7 @@ class Linear {
   };
   struct Packed {
     int64_t n = 0, k = 0;
-    int64_t words = 0;  // that K inputs take, without the exact ones; 0 until packed
+    int64_t words = 0;  // taken by K inputs, without the exact ones; 0 until packed
     Activation activation;
     const Product* product;
     Buffer panels;  // [panel_count()] of panel_words() each
@@ -113,7 +113,7 @@ class Linear {
     using FillRow = std::function<void(int64_t column, Word32* to)>;
     void pack(Team& team, const FillRow& fill);
     ConvertedRows convert(Team& team, ConstTensor x, Buffer& scratch) const;
-    // What an int8 task has besides, of the inputs from `row` on and the columns from `column` on.
+    // Adds what only int8 tasks have, for inputs from `row` on and columns from `column` on.
     void add_scales(const ConvertedRows& inputs, int64_t row, int64_t column,
                     MatmulTask& task) const;
   };
@@ -122,21 +122,21 @@ class Linear {
   };
   void run(Team& team, ConstTensor x, Buffer& scratch, Tensor y, const Into& into) const;
 
-  std::unique_ptr<Packed> packed_;  // a prefetch target stays where it is when its Linear moves
+  std::unique_ptr<Packed> packed_;  // on the heap: a prefetch target must not move with its Linear
 };
 
 // y [T, N] = x W^T + b in f32, with weight [N, K] read in place: for the decoder of a masked
-// language model, which is the table of word embeddings and too large to be in memory twice. With
-// the few rows that it is used for, this costs little more than reading W.
+// language model, which is the table of word embeddings and too large to keep twice. For the few
+// rows that need it, this costs little more than reading W.
 void multiply_in_place(Team& team, const Product& product, ConstTensor x, ConstTensor weight,
                        const float* bias, Tensor y);
-// The same for many rows without y in memory: calls take(row, column, block) for each block of y,
-// which begins there. One thread takes all blocks of a column, from the first row to the last.
+// The same for many rows, never holding all of y: calls take(row, column, block) for each block of
+// y, which begins at that row and column. One thread gets all blocks of a column, top to bottom.
 using TakeBlock = std::function<void(int64_t row, int64_t column, ConstTensor block)>;
 void multiply_in_place(Team& team, const Product& product, ConstTensor x, ConstTensor weight,
                        const float* bias, const TakeBlock& take);
 
-// How many times as fast in bf16 as in f32 this machine multiplies, measured now, within 1 ms.
+// How many times as fast this machine multiplies in bf16 as in f32, measured now, within 1 ms.
 double bf16_speed();
 
 }  // namespace bert::engine

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a Linear is made: its weights, once, in the order and the precision that run() reads them in.
+// How a Linear is made: its weights are packed once, in the order and precision that run() reads.
 #include <algorithm>
 #include <bit>
 #include <cassert>
@@ -134,7 +134,7 @@ void Linear::Packed::pack(Team& team, const FillRow& fill) {
   const PanelFormat& format = product->panel;
   const bool as_stored = product->precision == Precision::f32;
   words = words_of(product->precision, format.int8, k);
-  // Where panels are filled up, so are inputs that are converted anyway.
+  // Where panels are padded, inputs that are converted anyway are padded to match.
   if (!as_stored) words = divide_up(words, format.word_step) * format.word_step;
   panels.resize_in_shared_pages(panel_count() * panel_words());
   if (product->precision == Precision::int8) {

@@ -13,8 +13,8 @@ namespace {
 
 using Matmul = void (*)(const MatmulTask& task);
 
-// Parts of so many words stay in a second-level cache of 1 MiB together with the one that is being
-// prefetched. By measurement, 3072 inputs took 4 % longer at once.
+// Parts of this many words stay in a second-level cache of 1 MiB together with the one being
+// prefetched. By measurement, 3072 inputs took 4 % longer in one part.
 constexpr int64_t kMaxPartWords = 1536;
 alignas(64) constexpr float kNoBias[64] = {};  // for the parts after the first
 

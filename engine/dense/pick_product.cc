@@ -29,11 +29,11 @@ Level level_of_this_machine() {
   return can_use(OneDnnLevel::avx2) ? Level::avx2 : Level::baseline;
 }
 
-// Which of oneDNN's products is the default: where it was measured to be as fast as our panels
-// within 3 % over five shapes of BERT-base. For 128 tokens and more, the micro-kernels of oneDNN
-// 3.7 take 1.05 to 1.15 times as long with AVX2 and AVX-512 (Zen 5), for 16 tokens 1.7 times: there
-// a panel of weights must be fetched while another is multiplied. Where no panels are tuned, at
-// Level::baseline, it is oneDNN wherever it has more than reference code.
+// Which of oneDNN's products are the default: those measured within 3 % of our panels' speed or
+// faster over five shapes of BERT-base. With AVX2 and AVX-512 (Zen 5), the micro-kernels of oneDNN
+// 3.7 take 1.05 to 1.15 times as long for 128 tokens and more, and 1.7 times for 16, where a panel
+// of weights must be fetched while another is multiplied. At Level::baseline, for which no panels
+// are tuned, oneDNN is the default wherever it has more than reference code.
 struct Default {
   Level level;
   Precision precision;

@@ -50,7 +50,7 @@ std::vector<float> mask_inputs(std::span<const int32_t> outliers, int64_t k) {
 
 namespace {
 
-// What the positive or the negative ones of four weights may come to: times 127, at most 32767.
+// The largest sum allowed of the positive or the negative ones of four weights: 127 * 258 <= 32767.
 constexpr int kMostOfFour = 258;
 
 int greatest_of_four(std::span<const int8_t> q) {
@@ -91,7 +91,7 @@ QuantisedRow quantise_row(std::span<const float> weights, std::span<const float>
   if (!std::isfinite(row.mean_error))
     throw std::domain_error("an input of a product is not a finite number");
   const int greatest = greatest_of_four(row.q);
-  // Rounding may add a half for each of the four, before and after.
+  // Rounding may add a half to each of the four, both times.
   if (greatest > kMostOfFour) quantise(127.0f * (kMostOfFour - 4) / static_cast<float>(greatest));
   return row;
 }

@@ -26,22 +26,22 @@ InputStatistics measure_inputs(ConstTensor x);
 // most 16 and the largest first.
 std::vector<int32_t> find_outliers(const InputStatistics& statistics);
 
-// [K]: 0 at these inputs and 1 at the others, or nothing if there are none.
+// [K]: 0 at the outliers and 1 at the other inputs; empty if there are no outliers.
 std::vector<float> mask_inputs(std::span<const int32_t> outliers, int64_t k);
 
-// Whether sums of four products, of weights and of inputs from 0 to 127, fit into 16 bits: in each
-// eight weights of a column, those at 0, 1, 4 and 5, and those at 2, 3, 6 and 7.
+// Whether sums of four products of weights with inputs from 0 to 127 fit into 16 bits. Each eight
+// weights of a column make two such sums: 0, 1, 4 and 5, and 2, 3, 6 and 7.
 bool fours_fit(std::span<const int8_t> q);
 
-// The weights of one column: w = q scale, but for rounding.
+// The weights of one column: w = q scale, up to rounding.
 struct QuantisedRow {
   std::vector<int8_t> q;  // [K], 0 at masked inputs
   float scale;
-  float mean_error;  // sum of (q scale - w) mean: belongs off the column's bias
+  float mean_error;  // sum of (q scale - w) mean: to subtract from the column's bias
 };
-// weights: [K]; mask: as mask_inputs() makes it. On every machine such that fours_fit(), so that a
-// converted model is fast on all; by measurement, the coarser scale of some columns costs nothing.
-// Throws std::domain_error if a weight, or the mean of an input, is not finite.
+// weights: [K]; mask: as mask_inputs() makes it. The result always satisfies fours_fit(), so that a
+// converted model is fast on every machine; by measurement, the coarser scale of some columns costs
+// nothing. Throws std::domain_error if a weight, or the mean of an input, is not finite.
 QuantisedRow quantise_row(std::span<const float> weights, std::span<const float> mask,
                           const InputStatistics& statistics);
 

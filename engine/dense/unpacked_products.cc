@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products without a Linear: of weights that stay where they are, and to measure.
+// Products without a Linear: with weights that are read in place, and for measuring.
 #include <algorithm>
 #include <cassert>
 #include <chrono>
@@ -12,8 +12,8 @@
 namespace bert::engine {
 namespace {
 
-// Calls multiply(task, first, worker) with each panel of the weights, the columns from `first` on,
-// for all rows of x. The task has all but y and its stride.
+// Calls multiply(task, first, worker) for each panel of the weights, the columns from `first` on,
+// with all rows of x. The task lacks only y and its stride.
 template <typename Multiply>
 void for_each_panel(Team& team, const Product& product, ConstTensor x, ConstTensor weight,
                     const float* bias, const Multiply& multiply) {
@@ -55,7 +55,7 @@ void multiply_in_place(Team& team, const Product& product, ConstTensor x, ConstT
 void multiply_in_place(Team& team, const Product& product, ConstTensor x, ConstTensor weight,
                        const float* bias, const TakeBlock& take) {
   const Timed timed(Step::linear);
-  constexpr int64_t kRows = 240;  // which stay in a core's second-level cache beside a panel
+  constexpr int64_t kRows = 240;  // they stay in a core's second-level cache beside a panel
   const int64_t block_size = kRows * product.panel.columns;
   const Buffer blocks(block_size * team.threads());
   for_each_panel(team, product, x, weight, bias, [&](MatmulTask task, int64_t first, int worker) {
@@ -75,7 +75,7 @@ double bf16_speed() {
   constexpr int64_t kRows = 24, kWidth = 512;
   const int64_t columns = std::max(bf16.panel.columns, f32.panel.columns);
   const Buffer x(kRows * kWidth), panel(kWidth * columns), bias(columns), y(kRows * columns);
-  // The least of several times, as anything else only adds to it.
+  // The shortest of several times, as interruptions only add.
   double f32_seconds = 1, bf16_seconds = 1;
   for (int round = 0; round < 12; ++round) {
     for (const Product* product : {&f32, &bf16}) {

@@ -9,9 +9,9 @@
 namespace bert::engine::INSTRUCTION_SET {
 namespace {
 
-constexpr int64_t kQueryBlock = 8 * kRows;  // queries at a time: their scores stay in L2
+constexpr int64_t kQueryBlock = 8 * kRows;  // few enough for their scores to stay in L2
 
-// Where products go: c [rows, columns], which they replace or are added to. greatest: [rows, W],
+// Where products go: c [rows, columns], which they overwrite or are added to. greatest: [rows, W],
 // the running maximum of each row, lane by lane; or null.
 struct Products {
   float* c;
@@ -48,7 +48,7 @@ inline void tile(const Word32* a, int64_t a_stride, const Word32* b, int64_t k,
   }
 }
 
-// The same for `rows` rows: as many at a time as the registers hold.
+// The same for `rows` rows, in tiles of as many as the registers hold.
 template <typename Kind, int V>
 void tile_rows(int64_t rows, const Word32* a, int64_t a_stride, const Word32* b, int64_t k,
                Products to) {
@@ -87,7 +87,7 @@ constexpr int64_t words_of(int64_t floats) {
   return (floats + Kind::kFloatsPerWord - 1) / Kind::kFloatsPerWord;
 }
 
-// Rows lie too far apart for the processor's own prefetching.
+// Prefetching by hand: rows lie too far apart for the processor's own.
 constexpr int64_t kRowsAhead = 8;
 inline void prefetch(const float* row, int64_t width) {
   for (int64_t d = 0; d < width; d += 16) __builtin_prefetch(row + d);
@@ -128,7 +128,7 @@ void pack_keys(const AttentionTask& task, Word32* packed) {
   }
 }
 
-// Packs `count` rows of q [S, D], from `first` on, as [count, D in words], rows padded to whole
+// Packs `count` rows of q [S, D], from `first` on, as [count, D in words], padding rows to whole
 // vectors.
 template <typename Kind>
 void pack_queries(const AttentionTask& task, int64_t first, int64_t count, Word32* packed) {
@@ -170,13 +170,13 @@ void pack_values(const AttentionTask& task, Word32* packed) {
   }
 }
 
-// The maximum of scores [S]; `greatest` has that of those before `from`, by lane. The memory is a
-// multiple of W floats, and what is past the end becomes -infinity.
+// The maximum of scores [S]; `greatest` is the maximum of those before `from`, by lane. The memory
+// is a multiple of W floats; those past the end become -infinity.
 float greatest_score(float* scores, int64_t from, int64_t length, Vec greatest) {
   const int64_t last = round_up(length, W) - W;
   if (from > last) return greatest_lane(greatest);
   const Vec none = broadcast(-__builtin_inff());
-  // Not float by float, as loading them as a vector right afterwards would stall.
+  // Not float by float: loading them as a vector right afterwards would stall.
   const Vec end = first_lanes(length - last, load(scores + last), none, AllLanes());
   store(scores + last, end);
   for (int64_t i = from; i < last; i += W) greatest = max(greatest, load(scores + i));
@@ -197,7 +197,7 @@ float exp_row(float* scores, int64_t length, float scale, float greatest) {
   return sum_lanes(sum);
 }
 
-// Converts a row to words in place: each is written at or before the place of its floats.
+// Converts a row to words in place: no word is written beyond the floats that it comes from.
 template <typename Kind>
 void to_words(float* row, int64_t padded) {
   for (int64_t i = 0; Kind::kFloatsPerWord > 1 && i < padded / Kind::kFloatsPerWord; i += W) {
@@ -221,9 +221,9 @@ void attend(const AttentionTask& task, float* scratch) {
   for (int64_t first = 0; first < task.queries; first += kQueryBlock) {
     const int64_t left = task.queries - first;
     const int64_t queries = left < kQueryBlock ? left : kQueryBlock;
-    Word32* q = as_words(context);  // until the context is computed
+    Word32* q = as_words(context);  // shares the memory until the context is computed
     pack_queries<Kind>(task, first, queries, q);
-    alignas(64) float by_lane[kQueryBlock * W];  // the maxima of the first `compared` scores
+    alignas(64) float by_lane[kQueryBlock * W];  // maxima of the first `compared` scores
     const int64_t compared = task.bias ? 0 : task.length / kPanel * kPanel;
     const Vec none = broadcast(-__builtin_inff());
     for (int64_t i = 0; i < queries && compared > 0; ++i) store(by_lane + i * W, none);

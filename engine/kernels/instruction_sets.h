@@ -28,8 +28,8 @@ enum InstructionSet : uint32_t {
   kAmxBf16 = 1 << 16,
 };
 
-// The sets that the compiler may use in the file that includes this, which is what that file's
-// kernel table declares that it needs. Since the compiler says it, no table can declare too few.
+// The sets that the compiler may use in the including file, whose kernel table declares that it
+// needs them. As the list comes from the compiler, no table can declare too few.
 constexpr uint32_t kCompiledSets = 0
 #if defined(__SSE4_2__)
                                    | kSse42

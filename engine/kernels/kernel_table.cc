@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The table of one instruction set's kernels, and the yardstick for their speed.
+// The table of one instruction set's kernels, and the yardstick for their speed (multiply_and_add).
 #include "engine/kernels/instruction_sets.h"
 #include "engine/kernels/narrow/narrow_kinds.h"
 #include "engine/kernels/row_kernels.h"
@@ -35,7 +35,7 @@ void attention_bf16(const AttentionTask& task, float* scratch);
 namespace {
 
 int64_t multiply_and_add(int64_t rounds, float* sums) {
-  constexpr int kChains = 12;  // more than two units with a latency of five cycles need
+  constexpr int kChains = 12;  // enough to keep two units with a latency of five cycles busy
   Vec chains[kChains];
 #pragma GCC unroll 16
   for (int c = 0; c < kChains; ++c) chains[c] = broadcast(sums[c]);

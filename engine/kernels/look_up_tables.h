@@ -15,8 +15,8 @@ inline Vec look_up(const float* table, Vec i) {
   return (Vec)_mm512_maskz_permutexvar_ps(0xffff, (__m512i)i, (__m512)load(table));
 }
 
-// exp2_negative, where n is a multiple of 1/16. The table has the bits of 2^(i / 16), for i from 0
-// to 7 and from -8 to -1, less i << 19, which n << 19 adds back. That takes fewer multiplications
+// exp2_negative with n a multiple of 1/16. The table holds the bits of 2^(i / 16), for i from 0 to
+// 7 and from -8 to -1, minus i << 19, which n << 19 adds back. That takes fewer multiplications
 // than a polynomial for |r| <= 1/2.
 alignas(64) constexpr int32_t kRoots[W] = {
     1065353216, 1065200323, 1065063874, 1064944595, 1064843248, 1064760626, 1064697559, 1064654911,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Activations that BERT's relatives have. As in vectors.h, each file has its own copy.
+// Activations of BERT's relatives. As in vectors.h, each file has its own copy.
 #pragma once
 
 #include "engine/kernels/activations.h"
@@ -14,7 +14,7 @@ inline Vec gelu_tanh(Vec x) {
   return x * 0.5f * (tanh(inner) + 1.0f);
 }
 
-// x / (1 + e^-x). With the exponential of -|x|, which cannot overflow: for x < 0, e^x / (1 + e^x).
+// x / (1 + e^-x). Uses e^-|x|, which cannot overflow: for x < 0, e^x / (1 + e^x).
 inline Vec silu(Vec x) {
   const Vec e = exp2_negative(max(broadcast(-126.0f), magnitude(x) * -kLog2E));
   return max(broadcast(-100.0f), x) * ((x < 0.0f ? e : broadcast(1.0f)) / (1.0f + e));

@@ -24,7 +24,7 @@ uint32_t permitted_sets() {
   const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
   const struct {
     cpu_isa level;
-    uint32_t sets;  // that the level adds
+    uint32_t sets;  // added by the level
   } levels[] = {
       {cpu_isa::sse41, kSse42 | kPopcnt},
       {cpu_isa::avx, kAvx},

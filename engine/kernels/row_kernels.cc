@@ -7,7 +7,7 @@ namespace bert::engine::INSTRUCTION_SET {
 namespace {
 
 // sums[r] = the fold of sum = body(sum, r, i) over all whole vectors i, in four interleaved sums,
-// as each addition waits for the one before.
+// as each addition waits for the previous one.
 template <int R, typename Body>
 inline void sum_vectors(int64_t whole, Vec (&sums)[R], const Body& body) {
   constexpr int kSums = 4;
@@ -43,7 +43,7 @@ void norm_rows(const float* x, const float* gamma, const float* beta, float epsi
       mean[r] = sum_lanes(sums[r]) / static_cast<float>(width);
     }
   }
-  // The mean of (x - mean)^2, as E[x^2] - mean^2 would cancel.
+  // The mean of (x - mean)^2: E[x^2] - mean^2 would cancel.
   sum_vectors<R>(whole, sums, [&](Vec sum, int r, int64_t i) {
     const Vec d = load(row(r) + i) - mean[r];
     return multiply_add(sum, d, d);

@@ -8,8 +8,8 @@
 
 namespace bert::engine {
 
-// gelu is x Phi(x), by erf; gelu_tanh is the approximation of Hendrycks and Gimpel 2016 that the
-// hub calls gelu_new and gelu_pytorch_tanh. silu is x / (1 + e^-x).
+// gelu is x Phi(x), by erf; gelu_tanh is Hendrycks and Gimpel's approximation (2016), which Hugging
+// Face calls gelu_new and gelu_pytorch_tanh. silu is x / (1 + e^-x).
 enum class Activation { none, gelu, gelu_tanh, relu, tanh, silu };
 
 // One head of one sequence: softmax(scale q k^T) v, for its first `queries` tokens.
@@ -25,7 +25,7 @@ struct AttentionTask {
   const float* bias = nullptr;
   int64_t bias_stride = 0;
   float* probabilities = nullptr;  // [queries, S], the softmax; or null
-  // Of each query, the greatest scaled score g and the sum of e^(score - g), [queries]; or null.
+  // Receive each query's greatest scaled score g and the sum of e^(score - g), [queries]; or null.
   float *greatest = nullptr, *sums = nullptr;
 };
 
@@ -43,7 +43,7 @@ static inline const Word32* as_words(const float* floats) {
   return reinterpret_cast<const Word32*>(floats);
 }
 
-// Of a row of inputs in u8: x = (q - zero) scale.
+// For a row of inputs in u8: x = (q - zero) scale.
 struct RowScale {
   float scale;
   int32_t zero;
@@ -54,7 +54,7 @@ struct RowScale {
 struct MatmulTask {
   const Word32* x = nullptr;      // [rows, words], x_stride from row to row
   const Word32* panel = nullptr;  // [words + exact, panel_columns] of W^T, padded with zeros
-  const Word32* next = nullptr;   // what to prefetch, as much as a panel; any address will do
+  const Word32* next = nullptr;   // a panel's worth to prefetch; any address will do
   const float* bias = nullptr;    // [columns]
   float* y = nullptr;             // [rows, columns], y_stride from row to row
   int64_t rows = 0, words = 0, columns = 0, x_stride = 0, y_stride = 0;
@@ -63,17 +63,17 @@ struct MatmulTask {
   // int8 only.
   int64_t exact = 0;                // inputs that are multiplied in f32
   const Word32* exact_x = nullptr;  // [rows, exact], exact_stride from row to row
-  int64_t exact_stride = 0;         // if x_stride too, the exact inputs follow the others in a row
+  int64_t exact_stride = 0;  // if equal to x_stride, each row's exact inputs follow its others
   const RowScale* row_scales = nullptr;  // [rows]
   const float* column_scales = nullptr;  // [columns of the panel]: w = q column_scale
   const int32_t* column_sums = nullptr;  // [columns of the panel]: the sum of each column's q
   bool paired = false;                   // Int8Format::paired, and fours_fit() for every column
 };
 
-// How an int8 product holds its inputs and weights: in so many bytes each (1, or 2 for instructions
-// that multiply shorts), and inputs as 0 to max_input. That is 255, or 127 for instructions that
-// add two products of bytes in 16 bits, which would saturate. paired: matmul_int8 adds four, where
-// the weights are such that they fit: see fours_fit() in engine/dense/quantisation.h.
+// How an int8 product holds its inputs and weights: in `bytes` bytes each (1, or 2 for instructions
+// that multiply shorts), with inputs from 0 to max_input. That is 255, or 127 for instructions that
+// add two products of bytes in 16 bits, where larger inputs would saturate. paired: matmul_int8
+// adds four where the weights allow it: see fours_fit() in engine/dense/quantisation.h.
 struct Int8Format {
   int64_t bytes;
   int32_t max_input;
@@ -81,46 +81,46 @@ struct Int8Format {
   int64_t per_word() const { return static_cast<int64_t>(sizeof(Word32)) / bytes; }
 };
 
-// One instruction set's kernels: the same source, compiled for each (see CMakeLists.txt). The
-// result for a row depends on that row alone, so that bits do not depend on the batch.
+// One instruction set's kernels: the same source, compiled for each (see CMakeLists.txt). A row's
+// result depends on that row alone, so that bits do not depend on the batch.
 struct RowKernels {
   const char* name;
   uint32_t sets;  // the InstructionSets that it was compiled for
   // y [rows, width] = (x - mean) / sqrt(variance + epsilon) * gamma + beta, by row. y may be x. If
-  // it is not centred, mean is 0, and the variance that of x around it.
+  // not is_centred, mean counts as 0, in the variance too.
   void (*layer_norm)(const float* x, const float* gamma, const float* beta, float epsilon,
                      bool is_centred, int64_t rows, int64_t width, float* y);
   // y = a + b + c, [width]
   void (*add3)(const float* a, const float* b, const float* c, int64_t width, float* y);
 
-  // rows [columns, words] of a weight matrix, transposed and filled up with zeros: a panel [words,
-  // panel_columns]. columns: at most panel_columns.
+  // Transposes rows [columns, words] of a weight matrix into a panel [words, panel_columns], padded
+  // with zeros. columns: at most panel_columns.
   void (*pack_panel)(const Word32* const* rows, int64_t columns, int64_t words,
                      int64_t panel_columns, Word32* panel);
-  int64_t panel_columns;  // of this table's products
+  int64_t panel_columns;  // in the panels of this table's products
   void (*matmul_f32)(const MatmulTask& task);
   void (*matmul_bf16)(const MatmulTask& task);
   void (*matmul_int8)(const MatmulTask& task);
-  // What follows a product: y from its sums, `rows` of them from `row` on. sums: [rows, columns] of
-  // floats, `stride` from row to row; of int8 products s32, and exact_sums those of the task's
-  // exact inputs, if any. Overwrites the sums.
+  // The epilogue of a product: computes `rows` rows of y, from `row` on, from sums [rows, columns],
+  // `stride` from row to row: floats, or s32 for int8 products, whose exact_sums are those of the
+  // task's exact inputs, if any. Overwrites the sums.
   void (*finish)(const MatmulTask& task, int64_t row, int64_t rows, float* sums, int64_t stride);
   void (*finish_int8)(const MatmulTask& task, int64_t row, int64_t rows, float* sums,
                       const float* exact_sums, int64_t stride);
 
   // A row [k] rounded to the nearest bf16, ties to even; zeros fill the last word.
   void (*round_bf16)(const float* row, int64_t k, Word32* words);
-  // A row of weights times its factors [k], if any, as q [k] from -most to most (127 at most) times
-  // the scale, which is not finite if a weight is not. mean_error: sum of (q scale - w) mean, with
-  // mean [k].
+  // Quantises a row of weights times its factors [k], if any, to q [k] from -most to most (127 at
+  // most) times the scale, which is not finite if a weight is not. mean_error: sum of (q scale - w)
+  // mean, with mean [k].
   struct Quantised {
     float scale, mean_error;
   };
   Quantised (*quantise_weights)(const float* row, const float* factors, const float* mean,
                                 int64_t k, float most, int8_t* q);
   Int8Format int8;  // of matmul_int8
-  // A row of inputs times its factors [k], if any, as 0 to max_input. They span its least and
-  // greatest values, and 0. The scale is NaN if an input is not finite.
+  // Quantises a row of inputs times its factors [k], if any, to 0 to max_input, a range that spans
+  // its least and greatest values, and 0. The scale is NaN if an input is not finite.
   RowScale (*quantise_inputs)(const float* x, const float* factors, int64_t k, Int8Format format,
                               Word32* words);
 
@@ -128,13 +128,13 @@ struct RowKernels {
   // writes sums [16]; returns the number of operations.
   int64_t (*multiply_and_add)(int64_t rounds, float* sums);
 
-  int64_t (*attention_scratch)(int64_t length, int64_t width);  // floats that a task needs
+  int64_t (*attention_scratch)(int64_t length, int64_t width);  // floats needed by a task
   void (*attention_f32)(const AttentionTask& task, float* scratch);
-  void (*attention_bf16)(const AttentionTask& task, float* scratch);  // or f32 where that is faster
+  void (*attention_bf16)(const AttentionTask& task, float* scratch);  // in f32 where that is faster
 };
 
-// The tables are constants, so that reading one executes no instruction of its set. The engine uses
-// those that engine/kernels/pick_kernels.h picks.
+// The tables are constants, so that reading one executes no instruction of its set.
+// engine/kernels/pick_kernels.h picks the one that the engine uses.
 
 namespace portable {
 extern const RowKernels kernels;

@@ -6,7 +6,7 @@
 // has internal linkage, so each file has its own copy.
 //
 // Products and sums contract to fused multiply-adds wherever the machine has them, always over the
-// same vectors in the same order. Tails too: they are padded, not handled by separate code.
+// same vectors in the same order. So do tails: they are padded, not handled by separate code.
 #pragma once
 
 #include <utility>
@@ -58,8 +58,8 @@ inline Vec load_part(const float* p, int64_t n, float fill) {
 inline void store_part(float* p, int64_t n, Vec v) {
   for (int i = 0; i < n; ++i) p[i] = v[i];
 }
-// If one operand is NaN, returns b. Intrinsics, as compilers make two instructions of the general
-// form; masked ones, as GCC 12 warns about the undefined operand of the others.
+// If one operand is NaN, returns b. Intrinsics, as compilers turn the general form into two
+// instructions; masked ones, as GCC 12 warns about the undefined operand of the others.
 #if defined(__AVX512F__)
 inline Vec max(Vec a, Vec b) { return (Vec)_mm512_maskz_max_ps(0xffff, (__m512)a, (__m512)b); }
 inline Vec min(Vec a, Vec b) { return (Vec)_mm512_maskz_min_ps(0xffff, (__m512)a, (__m512)b); }
@@ -70,9 +70,9 @@ inline Vec min(Vec a, Vec b) { return (Vec)_mm256_min_ps((__m256)a, (__m256)b); 
 inline Vec max(Vec a, Vec b) { return a > b ? a : b; }
 inline Vec min(Vec a, Vec b) { return a < b ? a : b; }
 #endif
-// Prefetch a cache line to the first level, and to the second. In assembly, so that they stay where
-// they are: compilers group those of neighbouring lines, and then memory may be read at half the
-// speed (measured on Granite Rapids).
+// Prefetch a cache line to the first or second level. In assembly, so that each stays in its place:
+// compilers group those of neighbouring lines, which can halve the speed of reading memory
+// (measured on Granite Rapids).
 #if defined(__SSE2__)
 inline void prefetch_l1(const void* p) {
   asm volatile("prefetcht0 %0" : : "m"(*static_cast<const float*>(p)));
@@ -108,7 +108,7 @@ template <int By, int... I>
 inline Vec exchange(Vec v, Lanes<I...>) {
   return __builtin_shufflevector(v, v, (I ^ By)...);
 }
-// Reduces all lanes by function(a, b), halving: log2 W steps.
+// Reduces all lanes by function(a, b) in log2 W halving steps.
 template <int By = W / 2, typename Function>
 inline float across_lanes(Vec v, const Function& function) {
   const Vec both = function(v, exchange<By>(v, AllLanes()));
@@ -153,8 +153,8 @@ inline Vec multiply_add(Vec sum, Vec x, Vec y) {
 #endif
 }
 
-// Products are summed in blocks of this many, and then the blocks' sums: rounding errors grow with
-// the number of consecutive additions.
+// Products are summed in blocks of this many, and the blocks' sums are then added up: rounding
+// errors grow with the number of consecutive additions.
 constexpr int64_t kSumBlock = 128;
 
 // How words are multiplied and summed; narrow/narrow_kinds.h has the other kinds. Sum: the
@@ -165,7 +165,7 @@ struct F32 {
   static constexpr int64_t kBlock = kSumBlock;
   static constexpr int kTileRows = kRows;
   static In broadcast(const Word32* p) {
-    return INSTRUCTION_SET::broadcast(*reinterpret_cast<const float*>(p));  // written as a float
+    return INSTRUCTION_SET::broadcast(*reinterpret_cast<const float*>(p));  // it was written as one
   }
   static In load(const Word32* p) { return INSTRUCTION_SET::load(p); }
   static Sum dot(Sum sum, In x, In w) { return multiply_add(sum, x, w); }
@@ -174,12 +174,11 @@ struct F32 {
   static In pair(const float* x, const float*) { return from(x); }     // W words of two rows
 };
 
-// Rows of b per iteration. Loop instructions cost multiplications where they share ports with them.
+// Rows of b per iteration: unrolled, as loop instructions can share ports with multiplications.
 constexpr int64_t kStep = W == 8 ? 8 : 4;
 
-// sum += a[R, Rows] b[Rows, V * W] in registers. a: the addresses of N rows of a, evenly spread;
-// rows lie a_stride apart. Calls beside(row, half) at the beginning and in the middle of each row
-// of b.
+// sum += a[R, Rows] b[Rows, V * W] in registers. a: the addresses of N evenly spaced rows; rows lie
+// a_stride apart. Calls beside(row, half) at the beginning and in the middle of each row of b.
 template <typename Kind, int Rows, int R, int V, int N, typename Beside>
 [[gnu::always_inline]] inline void add_rows(const Word32* const (&a)[N], int64_t a_stride,
                                             const Word32* b, int64_t b_stride,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What only some families do with rows.
+// Row operations that only some families need.
 #include "engine/profile.h"
 #include "engine/rows/rows.h"
 

@@ -9,7 +9,7 @@
 namespace bert::engine {
 namespace {
 
-// Rows that a thread takes at a time: enough to outweigh the cost of handing them out.
+// Rows per task: enough to outweigh the cost of handing them out.
 constexpr int64_t kRowsPerTask = 32;
 
 constexpr int64_t kRowsAhead = 4;
@@ -44,7 +44,7 @@ void embedding_sum(Team& team, const EmbeddingTables& tables, std::span<const in
   const Timed timed(Step::embedding);
   for_row_blocks(team, y.rows, [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) {
-      // Word embeddings may be anywhere in a table that is larger than the caches.
+      // Word embeddings are scattered over a table that is larger than the caches.
       if (t + kRowsAhead < y.rows) prefetch(tables.word.row(ids[t + kRowsAhead]), y.columns);
       row_kernels().add3(tables.word.row(ids[t]), tables.position.row(positions[t]),
                          tables.type.row(type_ids[t]), y.columns, y.row(t));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A call to a Scheduler: it takes a processor and leads its batches, each with a team of threads.
+// A call to a Scheduler takes a processor and leads its batches, each with a team of threads.
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -43,7 +43,7 @@ void Scheduler::run(const Work& work, const LeadBatch& lead) {
   if (call.error) std::rethrow_exception(call.error);
 }
 
-// A batch that was begun by begin_batch().
+// Leads a batch that begin_batch() began.
 void Scheduler::lead_batch(std::unique_lock<std::mutex>& lock, Call& call, int64_t i) {
   Team team(*this, planned_threads(call), call.work.small);
   team.stays_until_ = std::exchange(call.caller.stays_until, {});
@@ -75,7 +75,7 @@ void Scheduler::enlist(Team& team) {
   share_out();
 }
 
-// Gives free processors away, as share_out.cc says where several want them.
+// Hands out free processors; share_out.cc decides if several want them.
 void Scheduler::share_out() {
   const bool is_contended = calls_.size() > 1 || teams_.size() > 1 || !small_leaders_.empty() ||
                             !large_leaders_.empty() ||
@@ -87,7 +87,7 @@ void Scheduler::share_out() {
   }
 }
 
-// Whether an idle thread joins the team.
+// Returns whether an idle thread could join the team.
 bool Scheduler::recruit(Team& team) {
   if (idle_.empty() || team.vacancies() == 0) return false;
   Thread& thread = take_idle();
@@ -114,7 +114,7 @@ void Scheduler::dismiss(Team& team) {
 
 // Waits for a processor; the caller of a call may wait until the call is over instead.
 void Scheduler::take_seat(std::unique_lock<std::mutex>& lock, Waiter& self, bool small) {
-  if (free_ > 0) {  // so nobody waits
+  if (free_ > 0) {  // so nobody is waiting
     --free_;
     self.has_seat = true;
     return;

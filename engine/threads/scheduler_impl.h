@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a Scheduler counts and moves: callers that wait, calls, and threads.
+// What a Scheduler keeps track of: callers that wait, calls, and threads.
 #pragma once
 
 #include <algorithm>
@@ -24,11 +24,11 @@ void remove_from(List& list, const typename List::value_type& value) {
   if (found != list.end()) list.erase(found);
 }
 
-// A thread that waits for a processor, or, with a call, until other threads have computed it.
+// A thread that waits for a processor or, if it has a call, until other threads have computed that.
 struct Scheduler::Waiter {
   const Call* call = nullptr;
   bool has_seat = false;
-  Clock::time_point stays_until = {};  // as Team's
+  Clock::time_point stays_until = {};  // like Team's
   std::condition_variable changed = {};
 
   void wait(std::unique_lock<std::mutex>& lock);
@@ -53,7 +53,7 @@ struct Scheduler::Call {
 
 struct Scheduler::Thread {
   std::atomic<uint32_t> wakes{0};
-  // What it is to do: lead this batch of a call, or help a team.
+  // Its task: to lead this batch of a call, or to help a team.
   Call* call = nullptr;
   int64_t batch = 0;
   std::shared_ptr<Team::Members> members = nullptr;

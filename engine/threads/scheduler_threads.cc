@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A Scheduler's own threads: they sleep until they are to lead a batch or to help a team.
+// A Scheduler's own threads sleep until there is a batch to lead or a team to help.
 #include <atomic>
 #include <mutex>
 #include <utility>
@@ -15,7 +15,7 @@ void Scheduler::serve(Thread& self) {
   std::unique_lock lock(mutex_);
   for (;; ++free_) {
     idle_.push_back(&self);
-    share_out();  // which may be to this thread
+    share_out();  // perhaps to this thread
     lock.unlock();
     wait_while(self.wakes, seen);
     lock.lock();

@@ -12,13 +12,13 @@
 namespace bert::engine {
 namespace {
 
-// While small calls keep large ones waiting, these get a turn after three times its length.
+// While small calls keep large ones waiting, large ones get a turn after three times as long.
 constexpr Clock::duration kTurn = std::chrono::milliseconds(5), kBetweenTurns = 3 * kTurn;
 
 }  // namespace
 
-// As many as there are for each of the batches that are computed now or will be at once. Small
-// calls do not count large ones, which make way for them.
+// A batch's share of the threads, among the batches being computed or about to begin. Small calls
+// do not count large ones, which make way for them.
 int Scheduler::planned_threads(const Call& call) const {
   const bool small = call.work.small;
   const auto more =
@@ -30,7 +30,7 @@ int Scheduler::planned_threads(const Call& call) const {
   return static_cast<int>(std::max<int64_t>(1, threads() / leaders));
 }
 
-// Gives free processors to those who wait, in the order that the class describes.
+// Gives free processors to those waiting, in the order that the class describes.
 void Scheduler::share_out_among_many() {
   while (free_ > 0 && (give_turn() || give_to_call(true) || give_to_leader(small_leaders_) ||
                        give_to_team(true) || give_to_leader(large_leaders_) ||
@@ -55,7 +55,7 @@ void Scheduler::share_out_among_many() {
   leaders_wanted_.store(leaders_wanted, std::memory_order_relaxed);
 }
 
-// To a large call before small ones.
+// Lets a large call go before small ones, if it is due a turn.
 bool Scheduler::give_turn() {
   if (small_leaders_.empty() || large_leaders_.empty() || small_served_ < kBetweenTurns) {
     return false;
@@ -74,8 +74,8 @@ bool Scheduler::give_to_leader(std::deque<Waiter*>& waiting) {
   return true;
 }
 
-// Calls take turns. That they are led by this class's threads rather than by callers that wait
-// saves waking these one after the other.
+// Calls take turns. The scheduler's threads lead them, rather than the waiting callers, as waking
+// those one after the other would take longer.
 bool Scheduler::give_to_call(bool small) {
   if (idle_.empty()) return false;
   for (Call* call : calls_) {
@@ -97,10 +97,10 @@ bool Scheduler::give_to_team(bool small) {
   return std::ranges::any_of(teams_, joined);
 }
 
-// A team outside of calls.
+// A team for work outside calls.
 Team::Team(Scheduler& scheduler)
     : scheduler_(scheduler),
-      small_(scheduler.in_child()),  // whose leader never makes way
+      small_(scheduler.in_child()),  // small, so that its leader never makes way
       has_seat_(!scheduler.in_child()),
       members_(std::make_shared<Members>(scheduler.threads())) {
   if (has_seat_) scheduler_.enter(*this);
@@ -124,7 +124,7 @@ void Scheduler::leave(Team& team) {
   share_out();
 }
 
-// The leader of a large call's batch waits while small calls want its processor.
+// Makes the leader of a large call's batch wait while small calls want its processor.
 void Scheduler::make_way(Team& team) {
   if (Clock::now() < team.stays_until_) return;
   std::unique_lock lock(mutex_);

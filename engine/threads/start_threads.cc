@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a Scheduler's threads begin and end, and what it does in a child process, which has none.
+// How a Scheduler's threads begin and end, and how it works without them in a child process.
 #include <cfenv>
 #include <functional>
 #include <memory>
@@ -34,7 +34,7 @@ Scheduler::Scheduler(int threads) : processors_(threads), free_(threads), proces
 Scheduler::~Scheduler() { stop(); }
 
 void Scheduler::stop() {
-  // A forked child has none of the threads, and both joining and destroying them would crash: leak.
+  // A forked child has none of the threads; joining or destroying them would crash, so leak them.
   if (in_child()) {
     new std::vector<std::unique_ptr<Thread>>(std::move(threads_));
     return;
@@ -64,7 +64,7 @@ std::thread quiet_thread(std::function<void()> body) {
   } restore{before};
   return std::thread([body = std::move(body)] {
     pthread_setname_np(pthread_self(), "bert-infer");
-    std::fesetenv(FE_DFL_ENV);  // not the rounding mode of the thread that loads the model
+    std::fesetenv(FE_DFL_ENV);  // not that of the thread that loads the model
     body();
   });
 }

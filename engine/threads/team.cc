@@ -46,7 +46,7 @@ void Team::run(int64_t count, const Body& body) {
   if (m.error) std::rethrow_exception(std::exchange(m.error, nullptr));
 }
 
-// Works on the team's jobs until it is over, or leaves() says so between two pieces of work.
+// Works on the team's jobs until the team is over, or leaves() returns true between two pieces.
 void Team::Members::help(int worker, const std::function<bool()>& leaves) {
   for (uint32_t seen = generation.load(std::memory_order_acquire);;) {
     for (uint32_t now = state.load(); now & kOpen;) {

@@ -24,21 +24,21 @@ class Team {
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
 
-  // The most threads that may work at a time. What is split goes by it.
+  // The most threads that may work at a time; work is divided by this number.
   int threads() const { return members_->threads; }
 
   // Calls body(i, worker) once for every i in [0, count), with worker in [0, threads()), and
-  // returns when all are done; rethrows the first exception of a body. Each worker takes the i of
-  // its own contiguous share in ascending order, then those of absent workers, then helps the
-  // others from the ends of theirs.
+  // returns when all are done; rethrows the first exception of a body. Each worker takes its own
+  // contiguous share in ascending order, then the shares of absent workers, then what is left of
+  // the others' shares, from their ends.
   using Body = std::function<void(int64_t i, int worker)>;
   void run(int64_t count, const Body& body);
-  // The first i of a worker's share; for worker threads(), count.
+  // The first i of a worker's share; count if worker is threads().
   int64_t first_of(int worker, int64_t count) const { return members_->first_of(worker, count); }
 
  private:
   friend class Scheduler;
-  // What a thread that has joined may read even when the team is gone.
+  // Shared with the threads that have joined, which may read it even when the team is gone.
   struct Members {
     explicit Members(int count) : threads(count), shares(count), taken(count) {}
     int64_t first_of(int worker, int64_t count) const { return worker * count / threads; }
@@ -51,10 +51,10 @@ class Team {
     std::atomic<uint32_t> generation{0};  // changes with each job and at the end
     std::atomic<bool> over{false};
     std::atomic<int> present{0};  // helpers that have joined
-    // kOpen while there is a job, and the number of helpers that work on it.
+    // kOpen while there is a job, plus the number of helpers working on it.
     std::atomic<uint32_t> state{0};
     static constexpr uint32_t kOpen = uint32_t{1} << 31;
-    // The current job. Written before it is opened.
+    // The current job, written before it is opened.
     const Body* body = nullptr;
     struct alignas(64) Share {
       std::atomic<uint64_t> left{0};  // [begin, end): begin in the upper half, end in the lower
@@ -63,17 +63,17 @@ class Team {
     std::vector<Share> shares;  // by worker
     std::mutex error_mutex;
     std::exception_ptr error;
-    std::vector<bool> taken;  // by worker; the scheduler's
+    std::vector<bool> taken;  // by worker; under the scheduler's mutex
   };
-  // Of a batch that the scheduler gives out; `small` as in Scheduler::Work. Takes no processor.
+  // For a batch that the scheduler hands out; `small` as in Scheduler::Work. Takes no processor.
   Team(Scheduler& scheduler, int threads, bool small);
 
-  // Helpers that may still join. With the scheduler's mutex held.
+  // How many more helpers may join. With the scheduler's mutex held.
   int vacancies() const { return threads() - 1 - members_->present.load(); }
 
   Scheduler& scheduler_;
   const bool small_, has_seat_;
-  std::chrono::steady_clock::time_point stays_until_{};  // the leader gives way only after that
+  std::chrono::steady_clock::time_point stays_until_{};  // the leader does not make way before then
   std::shared_ptr<Members> members_;
 };
 

@@ -5,9 +5,9 @@
 
 namespace bert::engine {
 
-// Returns when the value is not `old`. The steps of a forward pass follow each other within
-// microseconds, and waking a sleeping thread takes about ten: so this spins for about that long
-// before it sleeps.
+// Returns when the value is no longer `old`. The steps of a forward pass follow each other within
+// microseconds, and waking a sleeping thread takes about ten, so this spins about that long before
+// it sleeps.
 template <typename T>
 void wait_while(const std::atomic<T>& value, T old) {
   constexpr int kSpins = 2000;

@@ -8,8 +8,8 @@
 namespace bert::engine {
 namespace {
 
-// 2^(-8 (i + 1) / n) if the number of heads n is a power of two. Else the slopes of the power p
-// below, and then every second one of 2p, from the first on.
+// 2^(-8 (i + 1) / n) if the number of heads n is a power of two. Otherwise the slopes of the power
+// of two p below n, followed by the first, third, fifth … slope of 2p.
 double slope(int head, int heads) {
   const int power = static_cast<int>(std::bit_floor(static_cast<unsigned>(heads)));
   const int of = head < power ? power : 2 * power;

@@ -26,7 +26,7 @@ void Disentangled::set_tables(Team& team, const float* keys, const float* querie
 }
 
 int64_t Disentangled::scratch_size(int64_t queries, int64_t keys) const {
-  // Of the distances' rows, none may be left out: neighbouring ones can be far apart.
+  // Room for every row of the tables: neighbouring distances can have rows that are far apart.
   const DistancePanels* const panels = has_keys_      ? &keys_.front()
                                        : has_queries_ ? &queries_.front()
                                                       : nullptr;
@@ -35,7 +35,7 @@ int64_t Disentangled::scratch_size(int64_t queries, int64_t keys) const {
 }
 
 void Disentangled::run(AttentionTask& task, int64_t head, Place place, float* scratch) const {
-  // middle[i - j]: the row for the query i and the key j.
+  // middle[i - j]: the row for query i and key j.
   const int32_t* middle = rows_.data() + max_tokens() - 1 + place.query - place.key;
   const int64_t least = middle[1 - task.length], most = middle[task.queries - 1];
   DistancePanels::Columns columns = {};

@@ -28,15 +28,15 @@ class DistancePanels {
     int64_t first, count;
   };
   Columns columns(int64_t least, int64_t most) const;
-  // A bound on the count for so many rows, wherever they are.
+  // The most columns that this many rows can need, wherever they begin.
   int64_t most_columns(int64_t rows) const;
-  // y [count, columns] = x [count, D] times these rows of the table; x's are `stride` apart. copy:
-  // [count, D].
+  // y [count, columns] = x [count, D] times these rows of the table; the rows of x are `stride`
+  // apart. copy: scratch, [count, D].
   void multiply(const float* x, int64_t stride, int64_t count, Columns columns, float* copy,
                 float* y) const;
 
  private:
-  int64_t width_ = 0, padded_ = 0;  // D; rows, in whole panels
+  int64_t width_ = 0, padded_ = 0;  // D; rows, rounded up to whole panels
   Buffer panels_;                   // [padded rows, D]
   Buffer zeros_;                    // [panel_columns]
 };

@@ -18,8 +18,8 @@ int64_t RelativeKeys::scratch_size(int64_t queries, int64_t keys) const {
 }
 
 void RelativeKeys::run(AttentionTask& task, Place place, float* scratch) const {
-  // Column start + j - i of row i belongs to the query i and the key j: in the next row, i + 1, it
-  // is one column to the left.
+  // Column start + j - i of row i belongs to query i and key j, so in row i + 1 a key's column is
+  // one further to the left.
   const int64_t start = max_tokens_ - 1 + place.key - place.query;
   const auto columns = panels_.columns(start - (task.queries - 1), start + task.length - 1);
   const int64_t all = columns.count, stride = all - 1;

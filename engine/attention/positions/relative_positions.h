@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What attention adds to the scores by how far apart two tokens are.
+// What attention adds to the scores depending on how far apart two tokens are.
 #pragma once
 
 #include <cstdint>
@@ -31,13 +31,13 @@ class RelativeKeys {
   // table: [2 max_tokens - 1, D], distance 0 in the middle. with_key: add k_j r_ij too.
   RelativeKeys(Team& team, ConstTensor table, bool with_key);
 
-  // Computes the bias of a task with so many queries and keys, in scratch [scratch_size()], and
-  // sets it.
+  // Computes and sets the bias of a task with this many queries and keys, in scratch
+  // [scratch_size()].
   int64_t scratch_size(int64_t queries, int64_t keys) const;
   void run(AttentionTask& task, Place place, float* scratch) const;
 
  private:
-  DistancePanels panels_;  // of the table, from its last row to its first
+  DistancePanels panels_;  // the table's rows, last to first
   int64_t max_tokens_, width_;
   bool with_key_;
 };

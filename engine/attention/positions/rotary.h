@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rotary position embeddings (Su et al. 2021): queries and keys are turned by angles that grow with
-// their positions, so that their products depend on the distance.
+// Rotary position embeddings (Su et al. 2021): queries and keys are rotated by angles that grow
+// with their positions, so that their products depend on the distance.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ class Rotary {
   // frequencies: [D / 2] in radians per position, for positions below `positions`.
   Rotary(std::span<const float> frequencies, int64_t positions);
 
-  // Turns the first `heads` heads in qkv [T, …], which are those of queries and keys. In a head of
-  // width D, the numbers d and d + D / 2 are the coordinates that angle d turns ("half-split").
+  // Rotates the first `heads` heads in qkv [T, …], which are those of queries and keys. In a head
+  // of width D, angle d rotates the pair of elements d and d + D / 2 ("half-split").
   void run(Team& team, std::span<const int32_t> starts, int heads, Tensor qkv) const;
 
  private:
@@ -27,8 +27,8 @@ class Rotary {
   Buffer cosines_, sines_;  // [positions, D / 2]
 };
 
-// theta^(-2 d / D) for d below D / 2, in float32 as the published models compute it: angles at far
-// positions depend on how it is rounded.
+// theta^(-2 d / D) for d below D / 2, in float32 as the published models compute it: at large
+// positions, the angles depend on its rounding.
 std::vector<float> rotary_frequencies(double theta, int64_t width);
 
 }  // namespace bert::engine

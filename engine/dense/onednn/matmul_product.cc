@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products by oneDNN's matmul primitives: all that 2.6 has, and where later versions have no
-// micro-kernels. A primitive is made for one height, so rows go through it in blocks of a few
-// heights, and the last block is filled up.
+// Products by oneDNN's matmul primitives: for 2.6, which has nothing else, and where later versions
+// have no micro-kernels. A primitive is made for one number of rows, so rows go through in blocks
+// of a few heights, and the last block is padded.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -31,13 +31,13 @@ using Tag = memory::format_tag;
 
 struct MatmulShape {
   Precision precision;
-  int64_t rows, words;   // of a product [rows, words] x [words, columns]
-  int64_t panel_stride;  // words from column to column if as stored
+  int64_t rows, words;   // the product is [rows, words] x [words, columns]
+  int64_t panel_stride;  // words from column to column in panels laid out as stored
   auto operator<=>(const MatmulShape&) const = default;
 };
 
-// How weights lie in a panel for oneDNN's kernels for AVX-512 and AMX, which is as our own take
-// them. Its older kernels take weights as they are stored.
+// The panel layout of oneDNN's kernels for AVX-512 and AMX, which our own share. Its older kernels
+// take weights as they are stored.
 Tag blocked_layout(Precision precision) {
   return precision == Precision::f32    ? Tag::BA16a64b
          : precision == Precision::bf16 ? Tag::BA16a64b2a
@@ -64,13 +64,11 @@ dnnl::matmul::primitive_desc describe(const MatmulShape& shape, const PanelForma
 #endif
 }
 
-// oneDNN falls back on its reference code where it has nothing better, which is thousands of times
-// slower.
+// oneDNN falls back on its reference code, thousands of times slower, where it has nothing better.
 bool is_reference(const std::string& implementation) {
   return implementation.find("ref") != std::string::npos;
 }
 
-// A primitive for one shape.
 struct Primitive {
   Primitive(const MatmulShape& shape, const PanelFormat& panel)
       : description(describe(shape, panel)) {
@@ -87,7 +85,7 @@ struct Primitive {
   dnnl::matmul primitive;
 };
 
-// Memory for one call at a time, which keeps what it has grown to.
+// Memory for one call at a time; it never shrinks.
 struct Workspace {
   Buffer x, sums, exact_sums, scratch;
 };
@@ -117,10 +115,10 @@ class MatmulProduct final : public Product {
     return fmt::format("oneDNN {} matmul, {}", onednn_version(), implementation_);
   }
 
-  // In oneDNN's older kernels a row's bits depend on the height, but not on the row's place if that
-  // is a multiple of 16 or 24: so all rows go in blocks of 16, as by measurement 48 take three
-  // times as long for an input of 16 tokens and are no faster for longer ones. The kernels for
-  // AVX-512 give a row the same bits at any height.
+  // In oneDNN's older kernels, a row's bits depend on the block's height, but not on the row's
+  // place in it if the height is a multiple of 16 or 24. So all their blocks have 16 rows: by
+  // measurement, 48 take three times as long for an input of 16 tokens and are no faster for longer
+  // ones. The kernels for AVX-512 give a row the same bits at any height.
   static constexpr int64_t kMaxRows = 96, kRowStep = 16;
 
  private:
@@ -145,7 +143,7 @@ class MatmulProduct final : public Product {
     row_kernels().finish_int8(task, first, rows, sums, exact_sums, panel.columns);
   }
 
-  // Dense rows [rows, words], or if there are fewer than `height` a copy of them with zeros below.
+  // The dense rows [rows, words], or a copy padded with zeros if there are fewer than `height`.
   static const Word32* fill_up(const Word32* x, int64_t rows, int64_t height, int64_t words,
                                Buffer& copy) {
     if (rows == height) return x;
@@ -191,13 +189,13 @@ class MatmulProduct final : public Product {
   const int64_t max_rows_;
   mutable std::shared_mutex mutex_;
   mutable std::map<MatmulShape, Primitive> matmuls_;
-  // Only tried: in a child process, a thread that was not forked may hold it for ever. (mutex_ is
-  // only shared by then, as every shape was met while the model was loaded.)
+  // Only ever try_lock: in a child process, a thread that was not forked may hold it for ever.
+  // (mutex_ is only locked shared by then, as every shape was met while the model was loaded.)
   mutable std::mutex spaces_mutex_;
-  mutable std::vector<std::unique_ptr<Workspace>> spaces_;  // that no call uses
+  mutable std::vector<std::unique_ptr<Workspace>> spaces_;  // those that no call is using
 };
 
-// The implementation that oneDNN has for a layout, if any but its reference code.
+// oneDNN's implementation for a layout, unless it has only its reference code.
 std::optional<std::string> implementation(Precision precision, const PanelFormat& panel) try {
   constexpr int64_t kWords = 192;
   const std::string name =
@@ -214,7 +212,7 @@ const Product* make_matmul(Precision precision) {
 #if defined(__x86_64__)
   const bool exact = can_use(OneDnnLevel::avx512_vnni);
 #else
-  const bool exact = true;  // there is no instruction there that adds products in 16 bits
+  const bool exact = true;  // no instruction there adds products in 16 bits
 #endif
   const Int8Format int8{.bytes = 1, .max_input = exact ? 255 : 127};
   const PanelFormat blocked{.columns = 64,
@@ -228,7 +226,7 @@ const Product* make_matmul(Precision precision) {
                               .dense_rows = true,
                               .int8 = int8};
   for (const PanelFormat& panel : {blocked, as_stored}) {
-    // Those of oneDNN 3.7.2 for AVX2 get wrong sums from blocked weights if there are 3101 inputs.
+    // oneDNN 3.7.2's kernels for AVX2 get wrong sums from blocked weights with 3101 inputs.
     if (panel.transposed && !can_use(OneDnnLevel::avx512)) continue;
     const auto name = implementation(precision, panel);
     // The exact inputs of int8 are multiplied in f32, in the same layout.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products by oneDNN's micro-kernels, which 3.6 and later generate for the processor that they run
-// on. oneDNN multiplies; the blocking, prefetching and epilogues around it are here.
+// Products by oneDNN's micro-kernels, which 3.6 and later generate for the processor at run time.
+// oneDNN multiplies; the blocking, prefetching and epilogues around it are here.
 #include "engine/dense/onednn/onednn.h"
 #include "engine/dense/product.h"
 
@@ -28,20 +28,20 @@ namespace {
 using dnnl::memory;
 using dnnl::ukernel::brgemm;
 
-// Rows of a call, after which some of the next weights are prefetched. By measurement, 12 to 48 are
-// alike.
+// Rows per call; some of the next weights are prefetched between calls. By measurement, 12 to 48
+// are equally fast.
 constexpr int64_t kRowsOfCall = 24;
-// Words of a panel that all rows of a task are multiplied with before the next: they stay in the
-// second-level cache beside those that are being prefetched. Their sums are added up one by one,
-// which rounds less than a single chain.
+// Words of a panel that all rows of a task are multiplied with before the next part: they stay in
+// the second-level cache beside those being prefetched. Adding up the sums of parts also rounds
+// less than a single chain.
 constexpr int64_t kPartWords = 384;
-// Whose sums fit on the stack.
+// Their sums fit on the stack.
 constexpr int64_t kMaxRows = 264, kMaxColumns = 64;
 
 struct CallShape {
   Precision precision;
-  int64_t rows, words, x_stride;  // of a product [rows, words] x [words, columns]
-  bool add;                       // to the sums
+  int64_t rows, words, x_stride;  // the product is [rows, words] x [words, columns]
+  bool add;                       // to the sums, rather than overwriting them
   auto operator<=>(const CallShape&) const = default;
 };
 
@@ -59,14 +59,14 @@ class MicroKernel {
     scratch_ = kernel_.get_scratchpad_size();
   }
   const brgemm& kernel() const { return kernel_; }
-  size_t scratch() const { return scratch_; }  // bytes that a call needs
+  size_t scratch() const { return scratch_; }  // bytes needed by a call
 
  private:
   brgemm kernel_;
   size_t scratch_;
 };
 
-// The micro-kernels so far, for all threads.
+// The micro-kernels made so far, shared by all threads.
 class MicroKernels {
  public:
   explicit MicroKernels(int64_t columns) : columns_(columns) {}
@@ -111,7 +111,7 @@ class Calls {
 
 constexpr int64_t kLineWords = 16;
 
-// Prefetches so many words in equal slices.
+// Prefetches a number of words in equal slices.
 class Prefetching {
  public:
   Prefetching(const Word32* from, int64_t words, int64_t slices)
@@ -185,7 +185,7 @@ class MicroKernelProduct final : public Product {
   mutable MicroKernels kernels_;
 };
 
-// Whether oneDNN has micro-kernels for a precision here, and its panels are laid out as ours.
+// Whether oneDNN has micro-kernels for a precision on this machine, with panels laid out like ours.
 bool can_run(Precision precision, int64_t columns) try {
   const MicroKernel kernel({precision, kRowsOfCall, 16, 16, true}, columns);
   const auto wanted = precision == Precision::f32 ? dnnl::ukernel::pack_type::no_trans
@@ -196,9 +196,9 @@ bool can_run(Precision precision, int64_t columns) try {
 }
 
 const Product* make_micro_kernels(Precision precision) {
-  // By measurement. With AVX2, 16 columns of 6 rows fill the registers.
+  // By measurement. With AVX2, 16 columns by 6 rows fill the registers.
   PanelFormat format{.columns = can_use(OneDnnLevel::avx512) ? 64 : 16, .row_step = kRowsOfCall};
-  // Processors with VNNI for AVX2 alone are left at 7 bits: a build of oneDNN may not use it.
+  // Processors with only AVX2's VNNI stay at 7 bits: not every build of oneDNN uses it.
   if (!can_use(OneDnnLevel::avx512_vnni)) format.int8.max_input = 127;
   if (!can_run(precision, format.columns)) return nullptr;
   return new MicroKernelProduct(precision, format);

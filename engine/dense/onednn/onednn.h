@@ -14,19 +14,19 @@ namespace bert::engine {
 dnnl::engine& onednn_cpu();
 
 // Instruction sets that oneDNN may use here: those of the processor, up to ONEDNN_MAX_CPU_ISA. Each
-// includes those before.
+// level includes the ones before it.
 enum class OneDnnLevel { avx2, avx512, avx512_vnni, amx };
 bool can_use(OneDnnLevel level);
 
-// The types that a precision is multiplied in, and the inputs in a word.
+// The types that a precision is multiplied in, and how many inputs a word holds.
 struct OneDnnTypes {
   dnnl::memory::data_type inputs, weights, sums;
   int64_t per_word;
 };
 OneDnnTypes onednn_types(Precision precision);
 
-// While it lives, oneDNN uses a single thread for each call of this thread: the threads are ours.
-// oneDNN's own would spin between calls.
+// While it lives, oneDNN computes this thread's calls on this thread alone: parallelism is ours, as
+// oneDNN's own threads would spin between calls.
 class OneThread {
  public:
   OneThread();

@@ -10,23 +10,23 @@
 namespace bert::engine::INSTRUCTION_SET {
 namespace {
 
-// Few rows are multiplied in two tiles of half a panel and twice as many rows: with kHalf vectors
-// there are as many accumulators in 12 rows as in kRows with kVectors.
+// Few rows are multiplied in two tiles of half a panel and twice as many rows: 12 rows of kHalf
+// vectors take as many accumulators as kRows rows of kVectors.
 constexpr int kHalf = kVectors / 2;
 constexpr int kMaxHalfTileRows = 12, kMinHalfTileRows = kMaxHalfTileRows / 2;
-// From one row more than a usual tile has to two of these.
+// From one row more than an ordinary tile has to two half tiles.
 constexpr int kMinFewRows = kRows + 1, kMaxFewRows = 2 * kMaxHalfTileRows;
-// How many rows of the panel ahead lines are prefetched to the first level, and to the second.
+// How many rows of the panel ahead lines are prefetched into the first and the second level.
 constexpr int64_t kRowsAheadL1 = 48, kRowsAheadL2 = 4 * kSumBlock;
 
-// Half a tile: sums [R, kPanel / 2] of R rows from `first` on. Beside each row of the panel it
+// Half a tile: sums [R, kPanel / 2] of R rows from `first` on. With each row of the panel it
 // prefetches Lines lines of half a panel from near_panel on to the first level, and as many from
 // far_panel on to the second.
 template <typename Kind, int R, int Lines>
 void half_tile(const MatmulTask& task, int64_t first, int64_t column, int64_t begin, int64_t end,
                const Word32* near_panel, const Word32* far_panel, float* sums) {
-  // The addresses of every third row: there are not enough registers for all, and the other rows
-  // are one or two strides from one of these, which addressing modes cover.
+  // The addresses of every third row: there are not enough registers for all, and addressing modes
+  // reach the rows one or two strides further.
   constexpr int kAddresses = (R + 2) / 3;
   const Word32* x[kAddresses];
 #pragma GCC unroll 8
@@ -74,17 +74,17 @@ HalfTile half_tile_of(int64_t rows) {
 }
 
 // With few rows, the second-level cache would be as busy as the multipliers if each tile read the
-// panel from there while the next panel passes through. So a block of half the panel lies in the
-// first level for both tiles, while the one after it is brought there. A single tile prefetches
-// only what it needs soon.
+// panel from it while the next panel passes through. So both tiles read a block of half the panel
+// from the first level while the next block is fetched into it. A single tile prefetches only what
+// it needs soon.
 template <typename Kind>
 void matmul_few(const MatmulTask& task) {
   const int64_t rows = task.rows, all = task.words + task.exact;
   const int64_t second = rows > kMaxHalfTileRows ? rows / 2 : 0, first = rows - second;
-  // A block of the sums, and where two tiles share it at most kSumBlock.
+  // Words per block: a block of the sums, but at most kSumBlock where two tiles share it.
   const int64_t block = Kind::kBlock < kSumBlock || second == 0 ? Kind::kBlock : kSumBlock;
   alignas(64) float sums[kMaxFewRows * kPanel];
-  // Row i of this panel, continued by the next.
+  // Row i of this panel followed by the next panel.
   const auto at = [&](int64_t i) {
     return i < all ? task.panel + i * kPanel : task.next + (i - all) * kPanel;
   };
@@ -103,7 +103,7 @@ void matmul_few(const MatmulTask& task) {
                                   far_panel + half / 2, sums + first * kPanel + column);
     }
   };
-  // At once: spread over the blocks' products, so few lines cost a quarter of the time.
+  // All at once: spread over the blocks' products, these few lines cost a quarter of the time.
   prefetch_outputs(task, 0, rows);
   for (int64_t begin = 0; begin < task.words; begin += block) {
     add(Kind(), begin, task.words - begin < block ? task.words : begin + block);

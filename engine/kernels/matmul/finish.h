@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What becomes of a tile's sums: first those of its blocks are added up, then come bias, and
-// activation or residual. As in vectors.h, each file has its own copy.
+// What happens to a tile's sums: those of its blocks are added up, then the bias is added, and then
+// comes the activation or the residual. As in vectors.h, each file has its own copy.
 #pragma once
 
 #include "engine/kernels/activations.h"
@@ -12,14 +12,13 @@
 namespace bert::engine::INSTRUCTION_SET {
 namespace {
 
-// The lines of y that a tile will write.
 inline void prefetch_outputs(const MatmulTask& task, int64_t first, int64_t rows) {
   for (int64_t r = first; r < first + rows; ++r) {
     for (int64_t j = 0; j < task.columns; j += kLine) prefetch_l1(task.y + r * task.y_stride + j);
   }
 }
 
-// A sum of floats as the epilogue takes it; narrow_kinds.h has that of bytes.
+// Sums of floats need no dequantising; narrow_kinds.h has the overload for bytes.
 inline Vec dequantise(const MatmulTask&, int64_t, int64_t, Vec sum) { return sum; }
 
 // Adds the sums of the words from begin to end to sums [R, V * W], rows kPanel apart: R rows from
@@ -39,8 +38,9 @@ template <typename Sum, int R, int V>
       store(to, complete ? dequantise(task, first + r, column + v * W, all) : (Vec)all);
     }
   }
-  // If a compiler kept the sums in registers for low tiles but not for high ones, it could fuse the
-  // last multiplication with the next addition: a row's bits would depend on its tile's height.
+  // If a compiler kept the sums in registers for short tiles but not for tall ones, it could fuse
+  // the last multiplication with the next addition, and a row's bits would depend on its tile's
+  // height.
   asm volatile("" : : "r"(sums) : "memory");
 }
 
@@ -70,7 +70,7 @@ inline void finish_with(Function function, const MatmulTask& task, int64_t rows,
   }
 }
 
-// Not inlined into the tiles' functions, of which there are many.
+// Not inlined into the many tile functions.
 template <typename Kind>
 [[gnu::noinline]] void finish_rows(const MatmulTask& task, int64_t rows, const float* sums,
                                    int64_t stride, float* y) {

@@ -9,7 +9,7 @@
 //   y[r][c] = activation(v[r][c] + bias[c]),  or  y[r][c] += v[r][c] + bias[c]
 //
 // in tiles of kTileRows rows whose sums stay in registers. While a tile is multiplied, the epilogue
-// of the tile before is done, and what the next task reads is prefetched.
+// of the previous tile runs, and what the next task reads is prefetched.
 #include <type_traits>
 
 #include "engine/kernels/matmul/few_rows.h"
@@ -21,17 +21,17 @@
 namespace bert::engine::INSTRUCTION_SET {
 namespace {
 
-// Lines prefetched for every two rows of the panel, by as many of the last tiles, so that memory
-// can keep up: together a panel's worth, or two where a row of it is one line.
+// Lines prefetched per two rows of the panel: one by each of the last kPrefetchLines tiles, so that
+// memory can keep up. Together they are a whole panel; two where a row is a single line.
 constexpr int64_t kPrefetchLines = kPanel > kLine ? 2 * kPanel / kLine : 2;
-// Processors prefetch ahead of sequential reads by themselves, but not into the next page.
+// Processors prefetch sequential reads by themselves, but not into the next page.
 constexpr int64_t kPageBytes = 4096;
 // By measurement, GELU overlaps with the next tile only where there are 32 registers: it needs four
 // in addition to the tile's.
 constexpr bool kOverlapGelu = W == 16;
 
-// The epilogue of a tile whose sums are complete, row by row. It is mostly other work than
-// multiplications, so it overlaps with those of the next tile.
+// The epilogue of a tile whose sums are complete, row by row. It is mostly not multiplication, so
+// it overlaps with the multiplications of the next tile.
 template <typename Kind>
 struct Epilogue {
   const float *sums, *bias;
@@ -56,9 +56,9 @@ struct Epilogue {
   }
 };
 
-// The sums [R, kPanel] of the words from begin to end, for R rows from `first` on. Meanwhile
-// prefetches `lines` lines from `ahead` on for every two rows of the panel, and runs the epilogue
-// of another tile.
+// Computes the sums [R, kPanel] of the words from begin to end, for R rows from `first` on.
+// Meanwhile prefetches `lines` lines from `ahead` on for every two rows of the panel, and runs the
+// epilogue of another tile.
 template <typename Kind, int R, typename Of>
 [[gnu::always_inline]] inline void add_block(const MatmulTask& task, int64_t first, int64_t begin,
                                              int64_t end, int64_t lines, const Word32* ahead,
@@ -68,7 +68,7 @@ template <typename Kind, int R, typename Of>
   const auto prefetch = [&](int row, bool half) {
     for (int64_t l = 0; row % 2 == 0 && !half && l < lines; ++l, ahead += kLine) {
       prefetch_l1(ahead);
-      // With the first lines of the next page on their way, the processor continues there in time.
+      // With the first lines of the next page under way, the processor fetches the rest in time.
       constexpr int64_t kPage = kPageBytes / sizeof(Word32);
       if (reinterpret_cast<uintptr_t>(ahead) % kPageBytes > 0) continue;
       for (int64_t j = 0; j < 3; ++j) prefetch_l1(ahead + kPage + j * kLine);
@@ -76,7 +76,7 @@ template <typename Kind, int R, typename Of>
   };
   constexpr int64_t kRowsPerEpilogueRow = kStep * kVectors;
   const int64_t rows = epilogue.rows;
-  int64_t done = 0, due = rows > 0 ? 0 : k;  // rows of y, and the row of the panel beside the next
+  int64_t done = 0, due = rows > 0 ? 0 : k;  // rows of y; the panel's row where the next is due
   int64_t i = 0;
   typename Kind::Sum sum[R][kVectors] = {};
   for (; i + kStep <= k; i += kStep) {
@@ -116,7 +116,7 @@ void tile(const MatmulTask& task, int64_t first, int64_t lines, const Word32* ah
 template <typename Kind>
 using Tile = void (*)(const MatmulTask&, int64_t, int64_t, const Word32*, const Epilogue<Kind>&,
                       float*);
-// By number of rows.
+// Indexed by the number of rows.
 template <typename Kind>
 constexpr Tile<Kind> kTiles[] = {nullptr,
                                  tile<Kind, 1>,
@@ -131,11 +131,11 @@ void matmul(const MatmulTask& task) {
   if constexpr (kVectors == 4) {
     if (task.rows >= kMinFewRows && task.rows <= kMaxFewRows) return matmul_few<Kind>(task);
   }
-  // Of about the same height: a tile of few rows waits for its own sums, and is too short to hide
-  // what it would prefetch (16 rows as 6, 6 and 4: 1.4 times as long on Zen 3).
+  // Tiles of nearly equal height: one of few rows waits for its own sums, and is too short to hide
+  // what it should prefetch (16 rows as 6, 6 and 4: 1.4 times as long on Zen 3).
   const int64_t tiles = (task.rows + Kind::kTileRows - 1) / Kind::kTileRows;
   const auto begin = [&](int64_t t) { return task.rows * t / tiles; };
-  // The last kPrefetchLines tiles prefetch a line each, fewer tiles several.
+  // The last kPrefetchLines tiles prefetch one line each; if there are fewer tiles, several each.
   const int64_t before_last = tiles > kPrefetchLines ? begin(tiles - kPrefetchLines) : 0;
   int64_t prefetched = 0;
   alignas(64) float sums[2][kRows * kPanel];
@@ -143,7 +143,7 @@ void matmul(const MatmulTask& task) {
                                            (kOverlapGelu && task.activation == Activation::gelu));
   const bool overlaps = can_wait && task.columns == kPanel;
   const bool gelu = !task.add && task.activation == Activation::gelu;
-  float* before = nullptr;  // where the sums of the tile before go, if they wait
+  float* before = nullptr;  // where the previous tile's sums go, if they wait
   int64_t rows_before = 0;
   for (int64_t t = 0; t < tiles; ++t) {
     const int64_t first = begin(t), end = begin(t + 1), rows = end - first;

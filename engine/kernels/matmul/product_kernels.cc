@@ -8,7 +8,7 @@
 namespace bert::engine::INSTRUCTION_SET {
 namespace {
 
-// As of floats in vectors.h.
+// Like the one for floats in vectors.h.
 inline Vec load_part(const Word32* p, int64_t n) {
   float lanes[W];
   for (int i = 0; i < W; ++i) {

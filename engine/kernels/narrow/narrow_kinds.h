@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How words that hold several numbers, two bf16 or four bytes, are multiplied, and what follows a
-// product of bytes. As in vectors.h, each file has its own copy.
+// Multiplies words that hold two bf16 or four bytes, and dequantises products of bytes. As in
+// vectors.h, each file has its own copy.
 #pragma once
 
 #include "engine/kernels/activations.h"
@@ -21,7 +21,7 @@ inline IntVec broadcast_bits(const Word32* p) {
   return x - IntVec{};
 }
 
-// As F32 in vectors.h.
+// Like F32 in vectors.h.
 struct Bf16 {
   using In = IntVec;
   using Sum = Vec;
@@ -89,7 +89,7 @@ struct Bytes {
 #elif defined(__AVXVNNI__)
     return (Sum)_mm256_dpbusd_avx_epi32((__m256i)sum, (__m256i)x, (__m256i)w);
 #elif defined(__AVX2__)
-    // Left to itself, GCC multiplies ahead of the additions, and keeps what it gets in memory.
+    // Left to itself, GCC multiplies far ahead of the additions and spills the products.
     IntVec pairs;
     asm("vpmaddubsw %[w], %[x], %[pairs]\n\t"
         "vpmaddwd %[ones], %[pairs], %[pairs]\n\t"
@@ -105,8 +105,8 @@ struct Bytes {
   }
 };
 
-// GELU within 1.6e-4 (beyond the clamp 2e-5 |x| more), as the result is rounded to eight bits right
-// afterwards: x / 2 + |x| p(|x|), where p approximates Phi - 1/2.
+// GELU within 1.6e-4 (beyond the clamp 2e-5 |x| more), enough for a result that is then rounded to
+// eight bits: x / 2 + |x| p(|x|), where p approximates Phi - 1/2.
 template <>
 inline Vec gelu<Bytes>(Vec x) {
   const Vec u = magnitude(x), t = min(u, broadcast(3.9f));

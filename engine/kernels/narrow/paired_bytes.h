@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of bytes without VNNI, four of which are added in 16 bits. As in vectors.h, each file
-// has its own copy.
+// Products of bytes without VNNI, added in 16 bits four at a time. As in vectors.h, each file has
+// its own copy.
 #pragma once
 
 #include "engine/kernels/narrow/narrow_kinds.h"
@@ -11,7 +11,7 @@ namespace bert::engine::INSTRUCTION_SET {
 namespace {
 
 // Two words at a time, if sums of four products fit into 16 bits: three multiplications for two
-// words instead of four. The tile is lower, as two words of weights are in registers.
+// words instead of four. The tile is shorter, as it keeps two words of weights in registers.
 struct PairedBytes : Bytes {
   static constexpr int kTileRows = 4;
   static Sum dot_pair(Sum sum, In x0, In x1, In w0, In w1) {
@@ -36,7 +36,7 @@ inline Vec gelu<PairedBytes>(Vec x) {
   return gelu<Bytes>(x);
 }
 
-// As add_rows(), two words of a row at a time.
+// Like add_rows(), but two words of a row at a time.
 template <int Rows, int R, typename Beside>
 [[gnu::always_inline]] inline void add_row_pairs(const Word32* x, int64_t stride,
                                                  const Word32* panel, IntVec (&sum)[R][kVectors],

@@ -11,8 +11,8 @@ constexpr float kMagic = 12582912.0f;  // 1.5 * 2^23
 constexpr int32_t kMagicBits = 0x4B400000;
 inline IntVec rounded(Vec x) { return bits(x + kMagic) - kMagicBits; }
 
-// Calls body(i, values, n) for each vector of a row, from element i on, times the factors if any.
-// The last one may have only n < W values, padded with zeros.
+// Calls body(i, values, n) for each vector of a row, at element i, times the factors if any. The
+// last one may have only n < W values, padded with zeros.
 template <typename Body>
 inline void for_vectors(const float* x, const float* factors, int64_t k, const Body& body) {
   const int64_t whole = k / W * W;
@@ -27,11 +27,11 @@ inline void for_vectors(const float* x, const float* factors, int64_t k, const B
   }
 }
 
-// The low bits of each lane, which are those of a number from 0 up.
+// The low bits of each lane. As bytes, lanes must be 0 to 255.
 template <typename Narrow>
 inline Narrow narrowed(IntVec lanes) {
 #if defined(__AVX2__) && !defined(__AVX512F__)
-  if constexpr (sizeof(Narrow) == W) {  // GCC 12 would take the lanes out one by one
+  if constexpr (sizeof(Narrow) == W) {  // GCC 12 would extract the lanes one by one
     const __m128i low = _mm256_castsi256_si128((__m256i)lanes);
     const __m128i shorts = _mm_packus_epi32(low, _mm256_extracti128_si256((__m256i)lanes, 1));
     const __m128i bytes = _mm_packus_epi16(shorts, shorts);
@@ -43,7 +43,7 @@ inline Narrow narrowed(IntVec lanes) {
   return __builtin_convertvector(lanes, Narrow);
 }
 
-// Stores the low bits of each lane as an Element; if n < W, as many as fill the last word.
+// Stores the low bits of each lane as an Element; if n < W, only up to the end of the last word.
 template <typename Element>
 inline void store_narrow(IntVec lanes, int64_t n, Element* to) {
   typedef Element Narrow __attribute__((vector_size(W * sizeof(Element))));
@@ -65,7 +65,7 @@ void round_bf16(const float* row, int64_t k, Word32* words) {
   for_vectors(row, nullptr, k, [=](int64_t i, Vec x, int64_t n) {
     const IntVec even = (bits(x) >> 16) & 1;
     const IntVec upper = (bits(x) + 0x7FFF + even) >> 16;
-    // A NaN stays one: rounding could carry into the exponent.
+    // A NaN stays a NaN: rounding it could carry into the exponent.
     store_narrow(x == x ? upper : (bits(x) >> 16) | 0x40, n, to + i);
   });
 }
