@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Python package's models, and how it is installed, beside the programs of the same build:
 package_test.py BUILD_DIR"""
+import json
 import os
 import pickle
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -189,10 +191,13 @@ class LowLevel(PackageTest):
 
     def test_a_directory_s_name_need_not_be_utf_8(self):
         directory = os.fsencode(self.dir / "names") + b"\xff"
-        os.symlink(self.model, directory)
-        for model in Model(os.fsdecode(directory)), pickle.loads(pickle.dumps(
-                Model(Path(os.fsdecode(directory))))):
+        shutil.copytree(self.model, os.fsdecode(directory))
+        config = Path(os.fsdecode(directory)) / "config.json"
+        config.write_text(json.dumps({**json.loads(config.read_text()), "nobody_knows": 3}))
+        loaded = Model(config.parent)
+        for model in loaded, pickle.loads(pickle.dumps(loaded)):
             self.assertEqual(os.path.dirname(os.fsencode(model.info.files[0])), directory)
+            self.assertIn("names\\xff/config.json: ignored", "".join(model.info.notes))
             self.assert_bits(model.run(PAIRS), self.loaded.run(PAIRS))
 
     def test_max_sim_of_what_is_no_number(self):

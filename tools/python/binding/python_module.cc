@@ -17,6 +17,7 @@
 #include "models/tasks/ranking/pair_scores.h"
 #include "models/tasks/task_names.h"
 #include "tools/console/vector_math.h"
+#include "tools/python/binding/decoded.h"
 #include "tools/python/binding/number_block.h"
 #include "tools/python/binding/python_inputs.h"
 
@@ -113,27 +114,20 @@ py::tuple zero_shot_tuple(ZeroShot&& found) {
   return py::make_tuple(numpy_array(std::move(found.probabilities), {labels}), found.best);
 }
 
-// As os.fsdecode: what is not UTF-8 becomes surrogates.
-py::str path_of(const std::string& path) {
-  return py::reinterpret_steal<py::str>(
-      PyUnicode_DecodeFSDefaultAndSize(path.data(), std::ssize(path)));
-}
-
 py::dict info_dict(const Info& info) {
   using py::literals::operator""_a;
   return py::dict(
       "architecture"_a = info.architecture, "family"_a = info.family,
-      "files"_a = list_of(std::vector(info.files), path_of), "tokenizer"_a = info.tokenizer,
-      "layers"_a = info.layers, "hidden"_a = info.hidden, "heads"_a = info.heads,
-      "intermediate"_a = info.intermediate, "vocabulary"_a = info.vocabulary,
-      "task"_a = identifier(models::name_of(info.task)), "max_length"_a = info.max_length,
-      "has_logits"_a = info.has_logits, "has_token_logits"_a = info.has_token_logits,
-      "has_pooler"_a = info.has_pooler, "labels"_a = info.labels,
-      "scores"_a = models::name_of(info.scores), "pooling"_a = info.pooling,
-      "embedding"_a = info.embedding, "has_sparse"_a = info.has_sparse,
+      "files"_a = paths_of(info.files), "tokenizer"_a = info.tokenizer, "layers"_a = info.layers,
+      "hidden"_a = info.hidden, "heads"_a = info.heads, "intermediate"_a = info.intermediate,
+      "vocabulary"_a = info.vocabulary, "task"_a = identifier(models::name_of(info.task)),
+      "max_length"_a = info.max_length, "has_logits"_a = info.has_logits,
+      "has_token_logits"_a = info.has_token_logits, "has_pooler"_a = info.has_pooler,
+      "labels"_a = info.labels, "scores"_a = models::name_of(info.scores),
+      "pooling"_a = info.pooling, "embedding"_a = info.embedding, "has_sparse"_a = info.has_sparse,
       "token_vector"_a = info.token_vector, "similarity"_a = info.similarity,
       "precision"_a = info.precision, "backend"_a = info.backend, "workers"_a = info.workers,
-      "threads"_a = info.threads, "notes"_a = info.notes);
+      "threads"_a = info.threads, "notes"_a = notes_of(info.notes));
 }
 
 // A matrix of float32 that Python passes, [rows, columns] laid end to end.
@@ -162,8 +156,11 @@ py::object probabilities_of(const Model& model, const py::buffer& logits, bool o
   if (of_pairs) info.scores = models::pair_scores(model);
   const Rows rows = read_rows(logits, false);
   Output output(rows.count(), rows.buffer.shape[1]);
-  for (int64_t i = 0; i < output.rows; ++i) {
-    std::ranges::copy(probabilities(rows.row(i), info), output.row(i).begin());
+  {
+    const py::gil_scoped_release free;
+    for (int64_t i = 0; i < output.rows; ++i) {
+      std::ranges::copy(probabilities(rows.row(i), info), output.row(i).begin());
+    }
   }
   return array_of(std::move(output));
 }
@@ -176,9 +173,8 @@ void normalize_rows(const py::buffer& matrix) {
 
 Output copy_of(const Rows& rows) {
   Output output(rows.count(), rows.buffer.shape[1]);
-  for (int64_t i = 0; i < output.rows; ++i) {
-    std::ranges::copy(rows.row(i), output.row(i).begin());
-  }
+  const auto* const first = static_cast<const float*>(rows.buffer.ptr);
+  std::copy_n(first, output.values.size(), output.values.data());
   return output;
 }
 
@@ -255,7 +251,7 @@ void add_tokenizer(py::module_& m) {
       .def("token", &Tokenizer::token)
       .def("continues_word", &Tokenizer::continues_word)
       .def_property_readonly("mask_id", &Tokenizer::mask_id)
-      .def_property_readonly("notes", &Tokenizer::notes);
+      .def_property_readonly("notes", [](const Tokenizer& self) { return notes_of(self.notes()); });
 }
 
 void add_layers_of_model(py::class_<Model>& model) {
