@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// How many tokens of a text, or of each of a pair, stay where not all of them may.
+#include "tokenizer/truncate.h"
+
 #include <algorithm>
-#include <cstddef>
 #include <utility>
 
 #include "tokenizer/text_encoder_impl.h"
 
 namespace bert::tokenizer {
-namespace {
 
-// Hugging Face's longest_first truncation: the longer text is cut, to the shorter one's size at
-// most; if that is not enough, each gets half the room, and an odd token goes to the longer text
-// (the second if they are equally long).
 void longest_first(size_t room, size_t& first, size_t& second) {
   if (first + second <= room) return;
   size_t& shorter = first > second ? second : first;
@@ -23,8 +18,6 @@ void longest_first(size_t room, size_t& first, size_t& second) {
     longer = room - shorter;
   }
 }
-
-}  // namespace
 
 std::pair<size_t, size_t> TextEncoder::Impl::truncated_sizes(const TokenSequence& first,
                                                              const TokenSequence& second,

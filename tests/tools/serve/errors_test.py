@@ -154,7 +154,8 @@ class Starting(ServeTest):
         self.assertEqual(server.request("GET", "/v1/models")[0], 401)
         # Without the key, it is not told which models there are.
         for name in "x", "y", "x/health":
-            for method, path in (("POST", f"/models/{name}"), ("GET", f"/v2/models/{name}")):
+            for method, path in (("POST", f"/models/{name}"), ("GET", f"/models/{name}"),
+                                 ("GET", f"/v2/models/{name}")):
                 self.assertEqual(server.request(method, path, "{}")[0], 401)
         self.assertEqual(server.request("GET", "/nothing")[0], 401)
         self.assertEqual(server.request("GET", "/metrics")[0], 200)

@@ -73,8 +73,8 @@ class Turns(ServeTest):
         alone = self.median(THERE)
         beside = self.beside_a_flood(THERE)
         same = self.beside_a_flood(HERE)
-        print(f"median of a text: {1000 * alone:.1f} ms alone, {1000 * beside:.1f} ms beside another client's 32 requests "
-              f"of 12 texts at a time, {1000 * same:.1f} ms as one of its own", file=sys.stderr)
+        print(f"median of a text: {1000 * alone:.1f} ms alone, {1000 * beside:.1f} ms beside another client's 32 "
+              f"requests of 12 texts at a time, {1000 * same:.1f} ms as one of its own", file=sys.stderr)
         self.assertLess(beside, 3 * alone + 0.02)  # the clients' threads and the server share the processors
         self.assertGreater(same, 3 * beside)
 

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "models/config/sentence_settings.h"
+#include "tokenizer/truncate.h"
 #include "tokenizer/unicode/utf8.h"
 #include "tools/serve/served/request_error.h"
 
@@ -18,22 +19,12 @@ namespace utf8 = bert::tokenizer::utf8;
 
 constexpr int kNoLimit = 1 << 30;
 
-int32_t size_of(const bert::TokenRange& range) { return range.end - range.begin; }
-
-// Hugging Face's longest_first truncation: how many tokens of each text stay, of `room` in all.
-std::pair<int32_t, int32_t> kept_sizes(int32_t first, int32_t second, int32_t room) {
-  if (first + second <= room) return {first, second};
-  int32_t& shorter = first > second ? second : first;
-  int32_t& longer = first > second ? first : second;
-  longer = shorter > room ? shorter : std::max(shorter, room - shorter);
-  if (shorter + longer > room) {
-    shorter = room / 2;
-    longer = room - shorter;
-  }
-  return {first, second};
+size_t size_of(const bert::TokenRange& range) {
+  return static_cast<size_t>(range.end - range.begin);
 }
 
-void keep(bert::Encoding& encoding, const bert::TokenRange& range, int32_t size, Side cut) {
+void keep(bert::Encoding& encoding, const bert::TokenRange& range, size_t kept, Side cut) {
+  const auto size = static_cast<int32_t>(kept);
   const int32_t begin = cut == Side::left ? range.begin : range.begin + size;
   const int32_t end = cut == Side::left ? range.end - size : range.end;
   const auto erase = [&](auto& values) {
@@ -44,12 +35,13 @@ void keep(bert::Encoding& encoding, const bert::TokenRange& range, int32_t size,
   erase(encoding.offsets);
 }
 
-void truncate(bert::Encoding& encoding, int32_t most, Side cut) {
-  const auto size = static_cast<int32_t>(encoding.ids.size());
-  if (size <= most) return;
-  const int32_t room = most - (size - size_of(encoding.first) - size_of(encoding.second));
-  if (room < 0) throw RequestError(Refusal::validation, "the special tokens alone do not fit");
-  const auto [first, second] = kept_sizes(size_of(encoding.first), size_of(encoding.second), room);
+void truncate(bert::Encoding& encoding, size_t most, Side cut) {
+  if (encoding.ids.size() <= most) return;
+  size_t first = size_of(encoding.first), second = size_of(encoding.second);
+  const size_t special = encoding.ids.size() - first - second;
+  if (special > most)
+    throw RequestError(Refusal::validation, "the special tokens alone do not fit");
+  tokenizer::longest_first(most - special, first, second);
   keep(encoding, encoding.second, second, cut);
   keep(encoding, encoding.first, first, cut);
   encoding.truncated = true;
@@ -113,7 +105,7 @@ bert::Encoding TextReader::encode(const bert::Input& input, const EncodeOptions&
         fmt::format("an input has {} tokens, expected at most {}, as it is not to be cut", size,
                     max_length_));
   }
-  if (options.cut) truncate(encoding, max_length_, *options.cut);
+  if (options.cut) truncate(encoding, static_cast<size_t>(max_length_), *options.cut);
   return encoding;
 }
 

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How many tokens of a text, or of each of a pair, stay where not all of them may.
+#pragma once
+
+#include <cstddef>
+
+namespace bert::tokenizer {
+
+// Hugging Face's longest_first truncation: the longer text is cut, to the shorter one's size at
+// most; if that is not enough, each gets half the room, and an odd token goes to the longer text
+// (the second if they are equally long).
+void longest_first(size_t room, size_t& first, size_t& second);
+
+}  // namespace bert::tokenizer
