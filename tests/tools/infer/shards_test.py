@@ -191,6 +191,16 @@ class ShardsTest(InferTest):
         self.assertEqual(partial.read_bytes(), before)
         self.succeed("-i", self.pairs, "--task", "embed", "--resume", "-o", out)
         self.assertEqual(out.read_bytes(), before)
+        for suffix in ".npy", ".jsonl":
+            out, partial = (self.dir / f"few{suffix}{end}" for end in ("", ".partial"))
+            for shard in "0/1", "1/3":
+                ask = ["--shard", shard, "--resume", "-q", "-o", out]
+                self.succeed("-i", self.pairs, *ask)
+                out.rename(partial)
+                few = self.write("few.tsv", "\n".join(self.lines[:99]))
+                self.fail_with(1, "few.tsv: has 99 inputs, but --resume has found answers to more", "-i", few, *ask)
+                self.succeed("-i", self.pairs, *ask)
+                out.unlink()
         os.mkfifo(self.dir / "fifo.jsonl.partial")
         for option in [], ["--resume"]:
             self.fail_with(1, "fifo.jsonl.partial: is a pipe", "-i", self.pairs, *option, "-o", self.dir / "fifo.jsonl")

@@ -8,6 +8,9 @@
 #include <variant>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include "tools/console/counted.h"
 #include "tools/console/lines/input_lines.h"
 
 namespace bert::tools {
@@ -178,6 +181,9 @@ void WindowReader::read_lines(int fd, const std::string& name, Collector& collec
     throw;
   }
   collector.flush();
+  if (first_ - options_.shard.count < index || stop_.signal() != 0) return;
+  throw std::runtime_error(fmt::format("{}: has {}, but --resume has found answers to more", name,
+                                       counted(index, "input")));
 }
 
 void WindowReader::read_line(const Record& record, int64_t index, const LineParser& parser,
