@@ -8,7 +8,7 @@
 
 namespace bert {
 
-// Where a token stands in its text, in Unicode scalars of the original (not bytes): [begin, end).
+// Where a token is in its text, in Unicode scalars of the original (not bytes): [begin, end).
 // {0, 0} for the special tokens that the template adds.
 struct Offset {
   int32_t begin = 0;
@@ -29,8 +29,8 @@ struct Encoding {
   std::vector<int32_t> type_ids;  // [S] segment of each token (token_type_ids): 0 first, 1 second
   std::vector<Offset> offsets;    // [S], or empty if the ids did not come from text
   bool truncated = false;         // tokens were dropped to keep to max_length
-  // The tokens of each text, without special tokens; a prompt's count as the first text's. The
-  // second is empty for a single text, and both are if the ids did not come from text.
+  // The tokens of each text, without special tokens; a prompt's tokens count as the first text's.
+  // The second is empty for a single text, and both are if the ids did not come from text.
   TokenRange first = {}, second = {};
   // The number of trailing tokens that no token attends to, although each gets a vector: the mask
   // tokens that fill up a query for late interaction.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a directory's tokenizer files to a TextEncoder, and what it says of them.
+// Makes a TextEncoder from a directory's tokenizer files, and reports on them.
 #include <algorithm>
 #include <memory>
 #include <stdexcept>
@@ -116,11 +116,11 @@ TextEncoder::Impl::Impl(Definition definition)
 }
 
 // Added tokens get the ids that Hugging Face gives them, whatever the file says: the vocabulary's
-// if it has the token, otherwise the next one after it. New ids begin at the vocabulary's size,
-// which is the length of the list for Unigram and the number of distinct tokens for WordPiece.
+// if it has the token, otherwise the next unused one. New ids begin at the vocabulary's size, which
+// is the length of the list for Unigram and the number of distinct tokens for WordPiece.
 void TextEncoder::Impl::add_tokens(const Definition& definition) {
   std::unordered_map<std::string_view, int32_t> ids;
-  std::vector<std::pair<int32_t, const DeclaredToken*>> tokens;  // one per id: the last counts
+  std::vector<std::pair<int32_t, const DeclaredToken*>> tokens;  // one per id: the last one counts
   std::unordered_map<int32_t, size_t> places;                    // in `tokens`, by id
   int32_t next = is_unigram(definition) ? vocabulary.end_id() : vocabulary.count();
   for (const DeclaredToken& token : definition.added_tokens) {

@@ -29,14 +29,14 @@ struct PieceScratch {
   PartedText parted;
 };
 
-// From text without special tokens to tokens: a normalizer, a split into words and a model.
+// Turns text without special tokens into tokens: a normalizer, a split into words and a model.
 class Pipeline {
  public:
   virtual ~Pipeline() = default;
 
   // Appends the tokens of `piece`, a part of the original text that begins at its scalar `first`,
-  // up to and including the word with which `out` reaches `limit` tokens. tokens: the added tokens
-  // to find in the normalised text. False if what was read of the piece is not well-formed UTF-8.
+  // up to and including the word that brings `out` to `limit` tokens. tokens: the added tokens to
+  // find in the normalised text. False if what was read of the piece is not well-formed UTF-8.
   virtual bool encode(std::string_view piece, int32_t first, size_t limit,
                       const AddedTokenMatcher& tokens, PieceScratch& scratch,
                       TokenSequence& out) const = 0;
@@ -54,10 +54,10 @@ std::unique_ptr<const Pipeline> make_unigram_pipeline(const Definition& definiti
                                                       const Vocabulary& vocabulary);
 std::unique_ptr<const Pipeline> make_byte_level_pipeline(const Definition& definition,
                                                          const Vocabulary& vocabulary);
-// Null if a definition is not of its kind.
+// Null if the definition is not of this kind.
 std::unique_ptr<const Pipeline> make_character_pipeline(const Definition& definition,
                                                         const Vocabulary& vocabulary);
-// Of any definition that was read from a tokenizer.json.
+// For any definition that was read from a tokenizer.json.
 std::unique_ptr<const Pipeline> make_parts_pipeline(const Definition& definition,
                                                     const Vocabulary& vocabulary);
 

@@ -15,8 +15,8 @@ namespace bert::tokenizer {
 
 namespace {
 
-// Whether the thread's scratch is gone: tokenizing in the destructor of a static or thread_local
-// object may come after its own.
+// Whether the thread's scratch has been destroyed: the destructor of a static or thread_local
+// object may tokenize after that.
 thread_local bool scratch_is_over = false;
 struct ThreadScratch : EncodingScratch {
   ThreadScratch() = default;
@@ -33,7 +33,7 @@ size_t special_count(const Template& pieces) {
   return count;
 }
 
-// Fills in the template with the first, or the last, tokens of each text.
+// Fills in the template with the first or the last tokens of each text.
 Encoding fill_template(const Template& pieces, const EncodingScratch& scratch, size_t first_size,
                        size_t second_size, bool keep_last, const OffsetTrimmer& trimmer) {
   Encoding out;
@@ -80,7 +80,7 @@ void TextEncoder::Impl::encode_text(std::string_view text, const char* which, si
         fmt::format("the {} is not valid UTF-8 at byte {}", which, utf8::first_invalid(text)));
   };
   const auto is_valid = [&] { return utf8::first_invalid(text) == std::string_view::npos; };
-  // Otherwise UTF-8 is checked as it is decoded.
+  // Otherwise, UTF-8 is checked as it is decoded.
   if (raw_tokens.looks_around()) check(is_valid());
   raw_tokens.split(text, scratch.pieces);
   int32_t scalar = 0;

@@ -17,30 +17,30 @@ namespace bert::tokenizer {
 // used from many threads.
 class TextEncoder {
  public:
-  // Reads tokenizer.json; without one, vocab.txt or else spiece.model, sentencepiece.bpe.model or
-  // vocab.json with merges.txt; with tokenizer_config.json.
+  // Reads tokenizer.json or, without one, vocab.txt, spiece.model, sentencepiece.bpe.model or
+  // vocab.json with merges.txt; and tokenizer_config.json.
   static TextEncoder load(const std::string& directory);
-  // Takes no text: encode() throws the reason. There are no tokens and no ids.
+  // An encoder that takes no text: encode() throws the reason. It has no tokens and no ids.
   static TextEncoder without_text(std::string reason);
   TextEncoder(TextEncoder&&) noexcept;
   TextEncoder& operator=(TextEncoder&&) noexcept;
   ~TextEncoder();
 
-  // max_length 0: no limit. Otherwise longest_first truncation on the side that the files name.
-  // Throws if max_length is too small for the special tokens, and on invalid UTF-8, with the byte's
-  // position.
+  // max_length 0: no limit. Otherwise truncates longest_first, on the side that the files name.
+  // Throws if max_length is too small for the special tokens, and on invalid UTF-8, giving the
+  // byte's position.
   Encoding encode(std::string_view first, std::optional<std::string_view> second,
                   int max_length) const;
-  // The strings of the tokens that encode() gives: the vocabulary's, but of added tokens what of
-  // the text they matched, and of unknown pieces what they stand for.
+  // The strings of the tokens that encode() gives: the vocabulary's, except for added tokens the
+  // text that they matched, and for unknown pieces the text that they stand for.
   std::vector<std::string> strings(std::string_view first, std::optional<std::string_view> second,
                                    int max_length) const;
   // Ids to text, as Hugging Face's fast tokenizers decode. Throws if no token has one of the ids.
   std::string decode(std::span<const int32_t> ids, bool skips_special) const;
 
   bool takes_text() const;
-  const std::string& refusal() const;  // the reason why it does not
-  const std::string& file() const;     // that has the vocabulary; empty if there is none
+  const std::string& refusal() const;  // why it does not
+  const std::string& file() const;     // the one with the vocabulary; empty if there is none
   const char* algorithm() const;       // "WordPiece", "WordLevel", "Unigram", "BPE" or "none"
   int vocabulary_size() const;         // the greatest id + 1
   bool has(int32_t id) const;          // whether a token has this id
@@ -54,7 +54,7 @@ class TextEncoder {
   int32_t mask_id() const;                        // -1 if there is no mask token
   int32_t unknown_id() const;                     // -1 if there is no unknown token
   int default_max_length() const;                 // 0 if the files name none
-  const std::vector<std::string>& notes() const;  // what a user should know: files that disagree
+  const std::vector<std::string>& notes() const;  // for users: where the files disagree
 
  private:
   struct Impl;

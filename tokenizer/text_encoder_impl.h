@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a TextEncoder holds: text_encoder.cc encodes by it, load_text_encoder.cc makes it.
+// What a TextEncoder holds; load_text_encoder.cc makes it, text_encoder.cc encodes with it.
 #pragma once
 
 #include <algorithm>
@@ -37,7 +37,7 @@ struct TextEncoder::Impl {
 
   Encoding encode(std::string_view first, std::optional<std::string_view> second, int most,
                   EncodingScratch& scratch) const;
-  // The tokens of two texts that may have `limit` together, `special` of them special ones.
+  // How many tokens of each text to keep if `limit` fit, `special` of which are special ones.
   std::pair<size_t, size_t> truncated_sizes(const TokenSequence& first, const TokenSequence& second,
                                             size_t limit, size_t special) const;
   bool continues_word(int32_t id) const;
@@ -47,7 +47,7 @@ struct TextEncoder::Impl {
   void check_template(const Template& pieces) const;
   bool is_added(int32_t id) const { return std::ranges::binary_search(added_ids, id); }
 
-  std::string refusal;  // of every text, if there is no tokenizer
+  std::string refusal;  // why every text is refused, if there is no tokenizer
   std::string file;
   std::vector<Decoder> decoders;
   const char* algorithm = "none";
@@ -55,9 +55,9 @@ struct TextEncoder::Impl {
   std::unique_ptr<const Pipeline> pipeline;
   AddedTokenMatcher raw_tokens{{}}, normalized_tokens{{}};
   Template single, pair;
-  std::vector<int32_t> added_ids, special_ids;  // sorted; the latter are those left out of texts
-  // What added tokens stand for in decode(): their contents, normalised if they are. Of those, only
-  // what is a special token's content is left out, as in Hugging Face's.
+  std::vector<int32_t> added_ids, special_ids;  // sorted; the latter are left out of decoded texts
+  // What decode() makes of added tokens: their contents, normalised if the token is. Only those
+  // equal to a special token's content are left out as special, as in Hugging Face's tokenizers.
   std::map<int32_t, std::string> decoded_tokens;
   int32_t mask = -1;
   bool lowercases = false;

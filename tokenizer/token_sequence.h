@@ -17,7 +17,7 @@ struct TokenSequence {
   RawBuffer<Offset> offsets;
   size_t size = 0;
   bool full = false;     // a word has reached the limit: nothing may follow
-  bool complete = true;  // false if something would have followed
+  bool complete = true;  // false if something had to be left out
   TokenNotes notes;
 
   void clear() {
@@ -29,7 +29,7 @@ struct TokenSequence {
     ids.reserve(size + more, size);
     offsets.reserve(size + more, size);
   }
-  // Whether there is room for another word, whose tokens are then pushed.
+  // Whether another word, whose tokens are then pushed, may follow.
   bool begin_word() {
     complete = complete && !full;
     if (complete) notes.word(size);
@@ -39,8 +39,8 @@ struct TokenSequence {
     ids[size] = id;
     offsets[size++] = {begin, end};
   }
-  // Adds an added token, which, unlike a word, does not fill the sequence at the limit. text: what
-  // it matched, normalised or not, with the white space that it stripped.
+  // Pushes an added token, which, unlike a word, never makes the sequence full. text: what it
+  // matched, normalised or not, with the white space that it stripped.
   void push_added(int32_t id, int32_t begin, int32_t end, std::string_view text);
 };
 

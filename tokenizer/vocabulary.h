@@ -25,7 +25,7 @@ class Vocabulary {
   Vocabulary(std::vector<std::pair<std::string, int32_t>> entries,
              std::string_view continuing_prefix, bool has_words = true);
 
-  // kNone if there is none; an empty token is never found.
+  // kNone if it is not there; an empty token is never found.
   int32_t find(std::string_view token) const { return trie_.find(token); }
   // Throws if no token has this id.
   const std::string& token(int32_t id) const;
@@ -35,12 +35,12 @@ class Vocabulary {
   // Whether no two tokens share an id, and no token has two.
   bool is_one_to_one() const { return std::ranges::count(has_, true) == count(); }
   int32_t end_id() const { return static_cast<int32_t>(tokens_.size()); }
-  // Names an id without making its token a piece of words: for added tokens.
+  // Names an id without adding its token to those that words are split into: for added tokens.
   void name(int32_t id, std::string token);
 
   // All tokens.
   const DoubleArray& trie() const { return trie_; }
-  // The short tokens that may be a whole word.
+  // The short tokens that may be whole words.
   const WordTable& words() const { return words_; }
 
  private:

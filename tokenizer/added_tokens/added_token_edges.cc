@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What lies beside an added token in the text: characters of words, and white space that it strips.
+// What is next to an added token in the text: word characters, and white space that it strips.
 #include "tokenizer/added_tokens/added_tokens.h"
 #include "tokenizer/token_sequence.h"
 #include "tokenizer/unicode/unicode_tables.h"

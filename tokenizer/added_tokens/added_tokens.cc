@@ -21,7 +21,7 @@ void AddedTokenMatcher::split(std::string_view text, std::vector<Piece>& out) co
     if (pattern.token.lstrip) begin = std::max(done, space_before(text, done, begin));
     // The token before this one has already stripped up to `done`.
     if (pattern.token.rstrip) end = space_after(text, std::max(done, end));
-    if (end <= begin) continue;  // white space itself, all of it stripped by the token before
+    if (end <= begin) continue;  // white space itself, all stripped by the previous token
     if (done < begin) out.push_back({kText, done, begin});
     out.push_back({pattern.id, begin, end});
     done = end;

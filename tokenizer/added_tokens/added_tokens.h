@@ -14,19 +14,19 @@ namespace bert::tokenizer {
 // A token that is matched in the text itself, before it is split into words.
 struct AddedToken {
   std::string content;
-  bool single_word = false;  // matches only where no word character (\w) is beside it
-  bool lstrip = false;       // takes the white space on its left
+  bool single_word = false;  // matches only where no word character (\w) is next to it
+  bool lstrip = false;       // strips the white space on its left
   bool rstrip = false;       // and on its right
   bool normalized = false;   // matched in the normalised text, in its own normalised form
   bool special = false;
 };
 
-// Where the white space before `end` begins (not before `floor`), and where the white space from
+// Where the white space before `end` begins (at `floor` or later), and where the white space from
 // `begin` on ends. The text must be well-formed UTF-8.
 size_t space_before(std::string_view text, size_t floor, size_t end);
 size_t space_after(std::string_view text, size_t begin);
 
-// Finds added tokens in a text: the leftmost, of those the longest, without overlaps.
+// Finds added tokens in a text: leftmost first, then longest, without overlaps.
 class AddedTokenMatcher {
  public:
   struct Pattern {
@@ -35,7 +35,7 @@ class AddedTokenMatcher {
     AddedToken token;
   };
   // Throws on an empty pattern, which matches nothing, and on equal patterns, of which Hugging Face
-  // picks either.
+  // picks an arbitrary one.
   explicit AddedTokenMatcher(std::vector<Pattern> patterns);
 
   struct Piece {
@@ -45,10 +45,10 @@ class AddedTokenMatcher {
   static constexpr int32_t kText = -1;
 
   bool empty() const { return patterns_.empty(); }
-  // Whether split() looks at the characters beside a match, which takes well-formed UTF-8.
+  // Whether split() looks at the characters next to a match, which requires well-formed UTF-8.
   bool looks_around() const { return looks_around_; }
-  // Splits `text` into pieces, in order, none of them empty, which together cover it. Two overlap
-  // if a token strips white space with which the next one begins.
+  // Splits `text` into non-empty pieces, in order, which together cover it. Two of them overlap if
+  // a token strips white space that the next one begins with.
   void split(std::string_view text, std::vector<Piece>& out) const;
 
  private:

@@ -55,8 +55,8 @@ constexpr std::array<Kind, 256> kKinds = [] {
   return kinds;
 }();
 
-// The kind of the scalar at `at`, which it moves past; if that is not well-formed, it stays there.
-// digits: numbers are those that Digits sees.
+// Returns the kind of the scalar at `at`, and moves `at` past it, unless it is not well-formed.
+// digits: numbers are what Digits takes for them.
 Kind take(std::string_view text, size_t& at, bool digits = false) {
   const Kind kind = kKinds[static_cast<uint8_t>(text[at])];
   if (kind != kBeyondAscii) return ++at, kind;
@@ -71,7 +71,7 @@ Kind take(std::string_view text, size_t& at, bool digits = false) {
   return unicode::is_space(c) ? kSpace : kOther;
 }
 
-// Moves the end of a piece past the scalars of this kind that follow.
+// Moves the end of a piece past the following scalars of this kind.
 void take_all(std::string_view text, Kind kind, BytePiece& piece, bool digits = false) {
   while (piece.end < text.size()) {
     size_t next = piece.end;
@@ -94,7 +94,7 @@ size_t contraction(std::string_view text) {
   return (a == 'r' && b == 'e') || (a == 'v' && b == 'e') || (a == 'l' && b == 'l') ? 3 : 0;
 }
 
-// (?i:'s|'t|'re|'ve|'m|'ll|'d); its end is `at` if none is there. U+017F is a small s too.
+// (?i:'s|'t|'re|'ve|'m|'ll|'d); its end is `at` if there is none. U+017F is also a small s.
 BytePiece contraction_of_any_case(std::string_view text, size_t at) {
   if (text.substr(at + 1).starts_with("\u017f")) return {at + 3, 2};
   char lower[3] = {'\'', '\0', '\0'};
@@ -113,14 +113,14 @@ void take_one(std::string_view text, BytePiece& piece) {
   ++piece.scalars;
 }
 
-// Whether a well-formed scalar of this kind comes after the piece.
+// Whether a well-formed scalar of this kind follows the piece.
 bool follows(std::string_view text, const BytePiece& piece, Kind kind, bool digits = false) {
   if (piece.end == text.size()) return false;
   size_t next = piece.end;
   return take(text, next, digits) == kind && next > piece.end;
 }
 
-// White space before something else leaves its last character to that.
+// White space before anything else leaves its last character to that.
 BytePiece without_last_space(std::string_view text, const BytePiece& piece) {
   if (piece.end == text.size() || piece.scalars == 1) return piece;
   size_t last = piece.end - 1;
@@ -128,7 +128,7 @@ BytePiece without_last_space(std::string_view text, const BytePiece& piece) {
   return {last, piece.scalars - 1};
 }
 
-// White space up to its last line end, or else as above.
+// White space up to its last line end; without one, as above.
 BytePiece next_space_piece(std::string_view text, size_t at) {
   BytePiece piece{at, 0}, lines{at, 0};
   while (follows(text, piece, kSpace)) {
@@ -150,10 +150,10 @@ BytePiece next_byte_piece(std::string_view text, size_t at, bool single_digits) 
   BytePiece piece{at, 1};
   Kind kind = take(text, piece.end, single_digits);
   if (piece.end == at || (kind == kNumber && single_digits)) return piece;
-  if (text[at] == ' ' && piece.end < text.size()) {  // it belongs to what follows
+  if (text[at] == ' ' && piece.end < text.size()) {  // goes with what follows
     size_t next = piece.end;
     const Kind following = take(text, next, single_digits);
-    if (next == piece.end) return piece;  // not well-formed, which the next call says
+    if (next == piece.end) return piece;  // not well-formed, as the next call will report
     if (following == kNumber && single_digits) return piece;
     if (following != kSpace) {
       piece = {next, 2};
@@ -162,7 +162,7 @@ BytePiece next_byte_piece(std::string_view text, size_t at, bool single_digits) 
   }
   take_all(text, kind, piece, single_digits);
   if (kind != kSpace) return piece;
-  // For the expression, the text ends before a digit that has been cut out.
+  // To the expression, the text ends before a digit that has been cut out.
   if (single_digits && follows(text, piece, kNumber, true)) return piece;
   return without_last_space(text, piece);
 }

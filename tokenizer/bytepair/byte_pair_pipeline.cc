@@ -61,8 +61,8 @@ class ByteLevelPipeline : public Pipeline {
   int32_t unknown() const override { return byte_pair_.unknown(); }
 
  private:
-  // Tokenises one piece. sources: of each byte of the normalised text; null if that is the original
-  // text, whose scalars are then counted from `first` on.
+  // Tokenises one piece. sources: for each byte of the normalised text; null if that is the
+  // original text, whose scalars are then counted from `first` on.
   struct Run {
     const ByteLevelPipeline& pipeline;
     size_t limit;
@@ -97,7 +97,7 @@ class ByteLevelPipeline : public Pipeline {
       bytes[0] = ' ';
       std::copy(text.begin(), text.end(), bytes + (is_prefixed ? 1 : 0));
       std::fill_n(bytes + size, ByteTokens::kPadding, '\0');
-      out.reserve(2 * size);  // byte_fallback may take two tokens for a byte's character
+      out.reserve(2 * size);  // byte_fallback may spell a byte's character in two tokens
       Word word{sources, is_prefixed, first, 0, 0, first - (is_prefixed ? 1 : 0), 0};
       const std::string_view all(bytes, size);
       for (; word.begin < size; word.begin = word.end, word.scalar += word.scalars) {
@@ -124,9 +124,9 @@ class ByteLevelPipeline : public Pipeline {
     struct Word {
       const int32_t* sources;
       bool is_prefixed;
-      int32_t first;  // scalar of the text, without the prefix
+      int32_t first;  // scalar of the text, not counting the prefix
       size_t begin, end;
-      int32_t scalar, scalars;  // its first, and how many
+      int32_t scalar, scalars;  // its first scalar, and how many
 
       int32_t source(size_t byte) const {
         const size_t shift = is_prefixed ? 1 : 0;
@@ -145,7 +145,7 @@ class ByteLevelPipeline : public Pipeline {
           id != Vocabulary::kNone ? std::span(&whole, 1)
                                   : pipeline.tokens_->merge(bytes + word.begin, size, scratch);
       size_t at = word.begin;
-      int32_t scalar = word.scalar;  // after the last byte that was counted
+      int32_t scalar = word.scalar;  // past the last byte counted
       for (const auto& [part, length] : parts) {
         const size_t end = at + static_cast<size_t>(length);
         if (word.sources != nullptr) {
@@ -159,7 +159,7 @@ class ByteLevelPipeline : public Pipeline {
       }
     }
 
-    // Where the vocabulary is not all bytes and the merges of them: by the bytes' characters.
+    // For vocabularies that do not suit ByteTokens: by the bytes' characters.
     void spell(const char* bytes, const Word& word) const {
       std::string spelling;
       std::vector<int32_t> places;  // the scalars that its bytes come from
@@ -181,7 +181,7 @@ class ByteLevelPipeline : public Pipeline {
       }
     }
 
-    // The prefix stands for the scalar that it is put before.
+    // The prefix is attributed to the scalar that it precedes.
     void push(const Word& word, int32_t id, int32_t begin, int32_t end) const {
       out.push(id, std::max(begin, word.first), std::max(end, word.first + 1));
     }
@@ -191,7 +191,7 @@ class ByteLevelPipeline : public Pipeline {
   bool is_nfc_, normalizes_;
   ByteLevelOptions options_;
   BytePair byte_pair_;
-  std::optional<ByteTokens> tokens_;  // where nothing is left to be spelled
+  std::optional<ByteTokens> tokens_;  // if the vocabulary suits them
 };
 
 }  // namespace

@@ -15,14 +15,14 @@
 
 namespace bert::tokenizer {
 
-// Byte-pair encoding of bytes as they are in a text, for a vocabulary that has all 256 of them.
-// Most pieces of a text are tokens, and are looked up; in others the places where no merge can
-// join two bytes divide the work; and parts that were merged before are remembered.
+// Byte-pair encoding of a text's bytes as they are, for a vocabulary that has all 256 of them. Most
+// pieces of a text are tokens, and are looked up; others are divided where no merge can join two
+// bytes; and parts that were merged before are remembered.
 class ByteTokens {
  public:
   static constexpr size_t kPadding = WordTable::kMaxSize;
 
-  // Whether a vocabulary is such a one, and each of its ids tells which bytes it stands for.
+  // Whether a vocabulary has all bytes, and each of its ids stands for one sequence of bytes.
   static bool suits(const Vocabulary& vocabulary);
   // Both must outlive this.
   ByteTokens(const Vocabulary& vocabulary, const BytePair& byte_pair, bool ignore_merges);
@@ -38,7 +38,7 @@ class ByteTokens {
     }
     return size < shortest_ignored_ ? Vocabulary::kNone : ignored_.find({bytes, size});
   }
-  // The tokens of a piece that find() does not find, in scratch.word. Readable as above.
+  // The tokens of a piece that find() does not find, in scratch.word. Needs the same padding.
   std::span<const WordPart> merge(const char* bytes, size_t size, BytePairScratch& scratch) const;
 
  private:
@@ -55,11 +55,11 @@ class ByteTokens {
   bool joins(char left, char right) const { return joints_[pair(left, right)]; }
 
   const BytePair& byte_pair_;
-  uint64_t owner_;  // of what a thread remembers
+  uint64_t owner_;  // in a thread's WordCache
   std::array<int32_t, 256> bytes_{};
-  std::vector<uint32_t> pairs_;    // ranks of the merges of two bytes
-  std::bitset<256 * 256> joints_;  // whether some merge's left token ends, and its right one begins
-  WordTable words_{0};             // the short tokens that merging gives
+  std::vector<uint32_t> pairs_;    // ranks of the merges of two single bytes
+  std::bitset<256 * 256> joints_;  // by last byte of a merge's left token, first of its right
+  WordTable words_{0};             // the short tokens that merging produces
   DoubleArray trie_;               // all tokens
   std::optional<BytePairSearch> search_;
   // With ignore_merges, the tokens that words_ lacks.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A text whose spaces have become another character is one word for a BPE with byte fallback: the
-// tokenizer of Gemma, and of mmBERT.
+// BPE with byte fallback over a whole text as one word, in which another character has replaced
+// spaces: the tokenizer of Gemma, and of mmBERT.
 #include <algorithm>
 #include <span>
 #include <string>
@@ -55,7 +55,7 @@ class CharacterPipeline : public Pipeline {
   int32_t unknown() const override { return byte_pair_->unknown(); }
 
  private:
-  // A text in which every scalar but the spaces is the original's.
+  // The text with its spaces replaced, and every other scalar kept.
   std::string_view mark_spaces(std::string_view text, RawBuffer<char>& buffer) const {
     const auto spaces = static_cast<size_t>(std::ranges::count(text, ' '));
     buffer.reserve(text.size() + spaces * (mark_.size() - 1) + CharacterTokens::kPadding);
@@ -71,8 +71,8 @@ class CharacterPipeline : public Pipeline {
     return {buffer.data(), out};
   }
 
-  // Appends the tokens of a text that begins at the scalar `scalar`. As it is one word, none of
-  // them is left out: how a pair is truncated depends on their number.
+  // Appends the tokens of a text that begins at scalar `scalar`. All of them, even past the limit,
+  // as the text is one word: how a pair is truncated depends on their number.
   void take(std::string_view text, int32_t scalar, size_t limit, BytePairScratch& scratch,
             TokenSequence& out) const {
     if (text.empty() || !out.begin_word()) return;

@@ -9,7 +9,7 @@
 namespace bert::tokenizer {
 
 bool CharacterTokens::suits(const Vocabulary& vocabulary, const BytePair& byte_pair) {
-  // Of a token that a byte or another one shares, its spelling does not tell what it joins.
+  // The spelling of a token shared with a byte or another token does not show what it joins.
   if (!byte_pair.knows_all() || !vocabulary.is_one_to_one()) return false;
   std::vector<bool> is_byte(static_cast<size_t>(vocabulary.end_id()));
   for (const int32_t id : byte_pair.bytes()) {

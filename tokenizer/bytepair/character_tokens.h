@@ -12,14 +12,14 @@
 
 namespace bert::tokenizer {
 
-// Byte-pair encoding of characters, none of which is unknown, as each has a token or those of its
-// bytes. Such models (Gemma's) take whole lines for words: they are cut where no merge can join two
-// characters, which leaves words. Many of those are tokens, and are looked up.
+// Byte-pair encoding of characters, none of which is unknown: each has a token, or tokens for its
+// bytes. Such models (Gemma's) treat whole lines as words. Lines are cut where no merge can join
+// two characters, which leaves words; many of those are tokens, and are looked up.
 class CharacterTokens {
  public:
   static constexpr size_t kPadding = WordTable::kMaxSize;
 
-  // Whether a model is one of these.
+  // Whether this is such a model.
   static bool suits(const Vocabulary& vocabulary, const BytePair& byte_pair);
   // Both must outlive this.
   CharacterTokens(const Vocabulary& vocabulary, const BytePair& byte_pair);
@@ -30,14 +30,14 @@ class CharacterTokens {
   };
   // The part of a text that begins at `at`: no merge joins it with what follows.
   Part next_part(std::string_view text, size_t at) const;
-  // Writes the tokens of a part, as BytePair::tokenize() gives them, from `out` on, which has room
-  // for one a byte; returns their end. kPadding bytes must be readable after the part.
+  // Writes the tokens of a part, as BytePair::tokenize() would, from `out` on, which has room for
+  // one per byte; returns their end. kPadding bytes must be readable after the part.
   WordPart* tokenize_part(std::string_view part, BytePairScratch& scratch, WordPart* out) const;
-  // The tokens of a text, in scratch.word. Readable as above.
+  // The tokens of a text, in scratch.word. Needs the same padding.
   std::span<const WordPart> tokenize(std::string_view text, BytePairScratch& scratch) const;
 
  private:
-  // The ids of characters, by pages of those that have one.
+  // The ids of characters, in pages of 256; pages that would be empty share one.
   class CharacterTable {
    public:
     CharacterTable() : pages_((0x10ffff >> 8) + 1), ids_(256, Vocabulary::kNone) {}
@@ -45,7 +45,7 @@ class CharacterTokens {
     int32_t find(char32_t c) const { return ids_[pages_[c >> 8] << 8 | (c & 0xff)]; }
 
    private:
-    std::vector<uint16_t> pages_;  // 0: the page of those that have none
+    std::vector<uint16_t> pages_;  // 0: the empty page
     std::vector<int32_t> ids_;
   };
 
@@ -61,7 +61,7 @@ class CharacterTokens {
   std::vector<bool> joints_;  // by hash
   int shift_;
   CharacterTable characters_;
-  WordTable words_{0};  // the short tokens that merging gives
+  WordTable words_{0};  // the short tokens that merging produces
 };
 
 }  // namespace bert::tokenizer

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ids back to text, as the tokenizer's file says or Hugging Face's tokenizers for files of its
-// kind.
+// Ids back to text, as the tokenizer's file says, or as Hugging Face's tokenizers do for such
+// files.
 #include <algorithm>
 #include <string>
 #include <vector>

@@ -60,7 +60,7 @@ void fuse(Tokens& tokens) {
   tokens.assign(1, std::move(whole));
 }
 
-// Each token by itself, with the space before it.
+// Each token is cleaned up by itself, with the space before it.
 void decode_word_pieces(const Decoder& decoder, Tokens& tokens) {
   for (size_t i = 0; i < tokens.size(); ++i) {
     std::string& token = tokens[i];
@@ -107,7 +107,7 @@ void decode_byte_level(Tokens& tokens) {
   tokens.assign(1, well_formed(bytes));
 }
 
-// Of "<0x41>" and its like. Rust also reads "+4" as a number of two digits.
+// The byte of a token such as "<0x41>". Like Rust, reads "+4" as a number of two digits.
 std::optional<char> byte_of_token(std::string_view token) {
   if (token.size() != 6 || !token.starts_with("<0x") || token[5] != '>') return std::nullopt;
   const char* const last = token.data() + 5;
@@ -118,7 +118,7 @@ std::optional<char> byte_of_token(std::string_view token) {
   return static_cast<char>(byte);
 }
 
-// Bytes that are no text together become a U+FFFD each.
+// Consecutive bytes that are not UTF-8 together become one U+FFFD each.
 void decode_byte_fallback(Tokens& tokens) {
   Tokens out;
   std::string bytes;

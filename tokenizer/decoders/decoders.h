@@ -10,7 +10,7 @@
 
 namespace bert::tokenizer {
 
-// A decoder of a tokenizer.json: from tokens to pieces of text. A Sequence is a list of them.
+// A tokenizer.json's decoder, which turns tokens into pieces of text. A Sequence is a list of them.
 struct Decoder {
   enum class Kind {
     byte_fallback,
@@ -20,19 +20,18 @@ struct Decoder {
     fuse,
     metaspace,
     replace,
-    spaces,  // between tokens, where a file has no decoder
+    spaces,  // between tokens, if a file has no decoder
     strip,
     word_piece,
   } kind;
-  std::string text = {};       // the prefix, suffix, padding, or what to put in a pattern's place
-  std::string delimiter = {};  // of words, for CTC; also Metaspace's replacement, or what to strip
-  bool cleans_up = false;      // spaces before punctuation, for WordPiece and CTC
-  bool drops_first = false;    // Metaspace: the replacement in the first token
+  std::string text = {};       // the prefix, suffix, padding, or what replaces a pattern
+  std::string delimiter = {};  // between words (CTC); or Metaspace's replacement, or what to strip
+  bool cleans_up = false;      // removes spaces before punctuation, for WordPiece and CTC
+  bool drops_first = false;    // Metaspace: removes the replacement from the first token
   size_t start = 0, stop = 0;  // how many characters to strip at most
   std::shared_ptr<const Pattern> pattern = nullptr;  // for Replace
 };
 
-// Applies a decoder to the tokens.
 void decode(const Decoder& decoder, std::vector<std::string>& tokens);
 
 }  // namespace bert::tokenizer

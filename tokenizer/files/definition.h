@@ -24,49 +24,48 @@ struct TemplatePiece {
   std::vector<int32_t> ids;  // of special tokens
   int32_t type_id = 0;
   std::vector<std::string> strings = {};  // of special tokens, if not the vocabulary's
-  std::vector<bool> after = {};           // of a text: TrimPasses that come after special tokens
+  std::vector<bool> after = {};  // of a text: whether each TrimPass sees special tokens before it
 };
 using Template = std::vector<TemplatePiece>;
 
-// The ByteLevel pre-tokenizer, with what is before it: a Digits, or a Split that has an expression
-// of its own.
+// The ByteLevel pre-tokenizer, and what precedes it: Digits, or a Split with its own expression.
 struct ByteLevelOptions {
   bool add_prefix_space = true;
   bool use_regex = true;
   bool single_digits = false;
-  int split_digits = 0;  // how many a piece of that Split may have: next_split_piece(); 0: no Split
+  int split_digits = 0;  // the most in a piece of that Split (next_split_piece()); 0: no Split
 };
 
 struct DeclaredToken : AddedToken {
   int64_t id = -1;  // as the file says; -1 if it does not
 };
 
-// All that a directory's files say about a tokenizer.
+// Everything that a directory's files say about a tokenizer.
 struct Definition {
   std::string file;  // the file that defines it, for messages
   std::vector<std::pair<std::string, int32_t>> vocabulary;
   enum class Model { word_piece, unigram, byte_pair, word_level } model = Model::word_piece;
-  WordPieceOptions word_piece;   // for WordPiece, except `unknown`: for all
+  WordPieceOptions word_piece;   // for WordPiece; `unknown`: for all
   NormalizerOptions normalizer;  // for WordPiece
   UnigramOptions unigram;        // for Unigram
   BytePairOptions byte_pair;     // for BPE
   std::vector<NormalizerStep> steps;
   ByteLevelOptions byte_level;
-  // What a tokenizer.json says of these. by_parts: no fast pipeline, which takes them from the
-  // fields above, is for that.
+  // A tokenizer.json's components. by_parts: no fast pipeline, which would use the fields above,
+  // can run them.
   std::vector<Normalizer> normalizers;
   std::vector<PreTokenizer> pre_tokenizers;
   bool by_parts = false;
-  // What every space becomes, if that is all that is done to a text before the BPE; else empty.
-  // Then there is a fast pipeline for most vocabularies, although by_parts is set.
+  // What every space becomes, if that is all that is done to a text before BPE; otherwise empty. If
+  // set, most vocabularies have a fast pipeline although by_parts is set.
   std::string space_mark;
   std::vector<DeclaredToken> added_tokens;
   std::string mask;  // the mask token; empty if none is named
   Template single, pair;
   std::vector<TrimPass> trims;
-  std::vector<Decoder> decoders;  // what a tokenizer.json says; other files cannot
-  bool has_decoders = false;      // it has said it: a Sequence may be empty
-  int max_length = 0;             // 0: none named
+  std::vector<Decoder> decoders;  // from a tokenizer.json; other files cannot have any
+  bool has_decoders = false;      // there was a tokenizer.json: its Sequence may be empty
+  int max_length = 0;             // 0: none given
   bool truncate_left = false;
   std::vector<std::string> notes;
 };
@@ -75,18 +74,18 @@ struct Definition {
 // 0.
 void set_templates(int32_t cls, int32_t sep, bool is_roberta, Definition& out);
 
-// The decoder of files that cannot have one.
+// The decoders of files that cannot have any.
 std::vector<Decoder> default_decoders(const Definition& definition);
 
 // Reads tokenizer.json and compares it with tokenizer_config.json and vocab.txt, where present.
 Definition read_tokenizer_json(const std::string& directory);
-// Reads vocab.txt, with tokenizer_config.json, special_tokens_map.json and added_tokens.json where
-// present; the defaults are those of Hugging Face's BertTokenizer.
+// Reads vocab.txt, and tokenizer_config.json, special_tokens_map.json and added_tokens.json where
+// present; the defaults are Hugging Face's BertTokenizer's.
 Definition read_vocab_txt(const std::string& directory);
-// Reads vocab.json and merges.txt, with the other files as above, as RobertaTokenizer does.
+// Reads vocab.json and merges.txt, and the other files as above, like RobertaTokenizer.
 Definition read_vocab_json(const std::string& directory);
 // Reads a SentencePiece model of ALBERT, XLM-RoBERTa or CamemBERT, as tokenizer_config.json or
-// config.json says, with the other files as above, as Hugging Face's fast tokenizers do.
+// config.json says, and the other files as above, like Hugging Face's fast tokenizers.
 Definition read_sentence_piece_directory(const std::string& directory, const std::string& model);
 
 }  // namespace bert::tokenizer

@@ -33,7 +33,7 @@ bool is_there(const std::string& path) {
   return false;
 }
 
-// A FIFO would block open() until somebody writes to it, were it not for O_NONBLOCK.
+// Without O_NONBLOCK, open() of a FIFO would block until somebody writes to it.
 RegularFile::RegularFile(const std::string& path)
     : path_(path), descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
   if (descriptor_ < 0) {
@@ -73,8 +73,8 @@ namespace {
 
 using nlohmann::json;
 
-// Reads valid JSON for keys that an object has twice. The parser's own callback would see them too,
-// but with it, an object of n objects takes n^2.
+// Looks in valid JSON for keys that an object has twice. The parser's own callback would see them
+// too, but takes n^2 for an object of n objects.
 class DuplicateKeys final : public nlohmann::json_sax<json> {
  public:
   std::optional<std::string> found;
@@ -84,7 +84,7 @@ class DuplicateKeys final : public nlohmann::json_sax<json> {
   bool key(string_t& key) override {
     if (keys_.back().insert(key).second) return true;
     found = key;
-    return false;  // which ends it
+    return false;  // ends the parse
   }
   bool null() override { return true; }
   bool boolean(bool) override { return true; }
@@ -98,7 +98,7 @@ class DuplicateKeys final : public nlohmann::json_sax<json> {
   bool parse_error(size_t, const std::string&, const json::exception&) override { return false; }
 
  private:
-  std::vector<std::set<std::string>> keys_;  // of the open objects
+  std::vector<std::set<std::string>> keys_;  // of each open object
 };
 
 }  // namespace
@@ -107,7 +107,7 @@ json parse_any_json_text(std::string_view text, const std::string& name) {
   const auto fail = [&](size_t byte) {
     throw UnreadableFile(fmt::format("{}: not valid JSON at byte {}", name, byte));
   };
-  // The parser would take it for the end.
+  // The parser would take a NUL for the end.
   if (const size_t nul = text.find('\0'); nul != std::string_view::npos) fail(nul + 1);
   try {
     return json::parse(text);

@@ -12,18 +12,19 @@
 
 namespace bert::tokenizer {
 
-// Whether a directory has something of this name, be it a link to nothing, a FIFO or a folder. All
-// of a model's files are looked for with this and read through RegularFile, which refuses those: to
-// pass over a file that is there would give another model.
+// Whether anything of this name exists, even a dangling link, a FIFO or a folder. All of a model's
+// files are looked for with this and read through RegularFile, which refuses those: silently
+// skipping a file that is there would give another model.
 bool is_there(const std::string& path);
 
-// A file that is there, but is not what its name says: no regular file, no JSON, a pointer to
-// another.
+// A file that exists but is not what its name says: not a regular file, not JSON, or a Git LFS
+// pointer.
 struct UnreadableFile : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// An open file, once links are followed; anything else is refused by name, without waiting for it.
+// An open regular file, links followed; for anything else, throws an error that names it, without
+// blocking.
 class RegularFile {
  public:
   explicit RegularFile(const std::string& path);
@@ -41,25 +42,24 @@ class RegularFile {
   size_t size_ = 0;
 };
 
-// Throws if a file's content is what git checks out in place of a large file.
+// Throws if the content is a Git LFS pointer instead of the file.
 void refuse_pointer(std::string_view content, const std::string& path);
 // Throws if the file cannot be read.
 std::string read_file(const std::string& path);
 // The first key that an object in a valid JSON text has twice.
 std::optional<std::string> duplicate_key(std::string_view text);
-// Errors begin with the name. A duplicate key is one, as it would be a guess which value counts,
-// but for the last of a key's values in parse_any_json_text.
+// Errors begin with the name. A duplicate key is an error, as choosing a value would be a guess,
+// except in parse_any_json_text, where the last one counts.
 nlohmann::json parse_any_json_text(std::string_view text, const std::string& name);
 nlohmann::json parse_json_text(std::string_view text, const std::string& name);
 nlohmann::json parse_json(const std::string& path);
-// What model.vocab and model.merges have, in order.
+// The elements of model.vocab and model.merges, in order.
 struct ScannedLists {
   std::vector<std::pair<std::string, int32_t>> vocabulary;
   std::vector<std::pair<std::string, std::string>> merges;
 };
-// As parse_any_json_text, but the lists' elements may be in `lists` instead of the document, where
-// the lists are then empty: a hundred thousand tokens as JSON values would take longer than the
-// rest of loading.
+// Like parse_any_json_text, but may move the lists' elements to `lists`, leaving the document's
+// empty: a hundred thousand tokens as JSON values would take longer than the rest of loading.
 nlohmann::json parse_tokenizer_json(const std::string& path, ScannedLists& lists);
 
 // The lines of a vocab.txt.

@@ -67,7 +67,7 @@ double JsonField::number() const {
 }
 
 void JsonField::fail(std::string_view expected) const {
-  // Not the contents of a structure: dump() recurses, and there is no limit on nesting.
+  // Not a structure's contents: dump() recurses, and nesting is not limited.
   std::string found = value_->is_structured() ? fmt::format("an {}", value_->type_name())
                                               : value_->dump(-1, ' ', true);
   if (found.size() > 60) found = found.substr(0, 60) + "...";

@@ -11,8 +11,8 @@
 
 namespace bert::tokenizer {
 
-// A value in a JSON file and its path there. Reading it as the wrong type throws a
-// std::runtime_error that names the file and the field, what was found and what was expected.
+// A value in a JSON file, and its path in it. Reading it as the wrong type throws a
+// std::runtime_error that names the file, the field, what was found and what was expected.
 class JsonField {
  public:
   // The value must outlive this object. path: empty for the whole document.

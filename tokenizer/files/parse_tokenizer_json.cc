@@ -13,13 +13,13 @@ namespace {
 
 using nlohmann::json;
 
-// Reads the long lists of a tokenizer.json in their usual forms. It stops at anything else, and
-// leaves the list to the general parser.
+// Reads the long lists of a tokenizer.json in their usual forms. Stops at anything else, and leaves
+// the list to the general parser.
 class ListScanner {
  public:
   ListScanner(std::string_view text, size_t at) : text_(text), at_(at) {}
 
-  // Each is false if the list is not of that form; otherwise position() is then after its end.
+  // Both return false if the list has another form; otherwise position() is then past its end.
   // {"token": id, ...}, with ids in plain digits
   bool scan(std::vector<std::pair<std::string, int32_t>>& entries) {
     if (!take('{')) return false;
@@ -93,8 +93,8 @@ class ListScanner {
   size_t at_;
 };
 
-// Where the value of the first member of this name stands in the text outside of `other`, if it is
-// in its usual form; else nowhere. The list gets what it has.
+// Where the value of the first member of this name is in the text, outside `other`, if it has its
+// usual form; otherwise empty. Fills the list with its elements.
 struct Range {
   size_t begin = 0, end = 0;
 };
@@ -133,7 +133,7 @@ json parse_tokenizer_json(const std::string& path, ScannedLists& lists) {
   const Range vocabulary = has_nul ? Range() : scan_member("vocab", text, {}, lists.vocabulary);
   if (vocabulary.end > 0) {
     const Range merges = scan_member("merges", text, vocabulary, lists.merges);
-    // If these were the model's, null now stands there in the document.
+    // If these were the model's, the document now has null in their places.
     json document = json::parse(without(text, vocabulary, merges), nullptr, false);
     const auto set = [&](const char* place, const json& value) {
       const json::json_pointer at(place);

@@ -37,7 +37,7 @@ NamedToken read_named_token(const JsonField& field) {
   return token;
 }
 
-// A list; extra_special_tokens may also be an object, with names of the model's own.
+// Reads a list; extra_special_tokens may also be an object, with names that the model chooses.
 void read_more_special_tokens(const JsonField& config, const char* name, TokenizerConfig& out) {
   if (!config.has(name)) return;
   std::vector<JsonField> fields;
@@ -195,7 +195,7 @@ TokenizerConfig read_tokenizer_config(const std::string& directory) {
     const nlohmann::json document = parse_json(out.file);
     read_config(JsonField(document, out.file), out);
   }
-  if (out.tokenizer_class.empty()) {  // where older files have it
+  if (out.tokenizer_class.empty()) {  // older models have it there
     out.tokenizer_class = read_model_text(directory, "tokenizer_class");
     out.class_field = directory + "/config.json: tokenizer_class";
   }

@@ -14,8 +14,8 @@
 
 namespace bert::tokenizer {
 
-// A special token: "[CLS]", or {"content": "[CLS]", "lstrip": false, ...}. For the first form, the
-// tokenizer's class has flags of its own.
+// A special token: "[CLS]", or {"content": "[CLS]", "lstrip": false, ...}. The first form gets its
+// flags from the tokenizer's class.
 struct NamedToken : AddedToken {
   bool has_flags = false;
 };
@@ -24,16 +24,16 @@ struct NamedToken : AddedToken {
 // absent, and so may each field.
 struct TokenizerConfig {
   std::string file;                          // tokenizer_config.json, for messages
-  std::string tokenizer_class, class_field;  // class_field: the file and field of it
+  std::string tokenizer_class, class_field;  // class_field: its file and field
   std::string word_tokenizer_type = "basic";
   std::optional<bool> do_lower_case, tokenize_chinese_chars, clean_text, do_basic_tokenize;
-  std::optional<bool> keep_accents, add_prefix_space;  // for SentencePiece, and RoBERTa
+  std::optional<bool> keep_accents, add_prefix_space;  // for SentencePiece; for RoBERTa
   std::optional<bool> trim_offsets;                    // for RoBERTa
   std::optional<bool> strip_accents;                   // null or absent: as do_lower_case
   std::map<std::string, NamedToken> special_tokens;    // by "cls_token" and the like
   std::vector<DeclaredToken> added_tokens;             // with their ids, sorted by id
   std::vector<NamedToken> additional_special_tokens;   // with extra_special_tokens
-  int model_max_length = 0;                            // 0: none, or so large that it means none
+  int model_max_length = 0;  // 0: none, or a number so large that it means none
   std::optional<bool> truncate_left;
   std::vector<std::string> notes;
 };
@@ -41,13 +41,13 @@ struct TokenizerConfig {
 TokenizerConfig read_tokenizer_config(const std::string& directory);
 // A string field of config.json, or empty.
 std::string read_model_text(const std::string& directory, const char* field);
-// Whether a class is Hugging Face's slow or fast tokenizer of that stem: "BertTokenizer" or
+// Whether a class is Hugging Face's slow or fast tokenizer for a stem: "BertTokenizer" or
 // "BertTokenizerFast" for "Bert".
 bool is_tokenizer_class(std::string_view name, std::string_view stem);
 
-// The special tokens in transformers' order: those that the files name, and else the class's
-// defaults (of unk_token, sep_token, pad_token, cls_token and mask_token) that are in the
-// vocabulary. mask_strips: the class's mask token takes the white space on its left.
+// The special tokens in transformers' order: those that the files name, otherwise the class's
+// defaults (of unk_token, sep_token, pad_token, cls_token and mask_token) if the vocabulary has
+// them. mask_strips: the class's mask token strips the white space on its left.
 using TokenIds = std::unordered_map<std::string_view, int32_t>;
 std::vector<NamedToken> named_tokens(const TokenizerConfig& config,
                                      const std::array<const char*, 5>& defaults, bool mask_strips,

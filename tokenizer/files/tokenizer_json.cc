@@ -43,9 +43,9 @@ void read_parts(const JsonField& document, Definition& out) {
   pick_pipeline(out);
 }
 
-// Only the side of truncation counts, as in transformers, which takes the length from
-// tokenizer_config.json alone. The strategy is always longest_first. A length that is ignored is
-// not noted: many published models have one.
+// Uses only the side of truncation, like transformers, which takes the length from
+// tokenizer_config.json alone. The strategy is always longest_first. Ignoring a length is not
+// noted: many published models have one.
 void read_truncation(const JsonField& document, Definition& out) {
   if (!document.has("truncation")) return;
   const JsonField truncation = document.at("truncation");
@@ -103,7 +103,7 @@ void compare_config(const TokenizerConfig& config, Definition& out) {
   out.notes.insert(out.notes.end(), config.notes.begin(), config.notes.end());
   if (out.model == Definition::Model::word_piece && !out.by_parts) compare_switches(config, out);
   const auto unknown = config.special_tokens.find("unk_token");
-  const bool has_unknown = !out.word_piece.unknown.empty();  // which BPE need not have
+  const bool has_unknown = !out.word_piece.unknown.empty();  // BPE may have none
   if (has_unknown && unknown != config.special_tokens.end() &&
       unknown->second.content != out.word_piece.unknown) {
     out.notes.push_back(fmt::format("{}: unk_token is \"{}\", but {} has \"{}\", which is used",
@@ -112,7 +112,7 @@ void compare_config(const TokenizerConfig& config, Definition& out) {
   }
   out.max_length = config.model_max_length;
   out.truncate_left = config.truncate_left.value_or(out.truncate_left);
-  // transformers adds these to those of tokenizer.json.
+  // transformers adds these to tokenizer.json's.
   const auto add = [&](const DeclaredToken& token) {
     const auto is_it = [&](const DeclaredToken& known) { return known.content == token.content; };
     if (std::ranges::none_of(out.added_tokens, is_it)) out.added_tokens.push_back(token);
@@ -136,7 +136,7 @@ void compare_vocabulary(const std::string& directory, Definition& out) {
       ++beyond;
     }
   }
-  // Lines lose trailing white space, so a token of nothing else cannot be compared.
+  // Lines lose trailing white space, so a token of only white space cannot be compared.
   const auto is_same = [&](size_t i) {
     return tokens[i] &&
            (lines.line(i) == *tokens[i] || lines.token(i) == *tokens[i] || lines.token(i).empty());

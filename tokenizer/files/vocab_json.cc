@@ -13,10 +13,10 @@ namespace bert::tokenizer {
 
 namespace {
 
-// What tokenizers make of vocab.json and merges.txt alone.
+// How a tokenizer class reads vocab.json and merges.txt without a tokenizer.json.
 struct BytePairConvention {
   const char *stem, *model_type;       // of the class's name; in config.json
-  bool is_roberta;                     // its template, and offsets without spaces
+  bool is_roberta;                     // RoBERTa's template, and offsets without spaces
   std::array<const char*, 5> special;  // as in named_tokens()
 };
 constexpr std::array<const char*, 5> kRobertaSpecial = {"<unk>", "</s>", "<pad>", "<s>", "<mask>"};

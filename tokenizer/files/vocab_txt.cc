@@ -13,16 +13,16 @@ namespace bert::tokenizer {
 
 namespace {
 
-// The classes that read vocab.txt as BertTokenizer does. Others do not: BertJapaneseTokenizer finds
+// The classes that read vocab.txt like BertTokenizer. Others differ: BertJapaneseTokenizer finds
 // words in a dictionary, FunnelTokenizer has another template.
 constexpr const char* kBertLikeClasses[] = {
     "Bert",     "DistilBert", "Electra",           "MobileBert",         "ConvBert", "SqueezeBert",
     "LayoutLM", "Lxmert",     "DPRContextEncoder", "DPRQuestionEncoder", "RetriBert"};
 
-// The template, and the special tokens that no file names.
+// The template, and the default special tokens.
 struct VocabularyConvention {
   const char *unknown, *separator, *padding, *classifier, *mask;
-  bool is_roberta;  // <s> A </s></s> B </s>, of type 0; the mask takes the white space on its left
+  bool is_roberta;  // <s> A </s></s> B </s>, of type 0; the mask strips the white space on its left
 };
 constexpr VocabularyConvention kBert = {.unknown = "[UNK]",
                                         .separator = "[SEP]",

@@ -14,20 +14,19 @@ namespace bert::tokenizer {
 
 // A post-processor's trim_offsets.
 struct TrimPass {
-  bool add_prefix_space;  // one space at the beginning of a text is not trimmed
+  bool add_prefix_space;  // a single space at the beginning of a text is kept
 };
 
-// Leaves the white space at both ends of a token out of its offsets, as Hugging Face's
-// RobertaProcessing and ByteLevel do: as much as the token's string has, whether or not the text
-// has it there.
+// Excludes the white space at both ends of a token from its offsets, like Hugging Face's
+// RobertaProcessing and ByteLevel: as much as the token's string has, even if the text does not.
 class OffsetTrimmer {
  public:
   OffsetTrimmer() = default;
   OffsetTrimmer(std::vector<TrimPass> passes, const Vocabulary& vocabulary);
 
   bool trims() const { return !passes_.empty(); }
-  // offsets: of the tokens from `from` on of a text. after: which passes see a special token as the
-  // first one, not the text's; none of them where it is empty.
+  // offsets: of a text's tokens from `from` on. after: which passes see a special token first, not
+  // the text's own; empty: none.
   void trim(const TokenSequence& text, size_t from, std::span<Offset> offsets,
             const std::vector<bool>& after) const;
 

@@ -15,18 +15,18 @@ struct Blanks {
 };
 Blanks blanks_of(std::string_view text);
 
-// A token of a text whose string is not the vocabulary's, but what of the text it stands for.
+// A token whose string is not the vocabulary's but the part of the text that it stands for.
 struct SpelledToken {
   size_t index;
   Blanks blanks;
-  std::string string;  // where it is asked for
+  std::string string;  // if asked for
 };
 
-// What truncation from the left and trimmed offsets need to know of a text's tokens, where they are
+// What truncation from the left and the trimming of offsets need to know about a text's tokens, if
 // asked for.
 struct TokenNotes {
-  bool of_words = false, of_spelling = false, of_strings = false;  // which to take
-  std::vector<size_t> words;          // where each word begins, but for added tokens
+  bool of_words = false, of_spelling = false, of_strings = false;  // what is asked for
+  std::vector<size_t> words;          // where each word begins, except added tokens
   std::vector<SpelledToken> spelled;  // in order
 
   void clear() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The strings of a text's tokens, as Hugging Face's Encoding.tokens has them.
+// The strings of a text's tokens, as in Hugging Face's Encoding.tokens.
 #include <algorithm>
 #include <string>
 #include <vector>

@@ -16,7 +16,7 @@ void for_scalars(std::string_view text, Put&& put) {
 }
 
 // set(text, edits) sets the edits of a part, and returns how many characters are dropped before the
-// first of them.
+// first edit.
 template <class Set>
 void edit_parts(PartedText& text, Set&& set) {
   std::vector<Edit> edits;

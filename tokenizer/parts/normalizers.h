@@ -13,7 +13,7 @@
 
 namespace bert::tokenizer {
 
-// A normalizer of a tokenizer.json; a Sequence is a list of them.
+// A tokenizer.json's normalizer; a Sequence is a list of them.
 struct Normalizer {
   enum class Kind {
     bert,
@@ -32,18 +32,18 @@ struct Normalizer {
   } kind;
   NormalizerOptions bert = {};
   std::shared_ptr<const Charsmap> charsmap = nullptr;
-  std::shared_ptr<const Pattern> pattern = nullptr;  // that replace looks for
-  std::string from = {};             // the pattern, if it is a string or an expression for spaces
-  bool is_expression = false;        // `from` is
-  std::string to = {};               // what replace puts in its place, or prepend before the text
+  std::shared_ptr<const Pattern> pattern = nullptr;  // for replace
+  std::string from = {};       // the pattern, if it is a string or an expression for spaces
+  bool is_expression = false;  // `from` is
+  std::string to = {};         // what replace puts in its place, or what prepend puts in front
   bool left = false, right = false;  // for strip
 };
 
 // Applies a normalizer to every part of a text.
 void normalize(const Normalizer& normalizer, PartedText& text);
-// The same as a step of TextNormalizer; false if that has no such step.
+// Converts a normalizer to a step of TextNormalizer; false if there is no such step.
 bool as_step(const Normalizer& normalizer, NormalizerStep& out);
-// Each byte of a text becomes the character that stands for it in a byte-level vocabulary.
+// Replaces each byte of a text by the character that represents it in a byte-level vocabulary.
 void spell_bytes(PartedText& text);
 
 }  // namespace bert::tokenizer

@@ -58,8 +58,8 @@ void PartedText::cut_added(const AddedTokenMatcher& tokens) {
   parts_.swap(cut_);
 }
 
-// The bytes of a part that edits are counted from: those at the beginning that nothing of the
-// original stands behind are left out, and of a part without any original, all.
+// The bytes of a part to which edits apply: without those at the beginning that come from nothing
+// in the original; none if the whole part comes from nothing.
 std::pair<size_t, size_t> PartedText::editable(const Part& part) const {
   if (part.origin.begin == part.origin.end) return {0, 0};
   const size_t size = part.end - part.begin;

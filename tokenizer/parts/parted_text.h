@@ -19,7 +19,7 @@ struct Span {
   int32_t begin, end;
 };
 
-// A part of a text: bytes of what the text has become, and those of the original that it was cut
+// A part of a text: its bytes in the rewritten text, and those of the original that it was cut
 // from.
 struct Part {
   size_t begin, end;
@@ -28,9 +28,9 @@ struct Part {
   bool is_text() const { return id == AddedTokenMatcher::kText; }
 };
 
-// A text that normalizers change and pre-tokenizers cut into parts, with where each of its bytes
-// comes from: to the byte, oddities included, what Hugging Face's NormalizedString and
-// PreTokenizedString make of it.
+// A text that normalizers change and pre-tokenizers cut into parts, and where each of its bytes
+// comes from. It matches Hugging Face's NormalizedString and PreTokenizedString to the byte,
+// oddities included.
 class PartedText {
  public:
   // One part: all of a well-formed text.
@@ -66,7 +66,7 @@ class PartedText {
     parts_.swap(cut_);
   }
   // Changes every part that is text. change(part) calls one of the functions below, which append
-  // the part's new text; a part whose text is then empty is dropped.
+  // the part's new text; a part left empty is dropped.
   template <class Change>
   void rewrite(Change&& change) {
     cut_.clear();
@@ -84,10 +84,9 @@ class PartedText {
     sources_.swap(new_sources_);
   }
   void keep(const Part& part) { copy(part, 0, part.end - part.begin); }
-  // NormalizedString::transform. removed: characters that are dropped before the first edit.
+  // NormalizedString::transform. removed: how many characters are dropped before the first edit.
   void edit(const Part& part, std::span<const Edit> edits, size_t removed);
   void prepend(const Part& part, std::string_view prefix);
-  // Puts `by` in place of each match.
   void replace(const Part& part, std::span<const Match> matches, std::string_view by);
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any tokenizer.json, component by component. Exact first: definitions that many models share have
-// faster pipelines of their own.
+// Runs any tokenizer.json component by component. Meant to be exact, not fast: definitions that
+// many models share have faster pipelines of their own.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -19,7 +19,7 @@ namespace bert::tokenizer {
 
 namespace {
 
-// What tokens at the beginning of a word begin with, or else those inside of words.
+// What the tokens that begin words start with, or else those inside words.
 struct WordMark {
   std::string text;
   bool begins_words = false;

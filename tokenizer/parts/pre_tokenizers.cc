@@ -22,7 +22,7 @@ void cut_at(int flag, Delimiter delimiter, PartedText& text) {
   });
 }
 
-// Runs of word characters, and of what is neither those nor white space.
+// Cuts into runs of word characters, and of what is neither those nor white space.
 void cut_words(PartedText& text) {
   enum { kWordBlank, kWordRun, kOtherRun };
   const auto kind = [](char32_t c) {

@@ -10,7 +10,7 @@
 
 namespace bert::tokenizer {
 
-// A pre-tokenizer of a tokenizer.json; a Sequence is a list of them.
+// A tokenizer.json's pre-tokenizer; a Sequence is a list of them.
 struct PreTokenizer {
   enum class Kind {
     bert,
@@ -24,18 +24,18 @@ struct PreTokenizer {
     whitespace,
     whitespace_split,
   } kind;
-  Delimiter behavior = Delimiter::isolated;          // of punctuation and split
+  Delimiter behavior = Delimiter::isolated;          // for punctuation and split
   std::shared_ptr<const Pattern> pattern = nullptr;  // for split
   std::string from = {};                             // the pattern's text
-  bool is_expression = false;                        // `from` is one, not a string
+  bool is_expression = false;                        // `from` is an expression, not a string
   bool inverted = false;                             // split at what the pattern does not match
   bool individual = false;                           // each digit by itself
-  size_t length = 0;                                 // of fixed_length, in scalars
+  size_t length = 0;                                 // for fixed_length, in scalars
   char32_t scalar = 0;                               // the delimiter, or Metaspace's replacement
-  // A space before each part, or Metaspace's replacement; first: only where the text begins.
+  // Puts a space, or Metaspace's replacement, before each part; first: only where the text begins.
   using Prepend = UnigramOptions::Prepend;
   Prepend prepend = Prepend::never;
-  bool splits = true;  // Metaspace, at its replacement; ByteLevel, by its expression
+  bool splits = true;  // Metaspace at its replacement, ByteLevel by its expression
 };
 
 // Applies a pre-tokenizer to every part of a text. at_begin: the text is the beginning of an input.

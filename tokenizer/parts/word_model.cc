@@ -25,7 +25,7 @@ int32_t find_unknown(const Definition& definition, const Vocabulary& vocabulary)
   throw std::runtime_error(fmt::format("the unknown token \"{}\" is not in the vocabulary", token));
 }
 
-// Greedily the longest tokens.
+// Takes the longest tokens greedily.
 class WordPieceModel : public WordModel {
  public:
   WordPieceModel(const Definition& definition, const Vocabulary& vocabulary)
@@ -50,7 +50,7 @@ class WordPieceModel : public WordModel {
 
  private:
   const DoubleArray& trie_;
-  bool has_continuing_;  // there are tokens for the inside of words
+  bool has_continuing_;  // some tokens continue words
   int32_t unknown_;
   size_t max_chars_;
 };
@@ -110,7 +110,7 @@ class BytePairModel : public WordModel {
   }
 
   BytePair byte_pair_;
-  std::optional<CharacterTokens> characters_;  // where it can be
+  std::optional<CharacterTokens> characters_;  // if they suit the vocabulary
 };
 
 class UnigramModel : public WordModel {

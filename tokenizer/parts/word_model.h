@@ -16,14 +16,14 @@ namespace bert::tokenizer {
 struct WordToken {
   int32_t id;
   size_t begin, end;
-  bool spelled = false;  // its string is not the vocabulary's, but those bytes
+  bool spelled = false;  // its string is those bytes, not the vocabulary's
 };
 
-// The model of a tokenizer.json: a word, which is not empty, to tokens.
+// A tokenizer.json's model: splits a non-empty word into tokens.
 class WordModel {
  public:
   virtual ~WordModel() = default;
-  // Sets `out`. Throws if the word has something unknown and the model no token for that.
+  // Sets `out`. Throws if something in the word is unknown and the model has no unknown token.
   virtual void tokenize(std::string_view word, PieceScratch& scratch,
                         std::vector<WordToken>& out) const = 0;
 };

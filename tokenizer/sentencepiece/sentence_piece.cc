@@ -18,12 +18,12 @@ namespace bert::tokenizer {
 
 namespace {
 
-// Darts, inside the library, recurses for each byte of a piece.
+// The library's Darts recurses for each byte of a piece.
 constexpr size_t kMaxPiece = 1024;
 
-// Reads what the library does not expose, and hands it nothing that it could trip over: only the
-// pieces, of sizes that it can take. Its own normalizer is not used, and the file's self-tests
-// would only take time.
+// Reads what the library does not expose, and gives it nothing that it could trip over: only the
+// pieces, of sizes that it can take. Its normalizer is not used, and the file's self-tests would
+// only take time.
 class SentencePieceReader {
  public:
   explicit SentencePieceReader(const std::string& path) : path_(path), content_(read_file(path)) {}
@@ -57,7 +57,7 @@ class SentencePieceReader {
       if (field.number == 3) read_normalizer(field.bytes);
       has_[field.number] = true;
     }
-    // Trained models have all three: one without them was cut off between two fields.
+    // Trained models have all three parts: a file without them was cut off between two fields.
     if (types_.empty()) fail("found no pieces, so this is not a SentencePiece model");
     if (!has_[2] || !has_[3]) {
       fail(fmt::format("{} is missing", has_[2] ? "normalizer_spec" : "trainer_spec"));
@@ -128,7 +128,7 @@ class SentencePieceReader {
   }
 
   void load() {
-    // normalizer_spec with a charsmap of one empty unit: without any, the library prints a note.
+    // normalizer_spec with a charsmap of one empty unit: without one, the library prints a note.
     constexpr std::string_view kNothing("\x1a\x0b\x12\x09\4\0\0\0\0\0\0\0\0", 13);
     sentencepiece::SentencePieceProcessor processor;
     try {

@@ -9,7 +9,7 @@ namespace bert::tokenizer {
 
 // A SentencePiece model of type Unigram, as in its file.
 struct SentencePieceModel {
-  // As SentencePiece's ModelProto numbers them.
+  // Numbered as in SentencePiece's ModelProto.
   enum Type { kNormal = 1, kUnknown = 2, kControl = 3, kUserDefined = 4, kUnused = 5, kByte = 6 };
   struct Piece {
     std::string text;
@@ -21,7 +21,7 @@ struct SentencePieceModel {
   std::string charsmap;  // empty: none
 };
 
-// Throws if the file is not one, or of another type: BPE, word, char.
+// Throws if the file is not such a model, or is of another type: BPE, word, char.
 SentencePieceModel read_sentence_piece(const std::string& path);
 
 }  // namespace bert::tokenizer

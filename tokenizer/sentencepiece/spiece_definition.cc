@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The conventions of Hugging Face's fast tokenizers around a SentencePiece model: what transformers
-// makes of it where there is no tokenizer.json.
+// How Hugging Face's fast tokenizers use a SentencePiece model: what transformers makes of it if
+// there is no tokenizer.json.
 #include <algorithm>
 #include <stdexcept>
 
@@ -20,7 +20,7 @@ enum class SpieceFamily { albert, xlm_roberta, camembert };
 
 struct SpieceConvention {
   SpieceFamily family;
-  const char *stem, *model_type;  // of AlbertTokenizer and AlbertTokenizerFast; in config.json
+  const char *stem, *model_type;  // "Albert" of AlbertTokenizer(Fast); in config.json
   const char *classifier, *separator, *mask;
   bool is_roberta;  // <s> A </s></s> B </s>, of type 0
 };
@@ -47,7 +47,7 @@ const SpieceConvention& spiece_convention(const TokenizerConfig& config,
                                : "AlbertTokenizer, XLMRobertaTokenizer or CamembertTokenizer"));
 }
 
-// As Python's str.isdigit, for the decimal digits of all scripts and the superscripts.
+// Like Python's str.isdigit, for the decimal digits of all scripts and for superscripts.
 bool is_digit(char32_t c) {
   constexpr char32_t kZeros[] = {
       0x30,    0x660,   0x6f0,   0x7c0,   0x966,   0x9e6,   0xa66,   0xae6,   0xb66,   0xbe6,
@@ -61,7 +61,7 @@ bool is_digit(char32_t c) {
          c == 0xb9 || c == 0x2070 || (c >= 0x2074 && c <= 0x2079) || (c >= 0x1d7ce && c <= 0x1d7ff);
 }
 
-// AlbertConverter ranks such pieces, "▁1,", far below all others.
+// AlbertConverter ranks such pieces (as "▁1,") far below all others.
 bool ends_in_digit_and_comma(std::string_view piece) {
   if (piece.size() < 2 || piece.back() != ',') return false;
   return is_digit(utf8::decode_before(piece, piece.size() - 1));
@@ -109,7 +109,7 @@ class SpieceDirectoryReader {
     }
   }
 
-  // With fairseq's ids, its own special tokens take the place of the model's first `count` pieces.
+  // With fairseq's ids, its special tokens replace the model's first `count` pieces.
   void check_replaced(size_t count) const {
     for (size_t i = 0; i < count; ++i) {
       const int type = i < model_.pieces.size() ? model_.pieces[i].type : 0;
@@ -184,13 +184,13 @@ class SpieceDirectoryReader {
     return found->second;
   }
 
-  // In transformers' order, of which the last one with an id counts: the model's own, those that
+  // In transformers' order, in which the last token with an id counts: the model's own, those that
   // the class names, those that the files list.
   void set_added_tokens() {
     using Model = SentencePieceModel;
     // User-defined pieces stay pieces, as in training, in the slow tokenizers and in the
-    // tokenizer.json published with ALBERT. Newer converters make added tokens of them, which, with
-    // ALBERT, puts a U+2581 after each "." and "-".
+    // tokenizer.json published with ALBERT. Newer converters turn them into added tokens, which for
+    // ALBERT puts a U+2581 after each "." and "-".
     for (const Model::Piece& piece : model_.pieces) {
       if (piece.type != Model::kControl) continue;
       NamedToken token;

@@ -21,9 +21,9 @@ class WireReader {
   struct Field {
     uint64_t number = 0;
     int type = kVarint;
-    uint64_t value = 0;       // of a number, of any type
+    uint64_t value = 0;       // of a number of any type
     std::string_view bytes;   // of a string or a message
-    std::string_view record;  // all of it, with its tag
+    std::string_view record;  // the whole field, with its tag
   };
 
   WireReader(std::string_view bytes, const std::string& where) : bytes_(bytes), where_(where) {}

@@ -11,7 +11,7 @@
 namespace bert::tokenizer {
 namespace {
 
-// Appends the first character of a text that is not empty; returns how many bytes it takes there.
+// Appends the first character of a non-empty text; returns how many bytes it has in the text.
 size_t append_printable(std::string_view text, std::string& out) {
   char32_t c = 0;
   const size_t length = utf8::decode_checked(text, 0, c);
@@ -35,7 +35,7 @@ size_t append_printable(std::string_view text, std::string& out) {
   return length;
 }
 
-// As many whole characters of printable text as fit.
+// As many whole characters as fit.
 std::string_view beginning_of(std::string_view text, size_t most) {
   while (most > 0 && utf8::is_continuation(text[most])) --most;
   return text.substr(0, most);
@@ -58,7 +58,7 @@ bool is_hidden(char32_t c) {
 
 std::string printable(std::string_view text, size_t most) {
   std::string all;
-  // Of a text of megabytes, only what may be shown is looked at.
+  // In a text of megabytes, looks only at what may be shown.
   const bool is_long = text.size() / 2 > most;
   std::string_view rest = is_long ? text.substr(0, most) : text;
   while (!rest.empty()) rest.remove_prefix(append_printable(rest, all));

@@ -7,19 +7,19 @@
 
 namespace bert::tokenizer {
 
-// Characters that a terminal obeys or hides instead of showing them: control characters, those that
+// Characters that a terminal obeys or hides instead of showing: control characters, those that
 // change the direction of text, line and paragraph separators, and other invisible format
 // characters.
 bool is_hidden(char32_t c);
 
-// A text for people's eyes: hidden characters, and bytes that are no UTF-8, are spelled out, as in
-// \x1b, \n and \u202e. Of more than `most` bytes, the middle is left out.
+// Text for display: hidden characters, and bytes that are not UTF-8, are spelled out, as in \x1b,
+// \n and \u202e. If longer than `most` bytes, the middle is left out.
 std::string printable(std::string_view text, size_t most = std::string_view::npos);
 
 // The same for several lines.
 std::string printable_lines(std::string_view text);
 
-// What error messages are limited to: a few hundred characters.
+// The limit for error messages, in bytes.
 constexpr size_t kMostOfMessage = 600;
 
 }  // namespace bert::tokenizer

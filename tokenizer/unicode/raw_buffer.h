@@ -8,7 +8,7 @@
 
 namespace bert::tokenizer {
 
-// Memory that only grows and is not initialised, as a vector's would be.
+// Memory that only grows and, unlike a vector's, is not initialised.
 template <class T>
 class RawBuffer {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -19,7 +19,7 @@ class RawBuffer {
   T& operator[](size_t i) { return data_[i]; }
   const T& operator[](size_t i) const { return data_[i]; }
 
-  // Makes room for `size` elements; the first `keep` stay as they are.
+  // Makes room for `size` elements; keeps the first `keep`.
   void reserve(size_t size, size_t keep = 0) {
     if (size <= capacity_) return;
     size = std::max(size, capacity_ + capacity_ / 2);

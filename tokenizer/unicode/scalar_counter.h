@@ -9,8 +9,8 @@
 
 namespace bert::tokenizer {
 
-// Which scalar a byte of a text belongs to, counted from `first` on. Asked in order, or nearly so,
-// it takes time proportional to the text.
+// Which scalar a byte of a text belongs to, counted from `first` on. If asked in order, or nearly
+// so, it takes time proportional to the text.
 class ScalarCounter {
  public:
   ScalarCounter(std::string_view text, int32_t first) : text_(text), scalar_(first) {}

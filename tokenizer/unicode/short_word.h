@@ -9,7 +9,7 @@
 
 namespace bert::tokenizer {
 
-// A word of 1 to kMaxSize bytes as a key: it is compared and hashed at once.
+// A word of 1 to kMaxSize bytes as a key that is compared and hashed in one go.
 struct ShortWord {
   static constexpr size_t kMaxSize = 16;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What Hugging Face's tokenizers 0.23.2 know about each Unicode scalar, as in unicode_tables.h, for
-// the normalizers of SentencePiece models.
+// Like unicode_tables.h, what Hugging Face's tokenizers 0.23.2 know about each Unicode scalar, but
+// for the normalizers of SentencePiece models.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ enum TextFlags : uint8_t {
   kPictographic = 8,  // joins another after a ZWJ: Extended_Pictographic
   kMark = 16,         // Mn, Mc, Me: StripAccents removes it
   kCompatible = 32,   // its NFKD differs from its NFD
-  kLetter = 64,       // \p{L}, as Oniguruma sees it there
+  kLetter = 64,       // \p{L}, as their Oniguruma sees it
   kNumber = 128,      // \p{N}; its \s is unicode_tables.h's kSpace
 };
 
@@ -24,7 +24,7 @@ enum TextFlags : uint8_t {
 uint8_t text_flags(char32_t c);
 // The full compatibility decomposition if it differs from the canonical one, else empty.
 std::u32string_view compatible_decomposition(char32_t c);
-// What the two compose to, or 0. Hangul is composed by arithmetic, not here.
+// What the two compose to, or 0. Not for Hangul, which is composed by arithmetic.
 char32_t composition(char32_t first, char32_t second);
 
 }  // namespace bert::tokenizer::unicode

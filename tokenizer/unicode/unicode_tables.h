@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What Hugging Face's tokenizers 0.23.2 know about each Unicode scalar. The tables match no single
-// edition of the standard; tools/unicode/make_unicode_tables.mjs says why and how they are made.
+// edition of the standard; tools/unicode/make_unicode_tables.mjs explains why and makes them.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@ enum Flags : uint8_t {
   kPunctuation = 4,  // a word of its own
   kChinese = 8,      // handle_chinese_chars puts spaces around it
   kNonspacing = 16,  // Mn: strip_accents removes it
-  kWord = 32,        // \w: beside it, a single_word token does not match
+  kWord = 32,        // \w: next to it, a single_word token does not match
   kMapped = 64,      // it has a lower-case form or a decomposition
   kNumeric = 128,    // Nd, Nl, No as Digits sees them: newer than text_tables.h's kNumber
 };
 
 struct Property {
   uint8_t flags;
-  uint8_t rank;  // of the canonical combining class among all of them; 0 for starters
+  uint8_t rank;  // of its canonical combining class among all classes; 0 for starters
 };
 
 // c is a Unicode scalar.
@@ -31,8 +31,8 @@ inline bool is_space(char32_t c) { return property(c).flags & kSpace; }
 inline bool is_numeric(char32_t c) { return property(c).flags & kNumeric; }
 // The first scalar of the lower-case form, which is longer only for U+0130 (U+0069 U+0307).
 char32_t to_lower(char32_t c);
-// The full canonical decomposition, or empty. Hangul syllables are decomposed by arithmetic, not
-// here.
+// The full canonical decomposition, or empty. Not for Hangul syllables, which are decomposed by
+// arithmetic.
 std::u32string_view decomposition(char32_t c);
 
 }  // namespace bert::tokenizer::unicode

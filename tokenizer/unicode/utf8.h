@@ -36,14 +36,14 @@ inline size_t decode_checked(std::string_view text, size_t at, char32_t& c) {
   return c >= 0x10000 && c <= 0x10ffff ? 4 : 0;
 }
 
-// How many bytes at text[at], which do not begin well-formed UTF-8, count as one error: the longest
+// How many bytes at text[at], where no well-formed UTF-8 begins, count as one error: the longest
 // beginning of a character, or one byte (Unicode 15, section 3.9, "maximal subparts").
 size_t broken_length(std::string_view text, size_t at);
 
 // The position of the first byte that is not part of well-formed UTF-8, or npos.
 size_t first_invalid(std::string_view text);
 
-// The functions below take well-formed UTF-8.
+// The functions below require well-formed UTF-8.
 
 inline size_t count_scalars(std::string_view text) {
   size_t count = 0;

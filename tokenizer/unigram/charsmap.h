@@ -19,12 +19,12 @@ class Charsmap {
   // The replacement of the shortest key that `bytes` begins with, as in Hugging Face's tokenizers;
   // false if there is none. Whatever the trie contains, nothing outside it is read.
   bool find(std::string_view bytes, std::u32string_view& replacement) const;
-  // Whether find() finds nothing for an ASCII character.
+  // Whether an ASCII character has no replacement.
   bool keeps(char32_t ascii) const { return keeps_[ascii]; }
 
  private:
   std::vector<uint32_t> units_;
-  std::vector<uint32_t> starts_;  // by byte of the replacements: the scalar that begins there
+  std::vector<uint32_t> starts_;  // for each byte of the replacements: the scalar that begins there
   std::u32string scalars_;        // of the replacements
   std::vector<bool> keeps_;
 };

@@ -13,10 +13,10 @@ namespace bert::tokenizer {
 namespace {
 
 constexpr uint32_t kBlockUnits = 256;
-// How many free units are tried for a node's first child before a new block is opened.
+// How many free units to try for a node's first child before opening a new block.
 constexpr int kTries = 128;
 
-// The first eight bytes, as a number that sorts as the string does.
+// The first eight bytes, as a number that sorts like the string.
 uint64_t prefix(std::string_view key) {
   uint64_t bytes = 0;
   std::memcpy(&bytes, key.data(), std::min(key.size(), sizeof bytes));
@@ -67,7 +67,7 @@ class DoubleArray::Builder {
   };
 
   // A radix sort, as comparisons would take longer than all the rest; only keys with equal prefixes
-  // are compared. Of equal keys only the last stays.
+  // are compared. Of equal keys, only the last one is kept.
   void sort(std::span<const Entry> entries) {
     std::vector<Item> items, other;
     for (uint32_t i = 0; i < entries.size(); ++i) {
@@ -113,8 +113,8 @@ class DoubleArray::Builder {
                                     : static_cast<uint8_t>(key(i)[depth]);
   }
 
-  // Stores the value of the key that ends at range.node; the others become children, later, or a
-  // tail.
+  // Stores the value of the key that ends at range.node. The other keys become children, later, or
+  // a tail.
   void add(Range range) {
     Unit& unit = units_[range.node];
     int32_t& value = out_.values_[range.node];
@@ -169,7 +169,7 @@ class DoubleArray::Builder {
     }
   }
 
-  // A base whose units for all labels are free.
+  // Finds a base whose units for all labels are free.
   uint32_t place(std::span<const uint8_t> labels) {
     uint32_t unit = links_[kRoot].next;
     for (int i = 0; i < kTries && unit != kRoot; ++i, unit = links_[unit].next) {
@@ -213,8 +213,8 @@ class DoubleArray::Builder {
     return begin;
   }
 
-  // Labels each free unit as if its parent's base were one that is not in use, so that no search
-  // reaches it. A block has such a base: each base in use has a unit of its own that is not free.
+  // Labels each free unit as if its parent had a base that is not in use, so that no search reaches
+  // it. Each block has such a base: every base in use has a taken unit of its own.
   void label_free_units() {
     for (uint32_t begin = 0; begin < units_.size(); begin += kBlockUnits) {
       uint32_t base = begin;

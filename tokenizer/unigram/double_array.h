@@ -11,8 +11,8 @@
 namespace bert::tokenizer {
 
 // A trie of byte strings as a double array (Aoe 1989): the child of a node for byte b is unit
-// base ^ b, if that unit's label is b. Where a single key is left below a node, the rest of it is
-// not nodes but a tail, compared at once.
+// base ^ b, if that unit's label is b. If only one key is left below a node, the rest of it is
+// stored not as nodes but as a tail, which is compared in one go.
 class DoubleArray {
  public:
   struct Entry {
@@ -23,12 +23,11 @@ class DoubleArray {
   static constexpr int32_t kNone = -1;
 
   DoubleArray() : DoubleArray({}, {}) {}
-  // Of entries with the same key, the last one counts. An empty key is never found.
-  // start: a string after which searches may start, if a key continues it.
+  // Of entries with the same key, the last one counts. An empty key is never found. start: a string
+  // from whose end searches may start, if a key continues it.
   DoubleArray(std::span<const Entry> entries, std::string_view start);
 
-  // The node to search from for what follows `start`; kRoot if that is empty or no key begins with
-  // it.
+  // The node to search from for what follows `start`; kRoot if start is empty or begins no key.
   uint32_t start() const { return start_; }
   int32_t count() const { return count_; }  // of distinct non-empty keys
 
@@ -36,7 +35,7 @@ class DoubleArray {
     int32_t value = kNone;
     size_t length = 0;
   };
-  // The longest key that text begins with, below `node`.
+  // The longest key below `node` that the text begins with.
   Match longest_prefix(uint32_t node, std::string_view text) const {
     uint32_t unit = units_[node], best = kRoot;
     size_t length = 0;
@@ -55,7 +54,7 @@ class DoubleArray {
     }
     return {length == 0 ? kNone : values_[best], length};
   }
-  // Calls found(value, length) for each key that text begins with, shortest first. Defined in
+  // Calls found(value, length) for each key that the text begins with, shortest first. Defined in
   // all_prefixes.h.
   template <class Found>
   void for_each_prefix(std::string_view text, Found&& found) const;

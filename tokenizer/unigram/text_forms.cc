@@ -34,7 +34,7 @@ char32_t compose_hangul(char32_t a, char32_t b) {
   return is_open && b - unicode::kTrail - 1 < unicode::kTrails - 1 ? a + (b - unicode::kTrail) : 0;
 }
 
-// Whether NFC keeps this scalar and joins it with none before it.
+// Whether NFC keeps this scalar and does not join it to one before it.
 bool stays_composed(char32_t c) {
   constexpr char32_t kFirstMark = 0x300, kVowelLetters = 0x1160, kEndOfTrails = 0x1200;
   if (c < kFirstMark || unicode::is_syllable(c)) return true;
@@ -101,7 +101,7 @@ void decompose(bool compatible, NormalizerScratch& scratch) {
   sort_marks(out, marks);
 }
 
-// Unicode 15, section 3.11, D117. A scalar composed into an earlier one counts as removed.
+// Unicode 15, section 3.11, D117. A scalar that is composed into an earlier one counts as removed.
 void compose(NormalizerScratch& scratch) {
   std::vector<Edit>& edits = scratch.edits;
   constexpr size_t kNone = ~size_t{0};
@@ -130,7 +130,7 @@ namespace {
 
 // The end of the grapheme that begins at text[at], as far as it matters to a Precompiled
 // normalizer. Hangul letters, flags and Indic conjuncts are not joined: they make graphemes of six
-// bytes or more, which are replaced scalar by scalar anyway. (Joining them would show only for a
+// bytes or more, which are replaced scalar by scalar anyway. (Joining them would only matter for a
 // mark of two bytes after such a letter, if the charsmap maps the mark by itself.)
 size_t grapheme_end(const std::vector<SourcedScalar>& text, size_t at) {
   constexpr char32_t kJoiner = 0x200d;
@@ -153,7 +153,7 @@ size_t grapheme_end(const std::vector<SourcedScalar>& text, size_t at) {
   return at;
 }
 
-// Puts `fresh` in place of `old` scalars, as edits in Hugging Face's sense: if there are more than
+// Replaces `old` scalars by `fresh`, as edits in Hugging Face's sense: if there are more than
 // `old`, the last ones are insertions; if fewer, the last one removes the rest.
 void replace_by(std::u32string_view fresh, size_t old, std::vector<Edit>& out) {
   for (const char32_t c : fresh) out.push_back({c, 0});

@@ -34,8 +34,8 @@ void swap_in(NormalizerScratch& scratch) { scratch.text.swap(scratch.other); }
 void apply(NormalizerScratch& scratch) {
   scratch.other.clear();
   scratch.other.reserve(scratch.edits.size());
-  // A Precompiled normalizer leaves no edit for scalars that it drops at the very start: what
-  // follows then takes their sources, and some are left over at the end.
+  // A Precompiled normalizer makes no edit for scalars that it drops at the very start: what
+  // follows then gets their sources, and some sources are left over at the end.
   size_t next = 0;
   for (const auto& [c, change] : scratch.edits) {
     if (change <= 0) next += static_cast<size_t>(1 - change);
@@ -47,7 +47,7 @@ void apply(NormalizerScratch& scratch) {
 }
 
 // Replaces each match by `to`, whose scalars all get the source of the match's last one.
-// length(at): of the match that begins at scalar `at`, or 0.
+// length(at): the length of the match that begins at scalar `at`, or 0.
 template <class Length>
 void replace(const std::u32string& to, NormalizerScratch& scratch, Length&& length) {
   std::vector<SourcedScalar>& text = scratch.text;

@@ -30,7 +30,7 @@ struct NormalizerStep {
   bool left = false, right = false;
 };
 
-// A scalar of normalised text, and the index of the original scalar that it comes from.
+// A scalar of normalised text, and the index of the original scalar from which it comes.
 struct SourcedScalar {
   char32_t c;
   int32_t source;
@@ -51,7 +51,7 @@ struct NormalizerScratch {
   bool ascii = true;  // all of `text`
 };
 
-// A sequence of normalizers, which gives each scalar the source that Hugging Face's tokenizers do.
+// A sequence of normalizers that gives each scalar the same source as Hugging Face's tokenizers.
 class TextNormalizer {
  public:
   explicit TextNormalizer(std::vector<NormalizerStep> steps) : steps_(std::move(steps)) {}
@@ -66,14 +66,14 @@ class TextNormalizer {
   std::vector<NormalizerStep> steps_;
 };
 
-// Whether NFC surely leaves a text as it is (as the quick check of UAX #15, a little stricter).
-// Of a text that is not well-formed, either answer.
+// Whether NFC is sure to leave a text unchanged (like the quick check of UAX #15, a little
+// stricter). If the text is not well-formed, either answer.
 bool is_composed(std::string_view text);
 // Set the edits of Unicode's normalization forms; compose() follows decompose().
 void decompose(bool compatible, NormalizerScratch& scratch);
 void compose(NormalizerScratch& scratch);
 // Sets the edits of a Precompiled normalizer: by grapheme if that is short and begins with a key,
-// else by scalar. False if it changes nothing.
+// otherwise by scalar. False if nothing changes.
 bool apply_charsmap(const Charsmap& charsmap, NormalizerScratch& scratch);
 
 }  // namespace bert::tokenizer

@@ -25,7 +25,7 @@ size_t scalar_length(char byte) {
 
 }  // namespace
 
-// The nodes from byte `begin` of the word on: [i], the best pieces for its first i bytes.
+// The nodes from byte `begin` of the word on. Node [i]: the best pieces for its first i bytes.
 struct Unigram::Window {
   RawBuffer<UnigramScratch::Node>& nodes;
   size_t begin, size;
@@ -51,7 +51,7 @@ Unigram::Unigram(const Vocabulary& vocabulary, std::vector<double> scores, int32
   }
 }
 
-// Extends the best pieces from those that end at `at` to those that end at `end` or later, up to
+// Extends the best pieces from those ending at `at` to those ending at `end` or later, up to
 // longest_ bytes after it. Returns the first scalar at or after `end`.
 size_t Unigram::find_best(std::string_view word, size_t at, size_t end, Window& window) const {
   const DoubleArray& trie = vocabulary_.trie();
@@ -77,8 +77,8 @@ size_t Unigram::find_best(std::string_view word, size_t at, size_t end, Window& 
   return at;
 }
 
-// Where all best pieces that end at `at` or later have met, going back: whatever follows, the
-// pieces before that are decided. The window's begin if they have not.
+// Where the best segmentations that end at `at` or later meet, going back: whatever follows, the
+// pieces before that are decided. The window's begin if they do not meet.
 size_t Unigram::decided(size_t at, size_t end, const Window& window) {
   std::vector<bool> is_end(end + 1 - window.begin);
   size_t count = 0;
@@ -97,8 +97,8 @@ size_t Unigram::decided(size_t at, size_t end, const Window& window) {
   return window.begin;
 }
 
-// Appends the best pieces from the window's begin to `end`. Adjacent unknown ones are one token,
-// which is kept back until another follows.
+// Appends the best pieces from the window's begin to `end`. Adjacent unknown pieces are one token,
+// which is held back until another piece follows.
 void Unigram::append(std::string_view word, size_t end, const Window& window,
                      UnigramScratch& scratch, UnigramScratch::Token& unknown,
                      TokenSequence& out) const {
@@ -125,7 +125,7 @@ void Unigram::push_unknown(std::string_view word, const UnigramScratch& scratch,
                            UnigramScratch::Token& unknown, TokenSequence& out) const {
   const auto [none, begin, end] = unknown;
   if (begin == end) return;
-  // Joined, it may still be a piece with a very low score.
+  // The joined pieces may themselves be a piece with a very low score.
   const int32_t known = vocabulary_.find(word.substr(begin, end - begin));
   out.notes.spell(out.size, word.substr(begin, end - begin));
   out.push(known != Vocabulary::kNone ? known : unknown_, scratch.sources[begin],
@@ -133,8 +133,7 @@ void Unigram::push_unknown(std::string_view word, const UnigramScratch& scratch,
   unknown.begin = unknown.end;
 }
 
-// A window of the nodes is enough: so the memory for a very long word is little more than its
-// tokens'.
+// A window of nodes is enough, so a very long word needs little more memory than its tokens.
 void Unigram::tokenize(size_t size, UnigramScratch& scratch, TokenSequence& out) const {
   const std::string_view word(scratch.bytes.data(), size);
   Window window{scratch.nodes, 0, 0};

@@ -16,8 +16,8 @@ struct TokenSequence;
 // Memory reused from call to call.
 struct UnigramScratch {
   struct Node {
-    double score;   // of the best pieces that end here
-    int32_t begin;  // of the last one
+    double score;   // of the best pieces ending here
+    int32_t begin;  // of the last such piece
     int32_t id;
   };
   struct Token {
@@ -28,25 +28,24 @@ struct UnigramScratch {
   NormalizerScratch normalizer;
   RawBuffer<char> bytes;       // of a word
   RawBuffer<int32_t> sources;  // by byte
-  RawBuffer<Node> nodes;       // by byte, of a part of the word
+  RawBuffer<Node> nodes;       // by byte, for a part of the word
   std::vector<Token> tokens;
 };
 
 struct UnigramOptions {
   std::vector<double> scores;  // by id
   int32_t unknown = 0;         // -1: there is none
-  bool byte_fallback = false;  // what is unknown becomes "<0xE2>", one token a byte
+  bool byte_fallback = false;  // unknown pieces become "<0xE2>", one token per byte
   std::vector<NormalizerStep> steps;
   bool whitespace_split = false;  // words end at white space, which is dropped, before Metaspace
-  // Metaspace: spaces become U+2581. When one is put before a text that does not begin with one:
+  // Metaspace: spaces become U+2581. When to put one before a text that does not begin with one:
   enum class Prepend { always, first, never } prepend = Prepend::always;
   bool split = true;  // before each U+2581
 };
 
-// Splits a word into the pieces whose scores have the greatest sum (Kudo 2018), as Hugging Face's
-// tokenizers do: in double precision, the first found of equal sums; a character that is not a
-// piece is unknown, at 10 less than the lowest score, and adjacent unknown characters are one
-// token.
+// Splits a word into the pieces whose scores have the greatest sum (Kudo 2018), like Hugging Face's
+// tokenizers: in double precision, the first found of equal sums; a character that is not a piece
+// is unknown, at 10 less than the lowest score, and adjacent unknown characters are one token.
 class Unigram {
  public:
   // The vocabulary must outlive this.
@@ -68,7 +67,7 @@ class Unigram {
   std::vector<double> scores_;
   int32_t unknown_;
   double unknown_score_;
-  size_t longest_ = 0;  // piece, in bytes
+  size_t longest_ = 0;  // the longest piece, in bytes
 };
 
 }  // namespace bert::tokenizer

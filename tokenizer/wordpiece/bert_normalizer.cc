@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A text in blocks of printable ASCII; scalars beyond ASCII are for normalize_scalars.cc.
+// Normalises printable ASCII in blocks; normalize_scalars.cc handles scalars beyond ASCII.
 #include "tokenizer/wordpiece/bert_normalizer.h"
 
 #include <bit>
@@ -27,7 +27,7 @@ uint32_t bits_of(Halves mask) {
 
 }  // namespace
 
-// Takes the printable ASCII that comes next, up to a block of it; false if there is none.
+// Takes the printable ASCII that comes next, up to a block; false if there is none.
 inline bool NormalizerRun::take_block() {
   Block block{};
   const size_t left = piece_.size() - at_;
@@ -61,7 +61,7 @@ inline void NormalizerRun::take_ascii() {
   const auto c = static_cast<uint8_t>(piece_[at_++]);
   const int32_t source = source_++;
   const uint8_t becomes = normalizer_.ascii_[c];
-  if (becomes == BertNormalizer::kDrop) return;  // the marks on either side are one sequence
+  if (becomes == BertNormalizer::kDrop) return;  // the marks on either side of it are one sequence
   flush_marks();
   put(becomes, unicode::property(becomes).flags, source);
 }

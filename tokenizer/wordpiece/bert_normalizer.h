@@ -38,7 +38,7 @@ class NormalizedText {
     char32_t c;
     int32_t source;
     uint8_t rank;
-    bool first;  // of its source's decomposition
+    bool first;  // the first of its source's decomposition
   };
   std::vector<Mark> marks_, sorted_;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What becomes of a scalar beyond ASCII: cleaning, spaces around Chinese, canonical decomposition
-// and order, lower case.
+// Normalises scalars beyond ASCII: cleaning, spaces around Chinese characters, canonical
+// decomposition and order, lower case.
 #include <algorithm>
 #include <array>
 
@@ -59,7 +59,7 @@ void NormalizerRun::decompose_hangul(char32_t i, int32_t source) {
   if (i % unicode::kTrails != 0) put(unicode::kTrail + i % unicode::kTrails, 0, source);
 }
 
-// Marks wait for the next starter, which ends the sequence to be put in order.
+// Marks wait for the next starter, which ends the sequence to be ordered.
 void NormalizerRun::order(char32_t c, unicode::Property p, int32_t source, bool first) {
   if (p.rank != 0) return out_.marks_.push_back({c, source, p.rank, first});
   flush_marks();

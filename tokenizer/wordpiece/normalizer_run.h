@@ -15,11 +15,11 @@ namespace bert::tokenizer {
 // One call of normalize().
 //
 // Offsets follow Hugging Face's alignments: canonical reordering moves marks but not their sources,
-// so the k-th scalar that begins a decomposition gets the k-th scalar of the source, whichever it
-// is.
+// so the k-th scalar that begins a decomposition gets the k-th source scalar, whether or not it is
+// its own.
 class NormalizerRun {
  public:
-  // Bytes that are taken at once, in vectors that GCC and Clang compile for any instruction set.
+  // Bytes taken at once, in vectors that GCC and Clang compile for any instruction set.
   static constexpr size_t kBlock = 16;
 
   NormalizerRun(const BertNormalizer& normalizer, std::string_view piece, int32_t source,
@@ -29,8 +29,8 @@ class NormalizerRun {
         piece_(piece),
         source_(source),
         out_(out) {
-    // A scalar's bytes become at most three times as many, as the tables' generator checks; blocks
-    // and scalars are written whole.
+    // A scalar grows to at most three times its bytes, as the tables' generator checks; blocks and
+    // scalars are written whole.
     const size_t max_bytes = 3 * piece.size() + 2 * kBlock;
     out.bytes_.reserve(max_bytes);
     out.sources_.reserve(max_bytes);
@@ -66,7 +66,7 @@ class NormalizerRun {
     put_bytes(bytes, utf8::encode(c, bytes), source);
   }
 
-  // The 1 to 4 bytes of a scalar.
+  // Appends a scalar's 1 to 4 bytes.
   void put_bytes(const char* bytes, size_t length, int32_t source) {
     char* const out = out_.bytes_.data() + out_.size_;
     int32_t* const sources = out_.sources_.data() + out_.size_;

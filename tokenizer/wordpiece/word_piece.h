@@ -18,15 +18,15 @@ struct WordPieceOptions {
   size_t max_chars = 100;  // scalars; a longer word is unknown
 };
 
-// Normalised text to tokens: split into words as by Hugging Face's BertPreTokenizer, and each word
-// greedily into the longest tokens (Wu et al. 2016, as in BERT).
+// Splits normalised text into words, like Hugging Face's BertPreTokenizer, and each word greedily
+// into the longest tokens (Wu et al. 2016, as in BERT).
 class WordPiece {
  public:
   // The vocabulary must outlive this. Throws if it does not have options.unknown.
   WordPiece(const Vocabulary& vocabulary, const WordPieceOptions& options);
 
   // Appends the tokens of the words in bytes [begin, end) of `text`, up to and including the word
-  // with which `out` reaches `limit` tokens.
+  // that brings `out` to `limit` tokens.
   void tokenize(const NormalizedText& text, size_t begin, size_t end, size_t limit,
                 TokenSequence& out) const;
 
@@ -36,7 +36,7 @@ class WordPiece {
 
   const DoubleArray& trie_;
   const WordTable& words_;
-  bool has_continuing_;  // there are tokens for the inside of words
+  bool has_continuing_;  // some tokens continue words
   int32_t unknown_;
   size_t max_chars_;
 };

@@ -11,7 +11,7 @@ namespace bert::tokenizer {
 namespace {
 
 // A long text is normalised in chunks of about this many bytes, to stay in the nearest caches. A
-// chunk ends before a space, where words and sequences of marks end as well.
+// chunk ends before a space, where words and sequences of marks also end.
 constexpr size_t kChunk = 8192;
 
 class WordPiecePipeline : public Pipeline {

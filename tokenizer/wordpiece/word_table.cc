@@ -5,7 +5,7 @@
 
 namespace bert::tokenizer {
 
-// At most two thirds of the table are in use.
+// At most two thirds of the table is in use.
 WordTable::WordTable(size_t words)
     : tags_(std::bit_ceil(words + words / 2 + 2)),
       mask_(tags_.size() - 1),

@@ -10,8 +10,8 @@
 
 namespace bert::tokenizer {
 
-// A hash table of short words. Most words of a text are whole tokens, and are found here at once,
-// while a trie takes a step for every byte, each dependent on the last.
+// A hash table of short words. Most words of a text are whole tokens, and are found here in one go,
+// while a trie takes a step for every byte, each depending on the last.
 class WordTable {
  public:
   static constexpr size_t kMaxSize = ShortWord::kMaxSize;
@@ -41,7 +41,7 @@ class WordTable {
 
   static uint8_t tag(uint64_t hash) { return static_cast<uint8_t>(hash & 0x7f) | 0x80; }
 
-  // 0: no entry. Tags spare most comparisons with entries of other words.
+  // 0: no entry. Tags save most comparisons with other words' entries.
   std::vector<uint8_t> tags_;
   RawBuffer<Entry> entries_;
   size_t mask_;

@@ -66,7 +66,7 @@ void BytePair::add_merges(const BytePairOptions& options) {
 
 bool BytePair::knows_all() const {
   if (bytes_.empty() || !prefix_.empty() || !suffix_.empty() || ignore_merges_) return false;
-  // Gemma 2 has no token for the tab's byte, but one for the tab. No other character has that byte.
+  // Gemma 2 has a token for the tab, but none for its byte, which is in no other character.
   for (size_t byte = 0; byte < bytes_.size(); ++byte) {
     const char character = static_cast<char>(byte);
     const bool is_character = byte < 0x80 && vocabulary_.find({&character, 1}) != Vocabulary::kNone;
@@ -119,7 +119,7 @@ void BytePair::tokenize_anew(std::string_view word, BytePairScratch& scratch) co
     const Known known =
         add_character(word.substr(at, end - at), at == 0, end == word.size(), scratch);
     // As in Hugging Face's tokenizers, the unknown token comes before a known character, but after
-    // the bytes of one.
+    // one that is spelled in bytes.
     if (unknown > 0 && (known == Known::itself || (known == Known::no && !fuse_unknown_))) {
       parts.insert(parts.begin() + static_cast<ptrdiff_t>(before), {unknown_, unknown});
       unknown = 0;
@@ -128,7 +128,7 @@ void BytePair::tokenize_anew(std::string_view word, BytePairScratch& scratch) co
     has_unknown |= unknown > 0;
   }
   if (unknown > 0) parts.push_back({unknown_, unknown});
-  // Unknown tokens of several lengths are one token to a merge, which only the queue gets right.
+  // To a merge, unknown tokens of different lengths are the same; only the queue gets that right.
   has_unknown ? merge_long(scratch) : merge(scratch);
 }
 
@@ -146,7 +146,7 @@ void BytePair::merge_short(BytePairScratch& scratch) const {
   auto& ranks = scratch.ranks;
   size_t pairs = parts.empty() ? 0 : parts.size() - 1;
   while (pairs > 0) {
-    uint64_t least = ~uint64_t{0};  // a rank and its place: without branches, which are guesswork
+    uint64_t least = ~uint64_t{0};  // a rank and its place, found without unpredictable branches
     for (size_t i = 0; i < pairs; ++i) {
       least = std::min(least, static_cast<uint64_t>(ranks[i]) << 32 | i);
     }
@@ -166,8 +166,8 @@ void BytePair::merge_short(BytePairScratch& scratch) const {
   parts.resize(parts.empty() ? 0 : pairs + 1);
 }
 
-// With a queue of possible merges by rank and position. One whose tokens have been merged with
-// others meanwhile is recognised by what the two that now stand there would become.
+// With a queue of possible merges by rank and position. An entry whose tokens have been merged with
+// others since is recognised because the two now in its place would not become the same token.
 void BytePair::merge_long(BytePairScratch& scratch) const {
   std::vector<WordPart>& parts = scratch.parts;
   std::vector<uint64_t>& queue = scratch.queue;

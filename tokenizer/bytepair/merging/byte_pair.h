@@ -21,9 +21,9 @@ struct BytePairOptions {
   std::string prefix = {};  // of characters that do not begin a word ("##")
   std::string suffix = {};  // of the character that ends a word ("</w>")
   bool fuse_unknown = false;
-  bool byte_fallback = false;  // an unknown character becomes "<0xE2>", one token a byte
-  bool ignore_merges = false;  // a word that is a token is that token
-  std::string merges_name = "model.merges";  // their place, for error messages
+  bool byte_fallback = false;                // unknown characters become "<0xE2>", a token per byte
+  bool ignore_merges = false;                // a word that is a token is that token
+  std::string merges_name = "model.merges";  // where they are, for error messages
 };
 
 // Memory reused from call to call.
@@ -40,34 +40,34 @@ struct BytePairScratch {
   RawBuffer<WordPart> word;
 };
 
-// Byte-pair encoding (Sennrich 2016) as Hugging Face's tokenizers do it: of all neighbours, those
-// whose merge has the lowest rank are joined first, the leftmost of equals, until none are left.
+// Byte-pair encoding (Sennrich 2016) as in Hugging Face's tokenizers: of all neighbours, those
+// whose merge has the lowest rank are joined first, the leftmost if equal, until no merge is left.
 class BytePair {
  public:
   // The vocabulary must outlive this.
   BytePair(const Vocabulary& vocabulary, const BytePairOptions& options);
 
-  // Splits a word, in well-formed UTF-8, into scratch.parts. A character that is not in the
-  // vocabulary, where nothing stands for it, is left out, and so is its length.
+  // Splits a word, in well-formed UTF-8, into scratch.parts. A character that has neither a token
+  // nor a substitute is left out, and so is its length.
   void tokenize(std::string_view word, BytePairScratch& scratch) const;
-  // Joins what is in scratch.parts, in time n log n.
+  // Merges scratch.parts, in time n log n.
   void merge(BytePairScratch& scratch) const;
-  // The same of few parts, with the ranks of their merges in scratch.ranks: time n^2, but no queue.
+  // The same for few parts, the ranks of whose merges are in scratch.ranks: time n^2, but no queue.
   void merge_short(BytePairScratch& scratch) const;
-  // Of the merge of two tokens; MergeTable::kNone if there is none.
+  // The rank of the merge of two tokens; MergeTable::kNone if there is none.
   uint32_t rank(int32_t left, int32_t right) const { return table_.rank(left, right); }
   int32_t whole(uint32_t rank) const { return table_.whole(rank); }
 
-  // The ids of every merge's two tokens.
+  // The ids of every merge's two tokens, and of the token that they become.
   struct Merge {
     int32_t left, right, whole;
   };
   const std::vector<Merge>& merges() const { return merges_; }
   int32_t unknown() const { return unknown_; }
-  // Of "<0x00>" to "<0xFF>"; none without byte_fallback. Vocabulary::kNone where one is missing.
+  // Ids of "<0x00>" to "<0xFF>", or Vocabulary::kNone if missing; empty without byte_fallback.
   const std::vector<int32_t>& bytes() const { return bytes_; }
-  // Whether every character has a token or those of its bytes, wherever it stands, and nothing but
-  // merges joins them.
+  // Whether every character has a token, or tokens for its bytes, wherever it is in a word, and
+  // only merges join them.
   bool knows_all() const;
 
  private:

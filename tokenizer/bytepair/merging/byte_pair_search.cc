@@ -30,7 +30,7 @@ BytePairSearch::BytePairSearch(const BytePair& byte_pair,
   }
 }
 
-// From short tokens to long ones, as what a merge joins is shorter than what it gives.
+// From short tokens to long ones, as a merge's parts are shorter than its result.
 void BytePairSearch::find_nodes(std::span<const std::string_view> spellings) {
   const std::vector<BytePair::Merge>& merges = byte_pair_.merges();
   std::vector<size_t> begins(1);
@@ -46,13 +46,13 @@ void BytePairSearch::find_nodes(std::span<const std::string_view> spellings) {
   }
   for (const int32_t rank : order) {
     const BytePair::Merge& merge = merges[rank];
-    // Of equal pairs the last one counts.
+    // If a pair has two merges, the last one counts.
     if (byte_pair_.rank(merge.left, merge.right) == static_cast<uint32_t>(rank)) add(merge, rank);
   }
 }
 
-// can_meet() needs merges that are made by ascending rank. Others are rare: a token that needs
-// them is kUnknown.
+// can_meet() needs merges to happen in ascending rank. A token for which they do not, which is
+// rare, is kUnknown.
 void BytePairSearch::add(const BytePair::Merge& merge, int32_t rank) {
   Node& node = nodes_[merge.whole];
   const int32_t left = nodes_[merge.left].rank, right = nodes_[merge.right].rank;
@@ -79,10 +79,10 @@ bool BytePairSearch::merges_to(int32_t id, std::string_view spelling,
   return parts.size() == 1 && parts[0].id == id;
 }
 
-// Goes back in time from the two: of the parts beside their border, the one that was made last is
-// taken apart, until both are characters. Two parts that stand there at the same time are merged if
-// the rank of that comes before the ranks of the merges that end them; of equal ranks, which are
-// the same pair, the leftmost comes first.
+// Goes back in time: of the two parts at the border, the one that was merged last is taken apart,
+// until both are characters. Two parts that were at the border at the same time would have merged
+// if the rank of that came before the ranks of the merges that ended them; of equal ranks, which
+// are the same pair, the leftmost comes first.
 bool BytePairSearch::can_meet(int32_t left, int32_t right) const {
   uint32_t left_ends = MergeTable::kNone, right_ends = MergeTable::kNone;
   while (true) {
@@ -112,7 +112,7 @@ WordPart* BytePairSearch::find(std::string_view word, WordPart* out) const {
   size_t at = 0;
   int32_t id = longest(0);
   while (true) {
-    if (id == DoubleArray::kNone) {  // nothing goes with the token before
+    if (id == DoubleArray::kNone) {  // nothing can follow the previous token
       if (out == begin) return nullptr;
       --out;
       at -= static_cast<size_t>(out->length);

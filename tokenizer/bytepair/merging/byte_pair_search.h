@@ -12,29 +12,29 @@
 
 namespace bert::tokenizer {
 
-// Byte-pair encoding without merging, for long words. A sequence of tokens is a word's if merging
-// gives each token from its own characters, and each two neighbours from theirs: a merge across a
-// border would be made in the two alone as well. There is only one such sequence. So the longest
-// token that can stand beside the one before is taken, and where what follows cannot stand beside
-// it, a shorter one.
+// Byte-pair encoding without merging, for long words. A sequence of tokens is the word's if merging
+// the characters of each token gives that token, and merging those of any two neighbours gives the
+// two: a merge across a border would also happen in the pair alone. There is only one such
+// sequence. So the longest token that can follow the previous one is taken, or, if nothing can
+// follow that, a shorter one.
 class BytePairSearch {
  public:
-  // spellings: of each id, in the characters' bytes; empty if it is no part of a word. characters:
-  // the tokens that words are spelled with. trie: from spellings to ids. All must outlive this, but
-  // not the first two.
+  // spellings: of each id, in the characters' bytes; empty if it is not part of words. characters:
+  // the tokens that words are spelled with. trie: from spellings to ids. byte_pair and trie must
+  // outlive this.
   BytePairSearch(const BytePair& byte_pair, std::span<const std::string_view> spellings,
                  std::span<const int32_t> characters, const DoubleArray& trie);
 
-  // Writes the tokens of a word from `out` on, which has room for one a byte, and returns their
-  // end; null if only merging can tell, which is rare, or if a character has no token. Takes time
-  // proportional to the word's length.
+  // Writes the tokens of a word from `out` on, which has room for one per byte, and returns their
+  // end; null if only merging can find them, which is rare, or if a character has no token. Takes
+  // time proportional to the word's length.
   WordPart* find(std::string_view word, WordPart* out) const;
 
-  // Whether merging gives the token from its own characters.
+  // Whether merging the token's own characters gives the token.
   bool is_made(int32_t id) const { return nodes_[id].rank != Node::kUnreachable; }
 
  private:
-  // How merging gives a token: the rank of the last merge, and what it joins.
+  // How a token is merged: the rank of the last merge, and what that joins.
   struct Node {
     static constexpr int32_t kCharacter = -1, kUnreachable = -2, kUnknown = -3;  // as ranks
 
@@ -46,8 +46,8 @@ class BytePairSearch {
   void find_nodes(std::span<const std::string_view> spellings);
   void add(const BytePair::Merge& merge, int32_t rank);
   bool merges_to(int32_t id, std::string_view spelling, BytePairScratch& scratch) const;
-  // Whether merging the characters of two neighbours reaches these two tokens, whatever becomes of
-  // them then; and whether they remain as two.
+  // Whether merging the characters of two neighbours reaches these two tokens, even if they are
+  // then merged; and whether they remain two.
   bool can_meet(int32_t left, int32_t right) const;
   bool stays_apart(int32_t left, int32_t right) const;
 

@@ -10,14 +10,14 @@
 
 namespace bert::tokenizer {
 
-// A hash table of pairs of tokens: the ranks of their merges, and what these give. Most of the time
-// of a merge is spent waiting for it, so it is small: a pair and its rank share eight bytes. Most
-// pairs are not merged, which the tags of a group say at once: a byte for each of its places, all
-// in one word.
+// A hash table from pairs of tokens to the ranks and results of their merges. Merging spends most
+// of its time waiting for this table, so it is small: a pair and its rank share eight bytes. Most
+// pairs have no merge, which a group's tags show at once: a byte for each of its places, all in one
+// word.
 class MergeTable {
  public:
   static constexpr uint32_t kNone = ~uint32_t{0};
-  // More than a million; the largest vocabularies need about half of them.
+  // Room for a million merges; the largest vocabularies need about half of it.
   static constexpr int kRankBits = 20;
   static constexpr size_t kMaxMerges = (size_t{1} << kRankBits) - 1;
 
@@ -26,7 +26,7 @@ class MergeTable {
     wholes_.reserve(merges);
   }
 
-  // Adds the merge of the next rank. Of equal pairs the last one counts.
+  // Adds the merge of the next rank. If a pair is added twice, the last one counts.
   void append(int32_t left, int32_t right, int32_t whole) {
     const uint64_t pair = pair_of(left, right), hash = hash_of(pair);
     const uint64_t entry = pair << kRankBits | wholes_.size();
@@ -53,7 +53,7 @@ class MergeTable {
   int32_t whole(uint32_t rank) const { return wholes_[rank]; }
 
  private:
-  static constexpr size_t kGroup = 8, kUsed = 5;  // places in a group, and those used on average
+  static constexpr size_t kGroup = 8, kUsed = 5;  // places per group, and used on average
   static constexpr size_t kNowhere = ~size_t{0};
   static constexpr uint64_t kOnes = 0x0101010101010101u;
   static constexpr int kIdBits = std::bit_width(static_cast<uint32_t>(Vocabulary::kMaxId));
@@ -69,16 +69,16 @@ class MergeTable {
       if (zeros(tags_[group]) != 0) return kNowhere;
     }
   }
-  // The highest bit of each byte that is 0; of a byte above one, perhaps, though it is not.
+  // The highest bit of each byte that is 0, and perhaps of a byte above such a byte that is not 0.
   static uint64_t zeros(uint64_t bytes) { return (bytes - kOnes) & ~bytes & kOnes << 7; }
   static uint64_t pair_of(int32_t left, int32_t right) {
     return static_cast<uint64_t>(left) << kIdBits | static_cast<uint64_t>(right);
   }
   static uint64_t hash_of(uint64_t pair) { return (pair ^ pair >> 29) * 0x9e3779b97f4a7c15u; }
-  // By the upper half of the hash, whatever the number of groups.
+  // From the upper half of the hash, for any number of groups.
   size_t group_of(uint64_t hash) const { return (hash >> 32) * tags_.size() >> 32; }
   size_t after(size_t group) const { return group + 1 < tags_.size() ? group + 1 : 0; }
-  // Of other bits than the group; never 0, which is an empty place.
+  // From other bits than the group; never 0, which marks an empty place.
   static uint64_t tag(uint64_t hash) { return (hash >> 24 & 0x7f) | 0x80; }
 
   std::vector<uint64_t> tags_;     // by group

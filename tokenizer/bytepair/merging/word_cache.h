@@ -20,13 +20,13 @@ struct WordPart {
   int32_t length;
 };
 
-// A hash table of the tokens of words, in which a word takes the place of another one. Words are
-// held in kBytes bytes, filled up with zeros.
+// A hash table of words' tokens, in which a new word replaces an old one. Words are stored in
+// kBytes bytes, padded with zeros.
 template <size_t kBytes, size_t kMaxParts, size_t kEntries>
 class WordCacheTable {
  public:
   struct Key {
-    uint64_t owner = 0;  // and the word's size in the lowest byte
+    uint64_t owner = 0;  // with the word's size in the lowest byte
     std::array<uint64_t, kBytes / 8> bytes = {};
 
     bool operator==(const Key& other) const {
@@ -68,14 +68,14 @@ class WordCacheTable {
   Key key_;
 };
 
-// The tokens of words that were merged before, for any number of owners. Words of Latin letters are
-// short. Those of letters that take two or three bytes are not, and merging them takes longest.
+// The tokens of words that were merged before, for any number of owners. Words in Latin letters are
+// short. Words in letters of two or three bytes are not, and take longest to merge.
 class WordCache {
  public:
-  static constexpr size_t kMaxSize = 48;   // of a word
-  static constexpr size_t kMaxParts = 14;  // that it may have
+  static constexpr size_t kMaxSize = 48;   // bytes of a word
+  static constexpr size_t kMaxParts = 14;  // tokens of a word
 
-  // A number that no other owner has.
+  // A number unique to this owner.
   static uint64_t new_owner() {
     static std::atomic<uint64_t> next = 1;
     return next++;
@@ -88,7 +88,7 @@ class WordCache {
     return short_.recall({owner << 8 | word.size, {word.low, word.high}},
                          word.hash() ^ owner * kMix, out);
   }
-  // The same of a word of any length.
+  // The same for a word of any length.
   WordPart* recall(uint64_t owner, std::string_view word, WordPart* out) {
     if (word.size() <= ShortWord::kMaxSize) return recall(owner, ShortWord::of(word), out);
     asked_ = word.size() <= kMaxSize ? Asked::long_word : Asked::nothing;
@@ -99,7 +99,7 @@ class WordCache {
     for (const uint64_t bytes : key.bytes) hash = (hash ^ bytes ^ hash >> 29) * kMix;
     return long_.recall(key, hash, out);
   }
-  // The tokens of the word that was asked for last, if they are few.
+  // Remembers the tokens of the word last asked for, if they are few.
   void keep(std::span<const WordPart> parts) {
     if (asked_ == Asked::short_word) short_.keep(parts);
     if (asked_ == Asked::long_word) long_.keep(parts);

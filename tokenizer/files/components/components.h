@@ -10,11 +10,11 @@
 
 namespace bert::tokenizer {
 
-// Calls read(part) for each part of a component in order, also of nested sequences. parts: the
-// member of a Sequence that lists them.
+// Calls read(part) for each part of a component in order, including those of nested sequences.
+// parts: the member of a Sequence that lists them.
 template <typename Read>
 void for_each_part(const JsonField& field, const char* parts, const Read& read, int depth = 0) {
-  constexpr int kMaxDepth = 8;  // deeper than any real file has would only use up the stack
+  constexpr int kMaxDepth = 8;  // deeper than any real file, yet easy on the stack
   const bool is_sequence = field.is_object() && field.has("type") && field.at("type").is_string() &&
                            field.at("type").string() == "Sequence";
   if (!is_sequence) return read(field);
@@ -24,25 +24,24 @@ void for_each_part(const JsonField& field, const char* parts, const Read& read, 
   }
 }
 
-// Appends a normalizer's steps; those of nested sequences are one list.
+// Appends a normalizer's steps, flattening nested sequences into one list.
 void read_normalizers(const JsonField& field, std::vector<Normalizer>& out);
 // The same for a pre-tokenizer.
 void read_pre_tokenizers(const JsonField& field, std::vector<PreTokenizer>& out);
 // The same for a decoder.
 void read_decoders(const JsonField& field, std::vector<Decoder>& out);
-// Read a tokenizer.json's model.
 void read_unigram(const JsonField& model, Definition& out);
 void read_byte_pair(const JsonField& model, Definition& out);
 void read_word_piece(const JsonField& model, Definition& out);
 void read_word_level(const JsonField& model, Definition& out);
-// The members of a model's vocab that are not in out.vocabulary yet.
+// Appends the members of a model's vocab to out.vocabulary.
 void read_token_ids(const JsonField& vocab, Definition& out);
-// Sets the options of a fast pipeline if one does all that was read, else by_parts.
+// Sets the options of a fast pipeline if one covers all that was read, otherwise by_parts.
 void pick_pipeline(Definition& out);
-// The templates and what is done to offsets.
+// Reads the templates, and how offsets are trimmed.
 void read_post_processor(const JsonField& document, Definition& out);
 
-// An id of a token.
+// A token's id.
 int32_t read_id(const JsonField& field);
 // A string of one character.
 char32_t read_scalar(const JsonField& field);

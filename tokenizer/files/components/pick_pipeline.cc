@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which definitions the fast pipelines do. All others are done component by component.
+// Which definitions the fast pipelines can run. All others run component by component.
 #include <algorithm>
 
 #include "tokenizer/bytepair/byte_level.h"
@@ -42,7 +42,7 @@ bool pick_unigram(Definition& out) {
   return true;
 }
 
-// How many digits a piece of a common Split may have; 0 if it is another.
+// How many digits a piece of one of the known Splits may have; 0 for any other Split.
 int find_split_digits(const PreTokenizer& cut) {
   if (cut.kind != PreTokenizer::Kind::split || cut.inverted) return 0;
   if (cut.behavior != Delimiter::isolated || !cut.is_expression) return 0;
@@ -59,7 +59,7 @@ bool pick_byte_level(Definition& out) {
   if (cuts.size() == 2) {
     options.single_digits = first.kind == PreTokenizer::Kind::digits && first.individual;
     options.split_digits = find_split_digits(first);
-    // A space would be added to every piece of the first.
+    // A space would be added to every piece that the first one cuts.
     if (options.add_prefix_space || options.use_regex != options.single_digits) return false;
     if (!options.single_digits && options.split_digits == 0) return false;
   }
@@ -74,7 +74,7 @@ std::string find_space_mark(const Definition& definition) {
   const std::string& mark = normalizer.to;
   if (normalizer.kind != Normalizer::Kind::replace || normalizer.is_expression) return {};
   if (normalizer.from != " " || utf8::count_scalars(mark) != 1 || mark == " ") return {};
-  // Gemma's Split at spaces, of which none are left, does nothing.
+  // Gemma's Split at spaces does nothing: none are left.
   const auto does_nothing = [](const PreTokenizer& cut) {
     return cut.kind == PreTokenizer::Kind::split && cut.from == " " && !cut.is_expression &&
            !cut.inverted;

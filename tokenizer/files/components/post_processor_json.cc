@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a chain of post-processors makes of one text and of two, as templates.
+// Turns a chain of post-processors into templates, for one text and for two.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -15,8 +15,8 @@ namespace {
 
 constexpr int64_t kMaxTypeId = 1 << 20;
 
-// Applies processors to a list of encodings, as Hugging Face does, which here are templates: of one
-// text or of two at first.
+// Applies processors to a list of encodings, as Hugging Face does. Here the encodings are
+// templates, initially of one text or of two.
 class Chain {
  public:
   Chain(bool is_pair, std::vector<Template> encodings)
@@ -35,7 +35,7 @@ class Chain {
     }
   }
 
-  // All encodings as one. field: of the chain, for messages.
+  // All encodings as one. field: the chain's, for messages.
   Template merged(const JsonField& field) const {
     Template out;
     for (const Template& encoding : encodings_) {
@@ -51,7 +51,7 @@ class Chain {
       field.fail_with(fmt::format("found sequence A {} times and B {} times, expected {}", first,
                                   second, is_pair_ ? "each once" : "A once"));
     }
-    if (special != counted_) {  // truncation goes by the count
+    if (special != counted_) {  // truncation relies on this count
       field.fail_with(fmt::format("its processors say that they add {} special tokens, but add {}",
                                   counted_, special));
     }
@@ -126,7 +126,7 @@ class Chain {
     return out;
   }
 
-  // Another pass over the offsets of every text.
+  // Adds a trimming pass over the offsets of every text.
   void trim() {
     for (Template& encoding : encodings_) {
       bool is_after = false;
@@ -139,7 +139,7 @@ class Chain {
 
   bool is_pair_;
   std::vector<Template> encodings_;
-  size_t counted_ = 0;  // special tokens, as added_tokens() of each processor says
+  size_t counted_ = 0;  // special tokens, as Hugging Face's processors count them
 };
 
 void check_processor(const JsonField& field) {

@@ -13,7 +13,7 @@ namespace {
 
 // A score as Hugging Face's tokenizers read it: their JSON parser divides the digits, as one
 // integer, by a power of ten, which with sixteen digits or more may be off by one in the last
-// place. Segmentations whose sums are all but equal are then ranked as they are there.
+// place. This way, segmentations with almost equal sums are ranked as they are there.
 double score_as_hugging_face_reads(double score) {
   char text[32];
   const auto end =
@@ -32,7 +32,7 @@ double score_as_hugging_face_reads(double score) {
   at += at[1] == '+' ? 2 : 1;
   std::from_chars(at, end, exponent);
   exponent -= places;
-  if (exponent > 0 || exponent < -22) return score;  // not the score of any piece
+  if (exponent > 0 || exponent < -22) return score;  // no piece has such a score
   const double value = static_cast<double>(digits) / std::pow(10.0, -exponent);
   return std::signbit(score) ? -value : value;
 }

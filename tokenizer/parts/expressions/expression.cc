@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Regular expressions by Oniguruma, as Hugging Face's tokenizers have them: its default syntax,
+// Regular expressions by Oniguruma, as Hugging Face's tokenizers use it: with its default syntax,
 // Ruby's, without options, on UTF-8.
 #include <algorithm>
 #include <array>
@@ -34,8 +34,8 @@ std::string onig_message(int code, const OnigErrorInfo* info = nullptr) {
   return {reinterpret_cast<const char*>(text.data()), static_cast<size_t>(length)};
 }
 
-// Tells Oniguruma, which is as old as the system, which characters are letters and numbers in
-// Hugging Face's. The name must outlive the process, and so must the ranges.
+// Defines, for the system's Oniguruma, which may be old, the letters and numbers of Hugging Face's.
+// The name and the ranges must live as long as the process.
 void define_property(const char* name, uint8_t flag, std::vector<OnigCodePoint>& ranges) {
   ranges = {0};
   for (OnigCodePoint c = 0; c < 0x110000; ++c) {
@@ -66,8 +66,8 @@ void initialize_onig() {
   static_cast<void>(done);
 }
 
-// How an expression spells letters, numbers and what is neither, and which of our properties says
-// it.
+// How an expression spells a class of letters or numbers or its complement, and which of our
+// properties replaces it.
 struct PropertySpelling {
   std::string_view given;
   char sign;
@@ -79,7 +79,6 @@ constexpr PropertySpelling kPropertySpellings[] = {
     {R"(\p{^L})", 'P', kLetterProperty}, {R"(\p{^N})", 'P', kNumberProperty},
 };
 
-// The expression with our properties instead of Oniguruma's.
 std::string with_our_properties(std::string_view expression) {
   const auto is_next = [&](const PropertySpelling& spelling) {
     return expression.starts_with(spelling.given);
@@ -91,7 +90,7 @@ std::string with_our_properties(std::string_view expression) {
       out += fmt::format("\\{}{{{}}}", spelling->sign, spelling->name);
       expression.remove_prefix(spelling->given.size());
     } else {
-      // An escape stays whole: no property begins at the second backslash of \\p{L}.
+      // An escape stays whole: the second backslash of \\p{L} begins no property.
       const std::string_view kept = expression.substr(0, expression[0] == '\\' ? 2 : 1);
       out += kept;
       expression.remove_prefix(kept.size());
@@ -100,7 +99,8 @@ std::string with_our_properties(std::string_view expression) {
   return out;
 }
 
-// Whether it matters where a search begins or goes on: \G, and the option L, for the longest match.
+// Whether matches depend on where a search begins or resumes: with \G, or option L, for the longest
+// match.
 bool depends_on_search(std::string_view expression) {
   if (expression.find("\\G") != std::string_view::npos) return true;
   for (size_t at = 0; (at = expression.find("(?", at)) != std::string_view::npos;) {
@@ -115,7 +115,7 @@ class ExpressionPattern : public Pattern {
  public:
   explicit ExpressionPattern(const std::string& expression)
       : by_position_(!depends_on_search(expression)) {
-    static std::mutex mutex;  // onig_new is not for several threads at a time
+    static std::mutex mutex;  // onig_new is not thread-safe
     const std::lock_guard lock(mutex);
     initialize_onig();
     const std::string own = with_our_properties(expression);
@@ -137,9 +137,9 @@ class ExpressionPattern : public Pattern {
   }
 
  private:
-  // Searches one text. Oniguruma goes back and tries again; how often is limited, and so are memory
-  // and the thread's time, in proportion to the text's length. It does not look at a clock, so it
-  // is asked to do about a second's work at a time.
+  // Searches one text. Oniguruma backtracks; its retries are limited, and so are memory and the
+  // thread's time, in proportion to the text's length. It does not look at a clock, so it is asked
+  // to do about a second's work at a time.
   class Search {
    public:
     Search(regex_t* regex, std::string_view text, bool by_position)
@@ -167,7 +167,7 @@ class ExpressionPattern : public Pattern {
    private:
     using Clock = std::chrono::steady_clock;
     static constexpr size_t kRetries = 10'000'000, kRetriesPerByte = 64;
-    // A retry may go through the whole text before it fails: about so many characters a second.
+    // A retry may go through the whole text before it fails: about this many characters a second.
     static constexpr size_t kStep = 300'000'000;
     static constexpr double kSeconds = 1, kSecondsPerByte = 4e-6;
 
@@ -179,8 +179,8 @@ class ExpressionPattern : public Pattern {
       throw std::runtime_error(
           fmt::format("an expression of the tokenizer takes too long on this text ({})", reason));
     }
-    // Where the first match that begins at `from` or later does, or ONIG_MISMATCH. Where a search
-    // ended that met its limit is not known, so then each place is tried by itself.
+    // Where the first match at `from` or later begins, or ONIG_MISMATCH. A search that meets its
+    // limit does not say where it stopped, so then each place is tried by itself.
     int search_limited(size_t from) {
       const auto search_from = [&](size_t limit) { return search(from, limit); };
       if (!by_position_) return with_more(search_from);
@@ -193,8 +193,8 @@ class ExpressionPattern : public Pattern {
         if (at == text_.size()) return ONIG_MISMATCH;
       }
     }
-    // What run(limit) gives with enough retries. What one has used is not known, but that it was
-    // less than a limit. A place that a match does not begin at takes at least one.
+    // The result of run(limit) with enough retries. How many a run used is not known, only that it
+    // was less than the limit. A place where no match begins takes at least one.
     template <class Run>
     int with_more(Run&& run) {
       for (size_t limit = free_;; limit += std::clamp(step_, limit / 4, 3 * limit)) {
@@ -228,7 +228,7 @@ class ExpressionPattern : public Pattern {
       return onig().match(regex_, at(0), at(text_.size()), at(from), region_.get(),
                           ONIG_OPTION_NONE, limited(limit));
     }
-    // Of the processor, as a busy machine is not the text's fault.
+    // Processor time, as a busy machine is not the text's fault.
     static double thread_seconds() {
       timespec time{};
       clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -252,10 +252,10 @@ class ExpressionPattern : public Pattern {
     bool by_position_;
     std::unique_ptr<OnigRegion, Free> region_;
     std::unique_ptr<OnigMatchParam, Free> limits_;
-    size_t retries_;      // left
-    size_t step_, free_;  // retries: how many more at a time; that do not count
+    size_t retries_;      // retries left
+    size_t step_, free_;  // retries: how many more at a time, and how many are free
     Clock::time_point looked_ = Clock::now();
-    double begun_ = 0;  // 0: it has not taken long so far
+    double begun_ = 0;  // 0: has not taken long so far
   };
 
   struct Free {
@@ -265,7 +265,7 @@ class ExpressionPattern : public Pattern {
   bool by_position_;  // matches do not depend on where a search begins
 };
 
-// An expression that stands for itself, character by character.
+// Whether an expression matches itself, character by character.
 bool is_literal(std::string_view expression) {
   return expression.find_first_of("\\.[]{}()*+?^$|") == std::string_view::npos;
 }

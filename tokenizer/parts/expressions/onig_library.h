@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Oniguruma, loaded where a tokenizer first needs it. Programs are not linked with it, because it
-// also has functions with the names of POSIX's regcomp() and its like, which would take the place
-// of the C library's.
+// Oniguruma, loaded when a tokenizer first needs it. Programs are not linked with it because it
+// also defines POSIX's regcomp() and the like, which would replace the C library's.
 #pragma once
 
 #include <oniguruma.h>

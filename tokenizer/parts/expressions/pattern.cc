@@ -10,7 +10,7 @@ namespace bert::tokenizer {
 
 namespace {
 
-// Every piece becomes one that stays; joins(is_match, was_match): it belongs to the one before it.
+// Keeps every piece; joins(is_match, was_match): whether a piece joins the one before it.
 template <class Joins>
 void join_to_previous(std::vector<Match>& matches, Joins&& joins) {
   size_t size = 0;

@@ -17,32 +17,30 @@ struct Match {
   bool is_match;
 };
 
-// What becomes of matches where a text is cut at them.
+// What happens to matches when a text is cut at them.
 enum class Delimiter { removed, isolated, merged_with_previous, merged_with_next, contiguous };
 
-// Joins matches to their neighbours. Those that are then still matches are to be removed.
+// Joins matches to their neighbours. Those that are still matches afterwards are to be removed.
 void apply(Delimiter delimiter, std::vector<Match>& matches);
 
-// Something to look for in a text.
 class Pattern {
  public:
   virtual ~Pattern() = default;
-  // Appends the matches and what lies between them, in order, which together cover the text.
+  // Appends the matches and what lies between them, in order; together they cover the text.
   virtual void find(std::string_view text, std::vector<Match>& out) const = 0;
 };
 
-// Every occurrence of a string; of an empty one, between all characters.
+// Every occurrence of a string; an empty one occurs between all characters.
 std::unique_ptr<const Pattern> make_literal_pattern(std::string literal);
 // The pieces of kByteLevelExpression, ByteLevel's own.
 constexpr std::string_view kByteLevelExpression =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 std::unique_ptr<const Pattern> make_byte_level_pattern();
-// A regular expression as Oniguruma's Ruby syntax has it. Throws std::runtime_error if it is not
-// one. find() throws if the time or memory for a text would no longer be proportional to its
-// length.
+// A regular expression in Oniguruma's Ruby syntax. Throws std::runtime_error if it is not valid.
+// find() throws if the time or memory for a text would no longer be proportional to its length.
 std::unique_ptr<const Pattern> make_expression_pattern(const std::string& expression);
 
-// Appends the scalars that `is` holds for, one by one, and what lies between them.
+// Appends the scalars for which `is` returns true, one by one, and what lies between them.
 template <class Is>
 void find_scalars(std::string_view text, Is&& is, std::vector<Match>& out) {
   size_t done = 0;
@@ -57,7 +55,7 @@ void find_scalars(std::string_view text, Is&& is, std::vector<Match>& out) {
 }
 
 // Appends the matches that `search(from)` finds, each a begin and an end, from left to right. An
-// empty match where the last one ended does not count. search returns false if there is none.
+// empty match where the last one ended does not count. search returns false if there are no more.
 template <class Search>
 void find_each(std::string_view text, Search&& search, std::vector<Match>& out) {
   size_t from = 0, done = 0;
