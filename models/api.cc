@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The public API beside Model::run and Tokenizer::encode of many inputs: loading, and what models
-// and tokenizers say of themselves.
+// Parts of the public API: loading, calls with texts, and what models and tokenizers report about
+// themselves.
 #include <algorithm>
 #include <memory>
 #include <string>

@@ -7,15 +7,15 @@
 
 namespace bert {
 
-// Once installed, the library (or the program it is linked into) is in PREFIX/lib or PREFIX/bin and
-// the model in PREFIX/share. A build folder has a link to the model in a share folder of its own.
+// Once installed, the library (or the program it is linked into) is in PREFIX/lib or PREFIX/bin,
+// and the model in PREFIX/share. A build folder has its own share folder, with a link to the model.
 std::string demo_model() {
   namespace fs = std::filesystem;
   Dl_info self;
   if (!dladdr(reinterpret_cast<const void*>(&demo_model), &self) || !self.dli_fname) {
     throw Error("cannot find out where the library is");
   }
-  // For a main program the name is the one it was called by, perhaps without a directory.
+  // For a main program, dli_fname is the name it was called by, perhaps without a directory.
   std::error_code error;
   fs::path self_path = fs::canonical(self.dli_fname, error);
   if (error) self_path = fs::read_symlink("/proc/self/exe", error);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The two calls that take a pair to its logits: Tokenizer::encode and Model::run. Whatever goes
-// wrong below the public API becomes a bert::Error here.
+// The two calls from a pair to its logits: Tokenizer::encode and Model::run. Any exception below
+// the public API becomes a bert::Error here.
 #include <algorithm>
 #include <cmath>
 

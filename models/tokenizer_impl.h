@@ -20,8 +20,8 @@ struct __attribute__((visibility("hidden"))) Tokenizer::Impl {
   std::vector<Encoding> encode_after(const std::string& before, int limit,
                                      std::span<const Input> inputs,
                                      const models::ForEach& for_each) const;
-  // The prompt is not part of the first text: its tokens get empty offsets, and those of the first
-  // text are moved back by it.
+  // The prompt is not part of the first text: its tokens get empty offsets, and the first text's
+  // offsets are shifted back by its length.
   static void remove_prompt(const std::string& before, Encoding& encoding);
 
   tokenizer::TextEncoder text_encoder;

@@ -11,8 +11,8 @@ namespace bert::models {
 namespace {
 
 // Fields of published checkpoints that change no result: those of transformers' configuration
-// classes, now and earlier, about training, text generation and the form of outputs, and what
-// those before them wrote. Some are read where a head asks for them, or by the tokenizers.
+// classes, past and present, about training, text generation and the form of outputs, and what
+// earlier code wrote. Some are read if a head needs them, or by the tokenizers.
 constexpr std::string_view kHarmless[] = {
     // Names and versions.
     "_commit_hash", "_name_or_path", "bos_token", "eos_token", "finetuning_task", "language",
@@ -23,7 +23,7 @@ constexpr std::string_view kHarmless[] = {
     "pooler_hidden_act", "problem_type", "sbert_ce_default_activation_function",
     "add_pooling_layer", "sentence_transformers", "summary_activation", "summary_first_dropout",
     "summary_last_dropout", "summary_proj_to_labels", "summary_type", "summary_use_proj",
-    // Sizes: with others, tensors would have other shapes.
+    // Sizes: other values would give tensors other shapes.
     "dense_act_fn", "ffn_div", "head_dim", "is_gated_act", "max_trained_positions", "n_positions",
     "num_decoder_layers", "parallel_block_tied_norm", "pooler_hidden_size",
     // Training and dropout.
@@ -41,7 +41,7 @@ constexpr std::string_view kHarmless[] = {
     "output_attentions", "output_hidden_states", "output_past", "pretraining_tp", "return_dict",
     "scale_decoder_outputs", "tf_legacy_loss", "torch_dtype", "torchscript", "use_bfloat16",
     "use_cache", "use_return_dict", "xla_device",
-    // Ids of tokens; pad_token_id counts in some families.
+    // Token ids; pad_token_id matters in some families.
     "bos_token_id", "cls_token_id", "decoder_start_token_id", "eos_token_id", "eos_token_ids",
     "mask_token_id", "pad_token_id", "sep_token_id", "unk_token_id",
     // Never used by the models: Google's and the first versions'.

@@ -8,8 +8,8 @@
 
 namespace bert::models {
 
-// To be called once config.json has been read: refuses those of the other fields that would change
-// the result, and adds one note about all that neither this library nor transformers knows.
+// Called once config.json has been read: refuses remaining fields that would change the result, and
+// adds one note about all those that neither this library nor transformers knows.
 void check_other_keys(const JsonFile& file, std::vector<std::string>& notes);
 
 }  // namespace bert::models

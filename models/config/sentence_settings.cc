@@ -14,9 +14,9 @@ namespace {
 
 struct PoolingName {
   Pooling pooling;
-  const char *name, *flag;  // of "pooling_mode", and as a field of its own in older files
+  const char *name, *flag;  // in "pooling_mode", and the field for it in older files
 };
-// In the order in which the flags' rows are concatenated.
+// In the order in which the flags' poolings are concatenated.
 constexpr PoolingName kPoolings[] = {
     {Pooling::cls, "cls", "pooling_mode_cls_token"},
     {Pooling::max, "max", "pooling_mode_max_tokens"},
@@ -36,7 +36,7 @@ std::vector<Pooling> read_pooling_flags(const JsonFile& file) {
     if (file.boolean(field, false)) file.fail(field, "a pooling that sentence-transformers has");
   }
   if (poolings.empty()) return {Pooling::mean};
-  // Left out, it is true to older versions of sentence-transformers and false to newer ones.
+  // If absent, older versions of sentence-transformers take it as true and newer ones as false.
   if (!file.find("pooling_mode_mean_tokens"))
     file.fail("pooling_mode_mean_tokens", "true or false");
   return poolings;
@@ -66,7 +66,7 @@ std::vector<Pooling> read_poolings(const std::string& path, int hidden) {
   return poolings;
 }
 
-// Refuses settings that change what the encoder reads or passes on to the modules after it.
+// Refuses settings that change what the encoder reads or passes on to the next modules.
 void refuse_transformer_variants(const JsonFile& file) {
   const std::string task = file.text("transformer_task", "feature-extraction");
   const bool scores = task == "sequence-classification";
@@ -123,8 +123,8 @@ ModuleList::ModuleList(const std::string& directory) : path(directory + "/module
       fail(i, "expected an object with the strings 'type' and 'path'");
     }
     const auto type = module["type"].get<std::string>();
-    // Another package's class of the same name may do anything. custom_st's is the Transformer of
-    // Jina's files that takes an adapter's name.
+    // Another package's class of the same name may do anything. custom_st's comes with Jina's
+    // files: a Transformer that also takes an adapter's name.
     const bool known = type.starts_with("sentence_transformers.") ||
                        type == "custom_st.Transformer" || type == "pylate.models.Dense.Dense";
     if (i == 0 && module["path"] != "") {

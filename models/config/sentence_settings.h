@@ -15,12 +15,13 @@
 
 namespace bert::models {
 
-// How the hidden states of a sequence become one row: the first or the last token's, the greatest
-// of each column, or their sum over the number of tokens or its square root, or with weights 1, 2…
+// How a sequence's hidden states become one row: the first or the last token's, the maximum of each
+// column, their sum divided by the number of tokens or its square root, or a mean with rising
+// weights.
 enum class Pooling { cls, max, mean, mean_sqrt_len, weighted_mean, last };
 
 // modules.json and the folders it names: Pooling, then dense layers, then normalisation. Without
-// modules.json, or for a CrossEncoder (which has a head instead), the mean of the last hidden
+// modules.json, or for a CrossEncoder (which has a head instead): the mean of the last hidden
 // state.
 struct SentenceModules {
   struct Dense {
@@ -28,13 +29,13 @@ struct SentenceModules {
     int64_t width, columns;
     bool has_bias;
     engine::Activation activation;
-    bool residual = false;  // its input is added, by a matrix without a bias where widths differ
+    bool residual = false;  // adds its input, times a matrix without a bias if the widths differ
   };
-  bool configured = false;                          // whether a Pooling module was read
+  bool configured = false;                          // a Pooling module was read
   std::vector<Pooling> poolings = {Pooling::mean};  // their rows are concatenated
   std::vector<Dense> dense;
   bool normalize = false;              // to Euclidean length 1
-  std::optional<int64_t> truncate_to;  // truncate_dim: only the first columns are the embedding
+  std::optional<int64_t> truncate_to;  // truncate_dim: the embedding is only the first columns
   int64_t columns = 0;                 // F, the size of the embedding
 };
 SentenceModules read_sentence_modules(const std::string& directory, int hidden, bool has_head);
@@ -46,7 +47,7 @@ SentenceModules::Dense read_dense(const std::string& directory, int64_t width,
 // modules.json, or nothing.
 struct ModuleList {
   struct Module {
-    std::string type, name, folder;  // name: of sentence-transformers' class, else the type
+    std::string type, name, folder;  // name: sentence-transformers' class, otherwise the type
   };
   explicit ModuleList(const std::string& directory);
   bool has(std::string_view name) const;
@@ -61,12 +62,11 @@ struct ModuleList {
 // config_sentence_transformers.json.
 struct Prompts {
   std::map<std::string, std::string> by_name;  // texts to put before an input, such as "query: "
-  std::string default_name;                    // of the one that is used unless told, or ""
+  std::string default_name;                    // used if none is asked for; or ""
 };
 Prompts read_prompts(const std::string& directory);
 
-// sentence_bert_config.json, or the same file under another family's name. Nothing if there is
-// none.
+// sentence_bert_config.json, or the same under another family's name, if there is one.
 std::optional<JsonFile> read_sentence_settings(const std::string& directory);
 
 }  // namespace bert::models

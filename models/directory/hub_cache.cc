@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Models that huggingface_hub has downloaded, by the layout of its cache:
-// models--ORG--NAME/refs/main names a commit, and snapshots/COMMIT is the model's directory.
+// Models downloaded by huggingface_hub, in its cache's layout: models--ORG--NAME/refs/main names a
+// commit, and snapshots/COMMIT is the model's directory.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -23,7 +23,7 @@ std::string environment(const char* name) {
   return value ? value : "";
 }
 
-// As huggingface_hub's constants.py: the first that is set.
+// Like huggingface_hub's constants.py: the first that is set.
 fs::path cache_folder() {
   for (const char* name : {"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"}) {
     if (const std::string folder = environment(name); !folder.empty()) return folder;
@@ -43,7 +43,7 @@ bool is_part_of_name(std::string_view part) {
 }
 
 struct HubName {
-  std::string folder;  // "models--ORG--NAME"; empty if this is no name on the hub
+  std::string folder;  // "models--ORG--NAME"; empty if this is not a name on the hub
   std::string revision;
 };
 HubName parse_hub_name(std::string_view name) {
@@ -64,7 +64,7 @@ HubName parse_hub_name(std::string_view name) {
   return hub;
 }
 
-// The snapshot of a revision: a branch, a tag, or the commit itself.
+// The snapshot of a revision, which is a branch, a tag, or the commit itself.
 fs::path snapshot_of(const fs::path& repository, const std::string& revision) {
   std::string commit;
   if (!(std::ifstream(repository / "refs" / revision) >> commit)) commit = revision;

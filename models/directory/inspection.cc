@@ -126,8 +126,7 @@ void Pass::logits() {
   impl.by_sequence(batch_, x, team, space_);
 }
 
-// For logits, the last layer may compute only the first token of each input once it has the keys
-// and values.
+// For logits, the last layer may compute only each input's first token after the keys and values.
 Pass::Work Pass::work(bool logits) const {
   const auto& impl = Internals::impl(model_);
   const Encoder& encoder = impl.encoder;
@@ -155,7 +154,7 @@ Pass::Work Pass::work(bool logits) const {
                         static_cast<double>(linear->width() * linear->columns());
       }
     }
-    int64_t pairs = 0;  // of a query and a key that it attends to
+    int64_t pairs = 0;  // of a query and a key it attends to
     for (int64_t sequence = 0; sequence < batch_.sequences(); ++sequence) {
       const int64_t length = batch_.starts[sequence + 1] - batch_.starts[sequence];
       const int64_t window = layer.positions.window > 0 ? layer.positions.window : length;

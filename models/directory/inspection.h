@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the project's own tools and tests see of a model beyond its public API.
+// What the project's own tools and tests can see of a model beyond its public API.
 #pragma once
 
 #include <cstdint>
@@ -19,23 +19,22 @@ namespace bert::models {
 // sentence embedding. For regression tests.
 void run_traced(const Model& model, const Encoding& encoding, const OnStage& on_stage);
 
-// What multiplies in the layers: "oneDNN 3.7 micro-kernels", "panels for avx512", ...
+// The implementation of the layers' products: "oneDNN 3.7 micro-kernels", "panels for avx512", ...
 std::string product_of(const Model& model);
 
 // How many segments its type_ids may name; 0: it ignores them.
 int segments_of(const Model& model);
 
-// What the embedding layer adds up for one input of S tokens, E the width of its tables.
+// What the embedding layer adds up for one input of S tokens; E is the width of its tables.
 struct EmbeddingParts {
   std::vector<int32_t> rows;    // [S]: of the position table
-  Output word, position, type;  // [S, E]; empty: there is no such table
+  Output word, position, type;  // [S, E]; empty if there is no such table
   Output normed;                // [S, E]: LayerNorm of the sum, if the model has one
-  bool projected = false;       // the first layer reads another width than E
+  bool projected = false;       // the first layer's width is not E
 };
 EmbeddingParts embedding_parts(const Model& model, const Encoding& encoding);
 
-// The rows of the position table, from that of an input's first token on, [P, E], and where they
-// come from.
+// The rows of the position table, beginning with an input's first token, [P, E], and their origin.
 struct PositionTable {
   std::string kind;  // "learned", "sinusoidal", or what the model has instead: "rotary", ...
   Output rows;       // empty unless positions are added to tokens
@@ -51,8 +50,8 @@ class Pass {
   void logits();  // of the head by sequence, which the model must have
   engine::Scheduler& scheduler() const;
   engine::Precision precision() const;
-  std::string product() const;  // what multiplies in the layers
-  // Of hidden() or logits(): the multiplications and additions of the layers' products and of
+  std::string product() const;  // as product_of()
+  // For hidden() or logits(): the multiplications and additions in the layers' products and in
   // attention, and the weights that they read.
   struct Work {
     double operations = 0, weights = 0;

@@ -49,7 +49,7 @@ Batch make_batch(std::span<const Encoding> encodings, std::span<const int64_t> o
     batch.starts.push_back(static_cast<int32_t>(batch.ids.size()));
   }
   batch.attended = attended_tokens(encodings, order);
-  // A table the model does not have is a single row of zeros.
+  // A table that the model does not have is a single row of zeros.
   if (config.types == 0) std::ranges::fill(batch.type_ids, 0);
   if (!config.adds_positions) std::ranges::fill(batch.positions, 0);
   return batch;

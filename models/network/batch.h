@@ -14,7 +14,7 @@ namespace bert::models {
 struct Batch {
   std::vector<int32_t> ids, type_ids, positions;  // [T]
   std::vector<int32_t> starts = {0};              // [N + 1]
-  // [N]: how many of its first tokens a sequence's tokens attend to; empty if all attend to all.
+  // [N]: how many of a sequence's first tokens can be attended to; empty: all.
   std::vector<int32_t> attended = {};
 
   int64_t tokens() const { return static_cast<int64_t>(ids.size()); }
@@ -23,12 +23,12 @@ struct Batch {
 };
 
 // Throws if an encoding does not fit the model: it is empty or longer than the model's positions,
-// ids and type_ids differ in length, or an id or type id is out of range. `index` is the input's,
-// for the message.
+// ids and type_ids differ in length, or an id or type id is out of range. index: the input's, for
+// the message.
 void check_encoding(const Encoding& encoding, int64_t index, const Config& config);
 
-// Throws if the encoding's unattended tokens are not fewer than all, or so many that one of them
-// could attend to nothing.
+// Throws if all of the encoding's tokens are unattended, or so many that some token could attend to
+// nothing.
 void check_unattended(const Encoding& encoding, int64_t index, const Config& config);
 // batch.attended, for the encodings in `order`.
 std::vector<int32_t> attended_tokens(std::span<const Encoding> encodings,

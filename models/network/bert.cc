@@ -25,8 +25,8 @@ void Embeddings::normalise(engine::Team& team, Tensor sum) const {
   if (norm) engine::layer_norm(team, sum, *norm, sum);
 }
 
-// One layer (Devlin et al. 2019, section 3; with pre_norm Xiong et al. 2020). x: [T, H]. Feeds at
-// most feed_forward_rows at a time forward. Calls before(product, inputs) before each product.
+// One layer (Devlin et al. 2019, section 3; with pre_norm Xiong et al. 2020). x: [T, H]. Feeds
+// forward at most feed_forward_rows at a time. Calls before(product, inputs) before each product.
 Tensor Layer::forward(const Batch& batch, engine::Team& team, Reads reads, bool probabilities,
                       int64_t feed_forward_rows, Workspace& space, Tensor x,
                       const BeforeProduct& before) const {
@@ -59,7 +59,7 @@ Tensor Layer::forward(const Batch& batch, engine::Team& team, Reads reads, bool 
                      .attended = batch.attended,
                      .probabilities = probabilities ? space.probabilities.data() : nullptr},
                     space.scratch, context);
-  if (reads == Reads::first) x = first_rows(batch, x, space);  // from here on [rows, H]
+  if (reads == Reads::first) x = first_rows(batch, x, space);  // [rows, H] from here on
   const Tensor before_attention = residual_norm ? copy(x, space.normed) : x;
   before(attention_output, context);
   add_normed(attention_output, attention_post_norm, team, context, space, x);  // dense + residual
@@ -88,8 +88,8 @@ Tensor Layer::forward(const Batch& batch, engine::Team& team, Reads reads, bool 
 
 Tensor Layer::run(const Batch& batch, engine::Team& team, Reads reads, bool probabilities,
                   Workspace& space, Tensor x) const {
-  // int8 products are so fast that [T, I] should not leave the cache before it is read again (8x128
-  // tokens: -8 %); in f32, reading the weights again costs more than that saves.
+  // int8 products are so fast that it pays to keep [T, I] in the cache until it is read again
+  // (8x128 tokens: -8 %); in f32, reading the weights again costs more than that saves.
   constexpr int64_t kInt8RowsPerThread = 96;
   const int64_t feed_forward_rows =
       precision == Precision::int8 ? kInt8RowsPerThread * team.threads() : x.rows;
@@ -103,7 +103,7 @@ Tensor Encoder::run(const Batch& batch, engine::Team& team, Reads reads, Workspa
   embeddings.run(batch, team, space, x);
   trace("embeddings", x);
   if (convolution) copy(x, space.convolved);
-  const bool rows_of_all = convolution && order.size() == 1;  // it reads all of them
+  const bool rows_of_all = convolution && order.size() == 1;  // the convolution needs every row
   for (size_t i = 0; i < order.size(); ++i) {
     const bool probabilities = trace.wants_attention(i);
     if (probabilities) space.probabilities.resize_discarding(batch.pairs() * layers.front().heads);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The encoder of Devlin et al. 2019, "BERT: Pre-training of Deep Bidirectional Transformers", with
-// the layers of Vaswani et al. 2017, and of its relatives, whose differences are data in the
-// Config. Read bert.cc: it is the paper's section 3.
+// the layers of Vaswani et al. 2017, and of BERT's relatives, whose differences are data in the
+// Config. bert.cc follows the paper's section 3.
 #pragma once
 
 #include <functional>
@@ -25,14 +25,14 @@
 
 namespace bert::models {
 
-// Memory of one forward pass: grows to the largest batch and stays.
+// Memory of one forward pass: grows to fit the largest batch and never shrinks.
 struct Workspace {
   engine::Buffer x;              // [T, H]
   engine::Buffer embedded;       // [T, E], if E is not H
   engine::Buffer wide;           // [T, 3H] and [T, H] for attention, then [T, I]
   engine::Buffer normed;         // [T, H]: what a norm before or after a product writes
   engine::Buffer convolved;      // [T, H]: the embeddings, for the convolution
-  engine::Buffer routed;         // [3 T, H]: what experts take and give
+  engine::Buffer routed;         // [3 T, H]: the inputs and outputs of experts
   engine::Buffer scratch;        // for one call into the engine
   engine::Buffer probabilities;  // of attention, [A, S, S] for each sequence, if asked for
   engine::Buffer rows;           // [N, H]: what a head reads
@@ -68,16 +68,16 @@ struct Embeddings {
   std::optional<engine::Linear> projection;  // [H, E]
 };
 
-// What tells a layer where tokens are, besides the embeddings: the encoder's or its own.
+// How a layer knows where tokens are, besides the embeddings: by the encoder's parts or its own.
 struct Positions {
   const engine::RelativeBias* bias = nullptr;     // added to the scores by distance
-  std::optional<engine::RelativeKeys> keys = {};  // the same, multiplied with queries and keys
+  std::optional<engine::RelativeKeys> keys = {};  // by distance, multiplied with queries and keys
   std::optional<engine::Disentangled> disentangled = {};
-  bool uses_keys = false, uses_queries = false;  // of it
-  engine::ConstTensor distances = {};            // [2 span, H], of which disentangled is made
+  bool uses_keys = false, uses_queries = false;  // which terms it has
+  engine::ConstTensor distances = {};            // [2 span, H], from which it is made
   std::optional<engine::Linear> distance_keys = {},
                                 distance_queries = {};  // unless shared with qkv
-  const engine::Rotary* rotary = nullptr;               // turns queries and keys
+  const engine::Rotary* rotary = nullptr;               // rotates queries and keys
   int64_t window = 0;  // how far attention reaches to each side; 0: anywhere
 };
 
@@ -85,21 +85,21 @@ struct Positions {
 struct Layer {
   Layer(Checkpoint& checkpoint, const std::string& name, const Config& config,
         const engine::Products& products, size_t number, Positions positions, engine::Team& team);
-  // The next hidden state, in place of x [T, H]; with Reads::first that of each sequence's first
-  // token only, [N, H] in space.rows. Leaves attention's probabilities in the workspace if wanted.
+  // The next hidden state, overwriting x [T, H]; with Reads::first only each sequence's first
+  // token's, [N, H] in space.rows. Leaves attention's probabilities in the workspace if wanted.
   engine::Tensor run(const Batch& batch, engine::Team& team, engine::Reads reads,
                      bool probabilities, Workspace& space, engine::Tensor x) const;
-  // The same for all tokens of an example, if the int8 products are not packed yet: quantises each
-  // of them for the inputs that it gets, just before it runs.
+  // The same for all tokens of an example, while int8 products are not packed yet: quantises each
+  // just before it runs, for the inputs that it gets.
   engine::Tensor calibrate(const Batch& example, engine::Team& team, Workspace& space,
                            engine::Tensor x);
 
-  // Makes what the positions need of the layer's weights, once they are packed.
+  // Makes what the positions need from the layer's weights, once these are packed.
   void place(engine::Team& team);
 
   struct Dense {
-    std::vector<std::string> names;  // in the checkpoint; their columns one after the other
-    std::vector<const engine::Linear*> linears;  // have the same columns
+    std::vector<std::string> names;  // in the checkpoint; their columns follow each other
+    std::vector<const engine::Linear*> linears;  // which share those columns
   };
   std::vector<Dense> dense_layers() const;
 
@@ -108,28 +108,27 @@ struct Layer {
   engine::Precision precision;
   int heads, key_heads;
   float attention_scale;  // as in AttentionOptions
-  bool pre_norm;          // norms come before attention and feed-forward, not after them
+  bool pre_norm;          // norms before attention and feed-forward, not after
   bool is_packed_qkv;     // in the checkpoint
   Gate gate;
   engine::Linear qkv;  // [3H, H], or less where heads share keys and values
   std::optional<engine::Norm> query_norm, key_norm;
   Positions positions;
   engine::Linear attention_output;  // [H, H]
-  // Before or after attention and feed-forward; the first layer of some models has none before.
+  // Before or after attention and feed-forward; some models' first layer has none before attention.
   std::optional<engine::Norm> attention_norm, residual_norm, output_norm;
-  std::optional<engine::Norm> attention_post_norm, output_post_norm;  // of what is added to x
-  std::optional<Experts> experts;  // instead of the feed-forward network of the next three
-  std::optional<engine::Linear>
-      intermediate,  // [I, H], the activation fused; the gate of a gated one
-      up,            // [I, H], which the gate multiplies
-      output;        // [H, I]
+  std::optional<engine::Norm> attention_post_norm, output_post_norm;  // over what is added to x
+  std::optional<Experts> experts;  // instead of the next three, the feed-forward network
+  std::optional<engine::Linear> intermediate,  // [I, H], the activation fused; the gate if gated
+      up,                                      // [I, H], multiplied by the gate
+      output;                                  // [H, I]
 
  private:
-  // x += norm(inputs W^T + b), by a product of the layer.
+  // x += norm(inputs W^T + b), with one of the layer's products.
   void add_normed(const engine::Linear& product, const std::optional<engine::Norm>& norm,
                   engine::Team& team, engine::Tensor inputs, Workspace& space,
                   engine::Tensor x) const;
-  // What rotary positions and norms of queries and keys do to qkv's output, states [T, 3H].
+  // Applies norms of queries and keys and rotary positions to qkv's output, states [T, 3H].
   void place_tokens(const Batch& batch, engine::Team& team, engine::Tensor states) const;
   bool places_tokens() const { return query_norm || key_norm || positions.rotary; }
   using BeforeProduct = Experts::BeforeProduct;
@@ -138,7 +137,7 @@ struct Layer {
                          engine::Tensor x, const BeforeProduct& before) const;
 };
 
-// x in `to`.
+// Copies x to `to`.
 engine::Tensor copy(engine::ConstTensor x, engine::Buffer& to);
 
 struct Encoder {
@@ -147,24 +146,24 @@ struct Encoder {
   Encoder(Checkpoint& checkpoint, const Config& config, const engine::Products& products,
           const Batch& example, engine::Team& team,
           const std::function<void(int loaded, int layers)>& progress);
-  // The last hidden state: [T, H], or with Reads::first [N, H] of each sequence's first token, the
-  // only ones that the last layer is then computed for.
+  // The last hidden state: [T, H], or with Reads::first [N, H] of each sequence's first token, for
+  // which alone the last layer is then computed.
   engine::Tensor run(const Batch& batch, engine::Team& team, engine::Reads reads, Workspace& space,
                      const Trace& trace) const;
 
-  std::string int8_note() const;  // what a user should know of the inputs that stay in f32
+  std::string int8_note() const;  // for users: how many inputs stay in f32
 
   engine::Precision precision;
   int hidden;
   Embeddings embeddings;
-  std::unique_ptr<engine::RelativeBias> relative_bias;  // of all layers, or null
+  std::unique_ptr<engine::RelativeBias> relative_bias;  // shared by all layers, or null
   std::vector<Layer> layers;                            // the distinct ones
   Weight distances;                                     // [2 span, H], or none
   std::optional<Convolution> convolution;
   std::vector<std::unique_ptr<engine::Rotary>>
-      rotaries;            // of global layers, of those with a window
-  std::vector<int> order;  // [L]: the first layer of the group that runs next
-  int layers_per_group;    // 1, but for ALBERT's inner_group_num
+      rotaries;            // for global layers; for those with a window
+  std::vector<int> order;  // [L]: the first layer of the group that runs then
+  int layers_per_group;    // 1, or ALBERT's inner_group_num
   std::optional<engine::Norm> final_norm;
 
  private:

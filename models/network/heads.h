@@ -20,7 +20,7 @@ struct Pooler {
   engine::Linear dense;  // [H, H]
 };
 
-// logits = output(norm(activation(transform(x)))) for each row of x [R, H]. row.reads says which
+// logits = output(norm(activation(transform(x)))) for each row of x [R, H]. row.reads defines which
 // rows those are. Some heads widen x first, with the same activation.
 struct Head {
   // embeddings: the encoder's, whose table a masked language model's output shares.
@@ -30,9 +30,9 @@ struct Head {
   engine::Tensor run(engine::Team& team, engine::ConstTensor x, Workspace& space) const {
     return scores(team, transformed(team, x, space), space);
   }
-  // Its last step alone.
+  // The last step alone.
   engine::Tensor scores(engine::Team& team, engine::ConstTensor x, Workspace& space) const;
-  // norm(activation(transform(x))), in space.transformed, or x if there is none.
+  // norm(activation(transform(x))), in space.transformed, or x if there is no transform.
   engine::ConstTensor transformed(engine::Team& team, engine::ConstTensor x,
                                   Workspace& space) const;
   engine::Tensor widened(engine::Team& team, engine::ConstTensor x, Workspace& space) const;

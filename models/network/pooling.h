@@ -19,7 +19,7 @@ engine::Tensor first_rows(const Batch& batch, engine::ConstTensor x, Workspace& 
 engine::Tensor mean_rows(const Batch& batch, engine::ConstTensor x, engine::Team& team,
                          Workspace& space);
 
-// Divides each row by its Euclidean length, but for rows of zeros.
+// Divides each row by its Euclidean length, except rows of zeros.
 void normalize_rows(engine::Tensor y);
 
 class SentenceEmbedding {

@@ -17,10 +17,10 @@ namespace bert::models {
 using OnStage =
     std::function<void(std::string_view stage, const float* values, int64_t rows, int64_t columns)>;
 
-// What a caller wants to see of a forward pass.
+// What a caller wants to see from a forward pass.
 struct Trace {
   OnStage on_stage = nullptr;
-  // [L] or empty: layers whose attention probabilities are wanted. They make a stage of their own,
+  // [L] or empty: layers whose attention probabilities are wanted. They are a separate stage,
   // "attention.0" …, before the layer's: [A, S, S] for each sequence, end to end.
   std::vector<bool> attention = {};
 

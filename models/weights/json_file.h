@@ -18,8 +18,8 @@ namespace bert::models {
 using tokenizer::is_there;
 using tokenizer::JsonField;
 
-// A file that holds a JSON object, whose fields are read as JsonField reads them. A field that is
-// null counts as absent, as it does in transformers.
+// A file that holds a JSON object, whose fields are read through JsonField. A field that is null
+// counts as absent, as in transformers.
 class JsonFile {
  public:
   explicit JsonFile(std::string path);
@@ -36,7 +36,7 @@ class JsonFile {
   // "PATH: FIELD: found VALUE, expected ...", or "PATH: "FIELD" is missing, expected ..."
   [[noreturn]] void fail(const std::string& field, const std::string& expected) const;
 
-  // Without a fallback the field is required.
+  // Without a fallback, the field is required.
   int64_t integer(const std::string& field, int64_t min, int64_t max,
                   std::optional<int64_t> fallback = std::nullopt) const;
   double number(const std::string& field, double fallback) const;

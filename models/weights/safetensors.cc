@@ -55,7 +55,7 @@ StoredTensor read_entry(const std::string& name, const JsonField& entry,
   return tensor;
 }
 
-// Tensors must cover the data without overlaps or gaps, so that nothing is hidden there.
+// Tensors must cover the data without overlaps or gaps, so that nothing is hidden.
 void check_layout(std::vector<const StoredTensor*> tensors, const std::string& path,
                   std::span<const std::byte> data) {
   std::sort(tensors.begin(), tensors.end(), [](const auto* a, const auto* b) {

@@ -41,7 +41,7 @@ float half_to_float(uint16_t half) {
     const float value = static_cast<float>(fraction) * 0x1p-24f;
     return sign ? -value : value;
   }
-  const uint32_t wide = exponent == 31 ? 255 : exponent + 112;  // 112: the difference of the biases
+  const uint32_t wide = exponent == 31 ? 255 : exponent + 112;  // 112: the biases' difference
   return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
 }
 
@@ -82,10 +82,10 @@ double element(DType dtype, const std::byte* from) {
   return 0;
 }
 
-// Rows and columns of a tile, small enough that both what is read and what is written stay cached.
+// Rows and columns of a tile, small enough for what is read and what is written to stay cached.
 constexpr int64_t kCopyTile = 16;
 
-// A matrix of any strides, such as TensorFlow's transposed kernels.
+// Copies a matrix with any strides, such as TensorFlow's transposed kernels.
 void copy_matrix(const StoredTensor& tensor, float* values) {
   const int64_t rows = tensor.shape[0], columns = tensor.shape[1], size = dtype_size(tensor.dtype);
   const int64_t down = tensor.strides[0] * size, right = tensor.strides[1] * size;

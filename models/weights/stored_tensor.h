@@ -18,28 +18,28 @@ std::optional<DType> dtype_named(std::string_view name);
 int64_t dtype_size(DType dtype);  // bytes of an element
 
 #ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
-constexpr bool kVerifiesChecksums = false;  // or no mutant would get past them
+constexpr bool kVerifiesChecksums = false;  // otherwise no mutant would get past them
 #else
 constexpr bool kVerifiesChecksums = true;
 #endif
 
-// What a file says of some of its bytes.
+// What a file says about some of its bytes.
 struct Checksum {
   uint32_t (*of)(std::span<const std::byte> bytes);
   uint32_t expected;
   std::span<const std::byte> bytes;
-  std::string what;  // that the bytes are, for messages
+  std::string what;  // what the bytes are, for messages
 };
 
-// What an adapter adds to a matrix (Hu et al. 2021, LoRA): left [rows, rank] by right [rank,
+// What an adapter adds to a matrix (Hu et al. 2021, LoRA): left [rows, rank] times right [rank,
 // columns].
 struct LowRank {
   int64_t rank = 0;
   std::vector<float> left, right;
 };
 
-// A tensor in its file. Whoever fills this in must have checked that all elements, going by shape
-// and strides, lie within `bytes`, and that their number does not overflow.
+// A tensor in its file. Whoever fills this in must have checked that all elements, by shape and
+// strides, lie within `bytes`, and that their number does not overflow.
 struct StoredTensor {
   std::string name;
   DType dtype = DType::f32;

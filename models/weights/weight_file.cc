@@ -55,7 +55,7 @@ std::vector<WeightFile> read_shards(const std::string& directory, const std::str
   return files;
 }
 
-// bert_model.ckpt.index if it exists, else every model.ckpt*.index.
+// bert_model.ckpt.index if it exists, otherwise every model.ckpt*.index.
 std::vector<std::string> tensorflow_indices(const std::string& directory) {
   if (is_there(directory + "/bert_model.ckpt.index")) return {"bert_model.ckpt.index"};
   std::vector<std::string> names;
@@ -68,7 +68,7 @@ std::vector<std::string> tensorflow_indices(const std::string& directory) {
   return names;
 }
 
-// The files in the directory that the weights could be read from, in order of preference.
+// The files in the directory from which the weights could be read, in order of preference.
 std::vector<std::string> weight_files(const std::string& directory) {
   std::vector<std::string> names;
   for (const char* name : {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",

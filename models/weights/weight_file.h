@@ -25,7 +25,7 @@ class WeightFile {
   const std::vector<StoredTensor>& tensors() const { return tensors_; }  // sorted by name
   const StoredTensor* find(std::string_view name) const;                 // nullptr if there is none
   const Metadata& metadata() const { return metadata_; }
-  // Instead of those that it has. Their bytes must be the file's.
+  // Their bytes must be the file's.
   void replace_tensors(std::vector<StoredTensor> tensors);
 
   // Throws if the file stores a checksum that the tensor's bytes don't match.
@@ -43,7 +43,7 @@ class WeightFile {
 // Maps a file of weights. Throws if it is not a regular file, or a Git LFS pointer.
 engine::MappedFile map_weights(const std::string& path);
 
-// Throws if the bytes are not those that the sum is of.
+// Throws if the bytes do not match their checksum.
 void check_sum(const Checksum& sum, const std::string& path);
 
 // Throws std::runtime_error("PATH: REASON").
@@ -53,10 +53,10 @@ void check_sum(const Checksum& sum, const std::string& path);
 // .index.json, pytorch_model.bin, its .index.json, TensorFlow's bert_model.ckpt.index, and
 // model.ckpt*.index, of which there may be only one.
 struct Weights {
-  std::string path;  // of the file, or of the index of several
+  std::string path;  // of the file, or of the index if there are several
   std::vector<WeightFile> files;
   std::vector<std::string> notes;       // which file was chosen if there are several
-  std::vector<std::string> added = {};  // the files of what was added to them
+  std::vector<std::string> added = {};  // the files of an adapter
 };
 Weights open_weights(const std::string& directory);
 

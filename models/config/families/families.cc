@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The older families, whose layers are BERT's by other names. In this order: settings, layers,
-// heads, and last the table, whose rows put them together; newer_families.cc has the same order.
+// The older families, whose layers are BERT's under other names. In this order: settings, layers,
+// heads, and last the table, whose rows combine them; newer_families.cc has the same order.
 #include "models/config/families/families.h"
 
 #include <iterator>
@@ -33,7 +33,7 @@ constexpr LayerNames kBertLayer = {.layer = "encoder.layer.{}",
                                    .intermediate = ".intermediate.dense",
                                    .output = ".output.dense",
                                    .output_norm = ".output.LayerNorm"};
-// With norms before attention and the feed-forward network.
+// BERT's layer with norms before attention and the feed-forward network.
 constexpr LayerNames pre_norm_layer(const char* attention_norm, const char* output_norm) {
   LayerNames names = kBertLayer;
   names.attention_norm = attention_norm;

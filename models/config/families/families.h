@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The families of models: what transformers calls their settings, tensors and heads. This data is
-// all that the library knows about any of them by name.
+// all that the library knows about any family by name.
 #pragma once
 
 #include <span>
@@ -13,61 +13,61 @@ namespace bert::models {
 class JsonFile;
 struct Config;
 
-// How the encoder is told the position of a token.
+// How the encoder learns a token's position.
 enum class PositionType {
   absolute,            // a position embedding is added to the token's (Devlin et al. 2019)
   relative_key,        // scores add query · embedding of the distance (Shaw et al. 2018),
   relative_key_query,  // and key · embedding of the distance (Huang et al. 2020)
-  rotary,              // queries and keys are turned by angles (Su et al. 2021)
+  rotary,              // queries and keys are rotated by angles (Su et al. 2021)
   alibi,               // scores fall linearly with the distance (Press et al. 2022)
-  disentangled,        // queries and keys are multiplied with distances' (He et al. 2021)
+  disentangled,        // queries and keys are multiplied with those of distances (He et al. 2021)
   relative_bias,       // scores add a number for the distance (Raffel et al. 2020)
 };
 
 // A gated feed-forward network multiplies activation(gate x) with up x (Shazeer 2020). Which rows
-// of the tensor `intermediate` are the gate's: none, all (`up` is then a tensor of its own), or the
-// first or second half (the other half being up's).
+// of the tensor `intermediate` are the gate's: none, all (`up` is then a separate tensor), or the
+// first or second half (the other half is up's).
 enum class Gate { none, separate, first_half, second_half };
 
 // The settings in config.json whose names differ between families.
 struct SettingNames {
   const char *layers, *hidden, *heads, *intermediate, *activation, *default_activation;
-  const char* head_size = "";  // optional: else the hidden size by the number of heads
+  const char* head_size = "";  // optional: otherwise hidden size / heads
 };
 
-// What follows the layer's name in the names of its tensors, without ".weight" and ".bias".
+// What follows the layer's name in its tensors' names, without ".weight" and ".bias".
 struct LayerNames {
   const char* layer;  // {}: the layer's number; in ALBERT the group's, then the layer's within it
   const char *query = "", *key = "", *value = "", *attention_output, *attention_norm, *intermediate,
              *output, *output_norm;
   // The rest is optional.
-  const char* qkv = "";  // query, key and value one below the other, instead of the three
-  const char *query_norm = "", *key_norm = "";  // of all heads' queries and keys at once,
-  bool norms_heads = false;                     // or of each head's
-  // Adds the layer's input to attention_norm's output, once more, and normalises the sum.
+  const char* qkv = "";  // query, key and value stacked, instead of the three
+  const char *query_norm = "", *key_norm = "";  // over all heads' queries and keys at once,
+  bool norms_heads = false;                     // or over each head's
+  // Adds the layer's input to attention_norm's output once more, and normalises the sum.
   const char* residual_norm = "";
   const char* up = "";  // of a gated network, if not in `intermediate`
-  // In `qkv`, each head's query, key and value follow each other; these are the only biases.
+  // `qkv` has each head's query, key and value in a row; the two below are its only biases.
   bool qkv_by_heads = false;
   const char *query_bias = "", *value_bias = "";
-  const char *distance_key = "", *distance_query = "";  // of disentangled positions
-  // Of what attention and the feed-forward network add to the hidden state.
+  const char *distance_key = "", *distance_query = "";  // for disentangled positions
+  // Norms of what attention and the feed-forward network add to the hidden state.
   const char *attention_post_norm = "", *output_post_norm = "";
 };
 
-// Of the embeddings' tensors.
+// The names of the embeddings' tensors.
 struct EmbeddingNames {
   const char* words = "embeddings.word_embeddings.weight";
-  const char* same_words = "";                // its other name, by which some files store it
+  const char* same_words = "";                // another name under which some files store it
   const char* norm = "embeddings.LayerNorm";  // optional
 };
 
-// What a head reads of the last hidden state.
+// What a head reads from the last hidden state.
 enum class ReadBy {
   pooler,
   first,
   every,
-  classifier_pooling,  // as the setting says: see Config::ClassifierPooling
+  classifier_pooling,  // depends on the setting: see Config::ClassifierPooling
 };                     // the pooler's output; the first token's or every token's state
 
 enum class HeadKind {
@@ -87,7 +87,7 @@ struct HeadRow {
   const char* suffix = "";  // of the architecture's name, after the family's `classes`
   HeadKind kind{};
   ReadBy reads = ReadBy::every;
-  const char* widen = "";           // dense, of Config::head_width outputs
+  const char* widen = "";           // dense, with Config::head_width outputs
   const char* transform = "";       // dense
   const char* activation = "";      // as in hidden_act; "": the model's own
   const char* activation_key = "";  // the setting that names it; activation is its default
@@ -96,17 +96,17 @@ struct HeadRow {
   const char* bias = "";    // of masked_lm's output
 };
 
-// The settings in config.json that a family reads by another name, or only some files have.
+// A setting that some of a family's files store under another name.
 struct Alias {
   const char *stored, *name;
 };
 
 struct Family {
   const char* model_type;             // in config.json
-  const char* classes;                // what its architectures' names begin with
-  const char* base = "Model";         // what follows it in the encoder's alone
-  const char* prefix;                 // of the encoder's tensors if there is a head
-  const char* published_prefix = "";  // that the published code has instead of transformers'
+  const char* classes;                // what its architectures' names begin with,
+  const char* base = "Model";         // and what follows in that of the encoder alone
+  const char* prefix;                 // of the encoder's tensors, if there is a head
+  const char* published_prefix = "";  // used by published code instead of transformers' prefix
   SettingNames settings;
   LayerNames layer;
   EmbeddingNames embeddings = {};
@@ -116,31 +116,31 @@ struct Family {
   bool has_types = true;
   int default_types = 2;  // type_vocab_size
   struct NormEpsilon {
-    const char* name = "layer_norm_eps";  // "": it is the fallback, whatever config.json says
+    const char* name = "layer_norm_eps";  // "": always the fallback, whatever config.json says
     double fallback = 1e-12;
   } norm_epsilon = {};
   // after_…: positions are counted from the padding token's id + 1, and padding tokens are skipped,
   // as in fairseq (Liu et al. 2019). That id is pad_token_id, or always 1.
   enum class Positions { from_0, after_pad_token, after_1 } positions = Positions::from_0;
   bool relative_keys = false;  // position_embedding_type may be relative_key and relative_key_query
-  // The table of attention biases by bucketed distance, beside other positions too.
+  // The table of attention biases by bucketed distance, possibly in addition to other positions.
   const char* relative_bias = "";
   std::span<const HeadRow> heads = {};
-  // Of the code on the hub that some directories name in auto_map, the configuration's class. The
-  // code is never run. needs_code: model_type alone stands for another family.
+  // The configuration's class in code on the hub that some directories name in auto_map. The code
+  // is never run. needs_code: without it, model_type means another family.
   const char* code = "";
   bool needs_code = false;
-  const char* unused_head = "";  // tensors of published files that belong to no class
-  const char* mark = "";         // a tensor that tells this row from others of the same model_type
-  bool tied = true;              // tie_word_embeddings, unless the file says otherwise
+  const char* unused_head = "";  // tensors in published files that no class uses
+  const char* mark = "";  // a tensor that distinguishes this row from others of its model_type
+  bool tied = true;       // tie_word_embeddings, unless the file says otherwise
   std::span<const Alias> aliases = {};
-  // The layers: norms before attention and feed-forward (Xiong et al. 2020) and at the end instead
-  // of after them.
+  // Layers with norms before attention and feed-forward (Xiong et al. 2020) instead of after them,
+  // and one at the end.
   bool pre_norm = false;
   const char* final_norm = "";
   Gate gate = Gate::none;
   PositionType position_type = PositionType::absolute;
-  void (*read_more)(const JsonFile& file, Config& config) = nullptr;  // what no row can say
+  void (*read_more)(const JsonFile& file, Config& config) = nullptr;  // what a row cannot express
 
   std::vector<std::string> word_names() const {
     if (!*embeddings.same_words) return {embeddings.words};
@@ -152,7 +152,7 @@ struct Family {
   }
 };
 
-// All of them. The rows live as long as the program.
+// All families. The rows live as long as the program.
 std::span<const Family> families();
 std::span<const Family> newer_families();  // some of them
 std::span<const Family> unmasked_families();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The settings and heads that families of both tables have, in families.cc and newer_families.cc.
+// The settings and heads that families in families.cc and in the other tables share.
 #pragma once
 
 #include "models/config/families/families.h"
@@ -14,7 +14,7 @@ inline constexpr SettingNames kBertSettings = {.layers = "num_hidden_layers",
                                                .activation = "hidden_act",
                                                .default_activation = "gelu"};
 
-// BERT's, with another activation where the file names none.
+// BERT's, with another default activation.
 constexpr SettingNames with_activation(const char* field, const char* standard) {
   SettingNames names = kBertSettings;
   names.activation = field;
@@ -49,7 +49,7 @@ constexpr HeadRow with_suffix(HeadRow row, const char* suffix) {
   row.suffix = suffix;
   return row;
 }
-// The classification head `row` with one logit, by which choices are compared.
+// The classification head `row` with one logit, to compare choices by.
 constexpr HeadRow as_multiple_choice(HeadRow row) {
   row.kind = HeadKind::multiple_choice;
   row.output = "classifier";

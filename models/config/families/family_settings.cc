@@ -19,7 +19,7 @@ void expect_text(const JsonFile& file, const char* field, const char* expected) 
   if (file.text(field, expected) != expected) file.fail(field, fmt::format("\"{}\"", expected));
 }
 
-// Of encoders with the layers of language models: heads of queries may share keys and values.
+// For encoders with the layers of language models: query heads may share keys and values.
 void read_heads(const JsonFile& file, Config& config) {
   constexpr const char* kKeyHeads = "num_key_value_heads";
   config.key_heads = static_cast<int>(file.integer(kKeyHeads, 1, config.heads, config.heads));
@@ -53,7 +53,7 @@ Config::ClassifierPooling read_first_or_mean(const JsonFile& file) {
   return pooling == "mean" ? mean : first;
 }
 
-// What Jina's own encode() pools by, and what of it only training and adapters read.
+// What Jina's own encode() pools by, and fields that only training and adapters read.
 void expect_plain_encode(const JsonFile& file) {
   expect_text(file, "emb_pooler", "mean");
   expect_absent(file, "truncate_dim");
@@ -83,12 +83,12 @@ void read_modern_bert(const JsonFile& file, Config& config) {
   const int64_t every = file.integer("global_attn_every_n_layers", 1, 1 << 20, 3);
   config.windows = read_windows(file, config, half_of(file, "local_attention", 128), every, 0);
   const double global = positive(file, "global_rope_theta", 160000);
-  // Where it is null, local layers have the others' theta.
+  // If it is null, local layers use the global theta.
   const bool is_null = file.root().contains("local_rope_theta") && !file.has("local_rope_theta");
   const double local = positive(file, "local_rope_theta", is_null ? global : 10000);
   read_rotary(file, {global, local}, config);
   config.classifier_pooling = read_first_or_mean(file);
-  file.find("position_embedding_type");  // published files have it; the model never reads it
+  file.find("position_embedding_type");  // published files have it, but the model never reads it
 }
 
 namespace {
@@ -107,7 +107,7 @@ void read_experts(const JsonFile& file, Config::Experts& experts) {
 }  // namespace
 
 void read_nomic_bert(const JsonFile& file, Config& config) {
-  // The published code's own files, in whose class the defaults are those of another model.
+  // Whether these are the published code's own files. Its class has another model's defaults.
   const bool published = file.has("n_inner");
   const auto bias = [&](const char* field) { return published && file.at(field).boolean(); };
   const bool qkv = bias("qkv_proj_bias");
@@ -120,7 +120,7 @@ void read_nomic_bert(const JsonFile& file, Config& config) {
     if (file.boolean(field, false)) file.fail(field, "false");
   }
   if (!file.boolean("scale_attn_weights", true)) file.fail("scale_attn_weights", "true");
-  // Such a factor makes an input's result depend on the others of its batch.
+  // Such a factor would make an input's result depend on the others in its batch.
   expect_absent(file, "rotary_scaling_factor");
   expect_absent(file, "rotary_emb_scale_base");
   config.experts.count = file.integer("num_experts", 0, 1 << 10, 0);
@@ -192,7 +192,7 @@ void read_jina_bert(const JsonFile& file, Config& config) {
   }
 }
 
-// jina-embeddings-v3 as transformers has it, and what Jina's own code is for.
+// jina-embeddings-v3 in transformers' form, and models of Jina's own code.
 void read_jina_roberta(const JsonFile& file, Config& config) {
   if (file.has("lora_adaptations")) {
     for (const JsonField& name : file.at("lora_adaptations").elements()) {
@@ -200,7 +200,7 @@ void read_jina_roberta(const JsonFile& file, Config& config) {
     }
     const auto rank = file.integer("lora_rank", 1, 1 << 20, 4);
     config.adapters.scale = file.number("lora_alpha", 1) / static_cast<double>(rank);
-    file.find("task_instructions");  // config_sentence_transformers.json has them as prompts
+    file.find("task_instructions");  // also the prompts in config_sentence_transformers.json
   }
   if (file.boolean("use_reg_tokens", false)) file.fail("use_reg_tokens", "false");
   expect_plain_encode(file);
@@ -214,7 +214,7 @@ void read_jina_roberta(const JsonFile& file, Config& config) {
   config.frequencies = engine::rotary_frequencies(theta, head_width(file, config));
 }
 
-// Terms as "p2c|c2p" or in a list.
+// The terms are a text, as "p2c|c2p", or a list.
 void read_deberta(const JsonFile& file, Config& config) {
   if (!file.boolean("relative_attention", false)) file.fail("relative_attention", "true");
   std::string terms;
@@ -319,7 +319,7 @@ void read_gemma3(const JsonFile& file, Config& config) {
       config);
 }
 
-// T5 (Raffel et al. 2020): norms leave the mean in, there are no biases, and scores are not scaled.
+// T5 (Raffel et al. 2020): norms keep the mean, there are no biases, and scores are not scaled.
 void read_t5(const JsonFile& file, Config& config) {
   config.is_rms_norm = true;
   config.attention_scale = 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The settings that only some families have, for their rows in the tables. Published code
-// says what they mean and which may be left out; what is not supported is refused by its name.
+// The settings that only some families have, for their rows in the tables. Published code defines
+// what they mean and which are optional; unsupported ones are refused by name.
 #pragma once
 
 namespace bert::models {

@@ -14,9 +14,9 @@
 namespace bert::models {
 namespace {
 
-// The configuration's class in the code on the hub that the directory names, "" if it names none:
+// The configuration's class in the code on the hub that the directory names, or "":
 // "NomicBertConfig" of "nomic-ai/nomic-bert-2048--configuration_hf_nomic_bert.NomicBertConfig".
-// JinaBert's files may have lost their auto_map when they were trained further.
+// JinaBert's files may have lost their auto_map in further training.
 std::string custom_code(const JsonFile& file) {
   if (!file.has("auto_map") || !file.at("auto_map").has("AutoConfig")) {
     const bool jina = file.text("model_type", "bert") == "bert" &&
@@ -27,7 +27,7 @@ std::string custom_code(const JsonFile& file) {
   return name.substr(name.rfind('.') + 1);
 }
 
-// Some of these directories leave model_type to the code.
+// The model_type of directories that leave it to the code.
 const char* type_of_code(const std::string& code) {
   for (const Family& family : families()) {
     if (*family.code && family.code == code) return family.model_type;

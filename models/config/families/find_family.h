@@ -8,11 +8,11 @@
 
 namespace bert::models {
 
-// The row of families() that config.json's model_type stands for, and where several have the same,
-// its auto_map and the names of the tensors. Errors are std::runtime_error.
+// The row of families() for config.json's model_type; if several share it, auto_map and the
+// tensors' names decide. Errors are std::runtime_error.
 const Family& find_family(const JsonFile& file, const std::string& directory);
 
-// Gives the settings that the family's files may name otherwise the names that are read.
+// Copies settings that the family's files store under other names to the names that are read.
 void translate(JsonFile& file, const Family& family);
 
 }  // namespace bert::models

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Most families with other layers than BERT's: gated feed-forward networks, and other ways of
-// telling positions than a table. In the order of families.cc: settings, layers, heads, and last
-// the table.
+// Most families whose layers differ from BERT's: gated feed-forward networks, and positions without
+// a table. In the order of families.cc: settings, layers, heads, and last the table.
 #include "models/config/families/families.h"
 #include "models/config/families/family_rows.h"
 #include "models/config/families/family_settings.h"
@@ -29,7 +28,7 @@ constexpr LayerNames kModernBertLayer = {.layer = "layers.{}",
                                          .output = ".mlp.Wo",
                                          .output_norm = ".mlp_norm",
                                          .qkv = ".attn.Wqkv"};
-// As published.
+// As in the published code.
 constexpr LayerNames kNomicBertLayer = {.layer = "encoder.layers.{}",
                                         .attention_output = ".attn.out_proj",
                                         .attention_norm = ".norm1",
@@ -72,7 +71,7 @@ constexpr LayerNames kNormedJinaBertLayer = {.layer = "encoder.layer.{}",
                                              .query_norm = ".attention.self.layer_norm_q",
                                              .key_norm = ".attention.self.layer_norm_k",
                                              .residual_norm = ".layer_norm_1"};
-// Jina's XLM-RoBERTa, whose code is flash-attention's.
+// Jina's XLM-RoBERTa, whose code follows flash-attention's.
 constexpr LayerNames kMixerLayer = {.layer = "encoder.layers.{}",
                                     .attention_output = ".mixer.out_proj",
                                     .attention_norm = ".norm1",
@@ -169,7 +168,7 @@ constexpr HeadRow kLmHeadDebertaHeads[] = {kDebertaClassifier,
                                            kQuestionAnswering,
                                            as_multiple_choice(kDebertaClassifier)};
 
-// Without gates, as layers with experts are.
+// Without gates, like layers with experts.
 constexpr LayerNames plain_nomic_layer() {
   LayerNames names = kNomicBertLayer;
   names.intermediate = ".mlp.fc1";
@@ -230,7 +229,7 @@ constexpr Family jina_bert(const LayerNames& layer, Gate gate, const char* mark)
           .position_type = PositionType::alibi,
           .read_more = read_jina_bert};
 }
-// The first of RoBERTa's heads.
+// heads: how many of RoBERTa's, from the first on.
 constexpr Family jina_roberta(const char* model_type, const char* classes, size_t heads) {
   return {.model_type = model_type,
           .classes = classes,
@@ -278,7 +277,7 @@ constexpr Family first_deberta(std::span<const HeadRow> heads, const char* mark)
   return family;
 }
 
-// Of one model_type, rows with a mark come first.
+// Among rows of one model_type, those with a mark come first.
 constexpr Family kNewerFamilies[] = {
     {.model_type = "modernbert",
      .classes = "ModernBert",

@@ -18,7 +18,7 @@ void expect_absent(const JsonFile& file, const char* field) {
 void read_positions(const JsonFile& file, Config& config) {
   config.position_type = config.family->position_type;
   if (config.position_type == PositionType::relative_bias) {
-    // Any number of tokens: far ones are all alike. The table of distances has an end.
+    // All far distances share a bucket, so any number of tokens would do. Our table needs an end.
     config.adds_positions = false;
     config.positions = 1 << 15;
     return;

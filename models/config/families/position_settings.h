@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The settings of positions, and of windows in attention. Each function throws if the file says
+// The settings of positions, and of windows in attention. Each function throws if the file asks for
 // what is not supported.
 #pragma once
 
@@ -12,27 +12,27 @@
 
 namespace bert::models {
 
-// How many positions there are, of which type, and which is the first token's.
+// Reads how many positions there are, of which type, and which is the first token's.
 void read_positions(const JsonFile& file, Config& config);
 
 void expect_absent(const JsonFile& file, const char* field);
 double positive(const JsonFile& file, const char* field, double fallback);
-int64_t head_width(const JsonFile& file, const Config& config);  // even, as pairs are turned
+int64_t head_width(const JsonFile& file, const Config& config);  // even, as pairs are rotated
 
 // The theta of {"rope_theta", "rope_type": "default"}, as transformers 5 writes it.
 double rope_theta(const JsonField& parameters, double fallback);
-// Of global layers and of those with a window.
+// For global layers and for those with a window.
 struct Thetas {
   double global, local;
 };
-// Sets the frequencies by these thetas, or by those that rope_parameters has for either kind.
+// Sets the frequencies from these thetas, or from those in rope_parameters for either kind.
 void read_rotary(const JsonFile& file, Thetas thetas, Config& config);
 
-// Config::windows: which layers see `reach` tokens to each side, and which are global. Where
-// layer_types does not say it, every so many layers one is, from `first` on.
+// Config::windows: which layers see `reach` tokens to each side, and which are global. Without
+// layer_types, every `every`-th layer is global, beginning with layer `first`.
 std::vector<int> read_windows(const JsonFile& file, const Config& config, int reach, int64_t every,
                               int64_t first);
-// The reach where the setting is the width of both sides.
+// The reach if the setting is the width of both sides together.
 int half_of(const JsonFile& file, const char* width, int64_t standard);
 // UltraBERT's published files have lists of the layers' windows (0: none) and thetas.
 std::vector<int> read_published_windows(const JsonFile& file, const Config& config, Thetas& thetas);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The families with the layers of language models, without their mask. In the order of families.cc:
+// The families with the layers of language models, but no mask. In the order of families.cc:
 // settings, layers, heads, and last the table.
 #include "models/config/families/families.h"
 #include "models/config/families/family_rows.h"
@@ -73,7 +73,7 @@ constexpr HeadRow kUltraBertHeads[] = {{.suffix = "ForSequenceClassification",
                                        kTokenClassifier,
                                        kQuestionAnswering};
 
-// The encoder alone; its second version, which mT5 has too, is gated.
+// T5's encoder alone; the second version, also mT5's, is gated.
 constexpr Family t5(const char* model_type, const char* classes, Gate gate) {
   return {.model_type = model_type,
           .classes = classes,

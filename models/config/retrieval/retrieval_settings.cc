@@ -83,7 +83,7 @@ void expect_token_features(const std::string& path) {
   }
 }
 
-// Transformer, Dense..., then, except in PyLate's directories, MultiVectorMask and Normalize.
+// Transformer, Dense..., then MultiVectorMask and Normalize, except in PyLate's directories.
 void read_token_modules(const ModuleList& list, int hidden, TokenSettings& tokens) {
   int64_t width = hidden;
   bool is_masked = false;
@@ -120,8 +120,8 @@ void read_expansion(const JsonFile& file, TokenSettings& tokens) {
   tokens.expansion = expansion;
 }
 
-// PyLate's fields of config_sentence_transformers.json, whose markers are inserted as tokens. Each
-// may be missing.
+// PyLate's fields of config_sentence_transformers.json, all optional. Its markers are inserted as
+// tokens.
 void read_pylate(const JsonFile& file, TokenSettings& tokens) {
   constexpr int kQuery = 32, kDocument = 180;
   tokens.query.marker_field = fmt::format("{}: query_prefix", file.path());
@@ -147,7 +147,7 @@ bool has_pylate_fields(const JsonFile& file) {
   return file.text("model_type", "") == "ColBERT";
 }
 
-// ColBERT's artifact.metadata, and what Stanford's code takes where it says nothing.
+// ColBERT's artifact.metadata, with the defaults of Stanford's code.
 void read_stanford(const std::string& directory, TokenSettings& tokens) {
   tokens.source = TokenSettings::Source::checkpoint;
   tokens.normalizes = true;
@@ -170,7 +170,7 @@ void read_stanford(const std::string& directory, TokenSettings& tokens) {
   if (file.text("similarity", "cosine") != "cosine") file.fail("similarity", "cosine");
 }
 
-// The prompts that sentence-transformers' encode_query() and encode_document() take.
+// The prompts that sentence-transformers' encode_query() and encode_document() use.
 void choose_prompts(const std::string& directory, TokenSettings& tokens) {
   const Prompts prompts = read_prompts(directory);
   const auto first_of = [&](std::initializer_list<const char*> names) -> std::string {
@@ -203,7 +203,7 @@ TokenSettings read_tokens(const std::string& directory, const ModuleList& list,
   if (is_there(path)) {
     const JsonFile file(path);
     const std::string similarity = file.text("similarity_fn_name", "maxsim");
-    // PyLate's older files name what it multiplies tokens' vectors by.
+    // PyLate's older files name how two tokens' vectors are compared.
     constexpr const char* kKnown[] = {"maxsim", "MaxSim", "meanmaxsim", "cosine", "dot"};
     if (!std::ranges::count(kKnown, similarity)) {
       file.fail("similarity_fn_name", "maxsim or meanmaxsim");
@@ -215,7 +215,7 @@ TokenSettings read_tokens(const std::string& directory, const ModuleList& list,
 
 struct ComparisonName {
   Comparison comparison;
-  const char* name;  // as "similarity_fn_name" has it
+  const char* name;  // as in "similarity_fn_name"
 };
 constexpr ComparisonName kComparisons[] = {{Comparison::cosine, "cosine"},
                                            {Comparison::dot, "dot"},
@@ -270,8 +270,8 @@ RetrievalSettings read_retrieval_settings(const std::string& directory, const Co
   RetrievalSettings settings = read_vectors(directory, config);
   const std::string path = directory + "/config_sentence_transformers.json";
   if (!is_there(path)) return settings;
-  // Both have a prompt, if only an empty one: so encode_query() and encode_document() never take
-  // the default one, and the latter none that is called passage or corpus.
+  // Both always exist, even if empty, so encode_query() and encode_document() never fall back on
+  // the default prompt, nor the latter on one named passage or corpus.
   Prompts prompts = read_prompts(directory);
   settings.query_prompt = prompts.by_name["query"];
   settings.document_prompt = prompts.by_name["document"];

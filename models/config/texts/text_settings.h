@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What loading decides about texts: how long they may be and what is put before them.
+// What loading decides about texts: how long they may be, and what is put before them.
 #pragma once
 
 #include <string>
@@ -15,15 +15,15 @@ struct MaxLength {
   int tokens;
   std::string source;
 };
-// By the precedence that Options::max_length documents.
+// In the order of precedence that Options::max_length documents.
 MaxLength choose_max_length(const std::string& directory, const Options& options,
                             const Config& config, const tokenizer::TextEncoder& tokenizer);
 
 struct Prompt {
   std::string name, text;
 };
-// The prompt of embeddings, and of scores as sentence-transformers' CrossEncoder computes them.
-// wanted: its name, or "" for the directory's default. is_taken: by what the model is for.
+// The prompt for embeddings, and for scores as sentence-transformers' CrossEncoder computes them.
+// wanted: its name, or "" for the directory's default. is_taken: the model's task takes one.
 Prompt choose_prompt(const std::string& directory, const std::string& wanted, const Config& config,
                      bool is_taken);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a checkpoint's tensors to the layers of bert.cc, calibrated where they are quantised.
+// Builds the layers of bert.cc from a checkpoint's tensors, calibrating those to quantise.
 #include <algorithm>
 #include <random>
 #include <stdexcept>
@@ -21,7 +21,7 @@ using engine::Tensor;
 
 namespace {
 
-// Either all dense layers are stored in int8 or none: calibration packs all or none.
+// Throws unless all or none of the dense layers are stored in int8: calibration packs all or none.
 void check_precision(const Checkpoint& checkpoint, const Layer& layer, bool is_int8) {
   for (const Layer::Dense& dense : layer.dense_layers()) {
     for (const std::string& name : dense.names) {
@@ -53,7 +53,7 @@ Embeddings::Embeddings(Checkpoint& checkpoint, const Config& config, const engin
 
 namespace {
 
-// The gate of a gated network, else the only product in.
+// The gate of a gated network, otherwise its only input product.
 DenseNames gate_names(const std::string& name, const Config& config) {
   DenseNames dense = {{name + config.family->layer.intermediate},
                       config.intermediate,
@@ -80,7 +80,7 @@ std::optional<engine::Linear> read_up(Checkpoint& checkpoint, const std::string&
   return read_linear(checkpoint, dense, Activation::none, product, team);
 }
 
-// Three tensors, or one if the family has only that or this checkpoint has it.
+// Three tensors, or one if the family always has one or this checkpoint does.
 DenseNames qkv_names(const Checkpoint& checkpoint, const std::string& name, const Config& config) {
   const LayerNames& names = config.family->layer;
   const int64_t hidden = config.hidden, columns = config.attention_width();
@@ -96,7 +96,7 @@ DenseNames qkv_names(const Checkpoint& checkpoint, const std::string& name, cons
           later};
 }
 
-// Of a first DeBERTa's stacked heads, the rows of all queries, then of all keys and of all values.
+// From the first DeBERTa's stacked heads: all queries' rows, then all keys' and all values'.
 std::shared_ptr<engine::Buffer> sort_heads(engine::ConstTensor stacked, int heads) {
   const auto sorted = std::make_shared<engine::Buffer>();
   const Tensor rows = sorted->tensor(stacked.rows, stacked.columns);
@@ -116,7 +116,7 @@ engine::Linear read_qkv(Checkpoint& checkpoint, const std::string& layer, const 
   const int64_t hidden = config.hidden;
   const engine::Buffer query = checkpoint.vector(layer + names.query_bias, hidden),
                        value = checkpoint.vector(layer + names.value_bias, hidden);
-  // In int8 they are sorted already, with a bias for all.
+  // In int8, they are already sorted, with biases for all three.
   if (checkpoint.is_int8(dense.names.front())) {
     return read_linear(checkpoint, dense, Activation::none, product, team);
   }
@@ -257,7 +257,7 @@ Encoder::Encoder(Checkpoint& checkpoint, const Config& config, const engine::Pro
     rotaries.push_back(std::make_unique<engine::Rotary>(*frequencies, config.positions));
   }
   load_layers(checkpoint, config, products, example, team, progress);
-  for (size_t i = 0; i < layers.size(); ++i) {  // the last one runs before the next batch's first
+  for (size_t i = 0; i < layers.size(); ++i) {  // after the last one, the next batch's first runs
     if (!layers[i].output) continue;
     layers[i].output->set_prefetch_target(layers[(i + 1) % layers.size()].qkv);
   }
@@ -301,7 +301,7 @@ void Encoder::load_layers(Checkpoint& checkpoint, const Config& config,
   if (calibrates) {
     embeddings.run(example, team, space, x);
     if (convolution) copy(x, space.convolved);
-    // Its rows lie far apart, and each brought the pages around it into memory.
+    // Its rows are scattered, and each brought the pages around it into memory.
     Checkpoint::release(embeddings.word);
   }
   layers.reserve(config.layer_names.size());

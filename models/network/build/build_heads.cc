@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a checkpoint's tensors to the pooler and the heads.
+// Builds the pooler and the heads from a checkpoint's tensors.
 #include <string>
 
 #include "models/network/build/build_parts.h"

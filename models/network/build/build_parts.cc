@@ -113,7 +113,7 @@ Linear read_linear(Checkpoint& checkpoint, const DenseNames& dense, Activation a
 
 namespace {
 
-// Its embedding added to each segment's.
+// Each segment's embedding plus that of the first task.
 Weight with_first_task(Checkpoint& checkpoint, const Config& config, const Weight& segments) {
   const Weight tasks = checkpoint.finite_matrix("embeddings.task_type_embeddings.weight",
                                                 config.tasks, config.embedding);
@@ -138,7 +138,7 @@ Weight read_type_table(Checkpoint& checkpoint, const Config& config) {
 }
 
 Weight read_position_table(Checkpoint& checkpoint, const Config& config) {
-  // BERT's models with relative positions store the table too, but don't add it.
+  // BERT models with relative positions store the table too, but do not add it.
   const bool is_bert = config.family->position_type == PositionType::absolute;
   if (!config.adds_positions && !is_bert) return zeros(config.embedding);
   const std::string name = "embeddings.position_embeddings.weight";
@@ -230,7 +230,7 @@ std::optional<Linear> read_distance_weights(Checkpoint& checkpoint, bool has,
 
 Weight read_decoder(Checkpoint& checkpoint, const Config& config, const std::string& name,
                     const Weight& words) {
-  if (config.tied && words.stored->addition) {  // which PEFT adds to the embeddings alone
+  if (config.tied && words.stored->addition) {  // PEFT would add it to the embeddings alone
     throw std::runtime_error(
         words.description() +
         ": an adapter adds to it, but the decoder shares it: merge the adapter "

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Builds the parts of a network from tensors, which it checks and packs.
+// Builds a network's parts from tensors, which are checked and packed.
 #pragma once
 
 #include <memory>
@@ -21,10 +21,10 @@ namespace bert::models {
 struct DenseNames {
   std::vector<std::string> names;
   int64_t columns = 0, width = 0;  // of each
-  bool has_bias = true;            // else zeros
-  // Of a single name, only `count` of its columns from `first` on, if count is not 0.
+  bool has_bias = true;            // otherwise zeros
+  // If count is not 0: only `count` columns of the single name, from `first` on.
   int64_t first = 0, count = 0;
-  int64_t later_columns = 0;  // of all but the first name, if not as many
+  int64_t later_columns = 0;  // of all names but the first, if different
 };
 engine::Linear read_linear(Checkpoint& checkpoint, const DenseNames& dense,
                            engine::Activation activation, const engine::Product& product,
@@ -33,15 +33,15 @@ engine::Linear read_linear(Checkpoint& checkpoint, const DenseNames& dense,
 engine::Norm read_norm(Checkpoint& checkpoint, const std::string& name, int64_t width,
                        const Config& config);
 
-// [positions, E] and [types, E], or a single row of zeros if the model has no such embedding.
+// [positions, E] and [types, E], or a single row of zeros if the model has none.
 Weight read_position_table(Checkpoint& checkpoint, const Config& config);
 Weight read_type_table(Checkpoint& checkpoint, const Config& config);
 // [H, E], or nothing if the embeddings already have the hidden size.
 std::optional<engine::Linear> read_projection(Checkpoint& checkpoint, const Config& config,
                                               const engine::Product& f32, engine::Team& team);
 
-// What attention adds to the scores by distance, if the model does that: one bias shared by all
-// layers, or keys of each layer's own.
+// What attention adds to the scores by distance, if the model does: one bias for all layers, or
+// each layer's own keys.
 std::unique_ptr<engine::RelativeBias> read_relative_bias(Checkpoint& checkpoint,
                                                          const Config& config);
 std::optional<engine::RelativeKeys> read_relative_keys(Checkpoint& checkpoint,
@@ -49,7 +49,7 @@ std::optional<engine::RelativeKeys> read_relative_keys(Checkpoint& checkpoint,
                                                        const Config& config, engine::Team& team);
 
 // Disentangled positions: the embeddings of distances [2 span, H], normalised if the model does
-// that, or none; and what a layer makes of them.
+// that, or none; and a layer's weights for them.
 Weight read_distances(Checkpoint& checkpoint, const Config& config, engine::Team& team);
 std::optional<engine::Linear> read_distance_weights(Checkpoint& checkpoint, bool has,
                                                     const std::string& name, bool has_bias,
@@ -58,7 +58,7 @@ std::optional<engine::Linear> read_distance_weights(Checkpoint& checkpoint, bool
 
 // A masked language model's output. transformers ties its weight [V, E] to the word embeddings and
 // its bias [V] to that of the head, and writes either or both tensors of each pair, which must be
-// equal. Where config.json unties them, the decoder has its own; else read_decoder returns nothing.
+// equal. If config.json unties them, the decoder has its own; if not, read_decoder returns nothing.
 Weight read_decoder(Checkpoint& checkpoint, const Config& config, const std::string& name,
                     const Weight& words);
 engine::Buffer read_decoder_bias(Checkpoint& checkpoint, const Config& config,

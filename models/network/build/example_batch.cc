@@ -24,7 +24,7 @@ constexpr Pair kPairs[] = {
 
 constexpr int kRandomInputs = 4;
 
-// The special tokens around them are those of an encoded pair of empty texts.
+// Random tokens, between the special tokens of an encoded pair of empty texts.
 Encoding random_input(const Encoding& empty, std::mt19937& generator, const Config& config) {
   constexpr int kTokensPerText = 12;
   const size_t special = empty.ids.size(), texts = special > 1 ? special - 1 : 1;

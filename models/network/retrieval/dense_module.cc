@@ -17,7 +17,7 @@
 namespace bert::models {
 namespace {
 
-// The tensors of a few small files, of which none may be left over.
+// The tensors of a few small files, all of which must be used.
 class ModuleTensors {
  public:
   explicit ModuleTensors(Weights weights) : weights_(std::move(weights)) {}
@@ -46,7 +46,7 @@ class ModuleTensors {
     return values;
   }
 
-  // why: what says that there are no more.
+  // why: what says that there should be no more.
   void finish(const std::string& why) const {
     for (const WeightFile& file : weights_.files) {
       for (const StoredTensor& tensor : file.tensors()) {

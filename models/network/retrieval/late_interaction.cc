@@ -10,7 +10,7 @@
 namespace bert::models {
 namespace {
 
-// PyLate's markers end in a space, "[Q] ", where the vocabulary's may not.
+// PyLate's markers end in a space, "[Q] "; the vocabulary's may not.
 std::optional<int32_t> find_marker(const TokenSettings::Side& side,
                                    const tokenizer::TextEncoder& tokenizer) {
   if (side.marker.empty()) return std::nullopt;
@@ -73,7 +73,7 @@ LateInteraction::LateInteraction(const TokenSettings& settings,
   find_skiplist(settings, tokenizer, config.path);
 }
 
-// Words that are no token are left out, as sentence-transformers does it.
+// Words that are not tokens are left out, as in sentence-transformers.
 void LateInteraction::find_skiplist(const TokenSettings& settings,
                                     const tokenizer::TextEncoder& tokenizer,
                                     const std::string& path) {

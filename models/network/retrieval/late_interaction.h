@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What queries and documents are to late interaction (Khattab and Zaharia 2020): their markers,
-// their lengths, and which of their tokens have a vector.
+// Queries and documents in late interaction (Khattab and Zaharia 2020): their markers, their
+// lengths, and which of their tokens have a vector.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,12 @@ namespace bert::models {
 
 class LateInteraction {
  public:
-  // max_length: of any text; asked_for: what the caller wants instead of a document's, or 0.
+  // max_length: of any text; asked_for: the length that the caller wants for documents, or 0.
   LateInteraction(const TokenSettings& settings, const tokenizer::TextEncoder& tokenizer,
                   const Config& config, int max_length, int asked_for);
 
-  // A text is encoded with the prompt before it, as at most `limit` tokens, then finished: the
-  // marker is inserted and a query is filled up.
+  // A text is encoded after the prompt, in at most `limit` tokens, then finished: the marker is
+  // inserted, and a query is padded.
   struct Side {
     std::string prompt;
     int limit = 0;
@@ -42,7 +42,7 @@ class LateInteraction {
                      const std::string& path);
 
   Side query_, document_;
-  int expanded_ = 0;  // the least length of a query; 0: none
+  int expanded_ = 0;  // the shortest length of a query; 0: none
   bool is_attended_ = false;
   int32_t filler_ = -1;
   bool has_first_, is_mean_;

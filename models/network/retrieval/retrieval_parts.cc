@@ -9,7 +9,7 @@
 namespace bert::models {
 namespace {
 
-// FlagEmbedding leaves out the tokens that begin and end a text, padding and the unknown token.
+// FlagEmbedding ignores the tokens that begin and end a text, padding and the unknown token.
 std::vector<int32_t> ignored_ids(const tokenizer::TextEncoder& tokenizer, const Config& config) {
   std::vector<int32_t> ids = tokenizer.encode("", std::nullopt, 0).ids;
   const int usual = std::max(0, config.padding);

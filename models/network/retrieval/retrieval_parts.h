@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a model has for search beside the vector of a whole input.
+// What a model has for search besides the vector of a whole input.
 #pragma once
 
 #include <optional>
@@ -19,13 +19,13 @@ struct RetrievalParts {
   std::optional<LateInteraction> interaction = {};
   Comparison comparison = Comparison::cosine;           // of embeddings
   std::string query_prompt = {}, document_prompt = {};  // of embeddings and sparse vectors
-  // How two inputs are compared: "cosine", "dot", "euclidean" or
-  // "manhattan" of embeddings, "dot" of sparse vectors, "maxsim", or
-  // "meanmaxsim", which is divided by the query's vectors.
+  // How two inputs are compared: "cosine", "dot", "euclidean" or "manhattan" for embeddings, "dot"
+  // for sparse vectors, "maxsim", or "meanmaxsim", which is divided by the number of the query's
+  // vectors.
   const char* similarity() const;
 };
 
-// max_length: of any text; asked_for: by the caller, or 0.
+// max_length: of any text; asked_for: the caller's, or 0.
 RetrievalParts load_retrieval(const RetrievalSettings& settings, const Config& config,
                               Checkpoint& checkpoint, const tokenizer::TextEncoder& tokenizer,
                               int max_length, int asked_for, const engine::Product& f32,

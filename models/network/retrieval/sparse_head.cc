@@ -10,11 +10,11 @@ namespace {
 using engine::ConstTensor;
 using engine::Tensor;
 
-// Sequences whose weights are found together: enough tokens that packing the vocabulary's vectors
-// costs little beside multiplying with them, and few rows of V weights.
+// The most that is weighed together: enough tokens that packing the vocabulary's vectors costs
+// little compared with multiplying by them, but few rows of V weights.
 constexpr int64_t kTokensTogether = 2048, kSequencesTogether = 32;
 
-// A NaN stays one.
+// A NaN stays a NaN.
 float greater(float a, float b) { return a < b || b != b ? b : a; }
 
 float log_weight(float logit, bool is_log_twice) {
@@ -23,8 +23,8 @@ float log_weight(float logit, bool is_log_twice) {
   return is_log_twice ? std::log1p(weight) : weight;
 }
 
-// Takes logits of one sequence's tokens, of some columns, into its weights: their maximum, or the
-// sum of their logarithms, token after token.
+// Merges some columns of one sequence's logits, token by token, into its weights: their maximum, or
+// the sum of their logarithms.
 void take(ConstTensor logits, const SpladeSettings& splade, float* weights) {
   for (int64_t t = 0; t < logits.rows; ++t) {
     const float* row = logits.row(t);
@@ -38,7 +38,7 @@ void take(ConstTensor logits, const SpladeSettings& splade, float* weights) {
   }
 }
 
-// From sequence `first` on, how many are taken together.
+// How many sequences to take together, from `first` on.
 int64_t sequences_together(std::span<const int32_t> starts, int64_t first) {
   int64_t end = first + 1;
   while (end + 1 < std::ssize(starts) && end - first < kSequencesTogether &&
@@ -57,7 +57,7 @@ void SparseHead::run(const Batch& batch, ConstTensor x, const Head* mlm, int64_t
   weigh_tokens(batch, x, {row.data, static_cast<size_t>(vocabulary)}, team, space, consume);
 }
 
-// The logarithm grows with the logit, so that of the greatest is the greatest.
+// For a maximum, the monotonic logarithm is taken once, of the greatest logit.
 void SparseHead::weigh_vocabulary(const Batch& batch, ConstTensor x, const Head& mlm,
                                   engine::Team& team, Workspace& space,
                                   const Consume& consume) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Weights of the vocabulary: SPLADE's, of a masked language model's logits, or BGE-M3's, of the
+// Weights of the vocabulary: SPLADE's, from a masked language model's logits, or BGE-M3's, for the
 // tokens that an input has.
 #pragma once
 
@@ -24,8 +24,8 @@ class SparseHead {
 
   bool is_splade() const { return splade_.has_value(); }
   // Calls consume(i, weights [V]) for each sequence in turn. x: the last hidden state, [T, H]. mlm:
-  // the head of the masked language model, for SPLADE. Rows of V floats are in memory for a few
-  // sequences at a time, and for no token.
+  // the head of the masked language model, for SPLADE. Rows of V floats are in memory only for a
+  // few sequences at a time, never for each token.
   using Consume = std::function<void(int64_t i, std::span<float> weights)>;
   void run(const Batch& batch, engine::ConstTensor x, const Head* mlm, int64_t vocabulary,
            engine::Team& team, Workspace& space, const Consume& consume) const;

@@ -17,7 +17,7 @@ TokenVectors::TokenVectors(const TokenSettings& settings, const Config& config,
   if (settings.source == TokenSettings::Source::file) {
     dense_.push_back({read_linear_file(settings.file, config.hidden, std::nullopt, f32, team)});
   } else if (settings.source == TokenSettings::Source::checkpoint) {
-    constexpr const char* kName = "linear";  // as Stanford's ColBERT calls it
+    constexpr const char* kName = "linear";  // Stanford ColBERT's name for it
     const int64_t columns = checkpoint.first_dimension(std::string(kName) + ".weight");
     dense_.push_back({read_linear(checkpoint, {{kName}, columns, config.hidden, false},
                                   engine::Activation::none, f32, team)});

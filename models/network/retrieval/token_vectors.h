@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Vectors of each token, for late interaction.
+// A vector for each token, for late interaction.
 #pragma once
 
 #include <string>

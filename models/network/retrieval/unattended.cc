@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who attends to whom in a batch, where that is not simply each token to all of its sequence.
+// Which tokens attend to which in a batch, if not simply each to all of its sequence.
 #include <algorithm>
 #include <stdexcept>
 

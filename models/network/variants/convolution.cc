@@ -11,7 +11,7 @@ using engine::Tensor;
 
 namespace {
 
-// encoder.conv.conv.weight [H, H, size] as [H, size H], as one product of `size` tokens' rows.
+// encoder.conv.conv.weight [H, H, size] as [H, size H]: one product over the rows of `size` tokens.
 engine::Linear read_taps(Checkpoint& checkpoint, const Config& config, const engine::Product& f32,
                          engine::Team& team) {
   const int64_t hidden = config.hidden, size = config.convolution;

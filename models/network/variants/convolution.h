@@ -18,12 +18,12 @@ namespace bert::models {
 struct Convolution {
   Convolution(Checkpoint& checkpoint, const Config& config, const engine::Product& f32,
               engine::Team& team);
-  // x = LayerNorm(x + activation(convolution of the embeddings)), [T, H] both. rows, scratch:
+  // x = LayerNorm(x + activation(convolution of the embeddings)), both [T, H]. rows, scratch:
   // memory for the call; embeddings is overwritten.
   void run(const Batch& batch, engine::Team& team, engine::Tensor embeddings, engine::Buffer& rows,
            engine::Buffer& scratch, engine::Tensor x) const;
 
-  int size;                // tokens at a time, an odd number
+  int size;                // in tokens, an odd number
   engine::Linear product;  // [H, size H], the activation fused
   engine::Norm norm;
 };

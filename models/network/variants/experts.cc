@@ -15,7 +15,7 @@ using engine::Tensor;
 
 namespace {
 
-// One network's rows of a tensor [E I, H], or their transpose; without a bias.
+// One network's rows of a tensor [E I, H], or their transpose, without a bias.
 engine::Linear read_network(Checkpoint& checkpoint, const std::string& name, int64_t network,
                             bool is_transposed, const Config& config, Activation activation,
                             const engine::Product& product, engine::Team& team) {
@@ -54,10 +54,10 @@ Experts::Experts(Checkpoint& checkpoint, const std::string& layer, const Config&
   }
 }
 
-// Of each network, the tokens that take it. Of equal scores, the first network's counts.
+// For each network, the tokens that take it. Of equal scores, the first network wins.
 std::vector<std::vector<Experts::Place>> Experts::choose(engine::ConstTensor scores) const {
   std::vector<std::vector<Place>> places(networks_.size());
-  std::vector<std::pair<float, int64_t>> order(networks_.size());  // minus the score, and whose
+  std::vector<std::pair<float, int64_t>> order(networks_.size());  // minus score; network
   for (int64_t token = 0; token < scores.rows; ++token) {
     const float* const row = scores.row(token);
     const float greatest = *std::max_element(row, row + scores.columns);
@@ -81,7 +81,7 @@ void Experts::run_add(engine::Team& team, engine::Buffer& routed, engine::Buffer
   float* const memory = routed.tensor(3 * x.rows, std::max(hidden, count())).data;
   const Tensor sum = {memory, x.rows, hidden};
   float* const gathered = memory + sum.size();
-  float* const given = gathered + sum.size();  // first the router's scores, then what comes out
+  float* const given = gathered + sum.size();  // first the router's scores, then the outputs
   wide.resize_discarding(x.rows * inside);
   const Tensor scores = {given, x.rows, count()};
   router_.run(team, x, scratch, scores);

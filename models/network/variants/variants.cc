@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The steps of bert.cc and heads.cc that only some families have, and those of loading int8.
+// The steps of bert.cc and heads.cc that only some families need, and those of loading int8.
 #include <algorithm>
 
 #include "engine/dense/quantisation.h"
@@ -38,10 +38,10 @@ Tensor Head::widened(engine::Team& team, engine::ConstTensor x, Workspace& space
 }
 
 Tensor Layer::calibrate(const Batch& example, engine::Team& team, Workspace& space, Tensor x) {
-  // All rows at once, as the statistics of a product are those of all its inputs.
+  // All rows at once, as a product's statistics cover all its inputs.
   return forward(example, team, Reads::all, false, x.rows, space, x,
                  [&](const engine::Linear& product, Tensor inputs) {
-                   // One of this layer's, which is not const here.
+                   // It belongs to this layer, which is not const here.
                    const_cast<engine::Linear&>(product).quantise(team,
                                                                  engine::measure_inputs(inputs));
                    if (&product == &qkv) place(team);

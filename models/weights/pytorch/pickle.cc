@@ -13,7 +13,7 @@ namespace {
 
 using Kind = PickleValue::Kind;
 
-// Far above the pickle of the largest encoder: a tensor takes about 25 opcodes.
+// Far above the largest encoder's pickle: a tensor takes about 25 opcodes.
 constexpr size_t kMaxPickleValues = 1 << 20, kMaxPickleOpcodes = 1 << 23;
 
 constexpr std::string_view kOrderedDict = "collections.OrderedDict";
@@ -175,7 +175,7 @@ class PickleReader {
     return items;
   }
 
-  // These four return false if the opcode is not theirs.
+  // Each of these four returns false if the opcode is not of its kind.
   bool scalar(uint8_t opcode) {
     switch (opcode) {
       case kNone:

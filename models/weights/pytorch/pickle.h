@@ -21,8 +21,8 @@ struct PickleValue {
     tuple,
     list,
     dict,      // a dict or an OrderedDict; items: key, value, key, value, …
-    function,  // one of the few that are allowed; text: "torch.FloatStorage"
-    storage,   // items: those of its persistent id: 'storage', type, key, device, elements, …
+    function,  // one of the few allowed; text: "torch.FloatStorage"
+    storage,   // items: its persistent id's: 'storage', type, key, device, elements, …
     tensor,    // items: the arguments of _rebuild_tensor_v2
   };
   Kind kind = Kind::none;
@@ -33,8 +33,8 @@ struct PickleValue {
   bool is(std::string_view expected) const { return kind == Kind::text && text == expected; }
 };
 
-// Reads a pickle of protocol 2 to 5 as torch.save writes it. A pickle is a program, and this reader
-// never runs it: it knows the opcodes that make values and three functions, which make an
+// Reads a pickle of protocol 2 to 5 as torch.save writes it. A pickle is a program, which this
+// reader never runs: it knows the opcodes that make values and three functions, which make an
 // OrderedDict, a tensor and a parameter; any other call is an error that names the function. Time
 // and memory are linear in the bytes read even for hostile input: values are shared, never copied
 // or traversed, and their number is limited. Errors are std::runtime_error that begin with `where`.

@@ -41,7 +41,7 @@ DType storage_dtype(std::string_view type) {
   throw std::runtime_error(fmt::format("{} is not a storage", type));  // Pickle allows no others
 }
 
-// The storages that the pickle names, still without their bytes.
+// The storages that the pickle names, without their bytes yet.
 Storages named_storages(const Pickle& pickle, const std::string& path) {
   Storages storages;
   for (const PickleValue* value : pickle.storages()) {
@@ -178,8 +178,8 @@ std::vector<StoredTensor> read_tensors(const PickleValue& root, const Storages& 
   return tensors;
 }
 
-// NAME/data.pkl, NAME/data/KEY for each storage, and NAME/byteorder since torch 2.1. Checksums of
-// storages are left to who reads them.
+// NAME/data.pkl, NAME/data/KEY for each storage, and NAME/byteorder since torch 2.1. Storages'
+// checksums are left to whoever reads the tensors.
 std::vector<StoredTensor> read_archive(Bytes bytes, const std::string& path) {
   const auto files = read_zip(bytes, path);
   std::string start;
@@ -214,7 +214,7 @@ std::vector<StoredTensor> read_archive(Bytes bytes, const std::string& path) {
                              storage.bytes.size(), storage.elements, dtype_name(storage.dtype)));
     }
   }
-  for (const auto& [name, file] : files) {  // of no tensor
+  for (const auto& [name, file] : files) {  // storages of no tensor
     if (name.starts_with(data) && !storages.contains(name.substr(data.size()))) check(file);
   }
   return read_tensors(pickle.root(), storages, path);
@@ -224,7 +224,7 @@ std::vector<StoredTensor> read_archive(Bytes bytes, const std::string& path) {
 constexpr std::string_view kLegacyMagic("\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", 10);
 constexpr int64_t kLegacyProtocol = 1001;
 
-// keys: the storages' in the order of `rest`, which has each one's number of elements and bytes.
+// keys: the storages', in the order of `rest`, which has each one's size and bytes.
 void read_storages(const Pickle& keys, Bytes rest, Storages& storages, const std::string& path) {
   if (keys.root().kind != Kind::list) fail(path, "the storages' keys are not a list");
   for (const PickleValue* key : keys.root().items) {

@@ -105,8 +105,8 @@ class ZipReader {
     fail("the archive has no end record (is the file complete?)");
   }
 
-  // Replaces the numbers that the entry marks as absent with those of its zip64 field, which has
-  // them in this order.
+  // Replaces the numbers that the entry marks as absent by those in its zip64 field, which has them
+  // in this order.
   void read_zip64(uint64_t at, size_t extra, std::initializer_list<uint64_t*> numbers) const {
     const uint64_t end = at + extra;
     while (at + 4 <= end && number<uint16_t>(at) != 1) at += 4u + number<uint16_t>(at + 2);

@@ -11,8 +11,8 @@ namespace bert::models {
 uint32_t crc32c(std::span<const std::byte> bytes);
 uint32_t crc32c_portable(std::span<const std::byte> bytes);  // the same without SSE4.2
 
-// Undoes the rotation and offset with which LevelDB and TensorFlow store checksums, because the CRC
-// of data that contains CRCs is a weak one.
+// Undoes the rotation and offset with which LevelDB and TensorFlow store checksums, because a CRC
+// of data that contains CRCs is weak.
 uint32_t unmasked_crc32c(uint32_t stored);
 
 }  // namespace bert::models

@@ -18,7 +18,7 @@ using tokenizer::WireReader;
 
 constexpr uint64_t kTableMagic = 0xdb4775248b80fb57;
 constexpr size_t kFooterSize = 48, kTrailerSize = 5;
-// A key is stored as what it adds to a prefix of the one before, so without limits a small file
+// A key is stored as what it adds to a prefix of the previous key, so without limits a small file
 // could expand into many long keys.
 constexpr size_t kMaxIndexKeySize = 1024, kMaxIndexKeys = 1 << 17;
 
@@ -42,7 +42,7 @@ class TableReader {
     if (WireReader(text(bytes_.size() - 8, 8), in_footer_).fixed(8) != kTableMagic) {
       fail("the file does not end as a checkpoint's index does (is it complete?)");
     }
-    read_handle(footer);  // of the index of filters, which TensorFlow does not write
+    read_handle(footer);  // the index of filters, which TensorFlow does not write
     uint64_t end = 0;
     std::optional<std::string> last;
     const auto data = [&](std::string_view key, std::string_view value) {
@@ -77,9 +77,9 @@ class TableReader {
     return handle;
   }
 
-  // A block's entries. In the block they are followed by the offsets of the entries whose keys are
-  // stored whole (restarts) and their number. After the block, not counted in its size, come the
-  // kind of compression and the checksum of both.
+  // A block's entries. In the block, they are followed by the offsets of the entries whose keys are
+  // stored whole (restarts) and the number of those. After the block, not counted in its size, come
+  // the kind of compression and the checksum of both.
   std::string_view block(const Handle& handle) const {
     const uint64_t limit = bytes_.size() - kFooterSize;
     if (handle.offset > limit || handle.size > limit - handle.offset ||

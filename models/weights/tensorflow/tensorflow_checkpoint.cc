@@ -51,7 +51,7 @@ std::vector<std::string> split(std::string_view name) {
   return parts;
 }
 
-// "layer.11" of "layer_11"; other names as they are.
+// "layer.11" for "layer_11"; other names unchanged.
 std::string numbered(const std::string& part) {
   constexpr std::string_view kDigits = "0123456789";
   const size_t underscore = part.find('_');
