@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How many tokens of a text, or of each of a pair, stay where not all of them may.
+// How many tokens of a text, or of each of a pair, to keep if not all fit.
 #pragma once
 
 #include <cstddef>
