@@ -45,7 +45,7 @@ int64_t after_lines(const InferOptions& options, OutputFile& output) {
   const LastAnswer last = find_last_answer(output.partial(), options.output_format);
   output.truncate(last.end);
   if (!last.index) return 0;
-  if (options.shard.takes(*last.index)) return *last.index + 1;
+  if (options.shard.takes(*last.index)) return *last.index + options.shard.count;
   throw std::runtime_error(
       fmt::format("{}: its last answer has the index {}, which does not belong to --shard {}/{}",
                   output.partial(), *last.index, options.shard.index, options.shard.count));
