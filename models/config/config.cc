@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "models/config/adapter_task.h"
 #include "models/config/families/find_family.h"
 #include "models/config/families/position_settings.h"
 #include "models/config/other_keys.h"
@@ -116,6 +117,7 @@ void read_architecture(const JsonFile& file, Config& config) {
 
 // Published checkpoints of an encoder alone often still contain its pre-training heads, and those
 // of BERT and ALBERT with a masked_lm head often still contain the sentence head.
+// An adapter with a head of its own leaves all others.
 void find_not_evaluated(Config& config) {
   const std::string same = config.family->embeddings.same_words;
   if (!same.empty()) config.not_evaluated.push_back(same);
@@ -123,14 +125,15 @@ void find_not_evaluated(Config& config) {
   const auto& heads = config.heads_on_top;
   const bool predicts = std::ranges::any_of(
       heads, [](const HeadRow* head) { return head->kind == HeadKind::masked_lm; });
-  if (!predicts && !heads.empty()) return;
+  if (!predicts && !heads.empty() && !config.has_new_head) return;
   if (*config.family->unused_head) config.not_evaluated.emplace_back(config.family->unused_head);
   for (const HeadRow& head : config.family->heads) {
     const bool predicts_tokens =
         head.kind == HeadKind::masked_lm || head.kind == HeadKind::replaced_token;
     const bool compares_sentences =
         head.kind == HeadKind::next_sentence || head.kind == HeadKind::sentence_order;
-    if (!compares_sentences && !(predicts_tokens && heads.empty())) continue;
+    const bool predicts_alone = predicts_tokens && heads.empty();
+    if (!compares_sentences && !predicts_alone && !config.has_new_head) continue;
     if (std::ranges::count(heads, &head)) continue;
     for (const char* name : {head.widen, head.transform, head.norm, head.output}) {
       if (*name) config.not_evaluated.push_back(std::string(name) + '.');
@@ -357,7 +360,7 @@ engine::Activation read_head_activation(const JsonFile& file, const Config& conf
   return *head.activation ? *find_activation(head.activation) : config.activation;
 }
 
-Config read_config(const std::string& directory) {
+Config read_config(const std::string& directory, const std::string& adapter) {
   refuse_adapter(directory);
   Config config;
   const std::string path = directory + "/config.json", google = directory + "/bert_config.json";
@@ -366,6 +369,7 @@ Config read_config(const std::string& directory) {
   config.path = file.path();
   config.family = &find_family(file, directory);
   translate(file, *config.family);
+  config.has_new_head = set_adapter_task(file, *config.family, directory, adapter);
   if (const auto* named = file.find("architectures"); !named || named->empty()) {
     file.set("architectures", nullptr);
     add_architecture(file, directory, *config.family, is_google);

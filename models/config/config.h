@@ -73,6 +73,7 @@ struct Config {
 
   bool tied = true;  // the masked_lm head's decoder shares the word embeddings
   OwnAdapters adapters;
+  bool has_new_head = false;  // which came with an adapter
   struct Experts {
     int64_t count = 0, chosen = 0;  // feed-forward networks, and those that a token takes
     size_t every = 0;               // layers 1, 1 + every, 1 + 2 every, ... have them; 0: none
@@ -96,8 +97,8 @@ struct Config {
 inline constexpr int64_t kMaxConfigSize = 1 << 20;
 
 // Reads config.json, else Google's bert_config.json, which names neither architecture nor labels:
-// these are then inferred from the tensors. Errors are std::runtime_error.
-Config read_config(const std::string& directory);
+// these are then inferred from the tensors. adapter: as in Options. Errors are std::runtime_error.
+Config read_config(const std::string& directory, const std::string& adapter);
 
 // name: as in hidden_act. Returns nullptr for an unknown name.
 const engine::Activation* find_activation(std::string_view name);

@@ -139,6 +139,7 @@ void write_converted(const Model& model, const std::function<void(std::string_vi
   // Called twice: for the header, then for the bytes.
   const auto for_all = [&](const auto& as_stored, const auto& converted) {
     for (const StoredTensor* tensor : impl.checkpoint.tensors()) {
+      if (impl.config.has_new_head && !impl.checkpoint.is_used(*tensor)) continue;
       const auto found = replaced.find(tensor->name);
       if (found == replaced.end()) {
         as_stored(*tensor);

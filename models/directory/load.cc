@@ -340,7 +340,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::load(const std::string& name,
                                                      const Options& options) {
   check_options(options);
   const std::string directory = find_model(name);
-  Config config = models::read_config(directory);
+  Config config = models::read_config(directory, options.adapter);
   Checkpoint checkpoint = open_checkpoint(directory, config, options.adapter);
   const HeadRows rows = find_heads(config, checkpoint);
   models::Workers workers(options);

@@ -20,6 +20,8 @@
 namespace bert::models {
 namespace {
 
+constexpr std::string_view kStart = "base_model.model.";  // of the names of PEFT's tensors
+
 // The two factors of what is added to a weight, as their file has them.
 struct Factor {
   const WeightFile* file = nullptr;
@@ -162,13 +164,17 @@ class PeftSettings {
     for (const char* field : {"use_dora", "use_qalora", "fan_in_fan_out", "lora_bias"}) {
       if (file_.boolean(field, false)) file_.fail(field, "false");
     }
-    for (const char* field :
-         {"modules_to_save", "alpha_pattern", "layer_replication", "alora_invocation_tokens",
-          "arrow_config", "trainable_token_indices"}) {
+    for (const char* field : {"alpha_pattern", "layer_replication", "alora_invocation_tokens",
+                              "arrow_config", "trainable_token_indices"}) {
       const nlohmann::json* value = file_.find(field);
       if (value && !value->empty()) {
         file_.fail(field,
                    "null: merge the adapter into its model, as PEFT's merge_and_unload does");
+      }
+    }
+    if (file_.has("modules_to_save")) {
+      for (const JsonField& each : file_.at("modules_to_save").elements()) {
+        saved_.push_back(each.string());
       }
     }
     ranks_ = {file_.integer("r", 1, 1 << 16, 8)};
@@ -179,6 +185,13 @@ class PeftSettings {
     }
     alpha_ = file_.number("lora_alpha", 8);
     by_root_ = file_.boolean("use_rslora", false);  // Kalajdzievski 2023
+  }
+  // Whether a tensor is of a module that is saved as a whole: as in PEFT, of one whose name ends so,
+  // such as "pre_classifier" with "classifier".
+  bool saves(const std::string& tensor) const {
+    return std::ranges::any_of(saved_, [&](const std::string& module) {
+      return tensor.find(module + '.') != std::string::npos;
+    });
   }
   void check_rank(const std::string& module, int64_t rank) const {
     if (ranks_.contains(rank)) return;
@@ -191,6 +204,7 @@ class PeftSettings {
 
  private:
   JsonFile file_;
+  std::vector<std::string> saved_;
   std::set<int64_t> ranks_;  // of any module
   double alpha_ = 0;
   bool by_root_ = false;
@@ -232,11 +246,37 @@ void add_peft(StoredTensor& weight, const Factors& factors, bool is_embedding,
               read_factor(right, 0, rank, columns, is_embedding, 1)});
 }
 
+// Puts the file of the modules that are saved as a whole beside the model's, without what these
+// have in their place. tensors: of that file.
+void replace_saved(Weights& weights, WeightFile file, std::vector<StoredTensor> tensors,
+                   const std::vector<std::string>& prefixes) {
+  for (StoredTensor& tensor : tensors) {
+    tensor.name.erase(0, kStart.size());
+    for (const std::string& prefix : prefixes) {
+      if (tensor.name.starts_with(prefix)) tensor.name.erase(0, prefix.size());
+    }
+  }
+  Target target(weights);
+  for (auto& of_file : target.tensors()) {
+    std::erase_if(of_file, [&](const StoredTensor& old) {
+      return std::ranges::any_of(tensors, [&](const StoredTensor& tensor) {
+        return old.name == tensor.name ||
+               std::ranges::any_of(prefixes, [&](const std::string& prefix) {
+                 return old.name == prefix + tensor.name;
+               });
+      });
+    });
+  }
+  target.put_back();
+  file.replace_tensors(std::move(tensors));
+  weights.files.push_back(std::move(file));
+}
+
 int use_peft(Weights& weights, const std::string& folder, const AdapterSources& sources) {
   const PeftSettings settings(folder);
-  const WeightFile file = read_peft_weights(folder);
-  weights.added = {folder + "/adapter_config.json", file.path()};
-  constexpr std::string_view kStart = "base_model.model.";
+  WeightFile file = read_peft_weights(folder);
+  weights.added = {folder + "/adapter_config.json"};
+  std::vector<StoredTensor> saved;
   std::map<std::pair<std::string, bool>, Factors> factors;  // by module, and whether an embedding
   for (const StoredTensor& tensor : file.tensors()) {
     const std::string_view name = tensor.name;
@@ -249,6 +289,10 @@ int use_peft(Weights& weights, const std::string& folder, const AdapterSources& 
     if (!is(".lora_A.weight", false, &Factors::a) && !is(".lora_B.weight", false, &Factors::b) &&
         !is(".lora_embedding_A", true, &Factors::a) &&
         !is(".lora_embedding_B", true, &Factors::b)) {
+      if (name.starts_with(kStart) && settings.saves(tensor.name)) {
+        saved.push_back(tensor);
+        continue;
+      }
       fail(file.path(), fmt::format("unexpected tensor '{}', expected the factors of LoRA's "
                                     "additions alone",
                                     tensor.name));
@@ -273,17 +317,29 @@ int use_peft(Weights& weights, const std::string& folder, const AdapterSources& 
   }
   if (factors.empty()) fail(file.path(), "no tensors");
   target.put_back();
+  if (saved.empty()) {
+    weights.added.push_back(file.path());
+  } else {
+    replace_saved(weights, std::move(file), std::move(saved), sources.prefixes);
+  }
   return static_cast<int>(factors.size());
 }
 
-std::optional<std::string> find_folder(const std::string& directory, const std::string& name) {
+}  // namespace
+
+std::optional<std::string> find_adapter(const std::string& directory, const std::string& name) {
+  if (name.empty()) return std::nullopt;
   for (const std::string& folder : {directory + "/" + name, name}) {
     if (is_there(folder + "/adapter_config.json")) return folder;
   }
   return std::nullopt;
 }
 
-}  // namespace
+int64_t rows_of_saved(const std::string& folder, const std::string& module) {
+  const WeightFile file = read_peft_weights(folder);
+  const StoredTensor* const weight = file.find(fmt::format("{}{}.weight", kStart, module));
+  return weight && !weight->shape.empty() ? weight->shape[0] : 0;
+}
 
 void apply_adapter(Weights& weights, const AdapterSources& sources, const std::string& name) {
   const auto& names = sources.own.names;
@@ -300,7 +356,7 @@ void apply_adapter(Weights& weights, const AdapterSources& sources, const std::s
     return;
   }
   if (!chosen) {
-    const auto folder = find_folder(sources.directory, name);
+    const auto folder = find_adapter(sources.directory, name);
     if (!folder) {
       fail(sources.directory,
            fmt::format("adapter '{}' is unknown, expected {}a folder with adapter_config.json",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,8 +24,15 @@ struct AdapterSources {
 
 // Adds an adapter to the weights, before they are read: the one of that name among the model's own,
 // or the one in a folder as PEFT writes it (adapter_config.json with adapter_model.safetensors or
-// .bin), which is looked for in the model's directory first. An empty name adds none. Anything else
-// than plain low-rank matrices is an error: std::runtime_error.
+// .bin), which is looked for in the model's directory first. The modules that it saves as a whole
+// take the place of the model's. An empty name adds none. Anything else than these and plain
+// low-rank matrices is an error: std::runtime_error.
 void apply_adapter(Weights& weights, const AdapterSources& sources, const std::string& name);
+
+// The folder of PEFT's adapter of that name, if there is one.
+std::optional<std::string> find_adapter(const std::string& directory, const std::string& name);
+// Of a module that the adapter in `folder` saves as a whole, how many outputs it has; 0 if it does
+// not save it.
+int64_t rows_of_saved(const std::string& folder, const std::string& module);
 
 }  // namespace bert::models

@@ -41,7 +41,8 @@ class Checkpoint {
   const std::string& path() const { return path_; }
   std::vector<std::string> paths() const;  // of all files
   const std::vector<std::string>& notes() const { return notes_; }
-  std::vector<const StoredTensor*> tensors() const;         // of all files
+  std::vector<const StoredTensor*> tensors() const;  // of all files
+  bool is_used(const StoredTensor& tensor) const { return taken_.contains(tensor.name); }
   const StoredTensor& stored(std::string_view name) const;  // which must exist
   const std::string& words() const { return words_; }       // the name that they have
   // name: of the encoder ("embeddings.word_embeddings.weight") or a head ("classifier.weight").

@@ -27,6 +27,16 @@ KINDS = [("BertModel", {}, ["query", "value"], {}),
           {"relative_attention": True, "pos_att_type": "p2c|c2p", "num_labels": 2},
           ["query_proj", "classifier"], {})]
 
+# The class that is saved, the one with a head that is trained, its settings, and PEFT's name for it.
+HEADS = [("BertModel", "BertForSequenceClassification", {"num_labels": 3}, "SEQ_CLS"),
+         ("BertForPreTraining", "BertForTokenClassification", {"num_labels": 4}, "TOKEN_CLS"),
+         ("RobertaForMaskedLM", "RobertaForSequenceClassification", {"num_labels": 2}, "SEQ_CLS"),
+         ("RobertaModel", "RobertaForQuestionAnswering", {}, "QUESTION_ANS"),
+         ("DistilBertForMaskedLM", "DistilBertForSequenceClassification", {"num_labels": 1}, "SEQ_CLS"),
+         ("ElectraForPreTraining", "ElectraForSequenceClassification", {"num_labels": 3}, "SEQ_CLS"),
+         ("ModernBertForMaskedLM", "ModernBertForSequenceClassification", {"num_labels": 3}, "SEQ_CLS"),
+         ("BertForSequenceClassification", "BertForSequenceClassification", {"num_labels": 5}, "SEQ_CLS")]
+
 
 class Adapters(JudgeTest):
     def compare(self, name: str, settings: dict, targets, adapter: dict):
@@ -54,6 +64,44 @@ class Adapters(JudgeTest):
                                  (plain, self.infer(directory, *task, inputs=TEXTS))):
             for answer, expected in zip(answers, precise, strict=True):
                 self.assert_close(answer[key], expected.tolist())
+
+    def test_heads(self):
+        """An adapter with a head of its own (modules_to_save), for a model that has another or none."""
+        for base, name, settings, task in HEADS:
+            with self.subTest(f"{base} {name}"):
+                directory = random_models.fresh(self.dir / "model")
+                random_models.make_word_piece(directory, random_models.BERT_SPECIAL)
+                tokenizer = transformers.BertTokenizerFast.from_pretrained(str(directory))
+                tokenizer.save_pretrained(str(directory))
+                kind = getattr(transformers, base)
+                sizes = KINDS[3][1] if "Distil" in base else SIZES | {"cls_token_id": 2, "sep_token_id": 3}
+                model = kind(kind.config_class(vocab_size=len(tokenizer), **sizes)).eval()
+                random_models.randomise(model, 2, 1.5)
+                model.save_pretrained(str(directory))
+                adapted = getattr(transformers, name).from_pretrained(str(directory), ignore_mismatched_sizes=True,
+                                                                      **settings)
+                with torch.no_grad():
+                    for each, weight in adapted.named_parameters():
+                        if "classifier" in each or "qa_outputs" in each:
+                            weight.copy_(0.3 * torch.randn(weight.shape))
+                    adapted = peft.get_peft_model(adapted, peft.LoraConfig(
+                        r=4, lora_alpha=6, target_modules=".*(query|value|lin|Wqkv|Wi)", init_lora_weights=False,
+                        task_type=task)).eval()
+                    wanted = self.logits(adapted.base_model, tokenizer)  # PEFT forgets token_type_ids for some
+                folder = random_models.fresh(self.dir / "adapter")
+                adapted.save_pretrained(str(folder))
+                answers = self.infer(directory, "--task", "logits", "--adapter", folder, inputs=TEXTS)
+                for answer, expected in zip(answers, wanted, strict=True):
+                    self.assert_close(answer["logits"], expected.tolist())
+
+    @staticmethod
+    def logits(model, tokenizer) -> list:
+        found = []
+        for text in TEXTS:
+            output = model(**tokenizer(*([text] if isinstance(text, str) else text), return_tensors="pt"))
+            found.append(output.logits[0] if "logits" in output else
+                         torch.stack([output.start_logits[0], output.end_logits[0]], -1))
+        return found
 
     @staticmethod
     def outputs(model, tokenizer) -> list:

@@ -119,30 +119,36 @@ void copy_others(const fs::path& from, const fs::path& to, const fs::path& itsel
   }
 }
 
+// An adapter may have brought another head.
+void set_head(const bert::Info& info, nlohmann::ordered_json& config) {
+  config["architectures"] = {info.architecture};
+  if (!info.architecture.ends_with("Classification")) return;
+  config.erase("num_labels");
+  config.erase("label2id");
+  config["id2label"] = nlohmann::ordered_json::object();
+  for (size_t i = 0; i < info.labels.size(); ++i) {
+    config["id2label"][std::to_string(i)] = info.labels[i];
+  }
+}
+
 // Changes config.json where needed. A bert_config.json becomes a config.json that every program
 // knows, completed with what the weights say; int8 is marked, so that no other program takes the
 // weights for floats.
-void write_config(const bert::Info& info, const fs::path& to, bool is_int8) {
+void write_config(const bert::Info& info, const fs::path& to, bool is_int8, bool is_adapted) {
   const fs::path path = to / "config.json", google = to / "bert_config.json";
   const bool is_google = !fs::exists(path);
   nlohmann::ordered_json config;
   {
     const models::JsonFile file(is_google ? google : path);
     config = nlohmann::ordered_json::parse(file.root().dump());
-    if (!is_google && !is_int8 && !file.has(kAdapters)) return;
+    if (!is_google && !is_int8 && !is_adapted && !file.has(kAdapters)) return;
   }
   if (config.contains(kAdapters)) config[kAdapters] = nullptr;  // they were added, or left out
   if (is_google) {
     config["model_type"] = "bert";
-    config["architectures"] = {info.architecture};
-    if (info.architecture == "BertForSequenceClassification") {
-      config["id2label"] = nlohmann::ordered_json::object();
-      for (size_t i = 0; i < info.labels.size(); ++i) {
-        config["id2label"][std::to_string(i)] = info.labels[i];
-      }
-    }
     fs::remove(google);
   }
+  if (is_google || is_adapted) set_head(info, config);
   fs::remove(path);  // the copy of a read-only file is read-only too
   if (is_int8) {
     config["quantization_config"] = {{"quant_method", "bert-infer"}, {"bits", 8}};
@@ -165,11 +171,11 @@ int64_t size_of(const fs::path& directory) {
   return size;
 }
 
-void write_directory(const bert::Model& model, const fs::path& from, NewDirectory& directory,
-                     const Stop& stop) {
+void write_directory(const bert::Model& model, const fs::path& from, bool is_adapted,
+                     NewDirectory& directory, const Stop& stop) {
   const fs::path to = directory.begin();
   copy_others(from, to, directory.target(), stop);
-  write_config(model.info(), to, model.info().precision == "int8");
+  write_config(model.info(), to, model.info().precision == "int8", is_adapted);
   OutputFile out(to / NewDirectory::kWeights);
   models::write_converted(model, [&](std::string_view bytes) {
     check(stop);
@@ -192,7 +198,7 @@ int convert(const ConvertOptions& options) {
   for (const std::string& note : model.info().notes) spdlog::info("note: {}", note);
   const Stop stop;
   try {
-    write_directory(model, from, directory, stop);
+    write_directory(model, from, !load.adapter.empty(), directory, stop);
   } catch (const Interrupted&) {
     directory.remove();
     spdlog::error("{}: {} is not written", strsignal(stop.signal()), options.output);

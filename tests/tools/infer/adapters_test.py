@@ -132,6 +132,32 @@ class Adapters(InferTest):
                 self.embeddings(self.own, "--precision", precision, "--adapter", "separation"))
             self.assertNotIn("adapters", self.info(new, "--precision", precision))
 
+    def test_a_head_of_its_own(self):
+        """Which takes the place of the model's, also in what bert-convert writes."""
+        base = self.make_model("predicting", "--family", "jina-roberta", "--head", "mlm")
+        hidden = self.tensors[self.adapted[0]].shape[1]
+        folder, _ = self.make_peft("head", 1, modules_to_save=["classifier"], task_type="SEQ_CLS", bias="none")
+        file = TensorFile(folder / "adapter_model.safetensors")
+        tensors = {name: np.array(file.read(name)) for name in file.entries if "embedding" not in name}
+        stem = "base_model.model.classifier."
+        for name, rows in ("dense", hidden), ("out_proj", 4):
+            tensors[f"{stem}{name}.weight"] = self.random.normal(0, 0.3, (rows, hidden)).astype(np.float32)
+            tensors[f"{stem}{name}.bias"] = np.zeros(rows, np.float32)
+        write_tensors(folder / "adapter_model.safetensors", tensors)
+        logits = ["--task", "logits", "-o", "-", TEXTS[0]]
+        wanted = self.answers("-m", base, "--adapter", folder, "--precision", "int8", *logits)[0]
+        self.assertEqual(len(wanted["logits"]), 4)
+        self.assertRegex(wanted["label"], "^LABEL_[0-3]$")
+        new = self.dir / "converted-head"
+        done = subprocess.run([self.bin / "bert-convert", "-m", base, "--adapter", folder, "--precision", "int8", "-o",
+                               new], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.answers("-m", new, *logits), [wanted])
+        self.make_peft("head", 1, modules_to_save=["score"], task_type="SEQ_CLS")
+        write_tensors(folder / "adapter_model.safetensors", tensors)
+        self.fail_with(1, "unexpected tensor 'base_model.model.classifier.dense.bias'", "-m", base, "--adapter", folder,
+                       "a")
+
     def test_one_server_with_two(self):
         two = ["-m", f"query={self.own}", "-m", f"other={self.own}", "--adapter", "query=retrieval.query"]
         server = Server(self.bin, *two, "--adapter", "other=separation")
@@ -200,7 +226,7 @@ class Adapters(InferTest):
                 np.testing.assert_allclose(self.embeddings(self.plain, "--adapter", adapter), wanted, rtol=0,
                                            atol=1e-5)
         self.assertIn("adapter_model.safetensors", self.info(self.plain, "--adapter", "usual"))
-        for setting, value in [("use_dora", True), ("bias", "all"), ("modules_to_save", ["classifier"]),
+        for setting, value in [("use_dora", True), ("bias", "all"), ("modules_to_save", "classifier"),
                                ("alpha_pattern", {"query": 3}), ("peft_type", "IA3")]:
             self.make_peft("refused", 1, **{setting: value})
             self.fail_with(1, f"adapter_config.json: {setting}: found .*, expected ", "-m", self.plain, "--adapter",

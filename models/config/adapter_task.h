@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "models/config/families/families.h"
+#include "models/weights/json_file.h"
+
+namespace bert::models {
+
+// PEFT's classes put a head on the model that an adapter is for, whose weights come with the
+// adapter (modules_to_save), and name its kind in task_type. Sets config.json's architecture and
+// number of labels accordingly. Returns whether there is such a head.
+bool set_adapter_task(JsonFile& config, const Family& family, const std::string& directory,
+                      const std::string& adapter);
+
+}  // namespace bert::models
