@@ -71,7 +71,11 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   std::vector<std::vector<Blank>> fill_mask(std::span<const Encoding> encodings, int k) const;
   std::vector<SparseVector> sparse(std::span<const Encoding> encodings) const;
   std::vector<Output> multi_vector(std::span<const Encoding> encodings, Role role) const;
-  std::vector<Encoding> tokenize(std::span<const Input> inputs, Role role) const;
+  std::vector<Encoding> tokenize(std::span<const Input> inputs, Role role,
+                                 const models::ForEach& for_each) const;
+  std::vector<Encoding> tokenize(std::span<const Input> inputs, Role role) const {
+    return tokenize(inputs, role, on_workers());
+  }
   std::vector<Encoding> tokenize_for(Role role, std::span<const std::string> texts) const;
   // Each text with each label's hypothesis, of which only the text is truncated.
   std::vector<Encoding> encode_hypotheses(std::span<const std::string> texts,

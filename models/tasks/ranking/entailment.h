@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -19,12 +18,6 @@ std::optional<int> find_entailment(const Info& info);
 
 // Puts the label where {} stands. Throws Error if there is not one {}.
 std::string hypothesis(const std::string& form, const std::string& label);
-
-// As zero_shot() encodes them: each text with each label's hypothesis, of which only the text is
-// truncated. On this thread, as a server's must not wait for the model's.
-std::vector<Encoding> encode_hypotheses(const Model& model, std::span<const std::string> texts,
-                                        std::span<const std::string> labels,
-                                        const std::string& form);
 
 // Of rows [first, first + count) of logits [N, C], one for each label. each: by itself.
 std::vector<float> entailment_scores(const Output& logits, int64_t first, int64_t count,

@@ -11,6 +11,7 @@
 
 #include "models/model_impl.h"
 #include "models/tasks/logits.h"
+#include "models/tasks/on_this_thread.h"
 #include "models/tasks/ranking/bert_ranking.h"
 #include "models/tasks/ranking/entailment.h"
 
@@ -35,12 +36,8 @@ std::string hypothesis(const std::string& form, const std::string& label) {
   return form.substr(0, place) + label + form.substr(place + 2);
 }
 
-std::vector<Encoding> encode_hypotheses(const Model& model, std::span<const std::string> texts,
-                                        std::span<const std::string> labels,
-                                        const std::string& form) {
-  const auto on_this_thread = [](size_t count, const auto& body) {
-    for (size_t i = 0; i < count; ++i) body(i);
-  };
+std::vector<Encoding> encode_here(const Model& model, std::span<const std::string> texts,
+                                  std::span<const std::string> labels, const std::string& form) {
   return guarded([&] {
     return Internals::impl(model).encode_hypotheses(texts, labels, form, on_this_thread);
   });

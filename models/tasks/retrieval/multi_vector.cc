@@ -8,6 +8,7 @@
 
 #include "models/calls/for_batches.h"
 #include "models/model_impl.h"
+#include "models/tasks/on_this_thread.h"
 
 namespace bert {
 
@@ -22,11 +23,12 @@ void Model::Impl::check_interaction(Role role) const {
                   checkpoint.path()));
 }
 
-std::vector<Encoding> Model::Impl::tokenize(std::span<const Input> inputs, Role role) const {
+std::vector<Encoding> Model::Impl::tokenize(std::span<const Input> inputs, Role role,
+                                            const models::ForEach& for_each) const {
   check_interaction(role);
   const auto& side = retrieval.interaction->side(role);
   std::vector<Encoding> encodings =
-      tokenizer.impl_->encode_after(side.prompt, side.limit, inputs, on_workers());
+      tokenizer.impl_->encode_after(side.prompt, side.limit, inputs, for_each);
   for (Encoding& encoding : encodings) retrieval.interaction->finish(role, encoding);
   return encodings;
 }
@@ -64,6 +66,11 @@ std::vector<Output> Model::multi_vector(std::span<const Input> inputs, Role role
 }
 std::vector<Encoding> Model::tokenize(std::span<const Input> inputs, Role role) const {
   return models::guarded([&] { return impl_->tokenize(inputs, role); });
+}
+
+std::vector<Encoding> models::encode_here(const Model& model, std::span<const Input> inputs,
+                                          Role role) {
+  return guarded([&] { return Internals::impl(model).tokenize(inputs, role, on_this_thread); });
 }
 
 }  // namespace bert

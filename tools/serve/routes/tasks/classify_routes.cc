@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "models/tasks/on_this_thread.h"
 #include "models/tasks/ranking/entailment.h"
 #include "tokenizer/unicode/utf8.h"
 #include "tools/infer/answers/numbers.h"
@@ -144,7 +145,7 @@ std::vector<bert::Encoding> encode_hypotheses(const Call& call, const ServedMode
                                               const std::vector<std::string>& texts,
                                               const std::vector<std::string>& labels, Work& work) {
   const std::string form = task.text("hypothesis_template").value_or("This example is {}.");
-  auto encodings = models::encode_hypotheses(model.model, texts, labels, form);
+  auto encodings = models::encode_here(model.model, texts, labels, form);
   const bool truncates = task.flag("truncate", call.state.limits.auto_truncate);
   for (const bert::Encoding& encoding : encodings) {
     if (encoding.truncated && !truncates) {

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "models/tasks/on_this_thread.h"
 #include "tokenizer/unicode/utf8.h"
 #include "tools/console/vector_math.h"
 #include "tools/infer/answers/numbers.h"
@@ -41,7 +42,7 @@ std::vector<bert::Encoding> encode_as(const Call& call, const ServedModel& model
     inputs.push_back({std::move(text)});
   }
   call.check_batch(inputs.size(), "input");
-  std::vector<bert::Encoding> encodings = model.model.tokenize(inputs, role);
+  std::vector<bert::Encoding> encodings = models::encode_here(model.model, inputs, role);
   work.inputs = std::ssize(inputs);
   for (const bert::Encoding& encoding : encodings) {
     if (encoding.truncated && !call.state.limits.auto_truncate) {
