@@ -23,7 +23,7 @@
 namespace bert {
 namespace models {
 
-// Throws what Model::load and Tokenizer::load both refuse.
+// Throws for values that Model::load and Tokenizer::load both refuse.
 void check_max_length(int length);
 
 }  // namespace models
@@ -54,7 +54,7 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   std::vector<Encoding> tokenize(std::span<const Input> inputs) const {
     return tokenizer.impl_->encode(inputs, on_workers());
   }
-  // In tokens, if nothing is cut off.
+  // In tokens, without truncation.
   int64_t whole_length(const Input& input) const {
     return std::ssize(tokenizer.impl_->text_encoder.encode(input.first, input.second, 0).ids);
   }
@@ -77,19 +77,19 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
     return tokenize(inputs, role, on_workers());
   }
   std::vector<Encoding> tokenize_for(Role role, std::span<const std::string> texts) const;
-  // Each text with each label's hypothesis, of which only the text is truncated.
+  // Pairs each text with each label's hypothesis; only texts are truncated.
   std::vector<Encoding> encode_hypotheses(std::span<const std::string> texts,
                                           std::span<const std::string> labels,
                                           const std::string& form,
                                           const models::ForEach& for_each) const;
-  void check_interaction(Role role) const;  // throws if the model has no such vectors of tokens
+  void check_interaction(Role role) const;  // throws if the model has no token vectors for it
   std::vector<Answer> answer(std::span<const Input> inputs, const AnswerOptions& options) const;
   std::vector<Tags> tag(std::span<const Input> inputs, const TagOptions& options) const;
   void check_task(Task wanted) const;
-  // Throws if an answer to input i is not finite: what is read in place is not checked before.
+  // Throws if an answer to input i is not finite: weights read in place were not checked before.
   void check_answer(size_t i, std::span<const float> values) const;
   void check_rows(const Output& output) const;            // the answer to input i is row i
-  [[noreturn]] void refuse_head(const char* what) const;  // that gives logits for it
+  [[noreturn]] void refuse_head(const char* what) const;  // throws: no head gives logits for `what`
   std::string head_description() const;  // what the model has instead, for error messages
   // What sequence_head reads.
   using ClassifierPooling = models::Config::ClassifierPooling;
@@ -101,13 +101,13 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
     return sequence_pooling() == ClassifierPooling::first ? engine::Reads::first
                                                           : engine::Reads::all;
   }
-  // The logits of sequence_head, [N, C], from the last hidden state: all rows, or those that
-  // sequence_reads() says.
+  // The logits of sequence_head, [N, C], from the last hidden state: all its rows, or only those
+  // that sequence_reads() asks for.
   engine::Tensor by_sequence(const models::Batch& batch, engine::Tensor x, engine::Team& team,
                              Workspace& space) const;
 
   models::Config config;
-  models::Checkpoint checkpoint;  // owns the files in which the embedding tables are read in place
+  models::Checkpoint checkpoint;  // owns the files; embedding tables are read from them in place
   models::Workers workers;
   Tokenizer tokenizer;
   models::Encoder encoder;

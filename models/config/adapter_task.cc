@@ -18,8 +18,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kTasks = 
      {"TOKEN_CLS", "ForTokenClassification"},
      {"QUESTION_ANS", "ForQuestionAnswering"}}};
 
-// As many labels as the saved head has rows: the file's own if they are as many, else LABEL_0 and
-// so on, as in a model that is made with num_labels.
+// Sets as many labels as the saved head has rows: the file's own if their number fits, otherwise
+// LABEL_0 and so on, as in a model made with num_labels.
 void set_labels(JsonFile& config, int64_t count) {
   if (config.has("id2label") && std::cmp_equal(config.at("id2label").members().size(), count)) {
     return;

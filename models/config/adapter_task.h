@@ -8,9 +8,9 @@
 
 namespace bert::models {
 
-// PEFT's classes put a head on the model that an adapter is for, whose weights come with the
-// adapter (modules_to_save), and name its kind in task_type. Sets config.json's architecture and
-// number of labels accordingly. Returns whether there is such a head.
+// PEFT's classes put a head on the adapter's model, store its weights with the adapter
+// (modules_to_save) and name its kind in task_type. Sets config.json's architecture and number of
+// labels accordingly. Returns whether there is such a head.
 bool set_adapter_task(JsonFile& config, const Family& family, const std::string& directory,
                       const std::string& adapter);
 

@@ -27,7 +27,7 @@ const std::pair<std::string_view, engine::Activation> kActivations[] = {
     {"tanh", engine::Activation::tanh},
     {"silu", engine::Activation::silu},
 };
-// As the files of NomicBert and T5 name them in gated networks.
+// Their names in the files of NomicBert and T5, for gated networks.
 const std::pair<std::string_view, engine::Activation> kGatedActivations[] = {
     {"swiglu", engine::Activation::silu},
     {"gated-gelu", engine::Activation::gelu_tanh},
@@ -44,9 +44,10 @@ engine::Activation read_activation(const JsonFile& file, const Family& family) {
   file.fail(field, "gelu, gelu_new, gelu_pytorch_tanh, relu, tanh or silu");
 }
 
-// Adds the architecture to a configuration that names none, going by the tensors beside it. For
-// families other than BERT this works only if there is no head. A tensor "classifier" fits several
-// architectures, so it is left open, except in Google's checkpoints, where it classifies sequences.
+// Adds the architecture to a configuration that names none, judging by the tensors. For families
+// other than BERT this works only if there is no head. A tensor "classifier" fits several
+// architectures, so it decides nothing, except in Google's checkpoints, where it classifies
+// sequences.
 void add_architecture(JsonFile& file, const std::string& directory, const Family& family,
                       bool is_google) {
   const Weights weights = open_weights(directory);
@@ -78,10 +79,10 @@ void add_architecture(JsonFile& file, const std::string& directory, const Family
   if (classifier && !classifier->shape.empty()) file.set("num_labels", classifier->shape[0]);
 }
 
-// A name of the publisher's own, such as Contriever, stands for the encoder alone, as transformers'
-// AutoModel takes it; tensors of a head are then unexpected. One of transformers' own names stands
-// for a head that is not supported, and with auto_map, code that comes with it may do anything,
-// unless it is the ColBERT library's own class.
+// A publisher's own name, such as Contriever, means the encoder alone, as in transformers'
+// AutoModel; tensors of a head are then unexpected. A name of transformers' means a head that is
+// not supported, and with auto_map, the code that comes with it may do anything, unless it is the
+// ColBERT library's own class.
 void take_as_base(const JsonFile& file, const JsonField& name, const std::string& expected,
                   Config& config) {
   const auto is_of = [&](const Family& family) {
@@ -116,8 +117,8 @@ void read_architecture(const JsonFile& file, Config& config) {
 }
 
 // Published checkpoints of an encoder alone often still contain its pre-training heads, and those
-// of BERT and ALBERT with a masked_lm head often still contain the sentence head.
-// An adapter with a head of its own leaves all others.
+// of BERT and ALBERT with a masked_lm head often the sentence head.
+// If an adapter brings its own head, no other is evaluated.
 void find_not_evaluated(Config& config) {
   const std::string same = config.family->embeddings.same_words;
   if (!same.empty()) config.not_evaluated.push_back(same);
@@ -154,7 +155,7 @@ std::vector<std::string> read_labels(const JsonFile& file) {
   const JsonField map = file.at("id2label");
   const size_t count = map.members().size();
   if (count == 0) map.fail_with("found no labels, expected at least one");
-  if (file.has("num_labels")) {  // in transformers the one or the other counts, by its version
+  if (file.has("num_labels")) {  // transformers uses one or the other, depending on its version
     const auto size = static_cast<int64_t>(count);
     if (file.integer("num_labels", 1, kMaxConfigSize) != size) {
       file.fail("num_labels", fmt::format("{}, as many as id2label has", count));
@@ -178,8 +179,7 @@ std::string function_name(const JsonField& field) {
 }
 
 // What sentence-transformers' CrossEncoder applies to the logits: Sigmoid or Identity, or "" if the
-// files don't say. Its newest versions write a file of their own, older ones two fields in
-// config.json.
+// files don't say. Its newest versions write a separate file, older ones two fields in config.json.
 std::string read_cross_encoder_function(const JsonFile& file, const std::string& directory) {
   const std::string newest = directory + "/config_sentence_transformers.json";
   if (is_there(newest)) {
@@ -225,7 +225,7 @@ void refuse_variants(const JsonFile& file, const Config& config) {
     file.fail("relative_attention_num_buckets", "32");
   }
   for (const char* field : {"is_decoder", "add_cross_attention", "is_encoder_decoder"}) {
-    // T5's files say the last of the encoder alone, too.
+    // T5's files have the last one even for the encoder alone.
     const bool is_wrong =
         file.boolean(field, false) && config.family->base == std::string_view("Model");
     if (is_wrong) file.fail(field, "false: only encoders are supported");
@@ -266,8 +266,8 @@ void read_sizes(const JsonFile& file, Config& config) {
   config.activation = read_activation(file, *config.family);
 }
 
-// Each layer has its own weights, except in ALBERT: its layers are divided into groups, and each
-// layer of a group runs the same inner_group_num stored layers in turn (Lan et al. 2020).
+// Each layer has its own weights, except in ALBERT: its layers form groups, and each layer of a
+// group runs the same inner_group_num stored layers in turn (Lan et al. 2020).
 void name_layers(const JsonFile& file, Config& config) {
   const std::string pattern = config.family->layer.layer;
   const bool grouped = pattern.find("{}") != pattern.rfind("{}");
@@ -316,7 +316,7 @@ Config::Labels read_head_labels(const JsonFile& file, const std::string& directo
   return {{}, Scores::softmax};
 }
 
-// Tables that are computed for the positions are not in the files, whose sizes don't limit them.
+// Tables computed for positions are not in the files, so no file's size limits them.
 void check_tables(const JsonFile& file, const Config& config) {
   const PositionType type = config.position_type;
   const bool by_head = type == PositionType::alibi || type == PositionType::relative_bias;
@@ -330,7 +330,7 @@ void check_tables(const JsonFile& file, const Config& config) {
                                                    by_head ? "so many heads" : "such a width"));
 }
 
-// transformers applies it to the model that it names.
+// transformers would apply it to the model that it names.
 void refuse_adapter(const std::string& directory) {
   const std::string adapter = directory + "/adapter_config.json";
   if (!is_there(adapter)) return;
@@ -349,7 +349,7 @@ const engine::Activation* find_activation(std::string_view name) {
   return nullptr;
 }
 
-// What a head's row says, or config.json instead of it.
+// The activation of a head's row, unless config.json names another.
 engine::Activation read_head_activation(const JsonFile& file, const Config& config,
                                         const HeadRow& head) {
   if (*head.activation_key) {

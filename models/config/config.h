@@ -17,23 +17,23 @@ struct Config {
   std::string path;  // of the file
   const Family* family = nullptr;
   std::string architecture;
-  std::string custom_name;                   // another name that config.json gives it, or ""
+  std::string custom_name;                   // config.json's own name for it, or ""
   std::vector<const HeadRow*> heads_on_top;  // at most one for sequences and one for tokens
-  // Prefixes of the names of tensors that checkpoints of this architecture often contain although
-  // it does not use them.
+  // Prefixes of the names of tensors that checkpoints of this architecture often contain but the
+  // architecture does not use.
   std::vector<std::string> not_evaluated;
 
   int layers = 0, hidden = 0, heads = 0, intermediate = 0;
   int64_t head_size = 0;  // D
-  int key_heads = 0;      // of keys and values, which several heads of queries may share
+  int key_heads = 0;      // for keys and values, which several query heads may share
   int64_t attention_width() const { return heads * head_size; }  // of queries
   int embedding = 0;                                             // width of the embedding tables
   int vocabulary = 0;
   int types = 0;           // 0: there are no token type embeddings
   int positions = 0;       // the maximal number of tokens in an input
   int first_position = 0;  // the row of the position table for the first token
-  int padding = -1;        // the token id that gets the row before that; -1: none
-  int tasks = 0;           // kinds of tasks that have an embedding: all inputs are of the first
+  int padding = -1;        // the token id that gets the row before it; -1: none
+  int tasks = 0;           // kinds of tasks with an embedding; all inputs are of the first
   PositionType position_type = PositionType::absolute;
   bool sinusoidal = false;  // position embeddings may be computed instead of stored
   // layer_names: of the distinct layers in the checkpoint. Layer i of L runs inner_layers of them,
@@ -42,40 +42,40 @@ struct Config {
   std::vector<int> layer_order;
   int inner_layers = 1;
   float norm_epsilon = 0;
-  bool is_rms_norm = false;  // norms leave the mean in
-  float gain_offset = 0;     // is added to the norms' stored weights
+  bool is_rms_norm = false;  // norms keep the mean
+  float gain_offset = 0;     // added to the norms' stored weights
   float embedding_scale = 1;
   float attention_scale = 0;  // of the scores; 0: 1 / sqrt D
   engine::Activation activation = engine::Activation::gelu;
   Gate gate = Gate::none;
   struct Biases {
     bool norm = true, qkv = true, attention_output = true, up = true, down = true;
-    bool head = true, decoder = true;  // of a head's transform, and of masked_lm's output
+    bool head = true, decoder = true;  // a head's transform's, and masked_lm's output's
     bool distance_key = true;
   } has_bias;
-  int64_t head_width = 0;      // what a head's `widen` gives
+  int64_t head_width = 0;      // the outputs of a head's `widen`
   bool has_first_norm = true;  // the first layer has a norm before attention
   std::vector<int> windows;    // [L] or empty: how far attention reaches to each side; 0: anywhere
-  // Of rotary positions: radians per position, [D / 2]; those of layers with a window may differ.
+  // For rotary positions: radians per position, [D / 2]; layers with a window may have others.
   std::vector<float> frequencies, local_frequencies;
-  // What a classifier reads: the first token's state, the mean of all tokens', or the mean of what
-  // its transform makes of each.
+  // What a classifier reads: the first token's state, the mean of all tokens' states, or the mean
+  // of their transforms.
   enum class ClassifierPooling { first, mean, late } classifier_pooling = ClassifierPooling::first;
-  bool adds_positions = true;            // an embedding of the position is added to the token's
-  struct Distances {                     // of disentangled positions
+  bool adds_positions = true;            // the position's embedding is added to the token's
+  struct Distances {                     // for disentangled positions
     bool keys = false, queries = false;  // multiplied with queries; with keys
-    bool shared = false;                 // made of distances' embeddings by the layers' own weights
-    bool normed = false;                 // the embeddings are
+    bool shared = false;                 // made from the embeddings by qkv's weights
+    bool normed = false;                 // the embeddings are normalised
     int64_t buckets = 0, most = 0;       // in each direction
   } distances;
-  int convolution = 0;  // over so many tokens after the first layer; 0: none
+  int convolution = 0;  // in tokens, after the first layer; 0: none
   engine::Activation convolution_activation = engine::Activation::tanh;
 
   bool tied = true;  // the masked_lm head's decoder shares the word embeddings
   OwnAdapters adapters;
-  bool has_new_head = false;  // which came with an adapter
+  bool has_new_head = false;  // it came with an adapter
   struct Experts {
-    int64_t count = 0, chosen = 0;  // feed-forward networks, and those that a token takes
+    int64_t count = 0, chosen = 0;  // feed-forward networks, and how many a token takes
     size_t every = 0;               // layers 1, 1 + every, 1 + 2 every, ... have them; 0: none
     bool are_in(size_t layer) const { return every > 0 && layer % every == 1; }
   } experts;
@@ -85,18 +85,18 @@ struct Config {
     Scores scores = Scores::raw;
     bool is_identity = false;  // what sentence-transformers' CrossEncoder applies to the logits
   };
-  Labels by_sequence, by_token;  // of the head for sequences and of the one for tokens
+  Labels by_sequence, by_token;  // of the heads for sequences and for tokens
   const std::vector<std::string>& labels_of(const HeadRow& head) const {
     return head.reads == ReadBy::every ? by_token.names : by_sequence.names;
   }
   std::map<const HeadRow*, engine::Activation> head_activations;
-  std::vector<std::string> notes;  // for the user: what was inferred
+  std::vector<std::string> notes;  // for users: what was inferred
 };
 
 // Far above any published model, and small enough that no product of sizes overflows.
 inline constexpr int64_t kMaxConfigSize = 1 << 20;
 
-// Reads config.json, else Google's bert_config.json, which names neither architecture nor labels:
+// Reads config.json or else Google's bert_config.json, which names neither architecture nor labels:
 // these are then inferred from the tensors. adapter: as in Options. Errors are std::runtime_error.
 Config read_config(const std::string& directory, const std::string& adapter);
 

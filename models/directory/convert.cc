@@ -27,7 +27,7 @@ std::string bytes_of(std::span<const T> values) {
   return {reinterpret_cast<const char*>(values.data()), values.size_bytes()};
 }
 
-// By the stored name of the tensor they replace.
+// By the stored name of the tensor that they replace.
 using Replacements = std::map<std::string, std::vector<ConvertedTensor>>;
 
 // Adds rows [first, first + rows) of an int8 layer as the checkpoint's dense layer `name`.
@@ -51,11 +51,11 @@ void add_int8(const Checkpoint& checkpoint, const std::string& name,
   if (checkpoint.has(name + ".bias")) {
     to[bias.name] = {bias};
   } else {
-    written.push_back(bias);  // quantisation corrects it, so that it is no longer zero
+    written.push_back(bias);  // quantisation corrects it, so it is no longer zero
   }
 }
 
-// The columns of all, one after the other.
+// The columns of all linears, one after the other.
 engine::Linear::Stored joined(const std::vector<const engine::Linear*>& linears) {
   engine::Linear::Stored all = linears.front()->stored();
   for (size_t i = 1; i < linears.size(); ++i) {
@@ -82,7 +82,7 @@ void add_bf16(const Checkpoint& checkpoint, const std::string& name, Replacement
                       bytes_of(std::span(halves, static_cast<size_t>(tensor.elements())))}};
 }
 
-// What an adapter adds to, and is not converted.
+// Tensors that an adapter adds to and that are not converted.
 void add_adapted(const StoredTensor& tensor, Replacements& to) {
   engine::Buffer values(tensor.elements());
   tensor.copy_to(values.data());

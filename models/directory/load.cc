@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a directory to a model. Model::Impl::load is the sequence of steps; each step returns what
-// it built or decided.
+// Turns a directory into a model. Model::Impl::load is the sequence of steps; each returns what it
+// built or decided.
 #include <algorithm>
 #include <initializer_list>
 #include <iterator>
@@ -80,7 +80,7 @@ HeadRows find_heads(const Config& config, const Checkpoint& checkpoint) {
   return predicts && absent ? HeadRows() : named;
 }
 
-// Without a tokenizer, or with one that is not supported, a model still takes ids.
+// Without a tokenizer, or with an unsupported one, a model still takes ids.
 tokenizer::TextEncoder load_or_refuse(const std::string& directory) {
   try {
     return tokenizer::TextEncoder::load(directory);
@@ -108,7 +108,7 @@ void check_positions(const Options& options, const Config& config) {
   }
 }
 
-// Sets the prompt that is asked for for queries and documents alike.
+// A prompt that is asked for is used for queries and documents alike.
 models::Prompt choose_prompt(const std::string& directory, const std::string& wanted,
                              const Config& config, const HeadRows& heads,
                              models::RetrievalSettings& retrieval) {
@@ -127,12 +127,12 @@ models::Prompt choose_prompt(const std::string& directory, const std::string& wa
 struct ChosenPrecision {
   engine::Precision precision;
   const char* reason;
-  bool stored_as_bf16 = false;  // the weights are, but precision is f32
+  bool stored_as_bf16 = false;  // the weights are, although precision is f32
 };
 
-// auto is f32, whatever the weights are stored in and however fast bf16 is: rounding the inputs of
-// products would cost the agreement with Hugging Face's logits to the fifth decimal. Only int8
-// weights leave no choice.
+// auto is f32, however the weights are stored and however fast bf16 is: rounding products' inputs
+// would lose the agreement with Hugging Face's logits to the fifth decimal. Only int8 weights leave
+// no choice.
 ChosenPrecision choose_precision(Precision wanted, const Checkpoint& checkpoint,
                                  const Config& config) {
   const std::string layer = config.layer_names.front() + config.family->layer.output;
@@ -162,7 +162,7 @@ engine::Products choose_products(Backend wanted, engine::Precision precision) {
           .f32 = engine::pick_product(engine::Precision::f32, backend)};
 }
 
-// In place of a text, where there is no tokenizer.
+// In place of a text, if there is no tokenizer.
 Encoding example_ids(int64_t vocabulary) {
   Encoding out;
   for (int64_t i = 1; i <= 32; ++i) {
@@ -190,7 +190,7 @@ struct Heads {
   std::optional<models::Head> by_sequence, by_token;
 };
 
-// A pooler that no head reads is optional: transformers can leave it out.
+// A pooler that no head reads is optional: transformers may leave it out.
 Heads load_heads(Checkpoint& checkpoint, const Config& config, const HeadRows& rows,
                  const models::Embeddings& embeddings, const engine::Product& f32,
                  engine::Team& team) {
@@ -208,8 +208,8 @@ Heads load_heads(Checkpoint& checkpoint, const Config& config, const HeadRows& r
   return heads;
 }
 
-// A model with two heads is for what the head by token does, and one whose files say how its
-// vectors are searched is for that.
+// A model with two heads is for its token head's task; one whose files describe vectors for search
+// is for those.
 Task task_of(const HeadRows& heads, const models::RetrievalParts& retrieval) {
   if (!retrieval.embeds) return retrieval.sparse ? Task::sparse : Task::multi_vector;
   Task task = Task::embed;
@@ -235,7 +235,7 @@ Task task_of(const HeadRows& heads, const models::RetrievalParts& retrieval) {
   return task;
 }
 
-// What loading decided beside the parts that it built.
+// What loading decided, apart from the parts that it built.
 struct Decisions {
   HeadRows heads;
   models::MaxLength max_length;
@@ -262,7 +262,7 @@ std::vector<std::string> make_notes(const std::string& directory, const Config& 
   if (!tokenizer.takes_text()) {
     notes.push_back("only ids can be read, no text: " + tokenizer.refusal());
   } else if (tokenizer.vocabulary_size() <
-             config.vocabulary) {  // padded rows, or a vocabulary cut short
+             config.vocabulary) {  // padded rows, or a truncated vocabulary
     notes.push_back(fmt::format("{}: the tokenizer has {} ids, but config.json's vocab_size is {}",
                                 directory, tokenizer.vocabulary_size(), config.vocabulary));
   }

@@ -20,9 +20,9 @@
 namespace bert::models {
 namespace {
 
-constexpr std::string_view kStart = "base_model.model.";  // of the names of PEFT's tensors
+constexpr std::string_view kStart = "base_model.model.";  // of PEFT's tensors' names
 
-// The two factors of what is added to a weight, as their file has them.
+// The two factors of what is added to a weight, as stored in their file.
 struct Factor {
   const WeightFile* file = nullptr;
   const StoredTensor* tensor = nullptr;
@@ -64,7 +64,7 @@ std::vector<float> read_factor(const Factor& factor, int64_t first, int64_t rows
   return values;
 }
 
-// The weights' tensors with their files, in which adapters are put.
+// The weights' tensors by file, to which adapters are added.
 class Target {
  public:
   explicit Target(Weights& weights) : weights_(weights) {
@@ -109,8 +109,8 @@ void add_own(StoredTensor& weight, const Factors& factors, int64_t adapter,
               read_factor(right, adapter * rank * columns, rank, columns, false, 1)});
 }
 
-// Gives weights that have adapters, "NAME.parametrizations.weight.original", their usual names, and
-// takes the adapters' factors away. adapter: the one to add, if any. Returns to how many weights.
+// Gives weights with adapters, "NAME.parametrizations.weight.original", their usual names, and
+// removes the factors. adapter: the one to add, if any. Returns how many weights have adapters.
 int use_own(Weights& weights, const OwnAdapters& own, std::optional<int64_t> adapter) {
   Target target(weights);
   std::map<std::string, Factors> factors;
@@ -154,8 +154,8 @@ int use_own(Weights& weights, const OwnAdapters& own, std::optional<int64_t> ada
   return static_cast<int>(factors.size());
 }
 
-// PEFT's settings. What would change more than r and lora_alpha do must be off; kinds that only
-// training knows, or that bring tensors of their own, need no check here.
+// PEFT's settings. Those that would change the result, apart from r and lora_alpha, must be off;
+// those that matter only in training, or bring tensors of their own, need no check here.
 class PeftSettings {
  public:
   explicit PeftSettings(const std::string& folder) : file_(folder + "/adapter_config.json") {
@@ -186,8 +186,8 @@ class PeftSettings {
     alpha_ = file_.number("lora_alpha", 8);
     by_root_ = file_.boolean("use_rslora", false);  // Kalajdzievski 2023
   }
-  // Whether a tensor is of a module that is saved as a whole: as in PEFT, of one whose name ends so,
-  // such as "pre_classifier" with "classifier".
+  // Whether a tensor belongs to a module that is saved as a whole: as in PEFT, a name's ending is
+  // enough, so "classifier" covers "pre_classifier".
   bool saves(const std::string& tensor) const {
     return std::ranges::any_of(saved_, [&](const std::string& module) {
       return tensor.find(module + '.') != std::string::npos;
@@ -216,7 +216,7 @@ WeightFile read_peft_weights(const std::string& folder) {
   return !is_there(path) && is_there(older) ? read_pytorch(older) : read_safetensors(path);
 }
 
-// Modules are named as in the class that was trained: with the encoder's prefix, or as the encoder.
+// Modules are named as in the class that was trained: with or without the encoder's prefix.
 StoredTensor* find_module(Target& target, const std::string& module,
                           const std::vector<std::string>& prefixes) {
   std::vector<std::string> names = {module};
@@ -246,8 +246,8 @@ void add_peft(StoredTensor& weight, const Factors& factors, bool is_embedding,
               read_factor(right, 0, rank, columns, is_embedding, 1)});
 }
 
-// Puts the file of the modules that are saved as a whole beside the model's, without what these
-// have in their place. tensors: of that file.
+// Adds the file of the modules that are saved as a whole, and drops the model's tensors that they
+// replace. tensors: of that file.
 void replace_saved(Weights& weights, WeightFile file, std::vector<StoredTensor> tensors,
                    const std::vector<std::string>& prefixes) {
   for (StoredTensor& tensor : tensors) {
@@ -277,7 +277,7 @@ int use_peft(Weights& weights, const std::string& folder, const AdapterSources& 
   WeightFile file = read_peft_weights(folder);
   weights.added = {folder + "/adapter_config.json"};
   std::vector<StoredTensor> saved;
-  std::map<std::pair<std::string, bool>, Factors> factors;  // by module, and whether an embedding
+  std::map<std::pair<std::string, bool>, Factors> factors;  // by module; true: an embedding
   for (const StoredTensor& tensor : file.tensors()) {
     const std::string_view name = tensor.name;
     const auto is = [&](std::string_view ending, bool is_embedding, Factor Factors::*factor) {

@@ -9,7 +9,7 @@
 
 namespace bert::models {
 
-// The adapters that a checkpoint has for its own weights: Jina's files hold those of all tasks.
+// The adapters in a checkpoint for its own weights: Jina's files have one for each task.
 struct OwnAdapters {
   std::vector<std::string> names;  // config.json's lora_adaptations
   double scale = 1;                // lora_alpha / lora_rank
@@ -24,15 +24,14 @@ struct AdapterSources {
 
 // Adds an adapter to the weights, before they are read: the one of that name among the model's own,
 // or the one in a folder as PEFT writes it (adapter_config.json with adapter_model.safetensors or
-// .bin), which is looked for in the model's directory first. The modules that it saves as a whole
-// take the place of the model's. An empty name adds none. Anything else than these and plain
-// low-rank matrices is an error: std::runtime_error.
+// .bin), looked for in the model's directory first. Modules that it saves as a whole replace the
+// model's. An empty name adds none. Anything but these and plain low-rank matrices is an error:
+// std::runtime_error.
 void apply_adapter(Weights& weights, const AdapterSources& sources, const std::string& name);
 
 // The folder of PEFT's adapter of that name, if there is one.
 std::optional<std::string> find_adapter(const std::string& directory, const std::string& name);
-// Of a module that the adapter in `folder` saves as a whole, how many outputs it has; 0 if it does
-// not save it.
+// How many outputs a module has that the adapter in `folder` saves as a whole; 0 if it does not.
 int64_t rows_of_saved(const std::string& folder, const std::string& module);
 
 }  // namespace bert::models

@@ -15,7 +15,7 @@
 
 namespace bert::models {
 
-// A float32 matrix: a view of the mapped file if its bytes can be used as they are, else a copy.
+// A float32 matrix: a view of the mapped file if its bytes can be used as they are, or a copy.
 struct Weight {
   engine::ConstTensor view;
   engine::Buffer copy;
@@ -33,8 +33,8 @@ struct Weight {
 // Errors are std::runtime_error.
 class Checkpoint {
  public:
-  // prefixes: of the encoder's tensors if there is a head, one of these, such as "bert.". words:
-  // the names that the word embeddings may have, by which the prefix is found.
+  // prefixes: those that the encoder's tensors may have if there is a head, such as "bert.". words:
+  // the possible names of the word embeddings, by which the prefix is found.
   Checkpoint(Weights weights, const std::vector<std::string>& prefixes,
              const std::vector<std::string>& words);
 
@@ -43,16 +43,16 @@ class Checkpoint {
   const std::vector<std::string>& notes() const { return notes_; }
   std::vector<const StoredTensor*> tensors() const;  // of all files
   bool is_used(const StoredTensor& tensor) const { return taken_.contains(tensor.name); }
-  const StoredTensor& stored(std::string_view name) const;  // which must exist
-  const std::string& words() const { return words_; }       // the name that they have
+  const StoredTensor& stored(std::string_view name) const;  // it must exist
+  const std::string& words() const { return words_; }       // the word embeddings' name
   // name: of the encoder ("embeddings.word_embeddings.weight") or a head ("classifier.weight").
   bool has(std::string_view name) const;
-  int64_t first_dimension(const std::string& name) const;  // 1 where the tensor has none, or 0
+  int64_t first_dimension(const std::string& name) const;  // 1 if it has none, or is 0
   Weight matrix(const std::string& name, int64_t rows, int64_t columns);
-  // The same, but a value that is not finite is an error. A Linear finds those as it is packed. The
-  // word embeddings are read in place, where finding them would read the whole table.
+  // The same, but a value that is not finite is an error. Packing a Linear finds those. The word
+  // embeddings are read in place, where a search would read the whole table.
   Weight finite_matrix(const std::string& name, int64_t rows, int64_t columns);
-  engine::Buffer vector(const std::string& name, int64_t size);  // of finite values
+  engine::Buffer vector(const std::string& name, int64_t size);  // finite values
   engine::Buffer values(const std::string& name, const std::vector<int64_t>& shape);  // the same
 
   // Throws if two matrices differ although the configuration ties them: versions of transformers
@@ -89,7 +89,7 @@ class Checkpoint {
   std::vector<std::string> notes_, added_;
   std::string prefix_, words_;
   std::set<std::string, std::less<>> taken_;  // full names
-  std::set<const std::byte*> checked_;        // where the bytes begin
+  std::set<const std::byte*> checked_;        // by where the bytes begin
 };
 
 }  // namespace bert::models
