@@ -25,8 +25,8 @@ Encoding Tokenizer::encode(const Input& input) const {
 void Model::Impl::check_answer(size_t i, std::span<const float> values) const {
   if (engine::all_finite(values)) return;
   const auto bad = std::ranges::find_if(values, [](float x) { return !std::isfinite(x); });
-  throw Error(fmt::format("input {}: {} produced {}, expected finite numbers", i, checkpoint.path(),
-                          std::isnan(*bad) ? std::fabs(*bad) : *bad));
+  throw Error(fmt::format("input {}: the model of {} produced {}, expected finite numbers", i,
+                          checkpoint.path(), std::isnan(*bad) ? std::fabs(*bad) : *bad));
 }
 
 void Model::Impl::check_rows(const Output& output) const {

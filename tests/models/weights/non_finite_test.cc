@@ -82,7 +82,7 @@ TEST(NonFinite, AnswersAreErrorsThatNameTheInputAndTheModel) {
   };
   const auto expected = [](const CopiedModel& copy) {
     return "input 1: the model of " + copy.path("model.safetensors") +
-           " answers nan, expected finite numbers";
+           " produced nan, expected finite numbers";
   };
   const auto last_id = [](const Model& model) {
     return static_cast<int32_t>(model.info().vocabulary - 1);
@@ -109,7 +109,7 @@ TEST(NonFinite, AnswersAreErrorsThatNameTheInputAndTheModel) {
         {.ids = {2, 7, 3}, .type_ids = {0, 0, 0}, .offsets = {}},
         {.ids = {2, mask, last_id(model), 3}, .type_ids = {0, 0, 0, 0}, .offsets = {}}};
     EXPECT_THAT(error_of([&] { model.run_tokens(std::span<const Encoding>(inputs)); }),
-                HasSubstr("answers nan"));
+                HasSubstr("produced nan"));
     EXPECT_EQ(error_of([&] { model.fill_mask(std::span<const Encoding>(inputs), 3); }),
               expected(copy));
   }

@@ -138,7 +138,7 @@ class Outputs(InferTest):
                               "jsonl", stdin=lines)
         self.assertEqual(len(done.stdout.splitlines()), 1)
         npy = self.dir / "nan.npy"
-        self.fail_with(1, f"<stdin>:2: {path} produced nan", "-m", model,
+        self.fail_with(1, f"<stdin>:2: the model of {path} produced nan", "-m", model,
                        "--input-format", "jsonl", "-o", npy, stdin=lines)
         found = np.load(f"{npy}.partial")
         self.assertEqual(np.isfinite(found).all(1).tolist(), [True])
