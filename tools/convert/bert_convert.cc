@@ -82,11 +82,17 @@ std::set<fs::path> module_folders(const fs::path& model) {
   return folders;
 }
 
-// Whether a folder, if it is a link, leads to one that it is in.
-bool is_cycle(const fs::path& folder) {
-  if (!fs::is_symlink(folder)) return false;
+// Whether a folder is, by a link, one of those that it was reached through (depth: how many there
+// are below the first) or that it lies in.
+bool is_cycle(const fs::path& folder, int depth) {
   const fs::path place = fs::canonical(folder.parent_path()), target = fs::canonical(folder);
-  return std::ranges::mismatch(target, place).in1 == target.end();
+  if (std::ranges::mismatch(target, place).in1 == target.end()) return true;
+  fs::path above = folder;
+  for (int i = 0; i <= depth; ++i) {
+    above = above.parent_path();
+    if (fs::equivalent(above, folder)) return true;
+  }
+  return false;
 }
 
 // A signal that asks to stop.
@@ -108,7 +114,7 @@ void copy_others(const fs::path& from, const fs::path& to, const fs::path& itsel
     const std::string name = at->path().filename();
     const fs::path place = at->path().lexically_relative(from), target = to / place;
     if (name.starts_with(".") || fs::weakly_canonical(at->path()) == itself ||
-        (at->is_directory() && is_cycle(at->path()))) {
+        (at->is_directory() && is_cycle(at->path(), at.depth()))) {
       at.disable_recursion_pending();
     } else if (at->is_directory()) {
       fs::create_directories(target);
