@@ -43,8 +43,7 @@ class LineReader {
  public:
   // When stop_fd becomes readable, reading ends as at the end of the input: this lets another
   // thread end the wait for a silent pipe.
-  LineReader(int fd, const std::string& name, int stop_fd)
-      : name_(name), bytes_(fd, name, stop_fd) {}
+  LineReader(int fd, const std::string& name, int stop_fd) : bytes_(fd, name, stop_fd) {}
 
   // The next line without its \n, valid until the next call. The last one needs no \n. Throws
   // LongLine, after which the line that follows is next.
@@ -54,7 +53,6 @@ class LineReader {
   int64_t number() const { return number_; }  // of the line that next() returned last, from 1
 
  private:
-  std::string name_;
   ByteReader bytes_;
   std::string buffer_;  // what next() has not returned yet begins at begin_
   size_t begin_ = 0;

@@ -17,7 +17,7 @@ section("Environment", environmentFacts(data.environment), facts([...new Set(row
 
 function showTable() {
   const number = (name, cell) => ({name, number: true, cell});
-  section("Latency and throughput", table("A row is a batch of one shape; the interval holds the median with 95 %", [
+  section("Latency and throughput", table("A row is a batch of one shape; the interval is the 95 % confidence interval of the median", [
     {name: "Shape", tight: true, cell: (row) => row.shape}, {name: "Precision", cell: (row) => row.precision},
     {name: "Backend", cell: (row) => row.backend}, number("Threads", (row) => String(row.threads)),
     number("Tokens", (row) => String(row.tokens)), number("Median, ms", (row) => short(row.median_ms, 4)),

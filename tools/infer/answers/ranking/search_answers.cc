@@ -13,6 +13,7 @@
 
 #include "models/tasks/ranking/bert_ranking.h"
 #include "tokenizer/unicode/printable.h"
+#include "tools/console/counted.h"
 #include "tools/console/lines/input_lines.h"
 #include "tools/console/progress.h"
 #include "tools/console/signals/stop.h"
@@ -93,8 +94,8 @@ class SearchAnswers final : public Answers {
     progress.clear();
     if (corpus_.size() == 0) throw std::runtime_error(input.name() + ": there are no texts");
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-    spdlog::info("corpus {}: {} texts in {:.1f} s, {:.1f} MB of vectors, {:.1f} MB of text",
-                 input.name(), corpus_.size(), seconds.count(),
+    spdlog::info("corpus {}: {} in {:.1f} s, {:.1f} MB of vectors, {:.1f} MB of text", input.name(),
+                 counted(corpus_.size(), "text"), seconds.count(),
                  static_cast<double>(corpus_.memory()) / 1e6, static_cast<double>(bytes_) / 1e6);
   }
 
