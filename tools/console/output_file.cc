@@ -151,7 +151,9 @@ void OutputFile::flush() {
 void OutputFile::patch(int64_t offset, std::string_view bytes) {
   const off_t at = lseek(fd_, 0, SEEK_CUR);
   if (at < 0) fail("cannot seek, as this format requires");
-  if (at != size_ || (fcntl(fd_, F_GETFL) & O_APPEND) != 0) {
+  struct stat status {};
+  const bool is_file = fstat(fd_, &status) == 0 && S_ISREG(status.st_mode);  // not /dev/null
+  if (is_file && (at != size_ || (fcntl(fd_, F_GETFL) & O_APPEND) != 0)) {
     throw OutputError(name_ + ": would be added to, but this format needs a file of its own");
   }
   flush();

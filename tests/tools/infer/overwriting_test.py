@@ -107,8 +107,9 @@ class Overwriting(InferTest):
                 file.write(b"x" * 100000)
                 file.seek(0)
                 self.fail_with(1, "standard output: would be added to", *form, stdout=file)
-            with path.open("wb") as file:
-                self.succeed(*form, stdout=file)
+            with path.open("wb") as file, open("/dev/null", "ab") as nothing:
+                for output in file, nothing:
+                    self.succeed(*form, stdout=output)
         self.assertEqual(np.load(self.dir / "x.npy").shape, (1, 3))
 
     def refused(self, path, *arguments, **options):
