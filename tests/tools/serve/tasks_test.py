@@ -22,6 +22,7 @@ class Tasks(ServeTest):
             "prompted": cls.make_model("prompted", *three),
             "large": cls.make_model("large", "--head", "mlm", "--vocab", "60000"),
             "ranks": cls.make_model("ranks", "--labels", "1"),
+            "regression": cls.make_model("regression", "--labels", "1"),
             "tags": cls.make_model("tags", "--head", "tokens", *tags),
             "qa": cls.make_model("qa", "--head", "qa"),
             "mlm": cls.make_model("mlm", "--head", "mlm"),
@@ -30,6 +31,8 @@ class Tasks(ServeTest):
         }
         prompts = {"prompts": {"query": "two dogs: "}, "default_prompt_name": "query"}
         (cls.names["prompted"] / "config_sentence_transformers.json").write_text(json.dumps(prompts))
+        config = cls.names["regression"] / "config.json"
+        config.write_text(json.dumps(json.loads(config.read_text()) | {"problem_type": "regression"}))
         return [f"{name}={path}" for name, path in cls.names.items()]
 
     def refused(self, path: str, body, pattern: str, status=422):
@@ -50,6 +53,14 @@ class Tasks(ServeTest):
         self.assertEqual(self.post("/models/encoder", {"inputs": TEXTS, "parameters": {"normalize": False}}),
                          self.post("/embed", {"inputs": TEXTS, "normalize": False}))
 
+    def test_a_regression_ranks_by_a_sigmoid(self):
+        """As sentence-transformers' CrossEncoder, whatever the problem_type is."""
+        body = {"query": "who eats", "texts": ["a man", "two dogs eat", "the beach"]}
+        for raw in (True, False):
+            found, wanted = (self.post(f"/models/{name}/rerank", {**body, "raw_scores": raw})
+                             for name in ("regression", "ranks"))
+            self.assertEqual(found, wanted)
+
     def test_nothing_is_dropped(self):
         sentences = {"source_sentence": LONG, "sentences": ["a"]}
         for name, inputs in [("encoder", LONG), ("classes", LONG), ("splade", LONG), ("mlm", "[MASK]" + LONG),
@@ -59,7 +70,7 @@ class Tasks(ServeTest):
                     self.refused(path, {"inputs": inputs, **where}, r"has \d+ tokens, expected at most 64")
         inputs = {"qa": {"question": "who", "context": "a man"}, "mlm": "a [MASK]"}
         for name in self.names:
-            if name in ("colbert", "ranks", "large"):
+            if name in ("colbert", "ranks", "regression", "large"):
                 continue
             body = {"inputs": inputs.get(name, "a man")}
             self.refused(f"/models/{name}", {**body, "parameters": 7}, "^`parameters` is a number, expected an object")

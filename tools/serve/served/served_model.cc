@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "models/tasks/ranking/entailment.h"
+#include "models/tasks/ranking/pair_scores.h"
 
 namespace bert::tools::serve {
 namespace {
@@ -34,6 +35,12 @@ const char* in_words(bert::Task task) {
   return "detects replaced tokens";
 }
 
+bert::Info info_for_ranking(const bert::Model& model) {
+  bert::Info info = model.info();
+  if (info.labels.size() == 1) info.scores = models::pair_scores(model);
+  return info;
+}
+
 }  // namespace
 
 ServedModel::ServedModel(std::string called, std::string from, const bert::Options& options,
@@ -42,6 +49,7 @@ ServedModel::ServedModel(std::string called, std::string from, const bert::Optio
       directory(std::move(from)),
       model(bert::Model::load(directory, options)),
       info(model.info()),
+      ranking_info(info_for_ranking(model)),
       reader(directory, model),
       queue(model, {.answered = std::move(answered)}) {
   entailment_ = models::find_entailment(info).value_or(-1);

@@ -48,6 +48,7 @@ class ServedModel {
   const std::string name, directory;
   const bert::Model model;
   const bert::Info& info;
+  const bert::Info ranking_info;  // with the scores of pairs that are ranked
   const TextReader reader;
   mutable bert::Queue queue;  // is safe to use from many threads
 

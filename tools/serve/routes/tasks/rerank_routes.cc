@@ -91,7 +91,7 @@ struct RerankAnswer {
   int64_t tokens;
 
   Spelled operator()(const bert::Output& logits) const {
-    std::vector<Ranked> ranks = ranked(logits, model.info, false);
+    std::vector<Ranked> ranks = ranked(logits, model.ranking_info, false);
     if (ranks.size() > top) ranks.resize(top);
     Spelled out;
     out.body = "{\"id\": ";
@@ -169,7 +169,7 @@ Work rerank_work(const Call& call, const ServedModel& model) {
   if (!object.flag("return_text", false)) texts.clear();
   return logits_work(model, std::move(encodings), std::move(work),
                      [&model, raw, texts = std::move(texts)](const bert::Output& logits) {
-                       const std::vector<Ranked> ranks = ranked(logits, model.info, raw);
+                       const std::vector<Ranked> ranks = ranked(logits, model.ranking_info, raw);
                        Spelled out;
                        append_array(out.body, std::span<const Ranked>(ranks),
                                     [&](std::string& line, const Ranked& rank) {
