@@ -2,6 +2,7 @@
 """For the tests in this folder: pages in one file, read as text and opened in headless Chromium."""
 import html.parser
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -59,6 +60,8 @@ class PageTest(ToolTest):
     def browse(self, path: Path, *options) -> str:
         """The page's elements, once its scripts have run, without these."""
         if not CHROMIUM:
+            self.assertNotEqual(os.environ.get("BERT_INFER_REQUIRE_BROWSER"), "1",
+                                "no chromium, which tools/setup --browser installs")
             self.skipTest("chromium is not installed")
         self.save_screenshots(path)
         text = self.run_browser(path, "--dump-dom", *options)

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "models/tasks/task_names.h"
 #include "tools/console/json_text.h"
 #include "tools/serve/page/page.h"
 #include "tools/serve/routes/openapi.h"
@@ -84,6 +85,7 @@ Outcome info(const Call& call) {
                         {"docker_label", nullptr},
                         {"architecture", model.info.architecture},
                         {"task", model.task()},
+                        {"scores", models::name_of(model.info.scores)},
                         {"models", names}};
   const bert::Tokenizer& tokenizer = model.model.tokenizer();
   if (model.info.task == bert::Task::fill_mask && tokenizer.mask_id() >= 0) {
