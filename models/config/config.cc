@@ -107,7 +107,7 @@ void read_architecture(const JsonFile& file, Config& config) {
   const JsonField field = file.at("architectures");
   const std::vector<JsonField> elements = field.elements();
   if (elements.size() != 1) {
-    field.fail_with(fmt::format("found {} names, expected {}", elements.size(), expected));
+    field.fail_with(fmt::format("its length is {}, expected 1: {}", elements.size(), expected));
   }
   config.architecture = elements[0].string();
   if (!names.contains(config.architecture)) take_as_base(file, elements[0], expected, config);

@@ -39,7 +39,7 @@ StoredTensor read_entry(const std::string& name, const JsonField& entry,
   }
   const std::vector<JsonField> range = offsets.elements();
   if (range.size() != 2) {
-    offsets.fail_with(fmt::format("found {} elements, expected 2", range.size()));
+    offsets.fail_with(fmt::format("its length is {}, expected 2", range.size()));
   }
   const int64_t begin = range[0].integer(0, INT64_MAX), end = range[1].integer(0, INT64_MAX);
   if (begin > end || end > std::ssize(data)) {

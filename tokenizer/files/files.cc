@@ -108,12 +108,12 @@ json parse_any_json_text(std::string_view text, const std::string& name) {
     throw UnreadableFile(fmt::format("{}: not valid JSON at byte {}", name, byte));
   };
   // The parser would take a NUL for the end.
-  if (const size_t nul = text.find('\0'); nul != std::string_view::npos) fail(nul + 1);
+  if (const size_t nul = text.find('\0'); nul != std::string_view::npos) fail(nul);
   try {
     return json::parse(text);
   } catch (const json::parse_error& error) {
-    fail(error.byte);
-  } catch (const json::exception& error) {  // what() is "[id] reason"
+    fail(error.byte > 0 ? error.byte - 1 : 0);  // it counts from 1
+  } catch (const json::exception& error) {      // what() is "[id] reason"
     const std::string_view what = error.what();
     throw UnreadableFile(
         fmt::format("{}: not valid JSON: {}", name, what.substr(what.find("] ") + 2)));

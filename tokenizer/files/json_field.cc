@@ -56,7 +56,7 @@ int64_t JsonField::integer(int64_t min, int64_t max) const {
                         ? value_->get<uint64_t>() <= static_cast<uint64_t>(max)
                         : value_->is_number_integer() && value_->get<int64_t>() <= max;
   if (!fits || value_->get<int64_t>() < min) {
-    fail(fmt::format("an integer from {} to {}", min, max));
+    fail(min == max ? fmt::format("{}", min) : fmt::format("an integer from {} to {}", min, max));
   }
   return value_->get<int64_t>();
 }
