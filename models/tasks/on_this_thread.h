@@ -14,9 +14,10 @@
 
 namespace bert::models {
 
-inline void on_this_thread(size_t count, const std::function<void(size_t i)>& body) {
+// A lambda, as a function's type would be a symbol of the shared library.
+inline constexpr auto on_this_thread = [](size_t count, const std::function<void(size_t i)>& body) {
   for (size_t i = 0; i < count; ++i) body(i);
-}
+};
 
 // As Model::tokenize() does.
 std::vector<Encoding> encode_here(const Model& model, std::span<const Input> inputs, Role role);

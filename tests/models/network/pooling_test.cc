@@ -315,7 +315,7 @@ TEST(Pooling, DefaultsAreThoseOfSentenceTransformers) {
   EXPECT_THAT(pooling({}), HasSubstr("mean"));
   EXPECT_THAT(pooling({{"embedding_dimension", 48}}), HasSubstr("mean"));
   EXPECT_THAT(pooling({{"embedding_dimension", 47}}),
-              HasSubstr("embedding_dimension: found 47, expected an integer from 48 to 48"));
+              HasSubstr("embedding_dimension: found 47, expected 48"));
   EXPECT_THAT(pooling({{"pooling_mode", "cls"}, {"pooling_mode_mean_tokens", true}}),
               HasSubstr("cls"));
   EXPECT_THAT(pooling({{"pooling_mode", "max"}}), HasSubstr("max"));
