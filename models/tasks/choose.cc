@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The best of several choices for a text, as Hugging Face's models for multiple choice score them.
+// The best of several choices for a text, scored like Hugging Face's multiple-choice models.
 #include <algorithm>
 #include <vector>
 
@@ -14,8 +14,8 @@ namespace {
 
 using models::guarded;
 
-// A pair of the text and each choice, input after input. Errors name the input and the choice, not
-// the pair.
+// Pairs each text with each of its choices, input after input. Errors name the input and the
+// choice, not the pair.
 template <typename Tokenize>
 std::vector<Encoding> encode_choices(const Tokenizer& tokenizer, std::span<const Choices> inputs,
                                      const Tokenize& tokenize) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the model says about each token: hidden states of any layer, attention, a head's logits.
+// What the model computes for each token: hidden states of any layer, attention, a head's logits.
 #include <algorithm>
 #include <string>
 #include <vector>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Masked tokens filled in, as Hugging Face's fill-mask pipeline does it.
+// Fills in masked tokens, like Hugging Face's fill-mask pipeline.
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -31,7 +31,7 @@ std::vector<Blank::Fill> best_fills(std::span<const float> logits, int k,
   });
   std::vector<Blank::Fill> fills;
   for (auto id = best.begin(); id != end; ++id) {
-    // Not every id has a token: rows of the embeddings may be padding.
+    // Not every id has a token: some rows of the embeddings may be padding.
     fills.push_back(
         {*id, text_encoder.has(*id) ? text_encoder.token(*id) : std::string(), scores[*id]});
   }

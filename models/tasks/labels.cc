@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What logits, vectors and scores tell.
+// What logits, vectors and scores mean.
 #include <algorithm>
 #include <cmath>
 #include <numeric>

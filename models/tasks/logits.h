@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What several tasks do with logits.
+// What several tasks need to do with logits.
 #pragma once
 
 #include <algorithm>
@@ -23,8 +23,8 @@ inline std::vector<float> softmax(std::span<const float> logits) {
   return result;
 }
 
-// Runs the head on a few rows of x [R, H] at a time, so that logits as long as the vocabulary take
-// at most some 128 MB: calls body(first, logits) with the number of the first of these rows.
+// Runs the head on some rows of x [R, H] at a time, so that logits as long as the vocabulary take
+// at most about 128 MB: calls body(first, logits), where `first` is the first of these rows.
 template <typename Body>
 void run_in_parts(const Head& head, engine::Team& team, engine::ConstTensor x, Workspace& space,
                   const Body& body) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a Model encodes on its workers, encoded by the calling thread instead: one of a server, on
-// which others wait, must not wait for a processor that computes.
+// Encodes on the calling thread what a Model encodes on its workers: a server's thread, for which
+// others wait, must not wait for a processor that computes.
 #pragma once
 
 #include <cstddef>
@@ -19,10 +19,10 @@ inline constexpr auto on_this_thread = [](size_t count, const std::function<void
   for (size_t i = 0; i < count; ++i) body(i);
 };
 
-// As Model::tokenize() does.
+// Like Model::tokenize().
 std::vector<Encoding> encode_here(const Model& model, std::span<const Input> inputs, Role role);
 
-// As zero_shot() does: each text with each label's hypothesis, of which only the text is truncated.
+// Like zero_shot(): pairs each text with each label's hypothesis; only texts are truncated.
 std::vector<Encoding> encode_here(const Model& model, std::span<const std::string> texts,
                                   std::span<const std::string> labels, const std::string& form);
 

@@ -9,7 +9,7 @@
 
 namespace bert::models {
 
-// As bert-infer's --task spells those that it has: "fill-mask".
+// As in bert-infer's --task, where it has the task: "fill-mask".
 const char* name_of(Task task);
 const char* name_of(Scores scores);
 

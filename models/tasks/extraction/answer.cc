@@ -27,15 +27,15 @@ struct ScoredSpan {
   float score;
 };
 struct WindowAnswers {
-  std::vector<ScoredSpan> spans;  // the best ones, best first
+  std::vector<ScoredSpan> spans;  // best first
   float no_answer;
 };
 
-// The spans that compete in a window: as many as the pipeline takes where one answer is wanted.
+// The spans that compete in a window: as many as in the pipeline, if one answer is wanted.
 constexpr size_t kSpans = 12;
 
-// The most probable spans within the text's tokens [begin, end); the window's first token stands
-// for no answer.
+// The most probable spans within the text's tokens [begin, end); the window's first token means no
+// answer.
 WindowAnswers best_spans(const Output& logits, int64_t begin, int64_t end, int64_t most_tokens) {
   std::vector<float> starts, ends;
   for (int64_t t = 0; t < logits.rows; ++t) {
@@ -59,8 +59,8 @@ WindowAnswers best_spans(const Output& logits, int64_t begin, int64_t end, int64
   return best;
 }
 
-// The part of the text that tokens [first, last] are in, in whole words, but for words that the
-// edges of the window cut. window: its tokens of the text.
+// The part of the text that contains tokens [first, last], extended to whole words, except words
+// cut by the window's edges. window: its tokens of the text.
 Offset whole_words(const Tokenizer& tokenizer, const Encoding& whole, TokenRange window,
                    int64_t first, int64_t last) {
   while (first > window.begin && models::is_same_word(tokenizer, whole, first)) --first;
@@ -68,8 +68,8 @@ Offset whole_words(const Tokenizer& tokenizer, const Encoding& whole, TokenRange
   return {whole.offsets[first].begin, whole.offsets[last].end};
 }
 
-// The best answer of all windows. Spans that are equal but for case count together, wherever they
-// are. logits: of the input's windows, in which the text begins with its tokens `starts`.
+// The best answer of all windows. Spans that differ only in case or place count together. logits:
+// of the input's windows, which begin with the text's tokens `starts`.
 Answer make_answer(const Tokenizer& tokenizer, const Encoding& whole,
                    const models::ScalarText& text, std::span<const Output> logits,
                    std::span<const int64_t> starts, int64_t most_tokens) {
@@ -89,7 +89,7 @@ Answer make_answer(const Tokenizer& tokenizer, const Encoding& whole,
     for (const ScoredSpan& span : best.spans) {
       const Offset offset =
           whole_words(tokenizer, whole, window, span.first + starts[i], span.last + starts[i]);
-      // As in the pipeline, with the space before it that a SentencePiece word includes.
+      // As in the pipeline, including the space that a SentencePiece word begins with.
       const auto [same, is_new] =
           by_string.try_emplace(models::lower_case(text.cut(offset)), candidates.size());
       if (is_new) candidates.emplace_back(0, offset);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From tokens to words, and to the parts of a text that they stand for.
+// From tokens to words, and to the parts of a text that they cover.
 #pragma once
 
 #include <cstddef>
@@ -17,20 +17,20 @@ namespace bert::models {
 // Whether token t > 0 belongs to the same word as the token before it.
 bool is_same_word(const Tokenizer& tokenizer, const Encoding& encoding, int64_t t);
 
-// For comparing without regard to case.
+// For case-insensitive comparison.
 std::u32string lower_case(std::string_view text);
 
-// A text that is cut at offsets, which count its scalars. It must outlive this.
+// Cuts parts out of a text, by offsets that count its scalars. The text must outlive this.
 class ScalarText {
  public:
   explicit ScalarText(std::string_view text);
   std::string cut(Offset offset) const;
   // The offset without the white space at either end, as a SentencePiece token includes the space
-  // before it. {end, end} where there is nothing else.
+  // before it. {end, end} if there is nothing else.
   Offset without_spaces(Offset offset) const;
 
  private:
-  size_t byte_of(int32_t scalar) const;  // where it begins, or the text's size
+  size_t byte_of(int32_t scalar) const;  // where the scalar begins, or the text's size
   static constexpr int32_t kStep = 64;
   std::string_view text_;
   std::vector<size_t> steps_;  // the byte at which every kStep-th scalar begins
@@ -40,12 +40,12 @@ class ScalarText {
 inline bool is_entity(const Span& word) { return word.label != "O"; }
 
 // Joins neighbouring words of one entity (Ramshaw and Marcus 1995): B-KIND begins one, I-KIND
-// continues it; labels of another form continue as long as they stay the same. O is no entity.
-// texts: the first and, if there is one, the second.
+// continues it; other labels continue as long as they stay the same. O is not an entity. texts: the
+// first and, if there is one, the second.
 std::vector<Span> entities_of(const std::vector<Span>& words, std::span<const ScalarText> texts);
 
-// Of spans that overlap, as those of neighbouring windows do, the longer one, and of equally long
-// ones the more probable.
+// Keeps the longer of two spans that overlap, as those of neighbouring windows do, or the more
+// probable if they are equally long.
 std::vector<Span> without_overlaps(std::vector<Span> spans);
 
 }  // namespace bert::models

@@ -27,7 +27,7 @@ size_t best_of(const ClassScores& scores) {
   return static_cast<size_t>(std::ranges::max_element(scores) - scores.begin());
 }
 
-// The scores of a word from those of its tokens.
+// A word's scores, from those of its tokens.
 ClassScores word_scores(std::span<const ClassScores> tokens, Aggregation aggregation) {
   if (aggregation == Aggregation::max) {
     return *std::ranges::max_element(tokens, {},
@@ -42,7 +42,7 @@ ClassScores word_scores(std::span<const ClassScores> tokens, Aggregation aggrega
   return scores;
 }
 
-// What of one input is labelled together: its encoding and its texts.
+// One input: its encoding and its texts.
 struct Tagged {
   const Tokenizer& tokenizer;
   const std::vector<std::string>& labels;
@@ -90,7 +90,7 @@ void append(std::vector<Span>& to, const std::vector<Span>& more) {
   to.insert(to.end(), more.begin(), more.end());
 }
 
-// A single text, from the logits of its windows, which begin with its tokens `starts`.
+// Tags a single text by the logits of its windows, which begin with its tokens `starts`.
 Tags tag_windows(const Tagged& tagged, std::span<const Output> logits,
                  std::span<const int64_t> starts) {
   Tags tags;
@@ -113,7 +113,7 @@ Tags tag_windows(const Tagged& tagged, std::span<const Output> logits,
   return tags;
 }
 
-// A pair, which is one window, truncated if need be.
+// Tags a pair, which is a single window, truncated if need be.
 Tags tag_pair(const Tagged& tagged, const Output& logits) {
   Tags tags;
   tagged.add_words(tags.words, 0, tagged.whole.first, logits, 0);

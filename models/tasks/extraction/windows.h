@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Texts that are longer than the model's inputs, read in windows.
+// Reads texts that are longer than the model's inputs in windows.
 #pragma once
 
 #include <cstddef>
@@ -18,10 +18,10 @@ namespace bert::models {
 // windows.
 struct Windows {
   std::vector<Encoding> encodings;   // without offsets
-  std::vector<int64_t> starts;       // by window: which token of the text is its first
+  std::vector<int64_t> starts;       // by window: the text's token that it begins with
   std::vector<size_t> inputs = {0};  // input i has the windows [inputs[i], inputs[i + 1])
 
-  // Adds those of the next input. `text` is whole.first or whole.second. Neighbouring windows
+  // Adds the next input's windows. `text` is whole.first or whole.second. Neighbouring windows
   // overlap by `stride` tokens, at most half a window. Throws if max_length has no room for the
   // text.
   void add(const Encoding& whole, TokenRange text, int64_t max_length, int64_t stride);

@@ -14,7 +14,7 @@
 namespace bert {
 namespace {
 
-// Texts of a block, so that a corpus grows without being copied, and queries that are compared with
+// Texts per block, so that a corpus grows without being copied, and queries that are compared with
 // a block at a time: their scores take 2 MB.
 constexpr int64_t kBlockTexts = 4096, kQueriesAtOnce = 128;
 
@@ -22,7 +22,7 @@ bool is_better(const Match& a, const Match& b) {
   return a.score > b.score || (a.score == b.score && a.index < b.index);
 }
 
-// The k best so far, as a heap with the worst of them first.
+// The k best so far, as a heap with the worst one first.
 class BestMatches {
  public:
   explicit BestMatches(int64_t k) : k_(k) {}
@@ -106,7 +106,7 @@ struct Corpus::Impl {
     }
   }
 
-  // Takes the last vectors out again, and their blocks.
+  // Removes the last vectors again, and their blocks.
   void shrink(int64_t to) {
     blocks.resize(static_cast<size_t>((to + kBlockTexts - 1) / kBlockTexts));
     size = to;
@@ -150,7 +150,7 @@ struct Corpus::Impl {
   const Internals::Impl& impl() const { return Internals::impl(model); }
 
   Model model;
-  std::vector<models::TextVectors> blocks;  // of kBlockTexts each, but for the last
+  std::vector<models::TextVectors> blocks;  // of kBlockTexts each, except the last
   int64_t size = 0;
 };
 
@@ -180,7 +180,7 @@ std::vector<Matches> Corpus::search(std::span<const std::string> queries, int64_
       try {
         impl_->search(queries.subspan(first, count), k, output);
       } catch (const std::exception&) {
-        // The error names a query by its index among these: find it among all.
+        // The error names a query by its index among these: find its index among all.
         if (first > 0) Internals::impl(impl_->model).tokenize_for(Role::query, queries);
         throw;
       }

@@ -13,10 +13,10 @@
 
 namespace bert::models {
 
-// The first label that begins with "entail" in whatever case, of a classifier with several.
+// The first label of a classifier with several that begins with "entail", in any case.
 std::optional<int> find_entailment(const Info& info);
 
-// Puts the label where {} stands. Throws Error if there is not one {}.
+// Replaces {} by the label. Throws Error unless there is exactly one {}.
 std::string hypothesis(const std::string& form, const std::string& label);
 
 // Of rows [first, first + count) of logits [N, C], one for each label. each: by itself.

@@ -5,8 +5,8 @@
 
 namespace bert::models {
 
-// How sentence-transformers' CrossEncoder makes a score of the logit of a model with one label:
-// unlike info().scores, whatever the problem_type is.
+// How sentence-transformers' CrossEncoder turns the logit of a model with one label into a score:
+// unlike info().scores, whatever the problem_type.
 Scores pair_scores(const Model& model);
 
 }  // namespace bert::models

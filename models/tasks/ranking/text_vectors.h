@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The vectors of queries and documents, of whichever kind the model has, and how they compare.
+// The vectors of queries and documents, of the kind that the model has, and how they compare.
 #pragma once
 
 #include <cstdint>

@@ -45,7 +45,7 @@ std::vector<Encoding> encode_here(const Model& model, std::span<const std::strin
 
 std::vector<float> entailment_scores(const Output& logits, int64_t first, int64_t count,
                                      int entailment, bool each) {
-  // Where entailment is not the first label, that is contradiction, otherwise the last one is.
+  // Contradiction is the first label or, if that is entailment, the last.
   const int64_t contradiction = entailment == 0 ? logits.columns - 1 : 0;
   std::vector<float> scores;
   for (int64_t i = first; i < first + count; ++i) {
@@ -59,8 +59,8 @@ std::vector<float> entailment_scores(const Output& logits, int64_t first, int64_
 
 namespace {
 
-// Drops tokens of the first text alone, as Hugging Face's truncation "only_first" does, where the
-// tokenizer's files say: at its end or its beginning.
+// Drops tokens of the first text only, like Hugging Face's truncation "only_first", on the side
+// that the tokenizer's files name.
 void fit_first(Encoding& encoding, int most, bool from_left) {
   const auto excess = static_cast<int32_t>(std::ssize(encoding.ids)) - most;
   if (excess <= 0) return;
@@ -83,7 +83,7 @@ void fit_first(Encoding& encoding, int most, bool from_left) {
   encoding.truncated = true;
 }
 
-// Names the text, the label or the hypothesis that cannot be encoded, rather than a pair of them.
+// Throws an error that names the text, label or hypothesis that cannot be encoded, not a pair.
 void blame(const tokenizer::TextEncoder& encoder, std::span<const std::string> texts,
            std::span<const std::string> labels, const std::string& form) {
   const auto check = [&](const std::string& what, const std::string& text) {

@@ -11,7 +11,7 @@ namespace bert {
 namespace {
 
 float dot_product(std::span<const float> a, std::span<const float> b) {
-  // Several sums, which the processor adds at the same time.
+  // Several sums, which the processor can add in parallel.
   constexpr size_t kSums = 16;
   float sums[kSums] = {};
   size_t i = 0;
