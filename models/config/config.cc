@@ -91,8 +91,8 @@ void take_as_base(const JsonFile& file, const JsonField& name, const std::string
   const bool is_by_code = file.has("auto_map") && config.architecture != "HF_ColBERT";
   if (std::ranges::any_of(families(), is_of) || is_by_code) name.fail(expected);
   const std::string base = config.family->classes + std::string(config.family->base);
-  config.notes.push_back(fmt::format("{}: {} is taken as a {}, by its model_type", file.path(),
-                                     config.architecture, base));
+  config.notes.push_back(fmt::format("{}: {} is treated as a {}, going by its model_type",
+                                     file.path(), config.architecture, base));
   config.custom_name = std::exchange(config.architecture, base);
 }
 
@@ -326,8 +326,8 @@ void check_tables(const JsonFile& file, const Config& config) {
                                                        : 0;
   constexpr int64_t kMost = int64_t{1} << 26;
   if (width * config.positions <= kMost) return;
-  file.fail("max_position_embeddings", fmt::format("at most {} of {}", kMost / width,
-                                                   by_head ? "so many heads" : "such a width"));
+  file.fail("max_position_embeddings", fmt::format("at most {} with {} {}", kMost / width, width,
+                                                   by_head ? "heads" : "numbers each"));
 }
 
 // transformers would apply it to the model that it names.

@@ -75,7 +75,7 @@ void check_other_keys(const JsonFile& file, std::vector<std::string>& notes) {
   constexpr size_t kShown = 8;
   const size_t hidden = unknown.size() - std::min(unknown.size(), kShown);
   unknown.resize(unknown.size() - hidden);
-  notes.push_back(fmt::format("{}: ignored, as nothing is known about them: {}{}", file.path(),
+  notes.push_back(fmt::format("{}: ignored unknown fields: {}{}", file.path(),
                               fmt::join(unknown, ", "),
                               hidden > 0 ? fmt::format(" and {} more", hidden) : ""));
 }

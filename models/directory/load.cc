@@ -255,12 +255,12 @@ std::vector<std::string> make_notes(const std::string& directory, const Config& 
     notes.insert(notes.end(), more.begin(), more.end());
   };
   if (decisions.heads.empty() && !config.heads_on_top.empty()) {
-    notes.push_back(fmt::format("{}: {} has no tensors of its head, so it is the encoder alone",
+    notes.push_back(fmt::format("{}: {} has no tensors of its head, so only the encoder is used",
                                 checkpoint.path(), config.architecture));
   }
   add_all(tokenizer.notes());
   if (!tokenizer.takes_text()) {
-    notes.push_back("only ids can be read, no text: " + tokenizer.refusal());
+    notes.push_back("only token ids are accepted, not text: " + tokenizer.refusal());
   } else if (tokenizer.vocabulary_size() <
              config.vocabulary) {  // padded rows, or a truncated vocabulary
     notes.push_back(fmt::format("{}: the tokenizer has {} ids, but config.json's vocab_size is {}",

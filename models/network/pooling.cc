@@ -107,7 +107,7 @@ std::string SentenceEmbedding::description() const {
   for (const auto& dense : modules_.dense) text += fmt::format(", dense to {}", dense.columns);
   if (modules_.normalize) text += ", normalised";
   if (modules_.truncate_to) text += fmt::format(", the first {}", *modules_.truncate_to);
-  return text + (modules_.configured ? "" : " (no modules.json says otherwise)");
+  return text + (modules_.configured ? "" : " (the default: there is no modules.json)");
 }
 
 Tensor SentenceEmbedding::run(const Batch& batch, engine::Reads reads, Tensor x, engine::Team& team,

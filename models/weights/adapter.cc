@@ -293,9 +293,8 @@ int use_peft(Weights& weights, const std::string& folder, const AdapterSources& 
         saved.push_back(tensor);
         continue;
       }
-      fail(file.path(), fmt::format("unexpected tensor '{}', expected the factors of LoRA's "
-                                    "additions alone",
-                                    tensor.name));
+      fail(file.path(),
+           fmt::format("unexpected tensor '{}', expected LoRA factors only", tensor.name));
     }
   }
   Target target(weights);

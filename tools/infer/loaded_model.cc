@@ -91,7 +91,7 @@ LoadedModel load(const InferOptions& options) {
   const bool reads_text = !options.arguments.empty();
   for (const std::string& note : info.notes) {
     // A text on the command line will be refused with the same sentence.
-    if (reads_text && note.starts_with("only ids can be read, no text: ")) continue;
+    if (reads_text && note.starts_with("only token ids are accepted, not text: ")) continue;
     spdlog::info("note: {}", note);
   }
   const Task task = resolve_task(options, info, directory);

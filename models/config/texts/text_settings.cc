@@ -38,7 +38,7 @@ Prompt choose_prompt(const std::string& directory, const std::string& wanted, co
   if (!is_taken) {
     if (wanted.empty()) return {};
     throw Error(
-        fmt::format("prompt '{}' is for embeddings and for scores of whole inputs, but {} is a {}",
+        fmt::format("prompt '{}' is only for embeddings and scores of whole inputs, but {} is a {}",
                     wanted, directory, config.architecture));
   }
   const Prompts prompts = read_prompts(directory);

@@ -24,9 +24,9 @@ std::optional<int32_t> find_marker(const TokenSettings::Side& side,
 int32_t find_filler(const std::string& token, const tokenizer::TextEncoder& tokenizer) {
   const int32_t id = token.empty() ? tokenizer.mask_id() : tokenizer.find(token);
   if (id >= 0) return id;
-  throw std::runtime_error(fmt::format("{}: queries are filled up with {}, which is not there",
-                                       tokenizer.file(),
-                                       token.empty() ? "the mask token" : '"' + token + '"'));
+  throw std::runtime_error(
+      fmt::format("{}: queries are padded with {}, which is not in the vocabulary",
+                  tokenizer.file(), token.empty() ? "the mask token" : '"' + token + '"'));
 }
 
 }  // namespace
@@ -58,12 +58,12 @@ LateInteraction::LateInteraction(const TokenSettings& settings,
     if (!is_attended_ && config.position_type == PositionType::disentangled) {
       throw std::runtime_error(
           config.path +
-          ": queries are filled up with tokens that nobody attends to, which is not "
+          ": queries are padded with tokens that are not attended to, which is not "
           "supported for deberta-v2");
     }
     if (expanded_ > config.positions) {
       throw std::runtime_error(
-          fmt::format("{}: queries are filled up to {} tokens, but the model "
+          fmt::format("{}: queries are padded to {} tokens, but the model "
                       "has {} positions",
                       config.path, expanded_, config.positions));
     }

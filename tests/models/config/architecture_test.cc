@@ -134,7 +134,7 @@ TEST(Architecture, ANameOfThePublishersOwnIsTheEncoder) {
   EXPECT_EQ(model.info().architecture, "BertModel");
   EXPECT_THAT(model.info().notes,
               Contains(copy.path("config.json") +
-                       ": Contriever is taken as a BertModel, by its model_type"));
+                       ": Contriever is treated as a BertModel, going by its model_type"));
   copy.change("config.json", {{"auto_map", {{"AutoModel", "modeling_own.Contriever"}}}});
   EXPECT_THAT(load_error(copy), HasSubstr("found \"Contriever\", expected one of BertFor"));
   for (const char* golden : {"plain", "bert-mlm"}) {
@@ -157,7 +157,7 @@ TEST(Architecture, KeysThatNobodyKnowsAreNotedOnce) {
   copy.change("config.json", {{"rotary_scale", 2}, {"alibi", true}, {"absent", nullptr}});
   EXPECT_THAT(Model::load(copy.path()).info().notes,
               ElementsAre(copy.path("config.json") +
-                          ": ignored, as nothing is known about them: alibi, rotary_scale"));
+                          ": ignored unknown fields: alibi, rotary_scale"));
   for (const auto& [golden, config] : published_configs()) {
     const CopiedModel published(golden);
     published.change("config.json", config);

@@ -131,7 +131,7 @@ TEST(Families, TablesOfPositionsAreLimited) {
       "config.json",
       {{"hidden_size", 512}, {"num_attention_heads", 256}, {"max_position_embeddings", 1 << 20}});
   EXPECT_THAT(test::load_error(copy),
-              testing::HasSubstr("expected at most 262144 of so many heads"));
+              testing::HasSubstr("expected at most 262144 with 256 heads"));
 }
 
 TEST(Families, ExpertsAreThoseOfNomicsCode) {

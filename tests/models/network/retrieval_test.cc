@@ -211,7 +211,7 @@ TEST(Retrieval, SettingsThatAreNotUnderstoodAreRefused) {
   colbert.change("artifact.metadata", {{"query_token_id", "[nobody]"}});
   EXPECT_THAT(load_error(colbert), HasSubstr("query_token_id: \"[nobody]\" is not a token of"));
   colbert.change("artifact.metadata", {{"query_token_id", "[CLS]"}, {"query_maxlen", 1000}});
-  EXPECT_THAT(load_error(colbert), HasSubstr("filled up to 1000 tokens, but the model has 100"));
+  EXPECT_THAT(load_error(colbert), HasSubstr("padded to 1000 tokens, but the model has 100"));
   colbert.change("artifact.metadata", {{"query_maxlen", 32}, {"similarity", "l2"}});
   EXPECT_THAT(load_error(colbert), HasSubstr("similarity"));
   modules.change("3_Mask/config.json", {{"keep_only_token_ids", {1}}});

@@ -237,7 +237,7 @@ TEST(Parts, SplitDoesWithMatchesWhatItsBehaviorSays) {
 TEST(Parts, SayWhatIsWrongAndWhere) {
   json broken = word_level({}, split_at("(", "Removed"));
   EXPECT_EQ(error_of_definition(broken),
-            "tokenizer.json: pre_tokenizer.pattern.Regex: not an expression that Oniguruma takes: "
+            "tokenizer.json: pre_tokenizer.pattern.Regex: not a valid Oniguruma expression: "
             "end pattern with unmatched parenthesis");
   EXPECT_THAT(error_of_definition(word_level({}, split_at("a", "Kept"))),
               HasSubstr("pre_tokenizer.behavior: found \"Kept\", expected \"Removed\", "));

@@ -305,7 +305,7 @@ TEST(UnigramJson, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(
       json_error([](json& d) { d["normalizer"]["normalizers"][3]["pattern"]["Regex"] = "a["; }),
       file +
-          "normalizer.normalizers[3].pattern.Regex: not an expression that Oniguruma takes: "
+          "normalizer.normalizers[3].pattern.Regex: not a valid Oniguruma expression: "
           "premature end of char-class");
   EXPECT_EQ(json_error([](json& d) {
               d["normalizer"] = {{"type", "Precompiled"}, {"precompiled_charsmap", "AA=A"}};

@@ -120,8 +120,8 @@ class Chain {
       out.strings.push_back(text.string());
     }
     if (out.strings.size() != out.ids.size()) {
-      token.fail_with(fmt::format("found {} ids and {} tokens, expected as many", out.ids.size(),
-                                  out.strings.size()));
+      token.fail_with(fmt::format("found {} ids and {} tokens, expected equal numbers",
+                                  out.ids.size(), out.strings.size()));
     }
     return out;
   }
