@@ -58,7 +58,8 @@ void NewDirectory::move_entries(std::error_code& error) const {
   if (std::ranges::count_if(all, [](const auto&) { return true; }) > 1) return fail(kNotEmpty);
   std::vector<fs::path> paths;
   for (const auto& entry : fs::directory_iterator(begun_)) paths.push_back(entry.path());
-  std::ranges::partition(paths, [](const fs::path& path) { return path.filename() != kWeights; });
+  std::partition(paths.begin(), paths.end(),
+                 [](const fs::path& path) { return path.filename() != kWeights; });
   for (const fs::path& path : paths) {
     if (!error) fs::rename(path, target_ / path.filename(), error);
   }
