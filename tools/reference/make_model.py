@@ -23,6 +23,7 @@ from model_families import (FAMILIES, HEADS, POSITION_TYPES, Family, config, lay
                             resolve_options)
 from model_tokenizers import write_json, write_tokenizer
 from newer import models as newer_models
+from newer.model_heads import head as newer_head
 from tensor_file import FormatError, to_bfloat16, write_tensors
 
 PROBLEMS = ["regression", "single_label_classification", "multi_label_classification"]
@@ -161,7 +162,7 @@ def write_weights(args: argparse.Namespace, vocab: int) -> None:
     if args.family in newer_models.CLASSES:
         content = newer_config(args, vocab)
         newer_models.encoder(weights, args, content, vocab)
-        newer_models.head(weights, args, content, vocab)
+        newer_head(weights, args, content, vocab)
     else:
         family = FAMILIES[args.family]
         weights.embeddings(args, family, vocab)

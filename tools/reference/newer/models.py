@@ -339,74 +339,12 @@ def gains(w, name: str, width: int, c: dict) -> None:
     w.add(name + ".weight", (width,), 0.1, centre)
 
 
-LAYERS = {"t5": t5_layer, "t5-gated": t5_layer, "mt5": t5_layer, "eurobert": unmasked_layer, "ultrabert": unmasked_layer, "gemma3": unmasked_layer,
+LAYERS = {"t5": t5_layer, "t5-gated": t5_layer, "mt5": t5_layer,
+          "eurobert": unmasked_layer, "ultrabert": unmasked_layer, "gemma3": unmasked_layer,
           "jina-roberta": jina_roberta_layer, "jina-v3": jina_roberta_layer, "modernbert": modern_bert_layer,
           "nomic": nomic_layer, "nomic-moe": nomic_experts_layer, "nomic5": projections_layer,
           "gte": gte_layer, "gte5": projections_layer, "jina": jina_layer,
           "jina-code": jina_code_layer, "deberta": deberta_layer, "deberta1": deberta_layer}
-
-
-def head(w, args: argparse.Namespace, c: dict, vocab: int) -> None:
-    """The tensors of --head, named as each family's published classes do."""
-    hidden, kind, family, p = args.shape[1], args.head, args.family, PREFIXES[args.family]
-    vocab = padded(c, vocab)
-    columns = {"classification": args.labels, "tokens": args.labels, "qa": 2, "choice": 1}
-    if family == "modernbert":
-        if kind != "none":
-            w.dense("head.dense", hidden, hidden, 1.5, c["classifier_bias"])
-            w.norm("head.norm", hidden, c["norm_bias"])
-        if kind == "mlm" and c["decoder_bias"]:
-            w.add("decoder.bias", (vocab,), 0.1)
-        if kind in columns:
-            w.dense("classifier", columns[kind], hidden, 2)
-        return
-    if family == "eurobert":
-        if kind == "mlm":
-            w.add("lm_head.weight", (vocab, hidden), 0.1)
-            if c["mlp_bias"]:
-                w.add("lm_head.bias", (vocab,), 0.1)
-        if kind == "classification":
-            w.dense("dense", hidden, hidden, 1.5)
-        if kind in columns:
-            w.dense("classifier", columns[kind], hidden, 2)
-        return
-    if family == "ultrabert":
-        if kind == "mlm":
-            w.dense("head.linear1", c["prediction_head_size"], hidden, 1, False)
-            w.dense("head.linear2", hidden, c["prediction_head_size"], 1.5, False)
-            w.add("cls.weight", (vocab, hidden), 0.1)
-        elif kind in columns:
-            w.dense("qa_outputs" if kind == "qa" else "classifier", columns[kind], hidden, 2)
-        return
-    if family in ("jina-roberta", "jina-v3") and kind == "classification":
-        w.dense("classifier.dense", hidden, hidden, 1)
-        w.dense("classifier.out_proj", args.labels, hidden, 2)
-        return
-    if kind == "mlm":
-        masked_lm(w, family, hidden, c.get("embedding_size", hidden), vocab, c)
-    elif kind in columns:
-        if kind in ("classification", "choice"):
-            w.dense(("" if "deberta" in family else p) + "pooler.dense", hidden, hidden, 1)
-        w.dense("qa_outputs" if kind == "qa" else "classifier", columns[kind], hidden, 2)
-
-
-def masked_lm(w, family: str, hidden: int, width: int, vocab: int, c: dict) -> None:
-    names = {"nomic": ("cls.predictions.transform.dense", "cls.predictions.transform.layer_norm",
-                       "cls.predictions.bias"),
-             "gte": ("lm_head.dense", "lm_head.norm", "lm_head.decoder.bias"),
-             "gte5": ("lm_head.dense", "lm_head.layer_norm", "lm_head.decoder.bias"),
-             "jina": ("cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm",
-                      "cls.predictions.bias"),
-             "new-deberta": ("lm_predictions.lm_head.dense", "lm_predictions.lm_head.LayerNorm",
-                             "lm_predictions.lm_head.bias")}
-    names["nomic5"] = names["nomic-moe"] = names["nomic"]
-    names["jina-roberta"] = names["jina-v3"] = ("lm_head.dense", "lm_head.layer_norm", "lm_head.bias")
-    names["jina-code"] = names["deberta"] = names["deberta1"] = names["jina"]
-    key = "new-deberta" if "deberta" in family and not c.get("legacy", True) else family
-    dense, norm, bias = names[key]
-    w.dense(dense, width, hidden, 1)
-    w.norm(norm, width)
-    w.add(bias, (vocab,), 0.1)
 
 
 def change(c: dict, changes: list[tuple[str, object]]) -> None:
