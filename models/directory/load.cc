@@ -280,9 +280,8 @@ std::vector<std::string> make_notes(const std::string& directory, const Config& 
   add_all(config.notes);
   add_all(checkpoint.notes());
   if (decisions.unevaluated_tensors > 0) {
-    notes.push_back(
-        fmt::format("{}: {} tensors of a pre-training head that {} does not have are not evaluated",
-                    directory, decisions.unevaluated_tensors, config.architecture));
+    notes.push_back(fmt::format("{}: {} tensors that {} does not have are not evaluated", directory,
+                                decisions.unevaluated_tensors, config.architecture));
   }
   if (encoder.precision == engine::Precision::int8) notes.push_back(encoder.int8_note());
   return notes;
