@@ -78,8 +78,8 @@ TEST(Architecture, EncoderMayHaveUnusedPreTrainingHeads) {
     copy.change("config.json", {{"architectures", {architecture}}});
     const Model model = Model::load(copy.path());
     expect_encoder_of(golden, model);
-    EXPECT_THAT(model.info().notes,
-                Contains(HasSubstr(std::string("head that ") + architecture + " does not have")));
+    EXPECT_THAT(model.info().notes, Contains(HasSubstr(std::string("tensors that ") + architecture +
+                                                       " does not have")));
   }
   for (const char* golden :
        {"plain", "bert-qa", "bert-tokens"}) {  // heads that must not be ignored
@@ -155,9 +155,9 @@ TEST(Architecture, AnAdapterIsNotPassedOver) {
 TEST(Architecture, KeysThatNobodyKnowsAreNotedOnce) {
   const CopiedModel copy("plain");
   copy.change("config.json", {{"rotary_scale", 2}, {"alibi", true}, {"absent", nullptr}});
-  EXPECT_THAT(Model::load(copy.path()).info().notes,
-              ElementsAre(copy.path("config.json") +
-                          ": ignored unknown fields: alibi, rotary_scale"));
+  EXPECT_THAT(
+      Model::load(copy.path()).info().notes,
+      ElementsAre(copy.path("config.json") + ": ignored unknown fields: alibi, rotary_scale"));
   for (const auto& [golden, config] : published_configs()) {
     const CopiedModel published(golden);
     published.change("config.json", config);
