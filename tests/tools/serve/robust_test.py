@@ -157,8 +157,8 @@ class Robust(ServeTest):
         times.sort()
         return times[len(times) * 99 // 100]
 
-    def test_idle_and_slow_connections(self):
-        alone = self.time_busy()
+    def time_busy_beside_others(self) -> float:
+        """time_busy() while many connections are idle and some send a byte now and then."""
         idle = [self.connect() for _ in range(LENGTHS.connections)]
         for connection in idle[::10]:  # some have asked before
             connection.sendall(HEAD % len(ONE) + ONE)
@@ -178,13 +178,23 @@ class Robust(ServeTest):
         beside = self.time_busy()
         ends.set()
         thread.join()
-        print(f"p99 of 64 busy clients: {1000 * alone:.1f} ms alone, {1000 * beside:.1f} ms beside "
-              f"{len(idle)} idle and {len(slow)} slow connections", file=sys.stderr)
-        # A machine that runs other tests is no place to measure: by hand, 1.2 times is the limit.
-        self.assertLess(beside, 3 * alone + 0.1)
         for connection in idle[1::10]:  # they can still ask
             connection.sendall(HEAD % len(ONE) + ONE)
             self.assertTrue(get_answer(connection))
+        for connection in idle + slow:
+            connection.close()
+        return beside
+
+    def test_idle_and_slow_connections(self):
+        # A machine that runs other tests is no place to measure: three attempts, and a wide limit. By hand
+        # it is 1.2 times.
+        for _ in range(3):
+            alone, beside = self.time_busy(), self.time_busy_beside_others()
+            print(f"p99 of 64 busy clients: {1000 * alone:.1f} ms alone, {1000 * beside:.1f} ms beside "
+                  f"{LENGTHS.connections} idle and {LENGTHS.slow} slow connections", file=sys.stderr)
+            if beside < 3 * alone + 0.1:
+                return
+        self.fail("Clients wait for others' idle and slow connections.")
 
     # Nonsense
 
