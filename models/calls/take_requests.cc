@@ -98,14 +98,16 @@ void RequestQueue::enqueue(const std::shared_ptr<Request>& request) {
   if (*request->options_.deadline < watch_wakes_) watch_changed_.notify_one();
 }
 
-// Those at the front, as far as they ask for the same and there is room: of what waits a share,
-// where there are other threads for the rest, as in Workers::batch_budget().
+// Those at the front, as far as they ask for the same and there is room. Where several threads
+// compute, each takes its share of all that is under way: callers that ask again when they have
+// their answers would else leave one without work while the others compute.
 std::vector<RequestQueue::Part> RequestQueue::take(Lane& lane) {
+  constexpr int64_t kLeastShare = 64;  // tokens: of fewer, all threads compute one batch sooner
   std::vector<Part> parts;
   int64_t room = lane.most_tokens;
   if (limits_.workers > 1) {
-    const int64_t share = statistics_.waiting_tokens / (2 * limits_.workers);
-    room = std::min(room, std::max(share, kTokensOfProcessor));
+    const int64_t under_way = statistics_.waiting_tokens + statistics_.computing_tokens;
+    room = std::min(room, std::max(under_way / limits_.workers, kLeastShare));
   }
   for (auto next = lane.waiting.begin(); next != lane.waiting.end();) {
     const std::shared_ptr<Request> request = *next++;

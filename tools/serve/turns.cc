@@ -14,10 +14,13 @@ void Turns::enter(const std::shared_ptr<Turn>& turn) {
   {
     const std::lock_guard lock(mutex_);
     if (closed_) return;
+    const Clock::time_point now = Clock::now();
+    forget(now);
     Client& client = clients_[turn->caller];
     ++client.requests;
     client.tokens += turn->tokens;
-    background = client.tokens > kLittle;
+    if (client.tokens > kLittle) client.busy_until = now + kRemembered;
+    background = now < client.busy_until;
     if (background) {
       wait(turn, client);
       const bool is_next = client.row.size() == 1 && (has_room() || client.background == 0);
@@ -26,6 +29,14 @@ void Turns::enter(const std::shared_ptr<Turn>& turn) {
     }
   }
   std::exchange(turn->start, nullptr)(turn, background);
+}
+
+void Turns::forget(Clock::time_point now) {
+  for (; !idle_.empty() && idle_.front().first <= now; idle_.pop_front()) {
+    const auto found = clients_.find(idle_.front().second);
+    if (found == clients_.end() || found->second.requests > 0) continue;
+    if (found->second.busy_until <= now) clients_.erase(found);
+  }
 }
 
 void Turns::wait(const std::shared_ptr<Turn>& turn, Client& client) {
@@ -81,13 +92,21 @@ void Turns::leave(Turn& turn) {
     const std::lock_guard lock(mutex_);
     const auto found = clients_.find(turn.caller);
     Client& client = found->second;
+    const Clock::time_point now = Clock::now();
+    if (client.tokens > kLittle) client.busy_until = now + kRemembered;
     client.tokens -= turn.tokens;
     if (std::exchange(turn.under_way_, false)) {
       --requests_;
       tokens_ -= turn.tokens;
       --client.background;
     }
-    if (--client.requests == 0) clients_.erase(found);
+    if (--client.requests == 0) {
+      if (now < client.busy_until) {
+        idle_.emplace_back(client.busy_until, turn.caller);
+      } else {
+        clients_.erase(found);
+      }
+    }
     next = take_next();
   }
   start(next);

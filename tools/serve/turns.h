@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <list>
 #include <map>
@@ -10,6 +12,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tools/serve/http/http_message.h"
@@ -33,12 +36,17 @@ struct Turn {
   std::optional<std::stop_callback<std::function<void()>>> on_stop_ = {};
 };
 
-// Clients take turns, so that one which asks for much holds up no other. What a client has under
-// way beyond kLittle tokens is computed in the background. The queues get only so much of that as
-// keeps them busy; the rest waits here, in a row for each client, and the rows take turns.
+// Clients take turns, so that one which asks for much holds up no other. What a client asks for
+// while it has more than kLittle tokens under way, and shortly after, is computed in the
+// background. The queues get only so much of that as keeps them busy; the rest waits here, in a row
+// for each client, and the rows take turns.
 class Turns {
  public:
-  static constexpr int64_t kLittle = 128;       // tokens: enough for who asks now and then
+  static constexpr int64_t kLittle = 128;  // tokens: enough for who asks now and then
+  // A client with many connections has nothing under way when all its answers come at once. Were
+  // its next requests to begin in the foreground again, each batch would be divided between the
+  // two.
+  static constexpr std::chrono::milliseconds kRemembered{100};
   static constexpr int64_t kUnderWay = 1024;    // tokens in the background: about two batches
   static constexpr int64_t kLeastUnderWay = 2;  // requests, of whatever length
 
@@ -57,11 +65,13 @@ class Turns {
   struct Client {
     int64_t requests = 0, tokens = 0;  // that are under way or wait
     int64_t background = 0;            // requests of them that are under way
+    Clock::time_point busy_until = {};
     Row row = {};
   };
 
   void give_up(const std::shared_ptr<Turn>& turn);
   // With mutex_ held:
+  void forget(Clock::time_point now);
   bool has_room() const { return tokens_ < kUnderWay || requests_ < kLeastUnderWay; }
   void wait(const std::shared_ptr<Turn>& turn, Client& client);
   std::shared_ptr<Turn> take(Client& client, Row::iterator place);
@@ -70,6 +80,7 @@ class Turns {
 
   mutable std::mutex mutex_;
   std::map<std::string, Client> clients_;
+  std::deque<std::pair<Clock::time_point, std::string>> idle_;  // remembered until then
   std::list<Client*> rows_;            // of those whose requests wait, the next first
   int64_t requests_ = 0, tokens_ = 0;  // under way in the background
   int64_t waiting_requests_ = 0, waiting_tokens_ = 0;

@@ -59,6 +59,33 @@ TEST(Queue, WhatWaitsIsTheNextBatch) {
   EXPECT_EQ(all.waiting_requests + all.waiting_tokens + all.failed, 0);
 }
 
+TEST(Queue, WhereSeveralThreadsComputeEachTakesItsShare) {
+  Options options;
+  options.workers = 2;
+  const Model model = Model::load(test::golden("plain"), options);
+  Queue queue(model);
+  const std::vector<Encoding> request(20, mixed(model, 1, 1, 3)[0]);
+  const int64_t tokens = models::count_tokens(request);
+  std::vector<std::promise<void>> began(2);
+  std::promise<void> asked;
+  const std::shared_future<void> all_asked = asked.get_future().share();
+  std::vector<std::future<Output>> answers;
+  for (std::promise<void>& has_begun : began) {  // one for each thread
+    answers.push_back(queue.embed(request, {.progress = [&](int64_t done, int64_t) {
+                                    if (done > 0) return;
+                                    has_begun.set_value();
+                                    all_asked.wait();
+                                  }}));
+    has_begun.get_future().wait();
+  }
+  for (int64_t waiting = 0; waiting + tokens <= 200; waiting += tokens)
+    answers.push_back(queue.embed(request));
+  EXPECT_EQ(queue.statistics().batches, 2);
+  asked.set_value();
+  for (std::future<Output>& answer : answers) answer.get();
+  EXPECT_GE(queue.statistics().batches, 2 + 2);  // although there was room for all in one
+}
+
 TEST(Queue, BatchesAreBoundedAndFirstComeFirstServed) {
   const Model model = load_small_batches("plain", 64, 1);
   Queue queue(model);
