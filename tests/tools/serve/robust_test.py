@@ -169,8 +169,11 @@ class Robust(ServeTest):
         def dawdle():
             data = HEAD % len(ONE) + ONE
             for byte in range(len(data)):
-                for connection in slow:
-                    connection.sendall(data[byte:byte + 1])
+                for i, connection in enumerate(slow):
+                    try:
+                        connection.sendall(data[byte:byte + 1])
+                    except OSError:  # too slow for the server, which has hung up
+                        slow[i] = self.connect()
                     if ends.wait(1 / len(slow)):
                         return
         thread = threading.Thread(target=dawdle)
