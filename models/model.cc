@@ -35,15 +35,13 @@ void Model::Impl::check_rows(const Output& output) const {
 
 engine::Tensor Model::Impl::by_sequence(const models::Batch& batch, engine::Tensor x,
                                         engine::Team& team, Workspace& space) const {
-  using enum models::Config::ClassifierPooling;
   const ClassifierPooling pooling = sequence_pooling();
-  if (pooling == late) {  // the output layer is linear: averaging its inputs averages the logits
+  if (pooling == ClassifierPooling::late) {  // the output layer is linear: averaging its inputs
+                                             // averages the logits
     const engine::ConstTensor each = sequence_head->transformed(team, x, space);
     return sequence_head->scores(team, models::mean_rows(batch, each, team, space), space);
   }
-  const engine::Tensor rows = pooling == mean ? models::mean_rows(batch, x, team, space)
-                              : x.rows != batch.sequences() ? models::first_rows(batch, x, space)
-                                                            : x;
+  const engine::Tensor rows = models::classified_rows(config, pooling, batch, x, team, space);
   const bool pooled = sequence_head->row.reads == models::ReadBy::pooler;
   return sequence_head->run(team, pooled ? pooler->run(team, rows, space) : rows, space);
 }

@@ -14,7 +14,8 @@ namespace bert::engine {
 void attention(Team& team, ConstTensor qkv, std::span<const int32_t> starts,
                const AttentionOptions& options, Buffer& scratch, Tensor context) {
   const int64_t longest = longest_sequence(starts);
-  if ((options.window > 0 && options.window < longest - 1) || longest > whole_tokens(options)) {
+  const bool masks = options.causal || (options.window > 0 && options.window < longest - 1);
+  if (masks || longest > whole_tokens(options)) {
     return block_attention(team, qkv, starts, options, scratch, context);
   }
   const Timed timed(Step::attention);

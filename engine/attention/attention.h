@@ -32,7 +32,8 @@ struct AttentionOptions {
   const RelativeBias* bias = nullptr;  // at most one of these three
   const RelativeKeys* keys = nullptr;
   const Disentangled* disentangled = nullptr;
-  int64_t window = 0;  // tokens attended to on each side; 0: all
+  int64_t window = 0;   // tokens attended to on each side; 0: all
+  bool causal = false;  // no token attends to later ones. Not with the three above or a window
   // For each sequence, how many of its first tokens can be attended to; empty: all. With a window,
   // every token's window must contain at least one of them. Not with probabilities.
   std::span<const int32_t> attended = {};

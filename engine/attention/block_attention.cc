@@ -16,8 +16,8 @@ namespace bert::engine {
 namespace {
 
 // Queries per block. With a window, larger blocks would multiply more keys outside the queries'
-// windows, and smaller ones would pack the same keys more often.
-constexpr int64_t kQueries = 768, kQueriesOfWindow = 48;
+// windows, and smaller ones would pack the same keys more often. The same holds for later keys.
+constexpr int64_t kQueries = 768, kQueriesOfWindow = 48, kCausalQueries = 192;
 constexpr float kNone = -std::numeric_limits<float>::infinity();
 
 // Some queries of a sequence and the keys that any of them attends to, by position in the sequence.
@@ -35,16 +35,19 @@ int64_t keys_at_a_time(int64_t length, const AttentionOptions& options) {
 
 std::vector<Block> blocks_of(std::span<const int32_t> starts, const AttentionOptions& options) {
   std::vector<Block> blocks;
-  const int64_t step = options.window > 0 ? kQueriesOfWindow : kQueries;
+  const int64_t step = options.window > 0 ? kQueriesOfWindow
+                       : options.causal   ? kCausalQueries
+                                          : kQueries;
   for (int64_t i = 0; i + 1 < std::ssize(starts); ++i) {
     const int64_t length = starts[i + 1] - starts[i];
     const int64_t keys = options.attended.empty() ? length : options.attended[i];
     const int64_t window = options.window > 0 ? options.window : length;
+    const int64_t after = options.causal ? 0 : window;
     const bool all = options.reads == Reads::all;
     for (int64_t first = 0; first < (all ? length : 1); first += step) {
       const int64_t last = std::min(length, first + step);
       blocks.push_back({i, length, first, all ? last : 1, std::max<int64_t>(0, first - window),
-                        std::min(keys, last + window), keys_at_a_time(length, options)});
+                        std::min(keys, last + after), keys_at_a_time(length, options)});
       assert(blocks.back().first_key < blocks.back().last_key);
     }
   }
@@ -57,9 +60,10 @@ struct Shares {
 };
 
 // Merges a query's greatest score and sum over further keys into those over the earlier keys. The
-// query attends to some of the earlier ones: a block's first keys outnumber its queries.
+// query attends to some of the earlier ones: a block's first keys outnumber its queries, and if
+// attention is causal, the very first is attended to by all.
 Shares join(float& greatest, float& sum, float further_greatest, float further_sum) {
-  if (further_greatest == kNone) return {1, 0};  // none of the keys is in the query's window
+  if (further_greatest == kNone) return {1, 0};  // the query attends to none of the keys
   const float most = std::max(greatest, further_greatest);
   const float before = sum * std::exp(greatest - most);
   const float further = further_sum * std::exp(further_greatest - most);
@@ -91,6 +95,7 @@ class BlockAttention {
     int64_t before, further;  // [2, queries]: the greatest scores, and the sums
     int64_t context, probabilities, bias, kernel, end;
   };
+  bool masks() const { return options_.window > 0 || options_.causal; }
   Layout lay_out() const;
   AttentionTask task_of(const Block& block, int64_t head, int64_t key, float* space) const;
   void keep(const Block& block, int64_t head, int64_t key, const AttentionTask& task, int64_t i,
@@ -105,7 +110,7 @@ class BlockAttention {
   std::vector<Block> blocks_;
   std::vector<int64_t> offsets_ = {0};  // where each sequence's probabilities begin
   int64_t queries_ = 0, keys_ = 0;      // the most that a task has
-  int64_t reach_ = 0;                   // how far a key may be from a query, with a window
+  int64_t reach_ = 0;                   // how far a key may be from a query, with a mask
   Layout layout_;
   const float* mask_ = nullptr;  // for each distance from -reach to reach; points to distance 0
 };
@@ -123,7 +128,7 @@ BlockAttention::BlockAttention(ConstTensor qkv, std::span<const int32_t> starts,
     keys_ = std::max(keys_, std::min(block.keys_at_a_time, block.last_key - block.first_key));
     reach_ = std::max({reach_, block.last - block.first_key, block.last_key - block.first});
   }
-  if (options.window == 0) reach_ = 0;
+  if (!masks()) reach_ = 0;
   for (int64_t i = 0; i + 1 < std::ssize(starts); ++i) {
     const int64_t length = starts[i + 1] - starts[i];
     const int64_t queries = options.reads == Reads::all ? length : 1;
@@ -148,11 +153,12 @@ BlockAttention::Layout BlockAttention::lay_out() const {
   return layout;
 }
 
-// The mask hides the keys outside a query's window.
+// The mask hides the keys outside a query's window, or after it.
 void BlockAttention::set_mask(float* shared) {
-  if (options_.window == 0) return;
+  if (!masks()) return;
   for (int64_t i = -reach_; i <= reach_; ++i) {
-    shared[reach_ + i] = std::abs(i) <= options_.window ? 0 : kNone;
+    const bool visible = options_.causal ? i <= 0 : std::abs(i) <= options_.window;
+    shared[reach_ + i] = visible ? 0 : kNone;
   }
   mask_ = shared + reach_;
 }
@@ -252,7 +258,9 @@ int64_t bias_scratch(const AttentionOptions& options, int64_t queries, int64_t k
 
 void block_attention(Team& team, ConstTensor qkv, std::span<const int32_t> starts,
                      const AttentionOptions& options, Buffer& scratch, Tensor context) {
-  assert(options.window == 0 || (!options.bias && !options.keys && !options.disentangled));
+  assert((options.window == 0 && !options.causal) ||
+         (!options.bias && !options.keys && !options.disentangled));
+  assert(options.window == 0 || !options.causal);
   const Timed timed(Step::attention);
   BlockAttention blocks(qkv, starts, options, context);
   scratch.resize_discarding(blocks.shared_floats() + blocks.worker_floats() * team.threads());

@@ -56,11 +56,18 @@ struct Config {
   int64_t head_width = 0;      // the outputs of a head's `widen`
   bool has_first_norm = true;  // the first layer has a norm before attention
   std::vector<int> windows;    // [L] or empty: how far attention reaches to each side; 0: anywhere
+  bool is_causal = false;      // no token attends to later ones
   // For rotary positions: radians per position, [D / 2]; layers with a window may have others.
   std::vector<float> frequencies, local_frequencies;
-  // What a classifier reads: the first token's state, the mean of all tokens' states, or the mean
-  // of their transforms.
-  enum class ClassifierPooling { first, mean, late } classifier_pooling = ClassifierPooling::first;
+  // What a classifier reads: the first token's state, the mean of all tokens' states, the mean of
+  // their transforms, or the state of the last token that is not pad_token.
+  enum class ClassifierPooling {
+    first,
+    mean,
+    late,
+    last
+  } classifier_pooling = ClassifierPooling::first;
+  int pad_token = -1;                    // for `last`; -1: none
   bool adds_positions = true;            // the position's embedding is added to the token's
   struct Distances {                     // for disentangled positions
     bool keys = false, queries = false;  // multiplied with queries; with keys

@@ -33,7 +33,8 @@ std::vector<Pooling> read_pooling_flags(const JsonFile& file) {
   for (const auto& [field, value] : file.root().items()) {
     if (!field.starts_with("pooling_mode_")) continue;
     if (std::ranges::find(kPoolings, field, &PoolingName::flag) != std::end(kPoolings)) continue;
-    if (file.boolean(field, false)) file.fail(field, "false: sentence-transformers has no such pooling");
+    if (file.boolean(field, false))
+      file.fail(field, "false: sentence-transformers has no such pooling");
   }
   if (poolings.empty()) return {Pooling::mean};
   // If absent, older versions of sentence-transformers take it as true and newer ones as false.

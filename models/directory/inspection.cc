@@ -159,10 +159,12 @@ Pass::Work Pass::work(bool logits) const {
       const int64_t length = batch_.starts[sequence + 1] - batch_.starts[sequence];
       const int64_t window = layer.positions.window > 0 ? layer.positions.window : length;
       for (int64_t t = 0; t < (first ? 1 : length); ++t) {
-        pairs += std::min(length - 1, t + window) - std::max<int64_t>(0, t - window) + 1;
+        const int64_t after = layer.positions.causal ? 0 : window;
+        pairs += std::min(length - 1, t + after) - std::max<int64_t>(0, t - window) + 1;
       }
     }
-    work.operations += 4 * static_cast<double>(encoder.hidden) * static_cast<double>(pairs);
+    work.operations +=
+        4 * static_cast<double>(layer.attention_output.width()) * static_cast<double>(pairs);
   }
   return work;
 }

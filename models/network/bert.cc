@@ -56,6 +56,7 @@ Tensor Layer::forward(const Batch& batch, engine::Team& team, Reads reads, bool 
                      .keys = positions.keys ? &*positions.keys : nullptr,
                      .disentangled = positions.disentangled ? &*positions.disentangled : nullptr,
                      .window = positions.window,
+                     .causal = positions.causal,
                      .attended = batch.attended,
                      .probabilities = probabilities ? space.probabilities.data() : nullptr},
                     space.scratch, context);

@@ -78,7 +78,8 @@ struct Positions {
   std::optional<engine::Linear> distance_keys = {},
                                 distance_queries = {};  // unless shared with qkv
   const engine::Rotary* rotary = nullptr;               // rotates queries and keys
-  int64_t window = 0;  // how far attention reaches to each side; 0: anywhere
+  int64_t window = 0;   // how far attention reaches to each side; 0: anywhere
+  bool causal = false;  // attention does not reach later tokens
 };
 
 // encoder.layer.i.*

@@ -77,6 +77,29 @@ Tensor first_rows(const Batch& batch, ConstTensor x, Workspace& space) {
   return first;
 }
 
+namespace {
+
+// As transformers does it: the first row if all tokens are pad_token.
+Tensor last_rows(const Batch& batch, ConstTensor x, int pad_token, Workspace& space) {
+  const Tensor last = space.rows.tensor(batch.sequences(), x.columns);
+  for (int64_t i = 0; i < last.rows; ++i) {
+    int32_t token = batch.starts[i + 1] - 1;
+    while (token > batch.starts[i] && batch.ids[token] == pad_token) --token;
+    std::copy_n(x.row(token), x.columns, last.row(i));
+  }
+  return last;
+}
+
+}  // namespace
+
+Tensor classified_rows(const Config& config, Config::ClassifierPooling pooling, const Batch& batch,
+                       Tensor x, engine::Team& team, Workspace& space) {
+  using enum Config::ClassifierPooling;
+  if (pooling == mean) return mean_rows(batch, x, team, space);
+  if (pooling == last) return last_rows(batch, x, config.pad_token, space);
+  return x.rows == batch.sequences() ? x : first_rows(batch, x, space);
+}
+
 Tensor mean_rows(const Batch& batch, ConstTensor x, engine::Team& team, Workspace& space) {
   const Tensor mean = space.rows.tensor(batch.sequences(), x.columns);
   team.run(mean.rows, [&](int64_t i, int) {

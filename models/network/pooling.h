@@ -15,6 +15,11 @@ namespace bert::models {
 
 // Each sequence's first row of x [T, H], as [N, H] in space.rows.
 engine::Tensor first_rows(const Batch& batch, engine::ConstTensor x, Workspace& space);
+// What a classifier reads of each sequence, unless it is `late`, as [N, H]. x: [T, H] or, for
+// `first`, also [N, H].
+engine::Tensor classified_rows(const Config& config, Config::ClassifierPooling pooling,
+                               const Batch& batch, engine::Tensor x, engine::Team& team,
+                               Workspace& space);
 // The mean of each sequence's rows.
 engine::Tensor mean_rows(const Batch& batch, engine::ConstTensor x, engine::Team& team,
                          Workspace& space);

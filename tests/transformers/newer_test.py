@@ -49,8 +49,14 @@ MORE = [("ModernBert", {"local_attention": 10, "classifier_pooling": "mean", "no
 FAMILIES["Gemma3Text"] = (["Model"], random_models.GEMMA)
 FAMILIES |= {"T5": (["EncoderModel", "ForTokenClassification"], {"d_kv": 20}),
              "MT5": (["EncoderModel", "ForTokenClassification"], {"d_kv": 7, "feed_forward_proj": "gated-gelu"})}
+QWEN3 = {"head_dim": 20, "num_key_value_heads": 1}
+FAMILIES["Qwen3"] = (["Model", "ForSequenceClassification", "ForTokenClassification"], QWEN3)
+MORE.append(("Qwen3", {"head_dim": 6, "num_attention_heads": 6, "num_key_value_heads": 3, "attention_bias": True,
+                       "hidden_act": "gelu"}))
 T5_SIZES = {"d_model": 36, "num_heads": 3, "num_layers": 4, "d_ff": 50, "pad_token_id": 0}
 if not IS_OLDER:
+    MORE.append(("Qwen3", QWEN3 | {"is_causal": False, "rope_parameters": {"rope_theta": 700.0,
+                                                                           "rope_type": "default"}}))
     FAMILIES |= {"NomicBert": (USUAL, {}), "Gte": (USUAL, {}), "EuroBert": (USUAL, {}),
                  "JinaEmbeddingsV3": ([*USUAL, "ForQuestionAnswering"], {}),
                  "Ultrabert": ([*USUAL, "ForQuestionAnswering"], {"sliding_window": 6, "prediction_head_size": 20})}

@@ -23,12 +23,18 @@ from gemma_definition import gemma_definition
 from sentence_transformers import CrossEncoder, SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import (Dense, Normalize, Pooling,
                                                                 Transformer)
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
 PAIRS = [line.split("\t")[:2]
          for line in (ROOT / "tests" / "demo" / "everyday.tsv").read_text().splitlines()]
 TEXTS = [text for pair in PAIRS for text in pair]
 UGLY = ["", " ", "a", "Ünïcödé  ﬁ ½ ①", "日本語 and العربية", "x" * 300, "naïve\u0301\u200b café",
         "100 km/h, e.g. (this) [SEP] that", "word " * 400, "\U0001F600\U0001F468\u200d\U0001F469"]
+
+
+# Qwen's, as its tokenizer.json has it.
+SPLIT = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|"
+         r"\s+(?!\S)|\s+")
 
 
 def trained_model() -> Path | None:
@@ -204,6 +210,43 @@ class SavedBySentenceTransformers(JudgeTest):
         model.save_pretrained(str(directory))
         dense = Dense(36, 24, bias=False, activation_function=torch.nn.Identity())
         self.compare([Transformer(str(directory)), Pooling(36, "mean"), dense, Normalize()])
+
+    def test_qwen3_embedding(self):
+        """As published: byte-level BPE that ends with the padding token, padding on the left, prompts, the last
+        token, and names without the prefix in a Qwen3ForCausalLM."""
+        directory = random_models.fresh(self.dir / "encoder")
+        random_models.train_byte_pair(directory, ["<|endoftext|>", "<|im_end|>"])
+        tokenizer = Tokenizer(models.BPE.from_file(str(directory / "vocab.json"), str(directory / "merges.txt")))
+        tokenizer.add_special_tokens(["<|endoftext|>", "<|im_end|>"])
+        tokenizer.normalizer = normalizers.NFC()
+        tokenizer.pre_tokenizer = pre_tokenizers.Sequence([
+            pre_tokenizers.Split(Regex(SPLIT), "isolated"), pre_tokenizers.ByteLevel(False, use_regex=False)])
+        tokenizer.post_processor = processors.Sequence([
+            processors.ByteLevel(trim_offsets=False),
+            processors.TemplateProcessing("$A <|endoftext|>", "$A <|endoftext|> $B:1 <|endoftext|>:1",
+                                          [("<|endoftext|>", 0)])])
+        tokenizer.decoder = decoders.ByteLevel()
+        transformers.PreTrainedTokenizerFast(
+            tokenizer_object=tokenizer, pad_token="<|endoftext|>", eos_token="<|im_end|>", padding_side="left",
+            model_max_length=100).save_pretrained(str(directory))
+        config = transformers.Qwen3Config(
+            vocab_size=tokenizer.get_vocab_size(), hidden_size=36, num_attention_heads=3, num_key_value_heads=1,
+            head_dim=20, num_hidden_layers=4, intermediate_size=50, max_position_embeddings=128,
+            tie_word_embeddings=True, pad_token_id=0)
+        model = transformers.Qwen3Model(config).eval()
+        random_models.randomise(model, 9, 1.5)
+        with torch.no_grad():
+            for weight in model.parameters():
+                weight.copy_(weight if weight.dim() == 1 else 0.6 * weight)
+        model.save_pretrained(str(directory))
+        saved, judged = self.compare([Transformer(str(directory)), Pooling(36, "lasttoken"), Normalize()],
+                                     prompts={"query": "Instruct: find the page\nQuery:", "document": ""})
+        path = next(saved.rglob("config.json"))
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"architectures": ["Qwen3ForCausalLM"]}))
+        for name in "query", "document":
+            found = self.infer(saved, "--prompt", name, inputs=TEXTS[:9] + UGLY)
+            self.assert_close([answer["embedding"] for answer in found],
+                              judged.encode(TEXTS[:9] + UGLY, prompt_name=name))
 
     def test_cross_encoders(self):
         for labels, activation in ((1, None), (1, torch.nn.Identity()), (3, None)):

@@ -27,7 +27,7 @@ from newer.model_heads import head as newer_head
 from tensor_file import FormatError, to_bfloat16, write_tensors
 
 PROBLEMS = ["regression", "single_label_classification", "multi_label_classification"]
-POOLINGS = ["cls", "mean", "max", "mean_sqrt_len"]
+POOLINGS = ["cls", "mean", "max", "mean_sqrt_len", "lasttoken"]
 
 
 class Weights:
@@ -220,7 +220,7 @@ def write_sentence_transformers(args: argparse.Namespace) -> None:
     write_json(args.output / "sentence_bert_config.json",
                {"max_seq_length": args.max_seq_length or args.positions, "do_lower_case": False})
     modes = {"cls": "cls_token", "mean": "mean_tokens", "max": "max_tokens",
-             "mean_sqrt_len": "mean_sqrt_len_tokens"}
+             "mean_sqrt_len": "mean_sqrt_len_tokens", "lasttoken": "lasttoken"}
     write_json(args.output / "1_Pooling" / "config.json",
                {"word_embedding_dimension": args.shape[1],
                 **{"pooling_mode_" + key: mode in args.sentence_transformers.split(",")

@@ -178,7 +178,8 @@ POOLING: dict[str, Callable] = {"pooling_mode_cls_token": lambda x: x[0],
                                 "pooling_mode_max_tokens": lambda x: x.max(0),
                                 "pooling_mode_mean_tokens": lambda x: x.mean(0),
                                 "pooling_mode_mean_sqrt_len_tokens":
-                                    lambda x: x.sum(0) / math.sqrt(len(x))}
+                                    lambda x: x.sum(0) / math.sqrt(len(x)),
+                                "pooling_mode_lasttoken": lambda x: x[-1]}
 
 
 def sentence_embedding(directory: Path, states: np.ndarray, starts: np.ndarray) -> np.ndarray:

@@ -93,6 +93,7 @@ struct HeadRow {
   const char* activation_key = "";  // the setting that names it; activation is its default
   const char* norm = "";
   const char* output = "";  // dense; in masked_lm usually tied to the word embeddings
+  bool has_bias = true;     // the output, except in masked_lm
   const char* bias = "";    // of masked_lm's output
 };
 
@@ -105,6 +106,7 @@ struct Family {
   const char* model_type;             // in config.json
   const char* classes;                // what its architectures' names begin with,
   const char* base = "Model";         // and what follows in that of the encoder alone
+  const char* other_base = "";        // or in that of a class whose head is not evaluated
   const char* prefix;                 // of the encoder's tensors, if there is a head
   const char* published_prefix = "";  // used by published code instead of transformers' prefix
   SettingNames settings;

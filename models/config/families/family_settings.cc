@@ -319,6 +319,25 @@ void read_gemma3(const JsonFile& file, Config& config) {
       config);
 }
 
+// Qwen3 (Yang et al. 2025), as embedding models and rerankers have it. Only with is_causal false, a
+// token attends to those after it.
+void read_qwen3(const JsonFile& file, Config& config) {
+  read_llama(file, config);
+  config.is_causal = file.boolean("is_causal", true);
+  if (file.boolean("use_sliding_window", false)) file.fail("use_sliding_window", "false");
+  for (const char* field : {"max_window_layers", "sliding_window"}) file.find(field);
+  const std::vector<int> windows = read_windows(file, config, 1, 1, 0);
+  if (std::ranges::count(windows, 0) != config.layers) {
+    file.fail("layer_types", "full_attention for all layers");
+  }
+  expect_absent(file, "rope_scaling");
+  double theta = positive(file, "rope_theta", 10000);
+  if (file.has("rope_parameters")) theta = rope_theta(file.at("rope_parameters"), theta);
+  config.frequencies = engine::rotary_frequencies(theta, head_width(file, config));
+  config.classifier_pooling = Config::ClassifierPooling::last;
+  config.pad_token = static_cast<int>(file.integer("pad_token_id", -1, config.vocabulary, -1));
+}
+
 // T5 (Raffel et al. 2020): norms keep the mean, there are no biases, and scores are not scaled.
 void read_t5(const JsonFile& file, Config& config) {
   config.is_rms_norm = true;

@@ -274,7 +274,8 @@ Positions Encoder::positions_of(size_t layer, Checkpoint& checkpoint, const Conf
       .bias = relative_bias.get(),
       .keys = read_relative_keys(checkpoint, config.layer_names[layer], config, team),
       .rotary = rotary,
-      .window = window};
+      .window = window,
+      .causal = config.is_causal};
   if (config.position_type == PositionType::disentangled) {
     const auto& [keys, queries, shared, normed, buckets, most] = config.distances;
     positions.uses_keys = keys;

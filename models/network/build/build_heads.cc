@@ -30,9 +30,9 @@ Head::Head(Checkpoint& checkpoint, const Config& config, const HeadRow& head_row
   if (*row.norm) norm.emplace(read_norm(checkpoint, row.norm, width, config));
   const std::string name = row.output;
   if (!masked_lm) {
-    output.emplace(read_linear(checkpoint,
-                               {{name}, std::ssize(config.labels_of(row)), config.hidden},
-                               Activation::none, f32, team));
+    output.emplace(read_linear(
+        checkpoint, {{name}, std::ssize(config.labels_of(row)), config.hidden, row.has_bias},
+        Activation::none, f32, team));
     return;
   }
   own_decoder = read_decoder(checkpoint, config, name, embeddings.word);

@@ -28,6 +28,7 @@ struct Variant {
   int64_t window = 0;
   bool by_distance = false, with_query = false, with_key = false, disentangled = false;
   bool unattended = false;  // the last third of each sequence
+  bool causal = false;
   bool by_pair() const { return with_query || disentangled; }
 };
 const Variant kVariants[] = {{.name = "plain"},
@@ -37,14 +38,16 @@ const Variant kVariants[] = {{.name = "plain"},
                              {.name = "relative", .with_query = true},
                              {.name = "relative, both", .with_query = true, .with_key = true},
                              {.name = "disentangled", .disentangled = true},
-                             {.name = "unattended", .unattended = true}};
+                             {.name = "unattended", .unattended = true},
+                             {.name = "causal", .causal = true},
+                             {.name = "both", .unattended = true, .causal = true}};
 
 class Attending {
  public:
   explicit Attending(const Variant& variant) : variant_(variant) {
     Scheduler scheduler(2);
     Team team(scheduler);
-    options_ = {.heads = kHeads, .window = variant.window};
+    options_ = {.heads = kHeads, .window = variant.window, .causal = variant.causal};
     table_ = random_floats((2 * kFarthest - 1) * kHidden, 1, 2);
     if (variant.by_distance) {
       bias_ = linear_biases(kHeads, kWidth, kFarthest);
@@ -91,7 +94,8 @@ class Attending {
 
   // The softmax of the query i of a sequence of this length. qkv: from its first token on.
   std::vector<double> weights(const float* qkv, int64_t length, int64_t head, int64_t i) const {
-    const int64_t keys = variant_.unattended ? attended_of(static_cast<int32_t>(length)) : length;
+    int64_t keys = variant_.unattended ? attended_of(static_cast<int32_t>(length)) : length;
+    if (variant_.causal) keys = std::min(keys, i + 1);
     std::vector<double> scores(length, -INFINITY);
     for (int64_t j = 0; j < keys; ++j) {
       if (variant_.window == 0 || std::abs(i - j) <= variant_.window) {

@@ -115,6 +115,18 @@ TEST(Families, SettingsOfLanguageModelsAreRefused) {
            {{{"d_kv", 12}}, "has shape [80, 48], expected [48, 48]"}}) {
     EXPECT_THAT(error_with("t5", changes), testing::HasSubstr(error)) << changes;
   }
+  for (const auto& [changes, error] : std::vector<std::pair<nlohmann::json, const char*>>{
+           {{{"architectures", {"Qwen3ForQuestionAnswering"}}},
+            "expected one of Qwen3ForCausalLM, Qwen3ForSequenceClassification"},
+           {{{"use_sliding_window", true}}, "found true, expected false"},
+           {{{"layer_types", {"full_attention", "sliding_attention", "full_attention"}}},
+            "expected full_attention for all layers"},
+           {{{"rope_scaling", {{"type", "yarn"}, {"factor", 4.0}}}}, "expected null"},
+           {{{"head_dim", nullptr}}, "\"head_dim\" is missing"},
+           {{{"head_dim", 12}}, "has shape [80, 48], expected [48, 48]"},
+           {{{"num_key_value_heads", 3}}, "found 3, expected a divisor of 'num_attention_heads'"}}) {
+    EXPECT_THAT(error_with("qwen3", changes), testing::HasSubstr(error)) << changes;
+  }
   EXPECT_THAT(error_with("t5-tokens", {{"feed_forward_proj", "relu"}}),
               testing::HasSubstr("found \"relu\", expected gated-gelu or gated-silu"));
 }

@@ -338,6 +338,21 @@ TEST(Pooling, DefaultsAreThoseOfSentenceTransformers) {
 }
 
 // sentence-transformers' length takes precedence over transformers', and that over the tokenizer's.
+// Qwen3's classifier reads the last token that is not padding, and no token attends to later ones.
+TEST(Pooling, ForAClassifierOfTheLastTokenPassesOverPadding) {
+  const Model model = test::load_golden("qwen3-classification");
+  const auto logits = [&](const std::vector<int32_t>& ids) {
+    return model.run(std::vector{Encoding{ids, std::vector<int32_t>(ids.size()), {}, false}});
+  };
+  const Output want = logits({5, 0, 7}), alone = logits({0}), other = logits({5, 0, 7, 1});
+  const Output got = logits({5, 0, 7, 0, 0}), all = logits({0, 0, 0});
+  for (size_t i = 0; i < want.values.size(); ++i) {
+    EXPECT_NEAR(got.values[i], want.values[i], 1e-5);
+    EXPECT_NEAR(all.values[i], alone.values[i], 1e-5);
+    EXPECT_GT(std::fabs(other.values[i] - want.values[i]), 1e-3);
+  }
+}
+
 TEST(Lengths, ComeFromTheFirstFileThatNamesOne) {
   const CopiedModel copy("st-mean");
   const auto length = [&] { return Model::load(copy.path()).info().max_length; };

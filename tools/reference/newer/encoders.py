@@ -31,13 +31,15 @@ def distances(tokens: int) -> np.ndarray:
 
 
 def attend(keys: int, q: np.ndarray, k: np.ndarray, v: np.ndarray, more: np.ndarray | float = 0,
-           window: int | None = None) -> np.ndarray:
+           window: int | None = None, causal: bool = False) -> np.ndarray:
     """[S, H] from q, k, v [A, S, D]; more is added to the scaled scores. Only the first `keys`
-    tokens are attended to."""
+    tokens are attended to, and if causal none after the query."""
     scores = q @ k.swapaxes(1, 2) / math.sqrt(q.shape[2]) + more
     scores[..., keys:] = -np.inf
     if window is not None:
         scores = np.where(np.abs(distances(q.shape[1])) <= window, scores, -np.inf)
+    if causal:
+        scores = np.where(distances(q.shape[1]) >= 0, scores, -np.inf)
     return join(softmax(scores) @ v)
 
 

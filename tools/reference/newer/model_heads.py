@@ -37,6 +37,9 @@ def head(w, args: argparse.Namespace, c: dict, vocab: int) -> None:
         elif kind in columns:
             w.dense("qa_outputs" if kind == "qa" else "classifier", columns[kind], hidden, 2)
         return
+    if family == "qwen3" and kind in columns:
+        w.dense("score", columns[kind], hidden, 2, kind == "tokens")
+        return
     if family in ("jina-roberta", "jina-v3") and kind == "classification":
         w.dense("classifier.dense", hidden, hidden, 1)
         w.dense("classifier.out_proj", args.labels, hidden, 2)

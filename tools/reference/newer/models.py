@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random ModernBERT, NomicBert, GTE, JinaBert, Jina's XLM-RoBERTa, DeBERTa v2, EuroBERT, UltraBERT,
-EmbeddingGemma and T5 encoders, for make_model.py.
+EmbeddingGemma, Qwen3 and T5 encoders, for make_model.py.
 
 config.json as the hub has it, tensors by the published code's names; --set KEY=JSON changes a field
 before the tensors are made. The reference beside it has names and formulas of its own.
@@ -15,18 +15,18 @@ CLASSES = {"modernbert": "ModernBert", "nomic": "NomicBert", "nomic-moe": "Nomic
            "gte5": "Gte", "jina": "JinaBert", "jina-code": "JinaBert", "deberta": "DebertaV2",
            "eurobert": "EuroBert", "gemma3": "Gemma3Text", "jina-roberta": "XLMRoberta",
            "jina-v3": "JinaEmbeddingsV3", "ultrabert": "Ultrabert", "deberta1": "Deberta",
-           "t5": "T5", "t5-gated": "T5", "mt5": "MT5"}
+           "qwen3": "Qwen3", "t5": "T5", "t5-gated": "T5", "mt5": "MT5"}
 T5 = ("t5", "t5-gated", "mt5")
 MODEL_TYPES = {"modernbert": "modernbert", "nomic": "nomic_bert", "nomic-moe": "nomic_bert", "nomic5": "nomic_bert",
                "gte": "new", "gte5": "gte", "jina": "bert", "jina-code": "bert",
                "deberta": "deberta-v2", "eurobert": "eurobert", "gemma3": "gemma3_text",
                "jina-roberta": "xlm-roberta", "jina-v3": "jina_embeddings_v3", "ultrabert": "ultrabert",
-               "deberta1": "deberta", "t5": "t5", "t5-gated": "t5", "mt5": "mt5"}
+               "deberta1": "deberta", "qwen3": "qwen3", "t5": "t5", "t5-gated": "t5", "mt5": "mt5"}
 PREFIXES = {"modernbert": "model.", "nomic": "bert.", "nomic-moe": "bert.", "nomic5": "nomic_bert.", "gte": "new.",
             "gte5": "gte.", "jina": "bert.", "jina-code": "bert.", "deberta": "deberta.",
             "eurobert": "model.", "gemma3": "model.", "jina-roberta": "roberta.",
             "jina-v3": "roberta.", "ultrabert": "ultrabert.", "deberta1": "deberta.",
-            "t5": "transformer.", "t5-gated": "transformer.", "mt5": "transformer."}
+            "qwen3": "model.", "t5": "transformer.", "t5-gated": "transformer.", "mt5": "transformer."}
 CODE = {"jina": "jinaai/jina-bert-implementation--configuration_bert.JinaBertConfig",
         "jina-code": "jinaai/jina-bert-v2-qk-post-norm--configuration_bert.JinaBertConfig",
         "nomic": "nomic-ai/nomic-bert-2048--configuration_hf_nomic_bert.NomicBertConfig",
@@ -99,6 +99,10 @@ def base_config(args: argparse.Namespace, head: str, vocab: int) -> dict:
                    "_sliding_window_pattern": 3, "rope_theta": 1e6, "rope_local_base_freq": 1e4,
                    "use_bidirectional_attention": True, "attn_logit_softcapping": None,
                    "final_logit_softcapping": None},
+        "qwen3": {"hidden_act": "silu", "rms_norm_eps": 1e-6, "rope_theta": 1e6, "rope_scaling": None,
+                  "num_key_value_heads": 2, "head_dim": hidden // heads, "attention_bias": False,
+                  "use_sliding_window": False, "sliding_window": None, "max_window_layers": layers,
+                  "tie_word_embeddings": True},
         "jina-roberta": {"hidden_act": "gelu", "layer_norm_eps": 1e-5, "type_vocab_size": 1,
                          "position_embedding_type": "rotary", "rotary_emb_base": 20000.0, "pad_token_id": 1,
                          "use_flash_attn": True, "emb_pooler": None, "lora_adaptations": None, "lora_rank": 4,
@@ -124,7 +128,7 @@ def encoder(w, args: argparse.Namespace, c: dict, vocab: int) -> None:
              "nomic-moe": ("embeddings.word_embeddings", "emb_ln"),
              "jina-roberta": ("embeddings.word_embeddings", "emb_ln"),
              "jina-v3": ("embeddings.word_embeddings", "emb_ln"), "eurobert": ("embed_tokens", ""),
-             "ultrabert": ("embed_tokens", ""), "gemma3": ("embed_tokens", "")}
+             "qwen3": ("embed_tokens", ""), "ultrabert": ("embed_tokens", ""), "gemma3": ("embed_tokens", "")}
     names |= {"t5": ("shared", ""), "t5-gated": ("shared", ""), "mt5": ("encoder.embed_tokens", "")}
     words, norm = names.get(args.family, ("embeddings.word_embeddings", "embeddings.LayerNorm"))
     width = c.get("embedding_size", hidden)
@@ -142,7 +146,7 @@ def encoder(w, args: argparse.Namespace, c: dict, vocab: int) -> None:
         LAYERS[args.family](w, p, i, args.shape, c)
     if args.family == "modernbert":
         w.norm(p + "final_norm", hidden, c["norm_bias"])
-    if args.family in ("eurobert", "ultrabert", "gemma3"):
+    if args.family in ("eurobert", "ultrabert", "gemma3", "qwen3"):
         gains(w, p + "norm", hidden, c)
     if args.family in T5:
         gains(w, p + "encoder.final_layer_norm", hidden, c)
@@ -297,17 +301,19 @@ def deberta_layer(w, p: str, i: int, shape: list[int], c: dict) -> None:
 
 def unmasked_layer(w, p: str, i: int, shape: list[int], c: dict) -> None:
     _, hidden, heads, intermediate = shape
-    p, size = p + f"layers.{i}.", hidden // heads
-    shared = size * c["num_key_value_heads"]
+    p, size = p + f"layers.{i}.", c["head_dim"]
+    shared, inside = size * c["num_key_value_heads"], size * heads
     biases = c["attention_bias"], c.get("mlp_bias", False)
-    for name, columns in (("q", hidden), ("k", shared), ("v", shared), ("o", hidden)):
-        w.dense(f"{p}self_attn.{name}_proj", columns, hidden, 1.2, biases[0])
+    for name, rows, columns in (("q", inside, hidden), ("k", shared, hidden), ("v", shared, hidden),
+                                ("o", hidden, inside)):
+        w.dense(f"{p}self_attn.{name}_proj", rows, columns, 1.2, biases[0])
     for name in ("up", "gate"):
         w.dense(f"{p}mlp.{name}_proj", intermediate, hidden, 1, biases[1])
     w.dense(p + "mlp.down_proj", hidden, intermediate, 1, biases[1])
     norms = ["input_layernorm", "post_attention_layernorm"]
     if c["model_type"] == "gemma3_text":
         norms += ["pre_feedforward_layernorm", "post_feedforward_layernorm"]
+    if c["model_type"] in ("gemma3_text", "qwen3"):
         for name in "qk":
             gains(w, f"{p}self_attn.{name}_norm", size, c)
     for name in norms:
@@ -341,6 +347,7 @@ def gains(w, name: str, width: int, c: dict) -> None:
 
 LAYERS = {"t5": t5_layer, "t5-gated": t5_layer, "mt5": t5_layer,
           "eurobert": unmasked_layer, "ultrabert": unmasked_layer, "gemma3": unmasked_layer,
+          "qwen3": unmasked_layer,
           "jina-roberta": jina_roberta_layer, "jina-v3": jina_roberta_layer, "modernbert": modern_bert_layer,
           "nomic": nomic_layer, "nomic-moe": nomic_experts_layer, "nomic5": projections_layer,
           "gte": gte_layer, "gte5": projections_layer, "jina": jina_layer,
