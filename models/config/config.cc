@@ -12,7 +12,7 @@
 #include "models/config/adapter_task.h"
 #include "models/config/families/find_family.h"
 #include "models/config/families/position_settings.h"
-#include "models/config/labels.h"
+#include "models/config/head_labels.h"
 #include "models/config/other_keys.h"
 #include "models/weights/json_file.h"
 #include "models/weights/weight_file.h"

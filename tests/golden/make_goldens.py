@@ -235,6 +235,8 @@ def newer() -> list[tuple[str, str, str, list[int] | None]]:
          "--family t5-gated --shape 2,52,4,37 --positions 128 --head tokens --set d_kv=7", WINDOWED),
         ("mt5", "the word embeddings by their other name", "--family mt5 --shape 2,48,4,50 --positions 128 "
          "--head none", WINDOWED),
+        ("qwen2", "biases of queries, keys and values alone",
+         "--family qwen2 --shape 3,56,4,37 --positions 512 --scale 0.8 --head none", [*WINDOWED, 200]),
         ("qwen3", "no token attends to later ones, heads that are wider together than the hidden size; the last "
          "token's state", "--family qwen3 --shape 3,48,4,70 --positions 512 --scale 0.8 --head none --set head_dim=20 "
          "--sentence-transformers lasttoken --normalize", [*WINDOWED, 193, 400]),

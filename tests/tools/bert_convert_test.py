@@ -46,6 +46,7 @@ class ConvertTest(ToolTest):
                                      ["--family", "deberta1", "--shape", "2,48,4,60"],
                                      ["--family", "gemma3", "--head", "none", "--shape", "2,48,4,60"],
                                      ["--family", "t5", "--head", "none", "--shape", "2,48,4,60", "--set", "d_kv=10"],
+                                     ["--family", "qwen2", "--shape", "2,48,4,60"],
                                      ["--family", "qwen3", "--shape", "2,48,4,60", "--set", "head_dim=20"],
                                      ["--family", "mt5", "--head", "none", "--shape", "2,48,4,60"]]):
             for precision in ["int8", "bf16"]:

@@ -51,6 +51,7 @@ FAMILIES |= {"T5": (["EncoderModel", "ForTokenClassification"], {"d_kv": 20}),
              "MT5": (["EncoderModel", "ForTokenClassification"], {"d_kv": 7, "feed_forward_proj": "gated-gelu"})}
 QWEN3 = {"head_dim": 20, "num_key_value_heads": 1}
 FAMILIES["Qwen3"] = (["Model", "ForSequenceClassification", "ForTokenClassification"], QWEN3)
+FAMILIES["Qwen2"] = (FAMILIES["Qwen3"][0], {"num_key_value_heads": 1})
 MORE.append(("Qwen3", {"head_dim": 6, "num_attention_heads": 6, "num_key_value_heads": 3, "attention_bias": True,
                        "hidden_act": "gelu"}))
 T5_SIZES = {"d_model": 36, "num_heads": 3, "num_layers": 4, "d_ff": 50, "pad_token_id": 0}

@@ -323,6 +323,10 @@ void read_gemma3(const JsonFile& file, Config& config) {
 // token attends to those after it.
 void read_qwen3(const JsonFile& file, Config& config) {
   read_llama(file, config);
+  config.has_bias.up = config.has_bias.down = false;
+  if (file.has("auto_map") && !file.has("is_causal")) {  // some such code attends to all tokens
+    file.fail("is_causal", "true or false, as the code that auto_map names is never run");
+  }
   config.is_causal = file.boolean("is_causal", true);
   if (file.boolean("use_sliding_window", false)) file.fail("use_sliding_window", "false");
   for (const char* field : {"max_window_layers", "sliding_window"}) file.find(field);
@@ -336,6 +340,13 @@ void read_qwen3(const JsonFile& file, Config& config) {
   config.frequencies = engine::rotary_frequencies(theta, head_width(file, config));
   config.classifier_pooling = Config::ClassifierPooling::last;
   config.pad_token = static_cast<int>(file.integer("pad_token_id", -1, config.vocabulary, -1));
+}
+
+// Qwen2 has other biases.
+void read_qwen2(const JsonFile& file, Config& config) {
+  read_qwen3(file, config);
+  config.has_bias.qkv = true;
+  config.has_bias.attention_output = false;
 }
 
 // T5 (Raffel et al. 2020): norms keep the mean, there are no biases, and scores are not scaled.

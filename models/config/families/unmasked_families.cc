@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The families with the layers of language models; but for Qwen3's without a mask. As families.cc:
+// The families with the layers of language models; but for Qwen's without a mask. As families.cc:
 // settings, layers, heads, and last the table.
 #include "models/config/families/families.h"
 #include "models/config/families/family_rows.h"
@@ -13,11 +13,6 @@ using enum HeadKind;
 using enum ReadBy;
 
 constexpr SettingNames kGemma3Settings = with_activation("hidden_activation", "gelu_pytorch_tanh");
-constexpr SettingNames qwen3_settings() {
-  SettingNames names = kSiluSettings;
-  names.head_size = "head_dim";
-  return names;
-}
 constexpr SettingNames kT5Settings = {.layers = "num_layers",
                                       .hidden = "d_model",
                                       .heads = "num_heads",
@@ -36,14 +31,6 @@ constexpr LayerNames gemma3_layer() {
   names.norms_heads = true;
   names.attention_post_norm = ".post_attention_layernorm";
   names.output_post_norm = ".post_feedforward_layernorm";
-  return names;
-}
-
-constexpr LayerNames qwen3_layer() {
-  LayerNames names = kEuroBertLayer;
-  names.query_norm = ".self_attn.q_norm";
-  names.key_norm = ".self_attn.k_norm";
-  names.norms_heads = true;
   return names;
 }
 
@@ -86,13 +73,42 @@ constexpr HeadRow kUltraBertHeads[] = {{.suffix = "ForSequenceClassification",
                                        kTokenClassifier,
                                        kQuestionAnswering};
 
-constexpr HeadRow kQwen3Heads[] = {
+constexpr HeadRow kQwenHeads[] = {
     {.suffix = "ForSequenceClassification",
      .kind = classification,
      .reads = classifier_pooling,
      .output = "score",
      .has_bias = false},
     {.suffix = "ForTokenClassification", .kind = token_classification, .output = "score"}};
+
+constexpr Family qwen(const char* model_type, const char* classes) {
+  return {.model_type = model_type,
+          .classes = classes,
+          .other_base = "ForCausalLM",
+          .prefix = "model.",
+          .settings = kSiluSettings,
+          .layer = kEuroBertLayer,
+          .embeddings = {.words = "embed_tokens.weight", .norm = ""},
+          .has_types = false,
+          .norm_epsilon = {.name = "rms_norm_eps", .fallback = 1e-6},
+          .heads = kQwenHeads,
+          .unused_head = "lm_head.",
+          .tied = false,
+          .pre_norm = true,
+          .final_norm = "norm",
+          .gate = Gate::separate,
+          .position_type = PositionType::rotary,
+          .read_more = read_qwen2};
+}
+constexpr Family qwen3() {
+  Family family = qwen("qwen3", "Qwen3");
+  family.settings.head_size = "head_dim";
+  family.layer.query_norm = ".self_attn.q_norm";
+  family.layer.key_norm = ".self_attn.k_norm";
+  family.layer.norms_heads = true;
+  family.read_more = read_qwen3;
+  return family;
+}
 
 // T5's encoder alone; the second version, also mT5's, is gated.
 constexpr Family t5(const char* model_type, const char* classes, Gate gate) {
@@ -165,23 +181,8 @@ constexpr Family kUnmaskedFamilies[] = {
      .gate = Gate::separate,
      .position_type = PositionType::rotary,
      .read_more = read_gemma3},
-    {.model_type = "qwen3",
-     .classes = "Qwen3",
-     .other_base = "ForCausalLM",
-     .prefix = "model.",
-     .settings = qwen3_settings(),
-     .layer = qwen3_layer(),
-     .embeddings = {.words = "embed_tokens.weight", .norm = ""},
-     .has_types = false,
-     .norm_epsilon = {.name = "rms_norm_eps", .fallback = 1e-6},
-     .heads = kQwen3Heads,
-     .unused_head = "lm_head.",
-     .tied = false,
-     .pre_norm = true,
-     .final_norm = "norm",
-     .gate = Gate::separate,
-     .position_type = PositionType::rotary,
-     .read_more = read_qwen3},
+    qwen("qwen2", "Qwen2"),
+    qwen3(),
     t5("t5", "T5", Gate::none),
     t5("t5", "T5", Gate::separate),
     t5("mt5", "MT5", Gate::separate),

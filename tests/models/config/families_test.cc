@@ -118,13 +118,16 @@ TEST(Families, SettingsOfLanguageModelsAreRefused) {
   for (const auto& [changes, error] : std::vector<std::pair<nlohmann::json, const char*>>{
            {{{"architectures", {"Qwen3ForQuestionAnswering"}}},
             "expected one of Qwen3ForCausalLM, Qwen3ForSequenceClassification"},
+           {{{"auto_map", {{"AutoModel", "modeling_qwen.Qwen2Model"}}}},
+            "\"is_causal\" is missing"},
            {{{"use_sliding_window", true}}, "found true, expected false"},
            {{{"layer_types", {"full_attention", "sliding_attention", "full_attention"}}},
             "expected full_attention for all layers"},
            {{{"rope_scaling", {{"type", "yarn"}, {"factor", 4.0}}}}, "expected null"},
            {{{"head_dim", nullptr}}, "\"head_dim\" is missing"},
            {{{"head_dim", 12}}, "has shape [80, 48], expected [48, 48]"},
-           {{{"num_key_value_heads", 3}}, "found 3, expected a divisor of 'num_attention_heads'"}}) {
+           {{{"num_key_value_heads", 3}},
+            "found 3, expected a divisor of 'num_attention_heads'"}}) {
     EXPECT_THAT(error_with("qwen3", changes), testing::HasSubstr(error)) << changes;
   }
   EXPECT_THAT(error_with("t5-tokens", {{"feed_forward_proj", "relu"}}),
@@ -142,8 +145,7 @@ TEST(Families, TablesOfPositionsAreLimited) {
   copy.change(
       "config.json",
       {{"hidden_size", 512}, {"num_attention_heads", 256}, {"max_position_embeddings", 1 << 20}});
-  EXPECT_THAT(test::load_error(copy),
-              testing::HasSubstr("expected at most 262144 with 256 heads"));
+  EXPECT_THAT(test::load_error(copy), testing::HasSubstr("expected at most 262144 with 256 heads"));
 }
 
 TEST(Families, ExpertsAreThoseOfNomicsCode) {

@@ -31,7 +31,7 @@ const std::vector<std::string> kNewerModels = names_in(R"(
     eurobert-classification eurobert-newer eurobert-mean gemma3 gemma3-newer jina-roberta-mlm
     jina-reranker jina-v3 jina-v3-tokens ultrabert-mlm ultrabert-qa ultrabert-classification
     ultrabert-published ultrabert-newer ernie ernie-pretraining deberta1 deberta1-qa
-    deberta1-far mt5 t5 qwen3 qwen3-tokens)");
+    deberta1-far mt5 t5 qwen2 qwen3 qwen3-tokens)");
 
 // Every family with every head, and what only some have. Listed here and not read from the index,
 // which does not exist yet when the tests are discovered.

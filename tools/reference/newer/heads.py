@@ -26,9 +26,9 @@ def scores(config: NewerConfig, t: Tensors, x: np.ndarray) -> dict[str, np.ndarr
         return euro_bert(config, t, x, head)
     if config.kind == "ultrabert":
         return ultra_bert(config, t, x, head)
-    if config.kind == "qwen3" and head.endswith("Classification"):
+    if config.kind.startswith("qwen") and head.endswith("Classification"):
         return {"logits": t.linear(x[-1:] if of_input else x, "score")}
-    if config.kind in ("gemma3_text", "qwen3") or head == "EncoderModel":
+    if config.kind in ("gemma3_text", "qwen2", "qwen3") or head == "EncoderModel":
         return {}
     if config.kind.startswith("jina") and head == "ForSequenceClassification" and "classifier.dense.weight" in t:
         return {"logits": t.linear(np.tanh(t.linear(x[:1], "classifier.dense")), "classifier.out_proj")}

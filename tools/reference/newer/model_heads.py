@@ -37,7 +37,7 @@ def head(w, args: argparse.Namespace, c: dict, vocab: int) -> None:
         elif kind in columns:
             w.dense("qa_outputs" if kind == "qa" else "classifier", columns[kind], hidden, 2)
         return
-    if family == "qwen3" and kind in columns:
+    if family in ("qwen2", "qwen3") and kind in columns:
         w.dense("score", columns[kind], hidden, 2, kind == "tokens")
         return
     if family in ("jina-roberta", "jina-v3") and kind == "classification":

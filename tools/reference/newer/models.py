@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random ModernBERT, NomicBert, GTE, JinaBert, Jina's XLM-RoBERTa, DeBERTa v2, EuroBERT, UltraBERT,
-EmbeddingGemma, Qwen3 and T5 encoders, for make_model.py.
+EmbeddingGemma, Qwen and T5 encoders, for make_model.py.
 
 config.json as the hub has it, tensors by the published code's names; --set KEY=JSON changes a field
 before the tensors are made. The reference beside it has names and formulas of its own.
@@ -15,18 +15,18 @@ CLASSES = {"modernbert": "ModernBert", "nomic": "NomicBert", "nomic-moe": "Nomic
            "gte5": "Gte", "jina": "JinaBert", "jina-code": "JinaBert", "deberta": "DebertaV2",
            "eurobert": "EuroBert", "gemma3": "Gemma3Text", "jina-roberta": "XLMRoberta",
            "jina-v3": "JinaEmbeddingsV3", "ultrabert": "Ultrabert", "deberta1": "Deberta",
-           "qwen3": "Qwen3", "t5": "T5", "t5-gated": "T5", "mt5": "MT5"}
+           "qwen2": "Qwen2", "qwen3": "Qwen3", "t5": "T5", "t5-gated": "T5", "mt5": "MT5"}
 T5 = ("t5", "t5-gated", "mt5")
 MODEL_TYPES = {"modernbert": "modernbert", "nomic": "nomic_bert", "nomic-moe": "nomic_bert", "nomic5": "nomic_bert",
                "gte": "new", "gte5": "gte", "jina": "bert", "jina-code": "bert",
                "deberta": "deberta-v2", "eurobert": "eurobert", "gemma3": "gemma3_text",
                "jina-roberta": "xlm-roberta", "jina-v3": "jina_embeddings_v3", "ultrabert": "ultrabert",
-               "deberta1": "deberta", "qwen3": "qwen3", "t5": "t5", "t5-gated": "t5", "mt5": "mt5"}
+               "deberta1": "deberta", "qwen2": "qwen2", "qwen3": "qwen3", "t5": "t5", "t5-gated": "t5", "mt5": "mt5"}
 PREFIXES = {"modernbert": "model.", "nomic": "bert.", "nomic-moe": "bert.", "nomic5": "nomic_bert.", "gte": "new.",
             "gte5": "gte.", "jina": "bert.", "jina-code": "bert.", "deberta": "deberta.",
             "eurobert": "model.", "gemma3": "model.", "jina-roberta": "roberta.",
             "jina-v3": "roberta.", "ultrabert": "ultrabert.", "deberta1": "deberta.",
-            "qwen3": "model.", "t5": "transformer.", "t5-gated": "transformer.", "mt5": "transformer."}
+            "qwen2": "model.", "qwen3": "model.", "t5": "transformer.", "t5-gated": "transformer.", "mt5": "transformer."}
 CODE = {"jina": "jinaai/jina-bert-implementation--configuration_bert.JinaBertConfig",
         "jina-code": "jinaai/jina-bert-v2-qk-post-norm--configuration_bert.JinaBertConfig",
         "nomic": "nomic-ai/nomic-bert-2048--configuration_hf_nomic_bert.NomicBertConfig",
@@ -113,6 +113,7 @@ def base_config(args: argparse.Namespace, head: str, vocab: int) -> dict:
                       "attention_bias": False, "mlp_bias": False, "head_dim": hidden // heads,
                       "sliding_window": 8, "prediction_head_size": 40, "classifier_pooling": "cls",
                       "tie_word_embeddings": False}}
+    more["qwen2"] = {key: value for key, value in more["qwen3"].items() if key not in ("head_dim", "attention_bias")}
     return common | more["jina" if args.family == "jina-code" else args.family]
 
 
@@ -128,7 +129,8 @@ def encoder(w, args: argparse.Namespace, c: dict, vocab: int) -> None:
              "nomic-moe": ("embeddings.word_embeddings", "emb_ln"),
              "jina-roberta": ("embeddings.word_embeddings", "emb_ln"),
              "jina-v3": ("embeddings.word_embeddings", "emb_ln"), "eurobert": ("embed_tokens", ""),
-             "qwen3": ("embed_tokens", ""), "ultrabert": ("embed_tokens", ""), "gemma3": ("embed_tokens", "")}
+             "qwen2": ("embed_tokens", ""), "qwen3": ("embed_tokens", ""),
+             "ultrabert": ("embed_tokens", ""), "gemma3": ("embed_tokens", "")}
     names |= {"t5": ("shared", ""), "t5-gated": ("shared", ""), "mt5": ("encoder.embed_tokens", "")}
     words, norm = names.get(args.family, ("embeddings.word_embeddings", "embeddings.LayerNorm"))
     width = c.get("embedding_size", hidden)
@@ -146,7 +148,7 @@ def encoder(w, args: argparse.Namespace, c: dict, vocab: int) -> None:
         LAYERS[args.family](w, p, i, args.shape, c)
     if args.family == "modernbert":
         w.norm(p + "final_norm", hidden, c["norm_bias"])
-    if args.family in ("eurobert", "ultrabert", "gemma3", "qwen3"):
+    if args.family in ("eurobert", "ultrabert", "gemma3", "qwen2", "qwen3"):
         gains(w, p + "norm", hidden, c)
     if args.family in T5:
         gains(w, p + "encoder.final_layer_norm", hidden, c)
@@ -301,12 +303,12 @@ def deberta_layer(w, p: str, i: int, shape: list[int], c: dict) -> None:
 
 def unmasked_layer(w, p: str, i: int, shape: list[int], c: dict) -> None:
     _, hidden, heads, intermediate = shape
-    p, size = p + f"layers.{i}.", c["head_dim"]
+    p, size = p + f"layers.{i}.", c.get("head_dim", hidden // heads)
     shared, inside = size * c["num_key_value_heads"], size * heads
-    biases = c["attention_bias"], c.get("mlp_bias", False)
+    biases, qwen2 = (c.get("attention_bias", False), c.get("mlp_bias", False)), c["model_type"] == "qwen2"
     for name, rows, columns in (("q", inside, hidden), ("k", shared, hidden), ("v", shared, hidden),
                                 ("o", hidden, inside)):
-        w.dense(f"{p}self_attn.{name}_proj", rows, columns, 1.2, biases[0])
+        w.dense(f"{p}self_attn.{name}_proj", rows, columns, 1.2, name != "o" if qwen2 else biases[0])
     for name in ("up", "gate"):
         w.dense(f"{p}mlp.{name}_proj", intermediate, hidden, 1, biases[1])
     w.dense(p + "mlp.down_proj", hidden, intermediate, 1, biases[1])
@@ -347,7 +349,7 @@ def gains(w, name: str, width: int, c: dict) -> None:
 
 LAYERS = {"t5": t5_layer, "t5-gated": t5_layer, "mt5": t5_layer,
           "eurobert": unmasked_layer, "ultrabert": unmasked_layer, "gemma3": unmasked_layer,
-          "qwen3": unmasked_layer,
+          "qwen2": unmasked_layer, "qwen3": unmasked_layer,
           "jina-roberta": jina_roberta_layer, "jina-v3": jina_roberta_layer, "modernbert": modern_bert_layer,
           "nomic": nomic_layer, "nomic-moe": nomic_experts_layer, "nomic5": projections_layer,
           "gte": gte_layer, "gte5": projections_layer, "jina": jina_layer,

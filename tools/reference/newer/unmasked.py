@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """EuroBERT, UltraBERT and EmbeddingGemma in float64: the layers of the language models Llama and Gemma 3
-without a mask; Qwen3 with it; and T5's encoder. Written from the papers (Boizard et al. 2025, Schechter
+without a mask; Qwen2 and Qwen3 with it; and T5's encoder. Written from the papers (Boizard et al. 2025, Schechter
 Vera et al. 2025, Yang et al. 2025, Raffel et al. 2020) and the published code, in its names."""
 import numpy as np
 
@@ -99,17 +99,18 @@ def gemma3(config: NewerConfig, t: Tensors, ids: np.ndarray, _) -> list[np.ndarr
     return stages
 
 
-def qwen3(config: NewerConfig, t: Tensors, ids: np.ndarray, _) -> list[np.ndarray]:
+def qwen(config: NewerConfig, t: Tensors, ids: np.ndarray, _) -> list[np.ndarray]:
     act, causal = activation(config.get("hidden_act", "silu")), config.get("is_causal", True)
     theta = config.get("rope_parameters", {}).get("rope_theta", config.get("rope_theta"))
-    inv_freq = frequencies(theta, config.get("head_dim"))
+    inv_freq = frequencies(theta, config.get("head_dim", config.hidden // config.heads))
     norm = lambda x, name: rms_norm(config, x, t[name + ".weight"])  # noqa: E731
     x = t["embed_tokens.weight"][ids]
     stages = [x]
     for i in range(config.layers):
         p = f"layers.{i}."
         q, k, v = projections(config, t, norm(x, p + "input_layernorm"), p + "self_attn.")
-        q, k = norm(q, p + "self_attn.q_norm"), norm(k, p + "self_attn.k_norm")
+        if config.kind == "qwen3":
+            q, k = norm(q, p + "self_attn.q_norm"), norm(k, p + "self_attn.k_norm")
         context = attend(t.keys, rotate(q, inv_freq), rotate(k, inv_freq), v, causal=causal)
         x = x + t.linear(context, p + "self_attn.o_proj")
         x = x + feed_forward(t, norm(x, p + "post_attention_layernorm"), p + "mlp.", act)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/config/labels.h"
+#include "models/config/head_labels.h"
 
 #include <cstdint>
 #include <string>
