@@ -241,10 +241,10 @@ def newer() -> list[tuple[str, str, str, list[int] | None]]:
          "token's state", "--family qwen3 --shape 3,48,4,70 --positions 512 --scale 0.8 --head none --set head_dim=20 "
          "--sentence-transformers lasttoken --normalize", [*WINDOWED, 193, 400]),
         ("qwen3-classification", "the last token is classified",
-         "--family qwen3 --shape 2,52,4,37 --positions 512 --head classification --set head_dim=6 --set "
+         "--family qwen3 --shape 2,52,4,37 --positions 512 --scale 0.8 --head classification --set head_dim=6 --set "
          'attention_bias=true --set rope_parameters={"rope_theta":900.0,"rope_type":"default"}', [*WINDOWED, 250]),
         ("qwen3-tokens", "is_causal is false: every token attends to all",
-         "--family qwen3 --shape 2,48,4,50 --positions 128 --head tokens --set is_causal=false", WINDOWED),
+         "--family qwen3 --shape 2,48,4,50 --positions 128 --scale 0.8 --head tokens --set is_causal=false", WINDOWED),
         ("modernbert-texts", "inputs as text, without segments",
          f"{MODERN} --head tokens --labels 3", None),
     ]
