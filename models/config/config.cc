@@ -115,6 +115,7 @@ void read_architecture(const JsonFile& file, Config& config) {
   if (!names.contains(config.architecture)) take_as_base(file, elements[0], expected, config);
   if (*family.other_base && config.architecture == classes + family.other_base) {
     config.architecture = classes + family.base;
+    config.is_causal_lm = true;
   }
   for (const HeadRow& head : family.heads) {
     if (classes + head.suffix == config.architecture) config.heads_on_top.push_back(&head);

@@ -57,6 +57,7 @@ struct Config {
   bool has_first_norm = true;  // the first layer has a norm before attention
   std::vector<int> windows;    // [L] or empty: how far attention reaches to each side; 0: anywhere
   bool is_causal = false;      // no token attends to later ones
+  bool is_causal_lm = false;   // the architecture is that of one, ForCausalLM
   // For rotary positions: radians per position, [D / 2]; layers with a window may have others.
   std::vector<float> frequencies, local_frequencies;
   // What a classifier reads: the first token's state, the mean of all tokens' states, the mean of

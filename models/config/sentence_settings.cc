@@ -154,15 +154,17 @@ void ModuleList::refuse(size_t i, const char* expected) const {
   fail(i, fmt::format("'type' is '{}', expected {}, in this order", modules[i].type, expected));
 }
 
-SentenceModules read_sentence_modules(const std::string& directory, int hidden, bool has_head) {
+SentenceModules read_sentence_modules(const std::string& directory, const Config& config,
+                                      bool has_head) {
   SentenceModules modules;
-  modules.columns = hidden;
+  if (config.is_causal_lm && config.is_causal) modules.poolings = {Pooling::last};
+  modules.columns = config.hidden;
   const ModuleList list(directory);
   if (!list.exists) return modules;
   for (size_t i = 0; i < list.modules.size(); ++i) {
     const auto& [type, name, folder] = list.modules[i];
     if (name == "Pooling" && i == 1) {
-      modules.poolings = read_poolings(folder + "/config.json", hidden);
+      modules.poolings = read_poolings(folder + "/config.json", config.hidden);
       modules.columns *= std::ssize(modules.poolings);
       modules.configured = true;
     } else if (name == "Dense" && i > 1 && !modules.normalize) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/kernels/row_kernels.h"
+#include "models/config/config.h"
 #include "models/weights/json_file.h"
 
 namespace bert::models {
@@ -22,7 +23,7 @@ enum class Pooling { cls, max, mean, mean_sqrt_len, weighted_mean, last };
 
 // modules.json and the folders it names: Pooling, then dense layers, then normalisation. Without
 // modules.json, or for a CrossEncoder (which has a head instead): the mean of the last hidden
-// state.
+// state, or of a causal language model the last token's.
 struct SentenceModules {
   struct Dense {
     std::string directory;  // holds its weights
@@ -38,7 +39,8 @@ struct SentenceModules {
   std::optional<int64_t> truncate_to;  // truncate_dim: the embedding is only the first columns
   int64_t columns = 0;                 // F, the size of the embedding
 };
-SentenceModules read_sentence_modules(const std::string& directory, int hidden, bool has_head);
+SentenceModules read_sentence_modules(const std::string& directory, const Config& config,
+                                      bool has_head);
 // A Dense module's config.json. features: what it must read and write, "sentence_embedding" or
 // "token_embeddings".
 SentenceModules::Dense read_dense(const std::string& directory, int64_t width,

@@ -356,9 +356,8 @@ std::shared_ptr<const Model::Impl> Model::Impl::load(const std::string& name,
   const engine::Products products = choose_products(options.backend, precision.precision);
   models::Encoder encoder = load_encoder(checkpoint, config, products, tokenizer, options, team);
   models::SentenceEmbedding sentence(
-      retrieval_settings.embeds
-          ? models::read_sentence_modules(directory, config.hidden, !rows.empty())
-          : models::SentenceModules(),
+      retrieval_settings.embeds ? models::read_sentence_modules(directory, config, !rows.empty())
+                                : models::SentenceModules(),
       products.f32, team);
   Heads heads = load_heads(checkpoint, config, rows, encoder.embeddings, products.f32, team);
   models::RetrievalParts retrieval =

@@ -337,7 +337,15 @@ TEST(Pooling, DefaultsAreThoseOfSentenceTransformers) {
   }
 }
 
-// sentence-transformers' length takes precedence over transformers', and that over the tokenizer's.
+TEST(Pooling, OfACausalLanguageModelIsTheLastTokenUnlessModulesSayOtherwise) {
+  const CopiedModel copy("qwen2");
+  EXPECT_THAT(Model::load(copy.path()).info().pooling, HasSubstr("mean (the default"));
+  copy.change("config.json", {{"architectures", {"Qwen2ForCausalLM"}}});
+  EXPECT_THAT(Model::load(copy.path()).info().pooling, HasSubstr("last (the default"));
+  copy.change("config.json", {{"is_causal", false}});
+  EXPECT_THAT(Model::load(copy.path()).info().pooling, HasSubstr("mean (the default"));
+}
+
 // Qwen3's classifier reads the last token that is not padding, and no token attends to later ones.
 TEST(Pooling, ForAClassifierOfTheLastTokenPassesOverPadding) {
   const Model model = test::load_golden("qwen3-classification");
@@ -353,6 +361,7 @@ TEST(Pooling, ForAClassifierOfTheLastTokenPassesOverPadding) {
   }
 }
 
+// sentence-transformers' length takes precedence over transformers', and that over the tokenizer's.
 TEST(Lengths, ComeFromTheFirstFileThatNamesOne) {
   const CopiedModel copy("st-mean");
   const auto length = [&] { return Model::load(copy.path()).info().max_length; };
