@@ -115,6 +115,12 @@ def main() -> None:
             tokenizer = tokenizers.Tokenizer.from_str(text)
         except BaseException:
             counts["definitions that tokenizers refuse"] += 1
+            with tempfile.TemporaryDirectory() as scratch:
+                Path(scratch, "tokenizer.json").write_text(text)
+                run = subprocess.run([options.program, scratch], text=True, capture_output=True, input="")
+            if run.returncode != 1:
+                counts["different"] += 1
+                print(f"seed {seed}: exit {run.returncode}, where tokenizers refuse the definition")
             continue
         direction = ((definition["truncation"] or {}).get("direction") or "Right").lower()
         with tempfile.TemporaryDirectory() as scratch:
@@ -148,7 +154,9 @@ def main() -> None:
             Path("/tmp/different.json").write_text(text)
             break
     print(dict(counts))
-    sys.exit(1 if counts["different"] or not counts["lines"] else 0)
+    # One definition in ten is refused on purpose.
+    is_idle = not counts["lines"] or counts["refused"] > options.combinations // 4
+    sys.exit(1 if counts["different"] or is_idle else 0)
 
 
 if __name__ == "__main__":

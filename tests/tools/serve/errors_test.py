@@ -7,7 +7,6 @@ import resource
 import signal
 import socket
 import subprocess
-import threading
 import time
 
 from serving import ServeTest, main
@@ -250,11 +249,7 @@ class Starting(ServeTest):
         def ask():
             status, headers, _ = server.request("POST", "/predict", body)
             statuses.append((status, headers["Retry-After"]))
-        threads = [threading.Thread(target=ask) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        self.start_threads(8, ask)()
         self.assertEqual(set(statuses), {(200, None), (429, "1")})
 
     def test_end_with_requests_under_way(self):

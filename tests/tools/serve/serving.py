@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """For the tests in this folder: starts bert-serve on a free port and talks to it over HTTP."""
+import concurrent.futures
 import http.client
 import json
 import os
@@ -108,6 +109,14 @@ class ServeTest(ToolTest):
                 assert code == 0, (code, server.messages)
         cls.addClassCleanup(end)
         return server
+
+    @staticmethod
+    def start_threads(count: int, function):
+        """Returns what waits for the threads' ends, and fails if any of them did."""
+        pool = concurrent.futures.ThreadPoolExecutor(count)
+        futures = [pool.submit(function) for _ in range(count)]
+        pool.shutdown(wait=False)
+        return lambda: [future.result(120) for future in futures]
 
     def post(self, path: str, body, status=200, **headers):
         """The answer as JSON."""

@@ -58,16 +58,14 @@ class Turns(ServeTest):
             connection = self.connect(HERE)
             while not stop.is_set():
                 self.ask(connection, SOME, **headers)
-        threads = [threading.Thread(target=flood) for _ in range(32)]
-        for thread in threads:
-            thread.start()
+        join = self.start_threads(32, flood)
         try:
             self.until(lambda: self.server.metric("te_queue_size") >= 16)
-            return self.median(address)
+            median = self.median(address)
         finally:
             stop.set()
-            for thread in threads:
-                thread.join()
+        join()
+        return median
 
     def test_little_beside_much(self):
         alone = self.median(THERE)
