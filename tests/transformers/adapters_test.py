@@ -22,7 +22,8 @@ KINDS = [("BertModel", {}, ["query", "value"], {}),
          ("DistilBertModel", {"dim": 36, "n_heads": 3, "n_layers": 2, "hidden_dim": 50},
           ["q_lin", "ffn.lin1"], {}),
          ("RobertaModel", {}, ".*(query|output.dense)", {"rank_pattern": {"query": 2}}),
-         ("ModernBertModel", {"cls_token_id": 2, "sep_token_id": 3}, ["Wqkv", "Wi", "tok_embeddings"], {}),
+         ("Qwen3Model", {"head_dim": 20, "num_key_value_heads": 1}, ["q_proj", "v_proj", "down_proj"], {}),
+        ("ModernBertModel", {"cls_token_id": 2, "sep_token_id": 3}, ["Wqkv", "Wi", "tok_embeddings"], {}),
          ("DebertaV2ForSequenceClassification",
           {"relative_attention": True, "pos_att_type": "p2c|c2p", "num_labels": 2},
           ["query_proj", "classifier"], {})]
@@ -35,6 +36,8 @@ HEADS = [("BertModel", "BertForSequenceClassification", {"num_labels": 3}, "SEQ_
          ("DistilBertForMaskedLM", "DistilBertForSequenceClassification", {"num_labels": 1}, "SEQ_CLS"),
          ("ElectraForPreTraining", "ElectraForSequenceClassification", {"num_labels": 3}, "SEQ_CLS"),
          ("ModernBertForMaskedLM", "ModernBertForSequenceClassification", {"num_labels": 3}, "SEQ_CLS"),
+         ("Qwen3ForCausalLM", "Qwen3ForSequenceClassification", {"num_labels": 1, "pad_token_id": 0}, "SEQ_CLS"),
+         ("Qwen2Model", "Qwen2ForTokenClassification", {"num_labels": 3}, "TOKEN_CLS"),
          ("BertForSequenceClassification", "BertForSequenceClassification", {"num_labels": 5}, "SEQ_CLS")]
 
 
@@ -75,6 +78,8 @@ class Adapters(JudgeTest):
                 tokenizer.save_pretrained(str(directory))
                 kind = getattr(transformers, base)
                 sizes = KINDS[3][1] if "Distil" in base else SIZES | {"cls_token_id": 2, "sep_token_id": 3}
+                if "Qwen" in base:
+                    sizes = sizes | {"num_key_value_heads": 1}
                 model = kind(kind.config_class(vocab_size=len(tokenizer), **sizes)).eval()
                 random_models.randomise(model, 2, 1.5)
                 model.save_pretrained(str(directory))
@@ -82,10 +87,10 @@ class Adapters(JudgeTest):
                                                                       **settings)
                 with torch.no_grad():
                     for each, weight in adapted.named_parameters():
-                        if "classifier" in each or "qa_outputs" in each:
+                        if any(head in each for head in ("classifier", "qa_outputs", "score")):
                             weight.copy_(0.3 * torch.randn(weight.shape))
                     adapted = peft.get_peft_model(adapted, peft.LoraConfig(
-                        r=4, lora_alpha=6, target_modules=".*(query|value|lin|Wqkv|Wi)", init_lora_weights=False,
+                        r=4, lora_alpha=6, target_modules=".*(query|value|lin|Wqkv|Wi|[qv]_proj)", init_lora_weights=False,
                         task_type=task)).eval()
                     wanted = self.logits(adapted.base_model, tokenizer)  # PEFT forgets token_type_ids for some
                 folder = random_models.fresh(self.dir / "adapter")
