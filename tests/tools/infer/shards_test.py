@@ -211,12 +211,49 @@ class ShardsTest(InferTest):
             return {"env": os.environ | {f"SLURM_ARRAY_TASK_{name}": str(value)
                                          for name, value in names.items()}}
 
-        wanted = self.succeed("-i", self.pairs, "--shard", "1/3")
-        self.assertEqual(self.succeed("-i", self.pairs, "--shard", "slurm", **array(6, 3, 5, 7)),
-                         wanted)
-        self.fail_with(2, "SLURM_ARRAY_TASK_ID is not set", "-i", self.pairs, "--shard", "slurm")
-        self.fail_with(2, "expected consecutive numbers", "-i", self.pairs, "--shard", "slurm",
-                       **array(6, 2, 4, 6))
+        ask = ["-i", self.pairs, "--shard"]
+        wanted = self.succeed(*ask, "1/3")
+        self.assertEqual(self.succeed(*ask, "slurm", **array(2, 3, 1, 3)), wanted)
+        # Also when the tasks 1 and 2 are repeated.
+        self.assertEqual(self.succeed(*ask, "slurm/3", **array(1, 2, 1, 2)), wanted)
+        self.fail_with(2, "SLURM_ARRAY_TASK_ID is not set", *ask, "slurm")
+        for wrong in array(6, 2, 4, 6), array(0, 2, 0, 2), array(2, 2, 2, 3):
+            self.fail_with(2, "expected all numbers from 0 or 1 on; .* write --shard slurm/N", *ask, "slurm", **wrong)
+        self.fail_with(2, "--shard slurm/3: SLURM_ARRAY_TASK_ID is 3, expected a number from 0 to 2", *ask, "slurm/3",
+                       **array(3, 3, 1, 3))
+        self.fail_with(2, "expected I/N", *ask, "slurm/0", **array(0, 1, 0, 0))
+
+    def test_merge_of_some_shards(self):
+        lost, whole = self.write("lost.tsv", "a\n\nb\nc\n"), self.dir / "gaps-whole.tsv"
+        ask = ["-i", lost, "--on-error", "skip"]
+        self.succeed(*ask, "-o", whole)
+        parts = [self.dir / f"gaps-{i}.tsv" for i in range(3)]
+        for i, part in enumerate(parts):
+            self.succeed(*ask, "--shard", f"{i}/3", "-o", part)
+        out = self.dir / "gaps.tsv"
+        for given in parts, [parts[0], parts[2]]:
+            done = subprocess.run([self.bin / self.tool, "merge", "-o", out, *given], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 1)
+            self.assertRegex(done.stderr, r"gaps-2.tsv: the index 2 follows 0: no part has 1 \(--allow-gaps, if")
+        # In two steps, as where not all can be open.
+        self.succeed_merge("--allow-gaps", "-o", out, parts[0], parts[2])
+        self.succeed_merge("--allow-gaps", "-o", self.dir / "all.tsv", out, parts[1])
+        self.assertEqual((self.dir / "all.tsv").read_bytes(), whole.read_bytes())
+
+    def test_merge_of_many_shards(self):
+        parts = [self.write(f"many-{i}.jsonl", f'{{"index": {i}, "x": 1}}\n') for i in range(60)]
+        out = self.dir / "many.jsonl"
+
+        def merge(hard: int) -> subprocess.CompletedProcess:
+            return subprocess.run([self.bin / self.tool, "merge", "-o", out, *parts], capture_output=True, text=True,
+                                  preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (40, hard)))
+
+        self.assertIn("60 parts are too many to be open at the same time, as the limit of open files is 50",
+                      merge(50).stderr)
+        self.assertFalse(out.exists())
+        done = merge(100)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(out.read_bytes(), b"".join(part.read_bytes() for part in parts))
 
     def test_merge_errors(self):
         def merge(*arguments):
@@ -234,6 +271,10 @@ class ShardsTest(InferTest):
         self.assertFalse(out.exists())
         quoted = self.write("quoted.jsonl", '{"index": 0, "x": ["\\"{", "\\\\"]}\n')
         self.succeed_merge("-o", self.dir / "one.jsonl", quoted)
+        kept = '"kept": {"y": {"z": "}"}}, '
+        other = [self.write("x.jsonl", f'{{"index": 0, {kept}"x": 1}}\n{{"index": 2, {kept}"x": 1}}\n'),
+                 self.write("y.jsonl", f'{{"index": 1, {kept}"error": "e"}}\n{{"index": 3, {kept}"y": 1}}\n')]
+        self.assertIn('y.jsonl: the answer with the index 3 has "y", expected "x"', merge("-o", out, *other))
         c = self.write("c.jsonl", '{"index": 1, "x": 1}\nnonsense\n')
         self.assertIn("c.jsonl:2: is not an answer", merge("-o", out, a, c))
         self.assertIn("expected ascending", merge("-o", out, self.write(

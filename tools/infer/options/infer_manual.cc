@@ -126,7 +126,8 @@ Task and output
 Many machines
       --shard I/N        of the input's lines, answer every N-th from the I-th on (0/4 to 3/4). Each
                          answer keeps its index in the whole input; merge puts them together.
-                         slurm: as the job array says in whose task this runs
+                         slurm/N: I is the number of this task of a job array, from 0 on; slurm:
+                         N too is the array's, which begins at 0 or 1 and leaves no number out
       --resume           go on after the last whole answer in FILE.partial, which an interrupted run
                          of the same command has left; nothing is done if FILE is there. For .jsonl,
                          .tsv and .npy

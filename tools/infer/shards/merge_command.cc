@@ -11,8 +11,10 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include "tools/console/command_line.h"
+#include "tools/console/counted.h"
 #include "tools/console/lines/input_lines.h"
 #include "tools/console/output_file.h"
 #include "tools/console/signals/stop.h"
@@ -27,12 +29,14 @@ constexpr const char* kManual = R"(bert-infer merge: the answers of all shards i
 
 The parts are what bert-infer --shard 0/N to N-1/N wrote, in any order: .jsonl or .tsv, compressed
 or not. FILE gets the bytes that one run without --shard would have written. An answer that is cut,
-there twice, or missing before the last one of all is an error, and so is a part that an interrupted
-run has left (.partial). In .tsv files, which leave out the lines that --on-error skip passes over,
-nothing is known to be missing. (To classify the text "merge": bert-infer -- merge)
+there twice, or missing before the last one of all is an error, and so are answers of different
+tasks, and a part that an interrupted run has left (.partial). (To classify the text "merge":
+bert-infer -- merge)
 
   -o, --output FILE    .jsonl or .tsv, as the parts; - (default) is standard output
       --format F       jsonl or tsv, whatever the ending
+      --allow-gaps     answers may be missing: in .tsv, those of lines that --on-error skip has left
+                       out; or those of shards that are merged later
   -h, --help           this text
       --version        versions of this and of oneDNN, backend, instruction set
 )";
@@ -41,6 +45,7 @@ struct MergeOptions {
   std::vector<std::string> parts;
   std::string output = "-";
   std::optional<OutputFormat> format;
+  bool allows_gaps = false;
 };
 
 OutputFormat format_of(const MergeOptions& options) {
@@ -55,8 +60,8 @@ OutputFormat format_of(const MergeOptions& options) {
       fmt::format("{}: expected a name that ends in .jsonl or .tsv, or --format", name));
 }
 
-// Whether a JSON object ends where the line does: of one that was cut, something stays open.
-bool is_closed(std::string_view json) {
+// Where the JSON object at the beginning ends; npos if it was cut, so that something stays open.
+size_t end_of_object(std::string_view json) {
   int64_t depth = 0;
   bool is_quoted = false;
   for (size_t at = 0; at < json.size(); ++at) {
@@ -67,11 +72,26 @@ bool is_closed(std::string_view json) {
       if (c == '\\') ++at;
     } else if (c == '{' || c == '[') {
       ++depth;
-    } else if (c == '}' || c == ']') {
-      --depth;
+    } else if ((c == '}' || c == ']') && --depth == 0) {
+      return at + 1;
     }
   }
-  return depth == 0 && !is_quoted;
+  return std::string_view::npos;
+}
+
+// What was computed, such as "logits": the first key after the index and what --keep passes
+// through. Nothing if a line was skipped instead.
+std::string_view kind_of(std::string_view line) {
+  constexpr std::string_view kKept = "\"kept\": ";
+  const auto skip = [&line](size_t bytes) { line.remove_prefix(std::min(bytes, line.size())); };
+  skip(line.find(',') + 2);
+  if (line.starts_with(kKept)) {
+    skip(kKept.size());
+    skip(end_of_object(line) + 2);
+  }
+  if (!line.starts_with('"') || line.starts_with("\"error\": ")) return {};
+  skip(1);
+  return line.substr(0, line.find('"'));
 }
 
 // The answers of one shard.
@@ -121,7 +141,7 @@ class Part {
   }
 
   bool is_whole() const {
-    if (format_ == OutputFormat::jsonl) return is_closed(line_);
+    if (format_ == OutputFormat::jsonl) return end_of_object(line_) == line_.size();
     return std::ranges::count(line_, '\t') == std::ranges::count(header_, '\t');
   }
 
@@ -154,9 +174,66 @@ void write_header(const Parts& parts, OutputFile& output) {
   output.append(header + '\n');
 }
 
+// All parts are open at the same time.
+void allow_open_files(size_t parts) {
+  constexpr rlim_t kOthers = 16;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  const rlim_t wanted = parts + kOthers;
+  if (limit.rlim_cur >= wanted) return;
+  limit.rlim_cur = std::min(limit.rlim_max, wanted);
+  setrlimit(RLIMIT_NOFILE, &limit);
+  if (limit.rlim_cur >= wanted) return;
+  throw std::runtime_error(
+      fmt::format("{} are too many to be open at the same time, as the limit of open files is {} "
+                  "(ulimit -Hn): merge some of them first, with --allow-gaps",
+                  counted(static_cast<int64_t>(parts), "part"), limit.rlim_max));
+}
+
+// Throws where the next answer cannot follow those before.
+class Order {
+ public:
+  Order(OutputFormat format, bool allows_gaps) : format_(format), allows_gaps_(allows_gaps) {}
+
+  void check(const Part& part) {
+    const int64_t index = *part.index();
+    if (index < expected_) {
+      throw std::runtime_error(
+          fmt::format("{}: the index {} is in another part too", part.name(), index));
+    }
+    if (index > expected_ && !allows_gaps_) {
+      const std::string place =
+          expected_ == 0 ? "is the lowest of all" : fmt::format("follows {}", expected_ - 1);
+      const bool may_be_skipped = format_ == OutputFormat::tsv;
+      throw std::runtime_error(
+          fmt::format("{}: the index {} {}: no part has {}{}", part.name(), index, place, expected_,
+                      may_be_skipped ? " (--allow-gaps, if --on-error skip has left it out)" : ""));
+    }
+    expected_ = index + 1;
+    if (format_ == OutputFormat::jsonl) check_kind(part);
+  }
+
+ private:
+  void check_kind(const Part& part) {
+    const std::string_view kind = kind_of(part.line());
+    if (kind_.empty()) kind_ = kind;
+    if (kind.empty() || kind == kind_) return;
+    throw std::runtime_error(
+        fmt::format("{}: the answer with the index {} has \"{}\", expected \"{}\", "
+                    "as those before it",
+                    part.name(), *part.index(), kind, kind_));
+  }
+
+  const OutputFormat format_;
+  const bool allows_gaps_;
+  int64_t expected_ = 0;
+  std::string kind_;
+};
+
 void merge(const MergeOptions& options) {
   const OutputFormat format = format_of(options);
   const Stop stop;
+  allow_open_files(options.parts.size());
   Parts parts;
   for (const std::string& path : options.parts) {
     parts.push_back(std::make_unique<Part>(path, format, stop.fd()));
@@ -164,22 +241,11 @@ void merge(const MergeOptions& options) {
   refuse_files_read(options.parts, options.output);
   OutputFile output(options.output);
   if (format == OutputFormat::tsv) write_header(parts, output);
-  int64_t expected = 0;
+  Order order(format, options.allows_gaps);
   for (Part* next = find_next(parts); next && stop.signal() == 0; next = find_next(parts)) {
-    const int64_t index = *next->index();
-    if (index < expected) {
-      throw std::runtime_error(
-          fmt::format("{}: the index {} is in another part too", next->name(), index));
-    }
-    if (index > expected && format == OutputFormat::jsonl) {
-      const std::string place =
-          expected == 0 ? "is the lowest of all" : fmt::format("follows {}", expected - 1);
-      throw std::runtime_error(
-          fmt::format("{}: the index {} {}: no part has {}", next->name(), index, place, expected));
-    }
+    order.check(*next);
     output.append(next->line());
     output.append("\n");
-    expected = index + 1;
     next->advance();
   }
   if (stop.signal() != 0) {
@@ -202,6 +268,7 @@ int merge_main(int argc, char** argv) {
             ->each([&](const std::string& text) {
               options.format = text == "tsv" ? OutputFormat::tsv : OutputFormat::jsonl;
             });
+        app.add_flag("--allow-gaps", options.allows_gaps);
         app.add_option("PART", options.parts)->type_name("FILE");
       },
       [&] {

@@ -14,8 +14,8 @@ struct Shard {
   bool takes(int64_t line) const { return line % count == index; }  // which counts from 0
 };
 
-// "2/8" is the third of eight; "slurm" is what SLURM_ARRAY_TASK_ID and its like in the environment
-// say. Throws UsageError.
+// "2/8" is the third of eight; "slurm/8" is that of SLURM_ARRAY_TASK_ID in the environment, and
+// "slurm" is what that and its like say. Throws UsageError.
 Shard parse_shard(const std::string& text);
 
 }  // namespace bert::tools
