@@ -5,6 +5,7 @@ a process is killed. Slurm and GNU parallel are needed; without them the tests a
 Usage: cluster_test.py BIN_DIR"""
 import os
 import random
+import re
 import shutil
 import signal
 import socket
@@ -92,6 +93,64 @@ class ClusterTest(ToolTest):
             self.assertEqual(done.returncode, 2)
             self.assertIn(f"tools/cluster/{name} SHARDS FILE", done.stderr)
             self.assertIn("expected a name that ends in", self.recipe(name, "x.npy").stderr)
+
+    def stub(self, name: str, script: str):
+        path = self.write(name, f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+        return path
+
+    def asking(self) -> dict:
+        """The environment of a recipe that runs what only says what it is asked, in self.asked, and
+        makes the outputs."""
+        self.asked = self.write("asked", "")
+        stub = self.stub("asking", f'echo "$@" >> {self.asked}\n'
+                                   'while [ $# -gt 0 ]; do [ "$1" != -o ] || : > "$2"; shift; done')
+        return {"BERT_INFER": str(stub)}
+
+    @needs("parallel")
+    def test_what_parallel_asks(self):
+        asking = self.asking()
+        for name, given, threads, gaps in (
+                ("one.jsonl", ["--on-error", "skip"], ["--threads 1"], False),
+                ("own.jsonl", ["--workers", "2"], [], False), ("same.jsonl", ["--threads=2"], ["--threads=2"], False),
+                ("gaps.tsv", ["--on-error", "skip"], ["--threads 1"], True)):
+            with self.subTest(name):
+                self.asked.write_text("")
+                done = self.recipe("parallel", self.dir / name, *given, **asking)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                *shards, merge = self.asked.read_text().splitlines()
+                self.assertEqual(len(shards), 4)
+                for shard in shards:
+                    self.assertEqual(re.findall(r"--threads[ =]\d", shard), threads)
+                self.assertEqual("--allow-gaps" in merge, gaps)
+        self.asked.write_text("")
+        done = self.recipe("parallel", self.dir / "one.jsonl", **asking)
+        self.assertEqual((done.returncode, self.asked.read_text()), (0, ""))
+        self.assertIn("one.jsonl is whole already", done.stderr)
+
+    def test_what_slurm_asks(self):
+        asking = self.asking()
+        stub = self.stub("sbatch", f'for job in array merge; do [ -s {self.dir}/$job ] || break; done\n'
+                                   f'cat > {self.dir}/$job; echo 7')
+        path = {"PATH": f"{stub.parent}:{os.environ['PATH']}"}
+        for name, given, end, shard in (
+                ("données.jsonl", [], "--threads 1 --workers 1", "données.shard-2.jsonl"),
+                ("x.shard-.y $z's.tsv", ["--threads", "3", "--on-error", "skip"], "--quiet",
+                 "x.shard-.y $z's.shard-2.tsv")):
+            with self.subTest(name):
+                self.asked.write_text("")
+                for job in "array", "merge":
+                    (self.dir / job).unlink(missing_ok=True)
+                done = self.recipe("slurm", name, *given, LC_ALL="C", **asking, **path)
+                self.assertEqual((done.returncode, done.stdout), (0, "7\n"), done.stderr)
+                environment = {key: value for key, value in os.environ.items() if not key.startswith("SLURM_")}
+                for job in "array", "merge":
+                    subprocess.run(["bash", self.dir / job], cwd=self.dir, capture_output=True,
+                                   env=environment | {"SLURM_ARRAY_TASK_ID": "2"})
+                task, merge = self.asked.read_text().splitlines()
+                self.assertTrue(task.endswith(f"{end} --shard slurm/4 --resume -o {shard}"), task)
+                self.assertEqual(merge.startswith("merge --allow-gaps -o x"), name.endswith(".tsv"))
+                self.assertIn(shard, merge)
 
     @needs(*SLURM, "pgrep")
     @unittest.skipIf(os.getuid() != 0, "Slurm's daemons run as root here")
