@@ -24,6 +24,8 @@ class SentenceTransformers(PackageTest):
             self.assert_bits(model.encode(TEXTS[1], **options), expected[1])
         many = TEXTS * 30  # more than are encoded at a time
         self.assert_bits(model.encode(many, batch_size=1), np.tile(model.encode(TEXTS), (30, 1)))
+        with self.assertRaisesRegex(TypeError, r"^inputs\[150\]: found NoneType"):
+            model.encode([*many, None], batch_size=1)
         self.assertEqual(model.encode([]).shape, (0, 16))
         states = model.encode(TEXTS, output_value="token_embeddings")
         self.assert_bits(states[1], model.model.hidden(TEXTS)[1].states)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
@@ -76,11 +77,19 @@ class PromptedModel:
             part = inputs[start:start + step]
             if prompt:
                 part = [prefixed(prompt, item) for item in part]
-            yield self._tokenizer.encode(part)
+            try:
+                encodings = self._tokenizer.encode(part)
+            except TypeError as error:  # which counts from the part's first input
+                raise TypeError(counted_from(start, str(error))) from None
+            yield encodings
             if show_progress_bar:
                 done = min(start + step, len(inputs))
                 print(f"\r{done} of {len(inputs)} inputs", end="" if done < len(inputs) else "\n",
                       file=sys.stderr, flush=True)
+
+
+def counted_from(start: int, message: str) -> str:
+    return re.sub(r"^inputs\[(\d+)\]", lambda found: f"inputs[{start + int(found[1])}]", message)
 
 
 def prefixed(prompt: str, item: Text) -> Text:
