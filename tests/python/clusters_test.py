@@ -11,6 +11,8 @@ import threading
 import time
 import unittest
 import uuid
+from decimal import Decimal
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -103,11 +105,26 @@ class Clusters(ToolTest):
         self.assertEqual((found.dtype, found.shape), (np.float32, expected.shape))
         self.assertEqual(found.tobytes(), expected.tobytes())
 
+    def check_mistakes(self, data, encode, predict):
+        """Are known before a worker starts."""
+        for call, arguments, message in [
+                (encode, {"column": "nope"}, "no column 'nope' among .*'first'"),
+                (encode, {"column": "first", "to": "id"}, "column 'id' is there already"),
+                (encode, {"column": "first", "normalise": True}, r"encode\(\) .*'normalise'"),
+                (encode, {"column": "first", "output_value": "token_embeddings"}, "output_value is"),
+                (predict, {"convert_to_numpy": False}, "convert_to_numpy is False"),
+                (predict, {"columns": "first"}, "columns is 'first', expected the names of two"),
+                (predict, {"options": {"activation_fn": abs}}, r"argument of predict\(\)")]:
+            with self.assertRaisesRegex((TypeError, ValueError), message):
+                call(data, self.encoder, **arguments)
+
     @needs("distributed", "pandas")
     def test_dask(self):
         import dask.bag
         import dask.dataframe
         import pandas
+        import pyarrow
+        import pyarrow.parquet
         from bert_infer.dask import encode, predict
         from distributed import Client, LocalCluster
 
@@ -121,15 +138,31 @@ class Clusters(ToolTest):
             self.check(found["scores"], self.scores)
             found = encode(frame, self.encoder, "first", normalize_embeddings=True).compute()
             self.check(found["embedding"])
+            self.check_mistakes(frame, encode, predict)
+            for other in (frame["first"], found, TEXTS):
+                self.assertRaisesRegex(TypeError, "expected a dask", encode, other, self.encoder)
+            few = pandas.DataFrame({"text": ["a", None, "c"]})
+            few = dask.dataframe.from_pandas(few, npartitions=1)
+            with self.assertRaisesRegex(ValueError, "'text' has a null in 1 of 3 rows"):
+                encode(few, self.encoder).compute()
+            encode(few.dropna(), self.encoder).to_parquet(
+                self.dir / "dask", schema={"embedding": pyarrow.list_(pyarrow.float32())})
+            saved = pyarrow.parquet.read_table(self.dir / "dask")["embedding"].to_numpy()
+            self.check(saved, SentenceTransformer(self.encoder).encode(["a", "c"]))
             bag = dask.bag.from_sequence(TEXTS, npartitions=8)
             self.check(encode(bag, self.encoder, options={"threads": 1}, normalize_embeddings=True)
                        .compute())
             bag = dask.bag.from_sequence(PAIRS[:20], npartitions=3)
             self.check(predict(bag, self.classifier).compute(), self.scores[:20])
+            bag = dask.bag.from_sequence([("a", "b"), ("a", None)], npartitions=1)
+            with self.assertRaisesRegex(ValueError, "the bag has a null in 1 of 2 items"):
+                predict(bag, self.classifier).compute()
 
     @needs("pyspark", "pandas", "pyarrow")
     def test_spark(self):
-        from bert_infer.spark import encode, predict
+        import pyarrow
+        from bert_infer.spark import encode, predict, with_answers
+        from bert_infer.workers import Job
         from pyspark.sql import SparkSession
 
         os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -146,20 +179,31 @@ class Clusters(ToolTest):
             rows.sort(key=lambda row: row.id)
             self.assertEqual([(row.first, row.second) for row in rows], PAIRS)
             self.check((np.array(row.scores, np.float32) for row in rows), self.scores)
+            self.check_mistakes(frame, encode, predict)
+            self.assertRaisesRegex(ValueError, "Spark takes 'ID' for it", encode, frame, self.encoder,
+                                   "first", "ID")
+            # Which pandas would change.
+            frame = frame.selectExpr("*", "double('NaN') nan", "timestamp'0900-01-01 00:00:00' old",
+                                     "if(id = 0, null, id + 1152921504606846976) big")
             found = encode(frame, self.encoder, "first", options={"threads": 1},
                            normalize_embeddings=True)
-            self.assertRaisesRegex(ValueError, "'first' is there", encode, frame, self.encoder,
-                                   to="first")
             rows = sorted(found.collect(), key=lambda row: row.id)
             self.check(np.array(row.embedding, np.float32) for row in rows)
+            before = sorted(frame.collect(), key=lambda row: row.id)
+            self.assertEqual(str([tuple(row)[:-1] for row in rows]), str([tuple(row) for row in before]))
+            with self.assertRaisesRegex(ValueError, "'text' has a null in 1 of 2 rows"):
+                with_answers(pyarrow.RecordBatch.from_pydict({"text": ["a", None]}),
+                             Job.encode(self.encoder, "text", "embedding", None, {}))
         finally:
             session.stop()
 
     @needs("ray", "pandas", "pyarrow")
     def test_ray(self):
+        import pyarrow
         import ray
         import ray.data
-        from bert_infer.ray import encode, predict
+        from bert_infer.ray import Worker, encode, predict
+        from bert_infer.workers import Job
 
         ray.init(num_cpus=3, include_dashboard=False, configure_logging=False)
         try:
@@ -170,8 +214,21 @@ class Clusters(ToolTest):
             rows.sort(key=lambda row: row["id"])
             self.assertEqual([(row["first"], row["second"]) for row in rows], PAIRS)
             self.check((row["scores"] for row in rows), self.scores)
+            self.check_mistakes(dataset, partial(encode, actors=1), partial(predict, actors=1))
+            # Which NumPy would change.
+            others = {"big": [None, *(2**60 + i for i in range(1, len(PAIRS)))],
+                      "price": [Decimal("1.20"), None] * (len(PAIRS) // 2),
+                      "list": [[1, None], []] * (len(PAIRS) // 2)}
+            table = pyarrow.table({"id": COLUMNS["id"], "first": TEXTS, **others})
+            dataset = ray.data.from_arrow(table)
             found = encode(dataset, self.encoder, 2, "first", batch_size=300, normalize_embeddings=True)
-            self.check(row["embedding"] for row in sorted(found.take_all(), key=lambda row: row["id"]))
+            rows = sorted(found.take_all(), key=lambda row: row["id"])
+            self.check(row.pop("embedding") for row in rows)
+            self.assertEqual(rows, table.to_pylist())
+            actor = Worker(Job.encode(self.encoder, "text", "embedding", None, {}))
+            for columns, message in [({"text": ["a", None]}, "'text' has a null in 1 of 2 rows"),
+                                     ({"text": ["a"], "embedding": [1]}, "'embedding' is there")]:
+                self.assertRaisesRegex(ValueError, message, actor, pyarrow.table(columns))
         finally:
             ray.shutdown()
 

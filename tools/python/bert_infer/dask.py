@@ -5,25 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bert_infer.cross_encoder import CrossEncoder
-from bert_infer.sentence_transformer import SentenceTransformer
-from bert_infer.workers import add_embeddings, add_scores, load_once, scores_of
+from bert_infer.workers import Job
 
 
 def encode(data: Any, model: str, column: str = "text", to: str = "embedding",
            options: dict[str, Any] | None = None, **settings: Any) -> Any:
-    """Of a bag of texts, a bag of its embeddings, arrays [E]; of a dask.dataframe, the same with the
-    embeddings of `column` as another column. Nothing is computed yet. A partition is one call.
+    """Of a bag of texts, a bag of its embeddings, arrays [E] float32; of a dask.dataframe, the same with
+    the embeddings of `column` as another column of such arrays. Nothing is computed yet. A partition is
+    one call; there must be no null among its texts. The column is one of objects:
+    to_parquet(path, schema={"embedding": pyarrow.list_(pyarrow.float32())}) saves it.
 
     model     a directory or name, the same on every worker
     options   of SentenceTransformer: {"precision": "int8", "threads": 1}, ...
     settings  of SentenceTransformer.encode: normalize_embeddings=True, ...
     """
-    options = options or {}
-    if not hasattr(data, "columns"):
-        return data.map_partitions(_embeddings, model, options, settings)
-    return data.map_partitions(add_embeddings, model, column, to, options, settings,
-                               meta=_with(data, to))
+    return _map(data, Job.encode(model, column, to, options, settings))
 
 
 def predict(data: Any, model: str, columns: Sequence[str] = ("first", "second"), to: str = "scores",
@@ -34,21 +30,33 @@ def predict(data: Any, model: str, columns: Sequence[str] = ("first", "second"),
     options   of CrossEncoder
     settings  of CrossEncoder.predict
     """
-    options = options or {}
-    if not hasattr(data, "columns"):
-        return data.map_partitions(_scores, model, options, settings)
-    return data.map_partitions(add_scores, model, tuple(columns), to, options, settings,
-                               meta=_with(data, to))
+    return _map(data, Job.predict(model, columns, to, options, settings))
 
 
-def _with(frame: Any, to: str) -> Any:
-    return frame._meta.assign(**{to: None}).astype({to: object})
+def _map(data: Any, job: Job) -> Any:
+    from dask.bag import Bag  # type: ignore[import-not-found, import-untyped, unused-ignore]
+
+    is_bag: bool = isinstance(data, Bag)  # which mypy must not follow into Dask's untyped functions
+    if is_bag:
+        return data.map_partitions(_of_bag, job)
+    if not hasattr(data, "_meta") or getattr(data, "ndim", 0) != 2:
+        raise TypeError(f"data is a {type(data).__module__}.{type(data).__name__}, expected a dask.bag "
+                        "or a dask.dataframe")
+    job.check_columns(list(data.columns))
+    meta = data._meta.assign(**{job.to: None}).astype({job.to: object})
+    return data.map_partitions(_of_frame, job, meta=meta)
 
 
-def _embeddings(texts: Any, model: str, options: dict[str, Any],
-                settings: dict[str, Any]) -> list[Any]:
-    return list(load_once(SentenceTransformer, model, options).encode(list(texts), **settings))
+def _of_bag(partition: Any, job: Job) -> list[Any]:
+    inputs = list(partition)
+    nulls = sum(item is None or (isinstance(item, (list, tuple)) and None in item) for item in inputs)
+    if nulls:
+        raise ValueError(f"the bag has a null in {nulls} of {len(inputs)} items, expected texts")
+    return list(job.answers(job.load(), inputs))
 
 
-def _scores(pairs: Any, model: str, options: dict[str, Any], settings: dict[str, Any]) -> list[Any]:
-    return list(scores_of(load_once(CrossEncoder, model, options), list(pairs), settings))
+def _of_frame(frame: Any, job: Job) -> Any:
+    for column in job.columns:
+        job.check_nulls(column, int(frame[column].isna().sum()), len(frame))
+    answers = job.of_columns(job.load(), *(frame[column].tolist() for column in job.columns))
+    return frame.assign(**{job.to: list(answers)})

@@ -5,51 +5,38 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from bert_infer.cross_encoder import CrossEncoder
-from bert_infer.sentence_transformer import SentenceTransformer
-from bert_infer.workers import scores_of
+from bert_infer.workers import Job
 
 
-class Encoder:
-    """An actor that holds a model and adds its embeddings to batches, dicts of columns."""
+class Worker:
+    """An actor that holds a model and adds its answers to batches, pyarrow.Tables."""
 
-    def __init__(self, model: str, column: str, to: str, options: dict[str, Any],
-                 settings: dict[str, Any]) -> None:
-        self.model = SentenceTransformer(model, **options)
-        self.column, self.to, self.settings = column, to, settings
+    def __init__(self, job: Job) -> None:
+        self.job, self.model = job, job.kind(job.model, **job.options)
 
-    def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
-        texts = np.asarray(batch[self.column]).tolist()
-        return {**batch, self.to: self.model.encode(texts, **self.settings)}
+    def __call__(self, batch: Any) -> Any:
+        from ray.data.extensions import ArrowTensorArray  # type: ignore[import-not-found, unused-ignore]
 
-
-class Scorer:
-    """An actor that holds a classifier and adds the scores of pairs to batches."""
-
-    def __init__(self, model: str, columns: Sequence[str], to: str, options: dict[str, Any],
-                 settings: dict[str, Any]) -> None:
-        self.model = CrossEncoder(model, **options)
-        self.columns, self.to, self.settings = columns, to, settings
-
-    def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
-        pairs = list(zip(*(np.asarray(batch[column]).tolist() for column in self.columns)))
-        return {**batch, self.to: scores_of(self.model, pairs, self.settings)}
+        self.job.check_columns(batch.column_names)  # which are not always known before
+        answers = self.job.of_arrow(self.model, batch)
+        return batch.append_column(self.job.to, ArrowTensorArray.from_numpy(answers))
 
 
 def encode(dataset: Any, model: str, actors: int, column: str = "text", to: str = "embedding",
            options: dict[str, Any] | None = None, batch_size: int = 1024, num_cpus: float = 1,
            **settings: Any) -> Any:
-    """A ray.data.Dataset with the embeddings of a column's texts as another column, [E] float32.
+    """A ray.data.Dataset with the embeddings of a column's texts as another column, [E] float32. The
+    others stay as they are, and there must be no null among the texts.
 
     model     a directory or name, the same on every machine
     actors    how many processes each load the model, with num_cpus processors of Ray's count and as
-              many threads, unless the options say otherwise
+              many threads, unless the options say otherwise. Leave Ray at least one processor to read
+              the dataset: if the actors have them all, it waits without end
     options   of SentenceTransformer: {"precision": "int8"}, ...
     settings  of SentenceTransformer.encode: normalize_embeddings=True, ...
     """
-    return _map(dataset, Encoder, actors, batch_size, num_cpus, model, column, to, options, settings)
+    options = {"threads": max(1, int(num_cpus)), **(options or {})}
+    return _map(dataset, Job.encode(model, column, to, options, settings), actors, batch_size, num_cpus)
 
 
 def predict(dataset: Any, model: str, actors: int, columns: Sequence[str] = ("first", "second"),
@@ -61,15 +48,17 @@ def predict(dataset: Any, model: str, actors: int, columns: Sequence[str] = ("fi
     options   of CrossEncoder
     settings  of CrossEncoder.predict
     """
-    return _map(dataset, Scorer, actors, batch_size, num_cpus, model, tuple(columns), to, options,
-                settings)
+    options = {"threads": max(1, int(num_cpus)), **(options or {})}
+    return _map(dataset, Job.predict(model, columns, to, options, settings), actors, batch_size,
+                num_cpus)
 
 
-def _map(dataset: Any, kind: type[Any], actors: int, batch_size: int, num_cpus: float, model: str,
-         columns: Any, to: str, options: dict[str, Any] | None, settings: dict[str, Any]) -> Any:
+def _map(dataset: Any, job: Job, actors: int, batch_size: int, num_cpus: float) -> Any:
     from ray.data import ActorPoolStrategy  # type: ignore[import-not-found, unused-ignore]
 
-    options = {"threads": max(1, int(num_cpus)), **(options or {})}
+    there = dataset.columns(fetch_if_missing=False)
+    if there is not None:
+        job.check_columns(there)
     return dataset.map_batches(
-        kind, fn_constructor_args=(model, columns, to, options, settings), batch_format="numpy",
-        batch_size=batch_size, num_cpus=num_cpus, compute=ActorPoolStrategy(size=actors))
+        Worker, fn_constructor_args=(job,), batch_format="pyarrow", batch_size=batch_size,
+        num_cpus=num_cpus, compute=ActorPoolStrategy(size=actors))

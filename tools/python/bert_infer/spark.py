@@ -2,22 +2,23 @@
 """Embeddings and scores on a Spark cluster; docs/cluster.md has an example."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from bert_infer.workers import add_embeddings, add_scores, check_new
+from bert_infer.workers import Job
 
 
 def encode(frame: Any, model: str, column: str = "text", to: str = "embedding",
            options: dict[str, Any] | None = None, **settings: Any) -> Any:
     """A pyspark DataFrame with the embeddings of a column's texts as another column, arrays of float.
-    Spark calls it with spark.sql.execution.arrow.maxRecordsPerBatch rows at a time.
+    The others stay as they are, and there must be no null among the texts. Spark calls it with
+    spark.sql.execution.arrow.maxRecordsPerBatch rows at a time.
 
     model     a directory or name, the same on every worker
     options   of SentenceTransformer: {"precision": "int8", "threads": 1}, ...
     settings  of SentenceTransformer.encode: normalize_embeddings=True, ...
     """
-    return _map(frame, to, add_embeddings, model, column, to, options or {}, settings)
+    return _map(frame, Job.encode(model, column, to, options, settings))
 
 
 def predict(frame: Any, model: str, columns: Sequence[str] = ("first", "second"), to: str = "scores",
@@ -28,18 +29,34 @@ def predict(frame: Any, model: str, columns: Sequence[str] = ("first", "second")
     options   of CrossEncoder
     settings  of CrossEncoder.predict
     """
-    return _map(frame, to, add_scores, model, tuple(columns), to, options or {}, settings)
+    return _map(frame, Job.predict(model, columns, to, options, settings))
 
 
-def _map(frame: Any, to: str, add: Callable[..., Any], *arguments: Any) -> Any:
+def _map(frame: Any, job: Job) -> Any:
     from pyspark.sql import types  # type: ignore[import-not-found, unused-ignore]
 
-    check_new(frame.columns, to)
-    added = types.StructField(to, types.ArrayType(types.FloatType(), containsNull=False))
+    job.check_columns(frame.columns)
+    for name in frame.columns:  # Spark does not tell them apart
+        if name.lower() == job.to.lower():
+            raise ValueError(f"the column {name!r} is there already, and Spark takes {job.to!r} for it")
+    added = types.StructField(job.to, types.ArrayType(types.FloatType(), containsNull=False))
     schema = types.StructType([*frame.schema.fields, added])
 
     def over_batches(batches: Iterator[Any]) -> Iterator[Any]:
         for batch in batches:
-            yield add(batch, *arguments)
+            yield with_answers(batch, job)
 
-    return frame.mapInPandas(over_batches, schema)
+    return frame.mapInArrow(over_batches, schema)
+
+
+def with_answers(batch: Any, job: Job) -> Any:
+    """A pyarrow.RecordBatch with another column."""
+    import pyarrow as pa  # type: ignore[import-not-found, import-untyped, unused-ignore]
+
+    answers = job.of_arrow(job.load(), batch)
+    rows, size = answers.shape
+    lists = pa.ListArray.from_arrays(
+        pa.array([size * row for row in range(rows + 1)], pa.int32()), pa.array(answers.ravel()),
+        type=pa.list_(pa.field("element", pa.float32(), nullable=False)))
+    return pa.RecordBatch.from_arrays([*batch.columns, lists],
+                                      schema=batch.schema.append(pa.field(job.to, lists.type)))

@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the recipes for Dask, Spark and Ray share: models that each process loads once, and their
-answers as another column of a table."""
+"""What the recipes for Dask, Spark and Ray share: what is asked of the workers, checked before they
+start, and models that each process loads once."""
 from __future__ import annotations
 
+import inspect
 import threading
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from bert_infer.cross_encoder import CrossEncoder
 from bert_infer.sentence_transformer import SentenceTransformer
+
+# Arguments of encode() and predict() that a column of vectors leaves no choice.
+FIXED = {"convert_to_numpy": True, "convert_to_tensor": False, "output_value": "sentence_embedding"}
 
 _loaded: dict[str, Any] = {}
 _loading = threading.Lock()
@@ -24,31 +29,74 @@ def load_once(kind: type[Any], model: str, options: dict[str, Any]) -> Any:
         return _loaded[key]
 
 
-def scores_of(model: CrossEncoder, pairs: Sequence[Any], settings: dict[str, Any]) -> Any:
-    """Of pairs of texts, [N, C] float32, for one label too. `settings` are those of
-    CrossEncoder.predict."""
-    return model.predict(pairs, **settings).reshape(len(pairs), model.num_labels)
+@dataclass(frozen=True)
+class Job:
+    """The embeddings of the texts of one column, with a SentenceTransformer, or the scores of the pairs
+    of two, with a CrossEncoder, as another column. `options` are those of the class, `settings` those of
+    its encode() or predict()."""
+    kind: type[Any]
+    model: str
+    columns: tuple[str, ...]
+    to: str
+    options: dict[str, Any]
+    settings: dict[str, Any]
 
+    @classmethod
+    def encode(cls, model: str, column: str, to: str, options: dict[str, Any] | None,
+               settings: dict[str, Any]) -> Job:
+        return cls(SentenceTransformer, model, (column,), to, options or {}, settings)._checked()
 
-def add_embeddings(frame: Any, model: str, column: str, to: str, options: dict[str, Any],
-                   settings: dict[str, Any]) -> Any:
-    """A pandas frame with the embeddings of a column's texts as another column of arrays [E].
-    `settings` are those of SentenceTransformer.encode."""
-    check_new(frame.columns, to)
-    loaded = load_once(SentenceTransformer, model, options)
-    return frame.assign(**{to: list(loaded.encode(frame[column].tolist(), **settings))})
+    @classmethod
+    def predict(cls, model: str, columns: Sequence[str], to: str, options: dict[str, Any] | None,
+                settings: dict[str, Any]) -> Job:
+        if isinstance(columns, str) or len(columns) != 2:
+            raise ValueError(f"columns is {columns!r}, expected the names of two")
+        return cls(CrossEncoder, model, tuple(columns), to, options or {}, settings)._checked()
 
+    def _checked(self) -> Job:
+        call = self.kind.encode if self.kind is SentenceTransformer else self.kind.predict
+        try:
+            inspect.signature(call).bind(None, [], **self.settings)
+        except TypeError as error:
+            raise TypeError(f"{call.__qualname__}() {error}") from None
+        for name, only in FIXED.items():
+            if self.settings.get(name, only) != only:
+                raise ValueError(f"{name} is {self.settings[name]!r}, but a cluster's answers are NumPy "
+                                 "vectors, one for each row: leave it out")
+        for name, value in self.options.items():
+            if callable(value):  # each task would get a copy, which load_once() takes for another one
+                raise ValueError(f"options has a function, {name!r}: give it as an argument of "
+                                 f"{call.__name__}()")
+        return self
 
-def add_scores(frame: Any, model: str, columns: Sequence[str], to: str, options: dict[str, Any],
-               settings: dict[str, Any]) -> Any:
-    """A pandas frame with the scores of pairs, the texts of two columns, as another column of arrays
-    [C]."""
-    check_new(frame.columns, to)
-    loaded = load_once(CrossEncoder, model, options)
-    pairs = list(zip(*(frame[column].tolist() for column in columns)))
-    return frame.assign(**{to: list(scores_of(loaded, pairs, settings))})
+    def check_columns(self, there: Sequence[Any]) -> None:
+        """Of the table that the job is for."""
+        for column in self.columns:
+            if there.count(column) != 1:
+                found = "more than one" if column in there else "no"
+                raise ValueError(f"there is {found} column {column!r} among {list(there)}")
+        if self.to in there:
+            raise ValueError(f"the column {self.to!r} is there already")
 
+    def check_nulls(self, column: str, nulls: int, rows: int) -> None:
+        if nulls:
+            raise ValueError(f"column {column!r} has a null in {nulls} of {rows} rows, expected texts")
 
-def check_new(columns: Any, to: str) -> None:
-    if to in columns:
-        raise ValueError(f"the column {to!r} is there already")
+    def load(self) -> Any:
+        return load_once(self.kind, self.model, self.options)
+
+    def answers(self, model: Any, inputs: Sequence[Any]) -> Any:
+        """Of texts, [N, E], or of pairs, [N, C], for one label too, float32."""
+        if self.kind is SentenceTransformer:
+            return model.encode(inputs, **self.settings)
+        return model.predict(inputs, **self.settings).reshape(len(inputs), model.num_labels)
+
+    def of_columns(self, model: Any, *columns: list[Any]) -> Any:
+        return self.answers(model, list(zip(*columns)) if len(columns) > 1 else columns[0])
+
+    def of_arrow(self, model: Any, rows: Any) -> Any:
+        """The answers for a pyarrow.Table or RecordBatch, [N, E] or [N, C]."""
+        columns = [rows.column(name) for name in self.columns]
+        for name, column in zip(self.columns, columns):
+            self.check_nulls(name, column.null_count, len(column))
+        return self.of_columns(model, *(column.to_pylist() for column in columns))
