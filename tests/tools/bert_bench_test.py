@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """The rows that bert-bench prints and the shapes that it refuses. Usage: bert_bench_test.py BIN_DIR"""
+import json
+import math
 import os
 import shutil
 import subprocess
@@ -9,43 +11,96 @@ import time
 from command_line import ToolTest, main, read_lines
 
 
+WEIGHTS = 2 * (4 * 16 * 16 + 2 * 16 * 32)  # 2 layers with H = 16 and I = 32: 4 H^2 + 2 H I
+
+
+def flops_of(lengths: list[int]) -> int:
+    """Each weight once for a token, and attention over S^2 pairs."""
+    return sum(2 * WEIGHTS * s + 2 * 4 * 16 * s * s for s in lengths)
+
+
 class BenchTest(ToolTest):
     tool = "bert-bench"
 
+    def check_figures(self, row: dict, flops: float, weights: int):
+        """flops of a run, and the number of weights that it reads."""
+        self.assertLessEqual(row["min_ms"], row["median_ms"])
+        self.assertAlmostEqual(row["tokens_per_s"] * row["median_ms"] / 1e3 / row["tokens"], 1, 6)
+        self.assertAlmostEqual(row["gflops"] * row["median_ms"] * 1e6 / flops, 1, 6)
+        self.assertTrue(0 < row["peak_fraction"] < 1.1, row)
+        peak = row["gflops"] / row["peak_fraction"]
+        peaks = [row[name] for name in ("onednn_peak_gflops", "multiply_add_peak_gflops") if name in row]
+        self.assertEqual(len(peaks), 2 if row["precision"] == "f32" else 1)
+        self.assertAlmostEqual(peak / max(peaks), 1, 6)
+        self.assertEqual(list(row["profile_ms"]), ["linear", "convert", "attention", "norm", "embedding", "rest"])
+        self.assertGreaterEqual(min(row["profile_ms"].values()), 0, row)
+        floor = row["floor_ms"]
+        self.assertEqual(floor["onednn_peak_gflops"], row["onednn_peak_gflops"])
+        self.assertAlmostEqual(floor["compute"] * peak * 1e6 / flops, 1, 6)
+        size = {"f32": 4, "bf16": 2, "int8": 1}[row["precision"]]
+        self.assertAlmostEqual(floor["weights"] * floor["bandwidth_gb_per_s"] * 1e6 / (size * weights), 1, 6)
+        self.assertTrue(0.1 < floor["bandwidth_gb_per_s"] < 1e5, row)
+        self.check_interval(row)
+
+    def check_interval(self, row: dict):
+        """Each end is the run beyond which the true median lies with a probability of at most 2.5 %."""
+        runs, end, samples, below = row["runs"], 0, 1, 1  # samples of 2^runs, each run faster or slower than it
+        while 40 * below <= 2 ** runs:
+            samples = samples * (runs - end) // (end + 1)
+            below += samples
+            end += 1
+        self.assertEqual(row["median_interval_ms"] is None, runs < 6)
+        self.assertEqual(end == 0, runs < 6)
+        ranks = [math.floor(i / 40 * (runs - 1) + 0.5) for i in range(41)]
+        for value, rank in zip(row["median_interval_ms"] or [], (end - 1, runs - end)):
+            # Of up to 41 runs, all times are among the quantiles.
+            before = max(time for at, time in zip(ranks, row["quantiles_ms"]) if at <= rank)
+            after = min(time for at, time in zip(ranks, row["quantiles_ms"]) if at >= rank)
+            self.assertTrue(before <= value <= after, (row, rank))
+
     def test_rows_add_up(self):
-        shapes = ["1x5", "3x7", "lengths:2,31,9"]
-        rows = self.answers("--json", "--profile", "--runs", 3, "--threads", 1, *shapes)
+        shapes = ["lengths:2,31,9", "100x64"]  # the latter runs so few times that its interval is wide
+        rows = self.answers("--json", "--profile", "--runs", 6, "--threads", 1, *shapes)
         self.assertEqual([row["shape"] for row in rows], shapes)
-        self.assertEqual([(row["batch"], row["tokens"]) for row in rows], [(1, 5), (3, 21), (3, 42)])
-        for row, lengths in zip(rows, [[5], [7] * 3, [2, 31, 9]]):
+        self.assertEqual([(row["batch"], row["tokens"]) for row in rows], [(3, 42), (100, 6400)])
+        for row, lengths in zip(rows, [[2, 31, 9], [64] * 100]):
             self.assertEqual((row["precision"], row["threads"]), ("f32", 1))
-            self.assertLessEqual(row["min_ms"], row["median_ms"])
-            self.assertAlmostEqual(row["tokens_per_s"] * row["median_ms"] / 1e3, row["tokens"], 3)
-            # 2 layers with H = 16 and I = 32: 4 H^2 + 2 H I weights, and attention over S^2 pairs.
-            flops = sum(2 * (2 * (4 * 16 * 16 + 2 * 16 * 32) * s + 4 * 16 * s * s) for s in lengths)
-            self.assertAlmostEqual(row["gflops"] * row["median_ms"] * 1e6 / flops, 1, 6)
-            self.assertTrue(0 < row["peak_fraction"] < 1.1, row)
-            self.assertEqual(list(row["profile_ms"]),
-                             ["linear", "convert", "attention", "norm", "embedding", "rest"])
-            self.assertGreaterEqual(min(row["profile_ms"].values()), 0, row)
-            self.assertGreater(row["floor_ms"]["compute"], 0)
-            self.assertGreater(row["floor_ms"]["weights"], 0)
+            self.assertRegex(row["model"], r"^bert L=2 H=16 A=2 I=32 V=\d+$")
+            self.check_figures(row, flops_of(lengths), WEIGHTS)
+
+    def test_few_runs(self):
+        """Whose times are all in the row. They are long, and so their parts are beyond doubt."""
+        model = self.make_model("long", "--positions", "512")
+        before = {"shape": "256x512", "task": "hidden", "precision": "f32", "backend": "panels", "threads": 1,
+                  "runs": 7, "median_ms": 2, "median_interval_ms": [1, 3]}
+        row, = self.answers("-m", model, "--threads", 1, "--runs", 4, "--backend", "panels", "--profile", "--json",
+                            "--baseline", self.write("seven.jsonl", json.dumps(before)), before["shape"])
+        self.assertEqual(row["runs"], 4)
+        self.check_figures(row, flops_of([512] * 256), WEIGHTS)
+        times = [row["quantiles_ms"][round(40 * i / 3)] for i in range(4)]
+        self.assertAlmostEqual(row["median_ms"] / ((times[1] + times[2]) / 2), 1, 4)
+        parts = row["profile_ms"]
+        self.assertAlmostEqual(sum(parts.values()) / (sum(times) / 4), 1, 4)
+        self.assertGreater(parts["attention"], parts["linear"])  # it has eight times as many operations
+        self.assertAlmostEqual((1 + row["baseline"]["change"]) * 2 / row["median_ms"], 1, 4)
+        self.assertIsNone(row["baseline"]["change_interval"])
 
     def test_each_precision(self):
-        for precision in ["f32", "bf16", "int8"]:
-            row, = self.answers("--json", "--runs", 3, "--precision", precision, "3x7")
-            self.assertEqual(row["precision"], precision)
-            self.assertTrue(0 < row["peak_fraction"] < 1.1, row)
+        rows = self.answers("--json", "--profile", "--runs", 1, "--precision", "bf16,int8", "3x7")
+        self.assertEqual([row["precision"] for row in rows], ["bf16", "int8"])
+        for row in rows:
+            self.check_figures(row, flops_of([7] * 3), WEIGHTS)
 
     def test_both_backends_side_by_side(self):
-        rows = self.answers("--json", "--runs", 3, "--compare", "3x7", "1x5")
-        self.assertEqual([(row["shape"], row["backend"]) for row in rows],
-                         [("3x7", "panels"), ("3x7", "onednn"), ("1x5", "panels"), ("1x5", "onednn")])
+        rows = self.answers("--json", "--runs", 3, "--compare", "3x7")
+        self.assertEqual([(row["shape"], row["backend"]) for row in rows], [("3x7", "panels"), ("3x7", "onednn")])
         self.assertRegex(rows[0]["product"], "^panels for ")
         self.assertRegex(rows[1]["product"], "^oneDNN [23]\\.")
-        self.assertGreater(rows[0]["onednn_peak_gflops"], 0)
-        self.assertGreater(rows[0]["multiply_add_peak_gflops"], 0)
+        for row in rows:
+            self.check_interval(row)
         lines = self.succeed("--runs", 3, "--compare", "2x5").splitlines()
+        self.assertEqual(lines[0].split()[:3], ["shape", "type", "backend"])
+        self.assertEqual([line.split()[0] for line in lines[1:3]], ["2x5", "2x5"])
         self.assertEqual([line.split()[2] for line in lines[1:3]], ["panels", "onednn"])
         self.assertRegex(lines[3], r"^ +onednn / panels: \d+\.\d\d$")
         self.fail_with(2, "--backend", "--compare", "--backend", "panels", "1x1")
@@ -58,6 +113,19 @@ class BenchTest(ToolTest):
     def test_a_baseline_is_a_file_with_rows(self):
         self.fail_with(1, f"{self.dir}: is a directory, expected a file", "--baseline", self.dir, "1x3")
         self.fail_with(1, "empty: is empty, expected what --json wrote", "--baseline", self.write("empty", ""), "1x3")
+        row = {"shape": "1x3", "task": "hidden", "precision": "f32", "backend": "panels", "threads": 1,
+               "median_ms": 1.5, "median_interval_ms": [1, 2]}
+        for key, value, expected in [
+            ("median_ms", None, "null, expected a positive number"), ("median_ms", 0, "0, expected a positive number"),
+            ("median_interval_ms", [1], r"\[1\], expected two positive numbers, or null"),
+            ("median_interval_ms", [-1, 2], r"\[-1,2\], expected two positive numbers"),
+            ("threads", 1.5, "1.5, expected a positive whole number"), ("shape", 3, "3, expected a string"),
+            ("model", {}, "{}, expected a string"), ("runs", "7", '"7", expected a positive whole number')]:
+            with self.subTest(key, value=value):
+                path = self.write("bad.jsonl", "".join(json.dumps(one) + "\n" for one in (row, row | {key: value})))
+                self.fail_with(1, f"bad.jsonl:2: {key} is {expected}", "--baseline", path, "1x3")
+        path = self.write("bad.jsonl", json.dumps(row)[:-1])
+        self.fail_with(1, "bad.jsonl:1: is not a JSON object", "--baseline", path, "1x3")
         for option in "--baseline", "--html":
             self.fail_with(2, f"{option}: the value is empty", option, "", "1x3")
 
@@ -66,15 +134,21 @@ class BenchTest(ToolTest):
         self.fail_with(2, "--threads: '0', expected a whole number from 1 to 1024", "--threads", "1,0", "1x3")
 
     def test_logits_are_less_work(self):
-        hidden, = self.answers("--json", "--runs", 3, "4x30")
-        logits, = self.answers("--json", "--runs", 3, "--task", "logits", "4x30")
-        work = [row["gflops"] * row["median_ms"] for row in (hidden, logits)]
-        self.assertLess(work[1], work[0])
+        row, = self.answers("--json", "--runs", 1, "--task", "logits", "4x30")
+        self.assertLess(row["gflops"] * row["median_ms"] * 1e6, flops_of([30] * 4))
 
-    def test_a_table_for_people(self):
-        lines = self.succeed("--runs", 3, "2x5").splitlines()
-        self.assertEqual(lines[0].split()[:3], ["shape", "type", "backend"])
-        self.assertEqual(lines[1].split()[0], "2x5")
+    def test_a_page_that_cannot_be_written_is_found_before_anything_is_timed(self):
+        for path, reason in (("no/x.html", "x.html: cannot be opened for writing"), (".", "Is a directory")):
+            done = self.fail_with(1, reason, "--html", self.dir / path, "1x3")
+            self.assertEqual(done.stdout, "")
+
+    def test_a_page_is_written_though_nobody_reads_the_table(self):
+        page = self.dir / "unread.html"
+        reader, writer = os.pipe()
+        os.close(reader)
+        with open(writer, "wb") as pipe:
+            self.succeed("--runs", 1, "--threads", 1, "--html", page, "1x3", stdout=pipe)
+        self.assertTrue(page.read_text().strip().endswith("</html>"))
 
     def test_a_killed_run_leaves_nothing_behind(self):
         """But perhaps a folder of links."""
@@ -98,16 +172,14 @@ class BenchTest(ToolTest):
     def test_random_weights_leave_nothing_behind(self):
         scratch = self.dir / "scratch"
         scratch.mkdir()
-        done = subprocess.run([self.bin / self.tool, "--shape", "1,32,2,64", "--json", "2x9"],
+        # They need no model, not even the demo model: a copy in a folder without one runs.
+        alone = shutil.copy(self.bin / self.tool, self.dir)
+        done = subprocess.run([alone, "--shape", "1,32,2,64", "--json", "2x9"],
                               env={**os.environ, "TMPDIR": str(scratch)}, capture_output=True,
                               text=True, timeout=120)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(read_lines(done.stdout)[0]["tokens"], 18)
         self.assertEqual((list(scratch.iterdir()), done.stderr), ([], ""))
-        # Random weights need no model, not even the demo model: a copy in a folder without one runs.
-        alone = shutil.copy(self.bin / self.tool, self.dir)
-        done = subprocess.run([alone, "--shape", "1,32,2,64", "1x1"], capture_output=True, text=True)
-        self.assertEqual(done.returncode, 0, done.stderr)
         done = subprocess.run([alone, "1x1"], capture_output=True, text=True)
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stderr, "no demo model is installed")

@@ -37,7 +37,8 @@ A SHAPE is BxS, a batch of B inputs of S tokens, or lengths:17,31,128, a batch o
       --html FILE      a page with all of this: latency, throughput, distribution, profile, floor;
                        - is standard output, instead of the table
       --baseline OLD   lines that --json wrote before: by how much the median changed, with its
-                       95 % confidence interval
+                       95 % confidence interval; the last line of the same shape, model and settings
+                       counts
   -h, --help           this text
       --version        versions of this and of oneDNN, backend, instruction set
 
@@ -49,8 +50,8 @@ in registers if they are faster. --profile and --json show both. In int8 without
 fewer instructions than that matmul and come out above 1. The floor is the larger of two times: the
 operations at that peak, and reading the weights at the threads' memory bandwidth.
 
-Intervals are 95 % confidence intervals, from the order of the runs' times; that of a change joins
-those of the two medians. They tell the spread within a run, not how the machine changes from one hour to the next.
+Intervals are 95 % confidence intervals, from the order of the runs' times, of which it takes 6; that
+of a change joins those of the two medians. They tell the spread within a run, not how the machine changes from one hour to the next.
 
 Exit status: 0 success, 1 failure, 2 wrong usage.
 )";

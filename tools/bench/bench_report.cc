@@ -27,8 +27,62 @@ ordered_json profile_json(const Timing& timing) {
   return profile;
 }
 
+// What a time depends on: two checkpoints of the same sizes take as long.
+std::string model_name(const bert::Info& info) {
+  return fmt::format("{} L={} H={} A={} I={} V={}", info.family, info.layers, info.hidden,
+                     info.heads, info.intermediate, info.vocabulary);
+}
+
+bool is_time(const ordered_json& value) { return value.is_number() && value.get<double>() > 0; }
+
+// Throws what is wrong with a baseline's row, if anything. Rows that earlier versions wrote have no
+// model and processor.
+void check_row(const ordered_json& row) {
+  if (!row.is_object()) throw std::runtime_error("is not a JSON object, as --json writes");
+  const auto check = [&row](const char* key, bool is_right, const char* expected) {
+    if (is_right) return;
+    const std::string found = row[key].dump(-1, ' ', true, ordered_json::error_handler_t::replace);
+    throw std::runtime_error(fmt::format("{} is {}, expected {}", key, found, expected));
+  };
+  for (const char* key :
+       {"shape", "task", "precision", "backend", "threads", "median_ms", "median_interval_ms"}) {
+    if (row.contains(key)) continue;
+    throw std::runtime_error(fmt::format("has no {}, which bert-bench --json writes", key));
+  }
+  for (const char* key :
+       {"shape", "task", "precision", "backend", "model", "processor", "instruction_set"}) {
+    check(key, !row.contains(key) || row[key].is_string(), "a string");
+  }
+  for (const char* key : {"threads", "runs"}) {
+    const bool is_right = !row.contains(key) || (row[key].is_number_unsigned() && row[key] > 0);
+    check(key, is_right, "a positive whole number");
+  }
+  check("median_ms", is_time(row["median_ms"]), "a positive number");
+  const ordered_json& interval = row["median_interval_ms"];
+  const bool is_interval =
+      interval.is_array() && interval.size() == 2 && is_time(interval[0]) && is_time(interval[1]);
+  check("median_interval_ms", interval.is_null() || is_interval, "two positive numbers, or null");
+}
+
+// Earlier versions wrote an interval for any number of runs.
+bool has_interval(const ordered_json& row) {
+  constexpr int kFewestRuns = 6;
+  return !row["median_interval_ms"].is_null() &&
+         (!row.contains("runs") || row["runs"] >= kFewestRuns);
+}
+
 // How far the logarithm of a median may lie from that of another, from those of each.
 double joined(double a, double b) { return std::hypot(std::log(a), std::log(b)); }
+
+// Of the medians' ratio, less 1.
+ordered_json change_interval(const ordered_json& old, const ordered_json& row) {
+  if (!has_interval(old) || !has_interval(row)) return nullptr;
+  const double before = old["median_ms"], now = row["median_ms"], ratio = now / before;
+  const double before_low = old["median_interval_ms"][0], low = row["median_interval_ms"][0];
+  const double before_high = old["median_interval_ms"][1], high = row["median_interval_ms"][1];
+  return {rounded_number(ratio * std::exp(-joined(now / low, before_high / before)) - 1),
+          rounded_number(ratio * std::exp(joined(high / now, before / before_low)) - 1)};
+}
 
 }  // namespace
 
@@ -70,7 +124,8 @@ std::string timing_text(const TimedShape& timed) {
   return out;
 }
 
-ordered_json timing_json(const TimedShape& timed, const std::string& task) {
+ordered_json timing_json(const TimedShape& timed, const std::string& task,
+                         const ordered_json& environment) {
   const auto& [shape, batch, work, timing, info] = timed;
   const double median = timing.median(), flops_per_s = work.flops / median;
   ordered_json quantiles = ordered_json::array();
@@ -78,9 +133,13 @@ ordered_json timing_json(const TimedShape& timed, const std::string& task) {
   for (int i = 0; i <= kSteps; ++i) {
     quantiles.push_back(milliseconds(timing.quantile(static_cast<double>(i) / kSteps)));
   }
-  const auto [low, high] = timing.median_interval();
+  ordered_json interval;  // null
+  if (const auto found = timing.median_interval()) {
+    interval = {milliseconds(found->first), milliseconds(found->second)};
+  }
   ordered_json row = {{"shape", shape},
                       {"task", task},
+                      {"model", model_name(info)},
                       {"precision", info.precision},
                       {"backend", timing.backend},
                       {"product", timing.product},
@@ -94,8 +153,10 @@ ordered_json timing_json(const TimedShape& timed, const std::string& task) {
                       {"peak_fraction", flops_per_s / timing.peak()},
                       {"onednn_peak_gflops", timing.onednn_peak / 1e9},
                       {"runs", timing.seconds.size()},
-                      {"median_interval_ms", {milliseconds(low), milliseconds(high)}},
-                      {"quantiles_ms", quantiles}};
+                      {"median_interval_ms", interval},
+                      {"quantiles_ms", quantiles},
+                      {"processor", environment["processor"]},
+                      {"instruction_set", environment["instruction_set"]}};
   if (timing.multiply_add_peak > 0) {
     row["multiply_add_peak_gflops"] = timing.multiply_add_peak / 1e9;
   }
@@ -103,50 +164,73 @@ ordered_json timing_json(const TimedShape& timed, const std::string& task) {
     row["profile_ms"] = profile_json(timing);
     row["floor_ms"] = {{"compute", 1e3 * work.flops / timing.peak()},
                        {"onednn_peak_gflops", timing.onednn_peak / 1e9},
-                       {"weights", 1e3 * work.bytes / timing.bandwidth}};
+                       {"weights", 1e3 * work.bytes / timing.bandwidth},
+                       {"bandwidth_gb_per_s", timing.bandwidth / 1e9}};
   }
   return row;
 }
 
-BenchBaseline::BenchBaseline(const std::string& path) {
+BenchBaseline::BenchBaseline(const std::string& path) : path_(path) {
   std::istringstream file(read_whole(path));
   for (std::string line; std::getline(file, line);) {
-    ordered_json row = ordered_json::parse(line, nullptr, false);
-    for (const char* key :
-         {"shape", "task", "precision", "backend", "threads", "median_ms", "median_interval_ms"}) {
-      if (row.is_object() && row.contains(key)) continue;
-      throw std::runtime_error(fmt::format("{}:{}: has no {}, which bert-bench --json writes", path,
-                                           rows_.size() + 1, key));
+    rows_.push_back(ordered_json::parse(line, nullptr, false));
+    try {
+      check_row(rows_.back());
+    } catch (const std::runtime_error& error) {
+      throw std::runtime_error(fmt::format("{}:{}: {}", path, rows_.size(), error.what()));
     }
-    rows_.push_back(std::move(row));
   }
   if (rows_.empty()) throw std::runtime_error(path + ": is empty, expected what --json wrote");
 }
 
-void BenchBaseline::compare(ordered_json& row) const {
+std::string BenchBaseline::compare(ordered_json& row) const {
+  const ordered_json *found = nullptr, *other = nullptr;  // the last of this model, of another
   for (const ordered_json& old : rows_) {
     bool is_same = true;
     for (const char* key : {"shape", "task", "precision", "backend", "threads"}) {
       is_same = is_same && old[key] == row[key];
     }
     if (!is_same) continue;
-    const double before = old["median_ms"], now = row["median_ms"], ratio = now / before;
-    const double before_low = old["median_interval_ms"].at(0), low = row["median_interval_ms"][0];
-    const double before_high = old["median_interval_ms"].at(1), high = row["median_interval_ms"][1];
-    const double down = ratio * std::exp(-joined(now / low, before_high / before));
-    const double up = ratio * std::exp(joined(high / now, before / before_low));
-    row["baseline"] = {{"median_ms", before},
-                       {"change", rounded_number(ratio - 1)},
-                       {"change_interval", {rounded_number(down - 1), rounded_number(up - 1)}}};
-    return;
+    (!old.contains("model") || old["model"] == row["model"] ? found : other) = &old;
   }
+  const auto string_of = [](const ordered_json& of, const char* key) {
+    return of[key].get<std::string>();
+  };
+  if (!found) {
+    const std::string what = fmt::format("{} ({}, {}, {}, threads: {})", string_of(row, "shape"),
+                                         string_of(row, "task"), string_of(row, "precision"),
+                                         string_of(row, "backend"), row["threads"].get<int>());
+    if (!other) return fmt::format("{}: has no {}, which is not compared", path_, what);
+    return fmt::format("{}: {} is of another model ({}, now {}) and not compared", path_, what,
+                       string_of(*other, "model"), string_of(row, "model"));
+  }
+  const double before = (*found)["median_ms"], now = row["median_ms"];
+  row["baseline"] = {{"median_ms", before},
+                     {"change", rounded_number(now / before - 1)},
+                     {"change_interval", change_interval(*found, row)}};
+  for (const char* key : {"model", "processor", "instruction_set"}) {
+    if (found->contains(key)) continue;
+    return fmt::format("{}: does not say of which {} it is; it is taken to be the same", path_,
+                       key);
+  }
+  if ((*found)["processor"] == row["processor"] &&
+      (*found)["instruction_set"] == row["instruction_set"]) {
+    return "";
+  }
+  const std::string processor =
+      fmt::format("{}, {}", string_of(*found, "processor"), string_of(*found, "instruction_set"));
+  row["baseline"]["processor"] = processor;
+  return fmt::format("{}: was timed on another processor ({})", path_, processor);
 }
 
 std::string BenchBaseline::text(const ordered_json& row) {
   if (!row.contains("baseline")) return "";
   const ordered_json& change = row["baseline"];
-  const double by = change["change"], low = change["change_interval"][0],
-               high = change["change_interval"][1];
+  const double by = change["change"];
+  if (change["change_interval"].is_null()) {
+    return fmt::format("    change: {:+.1f} % (too few runs for an interval)\n", 100 * by);
+  }
+  const double low = change["change_interval"][0], high = change["change_interval"][1];
   return fmt::format("    change: {:+.1f} % ({:+.1f} to {:+.1f} %)\n", 100 * by, 100 * low,
                      100 * high);
 }

@@ -2,9 +2,12 @@
 //
 // bert-bench: times the forward pass and compares it with the machine's peak, measured alongside.
 #include <algorithm>
+#include <filesystem>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
@@ -55,11 +58,16 @@ class Bench {
     if (!options.baseline.empty()) baseline_.emplace(options.baseline);
     if (options.shape) random_.emplace(*options.shape);
     directory_ = options.shape ? random_->directory() : model_directory(options.model);
+    name_ = options.shape ? "--shape " + *options.shape : directory_;
     if (!options.html.empty()) {
       refuse_file_of(directory_, options.html);
       refuse_files_read({options.baseline}, options.html);
+      // Refuses now what could not be written after the timing. A pipe's reader would take the
+      // closing for the end.
+      std::error_code ignored;
+      const bool is_pipe = std::filesystem::is_fifo(options.html, ignored);
+      if (!has_page_alone_ && !is_pipe) const OutputFile attempt(options.html);
     }
-    name_ = options.shape ? "--shape " + *options.shape : directory_;
   }
 
   void run() {
@@ -80,7 +88,7 @@ class Bench {
   void write_page() {
     const std::string page = report_page(PageKind::bench, {{"model", name_},
                                                            {"task", options_.task},
-                                                           {"environment", describe_environment()},
+                                                           {"environment", environment_},
                                                            {"has_baseline", baseline_.has_value()},
                                                            {"rows", rows_}});
     if (has_page_alone_) return out_.append(page);
@@ -120,17 +128,25 @@ class Bench {
         print(fmt::format("    onednn / panels: {:.2f}\n",
                           timings[0].median() / timings[1].median()));
       }
-      out_.flush();
     }
   }
 
   void print(const std::string& text) {
-    if (!has_page_alone_) out_.append(text);
+    if (has_page_alone_) return;
+    out_.append(text);
+    try {
+      out_.flush();
+    } catch (const ClosedPipe&) {
+      if (options_.html.empty()) throw;  // nobody reads the table, but somebody may read the page
+    }
   }
 
   void report(TimedShape timed) {
-    nlohmann::ordered_json row = timing_json(timed, options_.task);
-    if (baseline_) baseline_->compare(row);
+    nlohmann::ordered_json row = timing_json(timed, options_.task, environment_);
+    if (baseline_) {
+      const std::string note = baseline_->compare(row);
+      if (!note.empty() && notes_.insert(note).second) spdlog::info("note: {}", note);
+    }
     if (options_.json) {
       print(row.dump() + "\n");
     } else {
@@ -146,10 +162,12 @@ class Bench {
   std::optional<BenchBaseline> baseline_;
   std::optional<RandomModel> random_;
   std::string directory_, name_;  // the latter for messages
+  const nlohmann::ordered_json environment_ = describe_environment();
   OutputFile out_;
   ProgressBar bar_;
   const bool has_page_alone_ = options_.html == "-";  // on standard output
   bool has_header_ = false;
+  std::set<std::string> notes_;  // each of which is given once
   nlohmann::ordered_json rows_ = nlohmann::ordered_json::array();
 };
 

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <numbers>
 #include <numeric>
 
 #include "engine/peak.h"
@@ -80,13 +81,20 @@ double Timing::quantile(double share) const {
   return seconds[static_cast<size_t>(std::lround(share * static_cast<double>(seconds.size() - 1)))];
 }
 
-// The number of runs below the median is binomial.
-std::pair<double, double> Timing::median_interval() const {
+// The number of runs below the true median is binomial, whatever the distribution of the times: at
+// either end, as many runs are left out as lie beyond it with a probability of at most 2.5 %.
+std::optional<std::pair<double, double>> Timing::median_interval() const {
+  constexpr double kTail = 0.025;
   const auto runs = static_cast<double>(seconds.size());
-  const double half = 1.96 * std::sqrt(runs) / 2;
-  const double last = runs - 1;
-  return {seconds[static_cast<size_t>(std::clamp(std::floor(runs / 2 - half), 0.0, last))],
-          seconds[static_cast<size_t>(std::clamp(std::ceil(runs / 2 + half), 0.0, last))]};
+  const auto probability = [runs](size_t runs_below) {
+    const auto k = static_cast<double>(runs_below);
+    return std::exp(std::lgamma(runs + 1) - std::lgamma(k + 1) - std::lgamma(runs - k + 1) -
+                    runs * std::numbers::ln2);
+  };
+  size_t ends = 0;  // the interval begins with the run of this number, counted from 1
+  for (double below = probability(0); below <= kTail; below += probability(ends)) ++ends;
+  if (ends == 0) return std::nullopt;
+  return std::pair(seconds[ends - 1], seconds[seconds.size() - ends]);
 }
 
 std::vector<Timing> time_shape(const BenchOptions& options, const std::vector<bert::Model>& models,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,11 +32,13 @@ struct Timing {
   engine::Profile profile{};                      // of an average run
 
   double peak() const { return std::max(onednn_peak, multiply_add_peak); }
-  double median() const { return seconds[seconds.size() / 2]; }
+  double median() const {
+    return (seconds[(seconds.size() - 1) / 2] + seconds[seconds.size() / 2]) / 2;
+  }
   double min() const { return seconds.front(); }
   double quantile(double share) const;
-  // The median's 95 % confidence interval.
-  std::pair<double, double> median_interval() const;
+  // The median's confidence interval of 95 % or more, which fewer than 6 runs do not have.
+  std::optional<std::pair<double, double>> median_interval() const;
 };
 
 // Of all models, which run in turns. Adds 1 to the bar.

@@ -6,7 +6,13 @@ import math
 
 from reporting import PageTest, main
 
-SHAPES = ["1x5", "lengths:2,31,9"]
+SHAPE = "lengths:2,31,9"
+OLD = {"shape": "1x5", "task": "hidden", "precision": "f32", "backend": "panels", "threads": 1, "median_ms": 1e-6,
+       "median_interval_ms": [0.9e-6, 1.2e-6]}  # as earlier versions wrote it
+
+
+def lines_of(*rows) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
 
 
 class BenchPage(PageTest):
@@ -14,13 +20,13 @@ class BenchPage(PageTest):
 
     def test_the_page(self):
         path = self.dir / "bench.html"
-        lines = self.succeed("--html", path, "--runs", 3, "--precision", "f32,int8", "--threads", "1,2", "--compare", *SHAPES)
+        lines = self.succeed("--html", path, "--precision", "f32,int8", "--threads", "1,2", "--compare", SHAPE)
         self.assertNotIn("floor", lines)  # which was not asked for
         self.assertEqual(lines.count("shape "), 1)
         found = self.read_page(path)
         self.assertEqual([(row["precision"], row["threads"], row["shape"], row["backend"]) for row in found["rows"]],
-                         [(precision, threads, shape, backend) for precision in ("f32", "int8") for threads in (1, 2)
-                          for shape in SHAPES for backend in ("panels", "onednn")])
+                         [(precision, threads, SHAPE, backend) for precision in ("f32", "int8") for threads in (1, 2)
+                          for backend in ("panels", "onednn")])
         for row in found["rows"]:
             low, high = row["median_interval_ms"]
             self.assertTrue(low <= row["median_ms"] * 1.00001 and row["median_ms"] <= high * 1.00001, row)
@@ -29,43 +35,59 @@ class BenchPage(PageTest):
             self.assertAlmostEqual(quantiles[0] / row["min_ms"], 1, 4)
             self.assertGreater(row["floor_ms"]["compute"], 0)
         page = self.browse(path)
-        for text in ("Throughput</h2>", "Distribution</h2>", "Profile and floor</h2>", "url(#hatch1)", "The upright line is the floor"):
+        for text in ("Throughput</h2>", "Distribution</h2>", "Profile and floor</h2>", "url(#hatch1)",
+                     "The upright line is the floor"):
             self.shows(page, text)
         self.assertNotIn("Since the baseline", page)
         self.assertEqual(page.count("<title>linear: "), len(found["rows"]))
 
     def test_a_baseline(self):
-        old = self.succeed("--json", "--runs", 3, "--threads", 1, SHAPES[0])
-        row = json.loads(old)
-        slow = self.dir / "bench_baseline.html"
-        for factor, change in ((1e-3, "slower"), (1e3, "faster")):
-            before = row | {"median_ms": row["median_ms"] * factor,
-                            "median_interval_ms": [value * factor for value in row["median_interval_ms"]]}
-            path = self.write("old.jsonl", json.dumps(before) + "\n")
-            now, other = self.answers("--json", "--runs", 3, "--threads", 1, "--baseline", path, "--html", slow, *SHAPES)
-            self.assertNotIn("baseline", other)
-            found = now["baseline"]
-            self.assertAlmostEqual(found["change"] / (now["median_ms"] / before["median_ms"] - 1), 1, 4)
-            low, high = found["change_interval"]
-            self.assertTrue(low <= found["change"] <= high)
-            ratio = 1 + found["change"]
-            wanted = math.hypot(math.log(now["median_interval_ms"][1] / now["median_ms"]),
-                                math.log(before["median_ms"] / before["median_interval_ms"][0]))
-            self.assertAlmostEqual(math.log((1 + high) / ratio), wanted, 3)
-            page = self.browse(slow)
-            self.shows(page, change)
-            self.shows(page, "not timed")
-        lines = self.succeed("--runs", 3, "--threads", 1, "--baseline", path, SHAPES[0])
-        self.assertRegex(lines, r"\n    change: -99\.\d % \(-\d+\.\d to [-+]\d+\.\d %\)\n")
+        path, fast = self.dir / "old.jsonl", self.dir / "bench_baseline.html"
+        # The last row of a shape counts.
+        path.write_text(lines_of(OLD | {"median_ms": 5.0}, OLD, OLD | {
+            "shape": "2x5", "median_ms": 1e6, "median_interval_ms": [0.9e6, 1.2e6]}))
+        arguments = ["--threads", 1, "--backend", "panels", "--baseline", path]
+        done = self.run_tool(*arguments, "--json", "--html", fast, "1x5", "2x5", "3x5")
+        self.assertEqual(done.stderr.splitlines(), [
+            f"bert-bench: note: {path}: does not say of which model it is; it is taken to be the same",
+            f"bert-bench: note: {path}: has no 3x5 (hidden, f32, panels, threads: 1), which is not compared"])
+        now, faster, other = map(json.loads, done.stdout.splitlines())
+        self.assertNotIn("baseline", other)
+        self.assertLess(faster["baseline"]["change"], 0)
+        found = now["baseline"]
+        self.assertAlmostEqual(found["change"] / (now["median_ms"] / OLD["median_ms"] - 1), 1, 4)
+        low, high = found["change_interval"]
+        below, above = (math.log((1 + end) / (1 + found["change"])) for end in (low, high))
+        median, before = now["median_ms"], OLD["median_ms"]
+        self.assertAlmostEqual(above, math.hypot(math.log(now["median_interval_ms"][1] / median), math.log(1 / 0.9)), 3)
+        self.assertAlmostEqual(-below, math.hypot(math.log(median / now["median_interval_ms"][0]), math.log(1.2)), 3)
+        page = self.browse(fast)
+        for text in ("slower", "faster", "not timed"):
+            self.shows(page, text)
+        self.assertNotIn("another processor", page)
+
+        path.write_text(lines_of(now | {"model": "bert L=1 H=16 A=2 I=32 V=9"},
+                                 faster | {"processor": "Abacus", "median_ms": 1e6, "median_interval_ms": None}))
+        done = self.run_tool(*arguments, "--html", fast, "1x5", "2x5")
+        self.assertEqual(done.stderr.splitlines(), [
+            f"bert-bench: note: {path}: 1x5 (hidden, f32, panels, threads: 1) is of another model "
+            f"(bert L=1 H=16 A=2 I=32 V=9, now {now['model']}) and not compared",
+            f"bert-bench: note: {path}: was timed on another processor (Abacus, {now['instruction_set']})"])
+        self.assertEqual(done.stdout.count("change: "), 1)
+        self.assertRegex(done.stdout, r"\n    change: -100\.0 % \(too few runs for an interval\)\n$")
+        page = self.browse(fast)
+        for text in ("too few runs", "not timed", "on another processor: Abacus"):
+            self.shows(page, text)
 
     def test_what_it_refuses(self):
-        old = self.write("old.jsonl", self.succeed("--json", "--runs", 1, "1x5"))
+        old = self.write("old.jsonl", lines_of(OLD))
         for arguments, code, pattern in [
             (["--precision", "f32,f32"], 2, "--precision: f32 is given twice"),
             (["--precision", "f32,"], 2, "--precision: '', expected auto, f32, bf16 or int8"),
             (["--threads", "1,x"], 2, "--threads: 'x', expected a whole number from 1 to 1024"),
             (["--baseline", "nowhere.jsonl"], 1, "nowhere.jsonl: cannot be read"),
-            (["--baseline", self.write("bad.jsonl", '{"shape": "1x5"}\n')], 1, "bad.jsonl:1: has no task, which bert-bench --json writes"),
+            (["--baseline", self.write("bad.jsonl", '{"shape": "1x5"}\n')], 1,
+             "bad.jsonl:1: has no task, which bert-bench --json writes"),
             (["--html", self.model / "model.safetensors"], 1, "model.safetensors"),
             (["--baseline", old, "--html", old], 1, "is both the input and the output"),
         ]:

@@ -5,7 +5,7 @@ document.getElementById("about").textContent = visible(`${data.model}, ${data.ta
 const rowName = (row) => `${row.shape}  ${row.precision}  ${row.backend}  ${row.threads} thread${row.threads > 1 ? "s" : ""}`;
 const percent = (value) => `${value > 0 ? "+" : ""}${(100 * value).toFixed(1)} %`;
 const floorOf = (row) => row.floor_ms ? Math.max(row.floor_ms.compute, row.floor_ms.weights) : null;
-const interval = ([low, high]) => `${short(low, 4)} to ${short(high, 4)}`;
+const interval = (ends) => ends ? `${short(ends[0], 4)} to ${short(ends[1], 4)}` : "too few runs";
 const precisions = [...new Set(rows.map((row) => row.precision))];
 
 showTable();
@@ -30,14 +30,18 @@ function showTable() {
 
 // A change is one if its interval does not hold 0.
 function showBaseline() {
-  const verdict = ({change, change_interval: [low, high]}) =>
-    low > 0 ? ["bad", "▲ slower"] : high < 0 ? ["good", "▼ faster"] : ["soft", change === 0 ? "same" : "≈ within the spread"];
-  section("Since the baseline", table("Of the median, with its 95 % confidence interval", [
+  const verdict = ({change, change_interval}) => {
+    if (!change_interval) return ["soft", "too few runs"];
+    const [low, high] = change_interval;
+    return low > 0 ? ["bad", "▲ slower"] : high < 0 ? ["good", "▼ faster"] : ["soft", change === 0 ? "same" : "≈ within the spread"];
+  };
+  const processors = [...new Set(rows.map((row) => row.baseline?.processor).filter(Boolean))];
+  section("Since the baseline", ...processors.map((name) => note(`The baseline was timed on another processor: ${name}.`)), table("Of the median, with its 95 % confidence interval", [
     {name: "Shape", tight: true, cell: (row) => rowName(row)},
     {name: "Baseline, ms", number: true, cell: (row) => row.baseline ? short(row.baseline.median_ms, 4) : "not timed"},
     {name: "Now, ms", number: true, cell: (row) => short(row.median_ms, 4)},
     {name: "Change", number: true, cell: (row) => row.baseline ? percent(row.baseline.change) : ""},
-    {name: "Interval", number: true, cell: (row) => row.baseline ? row.baseline.change_interval.map(percent).join(" to ") : ""},
+    {name: "Interval", number: true, cell: (row) => row.baseline?.change_interval ? row.baseline.change_interval.map(percent).join(" to ") : ""},
     {name: "Verdict", cell: (row) => {
       if (!row.baseline) return "";
       const [className, text] = verdict(row.baseline);
