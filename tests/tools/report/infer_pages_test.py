@@ -4,8 +4,11 @@
 compared with what the other outputs say. Usage: infer_pages_test.py BIN_DIR [--screenshots DIR]"""
 import csv
 import json
+import os
 import re
 import resource
+import subprocess
+import sys
 
 import numpy as np
 from reporting import HOSTILE, PageTest, main
@@ -130,6 +133,7 @@ class InferPages(PageTest):
         for i, point in enumerate(found["points"]):
             order = [int(j) for j in np.argsort(-(unit @ unit[i])) if j != i]
             self.assertEqual([index for index, _ in point["near"]], order)
+            np.testing.assert_allclose([cosine for _, cosine in point["near"]], (unit @ unit[i])[order], atol=6e-5)
         page = self.browse(folder / "index.html")
         self.shows(page, "Nearest to “a man is playing”, by cosine")
         self.shows(page, "of the variance")
@@ -141,6 +145,12 @@ class InferPages(PageTest):
                        "--projector", folder,
                        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64)))
         self.assertEqual(list(folder.iterdir()), [])
+
+    def test_without_a_browser_it_counts_as_skipped(self):
+        environment = os.environ | {"PATH": "", "BERT_INFER_REQUIRE_BROWSER": ""}
+        done = subprocess.run([sys.executable, __file__, self.bin, "InferPages.test_a_long_text_is_a_picture"],
+                              env=environment, capture_output=True, timeout=120)
+        self.assertEqual(done.returncode, 77, done.stderr)
 
     def test_what_it_refuses(self):
         path = self.dir / "refused.html"

@@ -99,7 +99,10 @@ def main():
         SCREENSHOTS = sys.argv[at + 1]
         del sys.argv[at:at + 2]
     ToolTest.bin = Path(sys.argv.pop(1)).resolve()
-    unittest.main()
+    result = unittest.main(exit=False).result
+    if not result.wasSuccessful():
+        sys.exit(1)
+    sys.exit(77 if result.skipped else 0)  # so that ctest shows what was not tested
 
 
 __all__ = ["HOSTILE", "ROOT", "PageTest", "main"]
