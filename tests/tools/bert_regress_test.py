@@ -4,8 +4,10 @@
 import json
 import os
 import re
+import resource
 import subprocess
 import sys
+import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 from command_line import ROOT, ToolTest, main
@@ -98,8 +100,32 @@ class RegressTest(ToolTest):
                            "1e-5", "--rtol", "1e-5")
             # A small error everywhere: each element is within its tolerance, the mean is not.
             path = self.spoil(layer1=lambda values: values + 0.11 * abs(values).mean())
-            self.fail_with(1, "layer.1 differs by 0.[01].* of its mean", path, "--precision", precision)
+            self.fail_with(1, "layer.1 has a mean error of 0.[01].*, expected at most 0.0", path,
+                           "--precision", precision)
             self.succeed(path, "--precision", precision, "--mean", "0.2")
+        path = self.spoil(layer1=lambda values: values * 1.01)
+        self.fail_with(1, "layer.1 has a mean error of 0.00", path, "--rtol", "0.1", "--mean", "1e-3")
+        self.succeed(path, "--rtol", "0.1", "--mean", "0.02")
+
+    def test_a_logit_near_0(self):
+        """Of one input: its rounding is many times itself, and yet the model is right."""
+        model = self.make_model("near_0", "--labels", "1")
+        path = self.dir / "near_0.safetensors"
+        subprocess.run([sys.executable, ROOT / "tools" / "reference" / "reference.py", "-m", model, "-o", path,
+                        "--inputs", self.write("near_0.tsv", "a dog\tis walking\n")], check=True)
+        tensors = []
+        for file in TensorFile(model / "model.safetensors"), TensorFile(path):
+            tensors.append({name: np.array(file.read(name)) for name in file.entries})
+        weights, expected = tensors
+        bias = (weights["classifier.bias"] - expected["logits"][0] + 2e-6).astype(np.float32)
+        expected["logits"] = expected["logits"] - weights["classifier.bias"].astype(float) + bias
+        weights["classifier.bias"] = bias
+        write_tensors(model / "model.safetensors", weights, TensorFile(model / "model.safetensors").metadata)
+        write_tensors(path, expected, TensorFile(path).metadata)
+        for precision in ["f32", "bf16", "int8"]:
+            report = self.succeed("-m", model, path, "--precision", precision)
+            error = float(re.search(r"\nlogits +1 +(\S+)", report)[1])
+            self.assertGreater(error, 0.1 * abs(expected["logits"][0, 0]) * {"f32": 1e-3}.get(precision, 1))
 
     def test_single_hidden_states_may_be_far_off_in_less_than_f32(self):
         path = self.dir / "demo.safetensors"
@@ -142,6 +168,46 @@ class RegressTest(ToolTest):
         self.fail_with(1, f"{self.dir}: is a directory, expected a file", self.path, "--json", "--baseline", self.dir)
         self.fail_with(1, "is not what bert-regress --json writes", self.path, "--json", "--baseline",
                        self.write("empty", ""))
+        right = json.loads(self.succeed(self.path, "--json"))
+        for pattern, change in [
+            ("passed is missing, expected true or false", lambda b: b.pop("passed")),
+            ("environment is array, expected an object", lambda b: b.update(environment=[])),
+            ("environment.backend is object, expected a string", lambda b: b["environment"].update(backend={})),
+            (r"files\[0\] is number, expected an object", lambda b: b.update(files=[1])),
+            (r"stages\[1\].within is string, expected true or false", lambda b: b["stages"][1].update(within="yes")),
+            (r"stages\[0\].mean_error is missing, expected a number", lambda b: b["stages"][0].pop("mean_error")),
+            ("labels.changed is array, expected a number", lambda b: b["labels"].update(changed=[])),
+        ]:
+            with self.subTest(pattern):
+                spoiled = json.loads(json.dumps(right))
+                change(spoiled)
+                path = self.write("baseline.json", json.dumps(spoiled))
+                self.fail_with(1, f"{path}: {pattern}$", self.path, "--json", "--baseline", path)
+
+    def test_a_failure_replaces_what_was_written_before(self):
+        junit, model = self.dir / "junit.xml", self.model / "model.safetensors"
+        for arguments in (["nowhere.safetensors"], [self.path, "-m", "nowhere"], [self.path, "--html", self.dir],
+                          [self.path, "--json", "--baseline", "nowhere.json"]):
+            with self.subTest(arguments):
+                self.succeed(self.path, "--junit", junit)
+                done = self.fail_with(1, ".", *arguments, "--junit", junit)
+                suite = ElementTree.parse(junit).getroot()
+                self.assertEqual([suite.get(key) for key in ("tests", "failures", "errors")], ["1", "0", "1"])
+                [case] = suite
+                self.assertEqual(f"bert-regress: {case.find('error').get('message')}\n", done.stderr)
+        content = model.read_bytes()
+        self.fail_with(1, "is a file of the model", self.path, "--junit", model)
+        self.assertEqual(content, model.read_bytes())
+        self.assertEqual(list(self.dir.glob("**/*.partial")), [])
+
+    def test_outputs_are_opened_before_the_work_and_written_after_the_table(self):
+        for option in "--html", "--junit":
+            self.fail_with(1, "no/file: cannot be opened for writing", "nowhere.safetensors", option,
+                           self.dir / "no" / "file")
+            done = self.fail_with(1, "full: cannot be written: File too large", self.path, option, self.dir / "full",
+                                  preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64)))
+            self.assertIn("every stage within its tolerance", done.stdout)
+            self.assertFalse((self.dir / "full").exists())
 
     def test_texts_must_give_the_ids(self):
         inputs = json.loads(self.metadata["inputs"])
@@ -191,6 +257,10 @@ class RegressTest(ToolTest):
                 self.fail_with(1, pattern, "-m", *(model or [self.model]), path())
 
     def test_usage(self):
+        (self.dir / "dangling").symlink_to("target")
+        same = "--html and --junit name the same file"
+        for html, junit in ("dangling", "target"), ("q.html", "q.html.partial"), ("q.xml.partial", "q.xml"):
+            self.fail_with(2, same, self.path, "--html", self.dir / html, "--junit", self.dir / junit)
         for arguments, pattern in [([], "REFERENCE"), (["a", "b"], "b"),
                                    (["a", "--atol", "-1"], "--atol"),
                                    (["a", "--rtol", "x"], "--rtol"),

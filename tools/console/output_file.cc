@@ -38,8 +38,9 @@ bool is_part_of_model(const std::string& name) {
       [&](const char* part) { return name.find(part) != std::string::npos; });
 }
 
-// What a link leads to is replaced, not the link, even if nothing is there yet.
-std::string end_of_links(fs::path path) {
+}  // namespace
+
+std::string end_of_links(std::filesystem::path path) {
   constexpr int kMostLinks = 40;  // as many as the system follows
   std::error_code error;
   for (int i = 0; i < kMostLinks && fs::is_symlink(fs::symlink_status(path, error)); ++i) {
@@ -48,8 +49,6 @@ std::string end_of_links(fs::path path) {
   const fs::path target = fs::weakly_canonical(path, error);
   return error ? path : target;
 }
-
-}  // namespace
 
 void refuse_file_of(const std::string& model, const std::string& path) {
   std::error_code ignored;

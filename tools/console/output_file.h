@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -19,6 +20,9 @@ class ClosedPipe : public OutputError {
  public:
   ClosedPipe() : OutputError("the output pipe is closed") {}
 };
+
+// What a link leads to is replaced, not the link, even if nothing is there yet.
+std::string end_of_links(std::filesystem::path path);
 
 // Throws if `path` is a file in the model's directory that the model is read from. Weights are
 // mapped and read on demand: truncating their file would also crash the program.

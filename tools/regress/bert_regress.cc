@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // bert-regress: runs the inputs of a reference file and compares every stage that the file holds.
+#include <exception>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include <fmt/format.h>
@@ -12,14 +14,16 @@
 #include "tools/console/json_text.h"
 #include "tools/console/output_file.h"
 #include "tools/console/progress_bar.h"
+#include "tools/regress/baseline.h"
 #include "tools/regress/comparison/regression.h"
 #include "tools/regress/regress_options.h"
 #include "tools/regress/regress_report.h"
-#include "tools/report/environment.h"
 #include "tools/report/report_page.h"
 
 namespace bert::tools {
 namespace {
+
+using nlohmann::ordered_json;
 
 void declare(CLI::App& app, RegressOptions& options) {
   app.add_option("-m,--model", options.model)->type_name("DIR");
@@ -42,6 +46,18 @@ bool has_file_alone(const RegressOptions& options) {
   return options.html == "-" || options.junit == "-";
 }
 
+// Each is written as FILE.partial first.
+void refuse_one_file(const std::string& html, const std::string& junit) {
+  if (html.empty() || junit.empty()) return;
+  const auto place = [](const std::string& path) {
+    return end_of_links(std::filesystem::absolute(path));
+  };
+  const std::string a = place(html), b = place(junit);
+  if (a == b || a + ".partial" == b || b + ".partial" == a) {
+    throw UsageError("--html and --junit name the same file");
+  }
+}
+
 void check(const RegressOptions& options) {
   if (!options.baseline.empty() && !options.json && options.html.empty()) {
     throw UsageError("--baseline goes with --html or --json");
@@ -49,69 +65,106 @@ void check(const RegressOptions& options) {
   for (const std::string& written : {options.html, options.junit}) {
     refuse_files_read({options.reference, options.baseline}, written);
   }
-  const auto place = [](const std::string& path) {
-    return std::filesystem::weakly_canonical(std::filesystem::absolute(path));
-  };
-  if (!options.html.empty() && !options.junit.empty() &&
-      place(options.html) == place(options.junit)) {
-    throw UsageError("--html and --junit name the same file");
-  }
+  refuse_one_file(options.html, options.junit);
   if (options.json && has_file_alone(options)) {
     throw UsageError("--json and a page or report on standard output exclude each other");
   }
 }
 
-void print(const std::string& text) {
-  OutputFile out("-");
+// Nobody may read it any more, but the exit status still counts.
+void write(OutputFile& out, const std::string& text) {
   out.append(text);
   try {
     out.close();
-  } catch (const ClosedPipe&) {  // nobody reads the table, but the exit status still counts
+  } catch (const ClosedPipe&) {
   }
 }
 
-void write_file(const std::string& path, const std::string& model, const std::string& text) {
-  if (path == "-") return print(text);
-  refuse_file_of(model, path);
-  OutputFile out(path);
-  out.append(text);
-  out.close();
+struct Outputs {
+  std::optional<OutputFile> html, junit;
+};
+
+// Before the work, which would be lost if they could not be written. Until they are closed, what is
+// there stays.
+void open_outputs(const RegressOptions& options, Outputs& outputs) {
+  if (!options.junit.empty()) outputs.junit.emplace(options.junit);
+  if (!options.html.empty()) outputs.html.emplace(options.html);
 }
 
-int regress(const RegressOptions& options) {
-  check(options);
-  nlohmann::ordered_json baseline = nullptr;  // read first: what is wrong with it costs no time
-  if (!options.baseline.empty()) baseline = read_report(options.baseline, "bert-regress");
-  const std::string directory = model_directory(options.model);
+void refuse_files_of(const std::string& model, const RegressOptions& options, Outputs& outputs) {
+  try {
+    refuse_file_of(model, options.junit);
+  } catch (const OutputError&) {
+    outputs.junit.reset();  // not even the error belongs there
+    throw;
+  }
+  refuse_file_of(model, options.html);
+}
+
+ordered_json report_of(const Regression& regression, const std::string& model,
+                       const ordered_json& baseline) {
+  ordered_json all = regress_json(regression, model);
+  if (baseline.is_null()) return all;
+  all["baseline"] = baseline;
+  all["baseline"].erase("baseline");  // that of the baseline's own run
+  return all;
+}
+
+struct Result {
+  std::string difference;  // "": none
+  std::string junit;       // the file's contents
+};
+
+Result run(const RegressOptions& options, const std::string& directory, Outputs& outputs) {
+  ordered_json baseline = nullptr;  // read first: what is wrong with it costs no time
+  if (!options.baseline.empty()) baseline = read_baseline(options.baseline);
   bert::Options load = options.load;
   load.progress = loading_bar();
   const bert::Model model = bert::Model::load(directory, load);
   for (const std::string& note : model.info().notes) spdlog::info("note: {}", note);
   Regression regression(options, model);
   regression.run();
-  if (!options.junit.empty()) {
-    write_file(options.junit, directory, junit_xml(regression, directory));
-  }
-  std::string text = regress_table(regression);
-  if (options.json || !options.html.empty()) {
-    nlohmann::ordered_json all = regress_json(regression, directory);
-    if (!baseline.is_null()) {
-      baseline.erase("baseline");  // that of the baseline's own run
-      all["baseline"] = baseline;
-    }
-    if (!options.html.empty()) {
-      write_file(options.html, directory, report_page(PageKind::regress, all));
-    }
+  ordered_json all;
+  if (options.json || outputs.html) all = report_of(regression, directory, baseline);
+  if (!has_file_alone(options)) {
+    std::string text;
     if (options.json) {
-      text.clear();
       append_json(text, all);
       text += '\n';
+    } else {
+      text = regress_table(regression);
     }
+    OutputFile out("-");
+    write(out, text);
   }
-  if (!has_file_alone(options)) print(text);
-  const std::string difference = regression.difference();
-  if (!difference.empty()) spdlog::error("{}: {}", regression.reference().path(), difference);
-  return difference.empty() ? 0 : 1;
+  if (outputs.html) write(*outputs.html, report_page(PageKind::regress, all));
+  std::string difference = regression.difference();
+  if (!difference.empty()) difference = regression.reference().path() + ": " + difference;
+  return {difference, junit_xml(regression, directory)};
+}
+
+int regress(const RegressOptions& options) {
+  check(options);
+  std::string directory = options.model.value_or("");
+  Outputs outputs;
+  Result result;
+  try {
+    open_outputs(options, outputs);
+    directory = model_directory(options.model);
+    refuse_files_of(directory, options, outputs);
+    result = run(options, directory, outputs);
+  } catch (const std::exception& error) {
+    // What an earlier run wrote must not stand for this one.
+    const std::string xml = junit_error(directory, error.what());
+    try {
+      if (outputs.junit) write(*outputs.junit, xml);
+    } catch (const OutputError&) {  // the first error is the one to report
+    }
+    throw;
+  }
+  if (outputs.junit) write(*outputs.junit, result.junit);
+  if (!result.difference.empty()) spdlog::error("{}", result.difference);
+  return result.difference.empty() ? 0 : 1;
 }
 
 }  // namespace

@@ -5,15 +5,17 @@
 #include <string>
 
 #include "models/bert_infer.h"
+#include "tools/regress/reference_file.h"
 
 namespace bert::tools {
 
 extern const char* const kRegressManual;
 
 // A found value may differ from the expected one by atol + rtol * |expected|, and all values of a
-// stage on average by mean times the average of |expected|.
+// stage on average by mean times the average of |expected|, or by least_mean if that is more:
+// values near 0 say nothing about the size of what they were computed from.
 struct Tolerance {
-  double atol, rtol, mean;
+  double atol, rtol, mean, least_mean;
 };
 
 struct RegressOptions {
@@ -24,8 +26,7 @@ struct RegressOptions {
   bool json = false;
   bert::Options load;
 
-  // hidden_states: of a stage that is the embeddings or a layer.
-  Tolerance tolerance(const std::string& precision, bool hidden_states) const;
+  Tolerance tolerance(const std::string& precision, const ReferenceStage& stage) const;
 };
 
 }  // namespace bert::tools

@@ -30,19 +30,18 @@ class RegressJson {
     for (const int64_t count : stage.histogram.steps()) steps.push_back(count);
     ordered_json worst = ordered_json::array();
     for (const Element& element : stage.worst) worst.push_back(describe(element, stage));
-    const double mean = stage.mean_error();
-    const auto elements = static_cast<double>(stage.reference.expected->elements());
     return {{"name", stage.reference.expected->name},
             {"within", stage.is_within()},
             {"elements", stage.reference.expected->elements()},
             {"beyond", stage.out_of_tolerance},
             {"largest_error", rounded_number(stage.max_error)},
             {"largest_at", stage.describe(stage.max_error_at)},
-            {"mean_error", rounded_number(mean)},
-            {"mean_expected", rounded_number(stage.expected_sum / elements)},
+            {"mean_error", rounded_number(stage.mean_error())},
+            {"mean_expected", rounded_number(stage.mean_expected())},
             {"atol", rounded_number(stage.tolerance.atol)},
             {"rtol", rounded_number(stage.tolerance.rtol)},
             {"mean_tolerance", rounded_number(stage.tolerance.mean)},
+            {"mean_allowed", rounded_number(stage.allowed_mean())},
             {"histogram",
              {{"first", ErrorHistogram::kFirst},
               {"zeros", stage.histogram.zeros()},
@@ -131,13 +130,22 @@ std::string xml_text(std::string_view text) {
   return escaped;
 }
 
-std::string test_case(std::string_view directory, std::string_view name,
-                      std::string_view difference) {
+// what: "failure" or "error"; message: "" if it passed.
+std::string test_case(std::string_view directory, std::string_view name, std::string_view what,
+                      std::string_view message) {
   const std::string open =
       fmt::format("  <testcase classname=\"{}\" name=\"{}\"", xml_text(directory), xml_text(name));
-  if (difference.empty()) return open + "/>\n";
-  return fmt::format("{}>\n    <failure message=\"{}\"/>\n  </testcase>\n", open,
-                     xml_text(difference));
+  if (message.empty()) return open + "/>\n";
+  return fmt::format("{}>\n    <{} message=\"{}\"/>\n  </testcase>\n", open, what,
+                     xml_text(message));
+}
+
+std::string test_suite(int64_t tests, int64_t failures, int64_t errors, std::string_view cases) {
+  return fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+      "<testsuite name=\"bert-regress\" tests=\"{}\" failures=\"{}\" errors=\"{}\">\n{}"
+      "</testsuite>\n",
+      tests, failures, errors, cases);
 }
 
 }  // namespace
@@ -197,17 +205,17 @@ std::string junit_xml(const Regression& regression, const std::string& directory
   const auto add = [&](std::string_view name, const std::string& difference) {
     ++tests;
     if (!difference.empty()) ++failures;
-    cases += test_case(directory, name, difference);
+    cases += test_case(directory, name, "failure", difference);
   };
   if (reference.ids_compared() > 0) add("ids", reference.ids_difference());
   for (const StageResult& stage : regression.stages()) {
     add(stage.reference.expected->name, stage.difference());
   }
-  return fmt::format(
-      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-      "<testsuite name=\"bert-regress\" tests=\"{}\" failures=\"{}\" errors=\"0\">\n{}"
-      "</testsuite>\n",
-      tests, failures, cases);
+  return test_suite(tests, failures, 0, cases);
+}
+
+std::string junit_error(const std::string& directory, std::string_view message) {
+  return test_suite(1, 0, 1, test_case(directory, "run", "error", message));
 }
 
 }  // namespace bert::tools

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include <nlohmann/json.hpp>
 
@@ -18,5 +19,8 @@ nlohmann::ordered_json regress_json(const Regression& regression, const std::str
 
 // JUnit's XML, with a test case for each stage.
 std::string junit_xml(const Regression& regression, const std::string& directory);
+
+// The same of a run that ended with an error.
+std::string junit_error(const std::string& directory, std::string_view message);
 
 }  // namespace bert::tools

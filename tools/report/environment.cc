@@ -96,12 +96,4 @@ std::string read_whole(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-ordered_json read_report(const std::string& path, std::string_view tool) {
-  ordered_json all = ordered_json::parse(read_whole(path), nullptr, false);
-  if (!all.is_object() || !all.contains("tool") || all["tool"] != tool) {
-    throw std::runtime_error(fmt::format("{}: is not what {} --json writes", path, tool));
-  }
-  return all;
-}
-
 }  // namespace bert::tools

@@ -27,8 +27,4 @@ nlohmann::ordered_json rounded_number(double value, int digits = 6);
 // The bytes of a file that an earlier run wrote. Throws std::runtime_error if it cannot be read.
 std::string read_whole(const std::string& path);
 
-// A JSON document that an earlier run wrote. Throws std::runtime_error if it is none, or if its
-// "tool" is not the one expected.
-nlohmann::ordered_json read_report(const std::string& path, std::string_view tool);
-
 }  // namespace bert::tools

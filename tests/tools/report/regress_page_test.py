@@ -5,6 +5,7 @@ Usage: regress_page_test.py BIN_DIR [--screenshots DIR]"""
 import hashlib
 import json
 import math
+import re
 import shutil
 import subprocess
 import sys
@@ -117,7 +118,7 @@ class RegressPage(PageTest):
         tensors["layer.1"] += error
         path = self.dir / "spoiled.safetensors"
         write_tensors(path, tensors, file.metadata)
-        done = self.run_tool(path, "--json", "--rtol", "0", "--atol", "1e-3")
+        done = self.run_tool(path, "--json", "--rtol", "0", "--atol", "1e-3", "--mean", "0.01")
         stage = json.loads(done.stdout)["stages"][2]
         order = np.argsort(-error, axis=None)[:10]
         rows, columns = np.unravel_index(order, error.shape)
@@ -125,7 +126,15 @@ class RegressPage(PageTest):
         inputs = np.searchsorted(starts, rows, "right") - 1
         self.assertEqual([(element["input"], element["token"], element["column"]) for element in stage["worst"]],
                          list(zip(inputs.tolist(), (rows - starts[inputs]).tolist(), columns.tolist())))
-        np.testing.assert_allclose([element["error"] for element in stage["worst"]], error.ravel()[order], 1e-4)
+        expected = tensors["layer.1"]
+        for key, values in (("error", error), ("expected", expected), ("found", expected - error),
+                            ("rank", error / 1e-3)):
+            np.testing.assert_allclose([element[key] for element in stage["worst"]], values.ravel()[order], 1e-4, 1e-5)
+        keys = ("largest_error", "mean_error", "mean_expected", "mean_allowed")
+        np.testing.assert_allclose([stage[key] for key in keys],
+                                   [error.max(), error.mean(), abs(expected).mean(), 0.01 * abs(expected).mean()], 1e-4)
+        self.assertEqual(stage["largest_at"],
+                         "input {input}, token {token}, column {column}".format(**stage["worst"][0]))
         steps = np.floor(2 * np.log10(error)).astype(int)
         for step, count in enumerate(stage["histogram"]["steps"]):
             # Rounding may move an error at the edge of a step.
@@ -146,29 +155,72 @@ class RegressPage(PageTest):
         names = ["yes", "no", "maybe"]
         self.assertEqual((changed["input"], changed["found"]), (1, names[best]))
         self.assertEqual(changed["expected"], names[int(tensors["logits"][1].argmax())])
+        self.assertEqual(changed["token"], 0)
+        self.assertAlmostEqual(changed["margin"], tensors["logits"][1].max() - tensors["logits"][1, best], 3)
         self.shows(self.browse(page), "1 of 3 labels changed")
 
     def test_what_is_not_finite(self):
         file = TensorFile(self.reference)
         tensors = {name: np.array(file.read(name)) for name in file.entries}
-        tensors["layer.1"][0, 1] = math.inf
+        tensors["layer.1"][0, 1] = math.nan
+        tensors["logits"][:] = math.nan
         path = self.dir / "infinite.safetensors"
         write_tensors(path, tensors, file.metadata)
         page = self.dir / "infinite.html"
-        self.assertEqual(self.run_tool(path, "--html", page).returncode, 1)
-        self.assertIsNone(self.read_page(page)["stages"][2]["largest_error"])
-        self.shows(self.browse(page), "not finite")
+        before = self.write("before.json", self.run_tool(self.reference, "--json").stdout)
+        self.assertEqual(self.run_tool(path, "--html", page, "--baseline", before).returncode, 1)
+        found = self.read_page(page)
+        self.assertIsNone(found["stages"][2]["largest_error"])
+        self.assertEqual((found["labels"]["changed"], found["labels"]["changes"][0]["expected"]), (3, "not finite"))
+        self.assertIsNone(found["labels"]["changes"][0]["margin"])
+        shown = self.browse(page)
+        for text in ("to layer.1, where it is not finite. What is wrong is likely in what computes layer.1.",
+                     "Error by stage; the largest is not finite", "✘ 3 of 3 labels changed"):
+            self.shows(shown, text)
+        row = re.search('<tr><th scope="row">layer.1</th><td><span class="bad">.*?</tr>', shown)[0]
+        # The largest and the mean error, the allowed mean, and both beside the baseline's.
+        self.assertEqual(row.count("not finite"), 5, row)
+
+    def test_other_ids_and_stages_without_a_limit(self):
+        file = TensorFile(self.reference)
+        tensors = {name: np.array(file.read(name)) for name in file.entries}
+        texts = json.loads(file.metadata["inputs"])
+        path, page = self.dir / "ids.safetensors", self.dir / "ids.html"
+        write_tensors(path, tensors, {"inputs": json.dumps([texts[0], ["a"], texts[2]])})
+        self.assertEqual(self.run_tool(path, "--html", page, "--precision", "int8").returncode, 1)
+        choose = '''<script>{const all = document.querySelector('option[value=""]').parentNode;
+                    all.value = ""; all.dispatchEvent(new Event("change"));}</script></body>'''
+        page.write_text(page.read_text().replace("</body>", choose))
+        shown = self.browse(page)
+        self.shows(shown, "What is wrong is likely in the tokenizer.")
+        self.shows(shown, "all with a limit (worst elements)")
+        worst = re.search("The ten worst elements, by error over what is allowed</caption>.*?</table>", shown)[0]
+        self.assertIn('<th scope="row">pooler', worst)
+        self.assertNotRegex(worst, '<th scope="row">(embeddings|layer)')
+        for name in STAGES:
+            del tensors[name]
+        write_tensors(path, tensors, file.metadata)
+        self.succeed(path, "--html", page)
+        self.shows(self.browse(page), "✔ Passed")
 
     def test_junit(self):
         path = self.dir / "junit.xml"
-        for model, failures in ((self.model, []), (self.wrong, STAGES[2:])):
+        hostile = self.dir / "h<i>&\"'x"
+        hostile.symlink_to(self.model)
+        for model, failures in ((self.model, []), (hostile, []), (self.wrong, STAGES[2:])):
             done = self.run_tool("-m", model, self.reference, "--junit", path)
             self.assertEqual(done.returncode, 1 if failures else 0)
             suite = ElementTree.parse(path).getroot()
             cases = suite.findall("testcase")
             self.assertEqual([case.get("name") for case in cases], ["ids", *STAGES])
-            self.assertEqual([case.get("name") for case in cases if case.find("failure") is not None], failures)
+            failed = [case for case in cases if case.find("failure") is not None]
+            self.assertEqual([case.get("name") for case in failed], failures)
             self.assertEqual((suite.get("tests"), suite.get("failures")), (str(len(cases)), str(len(failures))))
+            self.assertEqual({case.get("classname") for case in cases}, {str(model)})
+            messages = [case.find("failure").get("message") for case in failed]
+            for name, message in zip(failures, messages):
+                self.assertRegex(message, f"^{name} differs first, at input ")
+            self.assertIn(messages[0] if failed else "", done.stderr)
 
     def test_what_it_refuses(self):
         for arguments, code, pattern in [

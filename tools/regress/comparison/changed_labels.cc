@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -10,7 +11,11 @@
 namespace bert::tools {
 namespace {
 
-size_t best(std::span<const double> scores) {
+const char* const kNoLabel = "not finite";
+
+// None of scores that are not all finite.
+std::optional<size_t> best(std::span<const double> scores) {
+  if (!std::ranges::all_of(scores, [](double x) { return std::isfinite(x); })) return std::nullopt;
   return static_cast<size_t>(std::ranges::max_element(scores) - scores.begin());
 }
 
@@ -48,17 +53,18 @@ void ChangedLabels::compare(int64_t input, std::span<const float> found,
 void ChangedLabels::compare_best(int64_t input, int64_t token, std::span<const double> found,
                                  std::span<const double> expected) {
   ++compared_;
-  const size_t now = best(found), before = best(expected);
-  if (now == before) return;
+  const std::optional<size_t> now = best(found), before = best(expected);
+  if (now && now == before) return;
   const bool are_tokens = model_.info().task == bert::Task::answer;
-  const auto name = [&](size_t label) {
-    return are_tokens ? fmt::format("token {}", label) : name_of(label, found.size());
+  const auto name = [&](std::optional<size_t> label) -> std::string {
+    if (!label) return kNoLabel;
+    return are_tokens ? fmt::format("token {}", *label) : name_of(*label, found.size());
   };
   add({.input = input,
        .token = token,
        .expected = name(before),
        .found = name(now),
-       .margin = expected[before] - expected[now]});
+       .margin = now && before ? expected[*before] - expected[*now] : NAN});
 }
 
 // Each label by itself is given or not.
@@ -66,13 +72,17 @@ void ChangedLabels::compare_signs(int64_t input, int64_t token, std::span<const 
                                   std::span<const double> expected) {
   for (size_t j = 0; j < found.size(); ++j) {
     ++compared_;
-    if ((found[j] > 0) == (expected[j] > 0)) continue;
-    const std::string name = name_of(j, found.size()), without = "not " + name;
+    const auto label = [&](double score) -> std::string {
+      if (!std::isfinite(score)) return kNoLabel;
+      return (score > 0 ? "" : "not ") + name_of(j, found.size());
+    };
+    const bool finite = std::isfinite(found[j]) && std::isfinite(expected[j]);
+    if (finite && (found[j] > 0) == (expected[j] > 0)) continue;
     add({.input = input,
          .token = token,
-         .expected = expected[j] > 0 ? name : without,
-         .found = found[j] > 0 ? name : without,
-         .margin = std::abs(expected[j])});
+         .expected = label(expected[j]),
+         .found = label(found[j]),
+         .margin = finite ? std::abs(expected[j]) : NAN});
   }
 }
 

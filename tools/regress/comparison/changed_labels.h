@@ -10,13 +10,15 @@
 
 namespace bert::tools {
 
-// Labels by the model's logits that are not those by the reference's.
+// Labels by the model's logits that are not those by the reference's. Logits that are not finite
+// give none, and count as changed.
 class ChangedLabels {
  public:
   struct Change {
     int64_t input = 0, token = 0;  // token: 0 if the head answers for the whole input
     std::string expected, found;
-    double margin = 0;  // of the expected label's logit over the other's, in the reference
+    double margin =
+        0;  // of the expected label's logit over the other's, in the reference; NaN if one has none
   };
 
   explicit ChangedLabels(const bert::Model& model) : model_(model) {}

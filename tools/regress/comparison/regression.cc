@@ -14,7 +14,7 @@ namespace bert::tools {
 Regression::Regression(const RegressOptions& options, const bert::Model& model)
     : model_(model), reference_(options.reference, model), labels_(model) {
   for (const ReferenceStage& stage : reference_.stages()) {
-    const Tolerance tolerance = options.tolerance(model.info().precision, stage.hidden_states);
+    const Tolerance tolerance = options.tolerance(model.info().precision, stage);
     stages_.push_back({.reference = stage, .tolerance = tolerance});
   }
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -30,8 +31,9 @@ void StageResult::compare(double found, double expected, Place place) {
     max_error_at = place;
   }
   const double allowed = tolerance.atol + tolerance.rtol * std::abs(expected);
-  const bool is_limited = allowed > 0 && std::isfinite(allowed);
-  const Element element = {place, found, expected, error, is_limited ? error / allowed : error};
+  // Where nothing is allowed, any error is beyond all others.
+  const double excess = allowed > 0 ? error / allowed : error > 0 ? INFINITY : 0;
+  const Element element = {place, found, expected, error, std::isfinite(allowed) ? excess : error};
   keep_if_bad(element);
   if (finite && error <= allowed) return;
   if (out_of_tolerance++ == 0) first = element;
@@ -39,17 +41,27 @@ void StageResult::compare(double found, double expected, Place place) {
 
 void StageResult::keep_if_bad(const Element& element) {
   if (element.rank == 0) return;
+  const auto is_worse = [](const Element& a, const Element& b) {
+    return std::pair(a.rank, a.error) > std::pair(b.rank, b.error);
+  };
   if (worst.size() == kWorst) {
-    if (element.rank <= worst.back().rank) return;
+    if (!is_worse(element, worst.back())) return;
     worst.pop_back();
   }
-  const auto place =
-      std::ranges::find_if(worst, [&](const Element& other) { return other.rank < element.rank; });
-  worst.insert(place, element);
+  worst.insert(std::ranges::upper_bound(worst, element, is_worse), element);
 }
 
 double StageResult::mean_error() const {
   return error_sum / static_cast<double>(reference.expected->elements());
+}
+
+double StageResult::mean_expected() const {
+  return expected_sum / static_cast<double>(reference.expected->elements());
+}
+
+// Of what is not finite, NaN or infinity: its elements are out of tolerance by themselves.
+double StageResult::allowed_mean() const {
+  return std::max(tolerance.mean * mean_expected(), tolerance.least_mean);
 }
 
 std::string StageResult::describe(Place at) const {
@@ -68,8 +80,9 @@ std::string StageResult::difference() const {
         reference.expected->elements(), tolerance.atol, tolerance.rtol);
   }
   if (mean_is_within()) return "";
-  return fmt::format("{} differs by {:.3g} of its mean, expected at most {:g}", name,
-                     error_sum / expected_sum, tolerance.mean);
+  return fmt::format(
+      "{} has a mean error of {:.3g}, expected at most {:.3g} (the mean of |expected| is {:.3g})",
+      name, mean_error(), allowed_mean(), mean_expected());
 }
 
 }  // namespace bert::tools

@@ -54,7 +54,9 @@ struct StageResult {
 
   void compare(double found, double expected, Place place);
   double mean_error() const;
-  bool mean_is_within() const { return !(error_sum > tolerance.mean * expected_sum); }
+  double mean_expected() const;  // of |expected|
+  double allowed_mean() const;
+  bool mean_is_within() const { return !(mean_error() > allowed_mean()); }
   bool is_within() const { return out_of_tolerance == 0 && mean_is_within(); }
   std::string describe(Place at) const;
   // What is out of tolerance, in one sentence without a period; "" if nothing is.

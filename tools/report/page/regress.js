@@ -3,6 +3,9 @@ const stages = data.stages, before = data.baseline;
 const old = (stage) => before?.stages.find((other) => other.name === stage.name);
 const allowed = (stage) => stage.atol === null ? "any" : `${short(stage.atol)} + ${short(stage.rtol)} |e|`;
 const firstBad = stages.find((stage) => !stage.within);
+// JSON has null for what is not finite, which JavaScript would take for 0.
+const size = (value) => value ?? Infinity;
+const shown = (value) => Number.isFinite(value) ? short(value) : "not finite";
 
 document.title = `bert-regress: ${data.passed ? "passed" : "FAILED"}`;
 document.getElementById("about").textContent =
@@ -19,24 +22,29 @@ section("Verdict",
 section("Environment", environmentFacts(data.environment), filesTable(data.files));
 
 if (before) showBaseline();
-showStages();
-showChart();
-showElements();
+if (stages.length) {
+  showStages();
+  showChart();
+  showElements();
+}
 showLabels();
 
-// Where the mean error grows most from one stage to the next, which is where to look.
+// Where the mean error grows most from one stage to the next, and where to look.
 function stepUp() {
   let most = null;
   for (let i = 1; i < stages.length; ++i) {
-    const factor = stages[i].mean_error / stages[i - 1].mean_error;
-    if (stages[i - 1].mean_error > 0 && (!most || factor > most.factor)) most = {factor, from: stages[i - 1].name, to: stages[i].name};
+    const now = size(stages[i].mean_error), then = size(stages[i - 1].mean_error), factor = now / then;
+    if (then > 0 && then < Infinity && (!most || factor > most.factor)) most = {factor, from: stages[i - 1].name, to: stages[i].name};
   }
-  return most && make("p", {text: `The mean error grows most from ${most.from} to ${most.to}: ${short(most.factor)} times.` +
-    (data.passed ? "" : ` What is wrong is likely in what computes ${most.to}.`)});
+  const growth = most && `The mean error grows most from ${most.from} to ${most.to}` +
+    (most.factor < Infinity ? `: ${short(most.factor)} times. ` : ", where it is not finite. ");
+  const suspects = [data.ids?.texts_differing ? "the tokenizer" : null, firstBad ? `what computes ${firstBad.name}` : null].filter(Boolean);
+  const text = (growth ?? "") + (suspects.length ? `What is wrong is likely in ${suspects.join(" and in ")}.` : "");
+  return text && make("p", {text});
 }
 
 function showStages() {
-  const factor = (now, then) => then ? `${short(now / then, 3)} ×` : "";
+  const factor = (now, then) => then ? now === null ? "not finite" : `${short(now / then, 3)} ×` : "";
   const columns = [
     {name: "Stage", cell: (stage) => stage.name},
     {name: "Verdict", cell: (stage) => make("span", {className: stage.within ? "good" : "bad", text: stage.within ? "✔ within" : "✘ OUT"})},
@@ -45,7 +53,7 @@ function showStages() {
     {name: "Largest error", number: true, cell: (stage) => short(stage.largest_error)},
     {name: "Allowed", number: true, cell: allowed},
     {name: "Mean error", number: true, cell: (stage) => short(stage.mean_error)},
-    {name: "Allowed mean", number: true, cell: (stage) => stage.mean_tolerance === null ? "any" : short(stage.mean_tolerance * stage.mean_expected)},
+    {name: "Allowed mean", number: true, cell: (stage) => stage.mean_tolerance === null ? "any" : short(stage.mean_allowed)},
     {name: "Largest at", tight: true, cell: (stage) => stage.largest_at}];
   if (before) columns.splice(8, 0,
     {name: "Largest, of baseline", number: true, cell: (stage) => factor(stage.largest_error, old(stage)?.largest_error)},
@@ -87,23 +95,26 @@ function showChart() {
   const series = [
     {name: "largest error", values: stages.map((stage) => stage.largest_error)},
     {name: "mean error", values: stages.map((stage) => stage.mean_error)},
-    {name: "allowed mean", values: stages.map((stage) => stage.mean_tolerance === null ? null : stage.mean_tolerance * stage.mean_expected)}];
+    {name: "allowed mean", values: stages.map((stage) => stage.mean_allowed)}];
   if (before) series.push({name: "largest, baseline", values: stages.map((stage) => old(stage)?.largest_error ?? null)});
   const atol = stages.find((stage) => stage.atol)?.atol;
-  section("Error by stage", lineChart({title: `Error by stage; the largest is ${short(Math.max(...stages.map((stage) => stage.largest_error)))}`,
+  section("Error by stage", lineChart({title: `Error by stage; the largest is ${shown(Math.max(...stages.map((stage) => size(stage.largest_error))))}`,
     labels: stages.map((stage) => (stage.within ? "" : "✘ ") + stage.name), series,
     lines: atol ? [{name: `atol ${short(atol)}`, value: atol}] : []}),
     note("Logarithmic. A stage of a right model adds rounding to what came before; a step up marks where another result is computed. Not drawn: what is 0 or not finite."));
 }
 
 function showElements() {
-  const shown = place((name) => name === "" ? worstTable(worstOf(stages)) :
+  // Without a limit for each element, there is no share of it to compare with other stages'.
+  const comparable = worstOf(stages).filter((element) => element.stage.atol !== null || element.rank === null);
+  const elements = place((name) => name === "" ? worstTable(comparable.slice(0, 10)) :
     [errorHistogram(stages.find((stage) => stage.name === name)), worstTable(worstOf(stages.filter((stage) => stage.name === name)))]);
-  const select = choice("Stage", [...stages.map((stage) => [stage.name, stage.name]), ["", "all (worst elements)"]], (name) => shown.show(name));
+  const all = comparable.length ? [["", stages.every((stage) => stage.atol !== null) ? "all (worst elements)" : "all with a limit (worst elements)"]] : [];
+  const select = choice("Stage", [...stages.map((stage) => [stage.name, stage.name]), ...all], (name) => elements.show(name));
   const start = (firstBad ?? stages.at(-1)).name;
   select.querySelector("select").value = start;
-  shown.show(start);
-  section("Distribution and worst elements", make("div", {className: "row"}, select), shown);
+  elements.show(start);
+  section("Distribution and worst elements", make("div", {className: "row"}, select), elements);
 }
 
 function errorHistogram(stage) {
@@ -120,15 +131,17 @@ function errorHistogram(stage) {
 }
 
 function worstOf(some) {
+  const order = (a, b) => a === b ? 0 : a - b;  // infinities too
   return some.flatMap((stage) => stage.worst.map((element) => ({stage, ...element})))
-  .sort((a, b) => (b.rank ?? Infinity) - (a.rank ?? Infinity)).slice(0, 10);
+    .sort((a, b) => order(size(b.rank), size(a.rank)) || order(size(b.error), size(a.error)));
 }
 
 function worstTable(elements) {
   const input = (element) => data.inputs[element.input];
   const texts = (element) => make("span", {}, ...input(element).texts.flatMap((text, i) =>
     [i ? " ‖ " : "", make("span", {className: "s" + i, text: text.length > 160 ? text.slice(0, 160) + "…" : text})]));
-  return table("The ten worst elements, by error over what is allowed", [
+  const limited = elements.every((element) => element.stage.atol !== null || element.rank === null);
+  return table("The ten worst elements, by error" + (limited ? " over what is allowed" : ""), [
     {name: "Stage", cell: (element) => element.stage.name},
     {name: "Input", number: true, cell: (element) => String(element.input)},
     {name: "Token", cell: (element) => element.token === undefined ? "" : make("span", {}, `${element.token} `,
