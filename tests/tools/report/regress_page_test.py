@@ -173,6 +173,13 @@ class RegressPage(PageTest):
         self.assertIsNone(found["stages"][2]["largest_error"])
         self.assertEqual((found["labels"]["changed"], found["labels"]["changes"][0]["expected"]), (3, "not finite"))
         self.assertIsNone(found["labels"]["changes"][0]["margin"])
+        many = self.dir / "many_labels"  # each by itself
+        shutil.copytree(self.model, many)
+        config = json.loads((many / "config.json").read_text())
+        (many / "config.json").write_text(json.dumps(config | {"problem_type": "multi_label_classification"}))
+        labels = json.loads(self.run_tool("-m", many, path, "--json").stdout)["labels"]
+        self.assertEqual((labels["compared"], labels["changed"]), (9, 9))
+        self.assertEqual({change["expected"] for change in labels["changes"]}, {"not finite"})
         shown = self.browse(page)
         for text in ("to layer.1, where it is not finite. What is wrong is likely in what computes layer.1.",
                      "Error by stage; the largest is not finite", "✘ 3 of 3 labels changed"):
