@@ -125,6 +125,7 @@ class RegressTest(ToolTest):
         report = self.succeed("-m", model, path)
         error = float(re.search(r"\nlogits +1 +(\S+)", report)[1])
         self.assertGreater(error, 1e-4 * abs(expected["logits"][0, 0]))
+        self.fail_with(1, "logits has a mean error of", "-m", model, path, "--mean", "1e-4")
 
     def test_single_hidden_states_may_be_far_off_in_less_than_f32(self):
         path = self.dir / "demo.safetensors"

@@ -36,8 +36,8 @@ Either ids or texts may be left out. If both are there, the texts must tokenize 
       --adapter NAME a LoRA adapter, of the model's own or a folder, as for bert-infer
       --atol X       a found value may differ from the expected one by
       --rtol X       atol + rtol * |expected|
-      --mean X       the mean error of a stage may be X times the mean of |expected|; in f32 also
-                     atol
+      --mean X       the mean error of a stage may be X times the mean of |expected|; without this
+                     option, in f32 also atol
       --threads N    default: as many as the process may use
       --json         all results as one JSON object instead of the table
       --html FILE    the same as a page: the errors by stage in a table and a chart, their
@@ -74,7 +74,7 @@ Tolerance RegressOptions::tolerance(const std::string& precision,
   all.atol = atol.value_or(all.atol);
   all.rtol = rtol.value_or(all.rtol);
   all.mean = mean.value_or(all.mean);
-  if (precision == "f32") all.least_mean = all.atol;
+  if (precision == "f32" && !mean) all.least_mean = all.atol;
   return all;
 }
 
