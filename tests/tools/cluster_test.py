@@ -166,6 +166,11 @@ class ClusterTest(ToolTest):
                 time.sleep(0.1)
             self.assertTrue(out.exists(), slurm.queue())
             slurm.wait_until_idle(deadline)
+            # If the tasks fail, nothing waits for them for ever.
+            done = self.recipe("slurm", self.dir / "no.jsonl", "--task", "none", **slurm.environment)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            slurm.wait_until_idle(deadline)
+            self.assertEqual(slurm.run("squeue", "-h"), "")
         self.assertTrue(killed)
         self.check(out)
 
