@@ -242,7 +242,7 @@ constexpr Family kFamilies[] = {
 std::span<const Family> families() {
   static const std::vector<Family> all = [] {
     std::vector<Family> rows(std::begin(kFamilies), std::end(kFamilies));
-    for (const auto more : {newer_families(), unmasked_families()}) {
+    for (const auto more : {newer_families(), language_model_families()}) {
       rows.insert(rows.end(), more.begin(), more.end());
     }
     return rows;

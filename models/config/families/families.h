@@ -157,6 +157,6 @@ struct Family {
 // All families. The rows live as long as the program.
 std::span<const Family> families();
 std::span<const Family> newer_families();  // some of them
-std::span<const Family> unmasked_families();
+std::span<const Family> language_model_families();
 
 }  // namespace bert::models

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The encoders of ModernBERT, NomicBert, GTE, JinaBert v2, Jina's XLM-RoBERTa and DeBERTa v2 in
-float64; those of EuroBERT, UltraBERT and EmbeddingGemma are in unmasked.py.
+float64; those of EuroBERT, UltraBERT, EmbeddingGemma, Qwen and T5 are in language_models.py.
 
 One function a family, written from the papers (Warner et al. 2024, Nussbaum et al. 2024, Zhang et
 al. 2024, Günther et al. 2023, Sturua et al. 2024, He et al. 2021 and 2023) and the published code, in its names. Only

@@ -26,7 +26,8 @@ PREFIXES = {"modernbert": "model.", "nomic": "bert.", "nomic-moe": "bert.", "nom
             "gte5": "gte.", "jina": "bert.", "jina-code": "bert.", "deberta": "deberta.",
             "eurobert": "model.", "gemma3": "model.", "jina-roberta": "roberta.",
             "jina-v3": "roberta.", "ultrabert": "ultrabert.", "deberta1": "deberta.",
-            "qwen2": "model.", "qwen3": "model.", "t5": "transformer.", "t5-gated": "transformer.", "mt5": "transformer."}
+            "qwen2": "model.", "qwen3": "model.",
+            "t5": "transformer.", "t5-gated": "transformer.", "mt5": "transformer."}
 CODE = {"jina": "jinaai/jina-bert-implementation--configuration_bert.JinaBertConfig",
         "jina-code": "jinaai/jina-bert-v2-qk-post-norm--configuration_bert.JinaBertConfig",
         "nomic": "nomic-ai/nomic-bert-2048--configuration_hf_nomic_bert.NomicBertConfig",
@@ -301,7 +302,7 @@ def deberta_layer(w, p: str, i: int, shape: list[int], c: dict) -> None:
     w.norm(p + "output.LayerNorm", hidden)
 
 
-def unmasked_layer(w, p: str, i: int, shape: list[int], c: dict) -> None:
+def language_model_layer(w, p: str, i: int, shape: list[int], c: dict) -> None:
     _, hidden, heads, intermediate = shape
     p, size = p + f"layers.{i}.", c.get("head_dim", hidden // heads)
     shared, inside = size * c["num_key_value_heads"], size * heads
@@ -348,8 +349,8 @@ def gains(w, name: str, width: int, c: dict) -> None:
 
 
 LAYERS = {"t5": t5_layer, "t5-gated": t5_layer, "mt5": t5_layer,
-          "eurobert": unmasked_layer, "ultrabert": unmasked_layer, "gemma3": unmasked_layer,
-          "qwen2": unmasked_layer, "qwen3": unmasked_layer,
+          "eurobert": language_model_layer, "ultrabert": language_model_layer, "gemma3": language_model_layer,
+          "qwen2": language_model_layer, "qwen3": language_model_layer,
           "jina-roberta": jina_roberta_layer, "jina-v3": jina_roberta_layer, "modernbert": modern_bert_layer,
           "nomic": nomic_layer, "nomic-moe": nomic_experts_layer, "nomic5": projections_layer,
           "gte": gte_layer, "gte5": projections_layer, "jina": jina_layer,

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The encoders of encoders.py and unmasked.py in float64, for reference.py."""
+"""The encoders of encoders.py and language_models.py in float64, for reference.py."""
 import numpy as np
 
 from newer.config import NewerConfig
 from newer.encoders import deberta, jina_bert, jina_roberta, modern_bert, turned_bert
 from newer.heads import scores
 from newer.tensors import Tensors
-from newer.unmasked import euro_bert, gemma3, qwen, t5, ultra_bert
+from newer.language_models import euro_bert, gemma3, qwen, t5, ultra_bert
 from reference_inputs import Input
 
 ENCODERS = {"modernbert": modern_bert, "nomic_bert": turned_bert, "new": turned_bert,

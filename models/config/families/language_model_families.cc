@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The families with the layers of language models; but for Qwen's without a mask. As families.cc:
-// settings, layers, heads, and last the table.
+// The families with the layers of language models, and T5. In the order of families.cc: settings,
+// layers, heads, and last the table.
 #include "models/config/families/families.h"
 #include "models/config/families/family_rows.h"
 #include "models/config/families/family_settings.h"
@@ -134,7 +134,7 @@ constexpr Family t5(const char* model_type, const char* classes, Gate gate) {
           .read_more = read_t5};
 }
 
-constexpr Family kUnmaskedFamilies[] = {
+constexpr Family kLanguageModelFamilies[] = {
     {.model_type = "eurobert",
      .classes = "EuroBert",
      .prefix = "model.",
@@ -190,6 +190,6 @@ constexpr Family kUnmaskedFamilies[] = {
 
 }  // namespace
 
-std::span<const Family> unmasked_families() { return kUnmaskedFamilies; }
+std::span<const Family> language_model_families() { return kLanguageModelFamilies; }
 
 }  // namespace bert::models
