@@ -64,8 +64,8 @@ def read_newer_config(directory: Path) -> NewerConfig:
     types = 0 if kind in NO_TYPES else c.get("type_vocab_size", types)
     vocabulary, multiple = c["vocab_size"], c.get("pad_vocab_size_multiple", 1)
     epsilon = {"modernbert": "norm_eps", "eurobert": "rms_norm_eps", "ultrabert": "rms_norm_eps",
-               "gemma3_text": "rms_norm_eps", "qwen2": "rms_norm_eps", "qwen3": "rms_norm_eps", "t5": "layer_norm_epsilon",
-               "mt5": "layer_norm_epsilon"}.get(kind, "layer_norm_eps")
+               "gemma3_text": "rms_norm_eps", "qwen2": "rms_norm_eps", "qwen3": "rms_norm_eps",
+               "t5": "layer_norm_epsilon", "mt5": "layer_norm_epsilon"}.get(kind, "layer_norm_eps")
     longest, padding = 1 << 15 if kind.endswith("t5") else get("max_position_embeddings",
                                                                       "n_positions"), None
     if kind == "jina-roberta" and c["position_embedding_type"] == "absolute":
