@@ -99,15 +99,16 @@ void RequestQueue::enqueue(const std::shared_ptr<Request>& request) {
 }
 
 // Those at the front, as far as they ask for the same and there is room. Where several threads
-// compute, each takes its share of all that is under way: callers that ask again when they have
-// their answers would else leave one without work while the others compute.
+// compute, each takes half of its share of all that is under way: callers that ask again when they
+// have their answers would else leave one without work while the others compute. The other half
+// waits for whoever is done first.
 std::vector<RequestQueue::Part> RequestQueue::take(Lane& lane) {
   constexpr int64_t kLeastShare = 64;  // tokens: of fewer, all threads compute one batch sooner
   std::vector<Part> parts;
   int64_t room = lane.most_tokens;
   if (limits_.workers > 1) {
     const int64_t under_way = statistics_.waiting_tokens + statistics_.computing_tokens;
-    room = std::min(room, std::max(under_way / limits_.workers, kLeastShare));
+    room = std::min(room, std::max(under_way / (2 * limits_.workers), kLeastShare));
   }
   for (auto next = lane.waiting.begin(); next != lane.waiting.end();) {
     const std::shared_ptr<Request> request = *next++;
