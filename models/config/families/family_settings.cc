@@ -339,7 +339,7 @@ void read_qwen3(const JsonFile& file, Config& config) {
   if (file.has("rope_parameters")) theta = rope_theta(file.at("rope_parameters"), theta);
   config.frequencies = engine::rotary_frequencies(theta, head_width(file, config));
   config.classifier_pooling = Config::ClassifierPooling::last;
-  config.pad_token = static_cast<int>(file.integer("pad_token_id", -1, config.vocabulary, -1));
+  config.pad_token = static_cast<int>(file.integer("pad_token_id", -1, config.vocabulary - 1, -1));
 }
 
 // Qwen2 has other biases.
