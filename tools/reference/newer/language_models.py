@@ -26,17 +26,21 @@ def projections(config: NewerConfig, t: Tensors, x: np.ndarray, p: str) -> list[
     return [parts[0], *(part.repeat(config.heads // groups, 0) for part in parts[1:])]
 
 
-def euro_bert(config: NewerConfig, t: Tensors, ids: np.ndarray, _) -> list[np.ndarray]:
+def llama(config: NewerConfig, t: Tensors, ids: np.ndarray, _) -> list[np.ndarray]:
+    """EuroBERT; Qwen2 and Qwen3, in which no token attends to later ones."""
     act = activation(config.get("hidden_act", "silu"))
+    causal = config.kind != "eurobert" and config.get("is_causal", True)
     theta = config.get("rope_parameters", {}).get("rope_theta", config.get("rope_theta"))
-    inv_freq = frequencies(theta, config.hidden // config.heads)
+    inv_freq = frequencies(theta, config.get("head_dim", config.hidden // config.heads))
     norm = lambda x, name: rms_norm(config, x, t[name + ".weight"])  # noqa: E731
     x = t["embed_tokens.weight"][ids]
     stages = [x]
     for i in range(config.layers):
         p = f"layers.{i}."
         q, k, v = projections(config, t, norm(x, p + "input_layernorm"), p + "self_attn.")
-        context = attend(t.keys, rotate(q, inv_freq), rotate(k, inv_freq), v)
+        if config.kind == "qwen3":
+            q, k = norm(q, p + "self_attn.q_norm"), norm(k, p + "self_attn.k_norm")
+        context = attend(t.keys, rotate(q, inv_freq), rotate(k, inv_freq), v, causal=causal)
         x = x + t.linear(context, p + "self_attn.o_proj")
         x = x + feed_forward(t, norm(x, p + "post_attention_layernorm"), p + "mlp.", act)
         stages.append(x)
@@ -94,26 +98,6 @@ def gemma3(config: NewerConfig, t: Tensors, ids: np.ndarray, _) -> list[np.ndarr
         x = x + norm(y, p + "post_attention_layernorm")
         y = feed_forward(t, norm(x, p + "pre_feedforward_layernorm"), p + "mlp.", act)
         x = x + norm(y, p + "post_feedforward_layernorm")
-        stages.append(x)
-    stages[-1] = norm(x, "norm")
-    return stages
-
-
-def qwen(config: NewerConfig, t: Tensors, ids: np.ndarray, _) -> list[np.ndarray]:
-    act, causal = activation(config.get("hidden_act", "silu")), config.get("is_causal", True)
-    theta = config.get("rope_parameters", {}).get("rope_theta", config.get("rope_theta"))
-    inv_freq = frequencies(theta, config.get("head_dim", config.hidden // config.heads))
-    norm = lambda x, name: rms_norm(config, x, t[name + ".weight"])  # noqa: E731
-    x = t["embed_tokens.weight"][ids]
-    stages = [x]
-    for i in range(config.layers):
-        p = f"layers.{i}."
-        q, k, v = projections(config, t, norm(x, p + "input_layernorm"), p + "self_attn.")
-        if config.kind == "qwen3":
-            q, k = norm(q, p + "self_attn.q_norm"), norm(k, p + "self_attn.k_norm")
-        context = attend(t.keys, rotate(q, inv_freq), rotate(k, inv_freq), v, causal=causal)
-        x = x + t.linear(context, p + "self_attn.o_proj")
-        x = x + feed_forward(t, norm(x, p + "post_attention_layernorm"), p + "mlp.", act)
         stages.append(x)
     stages[-1] = norm(x, "norm")
     return stages
