@@ -24,8 +24,9 @@ constexpr std::string_view kHarmless[] = {
     "add_pooling_layer", "sentence_transformers", "summary_activation", "summary_first_dropout",
     "summary_last_dropout", "summary_proj_to_labels", "summary_type", "summary_use_proj",
     // Sizes: other values would give tensors other shapes.
-    "dense_act_fn", "ffn_div", "head_dim", "is_gated_act", "max_trained_positions", "n_positions",
-    "num_decoder_layers", "parallel_block_tied_norm", "pooler_hidden_size",
+    "dense_act_fn", "emb_size", "ffn_div", "head_dim", "is_gated_act", "max_trained_positions",
+    "model_max_length", "n_positions", "num_decoder_layers", "parallel_block_tied_norm",
+    "pooler_hidden_size",
     // Training and dropout.
     "attention_dropout", "attention_probs_dropout_prob", "attn_pdrop", "classifier_dropout",
     "classifier_dropout_prob", "dropout", "dropout_rate", "gradient_checkpointing",

@@ -88,7 +88,8 @@ void read_modern_bert(const JsonFile& file, Config& config) {
   const double local = positive(file, "local_rope_theta", is_null ? global : 10000);
   read_rotary(file, {global, local}, config);
   config.classifier_pooling = read_first_or_mean(file);
-  file.find("position_embedding_type");  // published files have it, but the model never reads it
+  // Published files have these, but the model never reads them.
+  for (const char* field : {"layer_norm_eps", "position_embedding_type"}) file.find(field);
 }
 
 namespace {
@@ -149,6 +150,7 @@ void read_gte(const JsonFile& file, Config& config) {
     if (file.boolean(field, false)) file.fail(field, "false");
   }
   file.boolean("pack_qkv", true);  // the tensors' names say it too
+  file.find("matryoshka_dimensions");
   const int64_t width = head_width(file, config);
   const double theta = positive(file, "rope_theta", 10000);
   if (file.has("rope_parameters")) {
@@ -245,6 +247,8 @@ void read_deberta(const JsonFile& file, Config& config) {
   if (norm != "none" && norm != "layer_norm") file.fail("norm_rel_ebd", "none or layer_norm");
   distances.normed = norm == "layer_norm";
   config.adds_positions = file.boolean("position_biased_input", true);
+  // deberta-base's files have the table all the same.
+  if (!config.adds_positions) config.not_evaluated.emplace_back("embeddings.position_embeddings.");
   if (file.integer("embedding_size", 1, kMost, config.hidden) != config.hidden) {
     file.fail("embedding_size", fmt::format("{}, the hidden size", config.hidden));
   }

@@ -192,7 +192,9 @@ constexpr Family nomic_bert(const LayerNames& layer, const char* norm, const cha
           .position_type = PositionType::rotary,
           .read_more = read_nomic_bert};
 }
-constexpr Family gte(const char* model_type, const char* classes, const char* prefix) {
+// One code, published twice under different names.
+constexpr Family gte(const char* model_type, const char* classes, const char* prefix,
+                     const char* code) {
   return {.model_type = model_type,
           .classes = classes,
           .prefix = prefix,
@@ -201,13 +203,13 @@ constexpr Family gte(const char* model_type, const char* classes, const char* pr
           .pooler = "pooler.dense",
           .default_types = 1,
           .heads = kGteHeads,
-          .code = "NewConfig",
+          .code = code,
           .gate = Gate::second_half,
           .position_type = PositionType::rotary,
           .read_more = read_gte};
 }
 constexpr Family renamed_gte() {
-  Family family = gte("gte", "Gte", "gte.");
+  Family family = gte("gte", "Gte", "gte.", "GteConfig");
   family.layer = kProjectionsLayer;
   family.heads = kRenamedGteHeads;
   family.mark = ".post_attention_layernorm.weight";
@@ -296,9 +298,9 @@ constexpr Family kNewerFamilies[] = {
     nomic_bert(kProjectionsLayer, "embeddings.LayerNorm", ".post_attention_layernorm.weight"),
     nomic_bert(plain_nomic_layer(), "emb_ln", "layers.0.mlp.fc1.weight"),
     nomic_bert(kNomicBertLayer, "emb_ln", ""),
-    gte("new", "New", "new."),
+    gte("new", "New", "new.", "NewConfig"),
     renamed_gte(),
-    gte("gte", "Gte", "gte."),
+    gte("gte", "Gte", "gte.", "GteConfig"),
     jina_bert(kNormedJinaBertLayer, Gate::second_half, ".attention.self.layer_norm_q.weight"),
     jina_bert(kJinaBertLayer, Gate::first_half, ""),
     published_jina_roberta(PositionType::absolute, "embeddings.position_embeddings.weight"),

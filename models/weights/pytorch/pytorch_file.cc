@@ -170,6 +170,8 @@ std::vector<StoredTensor> read_tensors(const PickleValue& root, const Storages& 
   for (size_t i = 0; i < root.items.size(); i += 2) {
     if (root.items[i]->kind != Kind::text) fail(path, "a key of the pickle's dict is not a string");
     const std::string name(root.items[i]->text);
+    // DeBERTa's authors stored the model's settings beside its tensors.
+    if (name == "config" && root.items[i + 1]->kind == Kind::dict) continue;
     if (root.items[i + 1]->kind != Kind::tensor) {
       fail(path, fmt::format("'{}' is not a tensor", name));
     }

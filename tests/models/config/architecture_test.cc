@@ -62,7 +62,11 @@ std::vector<std::pair<const char*, json>> published_configs() {
          "pad_token": "</s>", "mask_token": "<|mask|>", "mask_token_id": 4, "hidden_dropout": 0.0,
          "attention_dropout": 0.0, "pretraining_tp": 1, "rope_scaling": null, "use_cache": false})")},
           {"gemma3", json::parse(R"({"final_logit_softcapping": null, "rope_scaling": null,
-         "attention_dropout": 0.0, "eos_token_id": 1, "initializer_range": 0.02})")}};
+         "attention_dropout": 0.0, "eos_token_id": 1, "initializer_range": 0.02})")},
+          {"modernbert", json::parse(R"({"layer_norm_eps": 1e-5, "cls_token_id": 2,
+         "position_embedding_type": "absolute", "reference_compile": null,
+         "sparse_prediction": false, "gradient_checkpointing": false})")},
+          {"jina", json::parse(R"({"model_max_length": 8192, "attn_implementation": "torch"})")}};
 }
 
 TEST(Architecture, EncoderMayHaveUnusedPreTrainingHeads) {

@@ -163,6 +163,27 @@ TEST(Families, ExpertsAreThoseOfNomicsCode) {
   }
 }
 
+// snowflake-arctic-embed-m-v2.0 has the code of gte-multilingual-base under its own names.
+TEST(Families, GtesCodeHasTwoNames) {
+  const test::CopiedModel copy("gte");
+  const std::vector<Input> inputs = {{"a man plays"}};
+  const auto vectors = [&] { return Model::load(copy.path()).embed(inputs).values; };
+  const std::vector<float> want = vectors();
+  nlohmann::json renamed = {
+      {"model_type", "gte"},
+      {"architectures", {"GteModel"}},
+      {"auto_map", {{"AutoConfig", "configuration_hf_alibaba_nlp_gte.GteConfig"}}},
+      {"unpad_inputs", "true"},
+      {"use_memory_efficient_attention", "true"},
+      {"matryoshka_dimensions", {256}}};
+  copy.change("config.json", renamed);
+  EXPECT_EQ(vectors(), want);
+  EXPECT_THAT(Model::load(copy.path()).info().notes, testing::IsEmpty());
+  renamed["model_type"] = "new";
+  copy.change("config.json", renamed);
+  EXPECT_THAT(test::load_error(copy), testing::HasSubstr("expected a known one, NewConfig"));
+}
+
 TEST(Families, JinasCodeIsKnownByItsName) {
   const auto error_with = [](const char* golden, const nlohmann::json& changes) {
     const test::CopiedModel copy(golden);

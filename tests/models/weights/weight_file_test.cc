@@ -187,6 +187,8 @@ TEST_F(Damaged, PickleThatCallsOtherFunctionsIsRefusedByName) {
   EXPECT_THAT(error_of("ctorch\nQUInt8Storage\n."), HasSubstr("torch.QUInt8Storage"));
   EXPECT_THAT(error_of("K\1."), HasSubstr("not a dict"));
   EXPECT_THAT(error_of("}U\1aK\1s."), HasSubstr("'a' is not a tensor"));
+  EXPECT_THAT(error_of("}U\1a}s."), HasSubstr("'a' is not a tensor"));
+  EXPECT_THAT(error_of("}U\6config}s."), HasSubstr("found neither"));  // it is passed over
   EXPECT_THAT(error_of("i."), HasSubstr("unsupported pickle opcode 0x69"));
   EXPECT_THAT(error_of("."), HasSubstr("stack is empty"));
   EXPECT_THAT(error_of("K\1(\x85."), HasSubstr("stack is empty"));
