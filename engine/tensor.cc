@@ -29,8 +29,8 @@ bool all_finite(std::span<const float> values) {
 void Buffer::resize_discarding(int64_t size) {
   if (size <= size_) return;
   constexpr int64_t kAlignment = 64;  // bytes
-  const auto bytes = static_cast<size_t>(
-      divide_up(size * static_cast<int64_t>(sizeof(float)), kAlignment) * kAlignment);
+  const auto bytes =
+      static_cast<size_t>(round_up(size * static_cast<int64_t>(sizeof(float)), kAlignment));
   data_.reset();  // first, as holding both would raise the peak memory
   size_ = 0;
   if (bytes >= kHugePage) {

@@ -16,6 +16,9 @@ namespace bert::engine {
 
 // n / step, rounded up.
 constexpr int64_t divide_up(int64_t n, int64_t step) { return (n + step - 1) / step; }
+constexpr int64_t round_up(int64_t n, int64_t step) { return divide_up(n, step) * step; }
+// Floats of a thread's own part of a buffer: no two threads write to the same cache line.
+constexpr int64_t whole_lines(int64_t floats) { return round_up(floats, 16); }
 
 // A row-major view, which does not own its elements.
 template <typename Element>

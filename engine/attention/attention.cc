@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/attention/attention.h"
 
-#include <cmath>
+#include <cassert>
 #include <vector>
 
 #include "engine/attention/block_attention.h"
 #include "engine/kernels/pick_kernels.h"
 #include "engine/profile.h"
-#include "engine/rows/rows.h"
 
 namespace bert::engine {
 
 void attention(Team& team, ConstTensor qkv, std::span<const int32_t> starts,
                const AttentionOptions& options, Buffer& scratch, Tensor context) {
+  assert(!options.bias + !options.keys + !options.disentangled >= 2);  // at most one
+  assert(options.attended.empty() || !options.probabilities);
   const int64_t longest = longest_sequence(starts);
   const bool masks = options.causal || (options.window > 0 && options.window < longest - 1);
   if (masks || longest > whole_tokens(options)) {
@@ -26,16 +27,9 @@ void attention(Team& team, ConstTensor qkv, std::span<const int32_t> starts,
   const int64_t key_heads = key_heads_of(options);
   const int64_t sequences = std::ssize(starts) - 1;
   const bool all = options.reads == Reads::all;
-  std::vector<int64_t> offsets = {0};  // where each sequence's probabilities begin
-  for (int64_t i = 0; i < sequences; ++i) {
-    const int64_t length = starts[i + 1] - starts[i];
-    offsets.push_back(offsets.back() + heads * (all ? length : 1) * length);
-  }
-  // Rounded up to whole cache lines, so that no two threads write to the same one.
-  const auto whole_lines = [](int64_t floats) { return divide_up(floats, 16) * 16; };
+  const std::vector<int64_t> offsets = probability_offsets(starts, options);
   const int64_t task_floats = whole_lines(kernels.attention_scratch(longest, width));
-  const int64_t bias_floats = bias_scratch(options, longest, longest);
-  const int64_t worker_floats = task_floats + whole_lines(bias_floats);
+  const int64_t worker_floats = task_floats + whole_lines(bias_scratch(options, longest, longest));
   scratch.resize_discarding(worker_floats * team.threads());
 
   team.run(sequences * heads, [&](int64_t i, int worker) {

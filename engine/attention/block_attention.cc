@@ -30,7 +30,7 @@ struct Block {
 int64_t keys_at_a_time(int64_t length, const AttentionOptions& options) {
   const int64_t whole = whole_tokens(options), most = std::min<int64_t>(whole, 4096);
   if (length <= whole) return length;
-  return divide_up(divide_up(length, divide_up(length, most)), 64) * 64;
+  return round_up(divide_up(length, divide_up(length, most)), 64);
 }
 
 std::vector<Block> blocks_of(std::span<const int32_t> starts, const AttentionOptions& options) {
@@ -85,7 +85,7 @@ class BlockAttention {
                  Tensor context);
   int64_t tasks() const { return std::ssize(blocks_) * options_.heads; }
   // Floats that all threads share, and floats that each thread needs.
-  int64_t shared_floats() const { return divide_up(2 * reach_ + 1, 16) * 16; }
+  int64_t shared_floats() const { return whole_lines(2 * reach_ + 1); }
   int64_t worker_floats() const { return layout_.end; }
   void set_mask(float* shared);
   void run(int64_t i, float* space) const;
@@ -108,9 +108,9 @@ class BlockAttention {
   const RowKernels& kernels_ = row_kernels();
   int64_t width_;
   std::vector<Block> blocks_;
-  std::vector<int64_t> offsets_ = {0};  // where each sequence's probabilities begin
-  int64_t queries_ = 0, keys_ = 0;      // the most that a task has
-  int64_t reach_ = 0;                   // how far a key may be from a query, with a mask
+  std::vector<int64_t> offsets_;    // probability_offsets()
+  int64_t queries_ = 0, keys_ = 0;  // the most that a task has
+  int64_t reach_ = 0;               // how far a key may be from a query, with a mask
   Layout layout_;
   const float* mask_ = nullptr;  // for each distance from -reach to reach; points to distance 0
 };
@@ -122,26 +122,20 @@ BlockAttention::BlockAttention(ConstTensor qkv, std::span<const int32_t> starts,
       options_(options),
       context_(context),
       width_(context.columns / options.heads),
-      blocks_(blocks_of(starts, options)) {
+      blocks_(blocks_of(starts, options)),
+      offsets_(probability_offsets(starts, options)) {
   for (const Block& block : blocks_) {
     queries_ = std::max(queries_, block.queries());
     keys_ = std::max(keys_, std::min(block.keys_at_a_time, block.last_key - block.first_key));
     reach_ = std::max({reach_, block.last - block.first_key, block.last_key - block.first});
   }
   if (!masks()) reach_ = 0;
-  for (int64_t i = 0; i + 1 < std::ssize(starts); ++i) {
-    const int64_t length = starts[i + 1] - starts[i];
-    const int64_t queries = options.reads == Reads::all ? length : 1;
-    offsets_.push_back(offsets_.back() + options.heads * queries * length);
-  }
   layout_ = lay_out();
 }
 
 BlockAttention::Layout BlockAttention::lay_out() const {
   int64_t end = 0;
-  const auto take = [&](int64_t floats) {
-    return std::exchange(end, end + divide_up(floats, 16) * 16);  // whole cache lines
-  };
+  const auto take = [&](int64_t floats) { return std::exchange(end, end + whole_lines(floats)); };
   Layout layout = {};
   layout.before = take(2 * queries_);
   layout.further = take(2 * queries_);
@@ -243,6 +237,17 @@ int64_t longest_sequence(std::span<const int32_t> starts) {
     longest = std::max<int64_t>(longest, starts[i + 1] - starts[i]);
   }
   return longest;
+}
+
+std::vector<int64_t> probability_offsets(std::span<const int32_t> starts,
+                                         const AttentionOptions& options) {
+  std::vector<int64_t> offsets = {0};
+  for (size_t i = 0; i + 1 < starts.size(); ++i) {
+    const int64_t length = starts[i + 1] - starts[i];
+    const int64_t queries = options.reads == Reads::all ? length : 1;
+    offsets.push_back(offsets.back() + options.heads * queries * length);
+  }
+  return offsets;
 }
 
 float scale_of(const AttentionOptions& options, int64_t width) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "engine/attention/attention.h"
 
@@ -20,6 +21,9 @@ inline int64_t key_heads_of(const AttentionOptions& options) {
 }
 float scale_of(const AttentionOptions& options, int64_t width);  // for heads of that width
 int64_t longest_sequence(std::span<const int32_t> starts);
+// Where the probabilities of each sequence begin.
+std::vector<int64_t> probability_offsets(std::span<const int32_t> starts,
+                                         const AttentionOptions& options);
 // Floats needed to compute the bias of this many queries and keys, if each pair has its own.
 int64_t bias_scratch(const AttentionOptions& options, int64_t queries, int64_t keys);
 

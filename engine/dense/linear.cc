@@ -23,7 +23,7 @@ class RowBlocks {
  public:
   RowBlocks(int64_t rows, int64_t panels, bool few_weights, int64_t step, int threads)
       : rows_(rows), step_(step), count_(divide_up(rows, max_rows())) {
-    const int64_t even = divide_up(count_, threads) * threads;
+    const int64_t even = round_up(count_, threads);
     if (divide_up(rows, even) >= (few_weights ? kMinRows : kMinRowsOfManyWeights)) count_ = even;
     while (count_ * panels < threads && divide_up(rows, count_) > kMinRows) ++count_;
   }

@@ -21,7 +21,7 @@ int64_t words_of(Precision precision, Int8Format int8, int64_t k) {
 }
 
 int64_t panel_words(const PanelFormat& format, int64_t row_words) {
-  return divide_up(row_words, format.word_step) * format.word_step * format.columns;
+  return round_up(row_words, format.word_step) * format.columns;
 }
 
 void pack_panel(const PanelFormat& format, const Word32* const* rows, int64_t columns,
@@ -135,7 +135,7 @@ void Linear::Packed::pack(Team& team, const FillRow& fill) {
   const bool as_stored = product->precision == Precision::f32;
   words = words_of(product->precision, format.int8, k);
   // Where panels are padded, inputs that are converted anyway are padded to match.
-  if (!as_stored) words = divide_up(words, format.word_step) * format.word_step;
+  if (!as_stored) words = round_up(words, format.word_step);
   panels.resize_in_shared_pages(panel_count() * panel_words());
   if (product->precision == Precision::int8) {
     column_scales.resize_discarding(panel_count() * format.columns);

@@ -48,10 +48,7 @@ class Product {
   virtual void multiply(const MatmulTask& task) const = 0;
   // Prepares for tasks with this many words and exact inputs. Throws std::runtime_error if there is
   // only slow reference code for them.
-  virtual void prepare(int64_t words, int64_t exact) const {
-    static_cast<void>(words);
-    static_cast<void>(exact);
-  }
+  virtual void prepare(int64_t /*words*/, int64_t /*exact*/) const {}
   // For people, such as "oneDNN 3.7.2 micro-kernels".
   virtual std::string name() const = 0;
 

@@ -19,7 +19,7 @@ void for_each_panel(Team& team, const Product& product, ConstTensor x, ConstTens
                     const float* bias, const Multiply& multiply) {
   assert(x.columns == weight.columns && product.precision == Precision::f32);
   const int64_t width = product.panel.columns;
-  const int64_t panel_size = divide_up(panel_words(product.panel, x.columns), 16) * 16;  // in lines
+  const int64_t panel_size = whole_lines(panel_words(product.panel, x.columns));
   const Buffer panels(panel_size * team.threads());
   team.run(divide_up(weight.rows, width), [&](int64_t i, int worker) {
     const int64_t first = i * width, columns = std::min(width, weight.rows - first);

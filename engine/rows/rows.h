@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <functional>
 #include <span>
-#include <vector>
 
 #include "engine/tensor.h"
 #include "engine/threads/team.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A call to a Scheduler takes a processor and leads its batches, each with a team of threads.
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <exception>

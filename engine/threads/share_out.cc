@@ -5,7 +5,6 @@
 #include <chrono>
 #include <deque>
 #include <mutex>
-#include <vector>
 
 #include "engine/threads/scheduler_impl.h"
 

@@ -28,12 +28,12 @@ DistancePanels::DistancePanels(Team& team, int64_t rows, int64_t width,
 
 DistancePanels::Columns DistancePanels::columns(int64_t least, int64_t most) const {
   const int64_t step = row_kernels().panel_columns, first = least / step * step;
-  return {.first = first, .count = divide_up(most + 1 - first, step) * step};
+  return {.first = first, .count = round_up(most + 1 - first, step)};
 }
 
 int64_t DistancePanels::most_columns(int64_t rows) const {
   const int64_t step = row_kernels().panel_columns;
-  return std::min(padded_, (divide_up(rows, step) + 1) * step);
+  return std::min(padded_, round_up(rows, step) + step);
 }
 
 void DistancePanels::multiply(const float* x, int64_t stride, int64_t count, Columns columns,

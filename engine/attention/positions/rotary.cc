@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "engine/profile.h"
+#include "engine/rows/rows.h"
 
 namespace bert::engine {
 
@@ -21,9 +22,7 @@ Rotary::Rotary(std::span<const float> frequencies, int64_t positions)
 
 void Rotary::run(Team& team, std::span<const int32_t> starts, int heads, Tensor qkv) const {
   const Timed timed(Step::attention);
-  constexpr int64_t kRowsPerTask = 32;
-  team.run(divide_up(qkv.rows, kRowsPerTask), [&](int64_t block, int) {
-    const int64_t begin = block * kRowsPerTask, end = std::min(qkv.rows, begin + kRowsPerTask);
+  for_row_blocks(team, qkv.rows, [&](int64_t begin, int64_t end) {
     // The first sequence that ends after row `begin`.
     auto sequence = std::ranges::upper_bound(starts, begin) - starts.begin();
     for (int64_t t = begin; t < end; ++t) {

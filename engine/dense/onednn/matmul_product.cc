@@ -4,6 +4,7 @@
 // have no micro-kernels. A primitive is made for one number of rows, so rows go through in blocks
 // of a few heights, and the last block is padded.
 #include <algorithm>
+#include <cassert>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -124,7 +125,8 @@ class MatmulProduct final : public Product {
  private:
   void multiply_rows(const MatmulTask& task, int64_t first, int64_t rows, dnnl::stream& stream,
                      Workspace& space) const {
-    const int64_t height = divide_up(rows, kRowStep) * kRowStep;
+    const int64_t height = round_up(rows, kRowStep);
+    assert(task.x_stride == task.words && (task.exact == 0 || task.exact_stride == task.exact));
     const int64_t panel_stride = task.words + task.exact;
     const Word32* x = fill_up(task.x + first * task.x_stride, rows, height, task.words, space.x);
     float* sums = space.sums.tensor(height, panel.columns).data;

@@ -10,10 +10,8 @@
 #include <algorithm>
 #include <cassert>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <shared_mutex>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -132,7 +130,9 @@ class Prefetching {
 class MicroKernelProduct final : public Product {
  public:
   MicroKernelProduct(Precision in, const PanelFormat& panels)
-      : Product(Backend::onednn, in, panels), kernels_(panels.columns) {}
+      : Product(Backend::onednn, in, panels), kernels_(panels.columns) {
+    assert(panels.columns <= kMaxColumns);
+  }
 
   void multiply(const MatmulTask& task) const override {
     for (int64_t row = 0; row < task.rows; row += kMaxRows) {
