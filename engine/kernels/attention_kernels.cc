@@ -13,7 +13,7 @@ constexpr int64_t kQueryBlock = 8 * kRows;  // few enough for their scores to st
 
 // Where products go: c [rows, columns], which they overwrite or are added to. greatest: [rows, W],
 // the running maximum of each row, lane by lane; or null.
-struct Products {
+struct Destination {
   float* c;
   int64_t stride;
   bool add = false;
@@ -23,7 +23,7 @@ struct Products {
 // to = a [R, k] b [k, V * W], with k in words and the sums in registers.
 template <typename Kind, int R, int V>
 inline void tile(const Word32* a, int64_t a_stride, const Word32* b, int64_t k,
-                 const Products& to) {
+                 const Destination& to) {
   Vec sum[R][V] = {};
   if (to.add) {
 #pragma GCC unroll 8
@@ -51,7 +51,7 @@ inline void tile(const Word32* a, int64_t a_stride, const Word32* b, int64_t k,
 // The same for `rows` rows, in tiles of as many as the registers hold.
 template <typename Kind, int V>
 void tile_rows(int64_t rows, const Word32* a, int64_t a_stride, const Word32* b, int64_t k,
-               Products to) {
+               Destination to) {
   constexpr int kMaxRows = kRows * kVectors / V < 12 ? kRows * kVectors / V : 12;
   const auto tiles = [&]<int R>() {
     for (; rows >= R; rows -= R, a += R * a_stride, to.c += R * to.stride) {
@@ -69,7 +69,7 @@ void tile_rows(int64_t rows, const Word32* a, int64_t a_stride, const Word32* b,
 // matrix of `all` rows, in panels of kPanel columns (the last may be narrower).
 template <typename Kind>
 void multiply(int64_t rows, int64_t columns, int64_t k, const Word32* a, int64_t a_stride,
-              const Word32* b, int64_t from, int64_t all, Products to) {
+              const Word32* b, int64_t from, int64_t all, Destination to) {
   for (; columns >= kPanel; columns -= kPanel, b += all * kPanel, to.c += kPanel) {
     tile_rows<Kind, kVectors>(rows, a, a_stride, b + from * kPanel, k, to);
   }

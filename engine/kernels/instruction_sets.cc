@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/kernels/instruction_sets.h"
 
+#include <bit>
+#include <iterator>
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #include <sys/syscall.h>
@@ -10,43 +13,13 @@
 namespace bert::engine {
 
 const char* name_of(InstructionSet set) {
-  switch (set) {
-    case kSse42:
-      return "sse4.2";
-    case kPopcnt:
-      return "popcnt";
-    case kAvx:
-      return "avx";
-    case kFma:
-      return "fma";
-    case kF16c:
-      return "f16c";
-    case kAvx2:
-      return "avx2";
-    case kAvxVnni:
-      return "avxvnni";
-    case kAvx512F:
-      return "avx512f";
-    case kAvx512Cd:
-      return "avx512cd";
-    case kAvx512Dq:
-      return "avx512dq";
-    case kAvx512Bw:
-      return "avx512bw";
-    case kAvx512Vl:
-      return "avx512vl";
-    case kAvx512Vnni:
-      return "avx512vnni";
-    case kAvx512Bf16:
-      return "avx512bf16";
-    case kAvx512Vbmi2:
-      return "avx512vbmi2";
-    case kAmxTile:
-      return "amx-tile";
-    case kAmxBf16:
-      return "amx-bf16";
-  }
-  return "unknown";
+  // In the order of their bits.
+  constexpr const char* kNames[] = {
+      "sse4.2",     "popcnt",     "avx",         "fma",      "f16c",     "avx2",
+      "avxvnni",    "avx512f",    "avx512cd",    "avx512dq", "avx512bw", "avx512vl",
+      "avx512vnni", "avx512bf16", "avx512vbmi2", "amx-tile", "amx-bf16"};
+  static_assert(std::size(kNames) == kInstructionSets);
+  return kNames[std::countr_zero(uint32_t{set})];
 }
 
 #if defined(__x86_64__)

@@ -6,7 +6,7 @@
 // has internal linkage, so each file has its own copy.
 //
 // Products and sums contract to fused multiply-adds wherever the machine has them, always over the
-// same vectors in the same order. So do tails: they are padded, not handled by separate code.
+// same vectors in the same order. Tails are padded, not handled by separate code, to round alike.
 #pragma once
 
 #include <utility>

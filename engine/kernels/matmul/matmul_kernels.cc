@@ -6,7 +6,7 @@
 //   v[r][c] = sum[r][c]                                                             (f32, bf16)
 //   v[r][c] = row_scale[r] column_scale[c] (sum[r][c] - zero[r] column_sum[c])
 //             + the exact inputs' products in f32                                   (int8)
-//   y[r][c] = activation(v[r][c] + bias[c]),  or  y[r][c] += v[r][c] + bias[c]
+//   y[r][c] = activation(v[r][c] + bias[c]),  or  y[r][c] += or *= v[r][c] + bias[c]
 //
 // in tiles of kTileRows rows whose sums stay in registers. While a tile is multiplied, the epilogue
 // of the previous tile runs, and what the next task reads is prefetched.
