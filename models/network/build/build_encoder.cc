@@ -2,7 +2,6 @@
 //
 // Builds the layers of bert.cc from a checkpoint's tensors, calibrating those to quantise.
 #include <algorithm>
-#include <random>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -87,13 +86,11 @@ DenseNames qkv_names(const Checkpoint& checkpoint, const std::string& name, cons
   const int64_t later = config.key_heads * config.head_size;
   const bool packed = *names.qkv && (!*names.query || checkpoint.has(name + names.qkv + ".weight"));
   if (packed) return {{name + names.qkv}, 3 * columns, hidden, config.has_bias.qkv};
-  return {{name + names.query, name + names.key, name + names.value},
-          columns,
-          hidden,
-          config.has_bias.qkv,
-          0,
-          0,
-          later};
+  return {.names = {name + names.query, name + names.key, name + names.value},
+          .columns = columns,
+          .width = hidden,
+          .has_bias = config.has_bias.qkv,
+          .later_columns = later};
 }
 
 // From the first DeBERTa's stacked heads: all queries' rows, then all keys' and all values'.
@@ -270,23 +267,23 @@ Positions Encoder::positions_of(size_t layer, Checkpoint& checkpoint, const Conf
                                  : window == 0    ? rotaries.front().get()
                                                   : rotaries.back().get();
   const std::string& name = config.layer_names[layer];
-  Positions positions = {
-      .bias = relative_bias.get(),
-      .keys = read_relative_keys(checkpoint, config.layer_names[layer], config, team),
-      .rotary = rotary,
-      .window = window,
-      .causal = config.is_causal};
+  Positions positions = {.bias = relative_bias.get(),
+                         .keys = read_relative_keys(checkpoint, name, config, team),
+                         .rotary = rotary,
+                         .window = window,
+                         .causal = config.is_causal};
   if (config.position_type == PositionType::disentangled) {
-    const auto& [keys, queries, shared, normed, buckets, most] = config.distances;
-    positions.uses_keys = keys;
-    positions.uses_queries = queries;
-    positions.disentangled.emplace(engine::distance_rows(buckets, most, config.positions));
+    const Config::Distances& of = config.distances;
+    positions.uses_keys = of.keys;
+    positions.uses_queries = of.queries;
+    positions.disentangled.emplace(engine::distance_rows(of.buckets, of.most, config.positions));
     positions.distances = distances.view;
     positions.distance_keys =
-        read_distance_weights(checkpoint, keys, name + config.family->layer.distance_key,
+        read_distance_weights(checkpoint, of.keys, name + config.family->layer.distance_key,
                               config.has_bias.distance_key, config, f32, team);
-    positions.distance_queries = read_distance_weights(
-        checkpoint, queries, name + config.family->layer.distance_query, true, config, f32, team);
+    positions.distance_queries =
+        read_distance_weights(checkpoint, of.queries, name + config.family->layer.distance_query,
+                              true, config, f32, team);
   }
   return positions;
 }

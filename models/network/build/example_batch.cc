@@ -27,18 +27,19 @@ constexpr int kRandomInputs = 4;
 // Random tokens, between the special tokens of an encoded pair of empty texts.
 Encoding random_input(const Encoding& empty, std::mt19937& generator, const Config& config) {
   constexpr int kTokensPerText = 12;
-  const size_t special = empty.ids.size(), texts = special > 1 ? special - 1 : 1;
   Encoding input;
-  for (size_t i = 0; i < std::max(special, texts); ++i) {
-    if (i < special) {
-      input.ids.push_back(empty.ids[i]);
-      input.type_ids.push_back(empty.type_ids[i]);
-    }
-    for (int j = 0; j < kTokensPerText && i < texts; ++j) {
+  const auto add_text = [&](int32_t type_id) {
+    for (int j = 0; j < kTokensPerText; ++j) {
       input.ids.push_back(static_cast<int32_t>(generator() % config.vocabulary));
-      input.type_ids.push_back(i + 1 < special ? empty.type_ids[i + 1] : 0);
+      input.type_ids.push_back(type_id);
     }
+  };
+  for (size_t i = 0; i < empty.ids.size(); ++i) {
+    input.ids.push_back(empty.ids[i]);
+    input.type_ids.push_back(empty.type_ids[i]);
+    if (i + 1 < empty.ids.size()) add_text(empty.type_ids[i + 1]);
   }
+  if (empty.ids.size() < 2) add_text(0);
   return input;
 }
 

@@ -22,27 +22,29 @@ class ModuleTensors {
  public:
   explicit ModuleTensors(Weights weights) : weights_(std::move(weights)) {}
 
-  const StoredTensor& find(const std::string& name, const WeightFile*& file) {
+  struct Found {
+    const WeightFile& file;
+    const StoredTensor& tensor;
+  };
+  Found find(const std::string& name) {
     taken_.insert(name);
-    for (const WeightFile& each : weights_.files) {
-      file = &each;
-      if (const StoredTensor* tensor = each.find(name)) return *tensor;
+    for (const WeightFile& file : weights_.files) {
+      if (const StoredTensor* tensor = file.find(name)) return {file, *tensor};
     }
     fail(weights_.path, fmt::format("tensor '{}' is missing", name));
   }
 
   engine::Buffer read(const std::string& name, const std::vector<int64_t>& shape) {
-    const WeightFile* file = nullptr;
-    const StoredTensor& tensor = find(name, file);
+    const auto& [file, tensor] = find(name);
     if (tensor.shape != shape) {
-      fail(file->path(), fmt::format("tensor '{}' has the shape [{}], expected [{}]", name,
-                                     fmt::join(tensor.shape, ", "), fmt::join(shape, ", ")));
+      fail(file.path(), fmt::format("tensor '{}' has shape [{}], expected [{}]", name,
+                                    fmt::join(tensor.shape, ", "), fmt::join(shape, ", ")));
     }
-    file->check(tensor);
+    file.check(tensor);
     engine::Buffer values(tensor.elements());
     tensor.copy_to(values.data());
     engine::require_finite({values.data(), shape[0], values.size() / shape[0]},
-                           fmt::format("{}: tensor '{}'", file->path(), name));
+                           fmt::format("{}: tensor '{}'", file.path(), name));
     return values;
   }
 
@@ -106,10 +108,9 @@ engine::Linear read_linear_file(const std::string& path, int64_t width,
   Weights weights{.path = path, .files = {}, .notes = {}};
   weights.files.push_back(read_pytorch(path));
   ModuleTensors tensors(std::move(weights));
-  const WeightFile* file = nullptr;
   if (!columns) {
-    const StoredTensor& weight = tensors.find("weight", file);
-    columns = weight.shape.empty() ? 1 : std::max<int64_t>(1, weight.shape[0]);
+    const std::vector<int64_t>& shape = tensors.find("weight").tensor.shape;
+    columns = shape.empty() ? 1 : std::max<int64_t>(1, shape[0]);
   }
   engine::Linear linear =
       make_linear(tensors, "weight", "bias", *columns, width, engine::Activation::none, f32, team);

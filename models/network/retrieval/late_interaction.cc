@@ -56,15 +56,13 @@ LateInteraction::LateInteraction(const TokenSettings& settings,
       query_length = std::max(query_length, expanded_);
     }
     if (!is_attended_ && config.position_type == PositionType::disentangled) {
-      throw std::runtime_error(
-          config.path +
-          ": queries are padded with tokens that are not attended to, which is not "
-          "supported for deberta-v2");
+      throw std::runtime_error(config.path +
+                               ": queries are padded with tokens that are not attended to, which "
+                               "is not supported for deberta-v2");
     }
     if (expanded_ > config.positions) {
       throw std::runtime_error(
-          fmt::format("{}: queries are padded to {} tokens, but the model "
-                      "has {} positions",
+          fmt::format("{}: queries are padded to {} tokens, but the model has {} positions",
                       config.path, expanded_, config.positions));
     }
   }
@@ -89,9 +87,8 @@ void LateInteraction::find_skiplist(const TokenSettings& settings,
   std::ranges::sort(skiplist_);
   if (unknown.empty()) return;
   notes_.push_back(
-      fmt::format("{}: of the tokens without a vector, {} are not in the vocabulary: "
-                  "{}",
-                  path, unknown.size(), fmt::join(unknown, " ")));
+      fmt::format("{}: of the tokens without a vector, {} are not in the vocabulary: {}", path,
+                  unknown.size(), fmt::join(unknown, " ")));
 }
 
 void LateInteraction::finish(Role role, Encoding& encoding) const {

@@ -3,7 +3,6 @@
 // A vector for each token, for late interaction.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "models/config/retrieval/retrieval_settings.h"

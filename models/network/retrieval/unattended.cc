@@ -24,9 +24,8 @@ void check_unattended(const Encoding& encoding, int64_t index, const Config& con
   const auto length = static_cast<int64_t>(encoding.ids.size());
   if (encoding.unattended < 0 || encoding.unattended >= length) {
     throw std::runtime_error(
-        fmt::format("input {}: unattended is {}, expected less than its {} "
-                    "tokens",
-                    index, encoding.unattended, length));
+        fmt::format("input {}: unattended is {}, expected 0 to {}, less than all its tokens", index,
+                    encoding.unattended, length - 1));
   }
   for (const int window : config.windows) {
     if (window == 0 || length <= window + 1) continue;

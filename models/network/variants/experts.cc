@@ -25,8 +25,11 @@ engine::Linear read_network(Checkpoint& checkpoint, const std::string& name, int
   const Tensor part = is_transposed ? copy->tensor(hidden, wide) : copy->tensor(wide, hidden);
   for (int64_t i = 0; i < wide; ++i) {
     const float* const row = all.view.row(network * wide + i);
-    if (!is_transposed) std::copy_n(row, hidden, part.row(i));
-    for (int64_t j = 0; is_transposed && j < hidden; ++j) part.row(j)[i] = row[j];
+    if (is_transposed) {
+      for (int64_t j = 0; j < hidden; ++j) part.row(j)[i] = row[j];
+    } else {
+      std::copy_n(row, hidden, part.row(i));
+    }
   }
   const engine::Buffer bias(part.rows);
   const engine::Linear::Part of_linear = {part, bias.data(), all.description()};

@@ -230,7 +230,7 @@ TEST(Retrieval, FilesOfBgeM3) {
   const CopiedModel copy("bge-m3");
   const std::string sparse = copy.read("sparse_linear.pt"), dense = copy.read("colbert_linear.pt");
   copy.write("sparse_linear.pt", dense);
-  EXPECT_THAT(load_error(copy), HasSubstr("'weight' has the shape [23, 39], expected [1, 39]"));
+  EXPECT_THAT(load_error(copy), HasSubstr("'weight' has shape [23, 39], expected [1, 39]"));
   copy.write("sparse_linear.pt", "no archive");
   EXPECT_THAT(load_error(copy), HasSubstr("sparse_linear.pt"));
   copy.write("sparse_linear.pt", sparse);
