@@ -122,13 +122,13 @@ std::vector<Attention> Model::Impl::attention(std::span<const Encoding> encoding
             [&](std::string_view stage, const float* values, int64_t, int64_t) {
               for (size_t j = 0; j < wanted.size(); ++j) {
                 if (stage != fmt::format("attention.{}", wanted[j])) continue;
+                const float* next = values;
                 for (int64_t i = 0; i < batch.sequences(); ++i) {
                   const int64_t length = batch.starts[i + 1] - batch.starts[i];
                   Output& rows = output[order[i]].layers[j] = {config.heads * length, length};
-                  std::copy_n(values, std::ssize(rows.values), rows.values.data());
-                  values += std::ssize(rows.values);
+                  std::copy_n(next, std::ssize(rows.values), rows.values.data());
+                  next += std::ssize(rows.values);
                 }
-                values -= batch.pairs() * config.heads;
               }
             },
             std::vector<bool>(config.layers)};

@@ -2,7 +2,6 @@
 //
 // Fills in masked tokens, like Hugging Face's fill-mask pipeline.
 #include <algorithm>
-#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -23,17 +22,12 @@ using models::guarded;
 std::vector<Blank::Fill> best_fills(std::span<const float> logits, int k,
                                     const tokenizer::TextEncoder& text_encoder) {
   const std::vector<float> scores = models::softmax(logits);
-  std::vector<int32_t> best(scores.size());
-  std::iota(best.begin(), best.end(), 0);
-  const auto end = best.begin() + std::min<int64_t>(k, std::ssize(best));
-  std::partial_sort(best.begin(), end, best.end(), [&](int32_t a, int32_t b) {
-    return scores[a] > scores[b] || (scores[a] == scores[b] && a < b);
-  });
   std::vector<Blank::Fill> fills;
-  for (auto id = best.begin(); id != end; ++id) {
+  for (const int64_t best : top_k(scores, k)) {
+    const auto id = static_cast<int32_t>(best);
     // Not every id has a token: some rows of the embeddings may be padding.
     fills.push_back(
-        {*id, text_encoder.has(*id) ? text_encoder.token(*id) : std::string(), scores[*id]});
+        {id, text_encoder.has(id) ? text_encoder.token(id) : std::string(), scores[id]});
   }
   return fills;
 }

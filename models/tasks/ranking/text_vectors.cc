@@ -24,8 +24,7 @@ namespace {
 
 void multiply(const Internals::Impl& model, const Output& queries, const Output& documents,
               engine::Tensor scores) {
-  const engine::Buffer no_bias(documents.rows);
-  std::fill_n(no_bias.data(), documents.rows, 0.0f);
+  const engine::Buffer no_bias(documents.rows);  // zeros
   engine::Team team(model.workers.scheduler());
   engine::multiply_in_place(team, model.f32, {queries.values.data(), queries.rows, queries.columns},
                             {documents.values.data(), documents.rows, documents.columns},

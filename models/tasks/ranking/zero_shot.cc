@@ -66,8 +66,7 @@ void fit_first(Encoding& encoding, int most, bool from_left) {
   if (excess <= 0) return;
   if (excess > encoding.first.end - encoding.first.begin) {
     throw Error(
-        fmt::format("a hypothesis of {} tokens leaves no room for the text in an input of "
-                    "{}",
+        fmt::format("a hypothesis of {} tokens leaves no room for the text in an input of {}",
                     encoding.second.end - encoding.second.begin, most));
   }
   const int32_t begin = from_left ? encoding.first.begin : encoding.first.end - excess;
