@@ -39,9 +39,7 @@ std::optional<std::string> without_ending(std::string_view name, std::string_vie
 void check_shape(const Factor& factor, const std::vector<int64_t>& shape) {
   const auto& [file, stored] = factor;
   const StoredTensor& tensor = *stored;
-  const bool is_float =
-      tensor.dtype == DType::f32 || tensor.dtype == DType::f16 || tensor.dtype == DType::bf16;
-  if (tensor.shape == shape && is_float) return;
+  if (tensor.shape == shape && is_float(tensor.dtype)) return;
   fail(file->path(), fmt::format("tensor '{}' is {} [{}], expected floats [{}]", tensor.name,
                                  dtype_name(tensor.dtype), fmt::join(tensor.shape, ", "),
                                  fmt::join(shape, ", ")));
@@ -154,7 +152,7 @@ int use_own(Weights& weights, const OwnAdapters& own, std::optional<int64_t> ada
   return static_cast<int>(factors.size());
 }
 
-// PEFT's settings. Those that would change the result, apart from r and lora_alpha, must be off;
+// PEFT's settings. Those that would change the result, apart from those read below, must be off;
 // those that matter only in training, or bring tensors of their own, need no check here.
 class PeftSettings {
  public:

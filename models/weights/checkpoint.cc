@@ -2,7 +2,7 @@
 #include "models/weights/checkpoint.h"
 
 #include <algorithm>
-#include <stdexcept>
+#include <cassert>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -16,10 +16,6 @@ constexpr std::string_view kBuffers[] = {"embeddings.position_ids", "embeddings.
 // The names of the encoder's tensors begin with one of these after the prefix.
 constexpr const char* kEncoderParts[] = {"embeddings",   "emb_ln", "encoder.",  "layers.",
                                          "transformer.", "pooler", "final_norm"};
-
-bool is_float(DType dtype) {
-  return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
-}
 
 // "a.LayerNorm.weight" as TensorFlow's checkpoints spell it; "" if the spelling is the same.
 std::string old_spelling(std::string_view name) {
@@ -93,7 +89,10 @@ std::vector<const StoredTensor*> Checkpoint::tensors() const {
   return all;
 }
 
-const StoredTensor& Checkpoint::stored(std::string_view name) const { return *find(name).second; }
+const StoredTensor& Checkpoint::stored(std::string_view name) const {
+  assert(has(name));
+  return *find(name).second;
+}
 
 int64_t Checkpoint::first_dimension(const std::string& name) const {
   const StoredTensor* tensor = find(name).second;

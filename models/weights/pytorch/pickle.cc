@@ -19,19 +19,7 @@ constexpr size_t kMaxPickleValues = 1 << 20, kMaxPickleOpcodes = 1 << 23;
 constexpr std::string_view kOrderedDict = "collections.OrderedDict";
 constexpr std::string_view kTensor = "torch._utils._rebuild_tensor_v2";
 constexpr std::string_view kParameter = "torch._utils._rebuild_parameter";
-constexpr std::string_view kFunctions[] = {kOrderedDict,
-                                           kTensor,
-                                           kParameter,
-                                           "torch.DoubleStorage",
-                                           "torch.FloatStorage",
-                                           "torch.HalfStorage",
-                                           "torch.BFloat16Storage",
-                                           "torch.LongStorage",
-                                           "torch.IntStorage",
-                                           "torch.ShortStorage",
-                                           "torch.CharStorage",
-                                           "torch.ByteStorage",
-                                           "torch.BoolStorage"};
+constexpr std::string_view kFunctions[] = {kOrderedDict, kTensor, kParameter};
 
 // Named as in Python's pickletools.
 enum Opcode : uint8_t {
@@ -314,11 +302,13 @@ class PickleReader {
 
   void push_function(std::string_view module, std::string_view name) {
     const std::string full = fmt::format("{}.{}", module, name);
-    const auto* known = std::ranges::find(kFunctions, full);
-    if (known == std::end(kFunctions)) {
+    const auto* function = std::ranges::find(kFunctions, full);
+    const auto* type = std::ranges::find(kStorageTypes, full, &StorageType::name);
+    const bool is_type = type != std::end(kStorageTypes);
+    if (!is_type && function == std::end(kFunctions)) {
       fail(fmt::format("the pickle calls '{}', expected nothing but tensors", printable(full)));
     }
-    push(Kind::function).text = *known;
+    push(Kind::function).text = is_type ? type->name : *function;
   }
 
   void push_storage() {

@@ -9,7 +9,21 @@
 #include <string_view>
 #include <vector>
 
+#include "models/weights/stored_tensor.h"
+
 namespace bert::models {
+
+// Classes of storages by their names in pickles.
+struct StorageType {
+  std::string_view name;
+  DType dtype;
+};
+constexpr StorageType kStorageTypes[] = {
+    {"torch.DoubleStorage", DType::f64}, {"torch.FloatStorage", DType::f32},
+    {"torch.HalfStorage", DType::f16},   {"torch.BFloat16Storage", DType::bf16},
+    {"torch.LongStorage", DType::i64},   {"torch.IntStorage", DType::i32},
+    {"torch.ShortStorage", DType::i16},  {"torch.CharStorage", DType::i8},
+    {"torch.ByteStorage", DType::u8},    {"torch.BoolStorage", DType::boolean}};
 
 struct PickleValue {
   enum class Kind {
@@ -21,7 +35,7 @@ struct PickleValue {
     tuple,
     list,
     dict,      // a dict or an OrderedDict; items: key, value, key, value, …
-    function,  // one of the few allowed; text: "torch.FloatStorage"
+    function,  // or class, one of the few allowed; text: "torch.FloatStorage"
     storage,   // items: its persistent id's: 'storage', type, key, device, elements, …
     tensor,    // items: the arguments of _rebuild_tensor_v2
   };

@@ -28,27 +28,14 @@ struct Storage {
 };
 using Storages = std::map<std::string, Storage, std::less<>>;  // by key
 
-DType storage_dtype(std::string_view type) {
-  constexpr std::pair<std::string_view, DType> kTypes[] = {
-      {"torch.DoubleStorage", DType::f64}, {"torch.FloatStorage", DType::f32},
-      {"torch.HalfStorage", DType::f16},   {"torch.BFloat16Storage", DType::bf16},
-      {"torch.LongStorage", DType::i64},   {"torch.IntStorage", DType::i32},
-      {"torch.ShortStorage", DType::i16},  {"torch.CharStorage", DType::i8},
-      {"torch.ByteStorage", DType::u8},    {"torch.BoolStorage", DType::boolean}};
-  for (const auto& [name, dtype] : kTypes) {
-    if (name == type) return dtype;
-  }
-  throw std::runtime_error(fmt::format("{} is not a storage", type));  // Pickle allows no others
-}
-
 // The storages that the pickle names, without their bytes yet.
 Storages named_storages(const Pickle& pickle, const std::string& path) {
   Storages storages;
   for (const PickleValue* value : pickle.storages()) {
     const std::string key(value->items[2]->text);
-    const Storage named{.dtype = storage_dtype(value->items[1]->text),
-                        .elements = value->items[4]->integer,
-                        .bytes = {}};
+    const auto* type =  // Pickle allows no others
+        std::ranges::find(kStorageTypes, value->items[1]->text, &StorageType::name);
+    const Storage named{.dtype = type->dtype, .elements = value->items[4]->integer, .bytes = {}};
     int64_t size;
     if (named.elements < 0 ||
         __builtin_mul_overflow(named.elements, dtype_size(named.dtype), &size)) {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <stdexcept>
 #include <utility>
 
 #include <fmt/format.h>
