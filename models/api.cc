@@ -27,13 +27,6 @@ Tokenizer Tokenizer::load(const std::string& name, int max_length) {
   });
 }
 
-std::vector<std::string> Tokenizer::strings(const Input& input) const {
-  return models::guarded([&] {
-    return impl_->text_encoder.strings(impl_->prompt + input.first, input.second,
-                                       impl_->max_length);
-  });
-}
-
 std::string Tokenizer::decode(std::span<const int32_t> ids, bool skips_special) const {
   return models::guarded([&] { return impl_->text_encoder.decode(ids, skips_special); });
 }

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tokenizer::encode of many inputs, and prompts.
+// Tokenizer::encode of many inputs, prompts and chat templates.
 #include "models/tokenizer_impl.h"
 
 #include <algorithm>
+#include <stdexcept>
+
+#include <fmt/format.h>
 
 #include "models/calls/guarded.h"
 #include "models/calls/workers.h"
@@ -11,8 +14,27 @@
 
 namespace bert {
 
+Encoding Tokenizer::Impl::encode_chat(const Input& input) const {
+  const models::ChatPairs::Rendered rendered = chat->render(input);
+  Encoding encoding = text_encoder.encode(rendered.text, std::nullopt, chat->limit(max_length));
+  chat->finish(rendered, max_length, encoding);
+  return encoding;
+}
+
+std::vector<std::string> Tokenizer::strings(const Input& input) const {
+  return models::guarded([&] {
+    const auto& [text_encoder, max_length, prompt, chat] = *impl_;
+    if (!chat) return text_encoder.strings(prompt + input.first, input.second, max_length);
+    std::vector<std::string> strings =
+        text_encoder.strings(chat->render(input).text, std::nullopt, chat->limit(max_length));
+    chat->finish(impl_->encode_chat(input), strings, text_encoder);
+    return strings;
+  });
+}
+
 std::vector<Encoding> Tokenizer::Impl::encode(std::span<const Input> inputs,
                                               const models::ForEach& for_each) const {
+  if (chat) return encode_chat(inputs, for_each);
   if (!prompt.empty()) return encode_after(prompt, max_length, inputs, for_each);
   std::vector<models::Texts> texts;
   texts.reserve(inputs.size());
@@ -41,6 +63,26 @@ std::vector<Encoding> Tokenizer::Impl::encode_after(const std::string& before, i
   }
   std::vector<Encoding> encodings = models::encode_batch(text_encoder, texts, limit, for_each);
   for (Encoding& encoding : encodings) remove_prompt(before, encoding);
+  return encodings;
+}
+
+std::vector<Encoding> Tokenizer::Impl::encode_chat(std::span<const Input> inputs,
+                                                   const models::ForEach& for_each) const {
+  std::vector<models::ChatPairs::Rendered> rendered;
+  rendered.reserve(inputs.size());
+  for (const Input& input : inputs) {
+    try {
+      rendered.push_back(chat->render(input));
+    } catch (const std::runtime_error& error) {
+      throw std::runtime_error(fmt::format("input {}: {}", rendered.size(), error.what()));
+    }
+  }
+  std::vector<models::Texts> texts;
+  texts.reserve(inputs.size());
+  for (const auto& pair : rendered) texts.push_back({pair.text});
+  std::vector<Encoding> encodings =
+      models::encode_batch(text_encoder, texts, chat->limit(max_length), for_each);
+  for (size_t i = 0; i < encodings.size(); ++i) chat->finish(rendered[i], max_length, encodings[i]);
   return encodings;
 }
 

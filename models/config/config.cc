@@ -14,6 +14,7 @@
 #include "models/config/families/position_settings.h"
 #include "models/config/head_labels.h"
 #include "models/config/other_keys.h"
+#include "models/config/texts/logit_score.h"
 #include "models/weights/json_file.h"
 #include "models/weights/weight_file.h"
 
@@ -120,6 +121,19 @@ void read_architecture(const JsonFile& file, Config& config) {
   for (const HeadRow& head : family.heads) {
     if (classes + head.suffix == config.architecture) config.heads_on_top.push_back(&head);
   }
+}
+
+// A causal language model with sentence-transformers' LogitScore, which reads the last token of
+// all, has one label.
+void read_score(JsonFile& file, const std::string& directory, Config& config) {
+  if (!config.is_causal_lm) return;
+  config.score_tokens = read_score_tokens(directory, config.vocabulary);
+  if (config.score_tokens.empty()) return;
+  config.architecture = config.family->classes + std::string(kLogitScore.suffix);
+  config.heads_on_top = {&kLogitScore};
+  config.pad_token = -1;
+  file.set("id2label", {{"0", "LABEL_0"}});
+  file.set("num_labels", 1);
 }
 
 // Published checkpoints of an encoder alone often still contain its pre-training heads, and those
@@ -291,7 +305,6 @@ Config read_config(const std::string& directory, const std::string& adapter) {
     }
   }
   read_architecture(file, config);
-  find_not_evaluated(config);
   refuse_variants(file, config);
   read_sizes(file, config);
   read_positions(file, config);
@@ -299,6 +312,8 @@ Config read_config(const std::string& directory, const std::string& adapter) {
   config.gate = config.family->gate;
   if (config.family->read_more) config.family->read_more(file, config);
   config.tied = file.boolean("tie_word_embeddings", config.family->tied);
+  read_score(file, directory, config);
+  find_not_evaluated(config);
   for (const HeadRow* head : config.heads_on_top) {
     (head->reads == ReadBy::every ? config.by_token : config.by_sequence) =
         read_head_labels(file, directory, head->kind);

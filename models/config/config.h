@@ -58,6 +58,9 @@ struct Config {
   std::vector<int> windows;    // [L] or empty: how far attention reaches to each side; 0: anywhere
   bool is_causal = false;      // no token attends to later ones
   bool is_causal_lm = false;   // the architecture is that of one, ForCausalLM
+  // Of such a model that scores pairs: the token whose logit is the score, and the one whose logit
+  // is subtracted, if there is one.
+  std::vector<int> score_tokens;
   // For rotary positions: radians per position, [D / 2]; layers with a window may have others.
   std::vector<float> frequencies, local_frequencies;
   // What a classifier reads: the first token's state, the mean of all tokens' states, the mean of

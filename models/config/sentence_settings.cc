@@ -67,22 +67,34 @@ std::vector<Pooling> read_poolings(const std::string& path, int hidden) {
   return poolings;
 }
 
-// Refuses settings that change what the encoder reads or passes on to the next modules.
-void refuse_transformer_variants(const JsonFile& file) {
+// Refuses settings that change what the encoder reads or passes on to the next modules. A language
+// model's logits are for LogitScore, which may read chat messages.
+void refuse_transformer_variants(const JsonFile& file, bool has_logit_score) {
   const std::string task = file.text("transformer_task", "feature-extraction");
-  const bool scores = task == "sequence-classification";
-  if (!scores && task != "feature-extraction" && task != "fill-mask") {
-    file.fail("transformer_task", "feature-extraction, sequence-classification or fill-mask");
+  const bool generates = task == "text-generation", extracts = task == "feature-extraction";
+  if (generates != has_logit_score ||
+      (!generates && !extracts && task != "sequence-classification" && task != "fill-mask")) {
+    file.fail("transformer_task",
+              "feature-extraction, sequence-classification or fill-mask, or "
+              "text-generation with LogitScore");
   }
-  const nlohmann::json text = {
-      {"method", "forward"},
-      {"method_output_name", task == "feature-extraction" ? "last_hidden_state" : "logits"}};
+  const nlohmann::json text = {{"method", "forward"},
+                               {"method_output_name", extracts ? "last_hidden_state" : "logits"}};
+  nlohmann::json expected = {{"text", text}};
   const nlohmann::json* modality = file.find("modality_config");
-  if (modality && *modality != nlohmann::json{{"text", text}}) {
-    file.fail("modality_config", nlohmann::json{{"text", text}}.dump());
+  if (generates && modality && modality->contains("message")) {
+    (expected["message"] = text)["format"] = "flat";
   }
+  if (modality && *modality != expected) file.fail("modality_config", expected.dump());
   const nlohmann::json* value = file.find("processing_kwargs");
-  if (value && !value->empty()) file.fail("processing_kwargs", "none");
+  const bool is_known = generates && value && value->is_object() && value->size() == 1 &&
+                        value->contains("chat_template") && (*value)["chat_template"].is_object() &&
+                        (*value)["chat_template"].size() == 1 &&
+                        (*value)["chat_template"].contains("add_generation_prompt");
+  if (value && !value->empty() && !is_known) {
+    file.fail("processing_kwargs",
+              generates ? R"({"chat_template": {"add_generation_prompt": true}} or none)" : "none");
+  }
 }
 
 }  // namespace
@@ -172,11 +184,13 @@ SentenceModules read_sentence_modules(const std::string& directory, const Config
       modules.columns = modules.dense.back().columns;
     } else if (name == "Normalize" && i > 1 && !modules.normalize) {
       modules.normalize = true;
-    } else if (name != "Transformer" || i > 0) {
+    } else if (!(name == "Transformer" && i == 0) &&
+               !(name == "LogitScore" && !config.score_tokens.empty())) {
       list.refuse(i, "Transformer, Pooling and optionally Dense and Normalize");
     }
   }
-  const bool is_cross_encoder = list.modules.size() == 1 && has_head;
+  const bool is_cross_encoder =
+      has_head && (list.modules.size() == 1 || !config.score_tokens.empty());
   if (!modules.configured && !is_cross_encoder) {
     list.fail(list.modules.size(), "missing, expected Pooling");
   }
@@ -192,7 +206,7 @@ std::optional<JsonFile> read_sentence_settings(const std::string& directory) {
     const std::string path = fmt::format("{}/sentence_{}_config.json", directory, name);
     if (!is_there(path)) continue;
     JsonFile file(path);
-    refuse_transformer_variants(file);
+    refuse_transformer_variants(file, ModuleList(directory).has("LogitScore"));
     return file;
   }
   return std::nullopt;

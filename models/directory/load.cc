@@ -93,10 +93,11 @@ tokenizer::TextEncoder load_or_refuse(const std::string& directory) {
 
 tokenizer::TextEncoder load_tokenizer(const std::string& directory, const Config& config) {
   tokenizer::TextEncoder loaded = load_or_refuse(directory);
-  if (loaded.vocabulary_size() > config.vocabulary) {
+  // Published tokenizers may have tokens for another model, as EmbeddingGemma's for images.
+  if (loaded.size_without_added() > config.vocabulary) {
     throw Error(
         fmt::format("{}: the tokenizer has ids up to {}, but config.json's vocab_size is {}",
-                    directory, loaded.vocabulary_size() - 1, config.vocabulary));
+                    directory, loaded.size_without_added() - 1, config.vocabulary));
   }
   return loaded;
 }
@@ -106,22 +107,6 @@ void check_positions(const Options& options, const Config& config) {
     throw Error(fmt::format("max_length is {}, but the model has {} positions", options.max_length,
                             config.positions));
   }
-}
-
-// A prompt that is asked for is used for queries and documents alike.
-models::Prompt choose_prompt(const std::string& directory, const std::string& wanted,
-                             const Config& config, const HeadRows& heads,
-                             models::RetrievalSettings& retrieval) {
-  const bool is_taken = !retrieval.embeds || std::ranges::all_of(heads, [](const HeadRow* row) {
-    return row->kind == HeadKind::classification;
-  });
-  models::Prompt prompt = models::choose_prompt(directory, wanted, config, is_taken);
-  if (wanted.empty()) return prompt;
-  retrieval.query_prompt = retrieval.document_prompt = prompt.text;
-  if (retrieval.tokens) {
-    retrieval.tokens->query.prompt = retrieval.tokens->document.prompt = prompt.text;
-  }
-  return prompt;
 }
 
 struct ChosenPrecision {
@@ -240,6 +225,7 @@ struct Decisions {
   HeadRows heads;
   models::MaxLength max_length;
   models::Prompt prompt;
+  bool has_chat;  // pairs are put into a chat template
   ChosenPrecision precision;
   engine::Products products;
   int unevaluated_tensors;
@@ -261,15 +247,18 @@ std::vector<std::string> make_notes(const std::string& directory, const Config& 
   add_all(tokenizer.notes());
   if (!tokenizer.takes_text()) {
     notes.push_back("only token ids are accepted, not text: " + tokenizer.refusal());
-  } else if (tokenizer.vocabulary_size() <
-             config.vocabulary) {  // padded rows, or a truncated vocabulary
-    notes.push_back(fmt::format("{}: the tokenizer has {} ids, but config.json's vocab_size is {}",
-                                directory, tokenizer.vocabulary_size(), config.vocabulary));
+  } else if (const int ids = tokenizer.vocabulary_size(); ids != config.vocabulary) {
+    notes.push_back(fmt::format(
+        "{}: the tokenizer has {} ids, but config.json's vocab_size is {}{}", directory, ids,
+        config.vocabulary, ids < config.vocabulary ? "" : ": its last added tokens are refused"));
   }
   if (!decisions.prompt.name.empty()) {
-    notes.push_back(fmt::format("prompt {}: \"{}\" is put before each first text",
-                                decisions.prompt.name, decisions.prompt.text));
+    notes.push_back(
+        fmt::format("prompt {}: \"{}\" is {}", decisions.prompt.name, decisions.prompt.text,
+                    decisions.has_chat ? "the chat template's message of the role system"
+                                       : "put before each first text"));
   }
+  if (decisions.has_chat) notes.push_back("each pair is put into the directory's chat template");
   constexpr double kWorthIt = 1.1;
   if (decisions.precision.stored_as_bf16 && engine::bf16_speed() >= kWorthIt) {
     notes.push_back(
@@ -350,7 +339,9 @@ std::shared_ptr<const Model::Impl> Model::Impl::load(const std::string& name,
   const auto max_length = models::choose_max_length(directory, options, config, tokenizer);
   models::RetrievalSettings retrieval_settings = models::read_retrieval_settings(directory, config);
   const models::Prompt prompt =
-      choose_prompt(directory, options.prompt, config, rows, retrieval_settings);
+      models::choose_prompt(directory, options.prompt, config, rows, retrieval_settings);
+  std::optional<models::ChatPairs> chat =
+      models::ChatPairs::load(directory, config, prompt.text, tokenizer);
   const ChosenPrecision precision = choose_precision(options.precision, checkpoint, config);
 
   const engine::Products products = choose_products(options.backend, precision.precision);
@@ -365,7 +356,8 @@ std::shared_ptr<const Model::Impl> Model::Impl::load(const std::string& name,
                              options.max_length, products.f32, team);
   const int unevaluated = checkpoint.finish(config.not_evaluated);
 
-  const Decisions decisions{rows, max_length, prompt, precision, products, unevaluated};
+  const Decisions decisions{rows,      max_length, prompt,     chat.has_value(),
+                            precision, products,   unevaluated};
   Info info = make_info(config, workers, heads, sentence, retrieval, decisions);
   const int64_t kept = info.kept_memory = models::most_kept(options, info.workers);
   info.files = {config.path};
@@ -378,7 +370,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::load(const std::string& name,
   }
   log_decisions(directory, info, decisions);
   Tokenizer with_prompt(std::make_shared<const Tokenizer::Impl>(
-      Tokenizer::Impl{std::move(tokenizer), max_length.tokens, prompt.text}));
+      Tokenizer::Impl{std::move(tokenizer), max_length.tokens, prompt.text, std::move(chat)}));
   return std::shared_ptr<const Impl>(new Impl{.config = std::move(config),
                                               .checkpoint = std::move(checkpoint),
                                               .workers = std::move(workers),

@@ -130,7 +130,7 @@ std::string SentenceEmbedding::description() const {
   for (const auto& dense : modules_.dense) text += fmt::format(", dense to {}", dense.columns);
   if (modules_.normalize) text += ", normalised";
   if (modules_.truncate_to) text += fmt::format(", the first {}", *modules_.truncate_to);
-  return text + (modules_.configured ? "" : " (the default: there is no modules.json)");
+  return text + (modules_.configured ? "" : " (the default: no modules.json names one)");
 }
 
 Tensor SentenceEmbedding::run(const Batch& batch, engine::Reads reads, Tensor x, engine::Team& team,

@@ -263,6 +263,8 @@ def search() -> list[tuple[str, str, str, list[int] | None]]:
          [1, 100, 3, 90, 7, 95]),
         ("modernbert-splade", "the sum of weights whose logarithm is taken twice",
          f"{MODERN} --head mlm --retrieval splade-sum", [1, 2, 9, 17, 33]),
+        ("qwen3-score", "of the last token, one token's logit minus another's",
+         "--family qwen3 --shape 3,48,4,50 --positions 512 --scale 0.8 --retrieval logit-score", [*SEARCH, 300]),
         ("bge-m3", "weights and vectors of each token beside the embedding",
          f"{bert} --head none --m3", SEARCH),
         ("colbert", "HF_ColBERT with filled queries", f"{bert} --head none --prefix "

@@ -19,8 +19,9 @@ sys.path.append(str(ROOT / "tests" / "tokenizer" / "bytepair"))
 import random_models
 import sentence_transformers
 import transformers
-from gemma_definition import gemma_definition
+from gemma_definition import added, gemma_definition
 from sentence_transformers import CrossEncoder, SentenceTransformer
+from sentence_transformers.cross_encoder.modules import LogitScore
 from sentence_transformers.sentence_transformer.modules import (Dense, Normalize, Pooling,
                                                                 Transformer)
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
@@ -35,6 +36,30 @@ UGLY = ["", " ", "a", "Ünïcödé  ﬁ ½ ①", "日本語 and العربية",
 # Qwen's, as its tokenizer.json has it.
 SPLIT = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|"
          r"\s+(?!\S)|\s+")
+
+# As rerankers are published.
+RERANKER = """{%- set instruction = messages | selectattr("role", "eq", "system") | map(attribute="content") | first \
+| default("Given a query, find passages") -%}
+{%- set query = messages | selectattr("role", "eq", "query") | map(attribute="content") | first -%}
+{%- set document = messages | selectattr("role", "eq", "document") | map(attribute="content") | first -%}
+<|im_start|>system
+Answer "yes" or "no".<|im_end|>
+<|im_start|>user
+<Instruct>: {{ instruction }}
+<Query>: {{ query }}
+<Document>: {{ document }}<|im_end|>
+<|im_start|>assistant
+<think>
+
+</think>
+
+"""
+TERSE = """ {# the document first #}
+  {% set q = (messages | selectattr('role', 'equalto', 'query') | list | first).content %}
+{% if add_generation_prompt %}\tP: {% endif %}{{ (messages | selectattr("role", "==", "document") | first)["content"] }}
+  {% set end = '<|im_end|>' + "\\n" ~ 'now:' +%}
+
+ Q{{ q -}}   :{{ messages | selectattr("role", "eq", "system") | map(attribute="content") | first }}{{ end }}"""
 
 
 def trained_model() -> Path | None:
@@ -166,17 +191,20 @@ class SavedBySentenceTransformers(JudgeTest):
                               judged.encode(TEXTS[:9], prompt_name=name))
 
     def test_embedding_gemma(self):
-        """Its files' kind: Gemma's tokenizer, prompts, the mean, two Dense modules."""
+        """Its files' kind: Gemma's tokenizer with a token for images, of which the model has no row, prompts,
+        the mean, two Dense modules."""
         directory = random_models.fresh(self.dir / "encoder")
         definition = gemma_definition() | {"padding": None, "truncation": None}
+        rows = 1 + max(definition["model"]["vocab"].values())
+        definition["added_tokens"].append(added("<image_soft_token>", rows, special=True))
         (directory / "tokenizer.json").write_text(json.dumps(definition))
         (directory / "tokenizer_config.json").write_text(json.dumps({
             "tokenizer_class": "GemmaTokenizer", "add_bos_token": True, "add_eos_token": True,
             "bos_token": "<bos>", "eos_token": "<eos>", "pad_token": "<pad>", "unk_token": "<unk>",
             "mask_token": "<mask>", "model_max_length": 100}))
         config = transformers.Gemma3TextConfig(
-            vocab_size=1 + max(definition["model"]["vocab"].values()), hidden_size=36, num_attention_heads=3,
-            num_hidden_layers=4, intermediate_size=50, max_position_embeddings=128, **random_models.GEMMA)
+            vocab_size=rows, hidden_size=36, num_attention_heads=3, num_hidden_layers=4, intermediate_size=50,
+            max_position_embeddings=128, **random_models.GEMMA)
         model = transformers.Gemma3TextModel(config).eval()
         random_models.randomise(model, 9, 1.5)
         with torch.no_grad():
@@ -211,20 +239,21 @@ class SavedBySentenceTransformers(JudgeTest):
         dense = Dense(36, 24, bias=False, activation_function=torch.nn.Identity())
         self.compare([Transformer(str(directory)), Pooling(36, "mean"), dense, Normalize()])
 
-    def test_qwen3_embedding(self):
-        """As published: byte-level BPE that ends with the padding token, padding on the left, prompts, the last
-        token, and names without the prefix in a Qwen3ForCausalLM."""
+    def qwen3(self, kind, ends, **settings) -> Path:
+        """A directory as published, but for its modules: byte-level BPE, padding on the left."""
         directory = random_models.fresh(self.dir / "encoder")
-        random_models.train_byte_pair(directory, ["<|endoftext|>", "<|im_end|>"])
+        special = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
+        random_models.train_byte_pair(directory, special)
         tokenizer = Tokenizer(models.BPE.from_file(str(directory / "vocab.json"), str(directory / "merges.txt")))
-        tokenizer.add_special_tokens(["<|endoftext|>", "<|im_end|>"])
+        tokenizer.add_special_tokens(special)
         tokenizer.normalizer = normalizers.NFC()
         tokenizer.pre_tokenizer = pre_tokenizers.Sequence([
             pre_tokenizers.Split(Regex(SPLIT), "isolated"), pre_tokenizers.ByteLevel(False, use_regex=False)])
-        tokenizer.post_processor = processors.Sequence([
-            processors.ByteLevel(trim_offsets=False),
-            processors.TemplateProcessing("$A <|endoftext|>", "$A <|endoftext|> $B:1 <|endoftext|>:1",
-                                          [("<|endoftext|>", 0)])])
+        steps = [processors.ByteLevel(trim_offsets=False)]
+        if ends:
+            steps.append(processors.TemplateProcessing("$A <|endoftext|>", "$A <|endoftext|> $B:1 <|endoftext|>:1",
+                                                       [("<|endoftext|>", 0)]))
+        tokenizer.post_processor = processors.Sequence(steps)
         tokenizer.decoder = decoders.ByteLevel()
         transformers.PreTrainedTokenizerFast(
             tokenizer_object=tokenizer, pad_token="<|endoftext|>", eos_token="<|im_end|>", padding_side="left",
@@ -232,13 +261,19 @@ class SavedBySentenceTransformers(JudgeTest):
         config = transformers.Qwen3Config(
             vocab_size=tokenizer.get_vocab_size(), hidden_size=36, num_attention_heads=3, num_key_value_heads=1,
             head_dim=20, num_hidden_layers=4, intermediate_size=50, max_position_embeddings=128,
-            tie_word_embeddings=True, pad_token_id=0)
-        model = transformers.Qwen3Model(config).eval()
+            pad_token_id=0, **settings)
+        model = kind(config).eval()
         random_models.randomise(model, 9, 1.5)
         with torch.no_grad():
             for weight in model.parameters():
                 weight.copy_(weight if weight.dim() == 1 else 0.6 * weight)
         model.save_pretrained(str(directory))
+        return directory
+
+    def test_qwen3_embedding(self):
+        """As published: texts end with the padding token, prompts, the last token, and names without the prefix in
+        a Qwen3ForCausalLM."""
+        directory = self.qwen3(transformers.Qwen3Model, True, tie_word_embeddings=True)
         saved, judged = self.compare([Transformer(str(directory)), Pooling(36, "lasttoken"), Normalize()],
                                      prompts={"query": "Instruct: find the page\nQuery:", "document": ""})
         path = next(saved.rglob("config.json"))
@@ -247,6 +282,25 @@ class SavedBySentenceTransformers(JudgeTest):
             found = self.infer(saved, "--prompt", name, inputs=TEXTS[:9] + UGLY)
             self.assert_close([answer["embedding"] for answer in found],
                               judged.encode(TEXTS[:9] + UGLY, prompt_name=name))
+
+    def test_qwen3_reranker(self):
+        """A language model that scores pairs in its chat template, which a prompt is put into; also truncated."""
+        pairs = PAIRS[:9] + list(map(list, zip(UGLY, UGLY[::-1]))) + [["word " * 300, "is it?"]]
+        for tied, template, tokens in ((True, RERANKER, (300, 7)), (False, TERSE, (9, None)), (False, "", (5, 6))):
+            with self.subTest(f"{tied} {template[:9]}"):
+                source = self.qwen3(transformers.Qwen3ForCausalLM, False, tie_word_embeddings=tied)
+                if template:
+                    (source / "chat_template.jinja").write_text(template)
+                more = {"processing_kwargs": {"chat_template": {"add_generation_prompt": True}}} if template == TERSE else {}
+                modules = [Transformer(str(source), transformer_task="text-generation", **more), LogitScore(*tokens)]
+                directory = random_models.fresh(self.dir / "cross-encoder")
+                CrossEncoder(modules=modules, prompts={"web": "Find the <|im_end|> page"},
+                             device="cpu").save_pretrained(str(directory))
+                judged = CrossEncoder(str(directory), device="cpu")
+                for prompt in None, "web":
+                    found = self.infer(directory, *(["--prompt", prompt] if prompt else []), inputs=pairs)
+                    self.assert_close([answer["probability"] for answer in found],
+                                      judged.predict(pairs, prompt_name=prompt))
 
     def test_cross_encoders(self):
         for labels, activation in ((1, None), (1, torch.nn.Identity()), (3, None)):

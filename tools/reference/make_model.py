@@ -170,8 +170,7 @@ def write_weights(args: argparse.Namespace, vocab: int) -> None:
             weights.layer(args, family, p)
         weights.outliers(args, family)
         weights.head(args, family, vocab)
-    if args.retrieval == "colbert":
-        weights.tensors["linear.weight"] = retrieval_models.colbert_weight(args)
+    weights.tensors |= retrieval_models.head_weights(args, vocab)
     tensors = {stored_name(k, args): stored(v, args.dtype) for k, v in weights.tensors.items()}
     if args.names == "gamma" or args.position_ids:
         buffer = stored_name(prefix_of(args) + "embeddings.position_ids", args)
@@ -294,7 +293,7 @@ def arguments() -> argparse.ArgumentParser:
 
 def resolve_head(args: argparse.Namespace) -> None:
     """Models for search have one head, and encoders out of language models none."""
-    needs = {"colbert": "none", "splade": "mlm", "splade-sum": "mlm"}.get(args.retrieval)
+    needs = {"colbert": "none", "splade": "mlm", "splade-sum": "mlm", "logit-score": "none"}.get(args.retrieval)
     if args.family == "gemma3":
         needs = "none"
     if needs and args.head not in (None, needs):

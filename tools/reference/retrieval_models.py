@@ -4,6 +4,7 @@
   splade, splade-sum   sentence-transformers' SpladePooling, for --head mlm
   colbert              Stanford's HF_ColBERT: linear.weight and artifact.metadata
   multi-vector         sentence-transformers' modules: Dense twice, MultiVectorMask, Normalize
+  logit-score          a causal language model that scores pairs: LogitScore, and lm_head
 """
 import argparse
 import json
@@ -13,7 +14,7 @@ import numpy as np
 from model_tokenizers import write_json
 from tensor_file import write_tensors
 
-KINDS = ["splade", "splade-sum", "colbert", "multi-vector"]
+KINDS = ["splade", "splade-sum", "colbert", "multi-vector", "logit-score"]
 COLUMNS, BETWEEN = 20, 24
 
 
@@ -40,15 +41,28 @@ def write_dense(args: argparse.Namespace, name: str, inputs: int, outputs: int,
         "module_input_name": "token_embeddings", "module_output_name": "token_embeddings"})
 
 
-def colbert_weight(args: argparse.Namespace) -> np.ndarray:
-    rng = np.random.default_rng([args.seed, COLUMNS])
-    values = rng.standard_normal((COLUMNS, args.shape[1])).astype("<f4")
-    return values / np.float32(args.shape[1] ** 0.5)
+def head_weights(args: argparse.Namespace, vocab: int) -> dict[str, np.ndarray]:
+    """The tensors of a head that is not one of transformers'."""
+    rows = {"colbert": ("linear.weight", COLUMNS), "logit-score": ("lm_head.weight", vocab)}
+    if args.retrieval not in rows:
+        return {}
+    name, count = rows[args.retrieval]
+    rng = np.random.default_rng([args.seed, count])
+    values = rng.standard_normal((count, args.shape[1])).astype("<f4")
+    return {name: values / np.float32(args.shape[1] ** 0.5)}
 
 
 def write_retrieval(args: argparse.Namespace) -> None:
-    hidden = args.shape[1]
-    if args.retrieval.startswith("splade"):
+    hidden, config = args.shape[1], args.output / "config.json"
+    if args.retrieval == "logit-score":
+        content = json.loads(config.read_text())
+        name = content["architectures"][0].removesuffix("Model") + "ForCausalLM"
+        write_json(config, content | {"architectures": [name], "tie_word_embeddings": False})
+        write_modules(args, [("base.modules.transformer.Transformer", ""),
+                             ("cross_encoder.modules.logit_score.LogitScore", "1_LogitScore")])
+        (args.output / "1_LogitScore").mkdir(exist_ok=True)
+        write_json(args.output / "1_LogitScore" / "config.json", {"true_token_id": 7, "false_token_id": 3})
+    elif args.retrieval.startswith("splade"):
         sums = args.retrieval == "splade-sum"
         write_modules(args, [("models.Transformer", ""),
                              ("sparse_encoder.models.SpladePooling", "1_SpladePooling")])
@@ -58,9 +72,7 @@ def write_retrieval(args: argparse.Namespace) -> None:
                     "activation_function": "log1p_relu" if sums else "relu",
                     "word_embedding_dimension": None})
     elif args.retrieval == "colbert":
-        path = args.output / "config.json"
-        content = json.loads(path.read_text())
-        write_json(path, content | {"architectures": ["HF_ColBERT"]})
+        write_json(config, json.loads(config.read_text()) | {"architectures": ["HF_ColBERT"]})
         # Any two tokens that the small vocabulary has.
         write_json(args.output / "artifact.metadata",
                    {"query_token_id": "[CLS]", "doc_token_id": "[SEP]", "query_maxlen": 32})

@@ -97,11 +97,26 @@ def special_ids(directory: Path) -> list[int]:
     return [words.index(names[key]) for key in keys if key in names]
 
 
+def logit_score(directory: Path, settings: dict, last: np.ndarray) -> np.ndarray:
+    """Of the last token's logits, one minus another; lm_head may be the word embeddings."""
+    tensors = Checkpoint(directory, "model.").tensors
+    name = "lm_head.weight" if "lm_head.weight" in tensors else "embed_tokens.weight"
+    file, stored = tensors[name]
+    logits = last @ file.read(stored).astype(np.float64).T
+    other = settings.get("false_token_id")
+    score = logits[:, settings["true_token_id"]] - (0 if other is None else logits[:, other])
+    return score[:, None]
+
+
 def add_retrieval(directory: Path, config, states: np.ndarray, stages: Stages) -> bool:
     """Whether there is a vector of the whole input too."""
     path = directory / "modules.json"
     modules = read_json(path, list) if path.exists() else []
     folders = {m["type"].rsplit(".", 1)[-1]: directory / m["path"] for m in modules}
+    if "LogitScore" in folders:
+        stages["logits"] = logit_score(directory, read_json(folders["LogitScore"] / "config.json"),
+                                       states[stages["starts"][1:] - 1])
+        return False
     if "SpladePooling" in folders:
         settings = read_json(folders["SpladePooling"] / "config.json")
         stages["sparse"] = splade(stages["logits"], stages["starts"], settings)

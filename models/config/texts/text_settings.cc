@@ -33,8 +33,10 @@ MaxLength choose_max_length(const std::string& directory, const Options& options
   return {config.positions, "as many as the model has positions"};
 }
 
-Prompt choose_prompt(const std::string& directory, const std::string& wanted, const Config& config,
-                     bool is_taken) {
+namespace {
+
+Prompt find_prompt(const std::string& directory, const std::string& wanted, const Config& config,
+                   bool is_taken) {
   if (!is_taken) {
     if (wanted.empty()) return {};
     throw Error(
@@ -54,6 +56,22 @@ Prompt choose_prompt(const std::string& directory, const std::string& wanted, co
                       : fmt::format("expected one of {}", fmt::join(names, ", "))));
   }
   return {name, found->second};
+}
+
+}  // namespace
+
+Prompt choose_prompt(const std::string& directory, const std::string& wanted, const Config& config,
+                     const std::vector<const HeadRow*>& heads, RetrievalSettings& retrieval) {
+  const bool is_taken = !retrieval.embeds || std::ranges::all_of(heads, [](const HeadRow* row) {
+    return row->kind == HeadKind::classification;
+  });
+  Prompt prompt = find_prompt(directory, wanted, config, is_taken);
+  if (wanted.empty()) return prompt;
+  retrieval.query_prompt = retrieval.document_prompt = prompt.text;
+  if (retrieval.tokens) {
+    retrieval.tokens->query.prompt = retrieval.tokens->document.prompt = prompt.text;
+  }
+  return prompt;
 }
 
 }  // namespace bert::models

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "models/bert_infer.h"
 #include "models/config/config.h"
+#include "models/config/retrieval/retrieval_settings.h"
 #include "tokenizer/text_encoder.h"
 
 namespace bert::models {
@@ -23,8 +25,9 @@ struct Prompt {
   std::string name, text;
 };
 // The prompt for embeddings, and for scores as sentence-transformers' CrossEncoder computes them.
-// wanted: its name, or "" for the directory's default. is_taken: the model's task takes one.
+// wanted: its name, or "" for the directory's default. heads: that the checkpoint has. One that is
+// asked for is used for queries and documents alike.
 Prompt choose_prompt(const std::string& directory, const std::string& wanted, const Config& config,
-                     bool is_taken);
+                     const std::vector<const HeadRow*>& heads, RetrievalSettings& retrieval);
 
 }  // namespace bert::models

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Builds the pooler and the heads from a checkpoint's tensors.
+#include <span>
 #include <string>
 
+#include "models/config/texts/logit_score.h"
 #include "models/network/build/build_parts.h"
 #include "models/network/heads.h"
 
@@ -15,9 +17,32 @@ Pooler::Pooler(Checkpoint& checkpoint, const Config& config, const engine::Produ
     : dense(read_linear(checkpoint, {{config.family->pooler}, config.hidden, config.hidden},
                         Activation::tanh, f32, team)) {}
 
+namespace {
+
+// The row of the decoder for one token, minus that of another if there is one.
+engine::Linear read_token_score(Checkpoint& checkpoint, const Config& config, const Weight& words,
+                                const engine::Product& f32, engine::Team& team) {
+  const std::string name = kLogitScore.output;
+  const Weight own = read_decoder(checkpoint, config, name, words);
+  const engine::ConstTensor decoder = config.tied ? words.view : own.view;
+  engine::Buffer row(config.hidden), bias(1);
+  for (int64_t j = 0; j < config.hidden; ++j) {
+    row.data()[j] = decoder.row(config.score_tokens.front())[j];
+    if (config.score_tokens.size() == 2) row.data()[j] -= decoder.row(config.score_tokens[1])[j];
+  }
+  const engine::Linear::Part part{{row.data(), 1, config.hidden}, bias.data(), name + ".weight"};
+  return engine::Linear(team, std::span(&part, 1), Activation::none, f32);
+}
+
+}  // namespace
+
 Head::Head(Checkpoint& checkpoint, const Config& config, const HeadRow& head_row,
            const Embeddings& embeddings, const engine::Product& f32, engine::Team& team)
     : row(head_row), product(f32) {
+  if (&row == &kLogitScore) {
+    output.emplace(read_token_score(checkpoint, config, embeddings.word, f32, team));
+    return;
+  }
   const bool masked_lm = row.kind == HeadKind::masked_lm;
   const int64_t width = masked_lm ? config.embedding : config.hidden;
   const auto read = [&](const char* name, int64_t outputs, int64_t inputs) {

@@ -289,8 +289,8 @@ const std::vector<std::string> kRest = names_in(R"(
     gte-classification gte-mlm gte-tokens gte-choice jina-mlm jina-classification jina-tokens
     jina-qa jina-reglu jina-code-tokens eurobert deberta1-classification deberta1-mlm
     deberta1-tokens jina-roberta jina-roberta-classification jina-v3-qa ultrabert
-    ultrabert-tokens t5-tokens qwen3-classification splade modernbert-splade bge-m3 colbert xlm-roberta-colbert
-    relative-key-colbert mpnet-colbert jina-colbert modernbert-colbert jina-roberta-colbert
+    ultrabert-tokens t5-tokens qwen3-classification qwen3-score splade modernbert-splade bge-m3
+    colbert xlm-roberta-colbert relative-key-colbert mpnet-colbert jina-colbert modernbert-colbert jina-roberta-colbert
     modernbert-long jina-long deberta-long relative-key-long)");
 
 TEST(AllModels, AreListedHere) {
