@@ -237,6 +237,11 @@ int32_t TextEncoder::Impl::find(std::string_view token) const {
 const std::string& TextEncoder::file() const { return impl_->file; }
 const char* TextEncoder::algorithm() const { return impl_->algorithm; }
 int TextEncoder::vocabulary_size() const { return impl_->vocabulary.end_id(); }
+int TextEncoder::size_without_added() const {
+  int32_t size = vocabulary_size();
+  while (size > 0 && (!has(size - 1) || impl_->is_added(size - 1))) --size;
+  return size;
+}
 bool TextEncoder::has(int32_t id) const { return impl_->vocabulary.has(id); }
 bool TextEncoder::lowercases() const { return impl_->lowercases; }
 bool TextEncoder::truncates_left() const { return impl_->truncate_left; }

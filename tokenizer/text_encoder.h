@@ -43,6 +43,7 @@ class TextEncoder {
   const std::string& file() const;     // the one with the vocabulary; empty if there is none
   const char* algorithm() const;       // "WordPiece", "WordLevel", "Unigram", "BPE" or "none"
   int vocabulary_size() const;         // the greatest id + 1
+  int size_without_added() const;      // the same without tokens added to the model's vocabulary
   bool has(int32_t id) const;          // whether a token has this id
   bool lowercases() const;
   bool truncates_left() const;

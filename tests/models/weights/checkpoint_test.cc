@@ -323,6 +323,15 @@ TEST_F(Directory, VocabularyOfAnotherSizeIsAnErrorOrANote) {
   EXPECT_TRUE(Model::load(path_).info().notes.empty());
   write_file(vocabulary, good + "one-more\n");
   EXPECT_THAT(error(), HasSubstr("ids up to 200, but config.json's vocab_size is 200"));
+  write_file(vocabulary, good);
+  write_file(path_ / "added_tokens.json", R"({"<image>": 200})");
+  const Model added = Model::load(path_);
+  EXPECT_THAT(added.info().notes,
+              testing::ElementsAre(HasSubstr("has 201 ids, but config.json's")));
+  EXPECT_EQ(added.run(std::vector<Input>{{"a man"}}).rows, 1);
+  EXPECT_THAT(test::error_of([&] { added.run(std::vector<Input>{{"a <image>"}}); }),
+              HasSubstr("is 200, outside the vocabulary of 200"));
+  fs::remove(path_ / "added_tokens.json");
   write_file(vocabulary,
              good.substr(0, good.size() - 2).substr(0, good.rfind('\n', good.size() - 2) + 1));
   EXPECT_THAT(Model::load(path_).info().notes,
