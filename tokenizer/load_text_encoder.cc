@@ -189,14 +189,14 @@ namespace {
 Definition read_definition(const std::string& directory) {
   if (is_there(directory + "/tokenizer.json")) return read_tokenizer_json(directory);
   if (is_there(directory + "/vocab.txt")) return read_vocab_txt(directory);
-  for (const char* name : {"spiece.model", "sentencepiece.bpe.model"}) {
+  for (const char* name : {"spiece.model", "sentencepiece.bpe.model", "spm.model"}) {
     const std::string path = fmt::format("{}/{}", directory, name);
     if (is_there(path)) return read_sentence_piece_directory(directory, path);
   }
   if (is_there(directory + "/vocab.json")) return read_vocab_json(directory);
   throw std::runtime_error(
       fmt::format("{}: found none of tokenizer.json, vocab.txt, spiece.model, "
-                  "sentencepiece.bpe.model and vocab.json, expected one",
+                  "sentencepiece.bpe.model, spm.model and vocab.json, expected one",
                   directory));
 }
 

@@ -84,8 +84,9 @@ Definition read_tokenizer_json(const std::string& directory);
 Definition read_vocab_txt(const std::string& directory);
 // Reads vocab.json and merges.txt, and the other files as above, like RobertaTokenizer.
 Definition read_vocab_json(const std::string& directory);
-// Reads a SentencePiece model of ALBERT, XLM-RoBERTa or CamemBERT, as tokenizer_config.json or
-// config.json says, and the other files as above, like Hugging Face's fast tokenizers.
+// Reads a SentencePiece model of ALBERT, XLM-RoBERTa, CamemBERT or DeBERTa, as
+// tokenizer_config.json or config.json says, and the other files as above, like Hugging Face's fast
+// tokenizers.
 Definition read_sentence_piece_directory(const std::string& directory, const std::string& model);
 
 }  // namespace bert::tokenizer

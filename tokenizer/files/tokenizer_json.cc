@@ -73,18 +73,20 @@ void read_added_tokens(const JsonField& document, Definition& out) {
 void compare_switch(const std::optional<bool>& other, bool ours, const char* name,
                     const char* json_name, const TokenizerConfig& config, Definition& out) {
   if (!other || *other == ours) return;
-  out.notes.push_back(fmt::format("{}: {} is {}, but {} has normalizer.{} {}, which is used",
-                                  config.file, name, *other, out.file, json_name, ours));
+  out.notes.push_back(fmt::format("{}: {} is {}, but {} has {} {}, which is used", config.file,
+                                  name, *other, out.file, json_name, ours));
 }
 
 void compare_switches(const TokenizerConfig& config, Definition& out) {
   const NormalizerOptions& n = out.normalizer;
-  compare_switch(config.do_lower_case, n.lowercase, "do_lower_case", "lowercase", config, out);
-  compare_switch(config.strip_accents, n.strip_accents, "strip_accents", "strip_accents", config,
+  compare_switch(config.do_lower_case, n.lowercase, "do_lower_case", "normalizer.lowercase", config,
                  out);
+  compare_switch(config.strip_accents, n.strip_accents, "strip_accents", "normalizer.strip_accents",
+                 config, out);
   compare_switch(config.tokenize_chinese_chars, n.handle_chinese_chars, "tokenize_chinese_chars",
-                 "handle_chinese_chars", config, out);
-  compare_switch(config.clean_text, n.clean_text, "clean_text", "clean_text", config, out);
+                 "normalizer.handle_chinese_chars", config, out);
+  compare_switch(config.clean_text, n.clean_text, "clean_text", "normalizer.clean_text", config,
+                 out);
 }
 
 // tokenizer.json does not say which of its tokens is the mask.
@@ -102,6 +104,10 @@ std::string find_mask(const TokenizerConfig& config, const Definition& out) {
 void compare_config(const TokenizerConfig& config, Definition& out) {
   out.notes.insert(out.notes.end(), config.notes.begin(), config.notes.end());
   if (out.model == Definition::Model::word_piece && !out.by_parts) compare_switches(config, out);
+  if (out.model == Definition::Model::byte_pair && !out.by_parts) {
+    compare_switch(config.add_prefix_space, out.byte_level.add_prefix_space, "add_prefix_space",
+                   "pre_tokenizer.add_prefix_space", config, out);
+  }
   const auto unknown = config.special_tokens.find("unk_token");
   const bool has_unknown = !out.word_piece.unknown.empty();  // BPE may have none
   if (has_unknown && unknown != config.special_tokens.end() &&

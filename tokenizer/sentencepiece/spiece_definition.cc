@@ -16,7 +16,7 @@ namespace bert::tokenizer {
 
 namespace {
 
-enum class SpieceFamily { albert, xlm_roberta, camembert };
+enum class SpieceFamily { albert, xlm_roberta, camembert, deberta };
 
 struct SpieceConvention {
   SpieceFamily family;
@@ -28,6 +28,7 @@ constexpr SpieceConvention kConventions[] = {
     {SpieceFamily::albert, "Albert", "albert", "[CLS]", "[SEP]", "[MASK]", false},
     {SpieceFamily::xlm_roberta, "XLMRoberta", "xlm-roberta", "<s>", "</s>", "<mask>", true},
     {SpieceFamily::camembert, "Camembert", "camembert", "<s>", "</s>", "<mask>", true},
+    {SpieceFamily::deberta, "DebertaV2", "deberta-v2", "[CLS]", "[SEP]", "[MASK]", false},
 };
 
 const SpieceConvention& spiece_convention(const TokenizerConfig& config,
@@ -43,8 +44,9 @@ const SpieceConvention& spiece_convention(const TokenizerConfig& config,
       fmt::format("{}: found \"{}\", expected {}",
                   name.empty() ? directory + "/config.json: model_type" : config.class_field,
                   name.empty() ? type : name,
-                  name.empty() ? "albert, xlm-roberta or camembert"
-                               : "AlbertTokenizer, XLMRobertaTokenizer or CamembertTokenizer"));
+                  name.empty() ? "albert, xlm-roberta, camembert or deberta-v2"
+                               : "AlbertTokenizer, XLMRobertaTokenizer, CamembertTokenizer or "
+                                 "DebertaV2Tokenizer"));
 }
 
 // Like Python's str.isdigit, for the decimal digits of all scripts and for superscripts.
@@ -73,7 +75,12 @@ class SpieceDirectoryReader {
       : config_(read_tokenizer_config(directory)),
         convention_(spiece_convention(config_, directory)),
         path_(path),
-        model_(read_sentence_piece(path)) {}
+        model_(read_sentence_piece(path)) {
+    if (is_deberta() && config_.split_by_punct.value_or(false)) {
+      throw std::runtime_error(
+          fmt::format("{}: split_by_punct: found true, expected false", config_.file));
+    }
+  }
 
   Definition read() {
     out_.model = Definition::Model::unigram;
@@ -94,6 +101,8 @@ class SpieceDirectoryReader {
   }
 
  private:
+  bool is_deberta() const { return convention_.family == SpieceFamily::deberta; }
+
   void add(std::string token, double score) {
     out_.vocabulary.emplace_back(std::move(token), static_cast<int32_t>(out_.vocabulary.size()));
     out_.unigram.scores.push_back(score);
@@ -125,6 +134,7 @@ class SpieceDirectoryReader {
     int32_t unknown = 3;
     switch (convention_.family) {
       case SpieceFamily::albert:
+      case SpieceFamily::deberta:
         add_pieces(0);
         unknown = model_.unknown;
         break;
@@ -159,6 +169,10 @@ class SpieceDirectoryReader {
       }
       if (config_.do_lower_case.value_or(true)) steps.push_back({Kind::lowercase});
     }
+    if (is_deberta()) {
+      if (config_.do_lower_case.value_or(false)) steps.push_back({Kind::lowercase});
+      steps.push_back({.kind = Kind::strip, .left = true, .right = true});
+    }
     if (!model_.charsmap.empty()) {
       NormalizerStep step{Kind::precompiled};
       try {
@@ -169,10 +183,9 @@ class SpieceDirectoryReader {
       }
       steps.push_back(std::move(step));
     }
-    if (!is_albert) {
-      steps.push_back({.kind = Kind::strip, .right = true});
-    }
-    steps.push_back({.kind = Kind::replace_spaces, .to = is_albert ? U" " : U"\u2581"});
+    const bool is_roberta = convention_.is_roberta;
+    if (is_roberta) steps.push_back({.kind = Kind::strip, .right = true});
+    steps.push_back({.kind = Kind::replace_spaces, .to = is_roberta ? U"\u2581" : U" "});
   }
 
   int32_t id_of(const char* token) const {
@@ -201,10 +214,18 @@ class SpieceDirectoryReader {
     const auto named = config_.special_tokens.find("mask_token");
     out_.mask = named != config_.special_tokens.end() ? named->second.content : convention_.mask;
     const char* const classifier = convention_.classifier;
+    const char* const unknown = is_deberta() ? "[UNK]" : "<unk>";
+    const char* const padding = is_deberta() ? "[PAD]" : "<pad>";
     for (const NamedToken& token : named_tokens(
-             config_, {"<unk>", convention_.separator, "<pad>", classifier, out_.mask.c_str()},
-             true, ids_)) {
+             config_, {unknown, convention_.separator, padding, classifier, out_.mask.c_str()},
+             !is_deberta(), ids_)) {
       out_.added_tokens.push_back({token});
+    }
+    if (is_deberta() && named == config_.special_tokens.end()) {  // not among its pieces
+      NamedToken mask;
+      mask.content = out_.mask;
+      mask.special = true;
+      out_.added_tokens.push_back({mask});
     }
     std::vector<NamedToken> more = config_.additional_special_tokens;
     if (more.empty() && convention_.family == SpieceFamily::camembert) {

@@ -64,6 +64,7 @@ const std::vector<HostileCase> kFiles = {
     {"vocab.txt"},
     {"spiece.model", {"vocab.txt"}},
     {"sentencepiece.bpe.model", {"vocab.txt"}},
+    {"spm.model", {"vocab.txt"}},
     {"model.safetensors"},
     {"model.safetensors.index.json", {"model.safetensors"}},
     {"pytorch_model.bin", {"model.safetensors"}},

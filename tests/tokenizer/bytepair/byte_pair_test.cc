@@ -61,6 +61,19 @@ std::string pieces_of(const std::string& text) {
   return out;
 }
 
+TEST(ByteLevel, ItsPrefixSpaceIsThatOfTokenizerJson) {
+  const TestDirectory directory;
+  directory.write("tokenizer.json", byte_level({{"a", "b"}}).dump());
+  directory.write("tokenizer_config.json", R"({"add_prefix_space": true})");
+  EXPECT_THAT(
+      directory.load().notes(),
+      testing::ElementsAre(testing::AllOf(
+          testing::HasSubstr("tokenizer_config.json: add_prefix_space is true, but"),
+          testing::HasSubstr("tokenizer.json has pre_tokenizer.add_prefix_space false, which"))));
+  directory.write("tokenizer_config.json", R"({"add_prefix_space": false})");
+  EXPECT_THAT(directory.load().notes(), testing::IsEmpty());
+}
+
 TEST(ByteLevel, SplitsAsItsExpression) {
   EXPECT_EQ(pieces_of("I'll say it's 42nd, don't"), "I|'ll| say| it|'s| 42|nd|,| don|'t|");
   EXPECT_EQ(pieces_of("IT'S 'S 'reel ''t"), "IT|'|S| '|S| '|reel| ''|t|");

@@ -25,7 +25,10 @@ void write(const TestDirectory& directory, const std::string& name, const Spiece
            json config = json::object()) {
   const bool is_albert = name == "AlbertTokenizer";
   config["tokenizer_class"] = name;
-  directory.write(is_albert ? "spiece.model" : "sentencepiece.bpe.model", model.build());
+  directory.write(is_albert                       ? "spiece.model"
+                  : name.starts_with("DebertaV2") ? "spm.model"
+                                                  : "sentencepiece.bpe.model",
+                  model.build());
   directory.write("tokenizer_config.json", config.dump());
 }
 
@@ -124,6 +127,25 @@ TEST(SentencePiece, CamembertShiftsIds) {
   EXPECT_EQ(tokenizer.mask_id(), 11);
 }
 
+TEST(SentencePiece, DebertasMaskFollowsThePieces) {
+  SpieceBuilder model;
+  for (const char* name : {"[PAD]", "[CLS]", "[SEP]"})
+    model.piece(name, 0, SpieceBuilder::kControl);
+  model.piece("[UNK]", 0, SpieceBuilder::kUnknown).unknown(3).map('~', "b");
+  model.piece("\u2581", -3).piece("\u2581a", -2).piece("b", -4).piece("\u2581A", -4);
+  const TextEncoder tokenizer = tokenizer_of("DebertaV2Tokenizer", model);
+  EXPECT_EQ(tokenizer.mask_id(), 8);
+  const Encoding pair = tokenizer.encode(" a  ~ ", "Az [MASK]", 0);
+  EXPECT_EQ(pair.ids, (Ids{1, 5, 4, 6, 2, 7, 3, 8, 2}));
+  EXPECT_EQ(pair.type_ids, (Ids{0, 0, 0, 0, 0, 1, 1, 1, 1}));
+  const TextEncoder lower =
+      tokenizer_of("DebertaV2TokenizerFast", model, {{"do_lower_case", true}});
+  EXPECT_EQ(lower.encode("A [UNK]", std::nullopt, 0).ids, (Ids{1, 5, 3, 2}));
+  const TestDirectory directory;
+  write(directory, "DebertaV2Tokenizer", model, {{"split_by_punct", true}});
+  EXPECT_EQ(directory.error(), "tokenizer_config.json: split_by_punct: found true, expected false");
+}
+
 TEST(SentencePiece, ModelTypeIfNoClassIsNamed) {
   const TestDirectory directory;
   directory.write("spiece.model", small_albert().build());
@@ -131,11 +153,12 @@ TEST(SentencePiece, ModelTypeIfNoClassIsNamed) {
   EXPECT_EQ(directory.load().encode("a", std::nullopt, 0).ids, (Ids{2, 6, 3}));
   directory.write("config.json", R"({"model_type": "t5"})");
   EXPECT_EQ(directory.error(),
-            "config.json: model_type: found \"t5\", expected albert, xlm-roberta or camembert");
+            "config.json: model_type: found \"t5\", expected albert, xlm-roberta, camembert or "
+            "deberta-v2");
   directory.write("tokenizer_config.json", R"({"tokenizer_class": "T5Tokenizer"})");
   EXPECT_EQ(directory.error(),
             "tokenizer_config.json: tokenizer_class: found \"T5Tokenizer\", expected "
-            "AlbertTokenizer, XLMRobertaTokenizer or CamembertTokenizer");
+            "AlbertTokenizer, XLMRobertaTokenizer, CamembertTokenizer or DebertaV2Tokenizer");
 }
 
 TEST(SentencePiece, Charsmap) {
