@@ -5,12 +5,14 @@ same build: familiar_names_test.py BUILD_DIR"""
 import copy
 import json
 import pickle
+import unittest.mock
 
 from packages import CONTEXT, PAIRS, TEXTS, PackageTest, main, np  # makes the next ones importable
 
 # isort: split
 import bert_infer
-from bert_infer import CrossEncoder, Model, SentenceTransformer, pipeline
+from bert_infer import CrossEncoder, Model, SentenceTransformer, pipeline, prompted_model
+from bert_infer.pipelines import base
 
 
 class SentenceTransformers(PackageTest):
@@ -24,8 +26,12 @@ class SentenceTransformers(PackageTest):
             self.assert_bits(model.encode(TEXTS[1], **options), expected[1])
         many = TEXTS * 30  # more than are encoded at a time
         self.assert_bits(model.encode(many, batch_size=1), np.tile(model.encode(TEXTS), (30, 1)))
-        with self.assertRaisesRegex(TypeError, r"^inputs\[150\]: found NoneType"):
-            model.encode([*many, None], batch_size=1)
+        for wrong, prompt in (None, None), (None, "it "), ("\udc80", None):
+            with self.assertRaisesRegex((TypeError, ValueError), r"^inputs\[150\]: (found None|.*surr)"):
+                model.encode([*many, wrong], prompt=prompt, batch_size=1)
+        for wrong in {"text": "a man"}, b"a man":
+            with self.assertRaisesRegex(TypeError, "found one (dict|bytes), expected a list of texts"):
+                model.encode(wrong)
         self.assertEqual(model.encode([]).shape, (0, 16))
         states = model.encode(TEXTS, output_value="token_embeddings")
         self.assert_bits(states[1], model.model.hidden(TEXTS)[1].states)
@@ -57,14 +63,33 @@ class SentenceTransformers(PackageTest):
             plain.max_seq_length = plain.model.info.max_length
         model.max_seq_length = 4
         self.assert_bits(model.encode(TEXTS[1], prompt=""), plain.encode("two dogs"))
+        short = SentenceTransformer(directory, max_length=4)
+        short.max_seq_length = 64  # loads it again
+        self.assert_bits(short.encode(TEXTS[1], prompt=""), plain.encode(TEXTS[1]))
+        with self.assertRaisesRegex(bert_infer.Error, "max_length is 65, but the model has 64 posi"):
+            model.max_seq_length = 65
         for kind, pattern, call in [
                 (ValueError, "prompt_name is 'spam'", lambda: model.encode("a", prompt_name="spam")),
-                (ValueError, "max_seq_length is 65", lambda: setattr(model, "max_seq_length", 65)),
+                (ValueError, "max_seq_length is 0", lambda: setattr(model, "max_seq_length", 0)),
+                (ValueError, "similarity_fn_name is 'spam', expected one of cosine",
+                 lambda: setattr(model, "similarity_fn_name", "spam")),
+                (TypeError, "unknown options cache_folder",
+                 lambda: SentenceTransformer(directory, cache_folder="there")),
                 (ValueError, "batch_size is 0", lambda: model.encode(["a"], batch_size=0)),
                 (ValueError, "device is 'cuda'", lambda: model.encode("a", device="cuda")),
                 (TypeError, "spam", lambda: model.encode("a", spam=1))]:
             with self.subTest(pattern), self.assertRaisesRegex(kind, pattern):
                 call()
+
+    def test_a_call_has_few_texts_and_few_tokens(self):
+        model = SentenceTransformer(self.encoder, batch_tokens=16, threads=1)
+        many = TEXTS[1:3] * 40
+        for name, batch_size in ("TEXTS_PER_CALL", 2), ("BATCHES_PER_CALL", 1000):
+            embeds = unittest.mock.patch.object(model.model, "embed", wraps=model.model.embed)
+            with unittest.mock.patch.object(prompted_model, name, 2), embeds as embed:
+                found = model.encode(many, batch_size=batch_size)
+            self.assertGreater(embed.call_count, 10)
+            self.assert_bits(found, model.model.embed(many))
 
     def test_cross_encoders(self):
         reranker = self.make_model("reranker", "--labels", "1", "--label-names", "relevance")
@@ -77,6 +102,14 @@ class SentenceTransformers(PackageTest):
         self.assertEqual([result["corpus_id"] for result in ranked], np.argsort(-scores)[:3].tolist())
         self.assertEqual(ranked[0], {"corpus_id": int(scores.argmax()), "score": float(scores.max()),
                                      "text": TEXTS[scores.argmax()]})
+        self.assert_bits(model.predict(PAIRS, activation_fn=np.tanh),
+                         np.tanh(model.model.run(PAIRS))[:, 0])
+        for call in (lambda: model.predict("ab"), lambda: model.predict({"query": "a", "passage": "b"}),
+                     lambda: model.rank("a", "bc")):
+            self.assertRaisesRegex(TypeError, "found one (str|dict), expected a list of", call)
+        shorter = CrossEncoder(reranker)
+        shorter.max_length = 6
+        self.assert_bits(shorter.predict(PAIRS), CrossEncoder(reranker, max_length=6).predict(PAIRS))
         self.assert_bits(CrossEncoder(self.model).predict(PAIRS), self.loaded.run(PAIRS))
         self.assertRaisesRegex(ValueError, "one label", CrossEncoder(self.model).rank, "a", ["b"])
         (reranker / "config_sentence_transformers.json").write_text(json.dumps(
@@ -109,12 +142,18 @@ class Pipelines(PackageTest):
         self.assert_bits([result["score"] for result in found],
                          [each["probability"] for each in answers])
         self.assertEqual(list(classify(text for text in TEXTS)), found)
+        with unittest.mock.patch.object(base, "STREAMED", 1):
+            self.assertEqual(classify(TEXTS, padding=True, trust_remote_code=True), found)
+            for inputs in TEXTS * 3 + [None], (text for text in TEXTS * 3 + [None]):
+                with self.assertRaisesRegex(ValueError, r"^inputs\[15\]: found NoneType"):
+                    list(classify(inputs))
         self.assertEqual(classify(TEXTS[0]), found[:1])
         self.assertEqual(len(classify(TEXTS[0], top_k=2)), 2)
 
     def test_zero_shot_classification(self):
         classify = pipeline("zero-shot-classification", bert_infer.demo_model())
-        found = classify("A girl plays the guitar.", ["music", "sport"])
+        found = classify(sequences="A girl plays the guitar.",
+                         candidate_labels=np.array(["music", "sport"]))
         self.assertEqual(found["labels"], ["music", "sport"])
         self.assertAlmostEqual(sum(found["scores"]), 1, places=6)
         with self.assertRaisesRegex(bert_infer.Error, 'begins with "entail"'):
@@ -192,6 +231,9 @@ class Pipelines(PackageTest):
                  lambda: pipeline("text-classification", self.loaded, precision="int8")),
                 (ValueError, "top_k is 0", lambda: classify("a", top_k=0)),
                 (ValueError, "function_to_apply", lambda: classify("a", function_to_apply="relu")),
+                (ValueError, "ignore_labels is 'O', expected a list",
+                 lambda: pipeline("ner", self.make_model("l", "--head", "tokens"), ignore_labels="O")),
+                (TypeError, "found bytes, expected a text or a list", lambda: classify(b"a")),
                 (ValueError, "truncation must be True", lambda: classify("a", truncation=False)),
                 (ValueError, "task is 'translation'", lambda: pipeline("translation", self.loaded)),
                 (bert_infer.Error, "no head", lambda: pipeline("fill-mask", self.loaded))]:

@@ -84,6 +84,8 @@ class SentenceTransformers(Compared):
                        model.similarity(queries, queries), model.similarity_pairwise(queries, queries)]
             model.max_seq_length = 7
             answers.append(model.encode(texts[:30]))
+            model.max_seq_length = 512  # more than the directory's
+            answers.append(model.encode("the sky " * 200))
             return [*answers, model.get_embedding_dimension(), model.max_seq_length]
 
         self.each(script, trained_model(), "SentenceTransformer, all-MiniLM-L6-v2", 2e-6)
@@ -132,13 +134,15 @@ class SentenceTransformers(Compared):
                 model = library.CrossEncoder(path, **arguments)
                 answers = [model.predict(PAIRS), model.predict(PAIRS[0]),
                            model.predict(PAIRS[:5], activation_fn=torch.nn.Sigmoid()),
+                           model.predict(PAIRS[:5], activation_fn=torch.nn.Softmax(dim=0)),
                            model.predict(PAIRS[:5], apply_softmax=True, batch_size=2),
                            model.predict(PAIRS[:5], convert_to_tensor=True), model.num_labels]
                 if labels == 1:
                     documents = [second for _, second in PAIRS]
                     ranked = model.rank(PAIRS[0][0], documents, top_k=5, return_documents=True)
                     answers += ranked + model.rank(PAIRS[0][0], documents)
-                return answers
+                model.max_seq_length = 9
+                return [*answers, model.predict(PAIRS), model.max_seq_length]
 
             self.each(script, directory, f"CrossEncoder, {labels} labels, {activation}", 1e-5)
 

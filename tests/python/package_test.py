@@ -137,8 +137,11 @@ class LowLevel(PackageTest):
             self.assertEqual(bert_infer.find_model("someone/encoder"),
                              str(repository / "snapshots/c0ffee"))
             self.assertEqual(bert_infer.find_model(self.encoder), str(self.encoder))
-            model = SentenceTransformer("someone/encoder")
-            pipeline("feature-extraction", "someone/encoder", tokenizer="someone/encoder@c0ffee")
+            model = SentenceTransformer("someone/encoder", revision="c0ffee", local_files_only=True)
+            pipeline("feature-extraction", "someone/encoder", revision="c0ffee",
+                     tokenizer="someone/encoder")
+            with unittest.mock.patch.object(SentenceTransformer, "organization", "someone"):
+                SentenceTransformer("encoder")
             self.assertRaisesRegex(bert_infer.Error, "someone/else: not a directory", Model,
                                    "someone/else")
         self.assert_bits(pickle.loads(pickle.dumps(model)).encode(TEXTS),
@@ -154,11 +157,17 @@ class LowLevel(PackageTest):
                  (ValueError, "precision is 'int4', expected auto, f32, bf16 or int8",
                   lambda: Model(self.model, precision="int4")),
                  (ValueError, "aggregation is 'last'", lambda: model.tag(["a"], "last")),
-                 (ValueError, "surrogates", lambda: model.run(["\udc80"])),
+                 (ValueError, r"^inputs\[1\]: .*surrogates", lambda: model.run(["a", ("a", "\udc80")])),
+                 (TypeError, "options: found dict, expected Options",
+                  lambda: Model(self.model, {"threads": 1})),
                  (ValueError, "type_ids", lambda: Encoding([1, 2], [0])),
                  (TypeError, "unknown options spam", lambda: Model(self.model, spam=1)),
                  (TypeError, "threads: found str", lambda: Model(self.model, threads="2")),
                  (TypeError, "found one str, expected a list", lambda: model.run("a man")),
+                 (TypeError, "found one dict, expected a list", lambda: model.run({"text": "a man"})),
+                 (TypeError, "found one bytes, expected a list", lambda: model.tokenize(b"a man")),
+                 (TypeError, "array of 1 dimensions, expected a matrix",
+                  lambda: model.probabilities([1, 2, 3])),
                  (TypeError, r"inputs\[1\]: found int", lambda: model.run(["a", 3])),
                  (TypeError, r"inputs\[0\]: found tuple", lambda: model.run([("a", "b", "c")])),
                  (TypeError, "only texts or only encodings",
@@ -170,7 +179,7 @@ class LowLevel(PackageTest):
                   lambda: model.zero_shot("text", ["a"])),
                  (TypeError, "hypotheses: found one str", lambda: model.zero_shot(["text"], "a")),
                  (TypeError, r"texts\[1\]: found int", lambda: model.zero_shot(["a", 3], ["a"])),
-                 (ValueError, "surrogates", lambda: model.zero_shot(["a"], ["\udc80"])),
+                 (ValueError, r"^hypotheses\[0\]: .*surr", lambda: model.zero_shot(["a"], ["\udc80"])),
                  (TypeError, "not iterable", lambda: model.run(3))]
         for kind, pattern, call in cases:
             with self.subTest(pattern), self.assertRaisesRegex(kind, pattern):

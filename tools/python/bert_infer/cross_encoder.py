@@ -2,14 +2,15 @@
 """Scores of pairs of texts, under the names of sentence-transformers."""
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bert_infer.model import Matrix, Path
-from bert_infer.prompted_model import PromptedModel, refuse_device, to_tensor
+from bert_infer.prompted_model import PromptedModel, listed, refuse_device, to_tensor
 
 
 def softmax(logits: Matrix) -> Matrix:
@@ -22,33 +23,41 @@ def sigmoid(logits: Matrix) -> Matrix:
     return np.asarray(1 / (1 + np.exp(-logits)))
 
 
-# torch.nn's modules are known by their class, so that scripts which name them keep working.
-ACTIVATIONS: dict[str, Callable[[Matrix], Matrix]] = {
-    "Identity": lambda logits: logits, "Sigmoid": sigmoid, "Softmax": softmax}
+def activated(activation: Callable[[Any], Any], logits: Matrix) -> Any:
+    """By a function of a NumPy array, or a module of those who have torch anyway."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(activation, torch.nn.Module):
+        return activation(to_tensor(logits)).detach().numpy()
+    return np.asarray(activation(logits))
 
 
 class CrossEncoder(PromptedModel):
     """A classifier of pairs of texts, such as a reranker.
 
-    path           a model directory, or ORG/NAME in Hugging Face's cache on this machine
-    max_length     truncates pairs to this many tokens
-    activation_fn  what makes scores of logits [N, C], where a call names none: a function of a NumPy
-                   array, or torch.nn.Sigmoid(), Identity() or Softmax(). By default what the
-                   directory names, else a sigmoid for one label and the logits for several
-    prompts, default_prompt_name  as in SentenceTransformer
-    options        those of Options: precision="int8", threads=2, ...
+    model_name_or_path  as in SentenceTransformer; a NAME alone is looked for among cross-encoder's
+    max_length          truncates pairs to this many tokens; it can be set later too
+    activation_fn       what makes scores of logits [N, C], where a call names none: a function of a
+                        NumPy array, or a torch.nn.Module. By default what the directory names, else a
+                        sigmoid for one label and the logits for several
+    prompts, default_prompt_name, revision  as in SentenceTransformer
+    options             those of Options: precision="int8", threads=2, ...
     """
+    organization: ClassVar[str] = "cross-encoder"
 
-    def __init__(self, path: Path, *, max_length: int | None = None,
+    def __init__(self, model_name_or_path: Path, *, max_length: int | None = None,
                  activation_fn: Callable[[Any], Any] | None = None,
                  prompts: dict[str, str] | None = None, default_prompt_name: str | None = None,
-                 num_labels: int | None = None, device: Any = None, **options: Any) -> None:
+                 num_labels: int | None = None, device: Any = None, revision: str | None = None,
+                 **options: Any) -> None:
         refuse_device(device)
-        super().__init__(path, prompts, default_prompt_name, max_length, **options)
+        super().__init__(model_name_or_path, prompts, default_prompt_name, max_length, revision,
+                         **options)
         self.model.run([])  # fails if the model has no head for it
         self.activation_fn = activation_fn
         if num_labels not in (None, self.num_labels):
             raise ValueError(f"num_labels is {num_labels}, but the model has {self.num_labels}")
+
+    max_length = PromptedModel.max_seq_length
 
     @property
     def num_labels(self) -> int:
@@ -70,7 +79,7 @@ class CrossEncoder(PromptedModel):
         The others are as in SentenceTransformer.encode; a prompt goes before the first text.
         """
         refuse_device(device)
-        pairs: list[Any] = inputs.tolist() if isinstance(inputs, np.ndarray) else list(inputs)
+        pairs = listed(inputs, "pairs of texts")
         single = len(pairs) > 0 and isinstance(pairs[0], str)
         if single:
             pairs = [pairs]
@@ -90,8 +99,7 @@ class CrossEncoder(PromptedModel):
     def _scores(self, logits: Matrix, activation: Callable[[Any], Any] | None,
                 apply_softmax: bool | None) -> Any:
         if activation is not None:
-            known = ACTIVATIONS.get(type(activation).__name__)
-            scores = np.asarray((known or activation)(logits))
+            scores = activated(activation, logits)
         else:
             one = self.num_labels == 1
             scores = self.model._core.probabilities(logits, True) if one else logits
@@ -110,7 +118,7 @@ class CrossEncoder(PromptedModel):
         if self.num_labels != 1:
             raise ValueError(f"rank needs a model with one label, this one has {self.num_labels}: "
                              "use predict")
-        documents = list(documents)
+        documents = listed(documents, "documents")
         scores = self.predict([(query, document) for document in documents], prompt_name, prompt,
                               batch_size, show_progress_bar, activation_fn, device=device)
         ranked = [{"corpus_id": i, "score": score} for i, score in enumerate(scores.tolist())]

@@ -50,6 +50,13 @@ def find_model(name: Path) -> str:
     return os.fsdecode(_core.find_model(os.fsencode(name)))
 
 
+def at_revision(name: Path, revision: str | None) -> Path:
+    """What find_model takes for transformers' arguments: directories have no revisions."""
+    if revision is None or os.path.isdir(name):
+        return name
+    return f"{os.fspath(name)}@{revision}"
+
+
 def max_sim(query: ArrayLike, document: ArrayLike) -> float:
     """The sum, over the query's vectors [Q, V], of the greatest dot product with one of the document's
     [D, V] (Khattab and Zaharia 2020)."""
@@ -169,6 +176,9 @@ class Model:
         if unknown:
             raise TypeError(f"unknown options {', '.join(unknown)}, "
                             f"expected some of {', '.join(sorted(OPTION_NAMES))}")
+        if not isinstance(options, (Options, type(None))):
+            raise TypeError(f"options: found {type(options).__name__}, expected Options or keyword "
+                            "arguments")
         self.directory = os.path.abspath(find_model(directory))
         self.options = dataclasses.replace(options or Options(), **settings)
         self._core = _core.Model(os.fsencode(self.directory), dataclasses.asdict(self.options))

@@ -6,16 +6,24 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
-from bert_infer._core import Encoding
-from bert_infer.model import Model, Path, Text, Tokenizer
+import numpy as np
+
+from bert_infer._core import Encoding, Error
+from bert_infer.model import Model, Path, Text, Tokenizer, at_revision, find_model
 
 SETTINGS = "config_sentence_transformers.json"
-# Texts to a call, for each of batch_size: between calls Ctrl-C and the progress bar get their turn.
-# The engine makes its own batches, by tokens.
-BATCHES_PER_CALL = 64
+# Between calls of the model, Ctrl-C and the progress bar get their turn. The engine makes its own
+# batches, by tokens: a call has at most so many texts for each of batch_size, and so many batches
+# for each worker.
+TEXTS_PER_CALL, BATCHES_PER_CALL = 64, 4
+# Arguments of sentence-transformers and transformers that make no difference: nothing is
+# downloaded, and no code is run but the library's own.
+WITHOUT_EFFECT = {"local_files_only", "token", "trust_remote_code"}
+# Those of which only the default has a meaning here.
+ONLY_NONE = {"cache_folder", "config_kwargs", "model_kwargs", "processor_kwargs", "tokenizer_kwargs"}
 
 
 def refuse_device(device: Any) -> None:
@@ -29,13 +37,24 @@ def to_tensor(array: Any) -> Any:
     return torch.from_numpy(array)
 
 
+def listed(inputs: Any, kind: str) -> list[Any]:
+    if isinstance(inputs, (str, bytes, bytearray, dict)):
+        raise TypeError(f"inputs: found one {type(inputs).__name__}, expected a list of {kind}")
+    return inputs.tolist() if isinstance(inputs, np.ndarray) and inputs.ndim else list(inputs)
+
+
 class PromptedModel:
     """A model with the prompts of its config_sentence_transformers.json."""
     default_prompts: ClassVar[dict[str, str]] = {}
+    organization: ClassVar[str] = ""
+    """Whose a model is if its name names none."""
 
-    def __init__(self, path: Path, prompts: dict[str, str] | None, default_prompt_name: str | None,
-                 max_length: int | None, **options: Any) -> None:
-        self.model = Model(path, max_length=max_length or 0, **options)
+    def __init__(self, name: Path, prompts: dict[str, str] | None, default_prompt_name: str | None,
+                 max_length: int | None, revision: str | None = None, **options: Any) -> None:
+        known = {option: value for option, value in options.items() if option not in WITHOUT_EFFECT
+                 and (value is not None or option not in ONLY_NONE)}
+        self.model = Model(self._find(at_revision(name, revision)), max_length=max_length or 0, **known)
+        self._max_seq_length = self.model.info.max_length
         self.settings = self._read_settings()
         saved = {name: prompt or "" for name, prompt in (self.settings.get("prompts") or {}).items()}
         self.prompts: dict[str, str] = {**self.default_prompts, **saved, **(prompts or {})}
@@ -44,6 +63,29 @@ class PromptedModel:
         self._prompt(None, self.default_prompt_name)  # fails if it names none
         # The model's own tokenizer puts the prompt that it was loaded with before a text by itself.
         self._tokenizer = self._own_tokenizer() if loaded_with else self.model.tokenizer
+
+    def _find(self, name: Path) -> Path:
+        if "/" not in str(name) and not os.path.isdir(name):
+            try:
+                return find_model(f"{self.organization}/{name}")
+            except Error:  # some old models belong to no organization: "bert-base-uncased"
+                pass
+        return name
+
+    @property
+    def max_seq_length(self) -> int:
+        """Inputs are truncated to this many tokens. It can be set, up to the number of the model's
+        positions; beyond the limit that it was loaded with, the model is loaded again."""
+        return self._max_seq_length
+
+    @max_seq_length.setter
+    def max_seq_length(self, length: int) -> None:
+        if length < 1:
+            raise ValueError(f"max_seq_length is {length}, expected at least 1")
+        if length > self.model.info.max_length:
+            self.model = Model(self.model.directory, self.model.options, max_length=length)
+        self._tokenizer = self._own_tokenizer(length)
+        self._max_seq_length = length
 
     def _read_settings(self) -> dict[str, Any]:
         try:
@@ -72,28 +114,48 @@ class PromptedModel:
         """The inputs' encodings in parts, each for one call of the model."""
         if batch_size <= 0:
             raise ValueError(f"batch_size is {batch_size}, expected at least 1")
-        step = batch_size * BATCHES_PER_CALL
+        step = batch_size * TEXTS_PER_CALL
+        most_tokens = self.model.options.batch_tokens * self.model.info.workers * BATCHES_PER_CALL
+        done = 0
         for start in range(0, len(inputs), step):
             part = inputs[start:start + step]
             if prompt:
                 part = [prefixed(prompt, item) for item in part]
             try:
                 encodings = self._tokenizer.encode(part)
-            except TypeError as error:  # which counts from the part's first input
-                raise TypeError(counted_from(start, str(error))) from None
-            yield encodings
-            if show_progress_bar:
-                done = min(start + step, len(inputs))
-                print(f"\r{done} of {len(inputs)} inputs", end="" if done < len(inputs) else "\n",
-                      file=sys.stderr, flush=True)
+            except (TypeError, ValueError) as error:
+                raise counted_from(start, error) from None
+            for call in calls_of(encodings, most_tokens):
+                yield call
+                done += len(call)
+                if show_progress_bar:
+                    print(f"\r{done} of {len(inputs)} inputs", end="" if done < len(inputs) else "\n",
+                          file=sys.stderr, flush=True)
 
 
-def counted_from(start: int, message: str) -> str:
-    return re.sub(r"^inputs\[(\d+)\]", lambda found: f"inputs[{start + int(found[1])}]", message)
+def calls_of(encodings: Iterable[Encoding], most_tokens: int) -> Iterator[list[Encoding]]:
+    call: list[Encoding] = []
+    tokens = 0
+    for encoding in encodings:
+        call.append(encoding)
+        tokens += len(encoding)
+        if tokens >= most_tokens:
+            yield call
+            call, tokens = [], 0
+    if call:
+        yield call
 
 
-def prefixed(prompt: str, item: Text) -> Text:
+def counted_from(start: int, error: Exception) -> Exception:
+    """The error of a part of the inputs, which names one: counted from the part's first."""
+    message, found = re.subn(r"^(inputs\[|texts\[|input )(\d+)",
+                             lambda found: f"{found[1]}{start + int(found[2])}", str(error))
+    return type(error)(message) if found else error
+
+
+def prefixed(prompt: str, item: Any) -> Any:
     if isinstance(item, str):
         return prompt + item
-    first, *rest = item
-    return [prompt + first, *rest]
+    if isinstance(item, (tuple, list)) and item and isinstance(item[0], str):
+        return [prompt + item[0], *item[1:]]
+    return item  # which the tokenizer refuses

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bert_infer import _core
 from bert_infer.model import Matrix, Path, Text
-from bert_infer.prompted_model import PromptedModel, refuse_device, to_tensor
+from bert_infer.prompted_model import PromptedModel, listed, refuse_device, to_tensor
 
 SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
 
@@ -18,46 +18,46 @@ SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
 class SentenceTransformer(PromptedModel):
     """An encoder of sentences, with the pooling, prompts and limits that its directory names.
 
-    path                 a model directory, or ORG/NAME in Hugging Face's cache on this machine
+    model_name_or_path   a model directory, or ORG/NAME in Hugging Face's cache on this machine; a NAME
+                         alone is looked for among sentence-transformers' models first
     prompts              texts to put before inputs, by name; they go before the directory's
     default_prompt_name  of the prompt to use where a call names none; by default that of the option
                          `prompt`, else the directory's
     similarity_fn_name   "cosine", "dot", "euclidean" or "manhattan", for `similarity`
     truncate_dim         keep this many columns of the embeddings
     device               "cpu" or None
+    revision             a branch, a tag or a commit of the model in the cache ("main")
     options              those of Options: precision="int8", threads=2, max_length=128, ...
 
     A pickle holds the arguments; the model is loaded again from its path.
     """
 
     default_prompts: ClassVar[dict[str, str]] = {"query": "", "document": ""}
+    organization: ClassVar[str] = "sentence-transformers"
 
-    def __init__(self, path: Path, *, prompts: dict[str, str] | None = None,
+    def __init__(self, model_name_or_path: Path, *, prompts: dict[str, str] | None = None,
                  default_prompt_name: str | None = None, similarity_fn_name: str | None = None,
                  truncate_dim: int | None = None, device: Any = None,
-                 max_length: int | None = None, **options: Any) -> None:
+                 max_length: int | None = None, revision: str | None = None, **options: Any) -> None:
         refuse_device(device)
-        super().__init__(path, prompts, default_prompt_name, max_length, **options)
-        self.similarity_fn_name: str = (
+        super().__init__(model_name_or_path, prompts, default_prompt_name, max_length, revision,
+                         **options)
+        self.similarity_fn_name = (
             similarity_fn_name or self.settings.get("similarity_fn_name") or "cosine")
-        if self.similarity_fn_name not in SIMILARITIES:
-            raise ValueError(f"similarity_fn_name is {self.similarity_fn_name!r}, expected one of "
-                             f"{', '.join(SIMILARITIES)}")
         self.truncate_dim = truncate_dim
-        self._max_seq_length = self.model.info.max_length
 
     @property
-    def max_seq_length(self) -> int:
-        """Inputs are truncated to this many tokens. It can be set, up to the model's limit."""
-        return self._max_seq_length
+    def similarity_fn_name(self) -> str:
+        """How `similarity` compares: "cosine", "dot", "euclidean" or "manhattan". It can be set."""
+        return self._similarity
 
-    @max_seq_length.setter
-    def max_seq_length(self, length: int) -> None:
-        if not 0 < length <= self.model.info.max_length:
-            raise ValueError(f"max_seq_length is {length}, expected 1 to "
-                             f"{self.model.info.max_length}")
-        self._max_seq_length = length
-        self._tokenizer = self._own_tokenizer(length)
+    @similarity_fn_name.setter
+    def similarity_fn_name(self, name: str) -> None:
+        name = getattr(name, "value", name)  # of sentence-transformers' SimilarityFunction
+        if name not in SIMILARITIES:
+            raise ValueError(f"similarity_fn_name is {name!r}, expected one of "
+                             f"{', '.join(SIMILARITIES)}")
+        self._similarity: str = name
 
     def get_embedding_dimension(self) -> int:
         """The number of columns of `encode`'s embeddings."""
@@ -89,7 +89,7 @@ class SentenceTransformer(PromptedModel):
             raise ValueError(f"output_value is {output_value!r}, expected \"sentence_embedding\" or "
                              "\"token_embeddings\"")
         single = isinstance(inputs, str)
-        texts: Sequence[Text] = [inputs] if isinstance(inputs, str) else list(inputs)
+        texts: Sequence[Text] = [inputs] if isinstance(inputs, str) else listed(inputs, "texts")
         calls = self._calls(texts, self._prompt(prompt, prompt_name), batch_size, show_progress_bar)
         if output_value == "token_embeddings":
             states: list[Any] = [hidden.states for part in calls for hidden in self.model.hidden(part)]

@@ -13,11 +13,16 @@ namespace {
 
 std::string type_name(py::handle value) { return Py_TYPE(value.ptr())->tp_name; }
 
-std::string read_text(py::handle value) {
+// Of a str, which is part of names[index].
+std::string read_text(py::handle value, const char* names, size_t index) {
   Py_ssize_t size = 0;
   const char* const text = PyUnicode_AsUTF8AndSize(value.ptr(), &size);
-  if (!text) throw py::error_already_set();  // a ValueError: it has half of a surrogate pair
-  return {text, static_cast<size_t>(size)};
+  if (text) return {text, static_cast<size_t>(size)};
+  const py::error_already_set error;
+  if (!error.matches(PyExc_UnicodeError)) throw error;
+  // It has half of a surrogate pair.
+  throw py::value_error(
+      fmt::format("{}[{}]: {}", names, index, std::string(py::str(error.value()))));
 }
 
 bool is_pair(py::handle item) {
@@ -26,14 +31,14 @@ bool is_pair(py::handle item) {
 }
 
 Input read_input(py::handle item, size_t index) {
-  if (PyUnicode_Check(item.ptr())) return {read_text(item)};
+  if (PyUnicode_Check(item.ptr())) return {read_text(item, "inputs", index)};
   if (is_pair(item)) {
     const auto pair = py::reinterpret_borrow<py::sequence>(item);
     const py::object first = pair[0], second = pair[1];
     const bool is_single = second.is_none();
     if (PyUnicode_Check(first.ptr()) && (is_single || PyUnicode_Check(second.ptr()))) {
-      Input input = {read_text(first)};
-      if (!is_single) input.second = read_text(second);
+      Input input = {read_text(first, "inputs", index)};
+      if (!is_single) input.second = read_text(second, "inputs", index);
       return input;
     }
   }
@@ -41,9 +46,17 @@ Input read_input(py::handle item, size_t index) {
                                    index, type_name(item)));
 }
 
-py::iterator iterate(const py::object& items) {
-  if (PyUnicode_Check(items.ptr())) {
-    throw py::type_error("inputs: found one str, expected a list of inputs");
+// What is no list of inputs but could be iterated: a text's characters, a dict's keys.
+bool is_no_list(py::handle items) {
+  return PyUnicode_Check(items.ptr()) || PyBytes_Check(items.ptr()) ||
+         PyByteArray_Check(items.ptr()) || PyDict_Check(items.ptr());
+}
+
+py::iterator iterate(const py::object& items, const char* names = "inputs",
+                     const char* kind = "inputs") {
+  if (is_no_list(items)) {
+    throw py::type_error(
+        fmt::format("{}: found one {}, expected a list of {}", names, type_name(items), kind));
   }
   return py::iter(items);
 }
@@ -97,16 +110,13 @@ std::vector<Input> read_texts(const py::object& items) {
 }
 
 std::vector<std::string> read_strings(const char* name, const py::object& items) {
-  if (PyUnicode_Check(items.ptr())) {
-    throw py::type_error(fmt::format("{}: found one str, expected a list of texts", name));
-  }
   std::vector<std::string> strings;
-  for (const py::handle item : items) {
+  for (const py::handle item : iterate(items, name, "texts")) {
     if (!PyUnicode_Check(item.ptr())) {
       throw py::type_error(fmt::format("{}[{}]: found {}, expected a text (str)", name,
                                        strings.size(), type_name(item)));
     }
-    strings.push_back(read_text(item));
+    strings.push_back(read_text(item, name, strings.size()));
   }
   return strings;
 }
@@ -123,11 +133,11 @@ std::vector<Choices> read_choices(const py::object& items) {
     const auto pair = py::reinterpret_borrow<py::sequence>(item);
     const py::object first = pair[0], choices = pair[1];
     if (!PyUnicode_Check(first.ptr())) fail(first);
-    if (PyUnicode_Check(choices.ptr())) fail(choices);
-    Choices input = {read_text(first), {}};
+    if (is_no_list(choices)) fail(choices);
+    Choices input = {read_text(first, "inputs", inputs.size()), {}};
     for (const py::handle choice : choices) {
       if (!PyUnicode_Check(choice.ptr())) fail(choice);
-      input.choices.push_back(read_text(choice));
+      input.choices.push_back(read_text(choice, "inputs", inputs.size()));
     }
     inputs.push_back(std::move(input));
   }

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -145,7 +146,8 @@ Rows read_rows(const py::buffer& matrix, bool writable) {
   const py::buffer_info& found = rows.buffer;
   if (found.ndim != 2 || found.format != py::format_descriptor<float>::format() ||
       found.strides[1] != found.itemsize || found.strides[0] != found.itemsize * found.shape[1]) {
-    throw py::type_error("expected a matrix of float32, row by row");
+    throw py::type_error(fmt::format(
+        "found an array of {} dimensions, expected a matrix of float32, row by row", found.ndim));
   }
   return rows;
 }

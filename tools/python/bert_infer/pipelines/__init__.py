@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from bert_infer.model import OPTION_NAMES, Model, Path, find_model
+from bert_infer.model import OPTION_NAMES, Model, Path, at_revision, find_model
 from bert_infer.pipelines.base import Pipeline
 from bert_infer.pipelines.classification import TextClassification, ZeroShotClassification
 from bert_infer.pipelines.feature_extraction import FeatureExtraction
@@ -22,7 +22,7 @@ ALIASES = {"sentiment-analysis": "text-classification", "ner": "token-classifica
 
 
 def pipeline(task: str, model: Path | Model, *, tokenizer: Path | None = None, device: Any = None,
-             **settings: Any) -> Any:
+             revision: str | None = None, **settings: Any) -> Any:
     """A callable for one of the tasks "text-classification" (or "sentiment-analysis"),
     "token-classification" ("ner"), "question-answering", "fill-mask", "feature-extraction" and
     "zero-shot-classification".
@@ -30,6 +30,7 @@ def pipeline(task: str, model: Path | Model, *, tokenizer: Path | None = None, d
     model      a model directory, ORG/NAME in Hugging Face's cache on this machine, or a loaded Model
     tokenizer  None or the model's directory or name
     device     "cpu", -1 or None
+    revision   a branch, a tag or a commit of the model in the cache ("main")
     settings   defaults for the calls' arguments, and Options: precision="int8", threads=2, ...
 
         classify = pipeline("text-classification", "path/to/model", top_k=None)
@@ -45,7 +46,8 @@ def pipeline(task: str, model: Path | Model, *, tokenizer: Path | None = None, d
             raise TypeError(f"{', '.join(sorted(options))}: the model is loaded already")
         loaded = model
     else:
-        loaded = Model(model, **options)
-    if tokenizer is not None and os.path.abspath(find_model(tokenizer)) != loaded.directory:
+        loaded = Model(at_revision(model, revision), **options)
+    if tokenizer is not None and (os.path.abspath(find_model(at_revision(tokenizer, revision)))
+                                  != loaded.directory):
         raise ValueError(f"tokenizer is {tokenizer!r}, expected the model's directory or None")
     return kind(loaded, **settings)

@@ -8,14 +8,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bert_infer._core import Encoding
+from bert_infer import prompted_model
+from bert_infer._core import Encoding, Error
 from bert_infer.model import Model, Text, Tokenizer
 
-# Of an iterator's inputs, this many are read at a time.
+# Of an iterator's inputs, this many are read at a time. Of a list's, so many for each worker are
+# answered at a time, and in between Ctrl-C gets its turn.
 STREAMED = 256
 UNLIMITED = 2**31 - 1
 # transformers' arguments that make no difference to answers here.
-WITHOUT_EFFECT = {"batch_size", "num_workers"}
+WITHOUT_EFFECT = {"batch_size", "num_workers", "padding", "use_fast", *prompted_model.WITHOUT_EFFECT}
 
 
 class Pipeline:
@@ -42,14 +44,20 @@ class Pipeline:
         if isinstance(inputs, (str, dict)):
             return self.answers([inputs], merged)[0]
         if isinstance(inputs, (list, tuple, np.ndarray)):
-            return self.answers(list(inputs), merged)
-        if isinstance(inputs, Iterable):
-            return self._streamed(iter(inputs), merged)
+            return list(self._streamed(iter(inputs), STREAMED * self.model.info.workers, merged))
+        if isinstance(inputs, Iterable) and not isinstance(inputs, (bytes, bytearray)):
+            return self._streamed(iter(inputs), STREAMED, merged)
         raise TypeError(f"{self.task}: found {type(inputs).__name__}, expected a text or a list")
 
-    def _streamed(self, inputs: Iterator[Any], settings: dict[str, Any]) -> Iterator[Any]:
-        while part := list(islice(inputs, STREAMED)):
-            yield from self.answers(part, settings)
+    def _streamed(self, inputs: Iterator[Any], size: int, settings: dict[str, Any]) -> Iterator[Any]:
+        start = 0
+        while part := list(islice(inputs, size)):
+            try:
+                found = self.answers(part, settings)
+            except (Error, TypeError, ValueError) as error:
+                raise prompted_model.counted_from(start, error) from None
+            yield from found
+            start += len(part)
 
     def _merged(self, defaults: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
         settings = {name: value for name, value in settings.items() if name not in WITHOUT_EFFECT}

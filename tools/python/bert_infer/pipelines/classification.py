@@ -16,19 +16,19 @@ FUNCTIONS: dict[str, Callable[[Matrix], Matrix]] = {
 NOT_GIVEN: Any = ...  # the same object in a copy or from a pickle too
 
 
-def read_text(item: Any) -> Text:
+def read_text(item: Any, index: int) -> Text:
     """Of what transformers takes for a text: itself, {"text", "text_pair"}, or [[text, text]]."""
     if isinstance(item, dict):
         unknown = sorted(item.keys() - {"text", "text_pair"})
         if unknown or "text" not in item:
-            raise ValueError(f"found an input with {', '.join(sorted(item))}, expected text and "
+            raise ValueError(f"inputs[{index}]: found {', '.join(sorted(item))}, expected text and "
                              "perhaps text_pair")
         return item["text"], item.get("text_pair")
     if isinstance(item, list) and len(item) == 1 and isinstance(item[0], list):
         pair: list[str] = item[0]
         return pair
     if not isinstance(item, str):
-        raise ValueError(f"found an input of type {type(item).__name__}, expected a text or "
+        raise ValueError(f"inputs[{index}]: found {type(item).__name__}, expected a text or "
                          '{"text": ..., "text_pair": ...}')
     return item
 
@@ -59,7 +59,7 @@ class TextClassification(Pipeline):
         return [found] if isinstance(inputs, str) and "top_k" not in settings else found
 
     def answers(self, items: list[Any], settings: dict[str, Any]) -> list[Any]:
-        logits = self.model.run([read_text(item) for item in items])
+        logits = self.model.run([read_text(item, i) for i, item in enumerate(items)])
         function = settings["function_to_apply"]
         scores = FUNCTIONS[function](logits) if function else self.model.probabilities(logits)
         return [self._labelled(row, settings["top_k"]) for row in scores]
@@ -90,10 +90,12 @@ class ZeroShotClassification(Pipeline):
         if template.format("label") == template:
             raise ValueError(f"hypothesis_template is {template!r}, expected {{}} for the label")
 
-    def __call__(self, inputs: Any, candidate_labels: Any = None, **settings: Any) -> Any:
+    def __call__(self, sequences: Any,  # type: ignore[override]  # transformers' name
+                 candidate_labels: Any = None, **settings: Any) -> Any:
         if candidate_labels is not None:
-            settings["candidate_labels"] = candidate_labels
-        return super().__call__(inputs, **settings)
+            labels = candidate_labels
+            settings["candidate_labels"] = labels if isinstance(labels, str) else list(labels)
+        return super().__call__(sequences, **settings)
 
     def answers(self, items: list[Any], settings: dict[str, Any]) -> list[Any]:
         labels = settings["candidate_labels"]

@@ -58,7 +58,7 @@ class QuestionAnswering(Pipeline):
         if stride is None:
             stride = min(self.model.info.max_length // 2, 128)
         found = []
-        for answer in self.model.answer([read_question(item) for item in items], stride,
+        for answer in self.model.answer([read_question(item, i) for i, item in enumerate(items)], stride,
                                         settings["max_answer_len"]):
             if settings["handle_impossible_answer"] and answer.no_answer > answer.score:
                 found.append({"score": answer.no_answer, "start": 0, "end": 0, "answer": ""})
@@ -79,10 +79,10 @@ def zipped(question: Any, context: Any) -> list[dict[str, Any]]:
     return [{"question": q, "context": c} for q, c in zip(questions, contexts)]
 
 
-def read_question(item: Any) -> tuple[str, str]:
+def read_question(item: Any, index: int) -> tuple[str, str]:
     if not isinstance(item, dict) or item.keys() != {"question", "context"}:
-        raise ValueError('expected an input {"question": ..., "context": ...}')
+        raise ValueError(f'inputs[{index}]: expected {{"question": ..., "context": ...}}')
     for name in ("question", "context"):
         if not item[name]:
-            raise ValueError(f"{name} is empty")
+            raise ValueError(f"inputs[{index}]: {name} is empty")
     return item["question"], item["context"]

@@ -12,6 +12,11 @@ UNKNOWN = ("[UNK]", "<unk>")
 AGGREGATIONS = ("none", "simple", "first", "average", "max")
 
 
+def strategy_of(settings: dict[str, Any]) -> str:
+    strategy = settings["aggregation_strategy"]
+    return str(getattr(strategy, "value", strategy)).lower()  # of transformers' AggregationStrategy
+
+
 class TokenClassification(Pipeline):
     """The entities of each text: {"entity", "score", "index", "word", "start", "end"} for each
     labelled token or, if tokens are aggregated, {"entity_group", "score", "word", "start", "end"}.
@@ -30,20 +35,22 @@ class TokenClassification(Pipeline):
 
     def check(self, settings: dict[str, Any]) -> None:
         check_positive(settings, "stride", 0)
-        strategy = str(settings["aggregation_strategy"]).lower()
+        strategy = strategy_of(settings)
         if strategy not in AGGREGATIONS:
             raise ValueError(f"aggregation_strategy is {settings['aggregation_strategy']!r}, expected "
                              f"one of {', '.join(AGGREGATIONS)}")
         ignored = settings["ignore_labels"]
+        if isinstance(ignored, str):
+            raise ValueError(f"ignore_labels is {ignored!r}, expected a list of labels")
         if strategy != "none" and ignored is not None and "O" not in ignored:
             raise ValueError(f"ignore_labels is {ignored!r}, expected O among them unless "
                              "aggregation_strategy is none")
 
     def answers(self, items: list[Any], settings: dict[str, Any]) -> list[Any]:
-        for item in items:
+        for i, item in enumerate(items):
             if not isinstance(item, str):
-                raise ValueError(f"found an input of type {type(item).__name__}, expected a text")
-        strategy = str(settings["aggregation_strategy"]).lower()
+                raise ValueError(f"inputs[{i}]: found {type(item).__name__}, expected a text")
+        strategy = strategy_of(settings)
         stride = 128 if settings["stride"] is None else settings["stride"]
         ignored = ["O"] if settings["ignore_labels"] is None else settings["ignore_labels"]
         tagged = self.model.tag(items, strategy, stride)
