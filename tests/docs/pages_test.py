@@ -55,7 +55,8 @@ MODELS = {"MODEL": ("--labels", "3"), "ENCODER": ("--head", "none"), "RERANKER":
           "NER": TAGS, "QA": ("--head", "qa"), "CHOICE": ("--head", "choice"),
           "NLI": ("--labels", "3", "--label-names", "entailment,neutral,contradiction"),
           "MASKED_LM": ("--head", "mlm"), "SPLADE": ("--head", "mlm", "--retrieval", "splade"),
-          "COLBERT": ("--head", "none", "--prefix", "--retrieval", "colbert")}
+          "COLBERT": ("--head", "none", "--prefix", "--retrieval", "colbert"),
+          "QWEN3_RERANKER": ("--family", "qwen3", "--retrieval", "logit-score")}
 HUB = {f"sentence-transformers/{TRAINED}": "ENCODER", "dslim/bert-base-NER": "NER",
        "cross-encoder/ms-marco-MiniLM-L6-v2": "RERANKER", "naver/splade-v3": "SPLADE",
        "colbert-ir/colbertv2.0": "COLBERT"}

@@ -291,8 +291,9 @@ class SavedBySentenceTransformers(JudgeTest):
                 source = self.qwen3(transformers.Qwen3ForCausalLM, False, tie_word_embeddings=tied)
                 if template:
                     (source / "chat_template.jinja").write_text(template)
-                more = {"processing_kwargs": {"chat_template": {"add_generation_prompt": True}}} if template == TERSE else {}
-                modules = [Transformer(str(source), transformer_task="text-generation", **more), LogitScore(*tokens)]
+                adds = {"chat_template": {"add_generation_prompt": True}} if template == TERSE else None
+                modules = [Transformer(str(source), transformer_task="text-generation", processing_kwargs=adds),
+                           LogitScore(*tokens)]
                 directory = random_models.fresh(self.dir / "cross-encoder")
                 CrossEncoder(modules=modules, prompts={"web": "Find the <|im_end|> page"},
                              device="cpu").save_pretrained(str(directory))
