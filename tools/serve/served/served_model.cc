@@ -127,8 +127,8 @@ const char* ServedModel::task() const {
 }
 
 void ServedModel::warm_up() {
-  const std::vector<bert::Input> texts = {{"warm up"}};
-  queue.hidden(bert::Inputs(texts)).get();  // which every model has
+  const std::vector<bert::Encoding> inputs = {{{0}, {0}, {}}};
+  queue.hidden(bert::Inputs(inputs)).get();  // which every model has, and takes
 }
 
 }  // namespace bert::tools::serve
