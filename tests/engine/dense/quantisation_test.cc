@@ -11,6 +11,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/dense/linear.h"
+#include "engine/kernels/pick_kernels.h"
+#include "engine/threads/scheduler.h"
 #include "tests/engine/random_floats.h"
 
 namespace bert::engine {
@@ -116,6 +119,45 @@ TEST(Quantisation, BiasCorrectionTakesTheMeanErrorOff) {
     EXPECT_GT(same.plain, 1e-3);
     const Errors others = mean_errors(calibration, random_inputs(outliers, 2), outliers);
     EXPECT_LT(others.corrected, others.plain / 2);
+  }
+}
+
+// A Linear has both: without the mask, a row's step is a hundred times as coarse, and without the
+// correction, its mean outputs are off.
+TEST(Quantisation, IsThatOfALinear) {
+  constexpr int64_t kColumns = 70;
+  const std::vector<float> x = random_inputs({5}, 1), bias = random_floats(kColumns, 1, 8),
+                           weights = random_floats(kColumns * kQuantisedInputs, 0.1f, 7);
+  Scheduler scheduler(1);
+  Team team(scheduler);
+  const Linear::Part part{{weights.data(), kColumns, kQuantisedInputs}, bias.data()};
+  std::vector<const Product*> products = {matmul_product(Precision::int8)};
+  for (const RowKernels* kernels : runnable_kernels()) {
+    products.push_back(&panel_product(Precision::int8, *kernels));
+  }
+  for (const Product* product : products) {
+    if (!product) continue;
+    Linear linear(team, {&part, 1}, Activation::none, *product);
+    linear.quantise(team, measure(x));
+    Buffer scratch, found;
+    const Tensor y = found.tensor(kExampleRows, kColumns);
+    linear.run(team, {x.data(), kExampleRows, kQuantisedInputs}, scratch, y);
+    double largest = 0, of_means = 0;
+    for (int64_t column = 0; column < kColumns; ++column) {
+      double sum = 0;
+      for (int64_t i = 0; i < kExampleRows; ++i) {
+        double error = y.row(i)[column] - bias[column];
+        for (int64_t j = 0; j < kQuantisedInputs; ++j) {
+          error -= static_cast<double>(x[i * kQuantisedInputs + j]) *
+                   weights[column * kQuantisedInputs + j];
+        }
+        largest = std::max(largest, std::abs(error));
+        sum += error;
+      }
+      of_means += std::abs(sum) / kExampleRows / kColumns;
+    }
+    EXPECT_LT(largest, 0.1) << product->name();
+    EXPECT_LT(of_means, 0.003) << product->name();
   }
 }
 

@@ -150,12 +150,18 @@ TEST(Scheduler, ASmallCallGoesFirst) {
   EXPECT_EQ(left, 0);
 }
 
-// Small calls without end do not stop a large one.
+TEST(Scheduler, LeavesProcessorsToTheCallsThatAreAboutToCome) {
+  Scheduler scheduler(4);
+  const auto lead = [](int64_t, Team& team) { EXPECT_EQ(team.threads(), 2); };
+  scheduler.run({.batches = 1, .others = 1}, lead);
+}
+
+// Small calls without end, so many that some always wait, do not stop a large one.
 TEST(Scheduler, ALargeCallGoesOnBesideSmallOnes) {
   Scheduler scheduler(2);
   std::atomic<bool> done = false;
   std::vector<std::thread> callers;
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < 12; ++i) {
     callers.emplace_back([&] {
       while (!done) {
         scheduler.run({.batches = 1, .small = true},
