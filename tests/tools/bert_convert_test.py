@@ -218,6 +218,7 @@ class ConvertTest(ToolTest):
         file = TensorFile(target / "model.safetensors")
         tensors = {name: np.array(file.read(name)) for name in file.entries}
         exact = next(name for name in tensors if name.endswith("intermediate.dense.exact_inputs"))
+        query = next(name for name in tensors if name.endswith("query.exact_inputs"))
         start = exact.removesuffix("exact_inputs")
         width = tensors[start + "weight"].shape[1]
         self.tool = "bert-infer"
@@ -230,6 +231,8 @@ class ConvertTest(ToolTest):
             (start + "bias", tensors[start + "bias"] * np.float32("inf"), "is inf, expected a finite"),
             (exact, np.full_like(tensors[exact], width), f"is {width}, expected distinct input numbers below {width}"),
             (exact, np.full_like(tensors[exact], -1), "is -1, expected distinct"),
+            (exact, np.full_like(tensors[exact], 1), "is 1, expected distinct"),
+            (query, tensors[query][::-1], "key.exact_inputs' differs from '.*query.exact_inputs'"),
             (exact, None, "unexpected tensor '.*exact_weight'"),
         ]:
             with self.subTest(name, pattern=pattern):

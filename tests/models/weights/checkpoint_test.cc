@@ -164,6 +164,7 @@ TEST_F(Safetensors, UnexpectedTensorsAreErrorsButKnownOnesAreNot) {
   for (const auto& [golden, tensor, message] :
        {Extra{"plain", "bert.embeddings.position_ids", kNone},
         {"plain", "classifier.out.weight", "unexpected tensor"},
+        {"plain", "embeddings.word_embeddings.weight", "found both"},
         {"pretraining", "fit_denses.0.weight", kNone},  // TinyBERT's
         {"plain", "fit_denses.0.weight", "unexpected tensor"},
         {"deberta", "embeddings.position_embeddings.weight", kNone}}) {

@@ -198,19 +198,24 @@ TEST_F(Damaged, PickleThatCallsOtherFunctionsIsRefusedByName) {
   EXPECT_THAT(error_of(std::string(2 << 20, ')') + "."), HasSubstr("values"));
   EXPECT_THAT(error_of(")" + std::string(1 << 19, '\x85') + "."), HasSubstr("not a dict"));
   EXPECT_THAT(error_of("]q" + std::string(1, '\1') + "h\1a."), HasSubstr("not a dict"));
+}
+
+TEST_F(Damaged, TensorsMustLieInTheirStorageWithoutOverlaps) {
+  copy("legacy");
+  // A tensor in a storage of four floats: its offset, shape and strides.
+  const auto error_at = [&](char offset, const std::string& shape, const std::string& strides) {
+    return error_of(std::string("}U\1actorch._utils\n_rebuild_tensor_v2\n(") +
+                        "(U\7storagectorch\nFloatStorage\nU\1" + "0U\3cpuK\4NtQ" + 'K' + offset +
+                        shape + strides + "\x89" + "ccollections\nOrderedDict\n)RtRs.",
+                    std::string("\x80\x02](U\1") + "0e." + '\4' + std::string(7 + 16, '\0'));
+  };
+  EXPECT_THAT(error_at(0, "K\4\x85", "K\1\x85"), HasSubstr("found neither"));  // it is read
+  EXPECT_THAT(error_at(1, "K\4\x85", "K\1\x85"), HasSubstr("exceeds its storage of 4"));
+  EXPECT_THAT(error_at(0, "K\3\x85", "K\2\x85"), HasSubstr("exceeds its storage of 4"));
+  EXPECT_THAT(error_at(0, "K\2K\2\x86", "K\1K\1\x86"), HasSubstr("has overlapping elements"));
   std::string sizes = "(";
   for (int i = 0; i < 65; ++i) sizes += "K\1";
-  const std::string storage =
-      "(U\7storagectorch\nFloatStorage\nU\1"
-      "0U\3cpuK\1NtQ";
-  EXPECT_THAT(error_of("}U\1a"
-                       "ctorch._utils\n_rebuild_tensor_v2\n(" +
-                           storage + std::string("K\0", 2) + sizes + "t" + sizes +
-                           "t\x89"
-                           "ccollections\nOrderedDict\n)RtRs.",
-                       "\x80\x02](U\1"
-                       "0e." +
-                           std::string("\1\0\0\0\0\0\0\0abcd", 12)),
+  EXPECT_THAT(error_at(0, sizes + "t", sizes + "t"),
               HasSubstr("has 65 dimensions, expected at most 64"));
 }
 
