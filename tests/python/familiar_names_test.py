@@ -149,6 +149,10 @@ class Pipelines(PackageTest):
                     list(classify(inputs))
         self.assertEqual(classify(TEXTS[0]), found[:1])
         self.assertEqual(len(classify(TEXTS[0], top_k=2)), 2)
+        shorter = pipeline("text-classification", self.model, max_length=5)(TEXTS)
+        self.assertEqual(classify(TEXTS, truncation="longest_first", max_length=5), shorter)
+        self.assertNotEqual(shorter, found)
+        self.assertEqual(classify(TEXTS, max_length=999), found)
 
     def test_zero_shot_classification(self):
         classify = pipeline("zero-shot-classification", bert_infer.demo_model())
@@ -223,7 +227,7 @@ class Pipelines(PackageTest):
     def test_arguments_are_checked(self):
         classify = pipeline("text-classification", self.loaded)
         for kind, pattern, call in [
-                (TypeError, "unknown arguments spam, expected some of function_to_apply, top_k",
+                (TypeError, "unknown arguments spam, expected some of function_to_apply, max_length",
                  lambda: classify("a", spam=1)),
                 (TypeError, "unknown arguments spam",
                  lambda: pipeline("text-classification", self.loaded, spam=1)),

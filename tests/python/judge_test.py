@@ -176,6 +176,7 @@ class TransformersPipelines(Compared, Pipelines):
                       ([TEXTS[0]], {}), ([TEXTS], {}), ([TEXTS[0]], {"top_k": 2}),
                       ([TEXTS], {"top_k": None}), ([texts[0]], {}), ([texts], {"batch_size": 2}),
                       ([TEXTS[:2]], {"function_to_apply": "sigmoid"}),
+                      ([TEXTS], {"truncation": True, "padding": True, "max_length": 7}),
                       ([TEXTS[:2]], {"function_to_apply": "none"}))
 
     def test_token_classification(self):

@@ -123,7 +123,7 @@ class PromptedModel:
                 part = [prefixed(prompt, item) for item in part]
             try:
                 encodings = self._tokenizer.encode(part)
-            except (TypeError, ValueError) as error:
+            except (Error, TypeError, ValueError) as error:
                 raise counted_from(start, error) from None
             for call in calls_of(encodings, most_tokens):
                 yield call

@@ -61,7 +61,7 @@ class Pipeline:
 
     def _merged(self, defaults: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
         settings = {name: value for name, value in settings.items() if name not in WITHOUT_EFFECT}
-        if settings.pop("truncation", True) is not True:
+        if settings.pop("truncation", True) not in (True, "longest_first"):
             raise ValueError(f"{self.task}: truncation must be True: long inputs are truncated")
         unknown = sorted(settings.keys() - self.parameters.keys())
         if unknown:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bert_infer.cross_encoder import sigmoid, softmax
-from bert_infer.model import Matrix, Text
+from bert_infer.model import Matrix, Model, Text
 from bert_infer.pipelines.base import Pipeline, check_positive
 
 FUNCTIONS: dict[str, Callable[[Matrix], Matrix]] = {
@@ -38,16 +38,20 @@ class TextClassification(Pipeline):
 
     top_k              how many labels
     function_to_apply  "sigmoid", "softmax" or "none" instead of what the model's directory says
+    max_length         truncates texts to this many tokens; if that is less than the model's limit, it is
+                       loaded again, and kept until another is asked for
     """
     task = "text-classification"
-    parameters: ClassVar = {"top_k": NOT_GIVEN, "function_to_apply": None}
+    parameters: ClassVar = {"top_k": NOT_GIVEN, "function_to_apply": None, "max_length": None}
 
     def check_model(self) -> None:
         self.model.run([])
+        self._shorter: Model | None = None
 
     def check(self, settings: dict[str, Any]) -> None:
         if settings["top_k"] is not NOT_GIVEN:
             check_positive(settings, "top_k")
+        check_positive(settings, "max_length")
         function = settings["function_to_apply"]
         if function is not None and function not in FUNCTIONS:
             raise ValueError(f"function_to_apply is {function!r}, expected one of "
@@ -59,10 +63,20 @@ class TextClassification(Pipeline):
         return [found] if isinstance(inputs, str) and "top_k" not in settings else found
 
     def answers(self, items: list[Any], settings: dict[str, Any]) -> list[Any]:
-        logits = self.model.run([read_text(item, i) for i, item in enumerate(items)])
+        model = self._limited(settings["max_length"])
+        logits = model.run([read_text(item, i) for i, item in enumerate(items)])
         function = settings["function_to_apply"]
         scores = FUNCTIONS[function](logits) if function else self.model.probabilities(logits)
         return [self._labelled(row, settings["top_k"]) for row in scores]
+
+    def _limited(self, length: int | None) -> Model:
+        if length is None or length >= self.model.info.max_length:
+            return self.model
+        limited = self._shorter
+        if limited is None or limited.info.max_length != length:
+            limited = Model(self.model.directory, self.model.options, max_length=length)
+            self._shorter = limited
+        return limited
 
     def _labelled(self, scores: Matrix, top_k: Any) -> Any:
         count = 1 if top_k is NOT_GIVEN else top_k
