@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import operator
 import os
 from collections.abc import Iterable, Sequence
 from typing import Any, Union
@@ -64,6 +65,23 @@ def max_sim(query: ArrayLike, document: ArrayLike) -> float:
                          np.ascontiguousarray(document, np.float32))
 
 
+def whole(name: str, value: Any) -> int:
+    """An argument for the library. The binding's own error would quote all the inputs beside it."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or abs(number) >= 2**31:
+        raise TypeError(f"{name}: found {type(value).__name__}, expected an int of 32 bits")
+    return number
+
+
+def word(name: str, value: str) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{name}: found {type(value).__name__}, expected a str")
+    return value
+
+
 OPTION_NAMES = frozenset(field.name for field in dataclasses.fields(Options))
 
 
@@ -113,7 +131,7 @@ class Tokenizer:
 
     def __init__(self, directory: Path, max_length: int = 0) -> None:
         directory = os.path.abspath(find_model(directory))
-        self._core = _core.Tokenizer(os.fsencode(directory), max_length)
+        self._core = _core.Tokenizer(os.fsencode(directory), whole("max_length", max_length))
         self._reduced: tuple[Any, ...] = type(self), (directory, max_length)
 
     @classmethod
@@ -133,19 +151,19 @@ class Tokenizer:
 
     def encode(self, inputs: Iterable[Text], threads: int = 0) -> list[Encoding]:
         """Encodes N inputs, in order, on this many threads (0: as many as the process may use)."""
-        return self._core.encode(inputs, threads)
+        return self._core.encode(inputs, whole("threads", threads))
 
     def decode(self, ids: Iterable[int], skip_special_tokens: bool = True) -> str:
         """Ids to text, as Hugging Face's fast tokenizers decode them."""
-        return self._core.decode(list(ids), skip_special_tokens)
+        return self._core.decode([whole("ids", id) for id in ids], bool(skip_special_tokens))
 
     def token(self, id: int) -> str:
         """The token with an id, as the vocabulary spells it ("##ing")."""
-        return self._core.token(id)
+        return self._core.token(whole("id", id))
 
     def continues_word(self, id: int) -> bool:
         """Whether the token continues the word before it."""
-        return self._core.continues_word(id)
+        return self._core.continues_word(whole("id", id))
 
     @property
     def mask_id(self) -> int:
@@ -207,7 +225,9 @@ class Model:
     def tokenize(self, inputs: Iterable[Text], role: str | None = None) -> list[Encoding]:
         """[N], truncated as the model's inputs are. role: "query" or "document", as multi_vector reads
         them."""
-        return self._core.tokenize(inputs) if role is None else self._core.tokenize_as(inputs, role)
+        if role is None:
+            return self._core.tokenize(inputs)
+        return self._core.tokenize_as(inputs, word("role", role))
 
     def run(self, inputs: Iterable[Text | Encoding]) -> Matrix:
         """Raw logits, [N, C], of classification, next sentence prediction or multiple choice."""
@@ -225,13 +245,14 @@ class Model:
                layers: Sequence[int] = ()) -> list[results.Hidden]:
         """Last hidden states and pooler outputs, [N], and the hidden states at the given layers: 0 is
         the first layer's input, L (or -1) the last hidden state."""
-        return [results.Hidden(*found) for found in self._core.hidden(inputs, list(layers))]
+        at = [whole("layers", layer) for layer in layers]
+        return [results.Hidden(*found) for found in self._core.hidden(inputs, at)]
 
     def attention(self, inputs: Iterable[Text | Encoding],
                   layers: Sequence[int]) -> list[list[NDArray[np.float32]]]:
         """Attention probabilities, [N], of each given layer (0 to L - 1, or -L to -1) [A, S, S]: how
         much each token attends to each."""
-        return self._core.attention(inputs, list(layers))
+        return self._core.attention(inputs, [whole("layers", layer) for layer in layers])
 
     def sparse(self, inputs: Iterable[Text | Encoding]) -> list[results.SparseVector]:
         """Weights of the vocabulary, [N], of SPLADE models and BGE-M3."""
@@ -241,31 +262,33 @@ class Model:
         """Vectors of the tokens, [N] of [tokens, info.token_vector], of ColBERT models and BGE-M3.
         role: "query" or "document", which are marked, filled up and left out differently. Encodings
         are used as they are: `tokenize` with the role adds what belongs to it."""
-        return self._core.multi_vector(inputs, role)
+        return self._core.multi_vector(inputs, word("role", role))
 
     def fill_mask(self, inputs: Iterable[Text | Encoding], k: int = 5) -> list[list[results.Blank]]:
         """The k most probable tokens for each mask token of each input, [N]."""
         return [[results.blank(found) for found in blanks]
-                for blanks in self._core.fill_mask(inputs, k)]
+                for blanks in self._core.fill_mask(inputs, whole("k", k))]
 
     def tag(self, inputs: Iterable[Text], aggregation: str = "first",
             stride: int = 128) -> list[results.Tags]:
         """The labelled words and entities of each input, [N]. aggregation: "none", "simple", "first",
         "average" or "max", as in Hugging Face's pipeline. A text that does not fit is read in windows
         that overlap by `stride` tokens."""
-        return [results.tags(found) for found in self._core.tag(inputs, aggregation, stride)]
+        return [results.tags(found) for found in self._core.tag(
+            inputs, word("aggregation", aggregation), whole("stride", stride))]
 
     def answer(self, inputs: Iterable[Text], stride: int = 128,
                most_tokens: int = 15) -> list[results.Answer]:
         """The part of each second text that answers the first, [N], of at most `most_tokens`."""
-        return [results.Answer(*found) for found in self._core.answer(inputs, stride, most_tokens)]
+        return [results.Answer(*found) for found in self._core.answer(
+            inputs, whole("stride", stride), whole("most_tokens", most_tokens))]
 
     def zero_shot(self, texts: Iterable[str], hypotheses: Iterable[str],
                   multi_label: bool = False) -> list[tuple[Matrix, list[int]]]:
         """How probable it is that each text entails each of the sentences, [N] of [hypotheses], and
         the indices of these, the most probable first. multi_label: each by itself, otherwise they
         exclude each other. Needs a model of entailment."""
-        return self._core.zero_shot(texts, hypotheses, "{}", multi_label)
+        return self._core.zero_shot(texts, hypotheses, "{}", bool(multi_label))
 
     def choose(self, inputs: Iterable[tuple[str, Sequence[str]]]) -> list[results.Choice]:
         """The choice that goes best with each text, [N], of inputs (text, choices)."""
