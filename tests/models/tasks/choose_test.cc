@@ -65,6 +65,8 @@ TEST(Choose, SaysWhichChoicesAreTruncatedAndWhichInputIsWrong) {
   const std::vector<Choice> got = model.choose(kQuestions);
   EXPECT_TRUE(got[0].truncated);
   EXPECT_FALSE(got[1].truncated);
+  const std::vector<Choices> long_and_short = {{"a", {"b c d e f g h i j k l m n", "b"}}};
+  EXPECT_TRUE(model.choose(long_and_short)[0].truncated);
   const auto error = [&](const std::vector<Choices>& questions) {
     return error_of([&] { model.choose(questions); });
   };

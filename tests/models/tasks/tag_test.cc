@@ -73,6 +73,26 @@ TEST(Tag, SentencePieceWordsAreWholeAndHaveTheOffsetsOfTheText) {
   check_words(model, {"", std::nullopt}, {});
 }
 
+TEST(Tag, AWordHasTheMeanOrTheGreatestScoresOfItsTokens) {
+  const Model model = load_golden("bert-tokens");
+  const Input input = {"Caf\u00e9"};  // tokens 1 to 4
+  const Output logits = model.run_tokens({&input, 1})[0];
+  std::vector<double> mean(model.info().labels.size()), greatest = {0};
+  for (int64_t t = 1; t <= 4; ++t) {
+    const std::vector<double> scores = test::softmax(logits.row(t));
+    for (size_t c = 0; c < mean.size(); ++c) mean[c] += scores[c] / 4;
+    if (std::ranges::max(scores) > std::ranges::max(greatest)) greatest = scores;
+  }
+  for (const auto& [aggregation, scores] :
+       {std::pair{Aggregation::average, mean}, {Aggregation::max, greatest}}) {
+    const Tags tags = model.tag({&input, 1}, {.aggregation = aggregation})[0];
+    ASSERT_EQ(tags.words.size(), 1u);
+    const auto best = std::ranges::max_element(scores) - scores.begin();
+    EXPECT_EQ(tags.words[0].label, model.info().labels[best]);
+    EXPECT_NEAR(tags.words[0].probability, scores[best], 1e-6);
+  }
+}
+
 std::vector<Span> words_of(const std::string& text, const std::vector<std::string>& labels) {
   std::vector<Span> words;
   int32_t at = 0;
