@@ -168,6 +168,13 @@ class LowLevel(PackageTest):
                  (TypeError, "options: found dict, expected Options",
                   lambda: Model(self.model, {"threads": 1})),
                  (ValueError, "type_ids", lambda: Encoding([1, 2], [0])),
+                 (TypeError, r"^ids\[1\]: found numpy.float32, expected an int",
+                  lambda: Encoding([1, np.float32(2)])),
+                 (TypeError, "^ids: found one str, expected a list of ints", lambda: Encoding("ab")),
+                 (TypeError, r"^type_ids\[0\]: found int, expected an int of 32 bits",
+                  lambda: Encoding([1], [2**31])),
+                 (TypeError, "threads: found numpy.float32",
+                  lambda: Model(self.model, threads=np.float32(2))),
                  (TypeError, "unknown options spam", lambda: Model(self.model, spam=1)),
                  (TypeError, "threads: found str", lambda: Model(self.model, threads="2")),
                  (TypeError, "found one str, expected a list", lambda: model.run("a man")),
@@ -215,6 +222,19 @@ class LowLevel(PackageTest):
             self.assertEqual(os.path.dirname(os.fsencode(model.info.files[0])), directory)
             self.assertIn("names\\xff/config.json: ignored", "".join(model.info.notes))
             self.assert_bits(model.run(PAIRS), self.loaded.run(PAIRS))
+
+    def test_copies_of_encodings(self):
+        colbert = Model(self.make_model("late", "--head", "none", "--retrieval", "colbert", "--prefix"))
+        encodings = [*colbert.tokenize(TEXTS, "query"), Encoding(id for id in (2, 3))]
+        copies = pickle.loads(pickle.dumps(encodings))
+        for one, other in zip(encodings, copies, strict=True):
+            for name in "ids", "type_ids", "offsets":
+                np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+            for name in "truncated", "first", "second":
+                self.assertEqual(getattr(one, name), getattr(other, name))
+        # The tokens that none attends to are known too.
+        for one, other in zip(*(colbert.multi_vector(given, "query") for given in (encodings, copies))):
+            self.assert_bits(one, other)
 
     def test_max_sim_of_what_is_no_number(self):
         self.assertTrue(np.isnan(bert_infer.max_sim([[np.nan, 1]], [[1, 2], [0, 1]])))

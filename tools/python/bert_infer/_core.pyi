@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -7,13 +7,13 @@ from numpy.typing import NDArray
 
 from bert_infer.model import Text
 
-Numbers = Sequence[int] | NDArray[np.integer[Any]]
+Numbers = Iterable[int] | NDArray[np.integer[Any]]
 
 class Error(RuntimeError):
     """What the library refuses, in one sentence that names the file or input and the field."""
 
 class Encoding:
-    """One input as the model reads it."""
+    """One input as the model reads it. It can be pickled and copied."""
     def __init__(self, ids: Numbers, type_ids: Numbers | None = None) -> None: ...
     def __len__(self) -> int: ...
     @property

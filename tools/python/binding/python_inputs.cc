@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/python/binding/python_inputs.h"
 
+#include <cstdint>
 #include <iterator>
+#include <string>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -72,13 +76,25 @@ Value find_name(const char* setting, const std::string& name,
   throw py::value_error(fmt::format("{} is '{}', expected {}", setting, name, known));
 }
 
+// Not as pybind11 reads it, which drops the fraction of some numbers: NumPy's float32, Decimal.
+int32_t read_int(const std::string& name, py::handle value) {
+  const auto index = py::reinterpret_steal<py::object>(PyNumber_Index(value.ptr()));
+  int overflow = 1;
+  const int64_t number = index ? PyLong_AsLongLongAndOverflow(index.ptr(), &overflow) : 0;
+  if (overflow == 0 && std::in_range<int32_t>(number)) return static_cast<int32_t>(number);
+  PyErr_Clear();
+  throw py::type_error(
+      fmt::format("{}: found {}, expected an int of 32 bits", name, type_name(value)));
+}
+
 template <typename T>
 T read_setting(const py::dict& settings, const char* name) {
-  try {
-    return settings[name].cast<T>();
-  } catch (const py::cast_error&) {
-    throw py::type_error(fmt::format("{}: found {}, expected {}", name, type_name(settings[name]),
-                                     std::is_same_v<T, int> ? "an int of 32 bits" : "a str"));
+  const py::object value = settings[name];
+  if constexpr (std::is_same_v<T, int>) {
+    return read_int(name, value);
+  } else {
+    if (PyUnicode_Check(value.ptr())) return value.cast<T>();
+    throw py::type_error(fmt::format("{}: found {}, expected a str", name, type_name(value)));
   }
 }
 
@@ -119,6 +135,14 @@ std::vector<std::string> read_strings(const char* name, const py::object& items)
     strings.push_back(read_text(item, name, strings.size()));
   }
   return strings;
+}
+
+std::vector<int32_t> read_ids(const char* name, const py::object& items) {
+  std::vector<int32_t> ids;
+  for (const py::handle item : iterate(items, name, "ints")) {
+    ids.push_back(read_int(fmt::format("{}[{}]", name, ids.size()), item));
+  }
+  return ids;
 }
 
 std::vector<Choices> read_choices(const py::object& items) {

@@ -4,6 +4,7 @@
 // ValueError that says which input.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,8 @@ Inputs read_inputs(const py::object& items);
 std::vector<Input> read_texts(const py::object& items);
 // From an iterable of texts alone; name: what they are called in errors.
 std::vector<std::string> read_strings(const char* name, const py::object& items);
+// From an iterable of ints of 32 bits; name: as above.
+std::vector<int32_t> read_ids(const char* name, const py::object& items);
 // From an iterable of (text, choices).
 std::vector<Choices> read_choices(const py::object& items);
 

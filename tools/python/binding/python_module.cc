@@ -20,6 +20,7 @@
 #include "tools/console/vector_math.h"
 #include "tools/python/binding/decoded.h"
 #include "tools/python/binding/number_block.h"
+#include "tools/python/binding/python_encoding.h"
 #include "tools/python/binding/python_inputs.h"
 
 namespace bert::python {
@@ -186,50 +187,6 @@ float max_sim_of(const py::buffer& query, const py::buffer& document) {
   return max_sim(copy_of(of_query), copy_of(of_document));
 }
 
-std::shared_ptr<Encoding> make_encoding(std::vector<int32_t> ids,
-                                        const std::optional<std::vector<int32_t>>& type_ids) {
-  if (type_ids && type_ids->size() != ids.size()) {
-    throw py::value_error("type_ids: expected as many as there are ids");
-  }
-  auto encoding = std::make_shared<Encoding>();
-  encoding->type_ids = type_ids.value_or(std::vector<int32_t>(ids.size(), 0));
-  encoding->ids = std::move(ids);
-  return encoding;
-}
-
-void add_encoding(py::module_& m) {
-  using Self = const std::shared_ptr<Encoding>&;
-  static_assert(sizeof(Offset) == 2 * sizeof(int32_t));
-  const auto range = [](const TokenRange& tokens) {
-    return py::make_tuple(tokens.begin, tokens.end);
-  };
-  py::class_<NumberBlock>(m, "NumberBlock", py::buffer_protocol()).def_buffer(buffer_of);
-  py::class_<Encoding, std::shared_ptr<Encoding>>(
-      m, "Encoding",
-      "One input as the model reads it: ids [S], type_ids [S] and, if it was made from text, the\n"
-      "offsets [S, 2] of its tokens, in characters of the text.")
-      .def(py::init(&make_encoding), py::arg("ids"), py::arg("type_ids") = py::none())
-      .def("__len__", [](const Encoding& self) { return self.ids.size(); })
-      .def_property_readonly(
-          "ids",
-          [](Self self) { return numpy_view(self, self->ids.data(), {std::ssize(self->ids)}); })
-      .def_property_readonly("type_ids",
-                             [](Self self) {
-                               return numpy_view(self, self->type_ids.data(),
-                                                 {std::ssize(self->type_ids)});
-                             })
-      .def_property_readonly("offsets",
-                             [](Self self) {
-                               return numpy_view(
-                                   self, reinterpret_cast<const int32_t*>(self->offsets.data()),
-                                   {std::ssize(self->offsets), 2});
-                             })
-      .def_readonly("truncated", &Encoding::truncated)
-      .def_property_readonly("first", [range](const Encoding& self) { return range(self.first); })
-      .def_property_readonly("second",
-                             [range](const Encoding& self) { return range(self.second); });
-}
-
 void add_tokenizer(py::module_& m) {
   py::class_<Tokenizer>(m, "Tokenizer")
       .def(py::init([](const std::string& directory, int max_length) {
@@ -385,6 +342,8 @@ PYBIND11_MODULE(_core, m) {
   m.doc() = "The library's functions, which the package wraps.";
   py::register_exception<bert::Error>(m, "Error", PyExc_RuntimeError).attr("__module__") =
       "bert_infer";
+  py::class_<bert::python::NumberBlock>(m, "NumberBlock", py::buffer_protocol())
+      .def_buffer(bert::python::buffer_of);
   bert::python::add_encoding(m);
   bert::python::add_tokenizer(m);
   bert::python::add_model(m);
