@@ -108,6 +108,8 @@ def relatives() -> list[tuple[str, str, str, list[int] | None]]:
          "--family megatron-bert --shape 2,26,2,61 --positions 100 --head pretraining --act relu --dtype F16", ODD),
         ("data2vec", "RoBERTa by other names",
          "--family data2vec-text --shape 2,26,2,51 --positions 102 --labels 4", ODD),
+        ("longformer", "windows that reach 6 tokens to each side",
+         "--family longformer --shape 3,36,3,50 --positions 102 --head mlm --scale 0.8", ODD),
         ("roberta-prelayernorm", "norms come first; two segments",
          "--family roberta-prelayernorm --shape 2,39,3,60 --positions 102 --head mlm", ODD),
         ("xlm-roberta-xl", "norms come first, none after the embeddings",

@@ -46,6 +46,7 @@ MORE = [("ModernBert", {"local_attention": 10, "classifier_pooling": "mean", "no
                           "max_relative_positions": -1, "pooler_hidden_act": "relu"}),
         ("DebertaV2", V3 | {"pos_att_type": ["c2p"], "share_att_key": False,
                             "position_buckets": -1})]
+FAMILIES["Longformer"] = (["Model", "ForTokenClassification", "ForMaskedLM"], {"attention_window": [16, 8, 16, 4]})
 FAMILIES["Gemma3Text"] = (["Model"], random_models.GEMMA)
 FAMILIES |= {"T5": (["EncoderModel", "ForTokenClassification"], {"d_kv": 20}),
              "MT5": (["EncoderModel", "ForTokenClassification"], {"d_kv": 7, "feed_forward_proj": "gated-gelu"})}

@@ -89,6 +89,9 @@ class Weights:
         if args.position_type.startswith("relative_key"):
             self.add(p + "attention.self.distance_embedding.weight",
                      (2 * args.positions - 1, hidden // heads), 1)
+        if args.family == "longformer":  # for tokens that attend to all others, of which there are none
+            for part in (q, k, v):
+                self.dense(part + "_global", hidden, hidden, 1.3)
         self.dense(o, hidden, hidden, 1)
         self.norm(norm, hidden)
         self.dense(wide, intermediate, hidden, 1.5)

@@ -104,6 +104,9 @@ ERNIE = replace(BERT, classes="Ernie", prefix="ernie.",
                 settings={"use_task_id": True, "task_type_vocab_size": 3})
 
 DATA2VEC = replace(XLM_ROBERTA, classes="Data2VecText", prefix="data2vec_text.")
+LONGFORMER = replace(XLM_ROBERTA, classes="Longformer", prefix="longformer.", pooled=("none",),
+                     heads={"tokens": ONE_LAYER["tokens"], **LM_HEAD},
+                     settings={**XLM_ROBERTA.settings, "attention_window": 12})
 
 
 def norms_first(family: Family, attention_norm: str, norm: str, final: str, **settings) -> Family:
@@ -119,7 +122,8 @@ XLM_ROBERTA_XL = norms_first(XLM_ROBERTA, "attention.self_attn_layer_norm", "Lay
 
 FAMILIES = {"bert": BERT, "ernie": ERNIE, "megatron-bert": MEGATRON, "distilbert": DISTILBERT, "electra": ELECTRA,
             "albert": ALBERT, "xlm-roberta": XLM_ROBERTA, "camembert": CAMEMBERT, "data2vec-text": DATA2VEC,
-            "roberta-prelayernorm": PRE_LAYER_NORM, "xlm-roberta-xl": XLM_ROBERTA_XL, "mpnet": MPNET}
+            "roberta-prelayernorm": PRE_LAYER_NORM, "xlm-roberta-xl": XLM_ROBERTA_XL, "longformer": LONGFORMER,
+            "mpnet": MPNET}
 HEADS = {"none": "Model", "classification": "ForSequenceClassification",
          "nsp": "ForNextSentencePrediction", "pretraining": "ForPreTraining",
          "mlm": "ForMaskedLM", "tokens": "ForTokenClassification", "qa": "ForQuestionAnswering",

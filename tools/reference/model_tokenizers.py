@@ -17,7 +17,8 @@ CLASSES = {"bert": "BertTokenizer", "ernie": "BertTokenizer",
            "distilbert": "DistilBertTokenizer",
            "electra": "ElectraTokenizer", "mpnet": "MPNetTokenizer", "albert": "AlbertTokenizer",
            "xlm-roberta": "XLMRobertaTokenizer", "camembert": "CamembertTokenizer",
-           **dict.fromkeys(("data2vec-text", "roberta-prelayernorm", "xlm-roberta-xl"), "XLMRobertaTokenizer")}
+           **dict.fromkeys(("data2vec-text", "roberta-prelayernorm", "xlm-roberta-xl", "longformer"),
+                           "XLMRobertaTokenizer")}
 BERT_SPECIAL = {f"{name}_token": f"[{name.upper()}]"
                 for name in ("cls", "mask", "pad", "sep", "unk")}
 ROBERTA_SPECIAL = {"bos_token": "<s>", "cls_token": "<s>", "eos_token": "</s>",
@@ -34,7 +35,7 @@ FIRST_PIECES = {"albert": ["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"],
                 "camembert": ["<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>", "<unk>NOTUSED", "<s>",
                               "</s>"]}
 
-for like in ("data2vec-text", "roberta-prelayernorm", "xlm-roberta-xl"):
+for like in ("data2vec-text", "roberta-prelayernorm", "xlm-roberta-xl", "longformer"):
     SPECIAL[like], FIRST_PIECES[like] = ROBERTA_SPECIAL, FIRST_PIECES["xlm-roberta"]
 
 

@@ -54,11 +54,12 @@ Scores = Callable[[np.ndarray, np.ndarray, int], np.ndarray]
 
 
 def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, starts: np.ndarray, heads: int,
-              more_scores: Scores | None, attended: list[int]):
+              more_scores: Scores | None, attended: list[int], window: int | None = None):
     """softmax(q k^T / sqrt(D) + more_scores) v for each sequence and head; q, k, v: [T, H].
 
     more_scores(q, k, head): [S, S], terms that depend on relative positions. attended: how many
-    of a sequence's first tokens any of its tokens attends to."""
+    of a sequence's first tokens any of its tokens attends to; window: how far it does so to each
+    side."""
     size = q.shape[1] // heads
     context = np.empty_like(q)
     for begin, end, keys in zip(starts, starts[1:], attended, strict=False):
@@ -68,6 +69,8 @@ def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, starts: np.ndarray, h
             if more_scores:
                 scores += more_scores(q[part], k[part], head)
             scores[:, keys:] = -np.inf
+            if window is not None:
+                scores[np.abs(distances(len(scores))) > window] = -np.inf
             weights = np.exp(scores - scores.max(1, keepdims=True))
             context[part] = weights / weights.sum(1, keepdims=True) @ v[part]
     return context
@@ -157,7 +160,8 @@ def encode(config: Config, checkpoint: Checkpoint, inputs: list[Input]) -> dict[
         normed = checkpoint.layer_norm(x, p + family.attention_norm, eps) if family.final_norm else x
         q, k, v = (checkpoint.linear(normed, p + name, hidden) for name in family.attention[:3])
         attended = [len(x.ids) - x.unattended for x in inputs]
-        context = attention(q, k, v, starts, config.heads, more_scores, attended)
+        window = config.windows[i] if config.windows else None
+        context = attention(q, k, v, starts, config.heads, more_scores, attended, window)
         dense = checkpoint.linear(context, p + family.attention[3], hidden)
         x = x + dense
         if not family.final_norm:

@@ -108,6 +108,7 @@ MODEL_TYPES = {
     **FAMILIES, "roberta": replace(ROBERTA, classes="Roberta"),
     "ernie": replace(BERT, classes="Ernie", prefix="ernie."),
     "data2vec-text": replace(ROBERTA, classes="Data2VecText", prefix="data2vec_text."),
+    "longformer": replace(ROBERTA, classes="Longformer", prefix="longformer."),
     "megatron-bert": replace(BERT, classes="MegatronBert", attention_norm="attention.ln", norm="ln",
                              final_norm="encoder.ln", norms_embeddings=False),
     "roberta-prelayernorm": replace(
@@ -145,6 +146,7 @@ class Config:
     position_type: str
     buckets: int  # for MPNet's relative positions; 0: none
     tied: bool
+    windows: list[int] | None  # by layer, how far a token attends to each side; None: to all tokens
 
     @property
     def longest(self) -> int:
@@ -201,6 +203,12 @@ class ConfigFile:
         return [family.layer.format(i * groups // layers, j)
                 for i in range(layers) for j in range(inner)]
 
+    def windows(self, layers: int) -> list[int] | None:
+        if self.model_type != "longformer":
+            return None
+        widths = self.content.get("attention_window", 512)
+        return [width // 2 for width in (widths if isinstance(widths, list) else [widths] * layers)]
+
     def padding(self) -> int | None:
         if self.model_type == "mpnet":
             return 1  # regardless of pad_token_id
@@ -240,4 +248,5 @@ def read_config(directory: Path) -> Config | NewerConfig:
         position_type=file.expect("position_embedding_type", ("absolute", *relative), "absolute"),
         # transformers' bucket formula is for 32 regardless of the config.
         buckets=file.expect("relative_attention_num_buckets", (32,), 32) if kind == "mpnet" else 0,
-        tied=file.expect("tie_word_embeddings", (True, False), True))
+        tied=file.expect("tie_word_embeddings", (True, False), True),
+        windows=file.windows(file.number("num_hidden_layers")))

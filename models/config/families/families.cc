@@ -157,6 +157,14 @@ constexpr Family roberta_pre_layer_norm() {
   family.final_norm = "LayerNorm";
   return family;
 }
+// The other heads' classes let some tokens attend to all others.
+constexpr Family longformer() {
+  Family family = roberta("longformer", "Longformer", "longformer.");
+  family.heads = std::span(kRobertaHeads).subspan(1, 2);  // of tokens
+  family.unused_head = "lm_head.";
+  family.read_more = read_longformer;
+  return family;
+}
 constexpr Family xlm_roberta_xl() {
   Family family = roberta("xlm-roberta-xl", "XLMRobertaXL");
   family.layer = pre_norm_layer(".attention.self_attn_layer_norm", ".LayerNorm");
@@ -226,6 +234,7 @@ constexpr Family kFamilies[] = {
     roberta("data2vec-text", "Data2VecText", "data2vec_text."),
     roberta_pre_layer_norm(),
     xlm_roberta_xl(),
+    longformer(),
     {.model_type = "mpnet",
      .classes = "MPNet",
      .prefix = "mpnet.",

@@ -71,6 +71,21 @@ void read_ernie(const JsonFile& file, Config& config) {
   config.tasks = file.boolean("use_task_id", false) ? tasks : 0;
 }
 
+// Beltagy et al. 2020. Only tokens that attend to all others have the second set of projections.
+void read_longformer(const JsonFile& file, Config& config) {
+  config.windows = read_layer_windows(file, config);
+  for (const std::string& layer : config.layer_names) {
+    for (const char* part : {"query", "key", "value"}) {
+      config.not_evaluated.push_back(fmt::format("{}.attention.self.{}_global.", layer, part));
+    }
+  }
+  // Of the authors' code, which transformers never reads.
+  for (const char* field : {"attention_dilation", "attention_mode", "autoregressive",
+                            "ignore_attention_mask", "onnx_export"}) {
+    file.find(field);
+  }
+}
+
 void read_modern_bert(const JsonFile& file, Config& config) {
   config.has_first_norm = false;
   config.has_bias = {.norm = file.boolean("norm_bias", false),

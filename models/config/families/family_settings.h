@@ -10,6 +10,7 @@ class JsonFile;
 struct Config;
 
 void read_ernie(const JsonFile& file, Config& config);
+void read_longformer(const JsonFile& file, Config& config);
 void read_modern_bert(const JsonFile& file, Config& config);
 void read_nomic_bert(const JsonFile& file, Config& config);
 void read_gte(const JsonFile& file, Config& config);

@@ -112,6 +112,24 @@ std::vector<int> read_windows(const JsonFile& file, const Config& config, int re
   return windows;
 }
 
+std::vector<int> read_layer_windows(const JsonFile& file, const Config& config) {
+  constexpr const char* kWidths = "attention_window";
+  constexpr int kStandard = 512;
+  const auto half = [](const JsonField& width) {
+    const int64_t both = width.integer(2, 1 << 20);
+    if (both % 2 != 0) width.fail("an even number");
+    return static_cast<int>(both / 2);
+  };
+  const auto layers = static_cast<size_t>(config.layers);
+  if (!file.has(kWidths)) return std::vector<int>(layers, kStandard / 2);
+  const JsonField widths = file.at(kWidths);
+  if (widths.is_integer()) return std::vector<int>(layers, half(widths));
+  std::vector<int> windows;
+  for (const JsonField& width : widths.elements()) windows.push_back(half(width));
+  expect_one_for_each_layer(widths, windows.size(), config);
+  return windows;
+}
+
 std::vector<int> read_published_windows(const JsonFile& file, const Config& config,
                                         Thetas& thetas) {
   std::vector<int> windows;

@@ -34,6 +34,8 @@ std::vector<int> read_windows(const JsonFile& file, const Config& config, int re
                               int64_t first);
 // The reach if the setting is the width of both sides together.
 int half_of(const JsonFile& file, const char* width, int64_t standard);
+// From the widths of both sides together: Longformer's attention_window, one or a list by layer.
+std::vector<int> read_layer_windows(const JsonFile& file, const Config& config);
 // UltraBERT's published files have lists of the layers' windows (0: none) and thetas.
 std::vector<int> read_published_windows(const JsonFile& file, const Config& config, Thetas& thetas);
 

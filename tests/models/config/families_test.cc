@@ -134,6 +134,17 @@ TEST(Families, SettingsOfLanguageModelsAreRefused) {
               testing::HasSubstr("found \"relu\", expected gated-gelu or gated-silu"));
 }
 
+TEST(Families, LongformersWindowsAreEvenAndOneForEachLayer) {
+  for (const auto& [value, error] : std::vector<std::pair<nlohmann::json, const char*>>{
+           {{12, 12}, "attention_window: found 2 entries, expected 3, one for each layer"},
+           {{12, 7, 12}, "attention_window[1]: found 7, expected an even number"},
+           {0, "attention_window: found 0, expected an integer from 2 to"}}) {
+    const test::CopiedModel copy("longformer");
+    copy.change("config.json", {{"attention_window", value}});
+    EXPECT_THAT(test::load_error(copy), testing::HasSubstr(error)) << value;
+  }
+}
+
 TEST(Families, OnlyGatedNetworksHaveGatedActivations) {
   const test::CopiedModel copy("plain");
   copy.change("config.json", {{"hidden_act", "swiglu"}});

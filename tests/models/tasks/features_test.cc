@@ -285,7 +285,7 @@ INSTANTIATE_TEST_SUITE_P(Families, EveryModel, testing::ValuesIn(all_models()), 
 const std::vector<std::string> kRest = names_in(R"(
     tinybert bf16 wide-heads relu one-label multi-label no-pooler st-mean one-segment orderless
     texts bert-mlm-stored distilbert-stored distilbert-texts xlm-roberta-sentence data2vec
-    xlm-roberta-xl modernbert-newer modernbert-texts nomic-classification nomic-moe-all
+    longformer xlm-roberta-xl modernbert-newer modernbert-texts nomic-classification nomic-moe-all
     gte-classification gte-mlm gte-tokens gte-choice jina-mlm jina-classification jina-tokens
     jina-qa jina-reglu jina-code-tokens eurobert deberta1-classification deberta1-mlm
     deberta1-tokens jina-roberta jina-roberta-classification jina-v3-qa ultrabert
