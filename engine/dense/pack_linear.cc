@@ -49,7 +49,7 @@ Linear::Linear(Team& team, std::span<const Part> parts, Activation activation,
   float* bias = packed.bias.data();
   for (const Part& part : parts) bias = std::copy_n(part.bias, part.weight.rows, bias);
   if (product.precision == Precision::int8) return;
-  packed.pack(team, [&](int64_t column, Word32* to) {
+  packed.pack(team, [&](int64_t column, Word32* to) {  // not called for f32, packed as stored
     row_kernels().round_bf16(packed.rows[column], packed.k, to);
   });
 }

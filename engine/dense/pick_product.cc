@@ -19,7 +19,7 @@ namespace {
 // which our own kernels are not tuned.
 enum class Level { baseline, avx2, avx512, amx };
 const char* name_of(Level level) {
-  constexpr const char* kNames[] = {"", "AVX2", "AVX-512", "AMX"};
+  constexpr const char* kNames[] = {"without AVX2", "with AVX2", "with AVX-512", "with AMX"};
   return kNames[static_cast<int>(level)];
 }
 
@@ -29,22 +29,17 @@ Level level_of_this_machine() {
   return can_use(OneDnnLevel::avx2) ? Level::avx2 : Level::baseline;
 }
 
-// Which of oneDNN's products are the default: those measured within 3 % of our panels' speed or
-// faster over five shapes of BERT-base. With AVX2 and AVX-512 (Zen 5), the micro-kernels of oneDNN
-// 3.7 take 1.05 to 1.15 times as long for 128 tokens and more, and 1.7 times for 16, where a panel
-// of weights must be fetched while another is multiplied. At Level::baseline, for which no panels
-// are tuned, oneDNN is the default wherever it has more than reference code.
-struct Default {
-  Level level;
-  Precision precision;
-  bool micro_kernels, matmul;
-};
-constexpr Default kDefaults[] = {
-    {Level::avx2, Precision::f32, false, false},    {Level::avx2, Precision::bf16, false, false},
-    {Level::avx2, Precision::int8, false, false},   {Level::avx512, Precision::f32, false, false},
-    {Level::avx512, Precision::bf16, false, false}, {Level::avx512, Precision::int8, false, false},
-    {Level::amx, Precision::f32, false, false},     {Level::amx, Precision::bf16, true, true},
-    {Level::amx, Precision::int8, true, true},
+// Whether oneDNN is the default: where its products were measured within 3 % of our panels' speed
+// or faster over five shapes of BERT-base. With AVX2 and AVX-512 (Zen 5), the micro-kernels of
+// oneDNN 3.7 take 1.05 to 1.15 times as long for 128 tokens and more, and 1.7 times for 16, where a
+// panel of weights must be fetched while another is multiplied. At Level::baseline, for which no
+// panels are tuned, oneDNN is the default wherever it has more than reference code.
+constexpr bool kOneDnnIsDefault[][3] = {
+    // f32, bf16, int8
+    {true, true, true},     // baseline
+    {false, false, false},  // AVX2
+    {false, false, false},  // AVX-512
+    {false, true, true},    // AMX
 };
 
 struct Choice {
@@ -66,13 +61,8 @@ Choice choose(Precision precision, Backend wanted) {
   }
   if (!onednn) return {panels, fmt::format("auto: oneDNN {} has no fast one", onednn_version())};
   const Level level = level_of_this_machine();
-  if (level == Level::baseline) return {*onednn, "auto: no panels are tuned for this processor"};
-  for (const Default& row : kDefaults) {
-    if (row.level != level || row.precision != precision) continue;
-    const bool faster = micro_kernels ? row.micro_kernels : row.matmul;
-    return {faster ? *onednn : panels, fmt::format("auto: the default with {}", name_of(level))};
-  }
-  return {panels, "auto"};
+  const bool is_default = kOneDnnIsDefault[static_cast<int>(level)][static_cast<int>(precision)];
+  return {is_default ? *onednn : panels, fmt::format("auto: the default {}", name_of(level))};
 }
 
 }  // namespace
