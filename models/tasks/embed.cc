@@ -2,7 +2,6 @@
 //
 // One vector for each input.
 #include <algorithm>
-#include <vector>
 
 #include <fmt/format.h>
 

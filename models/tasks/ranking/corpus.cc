@@ -108,7 +108,7 @@ struct Corpus::Impl {
 
   // Removes the last vectors again, and their blocks.
   void shrink(int64_t to) {
-    blocks.resize(static_cast<size_t>((to + kBlockTexts - 1) / kBlockTexts));
+    blocks.resize(static_cast<size_t>(engine::divide_up(to, kBlockTexts)));
     size = to;
     if (blocks.empty()) return;
     models::TextVectors& last = blocks.back();

@@ -120,6 +120,18 @@ TEST(Similarity, IsTheCosine) {
             "vectors of 3 and 1 numbers, expected the same size");
 }
 
+TEST(Similarity, IsWhatTheModelSays) {
+  const std::vector<float> a = {3, 0, 4}, b = {-6, 0, -8};
+  for (const auto& [name, want] : {std::pair{"cosine", -1.0f},
+                                   {"dot", -50.0f},
+                                   {"euclidean", -15.0f},
+                                   {"manhattan", -21.0f}}) {
+    Info info;
+    info.similarity = name;
+    EXPECT_FLOAT_EQ(similarity(a, b, info), want) << name;
+  }
+}
+
 TEST(TopK, AreTheGreatestBestFirst) {
   const std::vector<float> scores = {1, NAN, 3, -INFINITY, 3, 2};
   EXPECT_THAT(top_k(scores, 3), testing::ElementsAre(2, 4, 5));
