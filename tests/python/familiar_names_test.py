@@ -76,6 +76,10 @@ class SentenceTransformers(PackageTest):
                 (TypeError, "unknown options cache_folder",
                  lambda: SentenceTransformer(directory, cache_folder="there")),
                 (ValueError, "batch_size is 0", lambda: model.encode(["a"], batch_size=0)),
+                (ValueError, "truncate_dim is '5', expected at least 1",
+                 lambda: model.encode("a", truncate_dim="5")),
+                (ValueError, "truncate_dim is -5",
+                 lambda: SentenceTransformer(directory, truncate_dim=-5)),
                 (ValueError, "device is 'cuda'", lambda: model.encode("a", device="cuda")),
                 (TypeError, "spam", lambda: model.encode("a", spam=1))]:
             with self.subTest(pattern), self.assertRaisesRegex(kind, pattern):
@@ -160,6 +164,9 @@ class Pipelines(PackageTest):
                          candidate_labels=np.array(["music", "sport"]))
         self.assertEqual(found["labels"], ["music", "sport"])
         self.assertAlmostEqual(sum(found["scores"]), 1, places=6)
+        for template in "About", "{} {}", 3:
+            with self.assertRaisesRegex(ValueError, "hypothesis_template is .*, expected {} for"):
+                classify("A girl.", ["music"], hypothesis_template=template)
         with self.assertRaisesRegex(bert_infer.Error, 'begins with "entail"'):
             pipeline("zero-shot-classification", self.loaded)
 

@@ -15,6 +15,12 @@ from bert_infer.prompted_model import PromptedModel, listed, refuse_device, to_t
 SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
 
 
+def checked_columns(truncate_dim: int | None) -> int | None:
+    if truncate_dim is None or (isinstance(truncate_dim, (int, np.integer)) and truncate_dim > 0):
+        return truncate_dim
+    raise ValueError(f"truncate_dim is {truncate_dim!r}, expected at least 1")
+
+
 class SentenceTransformer(PromptedModel):
     """An encoder of sentences, with the pooling, prompts and limits that its directory names.
 
@@ -44,7 +50,7 @@ class SentenceTransformer(PromptedModel):
                          **options)
         self.similarity_fn_name = (
             similarity_fn_name or self.settings.get("similarity_fn_name") or "cosine")
-        self.truncate_dim = truncate_dim
+        self.truncate_dim = checked_columns(truncate_dim)
 
     @property
     def similarity_fn_name(self) -> str:
@@ -106,9 +112,7 @@ class SentenceTransformer(PromptedModel):
 
     def _embeddings(self, parts: list[Matrix], truncate_dim: int | None, normalize: bool) -> Matrix:
         size = self.model.info.embedding
-        columns = truncate_dim if truncate_dim is not None else self.truncate_dim
-        if columns is not None and columns < 1:
-            raise ValueError(f"truncate_dim is {columns}, expected at least 1")
+        columns = checked_columns(truncate_dim if truncate_dim is not None else self.truncate_dim)
         if not parts:
             return np.empty((0, min(size, columns or size)), np.float32)
         whole = parts[0] if len(parts) == 1 else np.concatenate(parts)

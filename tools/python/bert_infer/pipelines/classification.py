@@ -101,7 +101,11 @@ class ZeroShotClassification(Pipeline):
 
     def check(self, settings: dict[str, Any]) -> None:
         template = settings["hypothesis_template"]
-        if template.format("label") == template:
+        try:
+            has_label = template.format("label") != template
+        except (AttributeError, LookupError, ValueError):  # no str; "{0[a]}", "{} {}", "{"
+            has_label = False
+        if not has_label:
             raise ValueError(f"hypothesis_template is {template!r}, expected {{}} for the label")
 
     def __call__(self, sequences: Any,  # type: ignore[override]  # transformers' name
