@@ -199,6 +199,10 @@ class LowLevel(PackageTest):
             with self.subTest(pattern), self.assertRaisesRegex(kind, pattern):
                 call()
         self.assertEqual(bert_infer.Error.__module__, "bert_infer")
+        members = vars(Encoding).items()
+        for value in (*(getattr(bert_infer, name) for name in bert_infer.__all__),
+                      *(member for name, member in members if not name.startswith("_"))):
+            self.assertTrue(value.__doc__, value)
 
     def test_pickles_hold_the_directory_and_options(self):
         for original, call in [

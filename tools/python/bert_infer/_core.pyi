@@ -26,12 +26,14 @@ class Encoding:
     def offsets(self) -> NDArray[np.int32]:
         """[S, 2], each token's [begin, end) in characters of its text; [0, 2] if made of ids."""
     @property
-    def truncated(self) -> bool: ...
+    def truncated(self) -> bool:
+        """Whether tokens were dropped to keep to max_length."""
     @property
     def first(self) -> tuple[int, int]:
-        """The tokens of the first text, [begin, end), without special tokens."""
+        """The tokens of the first text, (begin, end), without special tokens."""
     @property
-    def second(self) -> tuple[int, int]: ...
+    def second(self) -> tuple[int, int]:
+        """The tokens of the second text, (begin, end)."""
 
 class Tokenizer:
     def __init__(self, directory: bytes, max_length: int) -> None: ...
@@ -84,4 +86,5 @@ def demo_model() -> str:
 
 def find_model(name: bytes) -> bytes: ...
 
-def version() -> str: ...
+def version() -> str:
+    """The library's, "1.2.3"."""

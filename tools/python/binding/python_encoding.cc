@@ -74,22 +74,30 @@ void add_encoding(py::module_& m) {
       .def("__len__", [](const Encoding& self) { return self.ids.size(); })
       .def_property_readonly(
           "ids",
-          [](Self self) { return numpy_view(self, self->ids.data(), {std::ssize(self->ids)}); })
-      .def_property_readonly("type_ids",
-                             [](Self self) {
-                               return numpy_view(self, self->type_ids.data(),
-                                                 {std::ssize(self->type_ids)});
-                             })
-      .def_property_readonly("offsets",
-                             [](Self self) {
-                               return numpy_view(
-                                   self, reinterpret_cast<const int32_t*>(self->offsets.data()),
-                                   {std::ssize(self->offsets), 2});
-                             })
-      .def_readonly("truncated", &Encoding::truncated)
-      .def_property_readonly("first", [range](const Encoding& self) { return range(self.first); })
-      .def_property_readonly("second",
-                             [range](const Encoding& self) { return range(self.second); });
+          [](Self self) { return numpy_view(self, self->ids.data(), {std::ssize(self->ids)}); },
+          "[S]")
+      .def_property_readonly(
+          "type_ids",
+          [](Self self) {
+            return numpy_view(self, self->type_ids.data(), {std::ssize(self->type_ids)});
+          },
+          "[S], the segment of each token: 0 first text, 1 second.")
+      .def_property_readonly(
+          "offsets",
+          [](Self self) {
+            return numpy_view(self, reinterpret_cast<const int32_t*>(self->offsets.data()),
+                              {std::ssize(self->offsets), 2});
+          },
+          "[S, 2], each token's [begin, end) in characters of its text; [0, 2] if "
+          "made of ids.")
+      .def_readonly("truncated", &Encoding::truncated,
+                    "Whether tokens were dropped to keep to max_length.")
+      .def_property_readonly(
+          "first", [range](const Encoding& self) { return range(self.first); },
+          "The tokens of the first text, (begin, end), without special tokens.")
+      .def_property_readonly(
+          "second", [range](const Encoding& self) { return range(self.second); },
+          "The tokens of the second text, (begin, end).");
 }
 
 }  // namespace bert::python

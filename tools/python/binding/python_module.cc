@@ -340,8 +340,10 @@ void add_model(py::module_& m) {
 PYBIND11_MODULE(_core, m) {
   namespace py = pybind11;
   m.doc() = "The library's functions, which the package wraps.";
-  py::register_exception<bert::Error>(m, "Error", PyExc_RuntimeError).attr("__module__") =
-      "bert_infer";
+  const py::object error = py::register_exception<bert::Error>(m, "Error", PyExc_RuntimeError);
+  error.attr("__module__") = "bert_infer";
+  error.attr("__doc__") =
+      "What the library refuses, in one sentence that names the file or input and the field.";
   py::class_<bert::python::NumberBlock>(m, "NumberBlock", py::buffer_protocol())
       .def_buffer(bert::python::buffer_of);
   bert::python::add_encoding(m);
@@ -349,8 +351,11 @@ PYBIND11_MODULE(_core, m) {
   bert::python::add_model(m);
   m.def("normalize", &bert::python::normalize_rows);
   m.def("max_sim", &bert::python::max_sim_of);
-  m.def("demo_model", [] { return bert::python::path_of(bert::demo_model()); });
+  m.def(
+      "demo_model", [] { return bert::python::path_of(bert::demo_model()); },
+      "The directory of the demo model that comes with the package. Raises Error if there is "
+      "none.");
   // Paths are bytes, which need not be UTF-8.
   m.def("find_model", [](const std::string& name) { return py::bytes(bert::find_model(name)); });
-  m.def("version", &bert::version);
+  m.def("version", &bert::version, "The library's, \"1.2.3\".");
 }
