@@ -196,6 +196,8 @@ def sentence_embedding(directory: Path, states: np.ndarray, starts: np.ndarray) 
             poolings = read_pooling(directory / module["path"] / "config.json")
         elif kind == "Normalize":
             normalize = True
+        elif kind == "LogitScore":  # of a causal language model
+            poolings = [POOLING["pooling_mode_lasttoken"]]
         elif kind != "Transformer":
             raise FormatError(f"{path}: type is {module['type']}, expected Transformer, Pooling or "
                               "Normalize")

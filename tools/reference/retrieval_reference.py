@@ -116,7 +116,7 @@ def add_retrieval(directory: Path, config, states: np.ndarray, stages: Stages) -
     if "LogitScore" in folders:
         stages["logits"] = logit_score(directory, read_json(folders["LogitScore"] / "config.json"),
                                        states[stages["starts"][1:] - 1])
-        return False
+        return True
     if "SpladePooling" in folders:
         settings = read_json(folders["SpladePooling"] / "config.json")
         stages["sparse"] = splade(stages["logits"], stages["starts"], settings)

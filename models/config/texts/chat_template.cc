@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "models/config/texts/jinja_scanner.h"
+
 namespace bert::models {
 namespace {
 
@@ -21,30 +23,13 @@ struct Value {
   enum class Kind { text, messages, message, contents } kind = Kind::text;
   std::optional<Pieces> text = std::nullopt;       // of Kind::text; nothing: undefined
   std::optional<std::string> role = std::nullopt;  // of the messages, if they were selected by it
+  std::string unset = {};                          // the name of a variable that was not set
 };
 
-constexpr std::string_view kSpace = " \t\r\n\v\f";
-
-bool is_name(char c, bool first) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
-         (!first && c >= '0' && c <= '9');
-}
-
-// Jinja ends lines with \n, and drops the last line's.
-std::string normalise_lines(std::string_view source) {
-  std::string out;
-  for (size_t i = 0; i < source.size(); ++i) {
-    const bool is_pair = source[i] == '\r' && i + 1 < source.size() && source[i + 1] == '\n';
-    if (!is_pair) out += source[i] == '\r' ? '\n' : source[i];
-  }
-  if (out.ends_with('\n')) out.pop_back();
-  return out;
-}
-
-class Renderer {
+class Renderer : private JinjaScanner {
  public:
   Renderer(std::string_view source, const std::string& file, const ChatSettings& settings)
-      : source_(normalise_lines(source)), file_(file) {
+      : JinjaScanner(source, file) {
     contents_ = {{"query", {{Part::query, ""}}}, {"document", {{Part::document, ""}}}};
     if (!settings.prompt.empty()) contents_["system"] = {{Part::text, settings.prompt}};
     const std::string flag = settings.adds_generation_prompt ? "True" : "";
@@ -52,19 +37,14 @@ class Renderer {
   }
 
   Pieces run() {
-    while (at_ < source_.size()) {
-      const size_t tag = next_tag();
-      print_text(tag);
-      if (tag == std::string::npos) break;
-      at_ = tag + 2;
-      const char kind = source_[tag + 1];
-      if (at_ < source_.size() && (source_[at_] == '-' || source_[at_] == '+')) ++at_;
-      if (kind == '#') {
-        skip_comment();
-      } else if (kind == '{') {
+    for (;;) {
+      const auto [text, tag] = next_text();
+      print({{Part::text, std::string(text)}});
+      if (tag == '\0') break;
+      if (tag == '{') {
         print(text_of(expression()));
         end_tag("}}");
-      } else {
+      } else if (tag == '%') {
         statement();
         end_tag("%}");
       }
@@ -74,43 +54,6 @@ class Renderer {
   }
 
  private:
-  [[noreturn]] void fail(const std::string& problem) const {
-    const auto line =
-        std::ranges::count(source_.begin(), source_.begin() + static_cast<ptrdiff_t>(at_), '\n');
-    throw std::runtime_error(fmt::format("{}: line {}: {}", file_, line + 1, problem));
-  }
-  [[noreturn]] void fail_here(const char* expected) const {
-    const size_t begin = std::min(source_.find_first_not_of(kSpace, at_), source_.size());
-    const std::string_view rest = std::string_view(source_).substr(begin);
-    const std::string found(rest.substr(0, std::min<size_t>(rest.find('\n'), 40)));
-    fail(fmt::format("found '{}', expected {}", found, expected));
-  }
-
-  size_t next_tag() const {
-    size_t tag = source_.find('{', at_);
-    while (tag != std::string::npos) {
-      const char next = tag + 1 < source_.size() ? source_[tag + 1] : ' ';
-      if (next == '{' || next == '%' || next == '#') break;
-      tag = source_.find('{', tag + 1);
-    }
-    return tag;
-  }
-
-  // The text before a tag, without the white space that the tag strips: all of it with a minus, and
-  // before statements and comments the indentation, which transformers sets Jinja to strip.
-  void print_text(size_t tag) {
-    std::string_view text = std::string_view(source_).substr(at_, tag - at_);
-    const char sign = tag != std::string::npos && tag + 2 < source_.size() ? source_[tag + 2] : ' ';
-    if (sign == '-') {
-      text = text.substr(0, text.find_last_not_of(kSpace) + 1);
-    } else if (tag != std::string::npos && source_[tag + 1] != '{' && sign != '+') {
-      const size_t line = text.rfind('\n') + 1;
-      const bool is_indented = text.find_first_not_of(" \t", line) == std::string_view::npos;
-      if (is_indented && (line > 0 || at_line_start_)) text = text.substr(0, line);
-    }
-    print({{Part::text, std::string(text)}});
-  }
-
   // Whether all of the ifs that it is in hold.
   bool is_taken() const { return std::ranges::count(branches_, false) == 0; }
 
@@ -127,51 +70,19 @@ class Renderer {
     }
   }
 
-  // After a tag, a minus strips all white space; otherwise the line's end goes with a statement or
-  // a comment, which transformers sets Jinja to do.
-  void finish_tag(bool strips, bool keeps, bool is_expression) {
-    const size_t from = at_;
-    if (strips) {
-      at_ = std::min(source_.find_first_not_of(kSpace, at_), source_.size());
-    } else if (!keeps && !is_expression && at_ < source_.size() && source_[at_] == '\n') {
-      ++at_;
-    }
-    at_line_start_ = at_ > from && source_[at_ - 1] == '\n';
-  }
-
-  void end_tag(std::string_view end) {
-    skip_space();
-    const char sign = at_ < source_.size() ? source_[at_] : ' ';
-    if (sign == '-' || sign == '+') ++at_;
-    if (!source_.substr(at_).starts_with(end)) fail_here(end == "}}" ? "}}" : "%}");
-    at_ += end.size();
-    finish_tag(sign == '-', sign == '+', end == "}}");
-  }
-
-  void skip_comment() {
-    const size_t end = source_.find("#}", at_);
-    if (end == std::string::npos) fail("a comment does not end");
-    const char sign = end > at_ ? source_[end - 1] : ' ';
-    at_ = end + 2;
-    finish_tag(sign == '-', sign == '+', false);
-  }
-
   void statement() {
-    const size_t begin = at_;
-    const std::string word = name();
-    if (word == "set") {
+    if (next_is("set")) {
       const std::string variable = name();
       take('=');
       const Value value = expression();
       if (is_taken()) variables_[variable] = value;
-    } else if (word == "if") {
+    } else if (next_is("if")) {
       branches_.push_back(condition());
-    } else if (word == "else" && !branches_.empty()) {
+    } else if (!branches_.empty() && next_is("else")) {
       branches_.back() = !branches_.back();
-    } else if (word == "endif" && !branches_.empty()) {
+    } else if (!branches_.empty() && next_is("endif")) {
       branches_.pop_back();
     } else {
-      at_ = begin;
       fail_here("set, if, else or endif");
     }
   }
@@ -181,6 +92,7 @@ class Renderer {
     bool holds = !next_is("not");
     const Value value = expression();
     if (next_is("is")) {
+      check_known(value);
       holds = holds != next_is("not");
       if (name() != "defined") fail_here("'is defined' or 'is not defined' at most");
       return value.text.has_value() == holds;
@@ -193,19 +105,10 @@ class Renderer {
         std::ranges::any_of(pieces, [](const Piece& p) { return !p.text.empty(); });
     return is_true == holds;
   }
-  bool next_is(std::string_view word) {
-    skip_space();
-    const std::string_view rest = std::string_view(source_).substr(at_);
-    const bool ends = rest.size() > word.size() && !is_name(rest[word.size()], false);
-    if (!rest.starts_with(word) || !ends) return false;
-    at_ += word.size();
-    return true;
-  }
-
   Value expression() {
     Value value = filtered();
-    for (skip_space(); at_ < source_.size() && is_joiner(); skip_space()) {
-      ++at_;
+    while (is_joiner()) {
+      take(peek());
       Pieces joined = text_of(value);
       const Pieces more = text_of(filtered());
       joined.insert(joined.end(), more.begin(), more.end());
@@ -213,50 +116,44 @@ class Renderer {
     }
     return value;
   }
-  // The minus of "-%}" ends an expression, and so does the plus of "+%}".
-  bool is_joiner() const {
-    if (source_[at_] == '~') return true;
-    const char next = at_ + 1 < source_.size() ? source_[at_ + 1] : ' ';
-    return source_[at_] == '+' && next != '%' && next != '}';
+  // The plus of "+%}" ends an expression.
+  bool is_joiner() {
+    const char c = peek();
+    return c == '~' || (c == '+' && after_next() != '%' && after_next() != '}');
   }
 
   Value filtered() {
     Value value = content(primary());
-    for (skip_space(); at_ < source_.size() && source_[at_] == '|'; skip_space()) {
-      ++at_;
+    while (peek() == '|') {
+      take('|');
       value = filter(value);
     }
     return value;
   }
 
   Value primary() {
-    skip_space();
-    const char c = at_ < source_.size() ? source_[at_] : ' ';
+    const char c = peek();
     if (c == '"' || c == '\'') return {.text = Pieces{{Part::text, string()}}};
     if (c == '(') {
-      ++at_;
+      if (++depth_ > 99) fail("too many parentheses");
+      take('(');
       Value value = expression();
       take(')');
+      --depth_;
       return value;
     }
-    if (!is_name(c, true)) fail_here("a string or a name");
-    const size_t begin = at_;
     const std::string word = name();
     if (word == "messages") return {.kind = Value::Kind::messages};
     const auto found = variables_.find(word);
-    if (found != variables_.end()) return found->second;
-    at_ = begin;
-    fail_here("messages or a name that was set");
+    return found == variables_.end() ? Value{.unset = word} : found->second;
   }
 
   // .content or ["content"] of a message.
   Value content(Value value) {
-    skip_space();
-    const char c = at_ < source_.size() ? source_[at_] : ' ';
+    const char c = peek();
     if (c != '.' && c != '[') return value;
     if (value.kind != Value::Kind::message) fail_here("a filter");
-    ++at_;
-    skip_space();
+    take(c);
     const std::string field = c == '.' ? name() : string();
     if (c == '[') take(']');
     if (field != "content") fail(fmt::format("found '{}' of a message, expected content", field));
@@ -267,7 +164,6 @@ class Renderer {
 
   Value filter(const Value& value) {
     using enum Value::Kind;
-    const size_t begin = at_;
     const std::string filter = name();
     if (filter == "selectattr" && value.kind == messages && !value.role) {
       const std::vector<std::string> given = arguments("");
@@ -286,16 +182,16 @@ class Renderer {
       const auto found = contents_.find(*value.role);
       return found == contents_.end() ? Value() : Value{.text = found->second};
     } else if (filter == "default" && value.kind == text) {
+      check_known(value);
       const std::vector<std::string> given = arguments("");
       if (given.size() == 1) {
         return {.text = value.text.value_or(Pieces{{Part::text, given.front()}})};
       }
     }
-    at_ = begin;
-    skip_space();
-    fail_here(
-        "a filter as in messages | selectattr(\"role\", \"eq\", \"query\") | "
-        "map(attribute=\"content\") | first | default(\"...\")");
+    fail(
+        fmt::format("found the filter '{}', expected messages | selectattr(\"role\", \"eq\", "
+                    "\"query\") | map(attribute=\"content\") | first | default(\"...\")",
+                    filter));
   }
 
   // ("...", "...") or (keyword="...").
@@ -306,62 +202,35 @@ class Renderer {
       if (name() != keyword) return given;
       take('=');
     }
-    for (;;) {
-      skip_space();
+    given.push_back(string());
+    while (peek() == ',') {
+      take(',');
       given.push_back(string());
-      skip_space();
-      if (at_ >= source_.size() || source_[at_] != ',') break;
-      ++at_;
     }
     take(')');
     return given;
   }
 
+  // transformers sets some names, such as bos_token and tools, and Jinja others; what is set by
+  // nobody may have a default.
+  void check_known(const Value& value) const {
+    constexpr std::string_view kSetByOthers[] = {"tools", "documents", "range", "dict",
+                                                 "namespace"};
+    if (value.unset.ends_with("_token") || value.unset.ends_with("_tokens") ||
+        std::ranges::find(kSetByOthers, value.unset) != std::end(kSetByOthers)) {
+      fail(fmt::format("'{}' is not known, expected messages or a name that was set", value.unset));
+    }
+  }
+
   Pieces text_of(const Value& value) const {
     if (value.kind != Value::Kind::text) fail("found messages, expected their text");
+    if (!value.unset.empty() && is_taken()) {
+      fail(fmt::format("'{}' is not set, expected messages or a name that was", value.unset));
+    }
     return value.text.value_or(Pieces());
   }
 
-  void skip_space() { at_ = std::min(source_.find_first_not_of(kSpace, at_), source_.size()); }
-
-  void take(char expected) {
-    skip_space();
-    const char c[] = {expected, '\0'};
-    if (at_ >= source_.size() || source_[at_] != expected) fail_here(c);
-    ++at_;
-  }
-
-  std::string name() {
-    skip_space();
-    const size_t begin = at_;
-    while (at_ < source_.size() && is_name(source_[at_], at_ == begin)) ++at_;
-    if (at_ == begin) fail_here("a name");
-    return source_.substr(begin, at_ - begin);
-  }
-
-  std::string string() {
-    const char quote = at_ < source_.size() ? source_[at_] : ' ';
-    if (quote != '"' && quote != '\'') fail_here("a string");
-    std::string out;
-    for (++at_; at_ < source_.size() && source_[at_] != quote; ++at_) {
-      out += source_[at_] == '\\' ? escape() : source_[at_];
-    }
-    if (at_ >= source_.size()) fail("a string does not end");
-    ++at_;
-    return out;
-  }
-  char escape() {
-    constexpr std::string_view kCodes = "ntr\\\"'", kMeanings = "\n\t\r\\\"'";
-    ++at_;
-    const size_t code = at_ < source_.size() ? kCodes.find(source_[at_]) : std::string::npos;
-    if (code == std::string::npos) fail("unknown escape in a string, expected \\n, \\t or \\\\");
-    return kMeanings[code];
-  }
-
-  const std::string source_;
-  const std::string& file_;
-  size_t at_ = 0;
-  bool at_line_start_ = true;
+  int depth_ = 0;                           // of parentheses
   std::map<std::string, Pieces> contents_;  // by role
   std::map<std::string, Value> variables_;
   std::vector<bool> branches_;  // of the ifs: whether the one that we are in is taken

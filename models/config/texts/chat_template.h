@@ -27,9 +27,9 @@ struct ChatSettings {
 
 // Renders the template as sentence-transformers' CrossEncoder has it rendered: with a message of
 // the role "query", one of the role "document", and if there is a prompt one of the role "system".
-// Of Jinja it knows what published rerankers use: text, comments, {{ VALUE }}, {% set NAME = VALUE
-// %} and {% if VALUE %} with else, where a value is a string, a name, add_generation_prompt, or the
-// content of the first message of a role:
+// Of Jinja, for which Debian has no library in C++, it knows what published rerankers use: text,
+// comments, {{ VALUE }}, {% set NAME = VALUE %} and {% if VALUE %} with else, where a value is a
+// string, a name, add_generation_prompt, or the content of the first message of a role:
 //
 //   messages | selectattr("role", "eq", "query") | map(attribute="content") | first
 //   (messages | selectattr("role", "eq", "query") | first).content

@@ -77,6 +77,10 @@ TEST(ChatTemplate, MayDependOnWhetherAnAnswerIsToFollow) {
   EXPECT_EQ(render(source, "search", true), "QDsearch!");
   EXPECT_EQ(render(source, "search"), "QD");
   EXPECT_EQ(render(source), "QD.");
+  EXPECT_EQ(render("{{ task | default('find') }}{% if task is not defined %}!{% else %}{{ task "
+                   "}}{% endif %}" +
+                   source),
+            "find!QD.");
   EXPECT_THAT(render_error(source + "{% if i %}"), HasSubstr("an if does not end"));
   EXPECT_THAT(render_error(source + "{% endif %}"),
               HasSubstr("found 'endif %}', expected set, if"));
@@ -91,14 +95,19 @@ TEST(ChatTemplate, NamesWhatItDoesNotKnow) {
               HasSubstr("file: line 2: found 'for m in messages %}{{messages | selecta', "
                         "expected set, if, else or endif"));
   EXPECT_THAT(render_error(both + "{{ bos_token }}"),
-              HasSubstr("found 'bos_token }}', expected messages"));
+              HasSubstr("'bos_token' is not set, expected messages"));
+  EXPECT_THAT(render_error(both + "{{ bos_token | default('') }}"),
+              HasSubstr("'bos_token' is not known"));
+  EXPECT_THAT(render_error(both + "{% if tools is defined %}"), HasSubstr("'tools' is not known"));
   EXPECT_THAT(render_error(both + "{{ messages[0].content }}"),
               HasSubstr("found '[0].content }}'"));
   EXPECT_THAT(render_error(both + "{{ " + kQuery + " | upper }}"),
-              HasSubstr("found 'upper }}', expected a filter"));
+              HasSubstr("found the filter 'upper', expected messages |"));
   EXPECT_THAT(render_error(both + "{{ messages }}"),
               HasSubstr("found messages, expected their text"));
   EXPECT_THAT(render_error(both + "{{ 'a }}"), HasSubstr("a string does not end"));
+  EXPECT_THAT(render_error(both + "{{ " + std::string(100000, '(')),
+              HasSubstr("too many parentheses"));
   EXPECT_THAT(render_error(both + "{# a"), HasSubstr("a comment does not end"));
   EXPECT_THAT(render_error(both + "{{ 'a' "), HasSubstr("expected }}"));
   EXPECT_THAT(
