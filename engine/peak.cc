@@ -94,7 +94,7 @@ double multiply_add_peak(Team& team) {
   for (int i = 0; i < kTries; ++i) {
     const double seconds = seconds_of(team, [&](int64_t t, int) {
       float sums[16] = {};
-      operations[t] = row_kernels().multiply_and_add(kRounds, sums);
+      operations[t] = best_kernels().multiply_and_add(kRounds, sums);
     });
     best = std::max(best, static_cast<double>(operations[0] * team.threads()) / seconds);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "engine/kernels/row_kernels.h"
+#include "engine/kernels/kernel_table.h"
 #include "engine/threads/team.h"
 
 namespace bert::engine {

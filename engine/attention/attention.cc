@@ -20,7 +20,7 @@ void attention(Team& team, ConstTensor qkv, std::span<const int32_t> starts,
     return block_attention(team, qkv, starts, options, scratch, context);
   }
   const Timed timed(Step::attention);
-  const RowKernels& kernels = row_kernels();
+  const KernelTable& kernels = best_kernels();
   const auto attend =
       options.precision == Precision::f32 ? kernels.attention_f32 : kernels.attention_bf16;
   const int64_t heads = options.heads, hidden = context.columns, width = hidden / heads;

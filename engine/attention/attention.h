@@ -6,7 +6,7 @@
 
 #include "engine/attention/positions/disentangled.h"
 #include "engine/attention/positions/relative_positions.h"
-#include "engine/kernels/row_kernels.h"
+#include "engine/kernels/kernel_table.h"
 #include "engine/tensor.h"
 #include "engine/threads/team.h"
 
@@ -14,7 +14,7 @@ namespace bert::engine {
 
 // Multi-head self-attention over packed sequences (Vaswani et al. 2017, section 3.2): softmax(scale
 // q k^T) v for each sequence and head. Sequence i owns rows [starts[i], starts[i + 1]) and attends
-// only to them, so there is nothing to mask.
+// only to them, so there is no padding to mask.
 //   qkv: [T, 3H], queries, keys and values side by side, each split into heads; [T, H + 2 key_heads
 //   D] where heads share keys and values.
 //   context: [T, H], or with Reads::first [N, H], for the first token of each sequence only.

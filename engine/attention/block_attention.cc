@@ -105,7 +105,7 @@ class BlockAttention {
   std::span<const int32_t> starts_;
   const AttentionOptions& options_;
   Tensor context_;
-  const RowKernels& kernels_ = row_kernels();
+  const KernelTable& kernels_ = best_kernels();
   int64_t width_;
   std::vector<Block> blocks_;
   std::vector<int64_t> offsets_;    // probability_offsets()

@@ -12,7 +12,7 @@ namespace bert::engine {
 
 Linear::ConvertedRows Linear::Packed::convert(Team& team, ConstTensor x, Buffer& scratch) const {
   const Timed timed(Step::convert);
-  const RowKernels& kernels = row_kernels();
+  const KernelTable& kernels = best_kernels();
   const int64_t exact_count = std::ssize(exact),
                 filled = words_of(product->precision, product->panel.int8, k);
   const bool dense = product->panel.dense_rows;

@@ -86,7 +86,7 @@ class Linear {
   };
   struct Packed {
     int64_t n = 0, k = 0;
-    int64_t words = 0;  // taken by K inputs, without the exact ones; 0 until packed
+    int64_t words = 0;  // that the K converted inputs take; 0 until packed
     Activation activation;
     const Product* product;
     Buffer panels;  // [panel_count()] of panel_words() each

@@ -27,7 +27,7 @@ int64_t panel_words(const PanelFormat& format, int64_t row_words) {
 void pack_panel(const PanelFormat& format, const Word32* const* rows, int64_t columns,
                 int64_t row_words, Word32* panel) {
   if (format.transposed) {
-    return row_kernels().pack_panel(rows, columns, row_words, format.columns, panel);
+    return best_kernels().pack_panel(rows, columns, row_words, format.columns, panel);
   }
   for (int64_t c = 0; c < columns; ++c) std::copy_n(rows[c], row_words, panel + c * row_words);
 }
@@ -50,7 +50,7 @@ Linear::Linear(Team& team, std::span<const Part> parts, Activation activation,
   for (const Part& part : parts) bias = std::copy_n(part.bias, part.weight.rows, bias);
   if (product.precision == Precision::int8) return;
   packed.pack(team, [&](int64_t column, Word32* to) {  // not called for f32, packed as stored
-    row_kernels().round_bf16(packed.rows[column], packed.k, to);
+    best_kernels().round_bf16(packed.rows[column], packed.k, to);
   });
 }
 

@@ -37,14 +37,14 @@ void multiply_in_parts(Matmul matmul, const MatmulTask& whole, int64_t width) {
 
 class PanelProduct final : public Product {
  public:
-  PanelProduct(Precision in, const RowKernels& kernels)
+  PanelProduct(Precision in, const KernelTable& kernels)
       : Product(Backend::panels, in,
                 {.columns = kernels.panel_columns, .row_step = 12, .int8 = kernels.int8}),
         kernels_(kernels),
         matmul_(in == Precision::f32    ? kernels.matmul_f32
                 : in == Precision::bf16 ? kernels.matmul_bf16
                                         : kernels.matmul_int8) {}
-  const RowKernels& kernels() const { return kernels_; }
+  const KernelTable& kernels() const { return kernels_; }
   void multiply(const MatmulTask& task) const override {
     if (precision == Precision::int8) return matmul_(task);
     multiply_in_parts(matmul_, task, panel.columns);
@@ -52,13 +52,13 @@ class PanelProduct final : public Product {
   std::string name() const override { return fmt::format("panels for {}", kernels_.name); }
 
  private:
-  const RowKernels& kernels_;
+  const KernelTable& kernels_;
   Matmul matmul_;
 };
 
 }  // namespace
 
-const Product& panel_product(Precision precision, const RowKernels& kernels) {
+const Product& panel_product(Precision precision, const KernelTable& kernels) {
   static std::mutex mutex;
   static std::deque<PanelProduct> made;
   const std::lock_guard lock(mutex);

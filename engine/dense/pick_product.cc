@@ -48,7 +48,7 @@ struct Choice {
 };
 
 Choice choose(Precision precision, Backend wanted) {
-  const Product& panels = panel_product(precision, row_kernels());
+  const Product& panels = panel_product(precision, best_kernels());
   const Product* const micro_kernels = micro_kernel_product(precision);
   const Product* const onednn = micro_kernels ? micro_kernels : matmul_product(precision);
   if (wanted == Backend::panels) return {panels, "as asked"};
@@ -85,7 +85,7 @@ std::string describe_products() {
                             onednn ? "onednn" : "panels");
   }
   return fmt::format("oneDNN {}\nbackend: {}\ninstruction set: {}{}\n", onednn_version(), backends,
-                     row_kernels().name, can_use(OneDnnLevel::amx) ? ", amx" : "");
+                     best_kernels().name, can_use(OneDnnLevel::amx) ? ", amx" : "");
 }
 
 }  // namespace bert::engine

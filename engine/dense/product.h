@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string>
 
-#include "engine/kernels/row_kernels.h"
+#include "engine/kernels/kernel_table.h"
 
 namespace bert::engine {
 
@@ -77,6 +77,6 @@ struct Products {
 // The implementations, which pick_product() chooses from. Each is null where it cannot run.
 const Product* micro_kernel_product(Precision precision);  // oneDNN 3.6 and later
 const Product* matmul_product(Precision precision);        // any oneDNN
-const Product& panel_product(Precision precision, const RowKernels& kernels);
+const Product& panel_product(Precision precision, const KernelTable& kernels);
 
 }  // namespace bert::engine

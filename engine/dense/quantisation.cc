@@ -80,7 +80,7 @@ QuantisedRow quantise_row(std::span<const float> weights, std::span<const float>
   assert(mask.empty() || mask.size() == weights.size());
   QuantisedRow row{.q = std::vector<int8_t>(weights.size()), .scale = 0, .mean_error = 0};
   const auto quantise = [&](float most) {
-    const auto [scale, mean_error] = row_kernels().quantise_weights(
+    const auto [scale, mean_error] = best_kernels().quantise_weights(
         weights.data(), mask.empty() ? nullptr : mask.data(), statistics.mean.data(),
         std::ssize(weights), most, row.q.data());
     row.scale = scale;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The table of one instruction set's kernels, and the yardstick for their speed (multiply_and_add).
+#include "engine/kernels/kernel_table.h"
+
 #include "engine/kernels/instruction_sets.h"
 #include "engine/kernels/narrow/narrow_kinds.h"
-#include "engine/kernels/row_kernels.h"
 #include "engine/kernels/vectors.h"
 
 #define NAME_TEXT(name) #name
@@ -24,8 +25,8 @@ void finish(const MatmulTask& task, int64_t row, int64_t rows, float* sums, int6
 void finish_int8(const MatmulTask& task, int64_t row, int64_t rows, float* sums,
                  const float* exact_sums, int64_t stride);
 void round_bf16(const float* row, int64_t k, Word32* words);
-RowKernels::Quantised quantise_weights(const float* row, const float* factors, const float* mean,
-                                       int64_t k, float most, int8_t* q);
+KernelTable::Quantised quantise_weights(const float* row, const float* factors, const float* mean,
+                                        int64_t k, float most, int8_t* q);
 RowScale quantise_inputs(const float* x, const float* factors, int64_t k, Int8Format format,
                          Word32* words);
 int64_t attention_scratch(int64_t length, int64_t width);
@@ -50,7 +51,7 @@ int64_t multiply_and_add(int64_t rounds, float* sums) {
 
 }  // namespace
 
-extern constinit const RowKernels kernels = {
+extern constinit const KernelTable kernels = {
     .name = NAME(INSTRUCTION_SET),
     .sets = kCompiledSets,
     .layer_norm = layer_norm,

@@ -60,16 +60,16 @@ std::string names_of(uint32_t sets) {
 }
 
 struct Picked {
-  std::vector<const RowKernels*> runnable = {&portable::kernels};
+  std::vector<const KernelTable*> runnable = {&portable::kernels};
 
   Picked() {
     const uint32_t found = usable_sets(), permitted = permitted_sets() & found;
 #if defined(__x86_64__)
     const auto runs = [permitted](const auto* table) { return (table->sets & ~permitted) == 0; };
     std::ranges::copy_if(
-        std::initializer_list<const RowKernels*>{&avx2::kernels, &avx2_vnni::kernels,
-                                                 &avx512::kernels, &avx512_vnni::kernels,
-                                                 &avx512_bf16::kernels},
+        std::initializer_list<const KernelTable*>{&avx2::kernels, &avx2_vnni::kernels,
+                                                  &avx512::kernels, &avx512_vnni::kernels,
+                                                  &avx512_bf16::kernels},
         std::back_inserter(runnable), runs);
 #endif
     log().info("instruction sets: {}", names_of(found));
@@ -88,8 +88,8 @@ const Picked& picked() {
 
 }  // namespace
 
-const RowKernels& row_kernels() { return *picked().runnable.back(); }
+const KernelTable& best_kernels() { return *picked().runnable.back(); }
 
-std::span<const RowKernels* const> runnable_kernels() { return picked().runnable; }
+std::span<const KernelTable* const> runnable_kernels() { return picked().runnable; }
 
 }  // namespace bert::engine

@@ -6,14 +6,14 @@
 
 #include <span>
 
-#include "engine/kernels/row_kernels.h"
+#include "engine/kernels/kernel_table.h"
 
 namespace bert::engine {
 
 // The best table, picked once.
-const RowKernels& row_kernels();
+const KernelTable& best_kernels();
 
 // Every table of this build that may run here, the best last.
-std::span<const RowKernels* const> runnable_kernels();
+std::span<const KernelTable* const> runnable_kernels();
 
 }  // namespace bert::engine

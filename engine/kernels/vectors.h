@@ -15,7 +15,7 @@
 #include <immintrin.h>
 #endif
 
-#include "engine/kernels/row_kernels.h"
+#include "engine/kernels/kernel_table.h"
 
 namespace bert::engine::INSTRUCTION_SET {
 

@@ -27,8 +27,8 @@ void for_row_blocks(Team& team, int64_t rows,
 }
 
 void Norm::run(const float* x, int64_t rows, float* y) const {
-  row_kernels().layer_norm(x, gamma.data(), beta.data(), epsilon, is_centred, rows, gamma.size(),
-                           y);
+  best_kernels().layer_norm(x, gamma.data(), beta.data(), epsilon, is_centred, rows, gamma.size(),
+                            y);
 }
 
 void layer_norm(Team& team, ConstTensor x, const Norm& norm, Tensor y) {
@@ -46,8 +46,8 @@ void embedding_sum(Team& team, const EmbeddingTables& tables, std::span<const in
     for (int64_t t = begin; t < end; ++t) {
       // Word embeddings are scattered over a table that is larger than the caches.
       if (t + kRowsAhead < y.rows) prefetch(tables.word.row(ids[t + kRowsAhead]), y.columns);
-      row_kernels().add3(tables.word.row(ids[t]), tables.position.row(positions[t]),
-                         tables.type.row(type_ids[t]), y.columns, y.row(t));
+      best_kernels().add3(tables.word.row(ids[t]), tables.position.row(positions[t]),
+                          tables.type.row(type_ids[t]), y.columns, y.row(t));
     }
   });
 }

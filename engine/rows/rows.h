@@ -29,7 +29,7 @@ void layer_norm(Team& team, ConstTensor x, const Norm& norm, Tensor y);  // y ma
 // The same in place for `count` columns of x from `first` on, a multiple of the norm's width; each
 // part of that width is normalised as a row of its own.
 void layer_norm_columns(Team& team, Tensor x, int64_t first, int64_t count, const Norm& norm);
-// x += norm(y), which also replaces y.
+// y = norm(y); x += y.
 void add_layer_norm(Team& team, Tensor y, const Norm& norm, Tensor x);
 void add(Team& team, ConstTensor x, Tensor y);   // y += x
 void scale(Team& team, float factor, Tensor x);  // x *= factor

@@ -15,7 +15,7 @@
 namespace bert::engine {
 
 void Scheduler::Waiter::wait(std::unique_lock<std::mutex>& lock) {
-  changed.wait(lock, [this] { return has_seat || (call && call->is_over()); });
+  changed.wait(lock, [this] { return has_processor || (call && call->is_over()); });
 }
 
 bool Scheduler::in_child() const { return getpid() != process_; }
@@ -27,17 +27,17 @@ void Scheduler::run(const Work& work, const LeadBatch& lead) {
   Call call{work, lead};
   call.caller.call = &call;
   calls_.push_back(&call);
-  take_seat(lock, call.caller, work.small);
-  while (call.caller.has_seat && call.has_batches()) {
+  take_processor(lock, call.caller, work.small);
+  while (call.caller.has_processor && call.has_batches()) {
     const int64_t i = call.begin_batch();
     share_out();  // the next batch may be led by another thread
     lead_batch(lock, call, i);
     if (!call.has_batches() || !others_wait(work.small)) continue;
-    give_back_seat(call.caller);
-    if (call.has_batches()) take_seat(lock, call.caller, work.small);
+    give_back_processor(call.caller);
+    if (call.has_batches()) take_processor(lock, call.caller, work.small);
   }
   remove_from(calls_, &call);
-  if (call.caller.has_seat) give_back_seat(call.caller);
+  if (call.caller.has_processor) give_back_processor(call.caller);
   call.caller.wait(lock);
   if (call.error) std::rethrow_exception(call.error);
 }
@@ -112,10 +112,10 @@ void Scheduler::dismiss(Team& team) {
 }
 
 // Waits for a processor; the caller of a call may wait until the call is over instead.
-void Scheduler::take_seat(std::unique_lock<std::mutex>& lock, Waiter& self, bool small) {
+void Scheduler::take_processor(std::unique_lock<std::mutex>& lock, Waiter& self, bool small) {
   if (free_ > 0) {  // so nobody is waiting
     --free_;
-    self.has_seat = true;
+    self.has_processor = true;
     return;
   }
   (small ? small_leaders_ : large_leaders_).push_back(&self);
@@ -123,8 +123,8 @@ void Scheduler::take_seat(std::unique_lock<std::mutex>& lock, Waiter& self, bool
   self.wait(lock);
 }
 
-void Scheduler::give_back_seat(Waiter& self) {
-  self.has_seat = false;
+void Scheduler::give_back_processor(Waiter& self) {
+  self.has_processor = false;
   ++free_;
   share_out();
 }

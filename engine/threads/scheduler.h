@@ -67,9 +67,9 @@ class Scheduler {
   // With `lock` holding mutex_, which may be released in between:
   void lead_batch(std::unique_lock<std::mutex>& lock, Call& call, int64_t i);
   void help(std::unique_lock<std::mutex>& lock, Thread& self);
-  void take_seat(std::unique_lock<std::mutex>& lock, Waiter& self, bool small);
+  void take_processor(std::unique_lock<std::mutex>& lock, Waiter& self, bool small);
   // With mutex_ held:
-  void give_back_seat(Waiter& self);
+  void give_back_processor(Waiter& self);
   int planned_threads(const Call& call) const;
   void enlist(Team& team);
   void dismiss(Team& team);

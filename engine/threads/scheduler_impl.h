@@ -27,7 +27,7 @@ void remove_from(List& list, const typename List::value_type& value) {
 // A thread that waits for a processor or, if it has a call, until other threads have computed that.
 struct Scheduler::Waiter {
   const Call* call = nullptr;
-  bool has_seat = false;
+  bool has_processor = false;
   Clock::time_point stays_until = {};  // like Team's
   std::condition_variable changed = {};
 

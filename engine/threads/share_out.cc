@@ -68,7 +68,7 @@ bool Scheduler::give_to_leader(std::deque<Waiter*>& waiting) {
   if (&waiting == &large_leaders_) small_served_ = {};
   Waiter& waiter = *waiting.front();
   waiting.pop_front();
-  waiter.has_seat = true;
+  waiter.has_processor = true;
   waiter.changed.notify_one();
   return true;
 }
@@ -100,19 +100,19 @@ bool Scheduler::give_to_team(bool small) {
 Team::Team(Scheduler& scheduler)
     : scheduler_(scheduler),
       small_(scheduler.in_child()),  // small, so that its leader never makes way
-      has_seat_(!scheduler.in_child()),
+      has_processor_(!scheduler.in_child()),
       members_(std::make_shared<Members>(scheduler.threads())) {
-  if (has_seat_) scheduler_.enter(*this);
+  if (has_processor_) scheduler_.enter(*this);
 }
 
 Team::~Team() {
-  if (has_seat_) scheduler_.leave(*this);
+  if (has_processor_) scheduler_.leave(*this);
 }
 
 void Scheduler::enter(Team& team) {
   std::unique_lock lock(mutex_);
   Waiter self;
-  take_seat(lock, self, false);
+  take_processor(lock, self, false);
   enlist(team);
 }
 

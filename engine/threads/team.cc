@@ -12,7 +12,7 @@ namespace bert::engine {
 Team::Team(Scheduler& scheduler, int threads, bool small)
     : scheduler_(scheduler),
       small_(small),
-      has_seat_(false),
+      has_processor_(false),
       members_(std::make_shared<Members>(threads)) {}
 
 void Team::run(int64_t count, const Body& body) {

@@ -72,7 +72,7 @@ class Team {
   int vacancies() const { return threads() - 1 - members_->present.load(); }
 
   Scheduler& scheduler_;
-  const bool small_, has_seat_;
+  const bool small_, has_processor_;
   std::chrono::steady_clock::time_point stays_until_{};  // the leader does not make way before then
   std::shared_ptr<Members> members_;
 };

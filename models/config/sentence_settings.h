@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/kernels/row_kernels.h"
+#include "engine/kernels/kernel_table.h"
 #include "models/config/config.h"
 #include "models/weights/json_file.h"
 

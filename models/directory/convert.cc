@@ -75,8 +75,8 @@ void add_bf16(const Checkpoint& checkpoint, const std::string& name, Replacement
   const StoredTensor& tensor = checkpoint.stored(name + ".weight");
   engine::Buffer values(tensor.elements()), words((tensor.elements() + 1) / 2);
   tensor.copy_to(values.data());
-  engine::row_kernels().round_bf16(values.data(), tensor.elements(),
-                                   engine::as_words(words.data()));
+  engine::best_kernels().round_bf16(values.data(), tensor.elements(),
+                                    engine::as_words(words.data()));
   const auto* halves = reinterpret_cast<const uint16_t*>(words.data());
   to[tensor.name] = {{tensor.name, "BF16", tensor.shape,
                       bytes_of(std::span(halves, static_cast<size_t>(tensor.elements())))}};

@@ -46,7 +46,7 @@ std::string system_name() {
 ordered_json describe_environment() {
   const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
   return {{"processor", processor_name()},
-          {"instruction_set", engine::row_kernels().name},
+          {"instruction_set", engine::best_kernels().name},
           {"system", system_name()},
           {"bert_infer", bert::version()},
           {"onednn", engine::onednn_version()},

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/attention/positions/distance_panels.h"
-#include "engine/kernels/row_kernels.h"
+#include "engine/kernels/kernel_table.h"
 #include "engine/threads/team.h"
 
 namespace bert::engine {

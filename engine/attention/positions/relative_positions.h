@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "engine/attention/positions/distance_panels.h"
-#include "engine/kernels/row_kernels.h"
+#include "engine/kernels/kernel_table.h"
 #include "engine/tensor.h"
 #include "engine/threads/team.h"
 

@@ -132,7 +132,7 @@ class MatmulProduct final : public Product {
     float* sums = space.sums.tensor(height, panel.columns).data;
     run({precision, height, task.words, panel_stride}, x, task.panel, sums, stream, space);
     if (precision != Precision::int8) {
-      return row_kernels().finish(task, first, rows, sums, panel.columns);
+      return best_kernels().finish(task, first, rows, sums, panel.columns);
     }
     float* exact_sums = nullptr;
     if (task.exact > 0) {
@@ -142,7 +142,7 @@ class MatmulProduct final : public Product {
       run({Precision::f32, height, task.exact, panel_stride}, x, task.panel + offset, exact_sums,
           stream, space);
     }
-    row_kernels().finish_int8(task, first, rows, sums, exact_sums, panel.columns);
+    best_kernels().finish_int8(task, first, rows, sums, exact_sums, panel.columns);
   }
 
   // The dense rows [rows, words], or a copy padded with zeros if there are fewer than `height`.

@@ -168,7 +168,7 @@ class MicroKernelProduct final : public Product {
         if (!ends) continue;
         const int64_t count = is_whole ? kRowsOfCall : last_rows;
         if (precision != Precision::int8) {
-          row_kernels().finish(task, first + row, count, to, columns);
+          best_kernels().finish(task, first + row, count, to, columns);
           continue;
         }
         if (task.exact > 0) {
@@ -176,8 +176,8 @@ class MicroKernelProduct final : public Product {
           calls.run(kernels_.at(exact), task.exact_x + (first + row) * task.exact_stride,
                     task.panel + task.words * columns, exact_sums);
         }
-        row_kernels().finish_int8(task, first + row, count, to,
-                                  task.exact > 0 ? exact_sums : nullptr, columns);
+        best_kernels().finish_int8(task, first + row, count, to,
+                                   task.exact > 0 ? exact_sums : nullptr, columns);
       }
     }
   }

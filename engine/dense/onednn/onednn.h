@@ -7,7 +7,7 @@
 
 #include <oneapi/dnnl/dnnl.hpp>
 
-#include "engine/kernels/row_kernels.h"
+#include "engine/kernels/kernel_table.h"
 
 namespace bert::engine {
 

@@ -70,8 +70,8 @@ void round_bf16(const float* row, int64_t k, Word32* words) {
   });
 }
 
-RowKernels::Quantised quantise_weights(const float* row, const float* factors, const float* mean,
-                                       int64_t k, float most, int8_t* q) {
+KernelTable::Quantised quantise_weights(const float* row, const float* factors, const float* mean,
+                                        int64_t k, float most, int8_t* q) {
   Vec largest{};
   IntVec bad{};
   for_vectors(row, factors, k, [&](int64_t, Vec x, int64_t) {

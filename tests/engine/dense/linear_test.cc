@@ -44,7 +44,7 @@ Buffer shared_scratch;  // for all calls, as in a forward pass
 // The panels of every instruction set that runs here.
 std::vector<const Product*> panels_of(Precision precision) {
   std::vector<const Product*> all;
-  for (const RowKernels* kernels : runnable_kernels()) {
+  for (const KernelTable* kernels : runnable_kernels()) {
     all.push_back(&panel_product(precision, *kernels));
   }
   return all;

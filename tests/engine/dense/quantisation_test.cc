@@ -132,7 +132,7 @@ TEST(Quantisation, IsThatOfALinear) {
   Team team(scheduler);
   const Linear::Part part{{weights.data(), kColumns, kQuantisedInputs}, bias.data()};
   std::vector<const Product*> products = {matmul_product(Precision::int8)};
-  for (const RowKernels* kernels : runnable_kernels()) {
+  for (const KernelTable* kernels : runnable_kernels()) {
     products.push_back(&panel_product(Precision::int8, *kernels));
   }
   for (const Product* product : products) {

@@ -5,14 +5,14 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/kernels/kernel_table.h"
 #include "engine/kernels/pick_kernels.h"
-#include "engine/kernels/row_kernels.h"
 #include "tests/engine/random_floats.h"
 
 namespace bert::engine {
 namespace {
 
-class AttentionKernelsTest : public testing::TestWithParam<const RowKernels*> {};
+class AttentionKernelsTest : public testing::TestWithParam<const KernelTable*> {};
 
 struct Attention {
   int64_t length, width, heads;
@@ -110,7 +110,7 @@ void check_task(const AttentionTask& task, double epsilon) {
   }
 }
 
-void check_attention(const RowKernels& kernels, AttentionKernel attention, double epsilon) {
+void check_attention(const KernelTable& kernels, AttentionKernel attention, double epsilon) {
   for (const float scale : {0.3f, 1.0f, 6.0f}) {  // from nearly uniform to nearly one-hot
     for (const int64_t width : {1, 8, 13, 26, 32, 64, 70}) {
       for (const int64_t length : {1, 2, 3, 15, 16, 17, 31, 33, 48, 63, 65, 257}) {

@@ -3,13 +3,13 @@
 
 #include <vector>
 
-#include "engine/kernels/row_kernels.h"
+#include "engine/kernels/kernel_table.h"
 
 namespace bert::engine {
 
 // y [rows, columns] = activation(x W^T + b), or y += x W^T + b, through a packed panel. x: [rows,
 // k], w: [columns, k].
-inline std::vector<float> multiply(const RowKernels& kernels, const std::vector<float>& x,
+inline std::vector<float> multiply(const KernelTable& kernels, const std::vector<float>& x,
                                    int64_t rows, const std::vector<float>& w, int64_t k,
                                    const std::vector<float>& bias, Activation activation,
                                    std::vector<float> y, bool add) {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/kernels/row_kernels.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -10,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/kernels/kernel_table.h"
 #include "engine/kernels/pick_kernels.h"
 #include "tests/engine/kernels/multiply.h"
 #include "tests/engine/random_floats.h"
@@ -17,10 +16,10 @@
 namespace bert::engine {
 namespace {
 
-class RowKernelsTest : public testing::TestWithParam<const RowKernels*> {};
+class RowKernelsTest : public testing::TestWithParam<const KernelTable*> {};
 
 // LayerNorm, or without a mean RMSNorm.
-void check_norm(const RowKernels& kernels, bool is_centred) {
+void check_norm(const KernelTable& kernels, bool is_centred) {
   constexpr int64_t kRows = 7;
   for (const int64_t width : {1, 2, 26, 31, 48, 104, 312, 768, 1027}) {
     std::vector<float> x = random_floats(kRows * width, 3.0f, 1), y(kRows * width + 1, 77.0f);
@@ -139,7 +138,7 @@ void pack_int8(Int8Format format, const int8_t* q, int64_t k, Word32* row) {
 
 // Integers: every product and sum is exact, even of the largest values.
 TEST_P(RowKernelsTest, Int8MatmulIsExact) {
-  const RowKernels& kernels = *GetParam();
+  const KernelTable& kernels = *GetParam();
   for (const int64_t columns : {int64_t{1}, int64_t{3}, kernels.panel_columns}) {
     for (const int64_t k : {1, 2, 3, 26, 257, 768, 3072}) {
       const int64_t per = kernels.int8.per_word(), words = (k + per - 1) / per;
@@ -206,7 +205,7 @@ float from_bf16(int64_t upper) {
 }
 
 TEST_P(RowKernelsTest, Bf16IsTheNearestAndItsMatmulAgreesWithItsTwinInDouble) {
-  const RowKernels& kernels = *GetParam();
+  const KernelTable& kernels = *GetParam();
   constexpr int64_t kColumns = 3, kRows = 17;
   for (const int64_t k : {1, 2, 3, 31, 257, 768}) {
     const int64_t words = (k + 1) / 2;

@@ -83,7 +83,7 @@ struct Int8Format {
 
 // One instruction set's kernels: the same source, compiled for each (see CMakeLists.txt). A row's
 // result depends on that row alone, so that bits do not depend on the batch.
-struct RowKernels {
+struct KernelTable {
   const char* name;
   uint32_t sets;  // the InstructionSets that it was compiled for
   // y [rows, width] = (x - mean) / sqrt(variance + epsilon) * gamma + beta, by row. y may be x. If
@@ -137,22 +137,22 @@ struct RowKernels {
 // engine/kernels/pick_kernels.h picks the one that the engine uses.
 
 namespace portable {
-extern const RowKernels kernels;
+extern const KernelTable kernels;
 }
 namespace avx2 {
-extern const RowKernels kernels;
+extern const KernelTable kernels;
 }
 namespace avx2_vnni {
-extern const RowKernels kernels;
+extern const KernelTable kernels;
 }
 namespace avx512 {
-extern const RowKernels kernels;
+extern const KernelTable kernels;
 }
 namespace avx512_vnni {
-extern const RowKernels kernels;
+extern const KernelTable kernels;
 }
 namespace avx512_bf16 {
-extern const RowKernels kernels;
+extern const KernelTable kernels;
 }
 
 }  // namespace bert::engine
