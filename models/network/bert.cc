@@ -45,7 +45,7 @@ Tensor Layer::forward(const Batch& batch, engine::Team& team, Reads reads, bool 
   const Tensor inputs = normed(attention_norm, x);
   before(qkv, inputs);
   qkv.run(team, inputs, space.scratch, states);  // [T, 3H]
-  if (places_tokens()) place_tokens(batch, team, states);
+  norm_and_rotate(batch, team, states);
   engine::attention(team, states, batch.starts,
                     {.heads = heads,
                      .key_heads = key_heads,

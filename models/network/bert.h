@@ -32,7 +32,7 @@ struct Workspace {
   engine::Buffer wide;           // [T, 3H] and [T, H] for attention, then [T, I]
   engine::Buffer normed;         // [T, H]: what a norm before or after a product writes
   engine::Buffer convolved;      // [T, H]: the embeddings, for the convolution
-  engine::Buffer routed;         // [3 T, H]: the inputs and outputs of experts
+  engine::Buffer routed;         // [3 T, H]: the sums, inputs and outputs of experts
   engine::Buffer scratch;        // for one call into the engine
   engine::Buffer probabilities;  // of attention, [A, S, S] for each sequence, if asked for
   engine::Buffer rows;           // [N, H]: what a head reads
@@ -95,8 +95,8 @@ struct Layer {
   engine::Tensor calibrate(const Batch& example, engine::Team& team, Workspace& space,
                            engine::Tensor x);
 
-  // Makes what the positions need from the layer's weights, once these are packed.
-  void place(engine::Team& team);
+  // Makes the tables of disentangled positions with the layer's weights, once these are packed.
+  void make_distance_tables(engine::Team& team);
 
   struct Dense {
     std::vector<std::string> names;  // in the checkpoint; their columns follow each other
@@ -130,8 +130,7 @@ struct Layer {
                   engine::Team& team, engine::Tensor inputs, Workspace& space,
                   engine::Tensor x) const;
   // Applies norms of queries and keys and rotary positions to qkv's output, states [T, 3H].
-  void place_tokens(const Batch& batch, engine::Team& team, engine::Tensor states) const;
-  bool places_tokens() const { return query_norm || key_norm || positions.rotary; }
+  void norm_and_rotate(const Batch& batch, engine::Team& team, engine::Tensor states) const;
   using BeforeProduct = Experts::BeforeProduct;
   engine::Tensor forward(const Batch& batch, engine::Team& team, engine::Reads reads,
                          bool probabilities, int64_t feed_forward_rows, Workspace& space,
@@ -163,7 +162,7 @@ struct Encoder {
   std::optional<Convolution> convolution;
   std::vector<std::unique_ptr<engine::Rotary>>
       rotaries;            // for global layers; for those with a window
-  std::vector<int> order;  // [L]: the first layer of the group that runs then
+  std::vector<int> order;  // [L]: which of layers runs, or in ALBERT the first of a group
   int layers_per_group;    // 1, or ALBERT's inner_group_num
   std::optional<engine::Norm> final_norm;
 

@@ -182,7 +182,7 @@ Layer::Layer(Checkpoint& checkpoint, const std::string& name_in_checkpoint, cons
   if (up) up->set_prefetch_target(*output);
 }
 
-void Layer::place(engine::Team& team) {
+void Layer::make_distance_tables(engine::Team& team) {
   if (!positions.disentangled) return;
   const engine::ConstTensor x = positions.distances;  // [2 span, H]
   const int64_t hidden = x.columns;
@@ -312,7 +312,7 @@ void Encoder::load_layers(Checkpoint& checkpoint, const Config& config,
         x = layers.back().calibrate(example, team, space, x);
         if (convolution && layers.size() == 1) convolve(example, team, space, x);
       } else {
-        layers.back().place(team);
+        layers.back().make_distance_tables(team);
       }
     } catch (const std::domain_error& error) {
       throw std::runtime_error(checkpoint.path() + ": " + name + ": " + error.what());

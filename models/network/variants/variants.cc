@@ -16,7 +16,7 @@ Tensor copy(engine::ConstTensor x, engine::Buffer& to) {
   return {to.data(), x.rows, x.columns};
 }
 
-void Layer::place_tokens(const Batch& batch, engine::Team& team, Tensor states) const {
+void Layer::norm_and_rotate(const Batch& batch, engine::Team& team, Tensor states) const {
   const int64_t width = states.columns / (heads + 2 * key_heads), hidden = heads * width;
   if (query_norm) engine::layer_norm_columns(team, states, 0, hidden, *query_norm);
   if (key_norm) engine::layer_norm_columns(team, states, hidden, key_heads * width, *key_norm);
@@ -44,7 +44,7 @@ Tensor Layer::calibrate(const Batch& example, engine::Team& team, Workspace& spa
                    // It belongs to this layer, which is not const here.
                    const_cast<engine::Linear&>(product).quantise(team,
                                                                  engine::measure_inputs(inputs));
-                   if (&product == &qkv) place(team);
+                   if (&product == &qkv) make_distance_tables(team);
                  });
 }
 
