@@ -2,6 +2,7 @@
 //
 // Builds the layers of bert.cc from a checkpoint's tensors, calibrating those to quantise.
 #include <algorithm>
+#include <cassert>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -162,6 +163,9 @@ Layer::Layer(Checkpoint& checkpoint, const std::string& name_in_checkpoint, cons
                                        name + names.attention_post_norm, config.hidden, config)),
       output_post_norm(read_norm_if(*names.output_post_norm, checkpoint,
                                     name + names.output_post_norm, config.hidden, config)) {
+  // forward() keeps one copy of x in Workspace::normed, and gives experts x as it is.
+  assert(!residual_norm || (!pre_norm && !attention_post_norm));
+  assert(!config.experts.are_in(number) || !pre_norm);
   is_packed_qkv = checkpoint.has(name + names.qkv + ".weight");
   gate = config.gate;
   qkv.set_prefetch_target(attention_output);

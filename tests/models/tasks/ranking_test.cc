@@ -309,15 +309,24 @@ TEST(ZeroShotErrors, OnlyTheTextIsTruncated) {
                               {"label2id", nullptr}});
   Options options;
   options.max_length = 16;
-  const Model model = Model::load(copy.path(), options);
-  std::string text;
-  for (int i = 0; i < 50; ++i) text += i % 2 == 0 ? "a " : "man ";
-  const std::vector<std::string> texts = {text}, labels = {"dogs"};
-  const ZeroShot found = zero_shot(model, texts, labels, {.hypothesis = "{}"})[0];
-  EXPECT_EQ(found.tokens, 16);
-  EXPECT_TRUE(found.truncated);
-  const std::vector<std::string> longer = {text};
-  EXPECT_THAT(error_of([&] { zero_shot(model, texts, longer); }), HasSubstr("leaves no room"));
+  std::string text, first, last;
+  for (int i = 0; i < 50; ++i) text += i < 25 ? "a " : "man ";
+  for (int i = 0; i < 12; ++i) {
+    first += "a ";
+    last += "man ";
+  }
+  for (const char* side : {"right", "left"}) {
+    copy.change("tokenizer_config.json", {{"truncation_side", side}});
+    const Model model = Model::load(copy.path(), options);
+    const std::vector<std::string> texts = {text, first, last}, labels = {"dogs"}, longer = {text};
+    const auto found = zero_shot(model, texts, labels, {.hypothesis = "{}"});
+    EXPECT_EQ(found[0].tokens, 16);
+    EXPECT_TRUE(found[0].truncated);
+    EXPECT_NE(found[1].probabilities, found[2].probabilities);
+    const ZeroShot& kept = side == std::string_view("left") ? found[2] : found[1];
+    EXPECT_EQ(found[0].probabilities, kept.probabilities) << side;
+    EXPECT_THAT(error_of([&] { zero_shot(model, texts, longer); }), HasSubstr("leaves no room"));
+  }
 }
 
 }  // namespace
