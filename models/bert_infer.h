@@ -128,7 +128,7 @@ struct Options {  // how a model is loaded and run
 // How logits become probabilities: depends on the config's problem_type and number of labels.
 enum class Scores { softmax, sigmoid, raw };
 
-// What the checkpoint's head is for.
+// What a model is for.
 enum class Task {
   embed,         // no head, the encoder alone
   classify,      // run(): one of the labels for each input
@@ -141,14 +141,14 @@ enum class Task {
   multi_vector,  // multi_vector(): a vector for each token, and none of a whole input
 };
 
-struct Info {                // what a model is, and how it was loaded
-  std::string architecture;  // as in config.json: BertForSequenceClassification, ...
-  std::string family;        // model_type: "bert", "xlm-roberta", ...
-  std::vector<std::string>
-      files;              // the configuration, the weights and the tokenizer that were read
+struct Info {                      // what a model is, and how it was loaded
+  std::string architecture;        // as in config.json: BertForSequenceClassification, ...
+  std::string family;              // model_type: "bert", "xlm-roberta", ...
+  std::vector<std::string> files;  // the configuration, weights and tokenizer that were read
   std::string tokenizer;  // its algorithm: "WordPiece", "Unigram", "BPE", "WordLevel" or "none"
   int layers = 0, hidden = 0, heads = 0, intermediate = 0, vocabulary = 0;
-  Task task = Task::embed;
+  Task task = Task::embed;        // head_task, but embed if modules.json says how to pool
+  Task head_task = Task::embed;   // what its head is for
   int max_length = 0;             // in tokens, special tokens included
   bool has_logits = false;        // whether there is a head for run()
   bool has_token_logits = false;  // whether there is a head for run_tokens()

@@ -23,11 +23,14 @@ namespace {
 
 const std::pair<std::string_view, engine::Activation> kActivations[] = {
     {"gelu", engine::Activation::gelu},
+    {"gelu_python", engine::Activation::gelu},
     {"gelu_new", engine::Activation::gelu_tanh},
+    {"gelu_fast", engine::Activation::gelu_tanh},
     {"gelu_pytorch_tanh", engine::Activation::gelu_tanh},
     {"relu", engine::Activation::relu},
     {"tanh", engine::Activation::tanh},
     {"silu", engine::Activation::silu},
+    {"swish", engine::Activation::silu},
 };
 // Their names in the files of NomicBert and T5, for gated networks.
 const std::pair<std::string_view, engine::Activation> kGatedActivations[] = {
@@ -136,9 +139,8 @@ void read_score(JsonFile& file, const std::string& directory, Config& config) {
   file.set("num_labels", 1);
 }
 
-// Published checkpoints of an encoder alone often still contain its pre-training heads, and those
-// of BERT and ALBERT with a masked_lm head often the sentence head.
-// If an adapter brings its own head, no other is evaluated.
+// Published checkpoints often still contain the heads that the model was pre-trained with, beside
+// another or none. If an adapter brings its own head, no other is evaluated.
 void find_not_evaluated(Config& config) {
   const std::string same = config.family->embeddings.same_words;
   if (!same.empty()) config.not_evaluated.push_back(same);
@@ -146,15 +148,14 @@ void find_not_evaluated(Config& config) {
   const auto& heads = config.heads_on_top;
   const bool predicts = std::ranges::any_of(
       heads, [](const HeadRow* head) { return head->kind == HeadKind::masked_lm; });
-  if (!predicts && !heads.empty() && !config.has_new_head) return;
   if (*config.family->unused_head) config.not_evaluated.emplace_back(config.family->unused_head);
   for (const HeadRow& head : config.family->heads) {
     const bool predicts_tokens =
         head.kind == HeadKind::masked_lm || head.kind == HeadKind::replaced_token;
     const bool compares_sentences =
         head.kind == HeadKind::next_sentence || head.kind == HeadKind::sentence_order;
-    const bool predicts_alone = predicts_tokens && heads.empty();
-    if (!compares_sentences && !predicts_alone && !config.has_new_head) continue;
+    const bool is_unused = compares_sentences || (predicts_tokens && !predicts);
+    if (!is_unused && !config.has_new_head) continue;
     if (std::ranges::count(heads, &head)) continue;
     for (const char* name : {head.widen, head.transform, head.norm, head.output}) {
       if (*name) config.not_evaluated.push_back(std::string(name) + '.');

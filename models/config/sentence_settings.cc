@@ -101,8 +101,13 @@ void refuse_transformer_variants(const JsonFile& file, bool has_logit_score) {
 
 SentenceModules::Dense read_dense(const std::string& directory, int64_t width,
                                   const std::string& features) {
-  constexpr const char *kTanh = "torch.nn.modules.activation.Tanh",
-                       *kIdentity = "torch.nn.modules.linear.Identity";
+  using engine::Activation;
+  const std::pair<const char*, Activation> kFunctions[] = {
+      {"torch.nn.modules.activation.Tanh", Activation::tanh},
+      {"torch.nn.modules.linear.Identity", Activation::none},
+      {"torch.nn.modules.activation.GELU", Activation::gelu},
+      {"torch.nn.modules.activation.ReLU", Activation::relu},
+      {"torch.nn.modules.activation.SiLU", Activation::silu}};
   const JsonFile file(directory + "/config.json");
   SentenceModules::Dense dense{directory, width, file.integer("out_features", 1, 1 << 20), true,
                                engine::Activation::none};
@@ -111,12 +116,15 @@ SentenceModules::Dense read_dense(const std::string& directory, int64_t width,
   for (const char* field : {"module_input_name", "module_output_name"}) {
     if (file.text(field, features) != features) file.fail(field, fmt::format("\"{}\"", features));
   }
-  const std::string function = file.text("activation_function", kTanh);
-  if (function == kTanh) {
-    dense.activation = engine::Activation::tanh;
-  } else if (function != kIdentity) {
-    file.fail("activation_function", fmt::format("{} or {}", kTanh, kIdentity));
+  const std::string function = file.text("activation_function", kFunctions[0].first);
+  const auto* const found =
+      std::ranges::find(kFunctions, function, [](const auto& known) { return known.first; });
+  if (found == std::end(kFunctions)) {
+    file.fail("activation_function",
+              "torch.nn.modules.linear.Identity or, of torch.nn.modules.activation, Tanh, GELU, "
+              "ReLU or SiLU");
   }
+  dense.activation = found->second;
   dense.has_bias = file.boolean("bias", true);
   return dense;
 }

@@ -287,7 +287,8 @@ Info make_info(const Config& config, const models::Workers& workers, const Heads
   info.heads = config.heads;
   info.intermediate = config.intermediate;
   info.vocabulary = config.vocabulary;
-  info.task = task_of(decisions.heads, retrieval);
+  info.head_task = task_of(decisions.heads, retrieval);
+  info.task = retrieval.embeds && sentence.is_configured() ? Task::embed : info.head_task;
   info.max_length = decisions.max_length.tokens;
   info.has_logits = heads.by_sequence.has_value();
   info.has_token_logits = heads.by_token.has_value();

@@ -32,8 +32,9 @@ class SentenceEmbedding {
   // Loads the weights of the dense modules.
   SentenceEmbedding(SentenceModules modules, const engine::Product& f32, engine::Team& team);
 
-  std::string description() const;                      // "cls, normalised"
-  int64_t columns() const { return modules_.columns; }  // F
+  std::string description() const;                            // "cls, normalised"
+  bool is_configured() const { return modules_.configured; }  // by modules.json
+  int64_t columns() const { return modules_.columns; }        // F
   // Which rows of the last hidden state run() needs.
   engine::Reads reads() const {
     const bool first = modules_.poolings == std::vector{Pooling::cls};

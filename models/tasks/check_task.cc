@@ -50,7 +50,7 @@ const char* name_of(Scores scores) {
 using models::name_of;
 
 void Model::Impl::check_task(Task wanted) const {
-  if (info.task == wanted) return;
+  if (info.head_task == wanted) return;
   throw Error(fmt::format("a {} has no head for {}, but {}", config.architecture, name_of(wanted),
                           head_description()));
 }
@@ -61,8 +61,8 @@ void Model::Impl::refuse_head(const char* what) const {
 }
 
 std::string Model::Impl::head_description() const {
-  if (info.task == Task::embed) return "it only embeds";
-  return fmt::format("its head is for {}", name_of(info.task));
+  if (info.head_task == Task::embed) return "it only embeds";
+  return fmt::format("its head is for {}", name_of(info.head_task));
 }
 
 }  // namespace bert

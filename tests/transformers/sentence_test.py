@@ -176,7 +176,10 @@ class SavedBySentenceTransformers(JudgeTest):
         encoder = Transformer(str(self.saved("Model")))
         torch.manual_seed(1)
         dense = [Dense(39, 17, activation_function=torch.nn.Tanh()),
-                 Dense(17, 11, bias=False, activation_function=torch.nn.Identity())]
+                 Dense(17, 23, activation_function=torch.nn.GELU()),
+                 Dense(23, 30, activation_function=torch.nn.SiLU()),
+                 Dense(30, 40, activation_function=torch.nn.ReLU()),
+                 Dense(40, 11, bias=False, activation_function=torch.nn.Identity())]
         self.compare([encoder, Pooling(39, "mean"), *dense, Normalize()])
         self.compare([encoder, Pooling(39, "cls"), Normalize()], truncate_dim=13)
 

@@ -18,7 +18,6 @@
 namespace bert::tools {
 namespace {
 
-// The task that the checkpoint's head is for.
 Task usual_task(const bert::Info& info) {
   switch (info.task) {
     case bert::Task::embed:
@@ -47,7 +46,7 @@ Task resolve_task(const InferOptions& options, const bert::Info& info,
   const Task usual = usual_task(info);
   const Task task = options.task == Task::automatic ? usual : options.task;
   const bool needs_head = task == Task::logits || traits(task).head;
-  if (info.task == bert::Task::sparse && needs_head && traits(task).head != info.task) {
+  if (info.head_task == bert::Task::sparse && needs_head && traits(task).head != info.head_task) {
     throw bert::Error(fmt::format(
         "{}/modules.json: SpladePooling takes the head of this {} for --task sparse, which leaves "
         "none for --task {}",
@@ -58,7 +57,7 @@ Task resolve_task(const InferOptions& options, const bert::Info& info,
     throw bert::Error(fmt::format("{}: {} has no head, expected one for --task logits", directory,
                                   info.architecture));
   }
-  if (traits(task).head && traits(task).head != info.task) {
+  if (traits(task).head && traits(task).head != info.head_task) {
     throw bert::Error(fmt::format("{}: {} has no head for --task {}, it is for --task {}",
                                   directory, info.architecture, task_name(task), task_name(usual)));
   }

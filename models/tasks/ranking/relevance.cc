@@ -58,7 +58,7 @@ std::vector<Relevance> compare_vectors(const Model& of, const std::string& query
 std::vector<Relevance> relevance(const Model& model, const std::string& query,
                                  std::span<const std::string> documents) {
   return models::guarded([&] {
-    const bool classifies = model.info().task == Task::classify;
+    const bool classifies = model.info().head_task == Task::classify;
     return (classifies ? score_pairs : compare_vectors)(model, query, documents);
   });
 }

@@ -93,6 +93,26 @@ TEST(Architecture, EncoderMayHaveUnusedPreTrainingHeads) {
   }
 }
 
+TEST(Architecture, AHeadMayHaveThoseOfPreTrainingBesideIt) {
+  const CopiedModel copy("pretraining");
+  const Output want = Model::load(copy.path()).run(kTwoInputs);
+  copy.change("config.json", {{"architectures", {"BertForNextSentencePrediction"}}});
+  const Model model = Model::load(copy.path());
+  EXPECT_TRUE(same_bits(model.run(kTwoInputs).values, want.values));
+  EXPECT_THAT(model.info().notes, Contains(HasSubstr("does not have are not evaluated")));
+}
+
+TEST(Architecture, WithPoolingIsForEmbeddingsWhateverItsHead) {
+  const CopiedModel copy("bert-mlm");
+  EXPECT_EQ(Model::load(copy.path()).info().task, Task::fill_mask);
+  copy.write("modules.json", test::CopiedModel("st-mean").read("modules.json"));
+  copy.write_json("1_Pooling/config.json", {{"pooling_mode", "mean"}});
+  const Model model = Model::load(copy.path());
+  EXPECT_EQ(model.info().task, Task::embed);
+  EXPECT_EQ(model.info().head_task, Task::fill_mask);
+  EXPECT_EQ(model.fill_mask(std::vector<Input>{{"a [MASK]"}}, 2)[0].size(), 1u);
+}
+
 TEST(Architecture, PreTrainingMayLackItsHeads) {
   for (const char* architecture : {"BertForPreTraining", "BertForMaskedLM"}) {
     const CopiedModel copy("encoder");

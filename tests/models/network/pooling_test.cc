@@ -197,8 +197,8 @@ TEST(DenseModules, ThatDoNotFitAreRefusedByFileAndField) {
   EXPECT_THAT(error({{"out_features", nullptr}}), HasSubstr("\"out_features\" is missing"));
   EXPECT_THAT(error({{"out_features", 21}}), AllOf(HasSubstr(weights), HasSubstr("'linear.weight'"),
                                                    HasSubstr("[20, 48]"), HasSubstr("[21, 48]")));
-  EXPECT_THAT(error({{"activation_function", "torch.nn.modules.activation.GELU"}}),
-              AllOf(HasSubstr(config), HasSubstr("activation_function: found"), HasSubstr("GELU")));
+  EXPECT_THAT(error({{"activation_function", "torch.nn.modules.activation.Mish"}}),
+              AllOf(HasSubstr(config), HasSubstr("activation_function: found"), HasSubstr("Mish")));
   EXPECT_THAT(error({{"bias", "no"}}), AllOf(HasSubstr(config), HasSubstr("bias: found \"no\"")));
   EXPECT_THAT(error({{"use_residual", true}}), HasSubstr("tensor 'residual.weight' is missing"));
   EXPECT_THAT(error({{"module_input_name", "token_embeddings"}}),

@@ -55,7 +55,7 @@ void ChangedLabels::compare_best(int64_t input, int64_t token, std::span<const d
   ++compared_;
   const std::optional<size_t> now = best(found), before = best(expected);
   if (now && now == before) return;
-  const bool are_tokens = model_.info().task == bert::Task::answer;
+  const bool are_tokens = model_.info().head_task == bert::Task::answer;
   const auto name = [&](std::optional<size_t> label) -> std::string {
     if (!label) return kNoLabel;
     return are_tokens ? fmt::format("token {}", *label) : name_of(*label, found.size());

@@ -88,7 +88,7 @@ Outcome info(const Call& call) {
                         {"scores", models::name_of(model.info.scores)},
                         {"models", names}};
   const bert::Tokenizer& tokenizer = model.model.tokenizer();
-  if (model.info.task == bert::Task::fill_mask && tokenizer.mask_id() >= 0) {
+  if (model.info.head_task == bert::Task::fill_mask && tokenizer.mask_id() >= 0) {
     about["mask_token"] = tokenizer.token(tokenizer.mask_id());
   }
   return described(about);

@@ -64,17 +64,17 @@ bool ServedModel::is_for(Ability ability) const {
     case Ability::multi_vector:
       return info.token_vector > 0;
     case Ability::classify:
-      return info.task == bert::Task::classify;
+      return info.head_task == bert::Task::classify;
     case Ability::rerank:
-      return info.task == bert::Task::classify && info.labels.size() == 1;
+      return info.head_task == bert::Task::classify && info.labels.size() == 1;
     case Ability::zero_shot:
       return entailment_ >= 0;
     case Ability::tag:
-      return info.task == bert::Task::tag;
+      return info.head_task == bert::Task::tag;
     case Ability::answer:
-      return info.task == bert::Task::answer;
+      return info.head_task == bert::Task::answer;
     case Ability::fill_mask:
-      return info.task == bert::Task::fill_mask;
+      return info.head_task == bert::Task::fill_mask;
     case Ability::any:
       break;
   }
