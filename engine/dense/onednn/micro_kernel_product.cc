@@ -12,6 +12,7 @@
 #include <map>
 #include <mutex>
 #include <shared_mutex>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -43,6 +44,26 @@ struct CallShape {
   auto operator<=>(const CallShape&) const = default;
 };
 
+// oneDNN 3.7's finalize() throws if it cannot, that of later versions returns false.
+template <typename Kernel>
+void finalize(Kernel& kernel) {
+  if constexpr (std::is_void_v<decltype(kernel.finalize())>) {
+    kernel.finalize();
+  } else if (!kernel.finalize()) {
+    throw dnnl::error(dnnl_unimplemented, "there is no micro-kernel of this shape");
+  }
+}
+
+// In versions after 3.7 it depends on the types alone.
+template <typename Kernel>
+dnnl::ukernel::pack_type packing_of(const Kernel& kernel, const OneDnnTypes& types) {
+  if constexpr (requires { kernel.get_B_pack_type(); }) {
+    return kernel.get_B_pack_type();
+  } else {
+    return Kernel::get_B_pack_type(types.inputs, types.weights);
+  }
+}
+
 // A generated micro-kernel.
 class MicroKernel {
  public:
@@ -52,7 +73,7 @@ class MicroKernel {
     kernel_ = brgemm(shape.rows, columns, k, 1, shape.x_stride * types.per_word, columns, columns,
                      types.inputs, types.weights, types.sums);
     kernel_.set_add_C(shape.add);
-    kernel_.finalize();
+    finalize(kernel_);
     kernel_.generate();
     scratch_ = kernel_.get_scratchpad_size();
   }
@@ -190,7 +211,7 @@ bool can_run(Precision precision, int64_t columns) try {
   const MicroKernel kernel({precision, kRowsOfCall, 16, 16, true}, columns);
   const auto wanted = precision == Precision::f32 ? dnnl::ukernel::pack_type::no_trans
                                                   : dnnl::ukernel::pack_type::pack32;
-  return kernel.kernel().get_B_pack_type() == wanted;
+  return packing_of(kernel.kernel(), onednn_types(precision)) == wanted;
 } catch (const dnnl::error&) {
   return false;
 }
