@@ -18,10 +18,11 @@ struct Named {
   std::string_view name;
   Value value;
 };
-inline constexpr Named<Precision> kPrecisions[] = {{"auto", Precision::automatic},
-                                                   {"f32", Precision::f32},
-                                                   {"bf16", Precision::bf16},
-                                                   {"int8", Precision::int8}};
+// Qualified, as engine has a Precision too.
+inline constexpr Named<bert::Precision> kPrecisions[] = {{"auto", bert::Precision::automatic},
+                                                         {"f32", bert::Precision::f32},
+                                                         {"bf16", bert::Precision::bf16},
+                                                         {"int8", bert::Precision::int8}};
 inline constexpr Named<Backend> kBackends[] = {
     {"auto", Backend::automatic}, {"onednn", Backend::onednn}, {"panels", Backend::panels}};
 inline constexpr Named<Role> kRoles[] = {{"query", Role::query}, {"document", Role::document}};
