@@ -129,6 +129,23 @@ SentenceModules::Dense read_dense(const std::string& directory, int64_t width,
   return dense;
 }
 
+namespace {
+
+// Another package's class of the same name may do anything. custom_st's comes with Jina's files: a
+// Transformer that also takes an adapter's name.
+std::string class_of(const std::string& type) {
+  const bool known = type.starts_with("sentence_transformers.") ||
+                     type == "custom_st.Transformer" || type == "pylate.models.Dense.Dense";
+  return known ? type.substr(type.rfind('.') + 1) : type;
+}
+
+bool leads_out(const std::string& folder) {
+  const std::filesystem::path parts = folder;
+  return parts.is_absolute() || std::ranges::count(parts, "..") > 0;
+}
+
+}  // namespace
+
 // [{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
 //  {…, "path": "1_Pooling", "type": "….Pooling"}, {…, "path": "2_Dense", "type": "….Dense"},
 //  {…, "path": "3_Normalize", "type": "….Normalize"}]
@@ -144,22 +161,56 @@ ModuleList::ModuleList(const std::string& directory) : path(directory + "/module
       fail(i, "expected an object with the strings 'type' and 'path'");
     }
     const auto type = module["type"].get<std::string>();
-    // Another package's class of the same name may do anything. custom_st's comes with Jina's
-    // files: a Transformer that also takes an adapter's name.
-    const bool known = type.starts_with("sentence_transformers.") ||
-                       type == "custom_st.Transformer" || type == "pylate.models.Dense.Dense";
-    if (i == 0 && module["path"] != "") {
-      fail(i, fmt::format("'path' is {}, expected \"\"", module["path"].dump()));
-    }
     const auto folder = module["path"].get<std::string>();
-    if (const std::filesystem::path parts = folder;
-        parts.is_absolute() || std::ranges::count(parts, "..") > 0) {
+    if (leads_out(folder)) {
       fail(i, fmt::format("'path' is {}, expected a folder in the model's directory",
                           module["path"].dump()));
     }
     modules.push_back(
-        {type, known ? type.substr(type.rfind('.') + 1) : type, directory + "/" + folder});
+        {type, class_of(type), folder.empty() ? directory : directory + "/" + folder});
   }
+  if (modules.size() == 1 && modules[0].name == "Router") {
+    const std::string folder = std::move(modules[0].folder);
+    read_routes(folder);
+  }
+}
+
+// {"types": {"query_0_SparseStaticEmbedding": "….SparseStaticEmbedding", …},
+//  "structure": {"query": ["query_0_SparseStaticEmbedding"], "document": ["…", "…"]},
+//  "parameters": {"default_route": "document", "route_mappings": {}, …}}
+void ModuleList::read_routes(const std::string& directory) {
+  path = directory + "/router_config.json";
+  const JsonFile file(path);
+  const JsonField structure = file.at("structure"), types = file.at("types");
+  if (structure.members().size() != 2 || !structure.has("query") || !structure.has("document")) {
+    structure.fail("the routes query and document");
+  }
+  const JsonField parameters = file.at("parameters");
+  if (parameters.at("default_route").string() != "document") {
+    parameters.at("default_route").fail("\"document\"");
+  }
+  if (parameters.has("route_mappings") && !parameters.at("route_mappings").members().empty()) {
+    parameters.at("route_mappings").fail("none");
+  }
+  const auto read = [&](const JsonField& id) -> Module {
+    const std::string& folder = id.string();
+    if (leads_out(folder)) id.fail("a folder in the model's directory");
+    const std::string& type = types.at(folder).string();
+    return {type, class_of(type), folder.empty() ? directory : directory + "/" + folder};
+  };
+  modules.clear();
+  for (const JsonField& id : structure.at("document").elements()) modules.push_back(read(id));
+  const std::vector<JsonField> query = structure.at("query").elements();
+  if (query.size() != 1 || read(query[0]).name != "SparseStaticEmbedding") {
+    structure.at("query").fail("SparseStaticEmbedding alone");
+  }
+  query_table = read(query[0]).folder;
+}
+
+std::string transformer_folder(const std::string& directory) {
+  const ModuleList list(directory);
+  const bool is_first = !list.modules.empty() && list.modules[0].name.ends_with("Transformer");
+  return is_first ? list.modules[0].folder : directory;
 }
 
 bool ModuleList::has(std::string_view name) const {

@@ -46,7 +46,7 @@ SentenceModules read_sentence_modules(const std::string& directory, const Config
 SentenceModules::Dense read_dense(const std::string& directory, int64_t width,
                                   const std::string& features);
 
-// modules.json, or nothing.
+// modules.json, or nothing. Of a Router, the modules for documents.
 struct ModuleList {
   struct Module {
     std::string type, name, folder;  // name: sentence-transformers' class, otherwise the type
@@ -59,7 +59,15 @@ struct ModuleList {
   std::string path;
   bool exists = false;
   std::vector<Module> modules;
+  std::string query_table;  // the folder of a Router's SparseStaticEmbedding for queries, or ""
+
+ private:
+  void read_routes(const std::string& directory);
 };
+
+// Where the configuration, the weights and the tokenizer are: the directory itself, or the folder
+// that modules.json names for its transformer, such as "0_Transformer" in older ones.
+std::string transformer_folder(const std::string& directory);
 
 // config_sentence_transformers.json.
 struct Prompts {

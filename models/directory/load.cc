@@ -328,16 +328,16 @@ void log_decisions(const std::string& directory, const Info& info, const Decisio
 std::shared_ptr<const Model::Impl> Model::Impl::load(const std::string& name,
                                                      const Options& options) {
   check_options(options);
-  const std::string directory = find_model(name);
-  Config config = models::read_config(directory, options.adapter);
-  Checkpoint checkpoint = open_checkpoint(directory, config, options.adapter);
+  const std::string directory = find_model(name), files = models::transformer_folder(directory);
+  Config config = models::read_config(files, options.adapter);
+  Checkpoint checkpoint = open_checkpoint(files, config, options.adapter);
   const HeadRows rows = find_heads(config, checkpoint);
   models::Workers workers(options);
   engine::Team team(workers.scheduler());
 
   check_positions(options, config);
-  tokenizer::TextEncoder tokenizer = load_tokenizer(directory, config);
-  const auto max_length = models::choose_max_length(directory, options, config, tokenizer);
+  tokenizer::TextEncoder tokenizer = load_tokenizer(files, config);
+  const auto max_length = models::choose_max_length(files, options, config, tokenizer);
   models::RetrievalSettings retrieval_settings = models::read_retrieval_settings(directory, config);
   const models::Prompt prompt =
       models::choose_prompt(directory, options.prompt, config, rows, retrieval_settings);

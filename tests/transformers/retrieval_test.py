@@ -19,9 +19,9 @@ import torch
 import transformers
 from safetensors.torch import load_file, save_file
 from sentence_transformers import MultiVectorEncoder, SparseEncoder
-from sentence_transformers.base.modules import Dense, Normalize, Transformer
+from sentence_transformers.base.modules import Dense, Normalize, Router, Transformer
 from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
-from sentence_transformers.sparse_encoder.modules import SpladePooling
+from sentence_transformers.sparse_encoder.modules import SparseStaticEmbedding, SpladePooling
 
 TEXTS = ["the model reads texts", "a, b. c! (d)", "", "tokens - and more tokens: " * 9,
          "a query that is longer than thirty-two tokens, as it goes on and on about the model and "
@@ -103,6 +103,24 @@ class Retrieval(JudgeTest):
         few = self.infer(directory, "--task", "sparse", "--top-k", 3, inputs=TEXTS)
         for answer, best in zip(answers, few):
             self.assertEqual(answer["sparse"][:3], best["sparse"])
+
+    def test_router(self):
+        """Documents by SPLADE, queries by a table of weights: as in opensearch-neural-sparse-encoding-doc-v3."""
+        encoder = Transformer(str(self.saved("distilbert", "ForMaskedLM")), transformer_task="fill-mask")
+        weight = torch.rand(len(encoder.tokenizer), generator=torch.Generator().manual_seed(5)) * 3
+        table = SparseStaticEmbedding(tokenizer=encoder.tokenizer, weight=weight.where(weight > 0.5, 0.0))
+        router = Router.for_query_document([table], [encoder, SpladePooling(activation_function="log1p_relu")])
+        directory = random_models.fresh(self.dir / "router")
+        SparseEncoder(modules=[router], device="cpu", similarity_fn_name="dot",
+                      prompts={"query": "find: "}).save_pretrained(str(directory))
+        model = SparseEncoder(str(directory), device="cpu")
+        documents = model.encode_document(TEXTS)
+        self.compare_sparse(directory, documents.to_dense().numpy())
+        for query in TEXTS:
+            scores = model.similarity(model.encode_query([query]), documents)[0].numpy()
+            found = self.infer(directory, "--task", "rank", "--query", query, inputs=TEXTS)
+            self.assert_close([answer["score"] for answer in sorted(found, key=lambda answer: answer["index"])],
+                              scores, 1e-5 * max(1, np.abs(scores).max()))
 
     def test_splade_similarity(self):
         encoder = Transformer(str(self.saved("bert", "ForMaskedLM")), transformer_task="fill-mask")

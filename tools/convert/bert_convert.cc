@@ -13,6 +13,7 @@
 #include <spdlog/spdlog.h>
 
 #include "models/bert_infer.h"
+#include "models/config/sentence_settings.h"
 #include "models/directory/convert.h"
 #include "models/weights/json_file.h"
 #include "tools/console/command_line.h"
@@ -197,6 +198,11 @@ int convert(const ConvertOptions& options) {
   }
   if (options.output.empty()) throw UsageError("--output is empty, expected a directory");
   const std::string from = model_directory(options.model);
+  if (const std::string files = models::transformer_folder(from); files != from) {
+    throw std::runtime_error(
+        fmt::format("{}: its modules.json has the model in {}, expected it in the directory itself",
+                    from, files));
+  }
   NewDirectory directory(options.output);
   bert::Options load = options.load;
   load.progress = loading_bar();

@@ -236,8 +236,12 @@ RetrievalSettings read_vectors(const std::string& directory, const Config& confi
   const ModuleList list(directory);
   const bool is_stanford = !list.exists && config.custom_name == "HF_ColBERT";
   const bool projects = list.has("Dense") && !list.has("Pooling");
+  if (!list.query_table.empty() && !list.has("SpladePooling")) {
+    list.fail(list.modules.size(), "missing, expected SpladePooling for documents");
+  }
   if (list.has("SpladePooling")) {
     settings.splade = read_splade(list, config);
+    settings.query_table = list.query_table;
     settings.embeds = false;
   } else if (is_stanford || list.has("MultiVectorMask") || projects) {
     settings.tokens = read_tokens(directory, list, config);

@@ -53,6 +53,7 @@ const char* name_of(Comparison comparison);
 struct RetrievalSettings {
   std::optional<SpladeSettings> splade;
   std::string token_weights;  // BGE-M3's sparse_linear.pt, or ""
+  std::string query_table;    // the folder with the weights of queries' tokens beside SPLADE, or ""
   std::optional<TokenSettings> tokens;
   bool embeds = true;  // there is also a vector of the whole input
   Comparison comparison = Comparison::cosine;

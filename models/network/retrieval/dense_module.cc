@@ -43,7 +43,7 @@ class ModuleTensors {
     file.check(tensor);
     engine::Buffer values(tensor.elements());
     tensor.copy_to(values.data());
-    engine::require_finite({values.data(), shape[0], values.size() / shape[0]},
+    engine::require_finite({values.data(), 1, values.size()},
                            fmt::format("{}: tensor '{}'", file.path(), name));
     return values;
   }
@@ -116,6 +116,13 @@ engine::Linear read_linear_file(const std::string& path, int64_t width,
       make_linear(tensors, "weight", "bias", *columns, width, engine::Activation::none, f32, team);
   tensors.finish(", expected weight and bias");
   return linear;
+}
+
+engine::Buffer read_table(const std::string& directory, int64_t size) {
+  ModuleTensors tensors(open_weights(directory));
+  engine::Buffer table = tensors.read("weight", {size});
+  tensors.finish(", expected weight");
+  return table;
 }
 
 }  // namespace bert::models

@@ -31,4 +31,7 @@ engine::Linear read_linear_file(const std::string& path, int64_t width,
                                 std::optional<int64_t> columns, const engine::Product& f32,
                                 engine::Team& team);
 
+// Reads weight [size], alone in the folder's weights.
+engine::Buffer read_table(const std::string& directory, int64_t size);
+
 }  // namespace bert::models

@@ -3,7 +3,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <stdexcept>
+#include <utility>
 #include <vector>
+
+#include <fmt/format.h>
+
+#include "models/network/retrieval/dense_module.h"
 
 namespace bert::models {
 namespace {
@@ -17,6 +23,24 @@ std::vector<int32_t> ignored_ids(const tokenizer::TextEncoder& tokenizer, const 
       static_cast<int32_t>(file.integer("pad_token_id", 0, config.vocabulary - 1, usual)));
   if (tokenizer.unknown_id() >= 0) ids.push_back(tokenizer.unknown_id());
   return ids;
+}
+
+}  // namespace
+
+namespace {
+
+// sentence-transformers' SparseStaticEmbedding has a tokenizer of its own, and adds no special
+// tokens.
+QueryTable load_query_table(const std::string& folder, const Config& config) {
+  JsonFile(folder + "/config.json");
+  auto tokenizer = tokenizer::TextEncoder::load(folder);
+  const int size = tokenizer.vocabulary_size(), most = tokenizer.default_max_length();
+  if (size > config.vocabulary) {
+    throw std::runtime_error(fmt::format("{}: the tokenizer has ids up to {}, but the model has {}",
+                                         folder, size - 1, config.vocabulary));
+  }
+  const auto special = static_cast<int>(tokenizer.encode("", std::nullopt, 0).ids.size());
+  return {std::move(tokenizer), most > 0 ? most + special : 0, read_table(folder, size)};
 }
 
 }  // namespace
@@ -37,6 +61,9 @@ RetrievalParts load_retrieval(const RetrievalSettings& settings, const Config& c
                        .document_prompt = settings.document_prompt};
   if (settings.splade) {
     parts.sparse.emplace(*settings.splade);
+    if (!settings.query_table.empty()) {
+      parts.query_table = load_query_table(settings.query_table, config);
+    }
   } else if (!settings.token_weights.empty()) {
     parts.sparse.emplace(read_linear_file(settings.token_weights, config.hidden, 1, f32, team),
                          ignored_ids(tokenizer, config));

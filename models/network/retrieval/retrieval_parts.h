@@ -12,9 +12,17 @@
 
 namespace bert::models {
 
+// A weight for each token: a query's vector has those of its tokens, and the model is not run.
+struct QueryTable {
+  tokenizer::TextEncoder tokenizer;
+  int limit;              // most tokens of a query, with the tokenizer's special ones
+  engine::Buffer weight;  // [V]
+};
+
 struct RetrievalParts {
   bool embeds = true;  // there is a vector of the whole input
   std::optional<SparseHead> sparse = {};
+  std::optional<QueryTable> query_table = {};
   std::optional<TokenVectors> token_vectors = {};  // both or neither
   std::optional<LateInteraction> interaction = {};
   Comparison comparison = Comparison::cosine;           // of embeddings

@@ -2,6 +2,7 @@
 #include "models/tasks/ranking/text_vectors.h"
 
 #include <algorithm>
+#include <set>
 #include <vector>
 
 #include "engine/dense/linear.h"
@@ -21,6 +22,29 @@ std::vector<Encoding> Model::Impl::tokenize_for(Role role,
 
 namespace models {
 namespace {
+
+// The tokens' weights by sentence-transformers' SparseStaticEmbedding.
+TextVectors look_up(const Internals::Impl& model, std::span<const std::string> queries) {
+  const QueryTable& table = *model.retrieval.query_table;
+  std::vector<std::string> texts;
+  for (const std::string& query : queries) texts.push_back(model.retrieval.query_prompt + query);
+  std::vector<Texts> inputs;
+  for (const std::string& text : texts) inputs.push_back({text});
+  TextVectors vectors;
+  for (const Encoding& encoding :
+       encode_batch(table.tokenizer, inputs, table.limit, model.on_workers())) {
+    const auto& [begin, end] = encoding.first;
+    const std::set<int32_t> ids(encoding.ids.begin() + begin, encoding.ids.begin() + end);
+    SparseVector& vector = vectors.sparse.emplace_back();
+    for (const int32_t id : ids) {
+      if (table.weight.data()[id] == 0) continue;
+      vector.ids.push_back(id);
+      vector.weights.push_back(table.weight.data()[id]);
+    }
+    vectors.sizes.push_back({end - begin, encoding.truncated});
+  }
+  return vectors;
+}
 
 void multiply(const Internals::Impl& model, const Output& queries, const Output& documents,
               engine::Tensor scores) {
@@ -46,6 +70,7 @@ float compare_one(const Internals::Impl& model, const TextVectors& queries, int6
 
 TextVectors vectors_of(const Internals::Impl& model, Role role,
                        std::span<const std::string> texts) {
+  if (role == Role::query && model.retrieval.query_table) return look_up(model, texts);
   const std::vector<Encoding> encodings = model.tokenize_for(role, texts);
   TextVectors vectors;
   for (const Encoding& encoding : encodings) {

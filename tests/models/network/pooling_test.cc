@@ -247,7 +247,7 @@ TEST(Modules, InAnotherOrderAreRefused) {
   json list = modules({"Transformer", "Pooling"});
   list[0]["path"] = "0_Transformer";
   copy.write_json("modules.json", list);
-  EXPECT_THAT(load_error(copy), AllOf(HasSubstr(file), HasSubstr("module 0: 'path' is \"0_")));
+  EXPECT_THAT(load_error(copy), HasSubstr("/0_Transformer/"));
   list[0]["path"] = "";
   for (const char* outside : {"../1_Pooling", "/tmp/1_Pooling", "1_Pooling/../../x"}) {
     list[1]["path"] = outside;
