@@ -20,10 +20,12 @@ Error::~Error() = default;
 Tokenizer Tokenizer::load(const std::string& name, int max_length) {
   return models::guarded([&] {
     models::check_max_length(max_length);
-    auto loaded = tokenizer::TextEncoder::load(models::transformer_folder(find_model(name)));
+    const std::string directory = find_model(name);
+    auto loaded = tokenizer::TextEncoder::load(models::transformer_folder(directory));
     const int limit = max_length > 0 ? max_length : loaded.default_max_length();
-    return Tokenizer(std::make_shared<const Impl>(
-        Impl{.text_encoder = std::move(loaded), .max_length = limit, .prompt = ""}));
+    auto chat = models::ChatPairs::load(directory, models::default_prompt(directory), loaded);
+    return Tokenizer(
+        std::make_shared<const Impl>(Impl{std::move(loaded), limit, "", std::move(chat)}));
   });
 }
 

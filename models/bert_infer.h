@@ -152,7 +152,7 @@ struct Info {                      // what a model is, and how it was loaded
   int max_length = 0;             // in tokens, special tokens included
   bool has_logits = false;        // whether there is a head for run()
   bool has_token_logits = false;  // whether there is a head for run_tokens()
-  bool has_pooler = false;
+  bool has_pooler = false, has_chat_template = false;  // the latter for pairs
   // [C], in the order of run()'s logits, or of run_tokens()' if the model has no head for run().
   // Empty for a masked language model, whose logits are the vocabulary's.
   std::vector<std::string> labels;
@@ -280,7 +280,7 @@ struct Choice {                              // the candidate that fits best
 // Text to ids. Needs only the tokenizer files of a model directory: tokenizer.json, vocab.txt or a
 // SentencePiece model, with tokenizer_config.json. So it knows nothing of what belongs to a model:
 // its positions, max_seq_length and default prompt, of which the last depends on the head.
-// Model::tokenizer() does. Immutable: may be used from many threads.
+// Model::tokenizer() does. A pair is put into the directory's chat template, if it is for pairs.
 class BERT_INFER_API Tokenizer {
  public:
   // name: as find_model() takes it. max_length: 0 takes the limit that the tokenizer's files name,

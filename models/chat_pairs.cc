@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "models/config/sentence_settings.h"
 #include "models/config/texts/logit_score.h"
 #include "tokenizer/unicode/utf8.h"
 
@@ -38,10 +39,9 @@ void add(TokenRange& range, int32_t token) {
 
 }  // namespace
 
-std::optional<ChatPairs> ChatPairs::load(const std::string& directory, const Config& config,
-                                         const std::string& prompt,
+std::optional<ChatPairs> ChatPairs::load(const std::string& directory, const std::string& prompt,
                                          const tokenizer::TextEncoder& encoder) {
-  if (config.score_tokens.empty() || !encoder.takes_text()) return std::nullopt;
+  if (!encoder.takes_text() || !ModuleList(directory).has("LogitScore")) return std::nullopt;
   std::optional<ChatTemplate> chat = read_chat_template(directory, prompt);
   if (!chat) return std::nullopt;
   return ChatPairs(std::move(*chat), encoder);

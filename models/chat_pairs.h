@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "models/bert_infer.h"
-#include "models/config/config.h"
 #include "models/config/texts/chat_template.h"
 #include "tokenizer/text_encoder.h"
 
@@ -22,8 +21,7 @@ namespace bert::models {
 class ChatPairs {
  public:
   // Nothing if the model does not read pairs so. prompt: the content of the message "system".
-  static std::optional<ChatPairs> load(const std::string& directory, const Config& config,
-                                       const std::string& prompt,
+  static std::optional<ChatPairs> load(const std::string& directory, const std::string& prompt,
                                        const tokenizer::TextEncoder& encoder);
   ChatPairs(ChatTemplate chat, const tokenizer::TextEncoder& encoder);
 

@@ -15,7 +15,7 @@ namespace bert {
 
 Encoding Tokenizer::encode(const Input& input) const {
   return models::guarded([&] {
-    if (impl_->chat) return impl_->encode_chat(input);
+    if (impl_->is_for_chat(input)) return impl_->encode_chat(input);
     Encoding encoding =
         impl_->text_encoder.encode(impl_->prompt + input.first, input.second, impl_->max_length);
     if (!impl_->prompt.empty()) Impl::remove_prompt(impl_->prompt, encoding);

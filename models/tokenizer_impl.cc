@@ -23,8 +23,9 @@ Encoding Tokenizer::Impl::encode_chat(const Input& input) const {
 
 std::vector<std::string> Tokenizer::strings(const Input& input) const {
   return models::guarded([&] {
-    const auto& [text_encoder, max_length, prompt, chat] = *impl_;
-    if (!chat) return text_encoder.strings(prompt + input.first, input.second, max_length);
+    const auto& [text_encoder, max_length, prompt, chat, is_models] = *impl_;
+    if (!impl_->is_for_chat(input))
+      return text_encoder.strings(prompt + input.first, input.second, max_length);
     std::vector<std::string> strings =
         text_encoder.strings(chat->render(input).text, std::nullopt, chat->limit(max_length));
     chat->finish(impl_->encode_chat(input), strings, text_encoder);
@@ -68,21 +69,30 @@ std::vector<Encoding> Tokenizer::Impl::encode_after(const std::string& before, i
 
 std::vector<Encoding> Tokenizer::Impl::encode_chat(std::span<const Input> inputs,
                                                    const models::ForEach& for_each) const {
-  std::vector<models::ChatPairs::Rendered> rendered;
-  rendered.reserve(inputs.size());
-  for (const Input& input : inputs) {
-    try {
-      rendered.push_back(chat->render(input));
-    } catch (const std::runtime_error& error) {
-      throw std::runtime_error(fmt::format("input {}: {}", rendered.size(), error.what()));
-    }
-  }
+  using Rendered = models::ChatPairs::Rendered;
+  std::vector<std::optional<Rendered>> rendered(inputs.size());  // of pairs
   std::vector<models::Texts> texts;
   texts.reserve(inputs.size());
-  for (const auto& pair : rendered) texts.push_back({pair.text});
-  std::vector<Encoding> encodings =
-      models::encode_batch(text_encoder, texts, chat->limit(max_length), for_each);
-  for (size_t i = 0; i < encodings.size(); ++i) chat->finish(rendered[i], max_length, encodings[i]);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!is_for_chat(inputs[i])) {
+      texts.push_back({inputs[i].first});
+      continue;
+    }
+    try {
+      texts.push_back({rendered[i].emplace(chat->render(inputs[i])).text});
+    } catch (const std::runtime_error& error) {
+      throw std::runtime_error(fmt::format("input {}: {}", i, error.what()));
+    }
+  }
+  const int limit = chat->limit(max_length);
+  std::vector<Encoding> encodings = models::encode_batch(text_encoder, texts, limit, for_each);
+  for (size_t i = 0; i < encodings.size(); ++i) {
+    if (rendered[i]) {
+      chat->finish(*rendered[i], max_length, encodings[i]);
+    } else if (limit != max_length) {
+      encodings[i] = text_encoder.encode(inputs[i].first, std::nullopt, max_length);
+    }
+  }
   return encodings;
 }
 

@@ -34,6 +34,8 @@ struct __attribute__((visibility("hidden"))) Tokenizer::Impl {
   int max_length;                                        // 0: no limit
   std::string prompt;                                    // put before each first text
   std::optional<models::ChatPairs> chat = std::nullopt;  // puts pairs, and the prompt, together
+  bool is_models = false;                                // then with `chat`, pairs alone are taken
+  bool is_for_chat(const Input& input) const { return chat && (is_models || input.second); }
 };
 
 }  // namespace bert

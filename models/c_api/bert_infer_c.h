@@ -140,7 +140,8 @@ BERT_INFER_API void bert_result_free(bert_result* result);
 // A number that describes the model, by name: layers, hidden (H), heads, intermediate, vocabulary,
 // max_length (in tokens), embedding and token_vector (the size of bert_model_embed's and of
 // bert_model_multi_vector's vectors), workers, threads (of each worker), kept_memory (the limit, in
-// bytes); and 1 or 0 for has_logits, has_token_logits, has_pooler, has_sparse.
+// bytes); and 1 or 0 for has_logits, has_token_logits, has_pooler, has_sparse,
+// has_chat_template.
 BERT_INFER_API bert_status bert_model_info_number(const bert_model* model, const char* name,
                                                   int64_t* number);
 // A text or a list of texts that describe the model, by name. One text: architecture, family, task

@@ -46,21 +46,14 @@ bert_status status_of(Unanswered::Reason reason) {
 }
 
 std::map<std::string_view, int64_t> numbers(const Info& info) {
-  return {{"layers", info.layers},
-          {"hidden", info.hidden},
-          {"heads", info.heads},
-          {"intermediate", info.intermediate},
-          {"vocabulary", info.vocabulary},
-          {"max_length", info.max_length},
-          {"embedding", info.embedding},
-          {"workers", info.workers},
-          {"threads", info.threads},
-          {"kept_memory", info.kept_memory},
-          {"has_logits", info.has_logits},
-          {"has_token_logits", info.has_token_logits},
-          {"has_pooler", info.has_pooler},
-          {"has_sparse", info.has_sparse},
-          {"token_vector", info.token_vector}};
+  return {{"layers", info.layers},         {"hidden", info.hidden},
+          {"heads", info.heads},           {"intermediate", info.intermediate},
+          {"vocabulary", info.vocabulary}, {"max_length", info.max_length},
+          {"embedding", info.embedding},   {"workers", info.workers},
+          {"threads", info.threads},       {"kept_memory", info.kept_memory},
+          {"has_logits", info.has_logits}, {"has_token_logits", info.has_token_logits},
+          {"has_pooler", info.has_pooler}, {"has_chat_template", info.has_chat_template},
+          {"has_sparse", info.has_sparse}, {"token_vector", info.token_vector}};
 }
 
 std::vector<bert_text> views_of(const std::vector<std::string>& texts) {

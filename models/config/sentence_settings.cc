@@ -292,4 +292,10 @@ Prompts read_prompts(const std::string& directory) {
   return prompts;
 }
 
+std::string default_prompt(const std::string& directory) {
+  const Prompts prompts = read_prompts(directory);
+  const auto found = prompts.by_name.find(prompts.default_name);
+  return prompts.default_name.empty() || found == prompts.by_name.end() ? "" : found->second;
+}
+
 }  // namespace bert::models

@@ -75,6 +75,7 @@ struct Prompts {
   std::string default_name;                    // used if none is asked for; or ""
 };
 Prompts read_prompts(const std::string& directory);
+std::string default_prompt(const std::string& directory);  // its text, or ""
 
 // sentence_bert_config.json, or the same under another family's name, if there is one.
 std::optional<JsonFile> read_sentence_settings(const std::string& directory);

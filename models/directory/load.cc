@@ -293,6 +293,7 @@ Info make_info(const Config& config, const models::Workers& workers, const Heads
   info.has_logits = heads.by_sequence.has_value();
   info.has_token_logits = heads.by_token.has_value();
   info.has_pooler = heads.pooler.has_value();
+  info.has_chat_template = decisions.has_chat;
   const auto& labels = heads.by_sequence ? config.by_sequence : config.by_token;
   info.labels = labels.names;
   info.scores = labels.scores;
@@ -342,7 +343,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::load(const std::string& name,
   const models::Prompt prompt =
       models::choose_prompt(directory, options.prompt, config, rows, retrieval_settings);
   std::optional<models::ChatPairs> chat =
-      models::ChatPairs::load(directory, config, prompt.text, tokenizer);
+      models::ChatPairs::load(directory, prompt.text, tokenizer);
   const ChosenPrecision precision = choose_precision(options.precision, checkpoint, config);
 
   const engine::Products products = choose_products(options.backend, precision.precision);
@@ -370,8 +371,8 @@ std::shared_ptr<const Model::Impl> Model::Impl::load(const std::string& name,
     info.notes.insert(info.notes.end(), interaction->notes().begin(), interaction->notes().end());
   }
   log_decisions(directory, info, decisions);
-  Tokenizer with_prompt(std::make_shared<const Tokenizer::Impl>(
-      Tokenizer::Impl{std::move(tokenizer), max_length.tokens, prompt.text, std::move(chat)}));
+  Tokenizer with_prompt(std::make_shared<const Tokenizer::Impl>(Tokenizer::Impl{
+      std::move(tokenizer), max_length.tokens, prompt.text, std::move(chat), true}));
   return std::shared_ptr<const Impl>(new Impl{.config = std::move(config),
                                               .checkpoint = std::move(checkpoint),
                                               .workers = std::move(workers),

@@ -123,6 +123,22 @@ class SentenceTransformers(PackageTest):
         for found in named, pickle.loads(pickle.dumps(named)):
             self.assert_bits(found.predict(PAIRS), expected)
 
+    def test_a_chat_template_is_kept(self):
+        directory = self.make_model("chat", "--family", "qwen3", "--retrieval", "logit-score")
+        content = "messages | selectattr('role', 'eq', '{}') | map(attribute='content') | first"
+        (directory / "chat_template.jinja").write_text("the {{ " + " }} {{ ".join(
+            content.format(role) for role in ("system", "query", "document")) + " }}")
+        (directory / "config_sentence_transformers.json").write_text(json.dumps(
+            {"prompts": {"query": "a dog", "plain": "girls"}, "default_prompt_name": "plain"}))
+        for options in {}, {"prompt": "query"}:
+            model = CrossEncoder(directory, **options)
+            named = [part for name in options.values() for part in ("--prompt", name)]
+            expected = [answer["probability"] for answer in self.infer(directory, *named, inputs=PAIRS)]
+            self.assert_bits(model.predict(PAIRS), expected)
+            model.max_length = 60
+            self.assert_bits(model.predict(PAIRS), expected)
+            self.assertRaisesRegex(ValueError, "gets its prompt on loading", model.predict, PAIRS, prompt="a")
+
     def test_scores_of_a_regression_are_those_of_a_cross_encoder(self):
         directory = self.make_model("regression", "--labels", "1", "--problem-type", "regression")
         logits = Model(directory).run(PAIRS)[:, 0]

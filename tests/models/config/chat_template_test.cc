@@ -134,6 +134,14 @@ TEST(ChatTemplate, IsAroundEachPair) {
   EXPECT_EQ(model.tokenizer().strings(pair).size(), found.ids.size());
   EXPECT_EQ(model.tokenize(std::vector{pair, pair})[1].ids, found.ids);
 
+  EXPECT_TRUE(model.info().has_chat_template);
+  const Tokenizer alone = Tokenizer::load(copy.path());  // also takes single texts, as they are
+  EXPECT_EQ(alone.encode(pair).ids, found.ids);
+  EXPECT_EQ(alone.encode({"a girl"}).ids, plain.encode({"a girl"}).ids);
+  const std::vector<Encoding> both = alone.encode(std::vector<Input>{{"a girl"}, pair});
+  EXPECT_EQ(both[0].ids, plain.encode({"a girl"}).ids);
+  EXPECT_EQ(both[1].ids, found.ids);
+
   Options options;
   options.max_length = 9;
   const Model limited = Model::load(copy.path(), options);

@@ -104,6 +104,7 @@ class Info:
     has_logits: bool
     has_token_logits: bool
     has_pooler: bool
+    has_chat_template: bool
     labels: list[str]
     scores: str
     """"softmax", "sigmoid" or "raw": how logits become probabilities."""

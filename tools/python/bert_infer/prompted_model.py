@@ -62,7 +62,8 @@ class PromptedModel:
         self.default_prompt_name: str | None = default_prompt_name or loaded_with
         self._prompt(None, self.default_prompt_name)  # fails if it names none
         # The model's own tokenizer puts the prompt that it was loaded with before a text by itself.
-        self._tokenizer = self._own_tokenizer() if loaded_with else self.model.tokenizer
+        own = loaded_with and not self.model.info.has_chat_template
+        self._tokenizer = self._own_tokenizer() if own else self.model.tokenizer
 
     def _find(self, name: Path) -> Path:
         if "/" not in str(name) and not os.path.isdir(name):
@@ -82,9 +83,10 @@ class PromptedModel:
     def max_seq_length(self, length: int) -> None:
         if length < 1:
             raise ValueError(f"max_seq_length is {length}, expected at least 1")
-        if length > self.model.info.max_length:
+        has_chat = self.model.info.has_chat_template
+        if has_chat or length > self.model.info.max_length:
             self.model = Model(self.model.directory, self.model.options, max_length=length)
-        self._tokenizer = self._own_tokenizer(length)
+        self._tokenizer = self.model.tokenizer if has_chat else self._own_tokenizer(length)
         self._max_seq_length = length
 
     def _read_settings(self) -> dict[str, Any]:
@@ -99,6 +101,11 @@ class PromptedModel:
         return Tokenizer(self.model.directory, max_length or self.model.info.max_length)
 
     def _prompt(self, prompt: str | None, name: str | None) -> str:
+        if self.model.info.has_chat_template:  # which has the default one
+            if prompt is None and name in (None, self.default_prompt_name):
+                return ""
+            raise ValueError("the model's chat template gets its prompt on loading: give CrossEncoder "
+                             "prompt=NAME, one of config_sentence_transformers.json")
         if prompt is not None:
             return prompt
         if name is None:

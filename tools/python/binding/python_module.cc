@@ -125,8 +125,9 @@ py::dict info_dict(const Info& info) {
       "vocabulary"_a = info.vocabulary, "task"_a = identifier(models::name_of(info.task)),
       "max_length"_a = info.max_length, "has_logits"_a = info.has_logits,
       "has_token_logits"_a = info.has_token_logits, "has_pooler"_a = info.has_pooler,
-      "labels"_a = info.labels, "scores"_a = models::name_of(info.scores),
-      "pooling"_a = info.pooling, "embedding"_a = info.embedding, "has_sparse"_a = info.has_sparse,
+      "has_chat_template"_a = info.has_chat_template, "labels"_a = info.labels,
+      "scores"_a = models::name_of(info.scores), "pooling"_a = info.pooling,
+      "embedding"_a = info.embedding, "has_sparse"_a = info.has_sparse,
       "token_vector"_a = info.token_vector, "similarity"_a = info.similarity,
       "precision"_a = info.precision, "backend"_a = info.backend, "workers"_a = info.workers,
       "threads"_a = info.threads, "notes"_a = notes_of(info.notes));

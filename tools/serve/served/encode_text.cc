@@ -67,7 +67,9 @@ TextReader::TextReader(const std::string& directory, const bert::Model& model)
       vocabulary_(model.info().vocabulary) {
   models::Prompts prompts = models::read_prompts(directory);
   prompts_ = std::move(prompts.by_name);
-  if (!prompts.default_name.empty()) default_prompt_ = prompts_[prompts.default_name];
+  if (!prompts.default_name.empty() && !model.info().has_chat_template) {
+    default_prompt_ = prompts_[prompts.default_name];
+  }
 }
 
 bert::Input TextReader::prompted(const bert::Input& input, const EncodeOptions& options) const {
