@@ -105,6 +105,7 @@ class Renderer : private JinjaScanner {
         std::ranges::any_of(pieces, [](const Piece& p) { return !p.text.empty(); });
     return is_true == holds;
   }
+
   Value expression() {
     Value value = filtered();
     while (is_joiner()) {
