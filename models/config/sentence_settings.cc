@@ -294,8 +294,7 @@ Prompts read_prompts(const std::string& directory) {
 
 std::string default_prompt(const std::string& directory) {
   const Prompts prompts = read_prompts(directory);
-  const auto found = prompts.by_name.find(prompts.default_name);
-  return prompts.default_name.empty() || found == prompts.by_name.end() ? "" : found->second;
+  return prompts.default_name.empty() ? "" : prompts.by_name.at(prompts.default_name);
 }
 
 }  // namespace bert::models

@@ -313,6 +313,15 @@ Info make_info(const Config& config, const models::Workers& workers, const Heads
   return info;
 }
 
+// Info::files, in this order.
+std::vector<std::string> files_of(const Config& config, const Checkpoint& checkpoint,
+                                  const tokenizer::TextEncoder& tokenizer) {
+  std::vector<std::string> files = {config.path};
+  for (std::string& file : checkpoint.paths()) files.push_back(std::move(file));
+  if (tokenizer.takes_text()) files.push_back(tokenizer.file());
+  return files;
+}
+
 void log_decisions(const std::string& directory, const Info& info, const Decisions& decisions) {
   spdlog::logger& log = engine::log();
   log.info("{}: {}, {} layers, hidden size {}, {} heads", directory, info.architecture, info.layers,
@@ -362,9 +371,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::load(const std::string& name,
                             precision, products,   unevaluated};
   Info info = make_info(config, workers, heads, sentence, retrieval, decisions);
   const int64_t kept = info.kept_memory = models::most_kept(options, info.workers);
-  info.files = {config.path};
-  for (std::string& file : checkpoint.paths()) info.files.push_back(std::move(file));
-  if (tokenizer.takes_text()) info.files.push_back(tokenizer.file());
+  info.files = files_of(config, checkpoint, tokenizer);
   info.tokenizer = tokenizer.algorithm();
   info.notes = make_notes(directory, config, checkpoint, tokenizer, encoder, decisions);
   if (const auto& interaction = retrieval.interaction) {

@@ -43,7 +43,7 @@ class ModuleTensors {
     file.check(tensor);
     engine::Buffer values(tensor.elements());
     tensor.copy_to(values.data());
-    engine::require_finite({values.data(), 1, values.size()},
+    engine::require_finite({values.data(), shape[0], values.size() / shape[0]},
                            fmt::format("{}: tensor '{}'", file.path(), name));
     return values;
   }
