@@ -204,6 +204,11 @@ class ConvertTest(ToolTest):
         wide = self.make_model("wide", "--shape", "1,2,1,65537")
         self.fail_with(1, "has 65537 inputs, expected at most 65536 in int8", "-m", wide, "-o", new,
                        "--precision", "int8")
+        inner = self.make_model("inner", "--head", "none")
+        (inner / "modules.json").write_text(
+            '[{"path": "0_Transformer", "type": "sentence_transformers.models.Transformer"}]')
+        self.fail_with(1, "has the model in .*0_Transformer", "-m", inner, "-o", new, "--precision", "int8")
+        self.assertFalse(new.exists())
         source = self.make_model("infinite")
         path = source / "model.safetensors"
         file = TensorFile(path)

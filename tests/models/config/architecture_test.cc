@@ -102,6 +102,18 @@ TEST(Architecture, AHeadMayHaveThoseOfPreTrainingBesideIt) {
   EXPECT_THAT(model.info().notes, Contains(HasSubstr("does not have are not evaluated")));
 }
 
+TEST(Architecture, ActivationsHaveSeveralNames) {
+  const CopiedModel copy("plain");
+  const auto logits = [&](const char* name) {
+    copy.change("config.json", {{"hidden_act", name}});
+    return Model::load(copy.path()).run(kTwoInputs).values;
+  };
+  EXPECT_TRUE(same_bits(logits("gelu_python"), logits("gelu")));
+  EXPECT_TRUE(same_bits(logits("gelu_fast"), logits("gelu_new")));
+  EXPECT_TRUE(same_bits(logits("swish"), logits("silu")));
+  EXPECT_FALSE(same_bits(logits("gelu"), logits("gelu_new")));
+}
+
 TEST(Architecture, WithPoolingIsForEmbeddingsWhateverItsHead) {
   const CopiedModel copy("bert-mlm");
   EXPECT_EQ(Model::load(copy.path()).info().task, Task::fill_mask);

@@ -151,6 +151,10 @@ TEST(ChatTemplate, IsAroundEachPair) {
   EXPECT_TRUE(std::equal(found.ids.end() - 2, found.ids.end(), cut.ids.end() - 2)) << "is walking";
   EXPECT_EQ(limited.tokenizer().strings({"two", "a a a a a a a a a"}).back(), "walking");
 
+  options.max_length = 2;
+  EXPECT_THAT(test::error_of([&] { Model::load(copy.path(), options).tokenizer().encode(pair); }),
+              HasSubstr("max_length: found 2, expected at least 6 for the chat template"));
+
   const auto error = [&](const Input& input) {
     try {
       model.tokenize(std::vector{pair, input});
