@@ -61,6 +61,7 @@ std::unique_ptr<const Pipeline> make_pipeline(const Definition& definition,
   }
   if (is_unigram(definition)) return make_unigram_pipeline(definition, vocabulary);
   if (is_word_piece(definition)) return make_word_piece_pipeline(definition, vocabulary);
+  if (definition.is_fast_bpe) return make_fast_bpe_pipeline(definition, vocabulary);
   return make_byte_level_pipeline(definition, vocabulary);
 }
 
@@ -107,6 +108,7 @@ TextEncoder::Impl::Impl(Definition definition)
       pair(std::move(definition.pair)),
       lowercases(lowercases_text(definition)),
       truncate_left(definition.truncate_left),
+      first_gets_odd(definition.is_fast_bpe),
       max_length(definition.max_length),
       notes(std::move(definition.notes)) {
   add_tokens(definition);
@@ -187,6 +189,7 @@ void set_templates(int32_t cls, int32_t sep, bool is_roberta, Definition& out) {
 namespace {
 
 Definition read_definition(const std::string& directory) {
+  if (has_bpe_codes(directory)) return read_bpe_codes(directory);
   if (is_there(directory + "/tokenizer.json")) return read_tokenizer_json(directory);
   if (is_there(directory + "/vocab.txt")) return read_vocab_txt(directory);
   for (const char* name : {"spiece.model", "sentencepiece.bpe.model", "spm.model"}) {

@@ -54,6 +54,8 @@ std::unique_ptr<const Pipeline> make_unigram_pipeline(const Definition& definiti
                                                       const Vocabulary& vocabulary);
 std::unique_ptr<const Pipeline> make_byte_level_pipeline(const Definition& definition,
                                                          const Vocabulary& vocabulary);
+std::unique_ptr<const Pipeline> make_fast_bpe_pipeline(const Definition& definition,
+                                                       const Vocabulary& vocabulary);
 // Null if the definition is not of this kind.
 std::unique_ptr<const Pipeline> make_character_pipeline(const Definition& definition,
                                                         const Vocabulary& vocabulary);

@@ -17,8 +17,8 @@ namespace bert::tokenizer {
 // used from many threads.
 class TextEncoder {
  public:
-  // Reads tokenizer.json or, without one, vocab.txt, spiece.model, sentencepiece.bpe.model,
-  // spm.model or vocab.json with merges.txt; and tokenizer_config.json.
+  // Reads tokenizer.json or, without one, vocab.txt, perhaps with bpe.codes, spiece.model,
+  // sentencepiece.bpe.model, spm.model or vocab.json with merges.txt; and tokenizer_config.json.
   static TextEncoder load(const std::string& directory);
   // An encoder that takes no text: encode() throws the reason. It has no tokens and no ids.
   static TextEncoder without_text(std::string reason);

@@ -63,6 +63,7 @@ struct TextEncoder::Impl {
   bool lowercases = false;
   OffsetTrimmer trimmer;
   bool truncate_left = false;
+  bool first_gets_odd = false;  // see longest_first()
   int max_length = 0;
   std::vector<std::string> notes;
 

@@ -8,7 +8,7 @@
 
 namespace bert::tokenizer {
 
-void longest_first(size_t room, size_t& first, size_t& second) {
+void longest_first(size_t room, size_t& first, size_t& second, bool first_gets_odd) {
   if (first + second <= room) return;
   size_t& shorter = first > second ? second : first;
   size_t& longer = first > second ? first : second;
@@ -16,6 +16,7 @@ void longest_first(size_t room, size_t& first, size_t& second) {
   if (shorter + longer > room) {
     shorter = room / 2;
     longer = room - shorter;
+    if (first_gets_odd && first < second) std::swap(first, second);
   }
 }
 
@@ -30,7 +31,7 @@ std::pair<size_t, size_t> TextEncoder::Impl::truncated_sizes(const TokenSequence
     return after == text.notes.words.begin() ? text.size : text.size - after[-1];
   };
   size_t first_size = counted_size(first), second_size = counted_size(second);
-  longest_first(limit - special, first_size, second_size);
+  longest_first(limit - special, first_size, second_size, first_gets_odd);
   return {first_size, second_size};
 }
 

@@ -17,6 +17,7 @@ import export_reference
 import random_models
 import torch
 import transformers
+from bpe_codes import BpeCodes  # noqa: F401
 from gemma_definition import gemma_definition
 from reference import write_reference
 from reference_config import read_config

@@ -49,6 +49,7 @@ struct Definition {
   NormalizerOptions normalizer;  // for WordPiece
   UnigramOptions unigram;        // for Unigram
   BytePairOptions byte_pair;     // for BPE
+  bool is_fast_bpe = false;      // for BPE: of PhoBERT's and BERTweet's Python classes
   std::vector<NormalizerStep> steps;
   ByteLevelOptions byte_level;
   // A tokenizer.json's components. by_parts: no fast pipeline, which would use the fields above,
@@ -84,6 +85,12 @@ Definition read_tokenizer_json(const std::string& directory);
 Definition read_vocab_txt(const std::string& directory);
 // Reads vocab.json and merges.txt, and the other files as above, like RobertaTokenizer.
 Definition read_vocab_json(const std::string& directory);
+// Whether read_bpe_codes() reads the directory: its class is PhoBERT's or BERTweet's, whatever
+// tokenizer.json says, or there is a bpe.codes and neither a class nor a tokenizer.json.
+bool has_bpe_codes(const std::string& directory);
+// Reads vocab.txt and bpe.codes, and the other files as above, like PhobertTokenizer and
+// BertweetTokenizer.
+Definition read_bpe_codes(const std::string& directory);
 // Reads a SentencePiece model of ALBERT, XLM-RoBERTa, CamemBERT or DeBERTa, as
 // tokenizer_config.json or config.json says, and the other files as above, like Hugging Face's fast
 // tokenizers.

@@ -70,6 +70,7 @@ class VocabularyLines {
 
   size_t size() const { return lines_.size(); }
   std::string_view line(size_t i) const { return lines_[i]; }
+  bool is_last_ended() const { return text_.ends_with('\n'); }
   // Line i as Hugging Face reads it: without trailing white space. Throws if it is not UTF-8.
   std::string_view token(size_t i) const;
 

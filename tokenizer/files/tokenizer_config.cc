@@ -120,6 +120,7 @@ void read_config(const JsonField& config, TokenizerConfig& out) {
   out.add_prefix_space = optional_bool(config, "add_prefix_space");
   out.trim_offsets = optional_bool(config, "trim_offsets");
   out.split_by_punct = optional_bool(config, "split_by_punct");
+  out.normalization = optional_bool(config, "normalization");
   out.strip_accents = optional_bool(config, "strip_accents");
   out.tokenize_chinese_chars = optional_bool(config, "tokenize_chinese_chars");
   out.clean_text = optional_bool(config, "clean_text");

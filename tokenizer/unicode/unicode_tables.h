@@ -28,6 +28,8 @@ struct Property {
 // c is a Unicode scalar.
 Property property(char32_t c);
 inline bool is_space(char32_t c) { return property(c).flags & kSpace; }
+// What Python's isspace() and \s find.
+inline bool is_python_space(char32_t c) { return is_space(c) || (c >= 0x1c && c <= 0x1f); }
 inline bool is_numeric(char32_t c) { return property(c).flags & kNumeric; }
 // The first scalar of the lower-case form, which is longer only for U+0130 (U+0069 U+0307).
 char32_t to_lower(char32_t c);

@@ -29,6 +29,7 @@ BytePair::BytePair(const Vocabulary& vocabulary, const BytePairOptions& options)
       has_unknown_(!options.unknown.empty()),
       fuse_unknown_(options.fuse_unknown),
       ignore_merges_(options.ignore_merges),
+      at_once_(options.at_once),
       unknown_(vocabulary.find(options.unknown)),
       table_(checked_count(options)) {
   if (has_unknown_ && unknown_ == Vocabulary::kNone) {
@@ -129,7 +130,7 @@ void BytePair::tokenize_anew(std::string_view word, BytePairScratch& scratch) co
   }
   if (unknown > 0) parts.push_back({unknown_, unknown});
   // To a merge, unknown tokens of different lengths are the same; only the queue gets that right.
-  has_unknown ? merge_long(scratch) : merge(scratch);
+  has_unknown || at_once_ ? merge_long(scratch) : merge(scratch);
 }
 
 void BytePair::merge(BytePairScratch& scratch) const {
@@ -168,6 +169,7 @@ void BytePair::merge_short(BytePairScratch& scratch) const {
 
 // With a queue of possible merges by rank and position. An entry whose tokens have been merged with
 // others since is recognised because the two now in its place would not become the same token.
+// at_once_: what a merge makes possible waits until its pair has been merged everywhere.
 void BytePair::merge_long(BytePairScratch& scratch) const {
   std::vector<WordPart>& parts = scratch.parts;
   std::vector<uint64_t>& queue = scratch.queue;
@@ -175,6 +177,7 @@ void BytePair::merge_long(BytePairScratch& scratch) const {
   scratch.previous.resize(parts.size());
   scratch.next.resize(parts.size());
   queue.clear();
+  scratch.later.clear();
   const auto rank_at = [&](int32_t at) {
     const int32_t next = scratch.next[at];
     return next < size ? rank(parts[at].id, parts[next].id) : MergeTable::kNone;
@@ -182,10 +185,13 @@ void BytePair::merge_long(BytePairScratch& scratch) const {
   const auto entry = [&](int32_t at) {
     return static_cast<uint64_t>(rank_at(at)) << 32 | static_cast<uint32_t>(at);
   };
+  const auto push_entry = [&](uint64_t made) {
+    queue.push_back(made);
+    std::push_heap(queue.begin(), queue.end(), std::greater<>());
+  };
   const auto push = [&](int32_t at) {
     if (rank_at(at) == MergeTable::kNone) return;
-    queue.push_back(entry(at));
-    std::push_heap(queue.begin(), queue.end(), std::greater<>());
+    at_once_ ? scratch.later.push_back(entry(at)) : push_entry(entry(at));
   };
   for (int32_t i = 0; i < size; ++i) scratch.previous[i] = i - 1, scratch.next[i] = i + 1;
   for (int32_t i = 0; i < size; ++i) {
@@ -199,13 +205,19 @@ void BytePair::merge_long(BytePairScratch& scratch) const {
     const auto at = static_cast<int32_t>(top & 0xffffffff);
     const int32_t joined = whole(static_cast<uint32_t>(top >> 32)), next = scratch.next[at];
     const uint32_t now = parts[at].length == 0 ? MergeTable::kNone : rank_at(at);
-    if (now == MergeTable::kNone || whole(now) != joined) continue;
-    parts[at] = {joined, parts[at].length + parts[next].length};
-    parts[next].length = 0;
-    scratch.next[at] = scratch.next[next];
-    if (scratch.next[at] < size) scratch.previous[scratch.next[at]] = at;
-    if (scratch.previous[at] >= 0) push(scratch.previous[at]);
-    push(at);
+    const bool is_there =
+        at_once_ ? now == top >> 32 : now != MergeTable::kNone && whole(now) == joined;
+    if (is_there) {
+      parts[at] = {joined, parts[at].length + parts[next].length};
+      parts[next].length = 0;
+      scratch.next[at] = scratch.next[next];
+      if (scratch.next[at] < size) scratch.previous[scratch.next[at]] = at;
+      if (scratch.previous[at] >= 0) push(scratch.previous[at]);
+      push(at);
+    }
+    if (!queue.empty() && queue.front() >> 32 == top >> 32) continue;
+    std::ranges::for_each(scratch.later, push_entry);
+    scratch.later.clear();
   }
   std::erase_if(parts, [](const WordPart& part) { return part.length == 0; });
 }

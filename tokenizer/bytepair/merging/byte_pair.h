@@ -21,8 +21,11 @@ struct BytePairOptions {
   std::string prefix = {};  // of characters that do not begin a word ("##")
   std::string suffix = {};  // of the character that ends a word ("</w>")
   bool fuse_unknown = false;
-  bool byte_fallback = false;                // unknown characters become "<0xE2>", a token per byte
-  bool ignore_merges = false;                // a word that is a token is that token
+  bool byte_fallback = false;  // unknown characters become "<0xE2>", a token per byte
+  bool ignore_merges = false;  // a word that is a token is that token
+  // As in Python's tokenizers, not the leftmost of the neighbours with the lowest rank is joined
+  // before others are looked for, but all of them.
+  bool at_once = false;
   std::string merges_name = "model.merges";  // where they are, for error messages
 };
 
@@ -34,7 +37,7 @@ struct BytePairScratch {
   std::vector<WordPart> parts;         // of a word, the result
   std::array<uint32_t, kShort> ranks;  // of the merges of each part and the next one
   std::vector<int32_t> previous, next;
-  std::vector<uint64_t> queue;
+  std::vector<uint64_t> queue, later;
   std::string spelled;
   RawBuffer<char> text;
   RawBuffer<WordPart> word;
@@ -81,7 +84,7 @@ class BytePair {
   const Vocabulary& vocabulary_;
   uint64_t owner_ = WordCache::new_owner();
   std::string prefix_, suffix_;
-  bool has_unknown_, fuse_unknown_, ignore_merges_;
+  bool has_unknown_, fuse_unknown_, ignore_merges_, at_once_;
   int32_t unknown_;
   std::vector<int32_t> bytes_;
   MergeTable table_;
