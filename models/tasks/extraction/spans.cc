@@ -10,11 +10,14 @@
 namespace bert::models {
 bool is_same_word(const Tokenizer& tokenizer, const Encoding& encoding, int64_t t) {
   if (tokenizer.continues_word(encoding.ids[t])) return true;
-  // SentencePiece's U+2581 alone only begins a word, the rest of which may be unknown.
-  constexpr std::string_view kBegin = "\u2581";
-  return tokenizer.token(encoding.ids[t - 1]) == kBegin &&
-         !tokenizer.token(encoding.ids[t]).starts_with(kBegin) &&
-         encoding.offsets[t].begin <= encoding.offsets[t - 1].end;
+  // SentencePiece's U+2581 alone only begins a word, the rest of which may be unknown. PhoBERT
+  // marks the tokens that do not end their word. (Byte-level offsets may have U+0120's space in
+  // them.)
+  constexpr std::string_view kBegin = "\u2581", kSpace = "\u0120", kContinued = "@@";
+  const std::string_view before = tokenizer.token(encoding.ids[t - 1]);
+  const std::string_view token = tokenizer.token(encoding.ids[t]);
+  return (before == kBegin || before.ends_with(kContinued)) && !token.starts_with(kBegin) &&
+         !token.starts_with(kSpace) && encoding.offsets[t].begin <= encoding.offsets[t - 1].end;
 }
 
 std::u32string lower_case(std::string_view text) {

@@ -73,6 +73,16 @@ TEST(Tag, SentencePieceWordsAreWholeAndHaveTheOffsetsOfTheText) {
   check_words(model, {"", std::nullopt}, {});
 }
 
+TEST(Tag, PhobertsWordsAreWhole) {
+  const CopiedModel copy("xlm-roberta-tokens");
+  copy.write("vocab.txt", "ab@@ 1\nc@@ 1\nd 1\n@@ 1\n");
+  copy.write("bpe.codes", "a b 1\n@ @</w> 1\n");
+  copy.change("tokenizer_config.json", {{"tokenizer_class", "PhobertTokenizer"}});
+  check_words(
+      Model::load(copy.path()), {"abcd d", "@@ d"},
+      {{1, 0, {0, 4}, "abcd"}, {4, 0, {5, 6}, "d"}, {7, 1, {0, 2}, "@@"}, {8, 1, {3, 4}, "d"}});
+}
+
 TEST(Tag, AWordHasTheMeanOrTheGreatestScoresOfItsTokens) {
   const Model model = load_golden("bert-tokens");
   const Input input = {"Caf\u00e9"};  // tokens 1 to 4
@@ -194,7 +204,14 @@ TEST(Tag, ReadsATextOfAnyLength) {
       if (stride == 0) continue;  // words are cut
       ASSERT_EQ(tags.words.size(), words.size()) << name << " " << stride;
       for (size_t i = 0; i < words.size(); ++i) EXPECT_EQ(tags.words[i].offset, words[i].offset);
+      for (size_t i = 1; i < tags.entities.size(); ++i) {
+        EXPECT_GE(tags.entities[i].offset.begin, tags.entities[i - 1].offset.end) << stride;
+      }
     }
+    const Model without_room = load_golden(name, 1, Precision::automatic, 2);
+    EXPECT_EQ(without_room.tag(std::vector<Input>{{""}})[0].windows, 1);
+    EXPECT_EQ(test::error_of([&] { without_room.tag(std::vector<Input>{{text}}); }),
+              "inputs have at most 2 tokens, which must hold 2 others and some text");
   }
 }
 
@@ -209,7 +226,6 @@ TEST(Tag, SaysThatAPairWasCutOff) {
   EXPECT_FALSE(tags[1].truncated);
 }
 
-// Of overlapping spans the longer, then the more probable one stays.
 TEST(Tag, RefusesAnUnknownAggregation) {
   const Input input = {"A man plays."};
   EXPECT_EQ(test::error_of([&] {
@@ -218,6 +234,7 @@ TEST(Tag, RefusesAnUnknownAggregation) {
             "unknown aggregation 77");
 }
 
+// Of overlapping spans the longer, then the more probable one stays.
 TEST(Spans, WithoutOverlaps) {
   const auto span = [](int begin, int end, float probability) {
     return Span{0, {begin, end}, "", "X", probability};
