@@ -4,9 +4,9 @@
 
 emulation_test.py --table NAME --native BERT_INFER EMULATOR [ARGUMENT...] -- BERT_INFER ENGINE_TEST
 
-Under EMULATOR the unit tests of engine/ must pass, bert-infer must choose the kernel table NAME, and
-it must agree with the native program on the demo model's pairs: in f32 the same labels, and logits
-within 1e-4; in bf16 and int8 the same labels where the native two best logits are 0.3 apart. Without
+Under EMULATOR the unit tests of engine/ must pass, bert-infer must choose the kernel table NAME, and it
+must agree with the native program on every other of the demo model's pairs: in f32 the same labels, and
+logits within 1e-4; in bf16 and int8 the same labels where the native two best logits are 0.3 apart. Without
 the emulator the script exits with 77, which CTest counts as skipped, or fails if
 BERT_INFER_REQUIRE_EMULATION is set."""
 import argparse
@@ -49,7 +49,7 @@ def margin(logits: list[float]) -> float:
 def compare_answers(native: list[str], emulated: list[str]):
     with tempfile.TemporaryDirectory() as folder:
         pairs = Path(folder) / "pairs.tsv"
-        lines = [line.split("\t")[:2] for line in PAIRS.read_text().splitlines()]
+        lines = [line.split("\t")[:2] for line in PAIRS.read_text().splitlines()[::2]]
         pairs.write_text("".join("\t".join(line) + "\n" for line in lines))
         for precision in ["f32", "bf16", "int8"]:
             wanted, found = (answers(of, pairs, precision) for of in [native, emulated])
@@ -62,7 +62,7 @@ def compare_answers(native: list[str], emulated: list[str]):
             # thing for one of the two programs, whichever of them is the native one.
             changed = [(want, got) for want, got in zip(wanted, found)
                        if want["label"] != got["label"]]
-            assert len(changed) <= (0 if precision == "f32" else 3), (precision, changed)
+            assert len(changed) <= (0 if precision == "f32" else 2), (precision, changed)
             for pair in changed:
                 assert min(margin(answer["logits"]) for answer in pair) < 0.3, (precision, pair)
             assert precision != "f32" or largest <= 1e-4, largest
