@@ -14,9 +14,14 @@ namespace {
 using bert::Encoding;
 using namespace bert::tokenizer;  // NOLINT(google-build-using-namespace): a program of one file
 
-constexpr const char* kNames[] = {"tokenizer.json", "vocab.txt", "tokenizer_config.json",
-                                  "special_tokens_map.json", "added_tokens.json",
-                                  "vocab.json", "merges.txt"};
+constexpr const char* kNames[] = {"tokenizer.json",
+                                  "vocab.txt",
+                                  "tokenizer_config.json",
+                                  "special_tokens_map.json",
+                                  "added_tokens.json",
+                                  "vocab.json",
+                                  "merges.txt",
+                                  "bpe.codes"};
 
 void use(const TextEncoder& tokenizer) {
   const std::string text =
