@@ -350,7 +350,7 @@ TEST(VocabTxt, ConfigErrors) {
   EXPECT_EQ(error(R"({"tokenizer_class": "BertJapaneseTokenizer"})"),
             file +
                 "tokenizer_class: found \"BertJapaneseTokenizer\", expected BertTokenizer, an "
-                "equivalent class or MPNetTokenizer");
+                "equivalent class, MPNetTokenizer or EsmTokenizer");
   EXPECT_EQ(error(R"({"word_tokenizer_type": "mecab"})"),
             file + "word_tokenizer_type: found \"mecab\", expected \"basic\"");
   directory.write("config.json", R"({"tokenizer_class": "BertJapaneseTokenizer"})");

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <iterator>
+#include <set>
 #include <stdexcept>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -23,6 +26,8 @@ constexpr const char* kBertLikeClasses[] = {
 struct VocabularyConvention {
   const char *unknown, *separator, *padding, *classifier, *mask;
   bool is_roberta;  // <s> A </s></s> B </s>, of type 0; the mask strips the white space on its left
+  const char* separator_field = "sep_token";
+  bool splits_at_tokens = false;  // at the vocabulary's longest tokens and at white space
 };
 constexpr VocabularyConvention kBert = {.unknown = "[UNK]",
                                         .separator = "[SEP]",
@@ -36,18 +41,32 @@ constexpr VocabularyConvention kMpnet = {.unknown = "[UNK]",
                                          .classifier = "<s>",
                                          .mask = "<mask>",
                                          .is_roberta = true};
+// A protein's letters, or a genome's words of six.
+constexpr VocabularyConvention kEsm = {.unknown = "<unk>",
+                                       .separator = "<eos>",
+                                       .padding = "<pad>",
+                                       .classifier = "<cls>",
+                                       .mask = "<mask>",
+                                       .is_roberta = false,
+                                       .separator_field = "eos_token",
+                                       .splits_at_tokens = true};
 
 const VocabularyConvention& vocabulary_convention(const TokenizerConfig& config,
                                                   const std::string& directory) {
   const std::string& name = config.tokenizer_class;
   if (is_tokenizer_class(name, "MPNet")) return kMpnet;
-  if (name.empty()) return read_model_text(directory, "model_type") == "mpnet" ? kMpnet : kBert;
+  if (is_tokenizer_class(name, "Esm")) return kEsm;
+  if (name.empty()) {
+    const std::string type = read_model_text(directory, "model_type");
+    return type == "mpnet" ? kMpnet : type == "esm" ? kEsm : kBert;
+  }
   const bool known = std::any_of(std::begin(kBertLikeClasses), std::end(kBertLikeClasses),
                                  [&](const char* stem) { return is_tokenizer_class(name, stem); });
   if (!known) {
-    throw std::runtime_error(fmt::format(
-        "{}: found \"{}\", expected BertTokenizer, an equivalent class or MPNetTokenizer",
-        config.class_field, name));
+    throw std::runtime_error(
+        fmt::format("{}: found \"{}\", expected BertTokenizer, an equivalent class, MPNetTokenizer "
+                    "or EsmTokenizer",
+                    config.class_field, name));
   }
   return kBert;
 }
@@ -79,9 +98,11 @@ class VocabTxtReader {
     set_options();
     out_.word_piece.unknown = special("unk_token", convention_.unknown);
     const int32_t cls = id_of("cls_token", special("cls_token", convention_.classifier));
-    const int32_t sep = id_of("sep_token", special("sep_token", convention_.separator));
+    const char* const field = convention_.separator_field;
+    const int32_t sep = id_of(field, special(field, convention_.separator));
     set_templates(cls, sep, convention_.is_roberta, out_);
     set_added_tokens();
+    if (convention_.splits_at_tokens) split_at_tokens();
     return std::move(out_);
   }
 
@@ -112,7 +133,7 @@ class VocabTxtReader {
   }
 
   void set_options() {
-    if (!config_.do_lower_case) {
+    if (!config_.do_lower_case && !convention_.splits_at_tokens) {
       out_.notes.push_back(fmt::format(
           "{}: do_lower_case is not given: taken as true, like BertTokenizer", config_.file));
     }
@@ -146,12 +167,39 @@ class VocabTxtReader {
       out_.added_tokens.push_back({token});
     };
     out_.mask = special("mask_token", convention_.mask);
-    const auto [unknown, separator, padding, classifier, mask, is_roberta] = convention_;
-    for (const NamedToken& token :
-         named_tokens(config_, {unknown, separator, padding, classifier, mask}, is_roberta, ids_)) {
+    const VocabularyConvention& names = convention_;
+    for (const NamedToken& token : named_tokens(
+             config_, {names.unknown, names.separator, names.padding, names.classifier, names.mask},
+             names.is_roberta, ids_)) {
       add(token);
     }
     for (const NamedToken& token : config_.additional_special_tokens) add(token);
+  }
+
+  // Models of genomes do without; EsmTokenizer then adds none, and refuses pairs.
+  void expect_separator() const {
+    const std::string& path = config_.file;
+    const nlohmann::json config = is_there(path) ? parse_json(path) : nlohmann::json::object();
+    const auto field = config.find(convention_.separator_field);
+    if (field == config.end() || !field->is_null()) return;
+    throw std::runtime_error(
+        fmt::format("{}: {}: found null, expected a token", path, convention_.separator_field));
+  }
+
+  // Whatever is between two tokens of the vocabulary is one unknown token for each of its words.
+  void split_at_tokens() {
+    expect_separator();
+    out_.model = Definition::Model::word_level;
+    out_.by_parts = true;
+    out_.pre_tokenizers = {{.kind = PreTokenizer::Kind::whitespace_split}};
+    std::set<std::string_view> added;
+    for (const DeclaredToken& token : out_.added_tokens) added.insert(token.content);
+    std::vector<DeclaredToken> ordinary;
+    for (const auto& [token, id] : out_.vocabulary) {
+      if (added.contains(token)) continue;
+      ordinary.emplace_back().content = token;
+    }
+    std::ranges::move(ordinary, std::back_inserter(out_.added_tokens));
   }
 
   TokenizerConfig config_;
