@@ -32,9 +32,10 @@ const std::pair<std::string_view, engine::Activation> kActivations[] = {
     {"silu", engine::Activation::silu},
     {"swish", engine::Activation::silu},
 };
-// Their names in the files of NomicBert and T5, for gated networks.
+// Their names in the files of NomicBert, NeoBERT and T5, for gated networks.
 const std::pair<std::string_view, engine::Activation> kGatedActivations[] = {
     {"swiglu", engine::Activation::silu},
+    {"SwiGLU", engine::Activation::silu},
     {"gated-gelu", engine::Activation::gelu_tanh},
     {"gated-silu", engine::Activation::silu},
 };
@@ -180,7 +181,7 @@ void refuse_variants(const JsonFile& file, const Config& config) {
   for (const char* field : {"is_decoder", "add_cross_attention", "is_encoder_decoder"}) {
     // T5's files have the last one even for the encoder alone.
     const bool is_wrong =
-        file.boolean(field, false) && config.family->base == std::string_view("Model");
+        file.boolean(field, false) && config.family->base != std::string_view("EncoderModel");
     if (is_wrong) file.fail(field, "false: only encoders are supported");
   }
   const nlohmann::json* pruned = file.find("pruned_heads");

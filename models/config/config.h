@@ -45,6 +45,7 @@ struct Config {
   bool is_rms_norm = false;  // norms keep the mean
   float gain_offset = 0;     // added to the norms' stored weights
   float embedding_scale = 1;
+  int dropped_token = -1;     // has no embedding, for which the other tokens' make up; -1: none
   float attention_scale = 0;  // of the scores; 0: 1 / sqrt D
   engine::Activation activation = engine::Activation::gelu;
   Gate gate = Gate::none;

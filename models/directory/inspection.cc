@@ -84,9 +84,7 @@ EmbeddingParts embedding_parts(const Model& model, const Encoding& encoding) {
     parts.normed = Output(parts.word.rows, parts.word.columns);
     const Tensor sum = {parts.normed.values.data(), parts.normed.rows, parts.normed.columns};
     engine::Team team(impl.workers.scheduler());
-    engine::embedding_sum(team, {tables.word.view, tables.position.view, tables.type.view},
-                          batch.ids, batch.positions, batch.type_ids, sum);
-    tables.normalise(team, sum);
+    tables.look_up(batch, team, sum);
     parts.projected = tables.projection.has_value();
     return parts;
   });

@@ -14,13 +14,14 @@ using engine::Tensor;
 
 void Embeddings::run(const Batch& batch, engine::Team& team, Workspace& space, Tensor x) const {
   const Tensor sum = projection ? space.embedded.tensor(x.rows, word.view.columns) : x;
-  engine::embedding_sum(team, {word.view, position.view, type.view}, batch.ids, batch.positions,
-                        batch.type_ids, sum);
-  normalise(team, sum);
+  look_up(batch, team, sum);
   if (projection) projection->run(team, sum, space.scratch, x);
 }
 
-void Embeddings::normalise(engine::Team& team, Tensor sum) const {
+void Embeddings::look_up(const Batch& batch, engine::Team& team, Tensor sum) const {
+  engine::embedding_sum(team, {word.view, position.view, type.view}, batch.ids, batch.positions,
+                        batch.type_ids, sum);
+  if (dropped_token >= 0) drop_tokens(batch, team, sum);
   if (scale != 1) engine::scale(team, scale, sum);
   if (norm) engine::layer_norm(team, sum, *norm, sum);
 }

@@ -58,12 +58,16 @@ struct Embeddings {
   // x [T, H] = LayerNorm of the sum of the word, position and type embeddings, projected from [T,
   // E] if E is not H. Some models scale the sum and do not normalise it.
   void run(const Batch& batch, engine::Team& team, Workspace& space, engine::Tensor x) const;
-  void normalise(engine::Team& team, engine::Tensor sum) const;  // in place
+  // All but the projection.
+  void look_up(const Batch& batch, engine::Team& team, engine::Tensor sum) const;
+  // Takes the dropped tokens' embeddings out of the sum and scales the others'.
+  void drop_tokens(const Batch& batch, engine::Team& team, engine::Tensor sum) const;
 
   Weight word;      // [V, E]
   Weight position;  // [positions, E]
   Weight type;      // [types, E]
   float scale;
+  int dropped_token;  // -1: none
   std::optional<engine::Norm> norm;
   std::optional<engine::Linear> projection;  // [H, E]
 };

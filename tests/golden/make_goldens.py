@@ -169,7 +169,9 @@ def newer() -> list[tuple[str, str, str, list[int] | None]]:
                           ("jina-v3", ("none", "tokens", "qa")), ("deberta", tuple(HEADS)),
                           ("deberta1", ("none", "classification", "mlm", "tokens", "qa")),
                           ("ultrabert", ("none", "classification", "mlm", "tokens", "qa")),
-                          ("eurobert", ("none", "classification", "mlm", "tokens"))):
+                          ("eurobert", ("none", "classification", "mlm", "tokens")),
+                          ("esm", ("none", "classification", "mlm", "tokens")),
+                          ("neobert", ("none", "classification", "mlm"))):
         for head in heads:
             arguments = MODERN if family == "modernbert" else f"--family {family} {shape}"
             name = family if head == "none" else f"{family}-{head}"
@@ -248,6 +250,11 @@ def newer() -> list[tuple[str, str, str, list[int] | None]]:
          'attention_bias=true --set rope_parameters={"rope_theta":900.0,"rope_type":"default"}', [*WINDOWED, 250]),
         ("qwen3-tokens", "is_causal is false: every token attends to all",
          "--family qwen3 --shape 2,48,4,50 --positions 128 --scale 0.8 --head tokens --set is_causal=false", WINDOWED),
+        ("esm1b", "positions in a table, a norm of the embeddings, masks without one",
+         f"--family esm {shape} --head mlm --set emb_layer_norm_before=true --set "
+         'position_embedding_type="absolute"', WINDOWED),
+        ("esm1v", "masks that are like other tokens", f"--family esm {shape} --head none --set token_dropout=false "
+         '--set position_embedding_type="absolute"', WINDOWED),
         ("modernbert-texts", "inputs as text, without segments",
          f"{MODERN} --head tokens --labels 3", None),
     ]

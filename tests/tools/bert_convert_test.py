@@ -43,6 +43,8 @@ class ConvertTest(ToolTest):
                                      ["--outliers", "3", "--prefix"], ["--dtype", "BF16"],
                                      ["--family", "eurobert", "--shape", "2,48,4,60", "--set",
                                       "num_key_value_heads=2"],
+                                     ["--family", "esm", "--shape", "2,48,4,60"],
+                                     ["--family", "neobert", "--shape", "2,48,4,60"],
                                      ["--family", "deberta1", "--shape", "2,48,4,60"],
                                      ["--family", "gemma3", "--head", "none", "--shape", "2,48,4,60"],
                                      ["--family", "t5", "--head", "none", "--shape", "2,48,4,60", "--set", "d_kv=10"],

@@ -48,6 +48,10 @@ MORE = [("ModernBert", {"local_attention": 10, "classifier_pooling": "mean", "no
         ("DebertaV2", V3 | {"pos_att_type": ["c2p"], "share_att_key": False,
                             "position_buckets": -1})]
 FAMILIES["Longformer"] = (["Model", "ForTokenClassification", "ForMaskedLM"], {"attention_window": [16, 8, 16, 4]})
+ESM = {"mask_token_id": 4, "token_dropout": True, "position_embedding_type": "rotary", "pad_token_id": 1}
+FAMILIES["Esm"] = (USUAL, ESM)
+MORE += [("Esm", ESM | {"position_embedding_type": "absolute", "emb_layer_norm_before": True}),
+         ("Esm", ESM | {"token_dropout": False, "layer_norm_eps": 1e-3})]
 FAMILIES["Gemma3Text"] = (["Model"], random_models.GEMMA)
 FAMILIES |= {"T5": (["EncoderModel", "ForTokenClassification"], {"d_kv": 20}),
              "MT5": (["EncoderModel", "ForTokenClassification"], {"d_kv": 7, "feed_forward_proj": "gated-gelu"})}
@@ -140,6 +144,34 @@ class Newer(JudgeTest):
             with torch.no_grad():
                 logits = model(torch.tensor([found["input_ids"]])).logits[0]
             self.assert_close(answer["logits"], logits, 1e-4)
+
+    def test_proteins(self):
+        """ESM with its own tokenizer, which has no tokenizer.json."""
+        directory = random_models.fresh(self.dir / "esm")
+        tokens = ["<cls>", "<pad>", "<eos>", "<unk>", *"LAGVSERTIDPKQNFYMHWCXBUZO.-", "<null_1>", "<mask>"]
+        (directory / "vocab.txt").write_text("\n".join(tokens))
+        tokenizer = transformers.EsmTokenizer(str(directory / "vocab.txt"), model_max_length=60)
+        tokenizer.save_pretrained(str(directory))
+        config = transformers.EsmConfig(vocab_size=33, **SIZES | ESM | {"mask_token_id": 32})
+        model = transformers.EsmForMaskedLM(config).eval()
+        random_models.randomise(model, 3, 1)
+        model.save_pretrained(str(directory))
+        texts = ["MKTAYIAKQR", "MK<mask>AY<mask> KQJJx R", ["<mask>AG", " M  <cls>A\tjj-.k"], "<null_1><null", "GAV" * 30]
+        answers = self.infer(directory, "--task", "tokens", "--output-format", "jsonl", inputs=texts)
+        for text, answer in zip(texts, answers):
+            first, second = text if isinstance(text, list) else (text, None)
+            self.assertEqual(answer["ids"], tokenizer(first, second, truncation=True)["input_ids"], text)
+        [filled] = self.infer(directory, "--task", "fill-mask", inputs=texts[1:2])
+        with torch.no_grad():
+            logits = model(**tokenizer(texts[1], return_tensors="pt")).logits[0]
+        for mask in filled["masks"]:
+            probabilities = logits[mask["token"]].softmax(0)
+            self.assert_close([fill["probability"] for fill in mask["fills"]], probabilities.topk(5).values)
+            self.assertEqual([fill["id"] for fill in mask["fills"]], probabilities.topk(5).indices.tolist())
+        for text, answer in zip(texts[:2], self.infer(directory, "--task", "embed", inputs=texts[:2])):
+            with torch.no_grad():
+                states = model.esm(**tokenizer(text, return_tensors="pt")).last_hidden_state[0]
+            self.assert_close(answer["embedding"], states.mean(0))
 
     def test_vocabulary_of_the_first_deberta(self):
         """vocab.json and merges.txt alone. docs/tokenizers.md: version 5 differs for pairs and [MASK]."""

@@ -16,7 +16,7 @@ WORDS = ("a an and are at beach boy dog dogs eating girl guitar in is man men mu
 CLASSES = {"bert": "BertTokenizer", "ernie": "BertTokenizer",
            "distilbert": "DistilBertTokenizer",
            "electra": "ElectraTokenizer", "mpnet": "MPNetTokenizer", "albert": "AlbertTokenizer",
-           "xlm-roberta": "XLMRobertaTokenizer", "camembert": "CamembertTokenizer",
+           "xlm-roberta": "XLMRobertaTokenizer", "camembert": "CamembertTokenizer", "esm": "EsmTokenizer",
            **dict.fromkeys(("data2vec-text", "roberta-prelayernorm", "xlm-roberta-xl", "longformer"),
                            "XLMRobertaTokenizer")}
 BERT_SPECIAL = {f"{name}_token": f"[{name.upper()}]"
@@ -28,7 +28,8 @@ ROBERTA_SPECIAL = {"bos_token": "<s>", "cls_token": "<s>", "eos_token": "</s>",
 SPECIAL = {"albert": {**BERT_SPECIAL, "bos_token": "[CLS]", "eos_token": "[SEP]",
                       "pad_token": "<pad>", "unk_token": "<unk>"},
            "xlm-roberta": ROBERTA_SPECIAL, "camembert": ROBERTA_SPECIAL,
-           "mpnet": {**ROBERTA_SPECIAL, "unk_token": "[UNK]"}}
+           "mpnet": {**ROBERTA_SPECIAL, "unk_token": "[UNK]"},
+           "esm": {f"{name}_token": f"<{name}>" for name in ("cls", "eos", "mask", "pad", "unk")}}
 # The pieces before the ordinary ones, in id order.
 FIRST_PIECES = {"albert": ["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"],
                 "xlm-roberta": ["<s>", "<pad>", "</s>", "<unk>"],
@@ -59,7 +60,9 @@ def unused(size: int, needed: int) -> list[str]:
 
 
 def vocabulary(size: int, family: str = "bert") -> list[str]:
-    """Special tokens, filler up to the size, letters, digits, punctuation, a few words."""
+    """Special tokens, filler up to the size, letters, digits, punctuation, a few words; ESM's amino acids."""
+    if family == "esm":
+        return ["<cls>", "<pad>", "<eos>", "<unk>", *"LAGVSERTIDPKQNFYMHWCXBUZO.-", "<null_1>", "<mask>"]
     pieces = characters() + letters() + ["##" + c for c in letters() + [str(d) for d in range(10)]]
     pieces += [word for word in WORDS if word not in pieces]
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -77,8 +80,9 @@ def write_tokenizer(args: argparse.Namespace) -> int:
     longest = args.positions - 2 if special["cls_token"] == "<s>" else args.positions
     write_json(args.output / "special_tokens_map.json", special)
     word_piece = args.family not in FIRST_PIECES
-    lower = {"do_lower_case": not args.cased} if word_piece or args.family == "albert" else {}
-    extra = {"strip_accents": None, "tokenize_chinese_chars": True} if word_piece else {}
+    is_bert = word_piece and args.family != "esm"
+    lower = {"do_lower_case": not args.cased} if is_bert or args.family == "albert" else {}
+    extra = {"strip_accents": None, "tokenize_chinese_chars": True} if is_bert else {}
     write_json(args.output / "tokenizer_config.json",
                {"clean_up_tokenization_spaces": True, **special, **lower,
                 "model_max_length": longest, **extra, "tokenizer_class": CLASSES.get(args.family, "BertTokenizer")})

@@ -8,6 +8,7 @@ tables, which are newer than those of Hugging Face's tokenizers: correct for ord
 authority on rare characters.
 """
 import json
+import re
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -70,8 +71,11 @@ class WordPiece:
         strip = config.get("strip_accents")
         self.strip_accents = self.lower if strip is None else strip
         self.split_ideographs = config.get("tokenize_chinese_chars", True)
+        # ESM: the vocabulary's tokens wherever they are in a text; words between them are unknown.
+        self.like_esm = str(config.get("tokenizer_class")).startswith("Esm")
+        sep = "eos_token" if self.like_esm else "sep_token"
         self.cls, self.sep, self.unk = (self._special(config, key, default) for key, default in (
-            ("cls_token", "[CLS]"), ("sep_token", "[SEP]"), ("unk_token", "[UNK]")))
+            ("cls_token", "[CLS]"), (sep, "[SEP]"), ("unk_token", "[UNK]")))
         # MPNet, like RoBERTa: <s> first </s></s> second </s>, all of type 0.
         self.like_roberta = str(config.get("tokenizer_class")).startswith("MPNet")
         self.max_length, self.lower_first = read_limits(directory, positions, max_length)
@@ -110,6 +114,11 @@ class WordPiece:
         """Stops after the word that reaches the maximum length, as Hugging Face tokenizers (0.23)
         does before truncation: it decides which of two long texts counts as the shorter."""
         ids: list[int] = []
+        if self.like_esm:
+            longest_first = "|".join(map(re.escape, sorted(self.ids, key=len, reverse=True)))
+            for part in re.split(f"({longest_first})", text):
+                ids += [self.ids[part]] if part in self.ids else [self.unk] * len(part.split())
+            return ids
         for word in self.words(text):
             if len(ids) >= self.max_length:
                 break

@@ -165,6 +165,20 @@ constexpr Family longformer() {
   family.read_more = read_longformer;
   return family;
 }
+// embeddings_norm: of ESM-1b, by whose tensors it is told from the others.
+constexpr Family esm(const char* embeddings_norm, const char* mark) {
+  Family family = roberta("esm", "Esm", "esm.");
+  family.layer = pre_norm_layer(".attention.LayerNorm", ".LayerNorm");
+  family.embeddings.norm = embeddings_norm;
+  family.has_types = false;
+  family.heads = std::span(kRobertaHeads).first(3);
+  family.mark = mark;
+  family.pre_norm = true;
+  family.final_norm = "encoder.emb_layer_norm_after";
+  family.position_type = PositionType::rotary;
+  family.read_more = read_esm;
+  return family;
+}
 constexpr Family xlm_roberta_xl() {
   Family family = roberta("xlm-roberta-xl", "XLMRobertaXL");
   family.layer = pre_norm_layer(".attention.self_attn_layer_norm", ".LayerNorm");
@@ -235,6 +249,8 @@ constexpr Family kFamilies[] = {
     roberta_pre_layer_norm(),
     xlm_roberta_xl(),
     longformer(),
+    esm("embeddings.layer_norm", "embeddings.layer_norm.weight"),
+    esm("", ""),
     {.model_type = "mpnet",
      .classes = "MPNet",
      .prefix = "mpnet.",

@@ -49,6 +49,7 @@ struct LayerNames {
   const char* up = "";  // of a gated network, if not in `intermediate`
   // `qkv` has each head's query, key and value in a row; the two below are its only biases.
   bool qkv_by_heads = false;
+  bool rotates_neighbours = false;  // rotary pairs in it are neighbours, not of two halves
   const char *query_bias = "", *value_bias = "";
   const char *distance_key = "", *distance_query = "";  // for disentangled positions
   // Norms of what attention and the feed-forward network add to the hidden state.

@@ -4,13 +4,17 @@
 // what they mean and which are optional; unsupported ones are refused by name.
 #pragma once
 
+#include "models/config/config.h"
+
 namespace bert::models {
 
 class JsonFile;
-struct Config;
+
+Config::ClassifierPooling read_first_or_mean(const JsonFile& file);
 
 void read_ernie(const JsonFile& file, Config& config);
 void read_longformer(const JsonFile& file, Config& config);
+void read_esm(const JsonFile& file, Config& config);
 void read_modern_bert(const JsonFile& file, Config& config);
 void read_nomic_bert(const JsonFile& file, Config& config);
 void read_gte(const JsonFile& file, Config& config);
@@ -19,6 +23,7 @@ void read_jina_roberta(const JsonFile& file, Config& config);
 void read_deberta(const JsonFile& file, Config& config);
 void read_euro_bert(const JsonFile& file, Config& config);
 void read_ultra_bert(const JsonFile& file, Config& config);
+void read_neo_bert(const JsonFile& file, Config& config);
 void read_gemma3(const JsonFile& file, Config& config);
 void read_qwen2(const JsonFile& file, Config& config);
 void read_qwen3(const JsonFile& file, Config& config);

@@ -21,6 +21,7 @@ constexpr SettingNames kT5Settings = {.layers = "num_layers",
                                       .default_activation = "relu",
                                       .head_size = "d_kv"};
 constexpr Alias kEuroBertAliases[] = {{"clf_pooling", "classifier_pooling"}};
+constexpr Alias kNeoBertAliases[] = {{"max_length", "max_position_embeddings"}};
 
 constexpr LayerNames kEuroBertLayer =
     projections_layer(".input_layernorm", ".post_attention_layernorm");
@@ -50,6 +51,16 @@ constexpr LayerNames kT5Layer = t5_layer(".layer.1.DenseReluDense.wi", "");
 constexpr LayerNames kGatedT5Layer =
     t5_layer(".layer.1.DenseReluDense.wi_0", ".layer.1.DenseReluDense.wi_1");
 
+constexpr LayerNames kNeoBertLayer = {.layer = "transformer_encoder.{}",
+                                      .attention_output = ".wo",
+                                      .attention_norm = ".attention_norm",
+                                      .intermediate = ".ffn.w12",
+                                      .output = ".ffn.w3",
+                                      .output_norm = ".ffn_norm",
+                                      .qkv = ".qkv",
+                                      .qkv_by_heads = true,
+                                      .rotates_neighbours = true};
+
 constexpr HeadRow kEuroBertHeads[] = {
     {.suffix = "ForSequenceClassification",
      .kind = classification,
@@ -72,6 +83,15 @@ constexpr HeadRow kUltraBertHeads[] = {{.suffix = "ForSequenceClassification",
                                         .output = "cls"},
                                        kTokenClassifier,
                                        kQuestionAnswering};
+
+constexpr HeadRow kNeoBertHeads[] = {
+    {.suffix = "ForSequenceClassification",
+     .kind = classification,
+     .reads = first,
+     .transform = "dense",
+     .activation = "tanh",
+     .output = "classifier"},
+    {.suffix = "LMHead", .kind = masked_lm, .output = "decoder", .bias = "decoder.bias"}};
 
 constexpr HeadRow kQwenHeads[] = {
     {.suffix = "ForSequenceClassification",
@@ -168,6 +188,24 @@ constexpr Family kLanguageModelFamilies[] = {
      .gate = Gate::separate,
      .position_type = PositionType::rotary,
      .read_more = read_ultra_bert},
+    {.model_type = "neobert",
+     .classes = "NeoBERT",
+     .base = "",
+     .prefix = "model.",
+     .settings = kSiluSettings,
+     .layer = kNeoBertLayer,
+     .embeddings = {.words = "encoder.weight", .norm = ""},
+     .has_types = false,
+     .norm_epsilon = {.name = "norm_eps", .fallback = 1e-6},
+     .heads = kNeoBertHeads,
+     .code = "NeoBERTConfig",
+     .tied = false,
+     .aliases = kNeoBertAliases,
+     .pre_norm = true,
+     .final_norm = "layer_norm",
+     .gate = Gate::first_half,
+     .position_type = PositionType::rotary,
+     .read_more = read_neo_bert},
     {.model_type = "gemma3_text",
      .classes = "Gemma3Text",
      .prefix = "model.",

@@ -47,6 +47,7 @@ Embeddings::Embeddings(Checkpoint& checkpoint, const Config& config, const engin
       position(read_position_table(checkpoint, config)),
       type(read_type_table(checkpoint, config)),
       scale(config.embedding_scale),
+      dropped_token(config.dropped_token),
       norm(read_norm_if(*config.family->embeddings.norm, checkpoint, config.family->embeddings.norm,
                         config.embedding, config)),
       projection(read_projection(checkpoint, config, f32, team)) {}
@@ -94,14 +95,18 @@ DenseNames qkv_names(const Checkpoint& checkpoint, const std::string& name, cons
           .later_columns = later};
 }
 
-// From the first DeBERTa's stacked heads: all queries' rows, then all keys' and all values'.
-std::shared_ptr<engine::Buffer> sort_heads(engine::ConstTensor stacked, int heads) {
+// From stacked heads: all queries' rows, then all keys' and all values'. Queries and keys whose
+// neighbours are rotated together are sorted alike, so that those of two halves are.
+std::shared_ptr<engine::Buffer> sort_heads(engine::ConstTensor stacked, int heads,
+                                           bool rotates_neighbours) {
   const auto sorted = std::make_shared<engine::Buffer>();
   const Tensor rows = sorted->tensor(stacked.rows, stacked.columns);
   const int64_t hidden = stacked.columns, width = hidden / heads;
   for (int64_t row = 0; row < rows.rows; ++row) {
-    const int64_t head = row / (3 * width), part = row / width % 3;
-    std::copy_n(stacked.row(row), hidden, rows.row(part * hidden + head * width + row % width));
+    const int64_t head = row / (3 * width), part = row / width % 3, i = row % width;
+    const bool moves = rotates_neighbours && part < 2;
+    const int64_t place = moves ? i % 2 * (width / 2) + i / 2 : i;
+    std::copy_n(stacked.row(row), hidden, rows.row(part * hidden + head * width + place));
   }
   return sorted;
 }
@@ -112,18 +117,20 @@ engine::Linear read_qkv(Checkpoint& checkpoint, const std::string& layer, const 
   const DenseNames dense = qkv_names(checkpoint, layer, config);
   if (!names.qkv_by_heads) return read_linear(checkpoint, dense, Activation::none, product, team);
   const int64_t hidden = config.hidden;
-  const engine::Buffer query = checkpoint.vector(layer + names.query_bias, hidden),
-                       value = checkpoint.vector(layer + names.value_bias, hidden);
+  engine::Buffer bias(3 * hidden);
+  if (*names.query_bias) {
+    const engine::Buffer query = checkpoint.vector(layer + names.query_bias, hidden),
+                         value = checkpoint.vector(layer + names.value_bias, hidden);
+    std::copy_n(query.data(), hidden, bias.data());
+    std::copy_n(value.data(), hidden, bias.data() + 2 * hidden);
+  }
   // In int8, they are already sorted, with biases for all three.
   if (checkpoint.is_int8(dense.names.front())) {
     return read_linear(checkpoint, dense, Activation::none, product, team);
   }
-  engine::Buffer bias(3 * hidden);
-  std::copy_n(query.data(), hidden, bias.data());
-  std::copy_n(value.data(), hidden, bias.data() + 2 * hidden);
   const Weight stacked =
       checkpoint.matrix(dense.names.front() + ".weight", dense.columns, dense.width);
-  const auto sorted = sort_heads(stacked.view, config.heads);
+  const auto sorted = sort_heads(stacked.view, config.heads, names.rotates_neighbours);
   Checkpoint::release(stacked);
   const engine::Linear::Part part = {
       {sorted->data(), dense.columns, dense.width}, bias.data(), stacked.description()};
@@ -255,7 +262,8 @@ Encoder::Encoder(Checkpoint& checkpoint, const Config& config, const engine::Pro
                               config.hidden, config)) {
   for (const auto* frequencies : {&config.frequencies, &config.local_frequencies}) {
     if (frequencies->empty()) break;
-    rotaries.push_back(std::make_unique<engine::Rotary>(*frequencies, config.positions));
+    rotaries.push_back(std::make_unique<engine::Rotary>(
+        read_frequencies(checkpoint, config, *frequencies), config.positions));
   }
   load_layers(checkpoint, config, products, example, team, progress);
   for (size_t i = 0; i < layers.size(); ++i) {  // after the last one, the next batch's first runs

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <span>
 #include <stdexcept>
 #include <type_traits>
 #include <utility>
@@ -166,6 +167,25 @@ std::optional<engine::RelativeKeys> read_relative_keys(Checkpoint& checkpoint,
                                                 2 * config.positions - 1, config.head_size);
   return engine::RelativeKeys(team, table.view,
                               config.position_type == PositionType::relative_key_query);
+}
+
+// transformers 4 stores them in each layer, version 5 once, by the first name or the second.
+std::vector<float> read_frequencies(Checkpoint& checkpoint, const Config& config,
+                                    const std::vector<float>& computed) {
+  const std::string once = "rotary_embeddings.inv_freq", each = ".attention.self." + once;
+  std::vector<std::string> names = {once, "encoder.layer.*" + each};
+  for (const std::string& layer : config.layer_names) names.push_back(layer + each);
+  std::erase_if(names, [&](const std::string& name) { return !checkpoint.has(name); });
+  std::vector<float> found;
+  for (const std::string& name : names) {
+    const engine::Buffer stored = checkpoint.vector(name, std::ssize(computed));
+    const std::span<const float> values(stored.data(), computed.size());
+    if (found.empty()) found.assign(values.begin(), values.end());
+    if (std::ranges::equal(found, values)) continue;
+    throw std::runtime_error(fmt::format("{}: tensor '{}' differs from '{}', expected the same",
+                                         checkpoint.path(), name, names.front()));
+  }
+  return names.empty() ? computed : found;
 }
 
 // A bias by distance for each head (Raffel et al. 2020). Each direction has half of the 32 buckets;

@@ -48,6 +48,10 @@ std::optional<engine::RelativeKeys> read_relative_keys(Checkpoint& checkpoint,
                                                        const std::string& layer,
                                                        const Config& config, engine::Team& team);
 
+// Those of rotary positions [D / 2]: as computed, or ESM's own, which may have been rounded.
+std::vector<float> read_frequencies(Checkpoint& checkpoint, const Config& config,
+                                    const std::vector<float>& computed);
+
 // Disentangled positions: the embeddings of distances [2 span, H], normalised if the model does
 // that, or none; and a layer's weights for them.
 Weight read_distances(Checkpoint& checkpoint, const Config& config, engine::Team& team);

@@ -27,6 +27,11 @@ void check_unattended(const Encoding& encoding, int64_t index, const Config& con
         fmt::format("input {}: unattended is {}, expected 0 to {}, less than all its tokens", index,
                     encoding.unattended, length - 1));
   }
+  if (config.dropped_token >= 0) {
+    throw std::runtime_error(
+        fmt::format("input {}: unattended is {}, expected 0 for a model with token_dropout", index,
+                    encoding.unattended));
+  }
   for (const int window : config.windows) {
     if (window == 0 || length <= window + 1) continue;
     throw std::runtime_error(

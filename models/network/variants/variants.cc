@@ -2,6 +2,8 @@
 //
 // The steps of bert.cc and heads.cc that only some families need, and those of loading int8.
 #include <algorithm>
+#include <span>
+#include <vector>
 
 #include "engine/dense/quantisation.h"
 #include "models/network/heads.h"
@@ -14,6 +16,27 @@ using engine::Tensor;
 Tensor copy(engine::ConstTensor x, engine::Buffer& to) {
   std::copy_n(x.data, x.size(), to.tensor(x.rows, x.columns).data);
   return {to.data(), x.rows, x.columns};
+}
+
+// As in ESM (Lin et al. 2023), whose training drops masks as dropout drops inputs, and which so
+// expects as many dropped as on average in training.
+void Embeddings::drop_tokens(const Batch& batch, engine::Team& team, Tensor sum) const {
+  constexpr float kKept = 1 - 0.15f * 0.8f;
+  std::vector<float> factors(batch.ids.size());
+  for (int64_t i = 0; i < batch.sequences(); ++i) {
+    const int32_t begin = batch.starts[i], end = batch.starts[i + 1];
+    const auto ids = std::span(batch.ids).subspan(begin, end - begin);
+    const auto dropped = static_cast<float>(std::ranges::count(ids, dropped_token));
+    const float factor = kKept / (1 - dropped / static_cast<float>(ids.size()));
+    for (int32_t t = begin; t < end; ++t) factors[t] = batch.ids[t] == dropped_token ? 0 : factor;
+  }
+  engine::for_row_blocks(team, sum.rows, [&](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; ++t) {
+      const float* embedding = word.view.row(batch.ids[t]);
+      float* x = sum.row(t);
+      for (int64_t j = 0; j < sum.columns; ++j) x[j] += (factors[t] - 1) * embedding[j];
+    }
+  });
 }
 
 void Layer::norm_and_rotate(const Batch& batch, engine::Team& team, Tensor states) const {

@@ -51,9 +51,14 @@ std::string name_in_docs(const Family& family) {
          (family.needs_code ? std::string("` with `") + family.code : "");
 }
 
-bool has_head(const Family& family, const std::string& suffix) {
-  return suffix == "Model" || std::ranges::any_of(family.heads, [&](const HeadRow& head) {
-           return head.suffix == suffix;
+// NeoBERT has a name of its own.
+std::string column_of(const HeadRow& head) {
+  return head.suffix == std::string("LMHead") ? "ForMaskedLM" : head.suffix;
+}
+
+bool has_head(const Family& family, const std::string& column) {
+  return column == "Model" || std::ranges::any_of(family.heads, [&](const HeadRow& head) {
+           return column_of(head) == column;
          });
 }
 
@@ -68,7 +73,7 @@ TEST(Families, TheTableInTheDocsIsThatOfTheSource) {
     for (size_t i = 1; i < head.size(); ++i) {
       if (!has_head(family, head[i])) cells[i] = "–";
     }
-    for (const HeadRow& row : family.heads) EXPECT_THAT(head, testing::Contains(row.suffix));
+    for (const HeadRow& row : family.heads) EXPECT_THAT(head, testing::Contains(column_of(row)));
   }
   std::vector<Cells> rows;
   for (auto& [name, cells] : expected) rows.push_back(cells);
@@ -169,6 +174,67 @@ TEST(Families, ExpertsAreThoseOfNomicsCode) {
            {{{"num_experts", 4}}, "has shape [5, 48], expected [4, 48]"},
            {{{"scale_attn_weights", false}}, "scale_attn_weights: found false, expected true"}}) {
     const test::CopiedModel copy("nomic-moe");
+    copy.change("config.json", changes);
+    EXPECT_THAT(test::load_error(copy), testing::HasSubstr(error)) << changes;
+  }
+}
+
+TEST(Families, ProteinsAreSplitIntoTheVocabularysTokens) {
+  const Model model = test::load_golden("esm-mlm");
+  const std::vector<Input> inputs = {{"MKT<mask>YIA KQJJx R"}, {" M  <cls>A\tjj-.k", "AY"}, {""}};
+  const std::vector<std::vector<int32_t>> want = {{0, 20, 15, 11, 32, 19, 12, 5, 15, 16, 3, 10, 2},
+                                                  {0, 20, 0, 5, 3, 30, 29, 3, 2, 5, 19, 2},
+                                                  {0, 2}};
+  const std::vector<Encoding> got = model.tokenize(inputs);
+  for (size_t i = 0; i < want.size(); ++i) EXPECT_EQ(got[i].ids, want[i]);
+  EXPECT_EQ(got[0].offsets[10].begin, 15);
+  EXPECT_EQ(got[0].offsets[10].end, 18);
+  const test::CopiedModel genome("esm-mlm");
+  genome.write_json("tokenizer_config.json",
+                    {{"tokenizer_class", "EsmTokenizer"}, {"eos_token", nullptr}});
+  EXPECT_THAT(test::error_of([&] { Model::load(genome.path()).tokenize(inputs); }),
+              testing::HasSubstr("eos_token: found null, expected a token"));
+}
+
+TEST(Families, EsmIsWhatItsSettingsAndTensorsSay) {
+  const auto error_with = [](const char* golden, const nlohmann::json& changes) {
+    const test::CopiedModel copy(golden);
+    copy.change("config.json", changes);
+    return test::load_error(copy);
+  };
+  for (const auto& [changes, error] : std::vector<std::pair<nlohmann::json, const char*>>{
+           {{{"is_folding_model", true}}, "expected false: ESMFold is not supported"},
+           {{{"architectures", {"EsmForProteinFolding"}}}, "found \"EsmForProteinFolding\", exp"},
+           {{{"emb_layer_norm_before", true}}, "found true, expected false, going by the tensors"},
+           {{{"hidden_act", "relu"}}, "hidden_act: found \"relu\", expected \"gelu\""},
+           {{{"mask_token_id", nullptr}}, "\"mask_token_id\" is missing"},
+           {{{"position_embedding_type", "relative_key"}}, "expected absolute or rotary"},
+           {{{"auto_map", {{"AutoConfig", "esm_config.EsmConfig"}}}}, "code beside a model"}}) {
+    EXPECT_THAT(error_with("esm-mlm", changes), testing::HasSubstr(error)) << changes;
+  }
+  EXPECT_THAT(error_with("esm1b", {{"emb_layer_norm_before", false}}),
+              testing::HasSubstr("found false, expected true, going by the tensors"));
+  const test::CopiedModel copy("esm");
+  copy.change_tensor("encoder.layer.1.attention.self.rotary_embeddings.inv_freq",
+                     [](float* values, size_t) { values[1] *= 1.5f; });
+  EXPECT_THAT(test::load_error(copy),
+              testing::HasSubstr("inv_freq' differs from 'encoder.layer.0"));
+  Encoding filled = test::reference_inputs(read_safetensors(test::golden("esm.safetensors")))[3];
+  filled.unattended = 1;
+  EXPECT_THAT(test::error_of([&] { test::load_golden("esm").embed(std::vector{filled}); }),
+              testing::HasSubstr("expected 0 for a model with token_dropout"));
+}
+
+TEST(Families, NeoBertsVariantsAreRefused) {
+  for (const auto& [changes, error] : std::vector<std::pair<nlohmann::json, const char*>>{
+           {{{"rms_norm", false}}, "rms_norm: found false, expected true"},
+           {{{"rope", false}}, "rope: found false, expected true"},
+           {{{"ngpt", true}}, "ngpt: found true, expected false"},
+           {{{"is_decoder", true}}, "is_decoder: found true, expected false"},
+           {{{"hidden_act", "gelu"}}, "hidden_act: found \"gelu\", expected \"SwiGLU\""},
+           {{{"hidden_act", "SwiGLU"}}, ""},
+           {{{"intermediate_size", 90}}, "has shape [80, 48], expected [128, 48]"}}) {
+    const test::CopiedModel copy("neobert");
     copy.change("config.json", changes);
     EXPECT_THAT(test::load_error(copy), testing::HasSubstr(error)) << changes;
   }

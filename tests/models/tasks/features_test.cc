@@ -31,7 +31,7 @@ const std::vector<std::string> kNewerModels = names_in(R"(
     eurobert-classification eurobert-newer eurobert-mean gemma3 gemma3-newer jina-roberta-mlm
     jina-reranker jina-v3 jina-v3-tokens ultrabert-mlm ultrabert-qa ultrabert-classification
     ultrabert-published ultrabert-newer ernie ernie-pretraining deberta1 deberta1-qa
-    deberta1-far mt5 t5 qwen2 qwen3 qwen3-tokens)");
+    deberta1-far mt5 t5 qwen2 qwen3 qwen3-tokens esm-mlm esm1b esm-classification neobert-mlm)");
 
 // Every family with every head, and what only some have. Listed here and not read from the index,
 // which does not exist yet when the tests are discovered.
@@ -289,7 +289,8 @@ const std::vector<std::string> kRest = names_in(R"(
     gte-classification gte-mlm gte-tokens gte-choice jina-mlm jina-classification jina-tokens
     jina-qa jina-reglu jina-code-tokens eurobert deberta1-classification deberta1-mlm
     deberta1-tokens jina-roberta jina-roberta-classification jina-v3-qa ultrabert
-    ultrabert-tokens t5-tokens qwen3-classification qwen3-score splade modernbert-splade bge-m3
+    ultrabert-tokens esm esm-tokens esm1v neobert neobert-classification
+    t5-tokens qwen3-classification qwen3-score splade modernbert-splade bge-m3
     colbert xlm-roberta-colbert relative-key-colbert mpnet-colbert jina-colbert modernbert-colbert jina-roberta-colbert
     modernbert-long jina-long deberta-long relative-key-long)");
 
@@ -314,7 +315,8 @@ INSTANTIATE_TEST_SUITE_P(Families, FewModels,
                                          "relative-key", "modernbert-choice", "gte", "jina-code",
                                          "eurobert-classification", "eurobert-newer", "gemma3",
                                          "deberta-conv", "jina-reranker", "ultrabert-mlm",
-                                         "deberta1-far", "megatron", "nomic-moe", "t5", "qwen3"),
+                                         "deberta1-far", "megatron", "nomic-moe", "t5", "qwen3",
+                                         "esm-mlm", "neobert-mlm"),
                          test_name);
 
 TEST(Features, OfNothingAreNothing) {

@@ -14,8 +14,8 @@ FAMILIES = {"modernbert": ("ModernBert", ("model.",)), "nomic_bert": ("NomicBert
             "eurobert": ("EuroBert", ("model.",)), "ultrabert": ("Ultrabert", ("model.", "ultrabert.")),
             "gemma3_text": ("Gemma3Text", ("model.",)), "qwen2": ("Qwen2", ("model.",)),
             "qwen3": ("Qwen3", ("model.",)), "t5": ("T5", ("transformer.",)),
-            "mt5": ("MT5", ("transformer.",))}
-NO_TYPES = ("modernbert", "eurobert", "ultrabert", "gemma3_text", "qwen2", "qwen3", "t5", "mt5")
+            "mt5": ("MT5", ("transformer.",)), "esm": ("Esm", ("esm.",)), "neobert": ("NeoBERT", ("model.",))}
+NO_TYPES = ("modernbert", "eurobert", "ultrabert", "gemma3_text", "qwen2", "qwen3", "t5", "mt5", "esm", "neobert")
 # By the class of its configuration, which auto_map names.
 CODE = {"JinaBertConfig": "jina", "XLMRobertaFlashConfig": "jina-roberta"}
 
@@ -65,10 +65,10 @@ def read_newer_config(directory: Path) -> NewerConfig:
     vocabulary, multiple = c["vocab_size"], c.get("pad_vocab_size_multiple", 1)
     epsilon = {"modernbert": "norm_eps", "eurobert": "rms_norm_eps", "ultrabert": "rms_norm_eps",
                "gemma3_text": "rms_norm_eps", "qwen2": "rms_norm_eps", "qwen3": "rms_norm_eps",
-               "t5": "layer_norm_epsilon", "mt5": "layer_norm_epsilon"}.get(kind, "layer_norm_eps")
+               "neobert": "norm_eps", "t5": "layer_norm_epsilon", "mt5": "layer_norm_epsilon"}.get(kind, "layer_norm_eps")
     longest, padding = 1 << 15 if kind.endswith("t5") else get("max_position_embeddings",
-                                                                      "n_positions"), None
-    if kind == "jina-roberta" and c["position_embedding_type"] == "absolute":
+                                                                      "n_positions", "max_length"), None
+    if kind in ("esm", "jina-roberta") and c.get("position_embedding_type", "absolute") == "absolute":
         padding = c["pad_token_id"]
         longest -= padding + 1
     architecture = c["architectures"][0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The encoders of ModernBERT, NomicBert, GTE, JinaBert v2, Jina's XLM-RoBERTa and DeBERTa v2 in
+"""The encoders of ESM, ModernBERT, NomicBert, GTE, JinaBert v2, Jina's XLM-RoBERTa and DeBERTa v2 in
 float64; those of EuroBERT, UltraBERT, EmbeddingGemma, Qwen and T5 are in language_models.py.
 
 One function a family, written from the papers (Warner et al. 2024, Nussbaum et al. 2024, Zhang et
@@ -182,6 +182,35 @@ def jina_roberta(config: NewerConfig, t: Tensors, ids: np.ndarray, types: np.nda
         wide = act(t.linear(x, p + "mlp.fc1"))
         x = t.norm(x + t.linear(wide, p + "mlp.fc2"), p + "norm2")
         stages.append(x)
+    return stages
+
+
+def esm(config: NewerConfig, t: Tensors, ids: np.ndarray, _) -> list[np.ndarray]:
+    """Rives et al. 2021 and Lin et al. 2023: pre-norm layers. With token_dropout, masks have no embedding,
+    and all others are scaled as if 15 % * 80 % of the tokens were masks, as in training."""
+    x = t["embeddings.word_embeddings.weight"][ids]
+    if config.get("token_dropout", False):
+        masks = ids == config.json["mask_token_id"]
+        x = np.where(masks[:, None], 0, x) * ((1 - 0.15 * 0.8) / max(1 - masks.mean(), 1e-9))
+    rotary = config.get("position_embedding_type", "absolute") == "rotary"
+    if not rotary:
+        counted = ids != config.padding
+        x = x + t["embeddings.position_embeddings.weight"][config.padding + counted.cumsum() * counted]
+    if config.get("emb_layer_norm_before", False):
+        x = t.norm(x, "embeddings.layer_norm")
+    stages = [x]
+    for i in range(config.layers):
+        p = f"encoder.layer.{i}."
+        y = t.norm(x, p + "attention.LayerNorm")
+        q, k, v = (split(t.linear(y, f"{p}attention.self.{name}"), config.heads) for name in ("query", "key", "value"))
+        if rotary:
+            inv_freq = t[p + "attention.self.rotary_embeddings.inv_freq"].astype(np.float32)
+            q, k = rotate(q, inv_freq), rotate(k, inv_freq)
+        x = x + t.linear(attend(t.keys, q, k, v), p + "attention.output.dense")
+        wide = ACTIVATIONS["gelu"](t.linear(t.norm(x, p + "LayerNorm"), p + "intermediate.dense"))
+        x = x + t.linear(wide, p + "output.dense")
+        stages.append(x)
+    stages[-1] = t.norm(x, "encoder.emb_layer_norm_after")
     return stages
 
 

@@ -24,13 +24,15 @@ def scores(config: NewerConfig, t: Tensors, x: np.ndarray) -> dict[str, np.ndarr
         return {"logits": t.linear(x, "classifier")}
     if config.kind == "eurobert":
         return euro_bert(config, t, x, head)
+    if config.kind == "neobert":
+        return neo_bert(t, x, head)
     if config.kind == "ultrabert":
         return ultra_bert(config, t, x, head)
     if config.kind.startswith("qwen") and head.endswith("Classification"):
         return {"logits": t.linear(x[-1:] if of_input else x, "score")}
     if config.kind in ("gemma3_text", "qwen2", "qwen3") or head == "EncoderModel":
         return {}
-    if config.kind.startswith("jina") and head == "ForSequenceClassification" and "classifier.dense.weight" in t:
+    if (config.kind.startswith("jina") or config.kind == "esm") and head == "ForSequenceClassification" and "classifier.dense.weight" in t:
         return {"logits": t.linear(np.tanh(t.linear(x[:1], "classifier.dense")), "classifier.out_proj")}
     if head in ("ForMaskedLM", "ForPreTraining"):
         return {"logits": masked_lm(config, t, x)}
@@ -75,6 +77,14 @@ def ultra_bert(config: NewerConfig, t: Tensors, x: np.ndarray, head: str) -> dic
     return {"logits": t.linear(x, "qa_outputs" if head == "ForQuestionAnswering" else "classifier")}
 
 
+def neo_bert(t: Tensors, x: np.ndarray, head: str) -> dict[str, np.ndarray]:
+    if not head:
+        return {}
+    if head == "LMHead":
+        return {"logits": t.linear(x, "decoder")}
+    return {"logits": t.linear(np.tanh(t.linear(x[:1], "dense")), "classifier")}
+
+
 def predictions(t: Tensors, x: np.ndarray, words: str, decoder: str, bias: str = "") -> np.ndarray:
     name = bias or decoder + ".bias"
     weight = t[decoder + ".weight"] if decoder + ".weight" in t else t[words]
@@ -86,7 +96,7 @@ def masked_lm(config: NewerConfig, t: Tensors, x: np.ndarray) -> np.ndarray:
     words = "embeddings.word_embeddings.weight"
     if "lm_head.dense.weight" in t:
         norm = "lm_head.norm" if "lm_head.norm.weight" in t else "lm_head.layer_norm"
-        bias = "lm_head.bias" if config.kind.startswith("jina") else ""
+        bias = "lm_head.bias" if config.kind.startswith("jina") or config.kind == "esm" else ""
         return predictions(t, t.norm(act(t.linear(x, "lm_head.dense")), norm), words,
                            "lm_head.decoder", bias)
     p = "lm_predictions.lm_head."

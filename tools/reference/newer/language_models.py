@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """EuroBERT, UltraBERT and EmbeddingGemma in float64: the layers of the language models Llama and Gemma 3
-without a mask; Qwen2 and Qwen3 with it; and T5's encoder. Written from the papers (Boizard et al. 2025, Schechter
-Vera et al. 2025, Yang et al. 2025, Raffel et al. 2020) and the published code, in its names."""
+without a mask; Qwen2 and Qwen3 with it; NeoBERT; and T5's encoder. Written from the papers (Boizard et al. 2025, Schechter
+Vera et al. 2025, Yang et al. 2025, Le Breton et al. 2025, Raffel et al. 2020) and the published code, in its names."""
 import numpy as np
 
 from newer.config import NewerConfig
@@ -100,6 +100,31 @@ def gemma3(config: NewerConfig, t: Tensors, ids: np.ndarray, _) -> list[np.ndarr
         x = x + norm(y, p + "post_feedforward_layernorm")
         stages.append(x)
     stages[-1] = norm(x, "norm")
+    return stages
+
+
+def rotate_neighbours(x: np.ndarray, inv_freq: np.ndarray) -> np.ndarray:
+    """x: [A, S, D]. Each two neighbours in a head are the real and imaginary part of a number."""
+    angles = np.arange(x.shape[1], dtype=np.float32)[:, None] * inv_freq[None]
+    turned = (x[..., 0::2] + 1j * x[..., 1::2]) * np.exp(1j * angles.astype(np.float64))
+    return np.stack([turned.real, turned.imag], 3).reshape(x.shape)
+
+
+def neo_bert(config: NewerConfig, t: Tensors, ids: np.ndarray, _) -> list[np.ndarray]:
+    act, inv_freq = activation("silu"), frequencies(10000.0, config.hidden // config.heads)
+    norm = lambda x, name: rms_norm(config, x, t[name + ".weight"])  # noqa: E731
+    x = t["encoder.weight"][ids]
+    stages = [x]
+    for i in range(config.layers):
+        p = f"transformer_encoder.{i}."
+        by_head = split(t.linear(norm(x, p + "attention_norm"), p + "qkv"), config.heads)
+        q, k, v = np.split(by_head, 3, 2)
+        context = attend(t.keys, rotate_neighbours(q, inv_freq), rotate_neighbours(k, inv_freq), v)
+        x = x + t.linear(context, p + "wo")
+        gate, up = np.split(t.linear(norm(x, p + "ffn_norm"), p + "ffn.w12"), 2, 1)
+        x = x + t.linear(act(gate) * up, p + "ffn.w3")
+        stages.append(x)
+    stages[-1] = norm(x, "layer_norm")
     return stages
 
 

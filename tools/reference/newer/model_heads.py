@@ -37,10 +37,17 @@ def head(w, args: argparse.Namespace, c: dict, vocab: int) -> None:
         elif kind in columns:
             w.dense("qa_outputs" if kind == "qa" else "classifier", columns[kind], hidden, 2)
         return
+    if family == "neobert":
+        if kind == "mlm":
+            w.dense("decoder", vocab, hidden, 1)
+        elif kind == "classification":
+            w.dense("dense", hidden, hidden, 1)
+            w.dense("classifier", args.labels, hidden, 2)
+        return
     if family in ("qwen2", "qwen3") and kind in columns:
         w.dense("score", columns[kind], hidden, 2, kind == "tokens")
         return
-    if family in ("jina-roberta", "jina-v3") and kind == "classification":
+    if family in ("jina-roberta", "jina-v3", "esm") and kind == "classification":
         w.dense("classifier.dense", hidden, hidden, 1)
         w.dense("classifier.out_proj", args.labels, hidden, 2)
         return
@@ -62,7 +69,7 @@ def masked_lm(w, family: str, hidden: int, width: int, vocab: int, c: dict) -> N
              "new-deberta": ("lm_predictions.lm_head.dense", "lm_predictions.lm_head.LayerNorm",
                              "lm_predictions.lm_head.bias")}
     names["nomic5"] = names["nomic-moe"] = names["nomic"]
-    names["jina-roberta"] = names["jina-v3"] = ("lm_head.dense", "lm_head.layer_norm", "lm_head.bias")
+    names["jina-roberta"] = names["jina-v3"] = names["esm"] = ("lm_head.dense", "lm_head.layer_norm", "lm_head.bias")
     names["jina-code"] = names["deberta"] = names["deberta1"] = names["jina"]
     key = "new-deberta" if "deberta" in family and not c.get("legacy", True) else family
     dense, norm, bias = names[key]

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random ModernBERT, NomicBert, GTE, JinaBert, Jina's XLM-RoBERTa, DeBERTa v2, EuroBERT, UltraBERT,
-EmbeddingGemma, Qwen and T5 encoders, for make_model.py.
+EmbeddingGemma, Qwen and T5 encoders, for make_model.py; ESM's and NeoBERT's are in esm_models.py.
 
 config.json as the hub has it, tensors by the published code's names; --set KEY=JSON changes a field
 before the tensors are made. The reference beside it has names and formulas of its own.
 """
 import argparse
 
+from newer import esm_models
 from tensor_file import FormatError
 
 # By the option --family.
@@ -15,18 +16,20 @@ CLASSES = {"modernbert": "ModernBert", "nomic": "NomicBert", "nomic-moe": "Nomic
            "gte5": "Gte", "jina": "JinaBert", "jina-code": "JinaBert", "deberta": "DebertaV2",
            "eurobert": "EuroBert", "gemma3": "Gemma3Text", "jina-roberta": "XLMRoberta",
            "jina-v3": "JinaEmbeddingsV3", "ultrabert": "Ultrabert", "deberta1": "Deberta",
-           "qwen2": "Qwen2", "qwen3": "Qwen3", "t5": "T5", "t5-gated": "T5", "mt5": "MT5"}
+           "qwen2": "Qwen2", "qwen3": "Qwen3", "t5": "T5", "t5-gated": "T5", "mt5": "MT5",
+           "esm": "Esm", "neobert": "NeoBERT"}
 T5 = ("t5", "t5-gated", "mt5")
 MODEL_TYPES = {"modernbert": "modernbert", "nomic": "nomic_bert", "nomic-moe": "nomic_bert", "nomic5": "nomic_bert",
                "gte": "new", "gte5": "gte", "jina": "bert", "jina-code": "bert",
                "deberta": "deberta-v2", "eurobert": "eurobert", "gemma3": "gemma3_text",
                "jina-roberta": "xlm-roberta", "jina-v3": "jina_embeddings_v3", "ultrabert": "ultrabert",
-               "deberta1": "deberta", "qwen2": "qwen2", "qwen3": "qwen3", "t5": "t5", "t5-gated": "t5", "mt5": "mt5"}
+               "deberta1": "deberta", "qwen2": "qwen2", "qwen3": "qwen3", "t5": "t5", "t5-gated": "t5", "mt5": "mt5",
+               "esm": "esm", "neobert": "neobert"}
 PREFIXES = {"modernbert": "model.", "nomic": "bert.", "nomic-moe": "bert.", "nomic5": "nomic_bert.", "gte": "new.",
             "gte5": "gte.", "jina": "bert.", "jina-code": "bert.", "deberta": "deberta.",
             "eurobert": "model.", "gemma3": "model.", "jina-roberta": "roberta.",
             "jina-v3": "roberta.", "ultrabert": "ultrabert.", "deberta1": "deberta.",
-            "qwen2": "model.", "qwen3": "model.",
+            "qwen2": "model.", "qwen3": "model.", "esm": "esm.", "neobert": "model.",
             "t5": "transformer.", "t5-gated": "transformer.", "mt5": "transformer."}
 CODE = {"jina": "jinaai/jina-bert-implementation--configuration_bert.JinaBertConfig",
         "jina-code": "jinaai/jina-bert-v2-qk-post-norm--configuration_bert.JinaBertConfig",
@@ -34,7 +37,7 @@ CODE = {"jina": "jinaai/jina-bert-implementation--configuration_bert.JinaBertCon
         "nomic-moe": "nomic-ai/nomic-bert-2048--configuration_hf_nomic_bert.NomicBertConfig",
         "gte": "Alibaba-NLP/new-impl--configuration.NewConfig",
         "jina-roberta": "jinaai/xlm-roberta-flash-implementation--configuration_xlm_roberta.XLMRobertaFlashConfig",
-        "eurobert": "configuration_eurobert.EuroBertConfig"}
+        "eurobert": "configuration_eurobert.EuroBertConfig", "neobert": "model.NeoBERTConfig"}
 
 
 def base_config(args: argparse.Namespace, head: str, vocab: int) -> dict:
@@ -61,7 +64,11 @@ def base_config(args: argparse.Namespace, head: str, vocab: int) -> dict:
                          "n_positions": args.positions, "relative_attention_num_buckets": 32,
                          "relative_attention_max_distance": 128, "is_encoder_decoder": True}
     common |= {"hidden_size": hidden, "num_attention_heads": heads, "num_hidden_layers": layers,
-               "intermediate_size": intermediate, "max_position_embeddings": args.positions}
+               "intermediate_size": intermediate}
+    if args.family == "neobert":
+        common["architectures"] = ["NeoBERT" + {"Model": "", "ForMaskedLM": "LMHead"}.get(head, head)]
+        return common | {"max_length": args.positions} | esm_models.neo_bert_config(hidden, heads)
+    common["max_position_embeddings"] = args.positions
     more = {
         "modernbert": {"hidden_activation": "gelu", "norm_eps": 1e-5, "norm_bias": False,
                        "attention_bias": False, "mlp_bias": False, "classifier_bias": False,
@@ -114,6 +121,7 @@ def base_config(args: argparse.Namespace, head: str, vocab: int) -> dict:
                       "attention_bias": False, "mlp_bias": False, "head_dim": hidden // heads,
                       "sliding_window": 8, "prediction_head_size": 40, "classifier_pooling": "cls",
                       "tie_word_embeddings": False}}
+    more["esm"] = esm_models.esm_config()
     more["qwen2"] = {key: value for key, value in more["qwen3"].items() if key not in ("head_dim", "attention_bias")}
     return common | more["jina" if args.family == "jina-code" else args.family]
 
@@ -125,6 +133,8 @@ def padded(c: dict, vocab: int) -> int:
 
 def encoder(w, args: argparse.Namespace, c: dict, vocab: int) -> None:
     hidden, p, vocab = args.shape[1], PREFIXES[args.family], padded(c, vocab)
+    if whole := esm_models.ENCODERS.get(args.family):
+        return whole(w, args, c, vocab)
     names = {"modernbert": ("embeddings.tok_embeddings", "embeddings.norm"),
              "nomic": ("embeddings.word_embeddings", "emb_ln"),
              "nomic-moe": ("embeddings.word_embeddings", "emb_ln"),

@@ -3,16 +3,17 @@
 import numpy as np
 
 from newer.config import NewerConfig
-from newer.encoders import deberta, jina_bert, jina_roberta, modern_bert, turned_bert
+from newer.encoders import deberta, esm, jina_bert, jina_roberta, modern_bert, turned_bert
 from newer.heads import scores
 from newer.tensors import Tensors
-from newer.language_models import gemma3, llama, t5, ultra_bert
+from newer.language_models import gemma3, llama, neo_bert, t5, ultra_bert
 from reference_inputs import Input
 
 ENCODERS = {"modernbert": modern_bert, "nomic_bert": turned_bert, "new": turned_bert,
             "gte": turned_bert, "jina": jina_bert, "deberta-v2": deberta, "deberta": deberta, "eurobert": llama,
             "jina-roberta": jina_roberta, "jina_embeddings_v3": jina_roberta,
-            "ultrabert": ultra_bert, "gemma3_text": gemma3, "qwen2": llama, "qwen3": llama, "t5": t5, "mt5": t5}
+            "ultrabert": ultra_bert, "gemma3_text": gemma3, "qwen2": llama, "qwen3": llama, "t5": t5, "mt5": t5,
+            "esm": esm, "neobert": neo_bert}
 
 
 def compute_newer(config: NewerConfig, inputs: list[Input]) -> dict[str, np.ndarray]:

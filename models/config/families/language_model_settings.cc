@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The settings of families with the layers of language models, and of T5.
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "engine/attention/positions/rotary.h"
+#include "models/config/families/family_settings.h"
+#include "models/config/families/position_settings.h"
+
+namespace bert::models {
+namespace {
+
+// For encoders with the layers of language models: query heads may share keys and values.
+void read_heads(const JsonFile& file, Config& config) {
+  constexpr const char* kKeyHeads = "num_key_value_heads";
+  config.key_heads = static_cast<int>(file.integer(kKeyHeads, 1, config.heads, config.heads));
+  if (config.heads % config.key_heads != 0) {
+    file.fail(kKeyHeads, fmt::format("a divisor of '{}', which is {}",
+                                     config.family->settings.heads, config.heads));
+  }
+  const int64_t width = config.head_size;
+  if (file.integer("head_dim", 1, 1 << 20, width) != width) {
+    file.fail("head_dim", fmt::format("{}, the hidden size by the number of heads", width));
+  }
+}
+
+// Llama's layers without a mask.
+void read_llama(const JsonFile& file, Config& config) {
+  config.is_rms_norm = true;
+  const bool attention = file.boolean("attention_bias", false);
+  const bool feed_forward = file.boolean("mlp_bias", false);
+  config.has_bias = {.norm = false,
+                     .qkv = attention,
+                     .attention_output = attention,
+                     .up = feed_forward,
+                     .down = feed_forward};
+  read_heads(file, config);
+}
+
+}  // namespace
+
+// Boizard et al. 2025
+void read_euro_bert(const JsonFile& file, Config& config) {
+  read_llama(file, config);
+  config.has_bias.decoder = config.has_bias.up;
+  expect_absent(file, "rope_scaling");
+  if (!file.has("rope_parameters") && !file.has("rope_theta")) file.fail("rope_theta", "a number");
+  double theta = positive(file, "rope_theta", 250000);
+  if (file.has("rope_parameters")) theta = rope_theta(file.at("rope_parameters"), theta);
+  config.frequencies = engine::rotary_frequencies(theta, head_width(file, config));
+  const std::string pooling = file.text("classifier_pooling", "late");
+  if (pooling != "bos" && pooling != "mean" && pooling != "late") {
+    file.fail("classifier_pooling", "bos, mean or late");
+  }
+  using enum Config::ClassifierPooling;
+  config.classifier_pooling = pooling == "bos" ? first : pooling == "mean" ? mean : late;
+}
+
+// EuroBERT's layers, most of them with windows.
+void read_ultra_bert(const JsonFile& file, Config& config) {
+  read_llama(file, config);
+  config.has_bias.head = config.has_bias.decoder = false;
+  config.head_width = file.integer("prediction_head_size", 1, 1 << 16, 768);
+  const auto reach = static_cast<int>(file.integer("sliding_window", 1, 1 << 20, 128));
+  Thetas thetas{2560000, 10000};
+  config.windows = file.has("attention_windows") ? read_published_windows(file, config, thetas)
+                                                 : read_windows(file, config, reach, 3, 2);
+  read_rotary(file, thetas, config);
+  config.classifier_pooling = read_first_or_mean(file);
+}
+
+// Le Breton et al. 2025. A gated network is narrower by a third, and its width a multiple of 8.
+void read_neo_bert(const JsonFile& file, Config& config) {
+  config.is_rms_norm = true;
+  config.has_bias = {
+      .norm = false, .qkv = false, .attention_output = false, .up = false, .down = false};
+  if (config.activation != engine::Activation::silu) file.fail("hidden_act", "\"SwiGLU\"");
+  constexpr int kMultiple = 8;
+  config.intermediate = (2 * config.intermediate / 3 + kMultiple - 1) / kMultiple * kMultiple;
+  config.frequencies = engine::rotary_frequencies(10000, head_width(file, config));
+  for (const char* field : {"rms_norm", "rope"}) {
+    if (!file.boolean(field, true)) file.fail(field, "true");
+  }
+  if (file.boolean("ngpt", false)) file.fail("ngpt", "false");
+  // Of training, or known from the sizes.
+  for (const char* field : {"base_scale", "classifier_init_range", "decoder_init_range", "dim_head",
+                            "embedding_init_range", "flash_attention", "kwargs",
+                            "pretrained_model_name_or_path", "trust_remote_code"}) {
+    file.find(field);
+  }
+}
+
+// EmbeddingGemma (Schechter Vera et al. 2025): Gemma 3's layers without a mask.
+void read_gemma3(const JsonFile& file, Config& config) {
+  constexpr const char* kNoMask = "use_bidirectional_attention";
+  if (!file.boolean(kNoMask, false)) file.fail(kNoMask, "true: only encoders are supported");
+  config.is_rms_norm = true;
+  config.gain_offset = 1;
+  config.embedding_scale = std::sqrt(static_cast<float>(config.hidden));
+  const bool bias = file.boolean("attention_bias", false);
+  config.has_bias = {
+      .norm = false, .qkv = bias, .attention_output = bias, .up = false, .down = false};
+  read_heads(file, config);
+  const int64_t width = config.head_size;
+  if (file.number("query_pre_attn_scalar", 256) != static_cast<double>(width)) {
+    file.fail("query_pre_attn_scalar", fmt::format("{}, the width of a head", width));
+  }
+  for (const char* field : {"attn_logit_softcapping", "final_logit_softcapping"}) {
+    expect_absent(file, field);
+  }
+  const char* const pattern =
+      file.has("sliding_window_pattern") ? "sliding_window_pattern" : "_sliding_window_pattern";
+  const int64_t every = file.integer(pattern, 1, 1 << 20, 6);
+  const int reach = half_of(file, "sliding_window", 4096);
+  config.windows = read_windows(file, config, reach, every, every - 1);
+  read_rotary(
+      file, {positive(file, "rope_theta", 1000000), positive(file, "rope_local_base_freq", 10000)},
+      config);
+}
+
+// Qwen3 (Yang et al. 2025), as embedding models and rerankers have it. Only with is_causal false, a
+// token attends to those after it.
+void read_qwen3(const JsonFile& file, Config& config) {
+  read_llama(file, config);
+  config.has_bias.up = config.has_bias.down = false;
+  if (file.has("auto_map") && !file.has("is_causal")) {  // some such code attends to all tokens
+    file.fail("is_causal", "true or false, as the code that auto_map names is never run");
+  }
+  config.is_causal = file.boolean("is_causal", true);
+  if (file.boolean("use_sliding_window", false)) file.fail("use_sliding_window", "false");
+  for (const char* field : {"max_window_layers", "sliding_window"}) file.find(field);
+  const std::vector<int> windows = read_windows(file, config, 1, 1, 0);
+  if (std::ranges::count(windows, 0) != config.layers) {
+    file.fail("layer_types", "full_attention for all layers");
+  }
+  expect_absent(file, "rope_scaling");
+  double theta = positive(file, "rope_theta", 10000);
+  if (file.has("rope_parameters")) theta = rope_theta(file.at("rope_parameters"), theta);
+  config.frequencies = engine::rotary_frequencies(theta, head_width(file, config));
+  config.classifier_pooling = Config::ClassifierPooling::last;
+  config.pad_token = static_cast<int>(file.integer("pad_token_id", -1, config.vocabulary - 1, -1));
+}
+
+// Qwen2 has other biases.
+void read_qwen2(const JsonFile& file, Config& config) {
+  read_qwen3(file, config);
+  config.has_bias.qkv = true;
+  config.has_bias.attention_output = false;
+}
+
+// T5 (Raffel et al. 2020): norms keep the mean, there are no biases, and scores are not scaled.
+void read_t5(const JsonFile& file, Config& config) {
+  config.is_rms_norm = true;
+  config.attention_scale = 1;
+  config.has_bias = {
+      .norm = false, .qkv = false, .attention_output = false, .up = false, .down = false};
+  const bool is_gated = file.text("feed_forward_proj", "relu").starts_with("gated-");
+  if (config.gate == Gate::separate && !is_gated) {
+    file.fail("feed_forward_proj",
+              "gated-gelu or gated-silu, as the tensors are a gated network's");
+  }
+  if (file.integer("relative_attention_max_distance", 1, 1 << 20, 128) != 128) {
+    file.fail("relative_attention_max_distance", "128");
+  }
+}
+
+}  // namespace bert::models

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random ESM and NeoBERT encoders, for models.py, with every tensor that the published files have."""
+import argparse
+
+import numpy as np
+
+
+def esm_config() -> dict:
+    return {"pad_token_id": 1, "mask_token_id": 32, "hidden_act": "gelu", "layer_norm_eps": 1e-5,
+            "position_embedding_type": "rotary", "token_dropout": True, "emb_layer_norm_before": False,
+            "is_folding_model": False, "esmfold_config": None, "vocab_list": None}
+
+
+def esm(w, args: argparse.Namespace, c: dict, vocab: int) -> None:
+    layers, hidden, heads, intermediate = args.shape
+    p = "esm."
+    w.add(p + "embeddings.word_embeddings.weight", (vocab, hidden), 0.1)
+    # Even if it is unused, because positions are rotary.
+    w.add(p + "embeddings.position_embeddings.weight", (args.positions, hidden), 0.05)
+    if c["emb_layer_norm_before"]:
+        w.norm(p + "embeddings.layer_norm", hidden)
+    for i in range(layers):
+        layer = f"{p}encoder.layer.{i}."
+        for name in ("query", "key", "value"):
+            w.dense(f"{layer}attention.self.{name}", hidden, hidden, 1.2)
+        if c["position_embedding_type"] == "rotary":  # in half precision, as the models were trained
+            exponents = np.arange(0, hidden // heads, 2) / (hidden // heads)
+            rounded = (10000.0 ** -exponents).astype(np.float16).astype(np.float32)
+            w.tensors[layer + "attention.self.rotary_embeddings.inv_freq"] = rounded
+        w.dense(layer + "attention.output.dense", hidden, hidden, 1)
+        w.norm(layer + "attention.LayerNorm", hidden)
+        w.dense(layer + "intermediate.dense", intermediate, hidden, 1.5)
+        w.dense(layer + "output.dense", hidden, intermediate, 0.8)
+        w.norm(layer + "LayerNorm", hidden)
+    w.norm(p + "encoder.emb_layer_norm_after", hidden)
+    w.dense(p + "contact_head.regression", 1, layers * heads, 1)
+
+
+def neo_bert_config(hidden: int, heads: int) -> dict:
+    return {"norm_eps": 1e-5, "dim_head": hidden // heads, "classifier_init_range": 0.02,
+            "decoder_init_range": 0.02, "embedding_init_range": 0.02, "kwargs": {"trust_remote_code": True},
+            "pretrained_model_name_or_path": "google-bert/bert-base-uncased", "trust_remote_code": True}
+
+
+def neo_bert(w, args: argparse.Namespace, c: dict, vocab: int) -> None:
+    layers, hidden, _, intermediate = args.shape
+    p, wide = "model.", -(-int(2 * intermediate / 3) // 8) * 8
+    w.add(p + "encoder.weight", (vocab, hidden), 0.1)
+    for i in range(layers):
+        layer = f"{p}transformer_encoder.{i}."
+        w.dense(layer + "qkv", 3 * hidden, hidden, 1.2, False)
+        w.dense(layer + "wo", hidden, hidden, 1, False)
+        w.dense(layer + "ffn.w12", 2 * wide, hidden, 1, False)
+        w.dense(layer + "ffn.w3", hidden, wide, 1, False)
+        for name in ("attention_norm", "ffn_norm"):
+            w.norm(layer + name, hidden, False)
+    w.norm(p + "layer_norm", hidden, False)
+
+
+ENCODERS = {"esm": esm, "neobert": neo_bert}
