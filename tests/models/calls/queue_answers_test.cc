@@ -74,6 +74,46 @@ TEST(QueueAnswers, TasksAnswerAsTheModelDoes) {
   EXPECT_TRUE(same_bits(chosen[0].logits, want_chosen[0].logits));
 }
 
+// How many batches two requests need that wait together.
+template <typename Ask>
+int64_t batches_of_two(const char* name, const Ask& ask) {
+  Queue queue(load_golden(name, 2));
+  Held held(queue);
+  const auto first = ask(queue, 0), second = ask(queue, 1);
+  held.release();
+  first.wait();
+  second.wait();
+  return queue.statistics().batches - 1;
+}
+
+TEST(QueueAnswers, RequestsWhoseOptionsDifferShareNoBatch) {
+  const std::vector<Input> texts = {{"a man [MASK] music", "a guitar"}};
+  const auto tag = [&](TagOptions how) {
+    return batches_of_two("bert-tokens", [&](Queue& queue, int i) {
+      return queue.tag(texts, i == 0 ? TagOptions() : how);
+    });
+  };
+  EXPECT_EQ(tag({}), 1);
+  EXPECT_EQ(tag({.aggregation = Aggregation::max}), 2);
+  EXPECT_EQ(tag({.stride = 1}), 2);
+  const auto answer = [&](AnswerOptions how) {
+    return batches_of_two("bert-qa", [&](Queue& queue, int i) {
+      return queue.answer(texts, i == 0 ? AnswerOptions() : how);
+    });
+  };
+  EXPECT_EQ(answer({}), 1);
+  EXPECT_EQ(answer({.stride = 1}), 2);
+  EXPECT_EQ(answer({.most_tokens = 1}), 2);
+  const auto fill = [&](Queue& queue, int i) { return queue.fill_mask(texts, 1 + i); };
+  EXPECT_EQ(batches_of_two("bert-mlm", fill), 2);
+  const auto hidden = [&](Queue& queue, int i) { return queue.hidden(texts, {i}); };
+  EXPECT_EQ(batches_of_two("plain", hidden), 2);
+  const auto vectors = [&](Queue& queue, int i) {
+    return queue.multi_vector(texts, i == 0 ? Role::query : Role::document);
+  };
+  EXPECT_EQ(batches_of_two("bge-m3", vectors), 2);
+}
+
 TEST(QueueAnswers, WrongInputsAreErrorsInTheAnswerAsTheModelThrowsThem) {
   const Model model = load_golden("plain"), encoder = load_golden("bert-tokens");
   Queue queue(model), without_logits(encoder);

@@ -107,6 +107,17 @@ TEST(Queue, BatchesAreBoundedAndFirstComeFirstServed) {
   for (auto& each : done) each.get_future().wait();
   EXPECT_THAT(order, testing::ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9));
   EXPECT_EQ(queue.statistics().batches, 1 + 4);  // 64 + 64 + 64 + 8 tokens
+  EXPECT_EQ(queue.statistics().batch_inputs, 1 + 200);
+  std::vector<std::future<Output>> answers;
+  {
+    Held held(queue);
+    Encoding long_one = input;
+    long_one.ids.resize(20, input.ids[0]);
+    long_one.type_ids.resize(20);
+    for (int i = 0; i < 10; ++i) answers.push_back(queue.embed(std::vector{long_one}));
+  }
+  for (auto& answer : answers) answer.wait();
+  EXPECT_EQ(queue.statistics().batches, 1 + 4 + 1 + 4);  // 60 + 60 + 60 + 20 tokens
 }
 
 TEST(Queue, ASmallRequestDoesNotWaitForALargeOneThatWasThereBefore) {
@@ -206,9 +217,10 @@ TEST(Queue, TheDeadlineOfARequestPasses) {
     });
   };
   Held held(queue);
+  std::future<Output> late = queue.embed(std::vector{test::kInput}, {.deadline = now - 1ms});
+  late.wait();  // from here on, nothing but the deadlines wakes who looks after them
   ask(1, 200ms);
   ask(0, 100ms);
-  std::future<Output> late = queue.embed(std::vector{test::kInput}, {.deadline = now - 1ms});
   std::future<Output> in_time = queue.embed(std::vector{test::kInput}, {.deadline = now + 1h});
   EXPECT_EQ(error_of(late), "the deadline of the request passed when 0 of 1 inputs were computed");
   for (auto& each : ended) EXPECT_EQ(each.get_future().get(), Reason::deadline);
@@ -318,6 +330,11 @@ TEST(Queue, AForkedChildComputesByItself) {
         {.stop = source.get_token(), .progress = [&](int64_t, int64_t) { source.request_stop(); }},
         [&](std::future<Output> answer) { called = reason_of(answer) == Reason::cancelled; });
     same = same && called && queue->statistics().answered == 0;
+    std::future<Output> late = queue->embed(inputs, {.deadline = steady_clock::now() - 1ms});
+    same = same && error_of(late).starts_with("the deadline of the request passed");
+    std::vector<int64_t> parts;
+    queue->embed(inputs, {.progress = [&](int64_t done, int64_t) { parts.push_back(done); }}).get();
+    same = same && parts.front() == 0 && parts.back() == 20;
     queue.reset();
     _exit(same ? 0 : 1);
   }

@@ -2,6 +2,7 @@
 #include "models/calls/workspace_pool.h"
 
 #include <cstdint>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -21,7 +22,7 @@ TEST(WorkspacePool, KeepsNoMoreThanItSays) {
     pool.use([&](Workspace& space) { space.rows.tensor(rows, 1000); });
   };
   use(1000);
-  EXPECT_GE(bytes_of_the_next(), 4000000);
+  for (int again = 0; again < 3; ++again) EXPECT_GE(bytes_of_the_next(), 4000000);
   pool.clear();
   EXPECT_EQ(bytes_of_the_next(), 0);
   use(1300);  // 5.2 MB
@@ -48,6 +49,7 @@ TEST(WorkspacePool, ItsLimitIsAnOption) {
   Options options;
   options.workers = options.threads = 2;
   const Model model = Model::load(test::golden("plain"), options);
+  EXPECT_EQ(std::pair(model.info().workers, model.info().threads), std::pair(2, 2));
   EXPECT_EQ(model.info().kept_memory, int64_t{512} << 20);
   model.embed(inputs);
   EXPECT_GT(model.kept_memory(), 10000);
