@@ -2,6 +2,9 @@
 //
 // Directories whose config.json and weights disagree about the heads.
 #include <filesystem>
+#include <string>
+#include <tuple>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -186,6 +189,41 @@ TEST(Architecture, AnAdapterIsNotPassedOver) {
   EXPECT_EQ(test::load_error(copy), copy.path("adapter_config.json") +
                                         ": this is an adapter: name the directory of its model as "
                                         "the model, and this directory as the adapter");
+}
+
+TEST(Architecture, SettingsThatWouldChangeItAreRefused) {
+  for (const auto& [golden, changes, error] :
+       std::vector<std::tuple<const char*, json, const char*>>{
+           {"mpnet", {{"relative_attention_num_buckets", 16}}, "found 16, expected 32"},
+           {"electra-choice", {{"summary_type", "last"}}, "found \"last\", expected \"first\""},
+           {"eurobert",
+            {{"rope_parameters", {{"rope_type", "yarn"}, {"rope_theta", 1000}}}},
+            "rope_type: found \"yarn\", expected \"default\""},
+           {"xlm-roberta",
+            {{"max_position_embeddings", 2}},
+            "found 2, expected more than 2, the first position"},
+           {"deberta",
+            {{"max_relative_positions", 4}, {"position_buckets", 8}},
+            "found 8, expected at least 2, and fewer than twice max_relative_positions"}}) {
+    const CopiedModel copy(golden);
+    copy.change("config.json", changes);
+    EXPECT_THAT(load_error(copy), HasSubstr(error)) << changes;
+  }
+}
+
+// Unlike one that is missing.
+TEST(Architecture, ModernBertsLocalThetaMayBeNull) {
+  const CopiedModel copy("modernbert");
+  const std::vector<Encoding> inputs = {test::kInput};
+  const auto embedding = [&](const json& local) {
+    auto config = json::parse(copy.read("config.json"));
+    config["global_rope_theta"] = 500;
+    config["local_rope_theta"] = local;
+    copy.write_json("config.json", config);
+    return Model::load(copy.path()).embed(inputs).values;
+  };
+  EXPECT_TRUE(same_bits(embedding(nullptr), embedding(500)));
+  EXPECT_FALSE(same_bits(embedding(nullptr), embedding(10000)));
 }
 
 TEST(Architecture, KeysThatNobodyKnowsAreNotedOnce) {

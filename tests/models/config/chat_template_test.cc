@@ -51,6 +51,8 @@ TEST(ChatTemplate, IsRenderedAsJinjaDoes) {
   EXPECT_EQ(render("  {# a {{ note }} #}\r\n\t{% set q = " + kQuery + " %}\r\na\n  {{q}}{{" +
                    kDocument + " }}\n  b{ # }"),
             "a\n  QD\n  b{ # }");
+  EXPECT_EQ(render("{{" + kQuery + "}}  {% set x = 'a' %}{# a -#}\n \n{{" + kDocument + "}}"),
+            "Q  D");
   EXPECT_EQ(render(" x {% set q = " + kQuery + " +%}\n{{ 'a\\n' + q ~ \"b\\\\\" -}} \n {{" +
                    kDocument + "}}"),
             " x \na\nQb\\D");

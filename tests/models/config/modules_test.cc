@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Where modules.json says that the parts of a model are.
+#include <cstdint>
 #include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "models/tasks/ranking/bert_ranking.h"
 #include "tests/models/copied_model.h"
 
 namespace bert {
@@ -65,6 +70,52 @@ TEST(Modules, OfARouterAreThoseForDocuments) {
   EXPECT_THAT(error({{"structure", {{"document", {"", "../x"}}}}}),
               HasSubstr("in the model's directory"));
   EXPECT_THAT(error({{"types", {{"q", nullptr}}}}), HasSubstr("\"q\" is missing"));
+}
+
+// Each of a query's tokens once, without special ones, after the prompt for queries.
+TEST(Modules, OfARouterHaveATableForQueries) {
+  const CopiedModel copy("splade");
+  const Model documents = Model::load(copy.path());
+  const std::string type = "sentence_transformers.sparse_encoder.models.";
+  copy.write_json("modules.json",
+                  {{{"path", ""}, {"type", "sentence_transformers.models.Router"}}});
+  copy.write_json("router_config.json",
+                  {{"types",
+                    {{"", type + "MLMTransformer"},
+                     {"1_SpladePooling", type + "SpladePooling"},
+                     {"q", type + "SparseStaticEmbedding"}}},
+                   {"structure", {{"query", {"q"}}, {"document", {"", "1_SpladePooling"}}}},
+                   {"parameters", {{"default_route", "document"}}}});
+  copy.write_json("config_sentence_transformers.json", {{"prompts", {{"query", "two "}}}});
+  copy.write("q/config.json", "{}");
+  for (const char* file : {"vocab.txt", "tokenizer_config.json"}) {
+    copy.write(std::string("q/") + file, copy.read(file));
+  }
+  std::vector<float> weights(static_cast<size_t>(documents.info().vocabulary));
+  for (size_t id = 0; id < weights.size(); ++id) weights[id] = 0.5f + static_cast<float>(id % 7);
+  const json header = {
+      {"weight",
+       {{"dtype", "F32"}, {"shape", {weights.size()}}, {"data_offsets", {0, 4 * weights.size()}}}}};
+  const std::string text = header.dump();
+  const uint64_t length = text.size();
+  copy.write("q/model.safetensors",
+             std::string(reinterpret_cast<const char*>(&length), 8) + text +
+                 std::string(reinterpret_cast<const char*>(weights.data()), 4 * weights.size()));
+  const Model model = Model::load(copy.path());
+  const std::vector<std::string> texts = {"two dogs on the beach", "a man"};
+  const std::vector<Input> inputs = {{texts[0]}, {texts[1]}}, query = {{"two dogs the dogs"}};
+  const std::vector<SparseVector> vectors = documents.sparse(inputs);
+  const Encoding tokens = documents.tokenize(query)[0];
+  SparseVector wanted;
+  for (const int32_t id : std::set(tokens.ids.begin() + 1, tokens.ids.end() - 1)) {
+    wanted.ids.push_back(id);
+    wanted.weights.push_back(weights[static_cast<size_t>(id)]);
+  }
+  const std::vector<Relevance> found = relevance(model, "dogs the dogs", texts);
+  for (size_t i = 0; i < texts.size(); ++i) {
+    EXPECT_NEAR(found[i].score, dot(wanted, vectors[i]), 1e-5);
+  }
+  EXPECT_GT(found[0].score, 0);
 }
 
 }  // namespace

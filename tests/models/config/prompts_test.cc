@@ -62,7 +62,7 @@ TEST(Prompts, ArePutBeforeEachFirstText) {
     EXPECT_EQ(model.tokenizer().encode(kPrompted[i]).ids, encodings[i].ids);
   }
   const Encoding pair = model.tokenizer().encode({"a man", "a"});  // after [CLS] the dogs :
-  EXPECT_EQ(pair.offsets[3].end, 0);
+  EXPECT_EQ(std::pair(pair.offsets[3].begin, pair.offsets[3].end), std::pair(0, 0));
   EXPECT_EQ(std::pair(pair.offsets[5].begin, pair.offsets[5].end), std::pair(2, 5));
   EXPECT_EQ(std::pair(pair.offsets[7].begin, pair.offsets[7].end), std::pair(0, 1));
 }
@@ -82,6 +82,8 @@ TEST(Prompts, UnknownNamesAreRefused) {
   EXPECT_THAT(load_error(copy), AllOf(HasSubstr(path), HasSubstr("default_prompt_name: found")));
   configure({{"prompts", {"query"}}});
   EXPECT_THAT(load_error(copy), AllOf(HasSubstr(path), HasSubstr("prompts: found")));
+  configure({{"prompts", {{"query", nullptr}}}});
+  EXPECT_EQ(load_error(copy, "query"), "no error");
   configure({{"prompts", {{"query", 3}}}});
   EXPECT_THAT(load_error(copy), AllOf(HasSubstr(path), HasSubstr("'query'")));
   configure({{"prompts", kPrompts}});

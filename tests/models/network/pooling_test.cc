@@ -281,6 +281,17 @@ TEST(Modules, MayTruncateTheEmbedding) {
   EXPECT_THAT(load_error(copy), HasSubstr("truncate_dim: found 0"));
 }
 
+TEST(Modules, MayPoolInSeveralWaysAtOnce) {
+  const CopiedModel copy("st-mean");
+  copy.write_json("modules.json", modules({"Transformer", "Pooling"}));
+  copy.write_json("1_Pooling/config.json", {{"pooling_mode", {"mean", "cls"}}});
+  const Output both = Model::load(copy.path()).embed(kTexts);
+  EXPECT_EQ(both.columns, 96);
+  copy.write_json("config_sentence_transformers.json", {{"truncate_dim", 60}});
+  const Output cut = Model::load(copy.path()).embed(kTexts);
+  EXPECT_TRUE(same_bits(cut.row(1), both.row(1).first(60)));
+}
+
 TEST(Modules, OfATransformerWithOtherSettingsAreRefused) {
   const CopiedModel copy("st-mean");
   const auto error = [&](const json& settings) {

@@ -243,7 +243,12 @@ TEST_F(ConfigFile, ErrorsNameTheFieldWhatWasFoundAndWhatWasExpected) {
   EXPECT_THAT(after("position_embedding_type", "relative_key"),
               HasSubstr("layer.0.attention.self.distance_embedding.weight' is missing"));
   EXPECT_THAT(after("position_embedding_type", "rotary"), HasSubstr("relative_key_query"));
-  EXPECT_THAT(after("layer_norm_eps", -1), HasSubstr("layer_norm_eps"));
+  for (const int epsilon : {-1, 1}) {
+    EXPECT_THAT(after("layer_norm_eps", epsilon),
+                HasSubstr("expected a number of at least 0 and less than 1"));
+  }
+  EXPECT_THAT(after("pruned_heads", {{"0", {1}}}),
+              HasSubstr("pruned_heads: found an object, expected none"));
   EXPECT_THAT(after("problem_type", "ranking"), HasSubstr("ranking"));
   EXPECT_THAT(after("id2label", {{"0", "a"}, {"2", "b"}, {"3", "c"}}),
               HasSubstr("id2label: \"1\" is missing"));

@@ -113,6 +113,19 @@ TEST(NonFinite, AnswersAreErrorsThatNameTheInputAndTheModel) {
     EXPECT_EQ(error_of([&] { model.fill_mask(std::span<const Encoding>(inputs), 3); }),
               expected(copy));
   }
+  for (const char* golden : {"colbert", "splade"}) {
+    const CopiedModel copy(golden);
+    const Model model = spoiled(copy, "bert.embeddings.word_embeddings.weight");
+    const std::vector<Encoding> inputs = {
+        {.ids = {2, 7, 3}, .type_ids = {0, 0, 0}, .offsets = {}},
+        {.ids = {2, last_id(model), 3}, .type_ids = {0, 0, 0}, .offsets = {}}};
+    const std::span<const Encoding> all(inputs);
+    if (model.info().has_sparse) {  // the decoder shares the table
+      EXPECT_THAT(error_of([&] { model.sparse(all); }), HasSubstr("produced nan"));
+    } else {
+      EXPECT_EQ(error_of([&] { model.multi_vector(all, Role::document); }), expected(copy));
+    }
+  }
 }
 
 }  // namespace

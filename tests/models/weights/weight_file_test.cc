@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Every format gives the same bits; damaged and hostile files give errors that name the file.
+#include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <limits>
+#include <span>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -89,6 +94,21 @@ TEST(WeightFiles, ArchitectureMissingFromAGoogleConfigurationIsInferred) {
   const Model classifier = Model::load(format_directory("classification", "tensorflow-shards"));
   EXPECT_EQ(classifier.info().architecture, "BertForSequenceClassification");
   EXPECT_EQ(classifier.info().labels.size(), 3);
+}
+
+TEST(StoredTensors, OfF16HaveEveryKindOfNumber) {
+  constexpr uint16_t kHalves[] = {0x3c00, 0xc000, 0x0001, 0x8001, 0x7bff,
+                                  0x7c00, 0xfc00, 0x7e00, 0x8000};
+  const StoredTensor tensor{.name = "halves",
+                            .dtype = models::DType::f16,
+                            .shape = {9},
+                            .bytes = std::as_bytes(std::span(kHalves))};
+  std::vector<float> values(9);
+  tensor.copy_to(values.data());
+  const float infinite = std::numeric_limits<float>::infinity();
+  EXPECT_THAT(values, testing::ElementsAre(1.0f, -2.0f, 0x1p-24f, -0x1p-24f, 65504.0f, infinite,
+                                           -infinite, testing::IsNan(), 0.0f));
+  EXPECT_TRUE(std::signbit(values[8]));
 }
 
 TEST(Crc32c, BothImplementationsMatchTheStandard) {
