@@ -153,6 +153,11 @@ class Adapters(InferTest):
                                new], capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.answers("-m", new, *logits), [wanted])
+        self.fail_with(1, "is I8, which an adapter cannot be added to", "-m", new, "--adapter", folder, "a")
+        for labels in ["no", "yes"], ["a", "b", "c", "d"]:  # those of the model, if there are as many
+            self.change(base / "config.json", id2label={str(i): label for i, label in enumerate(labels)})
+            [answer] = self.answers("-m", base, "--adapter", folder, *logits)
+            self.assertRegex(answer["label"], "^[a-d]$" if len(labels) == 4 else "^LABEL_[0-3]$")
         self.make_peft("head", 1, modules_to_save=["score"], task_type="SEQ_CLS")
         write_tensors(folder / "adapter_model.safetensors", tensors)
         self.fail_with(1, "unexpected tensor 'base_model.model.classifier.dense.bias'", "-m", base, "--adapter", folder,
@@ -226,6 +231,15 @@ class Adapters(InferTest):
                 np.testing.assert_allclose(self.embeddings(self.plain, "--adapter", adapter), wanted, rtol=0,
                                            atol=1e-5)
         self.assertIn("adapter_model.safetensors", self.info(self.plain, "--adapter", "usual"))
+        # Only the adapter's names have the encoder's prefix.
+        bare = self.dir / "bare"
+        shutil.copytree(self.plain, bare)
+        write_tensors(bare / "model.safetensors",
+                      {name.removeprefix("roberta."): value for name, value in self.tensors.items()})
+        file = TensorFile(folder / "adapter_model.safetensors")
+        write_tensors(folder / "adapter_model.safetensors",
+                      {name.replace(".model.", ".model.roberta."): np.array(file.read(name)) for name in file.entries})
+        np.testing.assert_allclose(self.embeddings(bare, "--adapter", folder), wanted, rtol=0, atol=1e-5)
         for setting, value in [("use_dora", True), ("bias", "all"), ("modules_to_save", "classifier"),
                                ("alpha_pattern", {"query": 3}), ("peft_type", "IA3")]:
             self.make_peft("refused", 1, **{setting: value})
