@@ -29,19 +29,6 @@ void append_value(std::string& text, std::string_view name, std::string_view lab
   text += fmt::format("{}{} {}\n", name, labels, value);
 }
 
-std::string metric_label(std::string_view label, std::string_view value) {
-  std::string text = fmt::format("{{{}=\"", label);
-  for (const char c : value) {
-    if (c == '\n') {
-      text += "\\n";
-      continue;
-    }
-    if (c == '"' || c == '\\') text += '\\';
-    text += c;
-  }
-  return text + "\"}";
-}
-
 void Histogram::append(std::string& text, std::string_view name, std::string_view about) const {
   append_metric(text, name, "histogram", about);
   const std::string bucket = fmt::format("{}_bucket", name);
@@ -84,7 +71,7 @@ void Metrics::append(std::string& text) const {
   const std::lock_guard lock(mutex_);
   append_metric(text, "te_request_failure", "counter", "Requests that were refused or failed.");
   for (const auto& [reason, count] : failures_) {
-    append_value(text, "te_request_failure", metric_label("err", reason),
+    append_value(text, "te_request_failure", fmt::format("{{err=\"{}\"}}", reason),
                  static_cast<double>(count));
   }
   append_metric(text, "bert_serve_responses_total", "counter", "Responses by status.");

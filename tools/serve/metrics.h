@@ -31,8 +31,6 @@ class Histogram {
 void append_metric(std::string& text, std::string_view name, std::string_view type,
                    std::string_view about);
 void append_value(std::string& text, std::string_view name, std::string_view labels, double value);
-// {label="value"}, escaped.
-std::string metric_label(std::string_view label, std::string_view value);
 
 class Metrics {
  public:

@@ -55,6 +55,7 @@ class Refusals(ServeTest):
             ({"inputs": "a", "dimensions": 1.5}, "is 1.5, expected"),
             ({"inputs": "a", "truncation_direction": "up"}, "is 'up', expected left or right"),
             ({"inputs": "a", "prompt_name": "query"}, "is 'query', expected none"),
+            ({"inputs": [3], "prompt_name": "query"}, "^`prompt_name` cannot be given with token ids$"),
             ({"inputs": "a", "model": 7}, "`model` is or holds a number, expected a string"),
             ({"inputs": "dogs " * 100}, r"an input has \d+ tokens, expected at most 64"),
             ({"inputs": ["a"] * 5}, "^batch size 5 > maximum allowed batch size 4$"),

@@ -3,6 +3,7 @@
 """HTTP as bert-serve speaks it. Usage: http_test.py BIN_DIR"""
 import json
 import re
+import socket
 
 from serving import ServeTest, main
 
@@ -47,6 +48,36 @@ class Http(ServeTest):
             self.assertEqual(answer.count(b"HTTP/1.1 "), 1, answer)
         gzip = b"POST /embed HTTP/1.1\r\nHost: a\r\nContent-Encoding: gzip\r\nContent-Length: 1\r\n\r\nx"
         self.assertRegex(self.server.raw(gzip), b"^HTTP/1.1 415 ")
+        self.assertGreaterEqual(self.server.metric("bert_serve_unreadable_total"), 8)
+        self.assertGreaterEqual(self.server.metric('te_request_failure{err="payload"}'), 2)
+
+    def test_more_connections_than_allowed(self):
+        """The one that has been idle for longest makes room for the next."""
+        server = self.start("-m", f"x={self.model}", "--max-connections", "3")
+        connections = []
+
+        def ask(connection):
+            connection.sendall(b"GET /health HTTP/1.1\r\nHost: a\r\n\r\n")
+            self.assertRegex(connection.recv(65536), b"^HTTP/1.1 200 ")
+        for _ in range(3):
+            connections.append(socket.create_connection(("127.0.0.1", server.port), timeout=60))
+            ask(connections[-1])
+        self.assertEqual(connections[0].recv(1), b"")
+        ask(connections[1])
+        for _ in range(2):
+            self.assertEqual(server.request("GET", "/health")[0], 200)
+        for connection in connections:
+            connection.close()
+
+    def test_ids_of_requests(self):
+        """A client's own are repeated if they are short and plain."""
+        for sent, is_repeated in ((b"a" * 128, True), (b"a" * 129, False), (b'a"b', False), (b"a b", False)):
+            answer = self.server.raw(b"GET /health HTTP/1.1\r\n" + CLOSE + b"X-Request-Id: " + sent + b"\r\n\r\n")
+            self.assertEqual(b"X-Request-Id: " + sent + b"\r\n" in answer, is_repeated, sent)
+
+    def test_head_has_no_body(self):
+        answer = self.server.raw(b"HEAD /info HTTP/1.1\r\n" + CLOSE + b"\r\n")
+        self.assertRegex(answer, rb"^HTTP/1.1 200 OK\r\n(.+\r\n)*Content-Length: [1-9]\d*\r\n(.+\r\n)*\r\n\Z")
 
     def test_bodies_in_pieces(self):
         body = b'{"inputs": "a"}'

@@ -4,6 +4,7 @@
 import base64
 import json
 import math
+import re
 import struct
 
 from serving import ServeTest, floats, main
@@ -84,6 +85,8 @@ class Routes(ServeTest):
         self.assertEqual(raw, self.embeddings())
         shorter = self.post("/embed", {"inputs": TEXTS, "dimensions": 3})
         self.assertEqual(shorter, self.embeddings("--truncate-dim", "3", "--normalize"))
+        quoted = 'a man": [{\\'
+        self.assertEqual(self.post("/embed", {"inputs": quoted}), self.embeddings("--normalize", texts=[quoted]))
 
     def test_embed_all(self):
         expected = [row["hidden"] for row in self.infer(self.names["encoder"], "--task", "hidden",
@@ -266,6 +269,12 @@ class Routes(ServeTest):
         self.assertEqual(self.post("/pipeline/token-classification", body),
                          [x for x in expected if x["entity"] != "B-WHO"])
         self.assertEqual(len(self.post("/models/tags", {"inputs": TEXTS})), 3)
+        [row] = self.infer(self.names["tags"], "--aggregation", "none", "--stride", "0", inputs=[LONG + TEXTS[0]])
+        body["parameters"] = {"aggregation_strategy": "none", "stride": 0}
+        self.assertEqual([x["score"] for x in self.post("/models/tags", body)],
+                         [x["probability"] for x in row["entities"]])
+        _, headers, _ = self.server.request("POST", "/models/tags", body)
+        self.assertEqual(headers["X-Compute-Tokens"], str(row["tokens"]))
 
     def test_question_answering(self):
         pair = ["who plays", LONG + "a man plays music"]
@@ -296,6 +305,8 @@ class Routes(ServeTest):
         self.assertEqual([found[0]["sequence"]], self.post("/models/mlm/decode", {"ids": ids}))
         two = self.post("/models/mlm", {"inputs": "a [MASK] is [MASK]."})
         self.assertEqual([len(one) for one in two], [5, 5])
+        for x in two[0]:  # the other mask is shown, and so are [CLS] and its like
+            self.assertRegex(x["sequence"], r"^\[CLS\] .* \[MASK\].* \[SEP\]$")
         targets = self.post("/models/mlm", {"inputs": "a [MASK] is playing.",
                                             "parameters": {"targets": ["man", "dog"]}})
         self.assertEqual({x["token_str"] for x in targets}, {"man", "dog"})
@@ -364,8 +375,15 @@ class Routes(ServeTest):
         before = self.server.metric('te_request_success{method="single"}')
         self.post("/embed", {"inputs": "a man"})
         self.assertEqual(self.server.metric('te_request_success{method="single"}'), before + 1)
+        before = self.server.metric('bert_serve_responses_total{status="404"}')
+        self.get("/nothing", 404)
+        self.assertEqual(self.server.metric('bert_serve_responses_total{status="404"}'), before + 1)
         text = self.server.request("GET", "/metrics")[2].decode()
         self.assertIn("te_queue_size 0\n", text)
+        buckets = [float(count) for count in re.findall(r'te_request_duration_bucket\{le="\S+"\} (\S+)', text)]
+        self.assertEqual(buckets, sorted(buckets))
+        self.assertEqual(buckets[-1], self.server.metric("te_request_duration_count"))
+        self.assertGreater(buckets[-1], 0)
         names = set()
         for line in text.splitlines():
             if line.startswith("# TYPE "):

@@ -125,6 +125,28 @@ class Tasks(ServeTest):
                      "^`parameters.targets` are for 120 masks, expected at most 69")
         self.refused("/models/mlm", {"inputs": "a [MASK]", "parameters": {"targets": []}}, "cannot be empty", 400)
 
+    def test_the_best_of_targets(self):
+        body = {"inputs": "a [MASK] is playing.", "parameters": {"targets": ["man", "dog"]}}
+        both = self.post("/models/mlm", body)
+        body["parameters"]["top_k"] = 1
+        self.assertEqual(self.post("/models/mlm", body), both[:1])
+        self.refused("/models/mlm", {"inputs": "a [MASK]", "parameters": {"targets": ["man dog"]}},
+                     "^`parameters.targets` hold 'man dog', which is 2 tokens, expected one")
+
+    def test_no_answer(self):
+        """Where that is the most probable, and is asked for."""
+        kinds = set()
+        for text in "a", "two dogs eat", LONG + "a man plays music":
+            [row] = self.infer(self.names["qa"], inputs=[["who plays", text]])
+            inputs = {"question": "who plays", "context": text}
+            found = self.post("/models/qa", {"inputs": inputs, "parameters": {"handle_impossible_answer": True}})
+            kinds.add(none := row["no_answer"] > row["score"])
+            self.assertEqual((found["answer"], found["score"]),
+                             ("", row["no_answer"]) if none else (row["answer"], row["score"]))
+        self.assertIn(True, kinds)
+        self.refused("/models/qa", {"inputs": inputs, "parameters": {"top_k": 2}},
+                     "^`parameters.top_k` is 2, expected a whole number from 1 to 1")
+
     def test_zero_shot(self):
         labels, form = ["music", "the beach", "dogs"], "it is {}."
         rows = self.infer(self.names["classes"],
@@ -144,6 +166,14 @@ class Tasks(ServeTest):
             self.assertEqual(found, sorted(found, key=lambda x: -x["score"]))
             both = self.post("/models/classes", {"inputs": TEXTS, "parameters": parameters})
             self.assertEqual((len(both), both[0]), (len(TEXTS), found))
+        [only] = self.post("/models/classes", {"inputs": TEXTS[0], "parameters": parameters | {
+            "candidate_labels": labels[0], "multi_label": False}})  # against its contradiction
+        self.assertEqual(only["score"], next(x["score"] for x in found if x["label"] == labels[0]))
+
+    def test_the_default_prompt_is_there_however_an_input_is_cut(self):
+        usual = self.post("/models/prompted", {"inputs": "a man"})
+        for field, value in ("truncate", False), ("truncation_direction", "right"):
+            self.assertEqual(self.post("/models/prompted", {"inputs": "a man", field: value}), usual)
 
     def test_zero_shot_of_long_texts(self):
         """Only the text is truncated, and no prompt is put before it: bert-infer's numbers."""
