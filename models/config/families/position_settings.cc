@@ -2,6 +2,7 @@
 #include "models/config/families/position_settings.h"
 
 #include <cmath>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -142,11 +143,18 @@ std::vector<int> read_published_windows(const JsonFile& file, const Config& conf
   const JsonField stored = file.at("rope_theta");
   const std::vector<JsonField> elements = stored.elements();
   expect_one_for_each_layer(stored, elements.size(), config);
+  std::optional<double> global, local;
   for (size_t i = 0; i < elements.size(); ++i) {
-    double& theta = windows[i] == 0 ? thetas.global : thetas.local;
-    theta = elements[i].number();
-    if (!(theta > 0 && std::isfinite(theta))) elements[i].fail("a positive number");
+    std::optional<double>& theta = windows[i] == 0 ? global : local;
+    const double found = elements[i].number();
+    if (!(found > 0 && std::isfinite(found))) elements[i].fail("a positive number");
+    if (theta.value_or(found) != found) {
+      elements[i].fail(fmt::format("{}, as of other layers {} a window", *theta,
+                                   windows[i] == 0 ? "without" : "with"));
+    }
+    theta = found;
   }
+  thetas = {global.value_or(thetas.global), local.value_or(thetas.local)};
   return windows;
 }
 
