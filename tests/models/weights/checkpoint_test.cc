@@ -117,6 +117,10 @@ TEST_F(Safetensors, ErrorsNameTheFileAndTheTensor) {
               }),
               HasSubstr("overlap"));
   EXPECT_THAT(after([&](json& h) { h[word].erase("dtype"); }), HasSubstr("\"dtype\" is missing"));
+  EXPECT_THAT(after([&](json& h) {
+                h[word]["strides"] = {48, 1};
+              }),
+              HasSubstr("found other fields than dtype, shape and data_offsets"));
   EXPECT_THAT(after([&](json& h) { h[word] = 3; }), HasSubstr("\"]: found 3, expected an object"));
   EXPECT_THAT(after([&](json& h) { h.erase(word); }), HasSubstr("overlap or leave a gap"));
   EXPECT_THAT(after([&](json& h) {

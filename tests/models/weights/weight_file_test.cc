@@ -295,6 +295,8 @@ TEST_F(Damaged, ZipEntriesMustNotBeCompressedOrEncrypted) {
   };
   EXPECT_THAT(changed(entry + 10, 8), HasSubstr("'archive/data.pkl' is compressed (method 8)"));
   EXPECT_THAT(changed(entry + 8, 1), HasSubstr("'archive/data.pkl' is encrypted"));
+  EXPECT_THAT(changed(entry + 20, static_cast<char>(good[entry + 20] + 1)),
+              HasSubstr("stored bytes, expected"));
   EXPECT_THAT(changed(good.find("little"), 'b'), HasSubstr("not little-endian"));
   write("pytorch_model.bin", "PK\3\4 and then nothing of an archive");
   EXPECT_THAT(error(), HasSubstr("no end record"));
