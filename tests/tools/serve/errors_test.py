@@ -65,6 +65,11 @@ class Refusals(ServeTest):
         self.refused("/embed", {"inputs": []}, 400, "`inputs` cannot be empty", "Empty")
         self.refused("/embed", {"inputs": [[]]}, 400, "^`inputs` holds no token ids", "Empty")
         self.refused("/decode", {"ids": [3, 999]}, 422, "^`ids` holds the token id 999, expected one from 0 ")
+        most = int(self.post("/embed", {"inputs": [999]}, 422)["error"].rsplit(" ", 1)[1])
+        self.post("/embed", {"inputs": [most]})
+        self.refused("/embed", {"inputs": [most + 1]}, 422, f"holds the token id {most + 1}, expected one from 0 to")
+        sentences = {"source_sentence": "a", "sentences": ["a"] * 4}
+        self.refused("/similarity", {"inputs": sentences}, 422, "^batch size 5 > maximum allowed batch size 4$")
         error = self.post("/v1/embeddings", {"input": [3, 999]}, 400)["error"]
         self.assertEqual(error["param"], "input")
         self.assertRegex(error["message"], "^`input` holds the token id 999")

@@ -124,6 +124,11 @@ class Robust(ServeTest):
             connection.sendall(ONE.rjust(50000))
             self.assertIn(b"[[", get_answer(connection))
         self.assertEqual(server.request("POST", "/embed", ONE.rjust(290000))[0], 200)
+        for connection in [self.connect(server) for _ in range(2)]:  # who hangs up leaves nothing behind
+            connection.sendall(HEAD % 290000 + b" " * 240000)
+            connection.close()
+        time.sleep(0.2)
+        self.until(lambda: server.request("POST", "/embed", ONE.rjust(290000))[0] == 200, "no room")
 
     def test_as_many_clients_as_places(self):
         """A client that has its answer has left its place: its next request is not one too many."""
