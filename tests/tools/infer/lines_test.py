@@ -193,6 +193,10 @@ class ErrorsAndKeys(LinesTest):
         self.assertEqual([i for i, answer in enumerate(answers) if "error" in answer],
                          [i for i in range(20) if i % 3 == 0 or i % 5 == 4])
         self.assertIn("ids[1] is 999", answers[0]["error"])
+        lines = "".join(json.dumps(line) + "\n" for line in ({"first": "a"}, {"ids": [5, 999]}, {"first": "dogs"}))
+        answers = self.answers("--task", "tokens", "--input-format", "jsonl", "--on-error", "skip", stdin=lines)
+        [alone] = self.answers("--task", "tokens", stdin="dogs\n")
+        self.assertEqual(answers[2], {**alone, "index": 2})
 
     def test_skipped_lines_of_a_table(self):
         path = self.dir / "skipped.tsv"
@@ -263,6 +267,7 @@ class Shapes(LinesTest):
         names = ["yes", "no", "maybe"]
         for options, count in [(["--top-k", 2], 2), (["--top-k", 9], 3), (["--threshold", 0], 3),
                                (["--threshold", scores[order[1]] - 1e-4], 2), (["--threshold", 1], 0),
+                               (["--threshold", plain["probability"]], 1),
                                (["--top-k", 1, "--threshold", 0.01], 1)]:
             [answer] = self.answers("-o", "-", *options, *PAIR)
             labels = answer.pop("labels")
