@@ -149,7 +149,7 @@ TEST(Loading, LogsWhatItDecided) {
   Options options;
   options.max_length = 9;
   options.precision = Precision::bf16;
-  Model::load(test::golden("st-cls"), options);
+  const Model model = Model::load(test::golden("st-cls"), options);
   log.set_level(level);
   log.sinks().pop_back();
   for (const char* part :
@@ -157,6 +157,10 @@ TEST(Loading, LogsWhatItDecided) {
         "pooling: cls, normalised; prompt: none"}) {
     EXPECT_THAT(text.str(), HasSubstr(part));
   }
+  const std::string start = test::golden("st-cls/");
+  EXPECT_THAT(model.info().files,
+              testing::ElementsAre(start + "config.json", start + "model.safetensors",
+                                   start + "vocab.txt"));
 }
 
 // transformers hard-codes 1e-12 for DistilBERT.

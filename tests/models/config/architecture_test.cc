@@ -165,6 +165,15 @@ TEST(Architecture, IsInferredFromTheWeightsIfNoneIsNamed) {
   }
 }
 
+// As in the files of deberta-base.
+TEST(Architecture, IsTheEncoderBesideAHeadThatNoClassReads) {
+  const CopiedModel copy("deberta1-mlm");
+  copy.change("config.json", {{"architectures", nullptr}});
+  const Model model = Model::load(copy.path());
+  EXPECT_EQ(model.info().architecture, "DebertaModel");
+  EXPECT_THAT(model.info().notes, Contains(HasSubstr("does not have are not evaluated")));
+}
+
 TEST(Architecture, ANameOfThePublishersOwnIsTheEncoder) {
   const CopiedModel copy("encoder");
   copy.change("config.json", {{"architectures", {"Contriever"}}});

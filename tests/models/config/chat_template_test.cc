@@ -143,6 +143,10 @@ TEST(ChatTemplate, IsAroundEachPair) {
   const std::vector<Encoding> both = alone.encode(std::vector<Input>{{"a girl"}, pair});
   EXPECT_EQ(both[0].ids, plain.encode({"a girl"}).ids);
   EXPECT_EQ(both[1].ids, found.ids);
+  const Tokenizer shorter = Tokenizer::load(copy.path(), 7);
+  const Input long_text{"a a a a a a a a a a"};
+  EXPECT_EQ(shorter.encode(long_text).ids.size(), 7u);
+  EXPECT_EQ(shorter.encode(std::vector{long_text})[0].ids, shorter.encode(long_text).ids);
 
   Options options;
   options.max_length = 9;

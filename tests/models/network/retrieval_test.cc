@@ -2,6 +2,7 @@
 //
 // Sparse vectors and vectors of tokens beyond their values, which the goldens compare: batches,
 // tokens that nobody attends to, queries and documents, and what is refused.
+#include <cmath>
 #include <numeric>
 
 #include <gmock/gmock.h>
@@ -114,6 +115,10 @@ TEST(Retrieval, QueriesAreMarkedAndFilledUp) {
               HasSubstr("unknown role 7"));
   EXPECT_EQ(model.multi_vector({&text, 1}, Role::document)[0].rows,
             std::ssize(document.ids) - 1);  // the comma has none
+  const CopiedModel punctuated("colbert");
+  punctuated.change("artifact.metadata", {{"mask_punctuation", false}});
+  EXPECT_EQ(Model::load(punctuated.path()).multi_vector({&text, 1}, Role::document)[0].rows,
+            std::ssize(document.ids));
   const Input longer{std::string(400, 'a') + std::string(100, ' ') +
                      "a a a a a a a a a a a a a a "
                      "a a a a a a a a a a a a a a a a a a a a a a a a a a a a a a a a a a a a"};
@@ -168,6 +173,7 @@ TEST(Retrieval, InfoSaysWhatThereIs) {
   EXPECT_EQ(info("bge-m3").similarity, "cosine");
   EXPECT_EQ(info("bge-m3").task, Task::embed);
   EXPECT_EQ(info("plain").token_vector, 0);
+  EXPECT_EQ(info("colbert").pooling, "");
 }
 
 TEST(Retrieval, OtherModelsAndInputsAreRefused) {
@@ -226,8 +232,31 @@ TEST(Retrieval, SettingsThatAreNotUnderstoodAreRefused) {
   EXPECT_THAT(load_error(modules), HasSubstr("unexpected tensor 'residual.weight'"));
 }
 
+// Although its directories name no Normalize.
+TEST(Retrieval, PyLatesVectorsHaveLengthOne) {
+  const CopiedModel copy("modernbert-colbert");
+  auto modules = nlohmann::json::parse(copy.read("modules.json"));
+  modules.erase(modules.begin() + 3, modules.end());
+  copy.write_json("modules.json", modules);
+  const Input text{"a man"};
+  const auto length = [&] {
+    const Output rows = Model::load(copy.path()).multi_vector({&text, 1}, Role::document)[0];
+    double squares = 0;
+    for (const float x : rows.row(0)) squares += static_cast<double>(x) * x;
+    return std::sqrt(squares);
+  };
+  EXPECT_GT(std::abs(length() - 1), 0.01);
+  copy.write_json("config_sentence_transformers.json",
+                  {{"query_prefix", "[CLS] "}, {"document_prefix", "[SEP] "}});
+  EXPECT_NEAR(length(), 1, 1e-5);
+}
+
 TEST(Retrieval, FilesOfBgeM3) {
   const CopiedModel copy("bge-m3");
+  const Input text{"a man"};
+  const Model whole = Model::load(copy.path());
+  EXPECT_EQ(whole.multi_vector({&text, 1}, Role::document)[0].rows,
+            std::ssize(whole.tokenize({&text, 1})[0].ids) - 1);  // the first has none
   const std::string sparse = copy.read("sparse_linear.pt"), dense = copy.read("colbert_linear.pt");
   copy.write("sparse_linear.pt", dense);
   EXPECT_THAT(load_error(copy), HasSubstr("'weight' has shape [23, 39], expected [1, 39]"));

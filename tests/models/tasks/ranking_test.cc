@@ -311,6 +311,10 @@ TEST(ZeroShotErrors, NameTheTextOrTheLabel) {
     EXPECT_THAT(error_of([&] { zero_shot(load_golden(name), good, good); }),
                 HasSubstr(std::string(name) + "/config.json: id2label: found "));
   }
+  const CopiedModel alone("one-label");
+  alone.change("config.json", {{"id2label", {{"0", "entailment"}}}, {"label2id", nullptr}});
+  EXPECT_THAT(error_of([&] { zero_shot(Model::load(alone.path()), good, good); }),
+              HasSubstr("found entailment for a BertFor"));
   EXPECT_TRUE(zero_shot(model, {}, good).empty());
 }
 
