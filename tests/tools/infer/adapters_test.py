@@ -153,6 +153,8 @@ class Adapters(InferTest):
                                new], capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.answers("-m", new, *logits), [wanted])
+        self.assertFalse([name for name in TensorFile(new / "model.safetensors").entries if "lm_head" in name])
+        self.assertEqual(int.from_bytes((new / "model.safetensors").read_bytes()[:8], "little") % 8, 0)
         self.fail_with(1, "is I8, which an adapter cannot be added to", "-m", new, "--adapter", folder, "a")
         for labels in ["no", "yes"], ["a", "b", "c", "d"]:  # those of the model, if there are as many
             self.change(base / "config.json", id2label={str(i): label for i, label in enumerate(labels)})

@@ -14,6 +14,7 @@ class HubCacheTest(InferTest):
         (repository / "refs").mkdir(parents=True)
         (repository / "refs" / "main").write_text("0123abc")
         (repository / "refs" / "v1").write_text("fff")
+        (repository / "refs" / "out").write_text("../snapshots/0123abc")
         snapshot.mkdir(parents=True)
         for path in self.model.iterdir():
             (snapshot / path.name).symlink_to(path)
@@ -26,8 +27,9 @@ class HubCacheTest(InferTest):
                 done = self.run_tool("-m", name, "a", **environment)
                 self.assertEqual(done.stdout, wanted, done.stderr)
                 self.assertIn(f"note: {name} is {snapshot}", done.stderr)
-        self.fail_with(1, "has no snapshot of the revision v1", "-m", "some-org/its.model@v1", "a",
-                       **environment)
+        for revision in "v1", "out":
+            self.fail_with(1, f"has no snapshot of the revision {revision}", "-m", f"some-org/its.model@{revision}",
+                           "a", **environment)
         for name in "some-org/other", "x", "some-org/its.model@../../snapshots/0123abc", "a/b/c":
             self.fail_with(1, f"{name}: not a directory", "-m", name, "a", **environment)
         # A directory of that name comes first.

@@ -188,6 +188,8 @@ class Tasks(ServeTest):
         self.refused("/models/classes", {"inputs": "a", "parameters": {"candidate_labels": labels,
                                                                        "hypothesis_template": "it"}},
                      "the hypothesis is 'it', expected {} once")
+        self.refused("/models/classes", {"inputs": "a", "parameters": {"candidate_labels": ["a"] * 5000}},
+                     "^batch size 5000 > maximum allowed batch size ")
 
 
 class Uncut(ServeTest):
