@@ -129,24 +129,26 @@ class ShardsTest(InferTest):
                     self.assertFalse(partial.exists())
 
     def test_full_disk(self):
-        whole, out = self.dir / "disk-whole.jsonl", self.dir / "disk.jsonl"
-        self.succeed("-i", self.pairs, "--task", "embed", "-o", whole)
-        limit = whole.stat().st_size // 2
+        for suffix, header in (".jsonl", 0), (".npy", 128):
+            whole, out = self.dir / f"disk-whole{suffix}", self.dir / f"disk{suffix}"
+            partial = self.dir / f"disk{suffix}.partial"
+            command = ("-i", self.pairs, "--task", "embed")
+            self.succeed(*command, "-o", whole)
+            limit = whole.stat().st_size // 2
 
-        def small_disk():
-            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+            def small_disk(limit=limit):
+                signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+                resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
-        self.fail_with(1, r"disk.jsonl: cannot be written.*the answers so far are in .*\.partial",
-                       "-i", self.pairs, "--task", "embed", "-o", out, preexec_fn=small_disk)
-        # Still full: what is there stays there.
-        before = (self.dir / "disk.jsonl.partial").read_bytes()
-        self.assertGreater(len(before), 0)
-        self.run_tool("-i", self.pairs, "--task", "embed", "--resume", "-o", out,
-                      preexec_fn=small_disk)
-        self.assertTrue((self.dir / "disk.jsonl.partial").read_bytes().startswith(before))
-        self.succeed("-i", self.pairs, "--task", "embed", "--resume", "-o", out)
-        self.assertEqual(out.read_bytes(), whole.read_bytes())
+            self.fail_with(1, rf"disk{suffix}: cannot be written.*the answers so far are in .*\.partial",
+                           *command, "-o", out, preexec_fn=small_disk)
+            # Still full: what is there stays there.
+            before = partial.read_bytes()
+            self.assertGreater(len(before), header)
+            self.run_tool(*command, "--resume", "-o", out, preexec_fn=small_disk)
+            self.assertEqual(partial.read_bytes()[header:len(before)], before[header:])
+            self.succeed(*command, "--resume", "-o", out)
+            self.assertEqual(out.read_bytes(), whole.read_bytes())
 
     def test_what_is_whole_stays(self):
         out = self.write("done.jsonl", "yesterday's\n")
