@@ -8,6 +8,7 @@
 #include <mutex>
 #include <stop_token>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -311,6 +312,17 @@ TEST(Queue, CallbacksMayAskAgainAndThrow) {
   again(queue.embed(std::vector{test::kInput}), 20);
   EXPECT_TRUE(
       same_bits(last.get_future().get().values, model.embed(std::vector{test::kInput}).values));
+}
+
+TEST(Queue, AnAnswerComesWhenNothingIsLeftOfTheRequestsOptions) {
+  Queue queue(load_golden("plain", 2));
+  const auto given = std::make_shared<int>();
+  RequestOptions options;
+  options.progress = [given](int64_t, int64_t) {};
+  std::promise<int64_t> owners;
+  queue.embed(std::vector{test::kInput}, std::move(options),
+              [&](auto) { owners.set_value(given.use_count()); });
+  EXPECT_EQ(owners.get_future().get(), 1);
 }
 
 TEST(Queue, AForkedChildComputesByItself) {
