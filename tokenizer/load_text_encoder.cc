@@ -108,7 +108,7 @@ TextEncoder::Impl::Impl(Definition definition)
       pair(std::move(definition.pair)),
       lowercases(lowercases_text(definition)),
       truncate_left(definition.truncate_left),
-      first_gets_odd(definition.is_fast_bpe),
+      first_gets_odd(definition.first_gets_odd),
       max_length(definition.max_length),
       notes(std::move(definition.notes)) {
   add_tokens(definition);

@@ -156,7 +156,8 @@ class Newer(JudgeTest):
         model = transformers.EsmForMaskedLM(config).eval()
         random_models.randomise(model, 3, 1)
         model.save_pretrained(str(directory))
-        texts = ["MKTAYIAKQR", "MK<mask>AY<mask> KQJJx R", ["<mask>AG", " M  <cls>A\tjj-.k"], "<null_1><null", "GAV" * 30]
+        texts = ["MKTAYIAKQR", "MK<mask>AY<mask> KQJJx R", ["<mask>AG", " M  <cls>A\tjj-.k"], "<null_1><null", "GAV" * 30,
+                 ["GAV" * 12, "LAG" * 20]]
         answers = self.infer(directory, "--task", "tokens", "--output-format", "jsonl", inputs=texts)
         for text, answer in zip(texts, answers):
             first, second = text if isinstance(text, list) else (text, None)

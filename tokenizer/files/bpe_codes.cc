@@ -56,7 +56,7 @@ class BpeCodesReader {
     }
     out_.file = directory_ + "/vocab.txt";
     out_.model = Definition::Model::byte_pair;
-    out_.is_fast_bpe = true;
+    out_.is_fast_bpe = out_.first_gets_odd = true;
     out_.notes = config_.notes;
     out_.max_length = config_.model_max_length;
     out_.truncate_left = config_.truncate_left.value_or(false);

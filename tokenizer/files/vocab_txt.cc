@@ -190,7 +190,7 @@ class VocabTxtReader {
   void split_at_tokens() {
     expect_separator();
     out_.model = Definition::Model::word_level;
-    out_.by_parts = true;
+    out_.by_parts = out_.first_gets_odd = true;
     out_.pre_tokenizers = {{.kind = PreTokenizer::Kind::whitespace_split}};
     std::set<std::string_view> added;
     for (const DeclaredToken& token : out_.added_tokens) added.insert(token.content);
