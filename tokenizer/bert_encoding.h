@@ -25,8 +25,8 @@ struct TokenRange {
 
 // One input as the model reads it: [CLS] first [SEP], or [CLS] first [SEP] second [SEP].
 struct Encoding {
-  std::vector<int32_t> ids;          // [S]
-  std::vector<int32_t> type_ids;     // [S] segment of each token (token_type_ids): 0 first, 1 second
+  std::vector<int32_t> ids;       // [S]
+  std::vector<int32_t> type_ids;  // [S] segment of each token (token_type_ids): 0 first, 1 second
   std::vector<Offset> offsets = {};  // [S], or empty if the ids did not come from text
   bool truncated = false;            // tokens were dropped to keep to max_length
   // The tokens of each text, without special tokens; a prompt's tokens count as the first text's.

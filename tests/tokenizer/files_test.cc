@@ -257,7 +257,8 @@ TEST(VocabTxt, RepeatedAndBadLines) {
   const TestDirectory directory;
   directory.write("vocab.txt", kLines + "a\n");
   EXPECT_EQ(directory.load().encode("a", std::nullopt, 0).ids[1], 8);
-  EXPECT_THAT(directory.load().notes()[0], HasSubstr("line 9 repeats \"a\" from line 6, so id 5 is"));
+  EXPECT_THAT(directory.load().notes()[0],
+              HasSubstr("line 9 repeats \"a\" from line 6, so id 5 is"));
   directory.write("vocab.txt", "\xef\xbb\xbf" + kLines);
   EXPECT_THAT(directory.error(), HasSubstr("vocab.txt: line 1 begins with a byte-order mark"));
   directory.write("vocab.txt", "[PAD]\nab\xff\n");
