@@ -9,6 +9,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -52,6 +53,23 @@ class CopiedModel {
     auto content = nlohmann::json::parse(read(file));
     content.merge_patch(changes);
     write_json(file, content);
+  }
+  struct F32 {
+    const char* name;
+    std::vector<int64_t> shape;
+    std::span<const float> values;
+  };
+  void write_tensors(const std::string& file, std::span<const F32> tensors) const {
+    nlohmann::json header;
+    std::string bytes;
+    for (const auto& [name, shape, values] : tensors) {
+      const size_t begin = bytes.size(), end = begin + values.size_bytes();
+      header[name] = {{"dtype", "F32"}, {"shape", shape}, {"data_offsets", {begin, end}}};
+      bytes.append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
+    }
+    const std::string text = header.dump();
+    const uint64_t length = text.size();
+    write(file, std::string(reinterpret_cast<const char*>(&length), 8) + text + bytes);
   }
   // Edits an F32 tensor of model.safetensors in place.
   void change_tensor(const std::string& name,

@@ -93,14 +93,8 @@ TEST(Modules, OfARouterHaveATableForQueries) {
   }
   std::vector<float> weights(static_cast<size_t>(documents.info().vocabulary));
   for (size_t id = 0; id < weights.size(); ++id) weights[id] = 0.5f + static_cast<float>(id % 7);
-  const json header = {
-      {"weight",
-       {{"dtype", "F32"}, {"shape", {weights.size()}}, {"data_offsets", {0, 4 * weights.size()}}}}};
-  const std::string text = header.dump();
-  const uint64_t length = text.size();
-  copy.write("q/model.safetensors",
-             std::string(reinterpret_cast<const char*>(&length), 8) + text +
-                 std::string(reinterpret_cast<const char*>(weights.data()), 4 * weights.size()));
+  const CopiedModel::F32 table{"weight", {std::ssize(weights)}, weights};
+  copy.write_tensors("q/model.safetensors", {&table, 1});
   const Model model = Model::load(copy.path());
   const std::vector<std::string> texts = {"two dogs on the beach", "a man"};
   const std::vector<Input> inputs = {{texts[0]}, {texts[1]}}, query = {{"two dogs the dogs"}};

@@ -53,22 +53,9 @@ struct DenseModule {
                                               {"out_features", out},
                                               {"bias", biased},
                                               {"activation_function", function}});
-    const size_t middle = weight.size() * 4, end = middle + bias.size() * 4;
-    json header = {
-        {"linear.weight", {{"dtype", "F32"}, {"shape", {out, in}}, {"data_offsets", {0, middle}}}}};
-    if (biased) {
-      header["linear.bias"] = {{"dtype", "F32"}, {"shape", {out}}, {"data_offsets", {middle, end}}};
-    }
-    const std::string text = header.dump();
-    const uint64_t length = text.size();
-    std::string content(8 + length + end, '\0');
-    std::memcpy(content.data(), &length, 8);
-    std::memcpy(content.data() + 8, text.data(), length);
-    std::memcpy(content.data() + 8 + length, weight.data(), middle);
-    if (!bias.empty()) {
-      std::memcpy(content.data() + 8 + length + middle, bias.data(), end - middle);
-    }
-    model.write(folder + "model.safetensors", content);
+    std::vector<CopiedModel::F32> tensors = {{"linear.weight", {out, in}, weight}};
+    if (biased) tensors.push_back({"linear.bias", {out}, bias});
+    model.write_tensors(folder + "model.safetensors", tensors);
   }
 
   std::vector<double> run(const std::vector<double>& x) const {
