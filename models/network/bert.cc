@@ -26,24 +26,15 @@ void Embeddings::look_up(const Batch& batch, engine::Team& team, Tensor sum) con
   if (norm) engine::layer_norm(team, sum, *norm, sum);
 }
 
-// One layer (Devlin et al. 2019, section 3; with pre_norm Xiong et al. 2020). x: [T, H]. Feeds
-// forward at most feed_forward_rows at a time. Calls before(product, inputs) before each product.
-Tensor Layer::forward(const Batch& batch, engine::Team& team, Reads reads, bool probabilities,
-                      int64_t feed_forward_rows, Workspace& space, Tensor x,
-                      const BeforeProduct& before) const {
-  const int64_t tokens = x.rows, hidden = x.columns, inside = experts ? 0 : intermediate->columns();
-  const int64_t rows = reads == Reads::all ? tokens : batch.sequences();
-  space.wide.resize_discarding(tokens * std::max(qkv.columns() + attention_output.width(), inside));
-  const Tensor states = {space.wide.data(), tokens, qkv.columns()};
+// Self-attention (Devlin et al. 2019, section 3; with pre_norm Xiong et al. 2020). x: [T, H].
+Tensor Layer::attend(const Pass& pass, Reads reads, bool probabilities, Tensor x) const {
+  const auto& [batch, team, space, before] = pass;
+  const int64_t rows = reads == Reads::all ? x.rows : batch.sequences();
+  space.wide.resize_discarding(x.rows * qkv.columns() + rows * attention_output.width());
+  const Tensor states = {space.wide.data(), x.rows, qkv.columns()};
   const Tensor context = {space.wide.data() + states.size(), rows, attention_output.width()};
-  const auto normed = [&](const std::optional<engine::Norm>& norm, Tensor part) {
-    if (!pre_norm || !norm) return part;
-    const Tensor y = space.normed.tensor(part.rows, hidden);
-    engine::layer_norm(team, part, *norm, y);
-    return y;
-  };
 
-  const Tensor inputs = normed(attention_norm, x);
+  const Tensor inputs = pre_normed(attention_norm, pass, x);
   before(qkv, inputs);
   qkv.run(team, inputs, space.scratch, states);  // [T, 3H]
   norm_and_rotate(batch, team, states);
@@ -64,28 +55,33 @@ Tensor Layer::forward(const Batch& batch, engine::Team& team, Reads reads, bool 
   if (reads == Reads::first) x = first_rows(batch, x, space);  // [rows, H] from here on
   const Tensor before_attention = residual_norm ? copy(x, space.normed) : x;
   before(attention_output, context);
-  add_normed(attention_output, attention_post_norm, team, context, space, x);  // dense + residual
+  add_normed(attention_output, attention_post_norm, pass, context, x);  // dense + residual
   if (!pre_norm) engine::layer_norm(team, x, *attention_norm, x);
   if (residual_norm) {
     engine::add(team, before_attention, x);
     engine::layer_norm(team, x, *residual_norm, x);
   }
+  return x;
+}
+
+// The feed-forward network, on at most rows_at_a_time tokens at a time. x: [T, H].
+void Layer::feed_forward(const Pass& pass, int64_t rows_at_a_time, Tensor x) const {
+  const auto& [batch, team, space, before] = pass;
   if (experts) experts->run_add(team, space.routed, space.wide, space.scratch, x, before);
-  for (int64_t first = 0; first < rows && !experts; first += feed_forward_rows) {
-    const int64_t count = std::min(feed_forward_rows, rows - first);
-    const Tensor part = {x.row(first), count, hidden}, of_part = normed(output_norm, part);
-    const Tensor wide = {space.wide.data(), count, inside};
-    before(*intermediate, of_part);
-    intermediate->run(team, of_part, space.scratch, wide);  // [count, I], activation fused
+  for (int64_t first = 0; first < x.rows && !experts; first += rows_at_a_time) {
+    const Tensor part = {x.row(first), std::min(rows_at_a_time, x.rows - first), x.columns};
+    const Tensor inputs = pre_normed(output_norm, pass, part);
+    const Tensor wide = space.wide.tensor(part.rows, intermediate->columns());
+    before(*intermediate, inputs);
+    intermediate->run(team, inputs, space.scratch, wide);  // [rows, I], activation fused
     if (up) {
-      before(*up, of_part);
-      up->run_multiply(team, of_part, space.scratch, wide);
+      before(*up, inputs);
+      up->run_multiply(team, inputs, space.scratch, wide);
     }
     before(*output, wide);
-    add_normed(*output, output_post_norm, team, wide, space, part);  // dense + residual
+    add_normed(*output, output_post_norm, pass, wide, part);  // dense + residual
   }
   if (!pre_norm) engine::layer_norm(team, x, *output_norm, x);
-  return x;
 }
 
 Tensor Layer::run(const Batch& batch, engine::Team& team, Reads reads, bool probabilities,
@@ -93,10 +89,11 @@ Tensor Layer::run(const Batch& batch, engine::Team& team, Reads reads, bool prob
   // int8 products are so fast that it pays to keep [T, I] in the cache until it is read again
   // (8x128 tokens: -8 %); in f32, reading the weights again costs more than that saves.
   constexpr int64_t kInt8RowsPerThread = 96;
-  const int64_t feed_forward_rows =
-      precision == Precision::int8 ? kInt8RowsPerThread * team.threads() : x.rows;
-  return forward(batch, team, reads, probabilities, feed_forward_rows, space, x,
-                 [](const engine::Linear&, Tensor) {});
+  const Pass pass{batch, team, space, [](const engine::Linear&, Tensor) {}};
+  x = attend(pass, reads, probabilities, x);
+  feed_forward(pass, precision == Precision::int8 ? kInt8RowsPerThread * team.threads() : x.rows,
+               x);
+  return x;
 }
 
 Tensor Encoder::run(const Batch& batch, engine::Team& team, Reads reads, Workspace& space,

@@ -129,16 +129,24 @@ struct Layer {
       output;                                  // [H, I]
 
  private:
+  // What a pass through the layer works with. before: called with each product and its inputs.
+  struct Pass {
+    const Batch& batch;
+    engine::Team& team;
+    Workspace& space;
+    Experts::BeforeProduct before;
+  };
+  engine::Tensor attend(const Pass& pass, engine::Reads reads, bool probabilities,
+                        engine::Tensor x) const;
+  void feed_forward(const Pass& pass, int64_t rows_at_a_time, engine::Tensor x) const;
+  // norm(x) if norms come first, else x.
+  engine::Tensor pre_normed(const std::optional<engine::Norm>& norm, const Pass& pass,
+                            engine::Tensor x) const;
   // x += norm(inputs W^T + b), with one of the layer's products.
   void add_normed(const engine::Linear& product, const std::optional<engine::Norm>& norm,
-                  engine::Team& team, engine::Tensor inputs, Workspace& space,
-                  engine::Tensor x) const;
+                  const Pass& pass, engine::Tensor inputs, engine::Tensor x) const;
   // Applies norms of queries and keys and rotary positions to qkv's output, states [T, 3H].
   void norm_and_rotate(const Batch& batch, engine::Team& team, engine::Tensor states) const;
-  using BeforeProduct = Experts::BeforeProduct;
-  engine::Tensor forward(const Batch& batch, engine::Team& team, engine::Reads reads,
-                         bool probabilities, int64_t feed_forward_rows, Workspace& space,
-                         engine::Tensor x, const BeforeProduct& before) const;
 };
 
 // Copies x to `to`.

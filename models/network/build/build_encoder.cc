@@ -170,7 +170,7 @@ Layer::Layer(Checkpoint& checkpoint, const std::string& name_in_checkpoint, cons
                                        name + names.attention_post_norm, config.hidden, config)),
       output_post_norm(read_norm_if(*names.output_post_norm, checkpoint,
                                     name + names.output_post_norm, config.hidden, config)) {
-  // forward() keeps one copy of x in Workspace::normed, and gives experts x as it is.
+  // A layer keeps one copy of x in Workspace::normed, and gives experts x as it is.
   assert(!residual_norm || (!pre_norm && !attention_post_norm));
   assert(!config.experts.are_in(number) || !pre_norm);
   is_packed_qkv = checkpoint.has(name + names.qkv + ".weight");

@@ -46,8 +46,17 @@ void Layer::norm_and_rotate(const Batch& batch, engine::Team& team, Tensor state
   if (positions.rotary) positions.rotary->run(team, batch.starts, heads + key_heads, states);
 }
 
+Tensor Layer::pre_normed(const std::optional<engine::Norm>& norm, const Pass& pass,
+                         Tensor x) const {
+  if (!pre_norm || !norm) return x;
+  const Tensor y = pass.space.normed.tensor(x.rows, x.columns);
+  engine::layer_norm(pass.team, x, *norm, y);
+  return y;
+}
+
 void Layer::add_normed(const engine::Linear& product, const std::optional<engine::Norm>& norm,
-                       engine::Team& team, Tensor inputs, Workspace& space, Tensor x) const {
+                       const Pass& pass, Tensor inputs, Tensor x) const {
+  const auto& [batch, team, space, before] = pass;
   if (!norm) return product.run_add(team, inputs, space.scratch, x);
   const Tensor y = space.normed.tensor(x.rows, x.columns);
   product.run(team, inputs, space.scratch, y);
@@ -61,14 +70,15 @@ Tensor Head::widened(engine::Team& team, engine::ConstTensor x, Workspace& space
 }
 
 Tensor Layer::calibrate(const Batch& example, engine::Team& team, Workspace& space, Tensor x) {
-  // All rows at once, as a product's statistics cover all its inputs.
-  return forward(example, team, Reads::all, false, x.rows, space, x,
-                 [&](const engine::Linear& product, Tensor inputs) {
-                   // It belongs to this layer, which is not const here.
-                   const_cast<engine::Linear&>(product).quantise(team,
-                                                                 engine::measure_inputs(inputs));
-                   if (&product == &qkv) make_distance_tables(team);
-                 });
+  const auto quantise = [&](const engine::Linear& product, Tensor inputs) {
+    // It belongs to this layer, which is not const here.
+    const_cast<engine::Linear&>(product).quantise(team, engine::measure_inputs(inputs));
+    if (&product == &qkv) make_distance_tables(team);
+  };
+  const Pass pass{example, team, space, quantise};
+  x = attend(pass, Reads::all, false, x);
+  feed_forward(pass, x.rows, x);  // all rows at once, as statistics cover all of a product's inputs
+  return x;
 }
 
 void Encoder::convolve(const Batch& batch, engine::Team& team, Workspace& space, Tensor x) const {
