@@ -184,7 +184,7 @@ class Model:
         def read(tags):
             return {"entities": [span.values() for span in tags.entities[:tags.entity_count]],
                     "words": [span.values() for span in tags.words[:tags.word_count]],
-                    "windows": tags.windows, "tokens": tags.tokens}
+                    "windows": tags.windows, "tokens": tags.tokens, "truncated": bool(tags.truncated)}
         return self.answers("tag", Tags, read, self.inputs(pairs), *options(given))
 
     def answer(self, pairs, **given) -> list[dict]:
@@ -197,7 +197,8 @@ class Model:
     def choose(self, first: str, choices: list[str]) -> dict:
         def read(choice):
             return {"choice": choice.index, "logits": choice.logits[:choice.choice_count],
-                    "probabilities": choice.probabilities[:choice.choice_count], "tokens": choice.tokens}
+                    "probabilities": choice.probabilities[:choice.choice_count], "tokens": choice.tokens,
+                    "truncated": bool(choice.truncated)}
         array = (Text * len(choices))(*map(text, choices))
         question = (ChoicesInput * 1)((text(first), array, len(choices)))
         return self.answers("choose", Choice, read, question)[0]
@@ -224,3 +225,8 @@ class Model:
         number = c_int64()
         self.call("bert_model_info_number", self.handle, name.encode(), byref(number))
         return number.value
+
+    def texts(self, name: str) -> list[str]:
+        array, count = POINTER(Text)(), c_size_t()
+        self.call("bert_model_info_texts", self.handle, name.encode(), byref(array), byref(count))
+        return [str(each) for each in array[:count.value]]

@@ -144,6 +144,31 @@ class CApi(unittest.TestCase):
             *self.pkg_config("--cflags", "--libs"), "-o", "both", cwd=self.dir, env=self.environment)
         self.program(self.dir / "both")
 
+    def test_what_models_say_of_themselves(self):
+        plain = self.load("plain", threads=2)
+        colbert = self.load("colbert", workers=2, threads=1, kept_memory=1234, max_length=50, precision="int8",
+                            backend="onednn")
+        for name, *numbers in [
+                ("layers", 2, 2), ("hidden", 48, 39), ("heads", 6, 3), ("intermediate", 192, 77),
+                ("vocabulary", 200, 200), ("max_length", 512, 50), ("embedding", 48, 0), ("workers", 1, 2),
+                ("threads", 2, 1), ("kept_memory", 2**28, 1234), ("has_logits", 1, 0), ("has_token_logits", 0, 0),
+                ("has_pooler", 1, 1), ("has_chat_template", 0, 0), ("has_sparse", 0, 0), ("token_vector", 0, 20)]:
+            self.assertEqual([plain.number(name), colbert.number(name)], numbers, name)
+        for name, *texts in [
+                ("architecture", ["BertForSequenceClassification"], ["BertModel"]), ("family", ["bert"], ["bert"]),
+                ("task", ["classify"], ["multi-vector"]), ("tokenizer", ["WordPiece"], ["WordPiece"]),
+                ("scores", ["softmax"], ["raw"]), ("similarity", ["cosine"], ["maxsim"]),
+                ("precision", ["f32"], ["int8"]), ("labels", ["LABEL_0", "LABEL_1", "LABEL_2"], [])]:
+            self.assertEqual([plain.texts(name), colbert.texts(name)], texts, name)
+        self.assertEqual(colbert.texts("backend"), ["onednn"])
+        self.assertEqual(self.load("st-mean").texts("pooling"), ["mean, normalised"])
+        self.assertEqual([Path(file).name for file in plain.texts("files")],
+                         ["config.json", "model.safetensors", "vocab.txt"])
+        self.assertEqual(plain.texts("notes"), [])
+        self.assertRegex(" ".join(colbert.texts("notes")), "HF_ColBERT is treated as a BertModel")
+        splade = self.load("splade")
+        self.assertEqual([splade.number(name) for name in ("has_sparse", "has_token_logits", "has_pooler")], [1, 1, 0])
+
     def test_logits_and_embeddings(self):
         for precision in ("f32", "int8"):
             model = self.load("plain", precision=precision, threads=1)
@@ -194,18 +219,25 @@ class CApi(unittest.TestCase):
             self.assertGreater(tags["windows"], 1)
             self.assert_answers(tags, self.infer("bert-tokens", "tag", [LONG], "--stride", "8",
                                                  "--aggregation", aggregation))
+        [tags] = self.load("bert-tokens").tag(PAIRS[:1])
+        self.assert_answers(tags, self.infer("bert-tokens", "tag", PAIRS[0]))
+        self.assertEqual({span["text"] for span in tags["words"]}, {0, 1})
         question = ("Where do dogs play?", LONG)
         [answer] = self.load("bert-qa").answer([question], stride=8, answer_tokens=4)
         self.assertGreater(answer["windows"], 1)
         self.assert_answers(answer, self.infer("bert-qa", "answer", question, "--stride", "8",
                                                "--answer-tokens", "4"))
         texts = ["The sky is dark.", "It will rain.", "It is noon.", "Who knows?"]
-        self.assert_answers(self.load("bert-choice").choose(texts[0], texts[1:]),
-                            self.infer("bert-choice", "choose", texts))
+        for choices in texts[1:], [texts[1], LONG]:  # the latter is truncated
+            self.assert_answers(self.load("bert-choice").choose(texts[0], choices),
+                                self.infer("bert-choice", "choose", [texts[0], *choices]))
 
     def test_errors(self):
         with self.assertRaisesRegex(ValueError, "unknown option 'speed', expected one of precision,"):
             self.load("plain", speed=1)
+        for option in "prompt", "adapter":
+            with self.assertRaisesRegex(ValueError, "nobody"):
+                self.load("plain", **{option: "nobody"})
         with self.assertRaisesRegex(ValueError, "no head"):
             self.load("st-mean").run(PAIRS)
 

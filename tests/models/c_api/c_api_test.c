@@ -38,6 +38,8 @@ static void test_loading(void) {
   load_refused("workers", "1025", "option workers is '1025'");
   load_refused("batch_tokens", "99999999999", "option batch_tokens is '99999999999'");
   load_refused("batch_tokens", "0", "option batch_tokens is '0', expected a whole number from 1");
+  load_refused("max_length", "-1", "option max_length is '-1', expected a whole number from 0");
+  load_refused("kept_memory", "-2", "option kept_memory is '-2', expected a whole number from -1");
   load_refused("precision", "f16", "expected one of auto, f32, bf16, int8");
   load_refused("backend", "gpu", "expected one of auto, onednn, panels");
   bert_model_free(NULL);
@@ -83,6 +85,7 @@ static void test_labels(const bert_model* model) {
   SUCCEEDS(bert_model_probabilities(model, logits, 3, probabilities));
   CHECK(label.probability == probabilities[1]);
   FAILS(bert_model_best_label(model, logits, 2, &label), "2 logits, but the model has 3 labels");
+  CHECK(label.name.data == NULL);
   REFUSES(bert_model_best_label(model, NULL, 3, &label), "logits is NULL");
   REFUSES(bert_model_best_label(model, logits, 3, NULL), "label is NULL");
   REFUSES(bert_model_best_label(NULL, logits, 3, &label), "model is NULL");
@@ -177,9 +180,10 @@ static void test_encodings(void) {
   const bert_input inputs[] = {pair_of("A man.", "A dog."),
                                pair_of("A man plays the guitar.", NULL)};
   const int32_t layers[] = {0, -1};
-  bert_result *tokens, *of_texts, *of_ids, *states;
+  bert_result *tokens, *of_texts, *of_ids, *of_changed, *states;
   const bert_encoding* encodings;
-  const bert_matrix *expected, *found;
+  const bert_matrix *expected, *found, *changed;
+  bert_encoding other[2];
   const bert_hidden* hidden;
   SUCCEEDS(bert_model_tokenize(model, inputs, 2, &tokens, &encodings));
   CHECK(encodings[0].second.begin > encodings[0].first.end && encodings[1].second.end == 0);
@@ -187,20 +191,24 @@ static void test_encodings(void) {
   CHECK(encodings[0].offsets[1].end > 0);
   SUCCEEDS(bert_model_run(model, inputs, 2, &of_texts, &expected));
   SUCCEEDS(bert_model_run_encodings(model, encodings, 2, &of_ids, &found));
+  memcpy(other, encodings, sizeof other);
+  other[0].unattended = 1;
+  other[1].type_ids = NULL;  // all 0
+  SUCCEEDS(bert_model_run_encodings(model, other, 2, &of_changed, &changed));
   SUCCEEDS(bert_model_hidden_encodings(model, encodings, 2, layers, 2, &states, &hidden));
   bert_model_free(model);
   CHECK(expected->rows == 2 && expected->columns == 3 && found->rows == 2 && found->columns == 3);
-  CHECK(memcmp(expected->values, found->values, 6 * sizeof(float)) == 0);
+  CHECK(same(expected, found));
+  CHECK(memcmp(expected->values, changed->values, 3 * sizeof(float)) != 0);
+  CHECK(memcmp(expected->values + 3, changed->values + 3, 3 * sizeof(float)) == 0);
   for (int i = 0; i < 2; ++i) {
     const bert_matrix* last = &hidden[i].layers[1];
     CHECK(hidden[i].layer_count == 2 && hidden[i].pooler != NULL);
     CHECK(last->rows == encodings[i].size && last->columns == hidden[i].states.columns);
-    CHECK(memcmp(last->values, hidden[i].states.values,
-                 last->rows * last->columns * sizeof(float)) == 0);
+    CHECK(same(last, &hidden[i].states));
   }
-  bert_result_free(tokens);
-  bert_result_free(of_texts);
-  bert_result_free(of_ids);
+  free_both(tokens, of_texts);
+  free_both(of_ids, of_changed);
   bert_result_free(states);
 }
 

@@ -25,11 +25,6 @@ static int64_t statistic(const bert_queue* queue, const char* name) {
   return number;
 }
 
-static int same(const bert_matrix* a, const bert_matrix* b) {
-  return a->rows == b->rows && a->columns == b->columns &&
-         memcmp(a->values, b->values, a->rows * a->columns * sizeof(float)) == 0;
-}
-
 static bert_request* submit(bert_queue* queue, const char* task, const bert_input* inputs,
                             size_t count) {
   bert_request* request;
@@ -39,7 +34,7 @@ static bert_request* submit(bert_queue* queue, const char* task, const bert_inpu
 
 static void test_logits_and_states(void) {
   const bert_input inputs[] = {pair_of("A man.", "A dog."), pair_of("Two dogs run.", NULL)};
-  const bert_option layers = {"layers", "0,-1"};
+  const bert_option given[] = {{"layers", "0,-1"}, {"deadline_ms", "9223372036854775807"}};
   const int32_t wanted[] = {0, -1};
   bert_model* model = load("plain");
   bert_queue* queue = make_queue(model);
@@ -50,12 +45,11 @@ static void test_logits_and_states(void) {
   const bert_hidden *x, *y;
   int64_t done, of;
   int32_t is_done;
-  SUCCEEDS(bert_queue_submit(queue, "hidden", inputs, 2, &layers, 1, NULL, &hidden));
+  SUCCEEDS(bert_queue_submit(queue, "hidden", inputs, 2, given, 2, NULL, &hidden));
   SUCCEEDS(bert_request_matrix(run, &found, &a));
   SUCCEEDS(bert_model_run(model, inputs, 2, &expected, &b));
   CHECK(same(a, b));
-  bert_result_free(found);
-  bert_result_free(expected);
+  free_both(found, expected);
   REFUSES(bert_request_matrix(run, &found, &a), "has been handed out already");
   CHECK(found == NULL && a == NULL);
   SUCCEEDS(bert_model_embed(model, inputs, 2, &expected, &b));
@@ -63,8 +57,7 @@ static void test_logits_and_states(void) {
   REFUSES(bert_request_matrices(embed, &found, &a), "the request is for embed");
   SUCCEEDS(bert_request_matrix(embed, &found, &a));
   CHECK(same(a, b));
-  bert_result_free(found);
-  bert_result_free(expected);
+  free_both(found, expected);
   SUCCEEDS(bert_request_wait(hidden, -1, &is_done));
   CHECK(is_done);
   SUCCEEDS(bert_request_progress(hidden, &done, &of));
@@ -74,9 +67,10 @@ static void test_logits_and_states(void) {
   model = load("plain");
   SUCCEEDS(bert_model_hidden(model, inputs, 2, wanted, 2, &expected, &y));
   CHECK(same(&x[0].layers[0], &y[0].layers[0]) && same(&x[0].states, &y[0].states));
-  bert_result_free(found);
-  bert_result_free(expected);
   CHECK(statistic(queue, "answered") == 3 && statistic(queue, "batch_inputs") == 6);
+  CHECK(statistic(queue, "batches") <= 3);
+  CHECK(statistic(queue, "batch_tokens") == (int64_t)(3 * (x[0].states.rows + x[1].states.rows)));
+  free_both(found, expected);
   bert_request_free(run);
   bert_request_free(embed);
   bert_request_free(hidden);
@@ -85,13 +79,16 @@ static void test_logits_and_states(void) {
 }
 
 static void test_other_tasks(void) {
-  const bert_input masks = pair_of("A [MASK] plays.", NULL), text = pair_of("A man plays.", NULL);
+  const bert_input masks = pair_of("A [MASK] plays.", NULL),
+                   text = pair_of("A man plays chess.", NULL);
   const bert_input question = pair_of("Who plays?", "A man plays the guitar.");
   const bert_option k = {"k", "3"}, none = {"aggregation", "none"}, two = {"answer_tokens", "2"};
   bert_model *mlm = load("bert-mlm"), *tokens = load("bert-tokens"), *qa = load("bert-qa"),
              *splade = load("splade");
   bert_queue *of_mlm = make_queue(mlm), *of_tokens = make_queue(tokens), *of_qa = make_queue(qa),
              *of_splade = make_queue(splade);
+  bert_model* const models[] = {mlm, tokens, qa, splade};
+  bert_queue* const queues[] = {of_mlm, of_tokens, of_qa, of_splade};
   bert_request *fill, *tag, *answer, *sparse, *rows;
   bert_result *found, *expected;
   const bert_blanks *blanks, *wanted_blanks;
@@ -104,65 +101,63 @@ static void test_other_tasks(void) {
   SUCCEEDS(bert_queue_submit(of_qa, "answer", &question, 1, &two, 1, NULL, &answer));
   sparse = submit(of_splade, "sparse", &text, 1);
   rows = submit(of_tokens, "run_tokens", &text, 1);
+  bert_request* const requests[] = {fill, tag, answer, sparse, rows};
 
   SUCCEEDS(bert_request_fill_mask(fill, &found, &blanks));
   SUCCEEDS(bert_model_fill_mask(mlm, &masks, 1, 3, &expected, &wanted_blanks));
   CHECK(blanks->blank_count == 1 && blanks->blanks->fill_count == 3);
   CHECK(blanks->blanks->fills[0].id == wanted_blanks->blanks->fills[0].id);
-  bert_result_free(found);
-  bert_result_free(expected);
+  free_both(found, expected);
   SUCCEEDS(bert_request_tag(tag, &found, &tags));
   SUCCEEDS(bert_model_tag(tokens, &text, 1, &none, 1, &expected, &wanted_tags));
   CHECK(tags->word_count == wanted_tags->word_count);
   CHECK(tags->words[0].probability == wanted_tags->words[0].probability);
-  bert_result_free(found);
-  bert_result_free(expected);
+  free_both(found, expected);
   SUCCEEDS(bert_request_answer(answer, &found, &answers));
   SUCCEEDS(bert_model_answer(qa, &question, 1, &two, 1, &expected, &wanted_answers));
   CHECK(answers->score == wanted_answers->score);
-  bert_result_free(found);
-  bert_result_free(expected);
+  free_both(found, expected);
   SUCCEEDS(bert_request_sparse(sparse, &found, &vectors));
   SUCCEEDS(bert_model_sparse(splade, &text, 1, &expected, &wanted_vectors));
   CHECK(vectors->size == wanted_vectors->size && vectors->weights[0] == wanted_vectors->weights[0]);
-  bert_result_free(found);
-  bert_result_free(expected);
+  free_both(found, expected);
   SUCCEEDS(bert_request_matrices(rows, &found, &matrices));
   SUCCEEDS(bert_model_run_tokens(tokens, &text, 1, &expected, &wanted_matrices));
   CHECK(same(matrices, wanted_matrices));
-  bert_result_free(found);
-  bert_result_free(expected);
+  free_both(found, expected);
 
-  bert_request_free(fill);
-  bert_request_free(tag);
-  bert_request_free(answer);
-  bert_queue_free(of_mlm);
-  bert_queue_free(of_tokens);
-  bert_queue_free(of_qa);
-  bert_queue_free(of_splade);
-  bert_request_free(sparse);  // requests may outlive their queue
-  bert_request_free(rows);
-  bert_model_free(mlm);
-  bert_model_free(tokens);
-  bert_model_free(qa);
-  bert_model_free(splade);
+  for (int i = 0; i < 4; ++i) {
+    bert_queue_free(queues[i]);
+    bert_model_free(models[i]);
+  }
+  for (int i = 0; i < 5; ++i) bert_request_free(requests[i]);  // they may outlive their queue
 }
 
 static void test_mistakes(void) {
   const bert_input good = pair_of("A man.", NULL), bad = pair_of("\xff", NULL);
-  const bert_option unknown = {"k", "3"}, wrong = {"deadline_ms", "-2"}, layers = {"layers", "0,x"};
+  const bert_option below[] = {{"max_requests", "-1"}, {"max_tokens", "-1"}};
+  const bert_option unknown = {"k", "3"}, layers[] = {{"layers", "0,x"}, {"layers", "0;1"}};
+  static const char* const wrong[][3] = {{"run", "deadline_ms", "number from 0"},
+                                         {"tag", "stride", "number from 0"},
+                                         {"answer", "stride", "number from 0"},
+                                         {"answer", "answer_tokens", "number from 1"},
+                                         {"fill_mask", "k", "number from 1"}};
   bert_model* model = load("plain");
-  bert_queue* queue = NULL;
+  bert_queue* queue = (bert_queue*)&model;
   bert_request* request = (bert_request*)&model;
   bert_result* result;
   const bert_matrix* matrix;
   const bert_blanks* blanks;
-  int64_t number;
-  int32_t is_done;
+  int64_t number = 7, of = 7;
+  int32_t is_done = 7;
   REFUSES(bert_queue_create(NULL, NULL, 0, &queue), "model is NULL");
+  CHECK(queue == NULL);
   REFUSES(bert_queue_create(model, NULL, 0, NULL), "queue is NULL");
   REFUSES(bert_queue_create(model, &unknown, 1, &queue),
           "expected one of max_requests, max_tokens");
+  for (int i = 0; i < 2; ++i) {
+    REFUSES(bert_queue_create(model, &below[i], 1, &queue), "expected a whole number from 0");
+  }
   queue = make_queue(model);
   REFUSES(bert_queue_submit(NULL, "run", &good, 1, NULL, 0, NULL, &request), "queue is NULL");
   CHECK(request == NULL);
@@ -173,10 +168,14 @@ static void test_mistakes(void) {
   REFUSES(bert_queue_submit(queue, "run", &good, 1, NULL, 0, NULL, NULL), "request is NULL");
   REFUSES(bert_queue_submit(queue, "run", &good, 1, &unknown, 1, NULL, &request),
           "unknown option 'k', expected one of deadline_ms");
-  REFUSES(bert_queue_submit(queue, "run", &good, 1, &wrong, 1, NULL, &request),
-          "option deadline_ms is '-2'");
-  REFUSES(bert_queue_submit(queue, "hidden", &good, 1, &layers, 1, NULL, &request),
+  for (int i = 0; i < 5; ++i) {
+    const bert_option option = {wrong[i][1], "-2"};
+    REFUSES(bert_queue_submit(queue, wrong[i][0], &good, 1, &option, 1, NULL, &request),
+            wrong[i][2]);
+  }
+  REFUSES(bert_queue_submit(queue, "hidden", &good, 1, &layers[0], 1, NULL, &request),
           "option layers is '0,x', expected whole numbers");
+  REFUSES(bert_queue_submit(queue, "hidden", &good, 1, &layers[1], 1, NULL, &request), "is '0;1'");
   // What is wrong with an input or the model is the request's answer.
   request = submit(queue, "run", &bad, 1);
   FAILS(bert_request_matrix(request, &result, &matrix), "UTF-8");
@@ -191,7 +190,9 @@ static void test_mistakes(void) {
   REFUSES(bert_request_matrix(NULL, &result, &matrix), "request is NULL");
   REFUSES(bert_request_cancel(NULL), "request is NULL");
   REFUSES(bert_request_wait(NULL, 0, &is_done), "request is NULL");
-  REFUSES(bert_request_progress(NULL, &number, &number), "request is NULL");
+  CHECK(is_done == 0);
+  REFUSES(bert_request_progress(NULL, &number, &of), "request is NULL");
+  CHECK(number == 0 && of == 0);
   REFUSES(bert_queue_statistic(NULL, "failed", &number), "queue is NULL");
   REFUSES(bert_queue_statistic(queue, "failures", &number),
           "has no 'failures', expected one of an");
@@ -218,55 +219,60 @@ static void fill(bert_input* inputs, size_t count) {
 static void test_endings(void) {
   enum { kLarge = 400 };
   static bert_input inputs[kLarge];
-  const bert_option now = {"deadline_ms", "0"}, limits[] = {{"max_requests", "3"}};
+  const bert_option now = {"deadline_ms", "0"}, far = {"max_requests", "100000"};
+  const bert_option limits[] = {{"max_requests", "3"}, {"max_tokens", "3"}, far};
   bert_model* model = load("plain");
   bert_queue *queue = make_queue(model), *limited;
-  bert_request *large, *late, *cancelled, *closed[COUNT], *full[COUNT];
+  bert_request *large, *late, *closed[COUNT], *full[COUNT];
   bert_result* result;
   const bert_matrix* matrix;
   int32_t is_done;
-  int refused = 0;
+  int ended[8] = {0};
   fill(inputs, kLarge);
   SUCCEEDS(bert_queue_submit(queue, "run", inputs, kLarge, &now, 1, NULL, &late));
   CHECK(bert_request_matrix(late, &result, &matrix) == BERT_DEADLINE && result == NULL);
   large = submit(queue, "run", inputs, kLarge);
-  cancelled = submit(queue, "embed", inputs, kLarge);
-  SUCCEEDS(bert_request_cancel(cancelled));
-  SUCCEEDS(bert_request_cancel(cancelled));
-  {
-    const bert_status status = bert_request_matrix(cancelled, &result, &matrix);
-    CHECK(status == BERT_CANCELLED || status == BERT_OK);  // OK: it was done before
-    if (status == BERT_OK) bert_result_free(result);
-  }
-  SUCCEEDS(bert_request_wait(large, 0, &is_done));
+  SUCCEEDS(bert_request_wait(large, -1, &is_done));
+  CHECK(is_done);
   SUCCEEDS(bert_request_matrix(large, &result, &matrix));
   bert_result_free(result);
   for (int i = 0; i < COUNT; ++i) closed[i] = submit(queue, "run", inputs, kLarge);
+  CHECK(statistic(queue, "waiting_tokens") > COUNT &&
+        statistic(queue, "waiting_requests") <= COUNT);
+  CHECK(statistic(queue, "computing_requests") <= COUNT);
+  for (int i = 1; i < COUNT; i += 2) SUCCEEDS(bert_request_cancel(closed[i]));
+  SUCCEEDS(bert_request_cancel(closed[COUNT - 1]));  // again
+  SUCCEEDS(bert_request_wait(closed[COUNT - 2], 0, &is_done));
+  CHECK(!is_done);
+  SUCCEEDS(bert_request_wait(closed[0], INT64_MAX, &is_done));
+  CHECK(is_done);
   bert_queue_free(queue);
   for (int i = 0; i < COUNT; ++i) {
     const bert_status status = bert_request_matrix(closed[i], &result, &matrix);
-    CHECK(status == BERT_CLOSED || status == BERT_OK);
-    if (status == BERT_OK) bert_result_free(result);
-    if (status == BERT_CLOSED) ++refused;
+    ++ended[status];
+    bert_result_free(result);  // NULL if it has none
     bert_request_free(closed[i]);
   }
-  CHECK(refused > 0);
-  refused = 0;
-  SUCCEEDS(bert_queue_create(model, limits, 1, &limited));
-  for (int i = 0; i < COUNT; ++i) full[i] = submit(limited, "run", inputs, kLarge);
-  for (int i = 0; i < COUNT; ++i) {
-    SUCCEEDS(bert_request_wait(full[i], 0, &is_done));
-    if (is_done) {
-      if (bert_request_matrix(full[i], &result, &matrix) == BERT_FULL) ++refused;
-      bert_result_free(result);  // NULL if it was refused
+  CHECK(ended[BERT_CLOSED] > 0 && ended[BERT_CANCELLED] > 0);
+  CHECK(ended[BERT_OK] + ended[BERT_CLOSED] + ended[BERT_CANCELLED] == COUNT);
+  for (int l = 0; l < 3; ++l) {
+    int refused = 0;
+    SUCCEEDS(bert_queue_create(model, &limits[l], 1, &limited));
+    for (int i = 0; i < COUNT / 2; ++i) full[i] = submit(limited, "run", inputs, kLarge);
+    CHECK(l != 1 || statistic(limited, "waiting_requests") <= 1);
+    for (int i = 0; i < COUNT / 2; ++i) {
+      SUCCEEDS(bert_request_wait(full[i], 0, &is_done));
+      if (is_done) {
+        if (bert_request_matrix(full[i], &result, &matrix) == BERT_FULL) ++refused;
+        bert_result_free(result);  // NULL if it was refused
+      }
+      bert_request_free(full[i]);  // some of them are being computed
     }
-    bert_request_free(full[i]);  // some of them are being computed
+    CHECK((refused > 0) == (l < 2));
+    bert_queue_free(limited);
   }
-  CHECK(refused > 0);
-  bert_queue_free(limited);
   bert_request_free(large);
   bert_request_free(late);
-  bert_request_free(cancelled);
   bert_model_free(model);
 }
 

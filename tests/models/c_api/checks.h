@@ -44,3 +44,13 @@ static bert_model* load(const char* name) {
   SUCCEEDS(bert_model_load(path, options, 2, &model));
   return model;
 }
+
+static int same(const bert_matrix* a, const bert_matrix* b) {
+  return a->rows == b->rows && a->columns == b->columns &&
+         memcmp(a->values, b->values, a->rows * a->columns * sizeof(float)) == 0;
+}
+
+static void free_both(bert_result* a, bert_result* b) {
+  bert_result_free(a);
+  bert_result_free(b);
+}
