@@ -19,8 +19,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::StartsWith;
 
-const std::string kLines = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n##b\n\xc3\xa9\n";
-
 std::string error_of(const std::function<void(json&)>& change) {
   json definition = small_tokenizer({"a"});
   change(definition);
@@ -38,6 +36,9 @@ TEST(TokenizerJson, SaysWhatIsWrongAndWhere) {
   const std::string json_file = "tokenizer.json: ";
   EXPECT_EQ(error_of([](json& d) { d["version"] = "2.0"; }),
             json_file + "version: found \"2.0\", expected \"1.0\"");
+  EXPECT_EQ(
+      error_of([](json& d) { d["version"] = "\u00e9" + std::string(100, '.'); }),
+      json_file + "version: found \"\\u00e9" + std::string(53, '.') + "..., expected \"1.0\"");
   EXPECT_EQ(error_of([](json& d) { d.erase("model"); }), json_file + "\"model\" is missing");
   EXPECT_THAT(
       error_of([](json& d) { d["normalizer"]["type"] = "Upper"; }),
@@ -52,6 +53,7 @@ TEST(TokenizerJson, SaysWhatIsWrongAndWhere) {
                 "model.type: found \"Char\", expected \"WordPiece\", \"WordLevel\", "
                 "\"Unigram\" or \"BPE\"");
   EXPECT_EQ(error_of([](json& d) { d["model"].erase("type"); }), "");
+  EXPECT_EQ(error_of([](json& d) { d["truncation"] = {{"max_length", INT32_MAX}}; }), "");
   EXPECT_EQ(error_of([](json& d) { d["model"]["merges"] = json::array(); }),
             json_file + "model: found \"merges\", which WordPiece does not have");
   EXPECT_EQ(error_of([](json& d) { d["model"].erase("unk_token"); }),
@@ -130,6 +132,8 @@ TEST(TokenizerJson, NotJson) {
     directory.write("tokenizer.json", text);
     EXPECT_THAT(directory.error(), HasSubstr("tokenizer.json: not valid JSON at byte ")) << text;
   }
+  directory.write("tokenizer.json", "[1,]");
+  EXPECT_EQ(directory.error(), "tokenizer.json: not valid JSON at byte 3");
   directory.write("tokenizer.json", small_tokenizer({"a"}).dump() + std::string("\0}", 2));
   EXPECT_THAT(directory.error(), HasSubstr("tokenizer.json: not valid JSON at byte "));
   directory.write("tokenizer.json", "[]");
@@ -150,10 +154,16 @@ TEST(TokenizerJson, TruncationDoesNotLimitTheLength) {
   const TestDirectory directory;
   directory.write("tokenizer.json", definition.dump());
   EXPECT_EQ(directory.load().default_max_length(), 0);
+  EXPECT_FALSE(directory.load().truncates_left());
   EXPECT_THAT(directory.load().notes(),
               ElementsAre(HasSubstr("\"OnlyFirst\" is ignored, \"LongestFirst\" is used")));
+  definition["truncation"]["direction"] = "Left";
+  directory.write("tokenizer.json", definition.dump());
   directory.write("tokenizer_config.json", R"({"model_max_length": 256})");
   EXPECT_EQ(directory.load().default_max_length(), 256);
+  EXPECT_TRUE(directory.load().truncates_left());
+  directory.write("tokenizer_config.json", R"({"truncation_side": "right"})");
+  EXPECT_FALSE(directory.load().truncates_left());
 }
 
 // What tokenizers 0.23.2 gives.
@@ -202,16 +212,23 @@ TEST(TokenizerJson, AddedTokensOfTheConfigAreAdded) {
   token.erase("id");
   directory.write("tokenizer_config.json", json{{"added_tokens_decoder", {{"6", token}}}}.dump());
   EXPECT_EQ(tokens_of(directory.load(), "a<new>"), "a <new>");
+  token["content"] = "[MASK]";  // tokenizer.json has it, and says how
+  token["lstrip"] = true;
+  directory.write("tokenizer_config.json", json{{"added_tokens_decoder", {{"4", token}}}}.dump());
+  EXPECT_EQ(offsets_of(directory.load().encode("a  [MASK]", std::nullopt, 0)), "0-0 0-1 3-9 0-0");
 }
 
-// Line 344 of bert-base-chinese's vocab.txt is only white space.
-TEST(VocabTxt, AnEmptyTokenCountsWhenAddedTokensAreNumbered) {
+TEST(TokenizerJson, TheMaskIsASpecialToken) {
   const TestDirectory directory;
-  directory.write("vocab.txt", "[UNK]\n[CLS]\n[SEP]\na\n\xe2\x80\xa8\nb\n");
-  directory.write("added_tokens.json", R"({"<new>": 6})");
-  const TextEncoder tokenizer = directory.load();
-  EXPECT_THAT(tokenizer.encode("a<new> b", std::nullopt, 0).ids, ElementsAre(1, 3, 6, 5, 2));
-  EXPECT_EQ(tokenizer.vocabulary_size(), 7);
+  json definition = small_tokenizer({"a", "<mask>"});
+  directory.write("tokenizer.json", definition.dump());
+  EXPECT_EQ(directory.load().mask_id(), 4);
+  directory.write("tokenizer_config.json", R"({"mask_token": "<mask>"})");
+  EXPECT_EQ(directory.load().mask_id(), 6);
+  directory.remove("tokenizer_config.json");
+  definition["added_tokens"].back()["special"] = false;
+  directory.write("tokenizer.json", definition.dump());
+  EXPECT_EQ(directory.load().mask_id(), -1);
 }
 
 TEST(TokenizerJson, DisagreementsAreNoted) {
@@ -222,162 +239,34 @@ TEST(TokenizerJson, DisagreementsAreNoted) {
   EXPECT_THAT(directory.load().notes(), IsEmpty());
   EXPECT_EQ(directory.load().default_max_length(), 512);
   directory.write("tokenizer_config.json",
-                  R"({"do_lower_case": false, "unk_token": "<unk>", "strip_accents": false})");
+                  R"({"do_lower_case": false, "unk_token": "<unk>", "strip_accents": false,
+                      "tokenize_chinese_chars": false, "clean_text": false})");
+  directory.write("special_tokens_map.json", R"({"unk_token": "[UNK]"})");
   directory.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nb\n");
   EXPECT_THAT(directory.load().notes(),
-              ElementsAre(HasSubstr("do_lower_case is false"), HasSubstr("strip_accents is false"),
-                          HasSubstr("unk_token is \"<unk>\""),
+              ElementsAre(HasSubstr("special_tokens_map.json: unk_token is \"[UNK]\""),
+                          HasSubstr("do_lower_case is false"), HasSubstr("strip_accents is false"),
+                          HasSubstr("tokenize_chinese_chars is false"),
+                          HasSubstr("clean_text is false"), HasSubstr("unk_token is \"<unk>\""),
                           HasSubstr("line 6 is not the token of id 5")));
   EXPECT_EQ(tokens_of(directory.load(), "A"), "a");
+  directory.remove("special_tokens_map.json");
+  directory.write("tokenizer_config.json", R"({"do_lower_case": false})");
+  json definition = small_tokenizer({"a"});
+  definition["normalizer"] = nullptr;  // not of the fast pipeline, whose switches these are
+  directory.write("tokenizer.json", definition.dump());
+  directory.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n");
+  EXPECT_THAT(directory.load().notes(), ElementsAre(HasSubstr("line 6 is not the token of id 5")));
+  definition["model"]["type"] = "WordLevel";  // vocab.txt is not of that
+  directory.write("tokenizer.json", definition.dump());
+  EXPECT_THAT(directory.load().notes(), IsEmpty());
 }
 
-TEST(VocabTxt, Alone) {
+TEST(TokenizerJson, LinesOfVocabTxtLoseTheirTrailingWhiteSpace) {
   const TestDirectory directory;
-  directory.write("vocab.txt", kLines);
-  const TextEncoder tokenizer = directory.load();
-  EXPECT_EQ(tokenizer.encode("AB", "[MASK]", 0).ids, (std::vector<int32_t>{2, 5, 6, 3, 4, 3}));
-  EXPECT_EQ(tokenizer.encode("AB", "[MASK]", 0).type_ids, (std::vector<int32_t>{0, 0, 0, 0, 1, 1}));
-  EXPECT_EQ(tokenizer.vocabulary_size(), 8);
-  EXPECT_EQ(tokenizer.default_max_length(), 0);
-  EXPECT_THAT(tokenizer.notes(), ElementsAre(HasSubstr("do_lower_case is not given")));
+  directory.write("tokenizer.json", small_tokenizer({"a", "\u2028", "b "}).dump());
+  directory.write("vocab.txt", "[PAD]\r\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\r\n\r\nb \n");
+  EXPECT_THAT(directory.load().notes(), IsEmpty());
 }
-
-TEST(VocabTxt, LineEnds) {
-  const TestDirectory directory;
-  std::string crlf;
-  for (const char c : kLines) crlf += c == '\n' ? std::string("\r\n") : std::string(1, c);
-  for (const std::string& text : {crlf, kLines.substr(0, kLines.size() - 1)}) {
-    directory.write("vocab.txt", text);
-    EXPECT_EQ(tokens_of(directory.load(), "ab"), "a ##b");
-    EXPECT_EQ(directory.load().vocabulary_size(), 8);
-  }
-}
-
-TEST(VocabTxt, RepeatedAndBadLines) {
-  const TestDirectory directory;
-  directory.write("vocab.txt", kLines + "a\n");
-  EXPECT_EQ(directory.load().encode("a", std::nullopt, 0).ids[1], 8);
-  EXPECT_THAT(directory.load().notes()[0],
-              HasSubstr("line 9 repeats \"a\" from line 6, so id 5 is"));
-  directory.write("vocab.txt", "\xef\xbb\xbf" + kLines);
-  EXPECT_THAT(directory.error(), HasSubstr("vocab.txt: line 1 begins with a byte-order mark"));
-  directory.write("vocab.txt", "[PAD]\nab\xff\n");
-  EXPECT_EQ(directory.error(), "vocab.txt: line 2: not valid UTF-8 at byte 2 of the line");
-  directory.write("vocab.txt", "");
-  EXPECT_EQ(directory.error(), "vocab.txt: the cls_token \"[CLS]\" is not in the vocabulary");
-}
-
-TEST(VocabTxt, ConfigSwitches) {
-  const TestDirectory directory;
-  directory.write("vocab.txt", kLines + "e\nA\n\xe4\xb8\xad\xe4\xb8\xad\n");
-  const auto tokens = [&](const char* config, const char* text) {
-    directory.write("tokenizer_config.json", config);
-    return tokens_of(directory.load(), text);
-  };
-  EXPECT_EQ(tokens(R"({"do_lower_case": true})", "A\u00c9"), "[UNK]");
-  EXPECT_EQ(tokens(R"({"do_lower_case": true})", "A \u00c9"), "a e");
-  EXPECT_EQ(tokens(R"({"do_lower_case": true, "strip_accents": null})", "A \u00c9"), "a e");
-  EXPECT_EQ(tokens(R"({"do_lower_case": true, "strip_accents": false})", "A \u00c9"), "a \u00e9");
-  EXPECT_EQ(tokens(R"({"do_lower_case": false})", "A \u00e9"), "A \u00e9");
-  EXPECT_EQ(tokens(R"({"do_lower_case": false, "strip_accents": true})", "A \u00e9"), "A e");
-  EXPECT_EQ(tokens(R"({"tokenize_chinese_chars": false})", "中中"), "中中");
-  EXPECT_EQ(tokens(R"({"tokenize_chinese_chars": true})", "中中"), "[UNK] [UNK]");
-  EXPECT_EQ(tokens(R"({"clean_text": true})", "a\x01"), "a");
-  EXPECT_EQ(tokens(R"({"clean_text": false})", "a\x01"), "[UNK]");
-}
-
-TEST(VocabTxt, SpecialTokensByName) {
-  const TestDirectory directory;
-  directory.write("vocab.txt", "<s>\n</s>\n<unk>\na\n<x>\n");
-  const char* const names = R"({"cls_token": "<s>", "sep_token": {"content": "</s>"},
-                                "unk_token": "<unk>", "model_max_length": 1e30)";
-  directory.write("tokenizer_config.json", std::string(names) + R"(, "added_tokens_decoder": {
-      "4": {"content": "<x>", "single_word": false, "lstrip": true, "rstrip": false,
-            "normalized": false, "special": true}}})");
-  EXPECT_EQ(directory.load().encode("a  <x> b", std::nullopt, 0).ids,
-            (std::vector<int32_t>{0, 3, 4, 2, 1}));
-  EXPECT_EQ(directory.load().default_max_length(), 0);
-  directory.write("tokenizer_config.json", std::string(names) + "}");
-  directory.write("special_tokens_map.json", R"({"cls_token": "<x>", "mask_token": "<mask>"})");
-  directory.write("added_tokens.json", R"({"<new>": 6, "<mask>": 5})");
-  EXPECT_EQ(directory.load().encode("a<new><mask>", std::nullopt, 0).ids,
-            (std::vector<int32_t>{0, 3, 6, 5, 1}));
-  EXPECT_THAT(directory.load().notes()[0], HasSubstr("cls_token is \"<x>\""));
-}
-
-TEST(VocabTxt, SpecialTokensWithFlags) {
-  const TestDirectory directory;
-  directory.write("vocab.txt", kLines + "<s>\n");
-  const auto encode = [&](const char* config, const char* map, const char* text) {
-    directory.write("tokenizer_config.json", config);
-    directory.write("special_tokens_map.json", map);
-    return directory.load().encode(text, std::nullopt, 0);
-  };
-  const char* const mask = R"({"mask_token": {"content": "[MASK]", "lstrip": true,
-      "normalized": true, "rstrip": false, "single_word": false}})";
-  EXPECT_EQ(offsets_of(encode(mask, "{}", "a   [mask] a")), "0-0 0-1 1-10 11-12 0-0");
-  EXPECT_EQ(offsets_of(encode("{}", mask, "a   [mask] a")), "0-0 0-1 1-10 11-12 0-0");
-  EXPECT_EQ(offsets_of(encode("{}", "{}", "a   [MASK] a")), "0-0 0-1 4-10 11-12 0-0");
-  EXPECT_THAT(encode("{}", R"({"additional_special_tokens": ["<x>"]})", "a<x>").ids,
-              ElementsAre(2, 5, 9, 3));
-  EXPECT_THAT(encode(R"({"extra_special_tokens": {"image": "<x>"}})", "{}", "a<x>").ids,
-              ElementsAre(2, 5, 9, 3));
-  EXPECT_THAT(encode(R"({"bos_token": "<s>"})", "{}", "<s>a").ids, ElementsAre(2, 8, 5, 3));
-}
-
-TEST(VocabTxt, TruncationFromTheLeft) {
-  const TestDirectory directory;
-  directory.write("vocab.txt", kLines);
-  directory.write("tokenizer_config.json", R"({"truncation_side": "left"})");
-  const TextEncoder tokenizer = directory.load();
-  const Encoding one = tokenizer.encode("a ab", std::nullopt, 4);
-  EXPECT_THAT(one.ids, ElementsAre(2, 5, 6, 3));
-  EXPECT_EQ(offsets_of(one), "0-0 2-3 3-4 0-0");
-  EXPECT_TRUE(one.truncated);
-  EXPECT_FALSE(tokenizer.encode("a ab", std::nullopt, 5).truncated);
-  EXPECT_THAT(tokenizer.encode("a ab", "ab a", 6).ids, ElementsAre(2, 6, 3, 6, 5, 3));
-}
-
-TEST(VocabTxt, ConfigErrors) {
-  const TestDirectory directory;
-  directory.write("vocab.txt", kLines);
-  const auto error = [&](const char* config) {
-    directory.write("tokenizer_config.json", config);
-    return directory.error();
-  };
-  const std::string file = "tokenizer_config.json: ";
-  EXPECT_EQ(error(R"({"do_lower_case": "yes"})"),
-            file + "do_lower_case: found \"yes\", expected true or false");
-  EXPECT_EQ(error(R"({"tokenizer_class": "BertJapaneseTokenizer"})"),
-            file +
-                "tokenizer_class: found \"BertJapaneseTokenizer\", expected BertTokenizer, an "
-                "equivalent class, MPNetTokenizer or EsmTokenizer");
-  EXPECT_EQ(error(R"({"word_tokenizer_type": "mecab"})"),
-            file + "word_tokenizer_type: found \"mecab\", expected \"basic\"");
-  directory.write("config.json", R"({"tokenizer_class": "BertJapaneseTokenizer"})");
-  EXPECT_THAT(error("{}"), HasSubstr("config.json: tokenizer_class: found \"BertJ"));
-  directory.write("config.json", "{}");
-  EXPECT_EQ(error(R"({"tokenizer_class": "DistilBertTokenizer"})"), "");
-  EXPECT_EQ(error(R"({"tokenizer_class": "ElectraTokenizerFast"})"), "");
-  EXPECT_EQ(error(R"({"do_basic_tokenize": false})"),
-            file + "do_basic_tokenize: found false, expected true");
-  EXPECT_EQ(error(R"({"max_len": 0})"),
-            file + "max_len: found 0, expected an integer from 1 to 1000000");
-  EXPECT_EQ(error(R"({"model_max_length": 0})"),
-            file + "model_max_length: found 0, expected an integer from 1 to 1000000");
-  EXPECT_EQ(error(R"({"do_lower_case": true, "do_lower_case": false})"),
-            file + "\"do_lower_case\" is given twice");
-  EXPECT_EQ(error(R"({"model_max_length": 1e999})"),
-            file + "not valid JSON: number overflow parsing '1e999'");
-  EXPECT_EQ(error(R"({"truncation_side": "up"})"),
-            file + "truncation_side: found \"up\", expected \"left\" or \"right\"");
-  EXPECT_EQ(error(R"({"sep_token": 1})"), file + "sep_token: found 1, expected a string");
-  EXPECT_EQ(error(R"({"sep_token": "<s>"})"),
-            "vocab.txt: the sep_token \"<s>\" is not in the vocabulary");
-  EXPECT_THAT(error(R"({"added_tokens_decoder": {"x": {"content": "x", "single_word": false,
-      "lstrip": true, "rstrip": false, "normalized": false, "special": true}}})"),
-              HasSubstr("added_tokens_decoder[\"x\"]: the key is not an id"));
-}
-
 }  // namespace
 }  // namespace bert::tokenizer

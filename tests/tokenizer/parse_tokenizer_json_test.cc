@@ -58,6 +58,13 @@ TEST(ParseTokenizerJson, GivesWhatTheGeneralParserGives) {
       {R"({"vocab": {"a": 0}, "merges": [["a", "b"],]})", false, nullptr},
       {R"({"vocab": {"a": 0}, "merges": null})", false, ""},
       {R"({"vocab": {"a": 0.5}, "merges": [["a", "b"]]})", false, ""},
+      {R"({"vocab": {"a": 0}, "merges": ["a b c"]})", false,
+       R"({"vocab": {"a": 0}, "merges": [["a", "b c"]]})"},
+      {"{\"vocab\"\t:\r\n{\"a\"\t: 0\r}, \"merges\": [\r\n\t\"a b\"]}", true,
+       R"({"vocab": {"a": 0}, "merges": [["a", "b"]]})"},
+      {"{\"vocab\": {\"a\tb\": 0}, \"merges\": []}", false, nullptr},
+      {"{\"vocab\": {\"a\xff\": 0}, \"merges\": []}", false, nullptr},
+      {R"({"vocab": {"a": 01}, "merges": []})", false, nullptr},
       {R"({"vocab": {"a": 0}, "more": {"merges": [["a", "b"]]}, "merges": [["c", "d"]]})", false,
        ""}};
   for (const auto& [model, scanned, same] : cases) {
@@ -76,6 +83,8 @@ TEST(ParseTokenizerJson, GivesWhatTheGeneralParserGives) {
   const std::string text =
       R"({"other": {"vocab": {"a": 0}}, "model": {"vocab": {"b": 1}, "merges": []}})";
   EXPECT_EQ(whole(text, is_scanned), json::parse(text));
+  const std::string name = R"({"other": ["vocab", {"a": 0}], "model": {"vocab": null}})";
+  EXPECT_EQ(whole(name, is_scanned), json::parse(name));
 }
 
 }  // namespace

@@ -61,7 +61,6 @@ class BpeCodesReader {
     out_.max_length = config_.model_max_length;
     out_.truncate_left = config_.truncate_left.value_or(false);
     for (const auto& [name, token] : kSpecialTokens) {
-      config_.special_tokens[name].special = true;
       std::string& content = config_.special_tokens[name].content;
       if (content.empty()) content = token;
     }

@@ -85,8 +85,7 @@ class ListScanner {
     if (error != std::errc() || out < 0 || *begin == '-') return false;
     if (end - begin > 1 && *begin == '0') return false;
     at_ += static_cast<size_t>(end - begin);
-    return at_ < text_.size() && (text_[at_] == ',' || text_[at_] == '}' || text_[at_] == ' ' ||
-                                  text_[at_] == '\n' || text_[at_] == '\r' || text_[at_] == '\t');
+    return true;
   }
 
   std::string_view text_;

@@ -128,8 +128,7 @@ class VocabTxtReader {
       }
       known->second = id;
     }
-    if (repeated > 1)
-      out_.notes.back() += fmt::format("; {} more lines repeat tokens", repeated - 1);
+    if (repeated > 1) out_.notes.back() += fmt::format("; lines that repeat tokens: {}", repeated);
   }
 
   void set_options() {

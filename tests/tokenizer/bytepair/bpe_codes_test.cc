@@ -62,12 +62,24 @@ TEST(BpeCodes, AddedTokensAndDecoding) {
   EXPECT_EQ(tokenizer.decode(found.ids, false), "<s> ab <x> ab <x> </s> b <e> <mask> </s>");
   const std::vector<int32_t> open = {4, 8, 11, 4};
   EXPECT_EQ(tokenizer.decode(open, true), "a\u1ed9ng a@@");
+  EXPECT_EQ(tokenizer.default_max_length(), 0);
+  directory.write("tokenizer_config.json",
+                  R"({"model_max_length": 9, "truncation_side": "left", "pad_token": "<p>"})");
+  directory.write("special_tokens_map.json", R"({"pad_token": "<q>"})");
+  const TextEncoder named = directory.load();
+  EXPECT_EQ(named.default_max_length(), 9);
+  EXPECT_TRUE(named.truncates_left());
+  EXPECT_EQ(named.find("<p>"), 1);
+  EXPECT_THAT(named.notes(), ElementsAre(HasSubstr("pad_token is \"<q>\", but")));
+  directory.remove("special_tokens_map.json");
   directory.remove("tokenizer_config.json");
   directory.write("added_tokens.json", R"({"<mask>": 13, "<x>": 14})");
   const TextEncoder older = directory.load();
   EXPECT_EQ(older.mask_id(), 13);
   const std::vector<int32_t> added = {13, 14};
   EXPECT_EQ(older.decode(added, true), "<x>");
+  directory.write("vocab.txt", "b  9\n");  // a token that ends in a space
+  EXPECT_EQ(directory.load().decode(std::vector<int32_t>{4}, true), "b");
 }
 
 TEST(BpeCodes, AnOddTokenIsTheFirstTexts) {
@@ -88,6 +100,7 @@ TEST(BpeCodes, LinesAreReadLikePython) {
   const TextEncoder tokenizer = directory.load();
   EXPECT_THAT(tokenizer.encode("ab b aa g ng", std::nullopt, 0).ids,
               ElementsAre(0, 6, 6, 4, 3, 8, 3, 8, 2));
+  EXPECT_THAT(tokenizer.encode("g2x", std::nullopt, 0).ids, ElementsAre(0, 3, 3, 3, 2));
   EXPECT_EQ(tokenizer.mask_id(), 9);
 }
 
@@ -101,6 +114,11 @@ TEST(BpeCodes, AreReadForTheirClasses) {
   EXPECT_THAT(ids(), ElementsAre(0, 6, 2));
   directory.remove("config.json");
   EXPECT_THAT(ids(), ElementsAre(2, 5, 3));
+  directory.write("config.json", R"({"tokenizer_class": "PhobertTokenizer"})");
+  directory.remove("bpe.codes");
+  EXPECT_THAT(ids(), ElementsAre(2, 5, 3));
+  write_files(directory);
+  directory.remove("config.json");
   directory.remove("tokenizer.json");
   EXPECT_THAT(ids(), ElementsAre(0, 6, 2));
   directory.write("vocab.txt", "[UNK]\n[CLS]\n[SEP]\nab\n");
@@ -120,6 +138,7 @@ TEST(BpeCodes, Errors) {
   EXPECT_EQ(error("vocab.txt", "a 1\nb\n"), "vocab.txt: line 2: " + token);
   EXPECT_EQ(error("vocab.txt", "a 1\n\nb 1\n"), "vocab.txt: line 2: " + token);
   EXPECT_EQ(error("vocab.txt", "a 1x\n"), "vocab.txt: line 1: " + token);
+  EXPECT_EQ(error("vocab.txt", "a b\t1\n"), "vocab.txt: line 1: " + token);
   EXPECT_EQ(error("vocab.txt", "a 1\rb 1\n"), "vocab.txt: line 1: " + token);
   EXPECT_EQ(error("vocab.txt", "a 1\n\xff 1\n"),
             "vocab.txt: line 2: not valid UTF-8 at byte 0 of the line");

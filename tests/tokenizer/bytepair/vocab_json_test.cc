@@ -47,6 +47,31 @@ TEST(VocabJson, IsRobertas) {
             "vocabulary");
 }
 
+TEST(VocabJson, OtherFilesNameTokensAndLengths) {
+  const TestDirectory directory;
+  write_files(directory, {{"<s>", 0}, {"<pad>", 1}, {"</s>", 2}, {"<unk>", 3}, {"<mask>", 4}});
+  directory.write("merges.txt", "\u0120 a\n\n");
+  json token = {{"content", "<mask>"}, {"single_word", false}, {"lstrip", false},
+                {"rstrip", true},      {"normalized", false},  {"special", true}};
+  json config = {{"tokenizer_class", "LongformerTokenizer"},
+                 {"cls_token", "<pad>"},
+                 {"additional_special_tokens", {"<x>"}},
+                 {"model_max_length", 7},
+                 {"truncation_side", "left"},
+                 {"added_tokens_decoder", {{"4", token}}}};
+  directory.write("tokenizer_config.json", config.dump());
+  directory.write("special_tokens_map.json", R"({"cls_token": "<s>"})");
+  const TextEncoder tokenizer = directory.load();
+  const Encoding encoding = tokenizer.encode("<x> a <mask> a", std::nullopt, 0);
+  EXPECT_THAT(encoding.ids, ElementsAre(1, 262, 261, 37, 4, 102, 2));
+  EXPECT_EQ(offsets_of(encoding), "0-0 0-3 4-5 6-6 6-12 13-14 0-0");
+  EXPECT_EQ(tokenizer.decode(encoding.ids, true), " a a");
+  EXPECT_EQ(tokenizer.default_max_length(), 7);
+  EXPECT_TRUE(tokenizer.truncates_left());
+  EXPECT_THAT(tokenizer.notes(),
+              ElementsAre(testing::HasSubstr("special_tokens_map.json: cls_token is \"<s>\"")));
+}
+
 TEST(VocabJson, IsTheFirstDebertas) {
   const TestDirectory directory;
   write_files(directory, {{"[PAD]", 0}, {"[CLS]", 1}, {"[SEP]", 2}, {"[UNK]", 3}, {"[MASK]", 4}});

@@ -317,6 +317,12 @@ TEST(UnigramJson, SaysWhatIsWrongAndWhere) {
   const std::string file = "tokenizer.json: ";
   EXPECT_EQ(json_error([](json& d) { d["model"]["unk_id"] = 5; }),
             file + "model.unk_id: found 5, expected an integer from 0 to 4");
+  EXPECT_EQ(json_error([](json& d) { d["model"]["unk_id"] = 4; }), "");
+  EXPECT_EQ(json_error([](json& d) {
+              d["model"]["vocab"].erase(d["model"]["vocab"].begin() + 1, d["model"]["vocab"].end());
+              d["model"]["unk_id"] = 1;
+            }),
+            file + "model.unk_id: found 1, expected 0");
   EXPECT_EQ(json_error([](json& d) { d["model"]["vocab"] = json::array(); }),
             file + "model.vocab: expected at least the unknown token");
   EXPECT_EQ(json_error([](json& d) { d["model"]["vocab"][1] = {"a"}; }),
