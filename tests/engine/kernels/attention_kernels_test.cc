@@ -116,6 +116,7 @@ void check_attention(const KernelTable& kernels, AttentionKernel attention, doub
   for (const float scale : {0.3f, 1.0f, 6.0f}) {  // from nearly uniform to nearly one-hot
     for (const int64_t width : {1, 8, 13, 26, 32, 64, 70}) {
       for (const int64_t length : {1, 2, 3, 15, 16, 17, 31, 33, 48, 63, 65, 257}) {
+        if (length > 65 && width != 13 && width != 64) continue;  // blocks are alike at all widths
         Attention a(length, width, scale);
         std::vector<float> scratch(kernels.attention_scratch(length, width) + 1, 99.0f);
         for (const bool biased : {false, true}) {
