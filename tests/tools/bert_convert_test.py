@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What bert-convert writes loads in that precision and gives the same bits."""
 import json
+import os
 import resource
 import shutil
 import signal
@@ -76,8 +77,9 @@ class ConvertTest(ToolTest):
                                      set(TensorFile(self.dir / f"safetensors-{precision}" /
                                                     "model.safetensors").entries))
         config = json.loads((self.dir / "tensorflow-bf16" / "config.json").read_text())
-        self.assertEqual(config["architectures"], ["BertForSequenceClassification"])
+        self.assertEqual((config["architectures"], config["model_type"]), (["BertForSequenceClassification"], "bert"))
         self.assertEqual(len(config["id2label"]), 3)
+        self.assertFalse((self.dir / "tensorflow-bf16" / "bert_config.json").exists())
 
     def test_bf16_is_an_ordinary_checkpoint(self):
         source, target = self.convert("plain", "bf16")
@@ -101,18 +103,30 @@ class ConvertTest(ToolTest):
                 found[:, exact] = after.read(f"{LAYER}{name}.exact_weight")
             self.assertLess((abs(found - wanted) / scale[:, None]).max(), 0.501)
         config = json.loads((target / "config.json").read_text())
-        self.assertEqual(config["quantization_config"]["quant_method"], "bert-infer")
+        self.assertEqual(config["quantization_config"], {"quant_method": "bert-infer", "bits": 8})
 
     def test_other_files_come_along_and_weights_do_not(self):
         source = self.make_model("files", "--sentence-transformers", "mean", "--head", "none")
-        (source / "pytorch_model.bin").write_bytes(b"old")
+        config = json.loads((source / "config.json").read_text())
+        (source / "config.json").write_text(json.dumps({**config, "nobody_knows": 3}))
+        size = (source / "model.safetensors").stat().st_size
+        weights = {"pytorch_model.bin": 1050000 - size // 2, "model.ckpt.data-00000-of-00001": 2000000}
+        for name in ("model.h5", "flax_model.msgpack", "rust_model.ot", "pytorch_model.bin.index.json", "checkpoint",
+                     "flax_model.msgpack.safetensors.index.json"):
+            weights[name] = 3
+        for name, length in weights.items():
+            (source / name).write_bytes(bytes(length))
         (source / ".cache").mkdir()
         (source / ".cache" / "x").write_text("x")
+        os.mkfifo(source / "pipe")
         target = self.dir / "files-int8"
-        self.succeed("-m", source, "--precision", "int8", "-o", target)
-        names = {str(path.relative_to(target)) for path in target.rglob("*") if path.is_file()}
+        done = self.run_tool("-m", source, "--precision", "int8", "-o", target)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        names = {str(path.relative_to(target)) for path in target.rglob("*")}
         self.assertLessEqual({"vocab.txt", "modules.json", "1_Pooling/config.json"}, names)
-        self.assertFalse(names & {"pytorch_model.bin", ".cache/x"})
+        self.assertFalse(names & {*weights, ".cache/x", "pipe"})
+        self.assertRegex(done.stderr, r"note: .*nobody_knows.*\n")
+        self.assertIn(f"{target}: 0.0 MB of weights, {source} has 3.1 MB\n", done.stderr)
 
     def test_links_are_copied_as_what_they_point_to(self):
         # As in the hub's cache.
@@ -192,7 +206,9 @@ class ConvertTest(ToolTest):
         self.fail_with(2, "--output is required", "--precision", "int8")
         for precision in [[], ["--precision", "f32"], ["--precision", "auto"]]:
             self.fail_with(2, "--precision is required", "-o", new, *precision)
-        self.fail_with(1, "exists and is not an empty", "-o", self.dir, "--precision", "int8")
+        for there in self.dir, self.write("file", ""):
+            self.fail_with(1, "exists and is not an empty", "-o", there, "--precision", "int8")
+        self.fail_with(2, "--output is empty", "-o", "", "--precision", "int8")
         for name in ["nowhere", ""]:
             self.fail_with(1, "not a directory", "-m", name, "-o", new, "--precision", "int8")
         self.assertFalse(new.exists())
@@ -325,7 +341,11 @@ class ConvertTest(ToolTest):
         (source / "other").mkdir()
         (source / "other" / "one").symlink_to("../more")
         (source / "more" / "two").symlink_to("../other")
+        (self.dir / "elsewhere").mkdir()
+        (self.dir / "elsewhere" / "back").symlink_to("../circle")
+        (source / "elsewhere").symlink_to("../elsewhere")
         self.write("circle/more/note.txt", "a note")
+        self.write("note.txt", "another's")
         target = self.dir / "circle-int8"
         self.succeed("-m", source, "-o", target, "--precision", "int8")
         notes = sorted(str(path.relative_to(target)) for path in target.rglob("note.txt"))
@@ -333,14 +353,15 @@ class ConvertTest(ToolTest):
 
     def test_the_new_directory_in_the_models_own(self):
         source = self.make_model("inside")
-        for target in source / "a" / "new", source / "b", source / "c" / "":
-            self.succeed("-m", source, "-o", target, "--precision", "int8")
-            self.assertTrue((target / "model.safetensors").exists())
+        for target in "a/new", "b", "c/":
+            self.succeed("-m", source, "-o", f"{source}/{target}", "--precision", "int8")
+            self.assertTrue((source / target / "model.safetensors").exists())
         (self.dir / "link").symlink_to(source / "c")
         shutil.rmtree(source / "c")
         (source / "c").mkdir()
         self.succeed("-m", source, "-o", self.dir / "link", "--precision", "int8")
         self.assertTrue((source / "c" / "model.safetensors").exists())
+        self.assertFalse((source / "c" / "c").exists())
         self.assertEqual(list(source.rglob("*.partial")), [])
         self.succeed("-m", source, "-o", "relative", "--precision", "int8", cwd=self.dir)
         self.assertTrue((self.dir / "relative" / "model.safetensors").exists())
