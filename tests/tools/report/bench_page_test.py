@@ -11,6 +11,28 @@ OLD = {"shape": "1x5", "task": "hidden", "precision": "f32", "backend": "panels"
        "median_interval_ms": [0.9e-6, 1.2e-6]}  # as earlier versions wrote it
 
 
+def table_lines(row: dict, with_profile: bool) -> list[str]:
+    """The row in the table for people."""
+    shape = row["shape"] if len(row["shape"]) <= 16 else row["shape"][:13] + "..."
+    lines = [f"{shape:<16} {row['precision']:>4} {row['backend']:>7} {row['threads']:>7} {row['batch']:>6} "
+             f"{row['tokens']:>7} {row['median_ms']:>10.3f} {row['min_ms']:>10.3f} {row['tokens_per_s']:>9.0f} "
+             f"{row['gflops']:>8.1f} {row['peak_fraction']:>6.3f}"]
+    if with_profile:
+        whole, floor = sum(row["profile_ms"].values()), row["floor_ms"]
+        lines += [f"    {part:<10} {time:>10.3f} ms {100 * time / whole:>6.1f} %"
+                  for part, time in row["profile_ms"].items()]
+        peaks = [row["onednn_peak_gflops"], row["multiply_add_peak_gflops"]]
+        lines += [f"    peak: {peaks[0]:.1f} GFLOP/s by oneDNN's matmul, {peaks[1]:.1f} by multiply-adds in registers",
+                  f"    floor: {floor['compute']:.3f} ms to compute at {max(peaks):.1f} GFLOP/s, {floor['weights']:.3f}"
+                  f" ms to read the weights at {floor['bandwidth_gb_per_s']:.1f} GB/s"]
+    if "baseline" in row:
+        change, interval = row["baseline"]["change"], row["baseline"]["change_interval"]
+        ends = "({:+.1f} to {:+.1f} %)".format(*(100 * end for end in interval)) if interval else \
+            "(too few runs for an interval)"
+        lines.append(f"    change: {100 * change:+.1f} % {ends}")
+    return lines
+
+
 def lines_of(*rows) -> str:
     return "".join(json.dumps(row) + "\n" for row in rows)
 
@@ -21,9 +43,14 @@ class BenchPage(PageTest):
     def test_the_page(self):
         path = self.dir / "bench.html"
         lines = self.succeed("--html", path, "--precision", "f32,int8", "--threads", "1,2", "--compare", SHAPE)
-        self.assertNotIn("floor", lines)  # which was not asked for
         self.assertEqual(lines.count("shape "), 1)
         found = self.read_page(path)
+        expected = []
+        for panels, onednn in zip(found["rows"][::2], found["rows"][1::2]):
+            expected += table_lines(panels, False) + table_lines(onednn, False)  # a profile was not asked for
+            expected.append(f"    onednn / panels: {panels['median_ms'] / onednn['median_ms']:.2f}")
+        self.assertEqual(lines.splitlines()[1:], expected)
+        self.assertEqual((found["model"], found["task"]), (str(self.model), "hidden"))
         self.assertEqual([(row["precision"], row["threads"], row["shape"], row["backend"]) for row in found["rows"]],
                          [(precision, threads, SHAPE, backend) for precision in ("f32", "int8") for threads in (1, 2)
                           for backend in ("panels", "onednn")])
@@ -34,6 +61,8 @@ class BenchPage(PageTest):
             self.assertEqual((len(quantiles), quantiles), (41, sorted(quantiles)))
             self.assertAlmostEqual(quantiles[0] / row["min_ms"], 1, 4)
             self.assertGreater(row["floor_ms"]["compute"], 0)
+            for key in "processor", "instruction_set":
+                self.assertEqual(row[key], found["environment"][key])
         page = self.browse(path)
         for text in ("Throughput</h2>", "Distribution</h2>", "Profile and floor</h2>", "url(#hatch1)",
                      "The upright line is the floor"):
@@ -43,9 +72,11 @@ class BenchPage(PageTest):
 
     def test_a_baseline(self):
         path, fast = self.dir / "old.jsonl", self.dir / "bench_baseline.html"
-        # The last row of a shape counts.
-        path.write_text(lines_of(OLD | {"median_ms": 5.0}, OLD, OLD | {
-            "shape": "2x5", "median_ms": 1e6, "median_interval_ms": [0.9e6, 1.2e6]}))
+        # The last row of a shape counts, if nothing else differs.
+        others = [OLD | {"median_ms": 5.0} | other for other in (
+            {"task": "logits"}, {"precision": "int8"}, {"backend": "onednn"}, {"threads": 2})]
+        path.write_text(lines_of(OLD | {"median_ms": 5.0}, OLD, *others, OLD | {
+            "shape": "2x5", "median_ms": 1e6, "median_interval_ms": [0.9e6, 1.2e6], "runs": 6}))
         arguments = ["--threads", 1, "--backend", "panels", "--baseline", path]
         done = self.run_tool(*arguments, "--json", "--html", fast, "1x5", "2x5", "3x5")
         self.assertEqual(done.stderr.splitlines(), [
@@ -54,6 +85,7 @@ class BenchPage(PageTest):
         now, faster, other = map(json.loads, done.stdout.splitlines())
         self.assertNotIn("baseline", other)
         self.assertLess(faster["baseline"]["change"], 0)
+        self.assertIsNotNone(faster["baseline"]["change_interval"])
         found = now["baseline"]
         self.assertAlmostEqual(found["change"] / (now["median_ms"] / OLD["median_ms"] - 1), 1, 4)
         low, high = found["change_interval"]
@@ -66,16 +98,18 @@ class BenchPage(PageTest):
             self.shows(page, text)
         self.assertNotIn("another processor", page)
 
-        path.write_text(lines_of(now | {"model": "bert L=1 H=16 A=2 I=32 V=9"},
+        path.write_text(lines_of(now | {"model": "bert L=1 H=16 A=2 I=32 V=9"}, faster | {"instruction_set": "beads"},
                                  faster | {"processor": "Abacus", "shape": "256x512"}))
         model = self.make_model("long", "--positions", "512")  # of the same sizes
-        done = self.run_tool("-m", model, *arguments, "--runs", 1, "--html", fast, "1x5", "256x512")
+        done = self.run_tool("-m", model, *arguments, "--profile", "--runs", 1, "--html", fast, "1x5", "2x5", "256x512")
         self.assertEqual(done.stderr.splitlines(), [
             f"bert-bench: note: {path}: 1x5 (hidden, f32, panels, threads: 1) is of another model "
             f"(bert L=1 H=16 A=2 I=32 V=9, now {now['model']}) and not compared",
+            f"bert-bench: note: {path}: was timed on another processor ({now['processor']}, beads)",
             f"bert-bench: note: {path}: was timed on another processor (Abacus, {now['instruction_set']})"])
-        self.assertEqual(done.stdout.count("change: "), 1)
-        self.assertRegex(done.stdout, r"\n    change: \+\d+\.\d % \(too few runs for an interval\)\n$")
+        rows = self.read_page(fast)["rows"]
+        self.assertEqual([row.get("baseline", {}).get("change_interval") is None for row in rows], [True, False, True])
+        self.assertEqual(done.stdout.splitlines()[1:], [line for row in rows for line in table_lines(row, True)])
         page = self.browse(fast)
         for text in ("not timed", "on another processor: Abacus"):
             self.shows(page, text)
