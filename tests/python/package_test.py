@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Python package's models, and how it is installed, beside the programs of the same build:
 package_test.py BUILD_DIR"""
+import contextlib
 import json
 import os
 import pickle
@@ -90,7 +91,8 @@ class LowLevel(PackageTest):
                     self.assert_bits(found, answer["vectors"])
         query, document = vectors["query"][0], vectors["document"][1]
         [answer] = self.infer(colbert, "--task", "similarity", inputs=[TEXTS[:2]])
-        self.assert_bits(bert_infer.max_sim(query, document), answer["similarity"])
+        for rows in query, np.asfortranarray(query):
+            self.assert_bits(bert_infer.max_sim(rows, document), answer["similarity"])
         self.assertAlmostEqual(answer["similarity"], float((query @ document.T).max(1).sum()), places=4)
         self.assertRaisesRegex(ValueError, "role is 'both', expected query or document",
                                model.multi_vector, TEXTS, "both")
@@ -126,6 +128,46 @@ class LowLevel(PackageTest):
         self.assertEqual(self.loaded.info.labels, ["yes", "no", "maybe"])
         self.assertEqual(bert_infer.__version__, self.succeed("--version").split()[1])
 
+    def test_the_defaults_are_the_programs(self):
+        wide = ("--positions", "512")
+        long = "a man is playing the guitar and two dogs eat on the beach " * 50
+        tagger = self.make_model("tagger", "--head", "tokens", "--labels", "3", *wide)
+        for given, options in (["--stride", "8", "--aggregation", "none"], ("none", 8)), ([], ()):
+            [expected] = self.infer(tagger, *given, inputs=[long])
+            [tags] = Model(tagger).tag([long], *options)
+            self.assertEqual([(span.begin, span.end, span.label) for span in tags.entities],
+                             [(span["begin"], span["end"], span["label"]) for span in expected["entities"]])
+            self.assertEqual((tags.windows, tags.tokens), (expected["windows"], expected["tokens"]))
+            self.assertEqual(len(tags.words), len(expected["words"]))
+        reader = self.make_model("reader", "--head", "qa", *wide)
+        [expected] = self.infer(reader, inputs=[("a man", long)])
+        [answer] = Model(reader).answer([("a man", long)])
+        self.assertEqual((answer.string, answer.windows, answer.tokens),
+                         (expected["answer"], expected["windows"], expected["tokens"]))
+        [[blank]] = Model(self.make_model("mask", "--head", "mlm")).fill_mask(["a man [MASK]"])
+        self.assertEqual((blank.token, len(blank.fills)), (3, 5))
+
+    def test_tokenizers(self):
+        tokenizer = self.loaded.tokenizer
+        [encoding] = tokenizer.encode(["a man walkqs"])
+        tokens = [tokenizer.token(id) for id in encoding.ids]
+        self.assertEqual([tokenizer.continues_word(id) for id in encoding.ids],
+                         [token.startswith("##") for token in tokens])
+        self.assertIn("##", "".join(tokens))
+        self.assertEqual(tokenizer.decode(encoding.ids), "a man walkqs")
+        self.assertEqual(tokenizer.decode(encoding.ids, False), "[CLS] a man walkqs [SEP]")
+        self.assertEqual(tokenizer.token(tokenizer.mask_id), "[MASK]")
+        shorter = Model(self.model, max_length=5).tokenizer
+        for copy in shorter, pickle.loads(pickle.dumps(shorter)):
+            self.assertEqual(len(copy.encode(TEXTS)[1]), 5)
+
+    def test_directories_may_be_relative(self):
+        with contextlib.chdir(self.dir):
+            pickled = pickle.dumps([Model("model"), Tokenizer("model")])
+        model, tokenizer = pickle.loads(pickled)
+        self.assertEqual(model.directory, str(self.model))
+        self.assert_bits(tokenizer.encode(TEXTS)[1].ids, model.tokenize(TEXTS)[1].ids)
+
     def test_names_of_the_hub(self):
         cache = self.dir / "hub"
         repository = cache / "models--someone--encoder"
@@ -133,6 +175,8 @@ class LowLevel(PackageTest):
         (repository / "refs/main").write_text("c0ffee")
         (repository / "snapshots").mkdir()
         (repository / "snapshots/c0ffee").symlink_to(self.encoder)
+        (repository / "snapshots/0ther").symlink_to(self.model)
+        (cache / "models--old").symlink_to("models--someone--encoder")
         with unittest.mock.patch.dict(os.environ, {"HF_HUB_CACHE": str(cache)}):
             self.assertEqual(bert_infer.find_model("someone/encoder"),
                              str(repository / "snapshots/c0ffee"))
@@ -140,8 +184,13 @@ class LowLevel(PackageTest):
             model = SentenceTransformer("someone/encoder", revision="c0ffee", local_files_only=True)
             pipeline("feature-extraction", "someone/encoder", revision="c0ffee",
                      tokenizer="someone/encoder")
+            pipeline("text-classification", "someone/encoder", revision="0ther", tokenizer="someone/encoder")
+            self.assertEqual(SentenceTransformer(self.encoder, revision="main").model.directory, str(self.encoder))
             with unittest.mock.patch.object(SentenceTransformer, "organization", "someone"):
-                SentenceTransformer("encoder")
+                for name, snapshots in ("encoder", repository), ("old", cache / "models--old"):
+                    self.assertEqual(SentenceTransformer(name).model.directory, str(snapshots / "snapshots/c0ffee"))
+                with contextlib.chdir(self.dir):  # a directory comes first
+                    self.assertEqual(SentenceTransformer("encoder").model.directory, str(self.encoder))
             self.assertRaisesRegex(bert_infer.Error, "someone/else: not a directory", Model,
                                    "someone/else")
         self.assert_bits(pickle.loads(pickle.dumps(model)).encode(TEXTS),
