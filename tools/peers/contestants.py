@@ -50,7 +50,7 @@ class BertInfer:
         self.options = ["-m", model, "--precision", precision, "--threads", threads,
                         "--backend", backend]
         self.version = run([programs / "bert-infer", "--version"]).split()[1]
-        sample, = self.bench(["1x1"])
+        sample, = self.bench(["--runs", 1, "1x1"])
         self.version += f" ({sample['product']})"
         begin = time.perf_counter()
         process = self.stream([])
@@ -58,7 +58,7 @@ class BertInfer:
         self.start = time.perf_counter() - begin
         process.communicate()
 
-    def bench(self, shapes: list[str]) -> list[dict]:
+    def bench(self, shapes: list) -> list[dict]:
         lines = run([self.programs / "bert-bench", *self.options, "--json", *shapes]).splitlines()
         return [json.loads(line) for line in lines]
 
@@ -111,7 +111,7 @@ class BertInfer:
 
 
 class Peer:
-    """One of engines.ENGINES, in a process of worker.py."""
+    """One of engines.ENGINES, in a process of worker.py, which says what several names and precisions mean."""
 
     def __init__(self, name: str, model: Path, precision: str, threads: int, scratch: Path):
         self.name, self.scratch = name, scratch

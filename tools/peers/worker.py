@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A process that holds one engine: worker.py ENGINE MODEL PRECISION THREADS CALIBRATION.json
 
-Reads commands, a line of JSON each, and answers each by a line:
+Of several engines and precisions, with commas between them, each is loaded and answers a short input before the
+next one, and the last one is held. Reads commands, a line of JSON each, and answers each by a line:
   {"time": [ids, type_ids]}            -> {"ms": median of at least 5 runs and 0.3 s, after one more}
   {"states": [ids, type_ids], "to": F} -> the last hidden states in F (.npy), [N, S, H]
   {"embed": texts, "to": F}            -> {"seconds": ...}, embeddings in F
@@ -63,10 +64,10 @@ def answer(engine, command: dict) -> None:
 
 
 def main() -> None:
-    name, model, precision, threads, calibration = sys.argv[1:]
-    engine = ENGINES[name](Path(model), precision, int(threads),
-                           json.loads(Path(calibration).read_text()))
-    engine.states([[101, 2023, 2003, 102]], [[0, 0, 0, 0]])
+    names, model, precisions, threads, calibration = sys.argv[1:]
+    for name, precision in zip(names.split(","), precisions.split(","), strict=True):
+        engine = ENGINES[name](Path(model), precision, int(threads), json.loads(Path(calibration).read_text()))
+        engine.states([[101, 2023, 2003, 102]], [[0, 0, 0, 0]])
     say(version=engine.version)
     for line in sys.stdin:
         answer(engine, json.loads(line))
