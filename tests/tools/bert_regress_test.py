@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """bert-regress on intact and spoiled references. Usage: bert_regress_test.py BIN_DIR"""
+import datetime
 import json
 import os
 import re
@@ -64,6 +65,60 @@ class RegressTest(ToolTest):
             self.assertLess(largest, 1e-5)
         self.succeed(self.path, "--atol", "1e-5", "--rtol", "0", "--threads", "1")
 
+    def json(self, *arguments) -> dict:
+        return json.loads(self.run_tool(*arguments, "--json").stdout)
+
+    def test_the_json(self):
+        found = self.json(self.path, "--backend", "onednn", "--threads", "1")
+        tokens = int(self.tensors["starts"][-1])
+        self.assertEqual([found[key] for key in ("model", "reference", "inputs_compared", "tokens", "ids")],
+                         [str(self.model), str(self.path), 3, tokens, {"compared": tokens, "texts_differing": 0}])
+        environment, system = found["environment"], os.uname()
+        self.assertEqual([environment[key] for key in ("architecture", "precision", "backend", "workers", "threads")],
+                         ["BertForSequenceClassification", "f32", "onednn", 1, 1])
+        self.assertEqual(environment["system"], f"{system.sysname} {system.release} {system.machine}")
+        self.assertEqual(environment["processor"], environment["processor"].strip())
+        age = datetime.datetime.now(datetime.timezone.utc) - datetime.datetime.fromisoformat(
+            environment["created"].replace("Z", "+00:00"))
+        self.assertLess(abs(age.total_seconds()), 300)
+        begins, texts = self.tensors["starts"], json.loads(self.metadata["inputs"])
+        for key, value in found["inputs"].items():
+            begin, end = begins[int(key)], begins[int(key) + 1]
+            self.assertEqual((value["texts"], value["segments"]),
+                             (texts[int(key)], self.tensors["type_ids"][begin:end].tolist()))
+            self.assertEqual((value["tokens"][0], len(value["tokens"])), ("[CLS]", end - begin))
+        for stage in found["stages"]:
+            by_token = stage["name"].startswith(("emb", "layer")) and stage["name"] != "embedding"
+            for element in stage["worst"]:
+                self.assertEqual("token" in element, by_token)
+                row = element["input"] + (begins[element["input"]] + element["token"] - element["input"]
+                                          if by_token else 0)
+                expected = self.tensors[stage["name"]][row, element["column"]]
+                self.assertEqual(element["expected"], float(f"{expected:.9g}"))
+                self.assertLess(abs(element["found"] - expected), 1e-5)
+
+    def test_the_tolerances_that_count(self):
+        for options, hidden, logits in [
+                ([], (1e-4, 1e-4, 1e-4), (1e-4, 1e-4, 1e-4)), (["--atol", "1"], (1, 1e-4, None), (1, 1e-4, None)),
+                (["--rtol", "2"], (1e-4, 2, None), (1e-4, 2, None)),
+                (["--rtol", "2", "--mean", "3"], (1e-4, 2, 3), (1e-4, 2, 3)),
+                (["--precision", "bf16"], (None, 0.1, 0.01), (1, 0.1, 0.01)),
+                (["--precision", "int8"], (None, 0.1, 0.05), (1, 0.1, 0.05))]:
+            stages = {stage["name"]: stage for stage in self.json(self.path, *options)["stages"]}
+            for name, wanted in ("layer.0", hidden), ("logits", logits):
+                stage = stages[name]
+                self.assertEqual(tuple(stage[key] for key in ("atol", "rtol", "mean_tolerance")), wanted, options)
+                least = 1e-4 if not options else 0
+                if wanted[2] is not None:
+                    allowed = max(least, wanted[2] * stage["mean_expected"])
+                    self.assertAlmostEqual(stage["mean_allowed"] / allowed, 1, 4)
+                for element in stage["worst"] if wanted[0] is None else []:  # no limit
+                    self.assertEqual(element["rank"], element["error"])
+        worst = self.json(self.path, "--atol", "0", "--rtol", "0")["stages"][0]["worst"]
+        self.assertEqual({element["rank"] for element in worst}, {None})
+        errors = [element["error"] for element in worst]
+        self.assertEqual((len(errors), errors), (10, sorted(errors, reverse=True)))
+
     def test_the_first_difference_is_named(self):
         expected = self.tensors["layer.1"][7, 3]
         path = self.spoil(logits=self.add(0, 0, 1), layer1=self.add(7, 3, 0.5),
@@ -92,6 +147,8 @@ class RegressTest(ToolTest):
         self.fail_with(1, "layer.1", path, "--atol", "2.9e-3", "--rtol", "0")
         self.succeed(path, "--atol", "1e-5", "--rtol", str(3.1e-3 / value))
         self.fail_with(1, "layer.1", path, "--atol", "1e-5", "--rtol", str(2.9e-3 / value))
+        # Of the expected value, about 0.6, not of the found one.
+        self.succeed(self.spoil(layer1=self.add(row, column, 0.3)), "--atol", "1e-5", "--rtol", "0.51")
 
     def test_each_precision_has_its_tolerance(self):
         for precision in ["bf16", "int8"]:
@@ -141,6 +198,9 @@ class RegressTest(ToolTest):
     def test_ids_or_texts_alone(self):
         self.succeed(self.spoil({}))
         no_ids = dict.fromkeys(["ids", "type_ids", "starts"])
+        self.succeed(self.spoil(ids=lambda x: x.astype(np.int32), layer0=lambda x: x.astype(np.float32)))
+        self.succeed(self.spoil(unattended=np.zeros(3, np.int64)))
+        self.fail_with(1, "layer.0 differs first, at input 1", self.spoil(unattended=np.array([0, 1, 0])))
         report = self.succeed(self.spoil(**no_ids))
         self.assertNotIn("ids ", report)
         self.fail_with(1, "neither ids nor __metadata__ inputs", self.spoil({}, **no_ids))
@@ -168,11 +228,22 @@ class RegressTest(ToolTest):
         self.fail_with(1, f"{self.dir}: is a directory, expected a file", self.path, "--json", "--baseline", self.dir)
         self.fail_with(1, "is not what bert-regress --json writes", self.path, "--json", "--baseline",
                        self.write("empty", ""))
+        self.fail_with(1, "is not what bert-regress --json writes", self.path, "--json", "--baseline",
+                       self.write("other", '{"tool": "bert-bench"}'))
+        self.fail_with(1, "is both the input and the output", self.path, "--json", "--baseline", self.dir / "other",
+                       "--junit", self.dir / "other")
         right = json.loads(self.succeed(self.path, "--json"))
         for pattern, change in [
             ("passed is missing, expected true or false", lambda b: b.pop("passed")),
             ("environment is array, expected an object", lambda b: b.update(environment=[])),
             ("environment.backend is object, expected a string", lambda b: b["environment"].update(backend={})),
+            ("model is missing, expected a string", lambda b: b.pop("model")),
+            ("reference is null, expected a string", lambda b: b.update(reference=None)),
+            (r"files\[0\].name is missing, expected a string", lambda b: b["files"][0].pop("name")),
+            (r"files\[0\].sha256 is missing, expected a string", lambda b: b["files"][0].pop("sha256")),
+            (r"stages\[0\].name is missing, expected a string", lambda b: b["stages"][0].pop("name")),
+            (r"stages\[0\].largest_error is string, expected a number",
+             lambda b: b["stages"][0].update(largest_error="1")),
             (r"files\[0\] is number, expected an object", lambda b: b.update(files=[1])),
             (r"stages\[1\].within is string, expected true or false", lambda b: b["stages"][1].update(within="yes")),
             (r"stages\[0\].mean_error is missing, expected a number", lambda b: b["stages"][0].pop("mean_error")),
@@ -186,7 +257,8 @@ class RegressTest(ToolTest):
 
     def test_a_failure_replaces_what_was_written_before(self):
         junit, model = self.dir / "junit.xml", self.model / "model.safetensors"
-        for arguments in (["nowhere.safetensors"], [self.path, "-m", "nowhere"], [self.path, "--html", self.dir],
+        for arguments in (["nowhere.safetensors"], ["no\x01where.safetensors"], [self.path, "--adapter", "nobody"],
+                          [self.path, "-m", "nowhere"], [self.path, "--html", self.dir],
                           [self.path, "--json", "--baseline", "nowhere.json"]):
             with self.subTest(arguments):
                 self.succeed(self.path, "--junit", junit)
@@ -215,8 +287,16 @@ class RegressTest(ToolTest):
         done = self.fail_with(1, r"ids differ first, at input 1, token 1: found id \d+ of type 0, "
                               r"expected \d+ of type 0", self.spoil(other))
         self.assertRegex(done.stdout, r"\nids .* 1 text differs\n")
-        longer = {"inputs": json.dumps([inputs[0], ["music a"], inputs[2]])}
-        self.fail_with(1, "ids differ first, at input 1, token 2: ", self.spoil(longer))
+        longer = {"inputs": json.dumps([inputs[0], ["music a"], ["a"]])}
+        junit = self.dir / "ids.xml"
+        path = self.spoil(longer, logits=self.add(0, 0, 1))
+        done = self.fail_with(1, "ids differ first, at input 1, token 2: ", path, "--junit", junit)
+        self.assertRegex(done.stdout, r"\nids .* 2 texts differ\n")
+        cases = ElementTree.parse(junit).getroot().findall("testcase")
+        self.assertEqual([case.get("name") for case in cases if case.find("failure") is not None], ["ids", "logits"])
+        self.assertEqual(self.json(path)["ids"]["texts_differing"], 2)
+        self.fail_with(1, r"ids differ first, at input 0, token 1: found id (\d+) of type 0, expected \1 of type 1",
+                       self.spoil(type_ids=lambda x: np.concatenate([[0, 1], x[2:]])))
 
     def test_what_is_no_number(self):
         for value in [np.nan, np.inf]:
@@ -242,7 +322,13 @@ class RegressTest(ToolTest):
             ("type_ids has", lambda: self.spoil(type_ids=lambda x: x[1:])),
             ("starts does not run from 0 to", lambda: self.spoil(starts=lambda x: x[:-1])),
             ("starts does not increase after element 0", lambda: self.spoil(starts=lambda x: x * [1, 0, 1, 1])),
+            ("starts does not run from 0 to", lambda: self.spoil(starts=lambda x: x + [1, 0, 0, 0])),
             (r"ids\[0\] is -", lambda: self.spoil(ids=lambda x: -x)),
+            (r"ids\[0\] is 4\d+.*, expected an integer from 0", lambda: self.spoil(ids=lambda x: x + 2**32)),
+            (r"ids is I64 \[\d+, 1\], expected integers", lambda: self.spoil(ids=lambda x: x[:, None])),
+            ("has no ids", lambda: self.spoil(ids=None, starts=None)),
+            ("has no ids", lambda: self.spoil(ids=None, type_ids=None)),
+            ("unattended has 2 elements, expected 3", lambda: self.spoil(unattended=np.array([0, 0]))),
             ("spoiled.safetensors: input 0: ids.*vocabulary", lambda: self.spoil({}, ids=lambda x: x + 1000)),
             ("2 texts, but starts has 3", lambda: self.spoil({"inputs": '[["a"], ["b"]]'})),
             *[("__metadata__ inputs", lambda bad=bad: self.spoil({"inputs": bad}))

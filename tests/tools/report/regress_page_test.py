@@ -95,9 +95,10 @@ class RegressPage(PageTest):
     def test_a_wrong_layer(self):
         """A weight of the second layer is changed by 1 %."""
         _, _, right = self.regress(self.model, "right")
-        baseline = self.write("right.json", json.dumps(self.read_page(right)))
+        baseline = self.write("right.json", json.dumps({**self.read_page(right), "baseline": {}}))
         status, found, path = self.regress(self.wrong, "regress_wrong", "--baseline", baseline)
         self.assertEqual(status, 1)
+        self.assertNotIn("baseline", found["baseline"])
         within = {stage["name"]: stage["within"] for stage in found["stages"]}
         self.assertEqual([name for name in STAGES if within[name]], ["embeddings", "layer.0"])
         self.assertRegex(found["difference"], "^layer.1 differs first")
@@ -120,6 +121,7 @@ class RegressPage(PageTest):
         write_tensors(path, tensors, file.metadata)
         done = self.run_tool(path, "--json", "--rtol", "0", "--atol", "1e-3", "--mean", "0.01")
         stage = json.loads(done.stdout)["stages"][2]
+        self.assertLessEqual(abs(stage["beyond"] - (error > 1e-3).sum()), 1)  # rounding, again
         order = np.argsort(-error, axis=None)[:10]
         rows, columns = np.unravel_index(order, error.shape)
         starts = tensors["starts"]
@@ -159,6 +161,62 @@ class RegressPage(PageTest):
         self.assertAlmostEqual(changed["margin"], tensors["logits"][1].max() - tensors["logits"][1, best], 3)
         self.shows(self.browse(page), "1 of 3 labels changed")
 
+    def reference_of(self, model, *options):
+        """The path of a reference, its tensors and its metadata."""
+        path = self.dir / f"{model.name}.safetensors"
+        subprocess.run([sys.executable, ROOT / "tools" / "reference" / "reference.py", "-m", model, "-o", path,
+                        *(options or ["--inputs", self.tsv([["a dog", "a man"], ["music"], ["two dogs run"]])])],
+                       check=True)
+        file = TensorFile(path)
+        return path, {name: np.array(file.read(name)) for name in file.entries}, file.metadata
+
+    def labels(self, *arguments) -> dict:
+        return json.loads(self.run_tool(*arguments, "--json").stdout)["labels"]
+
+    def test_labels_of_each_head(self):
+        masks = self.make_model("masks", "--head", "mlm")
+        path, tensors, metadata = self.reference_of(masks, "--random", "1", "--lengths", "60")
+        labels = self.labels("-m", masks, path)
+        self.assertEqual((labels["compared"], labels["changed"]), (60, 0))
+        logits, words = tensors["logits"].copy(), (masks / "vocab.txt").read_text().split("\n")
+        best = int(logits[7].argmax())
+        tensors["logits"][7, best] -= 100
+        write_tensors(path, tensors, metadata)
+        [change] = self.labels("-m", masks, path)["changes"]
+        other = int(tensors["logits"][7].argmax())
+        self.assertEqual([change[key] for key in ("input", "token", "expected", "found")],
+                         [0, 7, words[other], words[best]])
+        self.assertAlmostEqual(change["margin"] / (tensors["logits"][7, other] - tensors["logits"][7, best]), 1, 4)
+        write_tensors(path, tensors | {"logits": -logits}, metadata)
+        labels = self.labels("-m", masks, path)
+        self.assertEqual((labels["changed"], len(labels["changes"])), (60, 50))
+
+        answers = self.make_model("answers", "--head", "qa")
+        path, tensors, metadata = self.reference_of(answers)
+        labels = self.labels("-m", answers, path)
+        self.assertEqual((labels["compared"], labels["changed"]), (6, 0))
+        end = tensors["logits"][:tensors["starts"][1], 1]
+        best = int(end.argmax())
+        end[best] -= 100
+        write_tensors(path, tensors, metadata)
+        [change] = self.labels("-m", answers, path)["changes"]
+        self.assertEqual([change[key] for key in ("input", "token", "expected", "found")],
+                         [0, 1, f"token {end.argmax()}", f"token {best}"])
+
+        for options, count in (["--labels", "1", "--problem-type", "regression"], 0), (
+                ["--labels", "3", "--problem-type", "multi_label_classification", "--scale", "0.3"], 9):
+            model = self.make_model(f"of_{count}", *options)
+            path, tensors, metadata = self.reference_of(model)
+            labels = self.labels("-m", model, path)
+            self.assertEqual((labels["compared"], labels["changed"]), (count, 0))
+        score = tensors["logits"][1, 2]
+        tensors["logits"][1, 2] = -score
+        write_tensors(path, tensors, metadata)
+        [change] = self.labels("-m", model, path)["changes"]
+        expected, found = ("LABEL_2", "not LABEL_2") if score < 0 else ("not LABEL_2", "LABEL_2")
+        self.assertEqual([change[key] for key in ("input", "token", "expected", "found")], [1, 0, expected, found])
+        self.assertAlmostEqual(change["margin"] / abs(score), 1, 4)
+
     def test_what_is_not_finite(self):
         file = TensorFile(self.reference)
         tensors = {name: np.array(file.read(name)) for name in file.entries}
@@ -176,8 +234,11 @@ class RegressPage(PageTest):
         many = self.dir / "many_labels"  # each by itself
         shutil.copytree(self.model, many)
         config = json.loads((many / "config.json").read_text())
-        (many / "config.json").write_text(json.dumps(config | {"problem_type": "multi_label_classification"}))
-        labels = json.loads(self.run_tool("-m", many, path, "--json").stdout)["labels"]
+        (many / "config.json").write_text(json.dumps(
+            config | {"problem_type": "multi_label_classification", "nobody_knows": 3}))
+        done = self.run_tool("-m", many, path, "--json")
+        self.assertRegex(done.stderr, "note: .*nobody_knows")
+        labels = json.loads(done.stdout)["labels"]
         self.assertEqual((labels["compared"], labels["changed"]), (9, 9))
         self.assertEqual({change["expected"] for change in labels["changes"]}, {"not finite"})
         shown = self.browse(page)
