@@ -63,6 +63,10 @@ class ConvertTest(ToolTest):
 
     def test_every_format_converts_to_the_same(self):
         weight_files.write_formats(self.make_model("formats", "--labels", "3"), self.dir)
+        path = self.dir / "tensorflow" / "bert_config.json"
+        labels = {str(i): label for i, label in enumerate("abc")}
+        path.write_text(json.dumps(json.loads(path.read_text()) | {
+            "id2label": labels, "label2id": {label: int(i) for i, label in labels.items()}, "num_labels": 3}))
         for precision in ["int8", "bf16"]:
             wanted = self.answer(self.dir / "safetensors", precision)
             for name in weight_files.FORMATS:
@@ -78,7 +82,8 @@ class ConvertTest(ToolTest):
                                                     "model.safetensors").entries))
         config = json.loads((self.dir / "tensorflow-bf16" / "config.json").read_text())
         self.assertEqual((config["architectures"], config["model_type"]), (["BertForSequenceClassification"], "bert"))
-        self.assertEqual(len(config["id2label"]), 3)
+        self.assertEqual(config["id2label"], labels)
+        self.assertFalse({"label2id", "num_labels"} & config.keys())  # which would have to agree with an adapter's head
         self.assertFalse((self.dir / "tensorflow-bf16" / "bert_config.json").exists())
 
     def test_bf16_is_an_ordinary_checkpoint(self):

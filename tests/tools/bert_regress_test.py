@@ -127,7 +127,7 @@ class RegressTest(ToolTest):
         starts = self.tensors["starts"]
         n = int(np.searchsorted(starts, 7, "right")) - 1
         place = f"input {n}, token {7 - starts[n]}, column 3"
-        done = self.fail_with(1, f"layer.1 differs first, at {place}: found .*1 of ", path)
+        done = self.fail_with(1, f"^bert-regress: {path}: layer.1 differs first, at {place}: found .*1 of ", path)
         numbers = re.search(r"found (\S+), expected (\S+) \(", done.stderr)
         found, wanted = map(float, numbers.groups())
         self.assertAlmostEqual(wanted, expected + 0.5, 6)

@@ -121,16 +121,22 @@ class Adapters(InferTest):
                           "folder with adapter_config.json", "-m", self.own, "--adapter", "queries", "a")
         self.fail_with(1, "adapter 'x' is unknown, expected a folder", "-m", self.plain, "--adapter", "x", "a")
 
+    def convert(self, model: Path, name: str, *options) -> Path:
+        new = self.dir / name
+        done = subprocess.run([self.bin / "bert-convert", "-m", model, "-o", new, *options], capture_output=True,
+                              text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return new
+
     def test_converted(self):
-        for precision in ("int8", "bf16"):
-            new = self.dir / f"converted-{precision}"
-            done = subprocess.run([self.bin / "bert-convert", "-m", self.own, "--adapter", "separation",
-                                   "--precision", precision, "-o", new], capture_output=True, text=True)
-            self.assertEqual(done.returncode, 0, done.stderr)
-            np.testing.assert_array_equal(
-                self.embeddings(new, "--precision", precision),
-                self.embeddings(self.own, "--precision", precision, "--adapter", "separation"))
-            self.assertNotIn("adapters", self.info(new, "--precision", precision))
+        for precision, adapter in ("int8", ["--adapter", "separation"]), ("bf16", ["--adapter", "separation"]), (
+                "bf16", []):
+            options = ["--precision", precision]
+            new = self.convert(self.own, f"converted-{precision}{len(adapter)}", *options, *adapter)
+            np.testing.assert_array_equal(self.embeddings(new, *options),
+                                          self.embeddings(self.own, *options, *adapter))
+            self.assertNotIn("adapters", self.info(new, *options))
+            self.assertIsNone(json.loads((new / "config.json").read_text())["lora_adaptations"])
 
     def test_a_head_of_its_own(self):
         """Which takes the place of the model's, also in what bert-convert writes."""
@@ -148,10 +154,9 @@ class Adapters(InferTest):
         wanted = self.answers("-m", base, "--adapter", folder, "--precision", "int8", *logits)[0]
         self.assertEqual(len(wanted["logits"]), 4)
         self.assertRegex(wanted["label"], "^LABEL_[0-3]$")
-        new = self.dir / "converted-head"
-        done = subprocess.run([self.bin / "bert-convert", "-m", base, "--adapter", folder, "--precision", "int8", "-o",
-                               new], capture_output=True, text=True)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        ordinary = self.convert(base, "ordinary-head", "--adapter", folder, "--precision", "bf16")
+        self.assertEqual(len(self.answers("-m", ordinary, *logits)[0]["logits"]), 4)
+        new = self.convert(base, "converted-head", "--adapter", folder, "--precision", "int8")
         self.assertEqual(self.answers("-m", new, *logits), [wanted])
         self.assertFalse([name for name in TensorFile(new / "model.safetensors").entries if "lm_head" in name])
         self.assertEqual(int.from_bytes((new / "model.safetensors").read_bytes()[:8], "little") % 8, 0)
