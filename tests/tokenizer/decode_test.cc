@@ -103,7 +103,29 @@ TEST(Decode, FollowsTheFile) {
   EXPECT_EQ(
       decoded({"a", "##b", "."}, {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", 0 > 1}}),
       "ab .");
+  EXPECT_EQ(decoded({"a", "?", "!", "' b", "'m", "'ve", "'re"},
+                    {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}}),
+            "a?!'b'm've're");
   EXPECT_EQ(decoded({"a</w>", "b", "c</w>"}, {{"type", "BPEDecoder"}, {"suffix", "</w>"}}), "a bc");
+  EXPECT_EQ(decoded({"a\u00e9", "b"}, {{"type", "BPEDecoder"}, {"suffix", ""}}), " a \u00e9 b");
+  EXPECT_EQ(decoded({"a", "##b"}, {{"type", "Sequence"}, {"decoders", json::array()}}), "a##b");
+  EXPECT_EQ(decoded({"\u65e5a", "\u0120b"},
+                    {{"type", "ByteLevel"}, {"add_prefix_space", true}, {"trim_offsets", true}}),
+            "\u65e5a b");
+  EXPECT_EQ(decoded({"<0x+4>", "<0xFF>", "<0xFE>", "x", "<0x41>"}, {{"type", "ByteFallback"}}),
+            "\uFFFD\uFFFD\uFFFDxA");
+  EXPECT_EQ(decoded({"<0x+4>", "x", "<0x41>"}, {{"type", "ByteFallback"}}), "\x04xA");
+  EXPECT_EQ(
+      decoded({"__a__", "_b"}, {{"type", "Strip"}, {"content", "_"}, {"start", 0}, {"stop", 1}}),
+      "__a__b");
+  EXPECT_EQ(decoded({"__a__"}, {{"type", "Strip"}, {"content", "_"}, {"start", 1}, {"stop", 2}}),
+            "_a");
+  json ctc = {{"type", "CTC"}, {"pad_token", "<pad>"}, {"word_delimiter_token", "|"}};
+  ctc["cleanup"] = true;
+  const json twice = {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", false}};
+  EXPECT_EQ(decoded({"h", "<pad>", "i", "|", " ."},
+                    {{"type", "Sequence"}, {"decoders", json::array({ctc, twice})}}),
+            "h i   .");
   const json pieces =
       json::array({{{"type", "Replace"}, {"pattern", {{"String", "_"}}}, {"content", " "}},
                    {{"type", "ByteFallback"}},
@@ -112,6 +134,27 @@ TEST(Decode, FollowsTheFile) {
   const json llama = {{"type", "Sequence"}, {"decoders", pieces}};
   EXPECT_EQ(decoded({"_a", "_b", "<0xC3>", "<0xA9>", "x", "<0xFF>", "<0xFg>"}, llama),
             "a b\u00e9x\uFFFD<0xFg>");
+}
+
+TEST(Decode, EqualNeighboursOfCtcAreOne) {
+  json definition = small_tokenizer({"h", "<pad>"});
+  definition["decoder"] = {
+      {"type", "CTC"}, {"pad_token", "<pad>"}, {"word_delimiter_token", "|"}, {"cleanup", true}};
+  EXPECT_EQ(loaded(definition).decode(std::vector<int32_t>{5, 5, 6, 5, 5}, false), "hh");
+}
+
+TEST(Decode, AddedTokensAreNormalizedLikeTheText) {
+  json definition = small_tokenizer({"a"});
+  definition["added_tokens"].push_back(added_token("<X>", 6));
+  EXPECT_EQ(loaded(definition).decode(std::vector<int32_t>{5, 6}, true), "a <X>");
+  definition["added_tokens"].back()["normalized"] = true;
+  EXPECT_EQ(loaded(definition).decode(std::vector<int32_t>{5, 6}, true), "a <x>");
+}
+
+TEST(Decode, CleansUpWhatVocabTxtGives) {
+  const TestDirectory directory;
+  directory.write("vocab.txt", "[UNK]\n[CLS]\n[SEP]\na\n.\n");
+  EXPECT_EQ(directory.load().decode(std::vector<int32_t>{1, 3, 4, 2}, true), "a.");
 }
 
 TEST(Decode, RefusesOtherDecoders) {

@@ -68,6 +68,8 @@ TEST(TokenizerJson, SaysWhatIsWrongAndWhere) {
             json_file +
                 "model.vocab[\"a\"]: found 18446744073709551615, expected an integer from 0 "
                 "to 4194303");
+  EXPECT_EQ(error_of([](json& d) { d["model"]["vocab"]["a"] = 4194304; }),
+            json_file + "model.vocab: found id 4194304, expected at most 4194303");
   EXPECT_EQ(error_of([](json& d) { d["model"]["vocab"] = json::array(); }),
             json_file + "model.vocab: found an array, expected an object");
   EXPECT_EQ(error_of([](json& d) { d["added_tokens"][0].erase("lstrip"); }),
@@ -94,6 +96,33 @@ TEST(TokenizerJson, SaysWhatIsWrongAndWhere) {
               d["truncation"] = {{"max_length", 0}};
             }),
             json_file + "truncation.max_length: found 0, expected an integer from 1 to 2147483647");
+}
+
+TEST(TokenizerJson, SaysWhatIsWrongWithBytePairs) {
+  const auto error = [](const char* name, const json& value) {
+    return error_of([&](json& d) {
+      d["model"] = {{"type", "BPE"}, {"vocab", d["model"]["vocab"]}, {"merges", json::array()}};
+      d["model"][name] = value;
+    });
+  };
+  const std::string model = "tokenizer.json: model.";
+  EXPECT_EQ(error("merges", {{"a", "b", "c"}}), model + "merges[0]: expected two tokens");
+  EXPECT_EQ(error("merges", {"a b c"}),
+            model + "merges[0]: found \"a b c\", expected two tokens and a space between them");
+  EXPECT_EQ(error("merges", {"#version: 0.2 x"}), "");
+  EXPECT_EQ(error("dropout", 0.1),
+            model + "dropout: found 0.1, expected none, as it makes tokens random");
+  EXPECT_EQ(error("dropout", 0), "");
+  for (const char* name : {"continuing_subword_prefix", "end_of_word_suffix"}) {
+    EXPECT_EQ(error_of([&](json& d) {
+                d["model"] = {{"type", "BPE"},
+                              {"vocab", d["model"]["vocab"]},
+                              {"byte_fallback", true},
+                              {"merges", json::array()},
+                              {name, "##"}};
+              }),
+              model + "byte_fallback: found true, expected false with a prefix or a suffix");
+  }
 }
 
 // The vocabulary of any other model, which is read by a parser of its own.

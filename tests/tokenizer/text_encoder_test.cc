@@ -40,6 +40,25 @@ TEST(Encode, LongestPieceFirst) {
   EXPECT_EQ(offsets_of(encoding), "0-0 1-4 4-6 0-0");
   EXPECT_EQ(encoding.type_ids, std::vector<int32_t>(4, 0));
   EXPECT_FALSE(encoding.truncated);
+  // Where no token continues a word, a word is a token.
+  EXPECT_EQ(tokens_of(make(small_tokenizer({"a", "b"})), "ab a"), "[UNK] a");
+  EXPECT_EQ(tokens_of(make(by_parts(small_tokenizer({"a", "b"}))), "ab a"), "[UNK] a");
+}
+
+// ASCII is taken in blocks of 16 bytes, and words end where a word of 64 bits says so.
+TEST(Encode, WordsEndWhereverBlocksDo) {
+  const TextEncoder tokenizer = make(small_tokenizer(kWords));
+  std::string words;
+  std::vector<int32_t> ids = {2};
+  for (int i = 0; i < 100; ++i) {
+    words += i % 2 == 0 ? "a " : "b ";
+    ids.push_back(i % 2 == 0 ? 5 : 6);
+  }
+  ids.push_back(3);
+  for (size_t shift = 0; shift < 64; ++shift) {  // tabs are taken one by one
+    EXPECT_EQ(tokenizer.encode(std::string(shift, '\t') + words, std::nullopt, 0).ids, ids)
+        << shift;
+  }
 }
 
 TEST(Encode, PairAndEmptyTexts) {
@@ -71,6 +90,38 @@ TEST(Encode, MarksAreOrderedWhereTheyStay) {
             "0-0 0-2 3-5 0-0");
   // Hangul syllables are decomposed.
   EXPECT_EQ(tokens_of(tokenizer, "\ud558 \u1112\u1161"), "\u1112\u1161 \u1112\u1161");
+  // A text that ends in an error leaves no mark to the next one.
+  EXPECT_NE(error_of(tokenizer, "e\u302e\xff", std::nullopt, 0), "");
+  EXPECT_EQ(tokens_of(tokenizer, "e"), "e");
+}
+
+TEST(Encode, ADottedCapitalIBecomesTwoScalars) {
+  json definition = small_tokenizer({"i\u0307"});
+  definition["normalizer"]["strip_accents"] = false;
+  EXPECT_EQ(tokens_of(make(definition), "\u0130"), "i\u0307");
+  EXPECT_EQ(tokens_of(make(by_parts(definition)), "\u0130"), "i\u0307");
+}
+
+TEST(Encode, LowercasesAsItsNormalizersDo) {
+  json definition = small_tokenizer({"a"});
+  EXPECT_TRUE(make(definition).lowercases());
+  EXPECT_TRUE(make(by_parts(definition)).lowercases());
+  definition["normalizer"]["lowercase"] = false;
+  EXPECT_FALSE(make(definition).lowercases());
+  EXPECT_FALSE(make(by_parts(definition)).lowercases());
+  definition["normalizer"] = {{"type", "Lowercase"}};
+  EXPECT_TRUE(make(definition).lowercases());
+}
+
+TEST(Encode, WithoutATokenizerThereIsNoToken) {
+  const TextEncoder none = TextEncoder::without_text("no tokenizer");
+  EXPECT_EQ(error_of(none, "a", std::nullopt, 0), "no tokenizer");
+  EXPECT_EQ(none.unknown_id(), -1);
+  EXPECT_FALSE(none.takes_text());
+  json definition = small_tokenizer({"a"});
+  definition["model"]["continuing_subword_prefix"] = "";
+  EXPECT_FALSE(make(definition).continues_word(5));  // no token shows it
+  EXPECT_FALSE(make(by_parts(definition)).continues_word(5));
 }
 
 TEST(Encode, InvalidUtf8IsAnErrorWithItsPosition) {
@@ -84,6 +135,13 @@ TEST(Encode, InvalidUtf8IsAnErrorWithItsPosition) {
   }
   EXPECT_EQ(error_of(tokenizer, "a", "aaaaaaaaaaaaaaaa\xff", 0),
             "the second text is not valid UTF-8 at byte 16");
+  // Nor behind what fits.
+  EXPECT_EQ(error_of(tokenizer, "a b c[MASK]\xff", std::nullopt, 4),
+            "the first text is not valid UTF-8 at byte 11");
+  json definition = small_tokenizer(kWords);
+  definition["added_tokens"].back()["single_word"] = true;  // it looks at what is before it
+  EXPECT_EQ(error_of(make(definition), "\x80[MASK]", std::nullopt, 0),
+            "the first text is not valid UTF-8 at byte 0");
 }
 
 TEST(Encode, LongWordsAreUnknown) {
@@ -118,6 +176,19 @@ TEST(Truncate, LongestFirst) {
   // Both are read only as far as the limit, and are then of equal length: the second is the longer.
   EXPECT_EQ(sizes(40, 20, 10), "3+4");
   EXPECT_EQ(sizes(1, 0, 4), "1+0");
+  // Added tokens behind the limit do not count either.
+  const std::string many = "a a a a a a a a a a[MASK][MASK][MASK]";
+  EXPECT_EQ(tokenizer.encode(many, "b b b b b b b b b b b", 10).ids,
+            (std::vector<int32_t>{2, 5, 5, 5, 3, 6, 6, 6, 6, 3}));
+}
+
+TEST(Truncate, WithoutSpecialTokens) {
+  json definition = small_tokenizer(kWords);
+  definition["post_processor"] = nullptr;
+  const TextEncoder tokenizer = make(definition);
+  EXPECT_TRUE(tokenizer.encode("a b c", std::nullopt, 2).truncated);
+  EXPECT_TRUE(tokenizer.encode("", "a b c", 2).truncated);
+  EXPECT_FALSE(tokenizer.encode("a", "b", 2).truncated);
 }
 
 TEST(Truncate, OneText) {
@@ -161,6 +232,16 @@ TEST(AddedTokens, NewOnesAreNumberedAfterTheVocabulary) {
   EXPECT_EQ(tokenizer.vocabulary_size(), 17);
   ASSERT_EQ(tokenizer.notes().size(), 1u);
   EXPECT_NE(tokenizer.notes()[0].find("\"<other>\" has id 16"), std::string::npos);
+  for (const char* content : {"<new>", "", "<last>"}) {
+    definition["added_tokens"].push_back(added_token(content, 17));
+  }
+  EXPECT_EQ(make(definition).find("<last>"), 17);
+  definition["added_tokens"].push_back(added_token("\u0001", 18));
+  definition["added_tokens"].back()["normalized"] = true;
+  const TestDirectory directory;
+  directory.write("tokenizer.json", definition.dump());
+  EXPECT_EQ(directory.error(),
+            "tokenizer.json: the added token \"\u0001\" is empty when normalised");
 }
 
 TEST(AddedTokens, SingleWordAndStrip) {
@@ -178,6 +259,10 @@ TEST(AddedTokens, SingleWordAndStrip) {
   EXPECT_EQ(offsets_of(tokenizer.encode("a \u3000<l> b", std::nullopt, 0)), "0-0 0-1 1-6 7-8 0-0");
   EXPECT_EQ(offsets_of(tokenizer.encode("a <r> \u3000b", std::nullopt, 0)), "0-0 0-1 2-7 7-8 0-0");
   EXPECT_EQ(offsets_of(tokenizer.encode("<r>  <l>", std::nullopt, 0)), "0-0 0-5 5-8 0-0");
+  // One that begins with white space takes it back from the one before.
+  definition["added_tokens"].push_back(added_token("\u3000<q>", 18));
+  EXPECT_EQ(offsets_of(make(definition).encode("\u00e9<r> \u3000<q> a", std::nullopt, 0)),
+            "0-0 0-1 1-6 5-9 10-11 0-0");
 }
 
 TEST(AddedTokens, NormalizedOnesMatchNormalizedText) {
@@ -196,6 +281,37 @@ TEST(AddedTokens, LongestOfThoseThatBeginFirst) {
     definition["added_tokens"].push_back(added_token(content, 15));
   }
   EXPECT_EQ(tokens_of(make(definition), "<x>y <xx>y"), "<x> [UNK] <x x>y");
+}
+
+// What a token stands for, where that is not its name.
+TEST(Strings, AreTheTexts) {
+  json definition = small_tokenizer(kWords);
+  definition["added_tokens"].back()["lstrip"] = true;
+  definition["added_tokens"].push_back(added_token("<X>", 15));
+  definition["added_tokens"].back()["normalized"] = true;
+  using Strings = std::vector<std::string>;
+  EXPECT_EQ(make(definition).strings("a  [MASK] <x> zz", std::nullopt, 0),
+            (Strings{"[CLS]", "a", "  [MASK]", "<x>", "[UNK]", "[SEP]"}));
+  definition["truncation"] = {{"max_length", 5}, {"direction", "Left"}};
+  const TextEncoder left = make(definition);
+  EXPECT_EQ(left.strings("a  [MASK] b \t[MASK]   [MASK] c", std::nullopt, 5),
+            (Strings{"[CLS]", " \t[MASK]", "   [MASK]", "c", "[SEP]"}));
+  json& vocab = (definition["model"] = {{"type", "Unigram"}, {"unk_id", 1}})["vocab"];
+  for (const char* piece :
+       {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "\u2581", "\u2581a", "b"}) {
+    vocab.push_back({piece, -1.0});
+  }
+  definition["normalizer"] = nullptr;
+  definition["pre_tokenizer"] = {
+      {"type", "Metaspace"}, {"replacement", "\u2581"}, {"prepend_scheme", "always"}};
+  definition["post_processor"]["special_tokens"]["[CLS]"]["tokens"] = {"<begin>"};
+  for (const json& any : {definition, by_parts(definition)}) {
+    EXPECT_EQ(make(any).strings("a xy b zz  [MASK]", std::nullopt, 0),
+              (Strings{"<begin>", "\u2581a", "\u2581", "xy", "\u2581", "b", "\u2581", "zz",
+                       "  [MASK]", "[SEP]"}));
+    EXPECT_EQ(make(any).strings("a xy b zz  [MASK]", std::nullopt, 5),
+              (Strings{"<begin>", "\u2581", "zz", "  [MASK]", "[SEP]"}));
+  }
 }
 
 TEST(Template, IsRead) {

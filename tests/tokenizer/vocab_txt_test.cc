@@ -181,6 +181,37 @@ TEST(VocabTxt, TruncationFromTheLeft) {
   EXPECT_TRUE(one.truncated);
   EXPECT_FALSE(tokenizer.encode("a ab", std::nullopt, 5).truncated);
   EXPECT_THAT(tokenizer.encode("a ab", "ab a", 6).ids, ElementsAre(2, 6, 3, 6, 5, 3));
+  EXPECT_THAT(tokenizer.encode("a a a a a ab", std::nullopt, 4).ids, ElementsAre(2, 5, 6, 3));
+  // Counted are the last words that reach the limit: seven tokens of the first text, and six, or
+  // all the added ones, of the second.
+  EXPECT_THAT(tokenizer.encode("ab ab ab a", "a a a a a a a a", 6).ids,
+              ElementsAre(2, 6, 5, 3, 5, 3));
+  std::string masks;
+  for (int i = 0; i < 8; ++i) masks += "[MASK]";
+  EXPECT_THAT(tokenizer.encode("ab ab ab a", masks, 6).ids, ElementsAre(2, 5, 3, 4, 4, 3));
+}
+
+TEST(VocabTxt, Mpnet) {
+  const TestDirectory directory;
+  directory.write("vocab.txt", "<s>\n<pad>\n</s>\n[UNK]\na\n##b\n<mask>\n");
+  directory.write("tokenizer_config.json", R"({"tokenizer_class": "MPNetTokenizer"})");
+  const TextEncoder tokenizer = directory.load();
+  const Encoding pair = tokenizer.encode("AB <mask>", "z", 0);
+  EXPECT_EQ(pair.ids, (std::vector<int32_t>{0, 4, 5, 6, 2, 2, 3, 2}));
+  EXPECT_EQ(pair.type_ids, std::vector<int32_t>(8, 0));
+  EXPECT_EQ(offsets_of(pair), "0-0 0-1 1-2 2-9 0-0 0-0 0-1 0-0");
+  EXPECT_EQ(tokenizer.mask_id(), 6);
+  directory.remove("tokenizer_config.json");
+  directory.write("config.json", R"({"model_type": "mpnet"})");
+  EXPECT_EQ(directory.load().encode("AB <mask>", "z", 0).ids, pair.ids);
+  EXPECT_TRUE(tokenizer.continues_word(5));
+  EXPECT_FALSE(tokenizer.continues_word(4));
+}
+
+TEST(VocabTxt, WithoutMask) {
+  const TestDirectory directory;
+  directory.write("vocab.txt", "[UNK]\n[CLS]\n[SEP]\na\n");
+  EXPECT_EQ(directory.load().mask_id(), -1);
 }
 
 // Of ESM: cut at the tokens themselves, and at white space.

@@ -44,7 +44,6 @@ bool stays_composed(char32_t c) {
   if (!(property.flags & unicode::kMapped)) return true;
   const std::u32string_view parts = unicode::decomposition(c);
   if (parts.empty()) return true;
-  if (!stays_composed(parts[0])) return false;
   const auto whole =
       std::accumulate(parts.begin() + 1, parts.end(), parts[0], unicode::composition);
   return whole == c;

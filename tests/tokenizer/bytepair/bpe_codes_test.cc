@@ -56,6 +56,7 @@ TEST(BpeCodes, AddedTokensAndDecoding) {
   const TextEncoder tokenizer = directory.load();
   EXPECT_EQ(tokenizer.mask_id(), 14);  // the number of tokens before it
   EXPECT_EQ(tokenizer.find("<e>"), 15);
+  EXPECT_EQ(tokenizer.size_without_added(), 13);
   const Encoding found = tokenizer.encode("ab<x>ab\n <x></s>b<e><mask>", std::nullopt, 0);
   EXPECT_THAT(found.ids, ElementsAre(0, 6, 20, 6, 20, 2, 5, 15, 14, 2));
   EXPECT_EQ(tokenizer.decode(found.ids, true), "ab <x> ab <x> b");

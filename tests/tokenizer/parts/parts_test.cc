@@ -9,7 +9,7 @@
 
 #include <gmock/gmock.h>
 
-#include "tests/tokenizer/test_directory.h"
+#include "tests/tokenizer/parts/definitions.h"
 #include "tokenizer/bytepair/byte_level.h"
 #include "tokenizer/unicode/utf8.h"
 
@@ -19,30 +19,10 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-TextEncoder load_definition(const json& definition) {
-  const TestDirectory directory;
-  directory.write("tokenizer.json", definition.dump());
-  return directory.load();
-}
-
 std::string error_of_definition(const json& definition) {
   const TestDirectory directory;
   directory.write("tokenizer.json", definition.dump());
   return directory.error();
-}
-
-std::string error_of_text(const json& definition, const std::string& text) {
-  try {
-    load_definition(definition).encode(text, std::nullopt, 0);
-  } catch (const std::runtime_error& error) {
-    return error.what();
-  }
-  return "";
-}
-
-std::string scalar_of(char32_t c) {
-  char bytes[4];
-  return {bytes, utf8::encode(c, bytes)};
 }
 
 std::string some_text(std::mt19937& random) {
@@ -122,22 +102,6 @@ TEST(Parts, AreTheTwinOfUnigram) {
   }
 }
 
-json byte_level_tokenizer() {
-  json definition = small_tokenizer({});
-  json& model = definition["model"] = {
-      {"type", "BPE"}, {"vocab", definition["model"]["vocab"]}, {"merges", json::array()}};
-  for (int byte = 0; byte < 256; ++byte) {
-    const std::string c = scalar_of(byte_characters()[byte]);
-    model["vocab"][c] = model["vocab"].size();
-  }
-  for (const auto& [left, right] : std::vector<std::pair<std::string, std::string>>{
-           {"t", "h"}, {"th", "e"}, {"a", "b"}, {"ab", "c"}, {"\u0120", "the"}, {"1", "1"}}) {
-    model["vocab"].emplace(left + right, model["vocab"].size());
-    model["merges"].push_back({left, right});
-  }
-  return definition;
-}
-
 TEST(Parts, AreTheTwinOfByteLevel) {
   json definition = byte_level_tokenizer();
   for (const bool prefix : {false, true}) {
@@ -146,27 +110,6 @@ TEST(Parts, AreTheTwinOfByteLevel) {
         {"type", "ByteLevel"}, {"add_prefix_space", prefix}, {"trim_offsets", true}};
     expect_twins(definition);
   }
-}
-
-// Cuts a text, then takes bytes.
-json cut_bytes(const json& cut, bool has_expression) {
-  json definition = byte_level_tokenizer();
-  definition["normalizer"] = nullptr;
-  json& model = definition["model"];
-  for (int left = 0; left < 256; ++left) {  // where a piece begins shows in its tokens
-    for (int right = 0; right < 256; ++right) {
-      const std::string a = scalar_of(byte_characters()[left]),
-                        b = scalar_of(byte_characters()[right]);
-      if (!model["vocab"].contains(a + b)) model["vocab"].emplace(a + b, model["vocab"].size());
-      model["merges"].push_back({a, b});
-    }
-  }
-  const json bytes = {{"type", "ByteLevel"},
-                      {"add_prefix_space", false},
-                      {"trim_offsets", true},
-                      {"use_regex", has_expression}};
-  definition["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", {cut, bytes}}};
-  return definition;
 }
 
 // Every scalar beside others of each kind.
@@ -243,6 +186,13 @@ TEST(Parts, SayWhatIsWrongAndWhere) {
               HasSubstr("pre_tokenizer.behavior: found \"Kept\", expected \"Removed\", "));
   EXPECT_THAT(error_of_definition(word_level({}, {{"type", "UnicodeScripts"}})),
               HasSubstr("pre_tokenizer.type: found \"UnicodeScripts\", expected "));
+  EXPECT_EQ(error_of_definition(word_level({}, split_at(std::string(65536, 'a') + "+", "Removed"))),
+            "tokenizer.json: pre_tokenizer.pattern.Regex: not a valid Oniguruma expression: "
+            "it has 65537 bytes, expected at most 65536");
+  // An escaped backslash begins no property.
+  EXPECT_EQ(tokens_of(load_definition(word_level({"x", "y"}, split_at(R"(\\p{L})", "Removed"))),
+                      R"(x\p{L}y)"),
+            "x y");
   json nested = split_at("a", "Removed");
   for (int i = 0; i < 8; ++i) nested = {{"type", "Sequence"}, {"pretokenizers", {nested}}};
   EXPECT_EQ(error_of_definition(word_level({}, nested)), "");

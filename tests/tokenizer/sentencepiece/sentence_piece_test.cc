@@ -90,6 +90,11 @@ TEST(SentencePiece, AlbertNormalizes) {
   EXPECT_EQ(offsets_of(quotes), "0-0 1-2 1-2 2-3 4-5 0-0");
   // A piece that ends in a digit and a comma ranks far below all others.
   EXPECT_EQ(tokens_of(tokenizer, "1,"), "\u2581 1 ,");
+  for (const std::string digit : {"9", "\u00b9", "\u0669", "\U0001d7ff"}) {
+    const SpieceBuilder model = small_albert().piece(digit + ",", -1).piece(digit, -3);
+    const TextEncoder as_is = tokenizer_of("AlbertTokenizer", model, {{"keep_accents", true}});
+    EXPECT_EQ(tokens_of(as_is, digit + ","), "\u2581 " + digit + " ,");
+  }
   const TextEncoder cased = tokenizer_of("AlbertTokenizer", small_albert(),
                                          {{"do_lower_case", false}, {"keep_accents", true}});
   EXPECT_EQ(tokens_of(cased, "A e \u00e9"), "\u2581 <unk> \u2581 e \u2581 <unk>");
@@ -188,6 +193,14 @@ TEST(SentencePiece, TruncatesLongestFirst) {
   EXPECT_EQ(tokenizer.encode("a a a a", "a", 7).ids, (Ids{0, 5, 5, 2, 2, 5, 2}));
   EXPECT_TRUE(tokenizer.encode("a a a a", std::nullopt, 4).truncated);
   EXPECT_FALSE(tokenizer.encode("a a ", std::nullopt, 4).truncated);
+  // Both are read only as far as the limit.
+  EXPECT_EQ(tokenizer.encode("a a a a a a a a a", "a a a a a a a a", 7).ids,
+            (Ids{0, 5, 2, 2, 5, 5, 2}));
+  const TextEncoder named = tokenizer_of(
+      "AlbertTokenizer", small_albert(),
+      {{"model_max_length", 9}, {"truncation_side", "left"}, {"split_by_punct", true}});
+  EXPECT_EQ(named.default_max_length(), 9);
+  EXPECT_TRUE(named.truncates_left());
 }
 
 TEST(SentencePiece, InvalidUtf8) {
@@ -219,6 +232,11 @@ TEST(SentencePiece, SaysWhatIsWrongWithTheModel) {
             "spiece.model: trainer_spec.model_type: found BPE, expected UNIGRAM");
   EXPECT_EQ(albert(small_albert().unknown(0)),
             "spiece.model: trainer_spec.unk_id: found 0, expected the id of the unknown piece");
+  EXPECT_THAT(albert(small_albert().unknown(99)), HasSubstr("unk_id: found 99, expected the id"));
+  EXPECT_THAT(albert(small_albert().unknown(-1)), HasSubstr("unk_id: found -1, expected the id"));
+  EXPECT_THAT(albert(small_albert().piece(std::string(1025, 'x'), 0)),
+              HasSubstr("pieces[14].piece: expected 1 to 1024 bytes"));
+  EXPECT_THAT(albert(small_albert().piece("x", 0, 0)), HasSubstr("[14].type: found 0, expected"));
   EXPECT_EQ(albert(small_albert().piece("", 0)),
             "spiece.model: pieces[14].piece: expected 1 to 1024 bytes of UTF-8 without NUL");
   EXPECT_EQ(albert(small_albert().piece("\xff", 0)),
@@ -280,6 +298,8 @@ TEST(UnigramJson, Encodes) {
   const Encoding encoding = tokenizer.encode(" \uff41\tb <mask>zz", std::nullopt, 0);
   EXPECT_EQ(encoding.ids, (Ids{2, 1, 3, 4, 1, 0}));
   EXPECT_EQ(offsets_of(encoding), "1-2 3-4 3-4 4-11 11-12 11-13");
+  EXPECT_TRUE(tokenizer.continues_word(3));
+  EXPECT_FALSE(tokenizer.continues_word(0));  // unknown
   EXPECT_EQ(tokenizer.mask_id(), 4);
   json old = unigram_json();
   old["model"].erase("type");
@@ -308,6 +328,13 @@ TEST(UnigramJson, PrependSchemes) {
   EXPECT_EQ(tokens(metaspace), "1 3 4 3 ");
   metaspace["prepend_scheme"] = "never";
   EXPECT_EQ(tokens(metaspace), "3 4 3 ");
+  definition["model"]["vocab"].push_back({"b\u2581b", -1});
+  for (const bool splits : {false, true}) {
+    metaspace["split"] = splits;
+    tokens(metaspace);
+    EXPECT_EQ(directory.load().encode("b b", std::nullopt, 0).ids,
+              splits ? (Ids{3, 1, 3}) : (Ids{5}));
+  }
   metaspace.erase("prepend_scheme");
   metaspace["add_prefix_space"] = false;
   EXPECT_EQ(tokens(metaspace), "3 4 3 ");
@@ -352,26 +379,6 @@ TEST(UnigramJson, SaysWhatIsWrongAndWhere) {
             file +
                 "model.type: found \"Char\", expected \"WordPiece\", \"WordLevel\", \"Unigram\" or "
                 "\"BPE\"");
-}
-
-TEST(VocabTxt, Mpnet) {
-  const TestDirectory directory;
-  directory.write("vocab.txt", "<s>\n<pad>\n</s>\n[UNK]\na\n##b\n<mask>\n");
-  directory.write("tokenizer_config.json", R"({"tokenizer_class": "MPNetTokenizer"})");
-  const TextEncoder tokenizer = directory.load();
-  const Encoding pair = tokenizer.encode("AB <mask>", "z", 0);
-  EXPECT_EQ(pair.ids, (Ids{0, 4, 5, 6, 2, 2, 3, 2}));
-  EXPECT_EQ(pair.type_ids, Ids(8, 0));
-  EXPECT_EQ(offsets_of(pair), "0-0 0-1 1-2 2-9 0-0 0-0 0-1 0-0");
-  EXPECT_EQ(tokenizer.mask_id(), 6);
-  EXPECT_TRUE(tokenizer.continues_word(5));
-  EXPECT_FALSE(tokenizer.continues_word(4));
-}
-
-TEST(VocabTxt, WithoutMask) {
-  const TestDirectory directory;
-  directory.write("vocab.txt", "[UNK]\n[CLS]\n[SEP]\na\n");
-  EXPECT_EQ(directory.load().mask_id(), -1);
 }
 
 }  // namespace

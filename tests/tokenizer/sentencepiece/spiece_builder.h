@@ -25,7 +25,7 @@ class SpieceBuilder {
   // The charsmap: one that replaces an ASCII character by `to`, or any blob.
   SpieceBuilder& map(char from, const std::string& to) {
     std::vector<uint32_t> units(1024);
-    units[0] = 256 << 10;
+    units[0] = 1 << 10 | 1 << 9;  // 256, as Darts writes its multiples
     units[256 ^ static_cast<uint8_t>(from)] =
         512 << 10 | 256 | static_cast<uint32_t>(static_cast<uint8_t>(from));
     units[256 ^ static_cast<uint8_t>(from) ^ 512] = 1u << 31;

@@ -38,8 +38,17 @@ TEST(TextForms, IsComposedOfWhatPeopleWrite) {
   }
 }
 
+TEST(TextForms, StepsChangeWhatTheyName) {
+  using Kind = NormalizerStep::Kind;
+  const TextNormalizer replaces({{.kind = Kind::replace, .from = U"ab", .to = U"x"}});
+  EXPECT_EQ(replaces.normalized("abcaba"), "xcxa");
+  EXPECT_EQ(TextNormalizer({{.kind = Kind::strip, .right = true}}).normalized(" a "), " a");
+  EXPECT_EQ(TextNormalizer({{.kind = Kind::strip, .left = true}}).normalized(" a "), "a ");
+}
+
 TEST(TextForms, WhatIsComposedStaysAsItIs) {
   const TextNormalizer nfc({{NormalizerStep::Kind::nfc}});
+  EXPECT_EQ(nfc.normalized("\uac00\u11a7\uac00\u11a8"), "\uac00\u11a7\uac01");
   std::vector<char32_t> composed;
   for (char32_t c = 0; c < kEnd; ++c) {
     if (!is_scalar(c)) continue;
