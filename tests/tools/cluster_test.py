@@ -88,11 +88,15 @@ class ClusterTest(ToolTest):
         self.assertFalse(out.exists())
 
     def test_usage(self):
-        for name in "slurm", "parallel":
-            done = subprocess.run([ROOT / "tools" / "cluster" / name], capture_output=True, text=True)
-            self.assertEqual(done.returncode, 2)
-            self.assertIn(f"tools/cluster/{name} SHARDS FILE", done.stderr)
-            self.assertIn("expected a name that ends in", self.recipe(name, "x.npy").stderr)
+        for name, end in ("slurm", "starts again on another node (--requeue).\n"), ("parallel", "shards are whole.\n"):
+            for arguments in [], ["0", "x.jsonl", "-i", "x.tsv"], ["2", "x.jsonl"]:
+                done = subprocess.run([ROOT / "tools" / "cluster" / name, *arguments], capture_output=True, text=True)
+                self.assertEqual(done.returncode, 2)
+                self.assertTrue(done.stderr.startswith(f"tools/cluster/{name} SHARDS FILE"), done.stderr)
+                self.assertTrue(done.stderr.endswith(end), done.stderr)
+            done = self.recipe(name, "x.npy")
+            self.assertEqual((done.returncode, done.stderr),
+                             (2, f"{name}: x.npy: expected a name that ends in .jsonl or .tsv\n"))
 
     def stub(self, name: str, script: str):
         path = self.write(name, f"#!/bin/sh\n{script}\n")
@@ -127,6 +131,21 @@ class ClusterTest(ToolTest):
         done = self.recipe("parallel", self.dir / "one.jsonl", **asking)
         self.assertEqual((done.returncode, self.asked.read_text()), (0, ""))
         self.assertIn("one.jsonl is whole already", done.stderr)
+
+    @needs("parallel")
+    def test_parallel_goes_on_with_what_failed(self):
+        asking = self.asking()
+        failing = self.stub("failing", f'case "$*" in *" 2/4 "*) echo failed >> {self.asked}; exit 1;; esac\n'
+                                       f'exec {asking["BERT_INFER"]} "$@"')
+        out = self.dir / "failed.jsonl"
+        done = self.recipe("parallel", out, "--retries", "1", "--", BERT_INFER=str(failing))
+        self.assertNotEqual(done.returncode, 0)
+        self.assertEqual(self.asked.read_text().count("failed\n"), 1)
+        self.asked.write_text("")
+        done = self.recipe("parallel", out, **asking)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(len(re.findall("--shard 2/4 --resume .*\nmerge ", self.asked.read_text())), 1)
+        self.assertEqual(self.asked.read_text().count("\n"), 2)
 
     def test_what_slurm_asks(self):
         asking = self.asking()
