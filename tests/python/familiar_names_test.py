@@ -342,7 +342,7 @@ class Pipelines(PackageTest):
         states = Model(self.encoder).hidden(TEXTS)[1].states
         self.assert_bits(extract(TEXTS)[1], states[None])
         self.assert_bits(extract(TEXTS[1], return_tensors=True), states[None])
-        self.assertIsInstance(extract(TEXTS[1]), list)
+        self.assertEqual([type(extract(TEXTS[1], return_tensors=given)) for given in (False, True)], [list, np.ndarray])
 
     def test_copies_and_pickles(self):
         tokens = self.make_model("copied", "--head", "tokens", "--labels", "2", "--label-names", "O,WHO")

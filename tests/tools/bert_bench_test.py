@@ -4,6 +4,7 @@
 import json
 import math
 import os
+import resource
 import shutil
 import subprocess
 import time
@@ -185,17 +186,22 @@ class BenchTest(ToolTest):
         self.assertEqual((done.returncode, done.stderr), (
             1, "bert-bench: shape '1x600': 600 tokens, but --shape 1,32,2,64 takes at most 512\n"))
 
+    def test_the_sizes_of_random_weights(self):
+        done = subprocess.run([self.bin / self.tool, "--shape", "1,32,2,65536", "--runs", "1", "--json", "1x2"],
+                              capture_output=True, text=True, timeout=120)
+        self.assertEqual(read_lines(done.stdout)[0]["model"], "bert L=1 H=32 A=2 I=65536 V=30522")
+
     def test_random_weights_leave_nothing_behind(self):
         scratch = self.dir / "scratch"
         scratch.mkdir()
         # They need no model, not even the demo model: a copy in a folder without one runs.
         alone = shutil.copy(self.bin / self.tool, self.dir)
-        done = subprocess.run([alone, "--shape", "1,32,2,64", "--json", "2x9"],
+        done = subprocess.run([alone, "--shape", "tiny", "--json", "2x9"],
                               env={**os.environ, "TMPDIR": str(scratch)}, capture_output=True,
                               text=True, timeout=120)
         self.assertEqual(done.returncode, 0, done.stderr)
         [row] = read_lines(done.stdout)
-        self.assertEqual((row["tokens"], row["model"]), (18, "bert L=1 H=32 A=2 I=64 V=30522"))
+        self.assertEqual((row["tokens"], row["model"]), (18, "bert L=2 H=128 A=2 I=512 V=30522"))
         self.assertEqual((list(scratch.iterdir()), done.stderr), ([], ""))
         done = subprocess.run([alone, "1x1"], capture_output=True, text=True)
         self.assertEqual(done.returncode, 1)
@@ -205,6 +211,10 @@ class BenchTest(ToolTest):
                               text=True, timeout=120)
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stderr, "^bert-bench: the random model cannot be written .*: No such file")
+        done = subprocess.run([self.bin / self.tool, "--shape", "tiny", "1x1"], capture_output=True, text=True,
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (10**6, 10**6)))
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, "^bert-bench: the random model cannot be written .*: File too large")
 
     def test_what_it_refuses(self):
         for shape in ["", "x", "0x5", "1x", "lengths:", "lengths:3,,4", "2x-1", "1e3x2", "5x5x5", "5", "1000001x1"]:
