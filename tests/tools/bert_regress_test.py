@@ -206,6 +206,10 @@ class RegressTest(ToolTest):
         self.fail_with(1, "neither ids nor __metadata__ inputs", self.spoil({}, **no_ids))
         no_stage = dict.fromkeys(name.replace(".", "") for name in STAGES)
         self.succeed(self.spoil(**no_stage))  # checks that the texts give the ids
+        length = int(np.diff(self.tensors["starts"])[2])
+        shorter = self.spoil(ids=lambda x: x[:-1], type_ids=lambda x: x[:-1], starts=lambda x: x - [0, 0, 0, 1],
+                             **no_stage)
+        self.fail_with(1, f"ids differ first, at input 2: found {length} tokens, expected {length - 1}$", shorter)
         for change in [self.spoil({}, **no_stage), self.spoil(**no_stage, **no_ids)]:
             self.fail_with(1, "has nothing to compare", change)
 
@@ -314,7 +318,8 @@ class RegressTest(ToolTest):
             (r"layer.0 is \[\d+, 16\], expected \[\d+, columns\]", lambda: self.spoil(
                 layer0=lambda x: x[1:])),
             (r"logits is \[9\]", lambda: self.spoil(logits=lambda x: x.reshape(9))),
-            ("spoiled.safetensors: logits has 2 columns, but the model's has 3", lambda: self.spoil(logits=lambda x: x[:, 1:])),
+            ("^bert-regress: [^ ]*spoiled.safetensors: logits has 2 columns, but the model's has 3",
+             lambda: self.spoil(logits=lambda x: x[:, 1:])),
             ("logits is F16, expected F32 or F64", lambda: self.spoil(
                 logits=lambda x: x.astype(np.float16))),
             ("ids is F32", lambda: self.spoil(ids=lambda x: x.astype(np.float32))),
@@ -323,6 +328,8 @@ class RegressTest(ToolTest):
             ("starts does not run from 0 to", lambda: self.spoil(starts=lambda x: x[:-1])),
             ("starts does not increase after element 0", lambda: self.spoil(starts=lambda x: x * [1, 0, 1, 1])),
             ("starts does not run from 0 to", lambda: self.spoil(starts=lambda x: x + [1, 0, 0, 0])),
+            ("starts does not run from 0 to", lambda: self.spoil(
+                {}, ids=lambda x: x[:0], type_ids=lambda x: x[:0], starts=lambda x: x[:1])),
             (r"ids\[0\] is -", lambda: self.spoil(ids=lambda x: -x)),
             (r"ids\[0\] is 4\d+.*, expected an integer from 0", lambda: self.spoil(ids=lambda x: x + 2**32)),
             (r"ids is I64 \[\d+, 1\], expected integers", lambda: self.spoil(ids=lambda x: x[:, None])),

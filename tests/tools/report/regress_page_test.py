@@ -217,6 +217,12 @@ class RegressPage(PageTest):
         self.assertEqual([change[key] for key in ("input", "token", "expected", "found")], [1, 0, expected, found])
         self.assertAlmostEqual(change["margin"] / abs(score), 1, 4)
 
+    def test_vectors_of_tokens(self):
+        model = self.make_model("colbert", "--head", "none", "--prefix", "--retrieval", "colbert")
+        path, tensors, _ = self.reference_of(model, "--random", "2", "--lengths", "5,9")
+        stages = json.loads(self.succeed("-m", model, path, "--json"))["stages"]
+        self.assertEqual({stage["name"]: stage["elements"] for stage in stages}["vectors"], tensors["vectors"].size)
+
     def test_what_is_not_finite(self):
         file = TensorFile(self.reference)
         tensors = {name: np.array(file.read(name)) for name in file.entries}
