@@ -112,6 +112,7 @@ class RegressTest(ToolTest):
                 if wanted[2] is not None:
                     allowed = max(least, wanted[2] * stage["mean_expected"])
                     self.assertAlmostEqual(stage["mean_allowed"] / allowed, 1, 4)
+                self.assertEqual(len(stage["worst"]), min(10, stage["elements"]))
                 for element in stage["worst"] if wanted[0] is None else []:  # no limit
                     self.assertEqual(element["rank"], element["error"])
         worst = self.json(self.path, "--atol", "0", "--rtol", "0")["stages"][0]["worst"]

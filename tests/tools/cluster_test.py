@@ -170,6 +170,13 @@ class ClusterTest(ToolTest):
                 self.assertTrue(task.endswith(f"{end} --shard slurm/4 --resume -o {shard}"), task)
                 self.assertEqual(merge.startswith("merge --allow-gaps -o x"), name.endswith(".tsv"))
                 self.assertIn(shard, merge)
+        for status, tries in (3, 1), (137, 4):  # the latter is a signal's
+            self.asked.write_text("")
+            (self.dir / "array").unlink()
+            failing = self.stub("failing", f"echo failed >> {self.asked}; exit {status}")
+            self.recipe("slurm", "failed.jsonl", BERT_INFER=str(failing), **path)
+            done = subprocess.run(["bash", self.dir / "array"], cwd=self.dir)
+            self.assertEqual((done.returncode, self.asked.read_text().count("failed\n")), (status, tries))
 
     @needs(*SLURM, "pgrep")
     @unittest.skipIf(os.getuid() != 0, "Slurm's daemons run as root here")
