@@ -204,7 +204,7 @@ void read_sizes(const JsonFile& file, Config& config) {
         file.integer("type_vocab_size", least, kMaxConfigSize, config.family->default_types));
   }
   config.embedding = *config.family->projection ? size("embedding_size", 1 << 16) : config.hidden;
-  if (*names.head_size) {
+  if (*names.head_size && (!names.may_lack_head_size || file.has(names.head_size))) {
     config.head_size = size(names.head_size, 1 << 12);
   } else if (config.hidden % config.heads != 0) {
     file.fail(names.heads,

@@ -240,6 +240,14 @@ def newer() -> list[tuple[str, str, str, list[int] | None]]:
          "--family t5-gated --shape 2,52,4,37 --positions 128 --scale 0.8 --head tokens --set d_kv=7", WINDOWED),
         ("mt5", "the word embeddings by their other name", "--family mt5 --shape 2,48,4,50 --positions 128 "
          "--head none", WINDOWED),
+        ("llama", "slow turns are slowed down; the last token's state",
+         "--family llama --shape 3,56,4,37 --positions 512 --scale 0.8 --head none --sentence-transformers lasttoken",
+         [*WINDOWED, 300]),
+        ("llama-tokens", "biases everywhere, heads that are wider together than the hidden size",
+         "--family llama --shape 2,48,4,50 --positions 128 --scale 0.8 --head tokens --set head_dim=20 --set "
+         "attention_bias=true --set mlp_bias=true --set rope_scaling=null", WINDOWED),
+        ("mistral-classification", "no biases; the last token is classified",
+         "--family mistral --shape 2,48,4,37 --positions 512 --scale 0.8 --head classification", [*WINDOWED, 250]),
         ("qwen2", "biases of queries, keys and values alone",
          "--family qwen2 --shape 3,56,4,37 --positions 512 --scale 0.8 --head none", [*WINDOWED, 200]),
         ("qwen3", "no token attends to later ones, heads that are wider together than the hidden size; the last "

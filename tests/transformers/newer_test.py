@@ -58,6 +58,13 @@ FAMILIES |= {"T5": (["EncoderModel", "ForTokenClassification"], {"d_kv": 20}),
 QWEN3 = {"head_dim": 20, "num_key_value_heads": 1}
 FAMILIES["Qwen3"] = (["Model", "ForSequenceClassification", "ForTokenClassification"], QWEN3)
 FAMILIES["Qwen2"] = (FAMILIES["Qwen3"][0], {"num_key_value_heads": 1})
+LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+          "original_max_position_embeddings": 64}
+FAMILIES["Llama"] = (FAMILIES["Qwen3"][0], {
+    "num_key_value_heads": 1, **({"rope_theta": 5e5, "rope_scaling": LLAMA3} if IS_OLDER else
+                                 {"rope_parameters": LLAMA3 | {"rope_theta": 5e5}})})
+FAMILIES["Mistral"] = (FAMILIES["Qwen3"][0], {"num_key_value_heads": 1, "sliding_window": 110})
+MORE += [("Llama", {"head_dim": 20, "attention_bias": True, "mlp_bias": True}), ("Mistral", QWEN3)]
 MORE.append(("Qwen3", {"head_dim": 6, "num_attention_heads": 6, "num_key_value_heads": 3, "attention_bias": True,
                        "hidden_act": "gelu"}))
 T5_SIZES = {"d_model": 36, "num_heads": 3, "num_layers": 4, "d_ff": 50, "pad_token_id": 0}

@@ -32,7 +32,9 @@ enum class Gate { none, separate, first_half, second_half };
 // The settings in config.json whose names differ between families.
 struct SettingNames {
   const char *layers, *hidden, *heads, *intermediate, *activation, *default_activation;
-  const char* head_size = "";  // optional: otherwise hidden size / heads
+  const char* head_size =
+      "";  // optional: otherwise, and if a file may lack it, hidden size / heads
+  bool may_lack_head_size = false;
 };
 
 // What follows the layer's name in its tensors' names, without ".weight" and ".bias".

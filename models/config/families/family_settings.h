@@ -24,6 +24,8 @@ void read_deberta(const JsonFile& file, Config& config);
 void read_euro_bert(const JsonFile& file, Config& config);
 void read_ultra_bert(const JsonFile& file, Config& config);
 void read_neo_bert(const JsonFile& file, Config& config);
+void read_llama(const JsonFile& file, Config& config);
+void read_mistral(const JsonFile& file, Config& config);
 void read_gemma3(const JsonFile& file, Config& config);
 void read_qwen2(const JsonFile& file, Config& config);
 void read_qwen3(const JsonFile& file, Config& config);

@@ -93,7 +93,7 @@ constexpr HeadRow kNeoBertHeads[] = {
      .output = "classifier"},
     {.suffix = "LMHead", .kind = masked_lm, .output = "decoder", .bias = "decoder.bias"}};
 
-constexpr HeadRow kQwenHeads[] = {
+constexpr HeadRow kDecoderHeads[] = {
     {.suffix = "ForSequenceClassification",
      .kind = classification,
      .reads = classifier_pooling,
@@ -101,32 +101,39 @@ constexpr HeadRow kQwenHeads[] = {
      .has_bias = false},
     {.suffix = "ForTokenClassification", .kind = token_classification, .output = "score"}};
 
-constexpr Family qwen(const char* model_type, const char* classes) {
+constexpr SettingNames decoder_settings(bool may_lack_head_size) {
+  SettingNames names = kSiluSettings;
+  names.head_size = "head_dim";
+  names.may_lack_head_size = may_lack_head_size;
+  return names;
+}
+
+// The language models that embedding models and rerankers are made of.
+constexpr Family decoder(const char* model_type, const char* classes, SettingNames settings,
+                         void (*read_more)(const JsonFile&, Config&)) {
   return {.model_type = model_type,
           .classes = classes,
           .other_base = "ForCausalLM",
           .prefix = "model.",
-          .settings = kSiluSettings,
+          .settings = settings,
           .layer = kEuroBertLayer,
           .embeddings = {.words = "embed_tokens.weight", .norm = ""},
           .has_types = false,
           .norm_epsilon = {.name = "rms_norm_eps", .fallback = 1e-6},
-          .heads = kQwenHeads,
+          .heads = kDecoderHeads,
           .unused_head = "lm_head.",
           .tied = false,
           .pre_norm = true,
           .final_norm = "norm",
           .gate = Gate::separate,
           .position_type = PositionType::rotary,
-          .read_more = read_qwen2};
+          .read_more = read_more};
 }
 constexpr Family qwen3() {
-  Family family = qwen("qwen3", "Qwen3");
-  family.settings.head_size = "head_dim";
+  Family family = decoder("qwen3", "Qwen3", decoder_settings(false), read_qwen3);
   family.layer.query_norm = ".self_attn.q_norm";
   family.layer.key_norm = ".self_attn.k_norm";
   family.layer.norms_heads = true;
-  family.read_more = read_qwen3;
   return family;
 }
 
@@ -219,7 +226,9 @@ constexpr Family kLanguageModelFamilies[] = {
      .gate = Gate::separate,
      .position_type = PositionType::rotary,
      .read_more = read_gemma3},
-    qwen("qwen2", "Qwen2"),
+    decoder("llama", "Llama", decoder_settings(true), read_llama),
+    decoder("mistral", "Mistral", decoder_settings(true), read_mistral),
+    decoder("qwen2", "Qwen2", kSiluSettings, read_qwen2),
     qwen3(),
     t5("t5", "T5", Gate::none),
     t5("t5", "T5", Gate::separate),

@@ -29,8 +29,7 @@ void read_heads(const JsonFile& file, Config& config) {
   }
 }
 
-// Llama's layers without a mask.
-void read_llama(const JsonFile& file, Config& config) {
+void read_llama_layers(const JsonFile& file, Config& config) {
   config.is_rms_norm = true;
   const bool attention = file.boolean("attention_bias", false);
   const bool feed_forward = file.boolean("mlp_bias", false);
@@ -42,17 +41,26 @@ void read_llama(const JsonFile& file, Config& config) {
   read_heads(file, config);
 }
 
+// As embedding models and rerankers have the layers of language models. Only with is_causal false,
+// a token attends to those after it.
+void read_decoder(const JsonFile& file, Config& config) {
+  if (file.has("auto_map") && !file.has("is_causal")) {  // some such code attends to all tokens
+    file.fail("is_causal", "true or false, as the code that auto_map names is never run");
+  }
+  config.is_causal = file.boolean("is_causal", true);
+  config.frequencies = rope_frequencies(file, config, 10000);
+  config.classifier_pooling = Config::ClassifierPooling::last;
+  config.pad_token = static_cast<int>(file.integer("pad_token_id", -1, config.vocabulary - 1, -1));
+}
+
 }  // namespace
 
 // Boizard et al. 2025
 void read_euro_bert(const JsonFile& file, Config& config) {
-  read_llama(file, config);
+  read_llama_layers(file, config);
   config.has_bias.decoder = config.has_bias.up;
-  expect_absent(file, "rope_scaling");
   if (!file.has("rope_parameters") && !file.has("rope_theta")) file.fail("rope_theta", "a number");
-  double theta = positive(file, "rope_theta", 250000);
-  if (file.has("rope_parameters")) theta = rope_theta(file.at("rope_parameters"), theta);
-  config.frequencies = engine::rotary_frequencies(theta, head_width(file, config));
+  config.frequencies = rope_frequencies(file, config, 250000);
   const std::string pooling = file.text("classifier_pooling", "late");
   if (pooling != "bos" && pooling != "mean" && pooling != "late") {
     file.fail("classifier_pooling", "bos, mean or late");
@@ -63,7 +71,7 @@ void read_euro_bert(const JsonFile& file, Config& config) {
 
 // EuroBERT's layers, most of them with windows.
 void read_ultra_bert(const JsonFile& file, Config& config) {
-  read_llama(file, config);
+  read_llama_layers(file, config);
   config.has_bias.head = config.has_bias.decoder = false;
   config.head_width = file.integer("prediction_head_size", 1, 1 << 16, 768);
   const auto reach = static_cast<int>(file.integer("sliding_window", 1, 1 << 20, 128));
@@ -123,27 +131,35 @@ void read_gemma3(const JsonFile& file, Config& config) {
       config);
 }
 
-// Qwen3 (Yang et al. 2025), as embedding models and rerankers have it. Only with is_causal false, a
-// token attends to those after it.
-void read_qwen3(const JsonFile& file, Config& config) {
+// Llama (Touvron et al. 2023; Grattafiori et al. 2024)
+void read_llama(const JsonFile& file, Config& config) {
+  read_llama_layers(file, config);
+  read_decoder(file, config);
+}
+
+// Mistral (Jiang et al. 2023). A token attends to those before it within the window; inputs that
+// are no longer see no difference.
+void read_mistral(const JsonFile& file, Config& config) {
   read_llama(file, config);
+  config.has_bias = {
+      .norm = false, .qkv = false, .attention_output = false, .up = false, .down = false};
+  constexpr const char* kWindow = "sliding_window";
+  if (!file.has(kWindow)) return;
+  config.positions =
+      std::min(config.positions, static_cast<int>(file.integer(kWindow, 1, kMaxConfigSize)));
+}
+
+// Qwen3 (Yang et al. 2025)
+void read_qwen3(const JsonFile& file, Config& config) {
+  read_llama_layers(file, config);
   config.has_bias.up = config.has_bias.down = false;
-  if (file.has("auto_map") && !file.has("is_causal")) {  // some such code attends to all tokens
-    file.fail("is_causal", "true or false, as the code that auto_map names is never run");
-  }
-  config.is_causal = file.boolean("is_causal", true);
   if (file.boolean("use_sliding_window", false)) file.fail("use_sliding_window", "false");
   for (const char* field : {"max_window_layers", "sliding_window"}) file.find(field);
   const std::vector<int> windows = read_windows(file, config, 1, 1, 0);
   if (std::ranges::count(windows, 0) != config.layers) {
     file.fail("layer_types", "full_attention for all layers");
   }
-  expect_absent(file, "rope_scaling");
-  double theta = positive(file, "rope_theta", 10000);
-  if (file.has("rope_parameters")) theta = rope_theta(file.at("rope_parameters"), theta);
-  config.frequencies = engine::rotary_frequencies(theta, head_width(file, config));
-  config.classifier_pooling = Config::ClassifierPooling::last;
-  config.pad_token = static_cast<int>(file.integer("pad_token_id", -1, config.vocabulary - 1, -1));
+  read_decoder(file, config);
 }
 
 // Qwen2 has other biases.

@@ -2,6 +2,7 @@
 #include "models/config/families/position_settings.h"
 
 #include <cmath>
+#include <numbers>
 #include <optional>
 #include <string>
 #include <utility>
@@ -67,17 +68,71 @@ double positive(const JsonFile& file, const char* field, double fallback) {
   return value;
 }
 
+namespace {
+
+double positive(const JsonField& parameters, const char* name) {
+  const JsonField field = parameters.at(name);
+  const double value = field.number();
+  if (!(value > 0 && std::isfinite(value))) field.fail("a positive number");
+  return value;
+}
+
+// Llama 3.1's way to more positions than it was trained on (Grattafiori et al. 2024): what turns
+// less than low_freq_factor times in them is slowed down by `factor`, what turns more than
+// high_freq_factor times stays as it is, and between the two lies a mixture. In float32, as in
+// transformers.
+void stretch(const JsonField& parameters, std::vector<float>& frequencies) {
+  const auto factor = static_cast<float>(positive(parameters, "factor"));
+  const double low = positive(parameters, "low_freq_factor");
+  const double high = positive(parameters, "high_freq_factor");
+  if (high <= low) parameters.at("high_freq_factor").fail("more than low_freq_factor");
+  const double trained = positive(parameters, "original_max_position_embeddings");
+  const auto longest = static_cast<float>(trained / low);
+  const auto shortest = static_cast<float>(trained / high);
+  for (float& frequency : frequencies) {
+    const float wavelength = static_cast<float>(2 * std::numbers::pi) / frequency;
+    if (wavelength > longest) {
+      frequency /= factor;
+    } else if (wavelength >= shortest) {
+      const float part = (static_cast<float>(trained) / wavelength - static_cast<float>(low)) /
+                         static_cast<float>(high - low);
+      frequency = (1 - part) * frequency / factor + part * frequency;
+    }
+  }
+}
+
+}  // namespace
+
 double rope_theta(const JsonField& parameters, double fallback) {
   for (const char* name : {"rope_type", "type"}) {
     if (parameters.has(name) && parameters.at(name).string() != "default") {
       parameters.at(name).fail("\"default\"");
     }
   }
-  if (!parameters.has("rope_theta")) return fallback;
-  const JsonField field = parameters.at("rope_theta");
-  const double theta = field.number();
-  if (!(theta > 0 && std::isfinite(theta))) field.fail("a positive number");
-  return theta;
+  return parameters.has("rope_theta") ? positive(parameters, "rope_theta") : fallback;
+}
+
+std::vector<float> rope_frequencies(const JsonFile& file, const Config& config, double fallback) {
+  double theta = positive(file, "rope_theta", fallback);
+  const int64_t width = head_width(file, config);
+  const char* name = "rope_parameters";
+  if (file.has(name)) {
+    expect_absent(file, "rope_scaling");
+  } else {
+    name = "rope_scaling";
+  }
+  if (!file.has(name)) return engine::rotary_frequencies(theta, width);
+  const JsonField parameters = file.at(name);
+  std::string type = "default";
+  for (const char* key : {"type", "rope_type"}) {  // the old name and the new one
+    if (!parameters.has(key)) continue;
+    type = parameters.at(key).string();
+    if (type != "default" && type != "llama3") parameters.at(key).fail("\"default\" or \"llama3\"");
+  }
+  if (parameters.has("rope_theta")) theta = positive(parameters, "rope_theta");
+  std::vector<float> frequencies = engine::rotary_frequencies(theta, width);
+  if (type == "llama3") stretch(parameters, frequencies);
+  return frequencies;
 }
 
 namespace {

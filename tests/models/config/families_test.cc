@@ -128,13 +128,32 @@ TEST(Families, SettingsOfLanguageModelsAreRefused) {
            {{{"use_sliding_window", true}}, "found true, expected false"},
            {{{"layer_types", {"full_attention", "sliding_attention", "full_attention"}}},
             "expected full_attention for all layers"},
-           {{{"rope_scaling", {{"type", "yarn"}, {"factor", 4.0}}}}, "expected null"},
+           {{{"rope_scaling", {{"type", "yarn"}, {"factor", 4.0}}}},
+            "rope_scaling.type: found \"yarn\", expected \"default\" or \"llama3\""},
            {{{"head_dim", nullptr}}, "\"head_dim\" is missing"},
            {{{"head_dim", 12}}, "has shape [80, 48], expected [48, 48]"},
            {{{"num_key_value_heads", 3}},
             "found 3, expected a divisor of 'num_attention_heads'"}}) {
     EXPECT_THAT(error_with("qwen3", changes), testing::HasSubstr(error)) << changes;
   }
+  const auto scaling = [&](const char* field, const nlohmann::json& value) {
+    return error_with("llama", {{"rope_scaling", {{field, value}}}});
+  };
+  EXPECT_THAT(scaling("factor", 0),
+              testing::HasSubstr("factor: found 0, expected a positive number"));
+  EXPECT_THAT(scaling("rope_theta", -1),
+              testing::HasSubstr("rope_theta: found -1, expected a positive"));
+  EXPECT_THAT(scaling("high_freq_factor", 1),
+              testing::HasSubstr("high_freq_factor: found 1, expected more than low_freq_factor"));
+  EXPECT_THAT(scaling("factor", nullptr), testing::HasSubstr("\"factor\" is missing"));
+  EXPECT_THAT(scaling("rope_type", "yarn"), testing::HasSubstr("\"default\" or \"llama3\""));
+  EXPECT_THAT(error_with("llama", {{"rope_parameters", {{"rope_theta", 500.0}}}}),
+              testing::HasSubstr("rope_scaling: found an object, expected null"));
+  EXPECT_THAT(error_with("mistral-classification", {{"sliding_window", 0}}),
+              testing::HasSubstr("found 0, expected an integer"));
+  const test::CopiedModel windowed("mistral-classification");
+  windowed.change("config.json", {{"sliding_window", 300}});
+  EXPECT_EQ(Model::load(windowed.path()).info().max_length, 300);
   EXPECT_THAT(error_with("t5-tokens", {{"feed_forward_proj", "relu"}}),
               testing::HasSubstr("found \"relu\", expected gated-gelu or gated-silu"));
 }

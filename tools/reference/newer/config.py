@@ -12,10 +12,12 @@ FAMILIES = {"modernbert": ("ModernBert", ("model.",)), "nomic_bert": ("NomicBert
             "jina-roberta": ("XLMRoberta", ("roberta.",)),
             "jina_embeddings_v3": ("JinaEmbeddingsV3", ("roberta.",)),
             "eurobert": ("EuroBert", ("model.",)), "ultrabert": ("Ultrabert", ("model.", "ultrabert.")),
-            "gemma3_text": ("Gemma3Text", ("model.",)), "qwen2": ("Qwen2", ("model.",)),
+            "gemma3_text": ("Gemma3Text", ("model.",)),
+            "llama": ("Llama", ("model.",)), "mistral": ("Mistral", ("model.",)), "qwen2": ("Qwen2", ("model.",)),
             "qwen3": ("Qwen3", ("model.",)), "t5": ("T5", ("transformer.",)),
             "mt5": ("MT5", ("transformer.",)), "esm": ("Esm", ("esm.",)), "neobert": ("NeoBERT", ("model.",))}
-NO_TYPES = ("modernbert", "eurobert", "ultrabert", "gemma3_text", "qwen2", "qwen3", "t5", "mt5", "esm", "neobert")
+DECODERS = ("llama", "mistral", "qwen2", "qwen3")
+NO_TYPES = ("modernbert", "eurobert", "ultrabert", "gemma3_text", *DECODERS, "t5", "mt5", "esm", "neobert")
 # By the class of its configuration, which auto_map names.
 CODE = {"JinaBertConfig": "jina", "XLMRobertaFlashConfig": "jina-roberta"}
 
@@ -64,8 +66,9 @@ def read_newer_config(directory: Path) -> NewerConfig:
     types = 0 if kind in NO_TYPES else c.get("type_vocab_size", types)
     vocabulary, multiple = c["vocab_size"], c.get("pad_vocab_size_multiple", 1)
     epsilon = {"modernbert": "norm_eps", "eurobert": "rms_norm_eps", "ultrabert": "rms_norm_eps",
-               "gemma3_text": "rms_norm_eps", "qwen2": "rms_norm_eps", "qwen3": "rms_norm_eps",
-               "neobert": "norm_eps", "t5": "layer_norm_epsilon", "mt5": "layer_norm_epsilon"}.get(kind, "layer_norm_eps")
+               "gemma3_text": "rms_norm_eps", **dict.fromkeys(DECODERS, "rms_norm_eps"),
+               "neobert": "norm_eps", "t5": "layer_norm_epsilon",
+               "mt5": "layer_norm_epsilon"}.get(kind, "layer_norm_eps")
     longest, padding = 1 << 15 if kind.endswith("t5") else get("max_position_embeddings",
                                                                       "n_positions", "max_length"), None
     if kind in ("esm", "jina-roberta") and c.get("position_embedding_type", "absolute") == "absolute":

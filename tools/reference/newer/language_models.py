@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """EuroBERT, UltraBERT and EmbeddingGemma in float64: the layers of the language models Llama and Gemma 3
-without a mask; Qwen2 and Qwen3 with it; NeoBERT; and T5's encoder. Written from the papers (Boizard et al. 2025, Schechter
-Vera et al. 2025, Yang et al. 2025, Le Breton et al. 2025, Raffel et al. 2020) and the published code, in its names."""
+without a mask; Llama, Mistral, Qwen2 and Qwen3 with it; NeoBERT; and T5's encoder. Written from the papers
+(Boizard et al. 2025, Schechter Vera et al. 2025, Grattafiori et al. 2024, Jiang et al. 2023, Yang et al. 2025,
+Le Breton et al. 2025, Raffel et al. 2020) and the published code, in its names."""
 import numpy as np
 
 from newer.config import NewerConfig
@@ -26,12 +27,23 @@ def projections(config: NewerConfig, t: Tensors, x: np.ndarray, p: str) -> list[
     return [parts[0], *(part.repeat(config.heads // groups, 0) for part in parts[1:])]
 
 
+def slowed(rope: dict, inv_freq: np.ndarray) -> np.ndarray:
+    """Llama 3.1's frequencies, from how often each turns in the positions that it was trained on."""
+    turns = rope["original_max_position_embeddings"] * inv_freq / np.float32(2 * np.pi)
+    low, high = rope["low_freq_factor"], rope["high_freq_factor"]
+    kept = np.clip((turns - np.float32(low)) / np.float32(high - low), 0, 1)
+    return inv_freq * (kept + (1 - kept) / np.float32(rope["factor"]))
+
+
 def llama(config: NewerConfig, t: Tensors, ids: np.ndarray, _) -> list[np.ndarray]:
-    """EuroBERT; Qwen2 and Qwen3, in which no token attends to later ones."""
+    """EuroBERT; Llama, Mistral, Qwen2 and Qwen3, in which no token attends to later ones."""
     act = activation(config.get("hidden_act", "silu"))
     causal = config.kind != "eurobert" and config.get("is_causal", True)
-    theta = config.get("rope_parameters", {}).get("rope_theta", config.get("rope_theta"))
+    rope = config.get("rope_parameters", config.get("rope_scaling", {}))
+    theta = rope.get("rope_theta", config.get("rope_theta", 10000.0))
     inv_freq = frequencies(theta, config.get("head_dim", config.hidden // config.heads))
+    if rope.get("rope_type") == "llama3":
+        inv_freq = slowed(rope, inv_freq)
     norm = lambda x, name: rms_norm(config, x, t[name + ".weight"])  # noqa: E731
     x = t["embed_tokens.weight"][ids]
     stages = [x]

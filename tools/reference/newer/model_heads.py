@@ -2,7 +2,7 @@
 """The heads of the random models of models.py."""
 import argparse
 
-from newer.models import PREFIXES, padded
+from newer.models import DECODERS, PREFIXES, padded
 
 
 def head(w, args: argparse.Namespace, c: dict, vocab: int) -> None:
@@ -44,7 +44,7 @@ def head(w, args: argparse.Namespace, c: dict, vocab: int) -> None:
             w.dense("dense", hidden, hidden, 1)
             w.dense("classifier", args.labels, hidden, 2)
         return
-    if family in ("qwen2", "qwen3") and kind in columns:
+    if family in DECODERS and kind in columns:
         w.dense("score", columns[kind], hidden, 2, kind == "tokens")
         return
     if family in ("jina-roberta", "jina-v3", "esm") and kind == "classification":

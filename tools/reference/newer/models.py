@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random ModernBERT, NomicBert, GTE, JinaBert, Jina's XLM-RoBERTa, DeBERTa v2, EuroBERT, UltraBERT,
-EmbeddingGemma, Qwen and T5 encoders, for make_model.py; ESM's and NeoBERT's are in esm_models.py.
+EmbeddingGemma, Llama, Mistral, Qwen and T5 encoders, for make_model.py; ESM's and NeoBERT's are in esm_models.py.
 
 config.json as the hub has it, tensors by the published code's names; --set KEY=JSON changes a field
 before the tensors are made. The reference beside it has names and formulas of its own.
@@ -16,20 +16,22 @@ CLASSES = {"modernbert": "ModernBert", "nomic": "NomicBert", "nomic-moe": "Nomic
            "gte5": "Gte", "jina": "JinaBert", "jina-code": "JinaBert", "deberta": "DebertaV2",
            "eurobert": "EuroBert", "gemma3": "Gemma3Text", "jina-roberta": "XLMRoberta",
            "jina-v3": "JinaEmbeddingsV3", "ultrabert": "Ultrabert", "deberta1": "Deberta",
-           "qwen2": "Qwen2", "qwen3": "Qwen3", "t5": "T5", "t5-gated": "T5", "mt5": "MT5",
+           "llama": "Llama", "mistral": "Mistral", "qwen2": "Qwen2", "qwen3": "Qwen3",
+           "t5": "T5", "t5-gated": "T5", "mt5": "MT5",
            "esm": "Esm", "neobert": "NeoBERT"}
 T5 = ("t5", "t5-gated", "mt5")
+DECODERS = ("llama", "mistral", "qwen2", "qwen3")
 MODEL_TYPES = {"modernbert": "modernbert", "nomic": "nomic_bert", "nomic-moe": "nomic_bert", "nomic5": "nomic_bert",
                "gte": "new", "gte5": "gte", "jina": "bert", "jina-code": "bert",
                "deberta": "deberta-v2", "eurobert": "eurobert", "gemma3": "gemma3_text",
                "jina-roberta": "xlm-roberta", "jina-v3": "jina_embeddings_v3", "ultrabert": "ultrabert",
-               "deberta1": "deberta", "qwen2": "qwen2", "qwen3": "qwen3", "t5": "t5", "t5-gated": "t5", "mt5": "mt5",
-               "esm": "esm", "neobert": "neobert"}
+               "deberta1": "deberta", "t5": "t5", "t5-gated": "t5", "mt5": "mt5", "esm": "esm", "neobert": "neobert",
+               **{name: name for name in DECODERS}}
 PREFIXES = {"modernbert": "model.", "nomic": "bert.", "nomic-moe": "bert.", "nomic5": "nomic_bert.", "gte": "new.",
             "gte5": "gte.", "jina": "bert.", "jina-code": "bert.", "deberta": "deberta.",
             "eurobert": "model.", "gemma3": "model.", "jina-roberta": "roberta.",
             "jina-v3": "roberta.", "ultrabert": "ultrabert.", "deberta1": "deberta.",
-            "qwen2": "model.", "qwen3": "model.", "esm": "esm.", "neobert": "model.",
+            "esm": "esm.", "neobert": "model.", **dict.fromkeys(DECODERS, "model."),
             "t5": "transformer.", "t5-gated": "transformer.", "mt5": "transformer."}
 CODE = {"jina": "jinaai/jina-bert-implementation--configuration_bert.JinaBertConfig",
         "jina-code": "jinaai/jina-bert-v2-qk-post-norm--configuration_bert.JinaBertConfig",
@@ -122,6 +124,12 @@ def base_config(args: argparse.Namespace, head: str, vocab: int) -> dict:
                       "sliding_window": 8, "prediction_head_size": 40, "classifier_pooling": "cls",
                       "tie_word_embeddings": False}}
     more["esm"] = esm_models.esm_config()
+    more["llama"] = {key: more["qwen3"][key] for key in ("hidden_act", "rms_norm_eps", "attention_bias", "rope_theta",
+                                                         "num_key_value_heads")} | {
+        "mlp_bias": False, "rope_scaling": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
+                                            "high_freq_factor": 4.0, "original_max_position_embeddings": 64}}
+    more["mistral"] = {key: more["qwen3"][key] for key in ("hidden_act", "rms_norm_eps", "rope_theta",
+                                                           "num_key_value_heads")} | {"sliding_window": args.positions}
     more["qwen2"] = {key: value for key, value in more["qwen3"].items() if key not in ("head_dim", "attention_bias")}
     return common | more["jina" if args.family == "jina-code" else args.family]
 
@@ -140,7 +148,7 @@ def encoder(w, args: argparse.Namespace, c: dict, vocab: int) -> None:
              "nomic-moe": ("embeddings.word_embeddings", "emb_ln"),
              "jina-roberta": ("embeddings.word_embeddings", "emb_ln"),
              "jina-v3": ("embeddings.word_embeddings", "emb_ln"), "eurobert": ("embed_tokens", ""),
-             "qwen2": ("embed_tokens", ""), "qwen3": ("embed_tokens", ""),
+             **dict.fromkeys(DECODERS, ("embed_tokens", "")),
              "ultrabert": ("embed_tokens", ""), "gemma3": ("embed_tokens", "")}
     names |= {"t5": ("shared", ""), "t5-gated": ("shared", ""), "mt5": ("encoder.embed_tokens", "")}
     words, norm = names.get(args.family, ("embeddings.word_embeddings", "embeddings.LayerNorm"))
@@ -159,7 +167,7 @@ def encoder(w, args: argparse.Namespace, c: dict, vocab: int) -> None:
         LAYERS[args.family](w, p, i, args.shape, c)
     if args.family == "modernbert":
         w.norm(p + "final_norm", hidden, c["norm_bias"])
-    if args.family in ("eurobert", "ultrabert", "gemma3", "qwen2", "qwen3"):
+    if args.family in ("eurobert", "ultrabert", "gemma3", *DECODERS):
         gains(w, p + "norm", hidden, c)
     if args.family in T5:
         gains(w, p + "encoder.final_layer_norm", hidden, c)
@@ -360,7 +368,7 @@ def gains(w, name: str, width: int, c: dict) -> None:
 
 LAYERS = {"t5": t5_layer, "t5-gated": t5_layer, "mt5": t5_layer,
           "eurobert": language_model_layer, "ultrabert": language_model_layer, "gemma3": language_model_layer,
-          "qwen2": language_model_layer, "qwen3": language_model_layer,
+          **dict.fromkeys(DECODERS, language_model_layer),
           "jina-roberta": jina_roberta_layer, "jina-v3": jina_roberta_layer, "modernbert": modern_bert_layer,
           "nomic": nomic_layer, "nomic-moe": nomic_experts_layer, "nomic5": projections_layer,
           "gte": gte_layer, "gte5": projections_layer, "jina": jina_layer,

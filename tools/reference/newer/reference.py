@@ -2,7 +2,7 @@
 """The encoders of encoders.py and language_models.py in float64, for reference.py."""
 import numpy as np
 
-from newer.config import NewerConfig
+from newer.config import DECODERS, NewerConfig
 from newer.encoders import deberta, esm, jina_bert, jina_roberta, modern_bert, turned_bert
 from newer.heads import scores
 from newer.tensors import Tensors
@@ -12,7 +12,7 @@ from reference_inputs import Input
 ENCODERS = {"modernbert": modern_bert, "nomic_bert": turned_bert, "new": turned_bert,
             "gte": turned_bert, "jina": jina_bert, "deberta-v2": deberta, "deberta": deberta, "eurobert": llama,
             "jina-roberta": jina_roberta, "jina_embeddings_v3": jina_roberta,
-            "ultrabert": ultra_bert, "gemma3_text": gemma3, "qwen2": llama, "qwen3": llama, "t5": t5, "mt5": t5,
+            "ultrabert": ultra_bert, "gemma3_text": gemma3, **dict.fromkeys(DECODERS, llama), "t5": t5, "mt5": t5,
             "esm": esm, "neobert": neo_bert}
 
 
