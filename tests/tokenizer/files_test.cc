@@ -98,6 +98,43 @@ TEST(TokenizerJson, SaysWhatIsWrongAndWhere) {
             json_file + "truncation.max_length: found 0, expected an integer from 1 to 2147483647");
 }
 
+TEST(TokenizerJson, SaysWhatIsWrongWithTemplates) {
+  const auto error = [](const std::function<void(json&)>& change) {
+    return error_of([&](json& d) { change(d["post_processor"]); });
+  };
+  const auto sequence = [](const char* id) {
+    return json{{"Sequence", {{"id", id}, {"type_id", 0}}}};
+  };
+  EXPECT_THAT(error([&](json& p) { p["single"].push_back(sequence("A")); }),
+              HasSubstr("found sequence A 2 times and B 0 times, expected A once"));
+  EXPECT_THAT(error([&](json& p) { p["single"][1] = sequence("B"); }),
+              HasSubstr("found \"B\", expected \"A\", as there is only one text"));
+  EXPECT_THAT(error([&](json& p) { p["pair"][1] = sequence("C"); }),
+              HasSubstr("found \"C\", expected \"A\" or \"B\""));
+  EXPECT_THAT(error([](json& p) { p["special_tokens"]["[SEP]"]["tokens"].push_back("x"); }),
+              HasSubstr("found 1 ids and 2 tokens, expected equal numbers"));
+  EXPECT_THAT(error([](json& p) {
+                p = {{"type", "Sequence"}, {"processors", {p, p}}};
+              }),
+              HasSubstr("found a TemplateProcessing after one that makes more than two parts"));
+}
+
+TEST(TokenizerJson, SaysWhatIsWrongWithPreTokenizers) {
+  const auto error = [](const json& pre_tokenizer) {
+    return error_of([&](json& d) { d["pre_tokenizer"] = pre_tokenizer; });
+  };
+  EXPECT_THAT(error({{"type", "FixedLength"}, {"length", 0}}),
+              HasSubstr("length: found 0, expected an integer from 1 to 2147483647"));
+  json metaspace = {{"type", "Metaspace"}, {"replacement", "__"}};
+  EXPECT_THAT(error(metaspace), HasSubstr("found \"__\", expected a string of one character"));
+  metaspace["replacement"] = "_";
+  metaspace["prepend_scheme"] = "last";
+  EXPECT_THAT(error(metaspace), HasSubstr("expected \"always\", \"first\" or \"never\""));
+  metaspace["prepend_scheme"] = "always";
+  metaspace["add_prefix_space"] = false;
+  EXPECT_THAT(error(metaspace), HasSubstr("expected \"never\", as add_prefix_space is false"));
+}
+
 TEST(TokenizerJson, SaysWhatIsWrongWithBytePairs) {
   const auto error = [](const char* name, const json& value) {
     return error_of([&](json& d) {
