@@ -69,7 +69,9 @@ class RegressTest(ToolTest):
         return json.loads(self.run_tool(*arguments, "--json").stdout)
 
     def test_the_json(self):
-        found = self.json(self.path, "--backend", "onednn", "--threads", "1")
+        done = self.run_tool(self.path, "--backend", "onednn", "--threads", "1", "--json",
+                             env=os.environ | {"TZ": "XXX-9"})
+        found = json.loads(done.stdout)
         tokens = int(self.tensors["starts"][-1])
         self.assertEqual([found[key] for key in ("model", "reference", "inputs_compared", "tokens", "ids")],
                          [str(self.model), str(self.path), 3, tokens, {"compared": tokens, "texts_differing": 0}])
@@ -228,6 +230,11 @@ class RegressTest(ToolTest):
             self.assertRegex(self.succeed(self.path, option, "-").strip(), f"(?is)^{re.escape(begin)}.*{end}$")
             done = self.fail_with(1, "logits differs first", spoiled, option, "-")
             self.assertNotIn("largest error ", done.stdout)
+
+    def test_a_page_of_a_name_that_is_not_utf_8(self):
+        link = os.fsdecode(os.fsencode(self.dir / "name") + b"\xff")
+        os.symlink(self.model, link)
+        self.assertIn("name\\ufffd", self.succeed("-m", link, self.path, "--html", "-"))
 
     def test_a_baseline_is_a_file(self):
         self.fail_with(1, f"{self.dir}: is a directory, expected a file", self.path, "--json", "--baseline", self.dir)
