@@ -213,6 +213,12 @@ class Files(InADirectory):
         path.write_text("a\tb\nc\td\te\n")
         with self.fails("line 2", "one or two texts"):
             read_inputs(config, path, tokenize)
+        path.write_text("")
+        with self.fails(str(path), "no inputs"):
+            read_inputs(config, path, tokenize)
+        inputs = [random_inputs(config, 3, [5, config.longest], seed) for seed in (1, 1, 2)]
+        self.assertEqual([len(item.ids) for item in inputs[0]], [5, config.longest, 5])
+        self.assertEqual([inputs[0] == other for other in inputs[1:]], [True, False])
 
     def test_bfloat16_rounds_to_nearest_even(self):
         values = [1.0, 1 + 2**-8, 1 + 3 * 2**-8, 1 + 2**-8 + 2**-20, -0.0, 3e38]
@@ -241,6 +247,7 @@ class Tokenizing(InADirectory):
         self.assertEqual(tokens("A man PLAYS!"), "[CLS] a man plays ! [SEP]")
         self.assertEqual(tokens("Café\t中", "dogs"), "[CLS] c ##a ##f ##e [UNK] [SEP] dogs [SEP]")
         self.assertEqual(tokens("x" * 101, ""), "[CLS] [UNK] [SEP] [SEP]")
+        self.assertEqual(tokens("x" * 100), "[CLS] x" + " ##x" * 99 + " [SEP]")
 
     def test_truncates_the_longer_first(self):
         model = self.make("m")
