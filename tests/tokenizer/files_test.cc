@@ -48,6 +48,10 @@ TEST(TokenizerJson, SaysWhatIsWrongAndWhere) {
             json_file + "normalizer.lowercase: found 1, expected true or false");
   EXPECT_THAT(error_of([](json& d) { d["pre_tokenizer"]["type"] = "UnicodeScripts"; }),
               StartsWith(json_file + "pre_tokenizer.type: found \"UnicodeScripts\", expected "));
+}
+
+TEST(TokenizerJson, SaysWhatIsWrongWithModels) {
+  const std::string json_file = "tokenizer.json: ";
   EXPECT_EQ(error_of([](json& d) { d["model"]["type"] = "Char"; }),
             json_file +
                 "model.type: found \"Char\", expected \"WordPiece\", \"WordLevel\", "
