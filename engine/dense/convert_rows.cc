@@ -16,13 +16,14 @@ Linear::ConvertedRows Linear::Packed::convert(Team& team, ConstTensor x, Buffer&
   const int64_t exact_count = std::ssize(exact),
                 filled = words_of(product->precision, product->panel.int8, k);
   const bool dense = product->panel.dense_rows;
-  const int64_t stride = dense ? words : row_words(), exact_stride = dense ? exact_count : stride;
+  const int64_t stride = converted_stride(), exact_stride = dense ? exact_count : stride;
+  const int64_t row_floats = dense ? row_words() : stride;
   // The scales follow the rows.
   static_assert(sizeof(RowScale) == 2 * sizeof(float) && alignof(RowScale) == alignof(float));
-  scratch.resize_discarding(x.rows * (row_words() + 2));
+  scratch.resize_discarding(x.rows * (row_floats + 2));
   Word32* words_of_x = as_words(scratch.data());
   Word32* exact_of_x = words_of_x + (dense ? x.rows * words : words);
-  auto* scales = reinterpret_cast<RowScale*>(scratch.data() + x.rows * row_words());
+  auto* scales = reinterpret_cast<RowScale*>(scratch.data() + x.rows * row_floats);
   constexpr int64_t kConvertedRowsPerTask = 16;
   team.run(divide_up(x.rows, kConvertedRowsPerTask), [&](int64_t block, int) {
     for (int64_t i = block * kConvertedRowsPerTask;

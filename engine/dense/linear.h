@@ -104,6 +104,12 @@ class Linear {
     std::shared_ptr<void> owner;
 
     int64_t row_words() const { return words + std::ssize(exact); }
+    // Of converted rows. Tiles load 16 rows at once, each from the beginning of a cache line; with
+    // an odd number of lines from row to row, no two of them share a set of the cache.
+    int64_t converted_stride() const {
+      if (product->panel.dense_rows) return words;
+      return product->panel.word_step > 1 ? (divide_up(row_words(), 16) | 1) * 16 : row_words();
+    }
     int64_t panel_count() const { return divide_up(n, product->panel.columns); }
     int64_t panel_words() const { return engine::panel_words(product->panel, row_words()); }
     const Word32* panel(int64_t i) const { return as_words(panels.data()) + i * panel_words(); }

@@ -39,7 +39,7 @@ constexpr bool kOneDnnIsDefault[][3] = {
     {true, true, true},     // baseline
     {false, false, false},  // AVX2
     {false, false, false},  // AVX-512
-    {false, true, true},    // AMX
+    {false, false, false},  // AMX
 };
 
 struct Choice {

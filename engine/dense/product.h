@@ -49,6 +49,8 @@ class Product {
   // Prepares for tasks with this many words and exact inputs. Throws std::runtime_error if there is
   // only slow reference code for them.
   virtual void prepare(int64_t /*words*/, int64_t /*exact*/) const {}
+  // How many rows to take at a time through products whose outputs the next step reads.
+  int64_t rows_at_a_time(int threads) const;
   // For people, such as "oneDNN 3.7.2 micro-kernels".
   virtual std::string name() const = 0;
 

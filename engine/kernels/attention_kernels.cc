@@ -5,11 +5,28 @@
 #include "engine/kernels/activations.h"
 #include "engine/kernels/narrow/narrow_kinds.h"
 #include "engine/kernels/vectors.h"
+#if defined(BERT_INFER_TILES)
+#include "engine/kernels/tiles/tiles.h"
+#endif
 
 namespace bert::engine::INSTRUCTION_SET {
 namespace {
 
-constexpr int64_t kQueryBlock = 8 * kRows;  // few enough for their scores to stay in L2
+#if defined(BERT_INFER_TILES)
+template <typename Kind>
+constexpr bool kInTiles = std::is_same_v<Kind, Bf16>;
+#else
+template <typename Kind>
+constexpr bool kInTiles = false;
+#endif
+// Tiles multiply whole ones only, so that words and columns are padded with zeros.
+template <typename Kind>
+constexpr int64_t kWordStep = kInTiles<Kind> ? 16 : 1;
+template <typename Kind>
+constexpr int64_t kColumnStep = kInTiles<Kind> ? 32 : W;
+// Few enough for their scores to stay in L2.
+template <typename Kind>
+constexpr int64_t kQueryBlock = kInTiles<Kind> ? 64 : 8 * kRows;
 
 // Where products go: c [rows, columns], which they overwrite or are added to. greatest: [rows, W],
 // the running maximum of each row, lane by lane; or null.
@@ -65,6 +82,35 @@ void tile_rows(int64_t rows, const Word32* a, int64_t a_stride, const Word32* b,
   tiles.template operator()<1>();
 }
 
+#if defined(BERT_INFER_TILES)
+// to = a [rows, k] b [k, columns], with k a multiple of 16, columns of 32, and b in panels of
+// kPanel columns (the last may be narrower).
+void multiply_in_tiles(int64_t rows, int64_t columns, int64_t k, const Word32* a, int64_t a_stride,
+                       const Word32* b, const Destination& to) {
+  constexpr int64_t kWord = sizeof(Word32);
+  for (int64_t row = 0; row < rows; row += kStripRows) {
+    const int64_t left = rows - row < kStripRows ? rows - row : kStripRows;
+    shape_tiles(left);
+    for (int64_t column = 0; column < columns; column += kStripColumns) {
+      const int64_t panel = column / kPanel * kPanel;
+      const int64_t width = columns - panel < kPanel ? columns - panel : kPanel;
+      const Word32* weights = b + panel * k + (column - panel);
+      const Word32* inputs = a + row * a_stride;
+      float* sums = to.c + row * to.stride + column;
+      const auto multiply = [&]<bool Two>() {
+        clear_sums();
+        for (int64_t i = 0; i < k; i += kTileWords) {
+          add_tiles<Bf16, Two>(inputs + i, a_stride * kWord, weights + i * width, width * kWord);
+        }
+        store_sums<Two>(sums, to.stride * kWord);
+      };
+      left > kTileRows ? multiply.template operator()<true>()
+                       : multiply.template operator()<false>();
+    }
+  }
+}
+#endif
+
 // to = a [rows, k] b [k, columns], with columns a multiple of W. b: rows `from` to `from` + k of a
 // matrix of `all` rows, in panels of kPanel columns (the last may be narrower).
 template <typename Kind>
@@ -84,7 +130,7 @@ void multiply(int64_t rows, int64_t columns, int64_t k, const Word32* a, int64_t
 
 template <typename Kind>
 constexpr int64_t words_of(int64_t floats) {
-  return (floats + Kind::kFloatsPerWord - 1) / Kind::kFloatsPerWord;
+  return round_up((floats + Kind::kFloatsPerWord - 1) / Kind::kFloatsPerWord, kWordStep<Kind>);
 }
 
 // Prefetching by hand: rows lie too far apart for the processor's own.
@@ -103,11 +149,12 @@ inline typename Kind::In words_at(const float* row, int64_t d, int64_t width) {
   return Kind::from(part);
 }
 
-// Packs k [S, D] into panels of kPanel keys (the last may be narrower, a multiple of W), each
-// [D in words, keys]. Keys past the end are zero.
+// Packs k [S, D] into panels of kPanel keys (the last may be narrower, a multiple of kColumnStep),
+// each [D in words, keys]. Keys past the end are zero.
 template <typename Kind>
 void pack_keys(const AttentionTask& task, Word32* packed) {
-  const int64_t padded = round_up(task.length, W), words = words_of<Kind>(task.width);
+  const int64_t padded = round_up(task.length, kColumnStep<Kind>);
+  const int64_t words = words_of<Kind>(task.width);
   for (int64_t j = 0; j < padded; j += W) {
     const int64_t panel = j / kPanel * kPanel;
     const int64_t keys = padded - panel < kPanel ? padded - panel : kPanel;
@@ -132,7 +179,8 @@ void pack_keys(const AttentionTask& task, Word32* packed) {
 // vectors.
 template <typename Kind>
 void pack_queries(const AttentionTask& task, int64_t first, int64_t count, Word32* packed) {
-  const int64_t stride = round_up(task.width, W), width = words_of<Kind>(task.width);
+  const int64_t stride = round_up(task.width, kColumnStep<Kind>);
+  const int64_t width = words_of<Kind>(task.width);
   for (int64_t i = 0; i < count; ++i) {
     const float* row = task.q + (first + i) * task.stride;
     for (int64_t d = 0; d < width; d += W) {
@@ -142,11 +190,15 @@ void pack_queries(const AttentionTask& task, int64_t first, int64_t count, Word3
   }
 }
 
-// Packs v [S, D], padded to whole vectors, into panels of kPanel dimensions, each [S in words,
+// Packs v [S, D], padded with zeros, into panels of kPanel dimensions, each [S in words,
 // dimensions].
 template <typename Kind>
 void pack_values(const AttentionTask& task, Word32* packed) {
-  const int64_t padded = round_up(task.width, W), all = words_of<Kind>(task.length);
+  const int64_t padded = round_up(task.width, kColumnStep<Kind>);
+  const int64_t all = words_of<Kind>(task.length), pairs = (task.length + Kind::kFloatsPerWord - 1) / Kind::kFloatsPerWord;
+  if (pairs < all || padded > round_up(task.width, W)) {
+    __builtin_memset(packed, 0, all * padded * sizeof(Word32));
+  }
   for (int64_t i = 0; i < task.length; i += Kind::kFloatsPerWord) {
     const float* row = task.v + i * task.stride;
     const float* next = row + task.stride;
@@ -157,7 +209,7 @@ void pack_values(const AttentionTask& task, Word32* packed) {
     for (int64_t panel = 0; panel < padded; panel += kPanel) {
       const int64_t end = padded - panel < kPanel ? padded : panel + kPanel;
       Word32* to = packed + panel * all + i / Kind::kFloatsPerWord * (end - panel);
-      for (int64_t d = panel; d < end; d += W, to += W) {
+      for (int64_t d = panel; d < end && d < task.width; d += W, to += W) {
         const int64_t dims = task.width - d < W ? task.width - d : W;
         float low[W] = {}, high[W] = {};
         const bool both = Kind::kFloatsPerWord == 2 && i + 1 < task.length, whole = dims == W;
@@ -183,14 +235,28 @@ float greatest_score(float* scores, int64_t from, int64_t length, Vec greatest) 
   return greatest_lane(max(greatest, end));
 }
 
-// scores [S] becomes e^(scale (scores - greatest)). Returns the sum.
-float exp_row(float* scores, int64_t length, float scale, float greatest) {
+// scores [S] becomes e^(scale (scores - greatest)). Returns the sum. If in_words, they are stored as
+// the words that values are multiplied with: no word beyond the floats that it comes from.
+template <typename Kind>
+float exp_row(float* scores, int64_t length, float scale, float greatest, bool in_words) {
   const int64_t padded = round_up(length, W);
   scale *= kLog2E;
   const float shift = greatest * scale;
+  const auto exp_at = [=](int64_t i) {
+    return exp2_negative(max(broadcast(-126.0f), load(scores + i) * scale - shift));
+  };
   Vec sum{};
+  if constexpr (Kind::kFloatsPerWord == 2) {
+    for (int64_t i = 0; in_words && i < padded; i += 2 * W) {
+      const Vec low = exp_at(i), high = i + W < padded ? exp_at(i + W) : Vec{};
+      sum += low;
+      sum += high;
+      store(scores + i / 2, (Vec)Kind::from(low, high));
+    }
+    if (in_words) return sum_lanes(sum);
+  }
   for (int64_t i = 0; i < padded; i += W) {
-    const Vec e = exp2_negative(max(broadcast(-126.0f), load(scores + i) * scale - shift));
+    const Vec e = exp_at(i);
     store(scores + i, e);
     sum += e;
   }
@@ -205,36 +271,67 @@ void to_words(float* row, int64_t padded) {
   }
 }
 
+// scores [queries, keys] = q k^T
+template <typename Kind>
+void multiply_keys(int64_t queries, int64_t keys, int64_t width, const Word32* q, int64_t q_stride,
+                   const Word32* packed_keys, float* scores, int64_t compared, float* by_lane) {
+#if defined(BERT_INFER_TILES)
+  if constexpr (kInTiles<Kind>) {
+    return multiply_in_tiles(queries, keys, width, q, q_stride, packed_keys,
+                             {.c = scores, .stride = keys});
+  }
+#endif
+  for (int64_t j = 0; j < keys; j += kPanel) {
+    const int64_t panel = keys - j < kPanel ? keys - j : kPanel;
+    multiply<Kind>(
+        queries, panel, width, q, q_stride, packed_keys + j * width, 0, width,
+        {.c = scores + j, .stride = keys, .greatest = j < compared ? by_lane : nullptr});
+  }
+}
+
+// context [queries, dims] = p v
+template <typename Kind>
+void multiply_values(int64_t queries, int64_t dims, int64_t all, const Word32* p, int64_t p_stride,
+                     const Word32* packed_values, float* context) {
+#if defined(BERT_INFER_TILES)
+  if constexpr (kInTiles<Kind>) {
+    return multiply_in_tiles(queries, dims, all, p, p_stride, packed_values,
+                             {.c = context, .stride = dims});
+  }
+#endif
+  for (int64_t j = 0; j < all; j += Kind::kBlock) {
+    const int64_t some = all - j < Kind::kBlock ? all - j : Kind::kBlock;
+    multiply<Kind>(queries, dims, some, p + j, p_stride, packed_values, j, all,
+                   {.c = context, .stride = dims, .add = j > 0});
+  }
+}
+
 template <typename Kind>
 void attend(const AttentionTask& task, float* scratch) {
-  const int64_t keys = round_up(task.length, W), dims = round_up(task.width, W);
+  constexpr int64_t kColumns = kColumnStep<Kind>, kBlock = kQueryBlock<Kind>;
+  const int64_t keys = round_up(task.length, kColumns), dims = round_up(task.width, kColumns);
   const int64_t width = words_of<Kind>(task.width);
   const int64_t all = words_of<Kind>(task.length);
   Word32* packed_keys = as_words(scratch);
   Word32* packed_values = packed_keys + keys * width;
   float* scores = scratch + keys * width + all * dims;
-  const int64_t block = task.queries < kQueryBlock ? task.queries : kQueryBlock;
+  const int64_t block = task.queries < kBlock ? task.queries : kBlock;
   float* context = scores + block * keys;
   pack_keys<Kind>(task, packed_keys);
   pack_values<Kind>(task, packed_values);
 
-  for (int64_t first = 0; first < task.queries; first += kQueryBlock) {
+  for (int64_t first = 0; first < task.queries; first += kBlock) {
     const int64_t left = task.queries - first;
-    const int64_t queries = left < kQueryBlock ? left : kQueryBlock;
+    const int64_t queries = left < kBlock ? left : kBlock;
     Word32* q = as_words(context);  // shares the memory until the context is computed
     pack_queries<Kind>(task, first, queries, q);
-    alignas(64) float by_lane[kQueryBlock * W];  // maxima of the first `compared` scores
-    const int64_t compared = task.bias ? 0 : task.length / kPanel * kPanel;
+    alignas(64) float by_lane[kBlock * W];  // maxima of the first `compared` scores
+    const int64_t compared = task.bias || kInTiles<Kind> ? 0 : task.length / kPanel * kPanel;
     const Vec none = broadcast(-__builtin_inff());
     for (int64_t i = 0; i < queries && compared > 0; ++i) store(by_lane + i * W, none);
-    for (int64_t j = 0; j < keys; j += kPanel) {
-      const int64_t panel = keys - j < kPanel ? keys - j : kPanel;
-      multiply<Kind>(
-          queries, panel, width, q, dims, packed_keys + j * width, 0, width,
-          {.c = scores + j, .stride = keys, .greatest = j < compared ? by_lane : nullptr});
-    }
+    multiply_keys<Kind>(queries, keys, width, q, dims, packed_keys, scores, compared, by_lane);
     // All rows' maxima first: they are short loops, whose ends would wait for each other.
-    float greatest[kQueryBlock], sums[kQueryBlock];
+    float greatest[kBlock], sums[kBlock];
     for (int64_t i = 0; i < queries; ++i) {
       if (task.bias) {
         const float* bias = task.bias + (first + i) * task.bias_stride;
@@ -244,21 +341,18 @@ void attend(const AttentionTask& task, float* scratch) {
                                    compared > 0 ? load(by_lane + i * W) : none);
     }
     for (int64_t i = 0; i < queries; ++i) {
-      sums[i] = exp_row(scores + i * keys, task.length, task.scale, greatest[i]);
+      const bool in_words = kInTiles<Kind> && !task.probabilities;
+      sums[i] = exp_row<Kind>(scores + i * keys, task.length, task.scale, greatest[i], in_words);
       if (task.probabilities) {
         float* to = task.probabilities + (first + i) * task.length;
         for (int64_t j = 0; j < task.length; ++j) to[j] = scores[i * keys + j] / sums[i];
       }
-      to_words<Kind>(scores + i * keys, keys);
+      if (!in_words) to_words<Kind>(scores + i * keys, keys);
       if (!task.sums) continue;
       task.greatest[first + i] = task.scale * greatest[i];
       task.sums[first + i] = sums[i];
     }
-    for (int64_t j = 0; j < all; j += Kind::kBlock) {
-      const int64_t some = all - j < Kind::kBlock ? all - j : Kind::kBlock;
-      multiply<Kind>(queries, dims, some, as_words(scores) + j, keys, packed_values, j, all,
-                     {.c = context, .stride = dims, .add = j > 0});
-    }
+    multiply_values<Kind>(queries, dims, all, as_words(scores), keys, packed_values, context);
     for (int64_t i = 0; i < queries; ++i) {
       float* to = task.context + (first + i) * task.context_stride;
       const float inverse = 1.0f / sums[i];
@@ -270,9 +364,11 @@ void attend(const AttentionTask& task, float* scratch) {
 }  // namespace
 
 int64_t attention_scratch(int64_t length, int64_t width) {
-  const int64_t keys = round_up(length, W), dims = round_up(width, W);
-  const int64_t queries = length < kQueryBlock ? length : kQueryBlock;
-  return keys * width + length * dims + queries * (keys + dims);
+  // Of either kind: what tiles pad, and what they do without.
+  constexpr int64_t kColumns = kColumnStep<Bf16>, kBlock = kQueryBlock<Bf16>;
+  const int64_t keys = round_up(length, kColumns), dims = round_up(width, kColumns);
+  const int64_t queries = length < kBlock ? length : kBlock;
+  return keys * dims + keys * dims + queries * (keys + dims);
 }
 
 void attention_f32(const AttentionTask& task, float* scratch) { attend<F32>(task, scratch); }

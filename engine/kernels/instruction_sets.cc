@@ -17,7 +17,7 @@ const char* name_of(InstructionSet set) {
   constexpr const char* kNames[] = {
       "sse4.2",     "popcnt",     "avx",         "fma",      "f16c",     "avx2",
       "avxvnni",    "avx512f",    "avx512cd",    "avx512dq", "avx512bw", "avx512vl",
-      "avx512vnni", "avx512bf16", "avx512vbmi2", "amx-tile", "amx-bf16"};
+      "avx512vnni", "avx512bf16", "avx512vbmi2", "amx-tile", "amx-bf16", "amx-int8"};
   static_assert(std::size(kNames) == kInstructionSets);
   return kNames[std::countr_zero(uint32_t{set})];
 }
@@ -76,6 +76,7 @@ uint32_t usable_sets() {
       {kAvx512Vbmi2, zmm && bit(seventh.ecx, 6)},
       {kAmxTile, tiles},
       {kAmxBf16, tiles && bit(seventh.edx, 22)},
+      {kAmxInt8, tiles && bit(seventh.edx, 25)},
   };
   uint32_t usable = 0;
   for (const auto& [set, is_usable] : sets) {

@@ -26,6 +26,7 @@ enum InstructionSet : uint32_t {
   kAvx512Vbmi2 = 1 << 14,
   kAmxTile = 1 << 15,
   kAmxBf16 = 1 << 16,
+  kAmxInt8 = 1 << 17,
 };
 
 // The sets that the compiler may use in the including file, whose kernel table declares that it
@@ -82,6 +83,9 @@ constexpr uint32_t kCompiledSets = 0
 #if defined(__AMX_BF16__) || defined(__AMXBF16__)
                                    | kAmxBf16
 #endif
+#if defined(__AMX_INT8__) || defined(__AMXINT8__)
+                                   | kAmxInt8
+#endif
     ;
 
 // The sets that the processor has and the system lets this process use. Asks Linux for permission
@@ -90,6 +94,6 @@ uint32_t usable_sets();
 
 // As in compiler options, such as "avx512f".
 const char* name_of(InstructionSet set);
-constexpr int kInstructionSets = 17;  // 1 << 0 to 1 << 16
+constexpr int kInstructionSets = 18;  // 1 << 0 to 1 << 17
 
 }  // namespace bert::engine

@@ -35,6 +35,13 @@ void attention_bf16(const AttentionTask& task, float* scratch);
 
 namespace {
 
+constexpr KernelTable::Panels kPanels = {.columns = kPanel, .word_step = 1, .row_step = 2 * kRows};
+#if defined(BERT_INFER_TILES)
+constexpr KernelTable::Panels kNarrowPanels = {.columns = 32, .word_step = 16, .row_step = 32};
+#else
+constexpr KernelTable::Panels kNarrowPanels = kPanels;
+#endif
+
 int64_t multiply_and_add(int64_t rounds, float* sums) {
   constexpr int kChains = 12;  // enough to keep two units with a latency of five cycles busy
   Vec chains[kChains];
@@ -57,7 +64,8 @@ extern constinit const KernelTable kernels = {
     .layer_norm = layer_norm,
     .add3 = add3,
     .pack_panel = pack_panel,
-    .panel_columns = kPanel,
+    .panels = kPanels,
+    .narrow_panels = kNarrowPanels,
     .matmul_f32 = matmul_f32,
     .matmul_bf16 = matmul_bf16,
     .matmul_int8 = matmul_int8,

@@ -97,7 +97,11 @@ struct KernelTable {
   // with zeros. columns: at most panel_columns.
   void (*pack_panel)(const Word32* const* rows, int64_t columns, int64_t words,
                      int64_t panel_columns, Word32* panel);
-  int64_t panel_columns;  // in the panels of this table's products
+  // The panels of this table's products: see PanelFormat in engine/dense/product.h.
+  struct Panels {
+    int64_t columns, word_step, row_step;
+  };
+  Panels panels, narrow_panels;  // of matmul_f32, and of the other two
   void (*matmul_f32)(const MatmulTask& task);
   void (*matmul_bf16)(const MatmulTask& task);
   void (*matmul_int8)(const MatmulTask& task);
@@ -152,6 +156,9 @@ namespace avx512_vnni {
 extern const KernelTable kernels;
 }
 namespace avx512_bf16 {
+extern const KernelTable kernels;
+}
+namespace amx {
 extern const KernelTable kernels;
 }
 

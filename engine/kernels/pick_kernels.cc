@@ -34,7 +34,7 @@ uint32_t permitted_sets() {
        kAvx512F | kAvx512Cd | kAvx512Dq | kAvx512Bw | kAvx512Vl | kAvx512Vbmi2},
       {cpu_isa::avx512_core_vnni, kAvx512Vnni | kAvxVnni},
       {cpu_isa::avx512_core_bf16, kAvx512Bf16},
-      {cpu_isa::avx512_core_amx, kAmxTile | kAmxBf16},
+      {cpu_isa::avx512_core_amx, kAmxTile | kAmxInt8 | kAmxBf16},
   };
   uint32_t permitted = 0;
   for (const auto& [level, sets] : levels) {
@@ -69,7 +69,7 @@ struct Picked {
     std::ranges::copy_if(
         std::initializer_list<const KernelTable*>{&avx2::kernels, &avx2_vnni::kernels,
                                                   &avx512::kernels, &avx512_vnni::kernels,
-                                                  &avx512_bf16::kernels},
+                                                  &avx512_bf16::kernels, &amx::kernels},
         std::back_inserter(runnable), runs);
 #endif
     log().info("instruction sets: {}", names_of(found));

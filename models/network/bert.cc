@@ -26,32 +26,60 @@ void Embeddings::look_up(const Batch& batch, engine::Team& team, Tensor sum) con
   if (norm) engine::layer_norm(team, sum, *norm, sum);
 }
 
-// Self-attention (Devlin et al. 2019, section 3; with pre_norm Xiong et al. 2020). x: [T, H].
-Tensor Layer::attend(const Pass& pass, Reads reads, bool probabilities, Tensor x) const {
+namespace {
+
+// Some sequences of a batch: from `from` on, until they have at least this many tokens.
+struct Group {
+  int64_t first, end;           // sequences
+  std::vector<int32_t> starts;  // in the group's rows
+  Group(const Batch& batch, int64_t from, int64_t tokens) : first(from), end(from) {
+    const int32_t before = batch.starts[first];
+    starts.push_back(0);
+    while (end < batch.sequences() && starts.back() < tokens) {
+      starts.push_back(batch.starts[++end] - before);
+    }
+  }
+  int64_t rows() const { return starts.back(); }
+};
+
+}  // namespace
+
+// Self-attention (Devlin et al. 2019, section 3; with pre_norm Xiong et al. 2020), for sequences of
+// about rows_at_a_time tokens at a time. x: [T, H].
+Tensor Layer::attend(const Pass& pass, Reads reads, bool probabilities, int64_t rows_at_a_time,
+                     Tensor x) const {
   const auto& [batch, team, space, before] = pass;
   const int64_t rows = reads == Reads::all ? x.rows : batch.sequences();
-  space.wide.resize_discarding(x.rows * qkv.columns() + rows * attention_output.width());
-  const Tensor states = {space.wide.data(), x.rows, qkv.columns()};
-  const Tensor context = {space.wide.data() + states.size(), rows, attention_output.width()};
-
+  const Tensor context = space.context.tensor(rows, attention_output.width());
   const Tensor inputs = pre_normed(attention_norm, pass, x);
   before(qkv, inputs);
-  qkv.run(team, inputs, space.scratch, states);  // [T, 3H]
-  norm_and_rotate(batch, team, states);
-  engine::attention(team, states, batch.starts,
-                    {.heads = heads,
-                     .key_heads = key_heads,
-                     .reads = reads,
-                     .precision = precision,
-                     .scale = attention_scale,
-                     .bias = positions.bias,
-                     .keys = positions.keys ? &*positions.keys : nullptr,
-                     .disentangled = positions.disentangled ? &*positions.disentangled : nullptr,
-                     .window = positions.window,
-                     .causal = positions.causal,
-                     .attended = batch.attended,
-                     .probabilities = probabilities ? space.probabilities.data() : nullptr},
-                    space.scratch, context);
+  if (probabilities) rows_at_a_time = x.rows;
+  for (int64_t first = 0; first < batch.sequences();) {
+    const Group group(batch, first, rows_at_a_time);
+    const int64_t row = batch.starts[first];
+    const Tensor states = space.wide.tensor(group.rows(), qkv.columns());
+    qkv.run(team, {inputs.row(row), group.rows(), inputs.columns}, space.scratch, states);  // [S, 3H]
+    norm_and_rotate(group.starts, team, states);
+    std::span<const int32_t> attended = batch.attended;
+    if (!attended.empty()) attended = attended.subspan(first, group.end - first);
+    engine::attention(team, states, group.starts,
+                      {.heads = heads,
+                       .key_heads = key_heads,
+                       .reads = reads,
+                       .precision = precision,
+                       .scale = attention_scale,
+                       .bias = positions.bias,
+                       .keys = positions.keys ? &*positions.keys : nullptr,
+                       .disentangled = positions.disentangled ? &*positions.disentangled : nullptr,
+                       .window = positions.window,
+                       .causal = positions.causal,
+                       .attended = attended,
+                       .probabilities = probabilities ? space.probabilities.data() : nullptr},
+                      space.scratch,
+                      {context.row(reads == Reads::all ? row : first),
+                       reads == Reads::all ? group.rows() : group.end - first, context.columns});
+    first = group.end;
+  }
   if (reads == Reads::first) x = first_rows(batch, x, space);  // [rows, H] from here on
   const Tensor before_attention = residual_norm ? copy(x, space.normed) : x;
   before(attention_output, context);
@@ -86,13 +114,10 @@ void Layer::feed_forward(const Pass& pass, int64_t rows_at_a_time, Tensor x) con
 
 Tensor Layer::run(const Batch& batch, engine::Team& team, Reads reads, bool probabilities,
                   Workspace& space, Tensor x) const {
-  // int8 products are so fast that it pays to keep [T, I] in the cache until it is read again
-  // (8x128 tokens: -8 %); in f32, reading the weights again costs more than that saves.
-  constexpr int64_t kInt8RowsPerThread = 96;
   const Pass pass{batch, team, space, [](const engine::Linear&, Tensor) {}};
-  x = attend(pass, reads, probabilities, x);
-  feed_forward(pass, precision == Precision::int8 ? kInt8RowsPerThread * team.threads() : x.rows,
-               x);
+  const int64_t rows_at_a_time = qkv.product().rows_at_a_time(team.threads());
+  x = attend(pass, reads, probabilities, rows_at_a_time, x);
+  feed_forward(pass, rows_at_a_time, x);
   return x;
 }
 

@@ -29,7 +29,8 @@ namespace bert::models {
 struct Workspace {
   engine::Buffer x;              // [T, H]
   engine::Buffer embedded;       // [T, E], if E is not H
-  engine::Buffer wide;           // [T, 3H] and [T, H] for attention, then [T, I]
+  engine::Buffer wide;           // [T, 3H] for attention, then [T, I], or a part of these rows
+  engine::Buffer context;        // [T, H]
   engine::Buffer normed;         // [T, H]: what a norm before or after a product writes
   engine::Buffer convolved;      // [T, H]: the embeddings, for the convolution
   engine::Buffer routed;         // [3 T, H]: the sums, inputs and outputs of experts
@@ -43,7 +44,7 @@ struct Workspace {
   int64_t bytes() const {
     int64_t floats = 0;
     for (const engine::Buffer* buffer :
-         {&x, &embedded, &wide, &normed, &convolved, &routed, &scratch, &probabilities, &rows,
+         {&x, &embedded, &wide, &context, &normed, &convolved, &routed, &scratch, &probabilities, &rows,
           &pooled, &transformed, &logits}) {
       floats += buffer->size();
     }
@@ -137,7 +138,7 @@ struct Layer {
     Experts::BeforeProduct before;
   };
   engine::Tensor attend(const Pass& pass, engine::Reads reads, bool probabilities,
-                        engine::Tensor x) const;
+                        int64_t rows_at_a_time, engine::Tensor x) const;
   void feed_forward(const Pass& pass, int64_t rows_at_a_time, engine::Tensor x) const;
   // norm(x) if norms come first, else x.
   engine::Tensor pre_normed(const std::optional<engine::Norm>& norm, const Pass& pass,
@@ -146,7 +147,8 @@ struct Layer {
   void add_normed(const engine::Linear& product, const std::optional<engine::Norm>& norm,
                   const Pass& pass, engine::Tensor inputs, engine::Tensor x) const;
   // Applies norms of queries and keys and rotary positions to qkv's output, states [T, 3H].
-  void norm_and_rotate(const Batch& batch, engine::Team& team, engine::Tensor states) const;
+  void norm_and_rotate(std::span<const int32_t> starts, engine::Team& team,
+                       engine::Tensor states) const;
 };
 
 // Copies x to `to`.

@@ -12,7 +12,7 @@ DistancePanels::DistancePanels(Team& team, int64_t rows, int64_t width,
                                const std::function<const float*(int64_t i)>& row)
     : width_(width) {
   const KernelTable& kernels = best_kernels();
-  const int64_t step = kernels.panel_columns, panels = divide_up(rows, step);
+  const int64_t step = kernels.panels.columns, panels = divide_up(rows, step);
   padded_ = panels * step;
   panels_.resize_discarding(padded_ * width);
   zeros_.resize_discarding(step);
@@ -27,12 +27,12 @@ DistancePanels::DistancePanels(Team& team, int64_t rows, int64_t width,
 }
 
 DistancePanels::Columns DistancePanels::columns(int64_t least, int64_t most) const {
-  const int64_t step = best_kernels().panel_columns, first = least / step * step;
+  const int64_t step = best_kernels().panels.columns, first = least / step * step;
   return {.first = first, .count = round_up(most + 1 - first, step)};
 }
 
 int64_t DistancePanels::most_columns(int64_t rows) const {
-  const int64_t step = best_kernels().panel_columns;
+  const int64_t step = best_kernels().panels.columns;
   return std::min(padded_, round_up(rows, step) + step);
 }
 
@@ -40,7 +40,7 @@ void DistancePanels::multiply(const float* x, int64_t stride, int64_t count, Col
                               float* copy, float* y) const {
   const KernelTable& kernels = best_kernels();
   for (int64_t i = 0; i < count; ++i) std::copy_n(x + i * stride, width_, copy + i * width_);
-  for (int64_t c = 0; c < columns.count; c += kernels.panel_columns) {
+  for (int64_t c = 0; c < columns.count; c += kernels.panels.columns) {
     const Word32* panel = as_words(panels_.data()) + (columns.first + c) * width_;
     kernels.matmul_f32({.x = as_words(copy),
                         .panel = panel,
@@ -49,7 +49,7 @@ void DistancePanels::multiply(const float* x, int64_t stride, int64_t count, Col
                         .y = y + c,
                         .rows = count,
                         .words = width_,
-                        .columns = kernels.panel_columns,
+                        .columns = kernels.panels.columns,
                         .x_stride = width_,
                         .y_stride = columns.count});
   }

@@ -38,7 +38,7 @@ class DistancePanels {
  private:
   int64_t width_ = 0, padded_ = 0;  // D; rows, rounded up to whole panels
   Buffer panels_;                   // [padded rows, D]
-  Buffer zeros_;                    // [panel_columns]
+  Buffer zeros_;                    // [a panel's columns]
 };
 
 }  // namespace bert::engine

@@ -41,8 +41,10 @@ struct Bf16 {
 #if defined(__AVX512BF16__)
   static constexpr int kFloatsPerWord = 2;
   static In from(const float* x) {
-    return (In)_mm512_cvtne2ps_pbh((__m512)INSTRUCTION_SET::load(x + W),
-                                   (__m512)INSTRUCTION_SET::load(x));
+    return from(INSTRUCTION_SET::load(x), INSTRUCTION_SET::load(x + W));
+  }
+  static In from(Vec first, Vec second) {
+    return (In)_mm512_cvtne2ps_pbh((__m512)second, (__m512)first);
   }
   static In pair(const float* low, const float* high) { return widen(low) | widen(high) << 16; }
 

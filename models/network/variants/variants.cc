@@ -39,11 +39,12 @@ void Embeddings::drop_tokens(const Batch& batch, engine::Team& team, Tensor sum)
   });
 }
 
-void Layer::norm_and_rotate(const Batch& batch, engine::Team& team, Tensor states) const {
+void Layer::norm_and_rotate(std::span<const int32_t> starts, engine::Team& team,
+                            Tensor states) const {
   const int64_t width = states.columns / (heads + 2 * key_heads), hidden = heads * width;
   if (query_norm) engine::layer_norm_columns(team, states, 0, hidden, *query_norm);
   if (key_norm) engine::layer_norm_columns(team, states, hidden, key_heads * width, *key_norm);
-  if (positions.rotary) positions.rotary->run(team, batch.starts, heads + key_heads, states);
+  if (positions.rotary) positions.rotary->run(team, starts, heads + key_heads, states);
 }
 
 Tensor Layer::pre_normed(const std::optional<engine::Norm>& norm, const Pass& pass,
@@ -76,7 +77,7 @@ Tensor Layer::calibrate(const Batch& example, engine::Team& team, Workspace& spa
     if (&product == &qkv) make_distance_tables(team);
   };
   const Pass pass{example, team, space, quantise};
-  x = attend(pass, Reads::all, false, x);
+  x = attend(pass, Reads::all, false, x.rows, x);
   feed_forward(pass, x.rows, x);  // all rows at once, as statistics cover all of a product's inputs
   return x;
 }

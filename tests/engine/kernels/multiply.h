@@ -16,8 +16,8 @@ inline std::vector<float> multiply(const KernelTable& kernels, const std::vector
   const int64_t columns = std::ssize(bias);
   std::vector<const Word32*> w_rows;
   for (int64_t j = 0; j < columns; ++j) w_rows.push_back(as_words(w.data() + j * k));
-  std::vector<Word32> panel(k * kernels.panel_columns);
-  kernels.pack_panel(w_rows.data(), columns, k, kernels.panel_columns, panel.data());
+  std::vector<Word32> panel(k * kernels.panels.columns);
+  kernels.pack_panel(w_rows.data(), columns, k, kernels.panels.columns, panel.data());
   kernels.matmul_f32({.x = as_words(x.data()),
                       .panel = panel.data(),
                       .next = panel.data(),

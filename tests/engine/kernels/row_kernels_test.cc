@@ -139,27 +139,28 @@ void pack_int8(Int8Format format, const int8_t* q, int64_t k, Word32* row) {
 // Integers: every product and sum is exact, even of the largest values.
 TEST_P(RowKernelsTest, Int8MatmulIsExact) {
   const KernelTable& kernels = *GetParam();
-  for (const int64_t columns : {int64_t{1}, int64_t{3}, kernels.panel_columns}) {
+  const auto [width, step, row_step] = kernels.narrow_panels;
+  for (const int64_t columns : {int64_t{1}, int64_t{3}, width}) {
     for (const int64_t k : {1, 2, 3, 26, 257, 768, 3072}) {
-      const int64_t per = kernels.int8.per_word(), words = (k + per - 1) / per;
+      const int64_t words = round_up(divide_up(k, kernels.int8.per_word()), step);
       std::vector<int8_t> w(columns * k);
       std::vector<float> random = random_floats(columns * k, 1, 5);
       for (size_t i = 0; i < w.size(); ++i) {
         w[i] = static_cast<int8_t>(k == 3072 ? -127 : std::clamp(random[i] * 50, -127.0f, 127.0f));
       }
-      std::vector<Word32> packed_rows(columns * words), panel(words * kernels.panel_columns);
+      std::vector<Word32> packed_rows(columns * words), panel(words * width);
       std::vector<const Word32*> w_rows;
-      std::vector<int32_t> sums(kernels.panel_columns);
-      std::vector<float> scales(kernels.panel_columns, 0.25f);
+      std::vector<int32_t> sums(width);
+      std::vector<float> scales(width, 0.25f);
       for (int64_t j = 0; j < columns; ++j) {
         Word32* row = packed_rows.data() + j * words;
         pack_int8(kernels.int8, w.data() + j * k, k, row);
         w_rows.push_back(packed_rows.data() + j * words);
         for (int64_t p = 0; p < k; ++p) sums[j] += w[j * k + p];
       }
-      kernels.pack_panel(w_rows.data(), columns, words, kernels.panel_columns, panel.data());
+      kernels.pack_panel(w_rows.data(), columns, words, width, panel.data());
       const std::vector<float> bias(columns, 1.0f);
-      for (const int64_t rows : {1, 2, 5, 6, 7, 12, 13, 20, 23, 31}) {
+      for (const int64_t rows : {1, 2, 5, 6, 7, 12, 13, 16, 20, 23, 31, 50}) {
         const std::vector<float> x = random_floats(rows * k, 1, 6);
         std::vector<Word32> inputs(rows * words);
         std::vector<RowScale> row_scales;
@@ -208,10 +209,12 @@ TEST_P(RowKernelsTest, Bf16IsTheNearestAndItsMatmulAgreesWithItsTwinInDouble) {
   const KernelTable& kernels = *GetParam();
   constexpr int64_t kColumns = 3, kRows = 17;
   for (const int64_t k : {1, 2, 3, 31, 257, 768}) {
-    const int64_t words = (k + 1) / 2;
+    const auto [width, step, row_step] = kernels.narrow_panels;
+    const int64_t words = round_up(divide_up(k, 2), step);
     std::vector<float> w = random_floats(kColumns * k, 1, 1), x = random_floats(kRows * k, 1, 2);
     const auto round = [&](std::vector<float>& rows, int64_t count) {
-      std::vector<Word32> packed(count * words + 1, Word32{77});
+      std::vector<Word32> packed(count * words + 1);
+      packed.back() = {77};
       for (int64_t i = 0; i < count; ++i) {
         kernels.round_bf16(rows.data() + i * k, k, packed.data() + i * words);
         for (int64_t p = 0; p < k; ++p) {
@@ -226,8 +229,8 @@ TEST_P(RowKernelsTest, Bf16IsTheNearestAndItsMatmulAgreesWithItsTwinInDouble) {
     const std::vector<Word32> weights = round(w, kColumns), inputs = round(x, kRows);
     std::vector<const Word32*> w_rows;
     for (int64_t j = 0; j < kColumns; ++j) w_rows.push_back(weights.data() + j * words);
-    std::vector<Word32> panel(words * kernels.panel_columns);
-    kernels.pack_panel(w_rows.data(), kColumns, words, kernels.panel_columns, panel.data());
+    std::vector<Word32> panel(words * width);
+    kernels.pack_panel(w_rows.data(), kColumns, words, width, panel.data());
     const std::vector<float> bias(kColumns, 1.0f);
     std::vector<float> y(kRows * kColumns);
     kernels.matmul_bf16({.x = inputs.data(),
@@ -265,7 +268,7 @@ TEST_P(RowKernelsTest, Bf16IsTheNearestAndItsMatmulAgreesWithItsTwinInDouble) {
 }
 
 TEST_P(RowKernelsTest, MatmulAgreesWithItsTwinInDouble) {
-  for (const int64_t columns : {int64_t{1}, int64_t{3}, GetParam()->panel_columns}) {
+  for (const int64_t columns : {int64_t{1}, int64_t{3}, GetParam()->panels.columns}) {
     for (const int64_t k : {1, 5, 26, 256, 257, 768, 3072}) {
       const std::vector<float> w = random_floats(columns * k, 1, 1),
                                bias = random_floats(columns, 1, 2);
@@ -346,11 +349,11 @@ TEST_P(RowKernelsTest, ActivationsKeepNanAndInfinity) {
 // The GELU of int8 is less exact: its result is rounded to one of 256 steps right afterwards, and
 // for a row from -0.17 to 2 a step is 0.0085.
 TEST_P(RowKernelsTest, GeluOfInt8AgreesWithItsTwinToAFiftiethOfAStep) {
-  const int64_t width = GetParam()->panel_columns;
+  const auto [width, words, row_step] = GetParam()->narrow_panels;
   for (float from = -12; from < 12; from += 0.0137f * static_cast<float>(width)) {
     std::vector<float> bias(width), y(width);
     for (int64_t i = 0; i < width; ++i) bias[i] = from + 0.0137f * static_cast<float>(i);
-    const std::vector<Word32> zeros(width);
+    const std::vector<Word32> zeros(words * width);
     const std::vector<float> ones(width, 1);
     const std::vector<int32_t> sums(width);
     const RowScale scale = {.scale = 1, .zero = 0};
@@ -360,9 +363,9 @@ TEST_P(RowKernelsTest, GeluOfInt8AgreesWithItsTwinToAFiftiethOfAStep) {
                              .bias = bias.data(),
                              .y = y.data(),
                              .rows = 1,
-                             .words = 1,
+                             .words = words,
                              .columns = width,
-                             .x_stride = 1,
+                             .x_stride = words,
                              .y_stride = width,
                              .activation = Activation::gelu,
                              .row_scales = &scale,
