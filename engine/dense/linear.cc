@@ -22,8 +22,10 @@ constexpr int64_t kFewWeights = 128 << 10;
 // threads, 128 tokens of hidden size 128: 9 % faster, 512 of 768: 3 %).
 class RowBlocks {
  public:
-  RowBlocks(int64_t rows, int64_t panels, bool few_weights, int64_t step, int threads)
-      : rows_(rows), step_(step), count_(divide_up(rows, max_rows())) {
+  // row_words: of a row that tiles read, 0 otherwise.
+  RowBlocks(int64_t rows, int64_t row_words, int64_t panels, bool few_weights, int64_t step,
+            int threads)
+      : rows_(rows), step_(step), count_(divide_up(rows, max_rows(row_words))) {
     const int64_t even = round_up(count_, threads);
     if (divide_up(rows, even) >= (few_weights ? kMinRows : kMinRowsOfManyWeights)) count_ = even;
     while (count_ * panels < threads && divide_up(rows, count_) > kMinRows) ++count_;
@@ -35,8 +37,11 @@ class RowBlocks {
 
  private:
   static constexpr int64_t kMinRowsOfManyWeights = 96, kMinRows = 24;
-  static int64_t max_rows() {
-    return std::clamp<int64_t>(240 * second_level_cache() >> 20, 120, 480);
+  // Tiles multiply so fast that their rows have to stay in half of the cache beside the panels.
+  static int64_t max_rows(int64_t row_words) {
+    const int64_t cache = second_level_cache();
+    const int64_t usual = std::clamp<int64_t>(240 * cache >> 20, 120, 480);
+    return row_words == 0 ? usual : std::clamp<int64_t>(cache / 8 / row_words, 96, usual);
   }
   int64_t rows_, step_, count_;
 };
@@ -60,8 +65,8 @@ void Linear::run(Team& team, ConstTensor x, Buffer& scratch, Tensor y, const Int
   if (product.precision != Precision::f32) inputs = w.convert(team, x, scratch);
   const Timed timed(Step::linear);
   const int64_t width = product.panel.columns, panels = w.panel_count();
-  const RowBlocks blocks(x.rows, panels, w.n * w.k <= kFewWeights, product.panel.row_step,
-                         team.threads());
+  const RowBlocks blocks(x.rows, product.panel.tiles ? inputs.stride : 0, panels,
+                         w.n * w.k <= kFewWeights, product.panel.row_step, team.threads());
   const int64_t count = blocks.count() * panels;
   // The panel that a worker reads after task i: its next one, or its first one of the next product.
   const auto after = [&](int64_t i, int worker) {

@@ -108,7 +108,7 @@ class Linear {
     // an odd number of lines from row to row, no two of them share a set of the cache.
     int64_t converted_stride() const {
       if (product->panel.dense_rows) return words;
-      return product->panel.word_step > 1 ? (divide_up(row_words(), 16) | 1) * 16 : row_words();
+      return product->panel.tiles ? (divide_up(row_words(), 16) | 1) * 16 : row_words();
     }
     int64_t panel_count() const { return divide_up(n, product->panel.columns); }
     int64_t panel_words() const { return engine::panel_words(product->panel, row_words()); }

@@ -38,15 +38,16 @@ void multiply_in_parts(Matmul matmul, const MatmulTask& whole, int64_t width) {
 class PanelProduct final : public Product {
  public:
   PanelProduct(Precision in, const KernelTable& kernels)
-      : Product(Backend::panels, in,
-                format(in == Precision::f32 ? kernels.panels : kernels.narrow_panels, kernels.int8)),
+      : Product(
+            Backend::panels, in,
+            format(in == Precision::f32 ? kernels.panels : kernels.narrow_panels, kernels.int8)),
         kernels_(kernels),
         matmul_(in == Precision::f32    ? kernels.matmul_f32
                 : in == Precision::bf16 ? kernels.matmul_bf16
                                         : kernels.matmul_int8) {}
   const KernelTable& kernels() const { return kernels_; }
   void multiply(const MatmulTask& task) const override {
-    if (precision == Precision::int8 || panel.word_step > 1) return matmul_(task);
+    if (precision == Precision::int8 || panel.tiles) return matmul_(task);
     multiply_in_parts(matmul_, task, panel.columns);
   }
   std::string name() const override { return fmt::format("panels for {}", kernels_.name); }
@@ -56,6 +57,7 @@ class PanelProduct final : public Product {
     return {.columns = panels.columns,
             .word_step = panels.word_step,
             .row_step = panels.row_step,
+            .tiles = panels.word_step > 1,
             .int8 = int8};
   }
 

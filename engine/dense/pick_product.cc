@@ -15,32 +15,13 @@
 namespace bert::engine {
 namespace {
 
-// What processors can do, each level more than the one before. baseline: SSE4.1 and AArch64, for
-// which our own kernels are not tuned.
-enum class Level { baseline, avx2, avx512, amx };
-const char* name_of(Level level) {
-  constexpr const char* kNames[] = {"without AVX2", "with AVX2", "with AVX-512", "with AMX"};
-  return kNames[static_cast<int>(level)];
-}
-
-Level level_of_this_machine() {
-  if (can_use(OneDnnLevel::amx)) return Level::amx;
-  if (can_use(OneDnnLevel::avx512)) return Level::avx512;
-  return can_use(OneDnnLevel::avx2) ? Level::avx2 : Level::baseline;
-}
-
-// Whether oneDNN is the default: where its products were measured within 3 % of our panels' speed
-// or faster over five shapes of BERT-base. With AVX2 and AVX-512 (Zen 5), the micro-kernels of
-// oneDNN 3.7 take 1.05 to 1.15 times as long for 128 tokens and more, and 1.7 times for 16, where a
-// panel of weights must be fetched while another is multiplied. At Level::baseline, for which no
-// panels are tuned, oneDNN is the default wherever it has more than reference code.
-constexpr bool kOneDnnIsDefault[][3] = {
-    // f32, bf16, int8
-    {true, true, true},     // baseline
-    {false, false, false},  // AVX2
-    {false, false, false},  // AVX-512
-    {false, false, false},  // AMX
-};
+// Whether our panels are tuned for this processor: then they are the default, as no oneDNN product
+// was measured within 3 % of their speed over five shapes of BERT-base. With AVX2 and AVX-512 (Zen
+// 5), the micro-kernels of oneDNN 3.7 take 1.05 to 1.15 times as long for 128 tokens and more, and
+// 1.7 times for 16, where a panel of weights must be fetched while another is multiplied. With AMX
+// (Emerald Rapids), they take 1.5 to 2 times as long in bf16 and int8. Other processors use oneDNN
+// wherever it has more than reference code.
+bool are_panels_tuned() { return can_use(OneDnnLevel::avx2); }
 
 struct Choice {
   const Product& product;
@@ -60,9 +41,8 @@ Choice choose(Precision precision, Backend wanted) {
                     onednn_version(), name_of(precision)));
   }
   if (!onednn) return {panels, fmt::format("auto: oneDNN {} has no fast one", onednn_version())};
-  const Level level = level_of_this_machine();
-  const bool is_default = kOneDnnIsDefault[static_cast<int>(level)][static_cast<int>(precision)];
-  return {is_default ? *onednn : panels, fmt::format("auto: the default {}", name_of(level))};
+  if (are_panels_tuned()) return {panels, "auto: the default with AVX2 and more"};
+  return {*onednn, "auto: the default without AVX2"};
 }
 
 }  // namespace
@@ -84,8 +64,8 @@ std::string describe_products() {
     backends += fmt::format("{}{} {}", backends.empty() ? "" : ", ", name_of(precision),
                             onednn ? "onednn" : "panels");
   }
-  return fmt::format("oneDNN {}\nbackend: {}\ninstruction set: {}{}\n", onednn_version(), backends,
-                     best_kernels().name, can_use(OneDnnLevel::amx) ? ", amx" : "");
+  return fmt::format("oneDNN {}\nbackend: {}\ninstruction set: {}\n", onednn_version(), backends,
+                     best_kernels().name);
 }
 
 }  // namespace bert::engine

@@ -25,6 +25,7 @@ struct PanelFormat {
   bool transposed = true;   // a panel is [words, columns]; otherwise [columns, words]
   int64_t row_step = 1;     // the best heights for blocks of rows are its multiples
   bool dense_rows = false;  // the exact inputs follow all rows, otherwise each row's own
+  bool tiles = false;       // matrix tiles multiply, which read 16 rows at once
   Int8Format int8 = {.bytes = 1, .max_input = 255};
 };
 

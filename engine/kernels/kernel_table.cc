@@ -5,6 +5,7 @@
 
 #include "engine/kernels/instruction_sets.h"
 #include "engine/kernels/narrow/narrow_kinds.h"
+#include "engine/kernels/tiles/tiles.h"
 #include "engine/kernels/vectors.h"
 
 #define NAME_TEXT(name) #name
@@ -36,11 +37,8 @@ void attention_bf16(const AttentionTask& task, float* scratch);
 namespace {
 
 constexpr KernelTable::Panels kPanels = {.columns = kPanel, .word_step = 1, .row_step = 2 * kRows};
-#if defined(BERT_INFER_TILES)
-constexpr KernelTable::Panels kNarrowPanels = {.columns = 32, .word_step = 16, .row_step = 32};
-#else
-constexpr KernelTable::Panels kNarrowPanels = kPanels;
-#endif
+constexpr KernelTable::Panels kStrips = {.columns = 32, .word_step = 16, .row_step = 32};
+constexpr KernelTable::Panels kNarrowPanels = kHasTiles ? kStrips : kPanels;
 
 int64_t multiply_and_add(int64_t rounds, float* sums) {
   constexpr int kChains = 12;  // enough to keep two units with a latency of five cycles busy

@@ -57,8 +57,9 @@ Tensor Layer::attend(const Pass& pass, Reads reads, bool probabilities, int64_t 
   for (int64_t first = 0; first < batch.sequences();) {
     const Group group(batch, first, rows_at_a_time);
     const int64_t row = batch.starts[first];
-    const Tensor states = space.wide.tensor(group.rows(), qkv.columns());
-    qkv.run(team, {inputs.row(row), group.rows(), inputs.columns}, space.scratch, states);  // [S, 3H]
+    const Tensor part = {inputs.row(row), group.rows(), inputs.columns};
+    const Tensor states = space.wide.tensor(part.rows, qkv.columns());
+    qkv.run(team, part, space.scratch, states);  // [rows, 3H]
     norm_and_rotate(group.starts, team, states);
     std::span<const int32_t> attended = batch.attended;
     if (!attended.empty()) attended = attended.subspan(first, group.end - first);

@@ -44,8 +44,8 @@ struct Workspace {
   int64_t bytes() const {
     int64_t floats = 0;
     for (const engine::Buffer* buffer :
-         {&x, &embedded, &wide, &context, &normed, &convolved, &routed, &scratch, &probabilities, &rows,
-          &pooled, &transformed, &logits}) {
+         {&x, &embedded, &wide, &context, &normed, &convolved, &routed, &scratch, &probabilities,
+          &rows, &pooled, &transformed, &logits}) {
       floats += buffer->size();
     }
     return floats * static_cast<int64_t>(sizeof(float));

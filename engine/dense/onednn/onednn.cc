@@ -35,8 +35,7 @@ std::string onednn_version() {
 bool can_use([[maybe_unused]] OneDnnLevel level) {
 #if defined(__x86_64__)
   using dnnl::cpu_isa;
-  constexpr cpu_isa kLevels[] = {cpu_isa::avx2, cpu_isa::avx512_core, cpu_isa::avx512_core_vnni,
-                                 cpu_isa::avx512_core_amx};
+  constexpr cpu_isa kLevels[] = {cpu_isa::avx2, cpu_isa::avx512_core, cpu_isa::avx512_core_vnni};
   // A level's bits include those of every level that it extends.
   const auto bits = static_cast<unsigned>(kLevels[static_cast<int>(level)]);
   return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & bits) == bits;

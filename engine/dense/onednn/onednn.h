@@ -15,7 +15,7 @@ dnnl::engine& onednn_cpu();
 
 // Instruction sets that oneDNN may use here: those of the processor, up to ONEDNN_MAX_CPU_ISA. Each
 // level includes the ones before it.
-enum class OneDnnLevel { avx2, avx512, avx512_vnni, amx };
+enum class OneDnnLevel { avx2, avx512, avx512_vnni };
 bool can_use(OneDnnLevel level);
 
 // The types that a precision is multiplied in, and how many inputs a word holds.

@@ -14,11 +14,9 @@
 
 #include "engine/kernels/matmul/few_rows.h"
 #include "engine/kernels/matmul/finish.h"
+#include "engine/kernels/matmul/tile_panels.h"
 #include "engine/kernels/narrow/narrow_kinds.h"
 #include "engine/kernels/narrow/paired_bytes.h"
-#if defined(BERT_INFER_TILES)
-#include "engine/kernels/matmul/tile_panels.h"
-#endif
 #include "engine/kernels/vectors.h"
 
 namespace bert::engine::INSTRUCTION_SET {
@@ -180,7 +178,7 @@ void matmul_bytes(const MatmulTask& task) {
 }  // namespace
 
 void matmul_f32(const MatmulTask& task) { matmul<F32>(task); }
-#if defined(BERT_INFER_TILES)
+#if defined(HAS_TILES)
 void matmul_bf16(const MatmulTask& task) { matmul_tiles<Bf16>(task); }
 void matmul_int8(const MatmulTask& task) { matmul_tiles<Bytes>(task); }
 #else

@@ -9,6 +9,7 @@
 #include "engine/kernels/tiles/tiles.h"
 #include "engine/kernels/vectors.h"
 
+#if defined(HAS_TILES)
 namespace bert::engine::INSTRUCTION_SET {
 namespace {
 
@@ -32,15 +33,13 @@ struct StripEpilogue {
   void some(int64_t most) {
     const int64_t rows = task.rows < most ? task.rows : most;
     if (rows == 0) return;
-    if (task.exact > 0 || task.columns < kStripColumns) {
-      if constexpr (std::is_same_v<Kind, Bytes>) dequantise_rows(rows);
-      finish_rows<Kind>(task, rows, sums, kStripColumns, task.y);
-    } else if (task.add) {
-      whole_rows(rows, [](Vec v, const float* at) { return load(at) + v; });
-    } else if (task.activation == Activation::gelu && !task.multiply) {
-      whole_rows(rows, [](Vec v, const float*) { return gelu<Kind>(v); });
-    } else if (task.activation == Activation::none && !task.multiply) {
-      whole_rows(rows, [](Vec v, const float*) { return v; });
+    const bool whole = task.exact == 0 && task.columns == kStripColumns && !task.multiply;
+    if (whole && task.add) {
+      finish_whole(rows, [](Vec v, const float* at) { return load(at) + v; });
+    } else if (whole && task.activation == Activation::gelu) {
+      finish_whole(rows, [](Vec v, const float*) { return gelu<Kind>(v); });
+    } else if (whole && task.activation == Activation::none) {
+      finish_whole(rows, [](Vec v, const float*) { return v; });
     } else {
       if constexpr (std::is_same_v<Kind, Bytes>) dequantise_rows(rows);
       finish_rows<Kind>(task, rows, sums, kStripColumns, task.y);
@@ -53,8 +52,9 @@ struct StripEpilogue {
   }
 
  private:
+  // The usual epilogues, with what they need of each column in registers.
   template <typename Function>
-  [[gnu::always_inline]] void whole_rows(int64_t rows, const Function& function) {
+  [[gnu::always_inline]] void finish_whole(int64_t rows, const Function& function) {
     Vec bias[kStripVectors], scales[kStripVectors];
     IntVec column_sums[kStripVectors];
 #pragma GCC unroll 2
@@ -134,8 +134,7 @@ void matmul_tiles(const MatmulTask& task) {
       store_sums<Two>(to, kStripBytes);
     };
     if (row == 0 || rows < kStripRows) shape_tiles(rows);
-    rows > kTileRows ? multiply.template operator()<true>()
-                     : multiply.template operator()<false>();
+    rows > kTileRows ? multiply.template operator()<true>() : multiply.template operator()<false>();
     before.set(task, row, rows, to);
   }
   before.some(kStripRows);
@@ -143,3 +142,4 @@ void matmul_tiles(const MatmulTask& task) {
 
 }  // namespace
 }  // namespace bert::engine::INSTRUCTION_SET
+#endif

@@ -16,6 +16,20 @@
 namespace bert::engine::INSTRUCTION_SET {
 namespace {
 
+#if defined(__AMX_INT8__) || defined(__AMXINT8__)  // as Clang 14 spells it
+#define HAS_TILES
+constexpr bool kHasTiles = true;
+#else
+constexpr bool kHasTiles = false;
+#endif
+
+// sums = a [rows, k] b [k, columns], with k a multiple of 16, columns of 32, and b in panels of
+// kPanel columns (the last may be narrower).
+template <typename Kind>
+void multiply_in_tiles(int64_t rows, int64_t columns, int64_t k, const Word32* a, int64_t a_stride,
+                       const Word32* b, float* sums, int64_t stride);
+
+#if defined(HAS_TILES)
 constexpr int64_t kTileRows = 16, kTileWords = 16;
 constexpr int64_t kStripRows = 2 * kTileRows, kStripColumns = 2 * kTileWords;
 
@@ -45,11 +59,11 @@ inline void shape_tiles(int64_t rows) {
   if (__builtin_memcmp(&current, &wanted, sizeof current) != 0) load_shape(wanted);
 }
 
-#define MULTIPLY_TILES(sums, inputs, weights)    \
-  if constexpr (std::is_same_v<Kind, Bytes>) {   \
-    _tile_dpbusd(sums, inputs, weights);         \
-  } else {                                       \
-    _tile_dpbf16ps(sums, inputs, weights);       \
+#define MULTIPLY_TILES(sums, inputs, weights)  \
+  if constexpr (std::is_same_v<Kind, Bytes>) { \
+    _tile_dpbusd(sums, inputs, weights);       \
+  } else {                                     \
+    _tile_dpbf16ps(sums, inputs, weights);     \
   }
 // Adds the products of 16 words to the sums of up to 16 rows, or of up to 32 if Two. Strides are in
 // bytes.
@@ -86,6 +100,31 @@ inline void store_sums(float* sums, int64_t stride) {
     _tile_stored(3, lower + kTileWords * sizeof(float), stride);
   }
 }
+
+template <typename Kind>
+void multiply_in_tiles(int64_t rows, int64_t columns, int64_t k, const Word32* a, int64_t a_stride,
+                       const Word32* b, float* sums, int64_t stride) {
+  constexpr int64_t kWord = sizeof(Word32);
+  for (int64_t row = 0; row < rows; row += kStripRows) {
+    const int64_t left = rows - row < kStripRows ? rows - row : kStripRows;
+    shape_tiles(left);
+    for (int64_t column = 0; column < columns; column += kStripColumns) {
+      const int64_t panel = column / kPanel * kPanel;
+      const int64_t width = columns - panel < kPanel ? columns - panel : kPanel;
+      const Word32 *x = a + row * a_stride, *w = b + panel * k + (column - panel);
+      const auto multiply = [&]<bool Two>() {
+        clear_sums();
+        for (int64_t i = 0; i < k; i += kTileWords) {
+          add_tiles<Kind, Two>(x + i, a_stride * kWord, w + i * width, width * kWord);
+        }
+        store_sums<Two>(sums + row * stride + column, stride * kWord);
+      };
+      left > kTileRows ? multiply.template operator()<true>()
+                       : multiply.template operator()<false>();
+    }
+  }
+}
+#endif
 
 }  // namespace
 }  // namespace bert::engine::INSTRUCTION_SET

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/kernels/kernel_table.h"
-#include "engine/kernels/pick_kernels.h"
+#include "tests/engine/kernels/tested_kernels.h"
 #include "tests/engine/random_floats.h"
 
 namespace bert::engine {
@@ -191,7 +191,7 @@ TEST_P(AttentionKernelsTest, SurvivesExtremeScores) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, AttentionKernelsTest, testing::ValuesIn(runnable_kernels()),
+INSTANTIATE_TEST_SUITE_P(All, AttentionKernelsTest, testing::ValuesIn(tested_kernels()),
                          [](const auto& test) { return test.param->name; });
 
 }  // namespace

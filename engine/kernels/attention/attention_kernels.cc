@@ -3,27 +3,14 @@
 // One head of one sequence: context = softmax(scale (q k^T + bias)) v, for a block of queries at a
 // time, with keys and values packed into panels as the products need them.
 #include "engine/kernels/activations.h"
+#include "engine/kernels/attention/packing.h"
 #include "engine/kernels/narrow/narrow_kinds.h"
-#include "engine/kernels/vectors.h"
-#if defined(BERT_INFER_TILES)
 #include "engine/kernels/tiles/tiles.h"
-#endif
+#include "engine/kernels/vectors.h"
 
 namespace bert::engine::INSTRUCTION_SET {
 namespace {
 
-#if defined(BERT_INFER_TILES)
-template <typename Kind>
-constexpr bool kInTiles = std::is_same_v<Kind, Bf16>;
-#else
-template <typename Kind>
-constexpr bool kInTiles = false;
-#endif
-// Tiles multiply whole ones only, so that words and columns are padded with zeros.
-template <typename Kind>
-constexpr int64_t kWordStep = kInTiles<Kind> ? 16 : 1;
-template <typename Kind>
-constexpr int64_t kColumnStep = kInTiles<Kind> ? 32 : W;
 // Few enough for their scores to stay in L2.
 template <typename Kind>
 constexpr int64_t kQueryBlock = kInTiles<Kind> ? 64 : 8 * kRows;
@@ -82,35 +69,6 @@ void tile_rows(int64_t rows, const Word32* a, int64_t a_stride, const Word32* b,
   tiles.template operator()<1>();
 }
 
-#if defined(BERT_INFER_TILES)
-// to = a [rows, k] b [k, columns], with k a multiple of 16, columns of 32, and b in panels of
-// kPanel columns (the last may be narrower).
-void multiply_in_tiles(int64_t rows, int64_t columns, int64_t k, const Word32* a, int64_t a_stride,
-                       const Word32* b, const Destination& to) {
-  constexpr int64_t kWord = sizeof(Word32);
-  for (int64_t row = 0; row < rows; row += kStripRows) {
-    const int64_t left = rows - row < kStripRows ? rows - row : kStripRows;
-    shape_tiles(left);
-    for (int64_t column = 0; column < columns; column += kStripColumns) {
-      const int64_t panel = column / kPanel * kPanel;
-      const int64_t width = columns - panel < kPanel ? columns - panel : kPanel;
-      const Word32* weights = b + panel * k + (column - panel);
-      const Word32* inputs = a + row * a_stride;
-      float* sums = to.c + row * to.stride + column;
-      const auto multiply = [&]<bool Two>() {
-        clear_sums();
-        for (int64_t i = 0; i < k; i += kTileWords) {
-          add_tiles<Bf16, Two>(inputs + i, a_stride * kWord, weights + i * width, width * kWord);
-        }
-        store_sums<Two>(sums, to.stride * kWord);
-      };
-      left > kTileRows ? multiply.template operator()<true>()
-                       : multiply.template operator()<false>();
-    }
-  }
-}
-#endif
-
 // to = a [rows, k] b [k, columns], with columns a multiple of W. b: rows `from` to `from` + k of a
 // matrix of `all` rows, in panels of kPanel columns (the last may be narrower).
 template <typename Kind>
@@ -128,100 +86,6 @@ void multiply(int64_t rows, int64_t columns, int64_t k, const Word32* a, int64_t
   }
 }
 
-template <typename Kind>
-constexpr int64_t words_of(int64_t floats) {
-  return round_up((floats + Kind::kFloatsPerWord - 1) / Kind::kFloatsPerWord, kWordStep<Kind>);
-}
-
-// Prefetching by hand: rows lie too far apart for the processor's own.
-constexpr int64_t kRowsAhead = 8;
-inline void prefetch(const float* row, int64_t width) {
-  for (int64_t d = 0; d < width; d += 16) __builtin_prefetch(row + d);
-}
-
-// W words of a row from element d on, padded with zeros.
-template <typename Kind>
-inline typename Kind::In words_at(const float* row, int64_t d, int64_t width) {
-  constexpr int64_t kFloats = W * Kind::kFloatsPerWord;
-  if (width - d >= kFloats) return Kind::from(row + d);
-  float part[kFloats] = {};
-  for (int64_t i = 0; d + i < width; ++i) part[i] = row[d + i];
-  return Kind::from(part);
-}
-
-// Packs k [S, D] into panels of kPanel keys (the last may be narrower, a multiple of kColumnStep),
-// each [D in words, keys]. Keys past the end are zero.
-template <typename Kind>
-void pack_keys(const AttentionTask& task, Word32* packed) {
-  const int64_t padded = round_up(task.length, kColumnStep<Kind>);
-  const int64_t words = words_of<Kind>(task.width);
-  for (int64_t j = 0; j < padded; j += W) {
-    const int64_t panel = j / kPanel * kPanel;
-    const int64_t keys = padded - panel < kPanel ? padded - panel : kPanel;
-    Word32* to = packed + panel * words + (j - panel);
-    for (int64_t d = 0; d < words; d += W) {
-      Vec block[W];
-      for (int i = 0; i < W; ++i) {
-        const float* row = task.k + (j + i) * task.stride;
-        prefetch(row + W * task.stride + d * Kind::kFloatsPerWord, W * Kind::kFloatsPerWord);
-        block[i] = j + i >= task.length
-                       ? Vec{}
-                       : (Vec)words_at<Kind>(row, d * Kind::kFloatsPerWord, task.width);
-      }
-      transpose(block);
-      const int64_t rows = words - d < W ? words - d : W;
-      for (int64_t i = 0; i < rows; ++i) store(to + (d + i) * keys, block[i]);
-    }
-  }
-}
-
-// Packs `count` rows of q [S, D], from `first` on, as [count, D in words], padding rows to whole
-// vectors.
-template <typename Kind>
-void pack_queries(const AttentionTask& task, int64_t first, int64_t count, Word32* packed) {
-  const int64_t stride = round_up(task.width, kColumnStep<Kind>);
-  const int64_t width = words_of<Kind>(task.width);
-  for (int64_t i = 0; i < count; ++i) {
-    const float* row = task.q + (first + i) * task.stride;
-    for (int64_t d = 0; d < width; d += W) {
-      store(packed + i * stride + d,
-            (Vec)words_at<Kind>(row, d * Kind::kFloatsPerWord, task.width));
-    }
-  }
-}
-
-// Packs v [S, D], padded with zeros, into panels of kPanel dimensions, each [S in words,
-// dimensions].
-template <typename Kind>
-void pack_values(const AttentionTask& task, Word32* packed) {
-  const int64_t padded = round_up(task.width, kColumnStep<Kind>);
-  const int64_t all = words_of<Kind>(task.length), pairs = (task.length + Kind::kFloatsPerWord - 1) / Kind::kFloatsPerWord;
-  if (pairs < all || padded > round_up(task.width, W)) {
-    __builtin_memset(packed, 0, all * padded * sizeof(Word32));
-  }
-  for (int64_t i = 0; i < task.length; i += Kind::kFloatsPerWord) {
-    const float* row = task.v + i * task.stride;
-    const float* next = row + task.stride;
-    for (int r = 0; r < Kind::kFloatsPerWord; ++r) {
-      prefetch(row + (kRowsAhead + r) * task.stride, task.width);
-      if (i + r < task.queries) prefetch(task.q + (i + r) * task.stride, task.width);
-    }
-    for (int64_t panel = 0; panel < padded; panel += kPanel) {
-      const int64_t end = padded - panel < kPanel ? padded : panel + kPanel;
-      Word32* to = packed + panel * all + i / Kind::kFloatsPerWord * (end - panel);
-      for (int64_t d = panel; d < end && d < task.width; d += W, to += W) {
-        const int64_t dims = task.width - d < W ? task.width - d : W;
-        float low[W] = {}, high[W] = {};
-        const bool both = Kind::kFloatsPerWord == 2 && i + 1 < task.length, whole = dims == W;
-        if (!whole) store(low, load_part(row + d, dims, 0));
-        if (both && !whole) store(high, load_part(next + d, dims, 0));
-        const auto words = Kind::pair(whole ? row + d : low, both && whole ? next + d : high);
-        store(to, (Vec)words);
-      }
-    }
-  }
-}
-
 // The maximum of scores [S]; `greatest` is the maximum of those before `from`, by lane. The memory
 // is a multiple of W floats; those past the end become -infinity.
 float greatest_score(float* scores, int64_t from, int64_t length, Vec greatest) {
@@ -235,8 +99,8 @@ float greatest_score(float* scores, int64_t from, int64_t length, Vec greatest) 
   return greatest_lane(max(greatest, end));
 }
 
-// scores [S] becomes e^(scale (scores - greatest)). Returns the sum. If in_words, they are stored as
-// the words that values are multiplied with: no word beyond the floats that it comes from.
+// scores [S] becomes e^(scale (scores - greatest)). Returns the sum. If in_words, they are stored
+// as the words that values are multiplied with: no word beyond the floats that it comes from.
 template <typename Kind>
 float exp_row(float* scores, int64_t length, float scale, float greatest, bool in_words) {
   const int64_t padded = round_up(length, W);
@@ -275,17 +139,13 @@ void to_words(float* row, int64_t padded) {
 template <typename Kind>
 void multiply_keys(int64_t queries, int64_t keys, int64_t width, const Word32* q, int64_t q_stride,
                    const Word32* packed_keys, float* scores, int64_t compared, float* by_lane) {
-#if defined(BERT_INFER_TILES)
   if constexpr (kInTiles<Kind>) {
-    return multiply_in_tiles(queries, keys, width, q, q_stride, packed_keys,
-                             {.c = scores, .stride = keys});
+    return multiply_in_tiles<Kind>(queries, keys, width, q, q_stride, packed_keys, scores, keys);
   }
-#endif
   for (int64_t j = 0; j < keys; j += kPanel) {
     const int64_t panel = keys - j < kPanel ? keys - j : kPanel;
-    multiply<Kind>(
-        queries, panel, width, q, q_stride, packed_keys + j * width, 0, width,
-        {.c = scores + j, .stride = keys, .greatest = j < compared ? by_lane : nullptr});
+    multiply<Kind>(queries, panel, width, q, q_stride, packed_keys + j * width, 0, width,
+                   {.c = scores + j, .stride = keys, .greatest = j < compared ? by_lane : nullptr});
   }
 }
 
@@ -293,12 +153,9 @@ void multiply_keys(int64_t queries, int64_t keys, int64_t width, const Word32* q
 template <typename Kind>
 void multiply_values(int64_t queries, int64_t dims, int64_t all, const Word32* p, int64_t p_stride,
                      const Word32* packed_values, float* context) {
-#if defined(BERT_INFER_TILES)
   if constexpr (kInTiles<Kind>) {
-    return multiply_in_tiles(queries, dims, all, p, p_stride, packed_values,
-                             {.c = context, .stride = dims});
+    return multiply_in_tiles<Kind>(queries, dims, all, p, p_stride, packed_values, context, dims);
   }
-#endif
   for (int64_t j = 0; j < all; j += Kind::kBlock) {
     const int64_t some = all - j < Kind::kBlock ? all - j : Kind::kBlock;
     multiply<Kind>(queries, dims, some, p + j, p_stride, packed_values, j, all,
