@@ -49,10 +49,12 @@ class RowBlocks {
 }  // namespace
 
 // Fast products wait for memory, so that it pays to keep wide outputs in the cache until they are
-// read again (int8, 8x128 tokens: -8 % on Zen 5, and another -7 % for those that attention reads,
-// with tiles); in f32, reading the weights again costs more than that saves.
+// read again (int8, 8x128 tokens: -8 % on Zen 5 for those of feed-forward, and with tiles another
+// -7 % for those that attention reads); otherwise reading the weights again costs more than that
+// saves.
 int64_t Product::rows_at_a_time(int threads) const {
-  if (precision == Precision::f32) return std::numeric_limits<int64_t>::max();
+  const bool fast = precision == Precision::int8 || (precision == Precision::bf16 && panel.tiles);
+  if (!fast) return std::numeric_limits<int64_t>::max();
   return (second_level_cache() < 2 << 20 ? 96 : 128) * int64_t{threads};
 }
 

@@ -60,7 +60,7 @@ class Manuals(unittest.TestCase):
         self.assertEqual(len(texts), 1)
         self.assertRegex(texts.pop(), r"^ \d+\.\d+\.\d+\noneDNN \d+\.\d+\.\d+\n"
                          r"backend: f32 (onednn|panels), bf16 (onednn|panels), int8 (onednn|panels)\n"
-                         r"instruction set: (portable|avx2|avx512)[\w, ]*\n$")
+                         r"instruction set: (portable|avx2\w*|avx512\w*|amx)\n$")
         limited = printed(self.programs[0], "--version", env={**os.environ, "ONEDNN_MAX_CPU_ISA": "SSE41"})
         self.assertTrue(limited.endswith("instruction set: portable\n"), limited)
 

@@ -26,9 +26,11 @@ struct StripEpilogue {
   void set(const MatmulTask& whole, int64_t row, int64_t rows, float* of) {
     task.rows = rows;
     task.y = whole.y + row * whole.y_stride;
-    task.row_scales = whole.row_scales + row;
-    task.exact_x = whole.exact_x + row * whole.exact_stride;
     sums = of;
+    if constexpr (std::is_same_v<Kind, Bytes>) {
+      task.row_scales = whole.row_scales + row;
+      task.exact_x = whole.exact_x + row * whole.exact_stride;
+    }
   }
   void some(int64_t most) {
     const int64_t rows = task.rows < most ? task.rows : most;
@@ -46,9 +48,11 @@ struct StripEpilogue {
     }
     sums += rows * kStripColumns;
     task.y += rows * task.y_stride;
-    task.row_scales += rows;
-    task.exact_x += rows * task.exact_stride;
     task.rows -= rows;
+    if constexpr (std::is_same_v<Kind, Bytes>) {
+      task.row_scales += rows;
+      task.exact_x += rows * task.exact_stride;
+    }
   }
 
  private:
