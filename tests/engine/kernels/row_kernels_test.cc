@@ -154,8 +154,7 @@ TEST_P(RowKernelsTest, Int8MatmulIsExact) {
       std::vector<int32_t> sums(width);
       std::vector<float> scales(width, 0.25f);
       for (int64_t j = 0; j < columns; ++j) {
-        Word32* row = packed_rows.data() + j * words;
-        pack_int8(kernels.int8, w.data() + j * k, k, row);
+        pack_int8(kernels.int8, w.data() + j * k, k, packed_rows.data() + j * words);
         w_rows.push_back(packed_rows.data() + j * words);
         for (int64_t p = 0; p < k; ++p) sums[j] += w[j * k + p];
       }
