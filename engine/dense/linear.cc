@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <limits>
 
 #include "engine/profile.h"
 #include "engine/runtime.h"
@@ -47,16 +46,6 @@ class RowBlocks {
 };
 
 }  // namespace
-
-// Fast products wait for memory, so that it pays to keep wide outputs in the cache until they are
-// read again (int8, 8x128 tokens: -8 % on Zen 5 for those of feed-forward, and with tiles another
-// -7 % for those that attention reads); otherwise reading the weights again costs more than that
-// saves.
-int64_t Product::rows_at_a_time(int threads) const {
-  const bool fast = precision == Precision::int8 || (precision == Precision::bf16 && panel.tiles);
-  if (!fast) return std::numeric_limits<int64_t>::max();
-  return (second_level_cache() < 2 << 20 ? 96 : 128) * int64_t{threads};
-}
 
 void Linear::run(Team& team, ConstTensor x, Buffer& scratch, Tensor y, const Into& into) const {
   assert(x.columns == width() && y.columns == columns() && x.rows == y.rows);

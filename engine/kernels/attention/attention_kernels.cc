@@ -127,14 +127,6 @@ float exp_row(float* scores, int64_t length, float scale, float greatest, bool i
   return sum_lanes(sum);
 }
 
-// Converts a row to words in place: no word is written beyond the floats that it comes from.
-template <typename Kind>
-void to_words(float* row, int64_t padded) {
-  for (int64_t i = 0; Kind::kFloatsPerWord > 1 && i < padded / Kind::kFloatsPerWord; i += W) {
-    store(row + i, (Vec)words_at<Kind>(row, i * Kind::kFloatsPerWord, padded));
-  }
-}
-
 // scores [queries, keys] = q k^T
 template <typename Kind>
 void multiply_keys(int64_t queries, int64_t keys, int64_t width, const Word32* q, int64_t q_stride,

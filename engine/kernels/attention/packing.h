@@ -42,6 +42,14 @@ inline typename Kind::In words_at(const float* row, int64_t d, int64_t width) {
   return Kind::from(part);
 }
 
+// Converts a row to words in place: no word is written beyond the floats that it comes from.
+template <typename Kind>
+void to_words(float* row, int64_t padded) {
+  for (int64_t i = 0; Kind::kFloatsPerWord > 1 && i < padded / Kind::kFloatsPerWord; i += W) {
+    store(row + i, (Vec)words_at<Kind>(row, i * Kind::kFloatsPerWord, padded));
+  }
+}
+
 // Packs k [S, D] into panels of kPanel keys (the last may be narrower, a multiple of kColumnStep),
 // each [D in words, keys]. Keys past the end are zero.
 template <typename Kind>
