@@ -204,6 +204,7 @@ void read_sizes(const JsonFile& file, Config& config) {
         file.integer("type_vocab_size", least, kMaxConfigSize, config.family->default_types));
   }
   config.embedding = *config.family->projection ? size("embedding_size", 1 << 16) : config.hidden;
+  config.output = config.hidden;
   if (*names.head_size && (!names.may_lack_head_size || file.has(names.head_size))) {
     config.head_size = size(names.head_size, 1 << 12);
   } else if (config.hidden % config.heads != 0) {
@@ -248,10 +249,7 @@ void name_layers(const JsonFile& file, Config& config) {
 void check_tables(const JsonFile& file, const Config& config) {
   const PositionType type = config.position_type;
   const bool by_head = type == PositionType::alibi || type == PositionType::relative_bias;
-  const int64_t width = by_head                        ? config.heads
-                        : type == PositionType::rotary ? config.head_size
-                        : config.sinusoidal            ? config.embedding
-                                                       : 0;
+  const int64_t width = by_head ? config.heads : config.sinusoidal ? config.embedding : 0;
   constexpr int64_t kMost = int64_t{1} << 26;
   if (width * config.positions <= kMost) return;
   file.fail("max_position_embeddings", fmt::format("at most {} with {} {}", kMost / width, width,
@@ -322,7 +320,7 @@ Config read_config(const std::string& directory, const std::string& adapter) {
     config.head_activations[head] = read_head_activation(file, config, *head);
   }
   check_tables(file, config);
-  check_other_keys(file, config.notes);
+  check_other_keys(file, config);
   return config;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,8 +27,18 @@ struct Config {
   int layers = 0, hidden = 0, heads = 0, intermediate = 0;
   int64_t head_size = 0;  // D
   int key_heads = 0;      // for keys and values, which several query heads may share
-  int64_t attention_width() const { return heads * head_size; }  // of queries
-  int embedding = 0;                                             // width of the embedding tables
+  struct HeadShape {
+    int64_t size;
+    int key_heads;
+  };
+  std::optional<HeadShape> global_heads;  // of layers without a window, if different
+  HeadShape heads_of(size_t layer) const {
+    if (global_heads && windows[layer] == 0) return *global_heads;
+    return {head_size, key_heads};
+  }
+  int embedding = 0;     // width of the embedding tables
+  int output = 0;        // width of the last hidden state
+  int layer_inputs = 0;  // width of what each layer reads from the embeddings; 0: nothing
   int vocabulary = 0;
   int types = 0;           // 0: there are no token type embeddings
   int positions = 0;       // the maximal number of tokens in an input

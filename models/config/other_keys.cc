@@ -2,7 +2,9 @@
 #include "models/config/other_keys.h"
 
 #include <algorithm>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -60,8 +62,9 @@ constexpr std::string_view kHarmless[] = {
 
 }  // namespace
 
-void check_other_keys(const JsonFile& file, std::vector<std::string>& notes) {
-  if (const auto* layers = file.find("per_layer_config"); layers && !layers->empty()) {
+void check_other_keys(const JsonFile& file, Config& config) {
+  const auto* by_layer = file.find("per_layer_config");
+  if (by_layer && !by_layer->empty() && !config.global_heads) {
     file.fail("per_layer_config", "none");
   }
   if (file.has("quantization_config")) {
@@ -76,9 +79,9 @@ void check_other_keys(const JsonFile& file, std::vector<std::string>& notes) {
   constexpr size_t kShown = 8;
   const size_t hidden = unknown.size() - std::min(unknown.size(), kShown);
   unknown.resize(unknown.size() - hidden);
-  notes.push_back(fmt::format("{}: ignored unknown fields: {}{}", file.path(),
-                              fmt::join(unknown, ", "),
-                              hidden > 0 ? fmt::format(" and {} more", hidden) : ""));
+  config.notes.push_back(fmt::format("{}: ignored unknown fields: {}{}", file.path(),
+                                     fmt::join(unknown, ", "),
+                                     hidden > 0 ? fmt::format(" and {} more", hidden) : ""));
 }
 
 }  // namespace bert::models

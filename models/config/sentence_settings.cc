@@ -229,13 +229,13 @@ SentenceModules read_sentence_modules(const std::string& directory, const Config
                                       bool has_head) {
   SentenceModules modules;
   if (config.is_causal_lm && config.is_causal) modules.poolings = {Pooling::last};
-  modules.columns = config.hidden;
+  modules.columns = config.output;
   const ModuleList list(directory);
   if (!list.exists) return modules;
   for (size_t i = 0; i < list.modules.size(); ++i) {
     const auto& [type, name, folder] = list.modules[i];
     if (name == "Pooling" && i == 1) {
-      modules.poolings = read_poolings(folder + "/config.json", config.hidden);
+      modules.poolings = read_poolings(folder + "/config.json", config.output);
       modules.columns *= std::ssize(modules.poolings);
       modules.configured = true;
     } else if (name == "Dense" && i > 1 && !modules.normalize) {

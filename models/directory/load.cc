@@ -283,7 +283,7 @@ Info make_info(const Config& config, const models::Workers& workers, const Heads
   info.architecture = config.architecture;
   info.family = config.family->model_type;
   info.layers = config.layers;
-  info.hidden = config.hidden;
+  info.hidden = config.output;
   info.heads = config.heads;
   info.intermediate = config.intermediate;
   info.vocabulary = config.vocabulary;

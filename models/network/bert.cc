@@ -119,6 +119,9 @@ Tensor Layer::run(const Batch& batch, engine::Team& team, Reads reads, bool prob
   const int64_t rows_at_a_time = qkv.product().rows_at_a_time(team.threads());
   x = attend(pass, reads, probabilities, rows_at_a_time, x);
   feed_forward(pass, rows_at_a_time, x);
+  if (layer_inputs) {
+    layer_inputs->run_add(team, space.kept, space.wide, space.normed, space.scratch, x, pass.before);
+  }
   return x;
 }
 
@@ -127,8 +130,8 @@ Tensor Encoder::run(const Batch& batch, engine::Team& team, Reads reads, Workspa
   Tensor x = space.x.tensor(batch.tokens(), hidden);
   embeddings.run(batch, team, space, x);
   trace("embeddings", x);
-  if (convolution) copy(x, space.convolved);
-  const bool rows_of_all = convolution && order.size() == 1;  // the convolution needs every row
+  if (convolution || layers.front().layer_inputs) copy(x, space.kept);
+  const bool rows_of_all = needs_all_rows();
   for (size_t i = 0; i < order.size(); ++i) {
     const bool probabilities = trace.wants_attention(i);
     if (probabilities) space.probabilities.resize_discarding(batch.pairs() * layers.front().heads);
@@ -143,7 +146,7 @@ Tensor Encoder::run(const Batch& batch, engine::Team& team, Reads reads, Workspa
     }
     if (convolution && i == 0) convolve(batch, team, space, x);
     if (rows_of_all && reads == Reads::first) x = first_rows(batch, x, space);
-    if (final_norm && i + 1 == order.size()) engine::layer_norm(team, x, *final_norm, x);
+    if (i + 1 == order.size()) x = finish(team, space, x);
     trace("layer." + std::to_string(i), x);
   }
   return x;

@@ -21,6 +21,7 @@
 #include "models/network/trace.h"
 #include "models/network/variants/convolution.h"
 #include "models/network/variants/experts.h"
+#include "models/network/variants/layer_inputs.h"
 #include "models/weights/checkpoint.h"
 
 namespace bert::models {
@@ -28,11 +29,11 @@ namespace bert::models {
 // Memory of one forward pass: grows to fit the largest batch and never shrinks.
 struct Workspace {
   engine::Buffer x;              // [T, H]
-  engine::Buffer embedded;       // [T, E], if E is not H
+  engine::Buffer embedded;       // [T, E], if E is not H; the last hidden state, if it is projected
   engine::Buffer wide;           // [T, 3H] for attention, then [T, I], or a part of these rows
   engine::Buffer context;        // [T, H]
   engine::Buffer normed;         // [T, H]: what a norm before or after a product writes
-  engine::Buffer convolved;      // [T, H]: the embeddings, for the convolution
+  engine::Buffer kept;           // [T, H]: the embeddings, for layers that read them, too
   engine::Buffer routed;         // [3 T, H]: the sums, inputs and outputs of experts
   engine::Buffer scratch;        // for one call into the engine
   engine::Buffer probabilities;  // of attention, [A, S, S] for each sequence, if asked for
@@ -44,8 +45,8 @@ struct Workspace {
   int64_t bytes() const {
     int64_t floats = 0;
     for (const engine::Buffer* buffer :
-         {&x, &embedded, &wide, &context, &normed, &convolved, &routed, &scratch, &probabilities,
-          &rows, &pooled, &transformed, &logits}) {
+         {&x, &embedded, &wide, &context, &normed, &kept, &routed, &scratch, &probabilities, &rows,
+          &pooled, &transformed, &logits}) {
       floats += buffer->size();
     }
     return floats * static_cast<int64_t>(sizeof(float));
@@ -118,7 +119,7 @@ struct Layer {
   bool is_packed_qkv;     // in the checkpoint
   Gate gate;
   engine::Linear qkv;  // [3H, H], or less where heads share keys and values
-  std::optional<engine::Norm> query_norm, key_norm;
+  std::optional<engine::Norm> query_norm, key_norm, value_norm;
   Positions positions;
   engine::Linear attention_output;  // [H, H]
   // Before or after attention and feed-forward; some models' first layer has none before attention.
@@ -128,6 +129,7 @@ struct Layer {
   std::optional<engine::Linear> intermediate,  // [I, H], the activation fused; the gate if gated
       up,                                      // [I, H], multiplied by the gate
       output;                                  // [H, I]
+  std::optional<LayerInputs> layer_inputs;
 
  private:
   // What a pass through the layer works with. before: called with each product and its inputs.
@@ -160,7 +162,7 @@ struct Encoder {
   Encoder(Checkpoint& checkpoint, const Config& config, const engine::Products& products,
           const Batch& example, engine::Team& team,
           const std::function<void(int loaded, int layers)>& progress);
-  // The last hidden state: [T, H], or with Reads::first [N, H] of each sequence's first token, for
+  // The last hidden state: [T, F], or with Reads::first [N, F] of each sequence's first token, for
   // which alone the last layer is then computed.
   engine::Tensor run(const Batch& batch, engine::Team& team, engine::Reads reads, Workspace& space,
                      const Trace& trace) const;
@@ -179,6 +181,7 @@ struct Encoder {
   std::vector<int> order;  // [L]: which of layers runs, or in ALBERT the first of a group
   int layers_per_group;    // 1, or ALBERT's inner_group_num
   std::optional<engine::Norm> final_norm;
+  std::optional<engine::Linear> projection;  // [F, H], of the last hidden state
 
  private:
   void load_layers(Checkpoint& checkpoint, const Config& config, const engine::Products& products,
@@ -186,6 +189,10 @@ struct Encoder {
                    const std::function<void(int loaded, int layers)>& progress);
   Positions positions_of(size_t layer, Checkpoint& checkpoint, const Config& config,
                          const engine::Product& f32, engine::Team& team) const;
+  // Whether the last layer must compute all rows, because what follows it reads them.
+  bool needs_all_rows() const { return (convolution && order.size() == 1) || layers.back().layer_inputs; }
+  // The final norm and projection of x, the last layer's output.
+  engine::Tensor finish(engine::Team& team, Workspace& space, engine::Tensor x) const;
   // Adds the convolution of the embeddings to the first layer's output x.
   void convolve(const Batch& batch, engine::Team& team, Workspace& space, engine::Tensor x) const;
 };

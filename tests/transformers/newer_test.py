@@ -84,6 +84,13 @@ if not IS_OLDER:
                            "attention_bias": True, "mlp_bias": True, "hidden_act": "gelu",
                            "rope_parameters": {"rope_theta": 700.0, "rope_type": "default"}})
              for pooling in ("bos", "mean")]
+    GEMMA2 = {"num_key_value_heads": 3, "head_dim": 14, "global_head_dim": 20, "num_global_key_value_heads": 1,
+              "sliding_window": 5, "hidden_size_per_layer_input": 10, "embedding_dim": 44, "sliding_window_pattern": 2}
+    FAMILIES["EmbeddingGemma2Text"] = (["Model"], GEMMA2)
+    MORE.append(("EmbeddingGemma2Text", GEMMA2 | {"rope_parameters": ROPE, "attention_bias": True, "layer_types": [
+        "full_attention", "sliding_attention", "sliding_attention", "full_attention"]}))
+    # The model of texts, images and sounds, without the other parts.
+    MORE.append(("EmbeddingGemma2", GEMMA2))
     MORE.append(("ModernBert", {"rope_parameters": ROPE, "local_attention": 6, "layer_types": [
         "sliding_attention", "full_attention", "full_attention", "sliding_attention"]}))
 
@@ -95,7 +102,8 @@ class Newer(JudgeTest):
         tokenizer = transformers.BertTokenizerFast.from_pretrained(str(directory))
         tokenizer.save_pretrained(str(directory))
         kind = getattr(transformers, family + "Config")
-        config = kind(vocab_size=len(tokenizer), **{**(T5_SIZES if "T5" in family else SIZES), **settings})
+        settings = {"vocab_size": len(tokenizer), **(T5_SIZES if "T5" in family else SIZES), **settings}
+        config = kind(**({"text_config": settings} if family == "EmbeddingGemma2" else settings))
         torch.manual_seed(seed)
         model = getattr(transformers, family + head)(config).eval()
         random_models.randomise(model, seed, 1.5)
@@ -105,6 +113,11 @@ class Newer(JudgeTest):
                     weight *= 0.45 if "T5" in family else 0.6  # T5's scores are not divided by sqrt D
                 if weight.dim() == 1 and family == "Gemma3Text":
                     weight -= 1  # which its norms add
+                if "Gemma2" in family and (".q_norm." in name or ".post_" in name):
+                    weight *= 0.3  # its scores are not divided by sqrt D, either; norms of what is added
+            for name, buffer in model.named_buffers():
+                if name.endswith("layer_scalar"):
+                    buffer.fill_(0.7 + 0.1 * float(torch.rand(())))
         model.save_pretrained(str(directory))
         read = read_config(directory)
         inputs = random_inputs(read, 5, [2, 17, 33, 70, 100], seed)
@@ -204,7 +217,7 @@ class Newer(JudgeTest):
     def test_settings(self):
         for seed, (family, settings) in enumerate(MORE):
             with self.subTest(f"{family} {settings}"):
-                self.compare(family, "ForSequenceClassification", seed, settings)
+                self.compare(family, "Model" if "Gemma" in family else "ForSequenceClassification", seed, settings)
 
 
 if __name__ == "__main__":

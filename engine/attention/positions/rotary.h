@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -16,15 +18,24 @@ namespace bert::engine {
 class Rotary {
  public:
   // frequencies: [D / 2] in radians per position, for positions below `positions`.
-  Rotary(std::span<const float> frequencies, int64_t positions);
+  Rotary(std::vector<float> frequencies, int64_t positions);
 
   // Rotates the first `heads` heads in qkv [T, …], which are those of queries and keys. In a head
   // of width D, angle d rotates the pair of elements d and d + D / 2 ("half-split").
   void run(Team& team, std::span<const int32_t> starts, int heads, Tensor qkv) const;
 
  private:
-  int64_t half_;            // D / 2
-  Buffer cosines_, sines_;  // [positions, D / 2]
+  // Of so many positions at a time, made for the first input that is long enough: models allow for
+  // far more positions than most inputs have.
+  static constexpr int64_t kPositions = 1024;
+  struct Table {
+    std::once_flag once;
+    Buffer cosines, sines;  // [kPositions, D / 2]
+  };
+  const Table& table(int64_t index) const;
+
+  std::vector<float> frequencies_;  // [D / 2]
+  std::unique_ptr<Table[]> tables_;
 };
 
 // theta^(-2 d / D) for d below D / 2, in float32 as the published models compute it: at large

@@ -56,6 +56,7 @@ struct LayerNames {
   const char *distance_key = "", *distance_query = "";  // for disentangled positions
   // Norms of what attention and the feed-forward network add to the hidden state.
   const char *attention_post_norm = "", *output_post_norm = "";
+  bool norms_values = false;  // each head's, by a norm without weights
 };
 
 // The names of the embeddings' tensors.
@@ -115,9 +116,10 @@ struct Family {
   SettingNames settings;
   LayerNames layer;
   EmbeddingNames embeddings = {};
-  const char* projection = "";    // dense, from the embedding width to the hidden size
-  bool always_projected = false;  // even if the two are equal
-  const char* pooler = "";        // dense
+  const char* projection = "";         // dense, from the embedding width to the hidden size
+  bool always_projected = false;       // even if the two are equal
+  const char* pooler = "";             // dense
+  const char* output_projection = "";  // dense without a bias, of the last hidden state
   bool has_types = true;
   int default_types = 2;  // type_vocab_size
   struct NormEpsilon {
@@ -139,6 +141,8 @@ struct Family {
   const char* mark = "";  // a tensor that distinguishes this row from others of its model_type
   bool tied = true;       // tie_word_embeddings, unless the file says otherwise
   std::span<const Alias> aliases = {};
+  // The field of config.json that holds the encoder's settings, where the model has other parts.
+  const char* nested = "";
   // Layers with norms before attention and feed-forward (Xiong et al. 2020) instead of after them,
   // and one at the end.
   bool pre_norm = false;

@@ -27,6 +27,7 @@ void read_neo_bert(const JsonFile& file, Config& config);
 void read_llama(const JsonFile& file, Config& config);
 void read_mistral(const JsonFile& file, Config& config);
 void read_gemma3(const JsonFile& file, Config& config);
+void read_embedding_gemma2(const JsonFile& file, Config& config);
 void read_qwen2(const JsonFile& file, Config& config);
 void read_qwen3(const JsonFile& file, Config& config);
 void read_t5(const JsonFile& file, Config& config);

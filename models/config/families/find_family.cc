@@ -73,6 +73,13 @@ const Family& find_family(const JsonFile& file, const std::string& directory) {
 }
 
 void translate(JsonFile& file, const Family& family) {
+  if (*family.nested) {
+    file.at(family.nested).members();  // an object
+    const nlohmann::json settings = *file.find(family.nested);
+    for (const auto& [field, value] : settings.items()) {
+      if (field != "architectures" && field != "model_type") file.set(field, value);
+    }
+  }
   for (const auto& [stored, name] : family.aliases) {
     if (const auto* value = file.find(stored); value && !file.has(name)) file.set(name, *value);
   }

@@ -35,6 +35,12 @@ constexpr LayerNames gemma3_layer() {
   return names;
 }
 
+constexpr LayerNames embedding_gemma2_layer() {
+  LayerNames names = gemma3_layer();
+  names.norms_values = true;
+  return names;
+}
+
 constexpr LayerNames t5_layer(const char* intermediate, const char* up) {
   return {.layer = "encoder.block.{}",
           .query = ".layer.0.SelfAttention.q",
@@ -137,6 +143,31 @@ constexpr Family qwen3() {
   return family;
 }
 
+constexpr SettingNames embedding_gemma2_settings() {
+  SettingNames names = kGemma3Settings;
+  names.head_size = "head_dim";
+  return names;
+}
+// By itself, or as the part for texts of the model that embeds images and sounds, too.
+constexpr Family embedding_gemma2(const char* model_type, const char* classes, const char* prefix,
+                                  const char* nested) {
+  return {.model_type = model_type,
+          .classes = classes,
+          .prefix = prefix,
+          .settings = embedding_gemma2_settings(),
+          .layer = embedding_gemma2_layer(),
+          .embeddings = {.words = "embed_tokens.weight", .norm = ""},
+          .output_projection = "embedding_projection",
+          .has_types = false,
+          .norm_epsilon = {.name = "rms_norm_eps", .fallback = 1e-6},
+          .nested = nested,
+          .pre_norm = true,
+          .final_norm = "norm",
+          .gate = Gate::separate,
+          .position_type = PositionType::rotary,
+          .read_more = read_embedding_gemma2};
+}
+
 // T5's encoder alone; the second version, also mT5's, is gated.
 constexpr Family t5(const char* model_type, const char* classes, Gate gate) {
   return {.model_type = model_type,
@@ -226,6 +257,8 @@ constexpr Family kLanguageModelFamilies[] = {
      .gate = Gate::separate,
      .position_type = PositionType::rotary,
      .read_more = read_gemma3},
+    embedding_gemma2("embedding_gemma2", "EmbeddingGemma2", "language_model.", "text_config"),
+    embedding_gemma2("embedding_gemma2_text", "EmbeddingGemma2Text", "model.", ""),
     decoder("llama", "Llama", decoder_settings(true), read_llama),
     decoder("mistral", "Mistral", decoder_settings(true), read_mistral),
     decoder("qwen2", "Qwen2", kSiluSettings, read_qwen2),

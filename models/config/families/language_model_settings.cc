@@ -3,6 +3,7 @@
 // The settings of families with the layers of language models, and of T5.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -129,6 +130,70 @@ void read_gemma3(const JsonFile& file, Config& config) {
   read_rotary(
       file, {positive(file, "rope_theta", 1000000), positive(file, "rope_local_base_freq", 10000)},
       config);
+}
+
+namespace {
+
+// Layers without a window have heads of another shape, which transformers writes by layer.
+Config::HeadShape read_global_heads(const JsonFile& file, const Config& config) {
+  constexpr const char* kByLayer = "per_layer_config";
+  std::optional<Config::HeadShape> shape;
+  const JsonField by_layer = file.at(kByLayer);
+  for (int i = 0; i < config.layers; ++i) {
+    const auto layers = by_layer.members();
+    const auto found = std::ranges::find_if(layers, [&](const auto& layer) {
+      const std::string& name = layer.first;  // "5", or "05" where there are ten layers or more
+      return name == std::to_string(i) || name == fmt::format("{:02}", i);
+    });
+    const bool is_global = config.windows[i] == 0;
+    if (is_global != (found != layers.end())) {
+      by_layer.fail_with(fmt::format("layer {} is {}, expected the layers with full_attention", i,
+                                     is_global ? "missing" : "among them"));
+    }
+    if (!is_global) continue;
+    const JsonField size = found->second.at("head_dim");
+    const JsonField key_heads = found->second.at("num_key_value_heads");
+    if (!shape) {
+      shape = {size.integer(2, 1 << 12), static_cast<int>(key_heads.integer(1, config.heads))};
+      if (shape->size % 2 != 0) size.fail("an even number");
+      if (config.heads % shape->key_heads != 0) {
+        key_heads.fail(fmt::format("a divisor of {}", config.heads));
+      }
+    }
+    if (size.integer(2, 1 << 12) != shape->size) size.fail(fmt::format("{}", shape->size));
+    if (key_heads.integer(1, config.heads) != shape->key_heads) {
+      key_heads.fail(fmt::format("{}", shape->key_heads));
+    }
+  }
+  return *shape;
+}
+
+}  // namespace
+
+// EmbeddingGemma 2. Only its part for texts is evaluated.
+void read_embedding_gemma2(const JsonFile& file, Config& config) {
+  config.is_rms_norm = true;
+  config.embedding_scale = std::sqrt(static_cast<float>(config.hidden));
+  config.attention_scale = 1;
+  const bool bias = file.boolean("attention_bias", false);
+  config.has_bias = {
+      .norm = false, .qkv = bias, .attention_output = bias, .up = false, .down = false};
+  read_heads(file, config);
+  config.windows = read_windows(file, config,
+                                static_cast<int>(file.integer("sliding_window", 1, 1 << 20)), 6, 5);
+  config.windows.back() = 0;
+  config.global_heads = read_global_heads(file, config);
+  read_rotary(file, {1000000, 10000}, config);
+  config.layer_inputs = static_cast<int>(file.integer("hidden_size_per_layer_input", 1, 1 << 16));
+  config.output = static_cast<int>(file.integer("embedding_dim", 1, 1 << 16));
+  for (const char* part : {"audio_tower.", "embed_audio.", "embed_vision.", "vision_tower."}) {
+    config.not_evaluated.emplace_back(part);
+  }
+  for (const char* field :
+       {"audio_config", "audio_token_id", "boa_token_id", "boi_token_id", "eoa_token_index",
+        "eoi_token_id", "image_token_id", "text_config", "video_token_id", "vision_config"}) {
+    file.find(field);
+  }
 }
 
 // Llama (Touvron et al. 2023; Grattafiori et al. 2024)

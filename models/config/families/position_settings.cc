@@ -223,7 +223,8 @@ void read_rotary(const JsonFile& file, Thetas thetas, Config& config) {
     }
   }
   const int64_t width = head_width(file, config);
-  config.frequencies = engine::rotary_frequencies(thetas.global, width);
+  const int64_t global = config.global_heads ? config.global_heads->size : width;
+  config.frequencies = engine::rotary_frequencies(thetas.global, global);
   config.local_frequencies = engine::rotary_frequencies(thetas.local, width);
 }
 

@@ -196,7 +196,7 @@ TokenSettings read_tokens(const std::string& directory, const ModuleList& list,
     if (transformer) read_expansion(*transformer, tokens);
     if (is_there(path) && has_pylate_fields(JsonFile(path))) read_pylate(JsonFile(path), tokens);
     const bool normalizes = std::exchange(tokens.normalizes, false);
-    read_token_modules(list, config.hidden, tokens);
+    read_token_modules(list, config.output, tokens);
     tokens.normalizes |= normalizes;
   }
   choose_prompts(directory, tokens);

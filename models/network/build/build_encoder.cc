@@ -82,10 +82,11 @@ std::optional<engine::Linear> read_up(Checkpoint& checkpoint, const std::string&
 }
 
 // Three tensors, or one if the family always has one or this checkpoint does.
-DenseNames qkv_names(const Checkpoint& checkpoint, const std::string& name, const Config& config) {
+DenseNames qkv_names(const Checkpoint& checkpoint, const std::string& name, const Config& config,
+                     const Config::HeadShape& heads) {
   const LayerNames& names = config.family->layer;
-  const int64_t hidden = config.hidden, columns = config.attention_width();
-  const int64_t later = config.key_heads * config.head_size;
+  const int64_t hidden = config.hidden, columns = config.heads * heads.size;
+  const int64_t later = heads.key_heads * heads.size;
   const bool packed = *names.qkv && (!*names.query || checkpoint.has(name + names.qkv + ".weight"));
   if (packed) return {{name + names.qkv}, 3 * columns, hidden, config.has_bias.qkv};
   return {.names = {name + names.query, name + names.key, name + names.value},
@@ -112,9 +113,10 @@ std::shared_ptr<engine::Buffer> sort_heads(engine::ConstTensor stacked, int head
 }
 
 engine::Linear read_qkv(Checkpoint& checkpoint, const std::string& layer, const Config& config,
-                        const engine::Product& product, engine::Team& team) {
+                        const Config::HeadShape& heads, const engine::Product& product,
+                        engine::Team& team) {
   const LayerNames& names = config.family->layer;
-  const DenseNames dense = qkv_names(checkpoint, layer, config);
+  const DenseNames dense = qkv_names(checkpoint, layer, config, heads);
   if (!names.qkv_by_heads) return read_linear(checkpoint, dense, Activation::none, product, team);
   const int64_t hidden = config.hidden;
   engine::Buffer bias(3 * hidden);
@@ -146,19 +148,21 @@ Layer::Layer(Checkpoint& checkpoint, const std::string& name_in_checkpoint, cons
       names(config.family->layer),
       precision(products.layers.precision),
       heads(config.heads),
-      key_heads(config.key_heads),
+      key_heads(config.heads_of(number).key_heads),
       attention_scale(config.attention_scale),
       pre_norm(config.family->pre_norm),
-      qkv(read_qkv(checkpoint, name, config, products.layers, team)),
+      qkv(read_qkv(checkpoint, name, config, config.heads_of(number), products.layers, team)),
       query_norm(read_norm_if(*names.query_norm, checkpoint, name + names.query_norm,
-                              config.head_size * (names.norms_heads ? 1 : heads), config)),
+                              config.heads_of(number).size * (names.norms_heads ? 1 : heads),
+                              config)),
       key_norm(read_norm_if(*names.key_norm, checkpoint, name + names.key_norm,
-                            config.head_size * (names.norms_heads ? 1 : heads), config)),
+                            config.heads_of(number).size * (names.norms_heads ? 1 : heads),
+                            config)),
       positions(std::move(of_layer)),
       attention_output(read_linear(checkpoint,
                                    {{name + names.attention_output},
                                     config.hidden,
-                                    config.attention_width(),
+                                    heads * config.heads_of(number).size,
                                     config.has_bias.attention_output},
                                    Activation::none, products.layers, team)),
       attention_norm(read_norm_if(config.has_first_norm || name != config.layer_names.front(),
@@ -173,6 +177,9 @@ Layer::Layer(Checkpoint& checkpoint, const std::string& name_in_checkpoint, cons
   // A layer keeps one copy of x in Workspace::normed, and gives experts x as it is.
   assert(!residual_norm || (!pre_norm && !attention_post_norm));
   assert(!config.experts.are_in(number) || !pre_norm);
+  if (names.norms_values) value_norm = unit_norm(config.heads_of(number).size, config);
+  if (config.layer_inputs > 0)
+    layer_inputs.emplace(checkpoint, name, number, config, products.layers, team);
   is_packed_qkv = checkpoint.has(name + names.qkv + ".weight");
   gate = config.gate;
   qkv.set_prefetch_target(attention_output);
@@ -259,7 +266,8 @@ Encoder::Encoder(Checkpoint& checkpoint, const Config& config, const engine::Pro
       order(config.layer_order),
       layers_per_group(config.inner_layers),
       final_norm(read_norm_if(*config.family->final_norm, checkpoint, config.family->final_norm,
-                              config.hidden, config)) {
+                              config.hidden, config)),
+      projection(read_output_projection(checkpoint, config, products.f32, team)) {
   for (const auto* frequencies : {&config.frequencies, &config.local_frequencies}) {
     if (frequencies->empty()) break;
     rotaries.push_back(std::make_unique<engine::Rotary>(
@@ -310,7 +318,7 @@ void Encoder::load_layers(Checkpoint& checkpoint, const Config& config,
   Tensor x = space.x.tensor(example.tokens(), hidden);
   if (calibrates) {
     embeddings.run(example, team, space, x);
-    if (convolution) copy(x, space.convolved);
+    if (convolution || config.layer_inputs > 0) copy(x, space.kept);
     // Its rows are scattered, and each brought the pages around it into memory.
     Checkpoint::release(embeddings.word);
   }

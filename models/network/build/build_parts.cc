@@ -56,6 +56,12 @@ Norm read_norm(Checkpoint& checkpoint, const std::string& name, int64_t width,
           config.norm_epsilon, !config.is_rms_norm};
 }
 
+Norm unit_norm(int64_t width, const Config& config) {
+  engine::Buffer gamma(width);
+  std::fill_n(gamma.data(), width, 1.0f);
+  return {std::move(gamma), engine::Buffer(width), config.norm_epsilon, !config.is_rms_norm};
+}
+
 namespace {
 
 // Columns [first, first + count) of an int8 layer.
@@ -154,6 +160,14 @@ std::optional<Linear> read_projection(Checkpoint& checkpoint, const Config& conf
   if (config.embedding == config.hidden && !family.always_projected) return std::nullopt;
   return read_linear(checkpoint, {{family.projection}, config.hidden, config.embedding},
                      Activation::none, f32, team);
+}
+
+std::optional<Linear> read_output_projection(Checkpoint& checkpoint, const Config& config,
+                                             const engine::Product& f32, engine::Team& team) {
+  const char* const name = config.family->output_projection;
+  if (!*name) return std::nullopt;
+  return read_linear(checkpoint, {{name}, config.output, config.hidden, false}, Activation::none,
+                     f32, team);
 }
 
 std::optional<engine::RelativeKeys> read_relative_keys(Checkpoint& checkpoint,

@@ -32,6 +32,7 @@ engine::Linear read_linear(Checkpoint& checkpoint, const DenseNames& dense,
 // name.weight and, unless the model's norms have none, name.bias [width]
 engine::Norm read_norm(Checkpoint& checkpoint, const std::string& name, int64_t width,
                        const Config& config);
+engine::Norm unit_norm(int64_t width, const Config& config);  // without weights
 
 // [positions, E] and [types, E], or a single row of zeros if the model has none.
 Weight read_position_table(Checkpoint& checkpoint, const Config& config);
@@ -39,6 +40,10 @@ Weight read_type_table(Checkpoint& checkpoint, const Config& config);
 // [H, E], or nothing if the embeddings already have the hidden size.
 std::optional<engine::Linear> read_projection(Checkpoint& checkpoint, const Config& config,
                                               const engine::Product& f32, engine::Team& team);
+// [F, H], or nothing if the last hidden state has the hidden size.
+std::optional<engine::Linear> read_output_projection(Checkpoint& checkpoint, const Config& config,
+                                                     const engine::Product& f32,
+                                                     engine::Team& team);
 
 // What attention adds to the scores by distance, if the model does: one bias for all layers, or
 // each layer's own keys.

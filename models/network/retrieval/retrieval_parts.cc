@@ -65,7 +65,7 @@ RetrievalParts load_retrieval(const RetrievalSettings& settings, const Config& c
       parts.query_table = load_query_table(settings.query_table, config);
     }
   } else if (!settings.token_weights.empty()) {
-    parts.sparse.emplace(read_linear_file(settings.token_weights, config.hidden, 1, f32, team),
+    parts.sparse.emplace(read_linear_file(settings.token_weights, config.output, 1, f32, team),
                          ignored_ids(tokenizer, config));
   }
   if (settings.tokens) {

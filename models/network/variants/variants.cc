@@ -44,6 +44,9 @@ void Layer::norm_and_rotate(std::span<const int32_t> starts, engine::Team& team,
   const int64_t width = states.columns / (heads + 2 * key_heads), hidden = heads * width;
   if (query_norm) engine::layer_norm_columns(team, states, 0, hidden, *query_norm);
   if (key_norm) engine::layer_norm_columns(team, states, hidden, key_heads * width, *key_norm);
+  if (value_norm) {
+    layer_norm_columns(team, states, hidden + key_heads * width, key_heads * width, *value_norm);
+  }
   if (positions.rotary) positions.rotary->run(team, starts, heads + key_heads, states);
 }
 
@@ -79,11 +82,21 @@ Tensor Layer::calibrate(const Batch& example, engine::Team& team, Workspace& spa
   const Pass pass{example, team, space, quantise};
   x = attend(pass, Reads::all, false, x.rows, x);
   feed_forward(pass, x.rows, x);  // all rows at once, as statistics cover all of a product's inputs
+  if (layer_inputs)
+    layer_inputs->run_add(team, space.kept, space.wide, space.normed, space.scratch, x, quantise);
   return x;
 }
 
+Tensor Encoder::finish(engine::Team& team, Workspace& space, Tensor x) const {
+  if (final_norm) engine::layer_norm(team, x, *final_norm, x);
+  if (!projection) return x;
+  const Tensor y = space.embedded.tensor(x.rows, projection->columns());
+  projection->run(team, x, space.scratch, y);
+  return y;
+}
+
 void Encoder::convolve(const Batch& batch, engine::Team& team, Workspace& space, Tensor x) const {
-  const Tensor embedded = {space.convolved.data(), x.rows, x.columns};
+  const Tensor embedded = {space.kept.data(), x.rows, x.columns};
   convolution->run(batch, team, embedded, space.wide, space.scratch, x);
 }
 

@@ -13,11 +13,14 @@ FAMILIES = {"modernbert": ("ModernBert", ("model.",)), "nomic_bert": ("NomicBert
             "jina_embeddings_v3": ("JinaEmbeddingsV3", ("roberta.",)),
             "eurobert": ("EuroBert", ("model.",)), "ultrabert": ("Ultrabert", ("model.", "ultrabert.")),
             "gemma3_text": ("Gemma3Text", ("model.",)),
+            "embedding_gemma2": ("EmbeddingGemma2", ("language_model.",)),
+            "embedding_gemma2_text": ("EmbeddingGemma2Text", ("model.",)),
             "llama": ("Llama", ("model.",)), "mistral": ("Mistral", ("model.",)), "qwen2": ("Qwen2", ("model.",)),
             "qwen3": ("Qwen3", ("model.",)), "t5": ("T5", ("transformer.",)),
             "mt5": ("MT5", ("transformer.",)), "esm": ("Esm", ("esm.",)), "neobert": ("NeoBERT", ("model.",))}
 DECODERS = ("llama", "mistral", "qwen2", "qwen3")
-NO_TYPES = ("modernbert", "eurobert", "ultrabert", "gemma3_text", *DECODERS, "t5", "mt5", "esm", "neobert")
+GEMMAS = ("gemma3_text", "embedding_gemma2", "embedding_gemma2_text")
+NO_TYPES = ("modernbert", "eurobert", "ultrabert", *GEMMAS, *DECODERS, "t5", "mt5", "esm", "neobert")
 # By the class of its configuration, which auto_map names.
 CODE = {"JinaBertConfig": "jina", "XLMRobertaFlashConfig": "jina-roberta"}
 
@@ -60,13 +63,14 @@ def kind_of(content: dict) -> str:
 def read_newer_config(directory: Path) -> NewerConfig:
     c = read_json(directory / "config.json")
     kind = kind_of(c)
+    c = c | c.get("text_config", {}) | {"architectures": c["architectures"]}
     classes, prefixes = FAMILIES[kind]
     get = lambda *names: next(c[name] for name in names if name in c)  # noqa: E731
     types = {"deberta-v2": 0, "deberta": 0, "gte": 1, "new": 1, "jina_embeddings_v3": 1}.get(kind, 2)
     types = 0 if kind in NO_TYPES else c.get("type_vocab_size", types)
     vocabulary, multiple = c["vocab_size"], c.get("pad_vocab_size_multiple", 1)
     epsilon = {"modernbert": "norm_eps", "eurobert": "rms_norm_eps", "ultrabert": "rms_norm_eps",
-               "gemma3_text": "rms_norm_eps", **dict.fromkeys(DECODERS, "rms_norm_eps"),
+               **dict.fromkeys(GEMMAS, "rms_norm_eps"), **dict.fromkeys(DECODERS, "rms_norm_eps"),
                "neobert": "norm_eps", "t5": "layer_norm_epsilon",
                "mt5": "layer_norm_epsilon"}.get(kind, "layer_norm_eps")
     longest, padding = 1 << 15 if kind.endswith("t5") else get("max_position_embeddings",

@@ -2,7 +2,7 @@
 """The poolers and heads of the newer families, by the names of tensors that each has."""
 import numpy as np
 
-from newer.config import DECODERS, NewerConfig
+from newer.config import DECODERS, GEMMAS, NewerConfig
 from newer.tensors import Tensors, activation
 
 DEBERTA = ("deberta", "deberta-v2")
@@ -30,7 +30,7 @@ def scores(config: NewerConfig, t: Tensors, x: np.ndarray) -> dict[str, np.ndarr
         return ultra_bert(config, t, x, head)
     if config.kind in DECODERS and head.endswith("Classification"):
         return {"logits": t.linear(x[-1:] if of_input else x, "score")}
-    if config.kind in ("gemma3_text", *DECODERS) or head == "EncoderModel":
+    if config.kind in (*GEMMAS, *DECODERS) or head == "EncoderModel":
         return {}
     if (config.kind.startswith("jina") or config.kind == "esm") and head == "ForSequenceClassification" and "classifier.dense.weight" in t:
         return {"logits": t.linear(np.tanh(t.linear(x[:1], "classifier.dense")), "classifier.out_proj")}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""EuroBERT, UltraBERT and EmbeddingGemma in float64: the layers of the language models Llama and Gemma 3
+"""EuroBERT, UltraBERT and both EmbeddingGemmas in float64: the layers of the language models Llama and Gemma 3
 without a mask; Llama, Mistral, Qwen2 and Qwen3 with it; NeoBERT; and T5's encoder. Written from the papers
 (Boizard et al. 2025, Schechter Vera et al. 2025, Grattafiori et al. 2024, Jiang et al. 2023, Yang et al. 2025,
 Le Breton et al. 2025, Raffel et al. 2020) and the published code, in its names."""
@@ -112,6 +112,36 @@ def gemma3(config: NewerConfig, t: Tensors, ids: np.ndarray, _) -> list[np.ndarr
         x = x + norm(y, p + "post_feedforward_layernorm")
         stages.append(x)
     stages[-1] = norm(x, "norm")
+    return stages
+
+
+def embedding_gemma2(config: NewerConfig, t: Tensors, ids: np.ndarray, _) -> list[np.ndarray]:
+    """Gemma 3's layers, with other heads where there is no window, and a third part that reads the embeddings."""
+    act = activation(config.get("hidden_activation", "gelu_pytorch_tanh"))
+    rope, width = config.get("rope_parameters"), config.get("hidden_size_per_layer_input")
+    own = {int(layer): settings for layer, settings in config.get("per_layer_config").items()}
+    norm = lambda x, name: rms_norm(config, x, t[name + ".weight"])  # noqa: E731
+    x = t["embed_tokens.weight"][ids] * np.sqrt(np.float32(config.hidden)).astype(float)
+    stages, embeddings = [x], x / np.sqrt(config.hidden)
+    for i, kind in enumerate(config.get("layer_types")):
+        p, of = f"layers.{i}.", config.json | own.get(i, {})
+        y, groups = norm(x, p + "input_layernorm"), of["num_key_value_heads"]
+        q, k, v = (split(t.linear(y, f"{p}self_attn.{name}_proj"), heads)
+                   for name, heads in zip("qkv", (config.heads, groups, groups)))
+        q, k = norm(q, p + "self_attn.q_norm"), norm(k, p + "self_attn.k_norm")
+        v, inv_freq = rms_norm(config, v, 1), frequencies(rope[kind]["rope_theta"], of["head_dim"])
+        q, k = rotate(q, inv_freq) * np.sqrt(of["head_dim"]), rotate(k, inv_freq)  # scores are not scaled
+        context = attend(t.keys, q, *(part.repeat(config.heads // groups, 0) for part in (k, v)),
+                         window=config.get("sliding_window") if kind == "sliding_attention" else None)
+        x = x + norm(t.linear(context, p + "self_attn.o_proj"), p + "post_attention_layernorm")
+        y = feed_forward(t, norm(x, p + "pre_feedforward_layernorm"), p + "mlp.", act)
+        x = x + norm(y, p + "post_feedforward_layernorm")
+        slice_of_layer = t["ple.per_layer_model_projection.weight"][i * width:(i + 1) * width]
+        given = norm(embeddings @ slice_of_layer.T, "ple.per_layer_projection_norm")
+        y = t.linear(act(t.linear(x, p + "ple_block.per_layer_input_gate")) * given, p + "ple_block.per_layer_projection")
+        x = (x + norm(y, p + "ple_block.post_per_layer_input_norm")) * t[p + "layer_scalar"]
+        stages.append(x)
+    stages[-1] = t.linear(norm(x, "norm"), "embedding_projection")
     return stages
 
 

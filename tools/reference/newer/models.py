@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random ModernBERT, NomicBert, GTE, JinaBert, Jina's XLM-RoBERTa, DeBERTa v2, EuroBERT, UltraBERT,
-EmbeddingGemma, Llama, Mistral, Qwen and T5 encoders, for make_model.py; ESM's and NeoBERT's are in esm_models.py.
+EmbeddingGemma, Llama, Mistral, Qwen and T5 encoders, for make_model.py; those of ESM and NeoBERT are in esm_models.py, and of
+EmbeddingGemma 2 in gemma_models.py.
 
 config.json as the hub has it, tensors by the published code's names; --set KEY=JSON changes a field
 before the tensors are made. The reference beside it has names and formulas of its own.
 """
 import argparse
 
-from newer import esm_models
+from newer import esm_models, gemma_models
 from tensor_file import FormatError
 
 # By the option --family.
@@ -17,7 +18,7 @@ CLASSES = {"modernbert": "ModernBert", "nomic": "NomicBert", "nomic-moe": "Nomic
            "eurobert": "EuroBert", "gemma3": "Gemma3Text", "jina-roberta": "XLMRoberta",
            "jina-v3": "JinaEmbeddingsV3", "ultrabert": "Ultrabert", "deberta1": "Deberta",
            "llama": "Llama", "mistral": "Mistral", "qwen2": "Qwen2", "qwen3": "Qwen3",
-           "t5": "T5", "t5-gated": "T5", "mt5": "MT5",
+           "t5": "T5", "t5-gated": "T5", "mt5": "MT5", "embedding-gemma2": "EmbeddingGemma2Text",
            "esm": "Esm", "neobert": "NeoBERT"}
 T5 = ("t5", "t5-gated", "mt5")
 DECODERS = ("llama", "mistral", "qwen2", "qwen3")
@@ -25,13 +26,14 @@ MODEL_TYPES = {"modernbert": "modernbert", "nomic": "nomic_bert", "nomic-moe": "
                "gte": "new", "gte5": "gte", "jina": "bert", "jina-code": "bert",
                "deberta": "deberta-v2", "eurobert": "eurobert", "gemma3": "gemma3_text",
                "jina-roberta": "xlm-roberta", "jina-v3": "jina_embeddings_v3", "ultrabert": "ultrabert",
-               "deberta1": "deberta", "t5": "t5", "t5-gated": "t5", "mt5": "mt5", "esm": "esm", "neobert": "neobert",
+               "deberta1": "deberta", "t5": "t5", "t5-gated": "t5", "mt5": "mt5", "esm": "esm",
+               "embedding-gemma2": "embedding_gemma2_text", "neobert": "neobert",
                **{name: name for name in DECODERS}}
 PREFIXES = {"modernbert": "model.", "nomic": "bert.", "nomic-moe": "bert.", "nomic5": "nomic_bert.", "gte": "new.",
             "gte5": "gte.", "jina": "bert.", "jina-code": "bert.", "deberta": "deberta.",
             "eurobert": "model.", "gemma3": "model.", "jina-roberta": "roberta.",
             "jina-v3": "roberta.", "ultrabert": "ultrabert.", "deberta1": "deberta.",
-            "esm": "esm.", "neobert": "model.", **dict.fromkeys(DECODERS, "model."),
+            "esm": "esm.", "neobert": "model.", "embedding-gemma2": "model.", **dict.fromkeys(DECODERS, "model."),
             "t5": "transformer.", "t5-gated": "transformer.", "mt5": "transformer."}
 CODE = {"jina": "jinaai/jina-bert-implementation--configuration_bert.JinaBertConfig",
         "jina-code": "jinaai/jina-bert-v2-qk-post-norm--configuration_bert.JinaBertConfig",
@@ -124,6 +126,7 @@ def base_config(args: argparse.Namespace, head: str, vocab: int) -> dict:
                       "sliding_window": 8, "prediction_head_size": 40, "classifier_pooling": "cls",
                       "tie_word_embeddings": False}}
     more["esm"] = esm_models.esm_config()
+    more["embedding-gemma2"] = gemma_models.config(args)
     more["llama"] = {key: more["qwen3"][key] for key in ("hidden_act", "rms_norm_eps", "attention_bias", "rope_theta",
                                                          "num_key_value_heads")} | {
         "mlp_bias": False, "rope_scaling": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
@@ -141,7 +144,8 @@ def padded(c: dict, vocab: int) -> int:
 
 def encoder(w, args: argparse.Namespace, c: dict, vocab: int) -> None:
     hidden, p, vocab = args.shape[1], PREFIXES[args.family], padded(c, vocab)
-    if whole := esm_models.ENCODERS.get(args.family):
+    wholes = esm_models.ENCODERS | {"embedding-gemma2": gemma_models.encoder}
+    if whole := wholes.get(args.family):
         return whole(w, args, c, vocab)
     names = {"modernbert": ("embeddings.tok_embeddings", "embeddings.norm"),
              "nomic": ("embeddings.word_embeddings", "emb_ln"),

@@ -6,13 +6,14 @@ from newer.config import DECODERS, NewerConfig
 from newer.encoders import deberta, esm, jina_bert, jina_roberta, modern_bert, turned_bert
 from newer.heads import scores
 from newer.tensors import Tensors
-from newer.language_models import gemma3, llama, neo_bert, t5, ultra_bert
+from newer.language_models import embedding_gemma2, gemma3, llama, neo_bert, t5, ultra_bert
 from reference_inputs import Input
 
 ENCODERS = {"modernbert": modern_bert, "nomic_bert": turned_bert, "new": turned_bert,
             "gte": turned_bert, "jina": jina_bert, "deberta-v2": deberta, "deberta": deberta, "eurobert": llama,
             "jina-roberta": jina_roberta, "jina_embeddings_v3": jina_roberta,
-            "ultrabert": ultra_bert, "gemma3_text": gemma3, **dict.fromkeys(DECODERS, llama), "t5": t5, "mt5": t5,
+            "ultrabert": ultra_bert, "gemma3_text": gemma3, "embedding_gemma2": embedding_gemma2,
+            "embedding_gemma2_text": embedding_gemma2, **dict.fromkeys(DECODERS, llama), "t5": t5, "mt5": t5,
             "esm": esm, "neobert": neo_bert}
 
 
