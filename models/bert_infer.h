@@ -7,9 +7,9 @@
 //   const std::vector<bert::Input> pairs = {{"A man plays.", "Somebody plays."}};
 //   const bert::Output logits = model.run(pairs);   // one row per input
 //
-// Letters in shapes: N inputs, S tokens of one input (special tokens included), H hidden size,
-// A attention heads, L layers, C labels. Functions report failure by throwing bert::Error and
-// nothing else (but see Options::progress).
+// Letters in shapes: N inputs, S tokens of one input (special tokens included), H hidden size (that
+// of the last state, if it is projected), A attention heads, L layers, C labels. Functions report
+// failure by throwing bert::Error and nothing else (but see Options::progress).
 #pragma once
 
 #include <cstdint>

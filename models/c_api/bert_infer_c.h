@@ -15,7 +15,7 @@
 //   bert_model_free(model);
 //
 // Letters in shapes: N inputs (the argument `count`), S tokens of one input (special tokens
-// included), H hidden size, L layers, C labels.
+// included), H hidden size (that of the last state, if it is projected), L layers, C labels.
 //
 // Errors: a function that returns a bert_status sets what it would have returned to NULL or zeros
 // if it fails, and bert_error_message() says why. NULL where an argument is needed is an error too,

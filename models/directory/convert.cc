@@ -127,6 +127,10 @@ void write_converted(const Model& model, const std::function<void(std::string_vi
   if (impl.config.experts.every > 0) {
     throw Error(impl.checkpoint.path() + ": models with experts cannot be converted yet");
   }
+  if (impl.config.layer_inputs > 0) {
+    throw Error(impl.checkpoint.path() +
+                ": models whose layers read the embeddings cannot be converted yet");
+  }
   const Replacements replaced = replacements(impl.encoder, impl.checkpoint);
   nlohmann::ordered_json header = {{"__metadata__", {{"format", "pt"}}}};
   int64_t at = 0;

@@ -120,7 +120,8 @@ Tensor Layer::run(const Batch& batch, engine::Team& team, Reads reads, bool prob
   x = attend(pass, reads, probabilities, rows_at_a_time, x);
   feed_forward(pass, rows_at_a_time, x);
   if (layer_inputs) {
-    layer_inputs->run_add(team, space.kept, space.wide, space.normed, space.scratch, x, pass.before);
+    layer_inputs->run_add(team, space.kept, space.wide, space.normed, space.scratch, x,
+                          pass.before);
   }
   return x;
 }

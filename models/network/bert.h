@@ -190,7 +190,9 @@ struct Encoder {
   Positions positions_of(size_t layer, Checkpoint& checkpoint, const Config& config,
                          const engine::Product& f32, engine::Team& team) const;
   // Whether the last layer must compute all rows, because what follows it reads them.
-  bool needs_all_rows() const { return (convolution && order.size() == 1) || layers.back().layer_inputs; }
+  bool needs_all_rows() const {
+    return (convolution && order.size() == 1) || layers.back().layer_inputs;
+  }
   // The final norm and projection of x, the last layer's output.
   engine::Tensor finish(engine::Team& team, Workspace& space, engine::Tensor x) const;
   // Adds the convolution of the embeddings to the first layer's output x.

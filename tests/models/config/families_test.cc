@@ -125,6 +125,45 @@ TEST(Families, SettingsThatOnlyLanguageModelsHaveAreRefused) {
               testing::HasSubstr("found \"relu\", expected gated-gelu or gated-silu"));
 }
 
+TEST(Families, HeadsOfLayersWithoutAWindowAreAlike) {
+  const auto by_layer = [](const char* layer, const char* field, const nlohmann::json& value) {
+    return error_with("embedding-gemma2", {{"per_layer_config", {{layer, {{field, value}}}}}});
+  };
+  EXPECT_THAT(by_layer("03", "head_dim", 12), testing::HasSubstr("found 12, expected 24"));
+  EXPECT_THAT(by_layer("01", "head_dim", 23), testing::HasSubstr("found 23, expected an even"));
+  EXPECT_THAT(by_layer("03", "num_key_value_heads", 2),
+              testing::HasSubstr("[\"03\"].num_key_value_heads: found 2, expected 1"));
+  EXPECT_THAT(by_layer("01", "num_key_value_heads", 3),
+              testing::HasSubstr("expected a divisor of"));
+  EXPECT_THAT(by_layer("02", "head_dim", 24),
+              testing::HasSubstr("layer 2 is among them, expected the layers with full_attention"));
+  EXPECT_THAT(error_with("embedding-gemma2", {{"per_layer_config", {{"03", nullptr}}}}),
+              testing::HasSubstr("per_layer_config: layer 3 is missing"));
+  EXPECT_THAT(error_with("embedding-gemma2", {{"per_layer_config", nullptr}}),
+              testing::HasSubstr("\"per_layer_config\" is missing"));
+  EXPECT_THAT(error_with("gemma3", {{"per_layer_config", {{"0", {{"head_dim", 12}}}}}}),
+              testing::HasSubstr("per_layer_config: found an object, expected none"));
+}
+
+// With parts for images and sounds, whose settings and weights are not read.
+TEST(Families, SettingsMayBeNested) {
+  const test::CopiedModel copy("embedding-gemma2");
+  const Model golden = Model::load(copy.path());
+  auto settings = nlohmann::json::parse(copy.read("config.json"));
+  copy.write_json("config.json", {{"architectures", {"EmbeddingGemma2Model"}},
+                                  {"model_type", "embedding_gemma2"},
+                                  {"text_config", settings},
+                                  {"vision_config", {{"hidden_size", 7}}},
+                                  {"audio_config", nullptr},
+                                  {"image_token_id", 8}});
+  const std::vector<Input> inputs = {{"a man plays"}, {"the", "music"}};
+  const Model nested = Model::load(copy.path());
+  EXPECT_EQ(nested.hidden(inputs)[1].states.values, golden.hidden(inputs)[1].states.values);
+  EXPECT_TRUE(nested.info().notes.empty());
+  copy.change("config.json", {{"text_config", 3}});
+  EXPECT_THAT(test::load_error(copy), testing::HasSubstr("text_config: found 3, expected an obj"));
+}
+
 TEST(Families, SettingsOfLlamaMistralAndQwenAreRefused) {
   for (const auto& [changes, error] : std::vector<std::pair<nlohmann::json, const char*>>{
            {{{"architectures", {"Qwen3ForQuestionAnswering"}}},
