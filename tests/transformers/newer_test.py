@@ -34,6 +34,9 @@ V3 = {"relative_attention": True, "pos_att_type": "p2c|c2p", "position_buckets":
       "type_vocab_size": 0}
 V1 = {"relative_attention": True, "pos_att_type": "c2p|p2c", "position_biased_input": False,
       "max_relative_positions": 40}
+# Of a part for images, which is not evaluated.
+VISION = {"model_type": "gemma4_vision", "hidden_size": 16, "intermediate_size": 20, "num_hidden_layers": 1,
+          "num_attention_heads": 2, "num_key_value_heads": 2, "head_dim": 8}
 FAMILIES = {"ModernBert": (EVERY, {"local_attention": 16, "bos_token_id": 2, "eos_token_id": 3,
                                    "cls_token_id": 2, "sep_token_id": 3}),
             "DebertaV2": (EVERY, V3), "Deberta": ([*USUAL, "ForQuestionAnswering"], V1)}
@@ -84,13 +87,10 @@ if not IS_OLDER:
                            "attention_bias": True, "mlp_bias": True, "hidden_act": "gelu",
                            "rope_parameters": {"rope_theta": 700.0, "rope_type": "default"}})
              for pooling in ("bos", "mean")]
-    GEMMA2 = {"num_key_value_heads": 3, "head_dim": 14, "global_head_dim": 20, "num_global_key_value_heads": 1,
-              "sliding_window": 5, "hidden_size_per_layer_input": 10, "embedding_dim": 44, "sliding_window_pattern": 2}
-    FAMILIES["EmbeddingGemma2Text"] = (["Model"], GEMMA2)
-    MORE.append(("EmbeddingGemma2Text", GEMMA2 | {"rope_parameters": ROPE, "attention_bias": True, "layer_types": [
+    FAMILIES["EmbeddingGemma2Text"] = (["Model"], random_models.GEMMA_2)
+    MORE.append(("EmbeddingGemma2Text", random_models.GEMMA_2 | {"rope_parameters": ROPE, "attention_bias": True, "layer_types": [
         "full_attention", "sliding_attention", "sliding_attention", "full_attention"]}))
-    # The model of texts, images and sounds, without the other parts.
-    MORE.append(("EmbeddingGemma2", GEMMA2))
+    MORE.append(("EmbeddingGemma2", random_models.GEMMA_2))
     MORE.append(("ModernBert", {"rope_parameters": ROPE, "local_attention": 6, "layer_types": [
         "sliding_attention", "full_attention", "full_attention", "sliding_attention"]}))
 
@@ -103,7 +103,9 @@ class Newer(JudgeTest):
         tokenizer.save_pretrained(str(directory))
         kind = getattr(transformers, family + "Config")
         settings = {"vocab_size": len(tokenizer), **(T5_SIZES if "T5" in family else SIZES), **settings}
-        config = kind(**({"text_config": settings} if family == "EmbeddingGemma2" else settings))
+        if family == "EmbeddingGemma2":
+            settings = {"text_config": settings, "vision_config": VISION}
+        config = kind(**settings)
         torch.manual_seed(seed)
         model = getattr(transformers, family + head)(config).eval()
         random_models.randomise(model, seed, 1.5)

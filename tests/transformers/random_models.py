@@ -35,6 +35,8 @@ MORE = {"bert": ["ForPreTraining", "ForNextSentencePrediction"],
 GEMMA = {"num_key_value_heads": 1, "head_dim": 12, "query_pre_attn_scalar": 12, "sliding_window": 16,
          "use_bidirectional_attention": True,
          "layer_types": ["sliding_attention", "full_attention", "sliding_attention", "full_attention"]}
+GEMMA_2 = {"num_key_value_heads": 3, "head_dim": 14, "global_head_dim": 20, "num_global_key_value_heads": 1,
+           "sliding_window": 5, "hidden_size_per_layer_input": 10, "embedding_dim": 44, "sliding_window_pattern": 2}
 BERT_SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 MPNET_SPECIAL = ["<s>", "<pad>", "</s>", "<unk>", "[UNK]", "<mask>"]
 ROBERTA_SPECIAL = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]

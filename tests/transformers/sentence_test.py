@@ -193,10 +193,9 @@ class SavedBySentenceTransformers(JudgeTest):
             self.assert_close([answer["embedding"] for answer in found],
                               judged.encode(TEXTS[:9], prompt_name=name))
 
-    def test_embedding_gemma(self):
-        """Its files' kind: Gemma's tokenizer with a token for images, of which the model has no row, prompts,
-        the mean, two Dense modules."""
-        directory = random_models.fresh(self.dir / "encoder")
+    def write_gemma_tokenizer(self, directory: Path) -> int:
+        """Writes a tokenizer of Gemma's kind with a token for images, of which the model has no row. Returns the
+        number of the other tokens."""
         definition = gemma_definition() | {"padding": None, "truncation": None}
         rows = 1 + max(definition["model"]["vocab"].values())
         definition["added_tokens"].append(added("<image_soft_token>", rows, special=True))
@@ -205,8 +204,13 @@ class SavedBySentenceTransformers(JudgeTest):
             "tokenizer_class": "GemmaTokenizer", "add_bos_token": True, "add_eos_token": True,
             "bos_token": "<bos>", "eos_token": "<eos>", "pad_token": "<pad>", "unk_token": "<unk>",
             "mask_token": "<mask>", "model_max_length": 100}))
+        return rows
+
+    def test_embedding_gemma(self):
+        """Its files' kind: Gemma's tokenizer, prompts, the mean, two Dense modules."""
+        directory = random_models.fresh(self.dir / "encoder")
         config = transformers.Gemma3TextConfig(
-            vocab_size=rows, hidden_size=36, num_attention_heads=3, num_hidden_layers=4, intermediate_size=50,
+            vocab_size=self.write_gemma_tokenizer(directory), hidden_size=36, num_attention_heads=3, num_hidden_layers=4, intermediate_size=50,
             max_position_embeddings=128, **random_models.GEMMA)
         model = transformers.Gemma3TextModel(config).eval()
         random_models.randomise(model, 9, 1.5)
@@ -224,6 +228,24 @@ class SavedBySentenceTransformers(JudgeTest):
             found = self.infer(saved, "--prompt", name, inputs=TEXTS[:9] + UGLY)
             self.assert_close([answer["embedding"] for answer in found],
                               judged.encode(TEXTS[:9] + UGLY, prompt_name=name))
+
+    def test_embedding_gemma_2(self):
+        """The part for texts: the model with all parts needs a processor of images, even to embed texts."""
+        directory = random_models.fresh(self.dir / "encoder")
+        config = transformers.EmbeddingGemma2TextConfig(
+            vocab_size=self.write_gemma_tokenizer(directory), hidden_size=36, num_attention_heads=3,
+            num_hidden_layers=4, intermediate_size=50, max_position_embeddings=128, **random_models.GEMMA_2)
+        model = transformers.EmbeddingGemma2TextModel(config).eval()
+        random_models.randomise(model, 9, 1.5)
+        with torch.no_grad():
+            for weight in model.parameters():
+                weight *= 0.6
+        model.save_pretrained(str(directory))
+        saved, judged = self.compare([Transformer(str(directory)), Pooling(44, "mean"), Normalize()],
+                                     prompts={"query": "task: search result | query: "})
+        found = self.infer(saved, "--prompt", "query", inputs=TEXTS[:9] + UGLY)
+        self.assert_close([answer["embedding"] for answer in found],
+                          judged.encode(TEXTS[:9] + UGLY, prompt_name="query"))
 
     def test_sentence_t5(self):
         """As Sentence-T5 and GTR are published: T5's encoder, the mean, a Dense module."""
