@@ -16,8 +16,10 @@ PRECISIONS = {"onnxruntime": ["f32", "int8"], "openvino": ["f32", "bf16", "int8"
               "torch.compile": ["f32", "bf16"]}
 # Those that are set up for other families than BERT here, by model_type.
 OTHERS = {"modernbert": {"onnxruntime": ["f32"], "openvino": ["f32", "bf16"], "pytorch": ["f32", "bf16"]},
-          "gemma3_text": {"pytorch": ["f32", "bf16"]}, "qwen3": {"pytorch": ["f32", "bf16"]}}
-FAMILIES = {"modernbert": "ModernBERT", "gemma3_text": "EmbeddingGemma", "qwen3": "Qwen3"}
+          "gemma3_text": {"pytorch": ["f32", "bf16"]}, "embedding_gemma2_text": {"pytorch": ["f32", "bf16"]},
+          "qwen3": {"pytorch": ["f32", "bf16"]}}
+FAMILIES = {"modernbert": "ModernBERT", "gemma3_text": "EmbeddingGemma", "embedding_gemma2_text": "EmbeddingGemma 2",
+            "qwen3": "Qwen3"}
 
 
 def why_left_out(name: str, precision: str, model_type: str) -> str:
