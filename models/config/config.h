@@ -91,6 +91,9 @@ struct Config {
     bool normed = false;                 // the embeddings are normalised
     int64_t buckets = 0, most = 0;       // in each direction
   } distances;
+  // Unless other files say otherwise, embeddings are the first token's state, and similarity their
+  // product.
+  bool embeds_first = false;
   int convolution = 0;  // in tokens, after the first layer; 0: none
   engine::Activation convolution_activation = engine::Activation::tanh;
 

@@ -229,6 +229,7 @@ SentenceModules read_sentence_modules(const std::string& directory, const Config
                                       bool has_head) {
   SentenceModules modules;
   if (config.is_causal_lm && config.is_causal) modules.poolings = {Pooling::last};
+  if (config.embeds_first) modules.poolings = {Pooling::cls};
   modules.columns = config.output;
   const ModuleList list(directory);
   if (!list.exists) return modules;

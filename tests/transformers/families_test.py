@@ -12,10 +12,11 @@ import shutil
 from pathlib import Path
 
 import judge
-from judge import IS_OLDER, JudgeTest
+from judge import IS_OLDER, JudgeTest, torch
 
 import export_reference
 import random_models
+import transformers
 from random_models import EVERY_FAMILY, FAMILIES, MORE, TOKENIZERS
 from reference_inputs import read_inputs
 from reference import write_reference
@@ -95,6 +96,27 @@ class Families(JudgeTest):
         for family, head, settings in SETTINGS:
             with self.subTest(f"{family} {head} {settings}"):
                 self.compare(self.make(family, head, "safetensors", **settings))
+
+    def test_dpr(self):
+        """Questions and passages each have an encoder, whose embeddings are compared by their product."""
+        config = transformers.DPRConfig(vocab_size=len(self.tokenizers["bert"]), hidden_size=36, num_attention_heads=3,
+                                        num_hidden_layers=3, intermediate_size=50, max_position_embeddings=128)
+        for seed, (side, form) in enumerate({"Question": "safetensors", "Context": "bin"}.items()):
+            directory = random_models.fresh(self.dir / side)
+            model = getattr(transformers, f"DPR{side}Encoder")(config).eval()
+            random_models.randomise(model, seed, 1)
+            random_models.save(model, directory, form)
+            self.tokenizers["bert"].save_pretrained(str(directory))
+            found = self.infer(directory, "--task", "embed", "--max-length", "100", inputs=TEXTS)
+            for texts, answer in zip(TEXTS, found):
+                encoded = self.tokenizers["bert"](*texts, truncation=True, max_length=100, return_tensors="pt")
+                with torch.no_grad():
+                    wanted = model.double()(**encoded).pooler_output[0]
+                self.assert_close(answer["embedding"], wanted.tolist())
+        [scored] = self.infer(directory, "--task", "similarity", inputs=[["a question", "a passage"]])
+        first, second = (torch.tensor(answer["embedding"], dtype=torch.float64) for answer in
+                         self.infer(directory, "--task", "embed", inputs=["a question", "a passage"]))
+        self.assert_close([scored["similarity"]], [float(first @ second)], 1e-3)
 
     def test_vocabulary_files_alone(self):
         for family in FAMILIES:

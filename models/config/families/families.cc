@@ -190,6 +190,18 @@ constexpr Family xlm_roberta_xl() {
   return family;
 }
 
+// Either of the two encoders, each with the names of its own class.
+constexpr Family dpr(const char* base, const char* prefix, const char* mark) {
+  return {.model_type = "dpr",
+          .classes = "DPR",
+          .base = base,
+          .prefix = prefix,
+          .settings = kBertSettings,
+          .layer = kBertLayer,
+          .mark = mark,
+          .read_more = read_dpr};
+}
+
 constexpr Family kFamilies[] = {
     {.model_type = "bert",
      .classes = "Bert",
@@ -200,6 +212,9 @@ constexpr Family kFamilies[] = {
      .relative_keys = true,
      .heads = kBertHeads,
      .unused_head = "fit_dense"},  // TinyBERT's, by which its hidden states were trained
+    dpr("QuestionEncoder", "question_encoder.bert_model.",
+        "question_encoder.bert_model.embeddings.word_embeddings.weight"),
+    dpr("ContextEncoder", "ctx_encoder.bert_model.", ""),
     {.model_type = "ernie",
      .classes = "Ernie",
      .prefix = "ernie.",

@@ -44,6 +44,16 @@ void read_ernie(const JsonFile& file, Config& config) {
   config.tasks = file.boolean("use_task_id", false) ? tasks : 0;
 }
 
+// Karpukhin et al. 2020: the first token's state is the embedding, and products of these compare a
+// question with passages.
+void read_dpr(const JsonFile& file, Config& config) {
+  config.embeds_first = true;
+  if (file.integer("projection_dim", 0, 1 << 20, 0) != 0) {
+    file.fail("projection_dim", "0: a projection of embeddings is not supported");
+  }
+  config.not_evaluated.emplace_back("pooler.");  // BERT's, in older files
+}
+
 // Beltagy et al. 2020. Only tokens that attend to all others have the second set of projections.
 void read_longformer(const JsonFile& file, Config& config) {
   config.windows = read_layer_windows(file, config);

@@ -13,6 +13,7 @@ class JsonFile;
 Config::ClassifierPooling read_first_or_mean(const JsonFile& file);
 
 void read_ernie(const JsonFile& file, Config& config);
+void read_dpr(const JsonFile& file, Config& config);
 void read_longformer(const JsonFile& file, Config& config);
 void read_esm(const JsonFile& file, Config& config);
 void read_modern_bert(const JsonFile& file, Config& config);

@@ -222,8 +222,8 @@ constexpr ComparisonName kComparisons[] = {{Comparison::cosine, "cosine"},
                                            {Comparison::euclidean, "euclidean"},
                                            {Comparison::manhattan, "manhattan"}};
 
-Comparison read_comparison(const JsonFile& file) {
-  const std::string name = file.text("similarity_fn_name", "cosine");
+Comparison read_comparison(const JsonFile& file, Comparison standard) {
+  const std::string name = file.text("similarity_fn_name", name_of(standard));
   const auto* const known = std::ranges::find(kComparisons, name, &ComparisonName::name);
   if (known == std::end(kComparisons)) {
     file.fail("similarity_fn_name", "cosine, dot, euclidean or manhattan");
@@ -233,6 +233,7 @@ Comparison read_comparison(const JsonFile& file) {
 
 RetrievalSettings read_vectors(const std::string& directory, const Config& config) {
   RetrievalSettings settings;
+  if (config.embeds_first) settings.comparison = Comparison::dot;
   const ModuleList list(directory);
   const bool is_stanford = !list.exists && config.custom_name == "HF_ColBERT";
   const bool projects = list.has("Dense") && !list.has("Pooling");
@@ -279,7 +280,9 @@ RetrievalSettings read_retrieval_settings(const std::string& directory, const Co
   Prompts prompts = read_prompts(directory);
   settings.query_prompt = prompts.by_name["query"];
   settings.document_prompt = prompts.by_name["document"];
-  if (settings.embeds) settings.comparison = read_comparison(JsonFile(path));
+  if (settings.embeds) {
+    settings.comparison = read_comparison(JsonFile(path), settings.comparison);
+  }
   return settings;
 }
 

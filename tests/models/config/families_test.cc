@@ -145,6 +145,25 @@ TEST(Families, HeadsOfLayersWithoutAWindowAreAlike) {
               testing::HasSubstr("per_layer_config: found an object, expected none"));
 }
 
+TEST(Families, DprEmbedsByTheFirstToken) {
+  const test::CopiedModel copy("encoder");
+  const Model bert = Model::load(copy.path());
+  copy.change("config.json", {{"model_type", "dpr"}, {"architectures", {"DPRContextEncoder"}}});
+  const Model dpr = Model::load(copy.path());
+  EXPECT_EQ(dpr.info().similarity, "dot");
+  EXPECT_FALSE(dpr.info().has_pooler);
+  const std::vector<Input> inputs = {{"a man plays"}, {"the", "music"}};
+  const Output found = dpr.embed(inputs);
+  const auto states = bert.hidden(inputs);
+  for (int64_t i = 0; i < 2; ++i) {
+    EXPECT_TRUE(std::ranges::equal(found.row(i), states[i].states.row(0)));
+  }
+  copy.change("config.json", {{"projection_dim", 12}});
+  EXPECT_THAT(test::load_error(copy), testing::HasSubstr("projection_dim: found 12, expected 0"));
+  copy.change("config.json", {{"architectures", {"DPRReader"}}, {"projection_dim", 0}});
+  EXPECT_THAT(test::load_error(copy), testing::HasSubstr("expected one of DPRContextEncoder"));
+}
+
 // With parts for images and sounds, whose settings and weights are not read.
 TEST(Families, SettingsMayBeNested) {
   const test::CopiedModel copy("embedding-gemma2");
