@@ -27,7 +27,7 @@ class Rotary {
  private:
   // Of so many positions at a time, made for the first input that is long enough: models allow for
   // far more positions than most inputs have.
-  static constexpr int64_t kPositions = 1024;
+  static constexpr int64_t kPositions = 256;
   struct Table {
     std::once_flag once;
     Buffer cosines, sines;  // [kPositions, D / 2]
