@@ -58,11 +58,13 @@ struct Config {
   float embedding_scale = 1;
   int dropped_token = -1;     // has no embedding, for which the other tokens' make up; -1: none
   float attention_scale = 0;  // of the scores; 0: 1 / sqrt D
+  float branch_scale = 1;     // of what attention and the feed-forward network add
   engine::Activation activation = engine::Activation::gelu;
   Gate gate = Gate::none;
   struct Biases {
     bool norm = true, qkv = true, attention_output = true, up = true, down = true;
-    bool head = true, decoder = true;  // a head's transform's, and masked_lm's output's
+    bool query_norm = true, final_norm = true;  // if norms have any; also of keys
+    bool head = true, decoder = true;           // a head's transform's, and masked_lm's output's
     bool distance_key = true;
   } has_bias;
   int64_t head_width = 0;      // the outputs of a head's `widen`

@@ -131,6 +131,10 @@ void write_converted(const Model& model, const std::function<void(std::string_vi
     throw Error(impl.checkpoint.path() +
                 ": models whose layers read the embeddings cannot be converted yet");
   }
+  if (impl.config.branch_scale != 1 && impl.encoder.precision != engine::Precision::int8) {
+    throw Error(impl.checkpoint.path() +
+                ": ESM C's weights cannot be converted to bf16 yet, only to int8");
+  }
   const Replacements replaced = replacements(impl.encoder, impl.checkpoint);
   nlohmann::ordered_json header = {{"__metadata__", {{"format", "pt"}}}};
   int64_t at = 0;

@@ -228,6 +228,11 @@ def newer() -> list[tuple[str, str, str, list[int] | None]]:
          '"sliding_attention":{"rope_theta":500.0,"rope_type":"default"}}', WINDOWED),
         ("gemma3", "norms of heads and of what is added, windows, one head of keys; mean pooling",
          "--family gemma3 --shape 4,48,3,50 --positions 128 --scale 0.8 --head none", WINDOWED),
+        ("esmc-mlm", "a language model of proteins: norms of queries and keys, what layers add made smaller",
+         "--family esmc --shape 3,48,4,60 --positions 128 --head mlm", WINDOWED),
+        ("esmc-tokens", "biases, a token classifier of ESM C",
+         "--family esmc --shape 2,48,4,60 --positions 128 --head tokens --labels 4 --set attention_bias=true "
+         "--set mlp_bias=true", WINDOWED),
         ("embedding-gemma2", "heads of two shapes, norms of values, inputs of each layer, an output of another width",
          "--family embedding-gemma2 --shape 4,48,4,60 --positions 128 --scale 0.8 --head none", WINDOWED),
         ("gemma3-newer", "layer_types, rope_parameters, biases, two heads of keys",

@@ -7,6 +7,7 @@ own save_pretrained, with ids beyond the window and beyond DeBERTa's buckets as 
 """
 import json
 import sys
+import unittest
 from pathlib import Path
 
 import judge
@@ -87,6 +88,8 @@ if not IS_OLDER:
                            "attention_bias": True, "mlp_bias": True, "hidden_act": "gelu",
                            "rope_parameters": {"rope_theta": 700.0, "rope_type": "default"}})
              for pooling in ("bos", "mean")]
+    FAMILIES["Esmc"] = (USUAL, {})
+    MORE.append(("Esmc", {"attention_bias": True, "mlp_bias": True, "hidden_act": "gelu", "num_hidden_layers": 9}))
     FAMILIES["EmbeddingGemma2Text"] = (["Model"], random_models.GEMMA_2)
     MORE.append(("EmbeddingGemma2Text", random_models.GEMMA_2 | {"rope_parameters": ROPE, "attention_bias": True, "layer_types": [
         "full_attention", "sliding_attention", "sliding_attention", "full_attention"]}))
@@ -195,6 +198,26 @@ class Newer(JudgeTest):
             with torch.no_grad():
                 states = model.esm(**tokenizer(text, return_tensors="pt")).last_hidden_state[0]
             self.assert_close(answer["embedding"], states.mean(0))
+
+    @unittest.skipIf(IS_OLDER, "transformers 4 has no ESM C")
+    def test_esm_c(self):
+        """With its own tokenizer, in which a bar separates chains."""
+        directory = random_models.fresh(self.dir / "esmc")
+        tokenizer = transformers.EsmcTokenizer(model_max_length=60)
+        tokenizer.save_pretrained(str(directory))
+        model = transformers.EsmcForMaskedLM(transformers.EsmcConfig(vocab_size=64, **SIZES)).eval()
+        random_models.randomise(model, 3, 1)
+        model.save_pretrained(str(directory))
+        texts = ["MKTAYIAKQR", "MK<mask>AY|<mask>KQJJxR", "<mask>AG|", " M  <cls>A\tjj-.k", "GAV" * 30, ""]
+        answers = self.infer(directory, "--task", "tokens", "--output-format", "jsonl", inputs=texts)
+        for text, answer in zip(texts, answers):
+            self.assertEqual(answer["ids"], tokenizer(text, truncation=True)["input_ids"], text)
+        [filled] = self.infer(directory, "--task", "fill-mask", inputs=texts[1:2])
+        with torch.no_grad():
+            logits = model(**tokenizer(texts[1], return_tensors="pt")).logits[0]
+        for mask in filled["masks"]:
+            probabilities = logits[mask["token"]].softmax(0)
+            self.assert_close([fill["probability"] for fill in mask["fills"]], probabilities.topk(5).values.tolist())
 
     def test_vocabulary_of_the_first_deberta(self):
         """vocab.json and merges.txt alone. docs/tokenizers.md: version 5 differs for pairs and [MASK]."""

@@ -16,6 +16,7 @@ void read_ernie(const JsonFile& file, Config& config);
 void read_dpr(const JsonFile& file, Config& config);
 void read_longformer(const JsonFile& file, Config& config);
 void read_esm(const JsonFile& file, Config& config);
+void read_esmc(const JsonFile& file, Config& config);
 void read_modern_bert(const JsonFile& file, Config& config);
 void read_nomic_bert(const JsonFile& file, Config& config);
 void read_gte(const JsonFile& file, Config& config);

@@ -25,6 +25,12 @@ constexpr Alias kNeoBertAliases[] = {{"max_length", "max_position_embeddings"}};
 
 constexpr LayerNames kEuroBertLayer =
     projections_layer(".input_layernorm", ".post_attention_layernorm");
+constexpr LayerNames esmc_layer() {
+  LayerNames names = kEuroBertLayer;
+  names.query_norm = ".self_attn.q_norm";
+  names.key_norm = ".self_attn.k_norm";
+  return names;
+}
 constexpr LayerNames gemma3_layer() {
   LayerNames names = projections_layer(".input_layernorm", ".pre_feedforward_layernorm");
   names.query_norm = ".self_attn.q_norm";
@@ -76,6 +82,17 @@ constexpr HeadRow kEuroBertHeads[] = {
      .output = "classifier"},
     {.suffix = "ForMaskedLM", .kind = masked_lm, .output = "lm_head", .bias = "lm_head.bias"},
     kTokenClassifier};
+
+constexpr HeadRow kEsmcHeads[] = {
+    kRobertaHeads[0],
+    {.suffix = "ForMaskedLM",
+     .kind = masked_lm,
+     .transform = "lm_head.dense",
+     .activation = "gelu",
+     .norm = "lm_head.layer_norm",
+     .output = "lm_head.decoder",
+     .bias = "lm_head.decoder.bias"},
+    {.suffix = "ForTokenClassification", .kind = token_classification, .output = "score"}};
 
 constexpr HeadRow kUltraBertHeads[] = {{.suffix = "ForSequenceClassification",
                                         .kind = classification,
@@ -244,6 +261,21 @@ constexpr Family kLanguageModelFamilies[] = {
      .gate = Gate::first_half,
      .position_type = PositionType::rotary,
      .read_more = read_neo_bert},
+    {.model_type = "esmc",
+     .classes = "Esmc",
+     .prefix = "esmc.",
+     .settings = kSiluSettings,
+     .layer = esmc_layer(),
+     .embeddings = {.words = "embed_tokens.weight", .norm = ""},
+     .has_types = false,
+     .norm_epsilon = {.name = "", .fallback = 1e-5},
+     .heads = kEsmcHeads,
+     .tied = false,
+     .pre_norm = true,
+     .final_norm = "norm",
+     .gate = Gate::separate,
+     .position_type = PositionType::rotary,
+     .read_more = read_esmc},
     {.model_type = "gemma3_text",
      .classes = "Gemma3Text",
      .prefix = "model.",

@@ -104,6 +104,19 @@ void read_neo_bert(const JsonFile& file, Config& config) {
   }
 }
 
+// ESM C, a language model of proteins. What its layers add gets smaller with their number.
+void read_esmc(const JsonFile& file, Config& config) {
+  read_llama_layers(file, config);
+  config.is_rms_norm = false;
+  config.has_bias.norm = true;
+  config.has_bias.query_norm = config.has_bias.final_norm = false;
+  if (config.key_heads != config.heads) {
+    file.fail("num_key_value_heads", fmt::format("{}, the number of heads", config.heads));
+  }
+  config.frequencies = rope_frequencies(file, config, 10000);
+  config.branch_scale = std::sqrt(36 / static_cast<float>(config.layers));
+}
+
 // EmbeddingGemma (Schechter Vera et al. 2025): Gemma 3's layers without a mask.
 void read_gemma3(const JsonFile& file, Config& config) {
   constexpr const char* kNoMask = "use_bidirectional_attention";

@@ -34,9 +34,19 @@ void check_precision(const Checkpoint& checkpoint, const Layer& layer, bool is_i
 }
 
 std::optional<engine::Norm> read_norm_if(bool has, Checkpoint& checkpoint, const std::string& name,
-                                         int64_t width, const Config& config) {
+                                         int64_t width, const Config& config,
+                                         bool may_have_bias = true) {
   if (!has) return std::nullopt;
-  return read_norm(checkpoint, name, width, config);
+  return read_norm(checkpoint, name, width, config, may_have_bias);
+}
+
+// Gives what is added to the hidden state.
+engine::Linear read_branch(Checkpoint& checkpoint, const std::string& name, int64_t width,
+                           bool has_bias, const Config& config, const engine::Product& product,
+                           engine::Team& team) {
+  DenseNames dense = {{name}, config.hidden, width, has_bias};
+  dense.scale = config.branch_scale;
+  return read_linear(checkpoint, dense, Activation::none, product, team);
 }
 
 }  // namespace
@@ -154,17 +164,14 @@ Layer::Layer(Checkpoint& checkpoint, const std::string& name_in_checkpoint, cons
       qkv(read_qkv(checkpoint, name, config, config.heads_of(number), products.layers, team)),
       query_norm(read_norm_if(*names.query_norm, checkpoint, name + names.query_norm,
                               config.heads_of(number).size * (names.norms_heads ? 1 : heads),
-                              config)),
+                              config, config.has_bias.query_norm)),
       key_norm(read_norm_if(*names.key_norm, checkpoint, name + names.key_norm,
-                            config.heads_of(number).size * (names.norms_heads ? 1 : heads),
-                            config)),
+                            config.heads_of(number).size * (names.norms_heads ? 1 : heads), config,
+                            config.has_bias.query_norm)),
       positions(std::move(of_layer)),
-      attention_output(read_linear(checkpoint,
-                                   {{name + names.attention_output},
-                                    config.hidden,
-                                    heads * config.heads_of(number).size,
-                                    config.has_bias.attention_output},
-                                   Activation::none, products.layers, team)),
+      attention_output(read_branch(
+          checkpoint, name + names.attention_output, heads * config.heads_of(number).size,
+          config.has_bias.attention_output, config, products.layers, team)),
       attention_norm(read_norm_if(config.has_first_norm || name != config.layer_names.front(),
                                   checkpoint, name + names.attention_norm, config.hidden, config)),
       residual_norm(read_norm_if(*names.residual_norm, checkpoint, name + names.residual_norm,
@@ -192,9 +199,8 @@ Layer::Layer(Checkpoint& checkpoint, const std::string& name_in_checkpoint, cons
   intermediate.emplace(
       read_linear(checkpoint, gate_names(name, config), config.activation, product, team));
   up = read_up(checkpoint, name, config, product, team);
-  output.emplace(read_linear(
-      checkpoint, {{name + names.output}, config.hidden, config.intermediate, config.has_bias.down},
-      Activation::none, product, team));
+  output.emplace(read_branch(checkpoint, name + names.output, config.intermediate,
+                             config.has_bias.down, config, product, team));
   attention_output.set_prefetch_target(*intermediate);
   intermediate->set_prefetch_target(up ? *up : *output);
   if (up) up->set_prefetch_target(*output);
@@ -266,7 +272,7 @@ Encoder::Encoder(Checkpoint& checkpoint, const Config& config, const engine::Pro
       order(config.layer_order),
       layers_per_group(config.inner_layers),
       final_norm(read_norm_if(*config.family->final_norm, checkpoint, config.family->final_norm,
-                              config.hidden, config)),
+                              config.hidden, config, config.has_bias.final_norm)),
       projection(read_output_projection(checkpoint, config, products.f32, team)) {
   for (const auto* frequencies : {&config.frequencies, &config.local_frequencies}) {
     if (frequencies->empty()) break;

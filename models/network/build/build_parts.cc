@@ -47,12 +47,13 @@ Weight sinusoids(int64_t rows, int64_t columns) {
 
 }  // namespace
 
-Norm read_norm(Checkpoint& checkpoint, const std::string& name, int64_t width,
-               const Config& config) {
+Norm read_norm(Checkpoint& checkpoint, const std::string& name, int64_t width, const Config& config,
+               bool may_have_bias) {
+  const bool has_bias = config.has_bias.norm && may_have_bias;
   engine::Buffer gamma = checkpoint.vector(name + ".weight", width);
   for (int64_t i = 0; i < width; ++i) gamma.data()[i] += config.gain_offset;
   return {std::move(gamma),
-          config.has_bias.norm ? checkpoint.vector(name + ".bias", width) : engine::Buffer(width),
+          has_bias ? checkpoint.vector(name + ".bias", width) : engine::Buffer(width),
           config.norm_epsilon, !config.is_rms_norm};
 }
 
@@ -80,10 +81,24 @@ Linear::Stored columns_of(const Linear::Stored& all, int64_t first, int64_t coun
 
 }  // namespace
 
+namespace {
+
+void scale_dense(float scale, Weight& weight, engine::Buffer& bias) {
+  const engine::ConstTensor stored = weight.view;
+  engine::Buffer scaled;
+  weight.view = scaled.tensor(stored.rows, stored.columns);
+  std::transform(stored.data, stored.data + stored.size(), scaled.data(),
+                 [scale](float value) { return value * scale; });
+  weight.copy = std::move(scaled);
+  for (int64_t i = 0; i < bias.size(); ++i) bias.data()[i] *= scale;
+}
+
+}  // namespace
+
 Linear read_linear(Checkpoint& checkpoint, const DenseNames& dense, Activation activation,
                    const engine::Product& product, engine::Team& team) {
   constexpr int64_t kMaxInt8Width = 1 << 16;  // sums of more products could overflow 32 bits
-  const auto& [names, columns, width, has_bias, first, some, later] = dense;
+  const auto& [names, columns, width, has_bias, first, some, later, scale] = dense;
   std::vector<int64_t> of_each(names.size(), later > 0 ? later : columns);
   of_each.front() = columns;
   const bool stored = checkpoint.is_int8(names.front());
@@ -109,7 +124,8 @@ Linear read_linear(Checkpoint& checkpoint, const DenseNames& dense, Activation a
     weights->push_back(checkpoint.matrix(name + ".weight", of_each[i], width));
     biases.push_back(has_bias ? checkpoint.vector(name + ".bias", of_each[i])
                               : engine::Buffer(of_each[i]));
-    const Weight& weight = weights->back();
+    Weight& weight = weights->back();
+    if (scale != 1) scale_dense(scale, weight, biases.back());
     parts.push_back({{weight.view.row(first), some > 0 ? some : of_each[i], width},
                      biases.back().data() + first,
                      weight.description()});

@@ -25,13 +25,14 @@ struct DenseNames {
   // If count is not 0: only `count` columns of the single name, from `first` on.
   int64_t first = 0, count = 0;
   int64_t later_columns = 0;  // of all names but the first, if different
+  float scale = 1;            // of weights and biases, unless they are stored in int8
 };
 engine::Linear read_linear(Checkpoint& checkpoint, const DenseNames& dense,
                            engine::Activation activation, const engine::Product& product,
                            engine::Team& team);
 // name.weight and, unless the model's norms have none, name.bias [width]
 engine::Norm read_norm(Checkpoint& checkpoint, const std::string& name, int64_t width,
-                       const Config& config);
+                       const Config& config, bool may_have_bias = true);
 engine::Norm unit_norm(int64_t width, const Config& config);  // without weights
 
 // [positions, E] and [types, E], or a single row of zeros if the model has none.

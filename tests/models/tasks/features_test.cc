@@ -29,9 +29,10 @@ const std::vector<std::string> kNewerModels = names_in(R"(
     nomic nomic-mlm nomic5-tokens gte gte-qa gte-separate gte5-mlm nomic-moe jina jina-choice
     jina-code deberta-conv deberta-c2p deberta-p2c eurobert-mlm eurobert-tokens
     eurobert-classification eurobert-newer eurobert-mean gemma3 gemma3-newer embedding-gemma2
-    jina-roberta-mlm jina-reranker jina-v3 jina-v3-tokens ultrabert-mlm ultrabert-qa ultrabert-classification
-    ultrabert-published ultrabert-newer ernie ernie-pretraining deberta1 deberta1-qa
-    deberta1-far mt5 t5 llama qwen2 qwen3 qwen3-tokens esm-mlm esm1b esm-classification neobert-mlm)");
+    jina-roberta-mlm jina-reranker jina-v3 jina-v3-tokens ultrabert-mlm ultrabert-qa
+    ultrabert-classification ultrabert-published ultrabert-newer ernie ernie-pretraining deberta1 deberta1-qa
+    deberta1-far mt5 t5 llama qwen2 qwen3 qwen3-tokens esm-mlm esmc-mlm esmc-tokens
+    esm1b esm-classification neobert-mlm)");
 
 // Every family with every head, and what only some have. Listed here and not read from the index,
 // which does not exist yet when the tests are discovered.

@@ -17,10 +17,10 @@ FAMILIES = {"modernbert": ("ModernBert", ("model.",)), "nomic_bert": ("NomicBert
             "embedding_gemma2_text": ("EmbeddingGemma2Text", ("model.",)),
             "llama": ("Llama", ("model.",)), "mistral": ("Mistral", ("model.",)), "qwen2": ("Qwen2", ("model.",)),
             "qwen3": ("Qwen3", ("model.",)), "t5": ("T5", ("transformer.",)),
-            "mt5": ("MT5", ("transformer.",)), "esm": ("Esm", ("esm.",)), "neobert": ("NeoBERT", ("model.",))}
+            "mt5": ("MT5", ("transformer.",)), "esm": ("Esm", ("esm.",)), "esmc": ("Esmc", ("esmc.",)), "neobert": ("NeoBERT", ("model.",))}
 DECODERS = ("llama", "mistral", "qwen2", "qwen3")
 GEMMAS = ("gemma3_text", "embedding_gemma2", "embedding_gemma2_text")
-NO_TYPES = ("modernbert", "eurobert", "ultrabert", *GEMMAS, *DECODERS, "t5", "mt5", "esm", "neobert")
+NO_TYPES = ("modernbert", "eurobert", "ultrabert", *GEMMAS, *DECODERS, "t5", "mt5", "esm", "esmc", "neobert")
 # By the class of its configuration, which auto_map names.
 CODE = {"JinaBertConfig": "jina", "XLMRobertaFlashConfig": "jina-roberta"}
 
@@ -85,4 +85,4 @@ def read_newer_config(directory: Path) -> NewerConfig:
         directory, kind, c, prefixes, classes, architecture,
         get("num_hidden_layers", "n_layer", "num_layers"), get("hidden_size", "n_embd", "d_model"),
         get("num_attention_heads", "n_head", "num_heads"), -(-vocabulary // multiple) * multiple, types,
-        longest, float(c.get(epsilon, c.get("layer_norm_epsilon", 1e-12))), padding)
+        longest, 1e-5 if kind == "esmc" else float(c.get(epsilon, c.get("layer_norm_epsilon", 1e-12))), padding)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random ESM and NeoBERT encoders, for models.py, with every tensor that the published files have."""
+"""Random ESM, ESM C and NeoBERT encoders, for models.py, with every tensor that the published files have."""
 import argparse
 
 import numpy as np
@@ -36,6 +36,30 @@ def esm(w, args: argparse.Namespace, c: dict, vocab: int) -> None:
     w.dense(p + "contact_head.regression", 1, layers * heads, 1)
 
 
+def esm_c_config() -> dict:
+    return {"pad_token_id": 1, "mask_token_id": 32, "hidden_act": "silu", "attention_bias": False, "mlp_bias": False,
+            "rope_parameters": {"rope_theta": 10000.0, "rope_type": "default"}, "tie_word_embeddings": False}
+
+
+def esm_c(w, args: argparse.Namespace, c: dict, vocab: int) -> None:
+    layers, hidden, _, intermediate = args.shape
+    p = "esmc."
+    w.add(p + "embed_tokens.weight", (vocab, hidden), 0.5)
+    for i in range(layers):
+        layer, gain = f"{p}layers.{i}.", (layers / 36)**0.5  # which the layers divide by
+        for name in "qkv":
+            w.dense(f"{layer}self_attn.{name}_proj", hidden, hidden, 1.2, c["attention_bias"])
+        for name in "qk":
+            w.norm(f"{layer}self_attn.{name}_norm", hidden, False)
+        w.dense(layer + "self_attn.o_proj", hidden, hidden, gain, c["attention_bias"])
+        for name in ("gate", "up"):
+            w.dense(f"{layer}mlp.{name}_proj", intermediate, hidden, 1, c["mlp_bias"])
+        w.dense(layer + "mlp.down_proj", hidden, intermediate, gain, c["mlp_bias"])
+        for name in ("input_layernorm", "post_attention_layernorm"):
+            w.norm(layer + name, hidden)
+    w.norm(p + "norm", hidden, False)
+
+
 def neo_bert_config(hidden: int, heads: int) -> dict:
     return {"norm_eps": 1e-5, "dim_head": hidden // heads, "classifier_init_range": 0.02,
             "decoder_init_range": 0.02, "embedding_init_range": 0.02, "kwargs": {"trust_remote_code": True},
@@ -57,4 +81,4 @@ def neo_bert(w, args: argparse.Namespace, c: dict, vocab: int) -> None:
     w.norm(p + "layer_norm", hidden, False)
 
 
-ENCODERS = {"esm": esm, "neobert": neo_bert}
+ENCODERS = {"esm": esm, "esmc": esm_c, "neobert": neo_bert}

@@ -32,7 +32,11 @@ def scores(config: NewerConfig, t: Tensors, x: np.ndarray) -> dict[str, np.ndarr
         return {"logits": t.linear(x[-1:] if of_input else x, "score")}
     if config.kind in (*GEMMAS, *DECODERS) or head == "EncoderModel":
         return {}
-    if (config.kind.startswith("jina") or config.kind == "esm") and head == "ForSequenceClassification" and "classifier.dense.weight" in t:
+    if config.kind == "esmc" and head == "ForTokenClassification":
+        return {"logits": t.linear(x, "score")}
+    if config.kind == "esmc" and head == "Model":
+        return {}
+    if (config.kind.startswith("jina") or config.kind in ("esm", "esmc")) and head == "ForSequenceClassification" and "classifier.dense.weight" in t:
         return {"logits": t.linear(np.tanh(t.linear(x[:1], "classifier.dense")), "classifier.out_proj")}
     if head in ("ForMaskedLM", "ForPreTraining"):
         return {"logits": masked_lm(config, t, x)}
@@ -94,6 +98,9 @@ def predictions(t: Tensors, x: np.ndarray, words: str, decoder: str, bias: str =
 def masked_lm(config: NewerConfig, t: Tensors, x: np.ndarray) -> np.ndarray:
     act = activation(config.get("hidden_act", config.get("activation_function")))
     words = "embeddings.word_embeddings.weight"
+    if config.kind == "esmc":
+        x = t.norm(activation("gelu")(t.linear(x, "lm_head.dense")), "lm_head.layer_norm")
+        return t.linear(x, "lm_head.decoder")
     if "lm_head.dense.weight" in t:
         norm = "lm_head.norm" if "lm_head.norm.weight" in t else "lm_head.layer_norm"
         bias = "lm_head.bias" if config.kind.startswith("jina") or config.kind == "esm" else ""

@@ -145,6 +145,23 @@ def embedding_gemma2(config: NewerConfig, t: Tensors, ids: np.ndarray, _) -> lis
     return stages
 
 
+def esm_c(config: NewerConfig, t: Tensors, ids: np.ndarray, _) -> list[np.ndarray]:
+    act, inv_freq = activation(config.get("hidden_act", "silu")), frequencies(10000.0, config.hidden // config.heads)
+    x, smaller = t["embed_tokens.weight"][ids], np.sqrt(36 / config.layers)
+    stages = [x]
+    for i in range(config.layers):
+        p = f"layers.{i}."
+        y, attention = t.norm(x, p + "input_layernorm"), p + "self_attn."
+        q, k = (t.norm(t.linear(y, f"{attention}{name}_proj"), f"{attention}{name}_norm") for name in "qk")
+        q, k, v = (split(part, config.heads) for part in (q, k, t.linear(y, attention + "v_proj")))
+        context = attend(t.keys, rotate(q, inv_freq), rotate(k, inv_freq), v)
+        x = x + smaller * t.linear(context, attention + "o_proj")
+        x = x + smaller * feed_forward(t, t.norm(x, p + "post_attention_layernorm"), p + "mlp.", act)
+        stages.append(x)
+    stages[-1] = t.norm(x, "norm")
+    return stages
+
+
 def rotate_neighbours(x: np.ndarray, inv_freq: np.ndarray) -> np.ndarray:
     """x: [A, S, D]. Each two neighbours in a head are the real and imaginary part of a number."""
     angles = np.arange(x.shape[1], dtype=np.float32)[:, None] * inv_freq[None]

@@ -47,7 +47,15 @@ def head(w, args: argparse.Namespace, c: dict, vocab: int) -> None:
     if family in DECODERS and kind in columns:
         w.dense("score", columns[kind], hidden, 2, kind == "tokens")
         return
-    if family in ("jina-roberta", "jina-v3", "esm") and kind == "classification":
+    if family == "esmc" and kind == "mlm":
+        w.dense("lm_head.dense", hidden, hidden, 1)
+        w.norm("lm_head.layer_norm", hidden)
+        w.dense("lm_head.decoder", vocab, hidden, 1)
+        return
+    if family == "esmc" and kind == "tokens":
+        w.dense("score", args.labels, hidden, 2)
+        return
+    if family in ("jina-roberta", "jina-v3", "esm", "esmc") and kind == "classification":
         w.dense("classifier.dense", hidden, hidden, 1)
         w.dense("classifier.out_proj", args.labels, hidden, 2)
         return

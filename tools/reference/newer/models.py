@@ -19,7 +19,7 @@ CLASSES = {"modernbert": "ModernBert", "nomic": "NomicBert", "nomic-moe": "Nomic
            "jina-v3": "JinaEmbeddingsV3", "ultrabert": "Ultrabert", "deberta1": "Deberta",
            "llama": "Llama", "mistral": "Mistral", "qwen2": "Qwen2", "qwen3": "Qwen3",
            "t5": "T5", "t5-gated": "T5", "mt5": "MT5", "embedding-gemma2": "EmbeddingGemma2Text",
-           "esm": "Esm", "neobert": "NeoBERT"}
+           "esm": "Esm", "esmc": "Esmc", "neobert": "NeoBERT"}
 T5 = ("t5", "t5-gated", "mt5")
 DECODERS = ("llama", "mistral", "qwen2", "qwen3")
 MODEL_TYPES = {"modernbert": "modernbert", "nomic": "nomic_bert", "nomic-moe": "nomic_bert", "nomic5": "nomic_bert",
@@ -27,13 +27,14 @@ MODEL_TYPES = {"modernbert": "modernbert", "nomic": "nomic_bert", "nomic-moe": "
                "deberta": "deberta-v2", "eurobert": "eurobert", "gemma3": "gemma3_text",
                "jina-roberta": "xlm-roberta", "jina-v3": "jina_embeddings_v3", "ultrabert": "ultrabert",
                "deberta1": "deberta", "t5": "t5", "t5-gated": "t5", "mt5": "mt5", "esm": "esm",
+               "esmc": "esmc",
                "embedding-gemma2": "embedding_gemma2_text", "neobert": "neobert",
                **{name: name for name in DECODERS}}
 PREFIXES = {"modernbert": "model.", "nomic": "bert.", "nomic-moe": "bert.", "nomic5": "nomic_bert.", "gte": "new.",
             "gte5": "gte.", "jina": "bert.", "jina-code": "bert.", "deberta": "deberta.",
             "eurobert": "model.", "gemma3": "model.", "jina-roberta": "roberta.",
             "jina-v3": "roberta.", "ultrabert": "ultrabert.", "deberta1": "deberta.",
-            "esm": "esm.", "neobert": "model.", "embedding-gemma2": "model.", **dict.fromkeys(DECODERS, "model."),
+            "esm": "esm.", "esmc": "esmc.", "neobert": "model.", "embedding-gemma2": "model.", **dict.fromkeys(DECODERS, "model."),
             "t5": "transformer.", "t5-gated": "transformer.", "mt5": "transformer."}
 CODE = {"jina": "jinaai/jina-bert-implementation--configuration_bert.JinaBertConfig",
         "jina-code": "jinaai/jina-bert-v2-qk-post-norm--configuration_bert.JinaBertConfig",
@@ -126,6 +127,7 @@ def base_config(args: argparse.Namespace, head: str, vocab: int) -> dict:
                       "sliding_window": 8, "prediction_head_size": 40, "classifier_pooling": "cls",
                       "tie_word_embeddings": False}}
     more["esm"] = esm_models.esm_config()
+    more["esmc"] = esm_models.esm_c_config()
     more["embedding-gemma2"] = gemma_models.config(args)
     more["llama"] = {key: more["qwen3"][key] for key in ("hidden_act", "rms_norm_eps", "attention_bias", "rope_theta",
                                                          "num_key_value_heads")} | {

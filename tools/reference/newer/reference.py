@@ -6,7 +6,7 @@ from newer.config import DECODERS, NewerConfig
 from newer.encoders import deberta, esm, jina_bert, jina_roberta, modern_bert, turned_bert
 from newer.heads import scores
 from newer.tensors import Tensors
-from newer.language_models import embedding_gemma2, gemma3, llama, neo_bert, t5, ultra_bert
+from newer.language_models import embedding_gemma2, esm_c, gemma3, llama, neo_bert, t5, ultra_bert
 from reference_inputs import Input
 
 ENCODERS = {"modernbert": modern_bert, "nomic_bert": turned_bert, "new": turned_bert,
@@ -14,7 +14,7 @@ ENCODERS = {"modernbert": modern_bert, "nomic_bert": turned_bert, "new": turned_
             "jina-roberta": jina_roberta, "jina_embeddings_v3": jina_roberta,
             "ultrabert": ultra_bert, "gemma3_text": gemma3, "embedding_gemma2": embedding_gemma2,
             "embedding_gemma2_text": embedding_gemma2, **dict.fromkeys(DECODERS, llama), "t5": t5, "mt5": t5,
-            "esm": esm, "neobert": neo_bert}
+            "esm": esm, "esmc": esm_c, "neobert": neo_bert}
 
 
 def compute_newer(config: NewerConfig, inputs: list[Input]) -> dict[str, np.ndarray]:
