@@ -133,7 +133,7 @@ void write_converted(const Model& model, const std::function<void(std::string_vi
   }
   if (impl.config.branch_scale != 1 && impl.encoder.precision != engine::Precision::int8) {
     throw Error(impl.checkpoint.path() +
-                ": ESM C's weights cannot be converted to bf16 yet, only to int8");
+                ": weights that are scaled as they are loaded cannot be converted to bf16 yet");
   }
   const Replacements replaced = replacements(impl.encoder, impl.checkpoint);
   nlohmann::ordered_json header = {{"__metadata__", {{"format", "pt"}}}};
