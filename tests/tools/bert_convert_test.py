@@ -61,6 +61,20 @@ class ConvertTest(ToolTest):
                         self.assertEqual(self.answer(target, "auto"), wanted)
                         self.assertNotEqual(self.answer(source, "f32"), wanted)
 
+    def test_what_cannot_be_converted(self):
+        """Weights that are scaled as they are loaded, to bf16, and layers that share a tensor."""
+        shape, new = ("--shape", "2,48,4,60"), self.dir / "none"
+        source, target = self.convert("scaled", "int8", "--family", "esmc", "--head", "tokens", *shape, "--set",
+                                      "mlp_bias=true")
+        answer = lambda model: self.text("-m", model, "--precision", "int8", "--task", "hidden", "a")  # noqa: E731
+        self.tool = "bert-infer"
+        self.assertEqual(answer(source), answer(target))
+        self.tool = "bert-convert"
+        self.fail_with(1, "scaled as they are loaded", "-m", source, "--precision", "bf16", "-o", new)
+        shared = self.make_model("shared", "--family", "embedding-gemma2", *shape)
+        self.fail_with(1, "whose layers read the embeddings", "-m", shared, "--precision", "int8", "-o", new)
+        self.assertFalse(new.exists())
+
     def test_every_format_converts_to_the_same(self):
         weight_files.write_formats(self.make_model("formats", "--labels", "3"), self.dir)
         path = self.dir / "tensorflow" / "bert_config.json"
