@@ -91,8 +91,9 @@ if not IS_OLDER:
     FAMILIES["Esmc"] = (USUAL, {})
     MORE.append(("Esmc", {"attention_bias": True, "mlp_bias": True, "hidden_act": "gelu", "num_hidden_layers": 9}))
     FAMILIES["EmbeddingGemma2Text"] = (["Model"], random_models.GEMMA_2)
-    MORE.append(("EmbeddingGemma2Text", random_models.GEMMA_2 | {"rope_parameters": ROPE, "attention_bias": True, "layer_types": [
-        "full_attention", "sliding_attention", "sliding_attention", "full_attention"]}))
+    MORE.append(("EmbeddingGemma2Text", random_models.GEMMA_2 | {
+        "rope_parameters": ROPE, "attention_bias": True,
+        "layer_types": ["full_attention", "sliding_attention", "sliding_attention", "full_attention"]}))
     MORE.append(("EmbeddingGemma2", random_models.GEMMA_2))
     MORE.append(("ModernBert", {"rope_parameters": ROPE, "local_attention": 6, "layer_types": [
         "sliding_attention", "full_attention", "full_attention", "sliding_attention"]}))

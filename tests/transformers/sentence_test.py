@@ -210,8 +210,8 @@ class SavedBySentenceTransformers(JudgeTest):
         """Its files' kind: Gemma's tokenizer, prompts, the mean, two Dense modules."""
         directory = random_models.fresh(self.dir / "encoder")
         config = transformers.Gemma3TextConfig(
-            vocab_size=self.write_gemma_tokenizer(directory), hidden_size=36, num_attention_heads=3, num_hidden_layers=4, intermediate_size=50,
-            max_position_embeddings=128, **random_models.GEMMA)
+            vocab_size=self.write_gemma_tokenizer(directory), hidden_size=36, num_attention_heads=3,
+            num_hidden_layers=4, intermediate_size=50, max_position_embeddings=128, **random_models.GEMMA)
         model = transformers.Gemma3TextModel(config).eval()
         random_models.randomise(model, 9, 1.5)
         with torch.no_grad():

@@ -17,7 +17,8 @@ FAMILIES = {"modernbert": ("ModernBert", ("model.",)), "nomic_bert": ("NomicBert
             "embedding_gemma2_text": ("EmbeddingGemma2Text", ("model.",)),
             "llama": ("Llama", ("model.",)), "mistral": ("Mistral", ("model.",)), "qwen2": ("Qwen2", ("model.",)),
             "qwen3": ("Qwen3", ("model.",)), "t5": ("T5", ("transformer.",)),
-            "mt5": ("MT5", ("transformer.",)), "esm": ("Esm", ("esm.",)), "esmc": ("Esmc", ("esmc.",)), "neobert": ("NeoBERT", ("model.",))}
+            "mt5": ("MT5", ("transformer.",)), "esm": ("Esm", ("esm.",)),
+            "esmc": ("Esmc", ("esmc.",)), "neobert": ("NeoBERT", ("model.",))}
 DECODERS = ("llama", "mistral", "qwen2", "qwen3")
 GEMMAS = ("gemma3_text", "embedding_gemma2", "embedding_gemma2_text")
 NO_TYPES = ("modernbert", "eurobert", "ultrabert", *GEMMAS, *DECODERS, "t5", "mt5", "esm", "esmc", "neobert")

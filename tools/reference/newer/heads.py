@@ -36,7 +36,8 @@ def scores(config: NewerConfig, t: Tensors, x: np.ndarray) -> dict[str, np.ndarr
         return {"logits": t.linear(x, "score")}
     if config.kind == "esmc" and head == "Model":
         return {}
-    if (config.kind.startswith("jina") or config.kind in ("esm", "esmc")) and head == "ForSequenceClassification" and "classifier.dense.weight" in t:
+    of_first = config.kind.startswith("jina") or config.kind in ("esm", "esmc")
+    if of_first and head == "ForSequenceClassification" and "classifier.dense.weight" in t:
         return {"logits": t.linear(np.tanh(t.linear(x[:1], "classifier.dense")), "classifier.out_proj")}
     if head in ("ForMaskedLM", "ForPreTraining"):
         return {"logits": masked_lm(config, t, x)}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """EuroBERT, UltraBERT and both EmbeddingGemmas in float64: the layers of the language models Llama and Gemma 3
-without a mask; Llama, Mistral, Qwen2 and Qwen3 with it; NeoBERT; and T5's encoder. Written from the papers
+without a mask; Llama, Mistral, Qwen2 and Qwen3 with it; ESM C; NeoBERT; and T5's encoder. Written from the papers
 (Boizard et al. 2025, Schechter Vera et al. 2025, Grattafiori et al. 2024, Jiang et al. 2023, Yang et al. 2025,
 Le Breton et al. 2025, Raffel et al. 2020) and the published code, in its names."""
 import numpy as np
@@ -138,8 +138,9 @@ def embedding_gemma2(config: NewerConfig, t: Tensors, ids: np.ndarray, _) -> lis
         x = x + norm(y, p + "post_feedforward_layernorm")
         slice_of_layer = t["ple.per_layer_model_projection.weight"][i * width:(i + 1) * width]
         given = norm(embeddings @ slice_of_layer.T, "ple.per_layer_projection_norm")
-        y = t.linear(act(t.linear(x, p + "ple_block.per_layer_input_gate")) * given, p + "ple_block.per_layer_projection")
-        x = (x + norm(y, p + "ple_block.post_per_layer_input_norm")) * t[p + "layer_scalar"]
+        block = p + "ple_block."
+        y = t.linear(act(t.linear(x, block + "per_layer_input_gate")) * given, block + "per_layer_projection")
+        x = (x + norm(y, block + "post_per_layer_input_norm")) * t[p + "layer_scalar"]
         stages.append(x)
     stages[-1] = t.linear(norm(x, "norm"), "embedding_projection")
     return stages

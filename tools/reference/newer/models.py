@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random ModernBERT, NomicBert, GTE, JinaBert, Jina's XLM-RoBERTa, DeBERTa v2, EuroBERT, UltraBERT,
-EmbeddingGemma, Llama, Mistral, Qwen and T5 encoders, for make_model.py; those of ESM and NeoBERT are in esm_models.py, and of
-EmbeddingGemma 2 in gemma_models.py.
+EmbeddingGemma, Llama, Mistral, Qwen and T5 encoders, for make_model.py; those of ESM and NeoBERT are in
+esm_models.py, and of EmbeddingGemma 2 in gemma_models.py.
 
 config.json as the hub has it, tensors by the published code's names; --set KEY=JSON changes a field
 before the tensors are made. The reference beside it has names and formulas of its own.
