@@ -107,14 +107,30 @@ void read_special_tokens_map(const std::string& path, TokenizerConfig& out) {
   read_more_special_tokens(map, "additional_special_tokens", out);
 }
 
+void read_japanese(const JsonField& config, TokenizerConfig& out) {
+  const auto read = [](const JsonField& from, const char* name, std::string& text) {
+    if (from.has(name)) text = from.at(name).string();
+  };
+  read(config, "word_tokenizer_type", out.word_tokenizer_type);
+  read(config, "subword_tokenizer_type", out.subword_tokenizer_type);
+  out.do_word_tokenize = optional_bool(config, "do_word_tokenize");
+  out.do_subword_tokenize = optional_bool(config, "do_subword_tokenize");
+  if (!config.has("mecab_kwargs")) return;
+  const JsonField mecab = config.at("mecab_kwargs");
+  for (const auto& [name, value] : mecab.members()) {
+    if (name == "mecab_dic" && value.is_null()) out.mecab.dictionary.clear();
+  }
+  read(mecab, "mecab_dic", out.mecab.dictionary);
+  read(mecab, "mecab_option", out.mecab.option);
+  out.mecab.normalizes = optional_bool(mecab, "normalize_text").value_or(true);
+}
+
 void read_config(const JsonField& config, TokenizerConfig& out) {
   if (config.has("tokenizer_class")) {
     out.tokenizer_class = config.at("tokenizer_class").string();
     out.class_field = out.file + ": tokenizer_class";
   }
-  if (config.has("word_tokenizer_type")) {
-    out.word_tokenizer_type = config.at("word_tokenizer_type").string();
-  }
+  read_japanese(config, out);
   out.do_lower_case = optional_bool(config, "do_lower_case");
   out.keep_accents = optional_bool(config, "keep_accents");
   out.add_prefix_space = optional_bool(config, "add_prefix_space");

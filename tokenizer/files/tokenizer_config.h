@@ -25,7 +25,12 @@ struct NamedToken : AddedToken {
 struct TokenizerConfig {
   std::string file;                          // tokenizer_config.json, for messages
   std::string tokenizer_class, class_field;  // class_field: its file and field
-  std::string word_tokenizer_type = "basic";
+  std::string word_tokenizer_type = "basic", subword_tokenizer_type = "wordpiece";
+  std::optional<bool> do_word_tokenize, do_subword_tokenize;  // as the two above, for Japanese
+  struct {
+    std::string dictionary = "unidic_lite", option = {};  // dictionary: empty if it is null
+    bool normalizes = true;
+  } mecab;
   std::optional<bool> do_lower_case, tokenize_chinese_chars, clean_text, do_basic_tokenize;
   std::optional<bool> keep_accents, add_prefix_space;  // for SentencePiece; for RoBERTa
   std::optional<bool> trim_offsets;                    // for RoBERTa

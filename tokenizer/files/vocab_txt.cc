@@ -11,13 +11,14 @@
 #include "tokenizer/files/definition.h"
 #include "tokenizer/files/files.h"
 #include "tokenizer/files/tokenizer_config.h"
+#include "tokenizer/mecab/japanese_words.h"
 
 namespace bert::tokenizer {
 
 namespace {
 
-// The classes that read vocab.txt like BertTokenizer. Others differ: BertJapaneseTokenizer finds
-// words in a dictionary, FunnelTokenizer has another template.
+// The classes that read vocab.txt like BertTokenizer. Others differ: FunnelTokenizer has another
+// template.
 constexpr const char* kBertLikeClasses[] = {
     "Bert",     "DistilBert", "Electra",           "MobileBert",         "ConvBert", "SqueezeBert",
     "LayoutLM", "Lxmert",     "DPRContextEncoder", "DPRQuestionEncoder", "RetriBert"};
@@ -28,6 +29,7 @@ struct VocabularyConvention {
   bool is_roberta;  // <s> A </s></s> B </s>, of type 0; the mask strips the white space on its left
   const char* separator_field = "sep_token";
   bool splits_at_tokens = false;  // at the vocabulary's longest tokens and at white space
+  bool is_japanese = false;       // see cut_japanese_words()
 };
 constexpr VocabularyConvention kBert = {.unknown = "[UNK]",
                                         .separator = "[SEP]",
@@ -51,11 +53,21 @@ constexpr VocabularyConvention kEsm = {.unknown = "<unk>",
                                        .separator_field = "eos_token",
                                        .splits_at_tokens = true};
 
+// BERT's tokens.
+constexpr VocabularyConvention kJapanese = {.unknown = kBert.unknown,
+                                            .separator = kBert.separator,
+                                            .padding = kBert.padding,
+                                            .classifier = kBert.classifier,
+                                            .mask = kBert.mask,
+                                            .is_roberta = false,
+                                            .is_japanese = true};
+
 const VocabularyConvention& vocabulary_convention(const TokenizerConfig& config,
                                                   const std::string& directory) {
   const std::string& name = config.tokenizer_class;
   if (is_tokenizer_class(name, "MPNet")) return kMpnet;
   if (is_tokenizer_class(name, "Esm")) return kEsm;
+  if (name == "BertJapaneseTokenizer") return kJapanese;
   if (name.empty()) {
     const std::string type = read_model_text(directory, "model_type");
     return type == "mpnet" ? kMpnet : type == "esm" ? kEsm : kBert;
@@ -63,10 +75,10 @@ const VocabularyConvention& vocabulary_convention(const TokenizerConfig& config,
   const bool known = std::any_of(std::begin(kBertLikeClasses), std::end(kBertLikeClasses),
                                  [&](const char* stem) { return is_tokenizer_class(name, stem); });
   if (!known) {
-    throw std::runtime_error(
-        fmt::format("{}: found \"{}\", expected BertTokenizer, an equivalent class, MPNetTokenizer "
-                    "or EsmTokenizer",
-                    config.class_field, name));
+    throw std::runtime_error(fmt::format(
+        "{}: found \"{}\", expected BertTokenizer, an equivalent class, MPNetTokenizer, "
+        "EsmTokenizer or BertJapaneseTokenizer",
+        config.class_field, name));
   }
   return kBert;
 }
@@ -91,7 +103,7 @@ class VocabTxtReader {
         convention_(vocabulary_convention(config_, directory)) {}
 
   Definition read() {
-    check_config(config_);
+    if (!convention_.is_japanese) check_config(config_);
     out_.file = path_;
     out_.notes = config_.notes;
     read_lines();
@@ -103,6 +115,7 @@ class VocabTxtReader {
     set_templates(cls, sep, convention_.is_roberta, out_);
     set_added_tokens();
     if (convention_.splits_at_tokens) split_at_tokens();
+    if (convention_.is_japanese) cut_japanese_words(config_, out_);
     return std::move(out_);
   }
 
@@ -132,7 +145,7 @@ class VocabTxtReader {
   }
 
   void set_options() {
-    if (!config_.do_lower_case && !convention_.splits_at_tokens) {
+    if (!config_.do_lower_case && !convention_.splits_at_tokens && !convention_.is_japanese) {
       out_.notes.push_back(fmt::format(
           "{}: do_lower_case is not given: taken as true, like BertTokenizer", config_.file));
     }

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "tokenizer/mecab/word_lattice.h"
 #include "tokenizer/parts/normalizers.h"
 #include "tokenizer/unicode/unicode_tables.h"
 #include "tokenizer/unicode/utf8.h"
@@ -51,6 +52,19 @@ void cut_lengths(size_t length, PartedText& text) {
       for (size_t i = 0; i < length && at < part.size(); ++i) utf8::decode(part.data(), at);
       out.push_back({begin, at, true});
     }
+  });
+}
+
+void cut_mecab_words(const MecabDictionary& dictionary, PartedText& text) {
+  WordLattice lattice(dictionary);
+  text.cut(Delimiter::removed, [&](std::string_view part, Matches& out) {
+    size_t at = 0;
+    for (const auto& [begin, end] : lattice.words(part)) {
+      out.push_back({at, begin, true});
+      out.push_back({begin, end, false});
+      at = end;
+    }
+    out.push_back({at, part.size(), true});
   });
 }
 
@@ -120,6 +134,8 @@ void pre_tokenize(const PreTokenizer& part, bool at_begin, PartedText& text) {
                     part.individual ? Delimiter::isolated : Delimiter::contiguous, text);
     case PreTokenizer::Kind::fixed_length:
       return cut_lengths(part.length, text);
+    case PreTokenizer::Kind::mecab:
+      return cut_mecab_words(*part.dictionary, text);
     case PreTokenizer::Kind::metaspace:
       return apply_metaspace(part, at_begin, text);
     case PreTokenizer::Kind::punctuation:

@@ -10,7 +10,9 @@
 
 namespace bert::tokenizer {
 
-// A tokenizer.json's pre-tokenizer; a Sequence is a list of them.
+class MecabDictionary;
+
+// A tokenizer.json's pre-tokenizer, or MeCab; a Sequence is a list of them.
 struct PreTokenizer {
   enum class Kind {
     bert,
@@ -18,6 +20,7 @@ struct PreTokenizer {
     delimiter,
     digits,
     fixed_length,
+    mecab,
     metaspace,
     punctuation,
     split,
@@ -31,7 +34,8 @@ struct PreTokenizer {
   bool inverted = false;                             // split at what the pattern does not match
   bool individual = false;                           // each digit by itself
   size_t length = 0;                                 // for fixed_length, in scalars
-  char32_t scalar = 0;                               // the delimiter, or Metaspace's replacement
+  std::shared_ptr<const MecabDictionary> dictionary = nullptr;  // for mecab
+  char32_t scalar = 0;  // the delimiter, or Metaspace's replacement
   // Puts a space, or Metaspace's replacement, before each part; first: only where the text begins.
   using Prepend = UnigramOptions::Prepend;
   Prepend prepend = Prepend::never;
