@@ -242,14 +242,16 @@ TEST(VocabTxt, ConfigErrors) {
   const std::string file = "tokenizer_config.json: ";
   EXPECT_EQ(error(R"({"do_lower_case": "yes"})"),
             file + "do_lower_case: found \"yes\", expected true or false");
-  EXPECT_EQ(error(R"({"tokenizer_class": "BertJapaneseTokenizer"})"),
+  EXPECT_EQ(error(R"({"tokenizer_class": "FunnelTokenizer"})"),
             file +
-                "tokenizer_class: found \"BertJapaneseTokenizer\", expected BertTokenizer, an "
-                "equivalent class, MPNetTokenizer or EsmTokenizer");
+                "tokenizer_class: found \"FunnelTokenizer\", expected BertTokenizer, an equivalent "
+                "class, MPNetTokenizer, EsmTokenizer or BertJapaneseTokenizer");
+  EXPECT_EQ(error(R"({"tokenizer_class": "BertJapaneseTokenizer"})"),
+            file + "word_tokenizer_type: found \"basic\", expected \"mecab\"");
   EXPECT_EQ(error(R"({"word_tokenizer_type": "mecab"})"),
             file + "word_tokenizer_type: found \"mecab\", expected \"basic\"");
-  directory.write("config.json", R"({"tokenizer_class": "BertJapaneseTokenizer"})");
-  EXPECT_THAT(error("{}"), HasSubstr("config.json: tokenizer_class: found \"BertJ"));
+  directory.write("config.json", R"({"tokenizer_class": "FunnelTokenizer"})");
+  EXPECT_THAT(error("{}"), HasSubstr("config.json: tokenizer_class: found \"Funnel"));
   directory.write("config.json", "{}");
   EXPECT_EQ(error(R"({"tokenizer_class": "DistilBertTokenizer"})"), "");
   EXPECT_EQ(error(R"({"tokenizer_class": "ElectraTokenizerFast"})"), "");

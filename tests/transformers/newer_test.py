@@ -19,6 +19,7 @@ import random_models
 import torch
 import transformers
 from bpe_codes import BpeCodes  # noqa: F401
+from japanese_words import JapaneseWords  # noqa: F401
 from gemma_definition import gemma_definition
 from reference import write_reference
 from reference_config import read_config

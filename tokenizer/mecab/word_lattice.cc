@@ -77,22 +77,31 @@ void WordLattice::add_candidates(size_t at) {
   if (candidates_.empty() || kind.always_unknown()) add_unknown(begin, kind, size);
 }
 
-uint32_t WordLattice::best_before(size_t at, const MecabWord& word, int64_t& cost) const {
+uint32_t WordLattice::best_before(const MecabWord& word, int64_t& cost) const {
   const std::span<const int16_t> costs = dictionary_.costs_before(word);
   uint32_t best = kNoNode;
-  for (uint32_t i = ends_[at]; i != kNoNode; i = nodes_[i].next_end) {
-    const int64_t sum = nodes_[i].cost + costs[nodes_[i].word.right] + word.cost;
-    if (best == kNoNode || sum < cost) best = i, cost = sum;
+  for (const Before& before : before_) {
+    const int64_t sum = before.cost + costs[before.right];
+    if (best == kNoNode || sum < cost) best = before.node, cost = sum;
   }
+  cost += word.cost;
   return best;
+}
+
+void WordLattice::collect_before(size_t at) {
+  before_.clear();
+  for (uint32_t i = ends_[at]; i != kNoNode; i = nodes_[i].next_end) {
+    before_.push_back({nodes_[i].cost, i, nodes_[i].word.right});
+  }
 }
 
 // Among equal costs MeCab takes the candidate that was found first, and of those before it the one
 // that was found last.
 void WordLattice::connect(size_t at) {
+  collect_before(at);
   for (auto node = candidates_.rbegin(); node != candidates_.rend(); ++node) {
     uint32_t& end = ends_[node->span.end];
-    node->previous = best_before(at, node->word, node->cost);
+    node->previous = best_before(node->word, node->cost);
     node->next_end = std::exchange(end, static_cast<uint32_t>(nodes_.size()));
     nodes_.push_back(*node);
   }
@@ -144,7 +153,8 @@ std::vector<WordLattice::Span> WordLattice::words(std::string_view text) {
   if (ends_[text.size()] != kNoNode) last = text.size();
   std::vector<Span> found;
   int64_t cost = 0;
-  for (uint32_t i = best_before(last, kEdge, cost); i != 0; i = nodes_[i].previous) {
+  collect_before(last);
+  for (uint32_t i = best_before(kEdge, cost); i != 0; i = nodes_[i].previous) {
     found.push_back(nodes_[i].span);
   }
   std::ranges::reverse(found);

@@ -33,12 +33,19 @@ class WordLattice {
     MecabWord word;
   };
 
+  struct Before {
+    int64_t cost;
+    uint32_t node;
+    uint16_t right;
+  };
+
   void add_candidates(size_t at);
   void add_unknown(size_t begin, CharacterKind kind, size_t size);
   void add(Span span, std::span<const MecabWord> words);
   void connect(size_t at);
   void forget(size_t at);
-  uint32_t best_before(size_t at, const MecabWord& word, int64_t& cost) const;
+  void collect_before(size_t at);
+  uint32_t best_before(const MecabWord& word, int64_t& cost) const;
   size_t skip_kind(size_t at, CharacterKind kind, size_t most) const;
   CharacterKind kind_at(size_t at, size_t& size) const;
 
@@ -47,6 +54,7 @@ class WordLattice {
   std::vector<Node> nodes_;       // each after the one before it on its way
   std::vector<uint32_t> places_;  // of nodes, where they move
   std::vector<Node> candidates_;  // that begin at one position
+  std::vector<Before> before_;    // what ends there
   std::vector<uint32_t> ends_;    // by position: a node that ends there
 };
 
