@@ -5,6 +5,8 @@ import importlib
 import json
 import os
 import random
+import subprocess
+import sys
 import unicodedata
 import unittest
 import unittest.mock
@@ -12,6 +14,7 @@ from pathlib import Path
 
 from judge import JudgeTest, transformers
 
+import fugashi
 import random_models
 
 SENTENCES = """私は昨日、東京都の図書館で古い本を三冊借りました。
@@ -47,6 +50,27 @@ def random_text(source: random.Random) -> str:
             return sentence[at:at + source.randrange(1, 25)]
         return "".join(source.choices(scalars, k=source.choice([1, 1, 2, 3, 9])))
     return "".join(piece() for _ in range(source.randrange(9)))
+
+
+def write_dictionary(source: random.Random, folder: Path) -> None:
+    """Compiles a random dictionary with MeCab's own program. Its costs are small, so many ways cost the same."""
+    def word() -> str:
+        return f"{source.randrange(3)},{source.randrange(3)},{source.randrange(-1, 2)},X\n"
+    categories = ["DEFAULT", "LETTER", "DIGIT"]
+    kinds = [f"{name} {source.randrange(2)} {source.randrange(2)} {source.randrange(4)}\n" for name in categories]
+    kinds += ["SPACE 0 1 0\n", "0x0020 SPACE\n", "0x0061..0x0062 LETTER\n", "0x0063 LETTER DIGIT\n",
+              "0x0031 DIGIT\n", "0x0032 DIGIT LETTER\n"]
+    unknown = [f"{name},{word()}" for name in [*categories, "SPACE"] for _ in range(source.randrange(1, 3))]
+    words = ["".join(source.choices("abc12-", k=source.randrange(1, 4))) + "," + word() for _ in range(12)]
+    costs = [f"{left} {right} {source.randrange(-1, 2)}\n" for left in range(3) for right in range(3)]
+    files = {"dicrc": ["cost-factor = 700\n", "bos-feature = BOS\n"], "char.def": kinds, "unk.def": unknown,
+             "words.csv": words, "matrix.def": ["3 3\n", *costs], "pos-id.def": [], "rewrite.def": [],
+             "left-id.def": ["0 BOS\n"], "right-id.def": ["0 BOS\n"]}
+    folder.mkdir()
+    for name, lines in files.items():
+        (folder / name).write_text("".join(lines))
+    subprocess.run([Path(sys.executable).parent / "fugashi-build-dict", "-d", folder, "-o", folder, "-f", "utf-8",
+                    "-t", "utf-8"], check=True, capture_output=True)
 
 
 class JapaneseWords(JudgeTest):
@@ -102,11 +126,26 @@ class JapaneseWords(JudgeTest):
                     tokenizer.save_pretrained(str(directory))
                     self.compare(directory, tokenizer, texts[::3])
 
+    def test_random_dictionaries(self):
+        directory, _ = self.write("ipadic", "wordpiece")
+        (directory / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n")
+        source = random.Random(5)
+        for k in range(12):
+            folder = self.dir / f"dictionary{k}"
+            write_dictionary(source, folder)
+            texts = ["".join(source.choices("abc12- ", k=source.randrange(1, 60))) for _ in range(50)]
+            with unittest.mock.patch.dict(os.environ, BERT_INFER_MECAB=str(folder)):
+                rows = self.infer(directory, "--task", "tokens", "--output-format", "jsonl", inputs=texts)
+            words = fugashi.GenericTagger(f"-d {folder} -r /dev/null")
+            for text, row in zip(texts, rows, strict=True):
+                found = [text[begin:end] for begin, end in row["offsets"] if begin < end]
+                self.assertEqual(found, [word.surface for word in words(text)], text)
+
     def test_offsets_are_those_of_the_words(self):
         directory, _ = self.write("ipadic", "wordpiece")
         text = "お ＰＣ　東京都の図書館"
         [row] = self.infer(directory, "--task", "tokens", "--output-format", "jsonl", inputs=[text])
-        tokens = [text[begin:end] for begin, end in filter(None, row["offsets"])]
+        tokens = [text[begin:end] for begin, end in row["offsets"]]
         self.assertEqual("".join(tokens), "おＰＣ東京都の図書館")
 
     def test_a_model_of_it(self):

@@ -56,7 +56,8 @@ file(WRITE ${PROJECT_BINARY_DIR}/package/shlibs
      "libbert_infer ${soversion} ${library_package} (>= ${PROJECT_VERSION})\n")
 set(CPACK_DEBIAN_DEBIAN-LIBRARY_PACKAGE_CONTROL_EXTRA
     ${folder}/triggers ${PROJECT_BINARY_DIR}/package/shlibs)
-set(CPACK_DEBIAN_DEBIAN-LIBRARY_PACKAGE_SUGGESTS bert-infer)
+# The dictionary is for Japanese models.
+set(CPACK_DEBIAN_DEBIAN-LIBRARY_PACKAGE_SUGGESTS "bert-infer, mecab-ipadic-utf8")
 # What is linked with the library statically too: it loads Oniguruma by itself.
 foreach(part LIBRARY TOOLS)
   set(CPACK_DEBIAN_DEBIAN-${part}_PACKAGE_DEPENDS libonig5)

@@ -140,7 +140,10 @@ TEST(Mecab, ALongTextHasTheWordsOfItsParts) {
   std::mt19937 random(4);
   TestDictionary test;
   randomise(random, test);
-  test.words = {{"ab", {{1, 1, -3000}}}, {"abab", {{2, 1, 90}}}, {"-", {{3, 3, 0}}}};
+  test.words = {{"ab", {{1, 1, -3000}}},
+                {"abab", {{2, 1, 90}}},
+                {"-", {{3, 3, 0}}},
+                {"ab-ab", {{3, 3, 30000}}}};
   test.costs.assign(kClasses * kClasses, 7);
   test.write();
   const MecabDictionary dictionary(test.directory.path());
@@ -153,6 +156,19 @@ TEST(Mecab, ALongTextHasTheWordsOfItsParts) {
     const size_t begin = i / 3 * 6 + std::vector<size_t>{0, 2, 3}[i % 3];
     ASSERT_EQ(words[i].begin, begin) << i;
   }
+}
+
+TEST(Mecab, ALongRunOfUnknownCharactersIsNoWord) {
+  std::mt19937 random(8);
+  TestDictionary test;
+  randomise(random, test);
+  test.categories[2] = {"LETTER", 0, 1, 0};
+  test.words = {{"-", {{1, 1, 0}}}};
+  test.write();
+  const MecabDictionary dictionary(test.directory.path());
+  WordLattice lattice(dictionary);
+  EXPECT_EQ(lattice.words(std::string(25, 'a') + "-").size(), 2);
+  EXPECT_EQ(lattice.words(std::string(26, 'a') + "-").size(), 3);  // "a", and 25 of it
 }
 
 TEST(Mecab, DamagedFilesAreErrors) {
