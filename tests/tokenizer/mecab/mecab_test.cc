@@ -140,21 +140,20 @@ TEST(Mecab, ALongTextHasTheWordsOfItsParts) {
   std::mt19937 random(4);
   TestDictionary test;
   randomise(random, test);
-  test.words = {{"ab", {{1, 1, -3000}}},
-                {"abab", {{2, 1, 90}}},
-                {"-", {{3, 3, 0}}},
-                {"ab-ab", {{3, 3, 30000}}}};
+  test.words = {{"ab", {{1, 1, -30}}}, {"-", {{3, 3, 0}}}, {"ab-ab", {{2, 1, -300}}}};
+  for (TestCategory& category : test.categories) category.always = 0;
   test.costs.assign(kClasses * kClasses, 7);
   test.write();
   const MecabDictionary dictionary(test.directory.path());
   WordLattice lattice(dictionary);
-  std::string text;
-  for (int i = 0; i < 60000; ++i) text += "ab-ab ";
-  const std::vector<WordLattice::Span> words = lattice.words(text);
-  ASSERT_EQ(words.size(), 180000);
-  for (size_t i = 0; i < words.size(); ++i) {
-    const size_t begin = i / 3 * 6 + std::vector<size_t>{0, 2, 3}[i % 3];
-    ASSERT_EQ(words[i].begin, begin) << i;
+  for (size_t first = 0; first < 6; ++first) {  // so that it is forgotten at other places
+    std::string text(first, '-');
+    for (int i = 0; i < 20000; ++i) text += "ab-ab ";
+    const std::vector<WordLattice::Span> words = lattice.words(text);
+    ASSERT_EQ(words.size(), first + 20000);
+    for (size_t i = 0; i < words.size(); ++i) {
+      ASSERT_EQ(words[i].begin, i < first ? i : first + (i - first) * 6);
+    }
   }
 }
 
@@ -168,7 +167,9 @@ TEST(Mecab, ALongRunOfUnknownCharactersIsNoWord) {
   const MecabDictionary dictionary(test.directory.path());
   WordLattice lattice(dictionary);
   EXPECT_EQ(lattice.words(std::string(25, 'a') + "-").size(), 2);
-  EXPECT_EQ(lattice.words(std::string(26, 'a') + "-").size(), 3);  // "a", and 25 of it
+  const std::vector<WordLattice::Span> words = lattice.words(std::string(26, 'a') + "-");
+  ASSERT_EQ(words.size(), 3);
+  EXPECT_EQ(words[0].end, 1);
 }
 
 TEST(Mecab, DamagedFilesAreErrors) {
@@ -196,7 +197,7 @@ TEST(Mecab, DamagedFilesAreErrors) {
       EXPECT_THAT(load(), HasSubstr(path + ": cannot be read as a dictionary of MeCab: it"));
     }
     const size_t head = std::min<size_t>(whole.size(), 2000);
-    for (int i = 0; i < 300; ++i) {
+    for (int i = 0; i < 100; ++i) {
       std::string changed = whole;
       for (uint32_t k = 0; k <= random() % 3; ++k) {
         changed[random() % head] = static_cast<char>(random() % 4 == 0 ? 0xFF : random());
