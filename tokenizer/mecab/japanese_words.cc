@@ -39,8 +39,9 @@ std::string folder_in(const std::string& parent, const std::string& name) {
 
 std::string find_dictionary(const TokenizerConfig& config) {
   const std::string& name = config.mecab.dictionary;
-  const char* const given = std::getenv(kVariable);
-  if (given != nullptr && *given != '\0') {
+  const char* const variable = std::getenv(kVariable);
+  const std::string given = variable == nullptr ? "" : variable;
+  if (!given.empty()) {
     const std::string found = folder_in(given, name);
     if (!found.empty()) return found;
   }
@@ -49,9 +50,11 @@ std::string find_dictionary(const TokenizerConfig& config) {
     if (is_there(std::string(known.debian) + "/sys.dic")) return known.debian;
   }
   throw std::runtime_error(
-      fmt::format("{}: mecab_kwargs.mecab_dic: MeCab's dictionary \"{}\" is not where Debian's "
-                  "packages put it; set {} to the folder with its sys.dic",
-                  config.file, name, kVariable));
+      fmt::format("{}: mecab_kwargs.mecab_dic: found MeCab's dictionary \"{}\" neither where "
+                  "Debian's packages put it nor in {}, expected the folder with its sys.dic there",
+                  config.file, name,
+                  given.empty() ? fmt::format("{} (which is not set)", kVariable)
+                                : fmt::format("{}={}", kVariable, given)));
 }
 
 // Another version of a dictionary finds other words, which a model does not know as well.

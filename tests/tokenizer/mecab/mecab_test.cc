@@ -264,12 +264,18 @@ TEST_F(JapaneseFiles, WhatIsRefused) {
             file + "mecab_kwargs.normalize_text: found false, expected true");
   EXPECT_EQ(error(R"(, "mecab_kwargs": {"mecab_option": "-u words.dic"})"),
             file + "mecab_kwargs.mecab_option: found \"-u words.dic\", expected none");
+  const auto missing = [&](const std::string& where) {
+    return file +
+           "mecab_kwargs.mecab_dic: found MeCab's dictionary \"unidic_lite\" neither where "
+           "Debian's "
+           "packages put it nor in BERT_INFER_MECAB" +
+           where + ", expected the folder with its sys.dic there";
+  };
+  unsetenv("BERT_INFER_MECAB");
+  EXPECT_EQ(error(""), missing(" (which is not set)"));
+  setenv("BERT_INFER_MECAB", "/nowhere", 1);
+  EXPECT_EQ(error(""), missing("=/nowhere"));
   setenv("BERT_INFER_MECAB", model_.path().c_str(), 1);
-  EXPECT_EQ(error(""),
-            file +
-                "mecab_kwargs.mecab_dic: MeCab's dictionary \"unidic_lite\" is not where "
-                "Debian's packages put it; set BERT_INFER_MECAB to the folder with its "
-                "sys.dic");
   namespace fs = std::filesystem;
   fs::create_directory(model_.path() + "/unidic_lite");
   fs::copy(dictionary_.directory.path(), model_.path() + "/unidic_lite/dicdir");
