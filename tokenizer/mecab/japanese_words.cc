@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tokenizer/mecab/japanese_words.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <stdexcept>
@@ -89,6 +90,12 @@ void check_japanese(const TokenizerConfig& config) {
   expect(config.do_subword_tokenize.value_or(true), "do_subword_tokenize", "false", "true");
   expect(!config.do_lower_case.value_or(false), "do_lower_case", "true", "false");
   expect(config.mecab.normalizes, "mecab_kwargs.normalize_text", "false", "true");
+  const auto is_it = [&](const NamedDictionary& known) {
+    return known.name == config.mecab.dictionary;
+  };
+  expect(config.mecab.dictionary.empty() || std::ranges::any_of(kDictionaries, is_it),
+         "mecab_kwargs.mecab_dic", quoted(config.mecab.dictionary),
+         "\"ipadic\", \"unidic_lite\", \"unidic\" or null");
   // Without a dictionary's name, the option is where one was on the author's machine.
   expect(config.mecab.option.empty() || config.mecab.dictionary.empty(),
          "mecab_kwargs.mecab_option", quoted(config.mecab.option), "none");

@@ -260,6 +260,10 @@ TEST_F(JapaneseFiles, WhatIsRefused) {
             file + "do_subword_tokenize: found false, expected true");
   EXPECT_EQ(error(R"(, "do_lower_case": true)"),
             file + "do_lower_case: found true, expected false");
+  EXPECT_EQ(error(R"(, "mecab_kwargs": {"mecab_dic": "../x"})"),
+            file +
+                "mecab_kwargs.mecab_dic: found \"../x\", expected \"ipadic\", \"unidic_lite\", "
+                "\"unidic\" or null");
   EXPECT_EQ(error(R"(, "mecab_kwargs": {"normalize_text": false})"),
             file + "mecab_kwargs.normalize_text: found false, expected true");
   EXPECT_EQ(error(R"(, "mecab_kwargs": {"mecab_option": "-u words.dic"})"),
