@@ -37,9 +37,9 @@ void run(const InferOptions& options) {
   if (options.arguments.empty()) input.emplace(options.input);
   const LoadedModel loaded = load_model(options);
   const std::unique_ptr<Answers> answers = make_answers(options, loaded);
+  const Stop stop;  // before the output file, which a signal must not leave behind empty
   OutputFile output(options.output, input ? input->fd() : -1, options.resumes);
   const int64_t first = find_first_line(options, loaded.task, loaded.info, output);
-  const Stop stop;
   std::exception_ptr error;
   Progress progress(!options.quiet, options.output == "-" && isatty(STDOUT_FILENO) != 0,
                     input ? input->fd() : -1);
