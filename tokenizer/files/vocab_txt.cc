@@ -67,7 +67,7 @@ const VocabularyConvention& vocabulary_convention(const TokenizerConfig& config,
   const std::string& name = config.tokenizer_class;
   if (is_tokenizer_class(name, "MPNet")) return kMpnet;
   if (is_tokenizer_class(name, "Esm")) return kEsm;
-  if (name == "BertJapaneseTokenizer") return kJapanese;
+  if (is_tokenizer_class(name, "BertJapanese")) return kJapanese;
   if (name.empty()) {
     const std::string type = read_model_text(directory, "model_type");
     return type == "mpnet" ? kMpnet : type == "esm" ? kEsm : kBert;
