@@ -50,7 +50,7 @@ bool is_utf8(std::string_view charset) {
 
 }  // namespace
 
-MappedWords::MappedWords(const std::string& path) : path_(path) {
+DictionaryFile::DictionaryFile(const std::string& path) : path_(path) {
   const RegularFile file(path);
   if (file.size() == 0) fail("it is empty");
   void* const start = mmap(nullptr, file.size(), PROT_READ, MAP_SHARED, file.descriptor(), 0);
@@ -58,9 +58,9 @@ MappedWords::MappedWords(const std::string& path) : path_(path) {
   bytes_ = {static_cast<const char*>(start), file.size()};
 }
 
-MappedWords::~MappedWords() { munmap(const_cast<char*>(bytes_.data()), bytes_.size()); }
+DictionaryFile::~DictionaryFile() { munmap(const_cast<char*>(bytes_.data()), bytes_.size()); }
 
-void MappedWords::fail(std::string_view reason) const {
+void DictionaryFile::fail(std::string_view reason) const {
   throw std::runtime_error(
       fmt::format("{}: cannot be read as a dictionary of MeCab: {}", path_, reason));
 }

@@ -9,13 +9,13 @@
 
 namespace bert::tokenizer {
 
-// A whole file, mapped for reading.
-class MappedWords {
+// One file of a dictionary, mapped for reading.
+class DictionaryFile {
  public:
-  explicit MappedWords(const std::string& path);
-  ~MappedWords();
-  MappedWords(const MappedWords&) = delete;
-  MappedWords& operator=(const MappedWords&) = delete;
+  explicit DictionaryFile(const std::string& path);
+  ~DictionaryFile();
+  DictionaryFile(const DictionaryFile&) = delete;
+  DictionaryFile& operator=(const DictionaryFile&) = delete;
 
   std::string_view bytes() const { return bytes_; }
   [[noreturn]] void fail(std::string_view reason) const;
@@ -79,7 +79,7 @@ class WordList {
   }
   std::span<const MecabWord> words(Unit end) const;
 
-  MappedWords file_;
+  DictionaryFile file_;
   uint32_t count_ = 0, left_ = 0, right_ = 0;
   std::span<const Unit> units_;
   std::span<const MecabWord> words_;
@@ -118,7 +118,7 @@ class MecabDictionary {
   void read_costs();
 
   WordList words_, unknown_;
-  MappedWords kinds_file_, costs_file_;
+  DictionaryFile kinds_file_, costs_file_;
   std::span<const CharacterKind> kinds_;
   std::vector<std::span<const MecabWord>> unknown_words_;  // by category
   CharacterKind space_{};
