@@ -56,16 +56,11 @@ def random_text(random: random.Random) -> str:
 
 class BpeCodes(JudgeTest):
     def compare(self, directory: Path, tokenizer, texts: list) -> None:
-        for limit in (4096, 13):
-            rows = self.infer(directory, "--task", "tokens", "--max-length", limit, "--output-format", "jsonl",
-                              inputs=texts)
-            for text, row in zip(texts, rows, strict=True):
-                first, second = text if isinstance(text, list) else (text, None)
-                found = tokenizer(first, second, truncation=True, max_length=limit)
-                self.assertEqual(row["ids"], found["input_ids"], text)
-                if not second and limit == 4096:
-                    pieces = "".join(first[begin:end] for begin, end in row["offsets"])
-                    self.assertEqual("".join(pieces.split()), "".join(first.split()), text)
+        for text, row in zip(texts, self.compare_tokens(directory, tokenizer, texts), strict=True):
+            if isinstance(text, list):
+                continue
+            pieces = "".join(text[begin:end] for begin, end in row["offsets"])
+            self.assertEqual("".join(pieces.split()), "".join(text.split()), text)
 
     def test_random_merges(self):
         source = random.Random(7)

@@ -67,6 +67,20 @@ class JudgeTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return [json.loads(line) for line in done.stdout.splitlines()]
 
+    def compare_tokens(self, model: Path, tokenizer, texts: list) -> list[dict]:
+        """bert-infer's ids and segment ids must be those of a Python tokenizer, of truncated texts and of whole ones,
+        for which it returns bert-infer's answers. texts: as for infer(), without objects."""
+        for limit in (13, 4096):
+            rows = self.infer(model, "--task", "tokens", "--max-length", limit, "--output-format", "jsonl",
+                              inputs=texts)
+            for text, row in zip(texts, rows, strict=True):
+                first, second = text if isinstance(text, list) else (text, None)
+                found = tokenizer(first, second, truncation="longest_first", max_length=limit,
+                                  return_token_type_ids=True)  # which version 5 leaves out otherwise
+                self.assertEqual(row["ids"], found["input_ids"], ascii(text))
+                self.assertEqual(row["type_ids"], found["token_type_ids"], ascii(text))
+        return rows
+
     def assert_close(self, found, expected, tolerance: float = 1e-5):
         np.testing.assert_allclose(np.array(found, np.float64), np.array(expected, np.float64),
                                    rtol=0, atol=tolerance)

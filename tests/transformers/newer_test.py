@@ -19,8 +19,8 @@ import random_models
 import torch
 import transformers
 from bpe_codes import BpeCodes  # noqa: F401
-from japanese_words import JapaneseWords  # noqa: F401
 from gemma_definition import gemma_definition
+from japanese_words import JapaneseWords  # noqa: F401
 from reference import write_reference
 from reference_config import read_config
 from reference_inputs import random_inputs
