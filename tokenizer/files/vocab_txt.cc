@@ -53,14 +53,11 @@ constexpr VocabularyConvention kEsm = {.unknown = "<unk>",
                                        .separator_field = "eos_token",
                                        .splits_at_tokens = true};
 
-// BERT's tokens.
-constexpr VocabularyConvention kJapanese = {.unknown = kBert.unknown,
-                                            .separator = kBert.separator,
-                                            .padding = kBert.padding,
-                                            .classifier = kBert.classifier,
-                                            .mask = kBert.mask,
-                                            .is_roberta = false,
-                                            .is_japanese = true};
+constexpr VocabularyConvention kJapanese = [] {
+  VocabularyConvention convention = kBert;
+  convention.is_japanese = true;
+  return convention;
+}();
 
 const VocabularyConvention& vocabulary_convention(const TokenizerConfig& config,
                                                   const std::string& directory) {

@@ -342,11 +342,10 @@ class Streaming(InferTest):
         while asleep < 3:
             time.sleep(0.1)
             try:
-                tasks = Path(f"/proc/{process.pid}/task").iterdir()
-                sleeping = all("State:\tS" in (task / "status").read_text() for task in tasks)
+                states = [(task / "status").read_text() for task in Path(f"/proc/{process.pid}/task").iterdir()]
             except (FileNotFoundError, ProcessLookupError):  # a thread that tokenized has ended
-                sleeping = False
-            asleep = asleep + 1 if sleeping else 0
+                states = [""]
+            asleep = asleep + 1 if all("State:\tS" in state for state in states) else 0
 
     def test_memory_does_not_grow_while_nobody_reads_the_output(self):
         path = self.dir / "waiting.tsv"
