@@ -55,15 +55,9 @@ constexpr std::array<Kind, 256> kKinds = [] {
   return kinds;
 }();
 
-// Returns the kind of the scalar at `at`, and moves `at` past it, unless it is not well-formed.
 // digits: numbers are what Digits takes for them.
-Kind take(std::string_view text, size_t& at, bool digits = false) {
-  const Kind kind = kKinds[static_cast<uint8_t>(text[at])];
-  if (kind != kBeyondAscii) return ++at, kind;
-  char32_t c = 0;
-  const size_t length = utf8::decode_checked(text, at, c);
-  if (length == 0) return kOther;
-  at += length;
+Kind kind_of(char32_t c, bool digits) {
+  if (c < 0x80) return kKinds[c];
   if (digits && unicode::is_numeric(c)) return kNumber;
   const uint8_t flags = unicode::text_flags(c);
   if (flags & unicode::kLetter) return kLetter;
@@ -71,20 +65,56 @@ Kind take(std::string_view text, size_t& at, bool digits = false) {
   return unicode::is_space(c) ? kSpace : kOther;
 }
 
-// Moves the end of a piece past the following scalars of this kind.
-void take_all(std::string_view text, Kind kind, BytePiece& piece, bool digits = false) {
-  while (piece.end < text.size()) {
-    size_t next = piece.end;
-    const auto byte = static_cast<uint8_t>(text[next]);
-    if (kKinds[byte] == kind) {
-      ++next;
-    } else if (kKinds[byte] != kBeyondAscii || take(text, next, digits) != kind ||
-               next == piece.end) {
-      return;
-    }
-    piece.end = next;
-    ++piece.scalars;
+// kind_of() by a table where most scalars are.
+class ScalarKinds {
+ public:
+  explicit ScalarKinds(bool digits) : digits_(digits) {
+    for (char32_t c = 0; c < kinds_.size(); ++c) kinds_[c] = kind_of(c, digits);
   }
+  static const ScalarKinds& numbers() {
+    static const ScalarKinds kinds(false);
+    return kinds;
+  }
+  static const ScalarKinds& digits() {
+    static const ScalarKinds kinds(true);
+    return kinds;
+  }
+
+  Kind operator[](char32_t c) const { return c < kinds_.size() ? kinds_[c] : kind_of(c, digits_); }
+
+ private:
+  bool digits_;
+  std::array<Kind, 0x10000> kinds_;
+};
+
+// Returns the kind of the scalar at `at`, and moves `at` past it, unless it is not well-formed.
+[[gnu::always_inline]] inline Kind take(std::string_view text, size_t& at,
+                                        const ScalarKinds& kinds) {
+  const Kind kind = kKinds[static_cast<uint8_t>(text[at])];
+  if (kind != kBeyondAscii) return ++at, kind;
+  char32_t c = 0;
+  const size_t length = utf8::decode_checked(text, at, c);
+  at += length;
+  return length == 0 ? kOther : kinds[c];
+}
+
+// Moves the end of a piece past the following scalars of this kind.
+void take_all(std::string_view text, Kind kind, BytePiece& piece, const ScalarKinds& kinds) {
+  size_t end = piece.end;
+  int32_t scalars = piece.scalars;
+  for (; end < text.size(); ++scalars) {
+    const auto lead = static_cast<uint8_t>(text[end]);
+    if (lead >= 0xc2 && lead < 0xe0 && end + 1 < text.size()) {  // take() of two bytes
+      if (!utf8::is_continuation(text[end + 1])) break;
+      if (kinds[(lead & 0x1fu) << 6 | (text[end + 1] & 0x3fu)] != kind) break;
+      end += 2;
+      continue;
+    }
+    size_t next = end;
+    if (take(text, next, kinds) != kind || next == end) break;
+    end = next;
+  }
+  piece = {end, scalars};
 }
 
 size_t contraction(std::string_view text) {
@@ -108,16 +138,16 @@ BytePiece contraction_of_any_case(std::string_view text, size_t at) {
 
 bool is_line_end(char c) { return c == '\r' || c == '\n'; }
 
-void take_one(std::string_view text, BytePiece& piece) {
-  take(text, piece.end);
+void take_one(std::string_view text, BytePiece& piece, const ScalarKinds& kinds) {
+  take(text, piece.end, kinds);
   ++piece.scalars;
 }
 
 // Whether a well-formed scalar of this kind follows the piece.
-bool follows(std::string_view text, const BytePiece& piece, Kind kind, bool digits = false) {
+bool follows(std::string_view text, const BytePiece& piece, Kind kind, const ScalarKinds& kinds) {
   if (piece.end == text.size()) return false;
   size_t next = piece.end;
-  return take(text, next, digits) == kind && next > piece.end;
+  return take(text, next, kinds) == kind && next > piece.end;
 }
 
 // White space before anything else leaves its last character to that.
@@ -129,11 +159,11 @@ BytePiece without_last_space(std::string_view text, const BytePiece& piece) {
 }
 
 // White space up to its last line end; without one, as above.
-BytePiece next_space_piece(std::string_view text, size_t at) {
+BytePiece next_space_piece(std::string_view text, size_t at, const ScalarKinds& kinds) {
   BytePiece piece{at, 0}, lines{at, 0};
-  while (follows(text, piece, kSpace)) {
+  while (follows(text, piece, kSpace, kinds)) {
     const bool ends_line = is_line_end(text[piece.end]);
-    take_one(text, piece);
+    take_one(text, piece, kinds);
     if (ends_line) lines = piece;
   }
   return lines.end > at ? lines : without_last_space(text, piece);
@@ -147,12 +177,13 @@ BytePiece next_byte_piece(std::string_view text, size_t at, bool single_digits) 
       return {at + length, static_cast<int32_t>(length)};
     }
   }
+  const ScalarKinds& kinds = single_digits ? ScalarKinds::digits() : ScalarKinds::numbers();
   BytePiece piece{at, 1};
-  Kind kind = take(text, piece.end, single_digits);
+  Kind kind = take(text, piece.end, kinds);
   if (piece.end == at || (kind == kNumber && single_digits)) return piece;
   if (text[at] == ' ' && piece.end < text.size()) {  // goes with what follows
     size_t next = piece.end;
-    const Kind following = take(text, next, single_digits);
+    const Kind following = take(text, next, kinds);
     if (next == piece.end) return piece;  // not well-formed, as the next call will report
     if (following == kNumber && single_digits) return piece;
     if (following != kSpace) {
@@ -160,10 +191,10 @@ BytePiece next_byte_piece(std::string_view text, size_t at, bool single_digits) 
       kind = following;
     }
   }
-  take_all(text, kind, piece, single_digits);
+  take_all(text, kind, piece, kinds);
   if (kind != kSpace) return piece;
   // To the expression, the text ends before a digit that has been cut out.
-  if (single_digits && follows(text, piece, kNumber, true)) return piece;
+  if (single_digits && follows(text, piece, kNumber, kinds)) return piece;
   return without_last_space(text, piece);
 }
 
@@ -171,23 +202,26 @@ BytePiece next_split_piece(std::string_view text, size_t at, int most_digits) {
   if (text[at] == '\'') {
     if (const BytePiece piece = contraction_of_any_case(text, at); piece.end > at) return piece;
   }
+  const ScalarKinds& kinds = ScalarKinds::numbers();
   BytePiece piece{at, 1};
-  const Kind kind = take(text, piece.end);
+  const Kind kind = take(text, piece.end, kinds);
   if (piece.end == at) return piece;
   if (kind == kNumber) {
-    while (piece.scalars < most_digits && follows(text, piece, kNumber)) take_one(text, piece);
+    while (piece.scalars < most_digits && follows(text, piece, kNumber, kinds))
+      take_one(text, piece, kinds);
     return piece;
   }
-  if (kind == kLetter || (!is_line_end(text[at]) && follows(text, piece, kLetter))) {
-    take_all(text, kLetter, piece);
+  if (kind == kLetter || !is_line_end(text[at])) {
+    const size_t first = piece.end;
+    take_all(text, kLetter, piece, kinds);
+    if (kind == kLetter || piece.end > first) return piece;
+  }
+  if (kind == kOther || (text[at] == ' ' && follows(text, piece, kOther, kinds))) {
+    take_all(text, kOther, piece, kinds);
+    while (piece.end < text.size() && is_line_end(text[piece.end])) take_one(text, piece, kinds);
     return piece;
   }
-  if (kind == kOther || (text[at] == ' ' && follows(text, piece, kOther))) {
-    take_all(text, kOther, piece);
-    while (piece.end < text.size() && is_line_end(text[piece.end])) take_one(text, piece);
-    return piece;
-  }
-  return next_space_piece(text, at);
+  return next_space_piece(text, at, kinds);
 }
 
 }  // namespace bert::tokenizer

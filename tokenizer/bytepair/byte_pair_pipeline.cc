@@ -152,7 +152,7 @@ class ByteLevelPipeline : public Pipeline {
           out.push(part, word.source(at), word.source(end - 1) + 1);
         } else {
           const int32_t begin = utf8::is_continuation(bytes[at]) ? scalar - 1 : scalar;
-          for (size_t i = at; i < end; ++i) scalar += utf8::is_continuation(bytes[i]) ? 0 : 1;
+          scalar += static_cast<int32_t>(utf8::count_padded_scalars(bytes + at, end - at));
           push(word, part, begin, scalar);
         }
         at = end;

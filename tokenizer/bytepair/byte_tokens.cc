@@ -28,7 +28,7 @@ bool ByteTokens::suits(const Vocabulary& vocabulary) {
 ByteTokens::ByteTokens(const Vocabulary& vocabulary, const BytePair& byte_pair, bool ignore_merges)
     : byte_pair_(byte_pair), owner_(WordCache::new_owner()) {
   for (size_t byte = 0; byte < 256; ++byte) bytes_[byte] = find_byte(vocabulary, byte);
-  pairs_.resize(joints_.size());
+  pairs_.resize(edges_.size());
   for (size_t pair = 0; pair < pairs_.size(); ++pair) {
     pairs_[pair] = byte_pair_.rank(bytes_[pair >> 8], bytes_[pair & 0xff]);
   }
@@ -65,11 +65,24 @@ void ByteTokens::keep_words(std::span<const std::string_view> spellings, bool ig
 
 void ByteTokens::find_joints(const Vocabulary& vocabulary) {
   const auto bytes = [&](int32_t id) { return bytes_of_token(vocabulary.token(id)); };
+  std::vector<ScalarJoints::Pair> joints;
   for (const BytePair::Merge& merge : byte_pair_.merges()) {
     const auto left = bytes(merge.left), right = bytes(merge.right);
     if (!left || !right || left->empty() || right->empty()) continue;
-    joints_.set(pair(left->back(), right->front()));
+    size_t last = left->size() - 1;
+    while (last > 0 && utf8::is_continuation((*left)[last])) --last;
+    char32_t before = 0, after = 0;
+    const bool is_whole = utf8::decode_checked(*left, last, before) == left->size() - last &&
+                          utf8::decode_checked(*right, 0, after) > 0;
+    if (is_whole && (before | after) >= 0x80) {
+      joints.emplace_back(before, after);
+    } else {
+      edges_.set(pair(left->back(), right->front()));
+    }
   }
+  std::ranges::sort(joints);
+  joints.erase(std::unique(joints.begin(), joints.end()), joints.end());
+  joints_ = ScalarJoints(joints);
 }
 
 void ByteTokens::merge_bytes(const char* bytes, size_t size, BytePairScratch& scratch) const {
@@ -80,18 +93,40 @@ void ByteTokens::merge_bytes(const char* bytes, size_t size, BytePairScratch& sc
   byte_pair_.merge_short(scratch);
 }
 
+size_t ByteTokens::part_end(const char* bytes, size_t begin, size_t size) const {
+  size_t end = begin;
+  char32_t left = utf8::decode(bytes, end);
+  for (size_t next = end; end < size; end = next) {
+    const char32_t right = utf8::decode(bytes, next);
+    if (!joins(bytes, end, left, right)) break;
+    left = right;
+  }
+  return end;
+}
+
 std::span<const WordPart> ByteTokens::merge(const char* bytes, size_t size,
                                             BytePairScratch& scratch) const {
   scratch.word.reserve(size);
-  WordPart* out = scratch.word.data();
-  size_t begin = 0;
-  for (size_t i = 1; i < size; ++i) {
-    if (joins(bytes[i - 1], bytes[i])) continue;
-    out = merge_part(bytes + begin, i - begin, scratch, out);
-    begin = i;
+  WordPart* const begin = scratch.word.data();
+  if (size > WordCache::kMaxSize) return {begin, merge_parts(bytes, size, scratch, begin)};
+  const WordCache::Key key = key_of(bytes, size);
+  WordPart* end = scratch.memory.recall(key, begin);
+  if (end != nullptr) return {begin, end};
+  const bool is_part = part_end(bytes, 0, size) == size;
+  end =
+      is_part ? merge_anew(bytes, size, scratch, begin) : merge_parts(bytes, size, scratch, begin);
+  // Long pieces are rarely met again, unlike their parts.
+  if (is_part || size <= ShortWord::kMaxSize) scratch.memory.keep(key, {begin, end});
+  return {begin, end};
+}
+
+WordPart* ByteTokens::merge_parts(const char* bytes, size_t size, BytePairScratch& scratch,
+                                  WordPart* out) const {
+  for (size_t begin = 0, end = 0; begin < size; begin = end) {
+    end = part_end(bytes, begin, size);
+    out = merge_part(bytes + begin, end - begin, scratch, out);
   }
-  out = merge_part(bytes + begin, size - begin, scratch, out);
-  return {scratch.word.data(), out};
+  return out;
 }
 
 WordPart* ByteTokens::merge_part(const char* bytes, size_t size, BytePairScratch& scratch,
@@ -104,22 +139,26 @@ WordPart* ByteTokens::merge_part(const char* bytes, size_t size, BytePairScratch
     out[1] = {byte(bytes[1]), 1};
     return out + 2;
   }
-  WordPart* end = nullptr;
+  if (size > WordCache::kMaxSize) return merge_anew(bytes, size, scratch, out);
   if (size <= ShortWord::kMaxSize) {
-    const ShortWord word = ShortWord::padded(bytes, size);
-    const int32_t id = words_.find(word);
+    const int32_t id = words_.find(ShortWord::padded(bytes, size));
     if (id != WordTable::kNone) return *out = {id, static_cast<int32_t>(size)}, out + 1;
-    end = scratch.memory.recall(owner_, word, out);
-  } else {
-    const std::string_view word(bytes, size);
-    end = scratch.memory.recall(owner_, word, out);
-    if (end != nullptr) return end;
-    end = search_->find(word, out);
-    if (end != nullptr) scratch.memory.keep({out, end});
   }
+  const WordCache::Key key = key_of(bytes, size);
+  WordPart* end = scratch.memory.recall(key, out);
   if (end != nullptr) return end;
+  end = merge_anew(bytes, size, scratch, out);
+  scratch.memory.keep(key, {out, end});
+  return end;
+}
+
+WordPart* ByteTokens::merge_anew(const char* bytes, size_t size, BytePairScratch& scratch,
+                                 WordPart* out) const {
+  if (size > ShortWord::kMaxSize) {
+    WordPart* const end = search_->find({bytes, size}, out);
+    if (end != nullptr) return end;
+  }
   merge_bytes(bytes, size, scratch);
-  scratch.memory.keep(scratch.parts);
   return std::ranges::copy(scratch.parts, out).out;
 }
 

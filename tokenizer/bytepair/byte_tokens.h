@@ -10,6 +10,7 @@
 
 #include "tokenizer/bytepair/merging/byte_pair.h"
 #include "tokenizer/bytepair/merging/byte_pair_search.h"
+#include "tokenizer/bytepair/scalar_joints.h"
 #include "tokenizer/unigram/double_array.h"
 #include "tokenizer/wordpiece/word_table.h"
 
@@ -43,24 +44,43 @@ class ByteTokens {
 
  private:
   int32_t byte(char c) const { return bytes_[static_cast<uint8_t>(c)]; }
-  // Writes the tokens of a part from `out` on; returns their end.
+  // Where the part that begins at `begin` ends: no merge joins it with what follows.
+  size_t part_end(const char* bytes, size_t begin, size_t size) const;
+  // These write tokens from `out` on, and return their end: of a piece's parts, of a part, and of a
+  // part that is not remembered.
+  WordPart* merge_parts(const char* bytes, size_t size, BytePairScratch& scratch,
+                        WordPart* out) const;
   WordPart* merge_part(const char* bytes, size_t size, BytePairScratch& scratch,
                        WordPart* out) const;
+  WordPart* merge_anew(const char* bytes, size_t size, BytePairScratch& scratch,
+                       WordPart* out) const;
+  WordCache::Key key_of(const char* bytes, size_t size) const {
+    if (size <= ShortWord::kMaxSize) return {owner_, ShortWord::padded(bytes, size)};
+    return {owner_, std::string_view(bytes, size)};
+  }
   void merge_bytes(const char* bytes, size_t size, BytePairScratch& scratch) const;
   void find_joints(const Vocabulary& vocabulary);
   void keep_words(std::span<const std::string_view> spellings, bool ignore_merges);
   static size_t pair(char left, char right) {
     return static_cast<size_t>(static_cast<uint8_t>(left)) << 8 | static_cast<uint8_t>(right);
   }
-  bool joins(char left, char right) const { return joints_[pair(left, right)]; }
+  // Whether a merge may join what is before and after bytes[at], which begins a scalar.
+  bool joins(const char* bytes, size_t at, char32_t left, char32_t right) const {
+    return edges_[pair(bytes[at - 1], bytes[at])] ||
+           ((left | right) >= 0x80 && joints_.has(left, right));
+  }
 
   const BytePair& byte_pair_;
   uint64_t owner_;  // in a thread's WordCache
   std::array<int32_t, 256> bytes_{};
-  std::vector<uint32_t> pairs_;    // ranks of the merges of two single bytes
-  std::bitset<256 * 256> joints_;  // by last byte of a merge's left token, first of its right
-  WordTable words_{0};             // the short tokens that merging produces
-  DoubleArray trie_;               // all tokens
+  std::vector<uint32_t> pairs_;  // ranks of the merges of two single bytes
+  // What merges join in well-formed text, by the last byte of the left token and the first of the
+  // right one if these are ASCII or if one of the tokens has only a part of a scalar there; else by
+  // the scalars.
+  std::bitset<256 * 256> edges_;
+  ScalarJoints joints_;
+  WordTable words_{0};  // the short tokens that merging produces
+  DoubleArray trie_;    // all tokens
   std::optional<BytePairSearch> search_;
   // With ignore_merges, the tokens that words_ lacks.
   DoubleArray ignored_;

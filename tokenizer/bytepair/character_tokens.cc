@@ -2,7 +2,6 @@
 #include "tokenizer/bytepair/character_tokens.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "tokenizer/unicode/utf8.h"
 
@@ -30,15 +29,17 @@ void CharacterTokens::CharacterTable::insert(char32_t c, int32_t id) {
 }
 
 CharacterTokens::CharacterTokens(const Vocabulary& vocabulary, const BytePair& byte_pair)
-    : byte_pair_(byte_pair),
-      joints_(std::bit_ceil(4 * byte_pair.merges().size() + 2)),
-      shift_(64 - std::countr_zero(joints_.size())) {
+    : byte_pair_(byte_pair) {
+  std::vector<ScalarJoints::Pair> joints;
   for (const BytePair::Merge& merge : byte_pair.merges()) {
     size_t at = 0;
     const std::string_view left = vocabulary.token(merge.left);
     const char32_t first = utf8::decode(vocabulary.token(merge.right).data(), at);
-    joints_[place(utf8::decode_before(left, left.size()), first)] = true;
+    joints.emplace_back(utf8::decode_before(left, left.size()), first);
   }
+  std::ranges::sort(joints);
+  joints.erase(std::unique(joints.begin(), joints.end()), joints.end());
+  joints_ = ScalarJoints(joints);
   std::vector<int32_t> shorts;
   for (int32_t id = 0; id < vocabulary.end_id(); ++id) {
     if (!vocabulary.has(id)) continue;
@@ -63,7 +64,7 @@ CharacterTokens::Part CharacterTokens::next_part(std::string_view text, size_t a
   int32_t scalars = 1;
   for (size_t next = at; at < text.size(); at = next, ++scalars) {
     const char32_t c = utf8::decode(text.data(), next);
-    if (!may_join(last, c)) break;
+    if (!joints_.has(last, c)) break;
     last = c;
   }
   return {at, scalars};
@@ -82,18 +83,25 @@ std::span<const WordPart> CharacterTokens::tokenize(std::string_view text,
 
 WordPart* CharacterTokens::tokenize_part(std::string_view part, BytePairScratch& scratch,
                                          WordPart* out) const {
-  WordPart* end = nullptr;
   if (part.size() <= ShortWord::kMaxSize) {
     const ShortWord word = ShortWord::padded(part.data(), part.size());
     const int32_t id = words_.find(word);
     if (id != WordTable::kNone) return *out = {id, static_cast<int32_t>(part.size())}, out + 1;
-    end = scratch.memory.recall(owner_, word, out);
-  } else {
-    end = scratch.memory.recall(owner_, part, out);
+    return tokenize_word({owner_, word}, part, scratch, out);
   }
+  if (part.size() <= WordCache::kMaxSize) {
+    return tokenize_word({owner_, part}, part, scratch, out);
+  }
+  merge_characters(part, scratch);
+  return std::ranges::copy(scratch.parts, out).out;
+}
+
+WordPart* CharacterTokens::tokenize_word(const WordCache::Key& key, std::string_view part,
+                                         BytePairScratch& scratch, WordPart* out) const {
+  WordPart* const end = scratch.memory.recall(key, out);
   if (end != nullptr) return end;
   merge_characters(part, scratch);
-  scratch.memory.keep(scratch.parts);
+  scratch.memory.keep(key, scratch.parts);
   return std::ranges::copy(scratch.parts, out).out;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tokenizer/bytepair/merging/byte_pair.h"
+#include "tokenizer/bytepair/scalar_joints.h"
 #include "tokenizer/wordpiece/word_table.h"
 
 namespace bert::tokenizer {
@@ -49,17 +50,13 @@ class CharacterTokens {
     std::vector<int32_t> ids_;
   };
 
-  // false: no merge joins a token that ends with `left` and one that begins with `right`.
-  bool may_join(char32_t left, char32_t right) const { return joints_[place(left, right)]; }
-  size_t place(char32_t left, char32_t right) const {
-    return (static_cast<uint64_t>(left) << 21 | right) * 0x9e3779b97f4a7c15u >> shift_;
-  }
+  WordPart* tokenize_word(const WordCache::Key& key, std::string_view part,
+                          BytePairScratch& scratch, WordPart* out) const;
   void merge_characters(std::string_view part, BytePairScratch& scratch) const;
 
   const BytePair& byte_pair_;
   uint64_t owner_ = WordCache::new_owner();
-  std::vector<bool> joints_;  // by hash
-  int shift_;
+  ScalarJoints joints_;
   CharacterTable characters_;
   WordTable words_{0};  // the short tokens that merging produces
 };

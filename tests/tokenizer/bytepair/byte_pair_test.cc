@@ -186,6 +186,18 @@ TEST(BytePair, IsTheSlowOneOnRandomWords) {
   }
 }
 
+// A few letters, of one byte in every third round, and of up to four in the others.
+std::vector<std::string> letters_of(int round, std::mt19937& random) {
+  std::vector<std::string> letters = {"a", "b", "c", "d", "e"};
+  if (round % 3 > 0) {
+    letters = {"a",      "\u00e9", "\u0441",     "\u044f",     "\u3042",
+               "\u3044", "\u4e2d", "\U0001f600", "\U0001f603", "\u00ff"};
+  }
+  std::shuffle(letters.begin(), letters.end(), random);
+  letters.resize(2 + static_cast<size_t>(round) % 4);
+  return letters;
+}
+
 TEST(ByteTokens, AreThoseOfTheSpelledBytes) {
   std::mt19937 random(3);
   const auto below = [&](size_t n) {
@@ -196,18 +208,30 @@ TEST(ByteTokens, AreThoseOfTheSpelledBytes) {
     for (int byte = 0; byte < 256; ++byte) {
       tokens.push_back(character_of(static_cast<uint8_t>(byte)));
     }
-    const size_t bytes = 2 + below(4);  // that are merged
+    const std::vector<std::string> letters = letters_of(round, random);
+    std::vector<std::string> bytes;  // that are merged
     BytePairOptions options;
     options.ignore_merges = round % 2 == 1;
-    for (int i = 0; i < 60; ++i) {
-      const auto pick = [&] {
-        const size_t of = below(tokens.size() - 256 + bytes);
-        return of < bytes ? character_of(static_cast<uint8_t>('a' + of)) : tokens[of - bytes + 256];
-      };
-      const std::string left = pick(), right = pick();
-      if (std::ranges::count(tokens, left + right) > 0) continue;
+    const auto merge = [&](const std::string& left, const std::string& right) {
+      if (std::ranges::count(tokens, left + right) > 0) return;
       options.merges.emplace_back(left, right);
       tokens.push_back(left + right);
+    };
+    for (const std::string& letter : letters) {
+      std::string begin;
+      for (const char byte : letter) {
+        bytes.push_back(character_of(static_cast<uint8_t>(byte)));
+        if (!begin.empty() && round % 4 < 2) merge(begin, bytes.back());
+        begin += bytes.back();
+      }
+    }
+    for (int i = 0; i < 60; ++i) {
+      const auto pick = [&] {
+        const size_t of = below(tokens.size() - 256 + bytes.size());
+        return of < bytes.size() ? bytes[of] : tokens[of - bytes.size() + 256];
+      };
+      const std::string left = pick();
+      merge(left, pick());
     }
     std::shuffle(options.merges.begin(), options.merges.end(), random);
     tokens.push_back("abcabc");
@@ -223,13 +247,16 @@ TEST(ByteTokens, AreThoseOfTheSpelledBytes) {
     for (int i = 0; i < 400; ++i) {
       std::string& word = words.emplace_back();
       for (size_t j = 1 + below(i % 40 == 0 ? 80 : i % 4 == 0 ? 50 : 12); j > 0; --j) {
-        word += static_cast<char>('a' + (below(20) == 0 ? below(26) : below(bytes)));
+        word += below(20) > 0 ? letters[below(letters.size())]
+                              : std::string(1, static_cast<char>('a' + below(26)));
       }
     }
     for (int i = 0; i < 100; ++i) words.push_back(words[below(400)]);  // it may know them
     for (std::string& word : words) {
       const size_t size = word.size();
-      byte_pair.tokenize(word, slow);
+      std::string spelling;
+      for (const char byte : word) spelling += character_of(static_cast<uint8_t>(byte));
+      byte_pair.tokenize(spelling, slow);
       std::vector<int32_t> wanted, got;
       for (const WordPart& part : slow.parts) wanted.push_back(part.id);
       word.resize(size + ByteTokens::kPadding);

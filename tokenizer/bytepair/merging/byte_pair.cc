@@ -98,11 +98,13 @@ BytePair::Known BytePair::add_character(std::string_view bytes, bool is_first, b
 
 void BytePair::tokenize(std::string_view word, BytePairScratch& scratch) const {
   std::vector<WordPart>& parts = scratch.parts;
+  if (word.size() > WordCache::kMaxSize) return tokenize_anew(word, scratch);
+  const WordCache::Key key(owner_, word);
   parts.resize(WordCache::kMaxParts);
-  const WordPart* const end = scratch.memory.recall(owner_, word, parts.data());
+  const WordPart* const end = scratch.memory.recall(key, parts.data());
   if (end != nullptr) return parts.resize(static_cast<size_t>(end - parts.data()));
   tokenize_anew(word, scratch);
-  scratch.memory.keep(parts);
+  scratch.memory.keep(key, parts);
 }
 
 void BytePair::tokenize_anew(std::string_view word, BytePairScratch& scratch) const {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
-#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -20,56 +20,8 @@ struct WordPart {
   int32_t length;
 };
 
-// A hash table of words' tokens, in which a new word replaces an old one. Words are stored in
-// kBytes bytes, padded with zeros.
-template <size_t kBytes, size_t kMaxParts, size_t kEntries>
-class WordCacheTable {
- public:
-  struct Key {
-    uint64_t owner = 0;  // with the word's size in the lowest byte
-    std::array<uint64_t, kBytes / 8> bytes = {};
-
-    bool operator==(const Key& other) const {
-      uint64_t difference = owner ^ other.owner;
-      for (size_t i = 0; i < bytes.size(); ++i) difference |= bytes[i] ^ other.bytes[i];
-      return difference == 0;
-    }
-  };
-
-  WordPart* recall(const Key& key, uint64_t hash, WordPart* out) {
-    if (entries_.empty()) entries_.resize(kEntries);
-    wanted_ = &entries_[hash >> (64 - std::countr_zero(kEntries))];
-    key_ = key;
-    const Entry& entry = *wanted_;
-    if (!(entry.key == key)) return nullptr;
-    for (int i = 0; i < entry.count; ++i) *out++ = {entry.ids[i], entry.lengths[i]};
-    return out;
-  }
-  void keep(std::span<const WordPart> parts) {
-    if (parts.size() > kMaxParts) return;
-    wanted_->key = key_;
-    wanted_->count = 0;
-    for (const auto& [id, length] : parts) {
-      wanted_->ids[wanted_->count] = id;
-      wanted_->lengths[wanted_->count++] = static_cast<uint8_t>(length);
-    }
-  }
-
- private:
-  struct alignas(64) Entry {
-    Key key;
-    int32_t ids[kMaxParts] = {};
-    uint8_t lengths[kMaxParts] = {}, count = 0;
-  };
-  static_assert(sizeof(Entry) - sizeof(Key) - 5 * kMaxParts - 1 < 8);  // whole cache lines
-
-  std::vector<Entry> entries_;
-  Entry* wanted_ = nullptr;  // where the key belongs
-  Key key_;
-};
-
-// The tokens of words that were merged before, for any number of owners. Words in Latin letters are
-// short. Words in letters of two or three bytes are not, and take longest to merge.
+// The tokens of words that were merged before, for any number of owners. They lie in a ring, each
+// with as much room as it needs, where new words replace the oldest ones.
 class WordCache {
  public:
   static constexpr size_t kMaxSize = 48;   // bytes of a word
@@ -81,38 +33,75 @@ class WordCache {
     return next++;
   }
 
-  // Writes the tokens of a word from `out` on, which has room for kMaxParts, and returns their end,
-  // or null if they are not known; then keep() may be called.
-  WordPart* recall(uint64_t owner, const ShortWord& word, WordPart* out) {
-    asked_ = Asked::short_word;
-    return short_.recall({owner << 8 | word.size, {word.low, word.high}},
-                         word.hash() ^ owner * kMix, out);
+  // An owner's word, of 1 to kMaxSize bytes.
+  struct Key {
+    Key(uint64_t owner, const ShortWord& word)
+        : head(owner << 16 | word.size << 8),
+          chunks{word.low, word.high},
+          size(word.size > 8 ? 2 : 1) {
+      hash = word.hash() ^ owner * kMix;
+    }
+    Key(uint64_t owner, std::string_view word)
+        : head(owner << 16 | word.size() << 8), chunks{}, size((word.size() + 7) / 8) {
+      std::memcpy(chunks.data(), word.data(), word.size());
+      hash = head;
+      for (size_t i = 0; i < size; ++i) hash = (hash ^ chunks[i] ^ hash >> 29) * kMix;
+    }
+
+    uint64_t head, hash;
+    std::array<uint64_t, kMaxSize / 8> chunks;  // the bytes, then zeros
+    size_t size;                                // chunks that have bytes
+  };
+
+  // Writes the tokens that were kept of a word from `out` on and returns their end, or null if
+  // there are none.
+  WordPart* recall(const Key& key, WordPart* out) {
+    if (slots_.empty()) slots_.resize(kSlots), ring_.resize(kRing);
+    const uint64_t* const bucket = &slots_[bucket_of(key)];
+    for (size_t i = 0; i < kBucket; ++i) {
+      if ((bucket[i] ^ key.hash) >> kPlaceBits != 0) continue;
+      const uint64_t place = bucket[i] & kPlaces;
+      if (place + kRing < next_) continue;  // overwritten
+      const uint64_t* const entry = &ring_[place % kRing];
+      if ((entry[0] ^ key.head) >> 8 != 0) continue;
+      if (!std::equal(entry + 1, entry + 1 + key.size, key.chunks.begin())) continue;
+      const size_t count = entry[0] & 0xff;
+      std::memcpy(out, entry + 1 + key.size, count * sizeof(WordPart));
+      return out + count;
+    }
+    return nullptr;
   }
-  // The same for a word of any length.
-  WordPart* recall(uint64_t owner, std::string_view word, WordPart* out) {
-    if (word.size() <= ShortWord::kMaxSize) return recall(owner, ShortWord::of(word), out);
-    asked_ = word.size() <= kMaxSize ? Asked::long_word : Asked::nothing;
-    if (asked_ == Asked::nothing) return nullptr;
-    LongTable::Key key{owner << 8 | word.size(), {}};
-    std::memcpy(key.bytes.data(), word.data(), word.size());
-    uint64_t hash = key.owner;
-    for (const uint64_t bytes : key.bytes) hash = (hash ^ bytes ^ hash >> 29) * kMix;
-    return long_.recall(key, hash, out);
-  }
-  // Remembers the tokens of the word last asked for, if they are few.
-  void keep(std::span<const WordPart> parts) {
-    if (asked_ == Asked::short_word) short_.keep(parts);
-    if (asked_ == Asked::long_word) long_.keep(parts);
+  // Remembers the tokens of a word that was not known, if they are few.
+  void keep(const Key& key, std::span<const WordPart> parts) {
+    if (parts.size() > kMaxParts) return;
+    const size_t size = 1 + key.size + parts.size();
+    if (next_ % kRing + size > kRing) next_ += kRing - next_ % kRing;  // entries do not wrap
+    if (next_ + size > kPlaces) *this = {}, slots_.resize(kSlots), ring_.resize(kRing);
+    uint64_t* const entry = &ring_[next_ % kRing];
+    entry[0] = key.head | parts.size();
+    std::copy_n(key.chunks.begin(), key.size, entry + 1);
+    std::memcpy(entry + 1 + key.size, parts.data(), parts.size_bytes());
+    uint64_t* const bucket = &slots_[bucket_of(key)];
+    const auto older = [](uint64_t a, uint64_t b) { return (a & kPlaces) < (b & kPlaces); };
+    *std::min_element(bucket, bucket + kBucket, older) = (key.hash & ~kPlaces) | next_;
+    next_ += size;
   }
 
  private:
-  using ShortTable = WordCacheTable<ShortWord::kMaxSize, 7, 16384>;
-  using LongTable = WordCacheTable<kMaxSize, kMaxParts, 4096>;
   static constexpr uint64_t kMix = 0x9e3779b97f4a7c15u;
+  static constexpr size_t kRing = size_t{1} << 18, kSlots = size_t{1} << 16, kBucket = 4;
+  static constexpr int kPlaceBits = 40;
+  static constexpr uint64_t kPlaces = (uint64_t{1} << kPlaceBits) - 1;
+  static_assert(sizeof(WordPart) == sizeof(uint64_t));
 
-  ShortTable short_;
-  LongTable long_;
-  enum class Asked { nothing, short_word, long_word } asked_ = Asked::nothing;
+  static size_t bucket_of(const Key& key) {
+    return (key.hash >> 20) % (kSlots / kBucket) * kBucket;
+  }
+
+  // The upper bits of a word's hash, and its place, counted since the first word.
+  std::vector<uint64_t> slots_;
+  std::vector<uint64_t> ring_;  // words: head and number of tokens, chunks, tokens
+  uint64_t next_ = 0;           // the place of the next word
 };
 
 }  // namespace bert::tokenizer
