@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tokenizer/bytepair/character_tokens.h"
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+namespace bert::tokenizer {
+namespace {
+
+TEST(CharacterTokens, AreThoseOfTheWholeWord) {
+  std::mt19937 random(5);
+  const auto below = [&](size_t n) {
+    return std::uniform_int_distribution<size_t>(0, n - 1)(random);
+  };
+  const std::vector<std::string> letters = {"a", "b", "\u2581", "\u00e9", "\u4e2d", "\U0001f600"};
+  for (int round = 0; round < 40; ++round) {
+    std::vector<std::string> tokens(letters.begin(), letters.end() - 1);  // the last by its bytes
+    const size_t count = tokens.size();
+    BytePairOptions options;
+    options.byte_fallback = true;
+    for (int i = 0; i < 20; ++i) {
+      const std::string left = tokens[below(tokens.size())], right = tokens[below(tokens.size())];
+      if (std::ranges::count(tokens, left + right) > 0) continue;
+      options.merges.emplace_back(left, right);
+      tokens.push_back(left + right);
+    }
+    std::shuffle(options.merges.begin(), options.merges.end(), random);
+    for (int byte = 0; byte < 256; ++byte) tokens.push_back(fmt::format("<0x{:02X}>", byte));
+    std::vector<std::pair<std::string, int32_t>> entries;
+    for (const std::string& token : tokens) {
+      entries.emplace_back(token, static_cast<int32_t>(entries.size()));
+    }
+    const Vocabulary vocabulary(entries, {}, false);
+    const BytePair byte_pair(vocabulary, options);
+    ASSERT_TRUE(CharacterTokens::suits(vocabulary, byte_pair));
+    const CharacterTokens characters(vocabulary, byte_pair);
+    BytePairScratch scratch, slow;
+    std::vector<std::string> words;
+    for (int i = 0; i < 200; ++i) {
+      std::string& word = words.emplace_back();
+      for (size_t j = 1 + below(i % 20 == 0 ? 90 : 12); j > 0; --j) {
+        word += letters[below(10) == 0 ? count : below(count)];
+      }
+    }
+    for (int i = 0; i < 50; ++i) words.push_back(words[below(200)]);  // it may know them
+    for (const std::string& word : words) {
+      byte_pair.tokenize(word, slow);
+      std::vector<std::pair<int32_t, int32_t>> wanted, got;
+      for (const auto& [id, length] : slow.parts) wanted.emplace_back(id, length);
+      const std::string padded = word + std::string(CharacterTokens::kPadding, 'a');
+      const auto text = std::string_view(padded).substr(0, word.size());
+      for (const auto& [id, length] : characters.tokenize(text, scratch)) {
+        got.emplace_back(id, length);
+      }
+      ASSERT_EQ(got, wanted) << word;
+    }
+  }
+}
+
+TEST(CharacterTokens, SuitWhereNoCharacterIsUnknown) {
+  const BytePairOptions options = {.merges = {{"a", "b"}}, .byte_fallback = true};
+  std::vector<std::pair<std::string, int32_t>> entries = {
+      {"a", 0}, {"b", 1}, {"\u00e9", 2}, {"ab", 3}};
+  for (int byte = 0; byte < 256; ++byte)
+    entries.emplace_back(fmt::format("<0x{:02X}>", byte), 4 + byte);
+  const auto suits_without = [&](const std::string& byte) {
+    auto fewer = entries;
+    std::erase_if(fewer, [&](const auto& entry) { return entry.first == byte; });
+    const Vocabulary vocabulary(fewer, {}, false);
+    return CharacterTokens::suits(vocabulary, BytePair(vocabulary, options));
+  };
+  EXPECT_TRUE(suits_without(""));
+  EXPECT_TRUE(suits_without("<0x61>"));  // that is an "a", which is a token
+  EXPECT_FALSE(suits_without("<0x63>"));
+  EXPECT_FALSE(suits_without("<0xC3>"));  // of an e with an accent, but not only of that
+  entries[0].second = 1;                  // an id of two tokens
+  EXPECT_FALSE(suits_without(""));
+}
+
+}  // namespace
+}  // namespace bert::tokenizer
