@@ -80,8 +80,6 @@ void ByteTokens::find_joints(const Vocabulary& vocabulary) {
       edges_.set(pair(left->back(), right->front()));
     }
   }
-  std::ranges::sort(joints);
-  joints.erase(std::unique(joints.begin(), joints.end()), joints.end());
   joints_ = ScalarJoints(joints);
 }
 

@@ -18,7 +18,7 @@ namespace bert::tokenizer {
 
 // Byte-pair encoding of a text's bytes as they are, for a vocabulary that has all 256 of them. Most
 // pieces of a text are tokens, and are looked up; others are divided where no merge can join two
-// bytes; and parts that were merged before are remembered.
+// scalars; and what was merged before is remembered.
 class ByteTokens {
  public:
   static constexpr size_t kPadding = WordTable::kMaxSize;
@@ -39,7 +39,8 @@ class ByteTokens {
     }
     return size < shortest_ignored_ ? Vocabulary::kNone : ignored_.find({bytes, size});
   }
-  // The tokens of a piece that find() does not find, in scratch.word. Needs the same padding.
+  // The tokens of a piece that find() does not find, in scratch.word. The piece is well-formed
+  // UTF-8, and has the same padding.
   std::span<const WordPart> merge(const char* bytes, size_t size, BytePairScratch& scratch) const;
 
  private:

@@ -37,8 +37,6 @@ CharacterTokens::CharacterTokens(const Vocabulary& vocabulary, const BytePair& b
     const char32_t first = utf8::decode(vocabulary.token(merge.right).data(), at);
     joints.emplace_back(utf8::decode_before(left, left.size()), first);
   }
-  std::ranges::sort(joints);
-  joints.erase(std::unique(joints.begin(), joints.end()), joints.end());
   joints_ = ScalarJoints(joints);
   std::vector<int32_t> shorts;
   for (int32_t id = 0; id < vocabulary.end_id(); ++id) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -18,19 +19,21 @@ class ScalarJoints {
  public:
   using Pair = std::pair<char32_t, char32_t>;
 
-  // pairs: each once.
-  explicit ScalarJoints(std::span<const Pair> pairs = {})
-      : letters_(kLetters * kLetters / 64),
-        others_(std::bit_ceil(kBitsPerPair * pairs.size() / 64 + 1)),
-        shift_(64 - std::countr_zero(64 * others_.size())) {
+  // pairs: any number of times each.
+  explicit ScalarJoints(std::span<const Pair> pairs = {}) : letters_(kLetters * kLetters / 64) {
+    std::unordered_set<uint64_t> others;
     for (const auto& [left, right] : pairs) {
       if ((left | right) < kLetters) {
         set(letters_, left * kLetters + right);
       } else {
-        const uint64_t hash = hash_of(left, right);
-        set(others_, first(hash));
-        set(others_, second(hash));
+        others.insert(hash_of(left, right));
       }
+    }
+    others_.resize(std::bit_ceil(kBitsPerPair * others.size() / 64 + 1));
+    shift_ = 64 - std::countr_zero(64 * others_.size());
+    for (const uint64_t hash : others) {
+      set(others_, first(hash));
+      set(others_, second(hash));
     }
   }
 
@@ -54,7 +57,7 @@ class ScalarJoints {
 
   Bits letters_;  // of scalars below kLetters, the most that UTF-8 has in two bytes
   Bits others_;   // by hash
-  int shift_;
+  int shift_ = 0;
 };
 
 }  // namespace bert::tokenizer

@@ -76,6 +76,7 @@ class WordCache {
     if (parts.size() > kMaxParts) return;
     const size_t size = 1 + key.size + parts.size();
     if (next_ % kRing + size > kRing) next_ += kRing - next_ % kRing;  // entries do not wrap
+    // After eight terabytes, as places have 40 bits.
     if (next_ + size > kPlaces) *this = {}, slots_.resize(kSlots), ring_.resize(kRing);
     uint64_t* const entry = &ring_[next_ % kRing];
     entry[0] = key.head | parts.size();
