@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tokenizer/bytepair/merging/word_cache.h"
 
+#include <algorithm>
+#include <array>
+#include <cstring>
 #include <map>
 #include <random>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -81,6 +86,27 @@ TEST(WordCache, KeepsNoWordOfManyTokens) {
   cache.keep(key, std::span(parts).first(WordCache::kMaxParts));
   EXPECT_EQ(cache.recall(key, parts.data()), parts.data() + WordCache::kMaxParts);
   EXPECT_EQ(cache.recall(key_of(2, "word"), parts.data()), nullptr);
+}
+
+// Where a word was, another comes to lie that has the first one's entry among its bytes.
+TEST(WordCache, TakesNothingForAWordThatWasOverwritten) {
+  WordCache cache;
+  std::array<WordPart, WordCache::kMaxParts> out;
+  const WordCache::Key first = key_of(1, "first"), word = key_of(1, "word");
+  const std::array<WordPart, 1> parts = {{{7, 4}}};
+  EXPECT_EQ(cache.recall(word, out.data()), nullptr);
+  cache.keep(first, parts);
+  cache.keep(word, parts);
+  EXPECT_NE(cache.recall(word, out.data()), nullptr);
+  const std::array<uint64_t, 6> forged = {0, 0, word.head | 1, word.chunks[0], 9, 0};
+  std::string bytes(sizeof forged, '\0');
+  std::memcpy(bytes.data(), forged.data(), bytes.size());
+  for (int i = 0; i < 100'000; ++i) {
+    cache.keep(key_of(1, bytes), parts);
+    ASSERT_TRUE(cache.recall(word, out.data()) == nullptr || out[0].id == 7);
+  }
+  EXPECT_EQ(cache.recall(word, out.data()), nullptr);
+  EXPECT_NE(cache.recall(key_of(1, bytes), out.data()), nullptr);
 }
 
 TEST(ScalarJoints, HasAllOfItsPairsAndFewOthers) {
