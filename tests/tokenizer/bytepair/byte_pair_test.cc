@@ -197,6 +197,39 @@ std::vector<std::string> letters_of(int round, std::mt19937& random) {
   return letters;
 }
 
+// Random merges of the letters' bytes, whose results are added to the tokens of all bytes. If
+// makes_letters, those that make the letters come first.
+std::vector<std::pair<std::string, std::string>> merges_of(const std::vector<std::string>& letters,
+                                                           bool makes_letters,
+                                                           std::vector<std::string>& tokens,
+                                                           std::mt19937& random) {
+  std::vector<std::pair<std::string, std::string>> merges;
+  const auto merge = [&](const std::string& left, const std::string& right) {
+    if (std::ranges::count(tokens, left + right) > 0) return;
+    merges.emplace_back(left, right);
+    tokens.push_back(left + right);
+  };
+  std::vector<std::string> bytes;
+  for (const std::string& letter : letters) {
+    std::string begin;
+    for (const char byte : letter) {
+      bytes.push_back(character_of(static_cast<uint8_t>(byte)));
+      if (!begin.empty() && makes_letters) merge(begin, bytes.back());
+      begin += bytes.back();
+    }
+  }
+  const auto pick = [&] {
+    std::uniform_int_distribution<size_t> below(0, tokens.size() - 256 + bytes.size() - 1);
+    const size_t of = below(random);
+    return of < bytes.size() ? bytes[of] : tokens[of - bytes.size() + 256];
+  };
+  for (int i = 0; i < 60; ++i) {
+    const std::string left = pick();
+    merge(left, pick());
+  }
+  return merges;
+}
+
 TEST(ByteTokens, AreThoseOfTheSpelledBytes) {
   std::mt19937 random(3);
   const auto below = [&](size_t n) {
@@ -208,30 +241,9 @@ TEST(ByteTokens, AreThoseOfTheSpelledBytes) {
       tokens.push_back(character_of(static_cast<uint8_t>(byte)));
     }
     const std::vector<std::string> letters = letters_of(round, random);
-    std::vector<std::string> bytes;  // that are merged
     BytePairOptions options;
     options.ignore_merges = round % 2 == 1;
-    const auto merge = [&](const std::string& left, const std::string& right) {
-      if (std::ranges::count(tokens, left + right) > 0) return;
-      options.merges.emplace_back(left, right);
-      tokens.push_back(left + right);
-    };
-    for (const std::string& letter : letters) {
-      std::string begin;
-      for (const char byte : letter) {
-        bytes.push_back(character_of(static_cast<uint8_t>(byte)));
-        if (!begin.empty() && round % 4 < 2) merge(begin, bytes.back());
-        begin += bytes.back();
-      }
-    }
-    for (int i = 0; i < 60; ++i) {
-      const auto pick = [&] {
-        const size_t of = below(tokens.size() - 256 + bytes.size());
-        return of < bytes.size() ? bytes[of] : tokens[of - bytes.size() + 256];
-      };
-      const std::string left = pick();
-      merge(left, pick());
-    }
+    options.merges = merges_of(letters, round % 4 < 2, tokens, random);
     std::shuffle(options.merges.begin(), options.merges.end(), random);
     tokens.push_back("abcabc");
     std::vector<std::pair<std::string, int32_t>> entries;
