@@ -154,7 +154,7 @@ struct Info {                      // what a model is, and how it was loaded
   bool has_token_logits = false;  // whether there is a head for run_tokens()
   bool has_pooler = false, has_chat_template = false;  // the latter for pairs
   // [C], in the order of run()'s logits, or of run_tokens()' if the model has no head for run().
-  // Empty for a masked language model, whose logits are the vocabulary's.
+  // Empty for a masked language model, whose logits are the vocabulary's, and for a GLiNER.
   std::vector<std::string> labels;
   Scores scores = Scores::raw;
   std::string pooling;  // what embed() does: "mean", "cls, normalised", ...; "" if it does not
@@ -226,8 +226,7 @@ struct Span {
   std::string label;
   float probability = 0;
 };
-// How the labels of a word's tokens become the word's, and words become entities: the strategies of
-// Hugging Face's token-classification pipeline.
+// How labels of tokens become words and entities, as in Hugging Face's pipeline:
 //   none     every token by itself; entities are the tokens that are not labelled O
 //   simple   every token by itself; neighbouring tokens of one entity are joined
 //   first    a word has the label of its first token; neighbouring words of one entity are joined
@@ -239,6 +238,12 @@ struct TagOptions {  // of Model::tag()
   // A text that does not fit is read in windows that overlap by this many tokens, at most half a
   // window. A pair that does not fit is truncated.
   int stride = 128;
+  // Of a GLiNER (Zaratiana et al. 2023), which reads single texts and gives no words: the labels of
+  // the entities to find, with a probability greater than the threshold.
+  std::vector<std::string> labels = {};
+  float threshold = 0.5f;
+  bool nested = false;       // an entity may lie within another; otherwise none overlap
+  bool multi_label = false;  // the same words may have several labels
 };
 struct Tags {               // the words and entities of one input
   std::vector<Span> words;  // or tokens, as the aggregation says
@@ -278,13 +283,11 @@ struct Choice {                              // the candidate that fits best
 };
 
 // Text to ids. Needs only the tokenizer files of a model directory: tokenizer.json, vocab.txt or a
-// SentencePiece model, with tokenizer_config.json. So it knows nothing of what belongs to a model:
-// its positions, max_seq_length and default prompt, of which the last depends on the head.
-// Model::tokenizer() does. A pair is put into the directory's chat template, if it is for pairs.
+// SentencePiece model, with tokenizer_config.json. It does not know a model's positions and default
+// prompt; Model::tokenizer() does. A pair is put into the directory's chat template for pairs.
 class BERT_INFER_API Tokenizer {
  public:
-  // name: as find_model() takes it. max_length: 0 takes the limit that the tokenizer's files name,
-  // if any.
+  // name: as find_model() takes it. max_length: 0 takes that of the tokenizer's files, if any.
   static Tokenizer load(const std::string& name, int max_length = 0);
 
   // Throws on invalid UTF-8, with the byte's position.
@@ -317,7 +320,6 @@ class BERT_INFER_API Tokenizer {
 // threads that make them alone. The word embeddings are read in place from their file, which is
 // mapped as long as the model lives: replacing that file is fine, but truncating it or writing into
 // it kills the process (SIGBUS) or changes answers.
-//
 // An input gives the same bits regardless of what else is in the call, of the batch size and of the
 // number of threads.
 class BERT_INFER_API Model {
@@ -338,7 +340,7 @@ class BERT_INFER_API Model {
   // model.
   std::vector<std::vector<Blank>> fill_mask(std::span<const Input> inputs, int k = 5) const;
   std::vector<std::vector<Blank>> fill_mask(std::span<const Encoding> encodings, int k = 5) const;
-  // The labelled words and entities of each input, [N]. Needs a token classification head.
+  // The labelled words and entities of each input, [N]. Needs a head for tokens, or a GLiNER.
   std::vector<Tags> tag(std::span<const Input> inputs, const TagOptions& options = {}) const;
   // The part of each second text that answers the first, [N]. Needs a question answering head. A
   // text that does not fit is read in overlapping windows.
@@ -387,13 +389,11 @@ class BERT_INFER_API Model {
 };
 
 // The directory of a model: `name` itself if it is one, otherwise that of ORG/NAME or
-// ORG/NAME@REVISION (a branch, a tag or a commit; default: main) in Hugging Face's cache on this
-// machine: HF_HUB_CACHE, or hub in HF_HOME, or ~/.cache/huggingface/hub. Nothing is downloaded.
-// Throws if there is neither.
+// ORG/NAME@REVISION (a branch, a tag or a commit; default: main) in Hugging Face's cache here:
+// HF_HUB_CACHE, or hub in HF_HOME, or ~/.cache/huggingface/hub. Throws if there is neither.
 BERT_INFER_API std::string find_model(const std::string& name);
-// The directory of the demo model that comes with the library: share/bert-infer/demo in one of the
-// folders above the library, or above the program it is statically linked into. Throws if there is
-// none.
+// The directory of the demo model that comes with the library: share/bert-infer/demo in a folder
+// above the library, or above the program that it is linked into. Throws if there is none.
 BERT_INFER_API std::string demo_model();
 BERT_INFER_API std::string version();  // of the library, "1.2.3"
 

@@ -14,6 +14,7 @@
 #include "models/calls/workspace_pool.h"
 #include "models/network/batch.h"
 #include "models/network/bert.h"
+#include "models/network/extraction/entity_head.h"
 #include "models/network/heads.h"
 #include "models/network/pooling.h"
 #include "models/network/retrieval/retrieval_parts.h"
@@ -58,6 +59,7 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   int64_t whole_length(const Input& input) const {
     return std::ssize(tokenizer.impl_->text_encoder.encode(input.first, input.second, 0).ids);
   }
+  const tokenizer::TextEncoder& text_encoder() const { return tokenizer.impl_->text_encoder; }
   models::ForEach on_workers() const {
     return [this](size_t count, const auto& body) { workers.for_each(count, body); };
   }
@@ -85,6 +87,7 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   void check_interaction(Role role) const;  // throws if the model has no token vectors for it
   std::vector<Answer> answer(std::span<const Input> inputs, const AnswerOptions& options) const;
   std::vector<Tags> tag(std::span<const Input> inputs, const TagOptions& options) const;
+  std::vector<Tags> find_entities(std::span<const Input> inputs, const TagOptions& options) const;
   void check_task(Task wanted) const;
   // Throws if an answer to input i is not finite: weights read in place were not checked before.
   void check_answer(size_t i, std::span<const float> values) const;
@@ -113,6 +116,7 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   models::Encoder encoder;
   std::optional<models::Pooler> pooler;
   std::optional<models::Head> sequence_head, token_head;
+  std::optional<models::EntityHead> entity_head;
   models::SentenceEmbedding sentence;  // unless the model does not embed
   models::RetrievalParts retrieval;
   const engine::Product& f32;

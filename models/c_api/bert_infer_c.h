@@ -259,6 +259,11 @@ typedef struct bert_tags {  // the words and entities of one input
 // The labelled words and entities of each input, [N]. Options:
 //   aggregation  none, simple, first, average or max, as in Hugging Face's pipeline (first)
 //   stride       tokens by which the windows of a long text overlap (128)
+// and of a GLiNER, which gives no words:
+//   labels       those of the entities to find, "person,city"
+//   threshold    entities have a greater probability (0.5)
+//   nested       1: an entity may lie within another (0)
+//   multi_label  1: the same words may have several labels (0)
 BERT_INFER_API bert_status bert_model_tag(const bert_model* model, const bert_input* inputs,
                                           size_t count, const bert_option* options,
                                           size_t option_count, bert_result** result,

@@ -98,9 +98,40 @@ Options read_load_options(const bert_option* options, size_t count) {
 
 namespace {
 
+// Reads "person,city".
+KnownOption labels(std::vector<std::string>& to) {
+  return {"labels", [&to](std::string_view value) {
+            for (size_t begin = 0, end = 0; end != std::string_view::npos; begin = end + 1) {
+              end = value.find(',', begin);
+              to.emplace_back(value.substr(begin, end - begin));
+            }
+          }};
+}
+
+KnownOption probability(std::string_view name, float& to) {
+  return {name, [name, &to](std::string_view value) {
+            const char* end = value.data() + value.size();
+            const auto [stop, error] = std::from_chars(value.data(), end, to);
+            if (error != std::errc() || stop != end || !(to >= 0 && to <= 1)) {
+              wrong_value(name, value, "a probability from 0 to 1");
+            }
+          }};
+}
+
+KnownOption flag(std::string_view name, bool& to) {
+  return {name, [name, &to](std::string_view value) {
+            if (value != "0" && value != "1") wrong_value(name, value, "0 or 1");
+            to = value == "1";
+          }};
+}
+
 std::vector<KnownOption> tag_options(TagOptions& read) {
   return {choice("aggregation", read.aggregation, models::kAggregations),
-          number("stride", read.stride, 0)};
+          number("stride", read.stride, 0),
+          labels(read.labels),
+          probability("threshold", read.threshold),
+          flag("nested", read.nested),
+          flag("multi_label", read.multi_label)};
 }
 
 std::vector<KnownOption> answer_options(AnswerOptions& read) {

@@ -291,10 +291,15 @@ Config read_config(const std::string& directory, const std::string& adapter) {
   Config config;
   const std::string path = directory + "/config.json", google = directory + "/bert_config.json";
   const bool is_google = !is_there(path) && is_there(google);
-  JsonFile file(is_google ? google : path);
-  config.path = file.path();
+  config.spans = read_span_settings(directory);
+  JsonFile file = config.spans ? config.spans->encoder() : JsonFile(is_google ? google : path);
+  config.path = config.spans ? config.spans->path : file.path();
   config.family = &find_family(file, directory);
   translate(file, *config.family);
+  if (config.spans) {
+    file.set("architectures",
+             nlohmann::json::array({config.family->classes + std::string(config.family->base)}));
+  }
   config.has_new_head = set_adapter_task(file, *config.family, directory, adapter);
   if (const auto* named = file.find("architectures"); !named || named->empty()) {
     file.set("architectures", nullptr);
@@ -321,6 +326,7 @@ Config read_config(const std::string& directory, const std::string& adapter) {
   }
   check_tables(file, config);
   check_other_keys(file, config);
+  if (config.spans) config.architecture = "GLiNER";
   return config;
 }
 

@@ -8,6 +8,7 @@
 
 #include "engine/dense/linear.h"
 #include "models/bert_infer.h"
+#include "models/config/extraction/span_settings.h"
 #include "models/config/families/families.h"
 #include "models/weights/adapter.h"
 
@@ -113,7 +114,8 @@ struct Config {
     Scores scores = Scores::raw;
     bool is_identity = false;  // what sentence-transformers' CrossEncoder applies to the logits
   };
-  Labels by_sequence, by_token;  // of the heads for sequences and for tokens
+  std::optional<SpanSettings> spans;  // of a GLiNER, which has this head alone
+  Labels by_sequence, by_token;       // of the heads for sequences and for tokens
   const std::vector<std::string>& labels_of(const HeadRow& head) const {
     return head.reads == ReadBy::every ? by_token.names : by_sequence.names;
   }

@@ -16,6 +16,7 @@
 
 #include "engine/runtime.h"
 #include "models/config/texts/text_settings.h"
+#include "models/directory/description.h"
 #include "models/model_impl.h"
 #include "models/network/build/example_batch.h"
 #include "tokenizer/files/files.h"
@@ -33,9 +34,12 @@ void check_max_length(int length) {
 namespace {
 
 using models::Checkpoint;
+using models::ChosenPrecision;
 using models::Config;
+using models::Decisions;
 using models::HeadKind;
 using models::HeadRow;
+using models::Heads;
 using HeadRows = std::vector<const HeadRow*>;
 
 // Whether an enumerator has this value: callers may cast any number.
@@ -61,7 +65,8 @@ void check_options(const Options& options) {
 Checkpoint open_checkpoint(const std::string& directory, const Config& config,
                            const std::string& adapter) {
   models::Weights weights = models::open_weights(directory);
-  const auto prefixes = config.family->prefixes();
+  const auto prefixes = config.spans ? std::vector<std::string>{"token_rep_layer.bert_layer.model."}
+                                     : config.family->prefixes();
   models::apply_adapter(weights, {directory, prefixes, config.adapters}, adapter);
   return Checkpoint(std::move(weights), prefixes, config.family->word_names());
 }
@@ -108,12 +113,6 @@ void check_positions(const Options& options, const Config& config) {
                             config.positions));
   }
 }
-
-struct ChosenPrecision {
-  engine::Precision precision;
-  const char* reason;
-  bool stored_as_bf16 = false;  // the weights are, although precision is f32
-};
 
 // auto is f32, however the weights are stored and however fast bf16 is: rounding products' inputs
 // would lose the agreement with Hugging Face's logits to the fifth decimal. Only int8 weights leave
@@ -170,11 +169,6 @@ models::Encoder load_encoder(Checkpoint& checkpoint, const Config& config,
   return models::Encoder(checkpoint, config, products, example, team, options.progress);
 }
 
-struct Heads {
-  std::optional<models::Pooler> pooler;
-  std::optional<models::Head> by_sequence, by_token;
-};
-
 // A pooler that no head reads is optional: transformers may leave it out.
 Heads load_heads(Checkpoint& checkpoint, const Config& config, const HeadRows& rows,
                  const models::Embeddings& embeddings, const engine::Product& f32,
@@ -190,136 +184,8 @@ Heads load_heads(Checkpoint& checkpoint, const Config& config, const HeadRows& r
     auto& head = row->reads == models::ReadBy::every ? heads.by_token : heads.by_sequence;
     head.emplace(checkpoint, config, *row, embeddings, f32, team);
   }
+  if (config.spans) heads.entities.emplace(checkpoint, config, f32, team);
   return heads;
-}
-
-// A model with two heads is for its token head's task; one whose files describe vectors for search
-// is for those.
-Task task_of(const HeadRows& heads, const models::RetrievalParts& retrieval) {
-  if (!retrieval.embeds) return retrieval.sparse ? Task::sparse : Task::multi_vector;
-  Task task = Task::embed;
-  for (const HeadRow* head : heads) {
-    switch (head->kind) {
-      case HeadKind::masked_lm:
-        return Task::fill_mask;
-      case HeadKind::token_classification:
-        return Task::tag;
-      case HeadKind::question_answering:
-        return Task::answer;
-      case HeadKind::replaced_token:
-        return Task::detect;
-      case HeadKind::multiple_choice:
-        task = Task::choose;
-        break;
-      case HeadKind::classification:
-      case HeadKind::next_sentence:
-      case HeadKind::sentence_order:
-        task = Task::classify;
-    }
-  }
-  return task;
-}
-
-// What loading decided, apart from the parts that it built.
-struct Decisions {
-  HeadRows heads;
-  models::MaxLength max_length;
-  models::Prompt prompt;
-  bool has_chat;  // pairs are put into a chat template
-  ChosenPrecision precision;
-  engine::Products products;
-  int unevaluated_tensors;
-};
-
-// Info::notes, in this order.
-std::vector<std::string> make_notes(const std::string& directory, const Config& config,
-                                    const Checkpoint& checkpoint,
-                                    const tokenizer::TextEncoder& tokenizer,
-                                    const models::Encoder& encoder, const Decisions& decisions) {
-  std::vector<std::string> notes;
-  const auto add_all = [&](const std::vector<std::string>& more) {
-    notes.insert(notes.end(), more.begin(), more.end());
-  };
-  if (decisions.heads.empty() && !config.heads_on_top.empty()) {
-    notes.push_back(fmt::format("{}: {} has no tensors of its head, so only the encoder is used",
-                                checkpoint.path(), config.architecture));
-  }
-  add_all(tokenizer.notes());
-  if (!tokenizer.takes_text()) {
-    notes.push_back("only token ids are accepted, not text: " + tokenizer.refusal());
-  } else if (const int ids = tokenizer.vocabulary_size(); ids != config.vocabulary) {
-    notes.push_back(fmt::format(
-        "{}: the tokenizer has {} ids, but config.json's vocab_size is {}{}", directory, ids,
-        config.vocabulary, ids < config.vocabulary ? "" : ": its last added tokens are refused"));
-  }
-  if (!decisions.prompt.name.empty()) {
-    notes.push_back(
-        fmt::format("prompt {}: \"{}\" is {}", decisions.prompt.name, decisions.prompt.text,
-                    decisions.has_chat ? "the chat template's message of the role system"
-                                       : "put before each first text"));
-  }
-  if (decisions.has_chat) notes.push_back("each pair is put into the directory's chat template");
-  constexpr double kWorthIt = 1.1;
-  if (decisions.precision.stored_as_bf16 && engine::bf16_speed() >= kWorthIt) {
-    notes.push_back(
-        fmt::format("{}: the weights are stored in BF16; precision auto is f32, which is exact; "
-                    "bf16 would be {:.1f} times as fast on this machine",
-                    checkpoint.path(), engine::bf16_speed()));
-  }
-  add_all(config.notes);
-  add_all(checkpoint.notes());
-  if (decisions.unevaluated_tensors > 0) {
-    notes.push_back(fmt::format("{}: {} tensors that {} does not have are not evaluated", directory,
-                                decisions.unevaluated_tensors, config.architecture));
-  }
-  if (encoder.precision == engine::Precision::int8) notes.push_back(encoder.int8_note());
-  return notes;
-}
-
-Info make_info(const Config& config, const models::Workers& workers, const Heads& heads,
-               const models::SentenceEmbedding& sentence, const models::RetrievalParts& retrieval,
-               const Decisions& decisions) {
-  Info info;
-  info.architecture = config.architecture;
-  info.family = config.family->model_type;
-  info.layers = config.layers;
-  info.hidden = config.output;
-  info.heads = config.heads;
-  info.intermediate = config.intermediate;
-  info.vocabulary = config.vocabulary;
-  info.head_task = task_of(decisions.heads, retrieval);
-  info.task = retrieval.embeds && sentence.is_configured() ? Task::embed : info.head_task;
-  info.max_length = decisions.max_length.tokens;
-  info.has_logits = heads.by_sequence.has_value();
-  info.has_token_logits = heads.by_token.has_value();
-  info.has_pooler = heads.pooler.has_value();
-  info.has_chat_template = decisions.has_chat;
-  const auto& labels = heads.by_sequence ? config.by_sequence : config.by_token;
-  info.labels = labels.names;
-  info.scores = labels.scores;
-  if (retrieval.embeds) {
-    info.pooling = sentence.description();
-    info.embedding = static_cast<int>(sentence.columns());
-  }
-  info.has_sparse = retrieval.sparse.has_value();
-  if (const auto& vectors = retrieval.token_vectors) {
-    info.token_vector = static_cast<int>(vectors->columns());
-  }
-  info.similarity = retrieval.similarity();
-  info.precision = name_of(decisions.precision.precision);
-  info.backend = decisions.products.layers.backend == engine::Backend::onednn ? "onednn" : "panels";
-  info.workers = workers.count();
-  info.threads = workers.threads_of_each();
-  return info;
-}
-
-// Info::files, in this order.
-std::vector<std::string> files_of(const Config& config, const Checkpoint& checkpoint,
-                                  const tokenizer::TextEncoder& tokenizer) {
-  std::vector<std::string> files = {config.path};
-  for (std::string& file : checkpoint.paths()) files.push_back(std::move(file));
-  if (tokenizer.takes_text()) files.push_back(tokenizer.file());
-  return files;
 }
 
 void log_decisions(const std::string& directory, const Info& info, const Decisions& decisions) {
@@ -388,6 +254,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::load(const std::string& name,
                                               .pooler = std::move(heads.pooler),
                                               .sequence_head = std::move(heads.by_sequence),
                                               .token_head = std::move(heads.by_token),
+                                              .entity_head = std::move(heads.entities),
                                               .sentence = std::move(sentence),
                                               .retrieval = std::move(retrieval),
                                               .f32 = products.f32,

@@ -23,6 +23,9 @@ using tokenizer::JsonField;
 class JsonFile {
  public:
   explicit JsonFile(std::string path);
+  // An object within a file. path: for messages.
+  JsonFile(std::string path, nlohmann::json object)
+      : path_(std::move(path)), root_(std::move(object)) {}
 
   const std::string& path() const { return path_; }
   const nlohmann::json& root() const { return root_; }

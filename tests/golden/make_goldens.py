@@ -5,7 +5,8 @@
 Writes, for each NAME, the model DIR/NAME/ and the reference DIR/NAME.safetensors, and index.json:
 {"models": [{"name", "for", "model", "reference"}]}, where "for" says what the model covers.
 DIR/formats/HEAD/ gets one model in each of weight_files.FORMATS, for two heads, and DIR/dense/ the
-weights of a sentence-transformers dense module in two formats.
+weights of a sentence-transformers dense module in two formats. For DIR/gliner/ and
+DIR/gliner-words/ see span_models.py.
 """
 import json
 import sys
@@ -18,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools" / "referenc
 
 import make_model  # noqa: E402
 import reference  # noqa: E402
+import span_models  # noqa: E402
 import weight_files  # noqa: E402
 from reference_inputs import Input, WordPiece, random_inputs  # noqa: E402
 
@@ -379,6 +381,8 @@ def main() -> None:
         make_model.make(["-o", str(model), "--head", head, *FORMATS_SHAPE.split()])
         weight_files.write_formats(model, model.parent)
     make_dense(directory / "dense")
+    span_models.write_span_model(directory, "gliner")
+    span_models.write_span_model(directory, "gliner-words", by_words=True)
     index = [{"name": name, "for": purpose, "model": name, "reference": f"{name}.safetensors"}
              for name, purpose, _, _ in MODELS]
     (directory / "index.json").write_text(json.dumps({"models": index}, indent=1) + "\n")

@@ -99,6 +99,15 @@ static void test_labels(const bert_model* model) {
   REFUSES(bert_similarity(logits, NULL, 3, &cosine), "b is NULL");
 }
 
+static void test_tag_options(const bert_model* model) {
+  const bert_input good = pair_of("A man plays.", NULL);
+  const bert_option nested = {"nested", "yes"}, threshold = {"threshold", "1.5"};
+  bert_result* result;
+  const bert_tags* tags;
+  REFUSES(bert_model_tag(model, &good, 1, &nested, 1, &result, &tags), "expected 0 or 1");
+  REFUSES(bert_model_tag(model, &good, 1, &threshold, 1, &result, &tags), "a probability from 0");
+}
+
 // Every function with the same mistakes.
 static void test_mistakes(const bert_model* model) {
   const bert_input good = pair_of("A man plays.", NULL);
@@ -344,6 +353,7 @@ int main(int argc, char** argv) {
   model = load("plain");
   test_descriptions(model);
   test_labels(model);
+  test_tag_options(model);
   test_mistakes(model);
   test_no_inputs(model);
   test_encodings();

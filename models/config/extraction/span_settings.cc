@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/config/extraction/span_settings.h"
+
+#include <initializer_list>
+#include <stdexcept>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "models/bert_infer.h"
+
+namespace bert::models {
+namespace {
+
+// Far above any published model, and small enough that no product of sizes overflows.
+constexpr int64_t kMostWords = 1 << 16, kWidest = 1 << 8, kMostIds = 1 << 24;
+
+// Other models of the GLiNER library have other parts.
+void refuse_variants(const JsonFile& file) {
+  struct Setting {
+    const char *field, *only;
+  };
+  for (const auto& [field, only] :
+       std::initializer_list<Setting>{{"subtoken_pooling", "first"},
+                                      {"words_splitter_type", "whitespace"},
+                                      {"post_fusion_schema", ""}}) {
+    if (file.text(field, only) != only) file.fail(field, fmt::format("\"{}\"", only));
+  }
+  for (const char* field : {"fuse_layers", "precomputed_prompts_mode", "represent_spans"}) {
+    if (file.boolean(field, false)) file.fail(field, "false");
+  }
+  for (const char* field :
+       {"labels_encoder", "labels_decoder", "relations_layer", "span_encoder_config"}) {
+    if (file.has(field)) file.fail(field, "null");
+  }
+}
+
+}  // namespace
+
+std::optional<SpanSettings> read_span_settings(const std::string& directory) {
+  const std::string path = directory + "/gliner_config.json";
+  if (is_there(directory + "/config.json") || !is_there(path)) return std::nullopt;
+  const JsonFile file(path);
+  refuse_variants(file);
+  SpanSettings settings;
+  settings.path = path;
+  settings.width = file.integer("hidden_size", 2, 1 << 16, 512);
+  if (settings.width % 2 != 0) file.fail("hidden_size", "an even number");
+  settings.most_words = file.integer("max_len", 1, kMostWords, 384);
+  settings.widest = file.integer("max_width", 1, kWidest, 12);
+  settings.lstm_layers = file.integer("num_rnn_layers", -1, 100, 1);
+  settings.marker = file.text("ent_token", "<<ENT>>");
+  settings.separator = file.text("sep_token", "<<SEP>>");
+  settings.marker_id = static_cast<int32_t>(file.integer("class_token_index", 0, kMostIds));
+  const std::string mode = file.text("span_mode", "markerV0");
+  settings.by_word = mode == "token_level";
+  if (!settings.by_word && mode != "markerV0") {
+    file.fail("span_mode", "\"markerV0\" or \"token_level\"");
+  }
+  settings.reads_marker = file.boolean("embed_ent_token", true);
+  return settings;
+}
+
+JsonFile SpanSettings::encoder() const {
+  const JsonFile file(path);
+  if (file.has("encoder_config")) {
+    file.at("encoder_config").members();  // an object
+    JsonFile own(path + ": encoder_config", *file.find("encoder_config"));
+    if (!own.has("model_type")) own.set("model_type", "deberta-v2");
+    return own;
+  }
+  const std::string base = file.text("model_name");
+  try {
+    JsonFile named(find_model(base) + "/config.json");
+    if (const int64_t size = file.integer("vocab_size", -1, kMostIds, -1); size > 0) {
+      named.set("vocab_size", size);
+    }
+    return named;
+  } catch (const Error& error) {
+    throw std::runtime_error(
+        fmt::format("{}: encoder_config is missing, and model_name, {}, which could stand in for "
+                    "it, was not found: {}",
+                    path, base, error.what()));
+  }
+}
+
+}  // namespace bert::models
