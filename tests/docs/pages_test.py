@@ -36,6 +36,9 @@ if importlib.util.find_spec("numpy") is None:
 
 from command_line import ToolTest  # noqa: E402
 
+sys.path.append(str(ROOT / "tests" / "golden"))
+from span_models import write_span_model  # noqa: E402
+
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 LINKING = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", ROOT / "models/demo/README.md"]
 NOT_RUN = ("./tools/demo", "./tools/test", "./tools/peers", "./tools/setup", "./tools/package",
@@ -59,7 +62,7 @@ MODELS = {"MODEL": ("--labels", "3"), "ENCODER": ("--head", "none"), "RERANKER":
           "QWEN3_RERANKER": ("--family", "qwen3", "--retrieval", "logit-score")}
 HUB = {f"sentence-transformers/{TRAINED}": "ENCODER", "dslim/bert-base-NER": "NER",
        "cross-encoder/ms-marco-MiniLM-L6-v2": "RERANKER", "naver/splade-v3": "SPLADE",
-       "colbert-ir/colbertv2.0": "COLBERT"}
+       "colbert-ir/colbertv2.0": "COLBERT", "urchade/gliner_medium-v2.1": "GLINER"}
 FILES = {"pairs.tsv": "A man plays.\tThe man is playing music.\nOne text.\n",
          "pairs.jsonl": '{"first": "A dog.", "second": "A cat."}\n',
          "pairs.csv": 'id,first,second,label\n1,"A dog, barking.",A cat.,no\n2,,,\n',
@@ -102,6 +105,8 @@ class Pages(ToolTest):
         cls.bin = BUILD / "bin"
         cls.trained = trained_model()
         models = {name: cls.make_model(name.lower(), *options) for name, options in MODELS.items()}
+        write_span_model(cls.dir, "gliner")
+        models["GLINER"] = cls.dir / "gliner"
         for name, model in HUB.items():
             repository = cls.dir / "hub" / f"models--{name.replace('/', '--')}"
             (repository / "refs").mkdir(parents=True)
@@ -205,7 +210,7 @@ class Pages(ToolTest):
 
     def run_cpp(self, page: Path, blocks: list[tuple[str, str]]):
         names = "".join(f'[[maybe_unused]] const std::string {name.lower()} = std::getenv("{name}");\n'
-                        for name in MODELS)
+                        for name in [*MODELS, "GLINER"])
         headers = [header.name for header in Path(self.environment["PREFIX"]).glob("include/*.h")
                    if not header.name.endswith("_c.h")]
         includes = "".join(f"#include <{name}>\n" for name in sorted(headers) + STANDARD_HEADERS)

@@ -219,6 +219,11 @@ class CApi(unittest.TestCase):
             self.assertGreater(tags["windows"], 1)
             self.assert_answers(tags, self.infer("bert-tokens", "tag", [LONG], "--stride", "8",
                                                  "--aggregation", aggregation))
+        found = self.load("gliner").tag([(LONG, None)], labels="man,dog", threshold="0.3", nested="1", multi_label="1",
+                                        stride=3)
+        self.assert_answers(found[0], self.infer("gliner", "tag", [LONG], "--labels", "man,dog", "--threshold", "0.3",
+                                                 "--nested", "--multi-label", "--stride", "3"))
+        self.assertGreater(len(found[0]["entities"]), 10)
         [tags] = self.load("bert-tokens").tag(PAIRS[:1])
         self.assert_answers(tags, self.infer("bert-tokens", "tag", PAIRS[0]))
         self.assertEqual({span["text"] for span in tags["words"]}, {0, 1})

@@ -22,6 +22,9 @@ import bert_infer
 from bert_infer import CrossEncoder, Encoding, Model, Options, SentenceTransformer, Tokenizer, pipeline
 from command_line import ROOT
 
+sys.path.append(str(ROOT / "tests" / "golden"))
+from span_models import write_span_model  # noqa: E402
+
 
 class LowLevel(PackageTest):
     def test_logits_and_encodings(self):
@@ -139,6 +142,14 @@ class LowLevel(PackageTest):
                              [(span["begin"], span["end"], span["label"]) for span in expected["entities"]])
             self.assertEqual((tags.windows, tags.tokens), (expected["windows"], expected["tokens"]))
             self.assertEqual(len(tags.words), len(expected["words"]))
+        write_span_model(self.dir, "gliner")
+        options = {"threshold": 0.2, "nested": True, "multi_label": True}
+        [expected] = self.infer(self.dir / "gliner", "--labels", "man,dog", "--threshold", "0.2", "--nested",
+                                "--multi-label", inputs=[long[:100]])
+        [tags] = Model(self.dir / "gliner").tag([long[:100]], labels=["man", "dog"], **options)
+        self.assertEqual([(span.string, span.label) for span in tags.entities],
+                         [(span["string"], span["label"]) for span in expected["entities"]])
+        self.assertGreater(len(tags.entities), 5)
         reader = self.make_model("reader", "--head", "qa", *wide)
         [expected] = self.infer(reader, inputs=[("a man", long)])
         [answer] = Model(reader).answer([("a man", long)])

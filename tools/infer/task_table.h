@@ -58,7 +58,7 @@ struct TaskTraits {
   const char* variant = "";  // where a row of the same name stands before: which one this is
   InputKind input = InputKind::sequence;
   std::optional<bert::Task> head = std::nullopt;  // the head without which it cannot run
-  std::array<std::string_view, 5> options = {};   // the options that not every task takes
+  std::array<std::string_view, 6> options = {};   // the options that not every task takes
   std::optional<std::string_view> tensor = {};    // name in a .safetensors file that can hold it
   bool one_row = false;     // the answer is one row of numbers, as .tsv and .npy hold them
   bool structured = false;  // in several parts: people are not told the number of tokens as well

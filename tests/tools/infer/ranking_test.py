@@ -112,7 +112,7 @@ class ZeroShot(Ranking):
         self.fail_with(2, "--labels a,b, a: 'a' is given twice", *ask, "--labels", "a,b, a", "a")
         self.fail_with(2, r"the hypothesis is 'no', expected \{\} once", *ask, "--labels", "a",
                        "--hypothesis", "no", "a")
-        self.fail_with(2, "--labels goes with --task zero-shot", "--task", "embed", "--labels", "a", "a")
+        self.fail_with(2, "--labels goes with --task tag or zero-shot", "--task", "embed", "--labels", "a", "a")
         self.fail_with(1, "there are two texts, expected one", *ask, "--labels", "a", stdin="a\tb\n")
         self.fail_with(1, "this task needs text", *ask, "--labels", "a", "--input-format", "jsonl",
                        stdin='{"ids": [5]}\n')

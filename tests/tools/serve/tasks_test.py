@@ -5,7 +5,13 @@ Usage: tasks_test.py BIN_DIR"""
 import json
 import math
 
+import sys
+from pathlib import Path
+
 from serving import ServeTest, main
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "golden"))
+from span_models import write_span_model  # noqa: E402
 
 TEXTS = ["a man is playing the guitar.", "two dogs", "the é café, and more 日本"]
 LONG = "dogs eat " * 60  # more than the models' 64 positions
@@ -29,6 +35,8 @@ class Tasks(ServeTest):
             "splade": cls.make_model("splade", "--head", "mlm", "--retrieval", "splade"),
             "colbert": cls.make_model("colbert", "--head", "none", "--prefix", "--retrieval", "colbert"),
         }
+        write_span_model(cls.dir, "gliner")
+        cls.names["gliner"] = cls.dir / "gliner"
         prompts = {"prompts": {"query": "two dogs: "}, "default_prompt_name": "query"}
         (cls.names["prompted"] / "config_sentence_transformers.json").write_text(json.dumps(prompts))
         config = cls.names["regression"] / "config.json"
@@ -37,6 +45,21 @@ class Tasks(ServeTest):
 
     def refused(self, path: str, body, pattern: str, status=422):
         self.assertRegex(self.post(path, body, status)["error"], pattern)
+
+    def test_entities_of_given_labels(self):
+        [row] = self.infer(self.names["gliner"], "--labels", "man,dog", "--threshold", "0.2", "--nested", "--multi-label",
+                           inputs=[TEXTS[0]])
+        expected = [{"entity_group": x["label"], "score": x["probability"], "word": x["string"], "start": x["begin"],
+                     "end": x["end"]} for x in row["entities"]]
+        self.assertGreater(len(expected), 3)
+        asked = {"candidate_labels": ["man", "dog"], "threshold": 0.2, "nested": True, "multi_label": True}
+        for path in ("/models/gliner", "/models/gliner/pipeline/token-classification"):
+            self.assertEqual(self.post(path, {"inputs": TEXTS[0], "parameters": asked}), expected)
+        self.refused("/models/gliner", {"inputs": TEXTS}, "has no labels of its own")
+        self.refused("/models/gliner", {"inputs": TEXTS, "parameters": {**asked, "threshold": 2}},
+                     "threshold.* is 2, expected a number from 0 to 1")
+        self.refused("/models/tags/pipeline/token-classification", {"inputs": TEXTS, "parameters": asked},
+                     "a BertForTokenClassification has its own labels")
 
     def test_fields_beside_and_in_parameters(self):
         for name, field, value in [

@@ -65,7 +65,7 @@ const char* head_name(const bert::Info& info) {
     case bert::Task::fill_mask:
       return "masked words";
     case bert::Task::tag:
-      return "token classification";
+      return info.labels.empty() ? "entities of given labels" : "token classification";
     case bert::Task::answer:
       return "question answering";
     case bert::Task::detect:

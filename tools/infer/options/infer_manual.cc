@@ -67,7 +67,8 @@ Task and output
                          multi-vector
                                      a vector for each token (ColBERT, PyLate, BGE-M3)
                          fill-mask   the most probable tokens for each mask token
-                         tag         words with labels, and the entities that they make up
+                         tag         words with labels, and the entities that they make up; by a
+                                     GLiNER, the entities of --labels
                          answer      the part of the second text that answers the first
                          choose      which of several choices goes with the text
                          zero-shot   which of --labels fit the text, which the model, one of
@@ -82,17 +83,20 @@ Task and output
       --top-k N          fill-mask: tokens per mask (default 5); logits: the N most probable
                          labels; sparse: the N greatest weights; rank: the N best texts; zero-shot:
                          the N best labels (default: all); search: texts of the corpus (default 10)
-      --labels A,B,...   zero-shot: the labels
+      --labels A,B,...   zero-shot, tag: the labels
       --hypothesis TEXT  zero-shot: the sentence that follows from a text with the label {}
                          (default: "This example is {}.")
-      --multi-label      zero-shot: each label by itself; their probabilities do not add up to 1
+      --multi-label      zero-shot: each label by itself; their probabilities do not add up to 1;
+                         tag: the same words may have several --labels
+      --nested           tag: an entity of --labels may lie within another
       --query TEXT       rank: what the texts should answer
       --corpus FILE      search: a file of texts, in any of the formats above by its ending; - is
                          standard input, a text per line. It is read once, and its vectors and texts
                          are kept in memory
       --role R           multi-vector: the texts are each a query, which is marked and filled up
                          with mask tokens, or a document (default), whose punctuation is left out
-      --threshold P      logits, zero-shot: the labels with a probability of at least P
+      --threshold P      logits, zero-shot: the labels with a probability of at least P;
+                         tag: the entities of --labels with a greater one (default 0.5)
       --truncate-dim N   embed, similarity: the first N numbers of each vector
       --normalize        embed: vectors of length 1 (after --truncate-dim)
       --stride N         answer, tag: a text that does not fit is read in windows that overlap by
@@ -168,6 +172,7 @@ Examples
   bert-infer -m DIR --task tokens "unaffable"
   bert-infer -m DIR "Paris is the [MASK] of France."
   bert-infer -m DIR "Where was she born?" "$ARTICLE"
+  bert-infer -m DIR --labels person,city "Ada Lovelace lived in London."
   bert-infer --task zero-shot --labels music,weather "It rains in Bergen."
   bert-infer -m DIR --task rank --query "Who plays?" --top-k 3 -i passages.txt
   bert-infer -m DIR --task search --corpus sentences.txt "Who plays?"

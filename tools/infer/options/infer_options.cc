@@ -2,7 +2,6 @@
 #include "tools/infer/options/infer_options.h"
 
 #include <algorithm>
-#include <charconv>
 #include <climits>
 #include <initializer_list>
 #include <string_view>
@@ -12,8 +11,8 @@
 #include <unistd.h>
 
 #include "models/tasks/ranking/entailment.h"
-#include "tokenizer/unicode/utf8.h"
 #include "tools/console/command_line.h"
+#include "tools/infer/options/option_values.h"
 
 namespace bert::tools {
 
@@ -60,78 +59,6 @@ std::string output_name(const InferOptions& options) {
   return "--output-format " + found->first;
 }
 
-// Splits "id,label".
-std::vector<std::string> split_at_commas(std::string_view text) {
-  std::vector<std::string> names;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    names.emplace_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return names;
-}
-
-std::vector<std::string> names_of(std::string_view text) {
-  std::vector<std::string> names = split_at_commas(text);
-  for (const std::string& name : names) {
-    for (const char* input : {"", "first", "second", "choices", "choice", "ids", "type_ids"}) {
-      if (name != input) continue;
-      throw UsageError(fmt::format("--keep {}: '{}' is not the name of a key to keep", text, name));
-    }
-  }
-  return names;
-}
-
-void check_utf8(const char* option, std::string_view text) {
-  const size_t at = tokenizer::utf8::first_invalid(text);
-  if (at == std::string_view::npos) return;
-  throw UsageError(fmt::format("{} is not valid UTF-8 at byte {}", option, at));
-}
-
-// Reads "music, weather", as Hugging Face's pipeline does but for empty labels.
-std::vector<std::string> labels_of(std::string_view text) {
-  std::vector<std::string> labels;
-  for (const std::string& name : split_at_commas(text)) {
-    const size_t begin = name.find_first_not_of(' ');
-    if (begin == std::string::npos) {
-      throw UsageError(fmt::format("--labels {}: a label is empty", text));
-    }
-    labels.push_back(name.substr(begin, name.find_last_not_of(' ') + 1 - begin));
-    if (std::ranges::count(labels, labels.back()) > 1) {
-      throw UsageError(fmt::format("--labels {}: '{}' is given twice", text, labels.back()));
-    }
-  }
-  return labels;
-}
-
-float probability_of(const std::string& text) {
-  float value = 0;
-  const char* end = text.data() + text.size();
-  const auto [next, error] = std::from_chars(text.data(), end, value);
-  if (error == std::errc() && next == end && value >= 0 && value <= 1) return value;
-  throw UsageError(fmt::format("--threshold {}: expected a probability from 0 to 1", text));
-}
-
-// Reads "0,-1". CLI11 would accept "0,,-1" too.
-std::vector<int> layers_of(std::string_view text) {
-  std::vector<int> layers;
-  const char *at = text.data(), *end = at + text.size();
-  for (;; ++at) {
-    int layer = 0;
-    const auto [next, error] = std::from_chars(at, end, layer);
-    if (error == std::errc() && std::ranges::find(layers, layer) != layers.end()) {
-      throw UsageError(fmt::format("--layers {}: {} is given twice", text, layer));
-    }
-    layers.push_back(layer);
-    if (error == std::errc() && next == end) return layers;
-    if (error != std::errc() || *next != ',') {
-      throw UsageError(
-          fmt::format("--layers {}: expected whole numbers separated by commas", text));
-    }
-    at = next;
-  }
-}
-
 }  // namespace
 
 void InferOptions::check_task(Task wanted) const {
@@ -148,8 +75,22 @@ void InferOptions::check_task(Task wanted) const {
   };
   need(Task::attention, "--layers");
   need(Task::zero_shot, "--labels");
+  if (wanted == Task::tag) check_labels();
   need(Task::rank, "--query");
   need(Task::search, "--corpus");
+}
+
+// Entities of given labels are not made of words'.
+void InferOptions::check_labels() const {
+  const bool has_labels = is_given("--labels");
+  for (const char* option : {"--threshold", "--nested", "--multi-label"}) {
+    if (is_given(option) && !has_labels) {
+      throw UsageError(fmt::format("--task tag: {} goes with --labels", option));
+    }
+  }
+  if (is_given("--aggregation") && has_labels) {
+    throw UsageError("--task tag: --aggregation goes without --labels");
+  }
 }
 
 bool InferOptions::is_given(std::string_view option) const {
@@ -262,6 +203,7 @@ void InferCommandLine::declare_special(CLI::App& app) {
       }),
       app.add_option("--hypothesis", given_.zero_shot.hypothesis),
       app.add_flag("--multi-label", given_.zero_shot.multi_label),
+      app.add_flag("--nested", given_.tag.nested),
       app.add_option("--query", given_.query),
       app.add_option("--corpus", given_.corpus),
       app.add_option("--answer-tokens", given_.answer.most_tokens)->transform(at_least_one),
@@ -357,10 +299,13 @@ std::optional<InferOptions> InferCommandLine::options() const {
   }
   InferOptions options = given_;
   options.tag.stride = options.answer.stride;
+  options.tag.labels = options.labels;
+  options.tag.multi_label = options.zero_shot.multi_label;
   options.task = find_task(task_);
   for (const CLI::Option* option : special_options_) {
     if (option->count() > 0) options.special_options.push_back(option->get_name());
   }
+  if (options.is_given("--threshold")) options.tag.threshold = options.threshold;
   set_output(options);
   if (options.task != Task::automatic) options.check_task(options.task);
   if (options.task == Task::tokens && !options.load.prompt.empty()) {

@@ -37,7 +37,7 @@ struct InferOptions {
   bert::Role role = bert::Role::document;  // multi_vector
   int truncate_dim = 0;                    // embeddings; 0: as many numbers as the model gives
   std::vector<int> layers;                 // hidden, attention
-  std::vector<std::string> labels;         // zero_shot
+  std::vector<std::string> labels;         // zero_shot, tag
   bert::ZeroShotOptions zero_shot;
   std::string query;                             // rank
   std::string corpus;                            // search: a file of texts
@@ -45,11 +45,12 @@ struct InferOptions {
   bool reads_corpus = false;                     // these are for its lines, which keep nothing
   std::vector<std::string> special_options;      // given options that not every task takes
   bert::AnswerOptions answer;
-  bert::TagOptions tag;
+  bert::TagOptions tag;  // its labels are above
   bert::Options load;
 
   // Throws UsageError if an option was given that the task does not take, or if it lacks one.
   void check_task(Task task) const;
+  void check_labels() const;  // the same for --task tag
   // Throws UsageError if the output's format cannot hold the task's answers, or what else is asked
   // to be in it.
   void check_output(Task task) const;

@@ -270,13 +270,17 @@ class Model:
         return [[results.blank(found) for found in blanks]
                 for blanks in self._core.fill_mask(inputs, whole("k", k))]
 
-    def tag(self, inputs: Iterable[Text], aggregation: str = "first",
-            stride: int = 128) -> list[results.Tags]:
+    def tag(self, inputs: Iterable[Text], aggregation: str = "first", stride: int = 128, *,
+            labels: Iterable[str] = (), threshold: float = 0.5, nested: bool = False,
+            multi_label: bool = False) -> list[results.Tags]:
         """The labelled words and entities of each input, [N]. aggregation: "none", "simple", "first",
         "average" or "max", as in Hugging Face's pipeline. A text that does not fit is read in windows
-        that overlap by `stride` tokens."""
+        that overlap by `stride` tokens. A GLiNER finds the entities of `labels` with a probability
+        greater than `threshold`; nested: one may lie within another; multi_label: the same words may
+        have several labels."""
         return [results.tags(found) for found in self._core.tag(
-            inputs, word("aggregation", aggregation), whole("stride", stride))]
+            inputs, word("aggregation", aggregation), whole("stride", stride), labels,
+            float(threshold), bool(nested), bool(multi_label))]
 
     def answer(self, inputs: Iterable[Text], stride: int = 128,
                most_tokens: int = 15) -> list[results.Answer]:

@@ -263,15 +263,21 @@ void add_tasks_of_model(py::class_<Model>& model) {
                    return list_of(std::move(blanks), blank_tuple);
                  });
            })
-      .def("tag",
-           [](const Model& self, const py::object& items, const std::string& aggregation,
-              int stride) {
-             const TagOptions options = {read_aggregation(aggregation), stride};
-             return list_of(
-                 compute_texts(read_texts, items,
-                               [&](const auto& texts) { return self.tag(texts, options); }),
-                 tags_tuple);
-           })
+      .def(
+          "tag",
+          [](const Model& self, const py::object& items, const std::string& aggregation, int stride,
+             const py::object& labels, float threshold, bool nested, bool multi_label) {
+            const TagOptions options = {read_aggregation(aggregation),
+                                        stride,
+                                        read_strings("labels", labels),
+                                        threshold,
+                                        nested,
+                                        multi_label};
+            return list_of(
+                compute_texts(read_texts, items,
+                              [&](const auto& texts) { return self.tag(texts, options); }),
+                tags_tuple);
+          })
       .def("answer",
            [](const Model& self, const py::object& items, int stride, int most_tokens) {
              const AnswerOptions options = {stride, most_tokens};

@@ -201,6 +201,16 @@ std::optional<int64_t> JsonObject::whole(std::string_view name, int64_t least, i
   return found->get<int64_t>();
 }
 
+std::optional<float> JsonObject::fraction(std::string_view name) const {
+  const json* const found = find(name);
+  if (found == nullptr) return std::nullopt;
+  const double value = found->is_number() ? found->get<double>() : -1;
+  if (!(value >= 0 && value <= 1)) {
+    fail(name, fmt::format("is {}, expected a number from 0 to 1", shown(found->dump())));
+  }
+  return static_cast<float>(value);
+}
+
 std::vector<std::string> JsonObject::texts(std::string_view name) const {
   const json* const found = find(name);
   if (found == nullptr) return {};

@@ -25,6 +25,7 @@ enum class FieldType {
   flag,
   whole,      // a number of at least 0
   count,      // of at least 1
+  fraction,   // from 0 to 1
   texts,      // an array of strings
   some_text,  // a string or an array of strings
   inputs,     // a string, its token ids, or an array of those
@@ -68,6 +69,7 @@ class JsonObject {
   std::optional<std::string> text(std::string_view name) const;
   bool flag(std::string_view name, bool standard) const;
   std::optional<int64_t> whole(std::string_view name, int64_t least, int64_t most) const;
+  std::optional<float> fraction(std::string_view name) const;
   std::vector<std::string> texts(std::string_view name) const;
   // A string or a batch of them; `is_batch` says which.
   std::vector<std::string> some_text(std::string_view name, bool& is_batch) const;

@@ -27,6 +27,8 @@ ordered_json schema_of(FieldType type) {
       return integer;
     case FieldType::count:
       return {{"type", "integer"}, {"minimum", 1}};
+    case FieldType::fraction:
+      return {{"type", "number"}, {"minimum", 0}, {"maximum", 1}};
     case FieldType::texts:
       return array_of(string);
     case FieldType::some_text:

@@ -69,6 +69,8 @@ bool ServedModel::is_for(Ability ability) const {
       return info.head_task == bert::Task::classify && info.labels.size() == 1;
     case Ability::zero_shot:
       return entailment_ >= 0;
+    case Ability::given_labels:
+      return entailment_ >= 0 || (info.head_task == bert::Task::tag && info.labels.empty());
     case Ability::tag:
       return info.head_task == bert::Task::tag;
     case Ability::answer:

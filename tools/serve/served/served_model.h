@@ -20,6 +20,7 @@ enum class Ability {
   classify,
   rerank,
   zero_shot,
+  given_labels,  // zero_shot, or tag with labels of the request's
   tag,
   answer,
   fill_mask,

@@ -24,6 +24,7 @@ const char* in_words(Ability ability) {
     case Ability::rerank:
       return "a re-ranker";
     case Ability::zero_shot:
+    case Ability::given_labels:
       return "an entailment";
     case Ability::tag:
       return "a token classification";

@@ -40,7 +40,7 @@ Ability asked_for(const JsonObject& object) {
   if (object.has("query")) return Ability::rerank;
   if (parameters != nullptr && parameters->is_object() &&
       parameters->contains("candidate_labels")) {
-    return Ability::zero_shot;
+    return Ability::given_labels;
   }
   if (inputs != nullptr && inputs->is_object()) {
     return inputs->contains("source_sentence") ? Ability::embed : Ability::answer;
@@ -78,6 +78,8 @@ Work work_for(const Call& call, Ability ability) {
       return rerank_work(call, model);
     case Ability::zero_shot:
       return zero_shot_work(call, model);
+    case Ability::given_labels:
+      return model.entailment() >= 0 ? zero_shot_work(call, model) : tag_work(call, model);
     case Ability::tag:
       return tag_work(call, model);
     case Ability::answer:

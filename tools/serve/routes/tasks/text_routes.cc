@@ -18,6 +18,10 @@ constexpr Field kTagTask[] = {
     {"aggregation_strategy", FieldType::text, ""},
     {"ignore_labels", FieldType::texts, ""},
     {"stride", FieldType::whole, ""},
+    {"candidate_labels", FieldType::texts, ""},
+    {"threshold", FieldType::fraction, ""},
+    {"nested", FieldType::flag, ""},
+    {"multi_label", FieldType::flag, ""},
     kModelField,
 };
 
@@ -257,6 +261,10 @@ Work tag_work(const Call& call, const ServedModel& model) {
   const bert::Aggregation aggregation = aggregation_of(task);
   bert::TagOptions tag = {.aggregation = aggregation};
   tag.stride = static_cast<int>(task.whole("stride", 0, kMostTokens).value_or(tag.stride));
+  tag.labels = task.texts("candidate_labels");
+  tag.threshold = task.fraction("threshold").value_or(tag.threshold);
+  tag.nested = task.flag("nested", false);
+  tag.multi_label = task.flag("multi_label", false);
   Work work;
   work.failure = Refusal::validation;
   std::vector<bert::Input> texts;
