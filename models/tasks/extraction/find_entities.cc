@@ -2,7 +2,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <set>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -15,54 +18,84 @@
 namespace bert {
 namespace {
 
+using engine::ConstTensor;
 using models::NamedLabels;
 using models::NamedText;
 using models::NamedWindow;
 
 float sigmoid(float logit) { return 1 / (1 + std::exp(-logit)); }
 
-// Words [first, last] of a text that may be an entity. Far from 0, only logits tell which of two is
-// the more probable.
+// Words [first, last] of a window or a text that may be an entity. Far from 0, only logits tell
+// which of two is the more probable.
 struct Candidate {
   size_t first, last, label;
   float logit;
 };
 
-// Whether at most one of the two can be kept.
-bool excludes(const Candidate& a, const Candidate& b, const TagOptions& options) {
-  if (a.first == b.first && a.last == b.last) return !options.multi_label || a.label == b.label;
-  if (a.first > b.last || b.first > a.last) return false;
-  const auto lies_in = [](const Candidate& inner, const Candidate& outer) {
-    return outer.first <= inner.first && inner.last <= outer.last;
-  };
-  return !options.nested || !(lies_in(a, b) || lies_in(b, a));
-}
+// The entities that are kept, each more probable than those that follow it. Those of one text never
+// cross each other, which takes no more to find out than a look at each word of the next one.
+class Kept {
+ public:
+  Kept(size_t words, const TagOptions& options)
+      : options_(options), covered_(words), last_of_(words), first_of_(words, words) {}
+
+  // Unless those before exclude it.
+  void add(const Candidate& candidate) {
+    const auto& [first, last, label, logit] = candidate;
+    const bool is_there = places_.contains({first, last});
+    if (is_there ? !options_.multi_label : overlaps(first, last)) return;
+    // Of windows that overlap, the second may find the same again.
+    if (!labelled_.insert({first, last, label}).second) return;
+    places_.insert({first, last});
+    for (size_t i = first; i <= last; ++i) covered_[i] = true;
+    last_of_[first] = std::max(last_of_[first], last);
+    first_of_[last] = std::min(first_of_[last], first);
+    kept_.push_back(candidate);
+  }
+
+  std::vector<Candidate> in_order() && {
+    std::ranges::stable_sort(kept_, {}, &Candidate::first);
+    return std::move(kept_);
+  }
+
+ private:
+  // Whether the words overlap others that are kept, or, if these may be nested, cross them.
+  bool overlaps(size_t first, size_t last) const {
+    for (size_t i = first; i <= last; ++i) {
+      const bool begins = i > first && last_of_[i] > last;  // inside, and ends after it
+      const bool ends = i < last && first_of_[i] < first;   // inside, and began before it
+      if (options_.nested ? begins || ends : covered_[i]) return true;
+    }
+    return false;
+  }
+
+  const TagOptions& options_;
+  std::vector<bool> covered_;               // by word
+  std::vector<size_t> last_of_, first_of_;  // of those that begin or end with a word: the farthest
+  std::set<std::pair<size_t, size_t>> places_;
+  std::set<std::tuple<size_t, size_t, size_t>> labelled_;
+  std::vector<Candidate> kept_;
+};
 
 // The most probable ones that do not exclude each other, in the order of the text.
-std::vector<Candidate> best_of(std::vector<Candidate> all, const TagOptions& options) {
+std::vector<Candidate> best_of(std::vector<Candidate> all, size_t words,
+                               const TagOptions& options) {
   std::ranges::stable_sort(all, std::greater(), &Candidate::logit);
-  std::vector<Candidate> kept;
-  for (const Candidate& candidate : all) {
-    const auto refuses = [&](const Candidate& other) {
-      return excludes(candidate, other, options);
-    };
-    if (std::ranges::none_of(kept, refuses)) kept.push_back(candidate);
-  }
-  std::ranges::stable_sort(kept, {}, &Candidate::first);
-  return kept;
+  Kept kept(words, options);
+  for (const Candidate& candidate : all) kept.add(candidate);
+  return std::move(kept).in_order();
 }
 
 // What a window's logits, as SpanScores gives them, say of its spans.
-void add_spans(const NamedWindow& window, const Output& logits, int64_t widest, float threshold,
+void add_spans(size_t words, ConstTensor logits, int64_t widest, float threshold,
                std::vector<Candidate>& to) {
-  const size_t words = window.beginning.size();
   int64_t row = 0;
   for (size_t i = 0; i < words; ++i) {
     for (size_t j = i; j < std::min(words, i + static_cast<size_t>(widest)); ++j, ++row) {
       for (int64_t label = 0; label < logits.columns; ++label) {
         const float logit = logits.row(row)[label];
         if (!(sigmoid(logit) > threshold)) continue;
-        to.push_back({window.first + i, window.first + j, static_cast<size_t>(label), logit});
+        to.push_back({i, j, static_cast<size_t>(label), logit});
       }
     }
   }
@@ -70,9 +103,8 @@ void add_spans(const NamedWindow& window, const Output& logits, int64_t widest, 
 
 // The same as TokenScores gives them: a span is as probable as the least probable of its beginning,
 // its end and its words' being inside.
-void add_runs(const NamedWindow& window, const Output& logits, float threshold,
-              std::vector<Candidate>& to) {
-  const size_t words = window.beginning.size(), labels = logits.rows / words;
+void add_runs(size_t words, ConstTensor logits, float threshold, std::vector<Candidate>& to) {
+  const size_t labels = logits.rows / words;
   enum { kBegins, kEnds, kInside };
   for (size_t i = 0; i < words; ++i) {
     for (size_t label = 0; label < labels; ++label) {
@@ -85,35 +117,48 @@ void add_runs(const NamedWindow& window, const Output& logits, float threshold,
         least = std::min(least, at(j)[kInside]);
         const float end = at(j)[kEnds];
         if (!(sigmoid(end) > threshold)) continue;
-        to.push_back({window.first + i, window.first + j, label, std::min(least, end)});
+        to.push_back({i, j, label, std::min(least, end)});
       }
     }
   }
 }
 
-void add_candidates(const models::SpanSettings& settings, const NamedWindow& window,
-                    const Output& logits, float threshold, std::vector<Candidate>& to) {
-  if (settings.by_word) return add_runs(window, logits, threshold, to);
-  add_spans(window, logits, settings.widest, threshold, to);
+// A window's entities, or a logit of it that is not finite.
+struct Found {
+  std::vector<Candidate> entities;
+  float bad = 0;
+};
+
+Found decode(const models::SpanSettings& settings, size_t words, ConstTensor logits,
+             const TagOptions& options) {
+  const std::span<const float> all(logits.data, static_cast<size_t>(logits.size()));
+  const auto bad = std::ranges::find_if(all, [](float x) { return !std::isfinite(x); });
+  if (bad != all.end()) return {{}, *bad};
+  std::vector<Candidate> candidates;
+  if (settings.by_word) {
+    add_runs(words, logits, options.threshold, candidates);
+  } else {
+    add_spans(words, logits, settings.widest, options.threshold, candidates);
+  }
+  return {best_of(std::move(candidates), words, options)};
 }
 
-// The logits of each window.
-std::vector<Output> score(const Internals::Impl& model, const NamedLabels& labels,
-                          std::span<const NamedWindow* const> windows) {
+std::vector<Found> find(const Internals::Impl& model, const NamedLabels& labels,
+                        std::span<const NamedWindow* const> windows, const TagOptions& options) {
   std::vector<Encoding> encodings;
   for (const NamedWindow* window : windows) encodings.push_back(window->encoding);
-  std::vector<Output> scores(windows.size());
+  std::vector<Found> found(windows.size());
   model.for_batches(encodings, engine::Reads::all,
                     [&](const models::Batch& batch, const auto& order, engine::Tensor x,
                         engine::Team& team, models::Workspace&) {
-                      const auto take = [&](int64_t i, engine::ConstTensor logits) {
-                        Output& of_window = scores[order[i]] = Output(logits.rows, logits.columns);
-                        std::copy_n(logits.data, logits.size(), of_window.values.data());
+                      const auto take = [&](int64_t i, ConstTensor logits) {
+                        const size_t words = windows[order[i]]->beginning.size();
+                        found[order[i]] = decode(*model.config.spans, words, logits, options);
                       };
                       model.entity_head->run(
                           team, x, models::tokens_of(windows, order, labels, batch), take);
                     });
-  return scores;
+  return found;
 }
 
 std::vector<NamedText> read_all(const Internals::Impl& model, const NamedLabels& labels,
@@ -167,17 +212,22 @@ std::vector<Tags> Model::Impl::find_entities(std::span<const Input> inputs,
   for (const NamedText& text : named) {
     for (const NamedWindow& window : text.windows) windows.push_back(&window);
   }
-  const std::vector<Output> scores = score(*this, prompt, windows);
+  const std::vector<Found> found = find(*this, prompt, windows, options);
   std::vector<Tags> output;
   size_t window = 0;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    std::vector<Candidate> candidates;
+    std::vector<Candidate> entities;
     for (const NamedWindow& of_text : named[i].windows) {
-      check_answer(i, scores[window].values);
-      add_candidates(*config.spans, of_text, scores[window++], options.threshold, candidates);
+      const Found& in_window = found[window++];
+      check_answer(i, {&in_window.bad, 1});
+      for (const auto& [first, last, label, logit] : in_window.entities) {
+        entities.push_back({of_text.first + first, of_text.first + last, label, logit});
+      }
     }
-    output.push_back(
-        tags_of(named[i], inputs[i].first, labels, best_of(std::move(candidates), options)));
+    if (named[i].windows.size() > 1) {
+      entities = best_of(std::move(entities), named[i].words.size(), options);
+    }
+    output.push_back(tags_of(named[i], inputs[i].first, labels, entities));
   }
   return output;
 }

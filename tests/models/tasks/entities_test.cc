@@ -322,6 +322,12 @@ TEST(NamedEntities, ErrorsSayWhatIsWrong) {
   options.stride = -1;
   EXPECT_THAT(error_of([&] { find_entities(model, texts, labels, options); }),
               HasSubstr("stride is -1"));
+  const CopiedModel copy("gliner");
+  copy.change_tensor("token_rep_layer.bert_layer.model.embeddings.word_embeddings.weight",
+                     [](float* values, size_t count) { std::fill_n(values, count, NAN); });
+  EXPECT_THAT(
+      error(Model::load(copy.path()), {"", "a dog"}, labels),
+      HasSubstr("input 1: the model of " + copy.path("model.safetensors") + " produced nan"));
   EXPECT_TRUE(find_entities(model, {}, labels).empty());
   EXPECT_EQ(find_entities(model, {" "}, labels)[0].windows, 0);
 }
