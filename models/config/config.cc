@@ -102,6 +102,17 @@ void take_as_base(const JsonFile& file, const JsonField& name, const std::string
   config.custom_name = std::exchange(config.architecture, base);
 }
 
+// A GLiNER has a few tokens more than its encoder's settings may say.
+int64_t stored_vocabulary(const std::string& directory, const Family& family) {
+  const std::string name = kSpanEncoderPrefix + std::string(family.embeddings.words);
+  const Weights weights = open_weights(directory);
+  for (const WeightFile& file : weights.files) {
+    const StoredTensor* words = file.find(name);
+    if (words && !words->shape.empty()) return words->shape[0];
+  }
+  throw std::runtime_error(fmt::format("{}: tensor '{}' is missing", weights.path, name));
+}
+
 // Either "BertModel", the encoder alone, or "Bert" and the suffix of one or two heads.
 void read_architecture(const JsonFile& file, Config& config) {
   const Family& family = *config.family;
@@ -297,6 +308,7 @@ Config read_config(const std::string& directory, const std::string& adapter) {
   config.family = &find_family(file, directory);
   translate(file, *config.family);
   if (config.spans) {
+    file.set("vocab_size", stored_vocabulary(directory, *config.family));
     file.set("architectures",
              nlohmann::json::array({config.family->classes + std::string(config.family->base)}));
   }

@@ -65,7 +65,7 @@ void check_options(const Options& options) {
 Checkpoint open_checkpoint(const std::string& directory, const Config& config,
                            const std::string& adapter) {
   models::Weights weights = models::open_weights(directory);
-  const auto prefixes = config.spans ? std::vector<std::string>{"token_rep_layer.bert_layer.model."}
+  const auto prefixes = config.spans ? std::vector<std::string>{models::kSpanEncoderPrefix}
                                      : config.family->prefixes();
   models::apply_adapter(weights, {directory, prefixes, config.adapters}, adapter);
   return Checkpoint(std::move(weights), prefixes, config.family->word_names());
@@ -97,7 +97,8 @@ tokenizer::TextEncoder load_or_refuse(const std::string& directory) {
 }
 
 tokenizer::TextEncoder load_tokenizer(const std::string& directory, const Config& config) {
-  tokenizer::TextEncoder loaded = load_or_refuse(directory);
+  tokenizer::TextEncoder loaded =
+      load_or_refuse(config.spans ? config.spans->tokenizer_folder() : directory);
   // Published tokenizers may have tokens for another model, as EmbeddingGemma's for images.
   if (loaded.size_without_added() > config.vocabulary) {
     throw Error(

@@ -7,7 +7,6 @@
 import json
 import os
 import random
-import shutil
 import sys
 
 import judge
@@ -132,7 +131,8 @@ class Gliner(JudgeTest):
         model, directory = self.make("modernbert")
         self.assertGreater(self.compare(model, directory, every_character(), 0.3, True, False), 500)
 
-    def test_an_encoder_whose_settings_are_elsewhere(self):
+    def test_what_the_encoders_own_directory_has(self):
+        """The first models have neither the encoder's settings nor the tokenizer's files."""
         model, directory = self.make("deberta")
         home = random_models.fresh(self.dir / "home")
         snapshot = home / "hub" / "models--nobody--nothing" / "snapshots" / "1"
@@ -142,14 +142,20 @@ class Gliner(JudgeTest):
         settings = json.loads((directory / "gliner_config.json").read_text())
         named = {**settings.pop("encoder_config"), "vocab_size": 7}  # as before GLiNER's tokens were added
         (snapshot / "config.json").write_text(json.dumps(named))
-        (directory / "gliner_config.json").write_text(json.dumps({**settings, "encoder_config": None}))
-        failed = self.run_tool("bert-infer", "-m", directory, "--labels", "a", "b")
-        self.assertEqual(failed.returncode, 1)
-        self.assertIn("encoder_config is missing, and model_name, nobody/nothing", failed.stderr)
-        os.environ["HF_HOME"] = str(home)
-        self.addCleanup(os.environ.pop, "HF_HOME")
-        self.assertGreater(self.compare(model, directory, TEXTS, 0.4, True, False), 5)
-        shutil.rmtree(home)
+        for change in ({"encoder_config": None}, {"encoder_config": None, "class_token_index": -1, "vocab_size": -1}):
+            (directory / "gliner_config.json").write_text(json.dumps(settings | change))
+            if "vocab_size" in change:
+                for file in directory.glob("*token*"):
+                    file.unlink()
+                tokenizer = unigram()
+                tokenizer.post_processor = model.data_processor.transformer_tokenizer.backend_tokenizer.post_processor
+                transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **SPECIAL).save_pretrained(snapshot)
+            failed = self.run_tool("bert-infer", "-m", directory, "--labels", "a", "b")
+            self.assertEqual(failed.returncode, 1)
+            self.assertIn("is missing, and model_name, 'nobody/nothing', which", failed.stderr)
+            os.environ["HF_HOME"] = str(home)
+            self.assertGreater(self.compare(model, directory, TEXTS, 0.4, True, False), 5)
+            del os.environ["HF_HOME"]
 
 
 if __name__ == "__main__":

@@ -44,6 +44,7 @@ std::optional<SpanSettings> read_span_settings(const std::string& directory) {
   refuse_variants(file);
   SpanSettings settings;
   settings.path = path;
+  settings.base = file.text("model_name", "");
   settings.width = file.integer("hidden_size", 2, 1 << 16, 512);
   if (settings.width % 2 != 0) file.fail("hidden_size", "an even number");
   settings.most_words = file.integer("max_len", 1, kMostWords, 384);
@@ -51,7 +52,7 @@ std::optional<SpanSettings> read_span_settings(const std::string& directory) {
   settings.lstm_layers = file.integer("num_rnn_layers", -1, 100, 1);
   settings.marker = file.text("ent_token", "<<ENT>>");
   settings.separator = file.text("sep_token", "<<SEP>>");
-  settings.marker_id = static_cast<int32_t>(file.integer("class_token_index", 0, kMostIds));
+  settings.marker_id = static_cast<int32_t>(file.integer("class_token_index", -1, kMostIds, -1));
   const std::string mode = file.text("span_mode", "markerV0");
   settings.by_word = mode == "token_level";
   if (!settings.by_word && mode != "markerV0") {
@@ -61,27 +62,38 @@ std::optional<SpanSettings> read_span_settings(const std::string& directory) {
   return settings;
 }
 
-JsonFile SpanSettings::encoder() const {
-  const JsonFile file(path);
-  if (file.has("encoder_config")) {
-    file.at("encoder_config").members();  // an object
-    JsonFile own(path + ": encoder_config", *file.find("encoder_config"));
-    if (!own.has("model_type")) own.set("model_type", "deberta-v2");
-    return own;
-  }
-  const std::string base = file.text("model_name");
+namespace {
+
+// missing: what the directory does not have.
+std::string base_folder(const SpanSettings& settings, const char* missing) {
   try {
-    JsonFile named(find_model(base) + "/config.json");
-    if (const int64_t size = file.integer("vocab_size", -1, kMostIds, -1); size > 0) {
-      named.set("vocab_size", size);
-    }
-    return named;
+    return find_model(settings.base);
   } catch (const Error& error) {
     throw std::runtime_error(
-        fmt::format("{}: encoder_config is missing, and model_name, {}, which could stand in for "
-                    "it, was not found: {}",
-                    path, base, error.what()));
+        fmt::format("{}: {} missing, and model_name, '{}', which could stand in for it, was not "
+                    "found: {}",
+                    settings.path, missing, settings.base, error.what()));
   }
+}
+
+}  // namespace
+
+JsonFile SpanSettings::encoder() const {
+  const JsonFile file(path);
+  if (!file.has("encoder_config")) {
+    return JsonFile(base_folder(*this, "encoder_config is") + "/config.json");
+  }
+  file.at("encoder_config").members();  // an object
+  JsonFile own(path + ": encoder_config", *file.find("encoder_config"));
+  if (!own.has("model_type")) own.set("model_type", "deberta-v2");
+  return own;
+}
+
+std::string SpanSettings::tokenizer_folder() const {
+  const std::string folder = path.substr(0, path.rfind('/'));
+  const bool is_here =
+      is_there(folder + "/tokenizer_config.json") || is_there(folder + "/tokenizer.json");
+  return is_here ? folder : base_folder(*this, "the tokenizer's files are");
 }
 
 }  // namespace bert::models

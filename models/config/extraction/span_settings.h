@@ -11,22 +11,29 @@
 
 namespace bert::models {
 
+// Before the names of the encoder's tensors.
+inline constexpr const char* kSpanEncoderPrefix = "token_rep_layer.bert_layer.model.";
+
 // What gliner_config.json says about the input and the head, which scores spans of words.
 struct SpanSettings {
   std::string path;               // of the file
+  std::string base;               // the model that the encoder was made from: ORG/NAME
   int64_t width = 0;              // D, of the head
   int64_t most_words = 0;         // of a text
   int64_t widest = 0;             // K, the most words of a span
   int64_t lstm_layers = 0;        // over the words' states
   std::string marker, separator;  // the tokens before each label and after the last
-  int32_t marker_id = 0;
-  bool by_word = false;  // the head judges words, not spans
-  bool reads_marker =
-      true;  // a label's state is its marker's; otherwise that of the token after it
+  // -1: the tokenizer's own id, or where it has none, the second of three after all others, of
+  // which the separator's is the third.
+  int32_t marker_id = -1;
+  bool by_word = false;      // the head judges words, not spans
+  bool reads_marker = true;  // a label's state is its marker's, not the next token's
 
-  // The settings of the encoder as config.json would have them, from the file, or from the model
-  // that it names in Hugging Face's cache.
+  // The settings of the encoder as config.json would have them, from the file, or from `base` in
+  // Hugging Face's cache.
   JsonFile encoder() const;
+  // Where the tokenizer's files are: the directory of the file, or that of `base`.
+  std::string tokenizer_folder() const;
 };
 
 // Nothing if the directory has a config.json, or no gliner_config.json. Errors are

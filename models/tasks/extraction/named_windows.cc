@@ -21,6 +21,28 @@ void append(std::vector<int32_t>& to, std::span<const int32_t> ids) {
   to.insert(to.end(), ids.begin(), ids.end());
 }
 
+struct Markers {
+  int32_t marker;
+  std::vector<int32_t> separator;
+};
+
+Markers markers_of(const tokenizer::TextEncoder& encoder, const SpanSettings& settings) {
+  const std::vector<int32_t> ids = ids_of(encoder, settings.marker);
+  const bool is_token = ids.size() == 1 && ids[0] != encoder.unknown_id();
+  if (settings.marker_id < 0 && !is_token) {
+    const int32_t size = encoder.vocabulary_size();  // as GLiNER adds [FLERT] and the two
+    return {size + 1, {size + 2}};
+  }
+  if (settings.marker_id >= 0 && ids != std::vector{settings.marker_id}) {
+    throw std::runtime_error(fmt::format(
+        "{}: class_token_index: found {}, but the tokenizer makes {} of {}", settings.path,
+        settings.marker_id,
+        ids.size() == 1 ? fmt::format("{}", ids[0]) : fmt::format("{} tokens", ids.size()),
+        settings.marker));
+  }
+  return {ids[0], ids_of(encoder, settings.separator)};
+}
+
 }  // namespace
 
 NamedLabels::NamedLabels(const tokenizer::TextEncoder& encoder, const SpanSettings& settings,
@@ -28,14 +50,7 @@ NamedLabels::NamedLabels(const tokenizer::TextEncoder& encoder, const SpanSettin
   const Encoding empty = encoder.encode("", std::nullopt, 0);
   before.assign(empty.ids.begin(), empty.ids.begin() + empty.first.begin);
   after.assign(empty.ids.begin() + empty.first.end, empty.ids.end());
-  const std::vector<int32_t> marker = ids_of(encoder, settings.marker);
-  if (marker != std::vector{settings.marker_id}) {
-    throw std::runtime_error(fmt::format(
-        "{}: class_token_index: found {}, but the tokenizer makes {} of {}", settings.path,
-        settings.marker_id,
-        marker.size() == 1 ? fmt::format("{}", marker[0]) : fmt::format("{} tokens", marker.size()),
-        settings.marker));
-  }
+  const auto [marker, separator] = markers_of(encoder, settings);
   for (size_t i = 0; i < labels.size(); ++i) {
     std::vector<int32_t> ids;
     try {
@@ -45,10 +60,10 @@ NamedLabels::NamedLabels(const tokenizer::TextEncoder& encoder, const SpanSettin
     }
     if (ids.empty()) throw std::runtime_error(fmt::format("label {} has no tokens", i));
     tokens.push_back(static_cast<int32_t>(before.size()) + (settings.reads_marker ? 0 : 1));
-    append(before, marker);
+    before.push_back(marker);
     append(before, ids);
   }
-  append(before, ids_of(encoder, settings.separator));
+  append(before, separator);
 }
 
 NamedText read_named(const tokenizer::TextEncoder& encoder, const SpanSettings& settings,

@@ -342,8 +342,7 @@ TEST(NamedEntities, OtherKindsOfModelsAreRefused) {
            {"labels_encoder", "a/b", "labels_encoder: found \"a/b\", expected null"},
            {"hidden_size", 21, "hidden_size: found 21, expected an even number"},
            {"max_width", 0, "max_width: found 0"},
-           {"class_token_index", nullptr, "\"class_token_index\" is missing"},
-           {"encoder_config", nullptr, "\"model_name\" is missing"},
+           {"encoder_config", nullptr, "encoder_config is missing, and model_name, '', which"},
            {"encoder_config",
             {{"hidden_size", 51}},
             "encoder_config: num_attention_heads: found 4"},
@@ -359,6 +358,28 @@ TEST(NamedEntities, OtherKindsOfModelsAreRefused) {
   const Model model = Model::load(copy.path());
   EXPECT_THAT(error_of([&] { find_entities(model, {}, Texts{"man"}); }),
               HasSubstr("class_token_index: found 3, but the tokenizer makes 1 of <<ENT>>"));
+}
+
+// The first models leave out what the tokenizer and the weights tell.
+TEST(NamedEntities, SizesAndMarkersMayFollowFromOtherFiles) {
+  const Reference reference = read_reference();
+  const auto entities = [&](const std::string& path) {
+    return find_entities(Model::load(path), reference.texts, reference.labels)[0].entities;
+  };
+  const std::vector<Span> want = entities(test::golden("gliner"));
+  const CopiedModel copy("gliner");
+  copy.change(
+      "gliner_config.json",
+      {{"class_token_index", -1}, {"vocab_size", -1}, {"encoder_config", {{"vocab_size", 7}}}});
+  const std::vector<Span> got = entities(copy.path());
+  ASSERT_EQ(got.size(), want.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    EXPECT_EQ(got[i].string, want[i].string);
+    EXPECT_EQ(got[i].probability, want[i].probability);
+  }
+  // Without markers, they are the tokens after all others, of which this table has no rows.
+  copy.change("tokenizer_config.json", {{"added_tokens_decoder", nullptr}});
+  EXPECT_THAT(error_of([&] { entities(copy.path()); }), HasSubstr("201"));
 }
 
 }  // namespace
