@@ -138,11 +138,12 @@ void set_head(const bert::Info& info, nlohmann::ordered_json& config) {
   }
 }
 
-// Changes config.json where needed. A bert_config.json becomes a config.json that every program
-// knows, completed with what the weights say; int8 is marked, so that no other program takes the
-// weights for floats.
+// Changes config.json, or a GLiNER's gliner_config.json, where needed. A bert_config.json becomes a
+// config.json that every program knows, completed with what the weights say; int8 is marked, so
+// that no other program takes the weights for floats.
 void write_config(const bert::Info& info, const fs::path& to, bool is_int8, bool is_adapted) {
-  const fs::path path = to / "config.json", google = to / "bert_config.json";
+  const fs::path gliner = to / "gliner_config.json", google = to / "bert_config.json";
+  const fs::path path = fs::exists(gliner) ? gliner : to / "config.json";
   const bool is_google = !fs::exists(path);
   nlohmann::ordered_json config;
   {
@@ -155,7 +156,7 @@ void write_config(const bert::Info& info, const fs::path& to, bool is_int8, bool
     config["model_type"] = "bert";
     fs::remove(google);
   }
-  if (is_google || is_adapted) set_head(info, config);
+  if (is_google || (is_adapted && path != gliner)) set_head(info, config);
   fs::remove(path);  // the copy of a read-only file is read-only too
   if (is_int8) {
     config["quantization_config"] = {{"quant_method", "bert-infer"}, {"bits", 8}};

@@ -39,7 +39,7 @@ void refuse_variants(const JsonFile& file) {
 
 std::optional<SpanSettings> read_span_settings(const std::string& directory) {
   const std::string path = directory + "/gliner_config.json";
-  if (is_there(directory + "/config.json") || !is_there(path)) return std::nullopt;
+  if (!is_there(path)) return std::nullopt;
   const JsonFile file(path);
   refuse_variants(file);
   SpanSettings settings;

@@ -36,8 +36,7 @@ struct SpanSettings {
   std::string tokenizer_folder() const;
 };
 
-// Nothing if the directory has a config.json, or no gliner_config.json. Errors are
-// std::runtime_error.
+// Nothing if the directory has no gliner_config.json. Errors are std::runtime_error.
 std::optional<SpanSettings> read_span_settings(const std::string& directory);
 
 }  // namespace bert::models

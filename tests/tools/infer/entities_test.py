@@ -5,6 +5,7 @@
 tests/models/tasks/entities_test.cc tests what it computes.
 """
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -59,6 +60,14 @@ class Entities(InferTest):
         text = self.run_tool("info", "-m", self.gliner).stdout
         self.assertRegex(text, r"architecture +GLiNER \(deberta-v2\)\n(.*\n)*head +entities of given labels\n")
         self.assertIn("gliner_config.json", text)
+
+    def test_converted(self):
+        for precision in ("int8", "bf16"):
+            target = self.dir / precision
+            subprocess.run([self.bin / "bert-convert", "-m", self.gliner, "--precision", precision, "-o", target],
+                           check=True, stderr=subprocess.DEVNULL)
+            ask = ("--labels", "man,dog", "--precision", precision, "--threshold", "0.2", "-o", "-", TEXTS[0])
+            self.assertEqual(self.answers("-m", target, *ask), self.answers("-m", self.gliner, *ask))
 
     def test_what_is_refused(self):
         ask, tags = ("-m", self.gliner, "--labels", "a"), self.make_model("tags", "--head", "tokens")
