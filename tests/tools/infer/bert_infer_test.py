@@ -8,7 +8,7 @@ import re
 import resource
 
 import numpy as np
-from inferring import PAIR, InferTest, main, read_lines
+from inferring import PAIR, InferTest, main, read_lines, write_span_model
 
 
 class CommandLine(InferTest):
@@ -30,10 +30,12 @@ class CommandLine(InferTest):
         self.write("pairs.tsv", "a man\ta dog\n")
         for name in "passages.txt", "sentences.txt":
             self.write(name, "a man\na dog\n")
-        reranker = self.make_model("reranker", "--labels", "1")
+        write_span_model(self.dir, "gliner")
+        others = {"--task rank": self.make_model("reranker", "--labels", "1"),
+                  "DIR --labels": self.dir / "gliner"}
         environment = os.environ | {"PATH": f"{self.bin}:{os.environ['PATH']}"}
         for example in examples:
-            model = reranker if "--task rank" in example else self.model
+            model = next((other for part, other in others.items() if part in example), self.model)
             line = re.sub(r"-m DIR\b", f"-m '{model}'", example)
             self.assertEqual(os.spawnvpe(os.P_WAIT, "bash", [
                 "bash", "-o", "pipefail", "-c", f"cd '{self.dir}' && ( {line} ) >out.txt 2>err.txt"],

@@ -6,13 +6,8 @@ tests/models/tasks/entities_test.cc tests what it computes.
 """
 import json
 import subprocess
-import sys
-from pathlib import Path
 
-from inferring import InferTest, main
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "golden"))
-from span_models import write_span_model  # noqa: E402
+from inferring import InferTest, main, write_span_model
 
 TEXTS = ["A man is playing a guitar.", "two dogs, é and a girl"]
 

@@ -4,9 +4,11 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.append(str(Path(__file__).resolve().parents[2] / "golden"))
 
 from command_line import (PAIR, ToolTest, floats, main, read_lines,  # noqa: E402, F401
                           read_to_end)
+from span_models import write_span_model  # noqa: E402, F401
 
 
 class InferTest(ToolTest):
