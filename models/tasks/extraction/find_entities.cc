@@ -204,7 +204,7 @@ std::vector<Tags> Model::Impl::find_entities(std::span<const Input> inputs,
                                              const TagOptions& options) const {
   const std::vector<std::string>& labels = options.labels;
   if (labels.empty()) {
-    throw Error("a GLiNER has no labels of its own, expected some to look for");
+    throw Error("labels is empty, expected some to look for: a GLiNER has none of its own");
   }
   const NamedLabels prompt(text_encoder(), *config.spans, labels);
   const std::vector<NamedText> named = read_all(*this, prompt, inputs, options.stride);

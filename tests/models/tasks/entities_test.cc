@@ -306,7 +306,7 @@ TEST(NamedEntities, ErrorsSayWhatIsWrong) {
     return error_of([&] { find_entities(of, in, named); });
   };
   EXPECT_THAT(error(other, texts, labels), HasSubstr("a BertForTokenClassification has its own"));
-  EXPECT_THAT(error(model, texts, {}), HasSubstr("a GLiNER has no labels of its own"));
+  EXPECT_THAT(error(model, texts, {}), HasSubstr("labels is empty, expected some to look for"));
   EXPECT_THAT(error(model, {}, {"man", " "}), HasSubstr("label 1 has no tokens"));
   EXPECT_THAT(error(model, {}, {"\xc3"}), HasSubstr("label 0: the first text is not valid UTF-8"));
   EXPECT_EQ(error(model, texts, labels), "input 1: the text is not valid UTF-8 at byte 2");

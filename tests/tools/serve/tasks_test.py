@@ -55,7 +55,7 @@ class Tasks(ServeTest):
         asked = {"candidate_labels": ["man", "dog"], "threshold": 0.2, "nested": True, "multi_label": True}
         for path in ("/models/gliner", "/models/gliner/pipeline/token-classification"):
             self.assertEqual(self.post(path, {"inputs": TEXTS[0], "parameters": asked}), expected)
-        self.refused("/models/gliner", {"inputs": TEXTS}, "has no labels of its own")
+        self.refused("/models/gliner", {"inputs": TEXTS}, "labels is empty, expected some to look for")
         self.refused("/models/gliner", {"inputs": TEXTS, "parameters": {**asked, "threshold": 2}},
                      "threshold.* is 2, expected a number from 0 to 1")
         self.refused("/models/tags/pipeline/token-classification", {"inputs": TEXTS, "parameters": asked},
