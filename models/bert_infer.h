@@ -388,9 +388,9 @@ class BERT_INFER_API Model {
   std::shared_ptr<const Impl> impl_;
 };
 
-// The directory of a model: `name` itself if it is one, otherwise that of ORG/NAME or
-// ORG/NAME@REVISION (a branch, a tag or a commit; default: main) in Hugging Face's cache here:
-// HF_HUB_CACHE, or hub in HF_HOME, or ~/.cache/huggingface/hub. Throws if there is neither.
+// The directory of a model: `name` itself if it is one, or that of ORG/NAME or ORG/NAME@REVISION
+// (a branch, a tag or a commit; default: main) in Hugging Face's cache: HF_HUB_CACHE, or hub in
+// HF_HOME, or ~/.cache/huggingface/hub. Nothing is downloaded. Throws if there is neither.
 BERT_INFER_API std::string find_model(const std::string& name);
 // The directory of the demo model that comes with the library: share/bert-infer/demo in a folder
 // above the library, or above the program that it is linked into. Throws if there is none.

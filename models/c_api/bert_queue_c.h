@@ -63,7 +63,7 @@ typedef struct bert_callbacks {
 //   deadline_ms    ends the request so many milliseconds from now
 //   k              fill_mask: how many tokens for each mask token (5)
 //   layers         hidden: the layers whose states to return beside the last, "0,-1" (none)
-//   others of bert_model_tag and bert_model_answer, for tag and answer
+// and for tag and answer those of bert_model_tag and bert_model_answer.
 // What is wrong with the call itself is returned; what is wrong with an input, or the model, is the
 // request's answer.
 BERT_INFER_API bert_status bert_queue_submit(bert_queue* queue, const char* task,

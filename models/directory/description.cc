@@ -42,7 +42,7 @@ Task task_of(const HeadRows& heads, const RetrievalParts& retrieval) {
 std::vector<std::string> make_notes(const std::string& directory, const Config& config,
                                     const Checkpoint& checkpoint,
                                     const tokenizer::TextEncoder& tokenizer, const Encoder& encoder,
-                                    const Decisions& decisions) {
+                                    const RetrievalParts& retrieval, const Decisions& decisions) {
   std::vector<std::string> notes;
   const auto add_all = [&](const std::vector<std::string>& more) {
     notes.insert(notes.end(), more.begin(), more.end());
@@ -80,6 +80,7 @@ std::vector<std::string> make_notes(const std::string& directory, const Config& 
                                 decisions.unevaluated_tensors, config.architecture));
   }
   if (encoder.precision == engine::Precision::int8) notes.push_back(encoder.int8_note());
+  if (retrieval.interaction) add_all(retrieval.interaction->notes());
   return notes;
 }
 

@@ -39,7 +39,7 @@ struct Decisions {
 std::vector<std::string> make_notes(const std::string& directory, const Config& config,
                                     const Checkpoint& checkpoint,
                                     const tokenizer::TextEncoder& tokenizer, const Encoder& encoder,
-                                    const Decisions& decisions);
+                                    const RetrievalParts& retrieval, const Decisions& decisions);
 
 Info make_info(const Config& config, const Workers& workers, const Heads& heads,
                const SentenceEmbedding& sentence, const RetrievalParts& retrieval,

@@ -240,10 +240,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::load(const std::string& name,
   const int64_t kept = info.kept_memory = models::most_kept(options, info.workers);
   info.files = files_of(config, checkpoint, tokenizer);
   info.tokenizer = tokenizer.algorithm();
-  info.notes = make_notes(directory, config, checkpoint, tokenizer, encoder, decisions);
-  if (const auto& interaction = retrieval.interaction) {
-    info.notes.insert(info.notes.end(), interaction->notes().begin(), interaction->notes().end());
-  }
+  info.notes = make_notes(directory, config, checkpoint, tokenizer, encoder, retrieval, decisions);
   log_decisions(directory, info, decisions);
   Tokenizer with_prompt(std::make_shared<const Tokenizer::Impl>(Tokenizer::Impl{
       std::move(tokenizer), max_length.tokens, prompt.text, std::move(chat), true}));

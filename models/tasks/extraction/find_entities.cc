@@ -206,6 +206,9 @@ std::vector<Tags> Model::Impl::find_entities(std::span<const Input> inputs,
   if (labels.empty()) {
     throw Error("labels is empty, expected some to look for: a GLiNER has none of its own");
   }
+  if (!(options.threshold >= 0 && options.threshold <= 1)) {
+    throw Error(fmt::format("threshold is {}, expected a number from 0 to 1", options.threshold));
+  }
   const NamedLabels prompt(text_encoder(), *config.spans, labels);
   const std::vector<NamedText> named = read_all(*this, prompt, inputs, options.stride);
   std::vector<const NamedWindow*> windows;

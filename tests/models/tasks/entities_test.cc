@@ -322,6 +322,12 @@ TEST(NamedEntities, ErrorsSayWhatIsWrong) {
   options.stride = -1;
   EXPECT_THAT(error_of([&] { find_entities(model, texts, labels, options); }),
               HasSubstr("stride is -1"));
+  options.stride = 0;
+  for (const float threshold : {-0.1f, 1.5f, NAN}) {
+    options.threshold = threshold;
+    EXPECT_THAT(error_of([&] { find_entities(model, texts, labels, options); }),
+                HasSubstr("expected a number from 0 to 1"));
+  }
   const CopiedModel copy("gliner");
   copy.change_tensor("token_rep_layer.bert_layer.model.embeddings.word_embeddings.weight",
                      [](float* values, size_t count) { std::fill_n(values, count, NAN); });
