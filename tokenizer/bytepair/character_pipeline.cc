@@ -22,21 +22,18 @@ class CharacterPipeline : public Pipeline {
   CharacterPipeline(const Definition& definition, const Vocabulary& vocabulary,
                     std::unique_ptr<const BytePair> byte_pair)
       : byte_pair_(std::move(byte_pair)),
-        tokens_(vocabulary, *byte_pair_),
-        mark_(definition.space_mark) {}
+        mark_(definition.space_mark),
+        tokens_(vocabulary, *byte_pair_, mark_) {}
 
   bool encode(std::string_view piece, int32_t first, size_t limit, const AddedTokenMatcher& added,
               PieceScratch& scratch, TokenSequence& out) const override {
+    if (added.empty()) return take(piece, first, limit, scratch.byte_pair, out);
     if (utf8::first_invalid(piece) != std::string_view::npos) return false;
-    const std::string_view text = mark_spaces(piece, scratch.byte_pair.text);
-    if (added.empty()) {
-      take(text, first, limit, scratch.byte_pair, out);
-      return true;
-    }
+    const std::string text = normalized(piece);
     added.split(text, scratch.pieces);
     ScalarCounter scalars(text, first);
     for (const auto& [id, begin, end] : scratch.pieces) {
-      const std::string_view part = text.substr(begin, end - begin);
+      const std::string_view part = std::string_view(text).substr(begin, end - begin);
       const int32_t scalar = scalars.at(begin);
       if (id == AddedTokenMatcher::kText) {
         take(part, scalar, limit, scratch.byte_pair, out);
@@ -48,50 +45,48 @@ class CharacterPipeline : public Pipeline {
   }
 
   std::string normalized(std::string_view text) const override {
-    RawBuffer<char> buffer;
-    return std::string(mark_spaces(text, buffer));
+    std::string out;
+    for (const char byte : text) byte == ' ' ? out.append(mark_) : out.append(1, byte);
+    return out;
   }
   bool continues_word(std::string_view piece) const override { return !piece.starts_with(mark_); }
   int32_t unknown() const override { return byte_pair_->unknown(); }
 
  private:
-  // The text with its spaces replaced, and every other scalar kept.
-  std::string_view mark_spaces(std::string_view text, RawBuffer<char>& buffer) const {
-    const auto spaces = static_cast<size_t>(std::ranges::count(text, ' '));
-    buffer.reserve(text.size() + spaces * (mark_.size() - 1) + CharacterTokens::kPadding);
+  // A copy of the text, padded. To the vocabulary, a space and its mark are the same: the copy has
+  // spaces, which are shorter.
+  std::string_view pad(std::string_view text, RawBuffer<char>& buffer) const {
+    buffer.reserve(text.size() + CharacterTokens::kPadding);
     char* out = buffer.data();
-    for (const char byte : text) {
-      if (byte == ' ') {
-        out = std::ranges::copy(mark_, out).out;
-      } else {
-        *out++ = byte;
-      }
+    while (true) {
+      const size_t mark = text.find(mark_);
+      out = std::ranges::copy(text.substr(0, mark), out).out;
+      if (mark == std::string_view::npos) break;
+      *out++ = ' ';
+      text.remove_prefix(mark + mark_.size());
     }
     std::fill_n(out, CharacterTokens::kPadding, '\0');
     return {buffer.data(), out};
   }
 
   // Appends the tokens of a text that begins at scalar `scalar`. All of them, even past the limit,
-  // as the text is one word: how a pair is truncated depends on their number.
-  void take(std::string_view text, int32_t scalar, size_t limit, BytePairScratch& scratch,
+  // as the text is one word: how a pair is truncated depends on their number. False if it is not
+  // well-formed UTF-8.
+  bool take(std::string_view piece, int32_t scalar, size_t limit, BytePairScratch& scratch,
             TokenSequence& out) const {
-    if (text.empty() || !out.begin_word()) return;
+    if (piece.empty() || !out.begin_word()) return true;
+    const std::string_view text = pad(piece, scratch.text);
     out.reserve(text.size());
     scratch.word.reserve(text.size());
-    for (size_t at = 0; at < text.size();) {
-      const CharacterTokens::Part part = tokens_.next_part(text, at);
-      const WordPart* const begin = scratch.word.data();
-      const WordPart* const end =
-          tokens_.tokenize_part(text.substr(at, part.end - at), scratch, scratch.word.data());
-      if (end - begin == 1) {
-        out.push(begin->id, scalar, scalar + part.scalars);
-        scalar += part.scalars;
-      } else {
-        scalar = push({begin, end}, text.data() + at, scalar, out);
-      }
-      at = part.end;
+    WordPart* const begin = scratch.word.data();
+    for (size_t at = 0, end = 0; at < text.size(); at = end) {
+      end = tokens_.word_end(text, at);
+      const WordPart* const tokens = tokens_.tokenize(text.substr(at, end - at), scratch, begin);
+      if (tokens == nullptr) return false;
+      scalar = push({begin, tokens}, text.data() + at, scalar, out);
     }
     out.full = out.size >= limit;
+    return true;
   }
 
   // The tokens of a character's bytes all stand for that character. Returns the scalar after them.
@@ -99,24 +94,25 @@ class CharacterPipeline : public Pipeline {
                       TokenSequence& out) {
     for (const auto& [id, length] : tokens) {
       const int32_t begin = utf8::is_continuation(*bytes) ? scalar - 1 : scalar;
-      for (const char* const end = bytes + length; bytes < end; ++bytes) {
-        scalar += utf8::is_continuation(*bytes) ? 0 : 1;
-      }
+      scalar +=
+          static_cast<int32_t>(utf8::count_padded_scalars(bytes, static_cast<size_t>(length)));
+      bytes += length;
       out.push(id, begin, scalar);
     }
     return scalar;
   }
 
   std::unique_ptr<const BytePair> byte_pair_;
-  CharacterTokens tokens_;
   std::string mark_;
+  CharacterTokens tokens_;
 };
 
 }  // namespace
 
 std::unique_ptr<const Pipeline> make_character_pipeline(const Definition& definition,
                                                         const Vocabulary& vocabulary) {
-  if (definition.space_mark.empty()) return nullptr;
+  const std::string& mark = definition.space_mark;
+  if (mark.empty() || vocabulary.find(mark) == Vocabulary::kNone) return nullptr;
   auto byte_pair = std::make_unique<const BytePair>(vocabulary, definition.byte_pair);
   if (!CharacterTokens::suits(vocabulary, *byte_pair)) return nullptr;
   return std::make_unique<CharacterPipeline>(definition, vocabulary, std::move(byte_pair));

@@ -2,10 +2,52 @@
 #include "tokenizer/bytepair/character_tokens.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
+#include <string>
+#include <utility>
 
 #include "tokenizer/unicode/utf8.h"
 
 namespace bert::tokenizer {
+
+namespace {
+
+// Each token as texts have it; empty if none does. space: the character that they have a space for.
+std::vector<std::string> spell_tokens(const Vocabulary& vocabulary, std::string_view space) {
+  std::vector<std::string> out(static_cast<size_t>(vocabulary.end_id()));
+  for (int32_t id = 0; id < vocabulary.end_id(); ++id) {
+    if (!vocabulary.has(id)) continue;
+    std::string token = vocabulary.token(id);
+    if (!space.empty()) {
+      if (token.find(' ') != std::string::npos) continue;
+      for (size_t at = 0; (at = token.find(space, at)) != std::string::npos; ++at)
+        token.replace(at, space.size(), " ");
+    }
+    out[static_cast<size_t>(id)] = std::move(token);
+  }
+  return out;
+}
+
+// The bytes of eight that are ASCII, but no letters, as their highest bits.
+uint64_t find_signs(const char* eight) {
+  constexpr uint64_t kOnes = 0x0101010101010101u, kHigh = kOnes << 7;
+  uint64_t bytes;
+  std::memcpy(&bytes, eight, sizeof bytes);
+  const uint64_t lower = (bytes | kOnes * 0x20) & ~kHigh;
+  const uint64_t from_a = lower + kOnes * (0x80 - 'a'), past_z = lower + kOnes * (0x7f - 'z');
+  return ~(from_a & ~past_z) & ~bytes & kHigh;
+}
+
+// The scalar that ends before text[end], if it begins at `begin` or later and is well-formed;
+// otherwise any value.
+char32_t last_scalar(std::string_view text, size_t begin, size_t end) {
+  size_t at = end - 1;
+  while (at > begin && utf8::is_continuation(text[at])) --at;
+  return utf8::decode(text.data(), at);
+}
+
+}  // namespace
 
 bool CharacterTokens::suits(const Vocabulary& vocabulary, const BytePair& byte_pair) {
   // The spelling of a token shared with a byte or another token does not show what it joins.
@@ -28,74 +70,99 @@ void CharacterTokens::CharacterTable::insert(char32_t c, int32_t id) {
   ids_[page << 8 | (c & 0xff)] = id;
 }
 
-CharacterTokens::CharacterTokens(const Vocabulary& vocabulary, const BytePair& byte_pair)
+CharacterTokens::CharacterTokens(const Vocabulary& vocabulary, const BytePair& byte_pair,
+                                 std::string_view space)
     : byte_pair_(byte_pair) {
+  const std::vector<std::string> tokens = spell_tokens(vocabulary, space);
   std::vector<ScalarJoints::Pair> joints;
   for (const BytePair::Merge& merge : byte_pair.merges()) {
+    const std::string &left = tokens[merge.left], &right = tokens[merge.right];
+    if (left.empty() || right.empty()) continue;
     size_t at = 0;
-    const std::string_view left = vocabulary.token(merge.left);
-    const char32_t first = utf8::decode(vocabulary.token(merge.right).data(), at);
-    joints.emplace_back(utf8::decode_before(left, left.size()), first);
+    joints.emplace_back(last_scalar(left, 0, left.size()), utf8::decode(right.data(), at));
   }
   joints_ = ScalarJoints(joints);
   std::vector<int32_t> shorts;
-  for (int32_t id = 0; id < vocabulary.end_id(); ++id) {
-    if (!vocabulary.has(id)) continue;
-    const std::string_view token = vocabulary.token(id);
+  for (int32_t id = 0; id < std::ssize(tokens); ++id) {
+    const std::string& token = tokens[id];
     if (token.empty() || token.size() > WordTable::kMaxSize) continue;
     size_t at = 0;
     const char32_t c = utf8::decode(token.data(), at);
-    at == token.size() ? characters_.insert(c, id) : shorts.push_back(id);
+    if (at == token.size()) characters_.insert(c, id);
+    shorts.push_back(id);
   }
   words_ = WordTable(shorts.size());
   BytePairScratch scratch;
   for (const int32_t id : shorts) {
-    const std::string_view token = vocabulary.token(id);
-    merge_characters(token, scratch);
+    merge_characters(tokens[id], scratch);
     if (scratch.parts.size() == 1 && scratch.parts[0].id == id)
-      words_.insert(ShortWord::of(token), id);
+      words_.insert(ShortWord::of(tokens[id]), id);
   }
 }
 
-CharacterTokens::Part CharacterTokens::next_part(std::string_view text, size_t at) const {
-  char32_t last = utf8::decode(text.data(), at);
-  int32_t scalars = 1;
-  for (size_t next = at; at < text.size(); at = next, ++scalars) {
-    const char32_t c = utf8::decode(text.data(), next);
-    if (!joints_.has(last, c)) break;
-    last = c;
+size_t CharacterTokens::word_end(std::string_view text, size_t at) const {
+  const size_t begin = at++;
+  while (at < text.size()) {
+    const uint64_t signs = find_signs(text.data() + at);
+    at += static_cast<size_t>(std::countr_zero(signs)) / 8;  // 8 if there are none
+    if (signs == 0 || at >= text.size()) continue;
+    if (!joints_.has(last_scalar(text, begin, at), static_cast<uint8_t>(text[at]))) return at;
+    ++at;
   }
-  return {at, scalars};
+  return text.size();
 }
 
-std::span<const WordPart> CharacterTokens::tokenize(std::string_view text,
-                                                    BytePairScratch& scratch) const {
-  scratch.word.reserve(text.size());
-  WordPart* out = scratch.word.data();
-  for (size_t at = 0, end = 0; at < text.size(); at = end) {
-    end = next_part(text, at).end;
-    out = tokenize_part(text.substr(at, end - at), scratch, out);
+size_t CharacterTokens::part_end(std::string_view text, size_t at) const {
+  char32_t last = 0, c = 0;
+  size_t length = utf8::decode_checked(text, at, last);
+  if (length == 0) return at;
+  for (at += length; at < text.size(); at += length, last = c) {
+    length = utf8::decode_checked(text, at, c);
+    if (length == 0 || !joints_.has(last, c)) break;
   }
-  return {scratch.word.data(), out};
+  return at;
+}
+
+WordPart* CharacterTokens::tokenize(std::string_view word, BytePairScratch& scratch,
+                                    WordPart* out) const {
+  const int32_t id = find(word);
+  if (id != WordTable::kNone) return *out = {id, static_cast<int32_t>(word.size())}, out + 1;
+  if (word.size() > WordCache::kMaxSize) return tokenize_parts(word, scratch, out);
+  const WordCache::Key key = key_of(word);
+  WordPart* end = scratch.memory.recall(key, out);
+  if (end != nullptr) return end;
+  const bool is_part = part_end(word, 0) == word.size();
+  if (is_part) {
+    merge_characters(word, scratch);
+    end = std::ranges::copy(scratch.parts, out).out;
+  } else {
+    end = tokenize_parts(word, scratch, out);
+  }
+  // Long words are rarely met again, unlike their parts.
+  if (end != nullptr && (is_part || word.size() <= ShortWord::kMaxSize))
+    scratch.memory.keep(key, {out, end});
+  return end;
+}
+
+WordPart* CharacterTokens::tokenize_parts(std::string_view word, BytePairScratch& scratch,
+                                          WordPart* out) const {
+  for (size_t at = 0, end = 0; at < word.size(); at = end) {
+    end = part_end(word, at);
+    if (end == at) return nullptr;
+    out = tokenize_part(word.substr(at, end - at), scratch, out);
+  }
+  return out;
 }
 
 WordPart* CharacterTokens::tokenize_part(std::string_view part, BytePairScratch& scratch,
                                          WordPart* out) const {
-  if (part.size() <= ShortWord::kMaxSize) {
-    const ShortWord word = ShortWord::padded(part.data(), part.size());
-    const int32_t id = words_.find(word);
-    if (id != WordTable::kNone) return *out = {id, static_cast<int32_t>(part.size())}, out + 1;
-    return tokenize_word({owner_, word}, part, scratch, out);
+  const int32_t id = find(part);
+  if (id != WordTable::kNone) return *out = {id, static_cast<int32_t>(part.size())}, out + 1;
+  if (part.size() > WordCache::kMaxSize) {
+    merge_characters(part, scratch);
+    return std::ranges::copy(scratch.parts, out).out;
   }
-  if (part.size() <= WordCache::kMaxSize) {
-    return tokenize_word({owner_, part}, part, scratch, out);
-  }
-  merge_characters(part, scratch);
-  return std::ranges::copy(scratch.parts, out).out;
-}
-
-WordPart* CharacterTokens::tokenize_word(const WordCache::Key& key, std::string_view part,
-                                         BytePairScratch& scratch, WordPart* out) const {
+  const WordCache::Key key = key_of(part);
   WordPart* const end = scratch.memory.recall(key, out);
   if (end != nullptr) return end;
   merge_characters(part, scratch);

@@ -14,28 +14,26 @@
 namespace bert::tokenizer {
 
 // Byte-pair encoding of characters, none of which is unknown: each has a token, or tokens for its
-// bytes. Such models (Gemma's) treat whole lines as words. Lines are cut where no merge can join
-// two characters, which leaves words; many of those are tokens, and are looked up.
+// bytes. Such models (Gemma's) treat whole lines as words. Lines are cut at spaces and signs where
+// no merge can join two characters, which leaves words; many of those are tokens, and are looked
+// up. Others are divided wherever no merge can join two characters.
 class CharacterTokens {
  public:
   static constexpr size_t kPadding = WordTable::kMaxSize;
 
   // Whether this is such a model.
   static bool suits(const Vocabulary& vocabulary, const BytePair& byte_pair);
-  // Both must outlive this.
-  CharacterTokens(const Vocabulary& vocabulary, const BytePair& byte_pair);
+  // Both must outlive this. space: the character that texts have a space for; empty: they are
+  // spelled as in the vocabulary.
+  CharacterTokens(const Vocabulary& vocabulary, const BytePair& byte_pair,
+                  std::string_view space = {});
 
-  struct Part {
-    size_t end;
-    int32_t scalars;
-  };
-  // The part of a text that begins at `at`: no merge joins it with what follows.
-  Part next_part(std::string_view text, size_t at) const;
-  // Writes the tokens of a part, as BytePair::tokenize() would, from `out` on, which has room for
-  // one per byte; returns their end. kPadding bytes must be readable after the part.
-  WordPart* tokenize_part(std::string_view part, BytePairScratch& scratch, WordPart* out) const;
-  // The tokens of a text, in scratch.word. Needs the same padding.
-  std::span<const WordPart> tokenize(std::string_view text, BytePairScratch& scratch) const;
+  // Both need kPadding readable bytes after the text.
+  // Where the word that begins at `at` ends: no merge joins it with what follows.
+  size_t word_end(std::string_view text, size_t at) const;
+  // Writes the tokens of a word, as BytePair::tokenize() would, from `out` on, which has room for
+  // one per byte, and returns their end; null if the word is not well-formed UTF-8.
+  WordPart* tokenize(std::string_view word, BytePairScratch& scratch, WordPart* out) const;
 
  private:
   // The ids of characters, in pages of 256; pages that would be empty share one.
@@ -50,9 +48,20 @@ class CharacterTokens {
     std::vector<int32_t> ids_;
   };
 
-  WordPart* tokenize_word(const WordCache::Key& key, std::string_view part,
-                          BytePairScratch& scratch, WordPart* out) const;
+  // Where the part that begins at `at` ends, likewise; `at` if that is not well-formed UTF-8.
+  size_t part_end(std::string_view text, size_t at) const;
+  WordPart* tokenize_parts(std::string_view word, BytePairScratch& scratch, WordPart* out) const;
+  WordPart* tokenize_part(std::string_view part, BytePairScratch& scratch, WordPart* out) const;
   void merge_characters(std::string_view part, BytePairScratch& scratch) const;
+
+  int32_t find(std::string_view word) const {
+    if (word.size() > ShortWord::kMaxSize) return WordTable::kNone;
+    return words_.find(ShortWord::padded(word.data(), word.size()));
+  }
+  WordCache::Key key_of(std::string_view word) const {
+    if (word.size() > ShortWord::kMaxSize) return {owner_, word};
+    return {owner_, ShortWord::padded(word.data(), word.size())};
+  }
 
   const BytePair& byte_pair_;
   uint64_t owner_ = WordCache::new_owner();

@@ -87,7 +87,7 @@ class BytePairModel : public WordModel {
                 std::vector<WordToken>& out) const override {
     std::span<const WordPart> parts;
     if (characters_) {
-      parts = characters_->tokenize(pad(word, scratch.byte_pair.text), scratch.byte_pair);
+      parts = by_characters(pad(word, scratch.byte_pair.text), scratch.byte_pair);
     } else {
       byte_pair_.tokenize(word, scratch.byte_pair);
       parts = scratch.byte_pair.parts;
@@ -102,6 +102,16 @@ class BytePairModel : public WordModel {
   }
 
  private:
+  std::span<const WordPart> by_characters(std::string_view text, BytePairScratch& scratch) const {
+    scratch.word.reserve(text.size());
+    WordPart* out = scratch.word.data();
+    for (size_t at = 0, end = 0; at < text.size(); at = end) {
+      end = characters_->word_end(text, at);
+      out = characters_->tokenize(text.substr(at, end - at), scratch, out);
+    }
+    return {scratch.word.data(), out};
+  }
+
   static std::string_view pad(std::string_view word, RawBuffer<char>& buffer) {
     buffer.reserve(word.size() + CharacterTokens::kPadding);
     char* const end = std::ranges::copy(word, buffer.data()).out;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,13 +14,41 @@
 namespace bert::tokenizer {
 namespace {
 
+std::string with_spaces(std::string text, bool has_spaces) {
+  const std::string mark = "\u2581";
+  for (size_t at = 0; has_spaces && (at = text.find(mark, at)) != std::string::npos; ++at)
+    text.replace(at, mark.size(), " ");
+  return text;
+}
+
+// Ids and lengths in bytes. Throws if the text is not UTF-8.
+std::vector<std::pair<int32_t, int32_t>> tokens_of(const CharacterTokens& characters,
+                                                   const std::string& text,
+                                                   BytePairScratch& scratch) {
+  const std::string padded = text + std::string(CharacterTokens::kPadding, 'a');
+  const std::string_view all = std::string_view(padded).substr(0, text.size());
+  std::vector<WordPart> tokens(text.size());
+  std::vector<std::pair<int32_t, int32_t>> out;
+  for (size_t at = 0, end = 0; at < all.size(); at = end) {
+    end = characters.word_end(all, at);
+    const WordPart* const last =
+        characters.tokenize(all.substr(at, end - at), scratch, tokens.data());
+    if (last == nullptr) throw std::runtime_error("not UTF-8");
+    for (const WordPart* part = tokens.data(); part < last; ++part)
+      out.emplace_back(part->id, part->length);
+  }
+  return out;
+}
+
 TEST(CharacterTokens, AreThoseOfTheWholeWord) {
   std::mt19937 random(5);
   const auto below = [&](size_t n) {
     return std::uniform_int_distribution<size_t>(0, n - 1)(random);
   };
-  const std::vector<std::string> letters = {"a", "b", "\u2581", "\u00e9", "\u4e2d", "\U0001f600"};
-  for (int round = 0; round < 40; ++round) {
+  const std::vector<std::string> letters = {"a", "b",      "\u2581", ",",
+                                            "7", "\u00e9", "\u4e2d", "\U0001f600"};
+  for (int round = 0; round < 60; ++round) {
+    const bool has_spaces = round % 2 == 0;  // in texts, where the vocabulary has a mark
     std::vector<std::string> tokens(letters.begin(), letters.end() - 1);  // the last by its bytes
     const size_t count = tokens.size();
     BytePairOptions options;
@@ -39,7 +68,7 @@ TEST(CharacterTokens, AreThoseOfTheWholeWord) {
     const Vocabulary vocabulary(entries, {}, false);
     const BytePair byte_pair(vocabulary, options);
     ASSERT_TRUE(CharacterTokens::suits(vocabulary, byte_pair));
-    const CharacterTokens characters(vocabulary, byte_pair);
+    const CharacterTokens characters(vocabulary, byte_pair, has_spaces ? "\u2581" : "");
     BytePairScratch scratch, slow;
     std::vector<std::string> words;
     for (int i = 0; i < 200; ++i) {
@@ -51,16 +80,30 @@ TEST(CharacterTokens, AreThoseOfTheWholeWord) {
     for (int i = 0; i < 50; ++i) words.push_back(words[below(200)]);  // it may know them
     for (const std::string& word : words) {
       byte_pair.tokenize(word, slow);
-      std::vector<std::pair<int32_t, int32_t>> wanted, got;
-      for (const auto& [id, length] : slow.parts) wanted.emplace_back(id, length);
-      const std::string padded = word + std::string(CharacterTokens::kPadding, 'a');
-      const auto text = std::string_view(padded).substr(0, word.size());
-      for (const auto& [id, length] : characters.tokenize(text, scratch)) {
-        got.emplace_back(id, length);
+      std::vector<std::pair<int32_t, int32_t>> wanted;
+      size_t at = 0;
+      for (const auto& [id, length] : slow.parts) {
+        const std::string spelling = with_spaces(word.substr(at, length), has_spaces);
+        wanted.emplace_back(id, spelling.size());
+        at += static_cast<size_t>(length);
       }
-      ASSERT_EQ(got, wanted) << word;
+      ASSERT_EQ(tokens_of(characters, with_spaces(word, has_spaces), scratch), wanted) << word;
     }
   }
+}
+
+TEST(CharacterTokens, FindWhatIsNotUtf8) {
+  std::vector<std::pair<std::string, int32_t>> entries = {{"a", 0}, {"\u00e9", 1}, {"a\u00e9", 2}};
+  for (int byte = 0; byte < 256; ++byte)
+    entries.emplace_back(fmt::format("<0x{:02X}>", byte), 3 + byte);
+  const Vocabulary vocabulary(entries, {}, false);
+  const BytePair byte_pair(vocabulary, {.merges = {{"a", "\u00e9"}}, .byte_fallback = true});
+  const CharacterTokens characters(vocabulary, byte_pair, " ");
+  BytePairScratch scratch;
+  for (const char* const text : {"\xc3", "a\xc3", "\xa9", "\xa9\xa9\xa9", "a\xc3 a", "\xc3,\xa9",
+                                 "a \xe4\xb8 aaa", "\xed\xa0\x80", "aaaaaaaaaaaaaaaaaaaaaaaa\xff"})
+    EXPECT_THROW(tokens_of(characters, text, scratch), std::runtime_error) << text;
+  EXPECT_EQ(tokens_of(characters, "a\u00e9", scratch).size(), 1);
 }
 
 TEST(CharacterTokens, SuitWhereNoCharacterIsUnknown) {
