@@ -25,14 +25,9 @@ bool ByteTokens::suits(const Vocabulary& vocabulary) {
   return true;
 }
 
-ByteTokens::ByteTokens(const Vocabulary& vocabulary, const BytePair& byte_pair, bool ignore_merges)
+ByteTokens::ByteTokens(const Vocabulary& vocabulary, BytePair& byte_pair, bool ignore_merges)
     : byte_pair_(byte_pair), owner_(WordCache::new_owner()) {
   for (size_t byte = 0; byte < 256; ++byte) bytes_[byte] = find_byte(vocabulary, byte);
-  pairs_.resize(edges_.size());
-  for (size_t pair = 0; pair < pairs_.size(); ++pair) {
-    pairs_[pair] = byte_pair_.rank(bytes_[pair >> 8], bytes_[pair & 0xff]);
-  }
-  find_joints(vocabulary);
   std::vector<std::string> tokens(static_cast<size_t>(vocabulary.end_id()));
   for (int32_t id = 0; id < vocabulary.end_id(); ++id) {
     if (!vocabulary.has(id) || vocabulary.find(vocabulary.token(id)) != id) continue;
@@ -43,6 +38,11 @@ ByteTokens::ByteTokens(const Vocabulary& vocabulary, const BytePair& byte_pair, 
   for (int32_t id = 0; id < vocabulary.end_id(); ++id) entries.push_back({spellings[id], id});
   trie_ = DoubleArray(entries, {});
   search_.emplace(byte_pair, spellings, bytes_, trie_);
+  pairs_.resize(edges_.size());
+  for (size_t pair = 0; pair < pairs_.size(); ++pair) {
+    pairs_[pair] = byte_pair_.rank(bytes_[pair >> 8], bytes_[pair & 0xff]);
+  }
+  find_joints(vocabulary);
   keep_words(spellings, ignore_merges);
 }
 
@@ -86,7 +86,10 @@ void ByteTokens::find_joints(const Vocabulary& vocabulary) {
 void ByteTokens::merge_bytes(const char* bytes, size_t size, BytePairScratch& scratch) const {
   scratch.parts.resize(size);
   for (size_t i = 0; i < size; ++i) scratch.parts[i] = {byte(bytes[i]), 1};
-  if (size > BytePairScratch::kShort) return byte_pair_.merge(scratch);
+  if (size > BytePairScratch::kShort) {
+    byte_pair_.merge(scratch);
+    return;
+  }
   for (size_t i = 0; i + 1 < size; ++i) scratch.ranks[i] = pairs_[pair(bytes[i], bytes[i + 1])];
   byte_pair_.merge_short(scratch);
 }

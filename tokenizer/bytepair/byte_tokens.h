@@ -25,8 +25,8 @@ class ByteTokens {
 
   // Whether a vocabulary has all bytes, and each of its ids stands for one sequence of bytes.
   static bool suits(const Vocabulary& vocabulary);
-  // Both must outlive this.
-  ByteTokens(const Vocabulary& vocabulary, const BytePair& byte_pair, bool ignore_merges);
+  // Both must outlive this. byte_pair forgets the merges that never happen.
+  ByteTokens(const Vocabulary& vocabulary, BytePair& byte_pair, bool ignore_merges);
   ByteTokens(const ByteTokens&) = delete;  // search_ refers to trie_
   ByteTokens& operator=(const ByteTokens&) = delete;
 

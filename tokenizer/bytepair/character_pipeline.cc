@@ -20,7 +20,7 @@ namespace {
 class CharacterPipeline : public Pipeline {
  public:
   CharacterPipeline(const Definition& definition, const Vocabulary& vocabulary,
-                    std::unique_ptr<const BytePair> byte_pair)
+                    std::unique_ptr<BytePair> byte_pair)
       : byte_pair_(std::move(byte_pair)),
         mark_(definition.space_mark),
         tokens_(vocabulary, *byte_pair_, mark_) {}
@@ -102,7 +102,7 @@ class CharacterPipeline : public Pipeline {
     return scalar;
   }
 
-  std::unique_ptr<const BytePair> byte_pair_;
+  std::unique_ptr<BytePair> byte_pair_;
   std::string mark_;
   CharacterTokens tokens_;
 };
@@ -113,7 +113,7 @@ std::unique_ptr<const Pipeline> make_character_pipeline(const Definition& defini
                                                         const Vocabulary& vocabulary) {
   const std::string& mark = definition.space_mark;
   if (mark.empty() || vocabulary.find(mark) == Vocabulary::kNone) return nullptr;
-  auto byte_pair = std::make_unique<const BytePair>(vocabulary, definition.byte_pair);
+  auto byte_pair = std::make_unique<BytePair>(vocabulary, definition.byte_pair);
   if (!CharacterTokens::suits(vocabulary, *byte_pair)) return nullptr;
   return std::make_unique<CharacterPipeline>(definition, vocabulary, std::move(byte_pair));
 }

@@ -70,34 +70,43 @@ void CharacterTokens::CharacterTable::insert(char32_t c, int32_t id) {
   ids_[page << 8 | (c & 0xff)] = id;
 }
 
-CharacterTokens::CharacterTokens(const Vocabulary& vocabulary, const BytePair& byte_pair,
+CharacterTokens::CharacterTokens(const Vocabulary& vocabulary, BytePair& byte_pair,
                                  std::string_view space)
     : byte_pair_(byte_pair) {
   const std::vector<std::string> tokens = spell_tokens(vocabulary, space);
+  for (int32_t id = 0; id < std::ssize(tokens); ++id) {
+    if (tokens[id].empty()) continue;
+    size_t at = 0;
+    const char32_t c = utf8::decode(tokens[id].data(), at);
+    if (at == tokens[id].size()) characters_.insert(c, id);
+  }
+  std::vector<bool> happens(byte_pair.merges().size());
+  std::vector<int32_t> words = find_made(tokens, happens);
+  std::erase_if(words, [&](int32_t id) { return tokens[id].size() > WordTable::kMaxSize; });
+  words_ = WordTable(words.size());
+  for (const int32_t id : words) words_.insert(ShortWord::of(tokens[id]), id);
+  byte_pair.keep_merges(happens);
   std::vector<ScalarJoints::Pair> joints;
   for (const BytePair::Merge& merge : byte_pair.merges()) {
     const std::string &left = tokens[merge.left], &right = tokens[merge.right];
-    if (left.empty() || right.empty()) continue;
     size_t at = 0;
     joints.emplace_back(last_scalar(left, 0, left.size()), utf8::decode(right.data(), at));
   }
   joints_ = ScalarJoints(joints);
-  std::vector<int32_t> shorts;
-  for (int32_t id = 0; id < std::ssize(tokens); ++id) {
-    const std::string& token = tokens[id];
-    if (token.empty() || token.size() > WordTable::kMaxSize) continue;
-    size_t at = 0;
-    const char32_t c = utf8::decode(token.data(), at);
-    if (at == token.size()) characters_.insert(c, id);
-    shorts.push_back(id);
-  }
-  words_ = WordTable(shorts.size());
+}
+
+std::vector<int32_t> CharacterTokens::find_made(std::span<const std::string> tokens,
+                                                std::vector<bool>& happens) const {
+  std::vector<int32_t> out;
   BytePairScratch scratch;
-  for (const int32_t id : shorts) {
-    merge_characters(tokens[id], scratch);
-    if (scratch.parts.size() == 1 && scratch.parts[0].id == id)
-      words_.insert(ShortWord::of(tokens[id]), id);
+  for (int32_t id = 0; id < std::ssize(tokens); ++id) {
+    if (tokens[id].empty()) continue;
+    const uint32_t last = merge_characters(tokens[id], scratch);
+    if (scratch.parts.size() != 1 || scratch.parts[0].id != id) continue;
+    out.push_back(id);
+    if (last != MergeTable::kNone) happens[last] = true;
   }
+  return out;
 }
 
 size_t CharacterTokens::word_end(std::string_view text, size_t at) const {
@@ -170,7 +179,7 @@ WordPart* CharacterTokens::tokenize_part(std::string_view part, BytePairScratch&
   return std::ranges::copy(scratch.parts, out).out;
 }
 
-void CharacterTokens::merge_characters(std::string_view part, BytePairScratch& scratch) const {
+uint32_t CharacterTokens::merge_characters(std::string_view part, BytePairScratch& scratch) const {
   std::vector<WordPart>& parts = scratch.parts;
   parts.clear();
   for (size_t at = 0, end = 0; at < part.size(); at = end) {
@@ -183,7 +192,7 @@ void CharacterTokens::merge_characters(std::string_view part, BytePairScratch& s
       parts.push_back({byte_pair_.bytes()[static_cast<uint8_t>(part[i])], 1});
     }
   }
-  byte_pair_.merge(scratch);
+  return byte_pair_.merge(scratch);
 }
 
 }  // namespace bert::tokenizer

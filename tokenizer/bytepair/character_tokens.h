@@ -23,10 +23,9 @@ class CharacterTokens {
 
   // Whether this is such a model.
   static bool suits(const Vocabulary& vocabulary, const BytePair& byte_pair);
-  // Both must outlive this. space: the character that texts have a space for; empty: they are
-  // spelled as in the vocabulary.
-  CharacterTokens(const Vocabulary& vocabulary, const BytePair& byte_pair,
-                  std::string_view space = {});
+  // Both must outlive this. byte_pair forgets the merges that never happen. space: the character
+  // that texts have a space for; empty: they are spelled as in the vocabulary.
+  CharacterTokens(const Vocabulary& vocabulary, BytePair& byte_pair, std::string_view space = {});
 
   // Both need kPadding readable bytes after the text.
   // Where the word that begins at `at` ends: no merge joins it with what follows.
@@ -52,7 +51,11 @@ class CharacterTokens {
   size_t part_end(std::string_view text, size_t at) const;
   WordPart* tokenize_parts(std::string_view word, BytePairScratch& scratch, WordPart* out) const;
   WordPart* tokenize_part(std::string_view part, BytePairScratch& scratch, WordPart* out) const;
-  void merge_characters(std::string_view part, BytePairScratch& scratch) const;
+  // Returns the rank of the last merge.
+  uint32_t merge_characters(std::string_view part, BytePairScratch& scratch) const;
+  // The tokens that merging their characters gives. `happens` is set for every merge's rank.
+  std::vector<int32_t> find_made(std::span<const std::string> tokens,
+                                 std::vector<bool>& happens) const;
 
   int32_t find(std::string_view word) const {
     if (word.size() > ShortWord::kMaxSize) return WordTable::kNone;

@@ -35,15 +35,20 @@ TEST(BytePairSearch, FindsWhatMergingGives) {
     }
     const Vocabulary vocabulary(entries, {}, false);
     const BytePair byte_pair(vocabulary, options);
+    BytePair fewer(vocabulary, options);
     std::vector<std::string_view> spellings;
     for (const auto& [token, id] : entries)
       spellings.push_back(vocabulary.find(token) == id ? std::string_view(token) : "");
     const std::vector<int32_t> characters = {vocabulary.find("a"), vocabulary.find("b"),
                                              vocabulary.find("c")};
-    const BytePairSearch search(byte_pair, spellings, characters, vocabulary.trie());
-    BytePairScratch scratch;
+    const BytePairSearch search(fewer, spellings, characters, vocabulary.trie());
+    EXPECT_LE(fewer.merges().size(), tokens.size() - characters.size());  // one per token
+    BytePairScratch scratch, others;
     const auto merged = [&](const std::string& word) {
       byte_pair.tokenize(word, scratch);
+      fewer.tokenize(word, others);
+      const auto ids = [](const WordPart& part) { return part.id; };
+      EXPECT_TRUE(std::ranges::equal(scratch.parts, others.parts, {}, ids, ids)) << word;
       std::vector<std::pair<int32_t, int32_t>> parts;
       for (const auto& [id, length] : scratch.parts) parts.emplace_back(id, length);
       return parts;

@@ -252,7 +252,8 @@ TEST(ByteTokens, AreThoseOfTheSpelledBytes) {
     }
     const Vocabulary vocabulary(entries, {}, false);
     const BytePair byte_pair(vocabulary, options);
-    const ByteTokens byte_tokens(vocabulary, byte_pair, options.ignore_merges);
+    BytePair fewer(vocabulary, options);
+    const ByteTokens byte_tokens(vocabulary, fewer, options.ignore_merges);
     BytePairScratch scratch, slow;
     std::vector<std::string> words;
     for (int i = 0; i < 400; ++i) {

@@ -67,8 +67,9 @@ TEST(CharacterTokens, AreThoseOfTheWholeWord) {
     }
     const Vocabulary vocabulary(entries, {}, false);
     const BytePair byte_pair(vocabulary, options);
+    BytePair fewer(vocabulary, options);
     ASSERT_TRUE(CharacterTokens::suits(vocabulary, byte_pair));
-    const CharacterTokens characters(vocabulary, byte_pair, has_spaces ? "\u2581" : "");
+    const CharacterTokens characters(vocabulary, fewer, has_spaces ? "\u2581" : "");
     BytePairScratch scratch, slow;
     std::vector<std::string> words;
     for (int i = 0; i < 200; ++i) {
@@ -97,7 +98,7 @@ TEST(CharacterTokens, FindWhatIsNotUtf8) {
   for (int byte = 0; byte < 256; ++byte)
     entries.emplace_back(fmt::format("<0x{:02X}>", byte), 3 + byte);
   const Vocabulary vocabulary(entries, {}, false);
-  const BytePair byte_pair(vocabulary, {.merges = {{"a", "\u00e9"}}, .byte_fallback = true});
+  BytePair byte_pair(vocabulary, {.merges = {{"a", "\u00e9"}}, .byte_fallback = true});
   const CharacterTokens characters(vocabulary, byte_pair, " ");
   BytePairScratch scratch;
   for (const char* const text : {"\xc3", "a\xc3", "\xa9", "\xa9\xa9\xa9", "a\xc3 a", "\xc3,\xa9",

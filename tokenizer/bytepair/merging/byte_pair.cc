@@ -65,6 +65,16 @@ void BytePair::add_merges(const BytePairOptions& options) {
   }
 }
 
+void BytePair::keep_merges(const std::vector<bool>& happens) {
+  std::vector<Merge> kept;
+  for (size_t rank = 0; rank < merges_.size(); ++rank) {
+    if (happens[rank]) kept.push_back(merges_[rank]);
+  }
+  merges_ = std::move(kept);
+  table_ = MergeTable(merges_.size());
+  for (const Merge& merge : merges_) table_.append(merge.left, merge.right, merge.whole);
+}
+
 bool BytePair::knows_all() const {
   if (bytes_.empty() || !prefix_.empty() || !suffix_.empty() || ignore_merges_) return false;
   // Gemma 2 has a token for the tab, but none for its byte, which is in no other character.
@@ -135,19 +145,20 @@ void BytePair::tokenize_anew(std::string_view word, BytePairScratch& scratch) co
   has_unknown || at_once_ ? merge_long(scratch) : merge(scratch);
 }
 
-void BytePair::merge(BytePairScratch& scratch) const {
+uint32_t BytePair::merge(BytePairScratch& scratch) const {
   const std::vector<WordPart>& parts = scratch.parts;
   if (parts.size() > BytePairScratch::kShort) return merge_long(scratch);
   for (size_t i = 0; i + 1 < parts.size(); ++i) {
     scratch.ranks[i] = rank(parts[i].id, parts[i + 1].id);
   }
-  merge_short(scratch);
+  return merge_short(scratch);
 }
 
-void BytePair::merge_short(BytePairScratch& scratch) const {
+uint32_t BytePair::merge_short(BytePairScratch& scratch) const {
   std::vector<WordPart>& parts = scratch.parts;
   auto& ranks = scratch.ranks;
   size_t pairs = parts.empty() ? 0 : parts.size() - 1;
+  uint32_t last = MergeTable::kNone;
   while (pairs > 0) {
     uint64_t least = ~uint64_t{0};  // a rank and its place, found without unpredictable branches
     for (size_t i = 0; i < pairs; ++i) {
@@ -155,8 +166,8 @@ void BytePair::merge_short(BytePairScratch& scratch) const {
     }
     const size_t best = least & 0xffffffff;
     if (least >> 32 == MergeTable::kNone) break;
-    parts[best] = {whole(static_cast<uint32_t>(least >> 32)),
-                   parts[best].length + parts[best + 1].length};
+    last = static_cast<uint32_t>(least >> 32);
+    parts[best] = {whole(last), parts[best].length + parts[best + 1].length};
     --pairs;
     for (size_t i = best; i < pairs; ++i) {
       parts[i + 1] = parts[i + 2];
@@ -167,12 +178,13 @@ void BytePair::merge_short(BytePairScratch& scratch) const {
     if (best < pairs) find(best);
   }
   parts.resize(parts.empty() ? 0 : pairs + 1);
+  return last;
 }
 
 // With a queue of possible merges by rank and position. An entry whose tokens have been merged with
 // others since is recognised because the two now in its place would not become the same token.
 // at_once_: what a merge makes possible waits until its pair has been merged everywhere.
-void BytePair::merge_long(BytePairScratch& scratch) const {
+uint32_t BytePair::merge_long(BytePairScratch& scratch) const {
   std::vector<WordPart>& parts = scratch.parts;
   std::vector<uint64_t>& queue = scratch.queue;
   const auto size = static_cast<int32_t>(parts.size());
@@ -200,6 +212,7 @@ void BytePair::merge_long(BytePairScratch& scratch) const {
     if (rank_at(i) != MergeTable::kNone) queue.push_back(entry(i));
   }
   std::make_heap(queue.begin(), queue.end(), std::greater<>());
+  uint32_t last = MergeTable::kNone;
   while (!queue.empty()) {
     const uint64_t top = queue.front();
     std::pop_heap(queue.begin(), queue.end(), std::greater<>());
@@ -210,6 +223,7 @@ void BytePair::merge_long(BytePairScratch& scratch) const {
     const bool is_there =
         at_once_ ? now == top >> 32 : now != MergeTable::kNone && whole(now) == joined;
     if (is_there) {
+      last = now;
       parts[at] = {joined, parts[at].length + parts[next].length};
       parts[next].length = 0;
       scratch.next[at] = scratch.next[next];
@@ -222,6 +236,7 @@ void BytePair::merge_long(BytePairScratch& scratch) const {
     scratch.later.clear();
   }
   std::erase_if(parts, [](const WordPart& part) { return part.length == 0; });
+  return last;
 }
 
 }  // namespace bert::tokenizer

@@ -53,10 +53,11 @@ class BytePair {
   // Splits a word, in well-formed UTF-8, into scratch.parts. A character that has neither a token
   // nor a substitute is left out, and so is its length.
   void tokenize(std::string_view word, BytePairScratch& scratch) const;
-  // Merges scratch.parts, in time n log n.
-  void merge(BytePairScratch& scratch) const;
+  // Merges scratch.parts, in time n log n. Returns the rank of the last merge; MergeTable::kNone if
+  // there was none.
+  uint32_t merge(BytePairScratch& scratch) const;
   // The same for few parts, the ranks of whose merges are in scratch.ranks: time n^2, but no queue.
-  void merge_short(BytePairScratch& scratch) const;
+  uint32_t merge_short(BytePairScratch& scratch) const;
   // The rank of the merge of two tokens; MergeTable::kNone if there is none.
   uint32_t rank(int32_t left, int32_t right) const { return table_.rank(left, right); }
   int32_t whole(uint32_t rank) const { return table_.whole(rank); }
@@ -66,6 +67,9 @@ class BytePair {
     int32_t left, right, whole;
   };
   const std::vector<Merge>& merges() const { return merges_; }
+  // Forgets the merges that never happen, which makes the table smaller, and counts ranks anew.
+  // happens: by rank.
+  void keep_merges(const std::vector<bool>& happens);
   int32_t unknown() const { return unknown_; }
   // Ids of "<0x00>" to "<0xFF>", or Vocabulary::kNone if missing; empty without byte_fallback.
   const std::vector<int32_t>& bytes() const { return bytes_; }
@@ -79,7 +83,7 @@ class BytePair {
   enum class Known { no, itself, by_bytes };
   Known add_character(std::string_view bytes, bool is_first, bool is_last,
                       BytePairScratch& scratch) const;
-  void merge_long(BytePairScratch& scratch) const;
+  uint32_t merge_long(BytePairScratch& scratch) const;
 
   const Vocabulary& vocabulary_;
   uint64_t owner_ = WordCache::new_owner();

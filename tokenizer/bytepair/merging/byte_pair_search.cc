@@ -8,8 +8,7 @@
 
 namespace bert::tokenizer {
 
-BytePairSearch::BytePairSearch(const BytePair& byte_pair,
-                               std::span<const std::string_view> spellings,
+BytePairSearch::BytePairSearch(BytePair& byte_pair, std::span<const std::string_view> spellings,
                                std::span<const int32_t> characters, const DoubleArray& trie)
     : byte_pair_(byte_pair), trie_(trie), nodes_(spellings.size()) {
   for (const int32_t id : characters) {
@@ -18,15 +17,29 @@ BytePairSearch::BytePairSearch(const BytePair& byte_pair,
   }
   find_nodes(spellings);
   BytePairScratch scratch;
+  std::vector<bool> happens(byte_pair.merges().size());
   for (size_t id = 0; id < nodes_.size(); ++id) {
     const std::string_view spelling = spellings[id];
     Node& node = nodes_[id];
-    if (node.rank == Node::kUnknown && !merges_to(static_cast<int32_t>(id), spelling, scratch))
-      node.rank = Node::kUnreachable;
+    if (node.rank == Node::kUnknown) {
+      const uint32_t last = last_merge(static_cast<int32_t>(id), spelling, scratch);
+      last == MergeTable::kNone ? node.rank = Node::kUnreachable : happens[last] = true;
+    }
+    if (node.rank >= 0) happens[node.rank] = true;
     node.length = static_cast<int32_t>(spelling.size());
     if (spelling.size() < 2) continue;
     trie_.for_each_prefix(spelling.substr(0, spelling.size() - 1),
                           [&](int32_t shorter, size_t) { node.shorter = shorter; });
+  }
+  keep_merges(happens, byte_pair);
+}
+
+void BytePairSearch::keep_merges(const std::vector<bool>& happens, BytePair& byte_pair) {
+  byte_pair.keep_merges(happens);
+  std::vector<int32_t> ranks(happens.size());
+  std::exclusive_scan(happens.begin(), happens.end(), ranks.begin(), 0);
+  for (Node& node : nodes_) {
+    if (node.rank >= 0) node.rank = ranks[node.rank];
   }
 }
 
@@ -64,8 +77,8 @@ void BytePairSearch::add(const BytePair::Merge& merge, int32_t rank) {
   node.right = merge.right;
 }
 
-bool BytePairSearch::merges_to(int32_t id, std::string_view spelling,
-                               BytePairScratch& scratch) const {
+uint32_t BytePairSearch::last_merge(int32_t id, std::string_view spelling,
+                                    BytePairScratch& scratch) const {
   std::vector<WordPart>& parts = scratch.parts;
   parts.clear();
   for (size_t at = 0; at < spelling.size(); at += static_cast<size_t>(parts.back().length)) {
@@ -75,8 +88,8 @@ bool BytePairSearch::merges_to(int32_t id, std::string_view spelling,
     });
     parts.push_back({character, nodes_[character].length});
   }
-  byte_pair_.merge(scratch);
-  return parts.size() == 1 && parts[0].id == id;
+  const uint32_t last = byte_pair_.merge(scratch);
+  return parts.size() == 1 && parts[0].id == id ? last : MergeTable::kNone;
 }
 
 // Goes back in time: of the two parts at the border, the one that was merged last is taken apart,

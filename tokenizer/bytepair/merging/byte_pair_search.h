@@ -20,9 +20,9 @@ namespace bert::tokenizer {
 class BytePairSearch {
  public:
   // spellings: of each id, in the characters' bytes; empty if it is not part of words. characters:
-  // the tokens that words are spelled with. trie: from spellings to ids. byte_pair and trie must
-  // outlive this.
-  BytePairSearch(const BytePair& byte_pair, std::span<const std::string_view> spellings,
+  // the tokens that words are spelled with. trie: from spellings to ids. byte_pair, which forgets
+  // the merges that never happen, and trie must outlive this.
+  BytePairSearch(BytePair& byte_pair, std::span<const std::string_view> spellings,
                  std::span<const int32_t> characters, const DoubleArray& trie);
 
   // Writes the tokens of a word from `out` on, which has room for one per byte, and returns their
@@ -45,7 +45,9 @@ class BytePairSearch {
 
   void find_nodes(std::span<const std::string_view> spellings);
   void add(const BytePair::Merge& merge, int32_t rank);
-  bool merges_to(int32_t id, std::string_view spelling, BytePairScratch& scratch) const;
+  // The rank of the last merge of a token's characters, if they become that token; else kNone.
+  uint32_t last_merge(int32_t id, std::string_view spelling, BytePairScratch& scratch) const;
+  void keep_merges(const std::vector<bool>& happens, BytePair& byte_pair);
   // Whether merging the characters of two neighbours reaches these two tokens, even if they are
   // then merged; and whether they remain two.
   bool can_meet(int32_t left, int32_t right) const;
