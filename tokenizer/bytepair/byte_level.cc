@@ -70,6 +70,12 @@ class ScalarKinds {
  public:
   explicit ScalarKinds(bool digits) : digits_(digits) {
     for (char32_t c = 0; c < kinds_.size(); ++c) kinds_[c] = kind_of(c, digits);
+    pairs_.fill(kBeyondAscii);
+    for (char32_t c = 0x80; c < 0x800; ++c) {
+      char bytes[2];
+      utf8::encode(c, bytes);
+      pairs_[place_of(bytes)] = kinds_[c];
+    }
   }
   static const ScalarKinds& numbers() {
     static const ScalarKinds kinds(false);
@@ -81,10 +87,17 @@ class ScalarKinds {
   }
 
   Kind operator[](char32_t c) const { return c < kinds_.size() ? kinds_[c] : kind_of(c, digits_); }
+  // Of the scalar that two bytes are; kBeyondAscii if they are none.
+  Kind of_two(const char* bytes) const { return pairs_[place_of(bytes)]; }
 
  private:
+  static size_t place_of(const char* bytes) {
+    return static_cast<size_t>(static_cast<uint8_t>(bytes[0])) << 8 |
+           static_cast<uint8_t>(bytes[1]);
+  }
+
   bool digits_;
-  std::array<Kind, 0x10000> kinds_;
+  std::array<Kind, 0x10000> kinds_, pairs_;
 };
 
 // Returns the kind of the scalar at `at`, and moves `at` past it, unless it is not well-formed.
@@ -102,17 +115,16 @@ class ScalarKinds {
 void take_all(std::string_view text, Kind kind, BytePiece& piece, const ScalarKinds& kinds) {
   size_t end = piece.end;
   int32_t scalars = piece.scalars;
-  for (; end < text.size(); ++scalars) {
-    const auto lead = static_cast<uint8_t>(text[end]);
-    if (lead >= 0xc2 && lead < 0xe0 && end + 1 < text.size()) {  // take() of two bytes
-      if (!utf8::is_continuation(text[end + 1])) break;
-      if (kinds[(lead & 0x1fu) << 6 | (text[end + 1] & 0x3fu)] != kind) break;
-      end += 2;
-      continue;
-    }
+  while (true) {
+    const size_t begin = end;
+    const auto lead = [&] { return static_cast<uint8_t>(text[end]); };
+    while (end < text.size() && kKinds[lead()] == kind) ++end;
+    scalars += static_cast<int32_t>(end - begin);
+    for (; end + 1 < text.size() && kinds.of_two(text.data() + end) == kind; end += 2) ++scalars;
     size_t next = end;
-    if (take(text, next, kinds) != kind || next == end) break;
+    if (end == text.size() || take(text, next, kinds) != kind || next == end) break;
     end = next;
+    ++scalars;
   }
   piece = {end, scalars};
 }

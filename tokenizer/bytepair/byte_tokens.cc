@@ -155,7 +155,10 @@ WordPart* ByteTokens::merge_part(const char* bytes, size_t size, BytePairScratch
 
 WordPart* ByteTokens::merge_anew(const char* bytes, size_t size, BytePairScratch& scratch,
                                  WordPart* out) const {
-  if (size > ShortWord::kMaxSize) {
+  // Long words are found faster than they are merged; other letters than ASCII's are merged from
+  // several bytes each.
+  const bool is_ascii = (bytes[size - 1] & 0x80) == 0;
+  if (size > (is_ascii ? 16 : 10)) {
     WordPart* const end = search_->find({bytes, size}, out);
     if (end != nullptr) return end;
   }

@@ -136,16 +136,19 @@ WordPart* CharacterTokens::tokenize(std::string_view word, BytePairScratch& scra
                                     WordPart* out) const {
   const int32_t id = find(word);
   if (id != WordTable::kNone) return *out = {id, static_cast<int32_t>(word.size())}, out + 1;
-  if (word.size() > WordCache::kMaxSize) return tokenize_parts(word, scratch, out);
+  if (word.size() > WordCache::kMaxSize) {
+    return tokenize_parts(word, part_end(word, 0), scratch, out);
+  }
   const WordCache::Key key = key_of(word);
   WordPart* end = scratch.memory.recall(key, out);
   if (end != nullptr) return end;
-  const bool is_part = part_end(word, 0) == word.size();
+  const size_t first = part_end(word, 0);
+  const bool is_part = first == word.size();
   if (is_part) {
     merge_characters(word, scratch);
     end = std::ranges::copy(scratch.parts, out).out;
   } else {
-    end = tokenize_parts(word, scratch, out);
+    end = tokenize_parts(word, first, scratch, out);
   }
   // Long words are rarely met again, unlike their parts.
   if (end != nullptr && (is_part || word.size() <= ShortWord::kMaxSize))
@@ -153,14 +156,14 @@ WordPart* CharacterTokens::tokenize(std::string_view word, BytePairScratch& scra
   return end;
 }
 
-WordPart* CharacterTokens::tokenize_parts(std::string_view word, BytePairScratch& scratch,
-                                          WordPart* out) const {
-  for (size_t at = 0, end = 0; at < word.size(); at = end) {
-    end = part_end(word, at);
-    if (end == at) return nullptr;
+WordPart* CharacterTokens::tokenize_parts(std::string_view word, size_t end,
+                                          BytePairScratch& scratch, WordPart* out) const {
+  for (size_t at = 0; end > at; end = part_end(word, at)) {
     out = tokenize_part(word.substr(at, end - at), scratch, out);
+    at = end;
+    if (at == word.size()) return out;
   }
-  return out;
+  return nullptr;
 }
 
 WordPart* CharacterTokens::tokenize_part(std::string_view part, BytePairScratch& scratch,

@@ -49,7 +49,9 @@ class CharacterTokens {
 
   // Where the part that begins at `at` ends, likewise; `at` if that is not well-formed UTF-8.
   size_t part_end(std::string_view text, size_t at) const;
-  WordPart* tokenize_parts(std::string_view word, BytePairScratch& scratch, WordPart* out) const;
+  // end: of the first part.
+  WordPart* tokenize_parts(std::string_view word, size_t end, BytePairScratch& scratch,
+                           WordPart* out) const;
   WordPart* tokenize_part(std::string_view part, BytePairScratch& scratch, WordPart* out) const;
   // Returns the rank of the last merge.
   uint32_t merge_characters(std::string_view part, BytePairScratch& scratch) const;
