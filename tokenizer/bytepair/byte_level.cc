@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tokenizer/bytepair/byte_level.h"
 
+#include <cstring>
+
 #include "tokenizer/unicode/text_tables.h"
 #include "tokenizer/unicode/unicode_tables.h"
 #include "tokenizer/unicode/utf8.h"
@@ -92,8 +94,9 @@ class ScalarKinds {
 
  private:
   static size_t place_of(const char* bytes) {
-    return static_cast<size_t>(static_cast<uint8_t>(bytes[0])) << 8 |
-           static_cast<uint8_t>(bytes[1]);
+    uint16_t place;
+    std::memcpy(&place, bytes, sizeof place);
+    return place;
   }
 
   bool digits_;

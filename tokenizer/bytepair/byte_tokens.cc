@@ -109,21 +109,25 @@ std::span<const WordPart> ByteTokens::merge(const char* bytes, size_t size,
                                             BytePairScratch& scratch) const {
   scratch.word.reserve(size);
   WordPart* const begin = scratch.word.data();
-  if (size > WordCache::kMaxSize) return {begin, merge_parts(bytes, size, scratch, begin)};
+  if (size > WordCache::kMaxSize) {
+    return {begin, merge_parts(bytes, size, part_end(bytes, 0, size), scratch, begin)};
+  }
   const WordCache::Key key = key_of(bytes, size);
   WordPart* end = scratch.memory.recall(key, begin);
   if (end != nullptr) return {begin, end};
-  const bool is_part = part_end(bytes, 0, size) == size;
-  end =
-      is_part ? merge_anew(bytes, size, scratch, begin) : merge_parts(bytes, size, scratch, begin);
+  const size_t first = part_end(bytes, 0, size);
+  const bool is_part = first == size;
+  end = is_part ? merge_anew(bytes, size, scratch, begin)
+                : merge_parts(bytes, size, first, scratch, begin);
   // Long pieces are rarely met again, unlike their parts.
   if (is_part || size <= ShortWord::kMaxSize) scratch.memory.keep(key, {begin, end});
   return {begin, end};
 }
 
-WordPart* ByteTokens::merge_parts(const char* bytes, size_t size, BytePairScratch& scratch,
-                                  WordPart* out) const {
-  for (size_t begin = 0, end = 0; begin < size; begin = end) {
+WordPart* ByteTokens::merge_parts(const char* bytes, size_t size, size_t first,
+                                  BytePairScratch& scratch, WordPart* out) const {
+  out = merge_part(bytes, first, scratch, out);
+  for (size_t begin = first, end = 0; begin < size; begin = end) {
     end = part_end(bytes, begin, size);
     out = merge_part(bytes + begin, end - begin, scratch, out);
   }

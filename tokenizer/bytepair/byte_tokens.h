@@ -49,7 +49,8 @@ class ByteTokens {
   size_t part_end(const char* bytes, size_t begin, size_t size) const;
   // These write tokens from `out` on, and return their end: of a piece's parts, of a part, and of a
   // part that is not remembered.
-  WordPart* merge_parts(const char* bytes, size_t size, BytePairScratch& scratch,
+  // first: where the first part ends.
+  WordPart* merge_parts(const char* bytes, size_t size, size_t first, BytePairScratch& scratch,
                         WordPart* out) const;
   WordPart* merge_part(const char* bytes, size_t size, BytePairScratch& scratch,
                        WordPart* out) const;
