@@ -32,12 +32,12 @@ void AddedTokenMatcher::split(std::string_view text, std::vector<Piece>& out) co
 size_t AddedTokenMatcher::next_candidate(std::string_view text, size_t at) const {
   if (patterns_.empty()) return text.size();
   if (only_begin_ >= 0) return std::min(text.find(static_cast<char>(only_begin_), at), text.size());
-  const auto begins = [&](size_t i) { return begins_[static_cast<uint8_t>(text[i])]; };
+  const auto begins = [&](size_t i) -> int { return begins_[static_cast<uint8_t>(text[i])]; };
   const auto one_of_four = [&](size_t i) {
-    return (begins(i) | begins(i + 1)) | (begins(i + 2) | begins(i + 3));
+    return (begins(i) | begins(i + 1) | begins(i + 2) | begins(i + 3)) != 0;
   };
   while (text.size() - at >= 4 && !one_of_four(at)) at += 4;
-  while (at < text.size() && !begins(at)) ++at;
+  while (at < text.size() && begins(at) == 0) ++at;
   return at;
 }
 
