@@ -146,14 +146,14 @@ class ByteLevelPipeline : public Pipeline {
                                   : pipeline.tokens_->merge(bytes + word.begin, size, scratch);
       size_t at = word.begin;
       int32_t scalar = word.scalar;  // past the last byte counted
-      for (const auto& [part, length] : parts) {
-        const size_t end = at + static_cast<size_t>(length);
+      for (const WordPart& part : parts) {
+        const size_t end = at + static_cast<size_t>(part.length);
         if (word.sources != nullptr) {
-          out.push(part, word.source(at), word.source(end - 1) + 1);
+          out.push(part.id, word.source(at), word.source(end - 1) + 1);
         } else {
           const int32_t begin = utf8::is_continuation(bytes[at]) ? scalar - 1 : scalar;
-          scalar += static_cast<int32_t>(utf8::count_padded_scalars(bytes + at, end - at));
-          push(word, part, begin, scalar);
+          scalar += pipeline.tokens_->scalars().of(part, bytes + at);
+          push(word, part.id, begin, scalar);
         }
         at = end;
       }

@@ -26,12 +26,15 @@ bool ByteTokens::suits(const Vocabulary& vocabulary) {
 }
 
 ByteTokens::ByteTokens(const Vocabulary& vocabulary, BytePair& byte_pair, bool ignore_merges)
-    : byte_pair_(byte_pair), owner_(WordCache::new_owner()) {
+    : byte_pair_(byte_pair),
+      owner_(WordCache::new_owner()),
+      scalars_(static_cast<size_t>(vocabulary.end_id())) {
   for (size_t byte = 0; byte < 256; ++byte) bytes_[byte] = find_byte(vocabulary, byte);
   std::vector<std::string> tokens(static_cast<size_t>(vocabulary.end_id()));
   for (int32_t id = 0; id < vocabulary.end_id(); ++id) {
     if (!vocabulary.has(id) || vocabulary.find(vocabulary.token(id)) != id) continue;
     tokens[id] = bytes_of_token(vocabulary.token(id)).value_or("");
+    scalars_.set(id, tokens[id]);
   }
   const std::vector<std::string_view> spellings(tokens.begin(), tokens.end());
   std::vector<DoubleArray::Entry> entries;

@@ -10,6 +10,7 @@
 
 #include "tokenizer/bytepair/merging/byte_pair.h"
 #include "tokenizer/bytepair/merging/byte_pair_search.h"
+#include "tokenizer/bytepair/scalar_counts.h"
 #include "tokenizer/bytepair/scalar_joints.h"
 #include "tokenizer/unigram/double_array.h"
 #include "tokenizer/wordpiece/word_table.h"
@@ -42,6 +43,8 @@ class ByteTokens {
   // The tokens of a piece that find() does not find, in scratch.word. The piece is well-formed
   // UTF-8, and has the same padding.
   std::span<const WordPart> merge(const char* bytes, size_t size, BytePairScratch& scratch) const;
+  // Of the tokens that these functions give.
+  const ScalarCounts& scalars() const { return scalars_; }
 
  private:
   int32_t byte(char c) const { return bytes_[static_cast<uint8_t>(c)]; }
@@ -81,6 +84,7 @@ class ByteTokens {
   // the scalars.
   std::bitset<256 * 256> edges_;
   ScalarJoints joints_;
+  ScalarCounts scalars_;
   WordTable words_{0};  // the short tokens that merging produces
   DoubleArray trie_;    // all tokens
   std::optional<BytePairSearch> search_;

@@ -90,14 +90,13 @@ class CharacterPipeline : public Pipeline {
   }
 
   // The tokens of a character's bytes all stand for that character. Returns the scalar after them.
-  static int32_t push(std::span<const WordPart> tokens, const char* bytes, int32_t scalar,
-                      TokenSequence& out) {
-    for (const auto& [id, length] : tokens) {
-      const int32_t begin = utf8::is_continuation(*bytes) ? scalar - 1 : scalar;
-      scalar +=
-          static_cast<int32_t>(utf8::count_padded_scalars(bytes, static_cast<size_t>(length)));
-      bytes += length;
-      out.push(id, begin, scalar);
+  int32_t push(std::span<const WordPart> tokens, const char* bytes, int32_t scalar,
+               TokenSequence& out) const {
+    for (const WordPart& token : tokens) {
+      const int32_t count = tokens_.scalars().of(token, bytes);
+      out.push(token.id, count > 0 ? scalar : scalar - 1, scalar + count);
+      scalar += count;
+      bytes += token.length;
     }
     return scalar;
   }

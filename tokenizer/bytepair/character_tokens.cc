@@ -72,13 +72,19 @@ void CharacterTokens::CharacterTable::insert(char32_t c, int32_t id) {
 
 CharacterTokens::CharacterTokens(const Vocabulary& vocabulary, BytePair& byte_pair,
                                  std::string_view space)
-    : byte_pair_(byte_pair) {
+    : byte_pair_(byte_pair), scalars_(static_cast<size_t>(vocabulary.end_id())) {
   const std::vector<std::string> tokens = spell_tokens(vocabulary, space);
   for (int32_t id = 0; id < std::ssize(tokens); ++id) {
     if (tokens[id].empty()) continue;
+    scalars_.set(id, tokens[id]);
     size_t at = 0;
     const char32_t c = utf8::decode(tokens[id].data(), at);
     if (at == tokens[id].size()) characters_.insert(c, id);
+  }
+  for (size_t byte = 0; byte < byte_pair.bytes().size(); ++byte) {
+    const char c = static_cast<char>(byte);
+    if (byte_pair.bytes()[byte] != Vocabulary::kNone)
+      scalars_.set(byte_pair.bytes()[byte], {&c, 1});
   }
   std::vector<bool> happens(byte_pair.merges().size());
   std::vector<int32_t> words = find_made(tokens, happens);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tokenizer/bytepair/merging/byte_pair.h"
+#include "tokenizer/bytepair/scalar_counts.h"
 #include "tokenizer/bytepair/scalar_joints.h"
 #include "tokenizer/wordpiece/word_table.h"
 
@@ -33,6 +34,8 @@ class CharacterTokens {
   // Writes the tokens of a word, as BytePair::tokenize() would, from `out` on, which has room for
   // one per byte, and returns their end; null if the word is not well-formed UTF-8.
   WordPart* tokenize(std::string_view word, BytePairScratch& scratch, WordPart* out) const;
+  // Of the tokens that tokenize() gives.
+  const ScalarCounts& scalars() const { return scalars_; }
 
  private:
   // The ids of characters, in pages of 256; pages that would be empty share one.
@@ -72,6 +75,7 @@ class CharacterTokens {
   uint64_t owner_ = WordCache::new_owner();
   ScalarJoints joints_;
   CharacterTable characters_;
+  ScalarCounts scalars_;
   WordTable words_{0};  // the short tokens that merging produces
 };
 

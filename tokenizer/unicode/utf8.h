@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -49,20 +48,6 @@ size_t first_invalid(std::string_view text);
 inline size_t count_scalars(std::string_view text) {
   size_t count = 0;
   for (const char byte : text) count += !is_continuation(byte);
-  return count;
-}
-
-// The same for few bytes, but eight must be readable after them; they may begin inside a scalar.
-inline size_t count_padded_scalars(const char* text, size_t size) {
-  constexpr uint64_t kOnes = 0x0101010101010101u;
-  size_t count = 0;
-  for (size_t at = 0; at < size; at += 8) {
-    uint64_t eight;
-    std::memcpy(&eight, text + at, sizeof eight);
-    const uint64_t begins = (~eight >> 7 | eight >> 6) & kOnes;
-    const uint64_t in_text = size - at >= 8 ? kOnes : kOnes >> 8 * (8 - (size - at));
-    count += (begins & in_text) * kOnes >> 56;
-  }
   return count;
 }
 

@@ -107,6 +107,21 @@ TEST(CharacterTokens, FindWhatIsNotUtf8) {
   EXPECT_EQ(tokens_of(characters, "a\u00e9", scratch).size(), 1);
 }
 
+TEST(ScalarCounts, AreOfTheBytesThatBeginOne) {
+  ScalarCounts counts(6);
+  counts.set(0, "a\u00e9\u4e2d");
+  counts.set(1, "\xa9");  // of a character that began before
+  counts.set(2, "\xa9\xc3");
+  for (const size_t many : {size_t{254}, size_t{255}, size_t{1000}}) {
+    const std::string bytes(many, 'a');
+    counts.set(3, bytes);
+    EXPECT_EQ(counts.of({3, static_cast<int32_t>(many)}, bytes.data()), many);
+  }
+  EXPECT_EQ(counts.of({0, 6}, "a\u00e9\u4e2d"), 3);
+  EXPECT_EQ(counts.of({1, 1}, "\xa9"), 0);
+  EXPECT_EQ(counts.of({2, 2}, "\xa9\xc3"), 1);
+}
+
 TEST(CharacterTokens, SuitWhereNoCharacterIsUnknown) {
   const BytePairOptions options = {.merges = {{"a", "b"}}, .byte_fallback = true};
   std::vector<std::pair<std::string, int32_t>> entries = {
