@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -28,7 +29,7 @@ class CharacterTokens {
   // that texts have a space for; empty: they are spelled as in the vocabulary.
   CharacterTokens(const Vocabulary& vocabulary, BytePair& byte_pair, std::string_view space = {});
 
-  // Both need kPadding readable bytes after the text.
+  // word_end() and tokenize() need kPadding readable bytes after the text.
   // Where the word that begins at `at` ends: no merge joins it with what follows.
   size_t word_end(std::string_view text, size_t at) const;
   // Writes the tokens of a word, as BytePair::tokenize() would, from `out` on, which has room for

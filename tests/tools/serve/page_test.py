@@ -16,6 +16,9 @@ from pathlib import Path
 
 from serving import ServeTest, main
 
+sys.path.append(str(Path(__file__).resolve().parents[2] / "golden"))
+from span_models import write_span_model  # noqa: E402
+
 CHROMIUM = shutil.which("chromium")
 assert CHROMIUM or os.environ.get("BERT_INFER_REQUIRE_BROWSER") != "1", \
     "no chromium, which tools/setup --browser installs"
@@ -139,8 +142,10 @@ class Page(ServeTest):
             ("mlm", r'<th scope="row">a man is(?! \[MASK\])[^<]* a guitar', "--head", "mlm"),
             ("splade", "no single vector of a text", "--head", "mlm", "--retrieval", "splade"),
             ("colbert", "a vector for each token: ", "--head", "none", "--prefix", "--retrieval", "colbert"),
+            ("gliner", r'<th scope="row">A man \(instrument\)</th>'),
         ]:
-            model = self.make_model(name, *options)
+            model = self.dir / name
+            write_span_model(self.dir, name) if name == "gliner" else self.make_model(name, *options)
             if name == "regression":
                 config = json.loads((model / "config.json").read_text()) | {"problem_type": "regression"}
                 (model / "config.json").write_text(json.dumps(config))
@@ -149,6 +154,7 @@ class Page(ServeTest):
             self.assertRegex(page, r'role="status">Done: \d+ tokens in ')
             self.assertRegex(page, r'role="alert" hidden')
             self.assertRegex(page, shown)
+            self.assertEqual('id="given-box" hidden' in page, name != "gliner")
 
     @unittest.skipUnless(CHROMIUM, "chromium is not installed")
     def test_screenshots(self):
