@@ -23,7 +23,11 @@ BytePairSearch::BytePairSearch(BytePair& byte_pair, std::span<const std::string_
     Node& node = nodes_[id];
     if (node.rank == Node::kUnknown) {
       const uint32_t last = last_merge(static_cast<int32_t>(id), spelling, scratch);
-      last == MergeTable::kNone ? node.rank = Node::kUnreachable : happens[last] = true;
+      if (last == MergeTable::kNone) {
+        node.rank = Node::kUnreachable;
+      } else {
+        happens[last] = true;
+      }
     }
     if (node.rank >= 0) happens[node.rank] = true;
     node.length = static_cast<int32_t>(spelling.size());
