@@ -150,12 +150,7 @@ WordPart* CharacterTokens::tokenize(std::string_view word, BytePairScratch& scra
   if (end != nullptr) return end;
   const size_t first = part_end(word, 0);
   const bool is_part = first == word.size();
-  if (is_part) {
-    merge_characters(word, scratch);
-    end = std::ranges::copy(scratch.parts, out).out;
-  } else {
-    end = tokenize_parts(word, first, scratch, out);
-  }
+  end = is_part ? merge_anew(word, scratch, out) : tokenize_parts(word, first, scratch, out);
   // Long words are rarely met again, unlike their parts.
   if (end != nullptr && (is_part || word.size() <= ShortWord::kMaxSize))
     scratch.memory.keep(key, {out, end});
@@ -176,15 +171,18 @@ WordPart* CharacterTokens::tokenize_part(std::string_view part, BytePairScratch&
                                          WordPart* out) const {
   const int32_t id = find(part);
   if (id != WordTable::kNone) return *out = {id, static_cast<int32_t>(part.size())}, out + 1;
-  if (part.size() > WordCache::kMaxSize) {
-    merge_characters(part, scratch);
-    return std::ranges::copy(scratch.parts, out).out;
-  }
+  if (part.size() > WordCache::kMaxSize) return merge_anew(part, scratch, out);
   const WordCache::Key key = key_of(part);
-  WordPart* const end = scratch.memory.recall(key, out);
+  WordPart* end = scratch.memory.recall(key, out);
   if (end != nullptr) return end;
+  end = merge_anew(part, scratch, out);
+  scratch.memory.keep(key, {out, end});
+  return end;
+}
+
+WordPart* CharacterTokens::merge_anew(std::string_view part, BytePairScratch& scratch,
+                                      WordPart* out) const {
   merge_characters(part, scratch);
-  scratch.memory.keep(key, scratch.parts);
   return std::ranges::copy(scratch.parts, out).out;
 }
 

@@ -57,7 +57,9 @@ class CharacterTokens {
   WordPart* tokenize_parts(std::string_view word, size_t end, BytePairScratch& scratch,
                            WordPart* out) const;
   WordPart* tokenize_part(std::string_view part, BytePairScratch& scratch, WordPart* out) const;
-  // Returns the rank of the last merge.
+  // Likewise, of a part that is not remembered.
+  WordPart* merge_anew(std::string_view part, BytePairScratch& scratch, WordPart* out) const;
+  // Leaves the tokens in scratch.parts. Returns the rank of the last merge.
   uint32_t merge_characters(std::string_view part, BytePairScratch& scratch) const;
   // The tokens that merging their characters gives. `happens` is set for every merge's rank.
   std::vector<int32_t> find_made(std::span<const std::string> tokens,
