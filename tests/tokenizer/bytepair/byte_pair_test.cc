@@ -75,6 +75,23 @@ TEST(ByteLevel, ItsPrefixSpaceIsThatOfTokenizerJson) {
   EXPECT_THAT(directory.load().notes(), testing::IsEmpty());
 }
 
+// As tokenizers 0.23: before the text and after an added token, but for what begins with a space.
+TEST(ByteLevel, APrefixSpaceBelongsToTheFirstWord) {
+  const TestDirectory directory;
+  json definition = byte_level({{"\u0120", "a"}, {"\u0120a", "b"}, {"a", "b"}});
+  directory.write("tokenizer.json", definition.dump());
+  EXPECT_EQ(tokens_of(directory.load(), "ab ab[MASK]ab"), "ab \u0120ab [MASK] ab");
+  definition["pre_tokenizer"]["add_prefix_space"] = true;
+  for (const json& each : {definition, by_parts(definition)}) {
+    directory.write("tokenizer.json", each.dump());
+    const TextEncoder tokenizer = directory.load();
+    EXPECT_EQ(tokens_of(tokenizer, "ab ab[MASK]ab"), "\u0120ab \u0120ab [MASK] \u0120ab");
+    EXPECT_EQ(tokens_of(tokenizer, " ab"), "\u0120ab");
+    EXPECT_EQ(tokens_of(tokenizer, "\tab"), "\u0120 \u0109 ab");
+    EXPECT_EQ(offsets_of(tokenizer.encode("ab", std::nullopt, 0)), "0-0 0-2 0-0");
+  }
+}
+
 TEST(ByteLevel, SplitsAsItsExpression) {
   EXPECT_EQ(pieces_of("I'll say it's 42nd, don't"), "I|'ll| say| it|'s| 42|nd|,| don|'t|");
   EXPECT_EQ(pieces_of("IT'S 'S 'reel ''t've'll"), "IT|'|S| '|S| '|reel| ''|t|'ve|'ll|");

@@ -136,10 +136,13 @@ def nasty_inputs(nasty: Nasty, lines: int):
 
 
 def real_inputs(folder: pathlib.Path):
-    for file in sorted(folder.glob("*.txt")):
-        for line in file.read_text().split("\n"):
-            if line:
-                yield {"kind": file.stem, "first": line}
+    """Every line, and every tenth with the line before it, truncated to a length for each file."""
+    for length, file in enumerate(sorted(folder.glob("*.txt")), start=8):
+        lines = [line for line in file.read_text().split("\n") if line]
+        for line in lines:
+            yield {"kind": file.stem, "first": line}
+        for before, line in zip(lines[::10], lines[1::10]):
+            yield {"kind": f"{file.stem} pairs", "first": before, "second": line, "max_length": length}
 
 
 def compare(program: str, directory: pathlib.Path, inputs) -> dict[str, list[int]]:
