@@ -10,6 +10,12 @@ namespace bert::models {
 JsonFile::JsonFile(std::string path)
     : path_(std::move(path)), root_(tokenizer::parse_json(path_)) {}
 
+void JsonFile::set(const std::string& field, nlohmann::json value, const std::string& path) {
+  root_[field] = std::move(value);
+  paths_.erase(field);
+  if (!path.empty() && !root_[field].is_null()) paths_[field] = path;
+}
+
 bool JsonFile::has(const std::string& field) const {
   asked_for_.insert(field);
   return document().has(field);
@@ -17,6 +23,8 @@ bool JsonFile::has(const std::string& field) const {
 
 JsonField JsonFile::at(const std::string& field) const {
   asked_for_.insert(field);
+  const auto elsewhere = paths_.find(field);
+  if (elsewhere != paths_.end()) return {root_.at(field), path_, elsewhere->second};
   return document().at(field);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -29,7 +30,8 @@ class JsonFile {
 
   const std::string& path() const { return path_; }
   const nlohmann::json& root() const { return root_; }
-  void set(const std::string& field, nlohmann::json value) { root_[field] = std::move(value); }
+  // path: where the file itself has the value, for messages, if not there.
+  void set(const std::string& field, nlohmann::json value, const std::string& path = {});
 
   const nlohmann::json* find(const std::string& field) const;  // nullptr if absent
   bool has(const std::string& field) const;
@@ -52,6 +54,7 @@ class JsonFile {
 
   std::string path_;
   nlohmann::json root_;
+  std::map<std::string, std::string> paths_;  // of fields that the file has elsewhere
   mutable std::set<std::string> asked_for_;
 };
 

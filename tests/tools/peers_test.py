@@ -58,7 +58,7 @@ class Compare(unittest.TestCase):
 
     def test_modern_bert(self):
         done = self.compare("--model", "modernbert-tiny", "--engines", "onnxruntime,openvino,ctranslate2",
-                            "--rounds", "1", "--json", self.dir / "table.json", "2x200", "lengths:3,140")
+                            "--rounds", "1", "--json", self.dir / "table.json", "1x600", "lengths:3,140")
         self.assertEqual(done.returncode, 0, done.stderr)
         records = json.loads((self.dir / "table.json").read_text())["results"]
         self.assertEqual([record["engine"] for record in records], ["bert-infer", "onnxruntime", "openvino"])

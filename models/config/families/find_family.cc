@@ -77,11 +77,13 @@ void translate(JsonFile& file, const Family& family) {
     file.at(family.nested).members();  // an object
     const nlohmann::json settings = *file.find(family.nested);
     for (const auto& [field, value] : settings.items()) {
-      if (field != "architectures" && field != "model_type") file.set(field, value);
+      if (field == "architectures" || field == "model_type") continue;
+      file.set(field, value, fmt::format("{}.{}", family.nested, field));
     }
   }
   for (const auto& [stored, name] : family.aliases) {
-    if (const auto* value = file.find(stored); value && !file.has(name)) file.set(name, *value);
+    const nlohmann::json* value = file.find(stored);
+    if (value && !file.has(name)) file.set(name, *value, stored);
   }
 }
 

@@ -179,8 +179,19 @@ TEST(Families, SettingsMayBeNested) {
   const Model nested = Model::load(copy.path());
   EXPECT_EQ(nested.hidden(inputs)[1].states.values, golden.hidden(inputs)[1].states.values);
   EXPECT_TRUE(nested.info().notes.empty());
+  settings["rms_norm_eps"] = "small";
+  copy.change("config.json", {{"text_config", settings}});
+  EXPECT_THAT(test::load_error(copy), testing::HasSubstr("text_config.rms_norm_eps: found \"sm"));
   copy.change("config.json", {{"text_config", 3}});
   EXPECT_THAT(test::load_error(copy), testing::HasSubstr("text_config: found 3, expected an obj"));
+}
+
+TEST(Families, ErrorsNameTheFieldsThatTheFileHas) {
+  const test::CopiedModel copy("nomic-classification");
+  copy.change("config.json", {{"activation_function", "mish"}});
+  EXPECT_THAT(test::load_error(copy), testing::HasSubstr("activation_function: found \"mish\""));
+  copy.change("config.json", {{"activation_function", nullptr}, {"hidden_act", "mish"}});
+  EXPECT_THAT(test::load_error(copy), testing::HasSubstr("hidden_act: found \"mish\""));
 }
 
 TEST(Families, SettingsOfLlamaMistralAndQwenAreRefused) {
