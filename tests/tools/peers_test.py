@@ -71,6 +71,17 @@ class Compare(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn("no engine 'abacus'", done.stderr)
 
+    def test_what_makes_no_sense_is_an_error(self):
+        for option, value, error in (("--accuracy", "0", "--accuracy: found 0, expected 1 or more"),
+                                     ("--rounds", "-1", "--rounds: found -1, expected 1 or more"),
+                                     ("--threads", "1,0", "--threads: found 0, expected 1 or more"),
+                                     ("--threads", "two", "argument --threads: invalid"),
+                                     ("--precision", "f32,f16", "--precision: found 'f16', expected f32")):
+            with self.subTest(f"{option} {value}"):
+                done = self.compare(f"{option}={value}")
+                self.assertEqual(done.returncode, 2)
+                self.assertIn(error, done.stderr)
+
 
 if __name__ == "__main__":
     if not (PEERS / "installed").exists() and not (PEERS / "bin" / "python").exists():

@@ -143,7 +143,7 @@ class ByteLevelPipeline : public Pipeline {
       const WordPart whole{id, static_cast<int32_t>(size)};
       const std::span<const WordPart> parts =
           id != Vocabulary::kNone ? std::span(&whole, 1)
-                                  : pipeline.tokens_->merge(bytes + word.begin, size, scratch);
+                                  : pipeline.tokens_->merge({bytes + word.begin, size}, scratch);
       size_t at = word.begin;
       int32_t scalar = word.scalar;  // past the last byte counted
       for (const WordPart& part : parts) {

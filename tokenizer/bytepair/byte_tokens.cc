@@ -26,9 +26,7 @@ bool ByteTokens::suits(const Vocabulary& vocabulary) {
 }
 
 ByteTokens::ByteTokens(const Vocabulary& vocabulary, BytePair& byte_pair, bool ignore_merges)
-    : byte_pair_(byte_pair),
-      owner_(WordCache::new_owner()),
-      scalars_(static_cast<size_t>(vocabulary.end_id())) {
+    : byte_pair_(byte_pair), scalars_(static_cast<size_t>(vocabulary.end_id())) {
   for (size_t byte = 0; byte < 256; ++byte) bytes_[byte] = find_byte(vocabulary, byte);
   std::vector<std::string> tokens(static_cast<size_t>(vocabulary.end_id()));
   for (int32_t id = 0; id < vocabulary.end_id(); ++id) {
@@ -86,91 +84,54 @@ void ByteTokens::find_joints(const Vocabulary& vocabulary) {
   joints_ = ScalarJoints(joints);
 }
 
-void ByteTokens::merge_bytes(const char* bytes, size_t size, BytePairScratch& scratch) const {
-  scratch.parts.resize(size);
-  for (size_t i = 0; i < size; ++i) scratch.parts[i] = {byte(bytes[i]), 1};
-  if (size > BytePairScratch::kShort) {
-    byte_pair_.merge(scratch);
-    return;
-  }
-  for (size_t i = 0; i + 1 < size; ++i) scratch.ranks[i] = pairs_[pair(bytes[i], bytes[i + 1])];
-  byte_pair_.merge_short(scratch);
-}
-
-size_t ByteTokens::part_end(const char* bytes, size_t begin, size_t size) const {
+size_t ByteTokens::part_end(std::string_view piece, size_t begin) const {
   size_t end = begin;
-  char32_t left = utf8::decode(bytes, end);
-  for (size_t next = end; end < size; end = next) {
-    const char32_t right = utf8::decode(bytes, next);
-    if (!joins(bytes, end, left, right)) break;
+  char32_t left = utf8::decode(piece.data(), end);
+  for (size_t next = end; end < piece.size(); end = next) {
+    const char32_t right = utf8::decode(piece.data(), next);
+    if (!joins(piece, end, left, right)) break;
     left = right;
   }
   return end;
 }
 
-std::span<const WordPart> ByteTokens::merge(const char* bytes, size_t size,
-                                            BytePairScratch& scratch) const {
-  scratch.word.reserve(size);
-  WordPart* const begin = scratch.word.data();
-  if (size > WordCache::kMaxSize) {
-    return {begin, merge_parts(bytes, size, part_end(bytes, 0, size), scratch, begin)};
-  }
-  const WordCache::Key key = key_of(bytes, size);
-  WordPart* end = scratch.memory.recall(key, begin);
-  if (end != nullptr) return {begin, end};
-  const size_t first = part_end(bytes, 0, size);
-  const bool is_part = first == size;
-  end = is_part ? merge_anew(bytes, size, scratch, begin)
-                : merge_parts(bytes, size, first, scratch, begin);
-  // Long pieces are rarely met again, unlike their parts.
-  if (is_part || size <= ShortWord::kMaxSize) scratch.memory.keep(key, {begin, end});
-  return {begin, end};
-}
-
-WordPart* ByteTokens::merge_parts(const char* bytes, size_t size, size_t first,
-                                  BytePairScratch& scratch, WordPart* out) const {
-  out = merge_part(bytes, first, scratch, out);
-  for (size_t begin = first, end = 0; begin < size; begin = end) {
-    end = part_end(bytes, begin, size);
-    out = merge_part(bytes + begin, end - begin, scratch, out);
-  }
-  return out;
-}
-
-WordPart* ByteTokens::merge_part(const char* bytes, size_t size, BytePairScratch& scratch,
-                                 WordPart* out) const {
-  if (size == 1) return *out = {byte(bytes[0]), 1}, out + 1;
-  if (size == 2) {
-    const uint32_t rank = pairs_[pair(bytes[0], bytes[1])];
+WordPart* ByteTokens::find_part(std::string_view part, WordPart* out) const {
+  if (part.size() == 1) return *out = {byte(part[0]), 1}, out + 1;
+  if (part.size() == 2) {
+    const uint32_t rank = pairs_[pair(part[0], part[1])];
     if (rank != MergeTable::kNone) return *out = {byte_pair_.whole(rank), 2}, out + 1;
-    out[0] = {byte(bytes[0]), 1};
-    out[1] = {byte(bytes[1]), 1};
+    out[0] = {byte(part[0]), 1};
+    out[1] = {byte(part[1]), 1};
     return out + 2;
   }
-  if (size > WordCache::kMaxSize) return merge_anew(bytes, size, scratch, out);
-  if (size <= ShortWord::kMaxSize) {
-    const int32_t id = words_.find(ShortWord::padded(bytes, size));
-    if (id != WordTable::kNone) return *out = {id, static_cast<int32_t>(size)}, out + 1;
-  }
-  const WordCache::Key key = key_of(bytes, size);
-  WordPart* end = scratch.memory.recall(key, out);
-  if (end != nullptr) return end;
-  end = merge_anew(bytes, size, scratch, out);
-  scratch.memory.keep(key, {out, end});
-  return end;
+  if (part.size() > ShortWord::kMaxSize) return nullptr;
+  const int32_t id = words_.find(ShortWord::padded(part.data(), part.size()));
+  if (id == WordTable::kNone) return nullptr;
+  return *out = {id, static_cast<int32_t>(part.size())}, out + 1;
 }
 
-WordPart* ByteTokens::merge_anew(const char* bytes, size_t size, BytePairScratch& scratch,
+WordPart* ByteTokens::merge_part(std::string_view part, BytePairScratch& scratch,
                                  WordPart* out) const {
   // Long words are found faster than they are merged; other letters than ASCII's are merged from
   // several bytes each.
-  const bool is_ascii = (bytes[size - 1] & 0x80) == 0;
-  if (size > (is_ascii ? 16 : 10)) {
-    WordPart* const end = search_->find({bytes, size}, out);
-    if (end != nullptr) return end;
+  const bool is_ascii = (part.back() & 0x80) == 0;
+  if (part.size() > (is_ascii ? 16 : 10)) {
+    if (WordPart* const end = search_->find(part, out)) return end;
   }
-  merge_bytes(bytes, size, scratch);
+  merge_bytes(part, scratch);
   return std::ranges::copy(scratch.parts, out).out;
+}
+
+void ByteTokens::merge_bytes(std::string_view part, BytePairScratch& scratch) const {
+  const size_t size = part.size();
+  scratch.parts.resize(size);
+  for (size_t i = 0; i < size; ++i) scratch.parts[i] = {byte(part[i]), 1};
+  if (size > BytePairScratch::kShort) {
+    byte_pair_.merge(scratch);
+    return;
+  }
+  for (size_t i = 0; i + 1 < size; ++i) scratch.ranks[i] = pairs_[pair(part[i], part[i + 1])];
+  byte_pair_.merge_short(scratch);
 }
 
 }  // namespace bert::tokenizer

@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "tokenizer/bytepair/merging/byte_pair.h"
 #include "tokenizer/bytepair/merging/byte_pair_search.h"
+#include "tokenizer/bytepair/merging/word_memory.h"
 #include "tokenizer/bytepair/scalar_counts.h"
 #include "tokenizer/bytepair/scalar_joints.h"
 #include "tokenizer/unigram/double_array.h"
@@ -42,41 +44,35 @@ class ByteTokens {
   }
   // The tokens of a piece that find() does not find, in scratch.word. The piece is well-formed
   // UTF-8, and has the same padding.
-  std::span<const WordPart> merge(const char* bytes, size_t size, BytePairScratch& scratch) const;
+  std::span<const WordPart> merge(std::string_view piece, BytePairScratch& scratch) const {
+    scratch.word.reserve(piece.size());
+    WordPart* const begin = scratch.word.data();
+    return {begin, memory_.tokenize(*this, piece, scratch, begin)};
+  }
+  // WordMemory's rules.
+  size_t part_end(std::string_view piece, size_t begin) const;
+  WordPart* find_part(std::string_view part, WordPart* out) const;
+  WordPart* merge_part(std::string_view part, BytePairScratch& scratch, WordPart* out) const;
+
   // Of the tokens that these functions give.
   const ScalarCounts& scalars() const { return scalars_; }
 
  private:
   int32_t byte(char c) const { return bytes_[static_cast<uint8_t>(c)]; }
-  // Where the part that begins at `begin` ends: no merge joins it with what follows.
-  size_t part_end(const char* bytes, size_t begin, size_t size) const;
-  // These write tokens from `out` on, and return their end: of a piece's parts, of a part, and of a
-  // part that is not remembered.
-  // first: where the first part ends.
-  WordPart* merge_parts(const char* bytes, size_t size, size_t first, BytePairScratch& scratch,
-                        WordPart* out) const;
-  WordPart* merge_part(const char* bytes, size_t size, BytePairScratch& scratch,
-                       WordPart* out) const;
-  WordPart* merge_anew(const char* bytes, size_t size, BytePairScratch& scratch,
-                       WordPart* out) const;
-  WordCache::Key key_of(const char* bytes, size_t size) const {
-    if (size <= ShortWord::kMaxSize) return {owner_, ShortWord::padded(bytes, size)};
-    return {owner_, std::string_view(bytes, size)};
-  }
-  void merge_bytes(const char* bytes, size_t size, BytePairScratch& scratch) const;
+  void merge_bytes(std::string_view part, BytePairScratch& scratch) const;
   void find_joints(const Vocabulary& vocabulary);
   void keep_words(std::span<const std::string_view> spellings, bool ignore_merges);
   static size_t pair(char left, char right) {
     return static_cast<size_t>(static_cast<uint8_t>(left)) << 8 | static_cast<uint8_t>(right);
   }
   // Whether a merge may join what is before and after bytes[at], which begins a scalar.
-  bool joins(const char* bytes, size_t at, char32_t left, char32_t right) const {
+  bool joins(std::string_view bytes, size_t at, char32_t left, char32_t right) const {
     return edges_[pair(bytes[at - 1], bytes[at])] ||
            ((left | right) >= 0x80 && joints_.has(left, right));
   }
 
   const BytePair& byte_pair_;
-  uint64_t owner_;  // in a thread's WordCache
+  WordMemory memory_;
   std::array<int32_t, 256> bytes_{};
   std::vector<uint32_t> pairs_;  // ranks of the merges of two single bytes
   // What merges join in well-formed text, by the last byte of the left token and the first of the

@@ -127,60 +127,18 @@ size_t CharacterTokens::word_end(std::string_view text, size_t at) const {
   return text.size();
 }
 
-size_t CharacterTokens::part_end(std::string_view text, size_t at) const {
+size_t CharacterTokens::part_end(std::string_view word, size_t begin) const {
   char32_t last = 0, c = 0;
-  size_t length = utf8::decode_checked(text, at, last);
-  if (length == 0) return at;
-  for (at += length; at < text.size(); at += length, last = c) {
-    length = utf8::decode_checked(text, at, c);
+  size_t length = utf8::decode_checked(word, begin, last);
+  size_t end = begin + length;
+  for (; length > 0 && end < word.size(); end += length, last = c) {
+    length = utf8::decode_checked(word, end, c);
     if (length == 0 || !joints_.has(last, c)) break;
   }
-  return at;
-}
-
-WordPart* CharacterTokens::tokenize(std::string_view word, BytePairScratch& scratch,
-                                    WordPart* out) const {
-  const int32_t id = find(word);
-  if (id != WordTable::kNone) return *out = {id, static_cast<int32_t>(word.size())}, out + 1;
-  if (word.size() > WordCache::kMaxSize) {
-    return tokenize_parts(word, part_end(word, 0), scratch, out);
-  }
-  const WordCache::Key key = key_of(word);
-  WordPart* end = scratch.memory.recall(key, out);
-  if (end != nullptr) return end;
-  const size_t first = part_end(word, 0);
-  const bool is_part = first == word.size();
-  end = is_part ? merge_anew(word, scratch, out) : tokenize_parts(word, first, scratch, out);
-  // Long words are rarely met again, unlike their parts.
-  if (end != nullptr && (is_part || word.size() <= ShortWord::kMaxSize))
-    scratch.memory.keep(key, {out, end});
   return end;
 }
 
-WordPart* CharacterTokens::tokenize_parts(std::string_view word, size_t end,
-                                          BytePairScratch& scratch, WordPart* out) const {
-  for (size_t at = 0; end > at; end = part_end(word, at)) {
-    out = tokenize_part(word.substr(at, end - at), scratch, out);
-    at = end;
-    if (at == word.size()) return out;
-  }
-  return nullptr;
-}
-
-WordPart* CharacterTokens::tokenize_part(std::string_view part, BytePairScratch& scratch,
-                                         WordPart* out) const {
-  const int32_t id = find(part);
-  if (id != WordTable::kNone) return *out = {id, static_cast<int32_t>(part.size())}, out + 1;
-  if (part.size() > WordCache::kMaxSize) return merge_anew(part, scratch, out);
-  const WordCache::Key key = key_of(part);
-  WordPart* end = scratch.memory.recall(key, out);
-  if (end != nullptr) return end;
-  end = merge_anew(part, scratch, out);
-  scratch.memory.keep(key, {out, end});
-  return end;
-}
-
-WordPart* CharacterTokens::merge_anew(std::string_view part, BytePairScratch& scratch,
+WordPart* CharacterTokens::merge_part(std::string_view part, BytePairScratch& scratch,
                                       WordPart* out) const {
   merge_characters(part, scratch);
   return std::ranges::copy(scratch.parts, out).out;

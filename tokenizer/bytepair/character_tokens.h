@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tokenizer/bytepair/merging/byte_pair.h"
+#include "tokenizer/bytepair/merging/word_memory.h"
 #include "tokenizer/bytepair/scalar_counts.h"
 #include "tokenizer/bytepair/scalar_joints.h"
 #include "tokenizer/wordpiece/word_table.h"
@@ -34,7 +35,20 @@ class CharacterTokens {
   size_t word_end(std::string_view text, size_t at) const;
   // Writes the tokens of a word, as BytePair::tokenize() would, from `out` on, which has room for
   // one per byte, and returns their end; null if the word is not well-formed UTF-8.
-  WordPart* tokenize(std::string_view word, BytePairScratch& scratch, WordPart* out) const;
+  WordPart* tokenize(std::string_view word, BytePairScratch& scratch, WordPart* out) const {
+    WordPart* const end = find_part(word, out);
+    return end != nullptr ? end : memory_.tokenize(*this, word, scratch, out);
+  }
+  // WordMemory's rules.
+  size_t part_end(std::string_view word, size_t begin) const;
+  WordPart* find_part(std::string_view part, WordPart* out) const {
+    if (part.size() > ShortWord::kMaxSize) return nullptr;
+    const int32_t id = words_.find(ShortWord::padded(part.data(), part.size()));
+    if (id == WordTable::kNone) return nullptr;
+    return *out = {id, static_cast<int32_t>(part.size())}, out + 1;
+  }
+  WordPart* merge_part(std::string_view part, BytePairScratch& scratch, WordPart* out) const;
+
   // Of the tokens that tokenize() gives.
   const ScalarCounts& scalars() const { return scalars_; }
 
@@ -51,31 +65,14 @@ class CharacterTokens {
     std::vector<int32_t> ids_;
   };
 
-  // Where the part that begins at `at` ends, likewise; `at` if that is not well-formed UTF-8.
-  size_t part_end(std::string_view text, size_t at) const;
-  // end: of the first part.
-  WordPart* tokenize_parts(std::string_view word, size_t end, BytePairScratch& scratch,
-                           WordPart* out) const;
-  WordPart* tokenize_part(std::string_view part, BytePairScratch& scratch, WordPart* out) const;
-  // Likewise, of a part that is not remembered.
-  WordPart* merge_anew(std::string_view part, BytePairScratch& scratch, WordPart* out) const;
   // Leaves the tokens in scratch.parts. Returns the rank of the last merge.
   uint32_t merge_characters(std::string_view part, BytePairScratch& scratch) const;
   // The tokens that merging their characters gives. `happens` is set for every merge's rank.
   std::vector<int32_t> find_made(std::span<const std::string> tokens,
                                  std::vector<bool>& happens) const;
 
-  int32_t find(std::string_view word) const {
-    if (word.size() > ShortWord::kMaxSize) return WordTable::kNone;
-    return words_.find(ShortWord::padded(word.data(), word.size()));
-  }
-  WordCache::Key key_of(std::string_view word) const {
-    if (word.size() > ShortWord::kMaxSize) return {owner_, word};
-    return {owner_, ShortWord::padded(word.data(), word.size())};
-  }
-
   const BytePair& byte_pair_;
-  uint64_t owner_ = WordCache::new_owner();
+  WordMemory memory_;
   ScalarJoints joints_;
   CharacterTable characters_;
   ScalarCounts scalars_;

@@ -293,7 +293,7 @@ TEST(ByteTokens, AreThoseOfTheSpelledBytes) {
       size_t length = id == Vocabulary::kNone ? 0 : size;
       if (id != Vocabulary::kNone) got.push_back(id);
       for (const WordPart& part : length > 0 ? std::span<const WordPart>()
-                                             : byte_tokens.merge(word.data(), size, scratch)) {
+                                             : byte_tokens.merge({word.data(), size}, scratch)) {
         got.push_back(part.id);
         length += static_cast<size_t>(part.length);
       }
