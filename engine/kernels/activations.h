@@ -13,7 +13,7 @@ namespace {
 constexpr float kLog2E = 1.44269504f;
 
 // 2^x for x from -126 to slightly above 0, within 2 units in the last place: with x = n + r, a
-// minimax polynomial for 2^r (within 1.4e-8), and n added to the exponent.
+// minimax polynomial for 2^r (within 1.4e-8), and n added to the exponent. At -127 it is 0.
 #if defined(__AVX512F__)
 inline Vec exp2_negative(Vec x) { return exp2_by_table(x); }
 #else

@@ -180,6 +180,40 @@ TEST_P(AttentionKernelsTest, GiveTheSameBitsForFewerQueries) {
 }
 
 // Scores that are hundreds apart: the softmax must neither overflow nor lose the greatest.
+// Not even the smallest: products with it would be denormal, which takes Intel's processors long.
+TEST_P(AttentionKernelsTest, GiveHiddenKeysNoWeight) {
+  const KernelTable& kernels = *GetParam();
+  for (const AttentionKernel attend : {kernels.attention_f32, kernels.attention_bf16}) {
+    Attention attention(40, 16, 1);
+    AttentionTask task = attention.biased(1);
+    float* const bias = attention.bias.data() + 3;
+    const auto is_hidden = [](int64_t key) { return key % 3 != 0; };
+    for (int64_t i = 0; i < task.length * task.length; ++i) {
+      const int64_t query = i / task.length, key = i % task.length;
+      if (is_hidden(key)) bias[query * task.bias_stride + key] = -INFINITY;
+    }
+    std::vector<float> scratch(kernels.attention_scratch(task.length, task.width));
+    attend(task, scratch.data());
+    for (int64_t i = 0; i < task.length * task.length; ++i) {
+      ASSERT_EQ(task.probabilities[i] == 0, is_hidden(i % task.length)) << i;
+    }
+    for (float* const probabilities : {task.probabilities, static_cast<float*>(nullptr)}) {
+      task.probabilities = probabilities;
+      attend(task, scratch.data());
+      const std::vector<float> before = attention.context;
+      Attention changed = attention;
+      AttentionTask same = changed.biased(1);
+      same.probabilities = probabilities;
+      for (int64_t key = 0; key < task.length; ++key) {
+        float* const value = changed.qkv.data() + (same.v - changed.qkv.data()) + key * same.stride;
+        if (is_hidden(key)) std::fill_n(value, task.width, 1e37f);
+      }
+      attend(same, scratch.data());
+      ASSERT_EQ(changed.context, before);
+    }
+  }
+}
+
 TEST_P(AttentionKernelsTest, SurvivesExtremeScores) {
   Attention a(40, 16, 60.0f);
   std::vector<float> scratch(GetParam()->attention_scratch(40, 16));
