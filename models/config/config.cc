@@ -219,8 +219,8 @@ void read_sizes(const JsonFile& file, Config& config) {
   if (*names.head_size && (!names.may_lack_head_size || file.has(names.head_size))) {
     config.head_size = size(names.head_size, 1 << 12);
   } else if (config.hidden % config.heads != 0) {
-    file.fail(names.heads,
-              fmt::format("a divisor of '{}', which is {}", names.hidden, config.hidden));
+    file.fail(names.heads, fmt::format("a divisor of '{}', which is {}",
+                                       file.at(names.hidden).path(), config.hidden));
   } else {
     config.head_size = config.hidden / config.heads;
   }

@@ -192,6 +192,9 @@ TEST(Families, ErrorsNameTheFieldsThatTheFileHas) {
   EXPECT_THAT(test::load_error(copy), testing::HasSubstr("activation_function: found \"mish\""));
   copy.change("config.json", {{"activation_function", nullptr}, {"hidden_act", "mish"}});
   EXPECT_THAT(test::load_error(copy), testing::HasSubstr("hidden_act: found \"mish\""));
+  copy.change("config.json", {{"hidden_act", "silu"}, {"n_head", 7}});
+  EXPECT_THAT(test::load_error(copy),
+              testing::HasSubstr("n_head: found 7, expected a divisor of 'n_embd'"));
 }
 
 TEST(Families, SettingsOfLlamaMistralAndQwenAreRefused) {
