@@ -67,11 +67,13 @@ std::vector<std::string> make_notes(const std::string& directory, const Config& 
   }
   if (decisions.has_chat) notes.push_back("each pair is put into the directory's chat template");
   constexpr double kWorthIt = 1.1;
-  if (decisions.precision.stored_as_bf16 && engine::bf16_speed() >= kWorthIt) {
+  // Measured once: a second time could differ, and contradict the first.
+  const double bf16_speed = decisions.precision.stored_as_bf16 ? engine::bf16_speed() : 0;
+  if (bf16_speed >= kWorthIt) {
     notes.push_back(
         fmt::format("{}: the weights are stored in BF16; precision auto is f32, which is exact; "
                     "bf16 would be {:.1f} times as fast on this machine",
-                    checkpoint.path(), engine::bf16_speed()));
+                    checkpoint.path(), bf16_speed));
   }
   add_all(config.notes);
   add_all(checkpoint.notes());
