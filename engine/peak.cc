@@ -86,15 +86,15 @@ double matmul_peak(Team& team, Precision precision) try {
   return matmul_peak(team, Precision::f32);
 }
 
-double multiply_add_peak(Team& team) {
-  constexpr int64_t kRounds = 1 << 19;  // about a millisecond
+double multiply_add_peak(Team& team, Precision precision) {
+  constexpr int64_t kRounds = 1 << 16;  // less than a millisecond
   constexpr int kTries = 8;
   std::vector<int64_t> operations(team.threads());
   double best = 0;
   for (int i = 0; i < kTries; ++i) {
     const double seconds = seconds_of(team, [&](int64_t t, int) {
       float sums[16] = {};
-      operations[t] = best_kernels().multiply_and_add(kRounds, sums);
+      operations[t] = best_kernels().multiply_and_add(precision, kRounds, sums);
     });
     best = std::max(best, static_cast<double>(operations[0] * team.threads()) / seconds);
   }

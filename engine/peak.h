@@ -12,8 +12,9 @@ namespace bert::engine {
 // 1024 x 1024 x 1024 on every thread at once, repeated on the same data. If oneDNN has no bf16
 // matmul for this machine, its f32 one.
 double matmul_peak(Team& team, Precision precision);
-// Operations/s of f32 multiply-adds in registers, on each thread at once: the best of several runs.
-double multiply_add_peak(Team& team);
+// Operations/s of multiply-adds in registers, on each thread at once: the best of several runs. In
+// f32, and where there are matrix tiles, in all precisions; otherwise 0.
+double multiply_add_peak(Team& team, Precision precision);
 // Bytes/s that the threads together read from memory, beyond all caches: the best of several runs.
 double read_bandwidth(Team& team);
 

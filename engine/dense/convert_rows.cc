@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The inputs of a bf16 or int8 Linear, from floats to the words that its Product reads.
+// The inputs of a Linear that does not read floats, from floats to the words that its Product
+// reads.
 #include <algorithm>
 #include <bit>
 
@@ -20,17 +21,20 @@ Linear::ConvertedRows Linear::Packed::convert(Team& team, ConstTensor x, Buffer&
   const int64_t row_floats = dense ? row_words() : stride;
   // The scales follow the rows.
   static_assert(sizeof(RowScale) == 2 * sizeof(float) && alignof(RowScale) == alignof(float));
-  scratch.resize_discarding(x.rows * (row_floats + 2));
+  const int64_t made = product->panel.split ? round_up(x.rows, 16) : x.rows;
+  scratch.resize_discarding(made * (row_floats + 2));
   Word32* words_of_x = as_words(scratch.data());
   Word32* exact_of_x = words_of_x + (dense ? x.rows * words : words);
-  auto* scales = reinterpret_cast<RowScale*>(scratch.data() + x.rows * row_floats);
+  auto* scales = reinterpret_cast<RowScale*>(scratch.data() + made * row_floats);
   constexpr int64_t kConvertedRowsPerTask = 16;
   team.run(divide_up(x.rows, kConvertedRowsPerTask), [&](int64_t block, int) {
     for (int64_t i = block * kConvertedRowsPerTask;
          i < std::min(x.rows, (block + 1) * kConvertedRowsPerTask); ++i) {
       const float* row = x.row(i);
       Word32* to = words_of_x + i * stride;
-      if (product->precision == Precision::bf16) {
+      if (product->panel.split) {
+        product->panel.split(row, k, to);
+      } else if (product->precision == Precision::bf16) {
         kernels.round_bf16(row, k, to);
       } else {
         scales[i] = kernels.quantise_inputs(row, mask.empty() ? nullptr : mask.data(), k,

@@ -40,7 +40,7 @@ class RowBlocks {
   static int64_t max_rows(int64_t row_words) {
     const int64_t cache = second_level_cache();
     const int64_t usual = std::clamp<int64_t>(240 * cache >> 20, 120, 480);
-    return row_words == 0 ? usual : std::clamp<int64_t>(cache / 8 / row_words, 96, usual);
+    return row_words == 0 ? usual : std::clamp<int64_t>(cache / 8 / row_words, 64, usual);
   }
   int64_t rows_, step_, count_;
 };
@@ -53,7 +53,7 @@ void Linear::run(Team& team, ConstTensor x, Buffer& scratch, Tensor y, const Int
   const Packed& w = *packed_;
   const Product& product = *w.product;
   ConvertedRows inputs{.words = as_words(x.data), .stride = x.columns};
-  if (product.precision != Precision::f32) inputs = w.convert(team, x, scratch);
+  if (w.converts()) inputs = w.convert(team, x, scratch);
   const Timed timed(Step::linear);
   const int64_t width = product.panel.columns, panels = w.panel_count();
   const RowBlocks blocks(x.rows, product.panel.tiles ? inputs.stride : 0, panels,

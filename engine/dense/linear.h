@@ -104,11 +104,14 @@ class Linear {
     std::shared_ptr<void> owner;
 
     int64_t row_words() const { return words + std::ssize(exact); }
+    // Whether run() converts its inputs.
+    bool converts() const { return product->precision != Precision::f32 || product->panel.split; }
     // Of converted rows. Tiles load 16 rows at once, each from the beginning of a cache line; with
     // an odd number of lines from row to row, no two of them share a set of the cache.
     int64_t converted_stride() const {
       if (product->panel.dense_rows) return words;
-      return product->panel.tiles ? (divide_up(row_words(), 16) | 1) * 16 : row_words();
+      const int64_t all = product->panel.split ? split_words(k) : row_words();
+      return product->panel.tiles ? (divide_up(all, 16) | 1) * 16 : all;
     }
     int64_t panel_count() const { return divide_up(n, product->panel.columns); }
     int64_t panel_words() const { return engine::panel_words(product->panel, row_words()); }

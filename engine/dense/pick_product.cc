@@ -53,11 +53,11 @@ const char* name_of(Precision precision) {
 }
 
 // Fast products wait for memory, so that it pays to keep wide outputs in the cache until they are
-// read again (int8, 8x128 tokens: -8 % on Zen 5 for those of feed-forward, and with tiles another
-// -7 % for those that attention reads); otherwise reading the weights again costs more than that
-// saves.
+// read again (8x128 tokens, int8: -8 % on Zen 5 for those of feed-forward, and with tiles another
+// -7 % for those that attention reads; f32 on tiles: -10 %); otherwise reading the weights again
+// costs more than that saves.
 int64_t Product::rows_at_a_time(int threads) const {
-  const bool fast = precision == Precision::int8 || (precision == Precision::bf16 && panel.tiles);
+  const bool fast = precision == Precision::int8 || panel.tiles;
   if (!fast) return std::numeric_limits<int64_t>::max();
   return (second_level_cache() < 2 << 20 ? 96 : 128) * int64_t{threads};
 }
@@ -66,6 +66,15 @@ const Product& pick_product(Precision precision, Backend wanted) {
   const Choice choice = choose(precision, wanted);
   log().info("{} products: {} ({})", name_of(precision), choice.product.name(), choice.reason);
   return choice.product;
+}
+
+const Product& pick_layer_product(Precision precision, Backend wanted) {
+  const Product& product = pick_product(precision, wanted);
+  if (precision != Precision::f32 || product.backend != Backend::panels) return product;
+  const Product* const split = split_product(best_kernels());
+  if (!split) return product;
+  log().info("f32 products of layers: {}", split->name());
+  return *split;
 }
 
 std::string describe_products() {

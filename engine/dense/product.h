@@ -26,6 +26,8 @@ struct PanelFormat {
   int64_t row_step = 1;     // the best heights for blocks of rows are its multiples
   bool dense_rows = false;  // the exact inputs follow all rows, otherwise each row's own
   bool tiles = false;       // matrix tiles multiply, which read 16 rows at once
+  // How f32 inputs are split, or null: see KernelTable::split_row.
+  void (*split)(const float* row, int64_t k, Word32* words) = nullptr;
   Int8Format int8 = {.bytes = 1, .max_input = 255};
 };
 
@@ -64,6 +66,9 @@ class Product {
 // or the requested backend's. Throws std::runtime_error if that backend cannot multiply in this
 // precision here.
 const Product& pick_product(Precision precision, Backend wanted = Backend::automatic);
+// The same for the layers of a model, which have many rows: in f32, one that splits its inputs
+// where that is faster. Only a Linear can use it, as others don't convert f32 inputs.
+const Product& pick_layer_product(Precision precision, Backend wanted);
 
 std::string onednn_version();  // of the library that runs, such as "2.6.3"
 
@@ -81,5 +86,6 @@ struct Products {
 const Product* micro_kernel_product(Precision precision);  // oneDNN 3.6 and later
 const Product* matmul_product(Precision precision);        // any oneDNN
 const Product& panel_product(Precision precision, const KernelTable& kernels);
+const Product* split_product(const KernelTable& kernels);  // f32 by matrix tiles
 
 }  // namespace bert::engine

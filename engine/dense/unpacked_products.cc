@@ -17,7 +17,8 @@ namespace {
 template <typename Multiply>
 void for_each_panel(Team& team, const Product& product, ConstTensor x, ConstTensor weight,
                     const float* bias, const Multiply& multiply) {
-  assert(x.columns == weight.columns && product.precision == Precision::f32);
+  assert(x.columns == weight.columns && product.precision == Precision::f32 &&
+         !product.panel.split);
   const int64_t width = product.panel.columns;
   const int64_t panel_size = whole_lines(panel_words(product.panel, x.columns));
   const Buffer panels(panel_size * team.threads());
@@ -71,15 +72,18 @@ void multiply_in_place(Team& team, const Product& product, ConstTensor x, ConstT
 }
 
 double bf16_speed() {
-  const Product &bf16 = pick_product(Precision::bf16), &f32 = pick_product(Precision::f32);
-  constexpr int64_t kRows = 24, kWidth = 512;
+  const Product& bf16 = pick_product(Precision::bf16);
+  const Product& f32 = pick_layer_product(Precision::f32, Backend::automatic);
+  constexpr int64_t kRows = 24, kPaddedRows = 32, kWidth = 512;
   const int64_t columns = std::max(bf16.panel.columns, f32.panel.columns);
-  const Buffer x(kRows * kWidth), panel(kWidth * columns), bias(columns), y(kRows * columns);
+  const Buffer x(kPaddedRows * split_words(kWidth)), panel(kWidth * columns), bias(columns),
+      y(kRows * columns);
   // The shortest of several times, as interruptions only add.
   double f32_seconds = 1, bf16_seconds = 1;
   for (int round = 0; round < 12; ++round) {
     for (const Product* product : {&f32, &bf16}) {
       const int64_t words = words_of(product->precision, product->panel.int8, kWidth);
+      const int64_t row_words = product->panel.split ? split_words(kWidth) : words;
       const MatmulTask task{.x = as_words(x.data()),
                             .panel = as_words(panel.data()),
                             .next = as_words(panel.data()),
@@ -88,7 +92,7 @@ double bf16_speed() {
                             .rows = kRows,
                             .words = words,
                             .columns = product->panel.columns,
-                            .x_stride = words,
+                            .x_stride = row_words,
                             .y_stride = columns};
       const auto begin = std::chrono::steady_clock::now();
       product->multiply(task);

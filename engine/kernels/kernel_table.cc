@@ -22,6 +22,10 @@ void pack_panel(const Word32* const* rows, int64_t columns, int64_t words, int64
 void matmul_f32(const MatmulTask& task);
 void matmul_bf16(const MatmulTask& task);
 void matmul_int8(const MatmulTask& task);
+#if defined(HAS_TILES)
+void matmul_split(const MatmulTask& task);
+void split_row(const float* row, int64_t k, Word32* words);
+#endif
 void finish(const MatmulTask& task, int64_t row, int64_t rows, float* sums, int64_t stride);
 void finish_int8(const MatmulTask& task, int64_t row, int64_t rows, float* sums,
                  const float* exact_sums, int64_t stride);
@@ -40,7 +44,33 @@ constexpr KernelTable::Panels kPanels = {.columns = kPanel, .word_step = 1, .row
 constexpr KernelTable::Panels kStrips = {.columns = 32, .word_step = 16, .row_step = 32};
 constexpr KernelTable::Panels kNarrowPanels = kHasTiles ? kStrips : kPanels;
 
-int64_t multiply_and_add(int64_t rounds, float* sums) {
+#if defined(HAS_TILES)
+// In f32 as matmul_split does it: six products for each.
+int64_t multiply_and_add(Precision precision, int64_t rounds, float*) {
+  const Word32 zeros[kTileRows * kTileWords] = {};
+  shape_tiles(kStripRows);
+  clear_sums();
+  _tile_loadd(4, zeros, kTileWords * sizeof(Word32));
+  _tile_loadd(6, zeros, kTileWords * sizeof(Word32));
+  for (int64_t i = 0; i < rounds; ++i) {
+    if (precision == Precision::int8) {
+      _tile_dpbusd(0, 4, 6);
+      _tile_dpbusd(1, 4, 6);
+      _tile_dpbusd(2, 4, 6);
+      _tile_dpbusd(3, 4, 6);
+    } else {
+      _tile_dpbf16ps(0, 4, 6);
+      _tile_dpbf16ps(1, 4, 6);
+      _tile_dpbf16ps(2, 4, 6);
+      _tile_dpbf16ps(3, 4, 6);
+    }
+  }
+  const int64_t words = rounds * 4 * kTileRows * kTileRows * kTileWords;
+  return words * 2 * (precision == Precision::int8 ? 4 : 2) / (precision == Precision::f32 ? 6 : 1);
+}
+#else
+int64_t multiply_and_add(Precision precision, int64_t rounds, float* sums) {
+  if (precision != Precision::f32) return 0;
   constexpr int kChains = 12;  // enough to keep two units with a latency of five cycles busy
   Vec chains[kChains];
 #pragma GCC unroll 16
@@ -53,6 +83,7 @@ int64_t multiply_and_add(int64_t rounds, float* sums) {
   for (int c = 0; c < kChains; ++c) sums[c] = sum_lanes(chains[c]);
   return rounds * kChains * W * 2;
 }
+#endif
 
 }  // namespace
 
@@ -67,6 +98,11 @@ extern constinit const KernelTable kernels = {
     .matmul_f32 = matmul_f32,
     .matmul_bf16 = matmul_bf16,
     .matmul_int8 = matmul_int8,
+#if defined(HAS_TILES)
+    .split_panels = {.columns = 32, .word_step = 32, .row_step = 32},
+    .matmul_split = matmul_split,
+    .split_row = split_row,
+#endif
     .finish = finish,
     .finish_int8 = finish_int8,
     .round_bf16 = round_bf16,

@@ -43,6 +43,9 @@ static inline const Word32* as_words(const float* floats) {
   return reinterpret_cast<const Word32*>(floats);
 }
 
+// The words of a row [k] that is split into three bf16 each.
+static inline int64_t split_words(int64_t k) { return 3 * 16 * ((k + 31) / 32); }
+
 // For a row of inputs in u8: x = (q - zero) scale.
 struct RowScale {
   float scale;
@@ -105,6 +108,12 @@ struct KernelTable {
   void (*matmul_f32)(const MatmulTask& task);
   void (*matmul_bf16)(const MatmulTask& task);
   void (*matmul_int8)(const MatmulTask& task);
+  // f32 by matrix tiles that multiply bf16, or null: as exact as matmul_f32, but not the same bits.
+  // split_row() makes the task's rows of x from floats [k]: three rows of bf16 that add up to them,
+  // each of split_words(k) / 3 words. There are rows up to a multiple of 16, whatever they hold.
+  Panels split_panels = {};
+  void (*matmul_split)(const MatmulTask& task) = nullptr;
+  void (*split_row)(const float* row, int64_t k, Word32* words) = nullptr;
   // The epilogue of a product: computes `rows` rows of y, from `row` on, from sums [rows, columns],
   // `stride` from row to row: floats, or s32 for int8 products, whose exact_sums are those of the
   // task's exact inputs, if any. Overwrites the sums.
@@ -129,8 +138,8 @@ struct KernelTable {
                               Word32* words);
 
   // Independent multiply-adds in registers, as fast as the machine can: a yardstick. Reads and
-  // writes sums [16]; returns the number of operations.
-  int64_t (*multiply_and_add)(int64_t rounds, float* sums);
+  // writes sums [16]. Returns the number of operations, 0 without instructions of this precision.
+  int64_t (*multiply_and_add)(Precision precision, int64_t rounds, float* sums);
 
   int64_t (*attention_scratch)(int64_t length, int64_t width);  // floats needed by a task
   void (*attention_f32)(const AttentionTask& task, float* scratch);

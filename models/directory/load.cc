@@ -143,7 +143,7 @@ engine::Products choose_products(Backend wanted, engine::Precision precision) {
   const engine::Backend backend = wanted == Backend::onednn   ? engine::Backend::onednn
                                   : wanted == Backend::panels ? engine::Backend::panels
                                                               : engine::Backend::automatic;
-  return {.layers = engine::pick_product(precision, backend),
+  return {.layers = engine::pick_layer_product(precision, backend),
           .f32 = engine::pick_product(engine::Precision::f32, backend)};
 }
 

@@ -50,8 +50,8 @@ void measure_peak(models::Pass& pass, Timing& timing) {
   const engine::Precision precision = pass.precision();
   engine::Team team(pass.scheduler());
   timing.onednn_peak = std::max(timing.onednn_peak, engine::matmul_peak(team, precision));
-  if (precision != engine::Precision::f32) return;
-  timing.multiply_add_peak = std::max(timing.multiply_add_peak, engine::multiply_add_peak(team));
+  timing.multiply_add_peak =
+      std::max(timing.multiply_add_peak, engine::multiply_add_peak(team, precision));
 }
 
 // All models have as many threads, so one measurement is for all of the same precision.

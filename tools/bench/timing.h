@@ -28,7 +28,7 @@ struct Timing {
   std::vector<double> seconds = {};  // of each run, ascending
   double mean = 0;                   // which the profile's parts and its rest add up to
   double bandwidth = 0;              // 0: neither it nor the profile was measured
-  double onednn_peak = 0, multiply_add_peak = 0;  // the latter in f32 only
+  double onednn_peak = 0, multiply_add_peak = 0;  // the latter 0 if there is none
   engine::Profile profile{};                      // of an average run
 
   double peak() const { return std::max(onednn_peak, multiply_add_peak); }

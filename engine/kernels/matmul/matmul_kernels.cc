@@ -14,6 +14,7 @@
 
 #include "engine/kernels/matmul/few_rows.h"
 #include "engine/kernels/matmul/finish.h"
+#include "engine/kernels/matmul/split_panels.h"
 #include "engine/kernels/matmul/tile_panels.h"
 #include "engine/kernels/narrow/narrow_kinds.h"
 #include "engine/kernels/narrow/paired_bytes.h"
@@ -181,6 +182,8 @@ void matmul_f32(const MatmulTask& task) { matmul<F32>(task); }
 #if defined(HAS_TILES)
 void matmul_bf16(const MatmulTask& task) { matmul_tiles<Bf16>(task); }
 void matmul_int8(const MatmulTask& task) { matmul_tiles<Bytes>(task); }
+void matmul_split(const MatmulTask& task) { multiply_split(task); }
+void split_row(const float* row, int64_t k, Word32* words) { split_row_in_parts(row, k, words); }
 #else
 void matmul_bf16(const MatmulTask& task) { matmul<Bf16>(task); }
 void matmul_int8(const MatmulTask& task) { matmul_bytes<Bytes>(task); }

@@ -89,7 +89,17 @@ inline void clear_sums() {
   _tile_zero(2);
   _tile_zero(3);
 }
-// Stores the sums, `stride` bytes from row to row.
+// Loads and stores the sums, `stride` bytes from row to row.
+template <bool Two>
+inline void load_sums(const float* sums, int64_t stride) {
+  _tile_loadd(0, sums, stride);
+  _tile_loadd(1, sums + kTileWords, stride);
+  if constexpr (Two) {
+    const char* lower = reinterpret_cast<const char*>(sums) + kTileRows * stride;
+    _tile_loadd(2, lower, stride);
+    _tile_loadd(3, lower + kTileWords * sizeof(float), stride);
+  }
+}
 template <bool Two>
 inline void store_sums(float* sums, int64_t stride) {
   _tile_stored(0, sums, stride);

@@ -47,26 +47,33 @@ inline void store_tile(int t, void* to, int64_t stride) {
   }
 }
 
-// sums += a b: dot(sum, x, w) adds the products of one word of a and a row of b.
-template <typename Dot>
-void multiply_tiles(int sums, int a, int b, const Dot& dot) {
+// sums += a b, where words hold four bytes.
+inline void multiply_bytes(int sums, int a, int b) {
   for (int r = 0; r < emulated.rows(sums); ++r) {
     __m512i sum = _mm512_loadu_si512(emulated.words[sums][r]);
     for (int k = 0; k < emulated.rows(b); ++k) {
-      sum = dot(sum, _mm512_set1_epi32(emulated.words[a][r][k]),
-                _mm512_loadu_si512(emulated.words[b][k]));
+      sum = _mm512_dpbusd_epi32(sum, _mm512_set1_epi32(emulated.words[a][r][k]),
+                                _mm512_loadu_si512(emulated.words[b][k]));
     }
     _mm512_storeu_si512(emulated.words[sums][r], sum);
   }
 }
-inline void multiply_bytes(int sums, int a, int b) {
-  multiply_tiles(sums, a, b,
-                 [](__m512i sum, __m512i x, __m512i w) { return _mm512_dpbusd_epi32(sum, x, w); });
-}
+// Where they hold two bf16: a tile's even and odd products have sums of their own at first.
 inline void multiply_bf16(int sums, int a, int b) {
-  multiply_tiles(sums, a, b, [](__m512i sum, __m512i x, __m512i w) {
-    return (__m512i)_mm512_dpbf16_ps((__m512)sum, (__m512bh)x, (__m512bh)w);
-  });
+  typedef uint32_t Words __attribute__((vector_size(64)));
+  const auto lower = [](__m512i v) { return (__m512)((Words)v << 16); };
+  const auto upper = [](__m512i v) { return (__m512)((Words)v & 0xffff0000u); };
+  for (int r = 0; r < emulated.rows(sums); ++r) {
+    __m512 even = _mm512_setzero_ps(), odd = _mm512_setzero_ps();
+    for (int k = 0; k < emulated.rows(b); ++k) {
+      const __m512i x = _mm512_set1_epi32(emulated.words[a][r][k]);
+      const __m512i w = _mm512_loadu_si512(emulated.words[b][k]);
+      even = _mm512_fmadd_ps(lower(x), lower(w), even);
+      odd = _mm512_fmadd_ps(upper(x), upper(w), odd);
+    }
+    float* const row = reinterpret_cast<float*>(emulated.words[sums][r]);
+    _mm512_storeu_ps(row, _mm512_add_ps(_mm512_loadu_ps(row), _mm512_add_ps(even, odd)));
+  }
 }
 
 }  // namespace
