@@ -117,7 +117,8 @@ class Newer(JudgeTest):
         with torch.no_grad():  # without norms between them, layers amplify each other's rounding
             for name, weight in model.named_parameters():
                 if weight.dim() == 2 and "embeddings" not in name:
-                    weight *= 0.45 if "T5" in family else 0.6  # T5's scores are not divided by sqrt D
+                    # T5's scores are not divided by sqrt D, and ESM C's residuals grow from layer to layer.
+                    weight *= 0.45 if "T5" in family else 0.5 if family == "Esmc" else 0.6
                 if weight.dim() == 1 and family == "Gemma3Text":
                     weight -= 1  # which its norms add
                 if "Gemma2" in family and (".q_norm." in name or ".post_" in name):

@@ -3,7 +3,7 @@
 // f32 on the matrix tiles of AMX, which multiply bf16. A float is the sum of three bf16: its high,
 // middle and low part. Of the nine products of two floats' parts, the six largest are added up, the
 // other three being less than 2^-22 of the whole: the result is as exact as by multiply-adds in
-// f32, and products exact in f32 are only rounded where they are added.
+// f32.
 //
 // Inputs are split once per row (split_row), weights while the tiles multiply those before them:
 // panels stay in f32, so that no more has to be read from memory.
@@ -23,9 +23,6 @@ constexpr int64_t kStepInputs = 2 * kTileWords;  // of one tile
 // A step's weights: kStepInputs rows of a panel, which become kSplitParts times two tiles.
 constexpr int64_t kStepFloats = kStepInputs * kStripColumns, kPartWords = kStepFloats / 2;
 constexpr int64_t kStepWords = kSplitParts * kPartWords;
-
-// The next step's weights are split in kPairs pieces, each of two rows of a vector.
-constexpr int64_t kPairs = kStepFloats / (2 * W);
 constexpr int64_t kFloatsAhead = 2048;  // how far ahead to prefetch the weights that are split
 
 typedef uint32_t Bits __attribute__((vector_size(W * sizeof(uint32_t))));
@@ -85,8 +82,8 @@ class SplitPanel {
       const int64_t next = end + chunk < steps_ ? chunk : steps_ - end;
       split_from(end, next, strips_ * (end - begin) * kGroups);
       for (int64_t strip = 0; strip < strips_; ++strip) {
-        task_.rows - strip* kStripRows > kTileRows ? add_chunk<true>(strip, begin, end)
-                                                   : add_chunk<false>(strip, begin, end);
+        const bool two = task_.rows - strip * kStripRows > kTileRows;
+        two ? add_chunk<true>(strip, begin, end) : add_chunk<false>(strip, begin, end);
       }
       split_some(pairs_left_);
     }
@@ -102,27 +99,28 @@ class SplitPanel {
     buffer_ ^= 1;
     from_ = step * kStepFloats;
     to_ = split_[buffer_];
-    pairs_left_ = steps * kPairs;
+    pairs_left_ = steps * kTileWords;
     pairs_ = (pairs_left_ + slots - 1) / slots;
   }
+  // Splits up to `most` pairs of rows.
   void split_some(int64_t most) {
     const int64_t size = steps_ * kStepFloats;
     for (int64_t i = 0; i < most && pairs_left_ > 0; ++i, --pairs_left_) {
-      const int64_t pair = kPairs - 1 - (pairs_left_ - 1) % kPairs;
-      const int64_t at = from_ + pair / 2 * 2 * kStripColumns + pair % 2 * W;
-      const int64_t ahead = at + kFloatsAhead;
-      const Word32* soon = ahead < size ? task_.panel + ahead : task_.next + (ahead - size);
-      prefetch_l2(soon);
-      prefetch_l2(soon + kStripColumns);
-      // As in add_block(): with its first lines under way, a page is fetched in time.
-      constexpr int64_t kPageWords = 4096 / sizeof(Word32);
-      const bool page = reinterpret_cast<uintptr_t>(soon) % (kPageWords * sizeof(Word32)) == 0;
-      for (int64_t l = 0; page && l < 3; ++l) prefetch_l2(soon + kPageWords + l * kLine);
-      split_pair(task_.panel + at, to_ + pair / 2 * kStripColumns + pair % 2 * W);
-      if (pair + 1 < kPairs) continue;
-      from_ += kStepFloats;
-      to_ += kStepWords;
+      const int64_t ahead = from_ + kFloatsAhead;
+      prefetch_pair(ahead < size ? task_.panel + ahead : task_.next + (ahead - size));
+      split_pair(task_.panel + from_, to_);
+      split_pair(task_.panel + from_ + W, to_ + W);
+      from_ += 2 * kStripColumns;
+      to_ += kStripColumns;
+      if (from_ % kStepFloats == 0) to_ += kStepWords - kPartWords;
     }
+  }
+  static void prefetch_pair(const Word32* rows) {
+    for (int64_t i = 0; i < 2 * kStripColumns; i += kLine) prefetch_l2(rows + i);
+    // As in add_block(): with its first lines under way, a page is fetched in time.
+    constexpr int64_t kPageWords = 4096 / sizeof(Word32);
+    if (reinterpret_cast<uintptr_t>(rows) % (kPageWords * sizeof(Word32)) > 0) return;
+    for (int64_t i = 0; i < 3 * kLine; i += kLine) prefetch_l2(rows + kPageWords + i);
   }
   void between() {
     split_some(pairs_);
@@ -193,8 +191,8 @@ class SplitPanel {
   const int64_t steps_, strips_;  // of the inputs, and of the rows
   const int64_t part_;            // words of a row's part
   StripEpilogue<F32> before_;
-  int buffer_ = 0;  // the half of split_ that is written
-  int64_t from_ = 0, pairs_left_ = 0, pairs_ = 0;
+  int buffer_ = 0;                                 // the half of split_ that is written
+  int64_t from_ = 0, pairs_left_ = 0, pairs_ = 0;  // pairs of rows; pairs_ in a slot
   Word32* to_ = nullptr;
   alignas(64) Word32 split_[2][kChunkSteps * kStepWords];
   alignas(64) float sums_[kMaxStrips * kStripRows * kStripColumns];
