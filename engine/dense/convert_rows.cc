@@ -21,11 +21,11 @@ Linear::ConvertedRows Linear::Packed::convert(Team& team, ConstTensor x, Buffer&
   const int64_t row_floats = dense ? row_words() : stride;
   // The scales follow the rows.
   static_assert(sizeof(RowScale) == 2 * sizeof(float) && alignof(RowScale) == alignof(float));
-  const int64_t made = product->panel.split ? round_up(x.rows, 16) : x.rows;
-  scratch.resize_discarding(made * (row_floats + 2));
+  const int64_t padded = product->panel.split ? round_up(x.rows, 16) : x.rows;
+  scratch.resize_discarding(padded * (row_floats + 2));
   Word32* words_of_x = as_words(scratch.data());
   Word32* exact_of_x = words_of_x + (dense ? x.rows * words : words);
-  auto* scales = reinterpret_cast<RowScale*>(scratch.data() + made * row_floats);
+  auto* scales = reinterpret_cast<RowScale*>(scratch.data() + padded * row_floats);
   constexpr int64_t kConvertedRowsPerTask = 16;
   team.run(divide_up(x.rows, kConvertedRowsPerTask), [&](int64_t block, int) {
     for (int64_t i = block * kConvertedRowsPerTask;
