@@ -48,7 +48,7 @@ class RowBlocks {
 }  // namespace
 
 void Linear::run(Team& team, ConstTensor x, Buffer& scratch, Tensor y, const Into& into) const {
-  assert(x.columns == width() && y.columns == columns() && x.rows == y.rows);
+  assert(x.columns == width() && y.columns >= into.column + columns() && x.rows == y.rows);
   assert(is_packed());
   const Packed& w = *packed_;
   const Product& product = *w.product;
@@ -74,12 +74,12 @@ void Linear::run(Team& team, ConstTensor x, Buffer& scratch, Tensor y, const Int
                     .panel = w.panel(i % panels),
                     .next = after(i, worker),
                     .bias = w.bias.data() + column,
-                    .y = y.row(first) + column,
+                    .y = y.row(first) + into.column + column,
                     .rows = blocks.begin(block + 1) - first,
                     .words = w.words,
                     .columns = std::min(width, w.n - column),
                     .x_stride = inputs.stride,
-                    .y_stride = w.n,
+                    .y_stride = y.columns,
                     .activation = w.activation,
                     .add = into.add,
                     .multiply = into.multiply};

@@ -69,6 +69,10 @@ class Linear {
   void run_add(Team& team, ConstTensor x, Buffer& scratch, Tensor y) const {
     run(team, x, scratch, y, {.add = true});
   }
+  // The columns of a wider y from `column` on = activation(x W^T + b).
+  void run_columns(Team& team, ConstTensor x, Buffer& scratch, Tensor y, int64_t column) const {
+    run(team, x, scratch, y, {.column = column});
+  }
   // y *= x W^T + b: the second half of a gated linear unit (Shazeer 2020).
   void run_multiply(Team& team, ConstTensor x, Buffer& scratch, Tensor y) const {
     run(team, x, scratch, y, {.multiply = true});
@@ -128,6 +132,7 @@ class Linear {
   };
   struct Into {
     bool add = false, multiply = false;
+    int64_t column = 0;
   };
   void run(Team& team, ConstTensor x, Buffer& scratch, Tensor y, const Into& into) const;
 

@@ -189,11 +189,13 @@ void refuse_variants(const JsonFile& file, const Config& config) {
   if (file.integer("relative_attention_num_buckets", 1, kMaxConfigSize, 32) != 32) {
     file.fail("relative_attention_num_buckets", "32");
   }
+  // T5's files have the last of these even for the encoder alone.
+  const bool may_decode =
+      *config.family->decoder.layer || config.family->base == std::string_view("EncoderModel");
   for (const char* field : {"is_decoder", "add_cross_attention", "is_encoder_decoder"}) {
-    // T5's files have the last one even for the encoder alone.
-    const bool is_wrong =
-        file.boolean(field, false) && config.family->base != std::string_view("EncoderModel");
-    if (is_wrong) file.fail(field, "false: only encoders are supported");
+    if (file.boolean(field, false) && !may_decode) {
+      file.fail(field, "false: only encoders are supported");
+    }
   }
   const nlohmann::json* pruned = file.find("pruned_heads");
   if (pruned && !pruned->empty()) file.fail("pruned_heads", "none");

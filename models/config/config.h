@@ -53,6 +53,13 @@ struct Config {
   std::vector<std::string> layer_names;
   std::vector<int> layer_order;
   int inner_layers = 1;
+  // Layers from this one on are a decoder's, whose tokens are decoder_start and the input's but the
+  // last; 0: there is no decoder.
+  size_t first_decoder_layer = 0;
+  int decoder_start = 0;
+  bool decodes(size_t layer) const {
+    return first_decoder_layer > 0 && layer >= first_decoder_layer;
+  }
   float norm_epsilon = 0;
   bool is_rms_norm = false;  // norms keep the mean
   float gain_offset = 0;     // added to the norms' stored weights
@@ -87,6 +94,7 @@ struct Config {
     last
   } classifier_pooling = ClassifierPooling::first;
   int pad_token = -1;                    // for `last`; -1: none
+  int end_token = -1;                    // for `last`: its last occurrence instead; -1: none
   bool adds_positions = true;            // the position's embedding is added to the token's
   struct Distances {                     // for disentangled positions
     bool keys = false, queries = false;  // multiplied with queries; with keys

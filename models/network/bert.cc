@@ -44,6 +44,26 @@ struct Group {
 
 }  // namespace
 
+void Layer::attend_by_groups(const Pass& pass, engine::AttentionOptions options,
+                             int64_t rows_at_a_time, int64_t columns, const Project& project,
+                             Tensor context) const {
+  const auto& [batch, team, space, before] = pass;
+  const bool all = options.reads == Reads::all;
+  for (int64_t first = 0; first < batch.sequences();) {
+    const Group group(batch, first, rows_at_a_time);
+    const int64_t row = batch.starts[first], sequences = group.end - first;
+    const Tensor states = space.wide.tensor(group.rows(), columns);
+    project(row, group.starts, states);
+    if (!batch.attended.empty()) {
+      options.attended = std::span(batch.attended).subspan(first, sequences);
+    }
+    engine::attention(
+        team, states, group.starts, options, space.scratch,
+        {context.row(all ? row : first), all ? group.rows() : sequences, context.columns});
+    first = group.end;
+  }
+}
+
 // Self-attention (Devlin et al. 2019, section 3; with pre_norm Xiong et al. 2020), for sequences of
 // about rows_at_a_time tokens at a time. x: [T, H].
 Tensor Layer::attend(const Pass& pass, Reads reads, bool probabilities, int64_t rows_at_a_time,
@@ -53,34 +73,25 @@ Tensor Layer::attend(const Pass& pass, Reads reads, bool probabilities, int64_t 
   const Tensor context = space.context.tensor(rows, attention_output.width());
   const Tensor inputs = pre_normed(attention_norm, pass, x);
   before(qkv, inputs);
-  if (probabilities) rows_at_a_time = x.rows;
-  for (int64_t first = 0; first < batch.sequences();) {
-    const Group group(batch, first, rows_at_a_time);
-    const int64_t row = batch.starts[first];
-    const Tensor part = {inputs.row(row), group.rows(), inputs.columns};
-    const Tensor states = space.wide.tensor(part.rows, qkv.columns());
-    qkv.run(team, part, space.scratch, states);  // [rows, 3H]
-    norm_and_rotate(group.starts, team, states);
-    std::span<const int32_t> attended = batch.attended;
-    if (!attended.empty()) attended = attended.subspan(first, group.end - first);
-    engine::attention(team, states, group.starts,
-                      {.heads = heads,
-                       .key_heads = key_heads,
-                       .reads = reads,
-                       .precision = precision,
-                       .scale = attention_scale,
-                       .bias = positions.bias,
-                       .keys = positions.keys ? &*positions.keys : nullptr,
-                       .disentangled = positions.disentangled ? &*positions.disentangled : nullptr,
-                       .window = positions.window,
-                       .causal = positions.causal,
-                       .attended = attended,
-                       .probabilities = probabilities ? space.probabilities.data() : nullptr},
-                      space.scratch,
-                      {context.row(reads == Reads::all ? row : first),
-                       reads == Reads::all ? group.rows() : group.end - first, context.columns});
-    first = group.end;
-  }
+  const auto project = [&](int64_t row, std::span<const int32_t> starts, Tensor states) {
+    const Tensor part = {inputs.row(row), states.rows, inputs.columns};
+    qkv.run(pass.team, part, pass.space.scratch, states);  // [rows, 3H]
+    norm_and_rotate(starts, pass.team, states);
+  };
+  const engine::AttentionOptions options = {
+      .heads = heads,
+      .key_heads = key_heads,
+      .reads = reads,
+      .precision = precision,
+      .scale = attention_scale,
+      .bias = positions.bias,
+      .keys = positions.keys ? &*positions.keys : nullptr,
+      .disentangled = positions.disentangled ? &*positions.disentangled : nullptr,
+      .window = positions.window,
+      .causal = positions.causal,
+      .probabilities = probabilities ? space.probabilities.data() : nullptr};
+  attend_by_groups(pass, options, probabilities ? x.rows : rows_at_a_time, qkv.columns(), project,
+                   context);
   if (reads == Reads::first) x = first_rows(batch, x, space);  // [rows, H] from here on
   const Tensor before_attention = residual_norm ? copy(x, space.normed) : x;
   before(attention_output, context);
@@ -118,6 +129,7 @@ Tensor Layer::run(const Batch& batch, engine::Team& team, Reads reads, bool prob
   const Pass pass{batch, team, space, [](const engine::Linear&, Tensor) {}};
   const int64_t rows_at_a_time = qkv.product().rows_at_a_time(team.threads());
   x = attend(pass, reads, probabilities, rows_at_a_time, x);
+  if (cross) attend_to_encoder(pass, rows_at_a_time, x);
   feed_forward(pass, rows_at_a_time, x);
   if (layer_inputs) {
     layer_inputs->run_add(team, space.kept, space.wide, space.normed, space.scratch, x,
@@ -136,6 +148,7 @@ Tensor Encoder::run(const Batch& batch, engine::Team& team, Reads reads, Workspa
   for (size_t i = 0; i < order.size(); ++i) {
     const bool probabilities = trace.wants_attention(i);
     if (probabilities) space.probabilities.resize_discarding(batch.pairs() * layers.front().heads);
+    if (decoder && i == decoder->first_layer) begin_decoder(batch, team, space, x);
     for (int j = 0; j < layers_per_group; ++j) {
       const bool last = i + 1 == order.size() && j + 1 == layers_per_group && !rows_of_all;
       x = layers[order[i] + j].run(batch, team, last ? reads : Reads::all,
@@ -146,8 +159,10 @@ Tensor Encoder::run(const Batch& batch, engine::Team& team, Reads reads, Workspa
             {space.probabilities.data(), layers.front().heads, batch.pairs()});
     }
     if (convolution && i == 0) convolve(batch, team, space, x);
-    if (rows_of_all && reads == Reads::first) x = first_rows(batch, x, space);
-    if (i + 1 == order.size()) x = finish(team, space, x);
+    if (i + 1 == order.size()) {
+      if (rows_of_all && reads == Reads::first) x = first_rows(batch, x, space);
+      x = finish(team, space, x);
+    }
     trace("layer." + std::to_string(i), x);
   }
   return x;

@@ -20,6 +20,7 @@
 #include "models/network/batch.h"
 #include "models/network/trace.h"
 #include "models/network/variants/convolution.h"
+#include "models/network/variants/decoder.h"
 #include "models/network/variants/experts.h"
 #include "models/network/variants/layer_inputs.h"
 #include "models/weights/checkpoint.h"
@@ -33,7 +34,7 @@ struct Workspace {
   engine::Buffer wide;           // [T, 3H] for attention, then [T, I], or a part of these rows
   engine::Buffer context;        // [T, H]
   engine::Buffer normed;         // [T, H]: what a norm before or after a product writes
-  engine::Buffer kept;           // [T, H]: the embeddings, for layers that read them, too
+  engine::Buffer kept;           // [T, H]: embeddings or the encoder's output, for later layers
   engine::Buffer routed;         // [3 T, H]: the sums, inputs and outputs of experts
   engine::Buffer scratch;        // for one call into the engine
   engine::Buffer probabilities;  // of attention, [A, S, S] for each sequence, if asked for
@@ -125,7 +126,8 @@ struct Layer {
   // Before or after attention and feed-forward; some models' first layer has none before attention.
   std::optional<engine::Norm> attention_norm, residual_norm, output_norm;
   std::optional<engine::Norm> attention_post_norm, output_post_norm;  // over what is added to x
-  std::optional<Experts> experts;  // instead of the next three, the feed-forward network
+  std::optional<CrossAttention> cross;  // in a decoder, after attention
+  std::optional<Experts> experts;       // instead of the next three, the feed-forward network
   std::optional<engine::Linear> intermediate,  // [I, H], the activation fused; the gate if gated
       up,                                      // [I, H], multiplied by the gate
       output;                                  // [H, I]
@@ -141,6 +143,13 @@ struct Layer {
   };
   engine::Tensor attend(const Pass& pass, engine::Reads reads, bool probabilities,
                         int64_t rows_at_a_time, engine::Tensor x) const;
+  void attend_to_encoder(const Pass& pass, int64_t rows_at_a_time, engine::Tensor x) const;
+  // Makes queries, keys and values [rows, columns] from row `row` of the batch on.
+  using Project =
+      std::function<void(int64_t row, std::span<const int32_t> starts, engine::Tensor states)>;
+  // Projects and attends for sequences of about rows_at_a_time tokens at a time.
+  void attend_by_groups(const Pass& pass, engine::AttentionOptions options, int64_t rows_at_a_time,
+                        int64_t columns, const Project& project, engine::Tensor context) const;
   void feed_forward(const Pass& pass, int64_t rows_at_a_time, engine::Tensor x) const;
   // norm(x) if norms come first, else x.
   engine::Tensor pre_normed(const std::optional<engine::Norm>& norm, const Pass& pass,
@@ -180,6 +189,7 @@ struct Encoder {
       rotaries;            // for global layers; for those with a window
   std::vector<int> order;  // [L]: which of layers runs, or in ALBERT the first of a group
   int layers_per_group;    // 1, or ALBERT's inner_group_num
+  std::optional<Decoder> decoder;
   std::optional<engine::Norm> final_norm;
   std::optional<engine::Linear> projection;  // [F, H], of the last hidden state
 
@@ -189,12 +199,15 @@ struct Encoder {
                    const std::function<void(int loaded, int layers)>& progress);
   Positions positions_of(size_t layer, Checkpoint& checkpoint, const Config& config,
                          const engine::Product& f32, engine::Team& team) const;
-  // Whether the last layer must compute all rows, because what follows it reads them.
+  // Whether the last layer must compute all rows, because what follows attention reads them.
   bool needs_all_rows() const {
-    return (convolution && order.size() == 1) || layers.back().layer_inputs;
+    return (convolution && order.size() == 1) || layers.back().layer_inputs || decoder;
   }
   // The final norm and projection of x, the last layer's output.
   engine::Tensor finish(engine::Team& team, Workspace& space, engine::Tensor x) const;
+  // Keeps the encoder's output x, and overwrites x with the embeddings of the decoder's tokens.
+  void begin_decoder(const Batch& batch, engine::Team& team, Workspace& space,
+                     engine::Tensor x) const;
   // Adds the convolution of the embeddings to the first layer's output x.
   void convolve(const Batch& batch, engine::Team& team, Workspace& space, engine::Tensor x) const;
 };

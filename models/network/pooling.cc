@@ -79,12 +79,15 @@ Tensor first_rows(const Batch& batch, ConstTensor x, Workspace& space) {
 
 namespace {
 
-// As transformers does it: the first row if all tokens are pad_token.
-Tensor last_rows(const Batch& batch, ConstTensor x, int pad_token, Workspace& space) {
+// As transformers does it: the first row if there is no such token.
+Tensor last_rows(const Config& config, const Batch& batch, ConstTensor x, Workspace& space) {
+  const auto is_read = [&](int32_t id) {
+    return config.end_token < 0 ? id != config.pad_token : id == config.end_token;
+  };
   const Tensor last = space.rows.tensor(batch.sequences(), x.columns);
   for (int64_t i = 0; i < last.rows; ++i) {
     int32_t token = batch.starts[i + 1] - 1;
-    while (token > batch.starts[i] && batch.ids[token] == pad_token) --token;
+    while (token > batch.starts[i] && !is_read(batch.ids[token])) --token;
     std::copy_n(x.row(token), x.columns, last.row(i));
   }
   return last;
@@ -96,7 +99,7 @@ Tensor classified_rows(const Config& config, Config::ClassifierPooling pooling, 
                        Tensor x, engine::Team& team, Workspace& space) {
   using enum Config::ClassifierPooling;
   if (pooling == mean) return mean_rows(batch, x, team, space);
-  if (pooling == last) return last_rows(batch, x, config.pad_token, space);
+  if (pooling == last) return last_rows(config, batch, x, space);
   return x.rows == batch.sequences() ? x : first_rows(batch, x, space);
 }
 

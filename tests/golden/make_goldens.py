@@ -173,13 +173,15 @@ def newer() -> list[tuple[str, str, str, list[int] | None]]:
                           ("ultrabert", ("none", "classification", "mlm", "tokens", "qa")),
                           ("eurobert", ("none", "classification", "mlm", "tokens")),
                           ("esm", ("none", "classification", "mlm", "tokens")),
-                          ("neobert", ("none", "classification", "mlm"))):
+                          ("neobert", ("none", "classification", "mlm")), ("bart", ("none", "qa", "mlm"))):
         for head in heads:
             arguments = MODERN if family == "modernbert" else f"--family {family} {shape}"
             name = family if head == "none" else f"{family}-{head}"
             models.append((name, HEADS[head], f"{arguments} --head {head}", WINDOWED))
     settings = " ".join(f"--set {setting}" for setting in MODERN_SETTINGS)
     return models + [
+        ("bart-classification", "the state of the last end of sequence; one layer in the decoder, F16",
+         f"--family bart {shape} --set decoder_layers=1 --labels 3 --dtype F16", WINDOWED[1:]),
         ("modernbert-newer", "layer_types, rope_parameters, biases; the first token is classified",
          f"--family modernbert --shape 4,52,2,37 --positions 128 --scale 0.8 {settings}", WINDOWED),
         ("nomic-moe", "five experts, of which a token takes two",

@@ -51,7 +51,8 @@ class ConvertTest(ToolTest):
                                      ["--family", "t5", "--head", "none", "--shape", "2,48,4,60", "--set", "d_kv=10"],
                                      ["--family", "qwen2", "--shape", "2,48,4,60"],
                                      ["--family", "qwen3", "--shape", "2,48,4,60", "--set", "head_dim=20"],
-                                     ["--family", "mt5", "--head", "none", "--shape", "2,48,4,60"]]):
+                                     ["--family", "mt5", "--head", "none", "--shape", "2,48,4,60"],
+                                     ["--family", "bart", "--shape", "2,48,4,60"]]):
             for precision in ["int8", "bf16"]:
                 with self.subTest(options, precision=precision):
                     source, target = self.convert(f"same{i}{precision}", precision, *options)

@@ -72,6 +72,10 @@ FAMILIES["Mistral"] = (FAMILIES["Qwen3"][0], {"num_key_value_heads": 1, "sliding
 MORE += [("Llama", {"head_dim": 20, "attention_bias": True, "mlp_bias": True}), ("Mistral", QWEN3)]
 MORE.append(("Qwen3", {"head_dim": 6, "num_attention_heads": 6, "num_key_value_heads": 3, "attention_bias": True,
                        "hidden_act": "gelu"}))
+FAMILIES["Bart"] = (["Model", "ForSequenceClassification", "ForQuestionAnswering", "ForConditionalGeneration"], {})
+MORE.append(("Bart", {"decoder_layers": 1, "activation_function": "relu"}))
+BART_SIZES = {"d_model": 36, "encoder_layers": 3, "decoder_layers": 2, "max_position_embeddings": 128, "pad_token_id": 0,
+              "encoder_attention_heads": 3, "decoder_attention_heads": 3, "encoder_ffn_dim": 50, "decoder_ffn_dim": 50}
 T5_SIZES = {"d_model": 36, "num_heads": 3, "num_layers": 4, "d_ff": 50, "pad_token_id": 0}
 if not IS_OLDER:
     MORE.append(("Qwen3", QWEN3 | {"is_causal": False, "rope_parameters": {"rope_theta": 700.0,
@@ -107,7 +111,11 @@ class Newer(JudgeTest):
         tokenizer = transformers.BertTokenizerFast.from_pretrained(str(directory))
         tokenizer.save_pretrained(str(directory))
         kind = getattr(transformers, family + "Config")
-        settings = {"vocab_size": len(tokenizer), **(T5_SIZES if "T5" in family else SIZES), **settings}
+        sizes = T5_SIZES if "T5" in family else SIZES
+        if family == "Bart":
+            sep = tokenizer.sep_token_id
+            sizes = BART_SIZES | {"eos_token_id": sep, "decoder_start_token_id": sep}
+        settings = {"vocab_size": len(tokenizer), **sizes, **settings}
         if family == "EmbeddingGemma2":
             settings = {"text_config": settings, "vision_config": VISION}
         config = kind(**settings)

@@ -22,6 +22,7 @@ struct BytePairConvention {
 constexpr std::array<const char*, 5> kRobertaSpecial = {"<unk>", "</s>", "<pad>", "<s>", "<mask>"};
 constexpr BytePairConvention kBytePairConventions[] = {
     {"Roberta", "roberta", true, kRobertaSpecial},
+    {"Bart", "bart", true, kRobertaSpecial},
     {"Longformer", "longformer", true, kRobertaSpecial},
     {"Deberta", "deberta", false, {"[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"}}};
 
@@ -35,11 +36,11 @@ const BytePairConvention& find_convention(const TokenizerConfig& config,
   }
   throw std::runtime_error(
       name.empty()
-          ? fmt::format("{}/config.json: model_type: found \"{}\", expected \"roberta\", "
+          ? fmt::format("{}/config.json: model_type: found \"{}\", expected \"roberta\", \"bart\", "
                         "\"longformer\" or \"deberta\", whose vocab.json and merges.txt are known",
                         directory, type)
-          : fmt::format("{}: found \"{}\", expected RobertaTokenizer, LongformerTokenizer or "
-                        "DebertaTokenizer",
+          : fmt::format("{}: found \"{}\", expected RobertaTokenizer, BartTokenizer, "
+                        "LongformerTokenizer or DebertaTokenizer",
                         config.class_field, name));
 }
 

@@ -68,8 +68,10 @@ def run(model, has_pooler: bool, config: Config, item: Input) -> dict[str, torch
     with torch.no_grad():
         output = model(**inputs, output_hidden_states=True, return_dict=True)
         names = ["embeddings"] + [f"layer.{i}" for i in range(config.layers)]
-        # transformers 5 also gives what ALBERT's inner layers return.
-        states = output.hidden_states[::(len(output.hidden_states) - 1) // config.layers]
+        if "decoder_hidden_states" in output:
+            states = output.encoder_hidden_states + output.decoder_hidden_states[1:]
+        else:  # transformers 5 also gives what ALBERT's inner layers return
+            states = output.hidden_states[::(len(output.hidden_states) - 1) // config.layers]
         stages = {name: of_layer[0] for name, of_layer in zip(names, states, strict=True)}
         base, last = model.base_model, stages[names[-1]]
         norm = getattr(base, "final_norm", getattr(base, "LayerNorm", None))
@@ -92,7 +94,7 @@ def scores(architecture: str, output) -> dict[str, torch.Tensor]:
         return {"logits": output.logits[0][:, None]}
     if architecture.endswith("ForQuestionAnswering"):
         return {"logits": torch.stack([output.start_logits[0], output.end_logits[0]], 1)}
-    if architecture.endswith(("ForMaskedLM", "ForTokenClassification")):
+    if architecture.endswith(("ForMaskedLM", "ForConditionalGeneration", "ForTokenClassification")):
         return {"logits": output.logits[0]}
     return {} if architecture.endswith("Model") else {"logits": output.logits}
 

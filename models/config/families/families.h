@@ -57,6 +57,9 @@ struct LayerNames {
   // Norms of what attention and the feed-forward network add to the hidden state.
   const char *attention_post_norm = "", *output_post_norm = "";
   bool norms_values = false;  // each head's, by a norm without weights
+  // Of a decoder's layers: the attention to the encoder's output.
+  const char *cross_query = "", *cross_key = "", *cross_value = "", *cross_output = "",
+             *cross_norm = "";
 };
 
 // The names of the embeddings' tensors.
@@ -64,6 +67,14 @@ struct EmbeddingNames {
   const char* words = "embeddings.word_embeddings.weight";
   const char* same_words = "";                // another name under which some files store it
   const char* norm = "embeddings.LayerNorm";  // optional
+  const char* positions = "embeddings.position_embeddings.weight";
+};
+
+// The decoder of an encoder-decoder model: its layers' names are the encoder's but for `layer`, and
+// its word embeddings are the same.
+struct DecoderNames {
+  const char* layer = "";  // "": there is no decoder, or it is not evaluated
+  const char *positions = "", *norm = "";
 };
 
 // What a head reads from the last hidden state.
@@ -116,6 +127,7 @@ struct Family {
   SettingNames settings;
   LayerNames layer;
   EmbeddingNames embeddings = {};
+  DecoderNames decoder = {};
   const char* projection = "";         // dense, from the embedding width to the hidden size
   bool always_projected = false;       // even if the two are equal
   const char* pooler = "";             // dense

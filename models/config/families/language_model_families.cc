@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The families with the layers of language models, and T5. In the order of families.cc: settings,
-// layers, heads, and last the table.
+// The families with the layers of language models, T5 and BART. In the order of families.cc:
+// settings, layers, heads, and last the table.
 #include "models/config/families/families.h"
 #include "models/config/families/family_rows.h"
 #include "models/config/families/family_settings.h"
@@ -20,6 +20,12 @@ constexpr SettingNames kT5Settings = {.layers = "num_layers",
                                       .activation = "feed_forward_proj",
                                       .default_activation = "relu",
                                       .head_size = "d_kv"};
+constexpr SettingNames kBartSettings = {.layers = "encoder_layers",
+                                        .hidden = "d_model",
+                                        .heads = "encoder_attention_heads",
+                                        .intermediate = "encoder_ffn_dim",
+                                        .activation = "activation_function",
+                                        .default_activation = "gelu"};
 constexpr Alias kEuroBertAliases[] = {{"clf_pooling", "classifier_pooling"}};
 constexpr Alias kNeoBertAliases[] = {{"max_length", "max_position_embeddings"}};
 
@@ -62,6 +68,21 @@ constexpr LayerNames t5_layer(const char* intermediate, const char* up) {
 constexpr LayerNames kT5Layer = t5_layer(".layer.1.DenseReluDense.wi", "");
 constexpr LayerNames kGatedT5Layer =
     t5_layer(".layer.1.DenseReluDense.wi_0", ".layer.1.DenseReluDense.wi_1");
+
+constexpr LayerNames kBartLayer = {.layer = "encoder.layers.{}",
+                                   .query = ".self_attn.q_proj",
+                                   .key = ".self_attn.k_proj",
+                                   .value = ".self_attn.v_proj",
+                                   .attention_output = ".self_attn.out_proj",
+                                   .attention_norm = ".self_attn_layer_norm",
+                                   .intermediate = ".fc1",
+                                   .output = ".fc2",
+                                   .output_norm = ".final_layer_norm",
+                                   .cross_query = ".encoder_attn.q_proj",
+                                   .cross_key = ".encoder_attn.k_proj",
+                                   .cross_value = ".encoder_attn.v_proj",
+                                   .cross_output = ".encoder_attn.out_proj",
+                                   .cross_norm = ".encoder_attn_layer_norm"};
 
 constexpr LayerNames kNeoBertLayer = {.layer = "transformer_encoder.{}",
                                       .attention_output = ".wo",
@@ -115,6 +136,18 @@ constexpr HeadRow kNeoBertHeads[] = {
      .activation = "tanh",
      .output = "classifier"},
     {.suffix = "LMHead", .kind = masked_lm, .output = "decoder", .bias = "decoder.bias"}};
+
+constexpr HeadRow kBartHeads[] = {{.suffix = "ForSequenceClassification",
+                                   .kind = classification,
+                                   .reads = classifier_pooling,
+                                   .transform = "classification_head.dense",
+                                   .activation = "tanh",
+                                   .output = "classification_head.out_proj"},
+                                  kQuestionAnswering,
+                                  {.suffix = "ForConditionalGeneration",
+                                   .kind = masked_lm,
+                                   .output = "lm_head",
+                                   .bias = "final_logits_bias"}};
 
 constexpr HeadRow kDecoderHeads[] = {
     {.suffix = "ForSequenceClassification",
@@ -298,6 +331,22 @@ constexpr Family kLanguageModelFamilies[] = {
     t5("t5", "T5", Gate::none),
     t5("t5", "T5", Gate::separate),
     t5("mt5", "MT5", Gate::separate),
+    {.model_type = "bart",
+     .classes = "Bart",
+     .prefix = "model.",
+     .settings = kBartSettings,
+     .layer = kBartLayer,
+     .embeddings = {.words = "shared.weight",
+                    .same_words = "encoder.embed_tokens.weight",
+                    .norm = "encoder.layernorm_embedding",
+                    .positions = "encoder.embed_positions.weight"},
+     .decoder = {.layer = "decoder.layers.{}",
+                 .positions = "decoder.embed_positions.weight",
+                 .norm = "decoder.layernorm_embedding"},
+     .has_types = false,
+     .norm_epsilon = {.name = "", .fallback = 1e-5},
+     .heads = kBartHeads,
+     .read_more = read_bart},
 };
 
 }  // namespace

@@ -263,4 +263,51 @@ void read_t5(const JsonFile& file, Config& config) {
   }
 }
 
+namespace {
+
+void expect_same_as_encoder(const JsonFile& file, const char* field, int expected) {
+  if (file.integer(field, 1, kMaxConfigSize) != expected) {
+    file.fail(field, fmt::format("{}, as in the encoder", expected));
+  }
+}
+
+}  // namespace
+
+// BART (Lewis et al. 2020). The last hidden state is the decoder's, in which no token attends to
+// later ones, of the input shifted by one token; classifiers read that of the last end of sequence.
+void read_bart(const JsonFile& file, Config& config) {
+  config.positions = static_cast<int>(file.integer("max_position_embeddings", 1, kMaxConfigSize));
+  config.first_position = 2;
+  config.first_decoder_layer = config.layer_names.size();
+  const auto decoder_layers = static_cast<int>(file.integer("decoder_layers", 1, 1000));
+  config.layers += decoder_layers;
+  for (int i = 0; i < decoder_layers; ++i) {
+    config.layer_order.push_back(static_cast<int>(config.layer_names.size()));
+    config.layer_names.push_back(fmt::format(fmt::runtime(config.family->decoder.layer), i));
+  }
+  expect_same_as_encoder(file, "decoder_attention_heads", config.heads);
+  expect_same_as_encoder(file, "decoder_ffn_dim", config.intermediate);
+  const int last = config.vocabulary - 1;
+  config.decoder_start = static_cast<int>(file.integer("decoder_start_token_id", 0, last, 2));
+  const auto end = static_cast<int>(file.integer("eos_token_id", 0, last, 2));
+  const bool classifies = std::ranges::any_of(config.heads_on_top, [](const HeadRow* head) {
+    return head->kind == HeadKind::classification;
+  });
+  if (classifies) config.end_token = end;
+  config.classifier_pooling = Config::ClassifierPooling::last;
+  for (const char* field : {"add_bias_logits", "add_final_layer_norm", "normalize_before",
+                            "scale_embedding", "static_position_embeddings"}) {
+    if (file.boolean(field, false)) file.fail(field, "false");
+  }
+  if (!file.boolean("normalize_embedding", true)) file.fail("normalize_embedding", "true");
+  if (file.integer("extra_pos_embeddings", 0, 2, 2) != 2) file.fail("extra_pos_embeddings", "2");
+  for (const char* name : {"decoder.embed_tokens.", "decoder.version", "encoder.version"}) {
+    config.not_evaluated.emplace_back(name);
+  }
+  for (const char* field : {"activation_dropout", "classif_dropout", "decoder_layerdrop",
+                            "encoder_layerdrop", "init_std", "num_hidden_layers"}) {
+    file.find(field);  // of training, and the number of the encoder's layers once more
+  }
+}
+
 }  // namespace bert::models

@@ -187,6 +187,7 @@ Layer::Layer(Checkpoint& checkpoint, const std::string& name_in_checkpoint, cons
   if (names.norms_values) value_norm = unit_norm(config.heads_of(number).size, config);
   if (config.layer_inputs > 0)
     layer_inputs.emplace(checkpoint, name, number, config, products.layers, team);
+  if (config.decodes(number)) cross.emplace(checkpoint, name, config, products.layers, team);
   is_packed_qkv = checkpoint.has(name + names.qkv + ".weight");
   gate = config.gate;
   qkv.set_prefetch_target(attention_output);
@@ -201,7 +202,8 @@ Layer::Layer(Checkpoint& checkpoint, const std::string& name_in_checkpoint, cons
   up = read_up(checkpoint, name, config, product, team);
   output.emplace(read_branch(checkpoint, name + names.output, config.intermediate,
                              config.has_bias.down, config, product, team));
-  attention_output.set_prefetch_target(*intermediate);
+  attention_output.set_prefetch_target(cross ? cross->query : *intermediate);
+  if (cross) cross->prefetch_in_turn(*intermediate);
   intermediate->set_prefetch_target(up ? *up : *output);
   if (up) up->set_prefetch_target(*output);
 }
@@ -239,6 +241,11 @@ std::vector<Layer::Dense> Layer::dense_layers() const {
     all.push_back({{name + names.qkv}, {&qkv}});
   } else {
     all.push_back({{name + names.query, name + names.key, name + names.value}, {&qkv}});
+  }
+  if (cross) {
+    all.push_back({{name + names.cross_query}, {&cross->query}});
+    all.push_back({{name + names.cross_key, name + names.cross_value}, {&cross->key_value}});
+    all.push_back({{name + names.cross_output}, {&cross->output}});
   }
   if (experts) return all;
   all.push_back({{name + names.output}, {&*output}});
@@ -279,6 +286,7 @@ Encoder::Encoder(Checkpoint& checkpoint, const Config& config, const engine::Pro
     rotaries.push_back(std::make_unique<engine::Rotary>(
         read_frequencies(checkpoint, config, *frequencies), config.positions));
   }
+  if (config.first_decoder_layer > 0) decoder.emplace(checkpoint, config);
   load_layers(checkpoint, config, products, example, team, progress);
   for (size_t i = 0; i < layers.size(); ++i) {  // after the last one, the next batch's first runs
     if (!layers[i].output) continue;
@@ -297,7 +305,7 @@ Positions Encoder::positions_of(size_t layer, Checkpoint& checkpoint, const Conf
                          .keys = read_relative_keys(checkpoint, name, config, team),
                          .rotary = rotary,
                          .window = window,
-                         .causal = config.is_causal};
+                         .causal = config.is_causal || config.decodes(layer)};
   if (config.position_type == PositionType::disentangled) {
     const Config::Distances& of = config.distances;
     positions.uses_keys = of.keys;
@@ -335,6 +343,8 @@ void Encoder::load_layers(Checkpoint& checkpoint, const Config& config,
     check_precision(checkpoint, layers.back(), stored);
     try {
       if (calibrates) {
+        const bool begins = decoder && layers.size() == decoder->first_layer + 1;
+        if (begins) begin_decoder(example, team, space, x);
         x = layers.back().calibrate(example, team, space, x);
         if (convolution && layers.size() == 1) convolve(example, team, space, x);
       } else {

@@ -163,7 +163,7 @@ Weight read_position_table(Checkpoint& checkpoint, const Config& config) {
   // BERT models with relative positions store the table too, but do not add it.
   const bool is_bert = config.family->position_type == PositionType::absolute;
   if (!config.adds_positions && !is_bert) return zeros(config.embedding);
-  const std::string name = "embeddings.position_embeddings.weight";
+  const std::string name = config.family->embeddings.positions;
   const int64_t rows = config.first_position + config.positions;
   if (config.sinusoidal && !checkpoint.has(name)) return sinusoids(rows, config.embedding);
   Weight table = checkpoint.finite_matrix(name, rows, config.embedding);
@@ -297,7 +297,11 @@ engine::Buffer read_decoder_bias(Checkpoint& checkpoint, const Config& config,
   if (!config.has_bias.decoder) return engine::Buffer(config.vocabulary);
   const bool has_own = checkpoint.has(own);
   if (own == tied || !has_own || !checkpoint.has(tied)) {
-    return checkpoint.vector(has_own ? own : tied, config.vocabulary);
+    const std::string& name = has_own ? own : tied;
+    // BART's is a matrix of one row.
+    const bool is_row = checkpoint.has(name) && checkpoint.stored(name).shape.size() == 2;
+    return is_row ? checkpoint.values(name, {1, config.vocabulary})
+                  : checkpoint.vector(name, config.vocabulary);
   }
   engine::Buffer bias = checkpoint.vector(own, config.vocabulary);
   const engine::Buffer other = checkpoint.vector(tied, config.vocabulary);

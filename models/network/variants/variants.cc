@@ -81,6 +81,7 @@ Tensor Layer::calibrate(const Batch& example, engine::Team& team, Workspace& spa
   };
   const Pass pass{example, team, space, quantise};
   x = attend(pass, Reads::all, false, x.rows, x);
+  if (cross) attend_to_encoder(pass, x.rows, x);
   feed_forward(pass, x.rows, x);  // all rows at once, as statistics cover all of a product's inputs
   if (layer_inputs)
     layer_inputs->run_add(team, space.kept, space.wide, space.normed, space.scratch, x, quantise);

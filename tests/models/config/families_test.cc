@@ -51,9 +51,10 @@ std::string name_in_docs(const Family& family) {
          (family.needs_code ? std::string("` with `") + family.code : "");
 }
 
-// NeoBERT has a name of its own.
+// NeoBERT and BART have names of their own.
 std::string column_of(const HeadRow& head) {
-  return head.suffix == std::string("LMHead") ? "ForMaskedLM" : head.suffix;
+  const std::string suffix = head.suffix;
+  return suffix == "LMHead" || suffix == "ForConditionalGeneration" ? "ForMaskedLM" : suffix;
 }
 
 bool has_head(const Family& family, const std::string& column) {

@@ -18,10 +18,12 @@ FAMILIES = {"modernbert": ("ModernBert", ("model.",)), "nomic_bert": ("NomicBert
             "llama": ("Llama", ("model.",)), "mistral": ("Mistral", ("model.",)), "qwen2": ("Qwen2", ("model.",)),
             "qwen3": ("Qwen3", ("model.",)), "t5": ("T5", ("transformer.",)),
             "mt5": ("MT5", ("transformer.",)), "esm": ("Esm", ("esm.",)),
-            "esmc": ("Esmc", ("esmc.",)), "neobert": ("NeoBERT", ("model.",))}
+            "esmc": ("Esmc", ("esmc.",)), "neobert": ("NeoBERT", ("model.",)),
+            "bart": ("Bart", ("model.",))}
 DECODERS = ("llama", "mistral", "qwen2", "qwen3")
 GEMMAS = ("gemma3_text", "embedding_gemma2", "embedding_gemma2_text")
-NO_TYPES = ("modernbert", "eurobert", "ultrabert", *GEMMAS, *DECODERS, "t5", "mt5", "esm", "esmc", "neobert")
+NO_TYPES = ("modernbert", "eurobert", "ultrabert", *GEMMAS, *DECODERS, "t5", "mt5", "esm", "esmc", "neobert",
+            "bart")
 # By the class of its configuration, which auto_map names.
 CODE = {"JinaBertConfig": "jina", "XLMRobertaFlashConfig": "jina-roberta"}
 
@@ -82,8 +84,10 @@ def read_newer_config(directory: Path) -> NewerConfig:
     architecture = c["architectures"][0]
     if architecture == "HF_ColBERT":  # its head is retrieval_reference.py's
         architecture = classes + "Model"
+    layers = (c["encoder_layers"] + c["decoder_layers"] if kind == "bart" else
+              get("num_hidden_layers", "n_layer", "num_layers"))
     return NewerConfig(
         directory, kind, c, prefixes, classes, architecture,
-        get("num_hidden_layers", "n_layer", "num_layers"), get("hidden_size", "n_embd", "d_model"),
-        get("num_attention_heads", "n_head", "num_heads"), -(-vocabulary // multiple) * multiple, types,
-        longest, 1e-5 if kind == "esmc" else float(c.get(epsilon, c.get("layer_norm_epsilon", 1e-12))), padding)
+        layers, get("hidden_size", "n_embd", "d_model"),
+        get("num_attention_heads", "n_head", "num_heads", "encoder_attention_heads"), -(-vocabulary // multiple) * multiple, types,
+        longest, 1e-5 if kind in ("esmc", "bart") else float(c.get(epsilon, c.get("layer_norm_epsilon", 1e-12))), padding)

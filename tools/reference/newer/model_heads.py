@@ -2,6 +2,7 @@
 """The heads of the random models of models.py."""
 import argparse
 
+from newer import bart
 from newer.models import DECODERS, PREFIXES, padded
 
 
@@ -10,6 +11,8 @@ def head(w, args: argparse.Namespace, c: dict, vocab: int) -> None:
     hidden, kind, family, p = args.shape[1], args.head, args.family, PREFIXES[args.family]
     vocab = padded(c, vocab)
     columns = {"classification": args.labels, "tokens": args.labels, "qa": 2, "choice": 1}
+    if family == "bart":
+        return bart.random_head(w, args, vocab)
     if family == "modernbert":
         if kind != "none":
             w.dense("head.dense", hidden, hidden, 1.5, c["classifier_bias"])

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random ModernBERT, NomicBert, GTE, JinaBert, Jina's XLM-RoBERTa, DeBERTa v2, EuroBERT, UltraBERT,
 EmbeddingGemma, Llama, Mistral, Qwen and T5 encoders, for make_model.py; those of ESM and NeoBERT are in
-esm_models.py, and of EmbeddingGemma 2 in gemma_models.py.
+esm_models.py, of EmbeddingGemma 2 in gemma_models.py, and BART's in bart.py.
 
 config.json as the hub has it, tensors by the published code's names; --set KEY=JSON changes a field
 before the tensors are made. The reference beside it has names and formulas of its own.
 """
 import argparse
 
-from newer import esm_models, gemma_models
+from model_tokenizers import vocabulary
+from newer import bart, esm_models, gemma_models
 from tensor_file import FormatError
 
 # By the option --family.
@@ -19,7 +20,7 @@ CLASSES = {"modernbert": "ModernBert", "nomic": "NomicBert", "nomic-moe": "Nomic
            "jina-v3": "JinaEmbeddingsV3", "ultrabert": "Ultrabert", "deberta1": "Deberta",
            "llama": "Llama", "mistral": "Mistral", "qwen2": "Qwen2", "qwen3": "Qwen3",
            "t5": "T5", "t5-gated": "T5", "mt5": "MT5", "embedding-gemma2": "EmbeddingGemma2Text",
-           "esm": "Esm", "esmc": "Esmc", "neobert": "NeoBERT"}
+           "esm": "Esm", "esmc": "Esmc", "neobert": "NeoBERT", "bart": "Bart"}
 T5 = ("t5", "t5-gated", "mt5")
 DECODERS = ("llama", "mistral", "qwen2", "qwen3")
 MODEL_TYPES = {"modernbert": "modernbert", "nomic": "nomic_bert", "nomic-moe": "nomic_bert", "nomic5": "nomic_bert",
@@ -28,13 +29,14 @@ MODEL_TYPES = {"modernbert": "modernbert", "nomic": "nomic_bert", "nomic-moe": "
                "jina-roberta": "xlm-roberta", "jina-v3": "jina_embeddings_v3", "ultrabert": "ultrabert",
                "deberta1": "deberta", "t5": "t5", "t5-gated": "t5", "mt5": "mt5", "esm": "esm",
                "esmc": "esmc",
-               "embedding-gemma2": "embedding_gemma2_text", "neobert": "neobert",
+               "embedding-gemma2": "embedding_gemma2_text", "neobert": "neobert", "bart": "bart",
                **{name: name for name in DECODERS}}
 PREFIXES = {"modernbert": "model.", "nomic": "bert.", "nomic-moe": "bert.", "nomic5": "nomic_bert.", "gte": "new.",
             "gte5": "gte.", "jina": "bert.", "jina-code": "bert.", "deberta": "deberta.",
             "eurobert": "model.", "gemma3": "model.", "jina-roberta": "roberta.",
             "jina-v3": "roberta.", "ultrabert": "ultrabert.", "deberta1": "deberta.",
-            "esm": "esm.", "esmc": "esmc.", "neobert": "model.", "embedding-gemma2": "model.", **dict.fromkeys(DECODERS, "model."),
+            "esm": "esm.", "esmc": "esmc.", "neobert": "model.", "embedding-gemma2": "model.",
+            "bart": "model.", **dict.fromkeys(DECODERS, "model."),
             "t5": "transformer.", "t5-gated": "transformer.", "mt5": "transformer."}
 CODE = {"jina": "jinaai/jina-bert-implementation--configuration_bert.JinaBertConfig",
         "jina-code": "jinaai/jina-bert-v2-qk-post-norm--configuration_bert.JinaBertConfig",
@@ -61,6 +63,9 @@ def base_config(args: argparse.Namespace, head: str, vocab: int) -> dict:
             "rotary_emb_interleaved": False, "rotary_scaling_factor": None, "prenorm": False,
             "qkv_proj_bias": moe, "mlp_fc1_bias": moe, "mlp_fc2_bias": moe,
             "pad_vocab_size_multiple": 64, "use_rms_norm": False, "parallel_block": False}
+    if args.family == "bart":
+        common["architectures"] = ["Bart" + {"ForMaskedLM": "ForConditionalGeneration"}.get(head, head)]
+        return common | bart.random_config(args, vocabulary(vocab).index("[SEP]"))
     if args.family in T5:
         common["architectures"] = [CLASSES[args.family] + (head if head != "Model" else "EncoderModel")]
         return common | {"d_model": hidden, "d_kv": hidden // heads, "d_ff": intermediate, "num_heads": heads,
@@ -146,7 +151,7 @@ def padded(c: dict, vocab: int) -> int:
 
 def encoder(w, args: argparse.Namespace, c: dict, vocab: int) -> None:
     hidden, p, vocab = args.shape[1], PREFIXES[args.family], padded(c, vocab)
-    wholes = esm_models.ENCODERS | {"embedding-gemma2": gemma_models.encoder}
+    wholes = esm_models.ENCODERS | {"embedding-gemma2": gemma_models.encoder, "bart": bart.random_weights}
     if whole := wholes.get(args.family):
         return whole(w, args, c, vocab)
     names = {"modernbert": ("embeddings.tok_embeddings", "embeddings.norm"),
