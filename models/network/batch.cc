@@ -31,8 +31,7 @@ void check_encoding(const Encoding& encoding, int64_t index, const Config& confi
                        config.types));
     }
   }
-  const bool has_end = config.end_token < 0 || std::ranges::count(encoding.ids, config.end_token);
-  if (!has_end) {
+  if (config.end_token >= 0 && !std::ranges::count(encoding.ids, config.end_token)) {
     fail(fmt::format("no token {} (eos_token_id), whose state the classifier reads",
                      config.end_token));
   }

@@ -28,19 +28,14 @@ void Embeddings::look_up(const Batch& batch, engine::Team& team, Tensor sum) con
 
 namespace {
 
-// Some sequences of a batch: from `from` on, until they have at least this many tokens.
-struct Group {
-  int64_t first, end;           // sequences
-  std::vector<int32_t> starts;  // in the group's rows
-  Group(const Batch& batch, int64_t from, int64_t tokens) : first(from), end(from) {
-    const int32_t before = batch.starts[first];
-    starts.push_back(0);
-    while (end < batch.sequences() && starts.back() < tokens) {
-      starts.push_back(batch.starts[++end] - before);
-    }
+// The starts, in rows of their own, of sequences from `first` on until they have so many tokens.
+std::vector<int32_t> starts_of_group(const Batch& batch, int64_t first, int64_t tokens) {
+  std::vector<int32_t> starts = {0};
+  for (int64_t i = first; i < batch.sequences() && starts.back() < tokens; ++i) {
+    starts.push_back(batch.starts[i + 1] - batch.starts[first]);
   }
-  int64_t rows() const { return starts.back(); }
-};
+  return starts;
+}
 
 }  // namespace
 
@@ -49,18 +44,17 @@ void Layer::attend_by_groups(const Pass& pass, engine::AttentionOptions options,
                              Tensor context) const {
   const auto& [batch, team, space, before] = pass;
   const bool all = options.reads == Reads::all;
-  for (int64_t first = 0; first < batch.sequences();) {
-    const Group group(batch, first, rows_at_a_time);
-    const int64_t row = batch.starts[first], sequences = group.end - first;
-    const Tensor states = space.wide.tensor(group.rows(), columns);
-    project(row, group.starts, states);
+  for (int64_t first = 0, row = 0; first < batch.sequences(); row = batch.starts[first]) {
+    const std::vector<int32_t> starts = starts_of_group(batch, first, rows_at_a_time);
+    const int64_t rows = starts.back(), sequences = std::ssize(starts) - 1;
+    const Tensor states = space.wide.tensor(rows, columns);
+    project(row, starts, states);
     if (!batch.attended.empty()) {
       options.attended = std::span(batch.attended).subspan(first, sequences);
     }
-    engine::attention(
-        team, states, group.starts, options, space.scratch,
-        {context.row(all ? row : first), all ? group.rows() : sequences, context.columns});
-    first = group.end;
+    engine::attention(team, states, starts, options, space.scratch,
+                      {context.row(all ? row : first), all ? rows : sequences, context.columns});
+    first += sequences;
   }
 }
 
@@ -78,18 +72,9 @@ Tensor Layer::attend(const Pass& pass, Reads reads, bool probabilities, int64_t 
     qkv.run(pass.team, part, pass.space.scratch, states);  // [rows, 3H]
     norm_and_rotate(starts, pass.team, states);
   };
-  const engine::AttentionOptions options = {
-      .heads = heads,
-      .key_heads = key_heads,
-      .reads = reads,
-      .precision = precision,
-      .scale = attention_scale,
-      .bias = positions.bias,
-      .keys = positions.keys ? &*positions.keys : nullptr,
-      .disentangled = positions.disentangled ? &*positions.disentangled : nullptr,
-      .window = positions.window,
-      .causal = positions.causal,
-      .probabilities = probabilities ? space.probabilities.data() : nullptr};
+  engine::AttentionOptions options = attention_options();
+  options.reads = reads;
+  options.probabilities = probabilities ? space.probabilities.data() : nullptr;
   attend_by_groups(pass, options, probabilities ? x.rows : rows_at_a_time, qkv.columns(), project,
                    context);
   if (reads == Reads::first) x = first_rows(batch, x, space);  // [rows, H] from here on
@@ -144,13 +129,12 @@ Tensor Encoder::run(const Batch& batch, engine::Team& team, Reads reads, Workspa
   embeddings.run(batch, team, space, x);
   trace("embeddings", x);
   if (convolution || layers.front().layer_inputs) copy(x, space.kept);
-  const bool rows_of_all = needs_all_rows();
   for (size_t i = 0; i < order.size(); ++i) {
     const bool probabilities = trace.wants_attention(i);
     if (probabilities) space.probabilities.resize_discarding(batch.pairs() * layers.front().heads);
     if (decoder && i == decoder->first_layer) begin_decoder(batch, team, space, x);
     for (int j = 0; j < layers_per_group; ++j) {
-      const bool last = i + 1 == order.size() && j + 1 == layers_per_group && !rows_of_all;
+      const bool last = i + 1 == order.size() && j + 1 == layers_per_group && !needs_all_rows();
       x = layers[order[i] + j].run(batch, team, last ? reads : Reads::all,
                                    probabilities && j + 1 == layers_per_group, space, x);
     }
@@ -159,10 +143,7 @@ Tensor Encoder::run(const Batch& batch, engine::Team& team, Reads reads, Workspa
             {space.probabilities.data(), layers.front().heads, batch.pairs()});
     }
     if (convolution && i == 0) convolve(batch, team, space, x);
-    if (i + 1 == order.size()) {
-      if (rows_of_all && reads == Reads::first) x = first_rows(batch, x, space);
-      x = finish(team, space, x);
-    }
+    if (i + 1 == order.size()) x = finish(batch, team, reads, space, x);
     trace("layer." + std::to_string(i), x);
   }
   return x;

@@ -141,6 +141,7 @@ struct Layer {
     Workspace& space;
     Experts::BeforeProduct before;
   };
+  engine::AttentionOptions attention_options() const;
   engine::Tensor attend(const Pass& pass, engine::Reads reads, bool probabilities,
                         int64_t rows_at_a_time, engine::Tensor x) const;
   void attend_to_encoder(const Pass& pass, int64_t rows_at_a_time, engine::Tensor x) const;
@@ -203,8 +204,9 @@ struct Encoder {
   bool needs_all_rows() const {
     return (convolution && order.size() == 1) || layers.back().layer_inputs || decoder;
   }
-  // The final norm and projection of x, the last layer's output.
-  engine::Tensor finish(engine::Team& team, Workspace& space, engine::Tensor x) const;
+  // The final norm and projection of x, the last layer's output, for the rows that are read.
+  engine::Tensor finish(const Batch& batch, engine::Team& team, engine::Reads reads,
+                        Workspace& space, engine::Tensor x) const;
   // Keeps the encoder's output x, and overwrites x with the embeddings of the decoder's tokens.
   void begin_decoder(const Batch& batch, engine::Team& team, Workspace& space,
                      engine::Tensor x) const;

@@ -14,8 +14,9 @@ namespace {
 constexpr std::string_view kBuffers[] = {"embeddings.position_ids", "embeddings.token_type_ids"};
 
 // The names of the encoder's tensors begin with one of these after the prefix.
-constexpr const char* kEncoderParts[] = {"embeddings",   "emb_ln", "encoder.",  "layers.",
-                                         "transformer.", "pooler", "final_norm"};
+constexpr const char* kEncoderParts[] = {"embeddings",   "emb_ln",        "encoder.",
+                                         "layers.",      "decoder.layer", "decoder.embed_",
+                                         "transformer.", "pooler",        "final_norm"};
 
 // "a.LayerNorm.weight" as TensorFlow's checkpoints spell it; "" if the spelling is the same.
 std::string old_spelling(std::string_view name) {

@@ -21,12 +21,13 @@ FAMILIES = {"bert": "Bert", "distilbert": "DistilBert", "electra": "Electra", "a
             "roberta": "Roberta", "xlm-roberta": "XLMRoberta", "camembert": "Camembert",
             "mpnet": "MPNet", "ernie": "Ernie", "megatron-bert": "MegatronBert",
             "data2vec-text": "Data2VecText", "roberta-prelayernorm": "RobertaPreLayerNorm",
-            "xlm-roberta-xl": "XLMRobertaXL"}
+            "xlm-roberta-xl": "XLMRobertaXL", "bart": "Bart"}
 # Of another family.
 TOKENIZERS = {"ernie": "bert", "megatron-bert": "bert", "data2vec-text": "roberta", "roberta-prelayernorm": "roberta",
-              "xlm-roberta-xl": "xlm-roberta"}
+              "xlm-roberta-xl": "xlm-roberta", "bart": "roberta"}
 EVERY_FAMILY = ["Model", "ForSequenceClassification", "ForTokenClassification",
                 "ForQuestionAnswering", "ForMultipleChoice", "ForMaskedLM"]
+HEADS = {"bart": ["Model", "ForSequenceClassification", "ForQuestionAnswering", "ForConditionalGeneration"]}
 MORE = {"bert": ["ForPreTraining", "ForNextSentencePrediction"],
         "ernie": ["ForPreTraining", "ForNextSentencePrediction"],
         "megatron-bert": ["ForPreTraining", "ForNextSentencePrediction"], "electra": ["ForPreTraining"],
@@ -85,7 +86,7 @@ def make_tokenizer(family: str, directory: Path):
                       control_symbols=BERT_SPECIAL[2:])
     elif family in ("xlm-roberta", "camembert", "xlm-roberta-xl"):
         train_unigram(directory / "sentencepiece.bpe.model", unk_id=0, bos_id=1, eos_id=2)
-    elif family in ("roberta", "data2vec-text", "roberta-prelayernorm"):
+    elif family in ("roberta", "data2vec-text", "roberta-prelayernorm", "bart"):
         train_byte_pair(directory, ROBERTA_SPECIAL)
     else:
         make_word_piece(directory, MPNET_SPECIAL if family == "mpnet" else BERT_SPECIAL)
@@ -99,6 +100,9 @@ def make_config(family: str, tokenizer, **settings):
              "intermediate_size": 77}
     if family == "distilbert":
         sizes = {"dim": 39, "n_heads": 3, "n_layers": 3, "hidden_dim": 77}
+    if family == "bart":
+        sizes = {f"{part}_{name}": size for part in ("encoder", "decoder") for name, size in
+                 (("attention_heads", 3), ("layers", 2), ("ffn_dim", 77))} | {"d_model": 39}
     sizes["max_position_embeddings"] = 64
     if family in ("albert", "electra"):
         sizes["embedding_size"] = 21

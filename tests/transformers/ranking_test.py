@@ -60,7 +60,8 @@ class Ranking(JudgeTest):
     def test_zero_shot(self):
         for family, names in (("bert", ["contradiction", "neutral", "entailment"]),
                               ("distilbert", ["ENTAILMENT", "not_entailment"]),
-                              ("xlm-roberta", ["entailment", "neutral", "contradiction"])):
+                              ("xlm-roberta", ["entailment", "neutral", "contradiction"]),
+                              ("bart", ["contradiction", "neutral", "entailment"])):
             directory = self.saved(family, "ForSequenceClassification", id2label=dict(enumerate(names)),
                                    label2id={name: i for i, name in enumerate(names)})
             pipeline = transformers.pipeline("zero-shot-classification", str(directory), device="cpu")

@@ -7,6 +7,7 @@
 
 #include "engine/dense/quantisation.h"
 #include "models/network/heads.h"
+#include "models/network/pooling.h"
 
 namespace bert::models {
 
@@ -37,6 +38,18 @@ void Embeddings::drop_tokens(const Batch& batch, engine::Team& team, Tensor sum)
       for (int64_t j = 0; j < sum.columns; ++j) x[j] += (factors[t] - 1) * embedding[j];
     }
   });
+}
+
+engine::AttentionOptions Layer::attention_options() const {
+  return {.heads = heads,
+          .key_heads = key_heads,
+          .precision = precision,
+          .scale = attention_scale,
+          .bias = positions.bias,
+          .keys = positions.keys ? &*positions.keys : nullptr,
+          .disentangled = positions.disentangled ? &*positions.disentangled : nullptr,
+          .window = positions.window,
+          .causal = positions.causal};
 }
 
 void Layer::norm_and_rotate(std::span<const int32_t> starts, engine::Team& team,
@@ -88,7 +101,9 @@ Tensor Layer::calibrate(const Batch& example, engine::Team& team, Workspace& spa
   return x;
 }
 
-Tensor Encoder::finish(engine::Team& team, Workspace& space, Tensor x) const {
+Tensor Encoder::finish(const Batch& batch, engine::Team& team, Reads reads, Workspace& space,
+                       Tensor x) const {
+  if (needs_all_rows() && reads == Reads::first) x = first_rows(batch, x, space);
   if (final_norm) engine::layer_norm(team, x, *final_norm, x);
   if (!projection) return x;
   const Tensor y = space.embedded.tensor(x.rows, projection->columns());

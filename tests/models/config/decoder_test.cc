@@ -29,7 +29,7 @@ TEST(Decoder, SettingsThatChangeItAreRefused) {
       {{{"decoder_ffn_dim", 51}}, "decoder_ffn_dim: found 51, expected 50, as in the encoder"},
       {{{"decoder_layers", 0}}, "decoder_layers: found 0, expected"},
       {{{"decoder_start_token_id", 200}}, "decoder_start_token_id: found 200, expected"},
-      {{{"decoder_layers", 4}}, "'model.decoder.layers.3.self_attn.q_proj.weight' is missing"}};
+      {{{"decoder_layers", 4}}, "'decoder.layers.3.self_attn.q_proj.weight' is missing"}};
   const auto right = nlohmann::json::parse(copy.read("config.json"));
   for (const auto& [change, message] : wrong) {
     copy.write_json("config.json", right);

@@ -242,7 +242,7 @@ TEST_F(ConfigFile, ErrorsNameTheFieldWhatWasFoundAndWhatWasExpected) {
   EXPECT_THAT(after("architectures", nullptr), HasSubstr("\"architectures\" is missing"));
   EXPECT_THAT(after("model_type", "distilbert"), HasSubstr("one of DistilBertFor"));
   EXPECT_THAT(after("model_type", "big_bird"),
-              AllOf(HasSubstr("found \"big_bird\""), HasSubstr("one of albert, bert, ")));
+              AllOf(HasSubstr("found \"big_bird\""), HasSubstr("one of albert, bart, bert, ")));
   EXPECT_THAT(after("is_decoder", true), HasSubstr("only encoders"));
   EXPECT_THAT(after("position_embedding_type", "relative_key"),
               HasSubstr("layer.0.attention.self.distance_embedding.weight' is missing"));
