@@ -245,7 +245,7 @@ class Directories(InferTest):
             model = self.make_model(kind, "--head", "none")
             path = model / "config.json"
             path.write_text(path.read_text().replace('"bert"', f'"{kind}"'))
-            self.fail_with(1, f'model_type: found "{kind}", expected one of albert, bert, ',
+            self.fail_with(1, f'model_type: found "{kind}", expected one of albert, bart, bert, ',
                            "-m", model, "a")
         model = self.make_model("bpe", "--family", "xlm-roberta", "--head", "none")
         path = model / "tokenizer.json"
