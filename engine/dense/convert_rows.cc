@@ -11,20 +11,22 @@
 
 namespace bert::engine {
 
-Linear::ConvertedRows Linear::Packed::convert(Team& team, ConstTensor x, Buffer& scratch) const {
+Linear::ConvertedRows Linear::Packed::convert(Team& team, ConstTensor x, int64_t input_words,
+                                              Buffer& scratch) const {
   const Timed timed(Step::convert);
   const KernelTable& kernels = best_kernels();
   const int64_t exact_count = std::ssize(exact),
-                filled = words_of(product->precision, product->panel.int8, k);
+                filled = words_of(product->precision, product->panel.int8, x.columns);
   const bool dense = product->panel.dense_rows;
-  const int64_t stride = converted_stride(), exact_stride = dense ? exact_count : stride;
-  const int64_t row_floats = dense ? row_words() : stride;
+  const int64_t stride = converted_stride(x.columns, input_words),
+                exact_stride = dense ? exact_count : stride;
+  const int64_t row_floats = dense ? input_words + exact_count : stride;
   // The scales follow the rows.
   static_assert(sizeof(RowScale) == 2 * sizeof(float) && alignof(RowScale) == alignof(float));
   const int64_t padded = product->panel.split ? round_up(x.rows, 16) : x.rows;
   scratch.resize_discarding(padded * (row_floats + 2));
   Word32* words_of_x = as_words(scratch.data());
-  Word32* exact_of_x = words_of_x + (dense ? x.rows * words : words);
+  Word32* exact_of_x = words_of_x + (dense ? x.rows * input_words : input_words);
   auto* scales = reinterpret_cast<RowScale*>(scratch.data() + padded * row_floats);
   constexpr int64_t kConvertedRowsPerTask = 16;
   team.run(divide_up(x.rows, kConvertedRowsPerTask), [&](int64_t block, int) {
@@ -33,14 +35,14 @@ Linear::ConvertedRows Linear::Packed::convert(Team& team, ConstTensor x, Buffer&
       const float* row = x.row(i);
       Word32* to = words_of_x + i * stride;
       if (product->panel.split) {
-        product->panel.split(row, k, to);
+        product->panel.split(row, x.columns, to);
       } else if (product->precision == Precision::bf16) {
-        kernels.round_bf16(row, k, to);
+        kernels.round_bf16(row, x.columns, to);
       } else {
         scales[i] = kernels.quantise_inputs(row, mask.empty() ? nullptr : mask.data(), k,
                                             product->panel.int8, to);
       }
-      std::fill_n(to + filled, words - filled, Word32{0});
+      std::fill_n(to + filled, input_words - filled, Word32{0});
       Word32* exact_to = exact_of_x + i * exact_stride;
       for (const int32_t input : exact) *exact_to++ = std::bit_cast<Word32>(row[input]);
     }

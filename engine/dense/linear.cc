@@ -48,41 +48,41 @@ class RowBlocks {
 }  // namespace
 
 void Linear::run(Team& team, ConstTensor x, Buffer& scratch, Tensor y, const Into& into) const {
-  assert(x.columns == width() && y.columns >= into.column + columns() && x.rows == y.rows);
-  assert(is_packed());
   const Packed& w = *packed_;
   const Product& product = *w.product;
+  const Panels part{w, into.columns, into.inputs}, next = after(into);
+  const int64_t width = product.panel.columns, panels = part.count();
+  assert(is_packed() && x.rows == y.rows && x.columns == w.k / into.inputs.count);
+  assert(y.columns >= into.column + w.n / into.columns.count);
   ConvertedRows inputs{.words = as_words(x.data), .stride = x.columns};
-  if (w.converts()) inputs = w.convert(team, x, scratch);
+  if (w.converts()) inputs = w.convert(team, x, part.words(), scratch);
   const Timed timed(Step::linear);
-  const int64_t width = product.panel.columns, panels = w.panel_count();
   const RowBlocks blocks(x.rows, product.panel.tiles ? inputs.stride : 0, panels,
                          w.n * w.k <= kFewWeights, product.panel.row_step, team.threads());
   const int64_t count = blocks.count() * panels;
   // The panel that a worker reads after task i: its next one, or its first one of the next product.
-  const auto after = [&](int64_t i, int worker) {
+  const auto panel_after = [&](int64_t i, int worker) {
     const bool ends = i + 1 == count || i + 1 == team.first_of(worker + 1, count);
-    if (!ends) return w.panel((i + 1) % panels);
-    const Packed& next = w.next && w.next->words > 0 ? *w.next : w;
-    const int64_t first = team.first_of(worker, blocks.count() * next.panel_count());
-    return next.panel(first % next.panel_count());
+    if (!ends) return part.panel((i + 1) % panels);
+    return next.panel(team.first_of(worker, blocks.count() * next.count()) % next.count());
   };
   // A thread usually gets neighbouring panels, each of which prefetches the next.
   team.run(count, [&](int64_t i, int worker) {
     const int64_t block = i / panels, first = blocks.begin(block), column = i % panels * width;
-    MatmulTask task{.x = inputs.words + first * inputs.stride,
-                    .panel = w.panel(i % panels),
-                    .next = after(i, worker),
-                    .bias = w.bias.data() + column,
-                    .y = y.row(first) + into.column + column,
-                    .rows = blocks.begin(block + 1) - first,
-                    .words = w.words,
-                    .columns = std::min(width, w.n - column),
-                    .x_stride = inputs.stride,
-                    .y_stride = y.columns,
-                    .activation = w.activation,
-                    .add = into.add,
-                    .multiply = into.multiply};
+    MatmulTask task{
+        .x = inputs.words + first * inputs.stride,
+        .panel = part.panel(i % panels),
+        .next = panel_after(i, worker),
+        .bias = into.inputs.index > 0 ? kNoBias : w.bias.data() + part.first() * width + column,
+        .y = y.row(first) + into.column + column,
+        .rows = blocks.begin(block + 1) - first,
+        .words = part.words(),
+        .columns = std::min(width, w.n - part.first() * width - column),
+        .x_stride = inputs.stride,
+        .y_stride = y.columns,
+        .activation = w.activation,
+        .add = into.add,
+        .multiply = into.multiply};
     if (product.precision == Precision::int8) w.add_scales(inputs, first, column, task);
     product.multiply(task);
   });

@@ -60,22 +60,41 @@ class Linear {
   // The Linear that usually runs next: run() ends by prefetching its first panel. It must live as
   // long as this one.
   void set_prefetch_target(const Linear& next) { packed_->next = next.packed_.get(); }
+  // The one that runs next after a slice of inputs that is not the last.
+  void set_slice_target(const Linear& first) { packed_->next_slice = first.packed_.get(); }
 
-  // y [T, N] = activation(x W^T + b), with x [T, K]. scratch: for the converted x.
+  // Part `index` of `count` of the columns between two products, or of a gate: one product computes
+  // it, and the next adds what comes of it before there is another. So few columns stay in cache
+  // for many rows. count: as Product::slices() says.
+  struct Slice {
+    int64_t index = 0, count = 1;
+  };
+
+  // y [T, N] = activation(x W^T + b), with x [T, K]. scratch: for the converted x. y [T, N / count]
+  // for a slice of the columns.
   void run(Team& team, ConstTensor x, Buffer& scratch, Tensor y) const {
-    run(team, x, scratch, y, {});
+    run(team, x, scratch, y, Into{});
   }
-  // y += x W^T + b
+  void run(Team& team, ConstTensor x, Buffer& scratch, Tensor y, Slice columns) const {
+    run(team, x, scratch, y, Into{.columns = columns});
+  }
+  // y += x W^T + b; of a slice of the inputs, x [T, K / count], of which the first adds b.
   void run_add(Team& team, ConstTensor x, Buffer& scratch, Tensor y) const {
-    run(team, x, scratch, y, {.add = true});
+    run(team, x, scratch, y, Into{.add = true});
+  }
+  void run_add(Team& team, ConstTensor x, Buffer& scratch, Tensor y, Slice inputs) const {
+    run(team, x, scratch, y, Into{.add = true, .inputs = inputs});
   }
   // The columns of a wider y from `column` on = activation(x W^T + b).
   void run_columns(Team& team, ConstTensor x, Buffer& scratch, Tensor y, int64_t column) const {
-    run(team, x, scratch, y, {.column = column});
+    run(team, x, scratch, y, Into{.column = column});
   }
   // y *= x W^T + b: the second half of a gated linear unit (Shazeer 2020).
   void run_multiply(Team& team, ConstTensor x, Buffer& scratch, Tensor y) const {
-    run(team, x, scratch, y, {.multiply = true});
+    run(team, x, scratch, y, Into{.multiply = true});
+  }
+  void run_multiply(Team& team, ConstTensor x, Buffer& scratch, Tensor y, Slice columns) const {
+    run(team, x, scratch, y, Into{.multiply = true, .columns = columns});
   }
 
  private:
@@ -95,7 +114,7 @@ class Linear {
     const Product* product;
     Buffer panels;  // [panel_count()] of panel_words() each
     Buffer bias;    // [N]
-    const Packed* next = nullptr;
+    const Packed *next = nullptr, *next_slice = nullptr;
     // int8
     Buffer column_scales;              // [panel_count(), columns of a panel]
     std::vector<int32_t> column_sums;  // [panel_count(), columns of a panel]
@@ -112,9 +131,10 @@ class Linear {
     bool converts() const { return product->precision != Precision::f32 || product->panel.split; }
     // Of converted rows. Tiles load 16 rows at once, each from the beginning of a cache line; with
     // an odd number of lines from row to row, no two of them share a set of the cache.
-    int64_t converted_stride() const {
-      if (product->panel.dense_rows) return words;
-      const int64_t all = product->panel.split ? split_words(k) : row_words();
+    int64_t converted_stride(int64_t inputs, int64_t input_words) const {
+      if (product->panel.dense_rows) return input_words;
+      const int64_t all =
+          product->panel.split ? split_words(inputs) : input_words + std::ssize(exact);
       return product->panel.tiles ? (divide_up(all, 16) | 1) * 16 : all;
     }
     int64_t panel_count() const { return divide_up(n, product->panel.columns); }
@@ -125,7 +145,8 @@ class Linear {
     // Writes the row_words() of a column: first the converted inputs, then the exact ones.
     using FillRow = std::function<void(int64_t column, Word32* to)>;
     void pack(Team& team, const FillRow& fill);
-    ConvertedRows convert(Team& team, ConstTensor x, Buffer& scratch) const;
+    // Of a slice of the inputs, input_words of them.
+    ConvertedRows convert(Team& team, ConstTensor x, int64_t input_words, Buffer& scratch) const;
     // Adds what only int8 tasks have, for inputs from `row` on and columns from `column` on.
     void add_scales(const ConvertedRows& inputs, int64_t row, int64_t column,
                     MatmulTask& task) const;
@@ -133,7 +154,28 @@ class Linear {
   struct Into {
     bool add = false, multiply = false;
     int64_t column = 0;
+    Slice columns = {}, inputs = {};  // one of them at most
   };
+  // Some of a Linear's panels, and of each some words.
+  struct Panels {
+    const Packed& of;
+    Slice columns, inputs;
+    int64_t words() const { return of.words / inputs.count; }
+    int64_t count() const { return of.panel_count() / columns.count; }
+    int64_t first() const { return columns.index * count(); }
+    const Word32* panel(int64_t i) const {
+      return of.panel(first() + i) + inputs.index * words() * of.product->panel.columns;
+    }
+  };
+  // Those that usually run next.
+  Panels after(const Into& into) const {
+    const Packed& w = *packed_;
+    const auto& [index, count] = into.inputs;
+    if (index + 1 < count && w.next_slice) return {*w.next_slice, {index + 1, count}, {}};
+    if (!w.next || w.next->words == 0) return {w, into.columns, into.inputs};
+    const bool by_inputs = w.next->k == w.n;  // otherwise a gate's
+    return {*w.next, by_inputs ? Slice{} : into.columns, by_inputs ? into.columns : Slice{}};
+  }
   void run(Team& team, ConstTensor x, Buffer& scratch, Tensor y, const Into& into) const;
 
   std::unique_ptr<Packed> packed_;  // on the heap: a prefetch target must not move with its Linear

@@ -59,7 +59,16 @@ const char* name_of(Precision precision) {
 int64_t Product::rows_at_a_time(int threads) const {
   const bool fast = precision == Precision::int8 || panel.tiles;
   if (!fast) return std::numeric_limits<int64_t>::max();
-  return (second_level_cache() < 2 << 20 ? 96 : 128) * int64_t{threads};
+  return (second_level_cache() < 2 << 20 ? 96 : panel.tiles ? 256 : 128) * int64_t{threads};
+}
+
+// With slices of about 768 columns, and so twice as many rows at a time, the weights are read half
+// as often (8x128 tokens on Granite Rapids: f32 -10 %, bf16 -11 %). int8 scales whole rows.
+int64_t Product::slices(int64_t columns) const {
+  if (!panel.tiles || precision == Precision::int8) return 1;
+  int64_t count = std::max<int64_t>(1, columns / (panel.split ? 768 : 1536));
+  while (count > 1 && columns % (count * panel.columns) != 0) --count;  // in whole panels and tiles
+  return count;
 }
 
 const Product& pick_product(Precision precision, Backend wanted) {

@@ -54,6 +54,8 @@ class Product {
   virtual void prepare(int64_t /*words*/, int64_t /*exact*/) const {}
   // How many rows to take at a time through products whose outputs the next step reads.
   int64_t rows_at_a_time(int threads) const;
+  // In how many slices to compute the columns between two products, which is part of their bits.
+  int64_t slices(int64_t columns) const;
   // For people, such as "oneDNN 3.7.2 micro-kernels".
   virtual std::string name() const = 0;
 
@@ -75,6 +77,9 @@ std::string onednn_version();  // of the library that runs, such as "2.6.3"
 // What would run on this machine, in lines for people: oneDNN's version, the backend of each
 // precision, and the instruction set of the kernels.
 std::string describe_products();
+
+// The bias where there is none, for a panel.
+alignas(64) inline constexpr float kNoBias[64] = {};
 
 // What a model multiplies with: its layers in the chosen precision, all else in f32.
 struct Products {

@@ -80,7 +80,7 @@ Tensor Layer::attend(const Pass& pass, Reads reads, bool probabilities, int64_t 
   if (reads == Reads::first) x = first_rows(batch, x, space);  // [rows, H] from here on
   const Tensor before_attention = residual_norm ? copy(x, space.normed) : x;
   before(attention_output, context);
-  add_normed(attention_output, attention_post_norm, pass, context, x);  // dense + residual
+  add_normed(attention_output, attention_post_norm, pass, context, x, {});  // dense + residual
   if (!pre_norm) engine::layer_norm(team, x, *attention_norm, x);
   if (residual_norm) {
     engine::add(team, before_attention, x);
@@ -96,15 +96,17 @@ void Layer::feed_forward(const Pass& pass, int64_t rows_at_a_time, Tensor x) con
   for (int64_t first = 0; first < x.rows && !experts; first += rows_at_a_time) {
     const Tensor part = {x.row(first), std::min(rows_at_a_time, x.rows - first), x.columns};
     const Tensor inputs = pre_normed(output_norm, pass, part);
-    const Tensor wide = space.wide.tensor(part.rows, intermediate->columns());
-    before(*intermediate, inputs);
-    intermediate->run(team, inputs, space.scratch, wide);  // [rows, I], activation fused
-    if (up) {
-      before(*up, inputs);
-      up->run_multiply(team, inputs, space.scratch, wide);
+    for (engine::Linear::Slice slice{0, slices}; slice.index < slices; ++slice.index) {
+      const Tensor wide = space.wide.tensor(part.rows, intermediate->columns() / slices);
+      before(*intermediate, inputs);
+      intermediate->run(team, inputs, space.scratch, wide, slice);  // [rows, I], activation fused
+      if (up) {
+        before(*up, inputs);
+        up->run_multiply(team, inputs, space.scratch, wide, slice);
+      }
+      before(*output, wide);
+      add_normed(*output, output_post_norm, pass, wide, part, slice);  // dense + residual
     }
-    before(*output, wide);
-    add_normed(*output, output_post_norm, pass, wide, part);  // dense + residual
   }
   if (!pre_norm) engine::layer_norm(team, x, *output_norm, x);
 }

@@ -131,6 +131,7 @@ struct Layer {
   std::optional<engine::Linear> intermediate,  // [I, H], the activation fused; the gate if gated
       up,                                      // [I, H], multiplied by the gate
       output;                                  // [H, I]
+  int64_t slices = 1;                          // of the I columns, one computed after the other
   std::optional<LayerInputs> layer_inputs;
 
  private:
@@ -157,7 +158,8 @@ struct Layer {
                             engine::Tensor x) const;
   // x += norm(inputs W^T + b), with one of the layer's products.
   void add_normed(const engine::Linear& product, const std::optional<engine::Norm>& norm,
-                  const Pass& pass, engine::Tensor inputs, engine::Tensor x) const;
+                  const Pass& pass, engine::Tensor inputs, engine::Tensor x,
+                  engine::Linear::Slice of_inputs) const;
   // Applies norms of queries and keys and rotary positions to qkv's output, states [T, 3H].
   void norm_and_rotate(std::span<const int32_t> starts, engine::Team& team,
                        engine::Tensor states) const;

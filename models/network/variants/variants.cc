@@ -72,9 +72,10 @@ Tensor Layer::pre_normed(const std::optional<engine::Norm>& norm, const Pass& pa
 }
 
 void Layer::add_normed(const engine::Linear& product, const std::optional<engine::Norm>& norm,
-                       const Pass& pass, Tensor inputs, Tensor x) const {
+                       const Pass& pass, Tensor inputs, Tensor x,
+                       engine::Linear::Slice of_inputs) const {
   const auto& [batch, team, space, before] = pass;
-  if (!norm) return product.run_add(team, inputs, space.scratch, x);
+  if (!norm) return product.run_add(team, inputs, space.scratch, x, of_inputs);
   const Tensor y = space.normed.tensor(x.rows, x.columns);
   product.run(team, inputs, space.scratch, y);
   engine::add_layer_norm(team, y, *norm, x);
