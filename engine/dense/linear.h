@@ -63,9 +63,9 @@ class Linear {
   // The one that runs next after a slice of inputs that is not the last.
   void set_slice_target(const Linear& first) { packed_->next_slice = first.packed_.get(); }
 
-  // Part `index` of `count` of the columns between two products, or of a gate: one product computes
-  // it, and the next adds what comes of it before there is another. So few columns stay in cache
-  // for many rows. count: as Product::slices() says.
+  // Part `index` of `count` of the columns between two products: the first computes it, and the
+  // second adds what comes of it, before the next slice is computed. A slice of many rows stays in
+  // the cache where all of their columns would not. count: as Product::slices() says.
   struct Slice {
     int64_t index = 0, count = 1;
   };
