@@ -78,7 +78,7 @@ Tensor Layer::attend(const Pass& pass, Reads reads, bool probabilities, int64_t 
   attend_by_groups(pass, options, probabilities ? x.rows : rows_at_a_time, qkv.columns(), project,
                    context);
   if (reads == Reads::first) x = first_rows(batch, x, space);  // [rows, H] from here on
-  const Tensor before_attention = residual_norm ? copy(x, space.normed) : x;
+  const Tensor before_attention = residual_norm ? copy(team, x, space.normed) : x;
   before(attention_output, context);
   add_normed(attention_output, attention_post_norm, pass, context, x, {});  // dense + residual
   if (!pre_norm) engine::layer_norm(team, x, *attention_norm, x);
@@ -95,7 +95,10 @@ void Layer::feed_forward(const Pass& pass, int64_t rows_at_a_time, Tensor x) con
   if (experts) experts->run_add(team, space.routed, space.wide, space.scratch, x, before);
   for (int64_t first = 0; first < x.rows && !experts; first += rows_at_a_time) {
     const Tensor part = {x.row(first), std::min(rows_at_a_time, x.rows - first), x.columns};
-    const Tensor inputs = pre_normed(output_norm, pass, part);
+    // Slices add to x, of which the next ones read what it was.
+    const bool copies = slices > 1 && !pre_norm;
+    const Tensor inputs =
+        copies ? copy(team, part, space.normed) : pre_normed(output_norm, pass, part);
     for (engine::Linear::Slice slice{0, slices}; slice.index < slices; ++slice.index) {
       const Tensor wide = space.wide.tensor(part.rows, intermediate->columns() / slices);
       before(*intermediate, inputs);
@@ -130,7 +133,7 @@ Tensor Encoder::run(const Batch& batch, engine::Team& team, Reads reads, Workspa
   Tensor x = space.x.tensor(batch.tokens(), hidden);
   embeddings.run(batch, team, space, x);
   trace("embeddings", x);
-  if (convolution || layers.front().layer_inputs) copy(x, space.kept);
+  if (convolution || layers.front().layer_inputs) copy(team, x, space.kept);
   for (size_t i = 0; i < order.size(); ++i) {
     const bool probabilities = trace.wants_attention(i);
     if (probabilities) space.probabilities.resize_discarding(batch.pairs() * layers.front().heads);

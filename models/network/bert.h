@@ -166,7 +166,7 @@ struct Layer {
 };
 
 // Copies x to `to`.
-engine::Tensor copy(engine::ConstTensor x, engine::Buffer& to);
+engine::Tensor copy(engine::Team& team, engine::ConstTensor x, engine::Buffer& to);
 
 struct Encoder {
   // example: any inputs of the model's kind, on which int8 is calibrated. Each layer is calibrated

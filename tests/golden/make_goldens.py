@@ -63,6 +63,7 @@ MODELS = [
      "--shape 1,32,4,64 --types 1 --positions 40", [3, 31, 33, 40]),
     ("orderless", "all position embeddings zero: permuting an input's tokens permutes its outputs",
      "--shape 2,48,6,192 --no-positions", UGLY),
+    ("wide", "a feed-forward network in slices on matrix tiles", "--shape 2,48,2,3072 --head none", [3, 65, 300]),
     ("texts", "inputs as text, through the tokenizer",
      "--shape 2,64,4,256 --labels 3 --vocab 300", None),
 ]
@@ -191,6 +192,8 @@ def newer() -> list[tuple[str, str, str, list[int] | None]]:
         ("gte-separate", "three projections, two segments, NTK with mixed_b",
          '--family gte --shape 2,52,2,37 --positions 128 --head none --set pack_qkv=false --set '
          'type_vocab_size=2 --set rope_scaling={"type":"ntk","factor":3.0,"mixed_b":0.6}', WINDOWED),
+        ("jina-wide", "a gated network in slices", "--family jina --shape 1,48,4,3072 --positions 128 --head none",
+         WINDOWED),
         ("jina-reglu", "a power of two of heads, relu",
          '--family jina --shape 2,52,4,37 --positions 128 --head none --set feed_forward_type="reglu"',
          WINDOWED),

@@ -334,7 +334,7 @@ void Encoder::load_layers(Checkpoint& checkpoint, const Config& config,
   Tensor x = space.x.tensor(example.tokens(), hidden);
   if (calibrates) {
     embeddings.run(example, team, space, x);
-    if (convolution || config.layer_inputs > 0) copy(x, space.kept);
+    if (convolution || config.layer_inputs > 0) copy(team, x, space.kept);
     // Its rows are scattered, and each brought the pages around it into memory.
     Checkpoint::release(embeddings.word);
   }

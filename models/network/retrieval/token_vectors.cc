@@ -28,7 +28,7 @@ TokenVectors::TokenVectors(const TokenSettings& settings, const Config& config,
 engine::Tensor TokenVectors::run(engine::Team& team, engine::ConstTensor x,
                                  Workspace& space) const {
   engine::Tensor y;
-  if (dense_.empty()) y = copy(x, space.transformed);
+  if (dense_.empty()) y = copy(team, x, space.transformed);
   for (size_t i = 0; i < dense_.size(); ++i) {
     engine::Buffer& to = i % 2 ? space.pooled : space.transformed;
     y = to.tensor(x.rows, dense_[i].linear.columns());

@@ -57,7 +57,7 @@ void Decoder::embed(const Batch& batch, const Embeddings& of_encoder, engine::Te
 
 void Encoder::begin_decoder(const Batch& batch, engine::Team& team, Workspace& space,
                             Tensor x) const {
-  copy(x, space.kept);
+  copy(team, x, space.kept);
   decoder->embed(batch, embeddings, team, x);
 }
 

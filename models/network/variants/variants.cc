@@ -14,9 +14,12 @@ namespace bert::models {
 using engine::Reads;
 using engine::Tensor;
 
-Tensor copy(engine::ConstTensor x, engine::Buffer& to) {
-  std::copy_n(x.data, x.size(), to.tensor(x.rows, x.columns).data);
-  return {to.data(), x.rows, x.columns};
+Tensor copy(engine::Team& team, engine::ConstTensor x, engine::Buffer& to) {
+  const Tensor y = to.tensor(x.rows, x.columns);
+  engine::for_row_blocks(team, x.rows, [&](int64_t begin, int64_t end) {
+    std::copy_n(x.row(begin), (end - begin) * x.columns, y.row(begin));
+  });
+  return y;
 }
 
 // As in ESM (Lin et al. 2023), whose training drops masks as dropout drops inputs, and which so

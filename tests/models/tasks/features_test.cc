@@ -287,7 +287,7 @@ INSTANTIATE_TEST_SUITE_P(Families, EveryModel, testing::ValuesIn(all_models()), 
 // The inputs or the head of these are like those of others.
 const std::vector<std::string> kRest = names_in(R"(
     tinybert bf16 wide-heads relu one-label multi-label no-pooler st-mean one-segment orderless
-    texts bert-mlm-stored distilbert-stored distilbert-texts xlm-roberta-sentence data2vec
+    texts wide jina-wide bert-mlm-stored distilbert-stored distilbert-texts xlm-roberta-sentence data2vec
     longformer xlm-roberta-xl modernbert-newer modernbert-texts nomic-classification nomic-moe-all
     gte-classification gte-mlm gte-tokens gte-choice jina-mlm jina-classification jina-tokens
     jina-qa jina-reglu jina-code-tokens eurobert deberta1-classification deberta1-mlm
@@ -319,7 +319,8 @@ INSTANTIATE_TEST_SUITE_P(Families, FewModels,
                                          "eurobert-classification", "eurobert-newer", "gemma3",
                                          "embedding-gemma2", "deberta-conv", "jina-reranker",
                                          "ultrabert-mlm", "deberta1-far", "megatron", "nomic-moe",
-                                         "t5", "qwen3", "esm-mlm", "neobert-mlm", "bart-mlm"),
+                                         "t5", "qwen3", "esm-mlm", "neobert-mlm", "bart-mlm",
+                                         "wide"),
                          test_name);
 
 TEST(Features, OfNothingAreNothing) {
