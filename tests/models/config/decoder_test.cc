@@ -59,8 +59,7 @@ TEST(Decoder, AClassifierReadsTheLastEndOfSequence) {
     const size_t size = ids.size();
     const std::vector<Encoding> inputs = {
         {.ids = std::move(ids), .type_ids = std::vector(size, 0)}};
-    const auto row = model.run(inputs).row(0);
-    return std::vector<float>(row.begin(), row.end());
+    return model.run(inputs).values;
   };
   const std::vector<float> alone = logits({7, end, 9, end});
   EXPECT_NE(logits({7, end, 9, end, 11}), alone);  // the encoder reads all of them
