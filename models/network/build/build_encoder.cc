@@ -207,7 +207,7 @@ Layer::Layer(Checkpoint& checkpoint, const std::string& name_in_checkpoint, cons
   intermediate->set_prefetch_target(up ? *up : *output);
   if (up) up->set_prefetch_target(*output);
   output->set_slice_target(*intermediate);
-  if (!output_post_norm) slices = product.slices(config.intermediate);
+  if (!output_post_norm) slices = intermediate->product().slices(config.intermediate);
 }
 
 void Layer::make_distance_tables(engine::Team& team) {

@@ -93,8 +93,9 @@ TEST(Linear, SlicesAddUp) {
     products.push_back(split_product(*kernels));
     products.push_back(&panel_product(Precision::bf16, *kernels));
   }
+  std::erase_if(products, [](const Product* p) { return !p || !p->panel.tiles; });
+  if (products.empty()) GTEST_SKIP() << "no matrix tiles, nor vectors to emulate them with";
   for (const Product* product : products) {
-    if (!product || !product->panel.tiles) continue;
     SCOPED_TRACE(product->name());
     const std::vector<float> whole = sliced(*product, 300, 1, 1),
                              three = sliced(*product, 300, 1, 3);
