@@ -20,5 +20,7 @@ inline Vec silu(Vec x) {
   return max(broadcast(-100.0f), x) * ((x < 0.0f ? e : broadcast(1.0f)) / (1.0f + e));
 }
 
+inline Vec quick_gelu(Vec x) { return silu(x * 1.702f) * (1 / 1.702f); }
+
 }  // namespace
 }  // namespace bert::engine::INSTRUCTION_SET

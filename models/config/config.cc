@@ -27,6 +27,7 @@ const std::pair<std::string_view, engine::Activation> kActivations[] = {
     {"gelu_new", engine::Activation::gelu_tanh},
     {"gelu_fast", engine::Activation::gelu_tanh},
     {"gelu_pytorch_tanh", engine::Activation::gelu_tanh},
+    {"quick_gelu", engine::Activation::quick_gelu},
     {"relu", engine::Activation::relu},
     {"tanh", engine::Activation::tanh},
     {"silu", engine::Activation::silu},
@@ -47,7 +48,7 @@ engine::Activation read_activation(const JsonFile& file, const Family& family) {
   for (const auto& [gated, activation] : kGatedActivations) {
     if (gated == name && family.gate != Gate::none) return activation;
   }
-  file.fail(field, "gelu, gelu_new, gelu_pytorch_tanh, relu, tanh or silu");
+  file.fail(field, "gelu, gelu_new, gelu_pytorch_tanh, quick_gelu, relu, tanh or silu");
 }
 
 // Adds the architecture to a configuration that names none, judging by the tensors. For families
@@ -294,7 +295,8 @@ engine::Activation read_head_activation(const JsonFile& file, const Config& conf
   if (*head.activation_key) {
     const std::string name = file.text(head.activation_key, head.activation);
     if (const auto* found = find_activation(name)) return *found;
-    file.fail(head.activation_key, "gelu, gelu_new, gelu_pytorch_tanh, relu, tanh or silu");
+    file.fail(head.activation_key,
+              "gelu, gelu_new, gelu_pytorch_tanh, quick_gelu, relu, tanh or silu");
   }
   return *head.activation ? *find_activation(head.activation) : config.activation;
 }

@@ -105,6 +105,13 @@ struct Config {
   // Unless other files say otherwise, embeddings are the first token's state, and similarity their
   // product.
   bool embeds_first = false;
+  // Embeddings are the state of the first token `id`, or if that is -1 of the first of the highest,
+  // and if `columns` are not 0, they are multiplied with Family::text_projection.
+  struct TextEnd {
+    int id = -1;
+    int columns = 0;
+  };
+  std::optional<TextEnd> embeds_end;
   int convolution = 0;  // in tokens, after the first layer; 0: none
   engine::Activation convolution_activation = engine::Activation::tanh;
 

@@ -82,10 +82,14 @@ void refuse_transformer_variants(const JsonFile& file, bool has_logit_score) {
                                {"method_output_name", extracts ? "last_hidden_state" : "logits"}};
   nlohmann::json expected = {{"text", text}};
   const nlohmann::json* modality = file.find("modality_config");
+  // CLIP's method, besides which there is one for images.
+  const bool embeds = extracts && modality && modality->contains("text") &&
+                      (*modality)["text"].contains("method") &&
+                      (*modality)["text"]["method"] == "get_text_features";
   if (generates && modality && modality->contains("message")) {
     (expected["message"] = text)["format"] = "flat";
   }
-  if (modality && *modality != expected) file.fail("modality_config", expected.dump());
+  if (modality && !embeds && *modality != expected) file.fail("modality_config", expected.dump());
   const nlohmann::json* value = file.find("processing_kwargs");
   const bool is_known = generates && value && value->is_object() && value->size() == 1 &&
                         value->contains("chat_template") && (*value)["chat_template"].is_object() &&
@@ -209,8 +213,9 @@ void ModuleList::read_routes(const std::string& directory) {
 
 std::string transformer_folder(const std::string& directory) {
   const ModuleList list(directory);
-  const bool is_first = !list.modules.empty() && list.modules[0].name.ends_with("Transformer");
-  return is_first ? list.modules[0].folder : directory;
+  if (list.modules.empty()) return directory;
+  const auto& [type, name, folder] = list.modules[0];
+  return name.ends_with("Transformer") || name == "CLIPModel" ? folder : directory;
 }
 
 bool ModuleList::has(std::string_view name) const {
@@ -225,26 +230,48 @@ void ModuleList::refuse(size_t i, const char* expected) const {
   fail(i, fmt::format("'type' is '{}', expected {}, in this order", modules[i].type, expected));
 }
 
+namespace {
+
+// As CLIP does, without a Pooling module.
+void pool_at_end(const Config& config, SentenceModules& modules) {
+  modules.configured = true;
+  modules.poolings = {Pooling::end};
+  modules.end_token = config.embeds_end->id;
+  const int64_t columns = config.embeds_end->columns;
+  if (columns == 0) return;
+  modules.dense.push_back({.directory = {},
+                           .width = modules.columns,
+                           .columns = columns,
+                           .has_bias = false,
+                           .activation = engine::Activation::none,
+                           .tensor = config.family->text_projection});
+  modules.columns = columns;
+}
+
+}  // namespace
+
 SentenceModules read_sentence_modules(const std::string& directory, const Config& config,
                                       bool has_head) {
   SentenceModules modules;
   if (config.is_causal_lm && config.is_causal) modules.poolings = {Pooling::last};
   if (config.embeds_first) modules.poolings = {Pooling::cls};
   modules.columns = config.output;
+  if (config.embeds_end) pool_at_end(config, modules);
   const ModuleList list(directory);
   if (!list.exists) return modules;
   for (size_t i = 0; i < list.modules.size(); ++i) {
     const auto& [type, name, folder] = list.modules[i];
     if (name == "Pooling" && i == 1) {
       modules.poolings = read_poolings(folder + "/config.json", config.output);
-      modules.columns *= std::ssize(modules.poolings);
+      modules.dense.clear();
+      modules.columns = config.output * std::ssize(modules.poolings);
       modules.configured = true;
-    } else if (name == "Dense" && i > 1 && !modules.normalize) {
+    } else if (name == "Dense" && modules.configured && !modules.normalize) {
       modules.dense.push_back(read_dense(folder, modules.columns, "sentence_embedding"));
       modules.columns = modules.dense.back().columns;
-    } else if (name == "Normalize" && i > 1 && !modules.normalize) {
+    } else if (name == "Normalize" && modules.configured && !modules.normalize) {
       modules.normalize = true;
-    } else if (!(name == "Transformer" && i == 0) &&
+    } else if (!(i == 0 && (name == "Transformer" || (name == "CLIPModel" && config.embeds_end))) &&
                !(name == "LogitScore" && !config.score_tokens.empty())) {
       list.refuse(i, "Transformer, Pooling and optionally Dense and Normalize");
     }

@@ -18,22 +18,24 @@ namespace bert::models {
 
 // How a sequence's hidden states become one row: the first or the last token's, the maximum of each
 // column, their sum divided by the number of tokens or its square root, or a mean with rising
-// weights.
-enum class Pooling { cls, max, mean, mean_sqrt_len, weighted_mean, last };
+// weights; or that of the token that Config::embeds_end says.
+enum class Pooling { cls, max, mean, mean_sqrt_len, weighted_mean, last, end };
 
 // modules.json and the folders it names: Pooling, then dense layers, then normalisation. Without
 // modules.json, or for a CrossEncoder (which has a head instead): the mean of the last hidden
-// state, or of a causal language model the last token's.
+// state, or of a causal language model the last token's. CLIP pools by itself, whatever they say.
 struct SentenceModules {
   struct Dense {
-    std::string directory;  // holds its weights
+    std::string directory;  // holds its weights, unless the model's do
     int64_t width, columns;
     bool has_bias;
     engine::Activation activation;
-    bool residual = false;  // adds its input, times a matrix without a bias if the widths differ
+    bool residual = false;    // adds its input, times a matrix without a bias if the widths differ
+    std::string tensor = {};  // of the model's weights
   };
   bool configured = false;                          // a Pooling module was read
   std::vector<Pooling> poolings = {Pooling::mean};  // their rows are concatenated
+  int end_token = -1;                               // for Pooling::end
   std::vector<Dense> dense;
   bool normalize = false;              // to Euclidean length 1
   std::optional<int64_t> truncate_to;  // truncate_dim: the embedding is only the first columns

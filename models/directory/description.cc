@@ -78,8 +78,8 @@ std::vector<std::string> make_notes(const std::string& directory, const Config& 
   add_all(config.notes);
   add_all(checkpoint.notes());
   if (decisions.unevaluated_tensors > 0) {
-    notes.push_back(fmt::format("{}: {} tensors that {} does not have are not evaluated", directory,
-                                decisions.unevaluated_tensors, config.architecture));
+    notes.push_back(fmt::format("{}: {} tensors of other heads or parts are not evaluated",
+                                directory, decisions.unevaluated_tensors));
   }
   if (encoder.precision == engine::Precision::int8) notes.push_back(encoder.int8_note());
   if (retrieval.interaction) add_all(retrieval.interaction->notes());

@@ -227,7 +227,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::load(const std::string& name,
   models::SentenceEmbedding sentence(
       retrieval_settings.embeds ? models::read_sentence_modules(directory, config, !rows.empty())
                                 : models::SentenceModules(),
-      products.f32, team);
+      checkpoint, products.f32, team);
   Heads heads = load_heads(checkpoint, config, rows, encoder.embeddings, products.f32, team);
   models::RetrievalParts retrieval =
       models::load_retrieval(retrieval_settings, config, checkpoint, tokenizer, max_length.tokens,

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "models/network/build/build_parts.h"
+
 namespace bert::models {
 
 using engine::ConstTensor;
@@ -27,9 +29,11 @@ const char* pooling_name(Pooling pooling) {
     case Pooling::weighted_mean:
       return "weighted mean";
     case Pooling::last:
+      return "last";
+    case Pooling::end:
       break;
   }
-  return "last";
+  return "end of text";
 }
 
 // What the sum of a sequence's rows is divided by.
@@ -42,7 +46,7 @@ float divisor(Pooling pooling, int64_t tokens) {
 // Pools rows [begin, end) of x into y [H].
 void pool_rows(Pooling pooling, ConstTensor x, int64_t begin, int64_t end, float* y) {
   std::copy_n(x.row(pooling == Pooling::last ? end - 1 : begin), x.columns, y);
-  if (pooling == Pooling::cls || pooling == Pooling::last) return;
+  if (pooling == Pooling::cls || pooling == Pooling::last || pooling == Pooling::end) return;
   for (int64_t t = begin + 1; t < end; ++t) {
     const float* row = x.row(t);
     const float weight =
@@ -54,6 +58,19 @@ void pool_rows(Pooling pooling, ConstTensor x, int64_t begin, int64_t end, float
   if (pooling == Pooling::max) return;
   const float by = divisor(pooling, end - begin);
   for (int64_t j = 0; j < x.columns; ++j) y[j] /= by;
+}
+
+}  // namespace
+
+namespace {
+
+// The row of a sequence's first token `end`, or if that is -1 of the first of the highest. As in
+// transformers, it is the first row if there is no such token.
+int64_t find_end(const Batch& batch, int64_t sequence, int32_t end) {
+  const auto first = batch.ids.begin() + batch.starts[sequence],
+             last = batch.ids.begin() + batch.starts[sequence + 1];
+  const auto found = end < 0 ? std::max_element(first, last) : std::find(first, last, end);
+  return (found == last ? first : found) - batch.ids.begin();
 }
 
 }  // namespace
@@ -117,11 +134,16 @@ Tensor mean_rows(const Batch& batch, ConstTensor x, engine::Team& team, Workspac
   return mean;
 }
 
-SentenceEmbedding::SentenceEmbedding(SentenceModules modules, const engine::Product& f32,
-                                     engine::Team& team)
+SentenceEmbedding::SentenceEmbedding(SentenceModules modules, Checkpoint& checkpoint,
+                                     const engine::Product& f32, engine::Team& team)
     : modules_(std::move(modules)) {
   for (const SentenceModules::Dense& dense : modules_.dense) {
-    dense_.push_back(read_dense_module(dense, f32, team));
+    if (dense.tensor.empty()) {
+      dense_.push_back(read_dense_module(dense, f32, team));
+      continue;
+    }
+    const DenseNames names = {{dense.tensor}, dense.columns, dense.width, dense.has_bias};
+    dense_.push_back({read_linear(checkpoint, names, dense.activation, f32, team)});
   }
 }
 
@@ -144,7 +166,8 @@ Tensor SentenceEmbedding::run(const Batch& batch, engine::Reads reads, Tensor x,
     const int64_t begin = first ? i : batch.starts[i], end = first ? i + 1 : batch.starts[i + 1];
     float* row = y.row(i);
     for (const Pooling pooling : modules_.poolings) {
-      pool_rows(pooling, x, begin, end, row);
+      const bool at_end = pooling == Pooling::end;
+      pool_rows(pooling, x, at_end ? find_end(batch, i, modules_.end_token) : begin, end, row);
       row += x.columns;
     }
   });

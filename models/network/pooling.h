@@ -30,7 +30,8 @@ void normalize_rows(engine::Tensor y);
 class SentenceEmbedding {
  public:
   // Loads the weights of the dense modules.
-  SentenceEmbedding(SentenceModules modules, const engine::Product& f32, engine::Team& team);
+  SentenceEmbedding(SentenceModules modules, Checkpoint& checkpoint, const engine::Product& f32,
+                    engine::Team& team);
 
   std::string description() const;                            // "cls, normalised"
   bool is_configured() const { return modules_.configured; }  // by modules.json

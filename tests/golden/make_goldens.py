@@ -44,8 +44,8 @@ MODELS = [
      "--shape 2,64,8,128 --head pretraining --names gamma", UGLY),
     ("next-sentence", "next-sentence head, five shards",
      "--shape 3,96,4,384 --head nsp --sharded 5", UGLY),
-    ("one-label", "a single raw score, large layer_norm_eps",
-     "--shape 1,48,2,96 --labels 1 --problem-type regression --epsilon 1e-3", SHORT),
+    ("one-label", "a raw score, large layer_norm_eps", "--shape 1,48,2,96 --labels 1 --problem-type regression "
+     "--epsilon 1e-3", SHORT),
     ("multi-label", "sigmoid scores by problem_type, named labels",
      "--shape 1,64,4,128 --labels 3 --label-names toxic,rude,fine "
      "--problem-type multi_label_classification", SHORT),
@@ -59,10 +59,8 @@ MODELS = [
      "--shape 2,48,6,192 --head none --sentence-transformers cls --normalize", SHORT),
     ("st-max", "sentence-transformers, maximum, without a pooler",
      "--shape 2,48,6,192 --head none --no-pooler --sentence-transformers max", SHORT),
-    ("one-segment", "a single token type, 40 positions",
-     "--shape 1,32,4,64 --types 1 --positions 40", [3, 31, 33, 40]),
-    ("orderless", "all position embeddings zero: permuting an input's tokens permutes its outputs",
-     "--shape 2,48,6,192 --no-positions", UGLY),
+    ("one-segment", "a single token type, 40 positions", "--shape 1,32,4,64 --types 1 --positions 40", [3, 31, 33, 40]),
+    ("orderless", "no position embeddings: the order of tokens is lost", "--shape 2,48,6,192 --no-positions", UGLY),
     ("wide", "a feed-forward network in slices on matrix tiles", "--shape 2,48,2,3072 --head none", [3, 65, 300]),
     ("texts", "inputs as text, through the tokenizer",
      "--shape 2,64,4,256 --labels 3 --vocab 300", None),
@@ -174,7 +172,8 @@ def newer() -> list[tuple[str, str, str, list[int] | None]]:
                           ("ultrabert", ("none", "classification", "mlm", "tokens", "qa")),
                           ("eurobert", ("none", "classification", "mlm", "tokens")),
                           ("esm", ("none", "classification", "mlm", "tokens")),
-                          ("neobert", ("none", "classification", "mlm")), ("bart", ("none", "qa", "mlm"))):
+                          ("neobert", ("none", "classification", "mlm")), ("clip", ("none",)),
+                          ("bart", ("none", "qa", "mlm"))):
         for head in heads:
             arguments = MODERN if family == "modernbert" else f"--family {family} {shape}"
             name = family if head == "none" else f"{family}-{head}"
@@ -183,6 +182,10 @@ def newer() -> list[tuple[str, str, str, list[int] | None]]:
     return models + [
         ("bart-classification", "the state of the last end of sequence; one layer in the decoder, F16",
          f"--family bart {shape} --set decoder_layers=1 --labels 3 --dtype F16", WINDOWED[1:]),
+        ("clip-text", "CLIP without its projection", f"--family clip-text {shape} --head none", WINDOWED),
+        ("clip-projection", "with it, and the wrong end of text in its file; gelu, F16",
+         f'--family clip-text {shape} --set architectures=["CLIPTextModelWithProjection"] --set eos_token_id=2 '
+         '--set hidden_act="gelu" --head none --prefix --dtype F16', WINDOWED),
         ("modernbert-newer", "layer_types, rope_parameters, biases; the first token is classified",
          f"--family modernbert --shape 4,52,2,37 --positions 128 --scale 0.8 {settings}", WINDOWED),
         ("nomic-moe", "five experts, of which a token takes two",

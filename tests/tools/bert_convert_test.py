@@ -52,7 +52,8 @@ class ConvertTest(ToolTest):
                                      ["--family", "qwen2", "--shape", "2,48,4,60"],
                                      ["--family", "qwen3", "--shape", "2,48,4,60", "--set", "head_dim=20"],
                                      ["--family", "mt5", "--head", "none", "--shape", "2,48,4,60"],
-                                     ["--family", "bart", "--shape", "2,48,4,60"]]):
+                                     ["--family", "bart", "--shape", "2,48,4,60"],
+                                     ["--family", "clip", "--shape", "2,48,4,60"]]):
             for precision in ["int8", "bf16"]:
                 with self.subTest(options, precision=precision):
                     source, target = self.convert(f"same{i}{precision}", precision, *options)

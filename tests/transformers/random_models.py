@@ -57,13 +57,13 @@ def make_word_piece(directory: Path, special: list[str]) -> None:
     (directory / "vocab.txt").write_text(lines, encoding="utf-8")
 
 
-def train_byte_pair(directory: Path, special: list[str]) -> None:
-    """Writes vocab.json and merges.txt."""
-    tokenizer = Tokenizer(models.BPE())
+def train_byte_pair(directory: Path, special: list[str], suffix: str = "") -> None:
+    """Writes vocab.json and merges.txt. suffix: of the pieces that end a word."""
+    tokenizer = Tokenizer(models.BPE(end_of_word_suffix=suffix))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     trainer = trainers.BpeTrainer(vocab_size=600, special_tokens=special,
                                   initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-                                  show_progress=False)
+                                  end_of_word_suffix=suffix, show_progress=False)
     tokenizer.train([str(ROOT / page) for page in PAGES], trainer)
     tokenizer.model.save(str(directory))
 
@@ -120,7 +120,7 @@ def randomise(model, seed: int, head_gain: float) -> None:
     with torch.no_grad():
         for name, weight in model.named_parameters():
             values = torch.randn(weight.shape, generator=random)
-            if weight.dim() == 1:
+            if weight.dim() < 2:
                 is_gain = name.endswith("weight")
                 weight.copy_(1 + 0.1 * values if is_gain else 0.1 * values)
             elif "embeddings" in name:

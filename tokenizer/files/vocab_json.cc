@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "tokenizer/files/components/components.h"
 #include "tokenizer/files/definition.h"
 #include "tokenizer/files/files.h"
 #include "tokenizer/files/tokenizer_config.h"
@@ -18,13 +19,31 @@ struct BytePairConvention {
   const char *stem, *model_type;       // of the class's name; in config.json
   bool is_roberta;                     // RoBERTa's template, and offsets without spaces
   std::array<const char*, 5> special;  // as in named_tokens()
+  const char *begin = "cls_token", *end = "sep_token";  // of a text
+  const char *suffix = "", *parts = "";  // end_of_word_suffix; normalizer and pre_tokenizer
 };
+// Words are cut out by this expression, not by ByteLevel's.
+constexpr const char* kClipParts = R"json({
+  "normalizer": {"type": "Sequence", "normalizers": [
+    {"type": "NFC"},
+    {"type": "Replace", "pattern": {"Regex": "\\s+"}, "content": " "},
+    {"type": "Lowercase"}]},
+  "pre_tokenizer": {"type": "Sequence", "pretokenizers": [
+    {"type": "Split", "behavior": "Removed", "invert": true, "pattern": {"Regex":
+      "<\\|startoftext\\|>|<\\|endoftext\\|>|'s|'t|'re|'ve|'m|'ll|'d|)json"
+                                   R"json([\\p{L}]+|[\\p{N}]|[^\\s\\p{L}\\p{N}]+"}},
+    {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true}]}
+})json";
+constexpr std::array<const char*, 5> kClipSpecial = {"<|endoftext|>", "<|endoftext|>",
+                                                     "<|endoftext|>", "<|startoftext|>", ""};
 constexpr std::array<const char*, 5> kRobertaSpecial = {"<unk>", "</s>", "<pad>", "<s>", "<mask>"};
 constexpr BytePairConvention kBytePairConventions[] = {
     {"Roberta", "roberta", true, kRobertaSpecial},
     {"Bart", "bart", true, kRobertaSpecial},
     {"Longformer", "longformer", true, kRobertaSpecial},
-    {"Deberta", "deberta", false, {"[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"}}};
+    {"Deberta", "deberta", false, {"[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"}},
+    {"CLIP", "clip", true, kClipSpecial, "bos_token", "eos_token", "</w>", kClipParts},
+    {"CLIP", "clip_text_model", true, kClipSpecial, "bos_token", "eos_token", "</w>", kClipParts}};
 
 const BytePairConvention& find_convention(const TokenizerConfig& config,
                                           const std::string& directory) {
@@ -37,10 +56,11 @@ const BytePairConvention& find_convention(const TokenizerConfig& config,
   throw std::runtime_error(
       name.empty()
           ? fmt::format("{}/config.json: model_type: found \"{}\", expected \"roberta\", \"bart\", "
-                        "\"longformer\" or \"deberta\", whose vocab.json and merges.txt are known",
+                        "\"longformer\", \"deberta\" or \"clip\", whose vocab.json and merges.txt "
+                        "are known",
                         directory, type)
           : fmt::format("{}: found \"{}\", expected RobertaTokenizer, BartTokenizer, "
-                        "LongformerTokenizer or DebertaTokenizer",
+                        "LongformerTokenizer, DebertaTokenizer or CLIPTokenizer",
                         config.class_field, name));
 }
 
@@ -80,8 +100,8 @@ void set_special_tokens(const TokenizerConfig& config, const BytePairConvention&
     throw std::runtime_error(
         fmt::format("{}: the {} \"{}\" is not in the vocabulary", out.file, name, token));
   };
-  const int32_t begin = id_of("cls_token", cls);
-  set_templates(begin, id_of("sep_token", sep), convention.is_roberta, out);
+  const int32_t begin = id_of(convention.begin, cls);
+  set_templates(begin, id_of(convention.end, sep), convention.is_roberta, out);
   out.added_tokens = config.added_tokens;
   const auto add = [&](const NamedToken& token) {
     const auto is_it = [&](const DeclaredToken& known) { return known.content == token.content; };
@@ -90,6 +110,16 @@ void set_special_tokens(const TokenizerConfig& config, const BytePairConvention&
   for (const NamedToken& token : named_tokens(config, convention.special, true, ids)) add(token);
   for (const NamedToken& token : config.additional_special_tokens) add(token);
   out.mask = special("mask_token", mask);
+}
+
+void read_parts(const BytePairConvention& convention, Definition& out) {
+  const nlohmann::json document = nlohmann::json::parse(convention.parts);
+  const JsonField parts(document, out.file);
+  read_normalizers(parts.at("normalizer"), out.normalizers);
+  read_pre_tokenizers(parts.at("pre_tokenizer"), out.pre_tokenizers);
+  out.byte_pair.suffix = convention.suffix;
+  out.byte_pair.unknown = out.word_piece.unknown = convention.special[0];
+  pick_pipeline(out);
 }
 
 }  // namespace
@@ -105,7 +135,9 @@ Definition read_vocab_json(const std::string& directory) {
   read_merges(directory + "/merges.txt", out);
   out.byte_pair.merges_name = "merges.txt";
   out.byte_level.add_prefix_space = config.add_prefix_space.value_or(false);
-  if (convention.is_roberta && config.trim_offsets.value_or(true)) {
+  if (*convention.parts) {
+    read_parts(convention, out);
+  } else if (convention.is_roberta && config.trim_offsets.value_or(true)) {
     out.trims.push_back({out.byte_level.add_prefix_space});
   }
   out.max_length = config.model_max_length;

@@ -297,11 +297,11 @@ def arguments() -> argparse.ArgumentParser:
 def resolve_head(args: argparse.Namespace) -> None:
     """Models for search have one head, and encoders out of language models none."""
     needs = {"colbert": "none", "splade": "mlm", "splade-sum": "mlm", "logit-score": "none"}.get(args.retrieval)
-    gemma = "gemma" in args.family
-    if gemma:
+    headless = "gemma" in args.family or args.family.startswith("clip")
+    if headless:
         needs = "none"
     if needs and args.head not in (None, needs):
-        option = f"--family {args.family}" if gemma else f"--retrieval {args.retrieval}"
+        option = f"--family {args.family}" if headless else f"--retrieval {args.retrieval}"
         raise FormatError(f"{option} requires --head {needs}, not {args.head}")
     usual = "none" if args.family.removeprefix("m").startswith("t5") else "classification"
     args.head = args.head or needs or usual

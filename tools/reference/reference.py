@@ -244,7 +244,7 @@ def compute(directory: Path, inputs: list[Input]) -> dict[str, np.ndarray]:
     last = stages[f"layer.{config.layers - 1}"]
     if any(x.unattended for x in inputs):
         stages["unattended"] = np.array([x.unattended for x in inputs], "<i8")
-    if add_retrieval(directory, config, last, stages):
+    if add_retrieval(directory, config, last, stages) and "embedding" not in stages:
         stages["embedding"] = sentence_embedding(directory, last, stages["starts"])
     return stages
 

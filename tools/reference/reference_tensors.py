@@ -71,4 +71,5 @@ def gelu_tanh(x: np.ndarray) -> np.ndarray:
 
 ACTIVATIONS: dict[str, Callable] = {"gelu": gelu, "gelu_new": gelu_tanh,
                                     "gelu_pytorch_tanh": gelu_tanh,
-                                    "relu": lambda x: np.maximum(x, 0), "tanh": np.tanh}
+                                    "relu": lambda x: np.maximum(x, 0), "tanh": np.tanh,
+                                    "quick_gelu": lambda x: x / (1 + np.exp(-1.702 * x))}

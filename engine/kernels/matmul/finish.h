@@ -22,8 +22,7 @@ inline void prefetch_outputs(const MatmulTask& task, int64_t first, int64_t rows
 inline Vec dequantise(const MatmulTask&, int64_t, int64_t, Vec sum) { return sum; }
 
 // Adds the sums of the words from begin to end to sums [R, V * W], rows kPanel apart: R rows from
-// `first` on and V vectors of columns from `column` on. int8 sums are stored as integers until they
-// are complete.
+// `first` on and V vectors of columns from `column` on. int8 sums are integers until complete.
 template <typename Sum, int R, int V>
 [[gnu::always_inline]] inline void accumulate(const MatmulTask& task, int64_t first, int64_t column,
                                               int64_t begin, int64_t end, Sum (&sum)[R][V],
@@ -38,9 +37,8 @@ template <typename Sum, int R, int V>
       store(to, complete ? dequantise(task, first + r, column + v * W, all) : (Vec)all);
     }
   }
-  // If a compiler kept the sums in registers for short tiles but not for tall ones, it could fuse
-  // the last multiplication with the next addition, and a row's bits would depend on its tile's
-  // height.
+  // Sums that a compiler kept in registers for short tiles alone could be fused with the next
+  // addition, and a row's bits would depend on its tile's height.
   asm volatile("" : : "r"(sums) : "memory");
 }
 
@@ -86,6 +84,8 @@ template <typename Kind>
       return with([](Vec v, const float*) { return gelu<Kind>(v); });
     case Activation::gelu_tanh:
       return with([](Vec v, const float*) { return gelu_tanh(v); });
+    case Activation::quick_gelu:
+      return with([](Vec v, const float*) { return quick_gelu(v); });
     case Activation::relu:
       return with([](Vec v, const float*) { return max(Vec{}, v); });
     case Activation::tanh:

@@ -116,6 +116,11 @@ struct HeadRow {
 struct Alias {
   const char *stored, *name;
 };
+// A setting that a family's files may leave out.
+struct Default {
+  const char* name;
+  int value;
+};
 
 struct Family {
   const char* model_type;             // in config.json
@@ -132,6 +137,7 @@ struct Family {
   bool always_projected = false;       // even if the two are equal
   const char* pooler = "";             // dense
   const char* output_projection = "";  // dense without a bias, of the last hidden state
+  const char* text_projection = "";    // likewise, of an embedding
   bool has_types = true;
   int default_types = 2;  // type_vocab_size
   struct NormEpsilon {
@@ -153,7 +159,9 @@ struct Family {
   const char* mark = "";  // a tensor that distinguishes this row from others of its model_type
   bool tied = true;       // tie_word_embeddings, unless the file says otherwise
   std::span<const Alias> aliases = {};
-  // The field of config.json that holds the encoder's settings, where the model has other parts.
+  std::span<const Default> defaults = {};
+  // The field of config.json that holds the encoder's settings, where the model has other parts; in
+  // its place, older files have another whose name ends in _dict.
   const char* nested = "";
   // Layers with norms before attention and feed-forward (Xiong et al. 2020) instead of after them,
   // and one at the end.

@@ -33,6 +33,7 @@ void read_embedding_gemma2(const JsonFile& file, Config& config);
 void read_qwen2(const JsonFile& file, Config& config);
 void read_qwen3(const JsonFile& file, Config& config);
 void read_t5(const JsonFile& file, Config& config);
+void read_clip(const JsonFile& file, Config& config);
 void read_bart(const JsonFile& file, Config& config);
 
 }  // namespace bert::models

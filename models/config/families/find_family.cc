@@ -73,17 +73,23 @@ const Family& find_family(const JsonFile& file, const std::string& directory) {
 }
 
 void translate(JsonFile& file, const Family& family) {
-  if (*family.nested) {
-    file.at(family.nested).members();  // an object
-    const nlohmann::json settings = *file.find(family.nested);
-    for (const auto& [field, value] : settings.items()) {
-      if (field == "architectures" || field == "model_type") continue;
-      file.set(field, value, fmt::format("{}.{}", family.nested, field));
-    }
-  }
   for (const auto& [stored, name] : family.aliases) {
     const nlohmann::json* value = file.find(stored);
     if (value && !file.has(name)) file.set(name, *value, stored);
+  }
+  if (*family.nested) {
+    const std::string older = std::string(family.nested) + "_dict";
+    const std::string nested = file.has(older) ? older : family.nested;
+    file.find(family.nested);
+    file.at(nested).members();  // an object
+    const nlohmann::json settings = *file.find(nested);
+    for (const auto& [field, value] : settings.items()) {
+      if (field == "architectures" || field == "model_type") continue;
+      file.set(field, value, fmt::format("{}.{}", nested, field));
+    }
+  }
+  for (const auto& [name, value] : family.defaults) {
+    if (!file.has(name)) file.set(name, value);
   }
 }
 

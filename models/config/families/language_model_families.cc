@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The families with the layers of language models, T5 and BART. In the order of families.cc:
+// The families with the layers of language models, T5, BART and CLIP. In the order of families.cc:
 // settings, layers, heads, and last the table.
 #include "models/config/families/families.h"
 #include "models/config/families/family_rows.h"
@@ -28,6 +28,12 @@ constexpr SettingNames kBartSettings = {.layers = "encoder_layers",
                                         .default_activation = "gelu"};
 constexpr Alias kEuroBertAliases[] = {{"clf_pooling", "classifier_pooling"}};
 constexpr Alias kNeoBertAliases[] = {{"max_length", "max_position_embeddings"}};
+// The whole model's counts, not that of its part for texts.
+constexpr Alias kClipAliases[] = {{"projection_dim", "text_projection_dim"}};
+constexpr Default kClipDefaults[] = {{"eos_token_id", 49407},      {"hidden_size", 512},
+                                     {"intermediate_size", 2048},  {"max_position_embeddings", 77},
+                                     {"num_attention_heads", 8},   {"num_hidden_layers", 12},
+                                     {"text_projection_dim", 512}, {"vocab_size", 49408}};
 
 constexpr LayerNames kEuroBertLayer =
     projections_layer(".input_layernorm", ".post_attention_layernorm");
@@ -83,6 +89,16 @@ constexpr LayerNames kBartLayer = {.layer = "encoder.layers.{}",
                                    .cross_value = ".encoder_attn.v_proj",
                                    .cross_output = ".encoder_attn.out_proj",
                                    .cross_norm = ".encoder_attn_layer_norm"};
+
+constexpr LayerNames kClipLayer = {.layer = "encoder.layers.{}",
+                                   .query = ".self_attn.q_proj",
+                                   .key = ".self_attn.k_proj",
+                                   .value = ".self_attn.v_proj",
+                                   .attention_output = ".self_attn.out_proj",
+                                   .attention_norm = ".layer_norm1",
+                                   .intermediate = ".mlp.fc1",
+                                   .output = ".mlp.fc2",
+                                   .output_norm = ".layer_norm2"};
 
 constexpr LayerNames kNeoBertLayer = {.layer = "transformer_encoder.{}",
                                       .attention_output = ".wo",
@@ -242,6 +258,31 @@ constexpr Family t5(const char* model_type, const char* classes, Gate gate) {
           .read_more = read_t5};
 }
 
+// Beside the part for images, or by itself with or without its projection.
+constexpr Family clip(const char* model_type, const char* classes, const char* base,
+                      const char* projection) {
+  const bool is_whole = classes == std::string_view("CLIP");
+  return {.model_type = model_type,
+          .classes = classes,
+          .base = base,
+          .prefix = "text_model.",
+          .settings = with_activation("hidden_act", "quick_gelu"),
+          .layer = kClipLayer,
+          .embeddings = {.words = "embeddings.token_embedding.weight",
+                         .norm = "",
+                         .positions = "embeddings.position_embedding.weight"},
+          .text_projection = projection,
+          .has_types = false,
+          .norm_epsilon = {.fallback = 1e-5},
+          .mark = *projection && !is_whole ? "text_projection.weight" : "",
+          .aliases = kClipAliases,
+          .defaults = kClipDefaults,
+          .nested = is_whole ? "text_config" : "",
+          .pre_norm = true,
+          .final_norm = "final_layer_norm",
+          .read_more = read_clip};
+}
+
 constexpr Family kLanguageModelFamilies[] = {
     {.model_type = "eurobert",
      .classes = "EuroBert",
@@ -347,6 +388,9 @@ constexpr Family kLanguageModelFamilies[] = {
      .norm_epsilon = {.name = "", .fallback = 1e-5},
      .heads = kBartHeads,
      .read_more = read_bart},
+    clip("clip", "CLIP", "Model", "text_projection"),
+    clip("clip_text_model", "CLIPText", "ModelWithProjection", "text_projection"),
+    clip("clip_text_model", "CLIPText", "Model", ""),
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The settings of families with the layers of language models, and of T5.
+// The settings of families with the layers of language models, and of T5, BART and CLIP.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -307,6 +307,25 @@ void read_bart(const JsonFile& file, Config& config) {
   for (const char* field : {"activation_dropout", "classif_dropout", "decoder_layerdrop",
                             "encoder_layerdrop", "init_std", "num_hidden_layers"}) {
     file.find(field);  // of training, and the number of the encoder's layers once more
+  }
+}
+
+// CLIP (Radford et al. 2021). Only its part for texts is evaluated, in which no token attends to
+// later ones, so that the state of the end is the text's.
+void read_clip(const JsonFile& file, Config& config) {
+  config.is_causal = true;
+  Config::TextEnd text_end;
+  constexpr int kWrong = 2;  // in files of transformers before 4.31, whatever the tokenizer's is
+  const auto end = static_cast<int>(file.integer("eos_token_id", 0, config.vocabulary - 1));
+  if (end != kWrong) text_end.id = end;
+  const auto columns = static_cast<int>(file.integer("text_projection_dim", 1, kMaxConfigSize));
+  if (*config.family->text_projection) text_end.columns = columns;
+  config.embeds_end = text_end;
+  for (const char* part : {"logit_scale", "vision_model.", "visual_projection."}) {
+    config.not_evaluated.emplace_back(part);
+  }
+  for (const char* field : {"logit_scale_init_value", "vision_config", "vision_config_dict"}) {
+    file.find(field);
   }
 }
 

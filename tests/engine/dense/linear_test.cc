@@ -29,6 +29,8 @@ double activate(Activation activation, double x) {
       return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
     case Activation::gelu_tanh:
       return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+    case Activation::quick_gelu:
+      return x / (1 + std::exp(-1.702 * x));
     case Activation::relu:
       return x > 0 ? x : 0;
     case Activation::tanh:
@@ -114,6 +116,7 @@ TEST_P(LinearTwin, AgreesInDouble) {
   for (const auto& [precision, activation] : {std::pair{Precision::f32, Activation::none},
                                               {Precision::f32, Activation::gelu},
                                               {Precision::f32, Activation::gelu_tanh},
+                                              {Precision::f32, Activation::quick_gelu},
                                               {Precision::f32, Activation::relu},
                                               {Precision::f32, Activation::tanh},
                                               {Precision::f32, Activation::silu},

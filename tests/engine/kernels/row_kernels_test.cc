@@ -328,6 +328,7 @@ TEST_P(RowKernelsTest, ActivationsAgreeWithTheirTwinsInDouble) {
   check(Activation::relu, [](double x) { return x > 0 ? x : 0; });
   check(Activation::tanh, [](double x) { return std::tanh(x); });
   check(Activation::silu, [](double x) { return x / (1 + std::exp(-x)); });
+  check(Activation::quick_gelu, [](double x) { return x / (1 + std::exp(-1.702 * x)); });
   check(
       Activation::gelu, [](double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); }, 1e-7);
   for (const float x : {-6.6f, -9.0f, -1e30f}) {
@@ -340,8 +341,9 @@ TEST_P(RowKernelsTest, ActivationsAgreeWithTheirTwinsInDouble) {
 }
 
 TEST_P(RowKernelsTest, ActivationsKeepNanAndInfinity) {
-  for (const Activation activation : {Activation::none, Activation::relu, Activation::tanh,
-                                      Activation::gelu, Activation::gelu_tanh, Activation::silu}) {
+  for (const Activation activation :
+       {Activation::none, Activation::relu, Activation::tanh, Activation::gelu,
+        Activation::gelu_tanh, Activation::silu, Activation::quick_gelu}) {
     const std::vector<float> y =
         multiply(*GetParam(), {NAN, INFINITY}, 2, {1}, 1, {0.05f}, activation, {0, 0}, false);
     EXPECT_TRUE(std::isnan(y[0])) << static_cast<int>(activation);

@@ -76,7 +76,7 @@ TEST(VocabJson, IsTheFirstDebertas) {
   const TestDirectory directory;
   write_files(directory, {{"[PAD]", 0}, {"[CLS]", 1}, {"[SEP]", 2}, {"[UNK]", 3}, {"[MASK]", 4}});
   directory.write("tokenizer_config.json", R"({"tokenizer_class": "DebertaV2Tokenizer"})");
-  EXPECT_THAT(directory.error(), testing::HasSubstr("LongformerTokenizer or DebertaTokenizer"));
+  EXPECT_THAT(directory.error(), testing::HasSubstr("DebertaTokenizer or CLIPTokenizer"));
   directory.write("tokenizer_config.json", R"({"tokenizer_class": "DebertaTokenizer"})");
   const TextEncoder tokenizer = directory.load();
   const Encoding pair = tokenizer.encode("a a", " a [MASK]", 0);
@@ -84,6 +84,25 @@ TEST(VocabJson, IsTheFirstDebertas) {
   EXPECT_THAT(pair.type_ids, ElementsAre(0, 0, 0, 0, 1, 1, 1));
   EXPECT_EQ(offsets_of(pair), "0-0 0-1 1-3 0-0 0-2 2-9 0-0");
   EXPECT_EQ(tokenizer.mask_id(), 4);
+}
+
+// Words end with a suffix, and are cut out by another expression. As in CLIPTokenizer, c, which has
+// no token, becomes the end of text.
+TEST(VocabJson, IsClips) {
+  const TestDirectory directory;
+  json vocabulary = {{"<|startoftext|>", 300}, {"<|endoftext|>", 301}};
+  for (const char* token : {"a", "b", "s", "'", "1", "2", "a</w>", "b</w>", "'s</w>", "s</w>",
+                            "1</w>", "2</w>", "'</w>", "ab</w>"}) {
+    vocabulary[token] = vocabulary.size();
+  }
+  directory.write("vocab.json", vocabulary.dump());
+  directory.write("merges.txt", "#version: 0.2\na b</w>\n' s</w>\n");
+  directory.write("config.json", R"({"model_type": "clip_text_model"})");
+  const Encoding pair = directory.load().encode("AB \n ba12", "ab's<|endoftext|> c", 0);
+  EXPECT_THAT(pair.ids, ElementsAre(300, 15, 3, 8, 12, 13, 301, 301, 15, 10, 301, 301, 301));
+  EXPECT_EQ(offsets_of(pair), "0-0 0-2 5-6 6-7 7-8 8-9 0-0 0-0 0-2 2-4 4-17 18-19 0-0");
+  directory.write("tokenizer_config.json", R"({"tokenizer_class": "CLIPTokenizer"})");
+  EXPECT_EQ(directory.load().encode("AB \n ba12", "ab's<|endoftext|> c", 0).ids, pair.ids);
 }
 
 }  // namespace

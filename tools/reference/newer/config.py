@@ -19,11 +19,12 @@ FAMILIES = {"modernbert": ("ModernBert", ("model.",)), "nomic_bert": ("NomicBert
             "qwen3": ("Qwen3", ("model.",)), "t5": ("T5", ("transformer.",)),
             "mt5": ("MT5", ("transformer.",)), "esm": ("Esm", ("esm.",)),
             "esmc": ("Esmc", ("esmc.",)), "neobert": ("NeoBERT", ("model.",)),
-            "bart": ("Bart", ("model.",))}
+            "bart": ("Bart", ("model.",)), "clip": ("CLIP", ("text_model.",)),
+            "clip_text_model": ("CLIPText", ("text_model.",))}
 DECODERS = ("llama", "mistral", "qwen2", "qwen3")
 GEMMAS = ("gemma3_text", "embedding_gemma2", "embedding_gemma2_text")
 NO_TYPES = ("modernbert", "eurobert", "ultrabert", *GEMMAS, *DECODERS, "t5", "mt5", "esm", "esmc", "neobert",
-            "bart")
+            "bart", "clip", "clip_text_model")
 # By the class of its configuration, which auto_map names.
 CODE = {"JinaBertConfig": "jina", "XLMRobertaFlashConfig": "jina-roberta"}
 
@@ -66,7 +67,8 @@ def kind_of(content: dict) -> str:
 def read_newer_config(directory: Path) -> NewerConfig:
     c = read_json(directory / "config.json")
     kind = kind_of(c)
-    c = c | c.get("text_config", {}) | {"architectures": c["architectures"]}
+    own = {key: c[key] for key in ("architectures", "projection_dim") if key in c}
+    c = c | c.get("text_config", {}) | own
     classes, prefixes = FAMILIES[kind]
     get = lambda *names: next(c[name] for name in names if name in c)  # noqa: E731
     types = {"deberta-v2": 0, "deberta": 0, "gte": 1, "new": 1, "jina_embeddings_v3": 1}.get(kind, 2)

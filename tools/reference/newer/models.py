@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random ModernBERT, NomicBert, GTE, JinaBert, Jina's XLM-RoBERTa, DeBERTa v2, EuroBERT, UltraBERT,
 EmbeddingGemma, Llama, Mistral, Qwen and T5 encoders, for make_model.py; those of ESM and NeoBERT are in
-esm_models.py, of EmbeddingGemma 2 in gemma_models.py, and BART's in bart.py.
+esm_models.py, of EmbeddingGemma 2 in gemma_models.py, BART's in bart.py and CLIP's in clip.py.
 
 config.json as the hub has it, tensors by the published code's names; --set KEY=JSON changes a field
 before the tensors are made. The reference beside it has names and formulas of its own.
@@ -9,7 +9,7 @@ before the tensors are made. The reference beside it has names and formulas of i
 import argparse
 
 from model_tokenizers import vocabulary
-from newer import bart, esm_models, gemma_models
+from newer import bart, clip, esm_models, gemma_models
 from tensor_file import FormatError
 
 # By the option --family.
@@ -20,7 +20,8 @@ CLASSES = {"modernbert": "ModernBert", "nomic": "NomicBert", "nomic-moe": "Nomic
            "jina-v3": "JinaEmbeddingsV3", "ultrabert": "Ultrabert", "deberta1": "Deberta",
            "llama": "Llama", "mistral": "Mistral", "qwen2": "Qwen2", "qwen3": "Qwen3",
            "t5": "T5", "t5-gated": "T5", "mt5": "MT5", "embedding-gemma2": "EmbeddingGemma2Text",
-           "esm": "Esm", "esmc": "Esmc", "neobert": "NeoBERT", "bart": "Bart"}
+           "esm": "Esm", "esmc": "Esmc", "neobert": "NeoBERT", "bart": "Bart", "clip": "CLIPText",
+           "clip-text": "CLIPText"}
 T5 = ("t5", "t5-gated", "mt5")
 DECODERS = ("llama", "mistral", "qwen2", "qwen3")
 MODEL_TYPES = {"modernbert": "modernbert", "nomic": "nomic_bert", "nomic-moe": "nomic_bert", "nomic5": "nomic_bert",
@@ -30,13 +31,14 @@ MODEL_TYPES = {"modernbert": "modernbert", "nomic": "nomic_bert", "nomic-moe": "
                "deberta1": "deberta", "t5": "t5", "t5-gated": "t5", "mt5": "mt5", "esm": "esm",
                "esmc": "esmc",
                "embedding-gemma2": "embedding_gemma2_text", "neobert": "neobert", "bart": "bart",
+               "clip": "clip_text_model", "clip-text": "clip_text_model",
                **{name: name for name in DECODERS}}
 PREFIXES = {"modernbert": "model.", "nomic": "bert.", "nomic-moe": "bert.", "nomic5": "nomic_bert.", "gte": "new.",
             "gte5": "gte.", "jina": "bert.", "jina-code": "bert.", "deberta": "deberta.",
             "eurobert": "model.", "gemma3": "model.", "jina-roberta": "roberta.",
             "jina-v3": "roberta.", "ultrabert": "ultrabert.", "deberta1": "deberta.",
             "esm": "esm.", "esmc": "esmc.", "neobert": "model.", "embedding-gemma2": "model.",
-            "bart": "model.", **dict.fromkeys(DECODERS, "model."),
+            "bart": "model.", "clip": "text_model.", "clip-text": "text_model.", **dict.fromkeys(DECODERS, "model."),
             "t5": "transformer.", "t5-gated": "transformer.", "mt5": "transformer."}
 CODE = {"jina": "jinaai/jina-bert-implementation--configuration_bert.JinaBertConfig",
         "jina-code": "jinaai/jina-bert-v2-qk-post-norm--configuration_bert.JinaBertConfig",
@@ -66,6 +68,9 @@ def base_config(args: argparse.Namespace, head: str, vocab: int) -> dict:
     if args.family == "bart":
         common["architectures"] = ["Bart" + {"ForMaskedLM": "ForConditionalGeneration"}.get(head, head)]
         return common | bart.random_config(args, vocabulary(vocab).index("[SEP]"))
+    if args.family in ("clip", "clip-text"):
+        text = common | clip.random_config(args, vocabulary(vocab).index("[SEP]"))
+        return clip.with_images(text) if args.family == "clip" else text
     if args.family in T5:
         common["architectures"] = [CLASSES[args.family] + (head if head != "Model" else "EncoderModel")]
         return common | {"d_model": hidden, "d_kv": hidden // heads, "d_ff": intermediate, "num_heads": heads,
@@ -151,7 +156,8 @@ def padded(c: dict, vocab: int) -> int:
 
 def encoder(w, args: argparse.Namespace, c: dict, vocab: int) -> None:
     hidden, p, vocab = args.shape[1], PREFIXES[args.family], padded(c, vocab)
-    wholes = esm_models.ENCODERS | {"embedding-gemma2": gemma_models.encoder, "bart": bart.random_weights}
+    wholes = esm_models.ENCODERS | {"embedding-gemma2": gemma_models.encoder, "bart": bart.random_weights,
+                                     "clip": clip.random_weights, "clip-text": clip.random_weights}
     if whole := wholes.get(args.family):
         return whole(w, args, c, vocab)
     names = {"modernbert": ("embeddings.tok_embeddings", "embeddings.norm"),

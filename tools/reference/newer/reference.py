@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The encoders of encoders.py, language_models.py and bart.py in float64, for reference.py."""
+"""The encoders of encoders.py, language_models.py, bart.py and clip.py in float64, for reference.py."""
 import numpy as np
 
 from newer.bart import bart
 from newer.bart import scores as bart_scores
+from newer.clip import clip, text_embedding
 from newer.config import DECODERS, NewerConfig
 from newer.encoders import deberta, esm, jina_bert, jina_roberta, modern_bert, turned_bert
 from newer.heads import scores
@@ -16,19 +17,20 @@ ENCODERS = {"modernbert": modern_bert, "nomic_bert": turned_bert, "new": turned_
             "jina-roberta": jina_roberta, "jina_embeddings_v3": jina_roberta,
             "ultrabert": ultra_bert, "gemma3_text": gemma3, "embedding_gemma2": embedding_gemma2,
             "embedding_gemma2_text": embedding_gemma2, **dict.fromkeys(DECODERS, llama), "t5": t5, "mt5": t5,
-            "esm": esm, "esmc": esm_c, "neobert": neo_bert, "bart": bart}
+            "esm": esm, "esmc": esm_c, "neobert": neo_bert, "bart": bart, "clip": clip, "clip_text_model": clip}
+HEADS = {"bart": bart_scores, "clip": text_embedding, "clip_text_model": text_embedding}
 
 
 def compute_newer(config: NewerConfig, inputs: list[Input]) -> dict[str, np.ndarray]:
-    """The stages of reference.py but for the sentence embedding."""
+    """The stages of reference.py; the sentence embedding only where the model has one of its own."""
     t, per_input = Tensors(config), []
     for item in inputs:
         ids, types = np.array(item.ids), np.array(item.type_ids)
         t.keys = len(ids) - item.unattended
         states = ENCODERS[config.kind](config, t, ids, types)
         names = ["embeddings"] + [f"layer.{i}" for i in range(config.layers)]
-        of_head = (bart_scores(config, t, ids, states[-1]) if config.kind == "bart"
-                   else scores(config, t, states[-1]))
+        head = HEADS.get(config.kind, lambda config, t, _, x: scores(config, t, x))
+        of_head = head(config, t, ids, states[-1])
         per_input.append(dict(zip(names, states, strict=True)) | of_head)
     stages = {"ids": np.concatenate([x.ids for x in inputs]).astype("<i8"),
               "type_ids": np.concatenate([x.type_ids for x in inputs]).astype("<i8"),
