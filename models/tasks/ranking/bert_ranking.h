@@ -53,9 +53,9 @@ struct Relevance {
 BERT_INFER_API std::vector<Relevance> relevance(const Model& model, const std::string& query,
                                                 std::span<const std::string> documents);
 
-// A text of a Corpus that a search found.
+// A text or vector of a Corpus that a search found.
 struct Match {
-  int64_t index = 0;  // of the text, in the order in which texts were added
+  int64_t index = 0;  // in the order in which they were added
   float score = 0;
 };
 // What a search found for one query.
@@ -81,7 +81,11 @@ class BERT_INFER_API Corpus {
 
   // Computes the texts' vectors. If it throws, nothing is added.
   void add(std::span<const std::string> texts);
-  int64_t size() const;    // texts
+  // Adds vectors [N, Info::embedding] in place of texts: what Model::embed gave for them before, or
+  // what another encoder of the same space gave, such as CLIP's for images. Throws if the model has
+  // no embeddings, if theirs are of another size, and if a number is not finite.
+  void add_vectors(const Output& vectors);
+  int64_t size() const;    // texts and vectors
   int64_t memory() const;  // bytes taken by their vectors; the texts are not kept
   // The k best texts for each query, [N], or all if there are fewer.
   std::vector<Matches> search(std::span<const std::string> queries, int64_t k) const;

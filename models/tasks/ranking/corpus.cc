@@ -2,6 +2,7 @@
 //
 // Exact search: every query is compared with every text.
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <utility>
 #include <vector>
@@ -65,6 +66,28 @@ int64_t bytes_of(const models::TextVectors& block) {
   return static_cast<int64_t>(bytes);
 }
 
+// Embeddings from elsewhere, as vectors_of() gives them.
+models::TextVectors checked(const Internals::Impl& model, const Output& vectors) {
+  if (!model.retrieval.embeds) throw Error("the model has no embeddings to compare vectors with");
+  if (vectors.columns != model.sentence.columns()) {
+    throw Error(fmt::format("the vectors have {} numbers, expected {}, as the model's embeddings",
+                            vectors.columns, model.sentence.columns()));
+  }
+  const auto wrong =
+      std::ranges::find_if(vectors.values, [](float x) { return !std::isfinite(x); });
+  if (wrong != vectors.values.end()) {
+    throw Error(fmt::format("vector {} has a number that is not finite",
+                            (wrong - vectors.values.begin()) / vectors.columns));
+  }
+  models::TextVectors result;
+  result.embeddings = vectors;
+  if (model.retrieval.comparison == models::Comparison::cosine) {
+    models::normalize_rows(
+        {result.embeddings.values.data(), result.embeddings.rows, result.embeddings.columns});
+  }
+  return result;
+}
+
 }  // namespace
 
 struct Corpus::Impl {
@@ -95,11 +118,10 @@ struct Corpus::Impl {
     }
   }
 
-  void add(std::span<const std::string> texts) {
-    models::TextVectors vectors = models::vectors_of(impl(), Role::document, texts);
+  void add(models::TextVectors vectors, int64_t count) {
     const int64_t before = size;
     try {
-      append_all(vectors, std::ssize(texts));
+      append_all(vectors, count);
     } catch (...) {
       shrink(before);
       throw;
@@ -119,11 +141,11 @@ struct Corpus::Impl {
     last.of_tokens.resize(std::min<size_t>(last.of_tokens.size(), kept));
   }
 
-  void append_all(models::TextVectors& vectors, int64_t texts) {
-    for (int64_t first = 0; first < texts;) {
+  void append_all(models::TextVectors& vectors, int64_t all) {
+    for (int64_t first = 0; first < all;) {
       if (size == std::ssize(blocks) * kBlockTexts) begin_block();
       const int64_t room = std::ssize(blocks) * kBlockTexts - size;
-      const int64_t count = std::min(room, texts - first);
+      const int64_t count = std::min(room, all - first);
       append(vectors, first, count);
       first += count;
     }
@@ -160,7 +182,13 @@ Corpus::Corpus(Corpus&&) noexcept = default;
 Corpus& Corpus::operator=(Corpus&&) noexcept = default;
 
 void Corpus::add(std::span<const std::string> texts) {
-  models::guarded([&] { impl_->add(texts); });
+  models::guarded([&] {
+    impl_->add(models::vectors_of(impl_->impl(), Role::document, texts), std::ssize(texts));
+  });
+}
+
+void Corpus::add_vectors(const Output& vectors) {
+  models::guarded([&] { impl_->add(checked(impl_->impl(), vectors), vectors.rows); });
 }
 
 int64_t Corpus::size() const { return impl_->size; }

@@ -191,6 +191,43 @@ TEST(Corpus, TakesPromptsAndTheSimilarityOfTheDirectory) {
                         "manhattan"));
 }
 
+TEST(Corpus, TakesVectorsAsTheyAre) {
+  const auto texts = random_texts(4500, 7), queries = random_texts(3, 8);
+  for (const char* comparison : {"cosine", "dot", "manhattan"}) {
+    SCOPED_TRACE(comparison);
+    const CopiedModel copy("st-max");  // whose vectors are not of length 1
+    copy.write_json("config_sentence_transformers.json", {{"similarity_fn_name", comparison}});
+    const Model model = Model::load(copy.path());
+    Corpus of_texts(model), of_vectors(model);
+    of_texts.add(texts);
+    of_vectors.add({&texts[0], 1});
+    of_vectors.add_vectors(model.embed(as_inputs({texts.begin() + 1, texts.end()})));
+    EXPECT_EQ(of_vectors.size(), 4500);
+    const auto found = of_vectors.search(queries, 9), same = of_texts.search(queries, 9);
+    for (size_t i = 0; i < queries.size(); ++i) {
+      for (size_t j = 0; j < 9; ++j) {
+        EXPECT_EQ(found[i].best[j].index, same[i].best[j].index);
+        EXPECT_EQ(found[i].best[j].score, same[i].best[j].score);
+      }
+    }
+  }
+}
+
+TEST(Corpus, RefusesVectorsOfOtherKinds) {
+  Corpus corpus(load_golden("st-max"));
+  Output vectors(3, 48);
+  corpus.add_vectors(vectors);
+  vectors.row(1)[5] = INFINITY;
+  EXPECT_THAT(error_of([&] { corpus.add_vectors(vectors); }),
+              HasSubstr("vector 1 has a number that is not finite"));
+  EXPECT_THAT(error_of([&] { corpus.add_vectors(Output(2, 47)); }),
+              HasSubstr("the vectors have 47 numbers, expected 48, as the model's embeddings"));
+  EXPECT_EQ(corpus.size(), 3);
+  Corpus sparse(load_golden("splade"));
+  EXPECT_THAT(error_of([&] { sparse.add_vectors(Output(2, 48)); }),
+              HasSubstr("the model has no embeddings to compare vectors with"));
+}
+
 TEST(Corpus, AddsNothingIfATextIsBad) {
   Corpus corpus(load_golden("st-mean"));
   const std::vector<std::string> texts = {"a man", "\xff"}, query = {"two", "\xff"};

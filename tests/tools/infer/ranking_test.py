@@ -236,10 +236,49 @@ class Search(Ranking):
         self.assertEqual(len(self.search(self.dir / "corpus.txt", "--shard", "1/2",
                                          stdin=lines_of(sentences(5, 6)))), 2)
 
+    def test_vectors(self):
+        texts, queries = sentences(5000, 7), sentences(20, 8)
+        vectors = self.dir / "vectors.npy"
+        self.run_tool("-m", self.encoder, "--task", "embed", "-o", vectors, stdin=lines_of(texts))
+        expected = self.search(self.write("corpus.txt", lines_of(texts)), stdin=lines_of(queries))
+        for answer in expected:
+            for match in answer["matches"]:
+                del match["text"]
+        self.assertEqual(self.search(vectors, stdin=lines_of(queries)), expected)
+        np.save(self.dir / "longer.npy", 3 * np.load(vectors))  # which the cosine does not see
+        longer = self.search(self.dir / "longer.npy", stdin=lines_of(queries))
+        for answer, same in zip(longer, expected):
+            np.testing.assert_allclose([match["score"] for match in answer["matches"]],
+                                       [match["score"] for match in same["matches"]], atol=1e-6)
+        [best, _] = self.text("-m", self.encoder, "--task", "search", "--corpus", vectors, "--top-k", "2",
+                              texts[4100]).splitlines()
+        self.assertIn(f"  {texts.index(texts[4100])}", best)
+
+    def test_vectors_that_are_none(self):
+        right = np.ones((5, 16), np.float32)
+        wrong = right.copy()
+        wrong[3, 7] = np.nan
+        for array, reason in ((right.astype(np.float64), "descr: found '<f8', expected '<f4'"),
+                              (np.asfortranarray(right), "fortran_order: found True, expected False"),
+                              (right[0], r"shape: found \(16,\), expected \(rows, columns\)"),
+                              (right[:, 1:], "the vectors have 15 numbers, expected 16, as the model's embeddings"),
+                              (wrong, "vector 3 has a number that is not finite"),
+                              (right[:0], "there are no vectors")):
+            np.save(self.dir / "wrong.npy", array)
+            self.fail_with(1, "wrong.npy: " + reason, "-m", self.encoder, "--task", "search", "--corpus",
+                           self.dir / "wrong.npy", "a")
+        np.save(self.dir / "right.npy", right)
+        content = (self.dir / "right.npy").read_bytes()
+        for some, reason in ((content[:-1], "there are 319 bytes of numbers, expected 320"),
+                             (content[:50], "the file ends within its header"),
+                             (b"PK\x03\x04" + content[4:], "the file does not begin as NumPy's do")):
+            self.fail_with(1, "cut.npy: " + reason, "-m", self.encoder, "--task", "search", "--corpus",
+                           self.write("cut.npy", some), "a")
+
     def test_errors(self):
         ask = ("-m", self.encoder, "--task", "search")
         self.fail_with(2, "--task search needs --corpus", *ask, "a")
-        self.fail_with(2, "--corpus x: the name ends in none of .tsv, .csv, .txt and .jsonl \\(--help", *ask,
+        self.fail_with(2, "--corpus x: the name ends in none of .tsv, .csv, .txt, .jsonl and .npy \\(--help", *ask,
                        "--corpus", "x", "a")
         self.fail_with(2, "--corpus - needs queries from elsewhere", *ask, "--corpus", "-", stdin="a\n")
         self.fail_with(1, "nowhere.txt: ", *ask, "--corpus", "nowhere.txt", "a")

@@ -234,8 +234,9 @@ InputFormat InferCommandLine::input_format(const char* name_of_option, const std
   if (const auto format = format_of(name, kInputFormats)) return *format;
   if (input == "-") return InputFormat::tsv;
   throw UsageError(
-      fmt::format("{} {}: the name ends in none of .tsv, .csv, .txt and .jsonl{}", name_of_option,
-                  input, said != nullptr ? "; say which format it is with --input-format" : ""));
+      fmt::format("{} {}: the name ends in none of .tsv, .csv, .txt{}", name_of_option, input,
+                  said != nullptr ? " and .jsonl; say which format it is with --input-format"
+                                  : ", .jsonl and .npy"));
 }
 
 // What tasks that rank need to be read.
@@ -254,6 +255,8 @@ void InferCommandLine::check_ranking(InferOptions& options) const {
   if (options.corpus == "-" && options.input == "-" && options.arguments.empty()) {
     throw UsageError("--corpus - needs queries from elsewhere, as arguments or --input FILE");
   }
+  options.corpus_is_vectors = options.corpus.ends_with(".npy");
+  if (options.corpus_is_vectors) return;
   options.corpus_format =
       options.corpus == "-" ? InputFormat::txt : input_format("--corpus", options.corpus, nullptr);
 }

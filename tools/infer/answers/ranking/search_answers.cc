@@ -19,6 +19,7 @@
 #include "tools/console/signals/stop.h"
 #include "tools/infer/answers/numbers.h"
 #include "tools/infer/answers/ranking/ranking_answers.h"
+#include "tools/infer/inputs/vector_file.h"
 #include "tools/infer/inputs/window_reader.h"
 
 namespace bert::tools {
@@ -41,7 +42,11 @@ class SearchAnswers final : public Answers {
       : corpus_(*loaded.model),
         most_(options.is_given("--top-k") ? options.top_k : kUsualMatches),
         has_headings_(options.arguments.size() != 1) {
-    read_corpus(corpus_options(options), loaded);
+    if (options.corpus_is_vectors) {
+      read_vectors(options.corpus);
+    } else {
+      read_texts(corpus_options(options), loaded);
+    }
   }
 
   void compute(const Window& window, size_t first, size_t count) override {
@@ -55,9 +60,8 @@ class SearchAnswers final : public Answers {
   void append_json(std::string& line, size_t i) const override {
     nlohmann::ordered_json matches = nlohmann::ordered_json::array();
     for (const bert::Match& match : found_[i].best) {
-      matches.push_back({{"corpus_index", match.index},
-                         {"score", json_number(match.score)},
-                         {"text", texts_[static_cast<size_t>(match.index)]}});
+      matches.push_back({{"corpus_index", match.index}, {"score", json_number(match.score)}});
+      if (!texts_.empty()) matches.back()["text"] = texts_[static_cast<size_t>(match.index)];
     }
     append_members(line, {{"matches", matches}});
   }
@@ -66,7 +70,9 @@ class SearchAnswers final : public Answers {
     std::string text = has_headings_ ? tokenizer::printable(queries_[i]) : "";
     for (const bert::Match& match : found_[i].best) {
       text += fmt::format("{}{:8.4f}  {}", text.empty() ? "" : "\n", match.score,
-                          tokenizer::printable(texts_[static_cast<size_t>(match.index)]));
+                          texts_.empty()
+                              ? fmt::format("{}", match.index)
+                              : tokenizer::printable(texts_[static_cast<size_t>(match.index)]));
     }
     return text;
   }
@@ -75,7 +81,22 @@ class SearchAnswers final : public Answers {
   // As many as sentence-transformers' semantic_search() gives.
   static constexpr int kUsualMatches = 10;
 
-  void read_corpus(const InferOptions& options, const LoadedModel& loaded) {
+  void read_vectors(const std::string& path) {
+    constexpr int64_t kAtOnce = 4096;
+    VectorFile file(path);
+    if (file.rows() == 0) throw std::runtime_error(path + ": there are no vectors");
+    while (corpus_.size() < file.rows()) {
+      try {
+        corpus_.add_vectors(file.take(kAtOnce));
+      } catch (const bert::Error& error) {
+        throw std::runtime_error(fmt::format("{}: {}", path, error.what()));
+      }
+    }
+    spdlog::info("corpus {}: {}, {:.1f} MB", path, counted(corpus_.size(), "vector"),
+                 static_cast<double>(corpus_.memory()) / 1e6);
+  }
+
+  void read_texts(const InferOptions& options, const LoadedModel& loaded) {
     const InputFile input(options.input);
     const Stop stop;
     const InputMaker maker(options, loaded);
@@ -125,7 +146,7 @@ class SearchAnswers final : public Answers {
   }
 
   bert::Corpus corpus_;
-  std::vector<std::string> texts_;  // of the corpus
+  std::vector<std::string> texts_;  // of the corpus; none if it is vectors
   int64_t bytes_ = 0;               // of these
   const int64_t most_;
   const bool has_headings_;  // for people: a query stands above its matches
