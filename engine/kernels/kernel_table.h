@@ -9,8 +9,8 @@
 namespace bert::engine {
 
 // gelu is x Phi(x), by erf; gelu_tanh is Hendrycks and Gimpel's approximation (2016), which Hugging
-// Face calls gelu_new and gelu_pytorch_tanh; quick_gelu is x / (1 + e^-1.702x), silu x / (1 +
-// e^-x).
+// Face calls gelu_new and gelu_pytorch_tanh. quick_gelu is x / (1 + e^-1.702x), and silu is
+// x / (1 + e^-x).
 enum class Activation { none, gelu, gelu_tanh, quick_gelu, relu, tanh, silu };
 
 // One head of one sequence: softmax(scale q k^T) v, for its first `queries` tokens.

@@ -73,6 +73,10 @@ models::TextVectors checked(const Internals::Impl& model, const Output& vectors)
     throw Error(fmt::format("the vectors have {} numbers, expected {}, as the model's embeddings",
                             vectors.columns, model.sentence.columns()));
   }
+  if (std::ssize(vectors.values) != vectors.rows * vectors.columns) {
+    throw Error(fmt::format("the vectors have {} numbers in all, expected {} times {}",
+                            vectors.values.size(), vectors.rows, vectors.columns));
+  }
   const auto wrong =
       std::ranges::find_if(vectors.values, [](float x) { return !std::isfinite(x); });
   if (wrong != vectors.values.end()) {

@@ -222,6 +222,9 @@ TEST(Corpus, RefusesVectorsOfOtherKinds) {
               HasSubstr("vector 1 has a number that is not finite"));
   EXPECT_THAT(error_of([&] { corpus.add_vectors(Output(2, 47)); }),
               HasSubstr("the vectors have 47 numbers, expected 48, as the model's embeddings"));
+  vectors.rows = 4;
+  EXPECT_THAT(error_of([&] { corpus.add_vectors(vectors); }),
+              HasSubstr("the vectors have 144 numbers in all, expected 4 times 48"));
   EXPECT_EQ(corpus.size(), 3);
   Corpus sparse(load_golden("splade"));
   EXPECT_THAT(error_of([&] { sparse.add_vectors(Output(2, 48)); }),
