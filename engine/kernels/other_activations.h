@@ -14,13 +14,15 @@ inline Vec gelu_tanh(Vec x) {
   return x * 0.5f * (tanh(inner) + 1.0f);
 }
 
-// x / (1 + e^-x). Uses e^-|x|, which cannot overflow: for x < 0, e^x / (1 + e^x).
-inline Vec silu(Vec x) {
+// 1 / (1 + e^-x). Uses e^-|x|, which cannot overflow: for x < 0, e^x / (1 + e^x).
+inline Vec sigmoid(Vec x) {
   const Vec e = exp2_negative(max(broadcast(-126.0f), magnitude(x) * -kLog2E));
-  return max(broadcast(-100.0f), x) * ((x < 0.0f ? e : broadcast(1.0f)) / (1.0f + e));
+  return (x < 0.0f ? e : broadcast(1.0f)) / (1.0f + e);
 }
 
-inline Vec quick_gelu(Vec x) { return silu(x * 1.702f) * (1 / 1.702f); }
+inline Vec silu(Vec x) { return max(broadcast(-100.0f), x) * sigmoid(x); }
+
+inline Vec quick_gelu(Vec x) { return max(broadcast(-100.0f), x) * sigmoid(x * 1.702f); }
 
 }  // namespace
 }  // namespace bert::engine::INSTRUCTION_SET

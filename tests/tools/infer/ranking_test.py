@@ -271,7 +271,9 @@ class Search(Ranking):
         content = (self.dir / "right.npy").read_bytes()
         for some, reason in ((content[:-1], "there are 319 bytes of numbers, expected 320"),
                              (content[:50], "the file ends within its header"),
-                             (b"PK\x03\x04" + content[4:], "the file does not begin as NumPy's do")):
+                             (b"PK\x03\x04" + content[4:], "the file does not begin as NumPy's do"),
+                             (content[:8] + b"\xe8\x03" + b"(" * 1000, "descr: found nothing, expected '<f4'"),
+                             (content[:8] + b"\x01\x04" + b"(" * 2000, "the header has 1025 bytes, expected at")):
             self.fail_with(1, "cut.npy: " + reason, "-m", self.encoder, "--task", "search", "--corpus",
                            self.write("cut.npy", some), "a")
 

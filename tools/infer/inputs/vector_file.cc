@@ -16,11 +16,11 @@
 namespace bert::tools {
 namespace {
 
-// What the header, a Python dict, has under a name; or "".
+// What the header, a Python dict, has under a name; or "nothing".
 std::string value_of(const std::string& header, const std::string& name) {
   std::smatch found;
   const std::regex entry("'" + name + R"(': *(\([^)]*\)|[^,}]*))");
-  return std::regex_search(header, found, entry) ? found[1].str() : "";
+  return std::regex_search(header, found, entry) ? found[1].str() : "nothing";
 }
 
 }  // namespace
@@ -36,7 +36,7 @@ VectorFile::VectorFile(const std::string& path) : path_(path), file_(path, std::
     length |= static_cast<int64_t>(static_cast<unsigned char>(c)) << shift;
     shift += 8;
   }
-  constexpr int64_t kMost = 4096;  // far more than any has
+  constexpr int64_t kMost = 1024;  // far more than any has
   if (length > kMost)
     fail(fmt::format("the header has {} bytes, expected at most {}", length, kMost));
   read_shape(read(length));
