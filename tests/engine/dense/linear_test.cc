@@ -116,7 +116,6 @@ TEST_P(LinearTwin, AgreesInDouble) {
   for (const auto& [precision, activation] : {std::pair{Precision::f32, Activation::none},
                                               {Precision::f32, Activation::gelu},
                                               {Precision::f32, Activation::gelu_tanh},
-                                              {Precision::f32, Activation::quick_gelu},
                                               {Precision::f32, Activation::relu},
                                               {Precision::f32, Activation::tanh},
                                               {Precision::f32, Activation::silu},
