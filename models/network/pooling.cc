@@ -60,10 +60,6 @@ void pool_rows(Pooling pooling, ConstTensor x, int64_t begin, int64_t end, float
   for (int64_t j = 0; j < x.columns; ++j) y[j] /= by;
 }
 
-}  // namespace
-
-namespace {
-
 // The row of a sequence's first token `end`, or if that is -1 of the first of the highest. As in
 // transformers, it is the first row if there is no such token.
 int64_t find_end(const Batch& batch, int64_t sequence, int32_t end) {

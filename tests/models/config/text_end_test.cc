@@ -53,6 +53,12 @@ TEST(TextEnd, IsTheFirstOfItsToken) {
   EXPECT_THAT(Model::load(copy.path()).info().pooling, "end of text");
 }
 
+TEST(TextEnd, OfAPairIsTheFirstTextsAlone) {
+  const Model model = Model::load(CopiedModel("clip").path());
+  const Output both = model.embed(encodings({{7, 9, 62, 62, 5, 11, 62}, {7, 9, 62}}));
+  for (int64_t j = 0; j < both.columns; ++j) EXPECT_NEAR(both.row(0)[j], both.row(1)[j], 1e-6);
+}
+
 TEST(TextEnd, SettingsMayBeInEitherOfTwoFieldsOrLeftOut) {
   const CopiedModel copy("clip");
   const Output want = embed(copy);
