@@ -56,6 +56,8 @@ void Linear::run(Team& team, ConstTensor x, Buffer& scratch, Tensor y, const Int
   assert(y.columns >= into.column + w.n / into.columns.count);
   ConvertedRows inputs{.words = as_words(x.data), .stride = x.columns};
   if (w.converts()) inputs = w.convert(team, x, part.words(), scratch);
+  const int64_t wide_floats = w.widens() ? part.words() * width : 0;
+  if (w.widens()) scratch.resize_discarding(team.threads() * wide_floats);
   const Timed timed(Step::linear);
   const RowBlocks blocks(x.rows, product.panel.tiles ? inputs.stride : 0, panels,
                          w.n * w.k <= kFewWeights, product.panel.row_step, team.threads());
@@ -82,7 +84,8 @@ void Linear::run(Team& team, ConstTensor x, Buffer& scratch, Tensor y, const Int
         .y_stride = y.columns,
         .activation = w.activation,
         .add = into.add,
-        .multiply = into.multiply};
+        .multiply = into.multiply,
+        .widened = scratch.data() + worker * wide_floats};
     if (product.precision == Precision::int8) w.add_scales(inputs, first, column, task);
     product.multiply(task);
   });

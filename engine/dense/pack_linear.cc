@@ -2,6 +2,7 @@
 //
 // How a Linear is made: its weights are packed once, in the order and precision that run() reads.
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cassert>
 #include <numeric>
@@ -21,7 +22,7 @@ int64_t words_of(Precision precision, Int8Format int8, int64_t k) {
 }
 
 int64_t panel_words(const PanelFormat& format, int64_t row_words) {
-  return round_up(row_words, format.word_step) * format.columns;
+  return format.rows(round_up(row_words, format.word_step)) * format.columns;
 }
 
 void pack_panel(const PanelFormat& format, const Word32* const* rows, int64_t columns,
@@ -31,6 +32,25 @@ void pack_panel(const PanelFormat& format, const Word32* const* rows, int64_t co
   }
   for (int64_t c = 0; c < columns; ++c) std::copy_n(rows[c], row_words, panel + c * row_words);
 }
+
+namespace {
+
+// Whether all weights are bf16. Denormal numbers don't count, as some instructions take them for 0.
+bool are_bf16(Team& team, const std::vector<const float*>& rows, int64_t k) {
+  std::atomic<bool> all = true;
+  team.run(std::ssize(rows), [&](int64_t row, int) {
+    if (!all) return;
+    uint32_t rest = 0;
+    for (int64_t i = 0; i < k; ++i) {
+      const auto bits = std::bit_cast<uint32_t>(rows[row][i]);
+      rest |= (bits & 0x7f800000) == 0 ? bits << 1 : bits & 0xffff;
+    }
+    if (rest != 0) all = false;
+  });
+  return all;
+}
+
+}  // namespace
 
 Linear::Linear(Team& team, std::span<const Part> parts, Activation activation,
                const Product& product, std::shared_ptr<void> owner)
@@ -49,7 +69,9 @@ Linear::Linear(Team& team, std::span<const Part> parts, Activation activation,
   float* bias = packed.bias.data();
   for (const Part& part : parts) bias = std::copy_n(part.bias, part.weight.rows, bias);
   if (product.precision == Precision::int8) return;
-  packed.pack(team, [&](int64_t column, Word32* to) {  // not called for f32, packed as stored
+  const Product* const halved = product.halved(packed.k);
+  if (halved && are_bf16(team, packed.rows, packed.k)) packed.product = halved;
+  packed.pack(team, [&](int64_t column, Word32* to) {  // f32 is packed as stored
     best_kernels().round_bf16(packed.rows[column], packed.k, to);
   });
 }
@@ -132,10 +154,10 @@ void Linear::quantise(Team& team, const InputStatistics& statistics) {
 
 void Linear::Packed::pack(Team& team, const FillRow& fill) {
   const PanelFormat& format = product->panel;
-  const bool as_stored = product->precision == Precision::f32;
+  const bool as_stored = product->precision == Precision::f32 && !format.halved;
   words = words_of(product->precision, format.int8, k);
   // Where panels are padded, inputs that are converted anyway are padded to match.
-  if (!as_stored) words = round_up(words, format.word_step);
+  if (product->precision != Precision::f32) words = round_up(words, format.word_step);
   panels.resize_in_shared_pages(panel_count() * panel_words());
   if (product->precision == Precision::int8) {
     column_scales.resize_discarding(panel_count() * format.columns);
@@ -144,17 +166,17 @@ void Linear::Packed::pack(Team& team, const FillRow& fill) {
   }
   team.run(panel_count(), [&](int64_t i, int) {
     const int64_t begin = i * format.columns, columns = std::min(format.columns, n - begin);
-    std::vector<Word32> filled(as_stored ? 0 : columns * row_words());
+    const int64_t size = format.rows(row_words());
+    std::vector<Word32> filled(as_stored ? 0 : columns * size);
     std::vector<const Word32*> sources;
     for (int64_t c = 0; c < columns; ++c) {
       if (!rows.empty() && !all_finite({rows[begin + c], static_cast<size_t>(k)})) {
         for (const Part& part : parts) require_finite(part.weight, part.name);
       }
-      sources.push_back(as_stored ? as_words(rows[begin + c]) : &filled[c * row_words()]);
-      if (!as_stored) fill(begin + c, &filled[c * row_words()]);
+      sources.push_back(as_stored ? as_words(rows[begin + c]) : &filled[c * size]);
+      if (!as_stored) fill(begin + c, &filled[c * size]);
     }
-    pack_panel(format, sources.data(), columns, row_words(),
-               as_words(panels.data()) + i * panel_words());
+    pack_panel(format, sources.data(), columns, size, as_words(panels.data()) + i * panel_words());
   });
   product->prepare(words, std::ssize(exact));
   parts = {};

@@ -22,6 +22,7 @@ void pack_panel(const Word32* const* rows, int64_t columns, int64_t words, int64
 void matmul_f32(const MatmulTask& task);
 void matmul_bf16(const MatmulTask& task);
 void matmul_int8(const MatmulTask& task);
+void matmul_halved(const MatmulTask& task);
 #if defined(HAS_TILES)
 void matmul_split(const MatmulTask& task);
 void split_row(const float* row, int64_t k, Word32* words);
@@ -103,6 +104,7 @@ extern constinit const KernelTable kernels = {
     .matmul_split = matmul_split,
     .split_row = split_row,
 #endif
+    .matmul_halved = matmul_halved,
     .finish = finish,
     .finish_int8 = finish_int8,
     .round_bf16 = round_bf16,

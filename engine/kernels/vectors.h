@@ -174,6 +174,14 @@ struct F32 {
   static In pair(const float* x, const float*) { return from(x); }     // W words of two rows
 };
 
+// How many inputs have their weights in two rows of b, and vector v of the weights of input i.
+template <typename Kind>
+constexpr int kPair = 2;
+template <typename Kind>
+inline typename Kind::In load_row(const Word32* b, int64_t b_stride, int i, int v) {
+  return Kind::load(b + i * b_stride + v * W);
+}
+
 // Rows of b per iteration: unrolled, as loop instructions can share ports with multiplications.
 constexpr int64_t kStep = W == 8 ? 8 : 4;
 
@@ -188,7 +196,7 @@ template <typename Kind, int Rows, int R, int V, int N, typename Beside>
   for (int i = 0; i < Rows; ++i) {
     typename Kind::In row[V];
 #pragma GCC unroll 8
-    for (int v = 0; v < V; ++v) row[v] = Kind::load(b + i * b_stride + v * W);
+    for (int v = 0; v < V; ++v) row[v] = load_row<Kind>(b, b_stride, i, v);
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
       if (r == 0 || r == R / 2) beside(i, r > 0);

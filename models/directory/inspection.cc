@@ -124,6 +124,15 @@ void Pass::logits() {
   impl.by_sequence(batch_, x, team, space_);
 }
 
+namespace {
+
+double bytes_of_weight(const engine::Product& product) {
+  if (product.precision == engine::Precision::int8) return 1;
+  return product.precision == engine::Precision::bf16 || product.panel.halved ? 2 : 4;
+}
+
+}  // namespace
+
 // For logits, the last layer may compute only each input's first token after the keys and values.
 Pass::Work Pass::work(bool logits) const {
   const auto& impl = Internals::impl(model_);
@@ -132,7 +141,7 @@ Pass::Work Pass::work(bool logits) const {
   const auto multiply = [&](const engine::Linear& linear, int64_t rows) {
     const double weights = static_cast<double>(linear.width() * linear.columns());
     work.operations += 2 * weights * static_cast<double>(rows);
-    work.weights += weights;
+    work.bytes += weights * bytes_of_weight(linear.product());
   };
   const int64_t layers = std::ssize(encoder.order) * encoder.layers_per_group;
   for (int64_t i = 0; i < layers; ++i) {
@@ -148,8 +157,8 @@ Pass::Work Pass::work(bool logits) const {
     if (const auto& experts = layer.experts) {
       for (const engine::Linear* linear : {&experts->in(), &experts->out()}) {
         multiply(*linear, rows * experts->chosen());
-        work.weights += static_cast<double>(experts->count() - 1) *
-                        static_cast<double>(linear->width() * linear->columns());
+        work.bytes += static_cast<double>((experts->count() - 1) * linear->width()) *
+                      static_cast<double>(linear->columns()) * bytes_of_weight(linear->product());
       }
     }
     int64_t pairs = 0;  // of a query and a key it attends to
@@ -168,6 +177,11 @@ Pass::Work Pass::work(bool logits) const {
 }
 
 std::string Pass::product() const { return product_of(model_); }
+bool Pass::halves_on_tiles() const {
+  const engine::PanelFormat& panel =
+      Internals::impl(model_).encoder.layers.front().qkv.product().panel;
+  return panel.halved && panel.tiles;
+}
 engine::Precision Pass::precision() const { return Internals::impl(model_).encoder.precision; }
 
 engine::Scheduler& Pass::scheduler() const { return Internals::impl(model_).workers.scheduler(); }

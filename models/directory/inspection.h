@@ -51,10 +51,12 @@ class Pass {
   engine::Scheduler& scheduler() const;
   engine::Precision precision() const;
   std::string product() const;  // as product_of()
+  // Whether matrix tiles multiply in f32, by weights that are bf16: with half as many products.
+  bool halves_on_tiles() const;
   // For hidden() or logits(): the multiplications and additions in the layers' products and in
-  // attention, and the weights that they read.
+  // attention, and the bytes of weights that they read.
   struct Work {
-    double operations = 0, weights = 0;
+    double operations = 0, bytes = 0;
   };
   Work work(bool logits) const;
 

@@ -47,9 +47,10 @@ window those of the keys in it.
 peak_fraction relates it to what the machine can do on the same threads, timed just before and after:
 a oneDNN matmul of 1024 x 1024 x 1024 in the same precision (int8: u8 by s8), or multiply-adds in
 registers if they are faster, which are measured in f32, and with AMX on its tiles in each precision
-(f32: a sixth of bf16's). --profile and --json show both. In int8 without VNNI, the panels need fewer
-instructions than that matmul and come out above 1. The floor is the larger of two times: the
-operations at that peak, and reading the weights at the threads' memory bandwidth.
+(f32: a sixth of bf16's, or a third if the weights are bf16). --profile and --json show both. In
+int8 without VNNI, the panels need fewer instructions than that matmul and come out above 1. The
+floor is the larger of two times: the operations at that peak, and reading the weights at the
+threads' memory bandwidth.
 
 Intervals are 95 % confidence intervals, from the order of the runs' times, of which it takes 6; that
 of a change joins those of the two medians. They tell the spread within a run, not how the machine changes from one hour to the next.

@@ -37,13 +37,9 @@ std::vector<bert::Encoding> make_inputs(const std::vector<int>& lengths, const b
 
 Work work_of(const models::Pass& pass, const std::vector<int>& lengths, bool logits) {
   const models::Pass::Work of_pass = pass.work(logits);
-  const engine::Precision precision = pass.precision();
-  const double bytes = precision == engine::Precision::int8   ? 1
-                       : precision == engine::Precision::bf16 ? 2
-                                                              : 4;
   return {.tokens = std::accumulate(lengths.begin(), lengths.end(), int64_t{0}),
           .flops = of_pass.operations,
-          .bytes = bytes * of_pass.weights};
+          .bytes = of_pass.bytes};
 }
 
 void measure_peak(models::Pass& pass, Timing& timing) {
@@ -51,7 +47,8 @@ void measure_peak(models::Pass& pass, Timing& timing) {
   engine::Team team(pass.scheduler());
   timing.onednn_peak = std::max(timing.onednn_peak, engine::matmul_peak(team, precision));
   timing.multiply_add_peak =
-      std::max(timing.multiply_add_peak, engine::multiply_add_peak(team, precision));
+      std::max(timing.multiply_add_peak,
+               engine::multiply_add_peak(team, precision) * (pass.halves_on_tiles() ? 2 : 1));
 }
 
 // All models have as many threads, so one measurement is for all of the same precision.

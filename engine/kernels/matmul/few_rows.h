@@ -40,18 +40,21 @@ void half_tile(const MatmulTask& task, int64_t first, int64_t column, int64_t be
       asm("" : "+r"(x[j]));  // or a compiler derives the other rows' addresses before the loop
     }
   };
-  const Word32* panel = task.panel + begin * kPanel + column;
+  constexpr int kShared = kPair<Kind> / 2;
+  const Word32* panel = task.panel + begin / kShared * kPanel + column;
   const int64_t stride = task.x_stride, k = end - begin;
   typename Kind::Sum sum[R][kHalf] = {};
   int64_t i = 0;
   const auto prefetch = [&](int row, bool half) {
     if (Lines == 1 && !half) return;  // by measurement: bf16 is 5 % faster than with the other half
-    const int64_t line = row * Lines + (Lines == 2 && half);
-    prefetch_l1(near_panel + (i * Lines / kHalf + line / kHalf) * kPanel + line % kHalf * kLine);
-    prefetch_l2(far_panel + (i * Lines + line) * kLine);
+    if (row % kShared != 0) return;
+    const int64_t before = i / kShared * Lines;
+    const int64_t line = row / kShared * Lines + (Lines == 2 && half);
+    prefetch_l1(near_panel + (before / kHalf + line / kHalf) * kPanel + line % kHalf * kLine);
+    prefetch_l2(far_panel + (before + line) * kLine);
   };
   for (; i + kStep <= k; i += kStep, advance(kStep)) {
-    add_rows<Kind, kStep>(x, stride, panel + i * kPanel, kPanel, sum, prefetch);
+    add_rows<Kind, kStep>(x, stride, panel + i / kShared * kPanel, kPanel, sum, prefetch);
   }
   for (; i < k; ++i, advance(1)) {
     add_rows<Kind, 1>(x, stride, panel + i * kPanel, kPanel, sum, nothing);
@@ -86,10 +89,11 @@ void matmul_few(const MatmulTask& task) {
   alignas(64) float sums[kMaxFewRows * kPanel];
   // Row i of this panel followed by the next panel.
   const auto at = [&](int64_t i) {
-    return i < all ? task.panel + i * kPanel : task.next + (i - all) * kPanel;
+    return i < all ? task.panel + 2 * i / kPair<Kind> * kPanel
+                   : task.next + 2 * (i - all) / kPair<Kind> * kPanel;
   };
   const auto add = [&]<typename Of>(Of, int64_t begin, int64_t end) {
-    const int64_t half = (end - begin) / 2 * kPanel;
+    const int64_t half = (end - begin) / kPair<Kind> * kPanel;
     const Word32* far_panel = at(begin + kRowsAheadL2);
     for (int64_t column = 0; column < kPanel; column += kHalf * W, far_panel += half) {
       if (second == 0) {

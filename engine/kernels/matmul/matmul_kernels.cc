@@ -14,6 +14,7 @@
 
 #include "engine/kernels/matmul/few_rows.h"
 #include "engine/kernels/matmul/finish.h"
+#include "engine/kernels/matmul/halved_panels.h"
 #include "engine/kernels/matmul/split_panels.h"
 #include "engine/kernels/matmul/tile_panels.h"
 #include "engine/kernels/narrow/narrow_kinds.h"
@@ -65,10 +66,11 @@ template <typename Kind, int R, typename Of>
 [[gnu::always_inline]] inline void add_block(const MatmulTask& task, int64_t first, int64_t begin,
                                              int64_t end, int64_t lines, const Word32* ahead,
                                              const Epilogue<Of>& epilogue, float* sums) {
-  const Word32 *x = task.x + first * task.x_stride + begin, *panel = task.panel + begin * kPanel;
+  const Word32* const x = task.x + first * task.x_stride + begin;
+  const Word32* const panel = task.panel + 2 * begin / kPair<Kind> * kPanel;
   const int64_t stride = task.x_stride, k = end - begin;
   const auto prefetch = [&](int row, bool half) {
-    for (int64_t l = 0; row % 2 == 0 && !half && l < lines; ++l, ahead += kLine) {
+    for (int64_t l = 0; row % kPair<Kind> == 0 && !half && l < lines; ++l, ahead += kLine) {
       prefetch_l1(ahead);
       // With the first lines of the next page under way, the processor fetches the rest in time.
       constexpr int64_t kPage = kPageBytes / sizeof(Word32);
@@ -89,7 +91,8 @@ template <typename Kind, int R, typename Of>
     if constexpr (std::is_same_v<Kind, PairedBytes>) {
       add_row_pairs<kStep>(x + i, stride, panel + i * kPanel, sum, prefetch);
     } else {
-      add_rows<Kind, kStep>({x + i}, stride, panel + i * kPanel, kPanel, sum, prefetch);
+      add_rows<Kind, kStep>({x + i}, stride, panel + 2 * i / kPair<Kind> * kPanel, kPanel, sum,
+                            prefetch);
     }
   }
   for (; i < k; ++i) add_rows<Kind, 1>({x + i}, stride, panel + i * kPanel, kPanel, sum, nothing);
@@ -103,7 +106,7 @@ void tile(const MatmulTask& task, int64_t first, int64_t lines, const Word32* ah
           const Epilogue<Kind>& epilogue, float* sums) {
   prefetch_outputs(task, first, R);
   const Epilogue<Kind> none = {};
-  const auto ahead_of = [&](int64_t begin) { return ahead + begin * lines / 2 * kLine; };
+  const auto ahead_of = [&](int64_t begin) { return ahead + begin / kPair<Kind> * lines * kLine; };
   for (int64_t begin = 0; begin < task.words; begin += Kind::kBlock) {
     const int64_t end = task.words - begin < Kind::kBlock ? task.words : begin + Kind::kBlock;
     add_block<Kind, R>(task, first, begin, end, lines, ahead_of(begin),
@@ -151,7 +154,7 @@ void matmul(const MatmulTask& task) {
     const int64_t first = begin(t), end = begin(t + 1), rows = end - first;
     const int64_t done = end - before_last, all = task.rows - before_last;
     const int64_t lines = done > 0 ? (kPrefetchLines * done + all - 1) / all - prefetched : 0;
-    const Word32* ahead = task.next + prefetched * (task.words + task.exact) / 2 * kLine;
+    const Word32* ahead = task.next + prefetched * (task.words + task.exact) / kPair<Kind> * kLine;
     float* y = task.y + first * task.y_stride;
     const Epilogue<Kind> epilogue = {.sums = sums[(t + 1) % 2],
                                      .bias = task.bias,
@@ -182,11 +185,15 @@ void matmul_f32(const MatmulTask& task) { matmul<F32>(task); }
 #if defined(HAS_TILES)
 void matmul_bf16(const MatmulTask& task) { matmul_tiles<Bf16>(task); }
 void matmul_int8(const MatmulTask& task) { matmul_tiles<Bytes>(task); }
+void matmul_halved(const MatmulTask& task) { matmul_tiles<SplitRows>(task); }
 void matmul_split(const MatmulTask& task) { multiply_split(task); }
 void split_row(const float* row, int64_t k, Word32* words) { split_row_in_parts(row, k, words); }
 #else
 void matmul_bf16(const MatmulTask& task) { matmul<Bf16>(task); }
 void matmul_int8(const MatmulTask& task) { matmul_bytes<Bytes>(task); }
+void matmul_halved(const MatmulTask& task) {
+  task.rows <= kMaxHalvedRows ? matmul<Halved>(task) : matmul<F32>(widen_panel(task));
+}
 #endif
 
 }  // namespace bert::engine::INSTRUCTION_SET

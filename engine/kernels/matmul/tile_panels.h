@@ -13,6 +13,11 @@
 namespace bert::engine::INSTRUCTION_SET {
 namespace {
 
+// f32 rows that split_row() has split into three bf16 each, by weights that are bf16.
+struct SplitRows : F32 {};
+template <typename Kind>
+constexpr int64_t kParts = std::is_same_v<Kind, SplitRows> ? 3 : 1;
+
 constexpr int64_t kStripBytes = kStripColumns * sizeof(Word32);  // of a row of weights or sums
 constexpr int kStripVectors = kStripColumns / W;
 
@@ -106,9 +111,11 @@ struct StripEpilogue {
 template <typename Kind>
 void matmul_tiles(const MatmulTask& task) {
   if (task.rows == 0) return;  // tiles cannot have 0 rows
-  const int64_t steps = task.words / kTileWords, strips = (task.rows + kStripRows - 1) / kStripRows;
+  const int64_t words =
+      kParts<Kind> == 1 ? task.words : task.words / 2;  // of the panel, and a part
+  const int64_t steps = words / kTileWords, strips = (task.rows + kStripRows - 1) / kStripRows;
   // What comes next is prefetched evenly over all steps.
-  const int64_t next_lines = (task.words + task.exact) * kStripColumns / kLine;
+  const int64_t next_lines = (words + task.exact) * kStripColumns / kLine;
   const int64_t lines = (next_lines + steps * strips - 1) / (steps * strips);
   const Word32* ahead = task.next;
   const Word32* const ahead_end = task.next + next_lines * kLine;
@@ -127,7 +134,7 @@ void matmul_tiles(const MatmulTask& task) {
       const auto x_bytes = static_cast<int64_t>(task.x_stride * sizeof(Word32));
       clear_sums();
       for (int64_t step = 0; step < steps; ++step) {
-        add_tiles<Kind, Two>(x, x_bytes, w, kStripBytes);
+        add_tiles<Kind, Two, kParts<Kind>>(x, x_bytes, w, kStripBytes, words);
         x += kTileWords;
         w += kTileWords * kStripColumns;
         for (int64_t l = 0; l < lines && ahead < ahead_end; ++l, ahead += kLine) {

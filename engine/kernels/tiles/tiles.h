@@ -66,19 +66,22 @@ inline void shape_tiles(int64_t rows) {
     _tile_dpbf16ps(sums, inputs, weights);     \
   }
 // Adds the products of 16 words to the sums of up to 16 rows, or of up to 32 if Two. Strides are in
-// bytes.
-template <typename Kind, bool Two>
+// bytes. A row may be the sum of Parts, part_words apart.
+template <typename Kind, bool Two, int64_t Parts = 1>
 [[gnu::always_inline]] inline void add_tiles(const Word32* x, int64_t x_stride, const Word32* w,
-                                             int64_t w_stride) {
+                                             int64_t w_stride, int64_t part_words = 0) {
   _tile_loadd(6, w, w_stride);
-  _tile_loadd(4, x, x_stride);
-  MULTIPLY_TILES(0, 4, 6);
-  _tile_loadd(7, w + kTileWords, w_stride);
-  MULTIPLY_TILES(1, 4, 7);
-  if constexpr (Two) {
-    _tile_loadd(5, reinterpret_cast<const char*>(x) + kTileRows * x_stride, x_stride);
-    MULTIPLY_TILES(2, 5, 6);
-    MULTIPLY_TILES(3, 5, 7);
+#pragma GCC unroll 3
+  for (int64_t part = 0; part < Parts; ++part, x += part_words) {
+    _tile_loadd(4, x, x_stride);
+    MULTIPLY_TILES(0, 4, 6);
+    if (part == 0) _tile_loadd(7, w + kTileWords, w_stride);
+    MULTIPLY_TILES(1, 4, 7);
+    if constexpr (Two) {
+      _tile_loadd(5, reinterpret_cast<const char*>(x) + kTileRows * x_stride, x_stride);
+      MULTIPLY_TILES(2, 5, 6);
+      MULTIPLY_TILES(3, 5, 7);
+    }
   }
 }
 #undef MULTIPLY_TILES
