@@ -62,7 +62,7 @@ void Buffer::resize_in_shared_pages(int64_t size) {
   const size_t bytes = round_up(static_cast<size_t>(size) * sizeof(float), kLine);
   if (bytes < kMinShared || bytes > SharedMapping::kSize / 4) return resize_discarding(size);
   static std::mutex mutex;
-  static std::weak_ptr<SharedMapping> latest;
+  static auto& latest = *new std::weak_ptr<SharedMapping>;  // also used by threads at exit
   const std::lock_guard lock(mutex);
   std::shared_ptr<SharedMapping> shared = latest.lock();
   if (!shared || SharedMapping::kSize - shared->used < bytes) {

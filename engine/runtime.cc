@@ -69,14 +69,14 @@ int64_t second_level_cache() {
 }
 
 spdlog::logger& log() {
-  static const std::shared_ptr<spdlog::logger> logger = [] {
-    auto made = std::make_shared<spdlog::logger>("bert_infer",
-                                                 std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  static spdlog::logger& logger = []() -> spdlog::logger& {
+    auto* made =
+        new spdlog::logger("bert_infer", std::make_shared<spdlog::sinks::stderr_sink_mt>());
     const char* level = std::getenv("BERT_INFER_LOG");
     made->set_level(level ? spdlog::level::from_str(level) : spdlog::level::off);
-    return made;
+    return *made;
   }();
-  return *logger;
+  return logger;
 }
 
 }  // namespace bert::engine

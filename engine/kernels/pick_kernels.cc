@@ -82,7 +82,7 @@ struct Picked {
   }
 };
 const Picked& picked() {
-  static const Picked picked;
+  static const Picked& picked = *new Picked;  // also used by threads at exit
   return picked;
 }
 

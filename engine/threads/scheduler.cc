@@ -27,14 +27,18 @@ void Scheduler::run(const Work& work, const LeadBatch& lead) {
   Call call{work, lead};
   call.caller.call = &call;
   calls_.push_back(&call);
-  take_processor(lock, call.caller, work.small);
-  while (call.caller.has_processor && call.has_batches()) {
-    const int64_t i = call.begin_batch();
-    share_out();  // the next batch may be led by another thread
-    lead_batch(lock, call, i);
-    if (!call.has_batches() || !others_wait(work.small)) continue;
-    give_back_processor(call.caller);
-    if (call.has_batches()) take_processor(lock, call.caller, work.small);
+  try {
+    take_processor(lock, call.caller, work.small);
+    while (call.caller.has_processor && call.has_batches()) {
+      const int64_t i = call.begin_batch();
+      share_out();  // the next batch may be led by another thread
+      lead_batch(lock, call, i);
+      if (!call.has_batches() || !others_wait(work.small)) continue;
+      give_back_processor(call.caller);
+      if (call.has_batches()) take_processor(lock, call.caller, work.small);
+    }
+  } catch (...) {  // no memory to wait
+    call.fail(std::current_exception());
   }
   remove_from(calls_, &call);
   if (call.caller.has_processor) give_back_processor(call.caller);
@@ -44,23 +48,26 @@ void Scheduler::run(const Work& work, const LeadBatch& lead) {
 
 // Leads a batch that begin_batch() began.
 void Scheduler::lead_batch(std::unique_lock<std::mutex>& lock, Call& call, int64_t i) {
-  Team team(*this, planned_threads(call), call.work.small);
-  team.stays_until_ = std::exchange(call.caller.stays_until, {});
-  enlist(team);
   const Clock::time_point begin = Clock::now();
-  lock.unlock();
   std::exception_ptr error;
   try {
-    call.lead(i, team);
-  } catch (...) {
+    Team team(*this, planned_threads(call), call.work.small);
+    team.stays_until_ = std::exchange(call.caller.stays_until, {});
+    enlist(team);
+    lock.unlock();
+    try {
+      call.lead(i, team);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    lock.lock();
+    dismiss(team);
+  } catch (...) {  // no memory for the team
     error = std::current_exception();
   }
-  lock.lock();
-  dismiss(team);
   if (call.work.small && !large_leaders_.empty()) small_served_ += Clock::now() - begin;
-  if (error && !call.error) {
-    call.error = error;
-    call.next = call.work.batches;
+  if (error) {
+    call.fail(error);
     remove_from(call.work.small ? small_leaders_ : large_leaders_, &call.caller);
   }
   --call.leaders;
@@ -68,10 +75,9 @@ void Scheduler::lead_batch(std::unique_lock<std::mutex>& lock, Call& call, int64
 }
 
 void Scheduler::enlist(Team& team) {
+  if (team.threads() > 1) teams_.push_back(&team);
   ++leading_[team.small_];
-  if (team.threads() == 1) return;
-  teams_.push_back(&team);
-  share_out();
+  if (team.threads() > 1) share_out();
 }
 
 // Hands out free processors; share_out.cc decides if several want them.
@@ -121,16 +127,6 @@ void Scheduler::take_processor(std::unique_lock<std::mutex>& lock, Waiter& self,
   (small ? small_leaders_ : large_leaders_).push_back(&self);
   share_out();
   self.wait(lock);
-}
-
-void Scheduler::give_back_processor(Waiter& self) {
-  self.has_processor = false;
-  ++free_;
-  share_out();
-}
-
-bool Scheduler::others_wait(bool small) const {
-  return !small_leaders_.empty() || (!small && !large_leaders_.empty());
 }
 
 }  // namespace bert::engine

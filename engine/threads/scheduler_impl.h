@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "engine/threads/scheduler.h"
 
@@ -48,6 +49,10 @@ struct Scheduler::Call {
   int64_t begin_batch() {
     ++leaders;
     return next++;
+  }
+  void fail(std::exception_ptr what) {
+    if (!error) error = std::move(what);
+    next = work.batches;
   }
 };
 

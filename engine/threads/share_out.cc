@@ -96,6 +96,16 @@ bool Scheduler::give_to_team(bool small) {
   return std::ranges::any_of(teams_, joined);
 }
 
+void Scheduler::give_back_processor(Waiter& self) {
+  self.has_processor = false;
+  ++free_;
+  share_out();
+}
+
+bool Scheduler::others_wait(bool small) const {
+  return !small_leaders_.empty() || (!small && !large_leaders_.empty());
+}
+
 // A team for work outside calls.
 Team::Team(Scheduler& scheduler)
     : scheduler_(scheduler),
@@ -113,7 +123,12 @@ void Scheduler::enter(Team& team) {
   std::unique_lock lock(mutex_);
   Waiter self;
   take_processor(lock, self, false);
-  enlist(team);
+  try {
+    enlist(team);
+  } catch (...) {
+    give_back_processor(self);
+    throw;
+  }
 }
 
 void Scheduler::leave(Team& team) {
@@ -128,9 +143,9 @@ void Scheduler::make_way(Team& team) {
   if (Clock::now() < team.stays_until_) return;
   std::unique_lock lock(mutex_);
   if (!is_wanted_by_small()) return;
-  ++free_;
   Waiter self;
   large_leaders_.push_front(&self);
+  ++free_;
   share_out();
   self.wait(lock);
   team.stays_until_ = self.stays_until;

@@ -247,9 +247,10 @@ bert_status bert_request_progress(const bert_request* request, int64_t* done, in
   if (inputs != nullptr) *inputs = 0;
   return c_api::call([&] {
     const bert_request& of = c_api::required(request, "request");
-    c_api::required(inputs, "inputs") = of.inputs;
+    c_api::required(inputs, "inputs");
     const c_api::Lock lock(of.state->mutex);
     c_api::required(done, "done") = of.state->done;
+    *inputs = of.inputs;
   });
 }
 

@@ -173,9 +173,11 @@ struct __attribute__((visibility("hidden"))) Queue::Impl {
   }
   std::future<std::vector<Tags>> tag(std::vector<Input> inputs, const TagOptions& how,
                                      RequestOptions options, OnAnswer<std::vector<Tags>> done) {
+    std::string task = fmt::format("tag {} {} {} {} {}", static_cast<int>(how.aggregation),
+                                   how.stride, how.threshold, how.nested, how.multi_label);
+    for (const std::string& label : how.labels) task += fmt::format(" {} {}", label.size(), label);
     return read(
-        fmt::format("tag {} {}", static_cast<int>(how.aggregation), how.stride), std::move(inputs),
-        std::move(options), std::move(done),
+        std::move(task), std::move(inputs), std::move(options), std::move(done),
         [how](const Model& m, auto items) { return m.tag(items, how); },
         [this](const Input& input) { return whole_length(input); });
   }

@@ -64,6 +64,7 @@ void RequestQueue::submit(const std::shared_ptr<Request>& request, std::exceptio
   request->settling_ = false;
   if (request->ended_) return tell(*request);  // stop had been requested
   if (!wrong && request->is_late()) wrong = request->ending(Reason::deadline);
+  if (!wrong && closed_) wrong = request->ending(Reason::closed);  // from a callback at the end
   if (!wrong) wrong = refusal(*request);
   if (wrong) return end(*request, std::move(wrong));
   enqueue(request);

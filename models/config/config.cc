@@ -48,7 +48,9 @@ engine::Activation read_activation(const JsonFile& file, const Family& family) {
   for (const auto& [gated, activation] : kGatedActivations) {
     if (gated == name && family.gate != Gate::none) return activation;
   }
-  file.fail(field, "gelu, gelu_new, gelu_pytorch_tanh, quick_gelu, relu, tanh or silu");
+  const bool is_gated = family.gate != Gate::none && field == std::string_view("feed_forward_proj");
+  file.fail(field, is_gated ? "gated-gelu or gated-silu"
+                            : "gelu, gelu_new, gelu_pytorch_tanh, quick_gelu, relu, tanh or silu");
 }
 
 // Adds the architecture to a configuration that names none, judging by the tensors. For families
@@ -155,8 +157,6 @@ void read_score(JsonFile& file, const std::string& directory, Config& config) {
 // Published checkpoints often still contain the heads that the model was pre-trained with, beside
 // another or none. If an adapter brings its own head, no other is evaluated.
 void find_not_evaluated(Config& config) {
-  const std::string same = config.family->embeddings.same_words;
-  if (!same.empty()) config.not_evaluated.push_back(same);
   if (!config.custom_name.empty()) return;
   const auto& heads = config.heads_on_top;
   const bool predicts = std::ranges::any_of(
@@ -177,6 +177,16 @@ void find_not_evaluated(Config& config) {
   }
 }
 
+// In transformers, any model's file may say whether tokens attend to later ones. It is read for
+// language models, which usually don't.
+void refuse_causality(const JsonFile& file, const Config& config) {
+  constexpr const char* kField = "is_causal";
+  if (*config.family->other_base) return;
+  const bool is_mixed = *config.family->decoder.layer;  // an encoder and a decoder
+  if (is_mixed) return expect_absent(file, kField);
+  if (file.boolean(kField, false)) file.fail(kField, "false: only encoders are supported");
+}
+
 // Settings that would change the forward pass in a way that is not supported must be off.
 void refuse_variants(const JsonFile& file, const Config& config) {
   for (const HeadRow* head : config.heads_on_top) {
@@ -191,19 +201,35 @@ void refuse_variants(const JsonFile& file, const Config& config) {
     file.fail("relative_attention_num_buckets", "32");
   }
   // T5's files have the last of these even for the encoder alone.
-  const bool may_decode =
+  const bool may_have_decoder =
       *config.family->decoder.layer || config.family->base == std::string_view("EncoderModel");
   for (const char* field : {"is_decoder", "add_cross_attention", "is_encoder_decoder"}) {
-    if (file.boolean(field, false) && !may_decode) {
+    const bool may_be = may_have_decoder && field == std::string_view("is_encoder_decoder");
+    if (file.boolean(field, false) && !may_be) {
       file.fail(field, "false: only encoders are supported");
     }
   }
+  refuse_causality(file, config);
   const nlohmann::json* pruned = file.find("pruned_heads");
   if (pruned && !pruned->empty()) file.fail("pruned_heads", "none");
 }
 
+// Where a family has names of its own, transformers lets the usual ones overrule them.
+void expect_no_other_sizes(const JsonFile& file, const SettingNames& names) {
+  for (const auto& [name, usual] :
+       {std::pair(names.layers, "num_hidden_layers"), std::pair(names.hidden, "hidden_size"),
+        std::pair(names.heads, "num_attention_heads")}) {
+    if (std::string_view(name) == usual || !file.has(usual)) continue;
+    const int64_t expected = file.integer(name, 1, kMaxConfigSize);
+    if (file.integer(usual, 1, kMaxConfigSize) != expected) {
+      file.fail(usual, fmt::format("{}, as {} is", expected, name));
+    }
+  }
+}
+
 void read_sizes(const JsonFile& file, Config& config) {
   const SettingNames& names = config.family->settings;
+  expect_no_other_sizes(file, names);
   const auto size = [&](const char* field, int64_t max = kMaxConfigSize) {
     return static_cast<int>(file.integer(field, 1, max));
   };

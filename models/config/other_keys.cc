@@ -55,11 +55,10 @@ constexpr std::string_view kHarmless[] = {
     "bad_words_ids", "begin_suppress_tokens", "cross_attention_hidden_size", "diversity_penalty",
     "do_sample", "early_stopping", "encoder_no_repeat_ngram_size",
     "exponential_decay_length_penalty", "force_bos_token_to_be_generated", "forced_bos_token_id",
-    "forced_eos_token_id",
-    "length_penalty", "max_length", "min_length", "no_repeat_ngram_size", "num_beam_groups",
-    "num_beams", "num_return_sequences", "output_scores", "prefix", "remove_invalid_values",
-    "repetition_penalty", "return_dict_in_generate", "suppress_tokens", "temperature",
-    "tie_encoder_decoder", "top_k", "top_p", "typical_p"};
+    "forced_eos_token_id", "length_penalty", "max_length", "min_length", "no_repeat_ngram_size",
+    "num_beam_groups", "num_beams", "num_return_sequences", "output_scores", "prefix",
+    "remove_invalid_values", "repetition_penalty", "return_dict_in_generate", "suppress_tokens",
+    "temperature", "tie_encoder_decoder", "top_k", "top_p", "typical_p"};
 
 }  // namespace
 

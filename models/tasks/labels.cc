@@ -29,7 +29,7 @@ Label best_label(std::span<const float> logits, const Info& info) {
     throw Error(
         fmt::format("{} logits, but the model has {} labels", logits.size(), info.labels.size()));
   }
-  const auto best = std::max_element(logits.begin(), logits.end()) - logits.begin();
+  const int64_t best = top_k(logits, 1).front();
   const float probability = info.scores == Scores::raw ? NAN : probabilities(logits, info)[best];
   return {.index = static_cast<int>(best), .name = info.labels[best], .probability = probability};
 }
@@ -72,8 +72,11 @@ float similarity(std::span<const float> a, std::span<const float> b) {
     a_squared += x * x;
     b_squared += y * y;
   }
-  constexpr double kLeast = 1e-60;
-  return static_cast<float>(product / std::sqrt(std::max(a_squared * b_squared, kLeast)));
+  if (a_squared == 0 || b_squared == 0) return 0;
+  const double squares = a_squared * b_squared;
+  const bool is_tiny = squares < 1e-60;  // and may be 0
+  return static_cast<float>(
+      product / (is_tiny ? std::sqrt(a_squared) * std::sqrt(b_squared) : std::sqrt(squares)));
 }
 
 std::vector<int64_t> top_k(std::span<const float> scores, int64_t k) {

@@ -172,11 +172,10 @@ engine::Buffer Checkpoint::values(const std::string& name, const std::vector<int
   return copy;
 }
 
-void Checkpoint::expect_equal(const Weight& stored, const Weight& tied) const {
+void Checkpoint::expect_equal(const Weight& stored, const Weight& tied, const char* reason) const {
   if (std::equal(stored.view.data, stored.view.data + stored.view.size(), tied.view.data)) return;
-  fail(stored.file->path(),
-       fmt::format("tensor '{}' differs from '{}', but config.json's tie_word_embeddings is true",
-                   stored.stored->name, tied.stored->name));
+  fail(stored.file->path(), fmt::format("tensor '{}' differs from '{}', but {}",
+                                        stored.stored->name, tied.stored->name, reason));
 }
 
 bool Checkpoint::is_int8(const std::string& name) const { return has(name + ".weight_scale"); }

@@ -57,7 +57,7 @@ class Checkpoint {
 
   // Throws if two matrices differ although the configuration ties them: versions of transformers
   // disagree on which of them to use.
-  void expect_equal(const Weight& stored, const Weight& tied) const;
+  void expect_equal(const Weight& stored, const Weight& tied, const char* reason) const;
 
   // An int8 dense layer as bert-convert writes it: NAME.weight I8 [columns, width], weight_scale
   // F32 [columns], bias F32 [columns], and if E inputs stay in f32, exact_inputs I32 [E] and

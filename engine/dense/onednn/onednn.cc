@@ -23,7 +23,7 @@ const OpenMp& open_mp() {
 }  // namespace
 
 dnnl::engine& onednn_cpu() {
-  static dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  static auto& engine = *new dnnl::engine(dnnl::engine::kind::cpu, 0);  // used by threads at exit
   return engine;
 }
 

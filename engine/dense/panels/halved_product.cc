@@ -40,7 +40,7 @@ const Product* halved_product(const Product& of, const KernelTable& kernels, int
   const bool has_kernel = of.panel.split || !kernels.matmul_split;
   if (!has_kernel || inputs % kPartStep != 0) return nullptr;
   static std::mutex mutex;
-  static std::deque<HalvedProduct> made;
+  static auto& made = *new std::deque<HalvedProduct>;  // also used by threads at exit
   const std::lock_guard lock(mutex);
   for (const HalvedProduct& product : made) {
     if (&product.of() == &of) return &product;

@@ -49,7 +49,7 @@ class PanelProduct final : public Product {
 
 const Product& panel_product(Precision precision, const KernelTable& kernels) {
   static std::mutex mutex;
-  static std::deque<PanelProduct> made;
+  static auto& made = *new std::deque<PanelProduct>;  // also used by threads at exit
   const std::lock_guard lock(mutex);
   for (const PanelProduct& product : made) {
     if (product.precision == precision && &product.kernels() == &kernels) return product;

@@ -37,7 +37,7 @@ class SplitProduct final : public Product {
 const Product* split_product(const KernelTable& kernels) {
   if (!kernels.matmul_split) return nullptr;
   static std::mutex mutex;
-  static std::deque<SplitProduct> made;
+  static auto& made = *new std::deque<SplitProduct>;  // also used by threads at exit
   const std::lock_guard lock(mutex);
   for (const SplitProduct& product : made) {
     if (&product.kernels() == &kernels) return &product;

@@ -65,7 +65,7 @@ struct LayerNames {
 // The names of the embeddings' tensors.
 struct EmbeddingNames {
   const char* words = "embeddings.word_embeddings.weight";
-  const char* same_words = "";                // another name under which some files store it
+  const char* same_words = "";                // where some files store it, too or instead
   const char* norm = "embeddings.LayerNorm";  // optional
   const char* positions = "embeddings.position_embeddings.weight";
 };
@@ -75,6 +75,7 @@ struct EmbeddingNames {
 struct DecoderNames {
   const char* layer = "";  // "": there is no decoder, or it is not evaluated
   const char *positions = "", *norm = "";
+  const char* same_words = "";  // where files store them once more
 };
 
 // What a head reads from the last hidden state.
@@ -172,8 +173,11 @@ struct Family {
   void (*read_more)(const JsonFile& file, Config& config) = nullptr;  // what a row cannot express
 
   std::vector<std::string> word_names() const {
-    if (!*embeddings.same_words) return {embeddings.words};
-    return {embeddings.words, embeddings.same_words};
+    std::vector<std::string> names = {embeddings.words};
+    for (const char* same : {embeddings.same_words, decoder.same_words}) {
+      if (*same) names.emplace_back(same);
+    }
+    return names;
   }
   std::vector<std::string> prefixes() const {
     if (!*published_prefix) return {prefix};

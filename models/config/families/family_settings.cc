@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -111,7 +112,10 @@ void read_modern_bert(const JsonFile& file, Config& config) {
   config.has_bias.attention_output = config.has_bias.qkv;
   config.has_bias.down = config.has_bias.up;
   const int64_t every = file.integer("global_attn_every_n_layers", 1, 1 << 20, 3);
-  config.windows = read_windows(file, config, half_of(file, "local_attention", 128), every, 0);
+  constexpr const char* kReach = "sliding_window";  // overrules the width of both sides
+  const int half = half_of(file, "local_attention", 128);
+  const int reach = static_cast<int>(file.integer(kReach, 1, 1 << 20, half));
+  config.windows = read_windows(file, config, reach, every, 0);
   const double global = positive(file, "global_rope_theta", 160000);
   // If it is null, local layers use the global theta.
   const bool is_null = file.root().contains("local_rope_theta") && !file.has("local_rope_theta");
@@ -160,7 +164,8 @@ void read_nomic_bert(const JsonFile& file, Config& config) {
     file.fail("rotary_emb_fraction", "1");
   }
   if (published && !file.has("rotary_emb_base")) file.fail("rotary_emb_base", "a number");
-  double theta = positive(file, "rotary_emb_base", 1000);
+  expect_absent(file, "rope_scaling");
+  double theta = positive(file, "rotary_emb_base", positive(file, "rope_theta", 1000));
   if (file.has("rope_parameters")) theta = rope_theta(file.at("rope_parameters"), theta);
   if (published) {
     constexpr int kMultiple = 256;
@@ -182,15 +187,17 @@ void read_gte(const JsonFile& file, Config& config) {
   file.boolean("pack_qkv", true);  // the tensors' names say it too
   file.find("matryoshka_dimensions");
   const int64_t width = head_width(file, config);
-  const double theta = positive(file, "rope_theta", 10000);
+  // The code's class has another default than transformers'.
+  const double theta = positive(file, "rope_theta", file.has("auto_map") ? 10000 : 160000);
   if (file.has("rope_parameters")) {
     config.frequencies =
-        engine::rotary_frequencies(rope_theta(file.at("rope_parameters"), 160000), width);
+        engine::rotary_frequencies(rope_theta(file.at("rope_parameters"), theta), width);
     return;
   }
   config.frequencies = engine::rotary_frequencies(theta, width);
   if (!file.has("rope_scaling")) return;
   const JsonField scaling = file.at("rope_scaling");
+  if (scaling.has("rope_type") && scaling.at("rope_type").string() == "default") return;
   if (scaling.at("type").string() != "ntk") scaling.at("type").fail("\"ntk\"");
   const double factor = scaling.at("factor").number();
   if (!(factor > 0 && std::isfinite(factor))) scaling.at("factor").fail("a positive number");
@@ -241,27 +248,44 @@ void read_jina_roberta(const JsonFile& file, Config& config) {
   if (config.family->needs_code && !file.has("rotary_emb_base")) {
     file.fail("rotary_emb_base", "a number");
   }
-  double theta = positive(file, "rotary_emb_base", 20000);
+  expect_absent(file, "rope_scaling");
+  double theta = positive(file, "rotary_emb_base", positive(file, "rope_theta", 20000));
   if (file.has("rope_parameters")) theta = rope_theta(file.at("rope_parameters"), theta);
   config.frequencies = engine::rotary_frequencies(theta, head_width(file, config));
 }
 
-// The terms are a text, as "p2c|c2p", or a list.
-void read_deberta(const JsonFile& file, Config& config) {
-  if (!file.boolean("relative_attention", false)) file.fail("relative_attention", "true");
-  std::string terms;
-  if (file.has("pos_att_type")) {
-    const JsonField field = file.at("pos_att_type");
-    if (field.is_string()) {
-      terms = '|' + field.string() + '|';
-    } else {
-      for (const JsonField& term : field.elements()) terms += '|' + term.string() + '|';
+namespace {
+
+// A text, as "p2c|c2p", or a list. The first version's scale counts terms, whatever they are.
+void read_distance_terms(const JsonFile& file, bool counts, Config::Distances& distances) {
+  constexpr const char *kField = "pos_att_type", *kExpected = "c2p, p2c or both";
+  const auto take = [&](const std::string& term) {
+    bool unknown = false;
+    bool& found = term == "c2p" ? distances.keys : term == "p2c" ? distances.queries : unknown;
+    if (counts && (found || &found == &unknown)) file.fail(kField, kExpected);
+    found = true;
+  };
+  if (!file.has(kField)) file.fail(kField, kExpected);
+  const JsonField field = file.at(kField);
+  if (!field.is_string()) {
+    for (const JsonField& term : field.elements()) take(term.string());
+  } else {
+    std::istringstream terms(field.string());
+    for (std::string term; std::getline(terms, term, '|');) {
+      std::erase(term, ' ');
+      for (char& c : term) c = c == 'C' ? 'c' : c == 'P' ? 'p' : c;
+      take(term);
     }
   }
+  if (!distances.keys && !distances.queries) file.fail(kField, kExpected);
+}
+
+}  // namespace
+
+void read_deberta(const JsonFile& file, Config& config) {
+  if (!file.boolean("relative_attention", false)) file.fail("relative_attention", "true");
   Config::Distances& distances = config.distances;
-  distances.keys = terms.find("|c2p|") != std::string::npos;
-  distances.queries = terms.find("|p2c|") != std::string::npos;
-  if (!distances.keys && !distances.queries) file.fail("pos_att_type", "c2p, p2c or both");
+  read_distance_terms(file, config.family->layer.qkv_by_heads, distances);
   config.has_bias.distance_key = !config.family->layer.qkv_by_heads;
   if (file.boolean("talking_head", false)) file.fail("talking_head", "false");
   distances.shared = file.boolean("share_att_key", false);

@@ -234,13 +234,18 @@ constexpr Family embedding_gemma2(const char* model_type, const char* classes, c
           .read_more = read_embedding_gemma2};
 }
 
+constexpr SettingNames t5_settings(std::string_view classes) {
+  SettingNames names = kT5Settings;
+  if (classes == "MT5") names.default_activation = "gated-gelu";
+  return names;
+}
 // T5's encoder alone; the second version, also mT5's, is gated.
 constexpr Family t5(const char* model_type, const char* classes, Gate gate) {
   return {.model_type = model_type,
           .classes = classes,
           .base = "EncoderModel",
           .prefix = "transformer.",
-          .settings = kT5Settings,
+          .settings = t5_settings(classes),
           .layer = gate == Gate::none ? kT5Layer : kGatedT5Layer,
           .embeddings = {.words = "shared.weight",
                          .same_words = "encoder.embed_tokens.weight",
@@ -383,7 +388,8 @@ constexpr Family kLanguageModelFamilies[] = {
                     .positions = "encoder.embed_positions.weight"},
      .decoder = {.layer = "decoder.layers.{}",
                  .positions = "decoder.embed_positions.weight",
-                 .norm = "decoder.layernorm_embedding"},
+                 .norm = "decoder.layernorm_embedding",
+                 .same_words = "decoder.embed_tokens.weight"},
      .has_types = false,
      .norm_epsilon = {.name = "", .fallback = 1e-5},
      .heads = kBartHeads,

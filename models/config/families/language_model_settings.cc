@@ -52,6 +52,9 @@ void read_decoder(const JsonFile& file, Config& config) {
   config.frequencies = rope_frequencies(file, config, 10000);
   config.classifier_pooling = Config::ClassifierPooling::last;
   config.pad_token = static_cast<int>(file.integer("pad_token_id", -1, config.vocabulary - 1, -1));
+  for (const std::string& layer : config.layer_names) {  // in older files
+    config.not_evaluated.push_back(layer + ".self_attn.rotary_emb.inv_freq");
+  }
 }
 
 }  // namespace
@@ -61,7 +64,7 @@ void read_euro_bert(const JsonFile& file, Config& config) {
   read_llama_layers(file, config);
   config.has_bias.decoder = config.has_bias.up;
   if (!file.has("rope_parameters") && !file.has("rope_theta")) file.fail("rope_theta", "a number");
-  config.frequencies = rope_frequencies(file, config, 250000);
+  config.frequencies = rope_frequencies(file, config, 10000);
   const std::string pooling = file.text("classifier_pooling", "late");
   if (pooling != "bos" && pooling != "mean" && pooling != "late") {
     file.fail("classifier_pooling", "bos, mean or late");
@@ -77,8 +80,10 @@ void read_ultra_bert(const JsonFile& file, Config& config) {
   config.head_width = file.integer("prediction_head_size", 1, 1 << 16, 768);
   const auto reach = static_cast<int>(file.integer("sliding_window", 1, 1 << 20, 128));
   Thetas thetas{2560000, 10000};
-  config.windows = file.has("attention_windows") ? read_published_windows(file, config, thetas)
-                                                 : read_windows(file, config, reach, 3, 2);
+  const bool published = file.has("attention_windows");
+  if (published) expect_absent(file, "layer_types");
+  config.windows = published ? read_published_windows(file, config, thetas)
+                             : read_windows(file, config, reach, 3, 2);
   read_rotary(file, thetas, config);
   config.classifier_pooling = read_first_or_mean(file);
 }
@@ -121,6 +126,7 @@ void read_esmc(const JsonFile& file, Config& config) {
 void read_gemma3(const JsonFile& file, Config& config) {
   constexpr const char* kNoMask = "use_bidirectional_attention";
   if (!file.boolean(kNoMask, false)) file.fail(kNoMask, "true: only encoders are supported");
+  expect_absent(file, "is_causal");  // it would overrule that, with other windows
   config.is_rms_norm = true;
   config.gain_offset = 1;
   config.embedding_scale = std::sqrt(static_cast<float>(config.hidden));
@@ -222,9 +228,9 @@ void read_mistral(const JsonFile& file, Config& config) {
   config.has_bias = {
       .norm = false, .qkv = false, .attention_output = false, .up = false, .down = false};
   constexpr const char* kWindow = "sliding_window";
-  if (!file.has(kWindow)) return;
+  if (file.root().contains(kWindow) && !file.has(kWindow)) return;  // null: there is none
   config.positions =
-      std::min(config.positions, static_cast<int>(file.integer(kWindow, 1, kMaxConfigSize)));
+      std::min(config.positions, static_cast<int>(file.integer(kWindow, 1, kMaxConfigSize, 4096)));
 }
 
 // Qwen3 (Yang et al. 2025)
@@ -253,10 +259,16 @@ void read_t5(const JsonFile& file, Config& config) {
   config.attention_scale = 1;
   config.has_bias = {
       .norm = false, .qkv = false, .attention_output = false, .up = false, .down = false};
-  const bool is_gated = file.text("feed_forward_proj", "relu").starts_with("gated-");
-  if (config.gate == Gate::separate && !is_gated) {
-    file.fail("feed_forward_proj",
-              "gated-gelu or gated-silu, as the tensors are a gated network's");
+  constexpr const char* kNetwork = "feed_forward_proj";
+  const std::string network = file.text(kNetwork, config.family->settings.default_activation);
+  if (config.gate == Gate::separate && !network.starts_with("gated-")) {
+    file.fail(kNetwork, "gated-gelu or gated-silu");
+  }
+  constexpr const char* kActivation = "dense_act_fn";  // overrules what feed_forward_proj says
+  if (file.has(kActivation)) {
+    const auto* found = find_activation(file.text(kActivation));
+    if (!found) file.fail(kActivation, "gelu, gelu_new, relu or silu");
+    config.activation = *found;
   }
   if (file.integer("relative_attention_max_distance", 1, 1 << 20, 128) != 128) {
     file.fail("relative_attention_max_distance", "128");
@@ -301,12 +313,12 @@ void read_bart(const JsonFile& file, Config& config) {
   }
   if (!file.boolean("normalize_embedding", true)) file.fail("normalize_embedding", "true");
   if (file.integer("extra_pos_embeddings", 0, 2, 2) != 2) file.fail("extra_pos_embeddings", "2");
-  for (const char* name : {"decoder.embed_tokens.", "decoder.version", "encoder.version"}) {
+  for (const char* name : {"decoder.version", "encoder.version"}) {
     config.not_evaluated.emplace_back(name);
   }
   for (const char* field : {"activation_dropout", "classif_dropout", "decoder_layerdrop",
-                            "encoder_layerdrop", "init_std", "num_hidden_layers"}) {
-    file.find(field);  // of training, and the number of the encoder's layers once more
+                            "encoder_layerdrop", "init_std"}) {
+    file.find(field);  // of training
   }
 }
 

@@ -2,6 +2,8 @@
 //
 // Most families whose layers differ from BERT's: gated feed-forward networks, and positions without
 // a table. In the order of families.cc: settings, layers, heads, and last the table.
+#include <string_view>
+
 #include "models/config/families/families.h"
 #include "models/config/families/family_rows.h"
 #include "models/config/families/family_settings.h"
@@ -131,19 +133,23 @@ constexpr HeadRow kNomicBertHeads[] = {kPooledClassifier, kNomicBertPredictions,
                                        with_suffix(kNomicBertPredictions, "ForPreTraining"),
                                        kTokenClassifier};
 
-constexpr HeadRow gte_predictions(const char* norm) {
+constexpr HeadRow gte_predictions(const char* activation, const char* norm) {
   return {.suffix = "ForMaskedLM",
           .kind = masked_lm,
           .transform = "lm_head.dense",
+          .activation = activation,
           .norm = norm,
           .output = "lm_head.decoder",
           .bias = "lm_head.decoder.bias"};
 }
-constexpr HeadRow kGteHeads[] = {kPooledClassifier, gte_predictions("lm_head.norm"),
+constexpr HeadRow kGteHeads[] = {kPooledClassifier, gte_predictions("", "lm_head.norm"),
                                  kTokenClassifier, kQuestionAnswering,
                                  as_multiple_choice(kPooledClassifier)};
-constexpr HeadRow kRenamedGteHeads[] = {kPooledClassifier, gte_predictions("lm_head.layer_norm"),
-                                        kTokenClassifier};
+// transformers' class has one activation for all; the published code, the model's own.
+constexpr HeadRow kGteClassHeads[] = {kGteHeads[0], gte_predictions("gelu", "lm_head.norm"),
+                                      kGteHeads[2], kGteHeads[3], kGteHeads[4]};
+constexpr HeadRow kRenamedGteHeads[] = {
+    kPooledClassifier, gte_predictions("gelu", "lm_head.layer_norm"), kTokenClassifier};
 
 constexpr HeadRow kJinaBertHeads[] = {kPooledClassifier, kBertPredictions, kTokenClassifier,
                                       kQuestionAnswering, as_multiple_choice(kPooledClassifier)};
@@ -202,7 +208,7 @@ constexpr Family gte(const char* model_type, const char* classes, const char* pr
           .layer = kGteLayer,
           .pooler = "pooler.dense",
           .default_types = 1,
-          .heads = kGteHeads,
+          .heads = model_type == std::string_view("gte") ? kGteClassHeads : kGteHeads,
           .code = code,
           .gate = Gate::second_half,
           .position_type = PositionType::rotary,

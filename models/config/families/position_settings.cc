@@ -81,12 +81,14 @@ double positive(const JsonField& parameters, const char* name) {
 // less than low_freq_factor times in them is slowed down by `factor`, what turns more than
 // high_freq_factor times stays as it is, and between the two lies a mixture. In float32, as in
 // transformers.
-void stretch(const JsonField& parameters, std::vector<float>& frequencies) {
+void stretch(const JsonFile& file, const JsonField& parameters, std::vector<float>& frequencies) {
   const auto factor = static_cast<float>(positive(parameters, "factor"));
   const double low = positive(parameters, "low_freq_factor");
   const double high = positive(parameters, "high_freq_factor");
   if (high <= low) parameters.at("high_freq_factor").fail("more than low_freq_factor");
-  const double trained = positive(parameters, "original_max_position_embeddings");
+  constexpr const char* kTrained = "original_max_position_embeddings";  // beside it overrules it
+  const double trained =
+      file.has(kTrained) ? positive(file, kTrained, 1) : positive(parameters, kTrained);
   const auto longest = static_cast<float>(trained / low);
   const auto shortest = static_cast<float>(trained / high);
   for (float& frequency : frequencies) {
@@ -131,7 +133,7 @@ std::vector<float> rope_frequencies(const JsonFile& file, const Config& config, 
   }
   if (parameters.has("rope_theta")) theta = positive(parameters, "rope_theta");
   std::vector<float> frequencies = engine::rotary_frequencies(theta, width);
-  if (type == "llama3") stretch(parameters, frequencies);
+  if (type == "llama3") stretch(file, parameters, frequencies);
   return frequencies;
 }
 
@@ -190,8 +192,12 @@ std::vector<int> read_published_windows(const JsonFile& file, const Config& conf
                                         Thetas& thetas) {
   std::vector<int> windows;
   const JsonField list = file.at("attention_windows");
+  int common = 0;
   for (const JsonField& reach : list.elements()) {
     windows.push_back(reach.is_null() ? 0 : static_cast<int>(reach.integer(0, 1 << 20)));
+    if (windows.back() == 0) continue;
+    const int first = std::exchange(common, windows.back());  // transformers has one for all
+    if (first > 0 && common != first) reach.fail(fmt::format("0 or {}", first));
   }
   expect_one_for_each_layer(list, windows.size(), config);
   if (!file.has("rope_theta")) return windows;

@@ -40,6 +40,17 @@ std::optional<engine::Norm> read_norm_if(bool has, Checkpoint& checkpoint, const
   return read_norm(checkpoint, name, width, config, may_have_bias);
 }
 
+// Some files store them several times.
+Weight read_words(Checkpoint& checkpoint, const Config& config) {
+  Weight words = checkpoint.matrix(checkpoint.words(), config.vocabulary, config.embedding);
+  for (const std::string& name : config.family->word_names()) {
+    if (name == checkpoint.words() || !checkpoint.has(name)) continue;
+    const Weight same = checkpoint.matrix(name, config.vocabulary, config.embedding);
+    checkpoint.expect_equal(same, words, "other word embeddings are not supported");
+  }
+  return words;
+}
+
 // Gives what is added to the hidden state.
 engine::Linear read_branch(Checkpoint& checkpoint, const std::string& name, int64_t width,
                            bool has_bias, const Config& config, const engine::Product& product,
@@ -53,7 +64,7 @@ engine::Linear read_branch(Checkpoint& checkpoint, const std::string& name, int6
 
 Embeddings::Embeddings(Checkpoint& checkpoint, const Config& config, const engine::Product& f32,
                        engine::Team& team)
-    : word(checkpoint.matrix(checkpoint.words(), config.vocabulary, config.embedding)),
+    : word(read_words(checkpoint, config)),
       position(read_position_table(checkpoint, config)),
       type(read_type_table(checkpoint, config)),
       scale(config.embedding_scale),

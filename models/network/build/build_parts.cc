@@ -288,7 +288,7 @@ Weight read_decoder(Checkpoint& checkpoint, const Config& config, const std::str
   if (config.tied && !checkpoint.has(name + ".weight")) return {};
   Weight own = checkpoint.matrix(name + ".weight", config.vocabulary, config.embedding);
   if (!config.tied) return own;
-  checkpoint.expect_equal(own, words);
+  checkpoint.expect_equal(own, words, "config.json's tie_word_embeddings is true");
   return {};
 }
 

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -27,6 +28,14 @@ float dot_product(std::span<const float> a, std::span<const float> b) {
 }  // namespace
 
 float max_sim(const Output& query, const Output& document) {
+  for (const Output* each : {&query, &document}) {
+    if (each->rows >= 0 && each->columns >= 0 &&
+        std::cmp_equal(each->rows * each->columns, each->values.size())) {
+      continue;
+    }
+    throw Error(fmt::format("{} rows of {} columns, but {} values", each->rows, each->columns,
+                            each->values.size()));
+  }
   if (query.columns != document.columns || document.rows == 0) {
     throw Error(fmt::format(
         "the query has {} vectors of {} numbers and the document {} of {}, expected the same size "

@@ -37,6 +37,11 @@ std::vector<SparseVector> Model::Impl::sparse(std::span<const Encoding> encoding
 }
 
 float dot(const SparseVector& a, const SparseVector& b) {
+  for (const SparseVector* each : {&a, &b}) {
+    if (each->ids.size() == each->weights.size()) continue;
+    throw Error(fmt::format("a sparse vector has {} ids and {} weights, expected as many",
+                            each->ids.size(), each->weights.size()));
+  }
   double sum = 0;
   for (size_t i = 0, j = 0; i < a.ids.size() && j < b.ids.size();) {
     if (a.ids[i] == b.ids[j]) {

@@ -93,7 +93,11 @@ T read_setting(const py::dict& settings, const char* name) {
   if constexpr (std::is_same_v<T, int>) {
     return read_int(name, value);
   } else {
-    if (PyUnicode_Check(value.ptr())) return value.cast<T>();
+    if (PyUnicode_Check(value.ptr())) {
+      if (PyUnicode_AsUTF8(value.ptr()) != nullptr) return value.cast<T>();
+      PyErr_Clear();
+      throw py::value_error(fmt::format("{}: cannot be encoded in UTF-8", name));
+    }
     throw py::type_error(fmt::format("{}: found {}, expected a str", name, type_name(value)));
   }
 }

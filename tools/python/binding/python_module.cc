@@ -26,6 +26,19 @@
 namespace bert::python {
 namespace {
 
+// Lets other threads run Python. At its end, an interpreter that is about to exit ends a daemon
+// thread by unwinding it, which pybind11's guard would not let pass.
+class WithoutGil {
+ public:
+  WithoutGil() : state_(PyEval_SaveThread()) {}
+  ~WithoutGil() noexcept(false) { PyEval_RestoreThread(state_); }
+  WithoutGil(const WithoutGil&) = delete;
+  WithoutGil& operator=(const WithoutGil&) = delete;
+
+ private:
+  PyThreadState* const state_;
+};
+
 template <typename T, typename Convert>
 py::list list_of(std::vector<T>&& values, const Convert& convert) {
   py::list list(values.size());
@@ -45,7 +58,7 @@ py::list encoding_list(std::vector<Encoding>&& encodings) {
 template <typename Call>
 auto compute(const py::object& items, const Call& call) {
   const Inputs inputs = read_inputs(items);
-  const py::gil_scoped_release free;
+  const WithoutGil free;
   return inputs.encodings.empty() ? call(inputs.texts) : call(inputs.encodings);
 }
 
@@ -161,7 +174,7 @@ py::object probabilities_of(const Model& model, const py::buffer& logits, bool o
   const Rows rows = read_rows(logits, false);
   Output output(rows.count(), rows.buffer.shape[1]);
   {
-    const py::gil_scoped_release free;
+    const WithoutGil free;
     for (int64_t i = 0; i < output.rows; ++i) {
       std::ranges::copy(probabilities(rows.row(i), info), output.row(i).begin());
     }
@@ -171,7 +184,7 @@ py::object probabilities_of(const Model& model, const py::buffer& logits, bool o
 
 void normalize_rows(const py::buffer& matrix) {
   const Rows rows = read_rows(matrix, true);
-  const py::gil_scoped_release free;
+  const WithoutGil free;
   for (int64_t i = 0; i < rows.count(); ++i) tools::normalize(rows.row(i));
 }
 
@@ -184,21 +197,21 @@ Output copy_of(const Rows& rows) {
 
 float max_sim_of(const py::buffer& query, const py::buffer& document) {
   const Rows of_query = read_rows(query, false), of_document = read_rows(document, false);
-  const py::gil_scoped_release free;
+  const WithoutGil free;
   return max_sim(copy_of(of_query), copy_of(of_document));
 }
 
 void add_tokenizer(py::module_& m) {
   py::class_<Tokenizer>(m, "Tokenizer")
       .def(py::init([](const std::string& directory, int max_length) {
-        const py::gil_scoped_release free;
+        const WithoutGil free;
         return Tokenizer::load(directory, max_length);
       }))
       .def("encode",
            [](const Tokenizer& self, const py::object& items, int threads) {
              const std::vector<Input> texts = read_texts(items);
              return encoding_list([&] {
-               const py::gil_scoped_release free;
+               const WithoutGil free;
                return self.encode(texts, threads);
              }());
            })
@@ -207,7 +220,7 @@ void add_tokenizer(py::module_& m) {
           [](const Tokenizer& self, const std::vector<int32_t>& ids, bool skips_special) {
             return self.decode(ids, skips_special);
           },
-          py::call_guard<py::gil_scoped_release>())
+          py::call_guard<WithoutGil>())
       .def("token", &Tokenizer::token)
       .def("continues_word", &Tokenizer::continues_word)
       .def_property_readonly("mask_id", &Tokenizer::mask_id)
@@ -249,7 +262,7 @@ void add_layers_of_model(py::class_<Model>& model) {
 template <typename Read, typename Call>
 auto compute_texts(const Read& read, const py::object& items, const Call& call) {
   const auto texts = read(items);
-  const py::gil_scoped_release free;
+  const WithoutGil free;
   return call(texts);
 }
 
@@ -293,7 +306,7 @@ void add_tasks_of_model(py::class_<Model>& model) {
              const std::vector<std::string> labels = read_strings("hypotheses", sentences);
              return list_of(
                  [&] {
-                   const py::gil_scoped_release free;
+                   const WithoutGil free;
                    return zero_shot(self, texts, labels, {hypothesis, multi_label});
                  }(),
                  zero_shot_tuple);
@@ -310,7 +323,7 @@ void add_model(py::module_& m) {
   model
       .def(py::init([](const std::string& directory, const py::dict& settings) {
         const Options options = read_options(settings);
-        const py::gil_scoped_release free;
+        const WithoutGil free;
         return Model::load(directory, options);
       }))
       .def("run",

@@ -72,7 +72,10 @@ struct Shape {
 
 Shape shape_of(const ServedModel& model, const JsonObject& object, bool normalizes) {
   const int64_t size = model.info.embedding;
-  return {object.whole("dimensions", 1, size).value_or(size), normalizes};
+  const int64_t columns = object.whole("dimensions", 1, size).value_or(size);
+  // Scaled twice, an embedding would not have quite the bits that the model gives it.
+  const bool is_normalised = columns == size && model.info.pooling.ends_with(", normalised");
+  return {columns, normalizes && !is_normalised};
 }
 
 std::vector<bert::Encoding> encode_inputs(const Call& call, const ServedModel& model,
