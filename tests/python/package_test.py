@@ -348,6 +348,21 @@ class LowLevel(PackageTest):
             self.assert_bits(found[i], expected)
 
 
+class AtExit(PackageTest):
+    def test_threads_may_compute_while_the_interpreter_exits(self):
+        script = ("import sys, threading, time; from bert_infer import Model; model = Model(sys.argv[1]); "
+                  "work = lambda: [model.embed(['A man plays.'] * 20) for _ in iter(int, 1)]; "
+                  "[threading.Thread(target=work, daemon=True).start() for _ in range(4)]; time.sleep(0.1)")
+        for _ in range(5):
+            done = subprocess.run([sys.executable, "-c", script, str(self.encoder)], text=True, timeout=60,
+                                  capture_output=True, env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_settings_are_text_that_can_be_encoded(self):
+        with self.assertRaisesRegex(ValueError, "^precision: cannot be encoded in UTF-8$"):
+            Model(self.encoder, precision="\ud800")
+
+
 class Installed(PackageTest):
     def test_an_installed_package_finds_the_demo_model(self):
         prefix = self.dir / "prefix"

@@ -186,6 +186,7 @@ static void test_mistakes(void) {
   REFUSES(bert_request_fill_mask(request, NULL, &blanks), "result is NULL");
   REFUSES(bert_request_wait(request, 0, NULL), "is_done is NULL");
   REFUSES(bert_request_progress(request, NULL, &number), "done is NULL");
+  CHECK(number == 0);
   bert_request_free(request);
   REFUSES(bert_request_matrix(NULL, &result, &matrix), "request is NULL");
   REFUSES(bert_request_cancel(NULL), "request is NULL");

@@ -96,6 +96,10 @@ TEST(QueueAnswers, RequestsWhoseOptionsDifferShareNoBatch) {
   EXPECT_EQ(tag({}), 1);
   EXPECT_EQ(tag({.aggregation = Aggregation::max}), 2);
   EXPECT_EQ(tag({.stride = 1}), 2);
+  EXPECT_EQ(tag({.labels = {"person"}}), 2);
+  EXPECT_EQ(tag({.threshold = 0.25f}), 2);
+  EXPECT_EQ(tag({.nested = true}), 2);
+  EXPECT_EQ(tag({.multi_label = true}), 2);
   const auto answer = [&](AnswerOptions how) {
     return batches_of_two("bert-qa", [&](Queue& queue, int i) {
       return queue.answer(texts, i == 0 ? AnswerOptions() : how);

@@ -296,6 +296,31 @@ TEST(Queue, WhatWaitsAtItsEndEndsAndWhatIsComputedIsAnswered) {
   releasing.join();
 }
 
+TEST(Queue, ARequestFromACallbackAtItsEndEndsToo) {
+  std::promise<Reason> ended;
+  std::promise<void> begun, release;
+  {
+    const auto queue = std::make_unique<Queue>(load_golden("plain", 2));
+    Queue& asked = *queue;
+    asked.embed(std::vector{test::kInput},
+                {.progress =
+                     [&](int64_t done, int64_t) {
+                       if (done > 0) return;
+                       begun.set_value();
+                       release.get_future().wait();
+                     }},
+                [](auto) {});
+    begun.get_future().wait();
+    asked.embed(std::vector{test::kInput}, {}, [&](std::future<Output> answer) {
+      EXPECT_EQ(reason_of(answer), Reason::closed);
+      asked.embed(std::vector{test::kInput}, {},
+                  [&](std::future<Output> next) { ended.set_value(reason_of(next)); });
+      release.set_value();
+    });
+  }
+  EXPECT_EQ(ended.get_future().get(), Reason::closed);
+}
+
 TEST(Queue, CallbacksMayAskAgainAndThrow) {
   const Model model = load_golden("plain", 2);
   Queue queue(model);

@@ -157,6 +157,13 @@ TEST(Retrieval, MaxSimAndDot) {
   EXPECT_THAT(error_of([] { max_sim(Output(1, 4), Output(0, 4)); }), HasSubstr("at least one"));
   EXPECT_EQ(dot({{1, 4, 9}, {2, 3, 4}}, {{0, 4, 9, 10}, {7, 5, 0.5f, 7}}), 17);
   EXPECT_EQ(dot({}, {{1}, {2}}), 0);
+  Output cut(2, 4);
+  cut.values.pop_back();
+  EXPECT_EQ(error_of([&] { max_sim(Output(1, 4), cut); }), "2 rows of 4 columns, but 7 values");
+  EXPECT_EQ(error_of([] {
+              dot({{1, 3}, {1}}, {{3}, {2}});
+            }),
+            "a sparse vector has 2 ids and 1 weights, expected as many");
 }
 
 TEST(Retrieval, InfoSaysWhatThereIs) {

@@ -94,6 +94,13 @@ TEST(ScoresOfAModel, OfOneLabelAreWhatTheFunctionSays) {
   }
 }
 
+TEST(ScoresOfAModel, TheGreatestIsNoNaN) {
+  Info info;
+  info.labels = {"a", "b", "c"};
+  info.scores = Scores::raw;
+  EXPECT_EQ(best_label(std::vector{NAN, 1.0f, 2.0f}, info).index, 2);
+}
+
 TEST(ScoresOfAModel, OfAnUnknownFunctionAreRefusedByFileAndField) {
   const CopiedModel copy("one-label");
   const auto error = [&](const json& changes) {
@@ -116,6 +123,9 @@ TEST(Similarity, IsTheCosine) {
   EXPECT_FLOAT_EQ(similarity(a, c), 0);
   EXPECT_FLOAT_EQ(similarity(a, std::vector<float>{0, 0, 2e-20f}), 0.8f);
   EXPECT_EQ(similarity(a, zero), 0);
+  const std::vector<float> tiny = {1e-30f, 0, 1e-40f};
+  EXPECT_FLOAT_EQ(similarity(tiny, tiny), 1);
+  EXPECT_FLOAT_EQ(similarity(a, tiny), 0.6f);
   EXPECT_EQ(error_of([&] { similarity(a, std::vector<float>{1}); }),
             "vectors of 3 and 1 numbers, expected the same size");
 }
