@@ -222,7 +222,9 @@ class Search(Ranking):
         self.write("corpus.csv", "first\n" + lines_of(texts))
         self.write("corpus.jsonl.gz", gzip.compress(
             "".join(json.dumps({"first": text}) + "\n" for text in texts).encode()))
-        for name in "corpus.csv", "corpus.jsonl.gz":
+        self.write("more.csv", "id,first\n" + "".join(f"7,{text}\n" for text in texts))
+        self.write("more.jsonl", "".join(json.dumps({"id": [{"first": 1}], "first": text}) + "\n" for text in texts))
+        for name in "corpus.csv", "corpus.jsonl.gz", "more.csv", "more.jsonl":
             self.assertEqual(self.search(self.dir / name, "-o", "-", "some dogs"), expected)
         self.assertEqual(self.search("-", "-o", "-", "some dogs", stdin=lines_of(texts)), expected)
         done = self.run_tool("-m", self.encoder, "--task", "search", "--corpus", self.dir / "corpus.txt",
@@ -282,7 +284,13 @@ class Search(Ranking):
         self.fail_with(2, "--task search needs --corpus", *ask, "a")
         self.fail_with(2, "--corpus x: the name ends in none of .tsv, .csv, .txt, .jsonl and .npy \\(--help", *ask,
                        "--corpus", "x", "a")
-        self.fail_with(2, "--corpus - needs queries from elsewhere", *ask, "--corpus", "-", stdin="a\n")
+        for corpus, queries in [("-", "-"), ("-", "/dev/stdin"), ("/dev/fd/0", "-"), ("/dev/stdin", "/proc/self/fd/0")]:
+            if corpus != "-":
+                (self.dir / "in.txt").unlink(missing_ok=True)
+                (self.dir / "in.txt").symlink_to(corpus)
+                corpus = self.dir / "in.txt"
+            self.fail_with(2, f"--corpus {corpus} needs queries from elsewhere", *ask, "--corpus", corpus, "-i",
+                           queries, "--input-format", "txt", stdin="a\n")
         self.fail_with(1, "nowhere.txt: ", *ask, "--corpus", "nowhere.txt", "a")
         for content, reason in ((b"a\tb\n", "corpus.tsv:1: there are two texts, expected one"),
                                 (b"a\n\nb\n", "corpus.tsv:2: the line is empty"),

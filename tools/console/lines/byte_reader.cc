@@ -88,6 +88,15 @@ class Zstd final : public ByteReader::Codec {
   std::unique_ptr<ZSTD_DStream, size_t (*)(ZSTD_DStream*)> stream_;
 };
 
+// A frame of zstd that a decoder skips, as each file of pzstd's begins. There are 16 kinds.
+constexpr std::string_view kSkippable = "\x50\x2a\x4d\x18";
+
+std::string without_kind(std::string_view raw) {
+  std::string begin(raw.substr(0, kSkippable.size()));
+  if (!begin.empty()) begin[0] = static_cast<char>(begin[0] & 0xF0);
+  return begin;
+}
+
 bool may_become(std::string_view begun, std::string_view magic) {
   return begun.size() < magic.size() && magic.starts_with(begun);
 }
@@ -124,9 +133,11 @@ void ByteReader::recognise() {
   is_recognised_ = true;
   do {
     if (!read_raw(raw_)) break;
-  } while (may_become(raw_, kGzip) || may_become(raw_, kZstd));
+  } while (may_become(raw_, kGzip) || may_become(raw_, kZstd) ||
+           may_become(without_kind(raw_), kSkippable));
   if (raw_.starts_with(kGzip)) codec_ = std::make_unique<Gzip>();
-  if (raw_.starts_with(kZstd)) codec_ = std::make_unique<Zstd>();
+  const bool is_zstd = raw_.starts_with(kZstd) || without_kind(raw_) == kSkippable;
+  if (is_zstd) codec_ = std::make_unique<Zstd>();
 }
 
 bool ByteReader::decompress(std::string& to) {

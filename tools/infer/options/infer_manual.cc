@@ -92,8 +92,9 @@ Task and output
       --query TEXT       rank: what the texts should answer
       --corpus FILE      search: a file of texts, in any of the formats above by its ending; - is
                          standard input, a text per line. It is read once, and its vectors and texts
-                         are kept in memory. Or .npy: vectors from --task embed, or of images or
-                         texts by another encoder of the same space; matches then have no "text"
+                         are kept in memory; other keys and columns are ignored. Or .npy: vectors
+                         from --task embed, or of images or texts by another encoder of the same
+                         space; matches then have no "text"
       --role R           multi-vector: the texts are each a query, which is marked and filled up
                          with mask tokens, or a document (default), whose punctuation is left out
       --threshold P      logits, zero-shot: the labels with a probability of at least P;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "models/tasks/ranking/entailment.h"
@@ -45,6 +46,15 @@ OutputFormat output_format(const std::string& output) {
       fmt::format("--output {}: unknown ending, expected .jsonl, .tsv, .npy or .safetensors; say "
                   "which format it is with --output-format",
                   output));
+}
+
+// By any name, such as /dev/fd/0. A regular file has an offset of its own under each name but "-".
+bool is_standard_input(const std::string& path) {
+  if (path == "-") return true;
+  struct stat named {
+  }, input{};
+  return stat(path.c_str(), &named) == 0 && fstat(STDIN_FILENO, &input) == 0 &&
+         !S_ISREG(named.st_mode) && named.st_dev == input.st_dev && named.st_ino == input.st_ino;
 }
 
 // What says that the output has its format: its name, unless an option says otherwise.
@@ -116,8 +126,10 @@ void InferOptions::check_output(Task wanted) const {
   }
   const auto need = [&](const char* option, std::initializer_list<OutputFormat> formats) {
     if (std::ranges::find(formats, output_format) != formats.end()) return;
-    throw UsageError(
-        fmt::format("{} needs JSON Lines as output, not {}", option, output_name(*this)));
+    throw UsageError(fmt::format(
+        "{} needs JSON Lines{} as output, not {}", option,
+        std::ranges::find(formats, OutputFormat::tsv) != formats.end() ? " or .tsv" : "",
+        output_name(*this)));
   };
   if (traits(wanted).ranks && (resumes || shard.count > 1)) {
     throw UsageError(fmt::format("--task {} reads all of its input, without --shard and --resume",
@@ -252,8 +264,10 @@ void InferCommandLine::check_ranking(InferOptions& options) const {
     }
   }
   if (!options.is_given("--corpus")) return;
-  if (options.corpus == "-" && options.input == "-" && options.arguments.empty()) {
-    throw UsageError("--corpus - needs queries from elsewhere, as arguments or --input FILE");
+  if (options.arguments.empty() && is_standard_input(options.corpus) &&
+      is_standard_input(options.input)) {
+    throw UsageError(fmt::format(
+        "--corpus {} needs queries from elsewhere, as arguments or --input FILE", options.corpus));
   }
   options.corpus_is_vectors = options.corpus.ends_with(".npy");
   if (options.corpus_is_vectors) return;

@@ -37,7 +37,7 @@ std::string shown(std::string_view text, size_t end = 60) {
 // own length, and duplicate keys are noticed.
 class JsonInput final : public nlohmann::json_sax<nlohmann::json> {
  public:
-  JsonInput(bool chooses, const std::vector<std::string>& keep) : chooses_(chooses), keep_(keep) {}
+  JsonInput(bool chooses, const OtherKeys& others) : chooses_(chooses), others_(others) {}
 
   bool null() override {
     if (kept_.open()) return kept_.scalar("null"), true;
@@ -49,7 +49,10 @@ class JsonInput final : public nlohmann::json_sax<nlohmann::json> {
     if (kept_.open()) return kept_.scalar(name), true;
     wrong(name);
   }
-  bool number_integer(int64_t value) override { return number(value); }
+  bool number_integer(int64_t value) override {
+    if (value == 0 && kept_.open()) return kept_.scalar("-0"), true;  // 0 itself is unsigned
+    return number(value);
+  }
   bool number_unsigned(uint64_t value) override {
     if (kept_.open()) return kept_.scalar(fmt::format("{}", value)), true;
     if (value > std::numeric_limits<int32_t>::max()) wrong(fmt::format("{}", value));
@@ -92,15 +95,16 @@ class JsonInput final : public nlohmann::json_sax<nlohmann::json> {
     if (kept_.open()) return kept_.key(name), true;
     const bool is_text = name == "first" || (name == "second" && !chooses_);
     const bool is_array = chooses_ ? name == "choices" : name == "ids" || name == "type_ids";
-    const bool is_kept = std::ranges::find(keep_, name) != keep_.end();
-    if (!is_text && !is_array && !is_kept) {
+    const bool is_named = std::ranges::find(others_.keep, name) != others_.keep.end();
+    const bool is_other = is_named || (others_.are_ignored && !is_text && !is_array);
+    if (!is_text && !is_array && !is_other) {
       fail(fmt::format("unknown key \"{}\", expected {} (--keep passes others through)",
                        shown(name),
                        chooses_ ? "first or choices" : "first, second, ids or type_ids"));
     }
     key_ = std::move(name);
     if (!seen_.insert(key_).second) fail(fmt::format("\"{}\" is given twice", key_));
-    if (is_kept) kept_.begin(key_);
+    if (is_other) kept_.begin(key_);
     return true;
   }
   bool parse_error(size_t position, const std::string&,
@@ -175,7 +179,7 @@ class JsonInput final : public nlohmann::json_sax<nlohmann::json> {
   }
 
   const bool chooses_;
-  const std::vector<std::string>& keep_;
+  const OtherKeys others_;
   KeptValues kept_;
   std::set<std::string> seen_;  // keys
   bool started_ = false, in_array_ = false;
@@ -187,12 +191,12 @@ class JsonInput final : public nlohmann::json_sax<nlohmann::json> {
 
 }  // namespace
 
-LineInput parse_json_line(std::string_view line, bool chooses, const std::vector<std::string>& keep,
+LineInput parse_json_line(std::string_view line, bool chooses, const OtherKeys& others,
                           std::string& kept) {
   // The parser would take a zero byte for the end.
   const size_t nul = line.find('\0');
   if (nul != std::string_view::npos) fail(fmt::format("not JSON at byte {}: the byte is 0", nul));
-  JsonInput input(chooses, keep);
+  JsonInput input(chooses, others);
   nlohmann::json::sax_parse(line.begin(), line.end(), &input);
   kept = input.take_kept();
   return input.take();

@@ -62,6 +62,7 @@ void LineParser::read_header(std::string_view line) {
       refuse_line(fmt::format("the header names the column \"{}\" twice", name));
     }
     if (name == "first" || name == (chooses_ ? "choice" : "second")) continue;
+    if (options_.reads_corpus) continue;
     if (std::ranges::find(options_.keep, name) != options_.keep.end()) continue;
     refuse_line(
         fmt::format("the header names a column \"{}\", expected first or {} (--keep passes others "
@@ -108,7 +109,7 @@ LineInput LineParser::parse_csv(std::string_view line, std::string& kept) const 
 LineInput LineParser::parse(std::string_view line, std::string& kept) const {
   if (is_blank(line)) refuse_line("the line is empty");
   if (options_.input_format == InputFormat::jsonl) {
-    return parse_json_line(line, chooses_, options_.keep, kept);
+    return parse_json_line(line, chooses_, {options_.keep, options_.reads_corpus}, kept);
   }
   if (options_.input_format == InputFormat::csv) return parse_csv(line, kept);
   if (line.ends_with('\r')) line.remove_suffix(1);
