@@ -16,6 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tools/console/signals/stop.h"
+
 namespace bert::tools {
 namespace {
 
@@ -30,12 +32,12 @@ bool same_file(int a, int b) {
          x.st_ino == y.st_ino;
 }
 
-bool is_part_of_model(const std::string& name) {
-  if (name.find("model") != std::string::npos) return true;
-  if (!name.ends_with(".json") && !name.ends_with(".txt")) return false;
+// Whether its name says that a file is an earlier run's result, which a model is not read from.
+bool is_result(const std::string& name) {
+  if (name.find("model") != std::string::npos) return false;  // model-00001-of-00002.safetensors
   return std::ranges::any_of(
-      std::initializer_list<const char*>{"config", "merges", "modules", "token", "vocab"},
-      [&](const char* part) { return name.find(part) != std::string::npos; });
+      std::initializer_list<const char*>{".jsonl", ".tsv", ".npy", ".safetensors", ".html", ".xml"},
+      [&](const char* ending) { return name.ends_with(ending); });
 }
 
 }  // namespace
@@ -50,16 +52,15 @@ std::string end_of_links(std::filesystem::path path) {
   return error ? path : target;
 }
 
-void refuse_file_of(const std::string& model, const std::string& path) {
+void refuse_file_of(const std::string& folder, const std::string& path, const char* owner) {
   std::error_code ignored;
-  if (!fs::exists(path, ignored)) return;
-  for (auto at = fs::recursive_directory_iterator(model, ignored);
+  if (!fs::is_regular_file(path, ignored)) return;
+  for (auto at = fs::recursive_directory_iterator(folder, ignored);
        at != fs::recursive_directory_iterator(); at.increment(ignored)) {
     if (at.depth() > 0) at.disable_recursion_pending();  // 2_Dense/model.safetensors
-    const std::string name = at->path().filename();
-    if (!is_part_of_model(name)) continue;
-    if (!fs::equivalent(at->path(), path, ignored)) continue;
-    throw OutputError(path + ": is a file of the model; choose another name for the output");
+    if (is_result(at->path().filename()) || !fs::equivalent(at->path(), path, ignored)) continue;
+    throw OutputError(
+        fmt::format("{}: is a file of the {}; choose another name for the output", path, owner));
   }
 }
 
@@ -83,7 +84,12 @@ OutputFile::OutputFile(const std::string& path, int input_fd, bool resumes) : Ou
     open_partial(path, input_fd, resumes);
     return;
   }
-  fd_ = path == "-" ? STDOUT_FILENO : open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (path == "-") {
+    fd_ = STDOUT_FILENO;
+  } else {
+    const EndBySignal while_it_waits;  // for a pipe's reader
+    fd_ = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  }
   if (fd_ < 0) fail("cannot be opened for writing");
   // Answers read back as inputs would never end.
   if (input_fd < 0 || !same_file(fd_, input_fd)) return;
@@ -191,6 +197,11 @@ int64_t OutputFile::cut() {
   ends_.clear();
   truncate(size_);
   return calls_;
+}
+
+void OutputFile::flush_again() {
+  if (ftruncate(fd_, size_) != 0 || lseek(fd_, 0, SEEK_END) < 0) fail("cannot be truncated");
+  flush();
 }
 
 void OutputFile::truncate(int64_t size) {

@@ -24,9 +24,12 @@ class ClosedPipe : public OutputError {
 // What a link leads to is replaced, not the link, even if nothing is there yet.
 std::string end_of_links(std::filesystem::path path);
 
-// Throws if `path` is a file in the model's directory that the model is read from. Weights are
-// mapped and read on demand: truncating their file would also crash the program.
-void refuse_file_of(const std::string& model, const std::string& path);
+// Throws if `path` is there, in the model's directory or a folder of it, unless its name is one of
+// a result: which files a model is read from depends on the model. Weights are mapped and read on
+// demand: truncating their file would also crash the program. owner: "model", or whose the folder
+// is.
+void refuse_file_of(const std::string& folder, const std::string& path,
+                    const char* owner = "model");
 
 // Throws if writing `path`, or `path`.partial before it, would overwrite one of the files that are
 // read ("-": standard input).
@@ -60,6 +63,8 @@ class OutputFile {
   // After a write that failed: drops what did not reach the file as a whole, of each call of
   // append(). Returns how many of these calls are left.
   int64_t cut();
+  // Also after a write that failed: writes again all that did not reach the file as a whole.
+  void flush_again();
   void truncate(int64_t size);
   int64_t size() const { return size_; }  // without what is buffered
   const std::string& partial() const { return partial_; }

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -64,6 +65,33 @@ Task resolve_task(const InferOptions& options, const bert::Info& info,
   return task == Task::hidden && !options.layers.empty() ? Task::layers : task;
 }
 
+// What would be a mistake of each line is one of the options.
+void check_max_length(const InferOptions& options, const bert::Tokenizer& tokenizer) {
+  if (options.load.max_length == 0) return;
+  for (const bert::Input& nothing : {bert::Input{""}, bert::Input{"", ""}}) {
+    try {
+      tokenizer.encode(nothing);
+    } catch (const bert::Error& error) {
+      constexpr std::string_view kName = "max_length";
+      const std::string_view reason = error.what();
+      if (!reason.starts_with(kName)) continue;  // not all tokenizers take text, or two
+      throw bert::Error(fmt::format("--max-length{}", reason.substr(kName.size())));
+    }
+  }
+}
+
+void check_labels(const InferOptions& options, const LoadedModel& loaded) {
+  const bool has_own = !loaded.info.labels.empty();
+  if (loaded.task != Task::tag || (has_own && options.labels.empty())) return;
+  try {
+    loaded.model->tag({}, options.tag);  // of no inputs: refuses a model with other labels
+  } catch (const bert::Error& error) {
+    const std::string_view reason = error.what();
+    const bool names_it = reason.starts_with("labels ");
+    throw bert::Error(fmt::format("--{}{}", names_it ? "" : "labels: ", reason));
+  }
+}
+
 void make_directory(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(path, error);
@@ -77,6 +105,7 @@ LoadedModel load(const InferOptions& options) {
   if (options.task == Task::tokens) {
     bert::Tokenizer tokenizer = bert::Tokenizer::load(directory, options.load.max_length);
     for (const std::string& note : tokenizer.notes()) spdlog::info("note: {}", note);
+    check_max_length(options, tokenizer);
     return {.directory = directory,
             .model = std::nullopt,
             .tokenizer = std::move(tokenizer),
@@ -100,6 +129,8 @@ LoadedModel load(const InferOptions& options) {
                         .tokenizer = model.tokenizer(),
                         .info = info,
                         .task = task};
+  check_max_length(options, loaded.tokenizer);
+  check_labels(options, loaded);
   if (options.truncate_dim > info.embedding) {
     throw bert::Error(
         fmt::format("{}: its embeddings have {} dimensions, expected at least {} for "
@@ -116,7 +147,8 @@ LoadedModel load(const InferOptions& options) {
 }
 
 // What is written must be nothing that is read.
-void check_files(const InferOptions& options, const std::string& model) {
+void check_files(const InferOptions& options, const LoadedModel& loaded) {
+  const std::string& model = loaded.directory;
   std::vector<std::string> written = {options.output};
   if (!options.projector.empty()) {
     for (const char* name : {"/metadata.tsv", "/index.html"}) {
@@ -125,6 +157,12 @@ void check_files(const InferOptions& options, const std::string& model) {
   }
   for (const std::string& path : written) {
     refuse_file_of(model, path);
+    if (const std::string& adapter = options.load.adapter; !adapter.empty()) {
+      for (const std::string& folder : {model + "/" + adapter, adapter}) {
+        refuse_file_of(folder, path, "adapter");
+      }
+    }
+    refuse_files_read(loaded.info.files, path);  // weights may have any name
     refuse_files_read({options.input, options.corpus}, path);
   }
 }
@@ -140,7 +178,7 @@ LoadedModel load_model(const InferOptions& options) {
   }
   options.check_output(loaded.task);
   if (!options.projector.empty()) make_directory(options.projector);
-  check_files(options, loaded.directory);
+  check_files(options, loaded);
   return loaded;
 }
 

@@ -66,8 +66,8 @@ class Entities(InferTest):
 
     def test_what_is_refused(self):
         ask, tags = ("-m", self.gliner, "--labels", "a"), self.make_model("tags", "--head", "tokens")
-        self.fail_with(1, "labels is empty, expected some to look for: a GLiNER has none of its own", "-m", self.gliner, "a")
-        self.fail_with(1, "a BertForTokenClassification has its own labels, expected none", "-m", tags, "--labels",
+        self.fail_with(1, "--labels is empty, expected some to look for: a GLiNER has none of its own", "-m", self.gliner, "a")
+        self.fail_with(1, "--labels: a BertForTokenClassification has its own labels, expected none", "-m", tags, "--labels",
                        "b", "a")
         self.fail_with(2, "--task tag: --threshold goes with --labels", "-m", tags, "--threshold", "0.1", "a")
         self.fail_with(2, "--task tag: --aggregation goes without --labels", *ask, "--aggregation", "max", "a")

@@ -2,6 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """bert-infer's output forms, and what of the answers they hold. Usage: outputs_test.py BIN_DIR"""
 import math
+import os
+import signal
+import subprocess
+import time
 
 import numpy as np
 from inferring import InferTest, floats, main
@@ -142,6 +146,31 @@ class Outputs(InferTest):
                        "--input-format", "jsonl", "-o", npy, stdin=lines)
         found = np.load(f"{npy}.partial")
         self.assertEqual(np.isfinite(found).all(1).tolist(), [True])
+
+
+class Pipes(InferTest):
+    def test_a_wait_for_the_other_end_of_a_pipe_ends_at_the_first_signal(self):
+        pipe, part = self.dir / "pipe.jsonl", self.write("part.jsonl", '{"index": 0, "x": 1}\n')
+        os.mkfifo(pipe)
+        tool = [self.bin / self.tool, "merge", "-o"]
+        for number in signal.SIGTERM, signal.SIGINT:
+            for command in (self.command("-o", pipe, "a"), [*tool, pipe, part], [*tool, self.dir / "x.jsonl", pipe]):
+                process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+                time.sleep(1)  # by then it waits
+                self.assertIsNone(process.poll())
+                process.send_signal(number)
+                try:
+                    self.assertEqual((process.communicate(timeout=10)[1], process.returncode), (b"", -number))
+                finally:
+                    process.kill()
+
+    def test_a_pipe_that_is_read_late(self):
+        pipe = self.dir / "late.jsonl"
+        os.mkfifo(pipe)
+        process = subprocess.Popen(self.command("-o", pipe, "-q", "a"), stdin=subprocess.DEVNULL)
+        time.sleep(0.5)
+        self.assertEqual(pipe.read_text(), self.succeed("-o", "-", "a"))
+        self.assertEqual(process.wait(60), 0)
 
 
 class Tokens(InferTest):

@@ -12,8 +12,19 @@ import time
 import numpy as np
 
 from inferring import InferTest, main
+from tensor_file import TensorFile, write_tensors
 
 NAMES = ["index.html", "metadata.tsv", "vectors.tsv"]
+
+
+def write_adapter(folder):
+    """As PEFT does."""
+    (folder / "adapter_config.json").write_text(json.dumps(
+        {"peft_type": "LORA", "r": 2, "lora_alpha": 4, "target_modules": ["query"]}))
+    stem = "base_model.model.bert.encoder.layer.0.attention.self.query.lora_"
+    write_tensors(folder / "adapter_model.safetensors",
+                  {f"{stem}A.weight": np.ones((2, 16), np.float32), f"{stem}B.weight": np.ones((16, 2), np.float32)},
+                  {"format": "pt"})
 
 
 class Projector(InferTest):
@@ -91,6 +102,27 @@ class Projector(InferTest):
                              kept.count("\n"))
             self.assertEqual(kept == vectors, whole)
 
+    def test_a_full_disk_that_the_files_share(self):
+        """Of which nothing is left for the texts of the last vectors."""
+        disk, kept = self.dir / "disk", self.dir / "kept"
+        disk.mkdir()
+        kept.mkdir()
+        command = self.command("--task", "embed", "-i", self.write("many.txt", "a man\n" * 20000), "--projector", disk)
+        script = ('mount -t tmpfs -o size=512k tmpfs "$0" || exit 77; "${@:2}"; status=$?; '
+                  'cp "$0"/*.partial "$1"; exit $status')
+        done = subprocess.run(["unshare", "-rm", "bash", "-c", script, disk, kept, *command], capture_output=True,
+                              text=True, timeout=120)
+        if done.returncode == 77 or "unshare" in done.stderr:
+            self.skipTest("no disk can be made")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, "No space left on device; the answers so far are in .*vectors.tsv.partial")
+        self.assertEqual(sorted(path.name for path in kept.iterdir()), ["metadata.tsv.partial", "vectors.tsv.partial"])
+        vectors = (kept / "vectors.tsv.partial").read_text()
+        texts = (kept / "metadata.tsv.partial").read_text()
+        self.assertEqual(texts, "index\ttext\n" + "".join(f"{i}\ta man\n" for i in range(vectors.count("\n"))))
+        self.assertGreater(len(vectors), 300000)
+        self.assertTrue(vectors.endswith("\n"))
+
 
 class Overwriting(InferTest):
     def test_what_is_added_to_a_file_is_no_binary_format(self):
@@ -145,7 +177,34 @@ class Overwriting(InferTest):
     def test_the_files_of_the_model(self):
         for name in "config.json", "vocab.txt", "tokenizer_config.json", "model.safetensors":
             self.refused(self.model / name, "-o", self.model / name, "--output-format", "jsonl", "a")
-        self.succeed("-o", self.model / "answers.jsonl", "a")  # a folder like any other
+        model = self.make_model("colbert")
+        for name in ("artifact.metadata", "linear.pt", "bpe.codes", "idf.json", "spiece.spm", "notes.md",
+                     "chat_template.jinja", "2_Dense/pytorch_model.bin", "openvino_model.xml"):
+            (model / name).parent.mkdir(exist_ok=True)
+            self.write(f"colbert/{name}", "the model's")
+            self.refused(model / name, "-m", model, "-o", model / name, "--output-format", "jsonl", "a")
+        weights = model / "model.safetensors"
+        (model / "model.safetensors.index.json").write_text(json.dumps({"weight_map": dict.fromkeys(
+            TensorFile(weights).entries, "part.safetensors")}))
+        weights = weights.rename(model / "part.safetensors")
+        self.refused(weights, "-m", model, "-o", weights, "a")
+        # A folder like any other: of its own results, a run knows the names.
+        for name in "answers.jsonl", "answers.tsv", "answers.npy", "answers.safetensors", "new/x.jsonl":
+            (model / name).parent.mkdir(exist_ok=True)
+            for _ in range(2):
+                self.succeed("-m", model, "-o", model / name, "a")
+        for _ in range(2):
+            self.succeed("-m", model, "--task", "embed", "--projector", model / "new", "a")
+
+    def test_the_files_of_an_adapter(self):
+        (self.dir / "lora").mkdir()
+        (self.model / "own").mkdir()
+        for folder, name in (self.dir / "lora", "lora"), (self.model / "own", "own"):
+            write_adapter(folder)
+            self.succeed("--adapter", name, "-o", folder / "answers.jsonl", "a", cwd=self.dir)
+            for file in "adapter_config.json", "adapter_model.safetensors", "README.md":
+                (folder / file).touch()
+                self.refused(folder / file, "--adapter", name, "-o", folder / file, "--output-format", "jsonl", "a")
 
     def test_the_parts_of_a_merge(self):
         for shard in "0", "1":

@@ -10,39 +10,54 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tools/console/signals/stop.h"
+
 namespace bert::tools {
 
 LongLine::LongLine()
     : runtime_error(fmt::format("the line is longer than {} bytes", kMaxLineBytes)) {}
 
 std::optional<std::string_view> LineReader::next() {
+  while (rest_of_long()) continue;
   size_t scanned = begin_;
   for (;;) {
     const size_t end = buffer_.find('\n', scanned);
     has_end_ = end != std::string::npos;
     const size_t length = (has_end_ ? end : buffer_.size()) - begin_;
-    if (drops_) {
-      begin_ += length + (has_end_ ? 1 : 0);
-      drops_ = !has_end_;
-      scanned = begin_;
-      if (has_end_) continue;
-    } else if (length > kMaxLineBytes) {
+    if (length > kMaxLineBytes) {
       ++number_;
-      drops_ = true;
+      is_long_ = true;
       throw LongLine();
-    } else if (has_end_ || (ended_ && length > 0)) {
-      const std::string_view line = std::string_view(buffer_).substr(begin_, length);
-      begin_ += length + (has_end_ ? 1 : 0);
+    }
+    if (has_end_ || (ended_ && length > 0)) {
       ++number_;
-      return line;
+      return take(length, has_end_);
     }
     if (ended_) return std::nullopt;
-    buffer_.erase(0, begin_);
-    begin_ = 0;
-    scanned = buffer_.size();
-    ended_ = !bytes_.read_more(buffer_);
-    if (ended_ && bytes_.is_stopped()) buffer_.clear();
+    scanned = length;
+    fill();
   }
+}
+
+std::optional<std::string_view> LineReader::rest_of_long() {
+  while (is_long_ && begin_ == buffer_.size() && !ended_) fill();
+  if (!is_long_ || begin_ == buffer_.size()) return is_long_ = false, std::nullopt;
+  const size_t end = buffer_.find('\n', begin_);
+  is_long_ = end == std::string::npos;
+  return take((is_long_ ? buffer_.size() : end) - begin_, !is_long_);
+}
+
+std::string_view LineReader::take(size_t length, bool has_end) {
+  const std::string_view taken = std::string_view(buffer_).substr(begin_, length);
+  begin_ += length + (has_end ? 1 : 0);
+  return taken;
+}
+
+void LineReader::fill() {
+  buffer_.erase(0, begin_);
+  begin_ = 0;
+  ended_ = !bytes_.read_more(buffer_);
+  if (ended_ && bytes_.is_stopped()) buffer_.clear();
 }
 
 bool LineReader::ready() const { return buffer_.find('\n', begin_) != std::string::npos; }
@@ -57,7 +72,12 @@ std::string_view reason_alone(std::string_view what) {
 }
 
 InputFile::InputFile(const std::string& path) : name_(path == "-" ? "<stdin>" : path) {
-  fd_ = path == "-" ? STDIN_FILENO : open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (path == "-") {
+    fd_ = STDIN_FILENO;
+  } else {
+    const EndBySignal while_it_waits;  // for a pipe's writer
+    fd_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  }
   if (fd_ < 0) {
     throw std::runtime_error(
         fmt::format("{}: cannot be opened: {}", name_, std::system_category().message(errno)));

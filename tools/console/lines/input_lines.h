@@ -48,17 +48,22 @@ class LineReader {
   // The next line without its \n, valid until the next call. The last one needs no \n. Throws
   // LongLine, after which the line that follows is next.
   std::optional<std::string_view> next();
+  // After LongLine: that line, piece by piece, each valid until the next call.
+  std::optional<std::string_view> rest_of_long();
   bool has_end() const { return has_end_; }   // whether the line that next() returned had its \n
   bool ready() const;                         // whether next() would not wait for input
   int64_t number() const { return number_; }  // of the line that next() returned last, from 1
 
  private:
+  std::string_view take(size_t length, bool has_end);  // from the beginning of what is left
+  void fill();
+
   ByteReader bytes_;
   std::string buffer_;  // what next() has not returned yet begins at begin_
   size_t begin_ = 0;
   int64_t number_ = 0;
   bool ended_ = false, has_end_ = false;
-  bool drops_ = false;  // the rest of a line that was too long comes next
+  bool is_long_ = false;  // the rest of a line that was too long comes next
 };
 
 // "FILE:LINE: reason", as every bad line is reported.

@@ -40,6 +40,18 @@ void on_signal(int signal) {
   }
 }
 
+// Replaces one handler by another where it is set.
+void replace_handlers(void (*before)(int), void (*after)(int)) {
+  for (const int signal : kSignals) {
+    struct sigaction action {};
+    if (sigaction(signal, nullptr, &action) != 0 || action.sa_handler != before) continue;
+    action = {};
+    action.sa_handler = after;
+    action.sa_flags = SA_RESTART;
+    sigaction(signal, &action, nullptr);
+  }
+}
+
 int make_eventfd() {
   const int fd = eventfd(0, EFD_CLOEXEC);
   if (fd < 0) throw std::system_error(errno, std::system_category(), "cannot create an eventfd");
@@ -51,23 +63,11 @@ int make_eventfd() {
 Stop::Stop() : fd_(make_eventfd()) {
   requested_by = 0;
   event = fd_;
-  for (const int signal : kSignals) {
-    struct sigaction before {
-    }, action{};
-    if (sigaction(signal, nullptr, &before) != 0 || before.sa_handler != SIG_DFL) continue;
-    action.sa_handler = on_signal;
-    action.sa_flags = SA_RESTART;
-    sigaction(signal, &action, nullptr);
-  }
+  replace_handlers(SIG_DFL, on_signal);
 }
 
 Stop::~Stop() {
-  for (const int signal : kSignals) {
-    struct sigaction now {};
-    if (sigaction(signal, nullptr, &now) == 0 && now.sa_handler == on_signal) {
-      std::signal(signal, SIG_DFL);
-    }
-  }
+  replace_handlers(on_signal, SIG_DFL);
   event = -1;
   close(fd_);
 }
@@ -79,6 +79,16 @@ int Stop::signal() const { return requested_by; }
 void Stop::end_process() const {
   std::signal(requested_by, SIG_DFL);
   raise(requested_by);
+}
+
+EndBySignal::EndBySignal() : stops_(event >= 0) {
+  if (!stops_) return;
+  replace_handlers(on_signal, SIG_DFL);
+  if (requested_by != 0) raise(requested_by);
+}
+
+EndBySignal::~EndBySignal() {
+  if (stops_) replace_handlers(SIG_DFL, on_signal);
 }
 
 }  // namespace bert::tools

@@ -24,4 +24,17 @@ class Stop {
   const int fd_;
 };
 
+// While it lives, these signals end the process at once, one that came before included: for a wait
+// that nothing else ends, before there is anything to keep.
+class EndBySignal {
+ public:
+  EndBySignal();
+  ~EndBySignal();
+  EndBySignal(const EndBySignal&) = delete;
+  EndBySignal& operator=(const EndBySignal&) = delete;
+
+ private:
+  const bool stops_;  // there is a Stop
+};
+
 }  // namespace bert::tools

@@ -46,7 +46,6 @@ class ProjectorWriter final : public AnswerWriter {
       if (!line.empty()) line += '\t';
       append_finite(line, value);
     }
-    file_.append(line + '\n');
     const ordered_json kept = ordered_json::parse("{" + std::string(input.kept) + "}");
     // Neither a tab nor a line's end may stand in a field.
     std::string fields = fmt::format("{}\t{}", input.index, tokenizer::printable(input.text));
@@ -54,6 +53,9 @@ class ProjectorWriter final : public AnswerWriter {
       fields += '\t' + tokenizer::printable(text_of(kept, key));
     }
     metadata_.append(fields + '\n');
+    file_.append(line + '\n');
+    // So that a full disk leaves each vector's, or little of them to write.
+    if (file_.is_flushed()) metadata_.flush();
     ++count_;
     if (shown_.rows < kMostShown) show(input, kept, vector);
   }
@@ -72,11 +74,12 @@ class ProjectorWriter final : public AnswerWriter {
   // Without a page, for which there may be no room.
   int64_t finish_cut() override {
     page_.truncate(0);
+    const int64_t vectors = file_.cut();  // first: it makes room
     try {
-      metadata_.flush();
+      metadata_.flush_again();
     } catch (const OutputError&) {  // as many of its lines as there is room for
     }
-    const int64_t answers = std::min(file_.cut(), std::max<int64_t>(0, metadata_.cut() - 1));
+    const int64_t answers = std::min(vectors, std::max<int64_t>(0, metadata_.cut() - 1));
     file_.truncate(end_of_lines(file_.partial(), answers));
     metadata_.truncate(end_of_lines(metadata_.partial(), answers + 1));
     return answers;
