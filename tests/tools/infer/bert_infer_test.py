@@ -6,6 +6,8 @@ import os
 import pty
 import re
 import resource
+import subprocess
+from pathlib import Path
 
 import numpy as np
 from inferring import PAIR, InferTest, main, read_lines, write_span_model
@@ -109,7 +111,7 @@ class CommandLine(InferTest):
             (["-o", "nowhere/x.jsonl", "a"], "nowhere/x.jsonl: .*No such file"),
             (["-i", "in.tsv", "-o", "in.tsv"], "in.tsv: is both"),
             (["--max-length", "65", "a"], "max_length is 65.* 64 positions"),
-            (["--max-length", "2", "a", "b"], "max_length: found 2, expected at least 3"),
+            (["--max-length", "2", "a", "b"], "bert-infer: --max-length: found 2, expected at least 3"),
             (["-m", self.make_model("plain", "--head", "none"), "--task", "logits", "a"],
              "BertModel has no head, expected one for --task logits"),
             ([b"a \xff"], "the first text is not valid UTF-8 at byte 2"),
@@ -257,6 +259,47 @@ class Inputs(InferTest):
                         ["--workers", 3], ["--workers", 2, "--threads", 2],
                         ["--batch-tokens", 100], ["--precision", "f32"], ["-i", "-"]]:
             self.assertEqual(self.succeed(*options, stdin=lines), expected, options)
+
+
+class LongAndMany(InferTest):
+    def test_a_long_line_is_skipped(self):
+        long = b"b" * (65 << 20)
+        for options, lines in [([], [b"a", long, b"a"]),
+                               (["--input-format", "csv"], [b"first", b"a", b'"' + long + b'"', b"a"])]:
+            done = self.run_tool("--on-error", "skip", *options, stdin=b"\n".join(lines))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            first, skipped, last = read_lines(done.stdout)
+            self.assertEqual(skipped, {"index": 1, "error": "the line is longer than 67108864 bytes",
+                                       "line": len(lines) - 1})
+            self.assertEqual(last, {**first, "index": 2})
+            self.assertIn(": 2 inputs, 1 line skipped (", done.stderr)
+
+    def test_a_long_record_costs_one_index(self):
+        mega = b"b" * (1 << 20)
+        for reason, record in [("the record", b'"a,""\n' + (mega + b"\n") * 70 + b'c,"'),
+                               ("the record", b'"a\n' + mega * 65 + b'\n"",c\nd"'),
+                               ("the line", b'"a,""' + mega * 65 + b'\nc\nd"'),
+                               ("the line", mega * 65)]:
+            lines = b"first\na\n" + record + b"\na\n"
+            done = self.run_tool("--on-error", "skip", "--input-format", "csv", stdin=lines)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            first, skipped, last = read_lines(done.stdout)
+            self.assertEqual(skipped, {"index": 1, "error": f"{reason} is longer than 67108864 bytes", "line": 3})
+            self.assertEqual(last, {**first, "index": 2})
+
+    def test_lines_without_text_cost_no_call_of_the_tokenizer(self):
+        """Which reads files of the system's, to count its processors."""
+        process = subprocess.Popen(self.command("--input-format", "jsonl", "--on-error", "skip", "-q"),
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        reads = []
+        for count in 1, 2000:
+            process.stdin.write(b'no JSON\n{"ids": [5]}\n' * count)
+            process.stdin.flush()
+            for _ in range(2 * count):
+                self.assertTrue(process.stdout.readline())
+            reads.append(int(Path(f"/proc/{process.pid}/io").read_text().split("syscr: ")[1].split()[0]))
+        process.communicate(timeout=60)
+        self.assertLess(reads[1] - reads[0], 2000)
 
 
 if __name__ == "__main__":

@@ -67,6 +67,7 @@ class WindowReader::Collector {
   // Tokenizes the texts. If one is bad and ends the run, only those before it are, and its error is
   // thrown.
   void flush() {
+    if (texts_.empty()) return;
     try {
       maker_.add_texts(texts_, sources_, window_);
     } catch (const std::exception&) {

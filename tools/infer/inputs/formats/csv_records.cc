@@ -7,22 +7,31 @@
 #include <fmt/format.h>
 
 namespace bert::tools {
-namespace {
 
-// Whether a line ends within quotes. is_open: whether it begins so.
-bool ends_in_quotes(std::string_view line, bool is_open) {
-  bool begins = !is_open;  // a field
-  for (const char c : line) {
-    // In a quoted field, "" closes and opens again.
-    if (c == '"' && (is_open || begins)) {
-      is_open = !is_open;
-      begins = !is_open;
-    } else {
-      begins = !is_open && c == ',';
+// Whether what was read of a record, line by line or piece by piece, ends within quotes.
+class Quotes {
+ public:
+  bool are_open() const { return are_open_; }
+  void read(std::string_view text) {
+    for (const char c : text) {
+      // In a quoted field, "" closes and opens again.
+      if (c == '"' && (are_open_ || begins_)) {
+        are_open_ = !are_open_;
+        begins_ = !are_open_;
+      } else {
+        begins_ = !are_open_ && c == ',';
+      }
     }
   }
-  return is_open;
-}
+  void read_long(LineReader& lines) {
+    while (const auto piece = lines.rest_of_long()) read(*piece);
+  }
+
+ private:
+  bool are_open_ = false, begins_ = true;  // begins_: a field
+};
+
+namespace {
 
 // The field that begins at text[at] with a quote; moves `at` past the quote that ends it.
 std::string quoted_field(std::string_view text, size_t& at) {
@@ -40,6 +49,7 @@ std::string quoted_field(std::string_view text, size_t& at) {
 
 std::optional<Record> RecordReader::next() {
   Record record;
+  Quotes quotes;
   try {
     auto line = lines_.next();
     if (!line) return std::nullopt;
@@ -52,30 +62,35 @@ std::optional<Record> RecordReader::next() {
   } catch (const LongLine& error) {
     record.number = lines_.number();
     record.reason = error.what();
-    return record;
+    if (is_csv_) quotes.read_long(lines_);
   }
-  if (!is_csv_ || !ends_in_quotes(record.text, false)) return record;
+  if (is_csv_) quotes.read(record.text);
+  if (!quotes.are_open()) return record;
   record_ = record.text;
-  record.reason = add_lines();
+  add_lines(quotes, record.reason);
   record.text = record_;
   return record;
 }
 
-std::string RecordReader::add_lines() {
+// Also where it is too long, it is read to its end: the next line there is a record.
+void RecordReader::add_lines(Quotes& quotes, std::string& reason) {
   const std::string too_long = fmt::format("the record is longer than {} bytes", kMaxLineBytes);
-  try {
-    for (bool is_open = true; is_open;) {
+  while (quotes.are_open()) {
+    try {
       const auto line = lines_.next();
-      if (!line) return "a quote is not closed";
-      if (record_.size() + line->size() >= kMaxLineBytes) return too_long;
-      is_open = ends_in_quotes(*line, true);
+      if (!line && reason.empty()) reason = "a quote is not closed";
+      if (!line) return;
+      quotes.read(*line);
+      const bool is_long = record_.size() + line->size() >= kMaxLineBytes;
+      if (is_long && reason.empty()) reason = too_long;
+      if (!reason.empty()) continue;
       record_ += '\n';
       record_ += *line;
+    } catch (const LongLine&) {
+      if (reason.empty()) reason = too_long;
+      quotes.read_long(lines_);
     }
-  } catch (const LongLine&) {
-    return too_long;
   }
-  return "";
 }
 
 std::vector<std::string> csv_fields(std::string_view record) {

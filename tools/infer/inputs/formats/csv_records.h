@@ -17,6 +17,8 @@ struct Record {
   std::string reason = {};  // why it cannot be read, or empty
 };
 
+class Quotes;
+
 // Lines, or the records of a .csv (RFC 4180), where a line break in quotes does not end one. A
 // quote opens nothing unless its field begins with it: csv_fields() refuses it, in its own line.
 class RecordReader {
@@ -28,7 +30,8 @@ class RecordReader {
   bool ready() const { return lines_.ready(); }
 
  private:
-  std::string add_lines();  // to record_, until its quotes are closed; the reason if they cannot be
+  // To record_, until its quotes are closed; sets the reason if it cannot be read.
+  void add_lines(Quotes& quotes, std::string& reason);
 
   LineReader& lines_;
   const bool is_csv_;
