@@ -155,6 +155,7 @@ class ShardsTest(InferTest):
         done = self.run_tool("-i", self.pairs, "--resume", "-o", out)
         self.assertEqual((done.returncode, out.read_text()), (0, "yesterday's\n"))
         self.assertIn("is whole already", done.stderr)
+        self.assertEqual(self.run_tool("-q", "-i", self.pairs, "--resume", "-o", out).stderr, "")
         (self.dir / "folder.jsonl").mkdir()
         self.fail_with(1, "folder.jsonl: cannot be opened for writing: Is a directory", "-i", self.pairs,
                        "--resume", "-o", self.dir / "folder.jsonl")
@@ -293,6 +294,14 @@ class ShardsTest(InferTest):
                             ("1\t2\t0.", "has no line break at its end")]:
             parts = [self.write("t.tsv", "index\ta\tb\n0\t1\t2\n"), self.write("u.tsv", f"index\ta\tb\n{cut}")]
             self.assertIn(f"u.tsv:2: {reason}", merge("-o", self.dir / "v.tsv", *parts))
+        empty = self.write("empty.tsv", "")
+        for parts in [t, empty], [empty]:
+            self.assertIn("empty.tsv: is empty, expected a header", merge("-o", self.dir / "v.tsv", *parts))
+            self.assertFalse((self.dir / "v.tsv").exists())
+        for ending in "gz", "zst":
+            packed = self.dir / f"x.jsonl.{ending}"
+            self.assertIn(f"{packed}: expected a name that ends in .jsonl or .tsv", merge("-o", packed, a, b))
+            self.assertFalse(packed.exists())
         part = self.write("a.jsonl.partial", a.read_text())
         self.assertIn("a.jsonl.partial: is what an interrupted run has left", merge("-o", out, part, b))
 

@@ -50,9 +50,10 @@ struct MergeOptions {
 
 OutputFormat format_of(const MergeOptions& options) {
   if (options.format) return *options.format;
-  std::string_view name = options.output == "-" ? options.parts.front() : options.output;
-  for (const std::string_view ending : {".gz", ".zst"}) {
-    if (name.ends_with(ending)) name.remove_suffix(ending.size());
+  const bool is_by_part = options.output == "-";
+  std::string_view name = is_by_part ? options.parts.front() : options.output;
+  for (const std::string_view ending : {".gz", ".zst"}) {  // of parts alone: it compresses nothing
+    if (is_by_part && name.ends_with(ending)) name.remove_suffix(ending.size());
   }
   if (name.ends_with(".jsonl")) return OutputFormat::jsonl;
   if (name.ends_with(".tsv")) return OutputFormat::tsv;
@@ -97,13 +98,13 @@ std::string_view kind_of(std::string_view line) {
 // The answers of one shard.
 class Part {
  public:
-  Part(const std::string& path, OutputFormat format, int stop_fd)
-      : file_(path), lines_(file_.fd(), file_.name(), stop_fd), format_(format) {
+  Part(const std::string& path, OutputFormat format, const Stop& stop)
+      : file_(path), lines_(file_.fd(), file_.name(), stop.fd()), format_(format) {
     if (path.ends_with(".partial")) {
       throw std::runtime_error(path +
                                ": is what an interrupted run has left; --resume finishes it");
     }
-    if (format == OutputFormat::tsv) header_ = std::string(next_line().value_or(""));
+    if (format == OutputFormat::tsv) read_header(stop);
     advance();
   }
   const std::string& name() const { return file_.name(); }
@@ -125,6 +126,14 @@ class Part {
   }
 
  private:
+  void read_header(const Stop& stop) {
+    const auto line = next_line();
+    if (!line && stop.signal() == 0) {
+      throw std::runtime_error(name() + ": is empty, expected a header, as in each whole .tsv");
+    }
+    header_ = std::string(line.value_or(""));
+  }
+
   [[noreturn]] void fail(std::string_view reason) const {
     throw std::runtime_error(line_error(name(), lines_.number(), reason));
   }
@@ -236,7 +245,7 @@ void merge(const MergeOptions& options) {
   allow_open_files(options.parts.size());
   Parts parts;
   for (const std::string& path : options.parts) {
-    parts.push_back(std::make_unique<Part>(path, format, stop.fd()));
+    parts.push_back(std::make_unique<Part>(path, format, stop));
   }
   refuse_files_read(options.parts, options.output);
   OutputFile output(options.output);

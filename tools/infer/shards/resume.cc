@@ -56,7 +56,7 @@ int64_t after_lines(const InferOptions& options, OutputFile& output) {
 bool is_done(const InferOptions& options) {
   std::error_code error;
   if (!options.resumes || !std::filesystem::is_regular_file(options.output, error)) return false;
-  spdlog::info("{} is whole already", options.output);
+  if (!options.quiet) spdlog::info("{} is whole already", options.output);
   return true;
 }
 
