@@ -290,17 +290,16 @@ class ConvertTest(ToolTest):
         self.tool = "bert-convert"
 
     def test_a_full_disk_leaves_no_model(self):
-        source = self.make_model("full")
-        target = self.dir / "full8"
-        done = self.run_tool("-m", source, "-o", target, "--precision", "int8",
-                             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE,
-                                                                   (9000, 9000)))
-        self.assertEqual(done.returncode, 1, done.stderr)
-        self.assertRegex(done.stderr.splitlines()[-1], "^bert-convert: .*full8")
+        source, target = self.make_model("full"), self.dir / "full8"
+        command = ["-m", source, "-o", target, "--precision", "int8"]
+        small = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (9000, 9000))}
+        self.fail_with(1, "^bert-convert: .*full8", *command, **small)
+        self.assertFalse(target.exists())
+        (source / "README.md").write_text("a" * 10000)
+        self.fail_with(1, "full8.*/README.md: cannot be written: File too large$", *command, **small)
         self.assertFalse(target.exists())
         target.mkdir()  # a directory that existed before stays, empty
-        self.run_tool("-m", source, "-o", target, "--precision", "int8",
-                      preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (9000, 9000)))
+        self.run_tool(*command, **small)
         self.assertEqual(list(target.iterdir()), [])
 
     def start(self, source, target) -> subprocess.Popen:

@@ -6,7 +6,9 @@
 #include <filesystem>
 #include <optional>
 #include <set>
+#include <stdexcept>
 #include <string>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -103,6 +105,13 @@ void check(const Stop& stop) {
   if (stop.signal() != 0) throw Interrupted();
 }
 
+void check_copied(const std::error_code& error, const fs::path& from, const fs::path& to) {
+  if (!error) return;
+  const bool is_read = error != std::errc::permission_denied;  // the new folder is this program's
+  throw std::runtime_error(fmt::format("{}: cannot be {}: {}", (is_read ? to : from).string(),
+                                       is_read ? "written" : "read", error.message()));
+}
+
 // Skips hidden files and folders, which are the downloading tool's, and the new directory itself.
 // Links (in the hub's cache, every file is one) are copied as what they point to.
 void copy_others(const fs::path& from, const fs::path& to, const fs::path& itself,
@@ -114,15 +123,17 @@ void copy_others(const fs::path& from, const fs::path& to, const fs::path& itsel
     check(stop);
     const std::string name = at->path().filename();
     const fs::path place = at->path().lexically_relative(from), target = to / place;
+    std::error_code error;
     if (name.starts_with(".") || fs::weakly_canonical(at->path()) == itself ||
         (at->is_directory() && is_cycle(at->path(), at.depth()))) {
       at.disable_recursion_pending();
     } else if (at->is_directory()) {
-      fs::create_directories(target);
+      fs::create_directories(target, error);
     } else if (at->is_regular_file() &&
                (!holds_weights(name) || modules.contains(place.parent_path()))) {
-      fs::copy_file(at->path(), target);
+      fs::copy_file(at->path(), target, error);
     }
+    check_copied(error, at->path(), target);
   }
 }
 
