@@ -69,6 +69,11 @@ class Entities(InferTest):
         self.fail_with(1, "--labels is empty, expected some to look for: a GLiNER has none of its own", "-m", self.gliner, "a")
         self.fail_with(1, "--labels: a BertForTokenClassification has its own labels, expected none", "-m", tags, "--labels",
                        "b", "a")
+        for model, *options in ((tags, "--labels", "b"), (self.gliner,), (tags, "--max-length", "2")):
+            # No mistake of a line's, which would be skipped.
+            done = self.fail_with(1, f"^bert-infer: {options[0] if options else '--labels'}[: ]", "-m", model, *options,
+                                  "--on-error", "skip", stdin="a\n")
+            self.assertEqual(done.stdout, "")
         self.fail_with(2, "--task tag: --threshold goes with --labels", "-m", tags, "--threshold", "0.1", "a")
         self.fail_with(2, "--task tag: --aggregation goes without --labels", *ask, "--aggregation", "max", "a")
         self.fail_with(1, "there are two texts, but a GLiNER reads one", *ask, stdin="a\tb\n")
