@@ -24,6 +24,8 @@ class Tasks(ServeTest):
         tags = ("--labels", "3", "--label-names", "O,B-WHO,I-WHO")
         cls.names = {
             "encoder": cls.make_model("encoder", "--head", "none"),
+            "normalised": cls.make_model("normalised", "--head", "none", "--sentence-transformers", "mean",
+                                         "--normalize"),
             "classes": cls.make_model("classes", *three),
             "prompted": cls.make_model("prompted", *three),
             "large": cls.make_model("large", "--head", "mlm", "--vocab", "60000"),
@@ -42,6 +44,14 @@ class Tasks(ServeTest):
         config = cls.names["regression"] / "config.json"
         config.write_text(json.dumps(json.loads(config.read_text()) | {"problem_type": "regression"}))
         return [f"{name}={path}" for name, path in cls.names.items()]
+
+    def test_embeddings_are_normalised_once(self):
+        texts = [f"a man plays {i} guitars" for i in range(40)]
+        rows = self.infer(self.names["normalised"], "--task", "embed", inputs=texts)
+        expected = [row["embedding"] for row in rows]
+        self.assertEqual(self.post("/models/normalised/embed", {"inputs": texts}), expected)
+        rows = self.infer(self.names["normalised"], "--task", "embed", "--normalize", inputs=texts)
+        self.assertEqual([row["embedding"] for row in rows], expected)
 
     def refused(self, path: str, body, pattern: str, status=422):
         self.assertRegex(self.post(path, body, status)["error"], pattern)
