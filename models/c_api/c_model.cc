@@ -113,7 +113,8 @@ const char* bert_version(void) { return BERT_INFER_VERSION; }
 bert_status bert_demo_model(const char** directory) {
   if (directory != nullptr) *directory = nullptr;
   return c_api::call([&] {
-    static const std::string found = bert::demo_model();  // if it throws, it is tried again
+    // If it throws, it is tried again.
+    static const auto& found = *new const std::string(bert::demo_model());
     c_api::required(directory, "directory") = found.c_str();
   });
 }

@@ -98,7 +98,7 @@ void apply_metaspace(const PreTokenizer& metaspace, bool at_begin, PartedText& t
 }
 
 void apply_byte_level(const PreTokenizer& byte_level, PartedText& text) {
-  static const std::unique_ptr<const Pattern> expression = make_byte_level_pattern();
+  static const Pattern* const expression = make_byte_level_pattern().release();
   prepend_to_parts(" ", byte_level.prepend, false, text);
   if (byte_level.splits) {
     text.cut(Delimiter::isolated,

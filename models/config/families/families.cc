@@ -281,13 +281,14 @@ constexpr Family kFamilies[] = {
 }  // namespace
 
 std::span<const Family> families() {
-  static const std::vector<Family> all = [] {
+  // Never destroyed, as are other tables: a model may be loaded, and used, while a process exits.
+  static const auto& all = *new const auto([] {
     std::vector<Family> rows(std::begin(kFamilies), std::end(kFamilies));
     for (const auto more : {newer_families(), language_model_families()}) {
       rows.insert(rows.end(), more.begin(), more.end());
     }
     return rows;
-  }();
+  }());
   return all;
 }
 

@@ -13,13 +13,15 @@ using enum HeadKind;
 using enum ReadBy;
 
 constexpr SettingNames kGemma3Settings = with_activation("hidden_activation", "gelu_pytorch_tanh");
-constexpr SettingNames kT5Settings = {.layers = "num_layers",
-                                      .hidden = "d_model",
-                                      .heads = "num_heads",
-                                      .intermediate = "d_ff",
-                                      .activation = "feed_forward_proj",
-                                      .default_activation = "relu",
-                                      .head_size = "d_kv"};
+constexpr SettingNames t5_settings(std::string_view classes) {
+  return {.layers = "num_layers",
+          .hidden = "d_model",
+          .heads = "num_heads",
+          .intermediate = "d_ff",
+          .activation = "feed_forward_proj",
+          .default_activation = classes == "MT5" ? "gated-gelu" : "relu",
+          .head_size = "d_kv"};
+}
 constexpr SettingNames kBartSettings = {.layers = "encoder_layers",
                                         .hidden = "d_model",
                                         .heads = "encoder_attention_heads",
@@ -173,10 +175,9 @@ constexpr HeadRow kDecoderHeads[] = {
      .has_bias = false},
     {.suffix = "ForTokenClassification", .kind = token_classification, .output = "score"}};
 
-constexpr SettingNames decoder_settings(bool may_lack_head_size) {
-  SettingNames names = kSiluSettings;
+constexpr SettingNames with_head_size(SettingNames names, bool may_lack_it = false) {
   names.head_size = "head_dim";
-  names.may_lack_head_size = may_lack_head_size;
+  names.may_lack_head_size = may_lack_it;
   return names;
 }
 
@@ -202,25 +203,20 @@ constexpr Family decoder(const char* model_type, const char* classes, SettingNam
           .read_more = read_more};
 }
 constexpr Family qwen3() {
-  Family family = decoder("qwen3", "Qwen3", decoder_settings(false), read_qwen3);
+  Family family = decoder("qwen3", "Qwen3", with_head_size(kSiluSettings), read_qwen3);
   family.layer.query_norm = ".self_attn.q_norm";
   family.layer.key_norm = ".self_attn.k_norm";
   family.layer.norms_heads = true;
   return family;
 }
 
-constexpr SettingNames embedding_gemma2_settings() {
-  SettingNames names = kGemma3Settings;
-  names.head_size = "head_dim";
-  return names;
-}
 // By itself, or as the part for texts of the model that embeds images and sounds, too.
 constexpr Family embedding_gemma2(const char* model_type, const char* classes, const char* prefix,
                                   const char* nested) {
   return {.model_type = model_type,
           .classes = classes,
           .prefix = prefix,
-          .settings = embedding_gemma2_settings(),
+          .settings = with_head_size(kGemma3Settings),
           .layer = embedding_gemma2_layer(),
           .embeddings = {.words = "embed_tokens.weight", .norm = ""},
           .output_projection = "embedding_projection",
@@ -234,11 +230,6 @@ constexpr Family embedding_gemma2(const char* model_type, const char* classes, c
           .read_more = read_embedding_gemma2};
 }
 
-constexpr SettingNames t5_settings(std::string_view classes) {
-  SettingNames names = kT5Settings;
-  if (classes == "MT5") names.default_activation = "gated-gelu";
-  return names;
-}
 // T5's encoder alone; the second version, also mT5's, is gated.
 constexpr Family t5(const char* model_type, const char* classes, Gate gate) {
   return {.model_type = model_type,
@@ -370,8 +361,8 @@ constexpr Family kLanguageModelFamilies[] = {
      .read_more = read_gemma3},
     embedding_gemma2("embedding_gemma2", "EmbeddingGemma2", "language_model.", "text_config"),
     embedding_gemma2("embedding_gemma2_text", "EmbeddingGemma2Text", "model.", ""),
-    decoder("llama", "Llama", decoder_settings(true), read_llama),
-    decoder("mistral", "Mistral", decoder_settings(true), read_mistral),
+    decoder("llama", "Llama", with_head_size(kSiluSettings, true), read_llama),
+    decoder("mistral", "Mistral", with_head_size(kSiluSettings, true), read_mistral),
     decoder("qwen2", "Qwen2", kSiluSettings, read_qwen2),
     qwen3(),
     t5("t5", "T5", Gate::none),

@@ -54,7 +54,7 @@ void define_property(const char* name, uint8_t flag, std::vector<OnigCodePoint>&
 }
 
 void initialize_onig() {
-  static std::vector<OnigCodePoint> letters, numbers;
+  static auto &letters = *new std::vector<OnigCodePoint>, &numbers = *new auto(letters);
   static const bool done = [] {
     OnigEncoding encodings[] = {onig().utf8};
     if (const int code = onig().initialize(encodings, 1))
