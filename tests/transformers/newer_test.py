@@ -6,6 +6,7 @@ own save_pretrained, with ids beyond the window and beyond DeBERTa's buckets as 
     tests/transformers/newer_test.py [--transformers4] build/release/bin
 """
 import json
+import shutil
 import sys
 import unittest
 from pathlib import Path
@@ -152,6 +153,41 @@ class Newer(JudgeTest):
             for seed, head in enumerate(heads):
                 with self.subTest(family + head):
                     self.compare(family, head, seed, settings)
+
+    @unittest.skipIf(IS_OLDER, "of transformers 5")
+    def test_fields_that_overrule_others(self):
+        """What config.json may say beside or instead of what transformers' classes write."""
+        llama3 = LLAMA3 | {"rope_theta": 500.0}
+        default = {"rope_type": "default"}
+        edits = [("ModernBert", "Model", {"sliding_window": 3}), ("T5", "EncoderModel", {"dense_act_fn": "gelu_new"}),
+                 ("Gte", "ForMaskedLM", {"hidden_act": "relu"}), ("Gte", "Model", {"rope_parameters": None}),
+                 ("Gte", "Model", {"rope_parameters": default, "rope_theta": 700.0}),
+                 ("EuroBert", "Model", {"rope_parameters": default}),
+                 ("NomicBert", "Model", {"rope_parameters": None, "rope_theta": 50.0}),
+                 ("JinaEmbeddingsV3", "Model", {"rope_parameters": None, "rope_theta": 50.0}),
+                 ("Llama", "Model", {"rope_parameters": llama3, "original_max_position_embeddings": 20}),
+                 ("DebertaV2", "Model", V3 | {"pos_att_type": "P2C | c2p"})]
+        for family, head, edit in edits:
+            with self.subTest(family + head, **edit):
+                directory = random_models.fresh(self.dir / "edited")
+                sizes = T5_SIZES if family == "T5" else SIZES
+                config = getattr(transformers, family + "Config")(vocab_size=90, **sizes, **FAMILIES[family][1])
+                torch.manual_seed(1)
+                kind = getattr(transformers, family + head)
+                kind(config).save_pretrained(str(directory))
+                path = directory / "config.json"
+                path.write_text(json.dumps(json.loads(path.read_text()) | edit))
+                model = kind.from_pretrained(str(directory)).eval()
+                random_models.randomise(model, 1, 1)
+                model.save_pretrained(str(self.dir / "weights"))
+                shutil.copy(self.dir / "weights/model.safetensors", directory)
+                ids = [4, 11, 25, 33, 12, 40, 41, 17, 22, 9, 30, 5] * 5
+                with torch.no_grad():
+                    answer = model(torch.tensor([ids]))
+                hidden = head.endswith("Model")
+                expected = (answer.last_hidden_state if hidden else answer.logits)[0].numpy()
+                [row] = self.infer(directory, "--task", "hidden" if hidden else "logits", inputs=[{"ids": ids}])
+                self.assert_close(row["hidden" if hidden else "logits"], expected, 1e-4)
 
     def test_mmbert(self):
         """ModernBERT with Gemma's tokenizer, whose file also pads and truncates: that is a caller's to do."""
