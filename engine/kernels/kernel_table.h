@@ -64,8 +64,7 @@ struct MatmulTask {
   int64_t rows = 0, words = 0, columns = 0, x_stride = 0, y_stride = 0;
   Activation activation = Activation::none;
   bool add = false, multiply = false;
-  float* widened =
-      nullptr;  // matmul_halved: room for [words, panel_columns], unless it splits rows
+  float* widened = nullptr;  // matmul_halved: [words, panel_columns], unless rows are split
   // int8 only.
   int64_t exact = 0;                // inputs that are multiplied in f32
   const Word32* exact_x = nullptr;  // [rows, exact], exact_stride from row to row

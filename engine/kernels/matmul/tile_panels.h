@@ -111,8 +111,8 @@ struct StripEpilogue {
 template <typename Kind>
 void matmul_tiles(const MatmulTask& task) {
   if (task.rows == 0) return;  // tiles cannot have 0 rows
-  const int64_t words =
-      kParts<Kind> == 1 ? task.words : task.words / 2;  // of the panel, and a part
+  // Of the panel, and of a part of a row.
+  const int64_t words = kParts<Kind> == 1 ? task.words : task.words / 2;
   const int64_t steps = words / kTileWords, strips = (task.rows + kStripRows - 1) / kStripRows;
   // What comes next is prefetched evenly over all steps.
   const int64_t next_lines = (words + task.exact) * kStripColumns / kLine;
