@@ -10,6 +10,7 @@
 
 #include "engine/dense/product.h"
 #include "engine/dense/quantisation.h"
+#include "engine/table.h"
 #include "engine/tensor.h"
 #include "engine/threads/team.h"
 
@@ -186,12 +187,12 @@ class Linear {
 // y [T, N] = x W^T + b in f32, with weight [N, K] read in place: for the decoder of a masked
 // language model, which is the table of word embeddings and too large to keep twice. For the few
 // rows that need it, this costs little more than reading W.
-void multiply_in_place(Team& team, const Product& product, ConstTensor x, ConstTensor weight,
+void multiply_in_place(Team& team, const Product& product, ConstTensor x, const Table& weight,
                        const float* bias, Tensor y);
 // The same for many rows, never holding all of y: calls take(row, column, block) for each block of
 // y, which begins at that row and column. One thread gets all blocks of a column, top to bottom.
 using TakeBlock = std::function<void(int64_t row, int64_t column, ConstTensor block)>;
-void multiply_in_place(Team& team, const Product& product, ConstTensor x, ConstTensor weight,
+void multiply_in_place(Team& team, const Product& product, ConstTensor x, const Table& weight,
                        const float* bias, const TakeBlock& take);
 
 // How many times as fast this machine multiplies in bf16 as in f32 by weights that are bf16,

@@ -15,18 +15,24 @@ namespace {
 // Calls multiply(task, first, worker) for each panel of the weights, the columns from `first` on,
 // with all rows of x. The task lacks only y and its stride.
 template <typename Multiply>
-void for_each_panel(Team& team, const Product& product, ConstTensor x, ConstTensor weight,
+void for_each_panel(Team& team, const Product& product, ConstTensor x, const Table& weight,
                     const float* bias, const Multiply& multiply) {
   assert(x.columns == weight.columns && product.precision == Precision::f32 &&
          !product.panel.split);
   const int64_t width = product.panel.columns;
   const int64_t panel_size = whole_lines(panel_words(product.panel, x.columns));
   const Buffer panels(panel_size * team.threads());
+  const bool widens = weight.type != FloatType::f32;
+  const int64_t room_size = widens ? whole_lines(width * x.columns) : 0;
+  const Buffer rooms(room_size * team.threads());
   team.run(divide_up(weight.rows, width), [&](int64_t i, int worker) {
     const int64_t first = i * width, columns = std::min(width, weight.rows - first);
     Word32* panel = as_words(panels.data()) + worker * panel_size;
     std::vector<const Word32*> rows;
-    for (int64_t c = 0; c < columns; ++c) rows.push_back(as_words(weight.row(first + c)));
+    for (int64_t c = 0; c < columns; ++c) {
+      float* const room = widens ? rooms.data() + worker * room_size + c * x.columns : nullptr;
+      rows.push_back(as_words(weight.row(first + c, room)));
+    }
     pack_panel(product.panel, rows.data(), columns, x.columns, panel);
     multiply({.x = as_words(x.data),
               .panel = panel,
@@ -42,7 +48,7 @@ void for_each_panel(Team& team, const Product& product, ConstTensor x, ConstTens
 
 }  // namespace
 
-void multiply_in_place(Team& team, const Product& product, ConstTensor x, ConstTensor weight,
+void multiply_in_place(Team& team, const Product& product, ConstTensor x, const Table& weight,
                        const float* bias, Tensor y) {
   assert(y.columns == weight.rows && x.rows == y.rows);
   const Timed timed(Step::linear);
@@ -53,7 +59,7 @@ void multiply_in_place(Team& team, const Product& product, ConstTensor x, ConstT
   });
 }
 
-void multiply_in_place(Team& team, const Product& product, ConstTensor x, ConstTensor weight,
+void multiply_in_place(Team& team, const Product& product, ConstTensor x, const Table& weight,
                        const float* bias, const TakeBlock& take) {
   const Timed timed(Step::linear);
   constexpr int64_t kRows = 240;  // they stay in a core's second-level cache beside a panel

@@ -13,9 +13,6 @@ namespace {
 constexpr int64_t kRowsPerTask = 32;
 
 constexpr int64_t kRowsAhead = 4;
-void prefetch(const float* row, int64_t columns) {
-  for (int64_t j = 0; j < columns; j += 16) __builtin_prefetch(row + j);
-}
 
 }  // namespace
 
@@ -45,8 +42,8 @@ void embedding_sum(Team& team, const EmbeddingTables& tables, std::span<const in
   for_row_blocks(team, y.rows, [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) {
       // Word embeddings are scattered over a table that is larger than the caches.
-      if (t + kRowsAhead < y.rows) prefetch(tables.word.row(ids[t + kRowsAhead]), y.columns);
-      best_kernels().add3(tables.word.row(ids[t]), tables.position.row(positions[t]),
+      if (t + kRowsAhead < y.rows) tables.word.prefetch(ids[t + kRowsAhead]);
+      best_kernels().add3(tables.word.row(ids[t], y.row(t)), tables.position.row(positions[t]),
                           tables.type.row(type_ids[t]), y.columns, y.row(t));
     }
   });

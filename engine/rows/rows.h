@@ -7,6 +7,7 @@
 #include <functional>
 #include <span>
 
+#include "engine/table.h"
 #include "engine/tensor.h"
 #include "engine/threads/team.h"
 
@@ -36,7 +37,8 @@ void scale(Team& team, float factor, Tensor x);  // x *= factor
 
 // y[t] = word[ids[t]] + position[positions[t]] + type[type_ids[t]]
 struct EmbeddingTables {
-  ConstTensor word, position, type;  // [V, H], [positions, H], [types, H]
+  Table word;                  // [V, H]
+  ConstTensor position, type;  // [positions, H], [types, H]
 };
 void embedding_sum(Team& team, const EmbeddingTables& tables, std::span<const int32_t> ids,
                    std::span<const int32_t> positions, std::span<const int32_t> type_ids, Tensor y);

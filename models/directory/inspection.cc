@@ -29,10 +29,12 @@ void trace_retrieval(const auto& impl, const Batch& batch, Tensor x, engine::Tea
   trace("embedding", impl.sentence.run(batch, engine::Reads::all, x, team, space));
 }
 
-Output rows_of(engine::ConstTensor table, const std::vector<int32_t>& rows) {
+Output rows_of(const engine::Table& table, const std::vector<int32_t>& rows) {
   Output copy(std::ssize(rows), table.columns);
   for (size_t i = 0; i < rows.size(); ++i) {
-    std::copy_n(table.row(rows[i]), table.columns, copy.row(static_cast<int64_t>(i)).data());
+    float* const to = copy.row(static_cast<int64_t>(i)).data();
+    const float* const from = table.row(rows[i], to);
+    if (from != to) std::copy_n(from, table.columns, to);
   }
   return copy;
 }

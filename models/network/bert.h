@@ -66,9 +66,9 @@ struct Embeddings {
   // Takes the dropped tokens' embeddings out of the sum and scales the others'.
   void drop_tokens(const Batch& batch, engine::Team& team, engine::Tensor sum) const;
 
-  Weight word;      // [V, E]
-  Weight position;  // [positions, E]
-  Weight type;      // [types, E]
+  WeightTable word;  // [V, E]
+  Weight position;   // [positions, E]
+  Weight type;       // [types, E]
   float scale;
   int dropped_token;  // -1: none
   std::optional<engine::Norm> norm;

@@ -44,8 +44,8 @@ struct Head {
   std::optional<engine::Linear> transform;  // [H, H] or [E, H], the activation fused
   std::optional<engine::Norm> norm;
   std::optional<engine::Linear> output;  // [C, H]; a masked language model has a decoder instead
-  engine::ConstTensor decoder;           // [V, E]: the table of word embeddings or own_decoder
-  Weight own_decoder;
+  engine::Table decoder;                 // [V, E]: the word embeddings or own_decoder
+  WeightTable own_decoder;
   engine::Buffer decoder_bias;  // [V]
 };
 

@@ -34,9 +34,16 @@ std::string describe(const WeightFile& file, const StoredTensor& tensor) {
   return fmt::format("{}: tensor '{}'", file.path(), tensor.name);
 }
 
+void copy_floats(WeightTable& table) {
+  const engine::Tensor floats = table.copy.tensor(table.view.rows, table.view.columns);
+  table.stored->copy_to(floats.data);
+  table.view = engine::ConstTensor(floats);
+  Checkpoint::release(table);
+}
+
 }  // namespace
 
-std::string Weight::description() const { return describe(*file, *stored); }
+std::string WeightOrigin::description() const { return describe(*file, *stored); }
 
 Checkpoint::Checkpoint(Weights weights, const std::vector<std::string>& prefixes,
                        const std::vector<std::string>& words)
@@ -132,24 +139,26 @@ void Checkpoint::check(const Entry& entry) {
   if (sum && checked_.insert(sum->bytes.data()).second) file->check(*tensor);
 }
 
-Weight Checkpoint::matrix(const std::string& name, int64_t rows, int64_t columns) {
+WeightTable Checkpoint::table(const std::string& name, int64_t rows, int64_t columns) {
   const auto [file, tensor] = take(name, {rows, columns});
-  Weight weight;
-  weight.file = file;
-  weight.stored = tensor;
-  weight.view = {reinterpret_cast<const float*>(tensor->bytes.data()), rows, columns};
-  const bool aligned = reinterpret_cast<uintptr_t>(tensor->bytes.data()) % alignof(float) == 0;
-  const bool as_is = tensor->dtype == DType::f32 && tensor->strides.empty() && !tensor->addition;
-  if (!as_is || !aligned) {
-    weight.copy.resize_discarding(rows * columns);
-    tensor->copy_to(weight.copy.data());
-    weight.view.data = weight.copy.data();
-    release(weight);
-    if (tensor->addition) engine::require_finite(weight.view, weight.description());
+  const std::byte* const data = tensor->bytes.data();
+  const engine::FloatType type = *float_type(tensor->dtype);
+  WeightTable table{{file, tensor}, {data, type, rows, columns}, {}};
+  const bool aligned =
+      type != engine::FloatType::f32 || reinterpret_cast<uintptr_t>(data) % alignof(float) == 0;
+  if (!aligned || !tensor->strides.empty() || tensor->addition) {
+    copy_floats(table);
+    if (tensor->addition) engine::require_finite(table.view.floats(), table.description());
   } else if (tensor->checksum) {
-    release(weight);  // it was read as a whole to be checked
+    release(table);  // it was read as a whole to be checked
   }
-  return weight;
+  return table;
+}
+
+Weight Checkpoint::matrix(const std::string& name, int64_t rows, int64_t columns) {
+  WeightTable stored = table(name, rows, columns);
+  if (stored.view.type != engine::FloatType::f32) copy_floats(stored);
+  return {stored, stored.view.floats(), std::move(stored.copy)};
 }
 
 Weight Checkpoint::finite_matrix(const std::string& name, int64_t rows, int64_t columns) {
@@ -172,10 +181,16 @@ engine::Buffer Checkpoint::values(const std::string& name, const std::vector<int
   return copy;
 }
 
-void Checkpoint::expect_equal(const Weight& stored, const Weight& tied, const char* reason) const {
-  if (std::equal(stored.view.data, stored.view.data + stored.view.size(), tied.view.data)) return;
-  fail(stored.file->path(), fmt::format("tensor '{}' differs from '{}', but {}",
-                                        stored.stored->name, tied.stored->name, reason));
+void Checkpoint::expect_equal(const WeightTable& stored, const WeightTable& tied,
+                              const char* reason) const {
+  const int64_t columns = stored.view.columns;
+  engine::Buffer room(columns), tied_room(columns);
+  for (int64_t i = 0; i < stored.view.rows; ++i) {
+    const float* const row = stored.view.row(i, room.data());
+    if (std::equal(row, row + columns, tied.view.row(i, tied_room.data()))) continue;
+    fail(stored.file->path(), fmt::format("tensor '{}' differs from '{}', but {}",
+                                          stored.stored->name, tied.stored->name, reason));
+  }
 }
 
 bool Checkpoint::is_int8(const std::string& name) const { return has(name + ".weight_scale"); }
@@ -264,6 +279,6 @@ int Checkpoint::finish(const std::vector<std::string>& not_evaluated) {
   return known;
 }
 
-void Checkpoint::release(const Weight& weight) { weight.file->release(*weight.stored); }
+void Checkpoint::release(const WeightOrigin& weight) { weight.file->release(*weight.stored); }
 
 }  // namespace bert::models

@@ -15,14 +15,25 @@
 
 namespace bert::models {
 
-// A float32 matrix: a view of the mapped file if its bytes can be used as they are, or a copy.
-struct Weight {
-  engine::ConstTensor view;
-  engine::Buffer copy;
+// Where a weight was read from.
+struct WeightOrigin {
   const WeightFile* file = nullptr;
   const StoredTensor* stored = nullptr;
 
   std::string description() const;  // "FILE: tensor 'NAME'", for messages
+};
+
+// A float32 matrix: a view of the mapped file if its bytes can be used as they are, or a copy.
+struct Weight : WeightOrigin {
+  engine::ConstTensor view;
+  engine::Buffer copy;
+};
+
+// A matrix of which rows are looked up: a view of the mapped file in any type of floats, or a copy
+// in float32 if they are transposed, not aligned, or an adapter adds to them.
+struct WeightTable : WeightOrigin {
+  engine::Table view;
+  engine::Buffer copy;
 };
 
 // The weights of a directory, as open_weights() finds them, by name.
@@ -49,6 +60,7 @@ class Checkpoint {
   bool has(std::string_view name) const;
   int64_t first_dimension(const std::string& name) const;  // 1 if it has none, or is 0
   Weight matrix(const std::string& name, int64_t rows, int64_t columns);
+  WeightTable table(const std::string& name, int64_t rows, int64_t columns);
   // The same, but a value that is not finite is an error. Packing a Linear finds those. The word
   // embeddings are read in place, where a search would read the whole table.
   Weight finite_matrix(const std::string& name, int64_t rows, int64_t columns);
@@ -57,7 +69,7 @@ class Checkpoint {
 
   // Throws if two matrices differ although the configuration ties them: versions of transformers
   // disagree on which of them to use.
-  void expect_equal(const Weight& stored, const Weight& tied, const char* reason) const;
+  void expect_equal(const WeightTable& stored, const WeightTable& tied, const char* reason) const;
 
   // An int8 dense layer as bert-convert writes it: NAME.weight I8 [columns, width], weight_scale
   // F32 [columns], bias F32 [columns], and if E inputs stay in f32, exact_inputs I32 [E] and
@@ -73,7 +85,7 @@ class Checkpoint {
   int finish(const std::vector<std::string>& not_evaluated);
 
   // Gives the pages of a weight back to the system, once it has been packed.
-  static void release(const Weight& weight);
+  static void release(const WeightOrigin& weight);
 
  private:
   using Entry = std::pair<const WeightFile*, const StoredTensor*>;

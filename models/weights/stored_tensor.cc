@@ -34,18 +34,11 @@ T read(const std::byte* from) {
   return value;
 }
 
-float half_to_float(uint16_t half) {
-  const uint32_t sign = static_cast<uint32_t>(half & 0x8000) << 16;
-  const uint32_t exponent = half >> 10 & 31, fraction = half & 1023;
-  if (exponent == 0) {  // zero and subnormals: the fraction is in units of 2^-24
-    const float value = static_cast<float>(fraction) * 0x1p-24f;
-    return sign ? -value : value;
-  }
-  const uint32_t wide = exponent == 31 ? 255 : exponent + 112;  // 112: the biases' difference
-  return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
+float widened(DType dtype, const std::byte* from) {
+  float value;
+  engine::widen(*float_type(dtype), from, 1, &value);
+  return value;
 }
-
-float bfloat_to_float(uint16_t bits) { return std::bit_cast<float>(uint32_t{bits} << 16); }
 
 // The offset of the row-major index i, in elements.
 int64_t element_offset(const StoredTensor& tensor, int64_t i) {
@@ -64,9 +57,8 @@ double element(DType dtype, const std::byte* from) {
     case DType::f32:
       return read<float>(from);
     case DType::f16:
-      return half_to_float(read<uint16_t>(from));
     case DType::bf16:
-      return bfloat_to_float(read<uint16_t>(from));
+      return widened(dtype, from);
     case DType::i64:
       return static_cast<double>(read<int64_t>(from));
     case DType::i32:
@@ -119,6 +111,13 @@ std::string_view dtype_name(DType dtype) { return row_of(dtype).name; }
 
 int64_t dtype_size(DType dtype) { return row_of(dtype).size; }
 
+std::optional<engine::FloatType> float_type(DType dtype) {
+  if (dtype == DType::f32) return engine::FloatType::f32;
+  if (dtype == DType::f16) return engine::FloatType::f16;
+  if (dtype == DType::bf16) return engine::FloatType::bf16;
+  return std::nullopt;
+}
+
 std::optional<DType> dtype_named(std::string_view name) {
   for (const DTypeRow& row : kDTypes) {
     if (row.name == name) return row.dtype;
@@ -156,16 +155,8 @@ void StoredTensor::copy_to(float* values) const {
     copy_matrix(*this, values);
   } else if (!strides.empty()) {
     for (int64_t i = 0; i < count; ++i) values[i] = static_cast<float>(at(i));
-  } else if (dtype == DType::f32) {
-    if (count) std::memcpy(values, bytes.data(), bytes.size());
-  } else if (dtype == DType::f16) {
-    for (int64_t i = 0; i < count; ++i) {
-      values[i] = half_to_float(read<uint16_t>(bytes.data() + 2 * i));
-    }
-  } else if (dtype == DType::bf16) {
-    for (int64_t i = 0; i < count; ++i) {
-      values[i] = bfloat_to_float(read<uint16_t>(bytes.data() + 2 * i));
-    }
+  } else if (is_float(dtype)) {
+    engine::widen(*float_type(dtype), bytes.data(), count, values);
   } else {
     for (int64_t i = 0; i < count; ++i) values[i] = static_cast<float>(at(i));
   }

@@ -10,15 +10,16 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/table.h"
+
 namespace bert::models {
 
 enum class DType { f64, f32, f16, bf16, i64, i32, i16, i8, u8, boolean };
 std::string_view dtype_name(DType dtype);  // as safetensors spells it: "F32"
 std::optional<DType> dtype_named(std::string_view name);
-int64_t dtype_size(DType dtype);        // bytes of an element
-constexpr bool is_float(DType dtype) {  // of weights
-  return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
-}
+int64_t dtype_size(DType dtype);                           // bytes of an element
+std::optional<engine::FloatType> float_type(DType dtype);  // if weights may have it
+inline bool is_float(DType dtype) { return float_type(dtype).has_value(); }
 
 #ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
 constexpr bool kVerifiesChecksums = false;  // otherwise no mutant would get past them

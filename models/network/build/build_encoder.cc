@@ -41,11 +41,11 @@ std::optional<engine::Norm> read_norm_if(bool has, Checkpoint& checkpoint, const
 }
 
 // Some files store them several times.
-Weight read_words(Checkpoint& checkpoint, const Config& config) {
-  Weight words = checkpoint.matrix(checkpoint.words(), config.vocabulary, config.embedding);
+WeightTable read_words(Checkpoint& checkpoint, const Config& config) {
+  WeightTable words = checkpoint.table(checkpoint.words(), config.vocabulary, config.embedding);
   for (const std::string& name : config.family->word_names()) {
     if (name == checkpoint.words() || !checkpoint.has(name)) continue;
-    const Weight same = checkpoint.matrix(name, config.vocabulary, config.embedding);
+    const WeightTable same = checkpoint.table(name, config.vocabulary, config.embedding);
     checkpoint.expect_equal(same, words, "other word embeddings are not supported");
   }
   return words;

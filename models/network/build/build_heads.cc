@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Builds the pooler and the heads from a checkpoint's tensors.
+#include <algorithm>
 #include <span>
 #include <string>
 
@@ -20,15 +21,17 @@ Pooler::Pooler(Checkpoint& checkpoint, const Config& config, const engine::Produ
 namespace {
 
 // The row of the decoder for one token, minus that of another if there is one.
-engine::Linear read_token_score(Checkpoint& checkpoint, const Config& config, const Weight& words,
-                                const engine::Product& f32, engine::Team& team) {
+engine::Linear read_token_score(Checkpoint& checkpoint, const Config& config,
+                                const WeightTable& words, const engine::Product& f32,
+                                engine::Team& team) {
   const std::string name = kLogitScore.output;
-  const Weight own = read_decoder(checkpoint, config, name, words);
-  const engine::ConstTensor decoder = config.tied ? words.view : own.view;
-  engine::Buffer row(config.hidden), bias(1);
-  for (int64_t j = 0; j < config.hidden; ++j) {
-    row.data()[j] = decoder.row(config.score_tokens.front())[j];
-    if (config.score_tokens.size() == 2) row.data()[j] -= decoder.row(config.score_tokens[1])[j];
+  const WeightTable own = read_decoder(checkpoint, config, name, words);
+  const engine::Table decoder = config.tied ? words.view : own.view;
+  engine::Buffer row(config.hidden), room(config.hidden), bias(1);
+  std::copy_n(decoder.row(config.score_tokens.front(), room.data()), config.hidden, row.data());
+  if (config.score_tokens.size() == 2) {
+    const float* const other = decoder.row(config.score_tokens[1], room.data());
+    for (int64_t j = 0; j < config.hidden; ++j) row.data()[j] -= other[j];
   }
   const engine::Linear::Part part{{row.data(), 1, config.hidden}, bias.data(), name + ".weight"};
   return engine::Linear(team, std::span(&part, 1), Activation::none, f32);

@@ -277,8 +277,8 @@ std::optional<Linear> read_distance_weights(Checkpoint& checkpoint, bool has,
                      f32, team);
 }
 
-Weight read_decoder(Checkpoint& checkpoint, const Config& config, const std::string& name,
-                    const Weight& words) {
+WeightTable read_decoder(Checkpoint& checkpoint, const Config& config, const std::string& name,
+                         const WeightTable& words) {
   if (config.tied && words.stored->addition) {  // PEFT would add it to the embeddings alone
     throw std::runtime_error(
         words.description() +
@@ -286,7 +286,7 @@ Weight read_decoder(Checkpoint& checkpoint, const Config& config, const std::str
         "into its model, as PEFT's merge_and_unload does");
   }
   if (config.tied && !checkpoint.has(name + ".weight")) return {};
-  Weight own = checkpoint.matrix(name + ".weight", config.vocabulary, config.embedding);
+  WeightTable own = checkpoint.table(name + ".weight", config.vocabulary, config.embedding);
   if (!config.tied) return own;
   checkpoint.expect_equal(own, words, "config.json's tie_word_embeddings is true");
   return {};

@@ -69,8 +69,8 @@ std::optional<engine::Linear> read_distance_weights(Checkpoint& checkpoint, bool
 // A masked language model's output. transformers ties its weight [V, E] to the word embeddings and
 // its bias [V] to that of the head, and writes either or both tensors of each pair, which must be
 // equal. If config.json unties them, the decoder has its own; if not, read_decoder returns nothing.
-Weight read_decoder(Checkpoint& checkpoint, const Config& config, const std::string& name,
-                    const Weight& words);
+WeightTable read_decoder(Checkpoint& checkpoint, const Config& config, const std::string& name,
+                         const WeightTable& words);
 engine::Buffer read_decoder_bias(Checkpoint& checkpoint, const Config& config,
                                  const std::string& own, const std::string& tied);
 

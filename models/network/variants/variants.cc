@@ -35,8 +35,9 @@ void Embeddings::drop_tokens(const Batch& batch, engine::Team& team, Tensor sum)
     for (int32_t t = begin; t < end; ++t) factors[t] = batch.ids[t] == dropped_token ? 0 : factor;
   }
   engine::for_row_blocks(team, sum.rows, [&](int64_t begin, int64_t end) {
+    std::vector<float> room(static_cast<size_t>(sum.columns));
     for (int64_t t = begin; t < end; ++t) {
-      const float* embedding = word.view.row(batch.ids[t]);
+      const float* const embedding = word.view.row(batch.ids[t], room.data());
       float* x = sum.row(t);
       for (int64_t j = 0; j < sum.columns; ++j) x[j] += (factors[t] - 1) * embedding[j];
     }

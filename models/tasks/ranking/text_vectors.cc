@@ -49,10 +49,10 @@ TextVectors look_up(const Internals::Impl& model, std::span<const std::string> q
 void multiply(const Internals::Impl& model, const Output& queries, const Output& documents,
               engine::Tensor scores) {
   const engine::Buffer no_bias(documents.rows);  // zeros
+  const engine::ConstTensor x = {queries.values.data(), queries.rows, queries.columns},
+                            weight = {documents.values.data(), documents.rows, documents.columns};
   engine::Team team(model.workers.scheduler());
-  engine::multiply_in_place(team, model.f32, {queries.values.data(), queries.rows, queries.columns},
-                            {documents.values.data(), documents.rows, documents.columns},
-                            no_bias.data(), scores);
+  engine::multiply_in_place(team, model.f32, x, weight, no_bias.data(), scores);
 }
 
 float compare_one(const Internals::Impl& model, const TextVectors& queries, int64_t query,
