@@ -123,6 +123,7 @@ class SentenceTransformers(Compared):
     def test_cross_encoders(self):
         regression = {"problem_type": "regression"}
         for labels, activation, settings in ((1, None, {}), (1, torch.nn.Identity(), {}), (3, None, {}),
+                                             (3, torch.nn.Sigmoid(), {}),
                                              (1, None, regression),
                                              (1, torch.nn.Identity(), regression)):
             directory = random_models.fresh(self.dir / "cross-encoder")
@@ -175,12 +176,13 @@ class TransformersPipelines(Compared, Pipelines):
             self.each(f"text-classification, {family}", pipelines,
                       ([TEXTS[0]], {}), ([TEXTS], {}), ([TEXTS[0]], {"top_k": 2}),
                       ([TEXTS], {"top_k": None}), ([texts[0]], {}), ([texts], {"batch_size": 2}),
+                      ([{"text": TEXTS[0], "text_pair": ""}], {}),
                       ([TEXTS[:2]], {"function_to_apply": "sigmoid"}),
                       ([TEXTS], {"truncation": True, "padding": True, "max_length": 7}),
                       ([TEXTS[:2]], {"function_to_apply": "none"}))
 
     def test_token_classification(self):
-        texts = [*TEXTS, long_text(14, 1), "Marie-Curie's  playing-cards e.g. in Warsaw", "a \u2603 b"]
+        texts = [*TEXTS, long_text(14, 1), "Marie-Curie's  playing-cards e.g. in Warsaw", "a \u2603, b"]
         for family in "bert", "electra":
             pipelines = self.both("token-classification", family, "ForTokenClassification", NER_LABELS)
             calls = [([texts], {"aggregation_strategy": name})
@@ -195,7 +197,9 @@ class TransformersPipelines(Compared, Pipelines):
         for family, mask in MASKS.items():
             pipelines = self.both("fill-mask", family, "ForMaskedLM")
             texts = [f"the {mask} loads", f"{mask} {mask} is guessed, and more.", f"a file {mask}"]
+            pad = pipelines[0].tokenizer.pad_token
             self.each(f"fill-mask, {family}", pipelines, ([texts], {"top_k": 7}), ([texts[0]], {}),
+                      ([texts[1]], {"targets": pad}),
                       ([texts[:1]], {}), ([texts[2]], {"targets": ["the", "model"]}))
 
     def test_feature_extraction(self):

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bert_infer.model import Matrix, Path
-from bert_infer.prompted_model import PromptedModel, listed, refuse_device, to_tensor
+from bert_infer.prompted_model import (SETTINGS, PromptedModel, listed, read_json, refuse_device,
+                                       to_tensor)
 
 
 def softmax(logits: Matrix) -> Matrix:
@@ -29,6 +30,16 @@ def activated(activation: Callable[[Any], Any], logits: Matrix) -> Any:
     if torch is not None and isinstance(activation, torch.nn.Module):
         return activation(to_tensor(logits)).detach().numpy()
     return np.asarray(activation(logits))
+
+
+def saved_activation(directory: str) -> str | None:
+    """What sentence-transformers' CrossEncoder has saved in the directory of a loaded model: "Sigmoid",
+    "Identity" or None. Its newest versions write a file of their own, older ones to config.json."""
+    config = read_json(directory, "config.json")
+    older = config.get("sentence_transformers") or {}
+    path = (read_json(directory, SETTINGS).get("activation_fn") or older.get("activation_fn")
+            or config.get("sbert_ce_default_activation_function"))
+    return path.rpartition(".")[2] if path else None
 
 
 class CrossEncoder(PromptedModel):
@@ -54,6 +65,7 @@ class CrossEncoder(PromptedModel):
                          **options)
         self.model.run([])  # fails if the model has no head for it
         self.activation_fn = activation_fn
+        self._saved_activation = saved_activation(self.model.directory)
         if num_labels not in (None, self.num_labels):
             raise ValueError(f"num_labels is {num_labels}, but the model has {self.num_labels}")
 
@@ -101,8 +113,11 @@ class CrossEncoder(PromptedModel):
         if activation is not None:
             scores = activated(activation, logits)
         else:
-            one = self.num_labels == 1
-            scores = self.model._core.probabilities(logits, True) if one else logits
+            if self.num_labels == 1:
+                scores = self.model._core.probabilities(logits, True)
+            else:
+                has_sigmoid = self._saved_activation == "Sigmoid"
+                scores = self.model.probabilities(logits) if has_sigmoid else logits
         if self.num_labels == 1 and scores.ndim > 1:
             scores = scores[:, 0]
         return softmax(scores) if apply_softmax and scores.ndim > 1 else scores

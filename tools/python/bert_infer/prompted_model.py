@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bert_infer._core import Encoding, Error
-from bert_infer.model import Model, Path, Text, Tokenizer, at_revision, find_model
+from bert_infer.model import Model, Path, Text, Tokenizer, at_revision, find_model, whole, word
 
 SETTINGS = "config_sentence_transformers.json"
 # Between calls of the model, Ctrl-C and the progress bar get their turn. The engine makes its own
@@ -40,7 +40,21 @@ def to_tensor(array: Any) -> Any:
 def listed(inputs: Any, kind: str) -> list[Any]:
     if isinstance(inputs, (str, bytes, bytearray, dict)):
         raise TypeError(f"inputs: found one {type(inputs).__name__}, expected a list of {kind}")
-    return inputs.tolist() if isinstance(inputs, np.ndarray) and inputs.ndim else list(inputs)
+    try:
+        items = iter(inputs)
+    except TypeError:
+        raise TypeError(f"inputs: found {type(inputs).__name__}, expected a list of {kind}") from None
+    return inputs.tolist() if isinstance(inputs, np.ndarray) else list(items)
+
+
+def read_json(directory: str, name: str) -> dict[str, Any]:
+    """Of a file of the model's directory that may be missing."""
+    try:
+        with open(os.path.join(directory, name), encoding="utf-8") as file:
+            read: dict[str, Any] = json.load(file)
+            return read
+    except FileNotFoundError:
+        return {}
 
 
 class PromptedModel:
@@ -55,7 +69,9 @@ class PromptedModel:
                  and (value is not None or option not in ONLY_NONE)}
         self.model = Model(self._find(at_revision(name, revision)), max_length=max_length or 0, **known)
         self._max_seq_length = self.model.info.max_length
-        self.settings = self._read_settings()
+        self.settings = read_json(self.model.directory, SETTINGS)
+        for key, prompt in (prompts or {}).items():
+            word(f"prompts[{key!r}]", prompt)
         saved = {name: prompt or "" for name, prompt in (self.settings.get("prompts") or {}).items()}
         self.prompts: dict[str, str] = {**self.default_prompts, **saved, **(prompts or {})}
         loaded_with = self.model.options.prompt or self.settings.get("default_prompt_name") or None
@@ -81,21 +97,13 @@ class PromptedModel:
 
     @max_seq_length.setter
     def max_seq_length(self, length: int) -> None:
-        if length < 1:
+        if whole("max_seq_length", length) < 1:
             raise ValueError(f"max_seq_length is {length}, expected at least 1")
         has_chat = self.model.info.has_chat_template
         if has_chat or length > self.model.info.max_length:
             self.model = Model(self.model.directory, self.model.options, max_length=length)
         self._tokenizer = self.model.tokenizer if has_chat else self._own_tokenizer(length)
         self._max_seq_length = length
-
-    def _read_settings(self) -> dict[str, Any]:
-        try:
-            with open(os.path.join(self.model.directory, SETTINGS), encoding="utf-8") as file:
-                settings: dict[str, Any] = json.load(file)
-                return settings
-        except FileNotFoundError:
-            return {}
 
     def _own_tokenizer(self, max_length: int | None = None) -> Tokenizer:
         return Tokenizer(self.model.directory, max_length or self.model.info.max_length)
@@ -107,7 +115,7 @@ class PromptedModel:
             raise ValueError("the model's chat template gets its prompt on loading: give CrossEncoder "
                              "prompt=NAME, one of config_sentence_transformers.json")
         if prompt is not None:
-            return prompt
+            return word("prompt", prompt)
         if name is None:
             name = self.default_prompt_name
         if name is None:
@@ -119,7 +127,7 @@ class PromptedModel:
     def _calls(self, inputs: Sequence[Text], prompt: str, batch_size: int,
                show_progress_bar: bool | None) -> Iterator[list[Encoding]]:
         """The inputs' encodings in parts, each for one call of the model."""
-        if batch_size <= 0:
+        if whole("batch_size", batch_size) <= 0:
             raise ValueError(f"batch_size is {batch_size}, expected at least 1")
         step = batch_size * TEXTS_PER_CALL
         most_tokens = self.model.options.batch_tokens * self.model.info.workers * BATCHES_PER_CALL

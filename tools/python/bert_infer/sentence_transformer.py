@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bert_infer import _core
 from bert_infer.model import Matrix, Path, Text
-from bert_infer.prompted_model import PromptedModel, listed, refuse_device, to_tensor
+from bert_infer.prompted_model import SETTINGS, PromptedModel, listed, refuse_device, to_tensor
 
 SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
 
@@ -50,7 +50,9 @@ class SentenceTransformer(PromptedModel):
                          **options)
         self.similarity_fn_name = (
             similarity_fn_name or self.settings.get("similarity_fn_name") or "cosine")
-        self.truncate_dim = checked_columns(truncate_dim)
+        self.truncate_dim = self._columns(truncate_dim)
+        if self.truncate_dim is None:
+            self.truncate_dim = self.settings.get("truncate_dim")
 
     @property
     def similarity_fn_name(self) -> str:
@@ -64,6 +66,12 @@ class SentenceTransformer(PromptedModel):
             raise ValueError(f"similarity_fn_name is {name!r}, expected one of "
                              f"{', '.join(SIMILARITIES)}")
         self._similarity: str = name
+
+    def _columns(self, truncate_dim: int | None) -> int | None:
+        columns, size = checked_columns(truncate_dim), self.model.info.embedding
+        if columns is not None and columns > size and self.settings.get("truncate_dim"):
+            raise ValueError(f"truncate_dim is {columns}, but {SETTINGS} leaves {size} columns")
+        return columns
 
     def get_embedding_dimension(self) -> int:
         """The number of columns of `encode`'s embeddings."""
@@ -112,7 +120,7 @@ class SentenceTransformer(PromptedModel):
 
     def _embeddings(self, parts: list[Matrix], truncate_dim: int | None, normalize: bool) -> Matrix:
         size = self.model.info.embedding
-        columns = checked_columns(truncate_dim if truncate_dim is not None else self.truncate_dim)
+        columns = self._columns(truncate_dim if truncate_dim is not None else self.truncate_dim)
         if not parts:
             return np.empty((0, min(size, columns or size)), np.float32)
         whole = parts[0] if len(parts) == 1 else np.concatenate(parts)
@@ -144,7 +152,7 @@ class SentenceTransformer(PromptedModel):
     def similarity(self, embeddings1: ArrayLike, embeddings2: ArrayLike) -> Matrix:
         """How similar each of N embeddings is to each of M others, [N, M] float32, by
         similarity_fn_name; distances are negative."""
-        a, b = self._rows(embeddings1), self._rows(embeddings2)
+        a, b = self._both(embeddings1, embeddings2)
         if self.similarity_fn_name in ("cosine", "dot"):
             return np.asarray(a @ b.T)
         distances = np.empty((len(a), len(b)), np.float32)
@@ -153,16 +161,29 @@ class SentenceTransformer(PromptedModel):
         return distances
 
     def similarity_pairwise(self, embeddings1: ArrayLike, embeddings2: ArrayLike) -> Matrix:
-        """How similar each of N embeddings is to the one at its place, [N] float32."""
-        a, b = self._rows(embeddings1), self._rows(embeddings2)
+        """How similar each of N embeddings is to the one at its place, [N] float32; of two vectors [E],
+        a number."""
+        a, b = self._both(embeddings1, embeddings2)
+        if len(a) != len(b) and 1 not in (len(a), len(b)):
+            raise ValueError(f"found {len(a)} embeddings and {len(b)}, expected as many")
         if self.similarity_fn_name in ("cosine", "dot"):
-            return np.asarray((a * b).sum(1, dtype=np.float32))
-        return -self._distance(a - b)
+            scores = np.asarray((a * b).sum(1, dtype=np.float32))
+        else:
+            scores = -self._distance(a - b)
+        single = np.ndim(embeddings1) == 1 and np.ndim(embeddings2) == 1
+        return np.asarray(scores[0]) if single else scores
 
     def _distance(self, difference: Matrix) -> Matrix:
         if self.similarity_fn_name == "manhattan":
             return np.asarray(np.abs(difference).sum(1))
         return np.asarray(np.linalg.norm(difference, axis=1))
+
+    def _both(self, embeddings1: ArrayLike, embeddings2: ArrayLike) -> tuple[Matrix, Matrix]:
+        a, b = self._rows(embeddings1), self._rows(embeddings2)
+        if a.shape[-1] != b.shape[-1]:  # NumPy would repeat a single column
+            raise ValueError(f"found embeddings of {a.shape[-1]} and of {b.shape[-1]} columns, expected "
+                             "as many")
+        return a, b
 
     def _rows(self, embeddings: ArrayLike) -> Matrix:
         rows = np.array(embeddings, np.float32, ndmin=2, order="C")

@@ -81,6 +81,12 @@ class Pipeline:
         return self._whole_texts.encode(texts)
 
 
+def require_texts(items: list[Any]) -> None:
+    for i, item in enumerate(items):
+        if not isinstance(item, str):
+            raise ValueError(f"inputs[{i}]: found {type(item).__name__}, expected a text")
+
+
 def check_positive(settings: dict[str, Any], name: str, least: int = 1) -> None:
     value = settings[name]
     if value is not None and (not isinstance(value, int) or value < least):

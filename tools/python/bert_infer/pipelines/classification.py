@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bert_infer.cross_encoder import sigmoid, softmax
+from bert_infer.cross_encoder import saved_activation, sigmoid, softmax
 from bert_infer.model import Matrix, Model, Text
 from bert_infer.pipelines.base import Pipeline, check_positive
+from bert_infer.prompted_model import read_json
 
 FUNCTIONS: dict[str, Callable[[Matrix], Matrix]] = {
     "sigmoid": sigmoid, "softmax": softmax, "none": lambda logits: logits}
@@ -23,10 +24,11 @@ def read_text(item: Any, index: int) -> Text:
         if unknown or "text" not in item:
             raise ValueError(f"inputs[{index}]: found {', '.join(sorted(item))}, expected text and "
                              "perhaps text_pair")
-        return item["text"], item.get("text_pair")
+        pair = item.get("text_pair")
+        return item["text"], None if pair == "" else pair  # transformers takes "" for no second text
     if isinstance(item, list) and len(item) == 1 and isinstance(item[0], list):
-        pair: list[str] = item[0]
-        return pair
+        texts: list[str] = item[0]
+        return (texts[0], None) if len(texts) == 2 and texts[1] == "" else texts
     if not isinstance(item, str):
         raise ValueError(f"inputs[{index}]: found {type(item).__name__}, expected a text or "
                          '{"text": ..., "text_pair": ...}')
@@ -47,6 +49,17 @@ class TextClassification(Pipeline):
     def check_model(self) -> None:
         self.model.run([])
         self._shorter: Model | None = None
+        self._function = self._own_function()
+
+    def _own_function(self) -> str | None:
+        """Where a directory names CrossEncoder's function, which is not the pipeline's; otherwise None."""
+        if saved_activation(self.model.directory) is None:
+            return None
+        problem = read_json(self.model.directory, "config.json").get("problem_type")
+        if problem == "regression":
+            return "none"
+        one = len(self.model.info.labels) == 1
+        return "sigmoid" if one or problem == "multi_label_classification" else "softmax"
 
     def check(self, settings: dict[str, Any]) -> None:
         if settings["top_k"] is not NOT_GIVEN:
@@ -65,7 +78,7 @@ class TextClassification(Pipeline):
     def answers(self, items: list[Any], settings: dict[str, Any]) -> list[Any]:
         model = self._limited(settings["max_length"])
         logits = model.run([read_text(item, i) for i, item in enumerate(items)])
-        function = settings["function_to_apply"]
+        function = settings["function_to_apply"] or self._function
         scores = FUNCTIONS[function](logits) if function else self.model.probabilities(logits)
         return [self._labelled(row, settings["top_k"]) for row in scores]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from bert_infer.pipelines.base import Pipeline
+from bert_infer.pipelines.base import Pipeline, require_texts
 
 
 class FeatureExtraction(Pipeline):
@@ -16,5 +16,6 @@ class FeatureExtraction(Pipeline):
     parameters: ClassVar = {"return_tensors": False}
 
     def answers(self, items: list[Any], settings: dict[str, Any]) -> list[Any]:
+        require_texts(items)
         states = [hidden.states[None] for hidden in self.model.hidden(items)]
         return states if settings["return_tensors"] else [state.tolist() for state in states]

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bert_infer._core import Encoding, Error
-from bert_infer.pipelines.base import Pipeline, check_positive
+from bert_infer.pipelines.base import Pipeline, check_positive, require_texts
+from bert_infer.prompted_model import read_json
 from bert_infer.results import Blank, Fill
 
 
@@ -25,6 +26,7 @@ class FillMask(Pipeline):
         self.model.fill_mask([])
         self._tokenizer = self.model.tokenizer
         self._ids: dict[str, int] = {}
+        self._pad_id = self._find_pad()
 
     def check(self, settings: dict[str, Any]) -> None:
         check_positive(settings, "top_k")
@@ -34,6 +36,7 @@ class FillMask(Pipeline):
         return found[0] if isinstance(inputs, list) and len(inputs) == 1 else found
 
     def answers(self, items: list[Any], settings: dict[str, Any]) -> list[Any]:
+        require_texts(items)
         targets = settings["targets"]
         wanted = None if targets is None else self._target_ids(targets)
         count = settings["top_k"] if wanted is None else self.model.info.vocabulary
@@ -51,10 +54,24 @@ class FillMask(Pipeline):
         ids = np.array(encoding.ids)
         ids[blank.token] = fill.id
         decode = self._tokenizer.decode
-        # Where there are other masks, they are shown, and so are all special tokens.
+        ids = ids[ids != self._pad_id]
+        # Where there are other masks, they are shown, and so are all special tokens but padding.
         return {"score": fill.probability, "token": fill.id,
                 "token_str": decode([fill.id], skip_special_tokens=False),
                 "sequence": decode(ids, skip_special_tokens=alone)}
+
+    def _find_pad(self) -> int:
+        """Of the padding token, which sequences are shown without; -1 if there is none."""
+        spelled = ["[PAD]", "<pad>"]  # unless a file names it
+        for name in "special_tokens_map.json", "tokenizer_config.json":
+            token = read_json(self.model.directory, name).get("pad_token")
+            token = token.get("content") if isinstance(token, dict) else token
+            spelled = [token, *spelled] if token else spelled
+        for token, encoding in zip(spelled, self.whole(spelled)):
+            begin, end = encoding.first
+            if end == begin + 1 and self._tokenizer.token(int(encoding.ids[begin])) == token:
+                return int(encoding.ids[begin])
+        return -1
 
     def _vocabulary(self) -> dict[str, int]:
         ids = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from bert_infer._core import Encoding
-from bert_infer.pipelines.base import Pipeline, check_positive
+from bert_infer.pipelines.base import Pipeline, check_positive, require_texts
 from bert_infer.results import Span, Tags
 
 UNKNOWN = ("[UNK]", "<unk>")
@@ -47,9 +47,7 @@ class TokenClassification(Pipeline):
                              "aggregation_strategy is none")
 
     def answers(self, items: list[Any], settings: dict[str, Any]) -> list[Any]:
-        for i, item in enumerate(items):
-            if not isinstance(item, str):
-                raise ValueError(f"inputs[{i}]: found {type(item).__name__}, expected a text")
+        require_texts(items)
         strategy = strategy_of(settings)
         stride = 128 if settings["stride"] is None else settings["stride"]
         ignored = ["O"] if settings["ignore_labels"] is None else settings["ignore_labels"]
@@ -102,16 +100,15 @@ class TokenClassification(Pipeline):
 
     def _word(self, text: str, encoding: Encoding, tokens: list[int]) -> str:
         """The tokens' text, with what is not in the vocabulary as the text spells it."""
-        parts: list[str] = []
-        known: list[int] = []
-        for token in tokens:
-            if not self._is_unknown(encoding, token):
-                known.append(int(encoding.ids[token]))
-                continue
-            if known:
-                parts.append(self._tokenizer.decode(known, skip_special_tokens=False))
-            parts.append(self._spelled(text, encoding, token))
-            known = []
-        if known:
-            parts.append(self._tokenizer.decode(known, skip_special_tokens=False))
-        return (" " if self.model.info.tokenizer == "WordPiece" else "").join(parts)
+        ids = encoding.ids[tokens].tolist()
+        decoded = self._tokenizer.decode(ids, skip_special_tokens=False)
+        unknown = [token for token in tokens if self._is_unknown(encoding, token)]
+        if not unknown:
+            return decoded
+        # All are decoded at once, as each may change the white space around others.
+        mark = self._tokenizer.token(int(encoding.ids[unknown[0]]))
+        parts = decoded.split(mark)
+        if len(parts) != len(unknown) + 1:  # known tokens spell the mark, too
+            return text[encoding.offsets[tokens[0]][0]:encoding.offsets[tokens[-1]][1]]
+        spelled = [self._spelled(text, encoding, token) for token in unknown]
+        return "".join(part + word for part, word in zip(parts, [*spelled, ""]))

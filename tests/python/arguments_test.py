@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What decides between two answers in sentence-transformers and transformers, and arguments that are
+refused: arguments_test.py BUILD_DIR"""
+import json
+
+from packages import PAIR, PAIRS, TEXTS, PackageTest, main, np  # makes the next ones importable
+
+# isort: split
+from bert_infer import CrossEncoder, Model, SentenceTransformer, pipeline
+
+SIGMOID = "torch.nn.modules.activation.Sigmoid"
+IDENTITY = "torch.nn.modules.linear.Identity"
+
+
+def sigmoid(logits):
+    return 1 / (1 + np.exp(-logits))
+
+
+def softmax(logits):
+    powers = np.exp(logits)
+    return powers / powers.sum(-1, keepdims=True)
+
+
+class SavedFunctions(PackageTest):
+    """CrossEncoder's, which sentence-transformers has saved in three places."""
+
+    def saved(self, place: str, function: str, *arguments: str):
+        directory = self.make_model(f"{place} {function} {arguments}", *arguments)
+        config = json.loads((directory / "config.json").read_text())
+        if place == "newest":
+            (directory / "config_sentence_transformers.json").write_text(json.dumps({"activation_fn": function}))
+        elif place == "older":
+            config["sentence_transformers"] = {"activation_fn": function}
+        else:
+            config["sbert_ce_default_activation_function"] = function
+        (directory / "config.json").write_text(json.dumps(config))
+        return directory
+
+    def test_of_several_labels(self):
+        for place in "newest", "older", "oldest":
+            for function, expected in (SIGMOID, sigmoid), (IDENTITY, np.array):
+                with self.subTest(f"{place} {function}"):
+                    model = CrossEncoder(self.saved(place, function, "--labels", "3"))
+                    logits = model.model.run(PAIRS)
+                    np.testing.assert_allclose(model.predict(PAIRS), expected(logits), rtol=1e-5)
+        multi = self.make_model("multi", "--labels", "3", "--problem-type", "multi_label_classification")
+        self.assert_bits(CrossEncoder(multi).predict(PAIRS), Model(multi).run(PAIRS))
+
+    def test_not_of_the_pipeline(self):
+        regression = ("--problem-type", "regression")
+        for labels, function, more, expected in (("1", IDENTITY, (), sigmoid), ("1", SIGMOID, regression, np.array),
+                                                 ("3", SIGMOID, (), softmax), ("3", SIGMOID, regression, np.array)):
+            with self.subTest(f"{labels} {function} {more}"):
+                classify = pipeline("text-classification", self.saved("older", function, "--labels", labels, *more))
+                scores = [each["score"] for each in classify(TEXTS[0], top_k=None)]
+                logits = classify.model.run(TEXTS[:1])[0]
+                np.testing.assert_allclose(scores, sorted(expected(logits), reverse=True), rtol=1e-5)
+
+
+class Inputs(PackageTest):
+    def test_an_empty_second_text_is_none_for_the_pipeline(self):
+        classify = pipeline("text-classification", self.model)
+        expected = classify({"text": TEXTS[0]})
+        self.assertEqual(classify({"text": TEXTS[0], "text_pair": ""}), expected)
+        self.assertEqual(classify([[[TEXTS[0], ""]]]), [expected])
+        self.assertNotEqual(classify([{"text": PAIR[0], "text_pair": PAIR[1]}]), classify([PAIR[0]]))
+
+    def test_words_beside_unknown_ones(self):
+        family = ("--family", "xlm-roberta")
+        for arguments, text in (((), "two \u2603, and a \U0001F600."), (family, "the \u2603 man \u2603")):
+            tag = pipeline("ner", self.make_model("words", "--head", "tokens", "--labels", "2", *arguments))
+            [encoding] = tag.whole([text])
+            self.assertEqual(tag._word(text, encoding, list(range(*encoding.first))), text)
+
+    def test_sequences_have_no_padding(self):
+        fill = pipeline("fill-mask", self.make_model("padding", "--head", "mlm"))
+        for text in "a [MASK] [MASK]", "a [PAD] [MASK] [MASK]":
+            [found] = fill(text, targets="[PAD]")[0]
+            self.assertEqual((found["token_str"], found["sequence"]), ("[PAD]", "[CLS] a [MASK] [SEP]"))
+
+    def test_similarity_of_two_vectors(self):
+        model = SentenceTransformer(self.encoder)
+        a, b = model.encode(TEXTS[:2])
+        for name in "cosine", "dot", "euclidean", "manhattan":
+            model.similarity_fn_name = name
+            found = model.similarity_pairwise(a, b)
+            self.assertEqual(found.shape, ())
+            self.assert_bits(found[None], model.similarity_pairwise([a], [b]))
+            for call in model.similarity, model.similarity_pairwise:
+                self.assertRaisesRegex(ValueError, "embeddings of 16 and of 1 columns", call, [a, b], [a[:1], b[:1]])
+            self.assertRaisesRegex(ValueError, "found 2 embeddings and 3, expected as many",
+                                   model.similarity_pairwise, [a, b], [a, b, a])
+
+    def test_saved_columns(self):
+        whole = SentenceTransformer(self.encoder).encode(TEXTS)
+        for modules in (), ("--sentence-transformers", "mean"):
+            directory = self.make_model("cut", "--head", "none", *modules)
+            settings = directory / "config_sentence_transformers.json"
+            settings.write_text(json.dumps({"truncate_dim": 5}))
+            model = SentenceTransformer(directory)
+            self.assertEqual((model.truncate_dim, model.get_embedding_dimension()), (5, 5))
+            self.assert_bits(model.encode(TEXTS), whole[:, :5])
+            self.assert_bits(model.encode(TEXTS, truncate_dim=3), whole[:, :3])
+        for call in (lambda: model.encode("a", truncate_dim=7),
+                     lambda: SentenceTransformer(directory, truncate_dim=7)):
+            self.assertRaisesRegex(ValueError, "truncate_dim is 7, but config_sentence_transf.* leaves 5 columns", call)
+
+    def test_what_is_refused(self):
+        model = SentenceTransformer(self.encoder)
+        extract = pipeline("feature-extraction", self.encoder)
+        fill = pipeline("fill-mask", self.make_model("mlm", "--head", "mlm"))
+        for kind, pattern, call in [
+                (TypeError, "inputs: found NoneType, expected a list of texts", lambda: model.encode(None)),
+                (TypeError, "inputs: found int, expected", lambda: model.encode(3)),
+                (TypeError, "inputs: found ndarray, expected", lambda: model.encode(np.array("a"))),
+                (TypeError, "batch_size: found float, expected an int", lambda: model.encode("a", batch_size=2.5)),
+                (TypeError, "batch_size: found NoneType", lambda: model.encode("a", batch_size=None)),
+                (TypeError, "prompt: found int, expected a str", lambda: model.encode("a", prompt=3)),
+                (TypeError, "max_seq_length: found NoneType", lambda: setattr(model, "max_seq_length", None)),
+                (TypeError, r"prompts\['a'\]: found int, expected a str",
+                 lambda: SentenceTransformer(self.encoder, prompts={"a": 3})),
+                (ValueError, r"inputs\[1\]: found tuple, expected a text", lambda: extract(["a", ("a", "b")])),
+                (ValueError, r"inputs\[0\]: found list, expected a text", lambda: fill([["a", "[MASK]"]]))]:
+            with self.subTest(pattern), self.assertRaisesRegex(kind, pattern):
+                call()
+
+
+if __name__ == "__main__":
+    main()
