@@ -10,8 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bert_infer.model import Matrix, Path
-from bert_infer.prompted_model import (SETTINGS, PromptedModel, listed, read_json, refuse_device,
-                                       to_tensor)
+from bert_infer.prompted_model import (
+    SETTINGS,
+    PromptedModel,
+    listed,
+    read_json,
+    refuse_device,
+    to_tensor,
+)
 
 
 def softmax(logits: Matrix) -> Matrix:

@@ -52,7 +52,7 @@ class TextClassification(Pipeline):
         self._function = self._own_function()
 
     def _own_function(self) -> str | None:
-        """Where a directory names CrossEncoder's function, which is not the pipeline's; otherwise None."""
+        """Where a directory names CrossEncoder's function, which is not the pipeline's; or None."""
         if saved_activation(self.model.directory) is None:
             return None
         problem = read_json(self.model.directory, "config.json").get("problem_type")
