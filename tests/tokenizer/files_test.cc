@@ -282,10 +282,40 @@ TEST(TokenizerJson, AddedTokensOfTheConfigAreAdded) {
   token.erase("id");
   directory.write("tokenizer_config.json", json{{"added_tokens_decoder", {{"6", token}}}}.dump());
   EXPECT_EQ(tokens_of(directory.load(), "a<new>"), "a <new>");
-  token["content"] = "[MASK]";  // tokenizer.json has it, and says how
+  token["content"] = "[MASK]";  // tokenizer.json has it, too, but its flags do not count
   token["lstrip"] = true;
+  token["special"] = false;
   directory.write("tokenizer_config.json", json{{"added_tokens_decoder", {{"4", token}}}}.dump());
+  const TextEncoder tokenizer = directory.load();
+  const Encoding encoding = tokenizer.encode("a  [MASK]", std::nullopt, 0);
+  EXPECT_EQ(offsets_of(encoding), "0-0 0-1 1-9 0-0");
+  EXPECT_EQ(tokenizer.decode(encoding.ids, true), "a");  // what is special stays so
+  EXPECT_EQ(tokenizer.mask_id(), 4);
+  directory.write("tokenizer_config.json",
+                  R"({"mask_token": {"content": "[MASK]", "lstrip": true}})");
+  directory.write("added_tokens.json", R"({"[MASK]": 4})");  // without flags
   EXPECT_EQ(offsets_of(directory.load().encode("a  [MASK]", std::nullopt, 0)), "0-0 0-1 3-9 0-0");
+}
+
+// Which of two files that disagree transformers uses.
+TEST(TokenizerJson, AnAddedTokensDecoderDecidesWhichFilesCount) {
+  const TestDirectory directory;
+  directory.write("tokenizer.json", small_tokenizer({"a", "<m>"}).dump());
+  directory.write("special_tokens_map.json",
+                  R"({"mask_token": "[MASK]", "additional_special_tokens": ["<x>"]})");
+  directory.write("added_tokens.json", R"({"<y>": 8})");
+  directory.write("tokenizer_config.json", R"({"mask_token": "<m>"})");
+  const TextEncoder older = directory.load();
+  EXPECT_EQ(older.mask_id(), 4);
+  EXPECT_THAT(older.notes(), ElementsAre(HasSubstr("config.json: mask_token is \"<m>\", but"),
+                                         HasSubstr("the added token \"<y>\" has id 7")));
+  EXPECT_EQ(older.find("<x>"), 8);
+  directory.write("tokenizer_config.json", R"({"mask_token": "<m>", "added_tokens_decoder": {}})");
+  const TextEncoder newer = directory.load();
+  EXPECT_EQ(newer.mask_id(), 6);
+  EXPECT_THAT(newer.notes(), ElementsAre(HasSubstr("map.json: mask_token is \"[MASK]\", but")));
+  EXPECT_EQ(newer.find("<x>"), -1);
+  EXPECT_EQ(newer.find("<y>"), -1);
 }
 
 TEST(TokenizerJson, TheMaskIsASpecialToken) {
@@ -313,14 +343,15 @@ TEST(TokenizerJson, DisagreementsAreNoted) {
                       "tokenize_chinese_chars": false, "clean_text": false})");
   directory.write("special_tokens_map.json", R"({"unk_token": "[UNK]"})");
   directory.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nb\n");
-  EXPECT_THAT(directory.load().notes(),
-              ElementsAre(HasSubstr("special_tokens_map.json: unk_token is \"[UNK]\""),
-                          HasSubstr("do_lower_case is false"), HasSubstr("strip_accents is false"),
-                          HasSubstr("tokenize_chinese_chars is false"),
-                          HasSubstr("clean_text is false"), HasSubstr("unk_token is \"<unk>\""),
-                          HasSubstr("line 6 is not the token of id 5")));
+  EXPECT_THAT(
+      directory.load().notes(),
+      ElementsAre(HasSubstr("tokenizer_config.json: unk_token is \"<unk>\""),
+                  HasSubstr("do_lower_case is false"), HasSubstr("strip_accents is false"),
+                  HasSubstr("tokenize_chinese_chars is false"), HasSubstr("clean_text is false"),
+                  HasSubstr("line 6 is not the token of id 5")));
   EXPECT_EQ(tokens_of(directory.load(), "A"), "a");
   directory.remove("special_tokens_map.json");
+  EXPECT_THAT(directory.load().notes(), testing::Contains(HasSubstr("unk_token is \"<unk>\"")));
   directory.write("tokenizer_config.json", R"({"do_lower_case": false})");
   json definition = small_tokenizer({"a"});
   definition["normalizer"] = nullptr;  // not of the fast pipeline, whose switches these are
@@ -330,6 +361,25 @@ TEST(TokenizerJson, DisagreementsAreNoted) {
   definition["model"]["type"] = "WordLevel";  // vocab.txt is not of that
   directory.write("tokenizer.json", definition.dump());
   EXPECT_THAT(directory.load().notes(), IsEmpty());
+}
+
+TEST(TokenizerJson, DisagreementsWithTheDefaultsOfAClassAreNoted) {
+  const TestDirectory directory;
+  json definition = small_tokenizer({"a"});
+  definition["normalizer"]["lowercase"] = false;
+  directory.write("tokenizer.json", definition.dump());
+  directory.write("tokenizer_config.json", R"({"tokenizer_class": "BertTokenizerFast"})");
+  EXPECT_THAT(directory.load().notes(),
+              ElementsAre(HasSubstr("do_lower_case is true by default for BertTokenizerFast, but"),
+                          HasSubstr("strip_accents is true by default")));
+  for (const char* config : {R"({"tokenizer_class": "BertTokenizer", "do_lower_case": false})",
+                             R"({"tokenizer_class": "PreTrainedTokenizerFast"})", "{}"}) {
+    directory.write("tokenizer_config.json", config);
+    EXPECT_THAT(directory.load().notes(), IsEmpty());
+  }
+  directory.write("tokenizer_config.json", R"({"split_special_tokens": true})");
+  EXPECT_EQ(directory.error(),
+            "tokenizer_config.json: split_special_tokens: found true, expected false");
 }
 
 TEST(TokenizerJson, LinesOfVocabTxtLoseTheirTrailingWhiteSpace) {

@@ -110,8 +110,8 @@ TEST(VocabTxt, SpecialTokensByName) {
   directory.write("special_tokens_map.json", R"({"cls_token": "<x>", "mask_token": "<mask>"})");
   directory.write("added_tokens.json", R"({"<new>": 6, "<mask>": 5})");
   EXPECT_EQ(directory.load().encode("a<new><mask>", std::nullopt, 0).ids,
-            (std::vector<int32_t>{0, 3, 6, 5, 1}));
-  EXPECT_THAT(directory.load().notes()[0], HasSubstr("cls_token is \"<x>\""));
+            (std::vector<int32_t>{4, 3, 6, 5, 1}));
+  EXPECT_THAT(directory.load().notes()[0], HasSubstr("cls_token is \"<s>\""));
 }
 
 TEST(VocabTxt, AddedTokensOfOlderFiles) {
@@ -164,6 +164,10 @@ TEST(VocabTxt, SpecialTokensWithFlags) {
               ElementsAre(2, 5, 9, 3));
   EXPECT_THAT(encode(R"({"extra_special_tokens": {"image": "<x>"}})", "{}", "a<x>").ids,
               ElementsAre(2, 5, 9, 3));
+  EXPECT_THAT(encode(R"({"model_specific_special_tokens": {"a": "<x>"}})", "{}", "a<x>").ids,
+              ElementsAre(2, 5, 9, 3));
+  EXPECT_EQ(offsets_of(encode(mask, R"({"mask_token": "[MASK]"})", "a  [mask]")),
+            "0-0 0-1 3-4 4-8 8-9 0-0");  // the second file counts, with its flags
   EXPECT_THAT(encode(R"({"bos_token": "<s>"})", "{}", "<s>a").ids, ElementsAre(2, 8, 5, 3));
   const std::vector<int32_t> ids = {5, 9};
   encode(R"({"additional_special_tokens": ["<x>"]})", "{}", "a");

@@ -37,7 +37,8 @@ NamedToken read_named_token(const JsonField& field) {
   return token;
 }
 
-// Reads a list; extra_special_tokens may also be an object, with names that the model chooses.
+// Reads a list; extra_special_tokens may also be an object, with names that the model chooses, and
+// model_specific_special_tokens is one.
 void read_more_special_tokens(const JsonField& config, const char* name, TokenizerConfig& out) {
   if (!config.has(name)) return;
   std::vector<JsonField> fields;
@@ -64,7 +65,8 @@ int read_max_length(const JsonField& config) {
 }
 
 void read_added_tokens_decoder(const JsonField& config, TokenizerConfig& out) {
-  if (!config.has("added_tokens_decoder")) return;
+  out.has_decoder = config.has("added_tokens_decoder");
+  if (!out.has_decoder) return;
   for (const auto& [name, field] : config.at("added_tokens_decoder").members()) {
     DeclaredToken token{read_added_token(field)};
     const char* const end = name.data() + name.size();
@@ -92,19 +94,25 @@ void read_added_tokens_json(const std::string& path, TokenizerConfig& out) {
   }
 }
 
+// As in transformers, this file counts for more than tokenizer_config.json, unless that has an
+// added_tokens_decoder: then it does not count at all.
 void read_special_tokens_map(const std::string& path, TokenizerConfig& out) {
   const nlohmann::json document = parse_json(path);
   const JsonField map(document, path);
   for (const char* name : kTokenFields) {
     if (!map.has(name)) continue;
     const NamedToken token = read_named_token(map.at(name));
-    const auto [known, is_new] = out.special_tokens.emplace(name, token);
-    if (!is_new && known->second.content != token.content) {
-      out.notes.push_back(fmt::format("{}: {} is \"{}\", but {} has \"{}\", which is used", path,
-                                      name, token.content, out.file, known->second.content));
+    const auto known = out.special_tokens.find(name);
+    if (known != out.special_tokens.end() && known->second.content != token.content) {
+      const std::string &ours = known->second.content, &theirs = token.content;
+      out.notes.push_back(
+          fmt::format("{}: {} is \"{}\", but {} has \"{}\", which is used",
+                      out.has_decoder ? path : out.file, name, out.has_decoder ? theirs : ours,
+                      out.has_decoder ? out.file : path, out.has_decoder ? ours : theirs));
     }
+    if (!out.has_decoder) out.special_tokens[name] = token;
   }
-  read_more_special_tokens(map, "additional_special_tokens", out);
+  if (!out.has_decoder) read_more_special_tokens(map, "additional_special_tokens", out);
 }
 
 void read_japanese(const JsonField& config, TokenizerConfig& out) {
@@ -147,6 +155,10 @@ void read_config(const JsonField& config, TokenizerConfig& out) {
   }
   read_more_special_tokens(config, "additional_special_tokens", out);
   read_more_special_tokens(config, "extra_special_tokens", out);
+  read_more_special_tokens(config, "model_specific_special_tokens", out);
+  if (optional_bool(config, "split_special_tokens").value_or(false)) {
+    config.at("split_special_tokens").fail("false");
+  }
   if (config.has("truncation_side")) {
     const JsonField side = config.at("truncation_side");
     if (side.string() != "left" && side.string() != "right") side.fail("\"left\" or \"right\"");
@@ -206,6 +218,16 @@ bool is_tokenizer_class(std::string_view name, std::string_view stem) {
   return rest == "Tokenizer" || rest == "TokenizerFast";
 }
 
+bool is_bert_like_class(std::string_view name) {
+  // Others differ: FunnelTokenizer has another template.
+  constexpr const char* kStems[] = {
+      "Bert",        "DistilBert", "Electra", "MobileBert",        "ConvBert",
+      "SqueezeBert", "LayoutLM",   "Lxmert",  "DPRContextEncoder", "DPRQuestionEncoder",
+      "RetriBert"};
+  return std::ranges::any_of(kStems,
+                             [&](const char* stem) { return is_tokenizer_class(name, stem); });
+}
+
 TokenizerConfig read_tokenizer_config(const std::string& directory) {
   TokenizerConfig out;
   out.file = directory + "/tokenizer_config.json";
@@ -220,7 +242,7 @@ TokenizerConfig read_tokenizer_config(const std::string& directory) {
   const std::string map = directory + "/special_tokens_map.json";
   if (is_there(map)) read_special_tokens_map(map, out);
   const std::string added = directory + "/added_tokens.json";
-  if (out.added_tokens.empty() && is_there(added)) read_added_tokens_json(added, out);
+  if (!out.has_decoder && is_there(added)) read_added_tokens_json(added, out);
   std::stable_sort(out.added_tokens.begin(), out.added_tokens.end(),
                    [](const auto& a, const auto& b) { return a.id < b.id; });
   return out;

@@ -39,7 +39,9 @@ struct TokenizerConfig {
   std::optional<bool> strip_accents;                   // null or absent: as do_lower_case
   std::map<std::string, NamedToken> special_tokens;    // by "cls_token" and the like
   std::vector<DeclaredToken> added_tokens;             // with their ids, sorted by id
-  std::vector<NamedToken> additional_special_tokens;   // with extra_special_tokens
+  bool has_decoder =
+      false;  // they are of added_tokens_decoder, so that the other files are not read
+  std::vector<NamedToken> additional_special_tokens;  // with extra_special_tokens
   int model_max_length = 0;  // 0: none, or a number so large that it means none
   std::optional<bool> truncate_left;
   std::vector<std::string> notes;
@@ -51,6 +53,8 @@ std::string read_model_text(const std::string& directory, const char* field);
 // Whether a class is Hugging Face's slow or fast tokenizer for a stem: "BertTokenizer" or
 // "BertTokenizerFast" for "Bert".
 bool is_tokenizer_class(std::string_view name, std::string_view stem);
+// Whether a class reads vocab.txt like BertTokenizer.
+bool is_bert_like_class(std::string_view name);
 
 // The special tokens in transformers' order: those that the files name, otherwise the class's
 // defaults (of unk_token, sep_token, pad_token, cls_token and mask_token) if the vocabulary has

@@ -70,21 +70,30 @@ void read_added_tokens(const JsonField& document, Definition& out) {
   }
 }
 
+// otherwise: the default of the class that the config names, if it has one.
 void compare_switch(const std::optional<bool>& other, bool ours, const char* name,
-                    const char* json_name, const TokenizerConfig& config, Definition& out) {
-  if (!other || *other == ours) return;
-  out.notes.push_back(fmt::format("{}: {} is {}, but {} has {} {}, which is used", config.file,
-                                  name, *other, out.file, json_name, ours));
+                    const char* json_name, const TokenizerConfig& config, Definition& out,
+                    std::optional<bool> otherwise = std::nullopt) {
+  const std::optional<bool> theirs = other ? other : otherwise;
+  if (!theirs || *theirs == ours) return;
+  const std::string by = other ? "" : " by default for " + config.tokenizer_class;
+  out.notes.push_back(fmt::format("{}: {} is {}{}, but {} has {} {}, which is used", config.file,
+                                  name, *theirs, by, out.file, json_name, ours));
 }
 
 void compare_switches(const TokenizerConfig& config, Definition& out) {
   const NormalizerOptions& n = out.normalizer;
+  std::optional<bool> yes, as_case;  // transformers uses the defaults of these classes, too
+  if (is_bert_like_class(config.tokenizer_class)) {
+    yes = true;
+    as_case = config.do_lower_case.value_or(true);
+  }
   compare_switch(config.do_lower_case, n.lowercase, "do_lower_case", "normalizer.lowercase", config,
-                 out);
+                 out, yes);
   compare_switch(config.strip_accents, n.strip_accents, "strip_accents", "normalizer.strip_accents",
-                 config, out);
+                 config, out, as_case);
   compare_switch(config.tokenize_chinese_chars, n.handle_chinese_chars, "tokenize_chinese_chars",
-                 "normalizer.handle_chinese_chars", config, out);
+                 "normalizer.handle_chinese_chars", config, out, yes);
   compare_switch(config.clean_text, n.clean_text, "clean_text", "normalizer.clean_text", config,
                  out);
 }
@@ -118,12 +127,19 @@ void compare_config(const TokenizerConfig& config, Definition& out) {
   }
   out.max_length = config.model_max_length;
   out.truncate_left = config.truncate_left.value_or(out.truncate_left);
-  // transformers adds these to tokenizer.json's.
-  const auto add = [&](const DeclaredToken& token) {
-    const auto is_it = [&](const DeclaredToken& known) { return known.content == token.content; };
-    if (std::ranges::none_of(out.added_tokens, is_it)) out.added_tokens.push_back(token);
+  // transformers adds these to tokenizer.json's. Those of added_tokens_decoder come with flags,
+  // which count for more than tokenizer.json's; but what is special stays so.
+  const auto add = [&](const DeclaredToken& token, bool replaces = false) {
+    const auto known = std::ranges::find(out.added_tokens, token.content, &AddedToken::content);
+    if (known == out.added_tokens.end()) {
+      out.added_tokens.push_back(token);
+    } else if (replaces) {
+      const bool is_special = known->special || token.special;
+      static_cast<AddedToken&>(*known) = token;
+      known->special = is_special;
+    }
   };
-  for (const DeclaredToken& token : config.added_tokens) add(token);
+  for (const DeclaredToken& token : config.added_tokens) add(token, config.has_decoder);
   for (const NamedToken& token : named_tokens(config, {}, false, {})) add({token});
   for (const NamedToken& token : config.additional_special_tokens) add({token});
   out.mask = find_mask(config, out);

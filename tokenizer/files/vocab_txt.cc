@@ -17,12 +17,6 @@ namespace bert::tokenizer {
 
 namespace {
 
-// The classes that read vocab.txt like BertTokenizer. Others differ: FunnelTokenizer has another
-// template.
-constexpr const char* kBertLikeClasses[] = {
-    "Bert",     "DistilBert", "Electra",           "MobileBert",         "ConvBert", "SqueezeBert",
-    "LayoutLM", "Lxmert",     "DPRContextEncoder", "DPRQuestionEncoder", "RetriBert"};
-
 // The template, and the default special tokens.
 struct VocabularyConvention {
   const char *unknown, *separator, *padding, *classifier, *mask;
@@ -69,9 +63,7 @@ const VocabularyConvention& vocabulary_convention(const TokenizerConfig& config,
     const std::string type = read_model_text(directory, "model_type");
     return type == "mpnet" ? kMpnet : type == "esm" ? kEsm : kBert;
   }
-  const bool known = std::any_of(std::begin(kBertLikeClasses), std::end(kBertLikeClasses),
-                                 [&](const char* stem) { return is_tokenizer_class(name, stem); });
-  if (!known) {
+  if (!is_bert_like_class(name)) {
     throw std::runtime_error(fmt::format(
         "{}: found \"{}\", expected BertTokenizer, an equivalent class, MPNetTokenizer, "
         "EsmTokenizer or BertJapaneseTokenizer",

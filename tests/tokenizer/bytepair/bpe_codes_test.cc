@@ -70,8 +70,8 @@ TEST(BpeCodes, AddedTokensAndDecoding) {
   const TextEncoder named = directory.load();
   EXPECT_EQ(named.default_max_length(), 9);
   EXPECT_TRUE(named.truncates_left());
-  EXPECT_EQ(named.find("<p>"), 1);
-  EXPECT_THAT(named.notes(), ElementsAre(HasSubstr("pad_token is \"<q>\", but")));
+  EXPECT_EQ(named.find("<q>"), 1);
+  EXPECT_THAT(named.notes(), ElementsAre(HasSubstr("pad_token is \"<p>\", but")));
   directory.remove("special_tokens_map.json");
   directory.remove("tokenizer_config.json");
   directory.write("added_tokens.json", R"({"<mask>": 13, "<x>": 14})");
