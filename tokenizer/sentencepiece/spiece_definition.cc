@@ -204,6 +204,13 @@ class SpieceDirectoryReader {
     // User-defined pieces stay pieces, as in training, in the slow tokenizers and in the
     // tokenizer.json published with ALBERT. Newer converters turn them into added tokens, which for
     // ALBERT puts a U+2581 after each "." and "-".
+    const auto own = std::ranges::find(model_.pieces, Model::kUserDefined, &Model::Piece::type);
+    if (own != model_.pieces.end()) {
+      out_.notes.push_back(
+          fmt::format("{}: the user-defined piece \"{}\" does not end a word, as in training; the "
+                      "fast tokenizers that transformers makes of the file begin one after it",
+                      path_, own->text));
+    }
     for (const Model::Piece& piece : model_.pieces) {
       if (piece.type != Model::kControl) continue;
       NamedToken token;

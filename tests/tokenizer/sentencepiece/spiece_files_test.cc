@@ -53,6 +53,14 @@ TEST_F(SpieceFiles, NameTokens) {
   EXPECT_EQ(tokenizer.find("<f>"), 16);
 }
 
+TEST_F(SpieceFiles, NoteUserDefinedPieces) {
+  EXPECT_THAT(load("Albert", small_albert()).notes(), testing::IsEmpty());
+  const TextEncoder tokenizer =
+      load("Albert", small_albert().piece(".", 0, SpieceBuilder::kUserDefined));
+  EXPECT_THAT(tokenizer.notes(), ElementsAre(HasSubstr("piece \".\" does not end a word")));
+  EXPECT_EQ(tokens_of(tokenizer, "ab.b"), "\u2581ab . b");
+}
+
 TEST_F(SpieceFiles, MayWantNoPrefix) {
   const TextEncoder tokenizer = load("Albert", small_albert(), {{"add_prefix_space", false}});
   EXPECT_EQ(tokens_of(tokenizer, "b"), "b");
