@@ -9,8 +9,12 @@
 
 #include <fmt/format.h>
 
+#include "models/config/transformer_settings.h"
+
 namespace bert::models {
 namespace {
+
+constexpr const char* kSentenceFeatures = "sentence_embedding";
 
 struct PoolingName {
   Pooling pooling;
@@ -49,7 +53,10 @@ std::vector<Pooling> read_poolings(const std::string& path, int hidden) {
   for (const char* field : {"word_embedding_dimension", "embedding_dimension"}) {
     file.integer(field, hidden, hidden, hidden);
   }
-  if (!file.boolean("include_prompt", true)) file.fail("include_prompt", "true");
+  // As in Python, null is false.
+  if (!file.boolean("include_prompt", !file.root().contains("include_prompt"))) {
+    file.fail("include_prompt", "true");
+  }
   const nlohmann::json* modes = file.find("pooling_mode");
   if (!modes) return read_pooling_flags(file);
   std::vector<Pooling> poolings;
@@ -67,37 +74,13 @@ std::vector<Pooling> read_poolings(const std::string& path, int hidden) {
   return poolings;
 }
 
-// Refuses settings that change what the encoder reads or passes on to the next modules. A language
-// model's logits are for LogitScore, which may read chat messages.
-void refuse_transformer_variants(const JsonFile& file, bool has_logit_score) {
-  const std::string task = file.text("transformer_task", "feature-extraction");
-  const bool generates = task == "text-generation", extracts = task == "feature-extraction";
-  if (generates != has_logit_score ||
-      (!generates && !extracts && task != "sequence-classification" && task != "fill-mask")) {
-    file.fail("transformer_task",
-              "feature-extraction, sequence-classification or fill-mask, or "
-              "text-generation with LogitScore");
-  }
-  const nlohmann::json text = {{"method", "forward"},
-                               {"method_output_name", extracts ? "last_hidden_state" : "logits"}};
-  nlohmann::json expected = {{"text", text}};
-  const nlohmann::json* modality = file.find("modality_config");
-  // CLIP's method, besides which there is one for images.
-  const bool embeds = extracts && modality && modality->contains("text") &&
-                      (*modality)["text"].contains("method") &&
-                      (*modality)["text"]["method"] == "get_text_features";
-  if (generates && modality && modality->contains("message")) {
-    (expected["message"] = text)["format"] = "flat";
-  }
-  if (modality && !embeds && *modality != expected) file.fail("modality_config", expected.dump());
-  const nlohmann::json* value = file.find("processing_kwargs");
-  const bool is_known = generates && value && value->is_object() && value->size() == 1 &&
-                        value->contains("chat_template") && (*value)["chat_template"].is_object() &&
-                        (*value)["chat_template"].size() == 1 &&
-                        (*value)["chat_template"].contains("add_generation_prompt");
-  if (value && !value->empty() && !is_known) {
-    file.fail("processing_kwargs",
-              generates ? R"({"chat_template": {"add_generation_prompt": true}} or none)" : "none");
+void expect_sentence_features(const std::string& path) {
+  if (!is_there(path)) return;
+  const JsonFile file(path);
+  for (const char* field : {"module_input_name", "module_output_name"}) {
+    if (file.text(field, kSentenceFeatures) != kSentenceFeatures) {
+      file.fail(field, fmt::format("\"{}\"", kSentenceFeatures));
+    }
   }
 }
 
@@ -267,10 +250,11 @@ SentenceModules read_sentence_modules(const std::string& directory, const Config
       modules.columns = config.output * std::ssize(modules.poolings);
       modules.configured = true;
     } else if (name == "Dense" && modules.configured && !modules.normalize) {
-      modules.dense.push_back(read_dense(folder, modules.columns, "sentence_embedding"));
+      modules.dense.push_back(read_dense(folder, modules.columns, kSentenceFeatures));
       modules.columns = modules.dense.back().columns;
     } else if (name == "Normalize" && modules.configured && !modules.normalize) {
       modules.normalize = true;
+      expect_sentence_features(folder + "/config.json");
     } else if (!(i == 0 && (name == "Transformer" || (name == "CLIPModel" && config.embeds_end))) &&
                !(name == "LogitScore" && !config.score_tokens.empty())) {
       list.refuse(i, "Transformer, Pooling and optionally Dense and Normalize");
@@ -283,17 +267,24 @@ SentenceModules read_sentence_modules(const std::string& directory, const Config
   }
   const std::string settings = directory + "/config_sentence_transformers.json";
   if (!is_there(settings)) return modules;
-  const int64_t cut = JsonFile(settings).integer("truncate_dim", 1, INT_MAX, modules.columns);
+  const JsonFile file(settings);
+  constexpr const char* kType =
+      "SentenceTransformer";  // another class has other modules by default
+  if (modules.configured && file.text("model_type", kType) != kType) {
+    file.fail("model_type", fmt::format("{}, as {} has Pooling", kType, list.path));
+  }
+  const int64_t cut = file.integer("truncate_dim", 1, INT_MAX, modules.columns);
   if (cut < modules.columns) modules.columns = *(modules.truncate_to = cut);
   return modules;
 }
 
 std::optional<JsonFile> read_sentence_settings(const std::string& directory) {
-  for (const char* name : {"bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta"}) {
+  for (const char* name :
+       {"bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet"}) {
     const std::string path = fmt::format("{}/sentence_{}_config.json", directory, name);
     if (!is_there(path)) continue;
     JsonFile file(path);
-    refuse_transformer_variants(file, ModuleList(directory).has("LogitScore"));
+    check_transformer_settings(file, ModuleList(directory));
     return file;
   }
   return std::nullopt;

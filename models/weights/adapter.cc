@@ -170,6 +170,15 @@ class PeftSettings {
                    "null: merge the adapter into its model, as PEFT's merge_and_unload does");
       }
     }
+    // These take a part of each weight away when the adapter is loaded, too.
+    if (file_.has("init_lora_weights") && file_.at("init_lora_weights").is_string()) {
+      const std::string start = file_.text("init_lora_weights");
+      for (const char* changing : {"pissa", "olora", "OLoRA", "corda", "loftq"}) {
+        if (start.starts_with(changing)) {
+          file_.fail("init_lora_weights", "true: merge the adapter into its model with PEFT");
+        }
+      }
+    }
     if (file_.has("modules_to_save")) {
       for (const JsonField& each : file_.at("modules_to_save").elements()) {
         saved_.push_back(each.string());

@@ -61,6 +61,12 @@ SpladeSettings read_splade(const ModuleList& list, const Config& config) {
   return {.sums = pooling == "sum", .is_log_twice = function == "log1p_relu"};
 }
 
+// config_sentence_transformers.json of a SparseEncoder.
+void refuse_sparse_variants(const JsonFile& file) {
+  if (file.has("max_active_dims")) file.fail("max_active_dims", "null");
+  if (file.text("similarity_fn_name", "dot") != "dot") file.fail("similarity_fn_name", "dot");
+}
+
 // MultiVectorMask's config.json.
 void read_mask(const std::string& path, TokenSettings& tokens) {
   const JsonFile file(path);
@@ -73,11 +79,14 @@ void read_mask(const std::string& path, TokenSettings& tokens) {
   tokens.document.skips = std::ranges::count(sides, "document") > 0;
 }
 
+// By default, Normalize is for the vector of the whole input, and leaves those of tokens as they
+// are.
 void expect_token_features(const std::string& path) {
   if (!is_there(path)) return;
   const JsonFile file(path);
   for (const char* field : {"module_input_name", "module_output_name"}) {
-    if (file.text(field, kTokenFeatures) != kTokenFeatures) {
+    const bool is_required = field == std::string_view("module_input_name");
+    if (file.text(field, is_required ? "" : kTokenFeatures) != kTokenFeatures) {
       file.fail(field, fmt::format("\"{}\"", kTokenFeatures));
     }
   }
@@ -170,21 +179,6 @@ void read_stanford(const std::string& directory, TokenSettings& tokens) {
   if (file.text("similarity", "cosine") != "cosine") file.fail("similarity", "cosine");
 }
 
-// The prompts that sentence-transformers' encode_query() and encode_document() use.
-void choose_prompts(const std::string& directory, TokenSettings& tokens) {
-  const Prompts prompts = read_prompts(directory);
-  const auto first_of = [&](std::initializer_list<const char*> names) -> std::string {
-    for (const char* name : names) {
-      if (const auto found = prompts.by_name.find(name); found != prompts.by_name.end()) {
-        return found->second;
-      }
-    }
-    return prompts.default_name.empty() ? "" : prompts.by_name.at(prompts.default_name);
-  };
-  tokens.query.prompt = first_of({"query"});
-  tokens.document.prompt = first_of({"document", "passage", "corpus"});
-}
-
 TokenSettings read_tokens(const std::string& directory, const ModuleList& list,
                           const Config& config) {
   TokenSettings tokens;
@@ -192,14 +186,14 @@ TokenSettings read_tokens(const std::string& directory, const ModuleList& list,
   if (!list.exists) {
     read_stanford(directory, tokens);
   } else {
-    const std::optional<JsonFile> transformer = read_sentence_settings(directory);
+    const std::optional<JsonFile> transformer =
+        read_sentence_settings(transformer_folder(directory));
     if (transformer) read_expansion(*transformer, tokens);
     if (is_there(path) && has_pylate_fields(JsonFile(path))) read_pylate(JsonFile(path), tokens);
     const bool normalizes = std::exchange(tokens.normalizes, false);
     read_token_modules(list, config.output, tokens);
     tokens.normalizes |= normalizes;
   }
-  choose_prompts(directory, tokens);
   if (is_there(path)) {
     const JsonFile file(path);
     const std::string similarity = file.text("similarity_fn_name", "maxsim");
@@ -247,9 +241,11 @@ RetrievalSettings read_vectors(const std::string& directory, const Config& confi
   } else if (is_stanford || list.has("MultiVectorMask") || projects) {
     settings.tokens = read_tokens(directory, list, config);
     settings.embeds = false;
-  } else if (const auto file = read_sentence_settings(directory);
-             file && file->has("query_expansion")) {
-    file->fail("query_expansion", "none, as no module makes vectors of tokens");
+  }
+  const auto transformer = read_sentence_settings(transformer_folder(directory));
+  for (const char* field : {"query_expansion", "query_length", "document_length"}) {
+    if (settings.tokens || !transformer || !transformer->has(field)) continue;
+    transformer->fail(field, "none, as no module makes vectors of tokens");
   }
   if (settings.splade || settings.tokens) return settings;
   const std::string sparse = directory + "/sparse_linear.pt",
@@ -280,6 +276,11 @@ RetrievalSettings read_retrieval_settings(const std::string& directory, const Co
   Prompts prompts = read_prompts(directory);
   settings.query_prompt = prompts.by_name["query"];
   settings.document_prompt = prompts.by_name["document"];
+  if (settings.tokens) {
+    settings.tokens->query.prompt = settings.query_prompt;
+    settings.tokens->document.prompt = settings.document_prompt;
+  }
+  if (settings.splade) refuse_sparse_variants(JsonFile(path));
   if (settings.embeds) {
     settings.comparison = read_comparison(JsonFile(path), settings.comparison);
   }

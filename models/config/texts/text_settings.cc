@@ -62,9 +62,10 @@ Prompt find_prompt(const std::string& directory, const std::string& wanted, cons
 
 Prompt choose_prompt(const std::string& directory, const std::string& wanted, const Config& config,
                      const std::vector<const HeadRow*>& heads, RetrievalSettings& retrieval) {
-  const bool is_taken = !retrieval.embeds || std::ranges::all_of(heads, [](const HeadRow* row) {
-    return row->kind == HeadKind::classification;
-  });
+  const bool is_taken = !retrieval.embeds || ModuleList(directory).has("Pooling") ||
+                        std::ranges::all_of(heads, [](const HeadRow* row) {
+                          return row->kind == HeadKind::classification;
+                        });
   Prompt prompt = find_prompt(directory, wanted, config, is_taken);
   if (wanted.empty()) return prompt;
   retrieval.query_prompt = retrieval.document_prompt = prompt.text;

@@ -112,5 +112,62 @@ TEST(Modules, OfARouterHaveATableForQueries) {
   EXPECT_GT(found[0].score, 0);
 }
 
+// Of sentence_bert_config.json: they would overrule the model's own files.
+TEST(Modules, OfATransformerThatIsGivenArgumentsAreRefused) {
+  const CopiedModel copy("st-mean");
+  const auto error = [&](const json& settings) {
+    copy.write_json("sentence_bert_config.json", settings);
+    return load_error(copy);
+  };
+  EXPECT_EQ(error({{"model_args", {{"trust_remote_code", true}, {"torch_dtype", "float16"}}},
+                   {"config_args", json::object()},
+                   {"tokenizer_args", {{"padding_side", "left"}, {"x", nullptr}}}}),
+            "no error");
+  EXPECT_THAT(error({{"config_args", {{"hidden_act", "relu"}}}}),
+              HasSubstr("config_args[\"hidden_act\"]: found \"relu\", expected none"));
+  EXPECT_THAT(error({{"config_kwargs", {{"num_hidden_layers", 1}}}}),
+              HasSubstr("config_kwargs[\"num_hidden_layers\"]: found 1"));
+  for (const char* field : {"tokenizer_args", "processor_kwargs"}) {
+    EXPECT_THAT(error({{field, {{"truncation_side", "left"}}}}),
+                HasSubstr("[\"truncation_side\"]: found"));
+  }
+  EXPECT_THAT(error({{"tokenizer_name_or_path", "x"}}), HasSubstr("tokenizer_name_or_path: found"));
+  EXPECT_THAT(error({{"query_length", 4}}), HasSubstr("query_length: found 4, expected none"));
+  EXPECT_THAT(error({{"document_length", 4}}), HasSubstr("document_length: found"));
+  for (const char* task : {"fill-mask", "sequence-classification"}) {
+    EXPECT_THAT(error({{"transformer_task", task}}),
+                HasSubstr("expected feature-extraction, which the modules in"));
+  }
+  const CopiedModel splade("splade");
+  splade.write_json("sentence_bert_config.json", {{"transformer_task", "feature-extraction"}});
+  EXPECT_THAT(load_error(splade), HasSubstr("expected fill-mask"));
+}
+
+TEST(Modules, OfOtherFeaturesOrClassesAreRefused) {
+  const CopiedModel copy("st-mean");
+  copy.write_json("2_Normalize/config.json", {{"module_input_name", "sentence_embedding"}});
+  copy.write_json("config_sentence_transformers.json", {{"model_type", "SentenceTransformer"}});
+  EXPECT_EQ(load_error(copy), "no error");
+  for (const char* field : {"module_input_name", "module_output_name"}) {
+    copy.write_json("2_Normalize/config.json", {{field, "token_embeddings"}});
+    EXPECT_THAT(load_error(copy), HasSubstr(std::string(field) + ": found \"token_embeddings\""));
+  }
+  copy.write("2_Normalize/config.json", "{}");
+  copy.write_json("config_sentence_transformers.json", {{"model_type", "CrossEncoder"}});
+  EXPECT_THAT(load_error(copy), HasSubstr("model_type: found \"CrossEncoder\""));
+}
+
+TEST(Modules, OfASparseEncoderWithOtherSettingsAreRefused) {
+  const CopiedModel copy("splade");
+  const auto error = [&](const json& settings) {
+    copy.write_json("config_sentence_transformers.json", settings);
+    return load_error(copy);
+  };
+  EXPECT_EQ(error({{"max_active_dims", nullptr}, {"similarity_fn_name", "dot"}}), "no error");
+  EXPECT_THAT(error({{"max_active_dims", 3}}), HasSubstr("max_active_dims: found 3"));
+  EXPECT_THAT(error({{"similarity_fn_name", "cosine"}}),
+              HasSubstr("similarity_fn_name: found \"cosine\", expected dot"));
+}
+
 }  // namespace
 }  // namespace bert

@@ -89,6 +89,10 @@ TEST(Prompts, UnknownNamesAreRefused) {
   configure({{"prompts", kPrompts}});
   copy.change("1_Pooling/config.json", {{"include_prompt", false}});
   EXPECT_THAT(load_error(copy), HasSubstr("include_prompt: found false"));
+  auto pooling = json::parse(copy.read("1_Pooling/config.json"));
+  pooling["include_prompt"] = nullptr;  // which is false in Python
+  copy.write_json("1_Pooling/config.json", pooling);
+  EXPECT_THAT(load_error(copy), HasSubstr("\"include_prompt\" is missing, expected true"));
 }
 
 TEST(Prompts, AreOnlyForEmbeddingsAndSequenceScores) {
@@ -98,6 +102,12 @@ TEST(Prompts, AreOnlyForEmbeddingsAndSequenceScores) {
   EXPECT_THAT(load_error(answers, "query"), AllOf(HasSubstr("'query'"), HasSubstr("BertFor")));
   EXPECT_EQ(Model::load(answers.path()).tokenize(kPrompted)[0].ids,
             Model::load(test::golden("bert-qa")).tokenize(kPrompted)[0].ids);
+  const std::string type = "sentence_transformers.models.";  // embeds, although it has a head
+  answers.write_json("modules.json", {{{"path", ""}, {"type", type + "Transformer"}},
+                                      {{"path", "1_Pooling"}, {"type", type + "Pooling"}}});
+  answers.write_json("1_Pooling/config.json", {{"pooling_mode", "mean"}});
+  EXPECT_TRUE(same_bits(Model::load(answers.path()).embed(kPrompted).values,
+                        Model::load(test::golden("bert-qa")).embed(after("the dogs: ")).values));
   scores.write_json("config_sentence_transformers.json", settings);  // a CrossEncoder's
   EXPECT_TRUE(same_bits(Model::load(scores.path()).run(kPrompted).values,
                         Model::load(test::golden("one-label")).run(after("the dogs: ")).values));

@@ -235,6 +235,9 @@ TEST(Retrieval, SettingsThatAreNotUnderstoodAreRefused) {
   modules.change("2_Dense/config.json",
                  {{"module_input_name", "token_embeddings"}, {"use_residual", false}});
   EXPECT_EQ(load_error(modules), "no error");
+  modules.write("4_Normalize/config.json", "{}");  // by default, for the vector of the whole input
+  EXPECT_THAT(load_error(modules), HasSubstr("\"module_input_name\" is missing"));
+  modules.write_json("4_Normalize/config.json", {{"module_input_name", "token_embeddings"}});
   modules.change("1_Dense/config.json", {{"use_residual", false}});
   EXPECT_THAT(load_error(modules), HasSubstr("unexpected tensor 'residual.weight'"));
 }

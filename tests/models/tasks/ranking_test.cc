@@ -176,7 +176,8 @@ TEST(Corpus, TakesPromptsAndTheSimilarityOfTheDirectory) {
   const CopiedModel copy("st-mean");
   const CopiedModel late("colbert");
   late.write_json("config_sentence_transformers.json",
-                  {{"prompts", {{"passage", "the car "}}}, {"similarity_fn_name", "meanmaxsim"}});
+                  {{"prompts", {{"document", "the car "}, {"passage", "a "}}},
+                   {"similarity_fn_name", "meanmaxsim"}});
   const Model mean = Model::load(late.path());
   EXPECT_EQ(mean.info().similarity, "meanmaxsim");
   EXPECT_NEAR(relevance(mean, queries[0], texts)[7].score, slow_scores(mean, queries, texts)[0][7],

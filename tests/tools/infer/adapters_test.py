@@ -248,7 +248,8 @@ class Adapters(InferTest):
                       {name.replace(".model.", ".model.roberta."): np.array(file.read(name)) for name in file.entries})
         np.testing.assert_allclose(self.embeddings(bare, "--adapter", folder), wanted, rtol=0, atol=1e-5)
         for setting, value in [("use_dora", True), ("bias", "all"), ("modules_to_save", "classifier"),
-                               ("alpha_pattern", {"query": 3}), ("peft_type", "IA3")]:
+                               ("alpha_pattern", {"query": 3}), ("peft_type", "IA3"),
+                               ("init_lora_weights", "pissa_niter_4"), ("init_lora_weights", "olora")]:
             self.make_peft("refused", 1, **{setting: value})
             self.fail_with(1, f"adapter_config.json: {setting}: found .*, expected ", "-m", self.plain, "--adapter",
                            "refused", "a")
