@@ -183,6 +183,9 @@ TEST(TokenizerJson, SpecialTokensThatTheConfigAloneNamesAreFound) {
   const TextEncoder tokenizer = directory.load();
   EXPECT_EQ(tokens_of(tokenizer, "a [MASK] <x>"), "a [MASK] <x>");
   EXPECT_EQ(tokenizer.find("<x>"), 9);  // the one after the vocabulary
+  directory.write("tokenizer_config.json", R"({"tokenizer_class": "BertTokenizer"})");
+  EXPECT_EQ(tokens_of(directory.load(), "a [MASK]"), "a [MASK]");  // by the class's default
+  EXPECT_EQ(directory.load().mask_id(), 4);
 }
 
 TEST(TokenizerJson, EqualNormalizedTokensAreAnError) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -140,7 +141,15 @@ void compare_config(const TokenizerConfig& config, Definition& out) {
     }
   };
   for (const DeclaredToken& token : config.added_tokens) add(token, config.has_decoder);
-  for (const NamedToken& token : named_tokens(config, {}, false, {})) add({token});
+  TokenIds ids;  // of the class's own special tokens, which the files need not name
+  std::array<const char*, 5> defaults = {};
+  if (is_bert_like_class(config.tokenizer_class)) {
+    defaults = {"[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"};
+    for (const auto& [token, id] : out.vocabulary) {
+      if (std::ranges::find(defaults, token) != defaults.end()) ids.emplace(token, id);
+    }
+  }
+  for (const NamedToken& token : named_tokens(config, defaults, false, ids)) add({token});
   for (const NamedToken& token : config.additional_special_tokens) add({token});
   out.mask = find_mask(config, out);
 }
