@@ -34,6 +34,7 @@ class Tasks(ServeTest):
             "tags": cls.make_model("tags", "--head", "tokens", *tags),
             "qa": cls.make_model("qa", "--head", "qa"),
             "mlm": cls.make_model("mlm", "--head", "mlm"),
+            "pieces": cls.make_model("pieces", "--head", "mlm", "--family", "xlm-roberta"),
             "splade": cls.make_model("splade", "--head", "mlm", "--retrieval", "splade"),
             "colbert": cls.make_model("colbert", "--head", "none", "--prefix", "--retrieval", "colbert"),
         }
@@ -165,6 +166,17 @@ class Tasks(ServeTest):
         self.assertEqual(self.post("/models/mlm", body), both[:1])
         self.refused("/models/mlm", {"inputs": "a [MASK]", "parameters": {"targets": ["man dog"]}},
                      "^`parameters.targets` hold 'man dog', which is 2 tokens, expected one")
+        [[_, word, _]] = self.post("/models/pieces/tokenize", {"inputs": "a"})  # U+2581 and it
+        for target, is_word in ("a", False), ("\u2581a", True):
+            [found] = self.post("/models/pieces", {"inputs": "the <mask>", "parameters": {"targets": target}})
+            self.assertEqual((found["token"] == word["id"], found["token_str"]), (is_word, "a"))
+
+    def test_sequences_have_no_padding(self):
+        for name, text, expected in (("mlm", "a [MASK] [PAD] [MASK]", "[CLS] a [MASK] [SEP]"),
+                                     ("pieces", "a <mask> <mask>", "<s> a<mask></s>")):
+            pad = "[PAD]" if name == "mlm" else "<pad>"
+            [[found], _] = self.post(f"/models/{name}", {"inputs": text, "parameters": {"targets": pad}})
+            self.assertEqual((found["token_str"], found["sequence"]), (pad, expected))
 
     def test_no_answer(self):
         """Where that is the most probable, and is asked for."""
@@ -199,6 +211,13 @@ class Tasks(ServeTest):
             self.assertEqual(found, sorted(found, key=lambda x: -x["score"]))
             both = self.post("/models/classes", {"inputs": TEXTS, "parameters": parameters})
             self.assertEqual((len(both), both[0]), (len(TEXTS), found))
+        for several in False, True:  # of one text with commas
+            body = {"inputs": TEXTS[0], "parameters": {**parameters, "multi_label": several}}
+            apart = self.post("/models/classes", body)
+            body["parameters"] = {**body["parameters"], "candidate_labels": " music,the beach, ,dogs,"}
+            self.assertEqual(self.post("/models/classes", body), apart)
+        self.refused("/models/classes", {"inputs": "a", "parameters": {"candidate_labels": " , "}},
+                     "candidate_labels` is empty")
         [only] = self.post("/models/classes", {"inputs": TEXTS[0], "parameters": parameters | {
             "candidate_labels": labels[0], "multi_label": False}})  # against its contradiction
         self.assertEqual(only["score"], next(x["score"] for x in found if x["label"] == labels[0]))

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "models/config/sentence_settings.h"
+#include "tokenizer/files/tokenizer_config.h"
 #include "tokenizer/truncate.h"
 #include "tokenizer/unicode/utf8.h"
 #include "tools/serve/served/request_error.h"
@@ -57,6 +58,21 @@ std::vector<size_t> scalar_bytes(const std::string& text) {
   return bytes;
 }
 
+// -1: none. Files that leave it out mean the one that is usual.
+int32_t padding_of(const std::string& directory, const bert::Tokenizer& tokenizer) {
+  auto named = tokenizer::read_tokenizer_config(directory).special_tokens;
+  for (const std::string& token :
+       {named["pad_token"].content, std::string("[PAD]"), std::string("<pad>")}) {
+    if (token.empty()) continue;
+    const bert::Encoding encoding = tokenizer.encode({token});
+    const auto [begin, end] = encoding.first;
+    if (end - begin == 1 && tokenizer.token(encoding.ids[begin]) == token) {
+      return encoding.ids[begin];
+    }
+  }
+  return -1;
+}
+
 }  // namespace
 
 TextReader::TextReader(const std::string& directory, const bert::Model& model)
@@ -70,6 +86,7 @@ TextReader::TextReader(const std::string& directory, const bert::Model& model)
   if (!prompts.default_name.empty() && !model.info().has_chat_template) {
     default_prompt_ = prompts_[prompts.default_name];
   }
+  if (whole_.mask_id() >= 0) padding_ = padding_of(directory, whole_);
 }
 
 bert::Input TextReader::prompted(const bert::Input& input, const EncodeOptions& options) const {
@@ -171,6 +188,19 @@ std::string TextReader::decode(const std::vector<int64_t>& ids, bool skips_speci
   } catch (const bert::Error& error) {
     throw RequestError(Refusal::validation, error.what());
   }
+}
+
+std::optional<int32_t> TextReader::id_of(std::string_view token) const {
+  std::call_once(is_listed_, [this] {
+    for (int32_t id = 0; id < vocabulary_; ++id) {
+      try {
+        ids_.try_emplace(whole_.token(id), id);
+      } catch (const bert::Error&) {  // the last rows of a model's embeddings may have no token
+      }
+    }
+  });
+  const auto found = ids_.find(token);
+  return found == ids_.end() ? std::nullopt : std::optional(found->second);
 }
 
 }  // namespace bert::tools::serve

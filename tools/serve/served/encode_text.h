@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "models/bert_infer.h"
@@ -39,6 +43,9 @@ class TextReader {
                                 bool with_special) const;
   std::string decode(const std::vector<int64_t>& ids, bool skips_special,
                      const std::string& field) const;
+  // The id of a token as the vocabulary spells it.
+  std::optional<int32_t> id_of(std::string_view token) const;
+  int32_t padding() const { return padding_; }  // the padding token's id; -1: none
 
  private:
   bert::Input prompted(const bert::Input& input, const EncodeOptions& options) const;
@@ -50,6 +57,9 @@ class TextReader {
   std::map<std::string, std::string> prompts_;
   std::string default_prompt_;
   int max_length_, vocabulary_;
+  int32_t padding_ = -1;
+  mutable std::once_flag is_listed_;
+  mutable std::unordered_map<std::string_view, int32_t> ids_;  // once they are asked for
 };
 
 }  // namespace bert::tools::serve

@@ -139,6 +139,24 @@ struct ZeroShot {
   }
 };
 
+// Of an array, or of one text with commas, as in Hugging Face's pipeline.
+std::vector<std::string> candidate_labels(const JsonObject& task) {
+  bool several = false;
+  std::vector<std::string> labels = task.some_text("candidate_labels", several);
+  if (!several) {
+    constexpr const char* kSpace = " \t\n\v\f\r";
+    const std::string text = std::exchange(labels, {})[0];
+    for (size_t begin = 0, end = 0; end < text.size(); begin = end + 1) {
+      end = std::min(text.find(',', begin), text.size());
+      const size_t first = std::min(text.find_first_not_of(kSpace, begin), end);
+      const size_t last = text.find_last_not_of(kSpace, end - 1) + 1;
+      if (first < end) labels.push_back(text.substr(first, last - first));
+    }
+  }
+  if (labels.empty()) task.fail("candidate_labels", "is empty");
+  return labels;
+}
+
 // Each text with each label's hypothesis, as the library encodes them.
 std::vector<bert::Encoding> encode_hypotheses(const Call& call, const ServedModel& model,
                                               const JsonObject& task,
@@ -195,12 +213,10 @@ Work classification_work(const Call& call, const ServedModel& model) {
 
 Work zero_shot_work(const Call& call, const ServedModel& model) {
   const JsonObject task = call.task(kZeroShotTask);
-  bool several = false;
   Work work;
   const std::vector<std::string> texts = task.some_text("inputs", work.is_batch);
-  ZeroShot zero_shot = {task.some_text("candidate_labels", several), model.entailment(),
-                        task.flag("multi_label", false), work.is_batch};
-  if (zero_shot.labels.empty()) task.fail("candidate_labels", "is empty");
+  ZeroShot zero_shot = {candidate_labels(task), model.entailment(), task.flag("multi_label", false),
+                        work.is_batch};
   call.check_batch(texts.size(), "inputs");
   call.check_batch(zero_shot.labels.size() * texts.size(), "candidate_labels");
   if (zero_shot.labels.size() == 1) zero_shot.each = true;

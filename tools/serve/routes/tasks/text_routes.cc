@@ -180,6 +180,7 @@ struct FillMaskAnswer {
                    bool is_only) const {
     std::vector<int64_t> ids(encodings[i].ids.begin(), encodings[i].ids.end());
     ids[at] = fill.id;
+    std::erase(ids, model.reader.padding());
     line += "{\"score\": ";
     append_finite(line, fill.probability);
     line += fmt::format(", \"token\": {}, \"token_str\": ", fill.id);
@@ -227,6 +228,10 @@ std::vector<int32_t> target_ids(const Call& call, const ServedModel& model,
   const std::vector<std::string> targets = task.some_text("targets", is_batch);
   call.check_batch(targets.size(), "targets");
   for (const std::string& target : targets) {
+    if (const auto id = model.reader.id_of(target)) {  // SentencePiece would put U+2581 before it
+      ids.push_back(*id);
+      continue;
+    }
     const std::vector<TextToken> tokens = model.reader.tokens(target, {}, false);
     if (tokens.size() != 1) {
       task.fail("targets",
