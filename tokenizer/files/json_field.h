@@ -36,6 +36,7 @@ class JsonField {
   // "FILE: PATH: found VALUE, expected ..."; fail_with: "FILE: PATH: ..."
   [[noreturn]] void fail(std::string_view expected) const;
   [[noreturn]] void fail_with(std::string_view message) const;
+  const std::string& file() const { return file_; }
   const std::string& path() const { return path_; }
 
  private:

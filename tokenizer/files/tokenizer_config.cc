@@ -44,6 +44,13 @@ void read_more_special_tokens(const JsonField& config, const char* name, Tokeniz
   std::vector<JsonField> fields;
   if (config.at(name).is_object()) {
     for (const auto& [key, field] : config.at(name).members()) fields.push_back(field);
+    if (fields.size() > 1) {  // new ones are numbered in the file's order, which members() loses
+      fields.clear();
+      const auto document = nlohmann::ordered_json::parse(read_file(config.file()));
+      for (const auto& member : document.at(name).items()) {
+        fields.push_back(config.at(name).at(member.key()));
+      }
+    }
   } else {
     fields = config.at(name).elements();
   }
