@@ -51,6 +51,9 @@ class TextEncoder {
   // Whether the token continues the word before it: a WordPiece token with the continuing prefix, a
   // SentencePiece token without U+2581. Added, special and unknown tokens never do.
   bool continues_word(int32_t id) const;
+  // Of each token of a text without special tokens around it: whether it is the first of a word, as
+  // the tokenizer splits a text into words before it splits these, or an added token.
+  std::vector<bool> word_begins(std::string_view text) const;
   int32_t find(std::string_view token) const;     // the id of exactly this token, or -1
   int32_t mask_id() const;                        // -1 if there is no mask token
   int32_t unknown_id() const;                     // -1 if there is no unknown token

@@ -43,7 +43,7 @@ struct TextEncoder::Impl {
   bool continues_word(int32_t id) const;
   int32_t find(std::string_view token) const;
   void encode_text(std::string_view text, const char* which, size_t limit, EncodingScratch& scratch,
-                   TokenSequence& out) const;
+                   TokenSequence& out, bool notes_words) const;
   void check_template(const Template& pieces) const;
   bool is_added(int32_t id) const { return std::ranges::binary_search(added_ids, id); }
 

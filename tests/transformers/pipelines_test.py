@@ -143,7 +143,7 @@ class Pipelines(JudgeTest):
 
     @unittest.skipUnless(IS_OLDER, "transformers 5 has no question-answering pipeline")
     def test_question_answering(self):
-        for family in ("bert", "distilbert", "xlm-roberta", "albert"):
+        for family in ("bert", "distilbert", "xlm-roberta", "albert", "roberta"):
             pipeline, directory = self.pipeline("question-answering", family,
                                                 "ForQuestionAnswering")
             for words, stride, longest in ((5, 16, 15), (30, 16, 15), (200, 16, 4), (200, 0, 15),

@@ -42,6 +42,7 @@ void TokenSequence::push_added(int32_t id, int32_t begin, int32_t end, std::stri
   complete = complete && !full;
   if (!complete) return;
   reserve(1);
+  if (notes.of_words) notes.added.push_back(size);
   notes.spell(size, text);
   push(id, begin, end);
 }

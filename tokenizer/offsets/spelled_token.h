@@ -22,15 +22,16 @@ struct SpelledToken {
   std::string string;  // if asked for
 };
 
-// What truncation from the left and the trimming of offsets need to know about a text's tokens, if
-// asked for.
+// What truncation from the left, the trimming of offsets and whoever looks for words need to know
+// about a text's tokens, if asked for.
 struct TokenNotes {
   bool of_words = false, of_spelling = false, of_strings = false;  // what is asked for
-  std::vector<size_t> words;          // where each word begins, except added tokens
+  std::vector<size_t> words, added;   // where each word begins; the added tokens
   std::vector<SpelledToken> spelled;  // in order
 
   void clear() {
     words.clear();
+    added.clear();
     spelled.clear();
   }
   void word(size_t index) {

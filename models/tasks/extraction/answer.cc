@@ -60,17 +60,19 @@ WindowAnswers best_spans(const Output& logits, int64_t begin, int64_t end, int64
 }
 
 // The part of the text that contains tokens [first, last], extended to whole words, except words
-// cut by the window's edges. window: its tokens of the text.
-Offset whole_words(const Tokenizer& tokenizer, const Encoding& whole, TokenRange window,
+// cut by the window's edges. window: its tokens of the text. begins: of each of the text's tokens,
+// whether a word begins with it.
+Offset whole_words(const std::vector<bool>& begins, const Encoding& whole, TokenRange window,
                    int64_t first, int64_t last) {
-  while (first > window.begin && models::is_same_word(tokenizer, whole, first)) --first;
-  while (last + 1 < window.end && models::is_same_word(tokenizer, whole, last + 1)) ++last;
+  const auto is_same_word = [&](int64_t t) { return !begins[t - whole.second.begin]; };
+  while (first > window.begin && is_same_word(first)) --first;
+  while (last + 1 < window.end && is_same_word(last + 1)) ++last;
   return {whole.offsets[first].begin, whole.offsets[last].end};
 }
 
 // The best answer of all windows. Spans that differ only in case or place count together. logits:
 // of the input's windows, which begin with the text's tokens `starts`.
-Answer make_answer(const Tokenizer& tokenizer, const Encoding& whole,
+Answer make_answer(const std::vector<bool>& word_begins, const Encoding& whole,
                    const models::ScalarText& text, std::span<const Output> logits,
                    std::span<const int64_t> starts, int64_t most_tokens) {
   Answer answer;
@@ -88,7 +90,7 @@ Answer make_answer(const Tokenizer& tokenizer, const Encoding& whole,
                                static_cast<int32_t>(end + starts[i])};
     for (const ScoredSpan& span : best.spans) {
       const Offset offset =
-          whole_words(tokenizer, whole, window, span.first + starts[i], span.last + starts[i]);
+          whole_words(word_begins, whole, window, span.first + starts[i], span.last + starts[i]);
       // As in the pipeline, including the space that a SentencePiece word begins with.
       const auto [same, is_new] =
           by_string.try_emplace(models::lower_case(text.cut(offset)), candidates.size());
@@ -142,10 +144,11 @@ std::vector<Answer> Model::Impl::answer(std::span<const Input> inputs,
   std::vector<Answer> output;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const size_t first = windows.inputs[i], count = windows.inputs[i + 1] - first;
-    output.push_back(make_answer(tokenizer, wholes[i], models::ScalarText(*inputs[i].second),
-                                 std::span(logits).subspan(first, count),
-                                 std::span(windows.starts).subspan(first, count),
-                                 options.most_tokens));
+    const std::string& text = *inputs[i].second;
+    const std::vector<bool> begins = tokenizer.impl_->text_encoder.word_begins(text);
+    output.push_back(make_answer(
+        begins, wholes[i], models::ScalarText(text), std::span(logits).subspan(first, count),
+        std::span(windows.starts).subspan(first, count), options.most_tokens));
   }
   return output;
 }

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/dense/product.h"
 #include "models/directory/inspection.h"
 #include "tests/models/goldens.h"
 
@@ -42,6 +43,16 @@ std::vector<std::string> stages_of(const WeightFile& reference) {
     if (tensor.dtype != models::DType::i64) stages.push_back(tensor.name);
   }
   return stages;
+}
+
+// Inputs have 7 bits where an instruction adds products of bytes in 16. Errors are then up to 1.8
+// times as large (embedding-gemma2: 0.335 instead of 0.190).
+Tolerance tolerance_here(Tolerance of, Backend backend) {
+  const engine::Product& int8 = engine::pick_product(
+      engine::Precision::int8,
+      backend == Backend::panels ? engine::Backend::panels : engine::Backend::onednn);
+  if (of.precision == Precision::int8 && int8.panel.int8.max_input < 255) of.largest *= 1.8;
+  return of;
 }
 
 void check_model(const std::string& name, const Tolerance& tolerance, Backend backend) {
@@ -98,7 +109,7 @@ TEST(Golden, EveryStageIsWithinToleranceOfFloat64) {
       for (const std::string& name : names) {
         // Rounding may send a token to another expert.
         if (name == "nomic-moe" && tolerance.precision != Precision::f32) continue;
-        check_model(name, tolerance, backend);
+        check_model(name, tolerance_here(tolerance, backend), backend);
       }
     }
   }

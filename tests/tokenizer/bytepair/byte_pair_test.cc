@@ -60,6 +60,14 @@ std::string pieces_of(const std::string& text) {
   return out;
 }
 
+TEST(ByteLevel, WordsBeginWhereItSplitsTheText) {
+  const TestDirectory directory;
+  directory.write("tokenizer.json", byte_level({{"a", "b"}}).dump());
+  // ab c | , | \u0120 ab | [MASK] | a
+  EXPECT_THAT(directory.load().word_begins("abc, ab[MASK]a"),
+              ElementsAre(true, false, true, true, false, true, true));
+}
+
 TEST(ByteLevel, ItsPrefixSpaceIsThatOfTokenizerJson) {
   const TestDirectory directory;
   directory.write("tokenizer.json", byte_level({{"a", "b"}}).dump());
