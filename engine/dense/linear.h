@@ -130,7 +130,7 @@ class Linear {
     int64_t row_words() const { return words + std::ssize(exact); }
     // Whether run() converts its inputs.
     bool converts() const { return product->precision != Precision::f32 || product->panel.split; }
-    bool widens() const { return product->panel.halved() && !product->panel.split; }
+    bool widens() const { return product->panel.halved && !product->panel.split; }
     // Of converted rows. Tiles load 16 rows at once, each from the beginning of a cache line; with
     // an odd number of lines from row to row, no two of them share a set of the cache.
     int64_t converted_stride(int64_t inputs, int64_t input_words) const {

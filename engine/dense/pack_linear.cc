@@ -35,36 +35,16 @@ void pack_panel(const PanelFormat& format, const Word32* const* rows, int64_t co
 
 namespace {
 
-// Of a float's bits: what bf16 would lose. Denormal numbers don't count as bf16, as some
-// instructions take them for 0.
-uint32_t beyond_bf16(uint32_t bits) { return (bits & 0x7f800000) == 0 ? bits << 1 : bits & 0xffff; }
-
-constexpr uint32_t kGreatestF16 = 0x477fe000, kLeastNormalF16 = 0x38800000;
-
-// The same of f16, whose subnormals are multiples of 2^-24: the last bit of sums with 0.5.
-uint32_t beyond_f16(uint32_t bits) {
-  const uint32_t magnitude = bits & 0x7fffffff;
-  const auto value = std::bit_cast<float>(magnitude);
-  const uint32_t is_between = value + 0.5f - 0.5f != value;
-  return (magnitude > kGreatestF16) | (magnitude < kLeastNormalF16 ? is_between : bits & 0x1fff);
-}
-
-uint16_t narrow_to_f16(float weight) {  // which is f16
-  const auto bits = std::bit_cast<uint32_t>(weight);
-  const uint32_t magnitude = bits & 0x7fffffff;
-  const uint32_t half = magnitude < kLeastNormalF16
-                            ? static_cast<uint32_t>(std::bit_cast<float>(magnitude) * 0x1p24f)
-                            : (magnitude - (112u << 23)) >> 13;  // 112: the biases' difference
-  return static_cast<uint16_t>((bits >> 16 & 0x8000) | half);
-}
-
-template <uint32_t (*beyond)(uint32_t bits)>
-bool nothing_is(Team& team, const std::vector<const float*>& rows, int64_t k) {
+// Whether all weights are bf16. Denormal numbers don't count, as some instructions take them for 0.
+bool are_bf16(Team& team, const std::vector<const float*>& rows, int64_t k) {
   std::atomic<bool> all = true;
   team.run(std::ssize(rows), [&](int64_t row, int) {
     if (!all) return;
     uint32_t rest = 0;
-    for (int64_t i = 0; i < k; ++i) rest |= beyond(std::bit_cast<uint32_t>(rows[row][i]));
+    for (int64_t i = 0; i < k; ++i) {
+      const auto bits = std::bit_cast<uint32_t>(rows[row][i]);
+      rest |= (bits & 0x7f800000) == 0 ? bits << 1 : bits & 0xffff;
+    }
     if (rest != 0) all = false;
   });
   return all;
@@ -89,19 +69,10 @@ Linear::Linear(Team& team, std::span<const Part> parts, Activation activation,
   float* bias = packed.bias.data();
   for (const Part& part : parts) bias = std::copy_n(part.bias, part.weight.rows, bias);
   if (product.precision == Precision::int8) return;
-  const Product* const of_bf16 = product.halved(packed.k, FloatType::bf16);
-  const Product* const of_f16 = product.halved(packed.k, FloatType::f16);
-  if (of_bf16 && nothing_is<beyond_bf16>(team, packed.rows, packed.k)) {
-    packed.product = of_bf16;
-  } else if (of_f16 && nothing_is<beyond_f16>(team, packed.rows, packed.k)) {
-    packed.product = of_f16;
-  }
+  const Product* const halved = product.halved(packed.k);
+  if (halved && are_bf16(team, packed.rows, packed.k)) packed.product = halved;
   packed.pack(team, [&](int64_t column, Word32* to) {  // f32 is packed as stored
-    const float* const row = packed.rows[column];
-    if (packed.product->panel.weights != FloatType::f16) {
-      return best_kernels().round_bf16(row, packed.k, to);
-    }
-    std::transform(row, row + packed.k, reinterpret_cast<uint16_t*>(to), narrow_to_f16);
+    best_kernels().round_bf16(packed.rows[column], packed.k, to);
   });
 }
 
@@ -183,7 +154,7 @@ void Linear::quantise(Team& team, const InputStatistics& statistics) {
 
 void Linear::Packed::pack(Team& team, const FillRow& fill) {
   const PanelFormat& format = product->panel;
-  const bool as_stored = product->precision == Precision::f32 && !format.halved();
+  const bool as_stored = product->precision == Precision::f32 && !format.halved;
   words = words_of(product->precision, format.int8, k);
   // Where panels are padded, inputs that are converted anyway are padded to match.
   if (product->precision != Precision::f32) words = round_up(words, format.word_step);

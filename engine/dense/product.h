@@ -10,7 +10,6 @@
 #include <string>
 
 #include "engine/kernels/kernel_table.h"
-#include "engine/table.h"
 
 namespace bert::engine {
 
@@ -27,14 +26,12 @@ struct PanelFormat {
   int64_t row_step = 1;     // the best heights for blocks of rows are its multiples
   bool dense_rows = false;  // the exact inputs follow all rows, otherwise each row's own
   bool tiles = false;       // matrix tiles multiply, which read 16 rows at once
-  // Of f32 products: in bf16 or f16, a word holds the weights of inputs 2i and 2i + 1.
-  FloatType weights = FloatType::f32;
+  bool halved = false;      // of f32: a word holds the weights of inputs 2i and 2i + 1, in bf16
   // How f32 inputs are split, or null: see KernelTable::split_row.
   void (*split)(const float* row, int64_t k, Word32* words) = nullptr;
   Int8Format int8 = {.bytes = 1, .max_input = 255};
   // The rows of a panel that hold the weights of some words.
-  bool halved() const { return weights != FloatType::f32; }
-  int64_t rows(int64_t words) const { return halved() ? (words + 1) / 2 : words; }
+  int64_t rows(int64_t words) const { return halved ? (words + 1) / 2 : words; }
 };
 
 // The words taken by k inputs.
@@ -62,8 +59,8 @@ class Product {
   int64_t rows_at_a_time(int threads) const;
   // In how many slices to compute the columns between two products, which is part of their bits.
   int64_t slices(int64_t columns) const;
-  // The one for weights of 16 bits and this many inputs, with the same bits; or null.
-  virtual const Product* halved(int64_t /*inputs*/, FloatType /*weights*/) const { return nullptr; }
+  // The one for weights that are bf16 and this many inputs, with the same bits; or null.
+  virtual const Product* halved(int64_t /*inputs*/) const { return nullptr; }
   // For people, such as "oneDNN 3.7.2 micro-kernels".
   virtual std::string name() const = 0;
 
@@ -101,7 +98,6 @@ const Product* matmul_product(Precision precision);        // any oneDNN
 const Product& panel_product(Precision precision, const KernelTable& kernels);
 const Product* split_product(const KernelTable& kernels);  // f32 by matrix tiles
 // See Product::halved(); of is one of these two, in f32.
-const Product* halved_product(const Product& of, const KernelTable& kernels, int64_t inputs,
-                              FloatType weights);
+const Product* halved_product(const Product& of, const KernelTable& kernels, int64_t inputs);
 
 }  // namespace bert::engine

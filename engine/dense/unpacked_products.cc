@@ -81,7 +81,7 @@ double bf16_speed() {
   const Product& bf16 = pick_product(Precision::bf16);
   constexpr int64_t kRows = 24, kPaddedRows = 32, kWidth = 512;
   const Product& whole = pick_layer_product(Precision::f32, Backend::automatic);
-  const Product* const halved = whole.halved(kWidth, FloatType::bf16);
+  const Product* const halved = whole.halved(kWidth);
   const Product& f32 = halved ? *halved : whole;
   const int64_t columns = std::max(bf16.panel.columns, f32.panel.columns);
   const Buffer x(kPaddedRows * split_words(kWidth)), panel(kWidth * columns), bias(columns),

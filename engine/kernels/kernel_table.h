@@ -64,9 +64,7 @@ struct MatmulTask {
   int64_t rows = 0, words = 0, columns = 0, x_stride = 0, y_stride = 0;
   Activation activation = Activation::none;
   bool add = false, multiply = false;
-  // matmul_halved: the weights are f16, not bf16; and [words, panel_columns] unless rows are split.
-  bool of_f16 = false;
-  float* widened = nullptr;
+  float* widened = nullptr;  // matmul_halved: [words, panel_columns], unless rows are split
   // int8 only.
   int64_t exact = 0;                // inputs that are multiplied in f32
   const Word32* exact_x = nullptr;  // [rows, exact], exact_stride from row to row
@@ -119,8 +117,7 @@ struct KernelTable {
   void (*matmul_split)(const MatmulTask& task) = nullptr;
   void (*split_row)(const float* row, int64_t k, Word32* words) = nullptr;
   // f32 by weights that are bf16: the bits of matmul_split, if there is one, or of matmul_f32, from
-  // panels [words / 2, panel_columns] that hold the weights of two inputs in a word. By weights
-  // that are f16, too, if there is no matmul_split.
+  // panels [words / 2, panel_columns] that hold the weights of two inputs in a word.
   void (*matmul_halved)(const MatmulTask& task);
   // The epilogue of a product: computes `rows` rows of y, from `row` on, from sums [rows, columns],
   // `stride` from row to row: floats, or s32 for int8 products, whose exact_sums are those of the

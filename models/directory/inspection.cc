@@ -130,7 +130,7 @@ namespace {
 
 double bytes_of_weight(const engine::Product& product) {
   if (product.precision == engine::Precision::int8) return 1;
-  return product.precision == engine::Precision::bf16 || product.panel.halved() ? 2 : 4;
+  return product.precision == engine::Precision::bf16 || product.panel.halved ? 2 : 4;
 }
 
 }  // namespace
@@ -182,7 +182,7 @@ std::string Pass::product() const { return product_of(model_); }
 bool Pass::halves_on_tiles() const {
   const engine::PanelFormat& panel =
       Internals::impl(model_).encoder.layers.front().qkv.product().panel;
-  return panel.halved() && panel.tiles;
+  return panel.halved && panel.tiles;
 }
 engine::Precision Pass::precision() const { return Internals::impl(model_).encoder.precision; }
 

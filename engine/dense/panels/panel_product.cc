@@ -27,8 +27,8 @@ class PanelProduct final : public Product {
     if (precision == Precision::int8 || panel.tiles) return matmul_(task);
     multiply_in_parts(matmul_, task, panel);
   }
-  const Product* halved(int64_t inputs, FloatType weights) const override {
-    return precision == Precision::f32 ? halved_product(*this, kernels_, inputs, weights) : nullptr;
+  const Product* halved(int64_t inputs) const override {
+    return precision == Precision::f32 ? halved_product(*this, kernels_, inputs) : nullptr;
   }
   std::string name() const override { return fmt::format("panels for {}", kernels_.name); }
 

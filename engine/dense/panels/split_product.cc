@@ -23,8 +23,8 @@ class SplitProduct final : public Product {
         kernels_(kernels) {}
   const KernelTable& kernels() const { return kernels_; }
   void multiply(const MatmulTask& task) const override { kernels_.matmul_split(task); }
-  const Product* halved(int64_t inputs, FloatType weights) const override {
-    return halved_product(*this, kernels_, inputs, weights);
+  const Product* halved(int64_t inputs) const override {
+    return halved_product(*this, kernels_, inputs);
   }
   std::string name() const override { return fmt::format("panels for {}, split", kernels_.name); }
 

@@ -192,8 +192,7 @@ void split_row(const float* row, int64_t k, Word32* words) { split_row_in_parts(
 void matmul_bf16(const MatmulTask& task) { matmul<Bf16>(task); }
 void matmul_int8(const MatmulTask& task) { matmul_bytes<Bytes>(task); }
 void matmul_halved(const MatmulTask& task) {
-  if (task.of_f16) return matmul<F32>(widen_panel<widen_f16>(task));
-  task.rows <= kMaxHalvedRows ? matmul<Halved>(task) : matmul<F32>(widen_panel<widen_bf16>(task));
+  task.rows <= kMaxHalvedRows ? matmul<Halved>(task) : matmul<F32>(widen_panel(task));
 }
 #endif
 
