@@ -268,10 +268,10 @@ SentenceModules read_sentence_modules(const std::string& directory, const Config
   const std::string settings = directory + "/config_sentence_transformers.json";
   if (!is_there(settings)) return modules;
   const JsonFile file(settings);
-  constexpr const char* kType =
-      "SentenceTransformer";  // another class has other modules by default
-  if (modules.configured && file.text("model_type", kType) != kType) {
-    file.fail("model_type", fmt::format("{}, as {} has Pooling", kType, list.path));
+  // Another class has other modules by default.
+  constexpr const char* kClass = "SentenceTransformer";
+  if (modules.configured && file.text("model_type", kClass) != kClass) {
+    file.fail("model_type", fmt::format("{}, as {} has Pooling", kClass, list.path));
   }
   const int64_t cut = file.integer("truncate_dim", 1, INT_MAX, modules.columns);
   if (cut < modules.columns) modules.columns = *(modules.truncate_to = cut);

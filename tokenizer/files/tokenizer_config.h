@@ -39,9 +39,8 @@ struct TokenizerConfig {
   std::optional<bool> strip_accents;                   // null or absent: as do_lower_case
   std::map<std::string, NamedToken> special_tokens;    // by "cls_token" and the like
   std::vector<DeclaredToken> added_tokens;             // with their ids, sorted by id
-  bool has_decoder =
-      false;  // they are of added_tokens_decoder, so that the other files are not read
-  std::vector<NamedToken> additional_special_tokens;  // with extra_special_tokens
+  bool has_decoder = false;                            // added_tokens_decoder, with all of them
+  std::vector<NamedToken> additional_special_tokens;   // with extra_special_tokens
   int model_max_length = 0;  // 0: none, or a number so large that it means none
   std::optional<bool> truncate_left;
   std::vector<std::string> notes;
