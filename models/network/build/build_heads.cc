@@ -64,7 +64,14 @@ Head::Head(Checkpoint& checkpoint, const Config& config, const HeadRow& head_row
     return;
   }
   own_decoder = read_decoder(checkpoint, config, name, embeddings.word);
-  decoder = config.tied ? embeddings.word.view : own_decoder.view;
+  const WeightTable& table = config.tied ? embeddings.word : own_decoder;
+  decoder = table.view;
+  if (decoder.type == engine::FloatType::f16) {  // widening it in each product takes too long
+    const engine::Tensor floats = decoder_floats.tensor(decoder.rows, decoder.columns);
+    table.stored->copy_to(floats.data);
+    decoder = engine::ConstTensor(floats);
+    Checkpoint::release(table);
+  }
   decoder_bias = read_decoder_bias(checkpoint, config, name + ".bias", row.bias);
 }
 
