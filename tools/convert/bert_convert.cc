@@ -35,9 +35,10 @@ constexpr const char* kManual =
   bert-convert -m DIR --precision int8|bf16 -o NEW
 
 Writes the directory NEW: the weights of DIR converted, its other files as they are. NEW gives the
-same bits as DIR with --precision int8 or bf16, but is smaller and starts faster, as nothing has to
-be quantised on loading. Only the encoder's dense layers are converted; embeddings, norms, biases
-and heads stay as they are stored.
+same bits as DIR with --precision int8 or bf16 (int8: on processors with the same instructions, and
+with the default backend), but is smaller and starts faster, as nothing has to be quantised on
+loading. Only the encoder's dense layers are converted; embeddings, norms, biases and heads stay as
+they are stored.
 
   -m, --model DIR      a Hugging Face directory; default: the demo model
   -o, --output NEW     a directory that does not exist yet or is empty. It is written under a name
