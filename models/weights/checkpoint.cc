@@ -191,6 +191,7 @@ void Checkpoint::expect_equal(const WeightTable& stored, const WeightTable& tied
     fail(stored.file->path(), fmt::format("tensor '{}' differs from '{}', but {}",
                                           stored.stored->name, tied.stored->name, reason));
   }
+  for (const WeightTable* each : {&stored, &tied}) release(*each);  // they were read as a whole
 }
 
 bool Checkpoint::is_int8(const std::string& name) const { return has(name + ".weight_scale"); }
