@@ -2,6 +2,7 @@
 //
 // Makes a TextEncoder from a directory's tokenizer files, and reports on them.
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -250,6 +251,18 @@ bool TextEncoder::lowercases() const { return impl_->lowercases; }
 bool TextEncoder::truncates_left() const { return impl_->truncate_left; }
 const std::string& TextEncoder::token(int32_t id) const { return impl_->vocabulary.token(id); }
 bool TextEncoder::continues_word(int32_t id) const { return impl_->continues_word(id); }
+std::vector<bool> TextEncoder::word_begins(std::string_view text) const {
+  EncodingScratch scratch;
+  TokenSequence& tokens = scratch.first;
+  scratch.notes_words = true;
+  impl_->encode_text(text, "text", std::numeric_limits<size_t>::max(), scratch, tokens);
+  std::vector<bool> begins(tokens.size);
+  for (const size_t i : tokens.notes.added) begins[i] = true;
+  for (const size_t i : tokens.notes.words) {
+    if (i < tokens.size) begins[i] = true;  // a word may have no tokens
+  }
+  return begins;
+}
 int32_t TextEncoder::find(std::string_view token) const { return impl_->find(token); }
 int32_t TextEncoder::mask_id() const { return impl_->mask; }
 int32_t TextEncoder::unknown_id() const {

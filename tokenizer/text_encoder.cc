@@ -66,11 +66,10 @@ Encoding fill_template(const Template& pieces, const EncodingScratch& scratch, s
 }  // namespace
 
 void TextEncoder::Impl::encode_text(std::string_view text, const char* which, size_t limit,
-                                    EncodingScratch& scratch, TokenSequence& out,
-                                    bool notes_words) const {
+                                    EncodingScratch& scratch, TokenSequence& out) const {
   out.clear();
   out.notes.of_spelling = trimmer.trims();
-  out.notes.of_words = notes_words;
+  out.notes.of_words = truncate_left || scratch.notes_words;
   if (text.size() > static_cast<size_t>(std::numeric_limits<int32_t>::max())) {
     throw std::runtime_error(fmt::format("the {} has {} bytes, expected at most {}", which,
                                          text.size(), std::numeric_limits<int32_t>::max()));
@@ -113,18 +112,6 @@ Encoding TextEncoder::encode(std::string_view first, std::optional<std::string_v
   return impl_->encode(first, second, max_length, scratch);
 }
 
-std::vector<bool> TextEncoder::word_begins(std::string_view text) const {
-  EncodingScratch scratch;
-  TokenSequence& tokens = scratch.first;
-  impl_->encode_text(text, "text", kNoLimit, scratch, tokens, true);
-  std::vector<bool> begins(tokens.size);
-  for (const size_t i : tokens.notes.added) begins[i] = true;
-  for (const size_t i : tokens.notes.words) {
-    if (i < tokens.size) begins[i] = true;  // a word may have no tokens
-  }
-  return begins;
-}
-
 Encoding TextEncoder::Impl::encode(std::string_view first, std::optional<std::string_view> second,
                                    int most, EncodingScratch& scratch) const {
   if (!refusal.empty()) throw std::runtime_error(refusal);
@@ -136,11 +123,9 @@ Encoding TextEncoder::Impl::encode(std::string_view first, std::optional<std::st
         "max_length: found {}, expected at least {} for the special tokens", most, special));
   }
   const size_t text_limit = truncate_left ? kNoLimit : limit;
-  encode_text(first, "first text", text_limit, scratch, scratch.first, truncate_left);
+  encode_text(first, "first text", text_limit, scratch, scratch.first);
   scratch.second.clear();
-  if (second) {
-    encode_text(*second, "second text", text_limit, scratch, scratch.second, truncate_left);
-  }
+  if (second) encode_text(*second, "second text", text_limit, scratch, scratch.second);
   size_t first_size = scratch.first.size, second_size = scratch.second.size;
   if (first_size + second_size > limit - special) {
     std::tie(first_size, second_size) =

@@ -29,6 +29,7 @@ struct EncodingScratch {
   TokenSequence first, second;
   PieceScratch piece;
   std::vector<AddedTokenMatcher::Piece> pieces;
+  bool notes_words = false;  // asks for TokenNotes::words and added
 };
 
 struct TextEncoder::Impl {
@@ -43,7 +44,7 @@ struct TextEncoder::Impl {
   bool continues_word(int32_t id) const;
   int32_t find(std::string_view token) const;
   void encode_text(std::string_view text, const char* which, size_t limit, EncodingScratch& scratch,
-                   TokenSequence& out, bool notes_words) const;
+                   TokenSequence& out) const;
   void check_template(const Template& pieces) const;
   bool is_added(int32_t id) const { return std::ranges::binary_search(added_ids, id); }
 

@@ -277,9 +277,10 @@ class Pages(ToolTest):
         page = (ROOT / "docs" / "tokenizers.md").read_text()
         table = re.search(r"^\| `vocab.txt`.*?\n\n", page, re.DOTALL | re.MULTILINE)[0]
         source = "".join((ROOT / "tokenizer" / name).read_text() for name in (
-            "files/vocab_txt.cc", "files/bpe_codes.cc", "files/vocab_json.cc", "sentencepiece/spiece_definition.cc"))
+            "files/tokenizer_config.cc", "files/vocab_txt.cc", "files/bpe_codes.cc",
+            "files/vocab_json.cc", "sentencepiece/spiece_definition.cc"))
         stems = re.findall(r'(?:is_tokenizer_class\(name, |SpieceFamily::\w+, )"(\w+)"', source)
-        stems += re.findall(r'"(\w+)"', re.search(r"kBertLikeClasses\[\] = \{(.*?)\}", source, re.DOTALL)[1])
+        stems += re.findall(r'"(\w+)"', re.search(r"kStems\[\] = \{(.*?)\}", source, re.DOTALL)[1])
         stems += re.findall(r'\{"(\w+)", "\w+", (?:true|false), ', source)
         self.assertEqual(sorted(re.findall(r"`([A-Z]\w+)`", table)), sorted(set(stems)))
 

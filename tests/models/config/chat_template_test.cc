@@ -181,7 +181,8 @@ TEST(ChatTemplate, BelongsToAModelThatScoresByTokens) {
   copy.write_json("1_LogitScore/config.json", {{"true_token_id", 7}});
   EXPECT_EQ(Model::load(copy.path()).info().labels.size(), 1u);
   copy.write_json("sentence_bert_config.json", {{"transformer_task", "feature-extraction"}});
-  EXPECT_THAT(load_error(copy), HasSubstr("text-generation with LogitScore"));
+  EXPECT_THAT(load_error(copy),
+              HasSubstr("found \"feature-extraction\", expected text-generation"));
   const nlohmann::json text = {{"method", "forward"}, {"method_output_name", "logits"}};
   nlohmann::json message = text;
   message["format"] = "flat";
