@@ -128,6 +128,12 @@ class ClusterTest(ToolTest):
                     self.assertEqual(re.findall(r"--threads[ =]\d", shard), threads)
                 self.assertEqual("--allow-gaps" in merge, gaps)
         self.asked.write_text("")
+        for own in "It is {}.", "{#} {.} {= $_ =}", "it's\n $1 \\":  # which parallel would replace, or the shell
+            done = self.recipe("parallel", self.dir / "words.jsonl", "--query", own, **asking)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(self.asked.read_text().count(f"--query {own} "), 4)
+            (self.dir / "words.jsonl").unlink()
+            self.asked.write_text("")
         done = self.recipe("parallel", self.dir / "one.jsonl", **asking)
         self.assertEqual((done.returncode, self.asked.read_text()), (0, ""))
         self.assertIn("one.jsonl is whole already", done.stderr)
