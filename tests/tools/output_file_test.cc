@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/console/output_file.h"
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <thread>
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -87,6 +89,39 @@ TEST_F(OutputFiles, ALinkInThePartialFilesPlaceIsNotFollowed) {
   fs::create_symlink(path("victim"), path("x.partial"));
   EXPECT_THROW(OutputFile(path("x")), OutputError);
   EXPECT_FALSE(fs::exists(path("victim")));
+}
+
+// A scheduler may start a command while the one before ends. Neither empties what is whole.
+TEST_F(OutputFiles, ThatTwoFinishAtOnceAreWhole) {
+  std::atomic<int> written = 0, torn = 0;
+  std::atomic<bool> ended = false;
+  const auto write = [&] {
+    for (int i = 0; i < 2000; ++i) {
+      try {
+        OutputFile file(path("both"));
+        file.append(std::string(1000, 'x'));
+        file.close();
+        ++written;
+      } catch (const OutputError& error) {
+        EXPECT_NE(std::string(error.what()).find("another process"), std::string::npos)
+            << error.what();
+      }
+    }
+  };
+  std::thread reader([&] {
+    while (!ended) {
+      std::ifstream file(path("both"));
+      const std::string content(std::istreambuf_iterator<char>(file), {});
+      if (file.is_open() && content.size() != 1000) ++torn;
+    }
+  });
+  std::thread other(write);
+  write();
+  other.join();
+  ended = true;
+  reader.join();
+  EXPECT_GT(written, 0);
+  EXPECT_EQ(torn, 0);
 }
 
 }  // namespace

@@ -126,6 +126,11 @@ void OutputFile::open_partial(const std::string& path, int input_fd, bool resume
   if (flock(fd_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     throw OutputError(partial_ + ": another process is writing it");
   }
+  // By now it may be whole, or gone: what was opened has another name then, or none.
+  const int there = open(partial_.c_str(), O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+  const bool stayed = there >= 0 && same_file(there, fd_);
+  if (there >= 0) ::close(there);
+  if (!stayed) throw OutputError(partial_ + ": another process has just finished it");
   if (!resumes && ftruncate(fd_, 0) != 0) fail("cannot be truncated");
   size_ = lseek(fd_, 0, SEEK_END);
   resumed_ = size_ > 0;
@@ -169,10 +174,15 @@ void OutputFile::patch(int64_t offset, std::string_view bytes) {
 
 void OutputFile::close() {
   flush();
-  if (::close(std::exchange(fd_, -1)) != 0) fail("cannot be closed");
-  if (!partial_.empty() && rename(partial_.c_str(), target_.c_str()) != 0) {
-    fail("cannot be replaced");
-  }
+  // Nobody else may have the lock before the file has its name, and write into what is whole.
+  const int lock = partial_.empty() ? -1 : fcntl(fd_, F_DUPFD_CLOEXEC, 0);
+  const bool is_closed = ::close(std::exchange(fd_, -1)) == 0;
+  const bool is_named =
+      is_closed && (partial_.empty() || rename(partial_.c_str(), target_.c_str()) == 0);
+  const int reason = errno;
+  if (lock >= 0) ::close(lock);
+  errno = reason;
+  if (!is_named) fail(is_closed ? "cannot be replaced" : "cannot be closed");
 }
 
 std::string OutputFile::keep_partial() {
