@@ -139,6 +139,16 @@ class InferPages(PageTest):
         self.shows(page, "of the variance")
         self.assertEqual(page.count("<title>a man"), 2)
 
+    def test_the_projector_shows_values_as_they_are_spelled(self):
+        folder, deep = self.dir / "kept", "[" * 200000 + "]" * 200000
+        values = ["12345678901234567890123", "1E5", "-0", "null", '[{"a, b": "\\"]: "}, 1]', deep]
+        lines = [f'{{"id": "{i}: \\",", "a \\"": {value}, "first": "a"}}' for i, value in enumerate(values)]
+        self.succeed("--task", "embed", "-i", self.write("kept.jsonl", "\n".join(lines)), "--keep", 'a ",id,none',
+                     "--projector", folder)
+        rows = [row.split("\t") for row in (folder / "metadata.tsv").read_text().splitlines()]
+        self.assertEqual(rows, [["index", "text", 'a "', "id", "none"], *(
+            [str(i), "a", value, f'{i}: ",', ""] for i, value in enumerate(values))])
+
     def test_a_full_disk_leaves_no_scraps_of_the_projector(self):
         folder = self.dir / "full"
         self.fail_with(1, "vectors.tsv: cannot be written: File too large", "--task", "embed", "-i", self.texts(),

@@ -25,6 +25,46 @@ namespace {
 
 using nlohmann::ordered_json;
 
+// Where the JSON string or value that begins at `at` ends, of members as KeptValues writes them.
+size_t end_of_value(std::string_view json, size_t at) {
+  int64_t depth = 0;
+  for (bool is_quoted = false; at < json.size(); ++at) {
+    const char c = json[at];
+    if (c == '\\') {
+      ++at;
+    } else if (c == '"') {
+      is_quoted = !is_quoted;
+    } else if (is_quoted) {
+      continue;
+    } else if (c == '[' || c == '{') {
+      ++depth;
+    } else if (c == ']' || c == '}') {
+      --depth;
+    } else if (depth == 0 && (c == ',' || c == ':')) {
+      break;
+    }
+  }
+  return at;
+}
+
+// The value of one of these members: of a string what it holds, of others how they are spelled. A
+// document would change long numbers, and dump deep ones by recursion.
+std::string text_of(std::string_view kept, const std::string& key) {
+  std::string name;
+  append_quoted(name, key);
+  for (size_t at = 0; at < kept.size();) {
+    const size_t colon = end_of_value(kept, at), begin = colon + 2;
+    const size_t end = end_of_value(kept, begin);
+    const std::string_view value = kept.substr(begin, end - begin);
+    if (kept.substr(at, colon - at) == name) {
+      return value.starts_with('"') ? ordered_json::parse(value).get<std::string>()
+                                    : std::string(value);
+    }
+    at = end + 2;
+  }
+  return "";
+}
+
 class ProjectorWriter final : public AnswerWriter {
  public:
   ProjectorWriter(const InferOptions& options, const LoadedModel& loaded, OutputFile& file)
@@ -46,18 +86,17 @@ class ProjectorWriter final : public AnswerWriter {
       if (!line.empty()) line += '\t';
       append_finite(line, value);
     }
-    const ordered_json kept = ordered_json::parse("{" + std::string(input.kept) + "}");
     // Neither a tab nor a line's end may stand in a field.
     std::string fields = fmt::format("{}\t{}", input.index, tokenizer::printable(input.text));
     for (const std::string& key : options_.keep) {
-      fields += '\t' + tokenizer::printable(text_of(kept, key));
+      fields += '\t' + tokenizer::printable(text_of(input.kept, key));
     }
     metadata_.append(fields + '\n');
     file_.append(line + '\n');
     // So that a full disk leaves each vector's, or little of them to write.
     if (file_.is_flushed()) metadata_.flush();
     ++count_;
-    if (shown_.rows < kMostShown) show(input, kept, vector);
+    if (shown_.rows < kMostShown) show(input, vector);
   }
 
   void flush() override {
@@ -119,16 +158,11 @@ class ProjectorWriter final : public AnswerWriter {
     return std::filesystem::path(options_.projector) / name;
   }
 
-  static std::string text_of(const ordered_json& kept, const std::string& key) {
-    if (!kept.contains(key)) return "";
-    return kept[key].is_string() ? kept[key].get<std::string>() : kept[key].dump();
-  }
-
-  void show(const InputName& input, const ordered_json& kept, std::span<const float> vector) {
+  void show(const InputName& input, std::span<const float> vector) {
     shown_.values.insert(shown_.values.end(), vector.begin(), vector.end());
     ++shown_.rows;
     ordered_json point = {{"index", input.index}, {"text", input.text}};
-    for (const std::string& key : options_.keep) point["kept"].push_back(text_of(kept, key));
+    for (const std::string& key : options_.keep) point["kept"].push_back(text_of(input.kept, key));
     points_.push_back(std::move(point));
   }
 
