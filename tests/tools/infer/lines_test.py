@@ -72,6 +72,7 @@ class Formats(LinesTest):
                          self.answers(stdin="a b\tx\nz\ty\n"))
         for lines, reason in [
             ("second\na\n", "1: the header names no column \"first\""),
+            ("\nfirst\na\n", "1: the line is empty, expected a header"),
             ("first,label\na,b\n", "1: the header names a column \"label\", expected first or second"),
             ("first,first\n", "1: the header names the column \"first\" twice"),
             ("first\na,b\n", "2: 2 fields, expected 1 as in the header"),
@@ -229,6 +230,8 @@ class ErrorsAndKeys(LinesTest):
         lines = '{"first": "a", "id": 7}\n{"id": 8}\n{"id": 9, "first": "b"}\n{"first": "a"}\n'
         answers = self.answers("--input-format", "jsonl", "--keep", "id", "--on-error", "skip", stdin=lines)
         self.assertEqual([answer.get("kept") for answer in answers], [{"id": 7}, {"id": 8}, {"id": 9}, None])
+        self.fail_with(1, '2: the column "id" is not valid UTF-8 at byte 3', "--input-format", "csv", "--keep", "id",
+                       stdin=b"id,first\ncaf\xe9,a\n")
         rows = "id,first,label\nx-1,a,\"b,c\"\n"
         [answer] = self.answers("--input-format", "csv", "--keep", "id,label", stdin=rows)
         self.assertEqual(answer["kept"], {"id": "x-1", "label": "b,c"})
@@ -239,6 +242,7 @@ class ErrorsAndKeys(LinesTest):
             self.fail_with(1, reason, "--input-format", "jsonl", "--keep", "id", stdin=lines)
         for arguments, reason in [(["--keep", "first", "-i", "x.jsonl"], "'first' is not the name"),
                                   (["--keep", "a,,b", "-i", "x.jsonl"], "'' is not the name"),
+                                  (["--keep", "\udce9", "-i", "x.csv"], "--keep is not valid UTF-8 at byte 0"),
                                   (["--keep", "id", "-i", "x.tsv"], "--keep goes with .jsonl and .csv"),
                                   (["--keep", "id", "-i", "x.csv", "-o", "x.npy"], "--keep needs JSON Lines"),
                                   (["--keep", "id", "a"], "--keep goes with --input")]:

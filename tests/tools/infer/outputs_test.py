@@ -1,8 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """bert-infer's output forms, and what of the answers they hold. Usage: outputs_test.py BIN_DIR"""
+import json
 import math
 import os
+import select
 import signal
 import subprocess
 import time
@@ -56,6 +58,18 @@ class Outputs(InferTest):
             values = [[float(field) for field in row[-columns:]] for row in table[1:]]
             np.testing.assert_array_equal(floats(values), expected)
             self.assertEqual([row[0] for row in table], ["index", *map(str, range(20))])
+
+    def test_half_a_record_holds_up_no_answers(self):
+        process = subprocess.Popen(self.command("--input-format", "csv", "-q"), stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE)
+        with process:
+            for index, text in enumerate((b'first\na\n"b\n""', b'\nc"\n"d\n', b'e,"\n')):
+                process.stdin.write(text)
+                process.stdin.flush()
+                self.assertTrue(select.select([process.stdout], [], [], 20)[0], text)
+                self.assertEqual(json.loads(process.stdout.readline())["index"], index)
+            process.stdin.close()
+        self.assertEqual(process.returncode, 0)
 
     def test_tsv_names_the_labels(self):
         head, *rows = self.table(self.run_to("b.tsv"))

@@ -50,8 +50,9 @@ class LineReader {
   std::optional<std::string_view> next();
   // After LongLine: that line, piece by piece, each valid until the next call.
   std::optional<std::string_view> rest_of_long();
-  bool has_end() const { return has_end_; }   // whether the line that next() returned had its \n
-  bool ready() const;                         // whether next() would not wait for input
+  bool has_end() const { return has_end_; }  // whether the line that next() returned had its \n
+  bool ready() const;                        // whether next() would not wait for input
+  std::string_view waiting() const { return std::string_view(buffer_).substr(begin_); }
   int64_t number() const { return number_; }  // of the line that next() returned last, from 1
 
  private:

@@ -160,6 +160,9 @@ void WindowReader::read_lines(int fd, const std::string& name, Collector& collec
       if (record->reason.empty() && parser.is_blank(record->text)) {
         ++blank_lines;
       } else if (parser.wants_header()) {
+        if (blank_lines > 0) {
+          throw std::runtime_error(line_error(name, 1, "the line is empty, expected a header"));
+        }
         read_header(*record, name, parser);
       } else {
         for (; blank_lines > 0; --blank_lines, ++index) {

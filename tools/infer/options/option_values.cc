@@ -26,6 +26,7 @@ std::vector<std::string> split_at_commas(std::string_view text) {
 }  // namespace
 
 std::vector<std::string> names_of(std::string_view text) {
+  check_utf8("--keep", text);
   std::vector<std::string> names = split_at_commas(text);
   for (const std::string& name : names) {
     for (const char* input : {"", "first", "second", "choices", "choice", "ids", "type_ids"}) {

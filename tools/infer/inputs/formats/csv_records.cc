@@ -72,6 +72,18 @@ std::optional<Record> RecordReader::next() {
   return record;
 }
 
+bool RecordReader::ready() const {
+  if (!is_csv_) return lines_.ready();
+  Quotes quotes;
+  const std::string_view text = lines_.waiting();
+  for (size_t begin = 0, end = 0; (end = text.find('\n', begin)) != std::string_view::npos;
+       begin = end + 1) {
+    quotes.read(text.substr(begin, end - begin));
+    if (!quotes.are_open()) return true;
+  }
+  return false;
+}
+
 // Also where it is too long, it is read to its end: the next line there is a record.
 void RecordReader::add_lines(Quotes& quotes, std::string& reason) {
   const std::string too_long = fmt::format("the record is longer than {} bytes", kMaxLineBytes);

@@ -27,7 +27,7 @@ class RecordReader {
 
   // Valid until the next call.
   std::optional<Record> next();
-  bool ready() const { return lines_.ready(); }
+  bool ready() const;  // whether next() would not wait for input
 
  private:
   // To record_, until its quotes are closed; sets the reason if it cannot be read.

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "tokenizer/unicode/printable.h"
+#include "tokenizer/unicode/utf8.h"
 #include "tools/console/counted.h"
 #include "tools/infer/inputs/formats/csv_records.h"
 #include "tools/infer/inputs/formats/json_line.h"
@@ -20,6 +21,13 @@ namespace {
 // The reason may quote a column with a zero byte, at which what() would end.
 [[noreturn]] void refuse_line(const std::string& reason) {
   throw std::runtime_error(tokenizer::printable(reason));
+}
+
+// Of a column that is kept: what is not a character would come back as another.
+void check_utf8(const std::string& column, std::string_view field) {
+  const size_t at = tokenizer::utf8::first_invalid(field);
+  if (at == std::string_view::npos) return;
+  refuse_line(fmt::format("the column \"{}\" is not valid UTF-8 at byte {}", column, at));
 }
 
 std::vector<std::string> tsv_fields(std::string_view line) {
@@ -96,6 +104,7 @@ LineInput LineParser::parse_csv(std::string_view line, std::string& kept) const 
     } else if (columns_[i] == "choice" && chooses_) {
       choices.choices.push_back(std::move(fields[i]));
     } else {
+      if (!options_.reads_corpus) check_utf8(columns_[i], fields[i]);
       values.begin(columns_[i]);
       values.string(fields[i]);
     }
