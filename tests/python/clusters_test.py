@@ -154,6 +154,12 @@ class Clusters(ToolTest):
                        .compute())
             bag = dask.bag.from_sequence(PAIRS[:20], npartitions=3)
             self.check(predict(bag, self.classifier).compute(), self.scores[:20])
+            self.check(predict(bag, self.classifier, activation_fn=np.float64).compute(), self.scores[:20])
+            with self.assertRaisesRegex(ValueError, r"the shape \[3\], expected \[3, 3\]: activation_fn"):
+                predict(dask.bag.from_sequence(PAIRS[:3], npartitions=1), self.classifier,
+                        activation_fn=partial(np.argmax, axis=1)).compute()
+            with self.assertRaisesRegex(TypeError, "found a text, expected pairs of texts"):
+                predict(dask.bag.from_sequence(TEXTS[:3], npartitions=1), self.classifier).compute()
             bag = dask.bag.from_sequence([("a", "b"), ("a", None)], npartitions=1)
             with self.assertRaisesRegex(ValueError, "the bag has a null in 1 of 2 items"):
                 predict(bag, self.classifier).compute()

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from bert_infer.cross_encoder import CrossEncoder
 from bert_infer.sentence_transformer import SentenceTransformer
 
@@ -89,7 +91,14 @@ class Job:
         """Of texts, [N, E], or of pairs, [N, C], for one label too, float32."""
         if self.kind is SentenceTransformer:
             return model.encode(inputs, **self.settings)
-        return model.predict(inputs, **self.settings).reshape(len(inputs), model.num_labels)
+        if any(isinstance(item, str) for item in inputs):  # which predict() would take for a pair's
+            raise TypeError("found a text, expected pairs of texts")
+        scores = model.predict(inputs, **self.settings)
+        labels = model.num_labels
+        if scores.shape != (len(inputs), labels) and (labels > 1 or scores.shape != (len(inputs),)):
+            raise ValueError(f"the scores have the shape {list(scores.shape)}, expected "
+                             f"{[len(inputs), labels]}: activation_fn must keep that of the logits")
+        return scores.reshape(len(inputs), labels).astype(np.float32, copy=False)
 
     def of_columns(self, model: Any, *columns: list[Any]) -> Any:
         return self.answers(model, list(zip(*columns)) if len(columns) > 1 else columns[0])
