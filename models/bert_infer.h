@@ -230,11 +230,11 @@ struct Span {
 //   none     every token by itself; entities are the tokens that are not labelled O
 //   simple   every token by itself; neighbouring tokens of one entity are joined
 //   first    a word has the label of its first token; neighbouring words of one entity are joined
-//   average  the same with the mean of its tokens' probabilities
-//   max      the same with those of its most certain token
-enum class Aggregation { none, simple, first, average, max };
+//   average, max  the same with the mean of its tokens' probabilities, or its most certain token's
+//   automatic  first, or if each kind has labels B-, I-, E- and S-KIND, the most probable spans
+enum class Aggregation { none, simple, first, average, max, automatic };
 struct TagOptions {  // of Model::tag()
-  Aggregation aggregation = Aggregation::first;
+  Aggregation aggregation = Aggregation::automatic;
   // A text that does not fit is read in windows that overlap by this many tokens, at most half a
   // window. A pair that does not fit is truncated.
   int stride = 128;

@@ -16,7 +16,7 @@ void attention(Team& team, ConstTensor qkv, std::span<const int32_t> starts,
   assert(options.attended.empty() || !options.probabilities);
   const int64_t longest = longest_sequence(starts);
   const bool masks = options.causal || (options.window > 0 && options.window < longest - 1);
-  if (masks || longest > whole_tokens(options)) {
+  if (masks || options.sinks || longest > whole_tokens(options)) {
     return block_attention(team, qkv, starts, options, scratch, context);
   }
   const Timed timed(Step::attention);

@@ -34,6 +34,9 @@ struct AttentionOptions {
   const Disentangled* disentangled = nullptr;
   int64_t window = 0;   // tokens attended to on each side; 0: all
   bool causal = false;  // no token attends to later ones. Not with the three above or a window
+  // [A] or null: each head's score of a key without a value, to which every query attends, so that
+  // its other probabilities may sum to less than 1 (Xiao et al. 2024).
+  const float* sinks = nullptr;
   // For each sequence, how many of its first tokens can be attended to; empty: all. With a window,
   // every token's window must contain at least one of them. Not with probabilities.
   std::span<const int32_t> attended = {};

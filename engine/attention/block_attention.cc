@@ -100,6 +100,7 @@ class BlockAttention {
   AttentionTask task_of(const Block& block, int64_t head, int64_t key, float* space) const;
   void keep(const Block& block, int64_t head, int64_t key, const AttentionTask& task, int64_t i,
             Shares shares) const;
+  void drain(const Block& block, int64_t head, const float* greatest, float* context) const;
 
   ConstTensor qkv_;
   std::span<const int32_t> starts_;
@@ -206,6 +207,23 @@ void BlockAttention::keep(const Block& block, int64_t head, int64_t key, const A
   }
 }
 
+// Lets the head's sink take its share of the block's probabilities. greatest: of its queries, and
+// their sums.
+void BlockAttention::drain(const Block& block, int64_t head, const float* greatest,
+                           float* context) const {
+  const int64_t all = options_.reads == Reads::all ? block.length : 1;
+  for (int64_t q = 0; q < block.queries(); ++q) {
+    const float sum = greatest[queries_ + q];
+    const float kept = sum / (sum + std::exp(options_.sinks[head] - greatest[q]));
+    float* const mean = context + q * context_.columns;
+    for (int64_t j = 0; j < width_; ++j) mean[j] *= kept;
+    if (!options_.probabilities) continue;
+    float* const row = options_.probabilities + offsets_[block.sequence] +
+                       (head * all + block.first + q) * block.length;
+    for (int64_t j = 0; j < block.length; ++j) row[j] *= kept;
+  }
+}
+
 void BlockAttention::run(int64_t i, float* space) const {
   const auto attend =
       options_.precision == Precision::f32 ? kernels_.attention_f32 : kernels_.attention_bf16;
@@ -227,6 +245,7 @@ void BlockAttention::run(int64_t i, float* space) const {
       if (task.probabilities) keep(block, head, key, task, q, shares);
     }
   }
+  if (options_.sinks) drain(block, head, greatest, context);
 }
 
 }  // namespace

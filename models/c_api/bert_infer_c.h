@@ -257,7 +257,8 @@ typedef struct bert_tags {  // the words and entities of one input
 } bert_tags;
 
 // The labelled words and entities of each input, [N]. Options:
-//   aggregation  none, simple, first, average or max, as in Hugging Face's pipeline (first)
+//   aggregation  none, simple, first, average or max, as in Hugging Face's pipeline; or auto:
+//                first, or of labels B-, I-, E- and S-KIND the most probable spans (auto)
 //   stride       tokens by which the windows of a long text overlap (128)
 // and of a GLiNER, which gives no words:
 //   labels       those of the entities to find, "person,city"

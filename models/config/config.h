@@ -9,6 +9,7 @@
 #include "engine/dense/linear.h"
 #include "models/bert_infer.h"
 #include "models/config/extraction/span_settings.h"
+#include "models/config/extraction/span_tags.h"
 #include "models/config/families/families.h"
 #include "models/weights/adapter.h"
 
@@ -120,14 +121,18 @@ struct Config {
   bool has_new_head = false;  // it came with an adapter
   struct Experts {
     int64_t count = 0, chosen = 0;  // feed-forward networks, and how many a token takes
-    size_t every = 0;               // layers 1, 1 + every, 1 + 2 every, ... have them; 0: none
-    bool are_in(size_t layer) const { return every > 0 && layer % every == 1; }
+    size_t every = 0;  // layers 1, 1 + every, 1 + 2 every, ... have them, or if 1 all; 0: none
+    bool among_chosen = false;  // a softmax over the chosen ones' scores, instead of over all
+    // Gated ones multiply activation(min(gate, limit)) with up + 1, up within the limit.
+    float limit = 0;
+    bool are_in(size_t layer) const { return every > 0 && layer % every == 1 % every; }
   } experts;
 
   struct Labels {
     std::vector<std::string> names;  // empty for masked_lm, whose labels are the vocabulary
     Scores scores = Scores::raw;
     bool is_identity = false;  // what sentence-transformers' CrossEncoder applies to the logits
+    std::optional<SpanTags> span_tags = {};  // of tokens
   };
   std::optional<SpanSettings> spans;  // of a GLiNER, which has this head alone
   Labels by_sequence, by_token;       // of the heads for sequences and for tokens

@@ -2,6 +2,7 @@
 #include "models/config/head_labels.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -91,8 +92,11 @@ Config::Labels read_head_labels(const JsonFile& file, const std::string& directo
       const Scores scores = read_scores(file, function, labels.size());
       return {std::move(labels), scores, function == "Identity"};
     }
-    case HeadKind::token_classification:
-      return {read_labels(file), Scores::softmax};
+    case HeadKind::token_classification: {
+      std::vector<std::string> labels = read_labels(file);
+      std::optional<SpanTags> span_tags = read_span_tags(labels, directory);
+      return {std::move(labels), Scores::softmax, false, std::move(span_tags)};
+    }
     case HeadKind::next_sentence:  // Devlin et al. 2019, section 3.1
       return {{"IsNext", "NotNext"}, Scores::softmax};
     case HeadKind::sentence_order:  // Lan et al. 2020, section 3.1

@@ -157,7 +157,7 @@ Pass::Work Pass::work(bool logits) const {
       if (*linear) multiply(**linear, rows);
     }
     if (const auto& experts = layer.experts) {
-      for (const engine::Linear* linear : {&experts->in(), &experts->out()}) {
+      for (const engine::Linear* linear : experts->products()) {
         multiply(*linear, rows * experts->chosen());
         work.bytes += static_cast<double>((experts->count() - 1) * linear->width()) *
                       static_cast<double>(linear->columns()) * bytes_of_weight(linear->product());

@@ -120,7 +120,7 @@ void check_positions(const Options& options, const Config& config) {
 // no choice.
 ChosenPrecision choose_precision(Precision wanted, const Checkpoint& checkpoint,
                                  const Config& config) {
-  const std::string layer = config.layer_names.front() + config.family->layer.output;
+  const std::string layer = config.layer_names.front() + config.family->layer.attention_output;
   const bool is_int8 = checkpoint.is_int8(layer);
   if (is_int8 && (wanted == Precision::f32 || wanted == Precision::bf16)) {
     throw Error(checkpoint.path() + ": holds int8 weights, expected precision int8 or auto");

@@ -92,7 +92,8 @@ Tensor Layer::attend(const Pass& pass, Reads reads, bool probabilities, int64_t 
 // The feed-forward network, on at most rows_at_a_time tokens at a time. x: [T, H].
 void Layer::feed_forward(const Pass& pass, int64_t rows_at_a_time, Tensor x) const {
   const auto& [batch, team, space, before] = pass;
-  if (experts) experts->run_add(team, space.routed, space.wide, space.scratch, x, before);
+  const Tensor routed = experts ? pre_normed(output_norm, pass, x) : x;
+  if (experts) experts->run_add(team, space.routed, space.wide, space.scratch, routed, x, before);
   for (int64_t first = 0; first < x.rows && !experts; first += rows_at_a_time) {
     const Tensor part = {x.row(first), std::min(rows_at_a_time, x.rows - first), x.columns};
     // Slices add to x, of which the next ones read what it was.

@@ -118,6 +118,7 @@ struct Layer {
   float attention_scale;  // as in AttentionOptions
   bool pre_norm;          // norms before attention and feed-forward, not after
   bool is_packed_qkv;     // in the checkpoint
+  engine::Buffer sinks;   // [A], or none: as in AttentionOptions
   Gate gate;
   engine::Linear qkv;  // [3H, H], or less where heads share keys and values
   std::optional<engine::Norm> query_norm, key_norm, value_norm;

@@ -26,10 +26,9 @@ inline constexpr Named<bert::Precision> kPrecisions[] = {{"auto", bert::Precisio
 inline constexpr Named<Backend> kBackends[] = {
     {"auto", Backend::automatic}, {"onednn", Backend::onednn}, {"panels", Backend::panels}};
 inline constexpr Named<Role> kRoles[] = {{"query", Role::query}, {"document", Role::document}};
-inline constexpr Named<Aggregation> kAggregations[] = {{"none", Aggregation::none},
-                                                       {"simple", Aggregation::simple},
-                                                       {"first", Aggregation::first},
-                                                       {"average", Aggregation::average},
-                                                       {"max", Aggregation::max}};
+inline constexpr Named<Aggregation> kAggregations[] = {
+    {"auto", Aggregation::automatic},  {"none", Aggregation::none},
+    {"simple", Aggregation::simple},   {"first", Aggregation::first},
+    {"average", Aggregation::average}, {"max", Aggregation::max}};
 
 }  // namespace bert::models

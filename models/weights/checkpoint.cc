@@ -140,7 +140,16 @@ void Checkpoint::check(const Entry& entry) {
 }
 
 WeightTable Checkpoint::table(const std::string& name, int64_t rows, int64_t columns) {
-  const auto [file, tensor] = take(name, {rows, columns});
+  return as_table(take(name, {rows, columns}), rows, columns);
+}
+
+WeightTable Checkpoint::stacked(const std::string& name, int64_t count, int64_t rows,
+                                int64_t columns) {
+  return as_table(take(name, {count, rows, columns}), count * rows, columns);
+}
+
+WeightTable Checkpoint::as_table(const Entry& entry, int64_t rows, int64_t columns) {
+  const auto [file, tensor] = entry;
   const std::byte* const data = tensor->bytes.data();
   const engine::FloatType type = *float_type(tensor->dtype);
   WeightTable table{{file, tensor}, {data, type, rows, columns}, {}};

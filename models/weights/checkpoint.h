@@ -61,6 +61,8 @@ class Checkpoint {
   int64_t first_dimension(const std::string& name) const;  // 1 if it has none, or is 0
   Weight matrix(const std::string& name, int64_t rows, int64_t columns);
   WeightTable table(const std::string& name, int64_t rows, int64_t columns);
+  // So many matrices in a tensor [count, rows, columns], one above the other.
+  WeightTable stacked(const std::string& name, int64_t count, int64_t rows, int64_t columns);
   // The same, but a value that is not finite is an error. Packing a Linear finds those. The word
   // embeddings are read in place, where a search would read the whole table.
   Weight finite_matrix(const std::string& name, int64_t rows, int64_t columns);
@@ -93,6 +95,7 @@ class Checkpoint {
   // dtype: the only one accepted; by default F32, F16 and BF16 are.
   Entry take(const std::string& name, const std::vector<int64_t>& shape,
              std::optional<DType> dtype = std::nullopt);
+  static WeightTable as_table(const Entry& entry, int64_t rows, int64_t columns);
   void check(const Entry& entry);  // its checksum, once
   std::vector<int32_t> exact_inputs(const std::string& name, int64_t width);
 

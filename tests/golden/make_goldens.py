@@ -173,7 +173,7 @@ def newer() -> list[tuple[str, str, str, list[int] | None]]:
                           ("eurobert", ("none", "classification", "mlm", "tokens")),
                           ("esm", ("none", "classification", "mlm", "tokens")),
                           ("neobert", ("none", "classification", "mlm")), ("clip", ("none",)),
-                          ("bart", ("none", "qa", "mlm"))):
+                          ("privacy-filter", ("none", "tokens")), ("bart", ("none", "qa", "mlm"))):
         for head in heads:
             arguments = MODERN if family == "modernbert" else f"--family {family} {shape}"
             name = family if head == "none" else f"{family}-{head}"

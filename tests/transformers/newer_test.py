@@ -94,6 +94,16 @@ if not IS_OLDER:
                            "attention_bias": True, "mlp_bias": True, "hidden_act": "gelu",
                            "rope_parameters": {"rope_theta": 700.0, "rope_type": "default"}})
              for pooling in ("bos", "mean")]
+    YARN = {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 16}
+    FILTER = {"head_dim": 14, "num_attention_heads": 4, "num_key_value_heads": 2, "sliding_window": 8,
+              "num_local_experts": 6, "num_experts_per_tok": 3, "swiglu_limit": 1.5}
+    FAMILIES["OpenAIPrivacyFilter"] = (["Model", "ForTokenClassification"], FILTER | {
+        "rope_parameters": YARN | {"rope_theta": 150000.0, "truncate": False, "beta_fast": 4.0, "beta_slow": 1.0}})
+    MORE.append(("OpenAIPrivacyFilter", FILTER | {
+        "attention_bias": False, "num_experts_per_tok": 1, "swiglu_limit": 7.0, "sliding_window": 200,
+        "rope_parameters": {"rope_type": "default", "rope_theta": 700.0}}))
+    MORE += [("Llama", {"head_dim": 20, "rope_parameters": YARN | {"rope_theta": 5e5} | more})
+             for more in ({}, {"mscale": 1.0, "mscale_all_dim": 0.7}, {"attention_factor": 0.9, "beta_fast": 2.0})]
     FAMILIES["Esmc"] = (USUAL, {})
     MORE.append(("Esmc", {"attention_bias": True, "mlp_bias": True, "hidden_act": "gelu", "num_hidden_layers": 9}))
     FAMILIES["EmbeddingGemma2Text"] = (["Model"], random_models.GEMMA_2)
@@ -125,7 +135,7 @@ class Newer(JudgeTest):
         random_models.randomise(model, seed, 1.5)
         with torch.no_grad():  # without norms between them, layers amplify each other's rounding
             for name, weight in model.named_parameters():
-                if weight.dim() == 2 and "embeddings" not in name:
+                if (weight.dim() == 2 and "embeddings" not in name) or "experts" in name:
                     # T5's scores are not divided by sqrt D, and ESM C's residuals grow from layer to layer.
                     weight *= 0.45 if "T5" in family else 0.5 if family == "Esmc" else 0.6
                 if weight.dim() == 1 and family == "Gemma3Text":
@@ -334,7 +344,8 @@ class Newer(JudgeTest):
     def test_settings(self):
         for seed, (family, settings) in enumerate(MORE):
             with self.subTest(f"{family} {settings}"):
-                self.compare(family, "Model" if "Gemma" in family else "ForSequenceClassification", seed, settings)
+                head = "Model" if "Gemma" in family or "Filter" in family else "ForSequenceClassification"
+                self.compare(family, head, seed, settings)
 
 
 if __name__ == "__main__":

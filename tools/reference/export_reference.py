@@ -23,7 +23,7 @@ except ImportError as error:
 from newer.config import NewerConfig
 from reference import arguments, sentence_embedding, write_reference
 from reference_config import Config, read_config
-from reference_inputs import Input, random_inputs, read_inputs, read_limits
+from reference_inputs import Input, random_inputs, read_inputs, read_limits, with_prompt
 from tensor_file import FormatError
 
 
@@ -38,13 +38,20 @@ def tokenize_with(directory: Path, config: Config, max_length: int | None):
                              return_token_type_ids=True)
         return list(encoding["input_ids"]), list(encoding["token_type_ids"])
 
-    return tokenize
+    return with_prompt(config, tokenize)
 
 
 def load(directory: Path, config: Config):
     """The model, and whether the checkpoint has its pooler: transformers initialises one if not."""
-    kind = getattr(transformers, config.architecture)
-    model, info = kind.from_pretrained(str(directory), output_loading_info=True)
+    kind = getattr(transformers, config.architecture, None)
+    if kind is None:
+        raise FormatError(f"{directory}/config.json: architectures has {config.architecture}, which "
+                          f"transformers {transformers.__version__} does not have")
+    try:
+        model, info = kind.from_pretrained(str(directory), output_loading_info=True)
+    except RuntimeError as error:  # other shapes, of which it has printed a list
+        raise FormatError(f"{directory}: transformers {transformers.__version__} cannot load it as "
+                          f"{config.architecture}: {str(error).splitlines()[0]}") from None
     missing = sorted(info["missing_keys"])
     # The decoder is tied to the word embeddings, and its bias to the head's.
     newer = isinstance(config, NewerConfig)
@@ -124,7 +131,7 @@ def main() -> None:
         writer = f"tools/reference/export_reference.py, transformers {transformers.__version__}, " \
                  f"torch {torch.__version__}"
         write_reference(args.output, export(args.model, config, inputs), inputs, "<f8", args.stages,
-                        writer)
+                        writer, args.max_length and min(args.max_length, config.longest))
     except (FormatError, OSError) as error:
         sys.exit(f"export_reference.py: {error}")
 

@@ -45,7 +45,7 @@ from newer.config import NewerConfig
 from newer.reference import compute_newer
 from reference_config import Config, read_config
 from reference_heads import add_heads
-from reference_inputs import Input, WordPiece, random_inputs, read_inputs, read_json
+from reference_inputs import Input, WordPiece, random_inputs, read_inputs, read_json, with_prompt
 from reference_tensors import ACTIVATIONS, Checkpoint
 from retrieval_reference import add_retrieval
 from tensor_file import FormatError, write_tensors
@@ -221,7 +221,8 @@ def read_pooling(path: Path) -> list[Callable]:
 
 
 def write_reference(path: Path, stages: dict[str, np.ndarray], inputs: list[Input], dtype: str,
-                    kept: str, writer: str) -> None:
+                    kept: str, writer: str, max_length: int | None = None) -> None:
+    """max_length: of the inputs, if they are texts and this is not the model's own."""
     if kept == "logits":
         last = "logits" if "logits" in stages else "embedding"
         stages = {name: stages[name] for name in ("ids", "type_ids", "starts", last)}
@@ -230,6 +231,8 @@ def write_reference(path: Path, stages: dict[str, np.ndarray], inputs: list[Inpu
     metadata = {"written_by": writer}
     if all(x.texts for x in inputs):
         metadata["inputs"] = json.dumps([x.texts for x in inputs], ensure_ascii=False)
+        if max_length:
+            metadata["max_length"] = str(max_length)
     write_tensors(path, stages, metadata)
 
 
@@ -263,7 +266,8 @@ def arguments(description: str) -> argparse.ArgumentParser:
     parser.add_argument("--lengths", type=integers, default=[3, 17, 31, 33, 128],
                         help="lengths of the random inputs, used in turn, e.g. 3,17,512")
     parser.add_argument("--seed", type=int, default=0, help="seed of the random inputs")
-    parser.add_argument("--max-length", type=int, help="truncate texts to this many tokens")
+    parser.add_argument("--max-length", type=int,
+                        help="truncate texts to this many tokens, as bert-regress will then, too")
     parser.add_argument("--stages", choices=["all", "logits"], default="all",
                         help="logits: only the inputs and the logits (without a head, embedding)")
     return parser
@@ -272,7 +276,7 @@ def arguments(description: str) -> argparse.ArgumentParser:
 def tokenize_with(config: Config, max_length: int | None) -> Callable:
     """Reads vocab.txt at the first text; inputs of ids do not need it."""
     tokenizer = functools.cache(lambda: WordPiece(config.directory, config.longest, max_length))
-    return lambda texts: tokenizer().encode(texts)
+    return with_prompt(config, lambda texts: tokenizer().encode(texts))
 
 
 def main() -> None:
@@ -289,7 +293,8 @@ def main() -> None:
             inputs = read_inputs(config, args.inputs, tokenize_with(config, args.max_length))
         stages = compute(args.model, inputs)
         write_reference(args.output, stages, inputs, {"f32": "<f4", "f64": "<f8"}[args.dtype],
-                        args.stages, "tools/reference/reference.py, float64")
+                        args.stages, "tools/reference/reference.py, float64",
+                        args.max_length and min(args.max_length, config.longest))
     except (FormatError, OSError) as error:
         sys.exit(f"reference.py: {error}")
 

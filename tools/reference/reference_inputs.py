@@ -59,6 +59,18 @@ def read_limits(directory: Path, positions: int, requested: int | None) -> tuple
     return requested or min(positions, limit), sentence.get("do_lower_case", False)
 
 
+def with_prompt(config, tokenize: Callable) -> Callable:
+    """tokenize(), with what sentence-transformers puts before each first text by default."""
+    directory = config.directory
+    path = directory / "config_sentence_transformers.json"
+    settings = read_json(path) if path.exists() else {}
+    prompt = (settings.get("prompts") or {}).get(settings.get("default_prompt_name"))
+    head = config.architecture.partition("For")[2]
+    if not prompt or not ((directory / "modules.json").exists() or head in ("", "SequenceClassification")):
+        return tokenize
+    return lambda texts: tokenize([prompt + texts[0], *texts[1:]])
+
+
 class WordPiece:
     def __init__(self, directory: Path, positions: int = 512, max_length: int | None = None):
         self.path = directory / "vocab.txt"

@@ -57,6 +57,14 @@ struct LayerNames {
   // Norms of what attention and the feed-forward network add to the hidden state.
   const char *attention_post_norm = "", *output_post_norm = "";
   bool norms_values = false;  // each head's, by a norm without weights
+  const char* sinks = "";     // of attention
+  // Of feed-forward networks of which a token takes a few: the router's weights, and, stacked over
+  // all networks, those from the hidden state and back to it, and their biases; or one bias for the
+  // sum. [E I, H] both, or if is_stacked [E, H, 2 I], the gate's half first, and [E, I, H].
+  struct ExpertNames {
+    const char *router = "", *in = "", *out = "", *in_bias = "", *out_bias = "", *bias = "";
+    bool is_stacked = false;
+  } experts = {};
   // Of a decoder's layers: the attention to the encoder's output.
   const char *cross_query = "", *cross_key = "", *cross_value = "", *cross_output = "",
              *cross_norm = "";

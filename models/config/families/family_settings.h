@@ -26,6 +26,7 @@ void read_deberta(const JsonFile& file, Config& config);
 void read_euro_bert(const JsonFile& file, Config& config);
 void read_ultra_bert(const JsonFile& file, Config& config);
 void read_neo_bert(const JsonFile& file, Config& config);
+void read_privacy_filter(const JsonFile& file, Config& config);
 void read_llama(const JsonFile& file, Config& config);
 void read_mistral(const JsonFile& file, Config& config);
 void read_gemma3(const JsonFile& file, Config& config);

@@ -17,13 +17,17 @@ namespace bert::models {
 namespace {
 
 // For encoders with the layers of language models: query heads may share keys and values.
-void read_heads(const JsonFile& file, Config& config) {
+void read_key_heads(const JsonFile& file, Config& config) {
   constexpr const char* kKeyHeads = "num_key_value_heads";
   config.key_heads = static_cast<int>(file.integer(kKeyHeads, 1, config.heads, config.heads));
   if (config.heads % config.key_heads != 0) {
     file.fail(kKeyHeads, fmt::format("a divisor of '{}', which is {}",
                                      config.family->settings.heads, config.heads));
   }
+}
+
+void read_heads(const JsonFile& file, Config& config) {
+  read_key_heads(file, config);
   const int64_t width = config.head_size;
   if (file.integer("head_dim", 1, 1 << 20, width) != width) {
     file.fail("head_dim", fmt::format("{}, the hidden size by the number of heads", width));
@@ -49,7 +53,7 @@ void read_decoder(const JsonFile& file, Config& config) {
     file.fail("is_causal", "true or false, as the code that auto_map names is never run");
   }
   config.is_causal = file.boolean("is_causal", true);
-  config.frequencies = rope_frequencies(file, config, 10000);
+  read_rope(file, 10000, config);
   config.classifier_pooling = Config::ClassifierPooling::last;
   config.pad_token = static_cast<int>(file.integer("pad_token_id", -1, config.vocabulary - 1, -1));
   for (const std::string& layer : config.layer_names) {  // in older files
@@ -64,7 +68,7 @@ void read_euro_bert(const JsonFile& file, Config& config) {
   read_llama_layers(file, config);
   config.has_bias.decoder = config.has_bias.up;
   if (!file.has("rope_parameters") && !file.has("rope_theta")) file.fail("rope_theta", "a number");
-  config.frequencies = rope_frequencies(file, config, 10000);
+  read_rope(file, 10000, config);
   const std::string pooling = file.text("classifier_pooling", "late");
   if (pooling != "bos" && pooling != "mean" && pooling != "late") {
     file.fail("classifier_pooling", "bos, mean or late");
@@ -118,8 +122,34 @@ void read_esmc(const JsonFile& file, Config& config) {
   if (config.key_heads != config.heads) {
     file.fail("num_key_value_heads", fmt::format("{}, the number of heads", config.heads));
   }
-  config.frequencies = rope_frequencies(file, config, 10000);
+  read_rope(file, 10000, config);
   config.branch_scale = std::sqrt(36 / static_cast<float>(config.layers));
+}
+
+// OpenAI's Privacy Filter (2026): gpt-oss' layers without a mask, but with windows in all of them.
+void read_privacy_filter(const JsonFile& file, Config& config) {
+  config.is_rms_norm = true;
+  const bool attention = file.boolean("attention_bias", true);
+  config.has_bias = {.norm = false, .qkv = attention, .attention_output = attention};
+  if (!file.has("num_key_value_heads")) file.fail("num_key_value_heads", "a number");
+  read_key_heads(file, config);
+  for (const char* field : {"sliding_window", "rope_parameters"}) {
+    if (!file.has(field)) file.fail(field, "the settings that the model was trained with");
+  }
+  const auto reach = static_cast<int>(file.integer("sliding_window", 1, 1 << 20));
+  config.windows.assign(static_cast<size_t>(config.layers), reach);
+  read_rope(file, 150000, config);
+  const char* const count = file.has("num_experts") ? "num_experts" : "num_local_experts";
+  config.experts.count = file.integer(count, 1, 1 << 10);
+  config.experts.chosen = file.integer("num_experts_per_tok", 1, config.experts.count);
+  config.experts.every = 1;
+  config.experts.among_chosen = true;
+  config.experts.limit = static_cast<float>(positive(file, "swiglu_limit", 7));
+  if (file.number("swiglu_alpha", 1.702) != 1.702) file.fail("swiglu_alpha", "1.702");
+  for (const char* field : {"default_n_ctx", "initial_context_length", "output_router_logits",
+                            "router_aux_loss_coef"}) {
+    file.find(field);  // of training, or the same as in rope_parameters
+  }
 }
 
 // EmbeddingGemma (Schechter Vera et al. 2025): Gemma 3's layers without a mask.

@@ -15,6 +15,11 @@ using enum HeadKind;
 using enum ReadBy;
 
 constexpr SettingNames kModernBertSettings = with_activation("hidden_activation", "gelu");
+constexpr SettingNames privacy_filter_settings() {
+  SettingNames names = with_activation("", "quick_gelu");  // as no file says
+  names.head_size = "head_dim";
+  return names;
+}
 constexpr Alias kNomicBertAliases[] = {{"n_embd", "hidden_size"},
                                        {"n_head", "num_attention_heads"},
                                        {"n_layer", "num_hidden_layers"},
@@ -81,6 +86,18 @@ constexpr LayerNames kMixerLayer = {.layer = "encoder.layers.{}",
                                     .output = ".mlp.fc2",
                                     .output_norm = ".norm2",
                                     .qkv = ".mixer.Wqkv"};
+constexpr LayerNames privacy_filter_layer() {
+  LayerNames names = projections_layer(".input_layernorm", ".post_attention_layernorm");
+  names.rotates_neighbours = true;
+  names.sinks = ".self_attn.sinks";
+  names.experts = {.router = ".mlp.router",
+                   .in = ".mlp.experts.gate_up_proj",
+                   .out = ".mlp.experts.down_proj",
+                   .in_bias = ".mlp.experts.gate_up_proj_bias",
+                   .out_bias = ".mlp.experts.down_proj_bias",
+                   .is_stacked = true};
+  return names;
+}
 constexpr LayerNames kDebertaLayer = {.layer = "encoder.layer.{}",
                                       .query = ".attention.self.query_proj",
                                       .key = ".attention.self.key_proj",
@@ -174,11 +191,18 @@ constexpr HeadRow kLmHeadDebertaHeads[] = {kDebertaClassifier,
                                            kQuestionAnswering,
                                            as_multiple_choice(kDebertaClassifier)};
 
+constexpr HeadRow kScore = {
+    .suffix = "ForTokenClassification", .kind = token_classification, .output = "score"};
+
 // Without gates, like layers with experts.
 constexpr LayerNames plain_nomic_layer() {
   LayerNames names = kNomicBertLayer;
   names.intermediate = ".mlp.fc1";
   names.up = "";
+  names.experts = {.router = ".mlp.router.layer",
+                   .in = ".mlp.experts.mlp.w1",
+                   .out = ".mlp.experts.mlp.w2",
+                   .bias = ".mlp.experts.bias"};
   return names;
 }
 constexpr Family nomic_bert(const LayerNames& layer, const char* norm, const char* mark) {
@@ -316,6 +340,19 @@ constexpr Family kNewerFamilies[] = {
     deberta(kDebertaHeads, ""),
     first_deberta(kLmHeadDebertaHeads, "lm_predictions.lm_head.dense.weight"),
     first_deberta(kDebertaHeads, ""),
+    {.model_type = "openai_privacy_filter",
+     .classes = "OpenAIPrivacyFilter",
+     .prefix = "model.",
+     .settings = privacy_filter_settings(),
+     .layer = privacy_filter_layer(),
+     .embeddings = {.words = "embed_tokens.weight", .norm = ""},
+     .has_types = false,
+     .norm_epsilon = {.name = "rms_norm_eps", .fallback = 1e-5},
+     .heads = {&kScore, 1},
+     .pre_norm = true,
+     .final_norm = "norm",
+     .position_type = PositionType::rotary,
+     .read_more = read_privacy_filter},
 };
 
 }  // namespace

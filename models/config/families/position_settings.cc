@@ -77,6 +77,12 @@ double positive(const JsonField& parameters, const char* name) {
   return value;
 }
 
+// What is beside the parameters overrules what is among them.
+double trained_positions(const JsonFile& file, const JsonField& parameters) {
+  constexpr const char* kTrained = "original_max_position_embeddings";
+  return file.has(kTrained) ? positive(file, kTrained, 1) : positive(parameters, kTrained);
+}
+
 // Llama 3.1's way to more positions than it was trained on (Grattafiori et al. 2024): what turns
 // less than low_freq_factor times in them is slowed down by `factor`, what turns more than
 // high_freq_factor times stays as it is, and between the two lies a mixture. In float32, as in
@@ -86,9 +92,7 @@ void stretch(const JsonFile& file, const JsonField& parameters, std::vector<floa
   const double low = positive(parameters, "low_freq_factor");
   const double high = positive(parameters, "high_freq_factor");
   if (high <= low) parameters.at("high_freq_factor").fail("more than low_freq_factor");
-  constexpr const char* kTrained = "original_max_position_embeddings";  // beside it overrules it
-  const double trained =
-      file.has(kTrained) ? positive(file, kTrained, 1) : positive(parameters, kTrained);
+  const double trained = trained_positions(file, parameters);
   const auto longest = static_cast<float>(trained / low);
   const auto shortest = static_cast<float>(trained / high);
   for (float& frequency : frequencies) {
@@ -103,6 +107,52 @@ void stretch(const JsonFile& file, const JsonField& parameters, std::vector<floa
   }
 }
 
+double positive_or(const JsonField& parameters, const char* name, double fallback) {
+  return parameters.has(name) ? positive(parameters, name) : fallback;
+}
+
+// YaRN's (Peng et al. 2023), by which queries and keys are multiplied.
+double attention_factor(const JsonField& parameters) {
+  if (parameters.has("attention_factor")) return positive(parameters, "attention_factor");
+  const double factor = positive(parameters, "factor");
+  const auto by_length = [factor](double scale) {
+    return factor <= 1 ? 1 : 0.1 * scale * std::log(factor) + 1;
+  };
+  constexpr const char *kAbove = "mscale", *kBelow = "mscale_all_dim";
+  if (!parameters.has(kAbove) || !parameters.has(kBelow)) return by_length(1);
+  return by_length(positive(parameters, kAbove)) / by_length(positive(parameters, kBelow));
+}
+
+// YaRN's frequencies: what turns less than beta_slow times in the positions that it was trained on
+// is slowed down by `factor`, what turns more than beta_fast times stays as it is, and between the
+// two lies a mixture. In float32, as in transformers.
+void interpolate(const JsonFile& file, const JsonField& parameters, double theta,
+                 std::vector<float>& frequencies) {
+  const auto width = static_cast<double>(2 * frequencies.size());
+  const auto factor = static_cast<float>(positive(parameters, "factor"));
+  const double trained = trained_positions(file, parameters);
+  const auto dimension = [&](const char* name, double fallback) {
+    const double turns = positive_or(parameters, name, fallback);
+    return width * std::log(trained / (turns * 2 * std::numbers::pi)) / (2 * std::log(theta));
+  };
+  double low = dimension("beta_fast", 32), high = dimension("beta_slow", 1);
+  if (!parameters.has("truncate") || parameters.at("truncate").boolean()) {
+    low = std::floor(low);
+    high = std::ceil(high);
+  }
+  low = std::max(low, 0.0);
+  high = std::min(high, width - 1);
+  if (low == high) high += 0.001;
+  for (size_t i = 0; i < frequencies.size(); ++i) {
+    const float exponent = static_cast<float>(2 * i) / static_cast<float>(width);
+    const auto power = static_cast<float>(std::pow(theta, exponent));
+    const float ramp =
+        (static_cast<float>(i) - static_cast<float>(low)) / static_cast<float>(high - low);
+    const float kept = 1 - std::clamp(ramp, 0.0f, 1.0f);
+    frequencies[i] = 1 / (factor * power) * (1 - kept) + 1 / power * kept;
+  }
+}
+
 }  // namespace
 
 double rope_theta(const JsonField& parameters, double fallback) {
@@ -114,7 +164,7 @@ double rope_theta(const JsonField& parameters, double fallback) {
   return parameters.has("rope_theta") ? positive(parameters, "rope_theta") : fallback;
 }
 
-std::vector<float> rope_frequencies(const JsonFile& file, const Config& config, double fallback) {
+void read_rope(const JsonFile& file, double fallback, Config& config) {
   double theta = positive(file, "rope_theta", fallback);
   const int64_t width = head_width(file, config);
   const char* name = "rope_parameters";
@@ -123,18 +173,32 @@ std::vector<float> rope_frequencies(const JsonFile& file, const Config& config, 
   } else {
     name = "rope_scaling";
   }
-  if (!file.has(name)) return engine::rotary_frequencies(theta, width);
+  if (!file.has(name)) {
+    config.frequencies = engine::rotary_frequencies(theta, width);
+    return;
+  }
   const JsonField parameters = file.at(name);
   std::string type = "default";
   for (const char* key : {"type", "rope_type"}) {  // the old name and the new one
     if (!parameters.has(key)) continue;
     type = parameters.at(key).string();
-    if (type != "default" && type != "llama3") parameters.at(key).fail("\"default\" or \"llama3\"");
+    if (type != "default" && type != "llama3" && type != "yarn") {
+      parameters.at(key).fail("\"default\", \"llama3\" or \"yarn\"");
+    }
+  }
+  constexpr const char* kPart = "partial_rotary_factor";
+  if (type != "default" && parameters.has(kPart) && parameters.at(kPart).number() != 1) {
+    parameters.at(kPart).fail("1");
   }
   if (parameters.has("rope_theta")) theta = positive(parameters, "rope_theta");
-  std::vector<float> frequencies = engine::rotary_frequencies(theta, width);
-  if (type == "llama3") stretch(file, parameters, frequencies);
-  return frequencies;
+  config.frequencies = engine::rotary_frequencies(theta, width);
+  if (type == "llama3") stretch(file, parameters, config.frequencies);
+  if (type != "yarn") return;
+  interpolate(file, parameters, theta, config.frequencies);
+  // It multiplies queries and keys alike.
+  const double factor = attention_factor(parameters);
+  config.attention_scale =
+      static_cast<float>(factor * factor / std::sqrt(static_cast<double>(width)));
 }
 
 namespace {

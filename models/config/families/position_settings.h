@@ -21,9 +21,9 @@ int64_t head_width(const JsonFile& file, const Config& config);  // even, as pai
 
 // The theta of {"rope_theta", "rope_type": "default"}, as transformers 5 writes it.
 double rope_theta(const JsonField& parameters, double fallback);
-// The frequencies from rope_theta and rope_scaling, or from rope_parameters, as transformers 5
-// writes them. The type may be "llama3" too.
-std::vector<float> rope_frequencies(const JsonFile& file, const Config& config, double fallback);
+// Sets the frequencies from rope_theta and rope_scaling, or from rope_parameters, as transformers 5
+// writes them. The type may be "llama3" or "yarn" too, of which the latter also scales attention.
+void read_rope(const JsonFile& file, double fallback, Config& config);
 // For global layers and for those with a window.
 struct Thetas {
   double global, local;

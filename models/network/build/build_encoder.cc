@@ -102,64 +102,6 @@ std::optional<engine::Linear> read_up(Checkpoint& checkpoint, const std::string&
   return read_linear(checkpoint, dense, Activation::none, product, team);
 }
 
-// Three tensors, or one if the family always has one or this checkpoint does.
-DenseNames qkv_names(const Checkpoint& checkpoint, const std::string& name, const Config& config,
-                     const Config::HeadShape& heads) {
-  const LayerNames& names = config.family->layer;
-  const int64_t hidden = config.hidden, columns = config.heads * heads.size;
-  const int64_t later = heads.key_heads * heads.size;
-  const bool packed = *names.qkv && (!*names.query || checkpoint.has(name + names.qkv + ".weight"));
-  if (packed) return {{name + names.qkv}, 3 * columns, hidden, config.has_bias.qkv};
-  return {.names = {name + names.query, name + names.key, name + names.value},
-          .columns = columns,
-          .width = hidden,
-          .has_bias = config.has_bias.qkv,
-          .later_columns = later};
-}
-
-// From stacked heads: all queries' rows, then all keys' and all values'. Queries and keys whose
-// neighbours are rotated together are sorted alike, so that those of two halves are.
-std::shared_ptr<engine::Buffer> sort_heads(engine::ConstTensor stacked, int heads,
-                                           bool rotates_neighbours) {
-  const auto sorted = std::make_shared<engine::Buffer>();
-  const Tensor rows = sorted->tensor(stacked.rows, stacked.columns);
-  const int64_t hidden = stacked.columns, width = hidden / heads;
-  for (int64_t row = 0; row < rows.rows; ++row) {
-    const int64_t head = row / (3 * width), part = row / width % 3, i = row % width;
-    const bool moves = rotates_neighbours && part < 2;
-    const int64_t place = moves ? i % 2 * (width / 2) + i / 2 : i;
-    std::copy_n(stacked.row(row), hidden, rows.row(part * hidden + head * width + place));
-  }
-  return sorted;
-}
-
-engine::Linear read_qkv(Checkpoint& checkpoint, const std::string& layer, const Config& config,
-                        const Config::HeadShape& heads, const engine::Product& product,
-                        engine::Team& team) {
-  const LayerNames& names = config.family->layer;
-  const DenseNames dense = qkv_names(checkpoint, layer, config, heads);
-  if (!names.qkv_by_heads) return read_linear(checkpoint, dense, Activation::none, product, team);
-  const int64_t hidden = config.hidden;
-  engine::Buffer bias(3 * hidden);
-  if (*names.query_bias) {
-    const engine::Buffer query = checkpoint.vector(layer + names.query_bias, hidden),
-                         value = checkpoint.vector(layer + names.value_bias, hidden);
-    std::copy_n(query.data(), hidden, bias.data());
-    std::copy_n(value.data(), hidden, bias.data() + 2 * hidden);
-  }
-  // In int8, they are already sorted, with biases for all three.
-  if (checkpoint.is_int8(dense.names.front())) {
-    return read_linear(checkpoint, dense, Activation::none, product, team);
-  }
-  const Weight stacked =
-      checkpoint.matrix(dense.names.front() + ".weight", dense.columns, dense.width);
-  const auto sorted = sort_heads(stacked.view, config.heads, names.rotates_neighbours);
-  Checkpoint::release(stacked);
-  const engine::Linear::Part part = {
-      {sorted->data(), dense.columns, dense.width}, bias.data(), stacked.description()};
-  return engine::Linear(team, {&part, 1}, Activation::none, product, sorted);
-}
-
 }  // namespace
 
 Layer::Layer(Checkpoint& checkpoint, const std::string& name_in_checkpoint, const Config& config,
@@ -192,9 +134,10 @@ Layer::Layer(Checkpoint& checkpoint, const std::string& name_in_checkpoint, cons
                                        name + names.attention_post_norm, config.hidden, config)),
       output_post_norm(read_norm_if(*names.output_post_norm, checkpoint,
                                     name + names.output_post_norm, config.hidden, config)) {
-  // A layer keeps one copy of x in Workspace::normed, and gives experts x as it is.
+  // A layer keeps one copy of x in Workspace::normed.
   assert(!residual_norm || (!pre_norm && !attention_post_norm));
-  assert(!config.experts.are_in(number) || !pre_norm);
+  assert(!config.experts.are_in(number) || !output_post_norm);
+  if (*names.sinks) sinks = checkpoint.vector(name + names.sinks, heads);
   if (names.norms_values) value_norm = unit_norm(config.heads_of(number).size, config);
   if (config.layer_inputs > 0)
     layer_inputs.emplace(checkpoint, name, number, config, products.layers, team);
@@ -204,7 +147,7 @@ Layer::Layer(Checkpoint& checkpoint, const std::string& name_in_checkpoint, cons
   qkv.set_prefetch_target(attention_output);
   if (config.experts.are_in(number)) {
     experts.emplace(checkpoint, name, config, products.layers, products.f32, team);
-    attention_output.set_prefetch_target(experts->in());
+    attention_output.set_prefetch_target(*experts->products().front());
     return;
   }
   const engine::Product& product = products.layers;

@@ -6,55 +6,132 @@
 #include <memory>
 #include <utility>
 
+#include "engine/rows/rows.h"
 #include "models/network/build/build_parts.h"
 
 namespace bert::models {
 
 using engine::Activation;
 using engine::Tensor;
+using ExpertNames = LayerNames::ExpertNames;
 
 namespace {
 
-// One network's rows of a tensor [E I, H], or their transpose, without a bias.
-engine::Linear read_network(Checkpoint& checkpoint, const std::string& name, int64_t network,
-                            bool is_transposed, const Config& config, Activation activation,
-                            const engine::Product& product, engine::Team& team) {
-  const int64_t wide = config.intermediate, hidden = config.hidden;
-  const Weight all = checkpoint.matrix(name, config.experts.count * wide, hidden);
-  const auto copy = std::make_shared<engine::Buffer>();
-  const Tensor part = is_transposed ? copy->tensor(hidden, wide) : copy->tensor(wide, hidden);
-  for (int64_t i = 0; i < wide; ++i) {
-    const float* const row = all.view.row(network * wide + i);
-    if (is_transposed) {
-      for (int64_t j = 0; j < hidden; ++j) part.row(j)[i] = row[j];
-    } else {
-      std::copy_n(row, hidden, part.row(i));
-    }
+// The networks' weights and biases as they are stored.
+struct Stored {
+  WeightTable in, out;
+  engine::Buffer in_bias, out_bias;  // [E, N], or none
+};
+
+Stored read_stored(Checkpoint& checkpoint, const std::string& layer, const Config& config) {
+  const ExpertNames& names = config.family->layer.experts;
+  const int64_t count = config.experts.count, wide = config.intermediate, hidden = config.hidden;
+  const std::string in = layer + names.in, out = layer + names.out;
+  if (!names.is_stacked) {
+    return {checkpoint.table(in, count * wide, hidden),
+            checkpoint.table(out, count * wide, hidden),
+            {},
+            {}};
   }
-  const engine::Buffer bias(part.rows);
-  const engine::Linear::Part of_linear = {part, bias.data(), all.description()};
+  return {checkpoint.stacked(in, count, hidden, 2 * wide),
+          checkpoint.stacked(out, count, wide, hidden),
+          checkpoint.values(layer + names.in_bias, {count, 2 * wide}),
+          checkpoint.values(layer + names.out_bias, {count, hidden})};
+}
+
+// A product's weights: the rows of a table from `row` on, or if `transposed` some of its columns.
+struct Source {
+  const WeightTable& table;
+  int64_t row, column;
+  bool transposed;
+  const float* bias;  // or null
+};
+
+engine::Linear read_product(const Source& source, int64_t columns, int64_t width,
+                            Activation activation, const engine::Product& product,
+                            engine::Team& team) {
+  const auto copy = std::make_shared<engine::Buffer>();
+  const Tensor part = copy->tensor(columns, width);
+  constexpr int64_t kAtATime = 16;  // a cache line of each row of `part`
+  const engine::Table& from = source.table.view;
+  const int64_t rows = source.transposed ? width : columns;
+  team.run(engine::divide_up(rows, kAtATime), [&](int64_t block, int) {
+    engine::Buffer room(kAtATime * from.columns);
+    const int64_t first = block * kAtATime, count = std::min(kAtATime, rows - first);
+    const float* row[kAtATime];
+    for (int64_t i = 0; i < count; ++i) {
+      row[i] = from.row(source.row + first + i, room.data() + i * from.columns) + source.column;
+      if (!source.transposed) std::copy_n(row[i], width, part.row(first + i));
+    }
+    for (int64_t j = 0; source.transposed && j < columns; ++j) {
+      for (int64_t i = 0; i < count; ++i) part.row(j)[first + i] = row[i][j];
+    }
+  });
+  const engine::Buffer none(columns);
+  const engine::Linear::Part of_linear = {part, source.bias ? source.bias : none.data(),
+                                          source.table.description()};
   return engine::Linear(team, {&of_linear, 1}, activation, product, copy);
+}
+
+// Adds a row of each network's, weighted by the row's score, to its token's row.
+template <typename Place>
+void add_weighted(engine::Team& team, const std::vector<Place>& places, engine::ConstTensor rows,
+                  Tensor sum) {
+  engine::for_row_blocks(team, rows.rows, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      float* const to = sum.row(places[row].token);
+      const float score = places[row].score, *const from = rows.row(row);
+      for (int64_t j = 0; j < rows.columns; ++j) to[j] += score * from[j];
+    }
+  });
 }
 
 }  // namespace
 
 Experts::Experts(Checkpoint& checkpoint, const std::string& layer, const Config& config,
                  const engine::Product& product, const engine::Product& f32, engine::Team& team)
-    : router_(read_linear(
-          checkpoint, {{layer + ".mlp.router.layer"}, config.experts.count, config.hidden, false},
-          Activation::none, f32, team)),
-      bias_(checkpoint.vector(layer + ".mlp.experts.bias", config.hidden)),
-      chosen_(config.experts.chosen) {
-  const auto read = [&](const char* name, int64_t network, bool is_transposed,
-                        Activation activation) {
-    return read_network(checkpoint, layer + ".mlp.experts.mlp." + name, network, is_transposed,
-                        config, activation, product, team);
+    : router_(read_linear(checkpoint,
+                          {{layer + config.family->layer.experts.router},
+                           config.experts.count,
+                           config.hidden,
+                           config.family->layer.experts.is_stacked},
+                          Activation::none, f32, team)),
+      bias_(config.hidden),
+      chosen_(config.experts.chosen),
+      among_chosen_(config.experts.among_chosen),
+      limit_(config.experts.limit),
+      most_(limit_ / (1 + std::exp(-1.702f * limit_))) {
+  const ExpertNames& names = config.family->layer.experts;
+  const int64_t wide = config.intermediate, hidden = config.hidden;
+  if (*names.bias) bias_ = checkpoint.vector(layer + names.bias, hidden);
+  const Stored stored = read_stored(checkpoint, layer, config);
+  const auto read_in = [&](int64_t network, bool is_up) {
+    const int64_t column = is_up ? wide : 0;
+    const float* const bias = stored.in_bias.data();
+    const Source source = {stored.in, network * (names.is_stacked ? hidden : wide), column,
+                           names.is_stacked, bias ? bias + network * 2 * wide + column : nullptr};
+    return read_product(source, wide, hidden, is_up ? Activation::none : config.activation, product,
+                        team);
   };
   for (int64_t network = 0; network < config.experts.count; ++network) {
-    networks_.push_back({read("w1", network, false, config.activation),
-                         read("w2", network, true, Activation::none)});
-    networks_.back().in.set_prefetch_target(networks_.back().out);
+    const float* const bias = stored.out_bias.data();
+    const Source out = {stored.out, network * wide, 0, true,
+                        bias ? bias + network * hidden : nullptr};
+    networks_.push_back({read_in(network, false),
+                         names.is_stacked ? std::optional(read_in(network, true)) : std::nullopt,
+                         read_product(out, hidden, wide, Activation::none, product, team)});
+    Network& made = networks_.back();
+    made.in.set_prefetch_target(made.up ? *made.up : made.out);
+    if (made.up) made.up->set_prefetch_target(made.out);
   }
+  Checkpoint::release(stored.in);
+  Checkpoint::release(stored.out);
+}
+
+std::vector<const engine::Linear*> Experts::products() const {
+  const Network& one = networks_.front();
+  if (one.up) return {&one.in, &*one.up, &one.out};
+  return {&one.in, &one.out};
 }
 
 // For each network, the tokens that take it. Of equal scores, the first network wins.
@@ -63,55 +140,77 @@ std::vector<std::vector<Experts::Place>> Experts::choose(engine::ConstTensor sco
   std::vector<std::pair<float, int64_t>> order(networks_.size());  // minus score; network
   for (int64_t token = 0; token < scores.rows; ++token) {
     const float* const row = scores.row(token);
-    const float greatest = *std::max_element(row, row + scores.columns);
-    float sum = 0;
     for (int64_t i = 0; i < scores.columns; ++i) {
-      const float power = std::exp(row[i] - greatest);
-      sum += power;
-      order[i] = {std::isnan(power) ? -INFINITY : -power, i};
+      order[i] = {std::isnan(row[i]) ? -INFINITY : -row[i], i};
     }
-    std::partial_sort(order.begin(), order.begin() + chosen_, order.end());
+    const auto chosen = order.begin() + chosen_;
+    std::partial_sort(order.begin(), chosen, order.end());
+    const float least = order.front().first;
+    float sum = 0;
+    for (auto each = order.begin(); each < (among_chosen_ ? chosen : order.end()); ++each) {
+      sum += std::exp(least - each->first);
+    }
     for (int64_t k = 0; k < chosen_; ++k) {
-      places[order[k].second].push_back({token, -order[k].first / sum});
+      places[order[k].second].push_back({token, std::exp(least - order[k].first) / sum});
     }
   }
   return places;
 }
 
+void Experts::run(const Network& network, engine::Team& team, engine::Buffer& wide,
+                  engine::Buffer& scratch, Tensor inputs, const BeforeProduct& before,
+                  Tensor y) const {
+  const int64_t inside = network.in.columns();
+  const Tensor inner = {wide.data(), inputs.rows, inside};
+  const auto prepare = [&](const engine::Linear& product, Tensor of_product) {
+    if (!product.is_packed()) before(product, of_product);
+  };
+  prepare(network.in, inputs);
+  network.in.run(team, inputs, scratch, inner);
+  if (network.up) {
+    const Tensor up = {wide.data() + inner.size(), inputs.rows, inside};
+    prepare(*network.up, inputs);
+    network.up->run(team, inputs, scratch, up);
+    for (int64_t i = 0; i < inner.size(); ++i) {
+      const float factor = std::min(std::max(up.data[i], -limit_), limit_) + 1;
+      inner.data[i] = std::min(inner.data[i], most_) * factor;
+    }
+  }
+  prepare(network.out, inner);
+  network.out.run(team, inner, scratch, y);
+}
+
 void Experts::run_add(engine::Team& team, engine::Buffer& routed, engine::Buffer& wide,
-                      engine::Buffer& scratch, Tensor x, const BeforeProduct& before) const {
-  const int64_t hidden = x.columns, inside = in().columns();
+                      engine::Buffer& scratch, engine::ConstTensor inputs, Tensor x,
+                      const BeforeProduct& before) const {
+  const int64_t hidden = x.columns;
   float* const memory = routed.tensor(3 * x.rows, std::max(hidden, count())).data;
   const Tensor sum = {memory, x.rows, hidden};
   float* const gathered = memory + sum.size();
   float* const given = gathered + sum.size();  // first the router's scores, then the outputs
-  wide.resize_discarding(x.rows * inside);
+  wide.resize_discarding((networks_.front().up ? 2 : 1) * x.rows * products().front()->columns());
   const Tensor scores = {given, x.rows, count()};
-  router_.run(team, x, scratch, scores);
+  router_.run(team, inputs, scratch, scores);
   const auto places = choose(scores);
   std::fill_n(sum.data, sum.size(), 0.0f);
   for (size_t i = 0; i < networks_.size(); ++i) {
-    const auto run = [&, &network = networks_[i]](Tensor inputs) {
-      const Tensor inner = {wide.data(), inputs.rows, inside}, outer = {given, inputs.rows, hidden};
-      if (!network.in.is_packed()) before(network.in, inputs);
-      network.in.run(team, inputs, scratch, inner);
-      if (!network.out.is_packed()) before(network.out, inner);
-      network.out.run(team, inner, scratch, outer);
-      return outer;
-    };
-    if (!networks_[i].in.is_packed()) run(x);
+    const Network& network = networks_[i];
     const auto& of_network = places[i];
+    if (!network.out.is_packed()) {
+      const Tensor all = {gathered, x.rows, hidden};
+      std::copy_n(inputs.data, inputs.size(), all.data);
+      run(network, team, wide, scratch, all, before, {given, x.rows, hidden});
+    }
     if (of_network.empty()) continue;
-    const Tensor inputs = {gathered, std::ssize(of_network), hidden};
-    for (int64_t row = 0; row < inputs.rows; ++row) {
-      std::copy_n(x.row(of_network[row].token), hidden, inputs.row(row));
-    }
-    const Tensor outputs = run(inputs);
-    for (int64_t row = 0; row < outputs.rows; ++row) {
-      float* const to = sum.row(of_network[row].token);
-      const float score = of_network[row].score, *const from = outputs.row(row);
-      for (int64_t j = 0; j < hidden; ++j) to[j] += score * from[j];
-    }
+    const Tensor chosen = {gathered, std::ssize(of_network), hidden};
+    engine::for_row_blocks(team, chosen.rows, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        std::copy_n(inputs.row(of_network[row].token), hidden, chosen.row(row));
+      }
+    });
+    const Tensor outputs = {given, chosen.rows, hidden};
+    run(network, team, wide, scratch, chosen, before, outputs);
+    add_weighted(team, of_network, outputs, sum);
   }
   for (int64_t row = 0; row < x.rows; ++row) {
     for (int64_t j = 0; j < hidden; ++j) x.row(row)[j] += sum.row(row)[j] + bias_.data()[j];

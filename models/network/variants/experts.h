@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,8 +15,9 @@
 namespace bert::models {
 
 // Feed-forward networks, of which each token takes the few that a router scores highest (Shazeer et
-// al. 2017), as in nomic-embed-text-v2-moe. The scores are a softmax over all networks; those of
-// the chosen few are not rescaled to a sum of 1.
+// al. 2017), as in nomic-embed-text-v2-moe, or gated ones as in OpenAI's Privacy Filter. The scores
+// are a softmax over all networks, without rescaling those of the chosen few to a sum of 1, or over
+// the chosen few: see Config::Experts.
 class Experts {
  public:
   Experts(Checkpoint& checkpoint, const std::string& layer, const Config& config,
@@ -23,20 +25,23 @@ class Experts {
 
   // Called with a product's inputs just before it runs.
   using BeforeProduct = std::function<void(const engine::Linear& product, engine::Tensor inputs)>;
-  // x [T, H] += the chosen networks' outputs, weighted by their scores, and a bias. routed, wide,
-  // scratch: memory for the call. int8 products that are not packed yet are quantised for all
-  // tokens, as those that choose a network may be few.
+  // x [T, H] += the chosen networks' outputs for the inputs [T, H], which may be x, weighted by
+  // their scores, and a bias. routed, wide, scratch: memory for the call. int8 products that are
+  // not packed yet are quantised for all tokens, as those that choose a network may be few.
   void run_add(engine::Team& team, engine::Buffer& routed, engine::Buffer& wide,
-               engine::Buffer& scratch, engine::Tensor x, const BeforeProduct& before) const;
+               engine::Buffer& scratch, engine::ConstTensor inputs, engine::Tensor x,
+               const BeforeProduct& before) const;
 
   int64_t chosen() const { return chosen_; }
-  const engine::Linear& in() const { return networks_.front().in; }  // of one network
-  const engine::Linear& out() const { return networks_.front().out; }
   int64_t count() const { return std::ssize(networks_); }
+  // The products of one network.
+  std::vector<const engine::Linear*> products() const;
 
  private:
   struct Network {
-    engine::Linear in, out;  // [I, H], the activation fused, and [H, I]
+    engine::Linear in;                 // [I, H], the activation fused; the gate if gated
+    std::optional<engine::Linear> up;  // [I, H]
+    engine::Linear out;                // [H, I]
   };
   // A token that chose a network, and the network's score for it.
   struct Place {
@@ -44,11 +49,17 @@ class Experts {
     float score;
   };
   std::vector<std::vector<Place>> choose(engine::ConstTensor scores) const;
+  // y [rows, H] = the network's outputs for the inputs.
+  void run(const Network& network, engine::Team& team, engine::Buffer& wide,
+           engine::Buffer& scratch, engine::Tensor inputs, const BeforeProduct& before,
+           engine::Tensor y) const;
 
   engine::Linear router_;  // [E, H]
   std::vector<Network> networks_;
   engine::Buffer bias_;  // [H]
   int64_t chosen_;
+  bool among_chosen_;
+  float limit_, most_;  // of what a gate's product and its activation give
 };
 
 }  // namespace bert::models

@@ -53,7 +53,8 @@ engine::AttentionOptions Layer::attention_options() const {
           .keys = positions.keys ? &*positions.keys : nullptr,
           .disentangled = positions.disentangled ? &*positions.disentangled : nullptr,
           .window = positions.window,
-          .causal = positions.causal};
+          .causal = positions.causal,
+          .sinks = sinks.data()};
 }
 
 void Layer::norm_and_rotate(std::span<const int32_t> starts, engine::Team& team,

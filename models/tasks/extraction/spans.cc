@@ -63,18 +63,20 @@ Offset ScalarText::without_spaces(Offset offset) const {
   return inside;
 }
 
-std::vector<Span> entities_of(const std::vector<Span>& words, std::span<const ScalarText> texts) {
+std::vector<Span> entities_of(const std::vector<Span>& words, std::span<const ScalarText> texts,
+                              bool whole_spans) {
   std::vector<Span> entities;
   std::vector<int> counts;
-  const Span* previous = nullptr;  // null at the start and after an O
+  const Span* previous = nullptr;  // null at the start and after an O or an end
   for (const Span& word : words) {
-    const bool begins = word.label.starts_with("B-");
-    const bool prefixed = begins || word.label.starts_with("I-");
-    const std::string kind = prefixed ? word.label.substr(2) : word.label;
     if (!is_entity(word)) {
       previous = nullptr;
       continue;
     }
+    const bool begins =
+        word.label.starts_with("B-") || (whole_spans && word.label.starts_with("S-"));
+    const bool prefixed = begins || word.label.starts_with("I-") || whole_spans;
+    const std::string kind = prefixed ? word.label.substr(2) : word.label;
     const bool continues =
         previous && !begins && previous->text == word.text && entities.back().label == kind;
     if (continues) {
@@ -86,7 +88,8 @@ std::vector<Span> entities_of(const std::vector<Span>& words, std::span<const Sc
       entities.back().label = kind;
       counts.push_back(1);
     }
-    previous = &word;
+    const bool ends = whole_spans && (word.label.starts_with("E-") || word.label.starts_with("S-"));
+    previous = ends ? nullptr : &word;
   }
   for (size_t i = 0; i < entities.size(); ++i) {
     entities[i].probability /= static_cast<float>(counts[i]);

@@ -41,8 +41,9 @@ inline bool is_entity(const Span& word) { return word.label != "O"; }
 
 // Joins neighbouring words of one entity (Ramshaw and Marcus 1995): B-KIND begins one, I-KIND
 // continues it; other labels continue as long as they stay the same. O is not an entity. texts: the
-// first and, if there is one, the second.
-std::vector<Span> entities_of(const std::vector<Span>& words, std::span<const ScalarText> texts);
+// first and, if there is one, the second. whole_spans: E-KIND ends one, too, and S-KIND is one.
+std::vector<Span> entities_of(const std::vector<Span>& words, std::span<const ScalarText> texts,
+                              bool whole_spans = false);
 
 // Keeps the longer of two spans that overlap, as those of neighbouring windows do, or the more
 // probable if they are equally long.

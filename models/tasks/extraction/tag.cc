@@ -13,6 +13,7 @@
 #include "models/tasks/extraction/spans.h"
 #include "models/tasks/extraction/windows.h"
 #include "models/tasks/logits.h"
+#include "models/tasks/span_path.h"
 #include "models/tasks/task_names.h"
 
 namespace bert {
@@ -49,16 +50,24 @@ struct Tagged {
   const Encoding& whole;
   std::vector<ScalarText> texts;
   Aggregation aggregation;
+  const models::SpanTags* span_tags;  // null: a word has its most probable label
 
   bool joins_tokens() const {
     return aggregation != Aggregation::none && aggregation != Aggregation::simple;
   }
 
   // The words among tokens [range.begin, range.end) of a text, or the tokens themselves. logits:
-  // row t - shift is token t's.
+  // row t - shift is token t's. The range is the whole text or a window's part of it.
   void add_words(std::vector<Span>& words, int text, TokenRange range, const Output& logits,
                  int64_t shift) const {
+    const TokenRange all = text == 0 ? whole.first : whole.second;
+    std::vector<int> path;
+    if (span_tags) {
+      path = models::best_path(*span_tags, {logits, range.begin - shift, range.end - shift},
+                               range.begin == all.begin, range.end == all.end);
+    }
     for (int32_t t = range.begin; t < range.end;) {
+      const int32_t first = t;
       Offset offset = whole.offsets[t];
       std::vector<ClassScores> tokens;
       do {
@@ -69,7 +78,7 @@ struct Tagged {
       offset = texts[text].without_spaces(offset);
       if (offset.begin == offset.end) continue;
       const ClassScores scores = word_scores(tokens, aggregation);
-      const size_t best = best_of(scores);
+      const size_t best = span_tags ? path[first - range.begin] : best_of(scores);
       words.push_back({.text = text,
                        .offset = offset,
                        .string = texts[text].cut(offset),
@@ -79,7 +88,7 @@ struct Tagged {
   }
 
   std::vector<Span> entities_of(const std::vector<Span>& words) const {
-    if (aggregation != Aggregation::none) return models::entities_of(words, texts);
+    if (aggregation != Aggregation::none) return models::entities_of(words, texts, span_tags);
     std::vector<Span> entities;
     std::ranges::copy_if(words, std::back_inserter(entities), models::is_entity);
     return entities;
@@ -148,9 +157,15 @@ std::vector<Tags> Model::Impl::tag(std::span<const Input> inputs, const TagOptio
     windows.add(wholes[i], wholes[i].first, info.max_length, options.stride);
   }
   const std::vector<Output> logits = run_tokens(windows.encodings);
+  const bool is_automatic = options.aggregation == Aggregation::automatic;
+  const auto& span_tags = config.by_token.span_tags;
+  const Aggregation aggregation = !is_automatic ? options.aggregation
+                                  : span_tags   ? Aggregation::simple
+                                                : Aggregation::first;
   std::vector<Tags> output;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    Tagged tagged = {tokenizer, info.labels, wholes[i], {}, options.aggregation};
+    Tagged tagged = {tokenizer, info.labels, wholes[i],
+                     {},        aggregation, is_automatic && span_tags ? &*span_tags : nullptr};
     tagged.texts.emplace_back(inputs[i].first);
     if (inputs[i].second) tagged.texts.emplace_back(*inputs[i].second);
     const size_t first = windows.inputs[i], count = windows.inputs[i + 1] - first;

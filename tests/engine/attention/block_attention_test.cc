@@ -29,6 +29,7 @@ struct Variant {
   bool by_distance = false, with_query = false, with_key = false, disentangled = false;
   bool unattended = false;  // the last third of each sequence
   bool causal = false;
+  bool sinks = false;
   bool by_pair() const { return with_query || disentangled; }
 };
 const Variant kVariants[] = {{.name = "plain"},
@@ -40,7 +41,12 @@ const Variant kVariants[] = {{.name = "plain"},
                              {.name = "disentangled", .disentangled = true},
                              {.name = "unattended", .unattended = true},
                              {.name = "causal", .causal = true},
-                             {.name = "both", .unattended = true, .causal = true}};
+                             {.name = "both", .unattended = true, .causal = true},
+                             {.name = "sinks", .sinks = true},
+                             {.name = "all", .window = 90, .unattended = true, .sinks = true},
+                             {.name = "causal sinks", .causal = true, .sinks = true}};
+// One that takes most of the probability, and one that takes nearly none.
+constexpr float kSinks[kHeads] = {6.5f, -2.25f};
 
 class Attending {
  public:
@@ -48,6 +54,7 @@ class Attending {
     Scheduler scheduler(2);
     Team team(scheduler);
     options_ = {.heads = kHeads, .window = variant.window, .causal = variant.causal};
+    if (variant.sinks) options_.sinks = kSinks;
     table_ = random_floats((2 * kFarthest - 1) * kHidden, 1, 2);
     if (variant.by_distance) {
       bias_ = linear_biases(kHeads, kWidth, kFarthest);
@@ -105,6 +112,7 @@ class Attending {
     const double greatest = *std::max_element(scores.begin(), scores.end());
     double sum = 0;
     for (double& score : scores) sum += score = std::exp(score - greatest);
+    if (variant_.sinks) sum += std::exp(kSinks[head] - greatest);
     for (double& score : scores) score /= sum;
     return scores;
   }

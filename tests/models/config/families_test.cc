@@ -207,8 +207,10 @@ TEST(Families, SettingsOfLlamaMistralAndQwenAreRefused) {
            {{{"use_sliding_window", true}}, "found true, expected false"},
            {{{"layer_types", {"full_attention", "sliding_attention", "full_attention"}}},
             "expected full_attention for all layers"},
+           {{{"rope_scaling", {{"type", "linear"}, {"factor", 4.0}}}},
+            "rope_scaling.type: found \"linear\", expected \"default\", \"llama3\" or \"yarn\""},
            {{{"rope_scaling", {{"type", "yarn"}, {"factor", 4.0}}}},
-            "rope_scaling.type: found \"yarn\", expected \"default\" or \"llama3\""},
+            "\"original_max_position_embeddings\" is missing"},
            {{{"head_dim", nullptr}}, "\"head_dim\" is missing"},
            {{{"head_dim", 12}}, "has shape [80, 48], expected [48, 48]"},
            {{{"num_key_value_heads", 3}},
@@ -225,7 +227,7 @@ TEST(Families, SettingsOfLlamaMistralAndQwenAreRefused) {
   EXPECT_THAT(scaling("high_freq_factor", 1),
               testing::HasSubstr("high_freq_factor: found 1, expected more than low_freq_factor"));
   EXPECT_THAT(scaling("factor", nullptr), testing::HasSubstr("\"factor\" is missing"));
-  EXPECT_THAT(scaling("rope_type", "yarn"), testing::HasSubstr("\"default\" or \"llama3\""));
+  EXPECT_THAT(scaling("rope_type", "ntk"), testing::HasSubstr("\"llama3\" or \"yarn\""));
   EXPECT_THAT(error_with("llama", {{"rope_parameters", {{"rope_theta", 500.0}}}}),
               testing::HasSubstr("rope_scaling: found an object, expected null"));
   EXPECT_THAT(error_with("mistral-classification", {{"sliding_window", 0}}),
@@ -270,6 +272,21 @@ TEST(Families, ExpertsAreThoseOfNomicsCode) {
            {{{"num_experts", 4}}, "has shape [5, 48], expected [4, 48]"},
            {{{"scale_attn_weights", false}}, "scale_attn_weights: found false, expected true"}}) {
     const test::CopiedModel copy("nomic-moe");
+    copy.change("config.json", changes);
+    EXPECT_THAT(test::load_error(copy), testing::HasSubstr(error)) << changes;
+  }
+}
+
+TEST(Families, ThePrivacyFiltersSettingsAreItsOwn) {
+  for (const auto& [changes, error] : std::vector<std::pair<nlohmann::json, const char*>>{
+           {{{"num_experts_per_tok", 7}}, "found 7, expected an integer from 1 to 6"},
+           {{{"num_local_experts", 5}}, "has shape [6, 48], expected [5, 48]"},
+           {{{"swiglu_alpha", 1}}, "swiglu_alpha: found 1, expected 1.702"},
+           {{{"swiglu_limit", 0}}, "swiglu_limit: found 0, expected a positive number"},
+           {{{"sliding_window", nullptr}}, "\"sliding_window\" is missing"},
+           {{{"rope_parameters", nullptr}}, "\"rope_parameters\" is missing"},
+           {{{"num_key_value_heads", nullptr}}, "\"num_key_value_heads\" is missing"}}) {
+    const test::CopiedModel copy("privacy-filter");
     copy.change("config.json", changes);
     EXPECT_THAT(test::load_error(copy), testing::HasSubstr(error)) << changes;
   }

@@ -226,6 +226,72 @@ TEST(Tag, SaysThatAPairWasCutOff) {
   EXPECT_FALSE(tags[1].truncated);
 }
 
+// Gives a model the labels of one kind of spans.
+void mark_spans(const CopiedModel& copy) {
+  copy.change("config.json",
+              {{"id2label",
+                {{"0", "I-NAME"}, {"1", "O"}, {"2", "S-NAME"}, {"3", "E-NAME"}, {"4", "B-NAME"}}}});
+}
+
+TEST(Tag, LabelsOfSpansMarkWholeOnes) {
+  const CopiedModel copy("bert-tokens");
+  mark_spans(copy);
+  const Model model = Model::load(copy.path());
+  const std::vector<Input> inputs = {
+      {"the girl is walking and two men play", "a boy, on the beach"}, {"not a piano"}};
+  const std::vector<Tags> tagged = model.tag(inputs);
+  size_t entities = 0;
+  for (const Tags& tags : tagged) {
+    std::string before = "O";
+    int text = 0;
+    for (const Span& word : tags.words) {
+      const bool is_open = text == word.text && (before[0] == 'B' || before[0] == 'I');
+      EXPECT_EQ(is_open, word.label[0] == 'I' || word.label[0] == 'E') << before << word.label;
+      before = word.label;
+      text = word.text;
+    }
+    entities += tags.entities.size();
+    for (const Span& entity : tags.entities) EXPECT_EQ(entity.label, "NAME");
+    const auto begins = std::ranges::count_if(
+        tags.words, [](const Span& word) { return word.label[0] == 'B' || word.label[0] == 'S'; });
+    EXPECT_EQ(std::ssize(tags.entities), begins);
+  }
+  EXPECT_GT(entities, 2u);
+  // Hugging Face's strategies know only B- and I-.
+  const std::vector<Tags> simple = model.tag(inputs, {.aggregation = Aggregation::simple});
+  EXPECT_TRUE(std::ranges::any_of(simple, [](const Tags& tags) {
+    return std::ranges::any_of(tags.entities,
+                               [](const Span& entity) { return entity.label.starts_with("S-"); });
+  }));
+}
+
+TEST(Tag, TheDirectorysBiasesCount) {
+  const CopiedModel copy("bert-tokens");
+  mark_spans(copy);
+  nlohmann::json biases;
+  for (const char* name : {"background_stay", "background_to_start", "inside_to_continue",
+                           "inside_to_end", "end_to_background", "end_to_start"}) {
+    biases[std::string("transition_bias_") + name] = 0;
+  }
+  const auto write = [&] {
+    copy.write_json("viterbi_calibration.json",
+                    {{"operating_points", {{"default", {{"biases", biases}}}}}});
+  };
+  const std::vector<Input> inputs = {{"the girl is walking and two men play"}};
+  const auto entities = [&] { return Model::load(copy.path()).tag(inputs)[0].entities.size(); };
+  biases["transition_bias_background_stay"] = 1000;
+  write();
+  EXPECT_LE(entities(), 1u);
+  biases["transition_bias_background_stay"] = -1000;
+  write();
+  EXPECT_GE(entities(), 1u);
+  biases.erase("transition_bias_end_to_start");
+  write();
+  EXPECT_THAT(test::load_error(copy),
+              testing::HasSubstr("viterbi_calibration.json: operating_points.default.biases: "
+                                 "\"transition_bias_end_to_start\" is missing"));
+}
+
 TEST(Tag, RefusesAnUnknownAggregation) {
   const Input input = {"A man plays."};
   EXPECT_EQ(test::error_of([&] {

@@ -105,7 +105,8 @@ Task and output
                          N tokens (default 128; half a window at most)
       --answer-tokens N  answer: the most tokens of an answer (default 15)
       --aggregation A    tag: how tokens become words and entities, as in Hugging Face's pipeline:
-                         none, simple, first (default), average or max
+                         none, simple, first, average or max; or auto (default): first, or of
+                         labels B-, I-, E- and S-KIND the most probable spans
       --layers N,...     hidden: 0 is the input of the first layer, -1 the last hidden state;
                          attention: 0 is the first layer, -1 the last
       --prompt NAME      embed, logits: put the prompt that config_sentence_transformers.json

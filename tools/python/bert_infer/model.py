@@ -270,12 +270,13 @@ class Model:
         return [[results.blank(found) for found in blanks]
                 for blanks in self._core.fill_mask(inputs, whole("k", k))]
 
-    def tag(self, inputs: Iterable[Text], aggregation: str = "first", stride: int = 128, *,
+    def tag(self, inputs: Iterable[Text], aggregation: str = "auto", stride: int = 128, *,
             labels: Iterable[str] = (), threshold: float = 0.5, nested: bool = False,
             multi_label: bool = False) -> list[results.Tags]:
         """The labelled words and entities of each input, [N]. aggregation: "none", "simple", "first",
-        "average" or "max", as in Hugging Face's pipeline. A text that does not fit is read in windows
-        that overlap by `stride` tokens. A GLiNER finds the entities of `labels` with a probability
+        "average" or "max", as in Hugging Face's pipeline, or "auto": "first", or of labels B-, I-, E-
+        and S-KIND the most probable spans. A text that does not fit is read in windows that overlap by
+        `stride` tokens. A GLiNER finds the entities of `labels` with a probability
         greater than `threshold`; nested: one may lie within another; multi_label: the same words may
         have several labels."""
         return [results.tags(found) for found in self._core.tag(

@@ -20,11 +20,12 @@ FAMILIES = {"modernbert": ("ModernBert", ("model.",)), "nomic_bert": ("NomicBert
             "mt5": ("MT5", ("transformer.",)), "esm": ("Esm", ("esm.",)),
             "esmc": ("Esmc", ("esmc.",)), "neobert": ("NeoBERT", ("model.",)),
             "bart": ("Bart", ("model.",)), "clip": ("CLIP", ("text_model.",)),
-            "clip_text_model": ("CLIPText", ("text_model.",))}
+            "clip_text_model": ("CLIPText", ("text_model.",)),
+            "openai_privacy_filter": ("OpenAIPrivacyFilter", ("model.",))}
 DECODERS = ("llama", "mistral", "qwen2", "qwen3")
 GEMMAS = ("gemma3_text", "embedding_gemma2", "embedding_gemma2_text")
 NO_TYPES = ("modernbert", "eurobert", "ultrabert", *GEMMAS, *DECODERS, "t5", "mt5", "esm", "esmc", "neobert",
-            "bart", "clip", "clip_text_model")
+            "bart", "clip", "clip_text_model", "openai_privacy_filter")
 # By the class of its configuration, which auto_map names.
 CODE = {"JinaBertConfig": "jina", "XLMRobertaFlashConfig": "jina-roberta"}
 
@@ -76,7 +77,7 @@ def read_newer_config(directory: Path) -> NewerConfig:
     vocabulary, multiple = c["vocab_size"], c.get("pad_vocab_size_multiple", 1)
     epsilon = {"modernbert": "norm_eps", "eurobert": "rms_norm_eps", "ultrabert": "rms_norm_eps",
                **dict.fromkeys(GEMMAS, "rms_norm_eps"), **dict.fromkeys(DECODERS, "rms_norm_eps"),
-               "neobert": "norm_eps", "t5": "layer_norm_epsilon",
+               "openai_privacy_filter": "rms_norm_eps", "neobert": "norm_eps", "t5": "layer_norm_epsilon",
                "mt5": "layer_norm_epsilon"}.get(kind, "layer_norm_eps")
     longest, padding = 1 << 15 if kind.endswith("t5") else get("max_position_embeddings",
                                                                       "n_positions", "max_length"), None

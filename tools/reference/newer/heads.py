@@ -32,9 +32,9 @@ def scores(config: NewerConfig, t: Tensors, x: np.ndarray) -> dict[str, np.ndarr
         return {"logits": t.linear(x[-1:] if of_input else x, "score")}
     if config.kind in (*GEMMAS, *DECODERS) or head == "EncoderModel":
         return {}
-    if config.kind == "esmc" and head == "ForTokenClassification":
+    if config.kind in ("esmc", "openai_privacy_filter") and head == "ForTokenClassification":
         return {"logits": t.linear(x, "score")}
-    if config.kind == "esmc" and head == "Model":
+    if config.kind in ("esmc", "openai_privacy_filter") and head == "Model":
         return {}
     of_first = config.kind.startswith("jina") or config.kind in ("esm", "esmc")
     if of_first and head == "ForSequenceClassification" and "classifier.dense.weight" in t:

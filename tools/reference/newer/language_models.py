@@ -35,6 +35,21 @@ def slowed(rope: dict, inv_freq: np.ndarray) -> np.ndarray:
     return inv_freq * (kept + (1 - kept) / np.float32(rope["factor"]))
 
 
+def yarn(rope: dict, theta: float, size: int) -> tuple[np.ndarray, float]:
+    """The frequencies of Peng et al. 2023, and what queries and keys are multiplied by."""
+    factor, trained = rope["factor"], rope["original_max_position_embeddings"]
+    edges = [size * np.log(trained / (turns * 2 * np.pi)) / (2 * np.log(theta))
+             for turns in (rope.get("beta_fast", 32), rope.get("beta_slow", 1))]
+    if rope.get("truncate", True):
+        edges = [np.floor(edges[0]), np.ceil(edges[1])]
+    low, high = max(edges[0], 0), min(edges[1], size - 1)
+    ramp = (np.arange(size // 2, dtype=np.float32) - np.float32(low)) / np.float32(high - low)
+    kept, powers = 1 - np.clip(ramp, 0, 1), theta ** (np.arange(0, size, 2, dtype=np.float32) / np.float32(size))
+    powers = powers.astype(np.float32)
+    inv_freq = 1 / (np.float32(factor) * powers) * (1 - kept) + 1 / powers * kept
+    return inv_freq, rope.get("attention_factor", 0.1 * np.log(factor) + 1)
+
+
 def llama(config: NewerConfig, t: Tensors, ids: np.ndarray, _) -> list[np.ndarray]:
     """EuroBERT; Llama, Mistral, Qwen2 and Qwen3, in which no token attends to later ones."""
     act = activation(config.get("hidden_act", "silu"))
@@ -42,8 +57,11 @@ def llama(config: NewerConfig, t: Tensors, ids: np.ndarray, _) -> list[np.ndarra
     rope = config.get("rope_parameters", config.get("rope_scaling", {}))
     theta = rope.get("rope_theta", config.get("rope_theta", 10000.0))
     inv_freq = frequencies(theta, config.get("head_dim", config.hidden // config.heads))
+    gain = 1.0
     if rope.get("rope_type") == "llama3":
         inv_freq = slowed(rope, inv_freq)
+    elif rope.get("rope_type") == "yarn":
+        inv_freq, gain = yarn(rope, theta, config.get("head_dim", config.hidden // config.heads))
     norm = lambda x, name: rms_norm(config, x, t[name + ".weight"])  # noqa: E731
     x = t["embed_tokens.weight"][ids]
     stages = [x]
@@ -52,8 +70,8 @@ def llama(config: NewerConfig, t: Tensors, ids: np.ndarray, _) -> list[np.ndarra
         q, k, v = projections(config, t, norm(x, p + "input_layernorm"), p + "self_attn.")
         if config.kind == "qwen3":
             q, k = norm(q, p + "self_attn.q_norm"), norm(k, p + "self_attn.k_norm")
-        context = attend(t.keys, rotate(q, inv_freq), rotate(k, inv_freq), v, causal=causal)
-        x = x + t.linear(context, p + "self_attn.o_proj")
+        q, k = gain * rotate(q, inv_freq), gain * rotate(k, inv_freq)
+        x = x + t.linear(attend(t.keys, q, k, v, causal=causal), p + "self_attn.o_proj")
         x = x + feed_forward(t, norm(x, p + "post_attention_layernorm"), p + "mlp.", act)
         stages.append(x)
     stages[-1] = norm(x, "norm")

@@ -55,7 +55,7 @@ def head(w, args: argparse.Namespace, c: dict, vocab: int) -> None:
         w.norm("lm_head.layer_norm", hidden)
         w.dense("lm_head.decoder", vocab, hidden, 1)
         return
-    if family == "esmc" and kind == "tokens":
+    if family in ("esmc", "privacy-filter") and kind == "tokens":
         w.dense("score", args.labels, hidden, 2)
         return
     if family in ("jina-roberta", "jina-v3", "esm", "esmc") and kind == "classification":

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random ModernBERT, NomicBert, GTE, JinaBert, Jina's XLM-RoBERTa, DeBERTa v2, EuroBERT, UltraBERT,
-EmbeddingGemma, Llama, Mistral, Qwen and T5 encoders, for make_model.py; those of ESM and NeoBERT are in
-esm_models.py, of EmbeddingGemma 2 in gemma_models.py, BART's in bart.py and CLIP's in clip.py.
+EmbeddingGemma, Llama, Mistral, Qwen and T5 encoders, for make_model.py; those of ESM, NeoBERT and EmbeddingGemma 2 are
+in published_models.py, and BART's, CLIP's and the Privacy Filter's in files of their own.
 
 config.json as the hub has it, tensors by the published code's names; --set KEY=JSON changes a field
 before the tensors are made. The reference beside it has names and formulas of its own.
@@ -9,7 +9,7 @@ before the tensors are made. The reference beside it has names and formulas of i
 import argparse
 
 from model_tokenizers import vocabulary
-from newer import bart, clip, esm_models, gemma_models
+from newer import bart, clip, privacy_filter, published_models
 from tensor_file import FormatError
 
 # By the option --family.
@@ -21,7 +21,7 @@ CLASSES = {"modernbert": "ModernBert", "nomic": "NomicBert", "nomic-moe": "Nomic
            "llama": "Llama", "mistral": "Mistral", "qwen2": "Qwen2", "qwen3": "Qwen3",
            "t5": "T5", "t5-gated": "T5", "mt5": "MT5", "embedding-gemma2": "EmbeddingGemma2Text",
            "esm": "Esm", "esmc": "Esmc", "neobert": "NeoBERT", "bart": "Bart", "clip": "CLIPText",
-           "clip-text": "CLIPText"}
+           "clip-text": "CLIPText", "privacy-filter": "OpenAIPrivacyFilter"}
 T5 = ("t5", "t5-gated", "mt5")
 DECODERS = ("llama", "mistral", "qwen2", "qwen3")
 MODEL_TYPES = {"modernbert": "modernbert", "nomic": "nomic_bert", "nomic-moe": "nomic_bert", "nomic5": "nomic_bert",
@@ -31,14 +31,14 @@ MODEL_TYPES = {"modernbert": "modernbert", "nomic": "nomic_bert", "nomic-moe": "
                "deberta1": "deberta", "t5": "t5", "t5-gated": "t5", "mt5": "mt5", "esm": "esm",
                "esmc": "esmc",
                "embedding-gemma2": "embedding_gemma2_text", "neobert": "neobert", "bart": "bart",
-               "clip": "clip_text_model", "clip-text": "clip_text_model",
+               "clip": "clip_text_model", "clip-text": "clip_text_model", "privacy-filter": "openai_privacy_filter",
                **{name: name for name in DECODERS}}
 PREFIXES = {"modernbert": "model.", "nomic": "bert.", "nomic-moe": "bert.", "nomic5": "nomic_bert.", "gte": "new.",
             "gte5": "gte.", "jina": "bert.", "jina-code": "bert.", "deberta": "deberta.",
             "eurobert": "model.", "gemma3": "model.", "jina-roberta": "roberta.",
             "jina-v3": "roberta.", "ultrabert": "ultrabert.", "deberta1": "deberta.",
             "esm": "esm.", "esmc": "esmc.", "neobert": "model.", "embedding-gemma2": "model.",
-            "bart": "model.", "clip": "text_model.", "clip-text": "text_model.", **dict.fromkeys(DECODERS, "model."),
+            "bart": "model.", "privacy-filter": "model.", "clip": "text_model.", "clip-text": "text_model.", **dict.fromkeys(DECODERS, "model."),
             "t5": "transformer.", "t5-gated": "transformer.", "mt5": "transformer."}
 CODE = {"jina": "jinaai/jina-bert-implementation--configuration_bert.JinaBertConfig",
         "jina-code": "jinaai/jina-bert-v2-qk-post-norm--configuration_bert.JinaBertConfig",
@@ -82,7 +82,7 @@ def base_config(args: argparse.Namespace, head: str, vocab: int) -> dict:
                "intermediate_size": intermediate}
     if args.family == "neobert":
         common["architectures"] = ["NeoBERT" + {"Model": "", "ForMaskedLM": "LMHead"}.get(head, head)]
-        return common | {"max_length": args.positions} | esm_models.neo_bert_config(hidden, heads)
+        return common | {"max_length": args.positions} | published_models.neo_bert_config(hidden, heads)
     common["max_position_embeddings"] = args.positions
     more = {
         "modernbert": {"hidden_activation": "gelu", "norm_eps": 1e-5, "norm_bias": False,
@@ -136,9 +136,10 @@ def base_config(args: argparse.Namespace, head: str, vocab: int) -> dict:
                       "attention_bias": False, "mlp_bias": False, "head_dim": hidden // heads,
                       "sliding_window": 8, "prediction_head_size": 40, "classifier_pooling": "cls",
                       "tie_word_embeddings": False}}
-    more["esm"] = esm_models.esm_config()
-    more["esmc"] = esm_models.esm_c_config()
-    more["embedding-gemma2"] = gemma_models.config(args)
+    more["esm"] = published_models.esm_config()
+    more["esmc"] = published_models.esm_c_config()
+    more["embedding-gemma2"] = published_models.gemma_2_config(args)
+    more["privacy-filter"] = privacy_filter.random_config(args)
     more["llama"] = {key: more["qwen3"][key] for key in ("hidden_act", "rms_norm_eps", "attention_bias", "rope_theta",
                                                          "num_key_value_heads")} | {
         "mlp_bias": False, "rope_scaling": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
@@ -156,8 +157,8 @@ def padded(c: dict, vocab: int) -> int:
 
 def encoder(w, args: argparse.Namespace, c: dict, vocab: int) -> None:
     hidden, p, vocab = args.shape[1], PREFIXES[args.family], padded(c, vocab)
-    wholes = esm_models.ENCODERS | {"embedding-gemma2": gemma_models.encoder, "bart": bart.random_weights,
-                                     "clip": clip.random_weights, "clip-text": clip.random_weights}
+    wholes = published_models.ENCODERS | {"bart": bart.random_weights, "privacy-filter": privacy_filter.random_weights,
+                                          "clip": clip.random_weights, "clip-text": clip.random_weights}
     if whole := wholes.get(args.family):
         return whole(w, args, c, vocab)
     names = {"modernbert": ("embeddings.tok_embeddings", "embeddings.norm"),

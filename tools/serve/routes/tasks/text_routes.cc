@@ -67,7 +67,17 @@ void count_texts(const std::vector<bert::Input>& texts, Work& work) {
   }
 }
 
-bert::Aggregation aggregation_of(const JsonObject& parameters) {
+// By default that of Hugging Face's API, but for labels that only mark whole spans.
+bert::Aggregation default_aggregation(const bert::Info& info) {
+  const auto has = [&](const char* prefix) {
+    return std::ranges::any_of(info.labels,
+                               [&](const std::string& label) { return label.starts_with(prefix); });
+  };
+  return has("E-") && has("S-") ? bert::Aggregation::automatic : bert::Aggregation::simple;
+}
+
+bert::Aggregation aggregation_of(const JsonObject& parameters, const bert::Info& info) {
+  if (!parameters.has("aggregation_strategy")) return default_aggregation(info);
   const std::string name = parameters.text("aggregation_strategy").value_or("simple");
   if (name == "none") return bert::Aggregation::none;
   if (name == "simple") return bert::Aggregation::simple;
@@ -263,7 +273,7 @@ int64_t count_masks(const ServedModel& model, const std::vector<bert::Encoding>&
 
 Work tag_work(const Call& call, const ServedModel& model) {
   const JsonObject task = call.task(kTagTask);
-  const bert::Aggregation aggregation = aggregation_of(task);
+  const bert::Aggregation aggregation = aggregation_of(task, model.model.info());
   bert::TagOptions tag = {.aggregation = aggregation};
   tag.stride = static_cast<int>(task.whole("stride", 0, kMostTokens).value_or(tag.stride));
   tag.labels = task.texts("candidate_labels");
