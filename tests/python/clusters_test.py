@@ -169,7 +169,7 @@ class Clusters(ToolTest):
         import pyarrow
         from bert_infer.spark import encode, predict, with_answers
         from bert_infer.workers import Job
-        from pyspark.sql import SparkSession
+        from pyspark.sql import SparkSession, types
 
         os.environ["PYSPARK_PYTHON"] = sys.executable
         # "local[2]" would not try a task again: the 4 are its attempts.
@@ -197,6 +197,11 @@ class Clusters(ToolTest):
             self.check(np.array(row.embedding, np.float32) for row in rows)
             before = sorted(frame.collect(), key=lambda row: row.id)
             self.assertEqual(str([tuple(row)[:-1] for row in rows]), str([tuple(row) for row in before]))
+            schema = types.StructType().add("x", "long").add("a.b", "string", True, {"m": 1}).add("x", "long")
+            found = encode(session.createDataFrame([(1, "a", 2)], schema), self.encoder, "a.b")
+            self.assertEqual(found.schema.fields[:-1], schema.fields)
+            self.assertEqual(found.schema.fields[1].metadata, {"m": 1})
+            self.assertEqual([row[:3] for row in found.collect()], [(1, "a", 2)])
             with self.assertRaisesRegex(ValueError, "'text' has a null in 1 of 2 rows"):
                 with_answers(pyarrow.RecordBatch.from_pydict({"text": ["a", None]}),
                              Job.encode(self.encoder, "text", "embedding", None, {}))

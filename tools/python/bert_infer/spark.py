@@ -40,13 +40,24 @@ def _map(frame: Any, job: Job) -> Any:
         if name.lower() == job.to.lower():
             raise ValueError(f"the column {name!r} is there already, and Spark takes {job.to!r} for it")
     added = types.StructField(job.to, types.ArrayType(types.FloatType(), containsNull=False))
-    schema = types.StructType([*frame.schema.fields, added])
+    # mapInArrow() looks columns up by their names, and would not find "a.b", or one of two.
+    names, numbers = list(frame.columns), [f"column {i}" for i in range(len(frame.columns))]
+    numbered = frame.toDF(*numbers)
+    schema = types.StructType([*numbered.schema.fields, added])
 
     def over_batches(batches: Iterator[Any]) -> Iterator[Any]:
         for batch in batches:
-            yield with_answers(batch, job)
+            yield renamed(with_answers(renamed(batch, names), job), [*numbers, job.to])
 
-    return frame.mapInArrow(over_batches, schema)
+    return numbered.mapInArrow(over_batches, schema).toDF(*names, job.to)
+
+
+def renamed(batch: Any, names: Sequence[str]) -> Any:
+    """The same pyarrow.RecordBatch, whose columns have other names."""
+    import pyarrow as pa
+
+    fields = [field.with_name(name) for field, name in zip(batch.schema, names)]
+    return pa.RecordBatch.from_arrays(batch.columns, schema=pa.schema(fields))
 
 
 def with_answers(batch: Any, job: Job) -> Any:
