@@ -278,13 +278,30 @@ SentenceModules read_sentence_modules(const std::string& directory, const Config
   return modules;
 }
 
+namespace {
+
+// The modules of which the folder is one: its own or those of the folder above.
+ModuleList modules_around(const std::string& folder) {
+  ModuleList own(folder);
+  const std::string above = std::filesystem::path(folder).parent_path().string();
+  if (own.exists || above.empty()) return own;
+  ModuleList list(above);
+  const bool is_listed =
+      std::ranges::find(list.modules, folder, &ModuleList::Module::folder) != list.modules.end();
+  return is_listed ? list : own;
+}
+
+}  // namespace
+
 std::optional<JsonFile> read_sentence_settings(const std::string& directory) {
+  const ModuleList list = modules_around(directory);
+  if (!list.exists) return std::nullopt;
   for (const char* name :
        {"bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet"}) {
     const std::string path = fmt::format("{}/sentence_{}_config.json", directory, name);
     if (!is_there(path)) continue;
     JsonFile file(path);
-    check_transformer_settings(file, ModuleList(directory));
+    check_transformer_settings(file, list);
     return file;
   }
   return std::nullopt;

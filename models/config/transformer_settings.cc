@@ -48,9 +48,7 @@ std::vector<std::string> tasks_for(const ModuleList& list) {
   if (list.has("LogitScore")) return {"text-generation"};
   if (list.has("SpladePooling")) return {"fill-mask"};
   if (list.modules.size() > 1) return {"feature-extraction"};
-  std::vector<std::string> tasks = {"feature-extraction", "sequence-classification"};
-  if (!list.exists) tasks.emplace_back("fill-mask");
-  return tasks;
+  return {"feature-extraction", "sequence-classification"};
 }
 
 }  // namespace
@@ -63,8 +61,7 @@ void check_transformer_settings(const JsonFile& file, const ModuleList& list) {
   const std::vector<std::string> tasks = tasks_for(list);
   if (std::ranges::count(tasks, task) == 0) {
     file.fail("transformer_task",
-              fmt::format("{}{}", fmt::join(tasks, " or "),
-                          list.exists ? ", which the modules in " + list.path + " read" : ""));
+              fmt::format("{}, which the modules in {} read", fmt::join(tasks, " or "), list.path));
   }
   const nlohmann::json text = {{"method", "forward"},
                                {"method_output_name", extracts ? "last_hidden_state" : "logits"}};

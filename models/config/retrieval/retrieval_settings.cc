@@ -6,7 +6,6 @@
 #include <initializer_list>
 #include <iterator>
 #include <string_view>
-#include <utility>
 
 #include <fmt/format.h>
 
@@ -15,6 +14,10 @@ namespace {
 
 constexpr const char* kTokenFeatures = "token_embeddings";
 constexpr int kMostTokens = 1 << 20;
+
+// What wrote a directory with vectors of tokens: sentence-transformers' MultiVectorEncoder, PyLate,
+// or its SentenceTransformer, of which MultiVectorEncoder makes one that normalises the vectors.
+enum class Form { own, pylate, converted };
 
 std::vector<std::string> punctuation() {
   std::vector<std::string> words;
@@ -67,9 +70,12 @@ void refuse_sparse_variants(const JsonFile& file) {
   if (file.text("similarity_fn_name", "dot") != "dot") file.fail("similarity_fn_name", "dot");
 }
 
-// MultiVectorMask's config.json.
-void read_mask(const std::string& path, TokenSettings& tokens) {
+// MultiVectorMask's config.json. PyLate's directories name a skiplist of their own.
+void read_mask(const std::string& path, Form form, TokenSettings& tokens) {
   const JsonFile file(path);
+  for (const char* field : {"skiplist_words", "skiplist_tasks"}) {
+    if (form == Form::pylate && file.has(field)) file.fail(field, "none in PyLate's directories");
+  }
   if (file.has("skiplist_words")) tokens.skiplist = read_words(file, "skiplist_words");
   if (file.has("keep_only_token_ids")) file.fail("keep_only_token_ids", "null");
   tokens.document.skips = true;
@@ -80,9 +86,9 @@ void read_mask(const std::string& path, TokenSettings& tokens) {
 }
 
 // By default, Normalize is for the vector of the whole input, and leaves those of tokens as they
-// are.
-void expect_token_features(const std::string& path) {
-  if (!is_there(path)) return;
+// are; but sentence-transformers normalises these itself in directories of other forms.
+void expect_token_features(const std::string& path, Form form) {
+  if (form != Form::own && !is_there(path)) return;
   const JsonFile file(path);
   for (const char* field : {"module_input_name", "module_output_name"}) {
     const bool is_required = field == std::string_view("module_input_name");
@@ -93,7 +99,7 @@ void expect_token_features(const std::string& path) {
 }
 
 // Transformer, Dense..., then MultiVectorMask and Normalize, except in PyLate's directories.
-void read_token_modules(const ModuleList& list, int hidden, TokenSettings& tokens) {
+void read_token_modules(const ModuleList& list, Form form, int hidden, TokenSettings& tokens) {
   int64_t width = hidden;
   bool is_masked = false;
   for (size_t i = 0; i < list.modules.size(); ++i) {
@@ -103,14 +109,18 @@ void read_token_modules(const ModuleList& list, int hidden, TokenSettings& token
       width = tokens.dense.back().columns;
     } else if (name == "MultiVectorMask" && i > 0 && !is_masked) {
       is_masked = true;
-      read_mask(folder + "/config.json", tokens);
+      read_mask(folder + "/config.json", form, tokens);
     } else if (name == "Normalize" && i > 0 && !tokens.normalizes) {
       tokens.normalizes = true;
-      expect_token_features(folder + "/config.json");
+      expect_token_features(folder + "/config.json", form);
     } else if (name != "Transformer" || i > 0) {
       list.refuse(i, "Transformer, and for vectors of tokens Dense, MultiVectorMask and Normalize");
     }
   }
+  if (form == Form::converted && tokens.dense.empty()) {
+    list.fail(list.modules.size(), "missing, expected Dense, or the model_type MultiVectorEncoder");
+  }
+  tokens.normalizes |= form != Form::own;
 }
 
 // sentence_bert_config.json of sentence-transformers' MultiVectorEncoder.
@@ -124,6 +134,9 @@ void read_expansion(const JsonFile& file, TokenSettings& tokens) {
   if (strategy != "fixed" && strategy != "min") field.at("strategy").fail("fixed or min");
   expansion.is_exact = strategy == "fixed";
   expansion.length = static_cast<int>(field.at("length").integer(1, kMostTokens));
+  if (tokens.query.length > 0 && tokens.query.length < expansion.length) {
+    file.fail("query_length", fmt::format("at least query_expansion's {}", expansion.length));
+  }
   expansion.is_attended = field.has("attend") && field.at("attend").boolean();
   if (field.has("token")) expansion.token = field.at("token").string();
   tokens.expansion = expansion;
@@ -145,15 +158,26 @@ void read_pylate(const JsonFile& file, TokenSettings& tokens) {
   }
   tokens.skiplist = file.has("skiplist_words") ? read_words(file, "skiplist_words") : punctuation();
   tokens.document.skips = true;
-  tokens.normalizes = true;
 }
 
-bool has_pylate_fields(const JsonFile& file) {
-  for (const char* field : {"query_prefix", "document_prefix", "do_query_expansion",
-                            "attend_to_expansion_tokens", "skiplist_words"}) {
-    if (file.has(field)) return true;
+Form find_form(const JsonFile& file) {
+  constexpr const char *kOwn = "MultiVectorEncoder", *kConverted = "SentenceTransformer";
+  const std::string type = file.text("model_type", kConverted);
+  if (file.has("query_expansion")) file.fail("query_expansion", "none");
+  if (file.has("attend_to_mask_tokens") && !file.has("attend_to_expansion_tokens")) {
+    file.fail("attend_to_mask_tokens", "attend_to_expansion_tokens instead");
   }
-  return file.text("model_type", "") == "ColBERT";
+  for (const char* field : {"query_prefix", "document_prefix", "query_length", "document_length",
+                            "do_query_expansion", "attend_to_expansion_tokens", "skiplist_words"}) {
+    if (!file.has(field)) continue;
+    if (type == kOwn) file.fail(field, fmt::format("none, as model_type is {}", kOwn));
+    return Form::pylate;
+  }
+  if (type == "ColBERT") return Form::pylate;
+  if (type != kOwn && type != kConverted) {
+    file.fail("model_type", fmt::format("{}, {} or ColBERT", kOwn, kConverted));
+  }
+  return type == kOwn ? Form::own : Form::converted;
 }
 
 // ColBERT's artifact.metadata, with the defaults of Stanford's code.
@@ -179,6 +203,27 @@ void read_stanford(const std::string& directory, TokenSettings& tokens) {
   if (file.text("similarity", "cosine") != "cosine") file.fail("similarity", "cosine");
 }
 
+// settings: config_sentence_transformers.json, which need not be there.
+void read_modules(const std::string& directory, const std::string& settings, const ModuleList& list,
+                  const Config& config, TokenSettings& tokens) {
+  const auto transformer = read_sentence_settings(transformer_folder(directory));
+  if (transformer) read_expansion(*transformer, tokens);
+  const Form form = is_there(settings) ? find_form(JsonFile(settings)) : Form::converted;
+  if (form == Form::pylate) {
+    for (const char* field : {"query_expansion", "query_length", "document_length"}) {
+      if (!transformer || !transformer->has(field)) continue;
+      transformer->fail(field, fmt::format("none, as {} is PyLate's", settings));
+    }
+    read_pylate(JsonFile(settings), tokens);
+  }
+  read_token_modules(list, form, config.output, tokens);
+  if (form == Form::own && tokens.expansion && !tokens.expansion->is_attended &&
+      !list.has("MultiVectorMask")) {
+    transformer->fail("query_expansion",
+                      fmt::format("none, as {} has no MultiVectorMask", list.path));
+  }
+}
+
 TokenSettings read_tokens(const std::string& directory, const ModuleList& list,
                           const Config& config) {
   TokenSettings tokens;
@@ -186,13 +231,7 @@ TokenSettings read_tokens(const std::string& directory, const ModuleList& list,
   if (!list.exists) {
     read_stanford(directory, tokens);
   } else {
-    const std::optional<JsonFile> transformer =
-        read_sentence_settings(transformer_folder(directory));
-    if (transformer) read_expansion(*transformer, tokens);
-    if (is_there(path) && has_pylate_fields(JsonFile(path))) read_pylate(JsonFile(path), tokens);
-    const bool normalizes = std::exchange(tokens.normalizes, false);
-    read_token_modules(list, config.output, tokens);
-    tokens.normalizes |= normalizes;
+    read_modules(directory, path, list, config, tokens);
   }
   if (is_there(path)) {
     const JsonFile file(path);

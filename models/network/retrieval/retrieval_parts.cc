@@ -32,7 +32,8 @@ namespace {
 // sentence-transformers' SparseStaticEmbedding has a tokenizer of its own, and adds no special
 // tokens.
 QueryTable load_query_table(const std::string& folder, const Config& config) {
-  JsonFile(folder + "/config.json");
+  const JsonFile file(folder + "/config.json");
+  if (file.has("path")) file.fail("path", "none: the weights are read from the folder's own file");
   auto tokenizer = tokenizer::TextEncoder::load(folder);
   const int size = tokenizer.vocabulary_size(), most = tokenizer.default_max_length();
   if (size > config.vocabulary) {

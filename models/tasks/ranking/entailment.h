@@ -16,7 +16,7 @@ namespace bert::models {
 // The first label of a classifier with several that begins with "entail", in any case.
 std::optional<int> find_entailment(const Info& info);
 
-// Replaces {} by the label. Throws Error unless there is exactly one {}.
+// Replaces {} by the label. Throws Error unless there is exactly one {}, and no other brace.
 std::string hypothesis(const std::string& form, const std::string& label);
 
 // Of rows [first, first + count) of logits [N, C], one for each label. each: by itself.

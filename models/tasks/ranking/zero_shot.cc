@@ -30,8 +30,11 @@ std::optional<int> find_entailment(const Info& info) {
 
 std::string hypothesis(const std::string& form, const std::string& label) {
   const size_t place = form.find("{}");
-  if (place == std::string::npos || form.find("{}", place + 2) != std::string::npos) {
-    throw Error(fmt::format("the hypothesis is '{}', expected {{}} once, for the label", form));
+  // In Python's templates, other braces have a meaning of their own.
+  if (place == std::string::npos || form.find_first_of("{}") < place ||
+      form.find_first_of("{}", place + 2) != std::string::npos) {
+    throw Error(fmt::format(
+        "the hypothesis is '{}', expected {{}} once, for the label, and no other braces", form));
   }
   return form.substr(0, place) + label + form.substr(place + 2);
 }

@@ -26,8 +26,9 @@ TEST(Modules, MayNameTheTransformersFolder) {
   const std::vector<Input> inputs = {{"a man plays the guitar"}, {"two dogs", "the beach"}};
   const Output want = Model::load(copy.path()).embed(inputs);
   const Encoding encoding = Tokenizer::load(copy.path()).encode(inputs[0]);
-  for (const char* file :
-       {"config.json", "model.safetensors", "vocab.txt", "tokenizer_config.json"}) {
+  copy.write_json("sentence_bert_config.json", {{"max_seq_length", 50}});
+  for (const char* file : {"config.json", "model.safetensors", "vocab.txt", "tokenizer_config.json",
+                           "sentence_bert_config.json"}) {
     copy.write(std::string("0_Transformer/") + file, copy.read(file));
     std::filesystem::remove(copy.path(file));
   }
@@ -36,6 +37,10 @@ TEST(Modules, MayNameTheTransformersFolder) {
   copy.write_json("modules.json", modules);
   EXPECT_TRUE(test::same_bits(Model::load(copy.path()).embed(inputs).values, want.values));
   EXPECT_EQ(Tokenizer::load(copy.path()).encode(inputs[0]).ids, encoding.ids);
+  EXPECT_EQ(Model::load(copy.path()).info().max_length, 50);
+  copy.write_json("0_Transformer/sentence_bert_config.json", {{"transformer_task", "fill-mask"}});
+  EXPECT_THAT(load_error(copy), HasSubstr("expected feature-extraction, which the modules in"));
+  copy.write("0_Transformer/sentence_bert_config.json", "{}");
   modules[0]["path"] = "../0_Transformer";
   copy.write_json("modules.json", modules);
   EXPECT_THAT(load_error(copy), HasSubstr("expected a folder in the model's directory"));
@@ -87,6 +92,8 @@ TEST(Modules, OfARouterHaveATableForQueries) {
                    {"structure", {{"query", {"q"}}, {"document", {"", "1_SpladePooling"}}}},
                    {"parameters", {{"default_route", "document"}}}});
   copy.write_json("config_sentence_transformers.json", {{"prompts", {{"query", "two "}}}});
+  copy.write_json("q/config.json", {{"path", "idf.json"}});
+  EXPECT_THAT(load_error(copy), HasSubstr("path: found \"idf.json\", expected none"));
   copy.write("q/config.json", "{}");
   for (const char* file : {"vocab.txt", "tokenizer_config.json"}) {
     copy.write(std::string("q/") + file, copy.read(file));
@@ -155,6 +162,57 @@ TEST(Modules, OfOtherFeaturesOrClassesAreRefused) {
   copy.write("2_Normalize/config.json", "{}");
   copy.write_json("config_sentence_transformers.json", {{"model_type", "CrossEncoder"}});
   EXPECT_THAT(load_error(copy), HasSubstr("model_type: found \"CrossEncoder\""));
+}
+
+// Whose settings depend on what wrote the directory.
+TEST(Modules, OfVectorsOfTokensFollowTheModelType) {
+  const CopiedModel copy("modernbert-colbert");
+  const auto error = [&](const json& settings) {
+    copy.write_json("config_sentence_transformers.json", settings);
+    return load_error(copy);
+  };
+  const json own = {{"model_type", "MultiVectorEncoder"}};
+  EXPECT_THAT(error(own), HasSubstr("4_Normalize/config.json"));  // would leave them as they are
+  EXPECT_EQ(error({{"model_type", "SentenceTransformer"}}), "no error");
+  copy.write_json("4_Normalize/config.json", {{"module_input_name", "token_embeddings"}});
+  EXPECT_EQ(error(own), "no error");
+  EXPECT_THAT(error({{"model_type", "MultiVectorEncoder"}, {"query_length", 12}}),
+              HasSubstr("query_length: found 12, expected none, as model_type is"));
+  EXPECT_THAT(error({{"model_type", "SparseEncoder"}}), HasSubstr("model_type: found"));
+  EXPECT_THAT(error({{"query_expansion", {{"length", 8}}}}), HasSubstr("query_expansion: found"));
+  EXPECT_THAT(error({{"attend_to_mask_tokens", true}}), HasSubstr("attend_to_mask_tokens: found"));
+  const json prefixes = {{"query_prefix", "[CLS] "}, {"document_prefix", "[SEP] "}};
+  EXPECT_THAT(error(prefixes), HasSubstr("skiplist_words: found an array, expected none in"));
+  copy.write("3_Mask/config.json", "{}");
+  EXPECT_EQ(error(prefixes), "no error");
+  copy.write_json("sentence_bert_config.json", {{"document_length", 9}});
+  EXPECT_THAT(error(prefixes), HasSubstr("document_length: found 9, expected none, as"));
+}
+
+// The tokens that fill up a query have vectors only because a MultiVectorMask says so.
+TEST(Modules, OfVectorsOfTokensWithExpansionNeedAMask) {
+  const CopiedModel copy("xlm-roberta-colbert");
+  copy.write_json("config_sentence_transformers.json", {{"model_type", "MultiVectorEncoder"}});
+  copy.write_json("4_Normalize/config.json", {{"module_input_name", "token_embeddings"}});
+  auto modules = json::parse(copy.read("modules.json"));
+  const auto error = [&](const json& expansion, int query_length) {
+    copy.write_json("sentence_bert_config.json",
+                    {{"query_expansion", expansion}, {"query_length", query_length}});
+    return load_error(copy);
+  };
+  const json eight = {{"strategy", "min"}, {"length", 8}};
+  EXPECT_EQ(error(eight, 8), "no error");
+  EXPECT_THAT(error(eight, 7), HasSubstr("query_length: found 7, expected at least"));
+  modules.erase(3);
+  copy.write_json("modules.json", modules);
+  EXPECT_THAT(error(eight, 8), HasSubstr("has no MultiVectorMask"));
+  EXPECT_EQ(error({{"strategy", "fixed"}, {"length", 8}, {"attend", true}}, 8), "no error");
+  while (modules.size() > 1) modules.erase(1);
+  modules.push_back({{"path", "3_Mask"}, {"type", "sentence_transformers.MultiVectorMask"}});
+  copy.write_json("modules.json", modules);
+  EXPECT_EQ(error(eight, 8), "no error");
+  std::filesystem::remove(copy.path("config_sentence_transformers.json"));
+  EXPECT_THAT(error(eight, 8), HasSubstr("missing, expected Dense"));  // not random numbers
 }
 
 TEST(Modules, OfASparseEncoderWithOtherSettingsAreRefused) {

@@ -378,6 +378,12 @@ TEST(Lengths, ComeFromTheFirstFileThatNamesOne) {
   EXPECT_EQ(length(), 70);
   copy.write_json("sentence_distilbert_config.json", {{"do_lower_case", true}});
   EXPECT_EQ(length(), 60);  // the tokenizer lowercases anyway
+  const std::string modules = copy.read("modules.json");
+  copy.write_json("sentence_distilbert_config.json", {{"max_seq_length", 70}, {"model_args", 1}});
+  std::filesystem::remove(copy.path("modules.json"));
+  EXPECT_EQ(length(), 60);  // sentence-transformers reads the other file only of a module
+  copy.write("modules.json", modules);
+  copy.write_json("sentence_distilbert_config.json", {{"do_lower_case", true}});
   copy.change("tokenizer_config.json", {{"do_lower_case", false}});
   EXPECT_THAT(load_error(copy), HasSubstr("do_lower_case: found true, expected false"));
 }

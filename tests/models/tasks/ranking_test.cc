@@ -344,7 +344,7 @@ TEST(ZeroShotErrors, NameTheTextOrTheLabel) {
   EXPECT_THAT(error_of([&] { zero_shot(model, good, {}); }), HasSubstr("there are no labels"));
   EXPECT_THAT(error_of([&] { zero_shot(model, good, good, {.hypothesis = "{} \xff"}); }),
               HasSubstr("the hypothesis: "));
-  for (const char* form : {"", "no", "{} and {}"}) {
+  for (const char* form : {"", "no", "{} and {}", "{{x}} is {}", "{} is {{x}}", "{}}"}) {
     EXPECT_THAT(error_of([&] { zero_shot(model, good, good, {.hypothesis = form}); }),
                 HasSubstr("expected {} once"));
   }
