@@ -274,6 +274,9 @@ class ShardsTest(InferTest):
         self.assertFalse(out.exists())
         quoted = self.write("quoted.jsonl", '{"index": 0, "x": ["\\"{", "\\\\"]}\n')
         self.succeed_merge("-o", self.dir / "one.jsonl", quoted)
+        long = self.write("long.jsonl", b'{"index": 0, "hidden": [[%s0]]}\n' % (b"0.125, " * (10 << 20)))  # 70 MiB
+        self.succeed_merge("-o", self.dir / "one.jsonl", long)
+        self.assertEqual((self.dir / "one.jsonl").stat().st_size, long.stat().st_size)
         kept = '"kept": {"y": {"z": "}"}}, '
         other = [self.write("x.jsonl", f'{{"index": 0, {kept}"x": 1}}\n{{"index": 2, {kept}"x": 1}}\n'),
                  self.write("y.jsonl", f'{{"index": 1, {kept}"error": "e"}}\n{{"index": 3, {kept}"y": 1}}\n')]

@@ -14,8 +14,8 @@
 
 namespace bert::tools {
 
-LongLine::LongLine()
-    : runtime_error(fmt::format("the line is longer than {} bytes", kMaxLineBytes)) {}
+LongLine::LongLine(size_t most)
+    : runtime_error(fmt::format("the line is longer than {} bytes", most)) {}
 
 std::optional<std::string_view> LineReader::next() {
   while (rest_of_long()) continue;
@@ -24,10 +24,10 @@ std::optional<std::string_view> LineReader::next() {
     const size_t end = buffer_.find('\n', scanned);
     has_end_ = end != std::string::npos;
     const size_t length = (has_end_ ? end : buffer_.size()) - begin_;
-    if (length > kMaxLineBytes) {
+    if (length > most_) {
       ++number_;
       is_long_ = true;
-      throw LongLine();
+      throw LongLine(most_);
     }
     if (has_end_ || (ended_ && length > 0)) {
       ++number_;

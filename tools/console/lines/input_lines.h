@@ -31,10 +31,10 @@ class InputFile {
   int fd_;
 };
 
-// A line of more than kMaxLineBytes; what() is the reason alone.
+// A line of more than the most bytes; what() is the reason alone.
 class LongLine : public std::runtime_error {
  public:
-  LongLine();
+  explicit LongLine(size_t most);
 };
 
 // Lines of a file or pipe, which may be compressed, in constant memory. Does not own the
@@ -43,7 +43,8 @@ class LineReader {
  public:
   // When stop_fd becomes readable, reading ends as at the end of the input: this lets another
   // thread end the wait for a silent pipe.
-  LineReader(int fd, const std::string& name, int stop_fd) : bytes_(fd, name, stop_fd) {}
+  LineReader(int fd, const std::string& name, int stop_fd, size_t most = kMaxLineBytes)
+      : bytes_(fd, name, stop_fd), most_(most) {}
 
   // The next line without its \n, valid until the next call. The last one needs no \n. Throws
   // LongLine, after which the line that follows is next.
@@ -60,6 +61,7 @@ class LineReader {
   void fill();
 
   ByteReader bytes_;
+  const size_t most_;   // bytes of a line
   std::string buffer_;  // what next() has not returned yet begins at begin_
   size_t begin_ = 0;
   int64_t number_ = 0;

@@ -95,11 +95,14 @@ std::string_view kind_of(std::string_view line) {
   return line.substr(0, line.find('"'));
 }
 
+// Hidden states and attention of a long text take more than a line of input may.
+constexpr size_t kMaxAnswerBytes = size_t{4} << 30;
+
 // The answers of one shard.
 class Part {
  public:
   Part(const std::string& path, OutputFormat format, const Stop& stop)
-      : file_(path), lines_(file_.fd(), file_.name(), stop.fd()), format_(format) {
+      : file_(path), lines_(file_.fd(), file_.name(), stop.fd(), kMaxAnswerBytes), format_(format) {
     if (path.ends_with(".partial")) {
       throw std::runtime_error(path +
                                ": is what an interrupted run has left; --resume finishes it");
