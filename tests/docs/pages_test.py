@@ -59,7 +59,9 @@ MODELS = {"MODEL": ("--labels", "3"), "ENCODER": ("--head", "none"), "RERANKER":
           "NLI": ("--labels", "3", "--label-names", "entailment,neutral,contradiction"),
           "MASKED_LM": ("--head", "mlm"), "SPLADE": ("--head", "mlm", "--retrieval", "splade"),
           "COLBERT": ("--head", "none", "--prefix", "--retrieval", "colbert"),
-          "QWEN3_RERANKER": ("--family", "qwen3", "--retrieval", "logit-score")}
+          "QWEN3_RERANKER": ("--family", "qwen3", "--retrieval", "logit-score"),
+          "PRIVACY_FILTER": ("--family", "privacy-filter", "--head", "tokens", "--labels", "5", "--label-names",
+                             "O,B-secret,I-secret,E-secret,S-secret")}
 HUB = {f"sentence-transformers/{TRAINED}": "ENCODER", "dslim/bert-base-NER": "NER",
        "cross-encoder/ms-marco-MiniLM-L6-v2": "RERANKER", "naver/splade-v3": "SPLADE",
        "colbert-ir/colbertv2.0": "COLBERT", "urchade/gliner_medium-v2.1": "GLINER"}

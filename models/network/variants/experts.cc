@@ -47,31 +47,49 @@ struct Source {
   const float* bias;  // or null
 };
 
-engine::Linear read_product(const Source& source, int64_t columns, int64_t width,
-                            Activation activation, const engine::Product& product,
-                            engine::Team& team) {
-  const auto copy = std::make_shared<engine::Buffer>();
-  const Tensor part = copy->tensor(columns, width);
-  constexpr int64_t kAtATime = 16;  // a cache line of each row of `part`
-  const engine::Table& from = source.table.view;
-  const int64_t rows = source.transposed ? width : columns;
-  team.run(engine::divide_up(rows, kAtATime), [&](int64_t block, int) {
-    engine::Buffer room(kAtATime * from.columns);
-    const int64_t first = block * kAtATime, count = std::min(kAtATime, rows - first);
-    const float* row[kAtATime];
-    for (int64_t i = 0; i < count; ++i) {
-      row[i] = from.row(source.row + first + i, room.data() + i * from.columns) + source.column;
-      if (!source.transposed) std::copy_n(row[i], width, part.row(first + i));
-    }
-    for (int64_t j = 0; source.transposed && j < columns; ++j) {
-      for (int64_t i = 0; i < count; ++i) part.row(j)[first + i] = row[i][j];
-    }
-  });
-  const engine::Buffer none(columns);
-  const engine::Linear::Part of_linear = {part, source.bias ? source.bias : none.data(),
-                                          source.table.description()};
-  return engine::Linear(team, {&of_linear, 1}, activation, product, copy);
-}
+class ProductReader {
+ public:
+  ProductReader(const engine::Product& product, engine::Team& team)
+      : product_(product), team_(team) {}
+
+  engine::Linear read(const Source& source, int64_t columns, int64_t width, Activation activation) {
+    const Tensor weight = copy(source, columns, width);
+    const engine::Buffer none(columns);
+    const engine::Linear::Part part = {weight, source.bias ? source.bias : none.data(),
+                                       source.table.description()};
+    return engine::Linear(team_, {&part, 1}, activation, product_, copy_);
+  }
+
+ private:
+  // The weight [columns, width], whose memory is used again unless a Linear still keeps it.
+  Tensor copy(const Source& source, int64_t columns, int64_t width) {
+    // A mapping of its own, which goes back to the system.
+    constexpr int64_t kLeast = engine::Buffer::kHugePage / sizeof(float);
+    if (!copy_ || copy_.use_count() > 1) copy_ = std::make_shared<engine::Buffer>();
+    copy_->resize_discarding(std::max(columns * width, kLeast));
+    const Tensor to = {copy_->data(), columns, width};
+    constexpr int64_t kAtATime = 16;  // a cache line of each row of `to`
+    const engine::Table& from = source.table.view;
+    const int64_t rows = source.transposed ? width : columns;
+    team_.run(engine::divide_up(rows, kAtATime), [&](int64_t block, int) {
+      engine::Buffer room(kAtATime * from.columns);
+      const int64_t first = block * kAtATime, count = std::min(kAtATime, rows - first);
+      const float* row[kAtATime];
+      for (int64_t i = 0; i < count; ++i) {
+        row[i] = from.row(source.row + first + i, room.data() + i * from.columns) + source.column;
+        if (!source.transposed) std::copy_n(row[i], width, to.row(first + i));
+      }
+      for (int64_t j = 0; source.transposed && j < columns; ++j) {
+        for (int64_t i = 0; i < count; ++i) to.row(j)[first + i] = row[i][j];
+      }
+    });
+    return to;
+  }
+
+  const engine::Product& product_;
+  engine::Team& team_;
+  std::shared_ptr<engine::Buffer> copy_;
+};
 
 // Adds a row of each network's, weighted by the row's score, to its token's row.
 template <typename Place>
@@ -105,13 +123,13 @@ Experts::Experts(Checkpoint& checkpoint, const std::string& layer, const Config&
   const int64_t wide = config.intermediate, hidden = config.hidden;
   if (*names.bias) bias_ = checkpoint.vector(layer + names.bias, hidden);
   const Stored stored = read_stored(checkpoint, layer, config);
+  ProductReader reader(product, team);
   const auto read_in = [&](int64_t network, bool is_up) {
     const int64_t column = is_up ? wide : 0;
     const float* const bias = stored.in_bias.data();
     const Source source = {stored.in, network * (names.is_stacked ? hidden : wide), column,
                            names.is_stacked, bias ? bias + network * 2 * wide + column : nullptr};
-    return read_product(source, wide, hidden, is_up ? Activation::none : config.activation, product,
-                        team);
+    return reader.read(source, wide, hidden, is_up ? Activation::none : config.activation);
   };
   for (int64_t network = 0; network < config.experts.count; ++network) {
     const float* const bias = stored.out_bias.data();
@@ -119,7 +137,7 @@ Experts::Experts(Checkpoint& checkpoint, const std::string& layer, const Config&
                         bias ? bias + network * hidden : nullptr};
     networks_.push_back({read_in(network, false),
                          names.is_stacked ? std::optional(read_in(network, true)) : std::nullopt,
-                         read_product(out, hidden, wide, Activation::none, product, team)});
+                         reader.read(out, hidden, wide, Activation::none)});
     Network& made = networks_.back();
     made.in.set_prefetch_target(made.up ? *made.up : made.out);
     if (made.up) made.up->set_prefetch_target(made.out);
