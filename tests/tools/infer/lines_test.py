@@ -106,10 +106,10 @@ class Formats(LinesTest):
                          self.answers("-m", model, stdin="a man\tplays\teats\n"))
 
     def test_txt(self):
-        path = self.write("texts.txt", "a man\ta dog\r\n\"x\"\n")
-        expected = self.answers("--input-format", "jsonl",
+        path = self.write("texts.txt", "\ufeffa man\ta dog\r\n\"x\"\n")
+        expected = self.answers("--task", "tokens", "--input-format", "jsonl",
                                 stdin='{"first": "a man\\ta dog"}\n{"first": "\\"x\\""}\n')
-        self.assertEqual(self.answers("-i", path), expected)
+        self.assertEqual(self.answers("--task", "tokens", "-i", path), expected)
 
     def test_compressed_inputs(self):
         text = "".join(f"a man {i}\ttwo dogs\n" for i in range(3000)).encode()

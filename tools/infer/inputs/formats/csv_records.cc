@@ -54,8 +54,8 @@ std::optional<Record> RecordReader::next() {
     auto line = lines_.next();
     if (!line) return std::nullopt;
     record.number = lines_.number();
-    constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // as spreadsheets write it
-    if (is_csv_ && record.number == 1 && line->starts_with(kByteOrderMark)) {
+    constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // of the file, not a text's
+    if (record.number == 1 && line->starts_with(kByteOrderMark)) {
       line->remove_prefix(kByteOrderMark.size());
     }
     record.text = *line;
