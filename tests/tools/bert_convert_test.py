@@ -176,15 +176,15 @@ class ConvertTest(ToolTest):
     def test_a_dense_module_comes_along(self):
         source = self.make_model("dense", "--head", "none", "--sentence-transformers", "mean")
         modules = json.loads((source / "modules.json").read_text())[:2]
-        modules.append({"idx": 2, "name": "2", "path": "2_Dense",
+        modules.append({"idx": 2, "name": "2", "path": "./.more//2_Dense/",
                         "type": "sentence_transformers.models.Dense"})
         (source / "modules.json").write_text(json.dumps(modules))
-        (source / "2_Dense").mkdir()
-        (source / "2_Dense" / "config.json").write_text(json.dumps(
+        (source / ".more" / "2_Dense").mkdir(parents=True)
+        (source / ".more" / "2_Dense" / "config.json").write_text(json.dumps(
             {"in_features": 16, "out_features": 5, "bias": False,
              "activation_function": "torch.nn.modules.linear.Identity"}))
         weight = np.random.default_rng(3).standard_normal((5, 16)).astype(np.float32)
-        write_tensors(source / "2_Dense" / "model.safetensors", {"linear.weight": weight}, {})
+        write_tensors(source / ".more" / "2_Dense" / "model.safetensors", {"linear.weight": weight}, {})
         (source / "onnx").mkdir()
         (source / "onnx" / "model.onnx").write_bytes(b"large")
         target = self.dir / "dense8"

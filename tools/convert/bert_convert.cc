@@ -74,14 +74,15 @@ bool holds_weights(const fs::path& path) {
          name == "checkpoint";
 }
 
-// The folders that modules.json names: "1_Pooling", "2_Dense".
+// The folders that modules.json names: "1_Pooling", "2_Dense", or "./2_Dense/".
 std::set<fs::path> module_folders(const fs::path& model) {
   std::set<fs::path> folders;
   if (!fs::exists(model / "modules.json")) return folders;
   const models::JsonFile file(model / "modules.json");
   for (const auto& module : file.root()) {
-    const std::string path = module.is_object() ? module.value("path", "") : "";
-    if (!path.empty()) folders.insert(path);  // the encoder's own is ""
+    const fs::path path = module.is_object() ? module.value("path", "") : "";
+    const fs::path folder = (path / ".").lexically_normal().parent_path();  // without a slash
+    if (!folder.empty()) folders.insert(folder);  // the encoder's own is ""
   }
   return folders;
 }
@@ -99,6 +100,13 @@ bool is_cycle(const fs::path& folder, int depth) {
   return false;
 }
 
+// Whether a module's folder is this one or lies in it.
+bool leads_to_one(const fs::path& folder, const std::set<fs::path>& modules) {
+  return std::ranges::any_of(modules, [&](const fs::path& module) {
+    return std::ranges::mismatch(folder, module).in1 == folder.end();
+  });
+}
+
 // A signal that asks to stop.
 class Interrupted {};
 
@@ -113,8 +121,9 @@ void check_copied(const std::error_code& error, const fs::path& from, const fs::
                                        is_read ? "written" : "read", error.message()));
 }
 
-// Skips hidden files and folders, which are the downloading tool's, and the new directory itself.
-// Links (in the hub's cache, every file is one) are copied as what they point to.
+// Skips hidden files and folders, which are the downloading tool's, unless one is a module's or
+// leads to it; and the new directory itself. Links (in the hub's cache, every file is one) are
+// copied as what they point to.
 void copy_others(const fs::path& from, const fs::path& to, const fs::path& itself,
                  const Stop& stop) {
   const std::set<fs::path> modules = module_folders(from);
@@ -125,7 +134,8 @@ void copy_others(const fs::path& from, const fs::path& to, const fs::path& itsel
     const std::string name = at->path().filename();
     const fs::path place = at->path().lexically_relative(from), target = to / place;
     std::error_code error;
-    if (name.starts_with(".") || fs::weakly_canonical(at->path()) == itself ||
+    const bool is_hidden = name.starts_with(".") && !leads_to_one(place, modules);
+    if (is_hidden || fs::weakly_canonical(at->path()) == itself ||
         (at->is_directory() && is_cycle(at->path(), at.depth()))) {
       at.disable_recursion_pending();
     } else if (at->is_directory()) {
