@@ -216,6 +216,19 @@ class RegressTest(ToolTest):
         for change in [self.spoil({}, **no_stage), self.spoil(**no_stage, **no_ids)]:
             self.fail_with(1, "has nothing to compare", change)
 
+    def test_prompts_and_the_length_are_the_references(self):
+        model = self.make_model("prompts", "--head", "none", "--sentence-transformers", "mean")
+        (model / "config_sentence_transformers.json").write_text(json.dumps(
+            {"prompts": {"query": "the man: ", "none": ""}, "default_prompt_name": "query"}))
+        reference, inputs = self.dir / "prompts.safetensors", self.write("prompts.tsv", LINES)
+        for options, lengths in ([], [12, 6, 15]), (["--max-length", "5"], [5, 5, 5]):
+            subprocess.run([sys.executable, ROOT / "tools" / "reference" / "reference.py", "-m", model, "-o", reference,
+                            "--inputs", inputs, *options], check=True)
+            self.assertEqual(np.diff(TensorFile(reference).read("starts")).tolist(), lengths)
+            self.assertIn("equal", self.succeed("-m", model, reference))
+        self.fail_with(1, "__metadata__ max_length is '5x', expected a positive whole number",
+                       self.spoil({**self.metadata, "max_length": "5x"}))
+
     def test_a_closed_output_does_not_hide_a_difference(self):
         path = self.spoil(logits=self.add(0, 0, 1))
         read_end, write_end = os.pipe()

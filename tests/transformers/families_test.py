@@ -21,6 +21,7 @@ from random_models import EVERY_FAMILY, FAMILIES, HEADS, MORE, TOKENIZERS
 from reference_inputs import read_inputs
 from reference import write_reference
 from reference_config import read_config
+from tensor_file import FormatError
 
 FORMS = ["safetensors", "safetensors in shards", "safetensors bfloat16", "bin", "bin in shards",
          "bin float16", "legacy bin"]
@@ -96,6 +97,23 @@ class Families(JudgeTest):
         for family, head, settings in SETTINGS:
             with self.subTest(f"{family} {head} {settings}"):
                 self.compare(self.make(family, head, "safetensors", **settings))
+
+    def test_what_transformers_cannot_load(self):
+        directory = self.make("bert", "ForSequenceClassification", "safetensors")
+        path, config = directory / "config.json", read_config(directory)
+        said = json.loads(path.read_text())
+        for edit, pattern in (({"hidden_size": 36}, "cannot load it as BertForSequenceClassification: "),
+                              ({"architectures": ["BertForNothing"]}, "BertForNothing, which transformers .* does not")):
+            path.write_text(json.dumps(said | edit))
+            config.architecture = edit.get("architectures", [config.architecture])[0]
+            with self.subTest(pattern), self.assertRaisesRegex(FormatError, pattern):
+                export_reference.load(directory, config)
+
+    def test_a_prompt(self):
+        directory = self.make("xlm-roberta", "Model", "safetensors")
+        (directory / "config_sentence_transformers.json").write_text(json.dumps(
+            {"prompts": {"query": "the query: "}, "default_prompt_name": "query"}))
+        self.compare(directory, "embedding")
 
     def test_dpr(self):
         """Questions and passages each have an encoder, whose embeddings are compared by their product."""

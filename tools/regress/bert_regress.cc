@@ -119,6 +119,7 @@ Result run(const RegressOptions& options, const std::string& directory, Outputs&
   ordered_json baseline = nullptr;  // read first: what is wrong with it costs no time
   if (!options.baseline.empty()) baseline = read_baseline(options.baseline);
   bert::Options load = options.load;
+  load.max_length = max_length_of_reference(options.reference);
   load.progress = loading_bar();
   const bert::Model model = bert::Model::load(directory, load);
   for (const std::string& note : model.info().notes) spdlog::info("note: {}", note);

@@ -2,9 +2,11 @@
 #include "tools/regress/reference_file.h"
 
 #include <algorithm>
+#include <charconv>
 #include <limits>
 #include <stdexcept>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -29,6 +31,19 @@ std::optional<int> stage_order(const std::string& name, int layers) {
     if (name == fmt::format("layer.{}", i)) return i;
   }
   return std::nullopt;
+}
+
+int max_length_of_reference(const std::string& path) {
+  const models::WeightFile file = models::read_safetensors(path);
+  const auto stored = file.metadata().find("max_length");
+  if (stored == file.metadata().end()) return 0;
+  const std::string& text = stored->second;
+  const char* const end = text.data() + text.size();
+  int length = 0;
+  const auto [next, error] = std::from_chars(text.data(), end, length);
+  if (error == std::errc() && next == end && length > 0) return length;
+  throw std::runtime_error(fmt::format(
+      "{}: __metadata__ max_length is '{}', expected a positive whole number", path, text));
 }
 
 ReferenceFile::ReferenceFile(const std::string& path, const bert::Model& model)

@@ -21,6 +21,9 @@ struct ReferenceStage {
   bool by_token;       // rows are tokens, [T, columns], rather than inputs, [N, columns]
 };
 
+// The length to which the file's texts were truncated, in tokens; 0: the model's own.
+int max_length_of_reference(const std::string& path);
+
 // The inputs and stages of a reference file, checked against the model. Its errors are
 // std::runtime_error with the file's name.
 class ReferenceFile {

@@ -23,6 +23,7 @@ tools/reference/export_reference.py (PyTorch) write it. T tokens in N inputs lai
 H hidden size, C labels:
   ids [T], type_ids [T], starts [N+1]     integers; input i owns tokens starts[i] to starts[i+1]
   __metadata__ inputs                     JSON array of [first] or [first, second]
+  __metadata__ max_length                 tokens to which texts were truncated, if not the model's
   embeddings, layer.0, layer.1 ... [T, H] any of these stages, F32 or F64
   pooler [N, H], logits [N, C] ([T, C] if the head answers for each token), embedding [N, F]
   next_sentence [N, 2], if the logits are over the vocabulary, [T, V]

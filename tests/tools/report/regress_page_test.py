@@ -191,7 +191,7 @@ class RegressPage(PageTest):
         labels = self.labels("-m", masks, path)
         self.assertEqual((labels["changed"], len(labels["changes"])), (60, 50))
 
-        answers = self.make_model("answers", "--head", "qa")
+        answers = self.make_model("answers", "--head", "qa", "--sentence-transformers", "mean")
         path, tensors, metadata = self.reference_of(answers)
         labels = self.labels("-m", answers, path)
         self.assertEqual((labels["compared"], labels["changed"]), (6, 0))

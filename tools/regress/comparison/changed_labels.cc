@@ -27,7 +27,8 @@ void ChangedLabels::compare(int64_t input, std::span<const float> found,
   const auto width = static_cast<size_t>(columns);
   const size_t rows = found.size() / width;
   const std::vector<double> values(found.begin(), found.end());
-  if (info.task == bert::Task::answer) {  // of an answer's begin and end, the labels are tokens
+  // Of an answer's begin and end, the labels are tokens.
+  if (info.head_task == bert::Task::answer) {
     for (size_t j = 0; j < width; ++j) {
       std::vector<double> a, b;
       for (size_t i = 0; i < rows; ++i) {
