@@ -23,15 +23,45 @@ std::string environment(const char* name) {
   return value ? value : "";
 }
 
+bool is_of_variable(char c) {
+  return (static_cast<unsigned char>(c) < 0x80 && std::isalnum(static_cast<unsigned char>(c))) ||
+         c == '_';
+}
+
+// "~/hf", "$HOME/hf" and "${HOME}/hf", as Python's expanduser() and expandvars() read them: files
+// that set the environment without a shell often say so. What is not set stays as it is.
+std::string expanded(std::string folder) {
+  if (folder == "~" || folder.starts_with("~/")) folder.replace(0, 1, environment("HOME"));
+  std::string out;
+  for (size_t at = 0; at < folder.size();) {
+    const bool braces = folder.compare(at, 2, "${") == 0;
+    const size_t begin = at + (braces ? 2 : 1);
+    size_t end = begin;
+    while (end < folder.size() && (braces ? folder[end] != '}' : is_of_variable(folder[end])))
+      ++end;
+    const bool is_whole = end > begin && (!braces || end < folder.size());
+    const std::string name = folder.substr(std::min(begin, folder.size()), end - begin);
+    if (folder[at] == '$' && is_whole && std::getenv(name.c_str())) {
+      out += environment(name.c_str());
+      at = end + (braces ? 1 : 0);
+    } else {
+      out += folder[at++];
+    }
+  }
+  return out;
+}
+
 // Like huggingface_hub's constants.py: the first that is set.
 fs::path cache_folder() {
   for (const char* name : {"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"}) {
-    if (const std::string folder = environment(name); !folder.empty()) return folder;
+    if (const std::string folder = environment(name); !folder.empty()) return expanded(folder);
   }
-  if (const std::string home = environment("HF_HOME"); !home.empty()) return fs::path(home) / "hub";
+  if (const std::string home = environment("HF_HOME"); !home.empty()) {
+    return fs::path(expanded(home)) / "hub";
+  }
   std::string caches = environment("XDG_CACHE_HOME");
   if (caches.empty()) caches = environment("HOME") + "/.cache";
-  return fs::path(caches) / "huggingface" / "hub";
+  return fs::path(expanded(caches)) / "huggingface" / "hub";
 }
 
 bool is_part_of_name(std::string_view part) {

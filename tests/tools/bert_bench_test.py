@@ -130,6 +130,7 @@ class BenchTest(ToolTest):
                "median_ms": 1.5, "median_interval_ms": [1, 2]}
         for key, value, expected in [
             ("median_ms", None, "null, expected a positive number"), ("median_ms", 0, "0, expected a positive number"),
+            ("median_ms", 5e-324, "5e-324, expected a positive number"),
             ("median_interval_ms", [1], r"\[1\], expected two positive numbers, or null"),
             ("median_interval_ms", [-1, 2], r"\[-1,2\], expected two positive numbers"),
             ("median_interval_ms", [1, -2], r"\[1,-2\], expected two positive numbers"),

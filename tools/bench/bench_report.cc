@@ -33,7 +33,10 @@ std::string model_name(const bert::Info& info) {
                      info.heads, info.intermediate, info.vocabulary);
 }
 
-bool is_time(const ordered_json& value) { return value.is_number() && value.get<double>() > 0; }
+// Of milliseconds: what is beyond these cannot be divided by another.
+bool is_time(const ordered_json& value) {
+  return value.is_number() && value.get<double>() > 1e-9 && value.get<double>() < 1e15;
+}
 
 // Throws what is wrong with a baseline's row, if anything. Rows that earlier versions wrote have no
 // model and processor.

@@ -27,6 +27,11 @@ class HubCacheTest(InferTest):
                 done = self.run_tool("-m", name, "a", **environment)
                 self.assertEqual(done.stdout, wanted, done.stderr)
                 self.assertIn(f"note: {name} is {snapshot}", done.stderr)
+        for folder in "~/hub", "$CACHES/home/hub", "${CACHES}/home/hub", "$CACHES/$no/../home/hub":
+            (self.dir / "$no").mkdir(exist_ok=True)
+            done = self.run_tool("-m", "some-org/its.model", "a", cwd=self.dir, env=os.environ | {
+                "HF_HUB_CACHE": folder, "HOME": str(cache.parent), "CACHES": str(self.dir)})
+            self.assertEqual(done.stdout, wanted, done.stderr)
         for revision in "v1", "out":
             self.fail_with(1, f"has no snapshot of the revision {revision}", "-m", f"some-org/its.model@{revision}",
                            "a", **environment)

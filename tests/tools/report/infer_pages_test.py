@@ -111,6 +111,15 @@ class InferPages(PageTest):
                 self.assertIsNone(found["inputs"][0]["segments"])
                 self.shows(self.browse(path), seen)
 
+    def test_ids_without_a_token(self):
+        model = self.make_model("no_vocabulary", "--head", "none")
+        (model / "vocab.txt").unlink()
+        ids = self.write("ids.jsonl", '{"ids": [2, 80, 3]}\n')
+        for task in ["attention"], ["hidden", "--layers", "0"]:
+            _, found = self.make_page("numbers", "-m", model, "-i", ids, "--task", *task)
+            self.assertEqual(found["inputs"][0]["text"], "")
+            self.assertEqual([token["text"] for token in found["inputs"][0]["tokens"]], ["2", "80", "3"])
+
     def test_the_projector(self):
         folder = self.dir / "projector"
         self.succeed("--task", "embed", "-i", self.lines(), "--keep", "kind", "--projector", folder)

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "models/directory/inspection.h"
@@ -38,12 +40,18 @@ std::string packed_shares(std::span<const float> values) {
 
 ordered_json page_tokens(const bert::Tokenizer& tokenizer, const bert::Encoding& encoding) {
   ordered_json tokens = ordered_json::array();
+  std::vector<int32_t> known;
   for (size_t i = 0; i < encoding.ids.size(); ++i) {
-    tokens.push_back({{"text", tokenizer.token(encoding.ids[i])},
-                      {"id", encoding.ids[i]},
-                      {"segment", encoding.type_ids[i]}});
+    const int32_t id = encoding.ids[i];
+    std::string text = std::to_string(id);
+    try {
+      text = tokenizer.token(id);
+      known.push_back(id);
+    } catch (const bert::Error&) {  // the table has a row for it, the vocabulary has no token
+    }
+    tokens.push_back({{"text", text}, {"id", id}, {"segment", encoding.type_ids[i]}});
   }
-  return {{"text", tokenizer.decode(encoding.ids, false)}, {"tokens", tokens}};
+  return {{"text", known.empty() ? "" : tokenizer.decode(known, false)}, {"tokens", tokens}};
 }
 
 ordered_json attention_page(const bert::Model& model, const bert::Encoding& encoding,
