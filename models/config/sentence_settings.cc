@@ -280,15 +280,23 @@ SentenceModules read_sentence_modules(const std::string& directory, const Config
 
 namespace {
 
-// The modules of which the folder is one: its own or those of the folder above.
+// The modules of which the folder is one, as its own modules.json or one further up lists them.
 ModuleList modules_around(const std::string& folder) {
+  const auto normal = [](const std::string& path) {
+    return (std::filesystem::path(path) / "").lexically_normal();
+  };
   ModuleList own(folder);
-  const std::string above = std::filesystem::path(folder).parent_path().string();
-  if (own.exists || above.empty()) return own;
-  ModuleList list(above);
-  const bool is_listed =
-      std::ranges::find(list.modules, folder, &ModuleList::Module::folder) != list.modules.end();
-  return is_listed ? list : own;
+  std::filesystem::path above = normal(folder).parent_path();
+  while (!own.exists && above.has_relative_path()) {
+    above = above.parent_path();
+    ModuleList list(above.empty() ? "." : above.string());
+    if (!list.exists) continue;
+    for (const ModuleList::Module& module : list.modules) {
+      if (normal(module.folder) == normal(folder)) return list;
+    }
+    break;
+  }
+  return own;
 }
 
 }  // namespace

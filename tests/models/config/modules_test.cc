@@ -40,7 +40,12 @@ TEST(Modules, MayNameTheTransformersFolder) {
   EXPECT_EQ(Model::load(copy.path()).info().max_length, 50);
   copy.write_json("0_Transformer/sentence_bert_config.json", {{"transformer_task", "fill-mask"}});
   EXPECT_THAT(load_error(copy), HasSubstr("expected feature-extraction, which the modules in"));
-  copy.write("0_Transformer/sentence_bert_config.json", "{}");
+  copy.write_json("0_Transformer/sentence_bert_config.json", {{"max_seq_length", 50}});
+  std::filesystem::create_directory(copy.path("0_BERT"));
+  std::filesystem::rename(copy.path("0_Transformer"), copy.path("0_BERT/1"));
+  modules[0]["path"] = "0_BERT/1/";
+  copy.write_json("modules.json", modules);
+  EXPECT_EQ(Model::load(copy.path()).info().max_length, 50);
   modules[0]["path"] = "../0_Transformer";
   copy.write_json("modules.json", modules);
   EXPECT_THAT(load_error(copy), HasSubstr("expected a folder in the model's directory"));
