@@ -37,6 +37,18 @@ int64_t half_split(int64_t row, int64_t width) {
   return row - i + i % 2 * (width / 2) + i / 2;
 }
 
+// The biases [3H] of a layer that has those of queries and values by names of their own, or zeros.
+engine::Buffer read_own_biases(Checkpoint& checkpoint, const std::string& layer,
+                               const LayerNames& names, int64_t hidden) {
+  engine::Buffer bias(3 * hidden);
+  if (!*names.query_bias) return bias;
+  const engine::Buffer query = checkpoint.vector(layer + names.query_bias, hidden),
+                       value = checkpoint.vector(layer + names.value_bias, hidden);
+  std::copy_n(query.data(), hidden, bias.data());
+  std::copy_n(value.data(), hidden, bias.data() + 2 * hidden);
+  return bias;
+}
+
 // From stacked heads: all queries' rows, then all keys' and all values'.
 std::shared_ptr<engine::Buffer> sort_heads(engine::ConstTensor stacked, int heads,
                                            bool rotates_neighbours) {
@@ -57,14 +69,7 @@ engine::Linear read_stacked_heads(Checkpoint& checkpoint, const std::string& lay
                                   const DenseNames& dense, const Config& config,
                                   const engine::Product& product, engine::Team& team) {
   const LayerNames& names = config.family->layer;
-  const int64_t hidden = config.hidden;
-  engine::Buffer bias(3 * hidden);
-  if (*names.query_bias) {
-    const engine::Buffer query = checkpoint.vector(layer + names.query_bias, hidden),
-                         value = checkpoint.vector(layer + names.value_bias, hidden);
-    std::copy_n(query.data(), hidden, bias.data());
-    std::copy_n(value.data(), hidden, bias.data() + 2 * hidden);
-  }
+  const engine::Buffer bias = read_own_biases(checkpoint, layer, names, config.hidden);
   const Weight stacked =
       checkpoint.matrix(dense.names.front() + ".weight", dense.columns, dense.width);
   const auto sorted = sort_heads(stacked.view, config.heads, names.rotates_neighbours);
@@ -109,14 +114,15 @@ engine::Linear read_qkv(Checkpoint& checkpoint, const std::string& layer, const 
                         engine::Team& team) {
   const LayerNames& names = config.family->layer;
   const DenseNames dense = qkv_names(checkpoint, layer, config, heads);
-  // In int8, they are already sorted, with biases for all three.
-  if (!checkpoint.is_int8(dense.names.front())) {
-    if (names.qkv_by_heads) {
-      return read_stacked_heads(checkpoint, layer, dense, config, product, team);
-    }
-    if (names.rotates_neighbours) {
-      return read_neighbours(checkpoint, dense, heads.size, product, team);
-    }
+  // In int8, they are already sorted, with biases for all three, beside which the files have
+  // theirs.
+  const bool is_int8 = checkpoint.is_int8(dense.names.front());
+  if (is_int8) read_own_biases(checkpoint, layer, names, config.hidden);
+  if (names.qkv_by_heads && !is_int8) {
+    return read_stacked_heads(checkpoint, layer, dense, config, product, team);
+  }
+  if (names.rotates_neighbours && !is_int8) {
+    return read_neighbours(checkpoint, dense, heads.size, product, team);
   }
   return read_linear(checkpoint, dense, Activation::none, product, team);
 }

@@ -43,7 +43,8 @@ const Variant kVariants[] = {{.name = "plain"},
                              {.name = "causal", .causal = true},
                              {.name = "both", .unattended = true, .causal = true},
                              {.name = "sinks", .sinks = true},
-                             {.name = "all", .window = 90, .unattended = true, .sinks = true},
+                             {.name = "all", .window = 4200, .unattended = true, .sinks = true},
+                             {.name = "sinks in a window", .window = 90, .sinks = true},
                              {.name = "causal sinks", .causal = true, .sinks = true}};
 // One that takes most of the probability, and one that takes nearly none.
 constexpr float kSinks[kHeads] = {6.5f, -2.25f};
