@@ -194,11 +194,25 @@ void ModuleList::read_routes(const std::string& directory) {
   query_table = read(query[0]).folder;
 }
 
+namespace {
+
+bool holds_transformer(const ModuleList::Module& module) {
+  return module.name.ends_with("Transformer") || module.name == "CLIPModel";
+}
+
+}  // namespace
+
 std::string transformer_folder(const std::string& directory) {
   const ModuleList list(directory);
   if (list.modules.empty()) return directory;
-  const auto& [type, name, folder] = list.modules[0];
-  return name.ends_with("Transformer") || name == "CLIPModel" ? folder : directory;
+  return holds_transformer(list.modules[0]) ? list.modules[0].folder : directory;
+}
+
+void expect_transformer(const std::string& directory) {
+  const ModuleList list(directory);
+  if (list.modules.empty() || holds_transformer(list.modules[0])) return;
+  if (is_there(directory + "/config.json")) return;
+  list.fail(0, fmt::format("'type' is '{}', expected Transformer", list.modules[0].type));
 }
 
 bool ModuleList::has(std::string_view name) const {

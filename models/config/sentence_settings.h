@@ -70,6 +70,8 @@ struct ModuleList {
 // Where the configuration, the weights and the tokenizer are: the directory itself, or the folder
 // that modules.json names for its transformer, such as "0_Transformer" in older ones.
 std::string transformer_folder(const std::string& directory);
+// Throws if there is none, going by modules.json, as in a StaticEmbedding.
+void expect_transformer(const std::string& directory);
 
 // config_sentence_transformers.json.
 struct Prompts {

@@ -206,6 +206,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::load(const std::string& name,
                                                      const Options& options) {
   check_options(options);
   const std::string directory = find_model(name), files = models::transformer_folder(directory);
+  models::expect_transformer(directory);
   Config config = models::read_config(files, options.adapter);
   Checkpoint checkpoint = open_checkpoint(files, config, options.adapter);
   const HeadRows rows = find_heads(config, checkpoint);

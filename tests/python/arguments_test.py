@@ -105,6 +105,8 @@ class Inputs(PackageTest):
         for call in (lambda: model.encode("a", truncate_dim=7),
                      lambda: SentenceTransformer(directory, truncate_dim=7)):
             self.assertRaisesRegex(ValueError, "truncate_dim is 7, but config_sentence_transf.* leaves 5 columns", call)
+        settings.write_text(json.dumps({"truncate_dim": 100}))  # more than there are
+        self.assert_bits(SentenceTransformer(directory).encode(TEXTS), whole)
 
     def test_what_is_refused(self):
         model = SentenceTransformer(self.encoder)

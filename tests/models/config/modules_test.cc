@@ -155,6 +155,16 @@ TEST(Modules, OfATransformerThatIsGivenArgumentsAreRefused) {
   EXPECT_THAT(load_error(splade), HasSubstr("expected fill-mask"));
 }
 
+TEST(Modules, WithoutATransformerAreRefused) {
+  const CopiedModel copy("st-mean");
+  const std::string type = "sentence_transformers.models.";
+  std::filesystem::remove(copy.path("config.json"));
+  copy.write_json("modules.json", {{{"type", type + "StaticEmbedding"}, {"path", ""}}});
+  EXPECT_THAT(load_error(copy),
+              HasSubstr("modules.json: module 0: 'type' is 'sentence_transformers.models."
+                        "StaticEmbedding', expected Transformer"));
+}
+
 TEST(Modules, OfOtherFeaturesOrClassesAreRefused) {
   const CopiedModel copy("st-mean");
   copy.write_json("2_Normalize/config.json", {{"module_input_name", "sentence_embedding"}});

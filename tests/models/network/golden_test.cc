@@ -107,10 +107,14 @@ TEST(Golden, EveryStageIsWithinToleranceOfFloat64) {
   for (const Tolerance& tolerance : kTolerances) {
     for (const Backend backend : test::backends_of(tolerance.precision)) {
       for (const std::string& name : names) {
-        // Rounding may send a token to another expert.
+        Tolerance here = tolerance_here(tolerance, backend);
+        // Rounding may send a token to another expert, and then its numbers say nothing.
         const bool has_experts = name == "nomic-moe" || name.starts_with("privacy-filter");
-        if (has_experts && tolerance.precision != Precision::f32) continue;
-        check_model(name, tolerance_here(tolerance, backend), backend);
+        if (has_experts && tolerance.precision != Precision::f32) {
+          here.largest = INFINITY;
+          here.mean *= 2;
+        }
+        check_model(name, here, backend);
       }
     }
   }

@@ -69,7 +69,7 @@ class SentenceTransformer(PromptedModel):
 
     def _columns(self, truncate_dim: int | None) -> int | None:
         columns, size = checked_columns(truncate_dim), self.model.info.embedding
-        if columns is not None and columns > size and self.settings.get("truncate_dim"):
+        if columns is not None and columns > size and self.settings.get("truncate_dim") == size:
             raise ValueError(f"truncate_dim is {columns}, but {SETTINGS} leaves {size} columns")
         return columns
 
