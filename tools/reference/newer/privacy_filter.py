@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OpenAI's Privacy Filter in float64, written from its model card, the gpt-oss model card (OpenAI 2025) and the names in
-the published file; and random models of it for models.py."""
+"""OpenAI's Privacy Filter in float64, written from the gpt-oss model card (OpenAI 2025) and the published code, in its
+names; and random models of it for models.py."""
 import argparse
 
 import numpy as np
