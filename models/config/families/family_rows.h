@@ -41,6 +41,9 @@ constexpr LayerNames projections_layer(const char* attention_norm, const char* o
 inline constexpr HeadRow kTokenClassifier = {.suffix = "ForTokenClassification",
                                              .kind = HeadKind::token_classification,
                                              .output = "classifier"};
+// As transformers' generic class has it.
+inline constexpr HeadRow kTokenScore = {
+    .suffix = "ForTokenClassification", .kind = HeadKind::token_classification, .output = "score"};
 inline constexpr HeadRow kQuestionAnswering = {
     .suffix = "ForQuestionAnswering", .kind = HeadKind::question_answering, .output = "qa_outputs"};
 

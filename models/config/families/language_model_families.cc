@@ -122,16 +122,15 @@ constexpr HeadRow kEuroBertHeads[] = {
     {.suffix = "ForMaskedLM", .kind = masked_lm, .output = "lm_head", .bias = "lm_head.bias"},
     kTokenClassifier};
 
-constexpr HeadRow kEsmcHeads[] = {
-    kRobertaHeads[0],
-    {.suffix = "ForMaskedLM",
-     .kind = masked_lm,
-     .transform = "lm_head.dense",
-     .activation = "gelu",
-     .norm = "lm_head.layer_norm",
-     .output = "lm_head.decoder",
-     .bias = "lm_head.decoder.bias"},
-    {.suffix = "ForTokenClassification", .kind = token_classification, .output = "score"}};
+constexpr HeadRow kEsmcHeads[] = {kRobertaHeads[0],
+                                  {.suffix = "ForMaskedLM",
+                                   .kind = masked_lm,
+                                   .transform = "lm_head.dense",
+                                   .activation = "gelu",
+                                   .norm = "lm_head.layer_norm",
+                                   .output = "lm_head.decoder",
+                                   .bias = "lm_head.decoder.bias"},
+                                  kTokenScore};
 
 constexpr HeadRow kUltraBertHeads[] = {{.suffix = "ForSequenceClassification",
                                         .kind = classification,
@@ -167,13 +166,12 @@ constexpr HeadRow kBartHeads[] = {{.suffix = "ForSequenceClassification",
                                    .output = "lm_head",
                                    .bias = "final_logits_bias"}};
 
-constexpr HeadRow kDecoderHeads[] = {
-    {.suffix = "ForSequenceClassification",
-     .kind = classification,
-     .reads = classifier_pooling,
-     .output = "score",
-     .has_bias = false},
-    {.suffix = "ForTokenClassification", .kind = token_classification, .output = "score"}};
+constexpr HeadRow kDecoderHeads[] = {{.suffix = "ForSequenceClassification",
+                                      .kind = classification,
+                                      .reads = classifier_pooling,
+                                      .output = "score",
+                                      .has_bias = false},
+                                     kTokenScore};
 
 constexpr SettingNames with_head_size(SettingNames names, bool may_lack_it = false) {
   names.head_size = "head_dim";

@@ -191,9 +191,6 @@ constexpr HeadRow kLmHeadDebertaHeads[] = {kDebertaClassifier,
                                            kQuestionAnswering,
                                            as_multiple_choice(kDebertaClassifier)};
 
-constexpr HeadRow kScore = {
-    .suffix = "ForTokenClassification", .kind = token_classification, .output = "score"};
-
 // Without gates, like layers with experts.
 constexpr LayerNames plain_nomic_layer() {
   LayerNames names = kNomicBertLayer;
@@ -348,7 +345,7 @@ constexpr Family kNewerFamilies[] = {
      .embeddings = {.words = "embed_tokens.weight", .norm = ""},
      .has_types = false,
      .norm_epsilon = {.name = "rms_norm_eps", .fallback = 1e-5},
-     .heads = {&kScore, 1},
+     .heads = {&kTokenScore, 1},
      .pre_norm = true,
      .final_norm = "norm",
      .position_type = PositionType::rotary,

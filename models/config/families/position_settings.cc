@@ -128,6 +128,7 @@ double attention_factor(const JsonField& parameters) {
 // two lies a mixture. In float32, as in transformers.
 void interpolate(const JsonFile& file, const JsonField& parameters, double theta,
                  std::vector<float>& frequencies) {
+  if (theta <= 1) parameters.fail_with(fmt::format("rope_theta is {}, expected over 1", theta));
   const auto width = static_cast<double>(2 * frequencies.size());
   const auto factor = static_cast<float>(positive(parameters, "factor"));
   const double trained = trained_positions(file, parameters);
