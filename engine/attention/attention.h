@@ -33,7 +33,7 @@ struct AttentionOptions {
   const RelativeKeys* keys = nullptr;
   const Disentangled* disentangled = nullptr;
   int64_t window = 0;   // tokens attended to on each side; 0: all
-  bool causal = false;  // no token attends to later ones. Not with the three above or a window
+  bool causal = false;  // no token attends to later ones. Not with the three above
   // [A] or null: each head's score of a key without a value, to which every query attends, so that
   // its other probabilities may sum to less than 1 (Xiao et al. 2024).
   const float* sinks = nullptr;

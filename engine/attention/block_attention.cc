@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -35,13 +34,14 @@ int64_t keys_at_a_time(int64_t length, const AttentionOptions& options) {
 
 std::vector<Block> blocks_of(std::span<const int32_t> starts, const AttentionOptions& options) {
   std::vector<Block> blocks;
-  const int64_t step = options.window > 0 ? kQueriesOfWindow
-                       : options.causal   ? kCausalQueries
-                                          : kQueries;
   for (int64_t i = 0; i + 1 < std::ssize(starts); ++i) {
     const int64_t length = starts[i + 1] - starts[i];
     const int64_t keys = options.attended.empty() ? length : options.attended[i];
-    const int64_t window = options.window > 0 ? options.window : length;
+    const bool has_window = options.window > 0 && options.window < length - 1;
+    const int64_t window = has_window ? options.window : length;
+    const int64_t step = has_window       ? kQueriesOfWindow
+                         : options.causal ? kCausalQueries
+                                          : kQueries;
     const int64_t after = options.causal ? 0 : window;
     const bool all = options.reads == Reads::all;
     for (int64_t first = 0; first < (all ? length : 1); first += step) {
@@ -60,8 +60,9 @@ struct Shares {
 };
 
 // Merges a query's greatest score and sum over further keys into those over the earlier keys. The
-// query attends to some of the earlier ones: a block's first keys outnumber its queries, and if
-// attention is causal, the very first is attended to by all.
+// query attends to some of the earlier ones: a block's first keys outnumber its queries, and with a
+// window begin where the first query's does. If attention is causal without one, the very first key
+// is attended to by all.
 Shares join(float& greatest, float& sum, float further_greatest, float further_sum) {
   if (further_greatest == kNone) return {1, 0};  // the query attends to none of the keys
   const float most = std::max(greatest, further_greatest);
@@ -148,12 +149,13 @@ BlockAttention::Layout BlockAttention::lay_out() const {
   return layout;
 }
 
-// The mask hides the keys outside a query's window, or after it.
+// The mask hides the keys outside a query's window, and if attention is causal those after it.
 void BlockAttention::set_mask(float* shared) {
   if (!masks()) return;
+  const int64_t before = options_.window > 0 ? options_.window : reach_;
+  const int64_t after = options_.causal ? 0 : before;
   for (int64_t i = -reach_; i <= reach_; ++i) {
-    const bool visible = options_.causal ? i <= 0 : std::abs(i) <= options_.window;
-    shared[reach_ + i] = visible ? 0 : kNone;
+    shared[reach_ + i] = -before <= i && i <= after ? 0 : kNone;
   }
   mask_ = shared + reach_;
 }
@@ -284,7 +286,6 @@ void block_attention(Team& team, ConstTensor qkv, std::span<const int32_t> start
                      const AttentionOptions& options, Buffer& scratch, Tensor context) {
   assert((options.window == 0 && !options.causal) ||
          (!options.bias && !options.keys && !options.disentangled));
-  assert(options.window == 0 || !options.causal);
   const Timed timed(Step::attention);
   BlockAttention blocks(qkv, starts, options, context);
   scratch.resize_discarding(blocks.shared_floats() + blocks.worker_floats() * team.threads());

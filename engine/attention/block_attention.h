@@ -30,7 +30,7 @@ int64_t bias_scratch(const AttentionOptions& options, int64_t queries, int64_t k
 // attention() over one block of keys at a time, with the softmax's running maximum and sum (Milakov
 // and Gimelshein 2018), so that memory does not grow with the square of the length. A token with a
 // window (Beltagy et al. 2020) costs only the options.window tokens on each side, and one that is
-// causal about half of them; a bias by distance is then not allowed. Up to whole_tokens(), the
+// causal only those before it; a bias by distance is then not allowed. Up to whole_tokens(), the
 // result is the same bits as without blocks; how a longer sequence is divided depends only on its
 // length and the options.
 void block_attention(Team& team, ConstTensor qkv, std::span<const int32_t> starts,

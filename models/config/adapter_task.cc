@@ -5,8 +5,10 @@
 #include <array>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "models/weights/adapter.h"
 
@@ -29,6 +31,25 @@ void set_labels(JsonFile& config, int64_t count) {
 }
 
 }  // namespace
+
+std::string choose_adapter(const JsonFile& file, const std::string& directory,
+                           const std::string& adapter, Config& config) {
+  const char* const own = config.family->default_adapter;
+  if (!*own) return adapter;
+  std::vector<std::string> names;
+  if (file.has("task_names")) {
+    for (const JsonField& name : file.at("task_names").elements()) names.push_back(name.string());
+  }
+  if (!adapter.empty()) return adapter;
+  if (!find_adapter(directory, own)) {
+    config.notes.push_back(
+        fmt::format("{}: no adapter is there, such as adapters/{}", directory, own));
+    return "";
+  }
+  config.notes.push_back(fmt::format("{}: as no adapter is named, it is {}, of {}", directory, own,
+                                     fmt::join(names, ", ")));
+  return own;
+}
 
 bool set_adapter_task(JsonFile& config, const Family& family, const std::string& directory,
                       const std::string& adapter) {

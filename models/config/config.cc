@@ -121,7 +121,10 @@ void read_architecture(const JsonFile& file, Config& config) {
   const Family& family = *config.family;
   const std::string classes = family.classes;
   std::set<std::string> names = {classes + family.base};
-  if (*family.other_base) names.insert(classes + family.other_base);
+  const std::string other = *family.other_class  ? family.other_class
+                            : *family.other_base ? classes + family.other_base
+                                                 : classes + family.base;
+  names.insert(other);
   for (const HeadRow& head : family.heads) names.insert(classes + head.suffix);
   const std::string expected = fmt::format("one of {}", fmt::join(names, ", "));
   if (!file.has("architectures")) file.fail("architectures", expected);
@@ -132,7 +135,7 @@ void read_architecture(const JsonFile& file, Config& config) {
   }
   config.architecture = elements[0].string();
   if (!names.contains(config.architecture)) take_as_base(file, elements[0], expected, config);
-  if (*family.other_base && config.architecture == classes + family.other_base) {
+  if (*family.other_base && config.architecture == other) {
     config.architecture = classes + family.base;
     config.is_causal_lm = true;
   }
@@ -204,7 +207,10 @@ void refuse_variants(const JsonFile& file, const Config& config) {
   const bool may_have_decoder =
       *config.family->decoder.layer || config.family->base == std::string_view("EncoderModel");
   for (const char* field : {"is_decoder", "add_cross_attention", "is_encoder_decoder"}) {
-    const bool may_be = may_have_decoder && field == std::string_view("is_encoder_decoder");
+    const bool is_first = field == std::string_view("is_decoder");
+    const bool may_be = is_first
+                            ? *config.family->other_base  // whose classes do not read it
+                            : may_have_decoder && field == std::string_view("is_encoder_decoder");
     if (file.boolean(field, false) && !may_be) {
       file.fail(field, "false: only encoders are supported");
     }
@@ -342,7 +348,8 @@ Config read_config(const std::string& directory, const std::string& adapter) {
     file.set("architectures",
              nlohmann::json::array({config.family->classes + std::string(config.family->base)}));
   }
-  config.has_new_head = set_adapter_task(file, *config.family, directory, adapter);
+  config.adapter = choose_adapter(file, directory, adapter, config);
+  config.has_new_head = set_adapter_task(file, *config.family, directory, config.adapter);
   if (const auto* named = file.find("architectures"); !named || named->empty()) {
     file.set("architectures", nullptr);
     add_architecture(file, directory, *config.family, is_google);

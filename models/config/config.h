@@ -20,6 +20,7 @@ struct Config {
   std::string path;  // of the file
   const Family* family = nullptr;
   std::string architecture;
+  std::string adapter;  // the one that is added to the weights, or ""
   std::string custom_name;                   // config.json's own name for it, or ""
   std::vector<const HeadRow*> heads_on_top;  // at most one for sequences and one for tokens
   // Prefixes of the names of tensors that checkpoints of this architecture often contain but the
@@ -94,6 +95,7 @@ struct Config {
     late,
     last
   } classifier_pooling = ClassifierPooling::first;
+  float logit_scale = 1;                 // of a classifier
   int pad_token = -1;                    // for `last`; -1: none
   int end_token = -1;                    // for `last`: its last occurrence instead; -1: none
   bool adds_positions = true;            // the position's embedding is added to the token's

@@ -119,10 +119,11 @@ SentenceModules::Dense read_dense(const std::string& directory, int64_t width,
 namespace {
 
 // Another package's class of the same name may do anything. custom_st's comes with Jina's files: a
-// Transformer that also takes an adapter's name.
+// Transformer that also takes an adapter's name. st_quantize's comes with Perplexity's.
 std::string class_of(const std::string& type) {
   const bool known = type.starts_with("sentence_transformers.") ||
-                     type == "custom_st.Transformer" || type == "pylate.models.Dense.Dense";
+                     type == "custom_st.Transformer" || type == "st_quantize.FlexibleQuantizer" ||
+                     type == "pylate.models.Dense.Dense";
   return known ? type.substr(type.rfind('.') + 1) : type;
 }
 
@@ -263,6 +264,8 @@ SentenceModules read_sentence_modules(const std::string& directory, const Config
       modules.dense.clear();
       modules.columns = config.output * std::ssize(modules.poolings);
       modules.configured = true;
+    } else if (name == "FlexibleQuantizer" && modules.configured && i + 1 == list.modules.size()) {
+      modules.to_int8 = true;
     } else if (name == "Dense" && modules.configured && !modules.normalize) {
       modules.dense.push_back(read_dense(folder, modules.columns, kSentenceFeatures));
       modules.columns = modules.dense.back().columns;

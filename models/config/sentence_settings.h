@@ -21,7 +21,8 @@ namespace bert::models {
 // weights; or that of the token that Config::embeds_end says.
 enum class Pooling { cls, max, mean, mean_sqrt_len, weighted_mean, last, end };
 
-// modules.json and the folders it names: Pooling, then dense layers, then normalisation. Without
+// modules.json and the folders it names: Pooling, then dense layers, then normalisation or
+// Perplexity's rounding to whole numbers. Without
 // modules.json, or for a CrossEncoder (which has a head instead): the mean of the last hidden
 // state, or of a causal language model the last token's. CLIP pools by itself without a Pooling.
 struct SentenceModules {
@@ -38,6 +39,7 @@ struct SentenceModules {
   int end_token = -1;                               // for Pooling::end
   std::vector<Dense> dense;
   bool normalize = false;              // to Euclidean length 1
+  bool to_int8 = false;                // every number x becomes 127 tanh x, rounded
   std::optional<int64_t> truncate_to;  // truncate_dim: the embedding is only the first columns
   int64_t columns = 0;                 // F, the size of the embedding
 };

@@ -208,7 +208,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::load(const std::string& name,
   const std::string directory = find_model(name), files = models::transformer_folder(directory);
   models::expect_transformer(directory);
   Config config = models::read_config(files, options.adapter);
-  Checkpoint checkpoint = open_checkpoint(files, config, options.adapter);
+  Checkpoint checkpoint = open_checkpoint(files, config, config.adapter);
   const HeadRows rows = find_heads(config, checkpoint);
   models::Workers workers(options);
   engine::Team team(workers.scheduler());

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -82,6 +83,19 @@ void normalize_rows(Tensor y) {
   }
 }
 
+namespace {
+
+// As Perplexity's FlexibleQuantizer does by default. Halves are rounded to even numbers.
+void round_rows(Tensor y) {
+  for (int64_t i = 0; i < y.rows; ++i) {
+    for (float& value : std::span(y.row(i), y.columns)) {
+      value = std::nearbyint(127 * std::tanh(value));
+    }
+  }
+}
+
+}  // namespace
+
 Tensor first_rows(const Batch& batch, ConstTensor x, Workspace& space) {
   const Tensor first = space.rows.tensor(batch.sequences(), x.columns);
   for (int64_t i = 0; i < first.rows; ++i) {
@@ -150,6 +164,7 @@ std::string SentenceEmbedding::description() const {
   }
   for (const auto& dense : modules_.dense) text += fmt::format(", dense to {}", dense.columns);
   if (modules_.normalize) text += ", normalised";
+  if (modules_.to_int8) text += ", rounded to int8";
   if (modules_.truncate_to) text += fmt::format(", the first {}", *modules_.truncate_to);
   return text + (modules_.configured ? "" : " (the default: no modules.json names one)");
 }
@@ -174,6 +189,7 @@ Tensor SentenceEmbedding::run(const Batch& batch, engine::Reads reads, Tensor x,
     y = next;
   }
   if (modules_.normalize) normalize_rows(y);
+  if (modules_.to_int8) round_rows(y);
   if (columns() == y.columns) return y;
   const Tensor truncated = {y.data, y.rows, columns()};
   for (int64_t i = 1; i < y.rows; ++i) std::copy_n(y.row(i), columns(), truncated.row(i));

@@ -335,7 +335,8 @@ int use_peft(Weights& weights, const std::string& folder, const AdapterSources& 
 
 std::optional<std::string> find_adapter(const std::string& directory, const std::string& name) {
   if (name.empty()) return std::nullopt;
-  for (const std::string& folder : {directory + "/" + name, name}) {
+  for (const std::string& folder :
+       {directory + "/" + name, directory + "/adapters/" + name, name}) {
     if (is_there(folder + "/adapter_config.json")) return folder;
   }
   return std::nullopt;

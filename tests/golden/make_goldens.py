@@ -17,6 +17,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools" / "reference"))
 
+import decoder_models  # noqa: E402
 import make_model  # noqa: E402
 import reference  # noqa: E402
 import span_models  # noqa: E402
@@ -148,7 +149,7 @@ def relatives() -> list[tuple[str, str, str, list[int] | None]]:
     ]
 
 
-WINDOWED = [1, 2, 17, 33, 70, 100]  # windows reach 8 tokens to each side
+WINDOWED = decoder_models.WINDOWED
 MODERN = "--family modernbert --shape 4,36,3,50 --positions 128 --scale 0.8"
 MODERN_SETTINGS = [
     'layer_types=["sliding_attention","full_attention","sliding_attention","full_attention"]',
@@ -236,45 +237,17 @@ def newer() -> list[tuple[str, str, str, list[int] | None]]:
          'layer_types=["full_attention","sliding_attention","full_attention"] --set '
          'rope_parameters={"full_attention":{"rope_theta":80000.0,"rope_type":"default"},'
          '"sliding_attention":{"rope_theta":500.0,"rope_type":"default"}}', WINDOWED),
-        ("gemma3", "norms of heads and of what is added, windows, one head of keys; mean pooling",
-         "--family gemma3 --shape 4,48,3,50 --positions 128 --scale 0.8 --head none", WINDOWED),
         ("esmc-mlm", "a language model of proteins: norms of queries and keys, what layers add made smaller",
          "--family esmc --shape 3,48,4,60 --positions 128 --head mlm", WINDOWED),
         ("esmc-tokens", "biases, a token classifier of ESM C",
          "--family esmc --shape 2,48,4,60 --positions 128 --head tokens --labels 4 --set attention_bias=true "
          "--set mlp_bias=true", WINDOWED),
-        ("embedding-gemma2", "heads of two shapes, norms of values, inputs of each layer, an output of another width",
-         "--family embedding-gemma2 --shape 4,48,4,60 --positions 128 --scale 0.8 --head none", WINDOWED),
-        ("gemma3-newer", "layer_types, rope_parameters, biases, two heads of keys",
-         '--family gemma3 --shape 3,56,4,37 --positions 128 --head none --set num_key_value_heads=2 '
-         '--set attention_bias=true --set sliding_window=11 --set '
-         'layer_types=["full_attention","sliding_attention","full_attention"] --set '
-         'rope_parameters={"full_attention":{"rope_theta":80000.0,"rope_type":"default"},'
-         '"sliding_attention":{"rope_theta":500.0,"rope_type":"default"}}', WINDOWED),
         ("t5", "a bias by distance, heads that are wider together than the hidden size; mean pooling",
          "--family t5 --shape 3,48,4,70 --positions 128 --head none --set d_kv=20", [*WINDOWED, 150]),
         ("t5-tokens", "the gated version, heads that are narrower",
          "--family t5-gated --shape 2,52,4,37 --positions 128 --scale 0.8 --head tokens --set d_kv=7", WINDOWED),
         ("mt5", "the word embeddings by their other name", "--family mt5 --shape 2,48,4,50 --positions 128 "
          "--head none", WINDOWED),
-        ("llama", "slow turns are slowed down; the last token's state",
-         "--family llama --shape 3,56,4,37 --positions 512 --scale 0.8 --head none --sentence-transformers lasttoken",
-         [*WINDOWED, 300]),
-        ("llama-tokens", "biases everywhere, heads that are wider together than the hidden size",
-         "--family llama --shape 2,48,4,50 --positions 128 --scale 0.8 --head tokens --set head_dim=20 --set "
-         "attention_bias=true --set mlp_bias=true --set rope_scaling=null", WINDOWED),
-        ("mistral-classification", "no biases; the last token is classified",
-         "--family mistral --shape 2,48,4,37 --positions 512 --scale 0.8 --head classification", [*WINDOWED, 250]),
-        ("qwen2", "biases of queries, keys and values alone",
-         "--family qwen2 --shape 3,56,4,37 --positions 512 --scale 0.8 --head none", [*WINDOWED, 200]),
-        ("qwen3", "no token attends to later ones, heads that are wider together than the hidden size; the last "
-         "token's state", "--family qwen3 --shape 3,48,4,70 --positions 512 --scale 0.8 --head none --set head_dim=20 "
-         "--sentence-transformers lasttoken --normalize", [*WINDOWED, 193, 400]),
-        ("qwen3-classification", "the last token is classified",
-         "--family qwen3 --shape 2,52,4,37 --positions 512 --scale 0.8 --head classification --set head_dim=6 --set "
-         'attention_bias=true --set rope_parameters={"rope_theta":900.0,"rope_type":"default"}', [*WINDOWED, 250]),
-        ("qwen3-tokens", "is_causal is false: every token attends to all",
-         "--family qwen3 --shape 2,48,4,50 --positions 128 --scale 0.8 --head tokens --set is_causal=false", WINDOWED),
         ("esm1b", "positions in a table, a norm of the embeddings, masks without one",
          f"--family esm {shape} --head mlm --set emb_layer_norm_before=true --set "
          'position_embedding_type="absolute"', WINDOWED),
@@ -320,7 +293,7 @@ def search() -> list[tuple[str, str, str, list[int] | None]]:
     ]
 
 
-MODELS += relatives() + newer() + search()
+MODELS += relatives() + newer() + decoder_models.MODELS + search()
 
 # Longer than what DeBERTa and relative keys attend to at once.
 LONG = "--positions 1200 --scale 0.8 --head none"

@@ -135,7 +135,8 @@ struct Family {
   const char* model_type;             // in config.json
   const char* classes;                // what its architectures' names begin with,
   const char* base = "Model";         // and what follows in that of the encoder alone
-  const char* other_base = "";        // or in that of a class whose head is not evaluated
+  const char* other_base = "";        // or in that of a class whose head is not evaluated,
+  const char* other_class = "";       // which may also be called this
   const char* prefix;                 // of the encoder's tensors, if there is a head
   const char* published_prefix = "";  // used by published code instead of transformers' prefix
   SettingNames settings;
@@ -164,7 +165,8 @@ struct Family {
   // is never run. needs_code: without it, model_type means another family.
   const char* code = "";
   bool needs_code = false;
-  const char* unused_head = "";  // tensors in published files that no class uses
+  const char* default_adapter = "";  // in the folder adapters/, if no other is named
+  const char* unused_head = "";      // tensors in published files that no class uses
   const char* mark = "";  // a tensor that distinguishes this row from others of its model_type
   bool tied = true;       // tie_word_embeddings, unless the file says otherwise
   std::span<const Alias> aliases = {};
@@ -197,5 +199,6 @@ struct Family {
 std::span<const Family> families();
 std::span<const Family> newer_families();  // some of them
 std::span<const Family> language_model_families();
+std::span<const Family> decoder_families();
 
 }  // namespace bert::models

@@ -38,6 +38,10 @@ constexpr LayerNames projections_layer(const char* attention_norm, const char* o
           .up = ".mlp.up_proj"};
 }
 
+// As in Llama, and in many language models since.
+inline constexpr LayerNames kLlamaLayer =
+    projections_layer(".input_layernorm", ".post_attention_layernorm");
+
 inline constexpr HeadRow kTokenClassifier = {.suffix = "ForTokenClassification",
                                              .kind = HeadKind::token_classification,
                                              .output = "classifier"};

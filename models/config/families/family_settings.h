@@ -12,6 +12,11 @@ class JsonFile;
 
 Config::ClassifierPooling read_first_or_mean(const JsonFile& file);
 
+// For the layers of language models: query heads may share keys and values.
+void read_key_heads(const JsonFile& file, Config& config);
+void read_heads(const JsonFile& file, Config& config);
+void read_llama_layers(const JsonFile& file, Config& config);
+
 void read_ernie(const JsonFile& file, Config& config);
 void read_dpr(const JsonFile& file, Config& config);
 void read_longformer(const JsonFile& file, Config& config);
@@ -28,11 +33,15 @@ void read_ultra_bert(const JsonFile& file, Config& config);
 void read_neo_bert(const JsonFile& file, Config& config);
 void read_privacy_filter(const JsonFile& file, Config& config);
 void read_llama(const JsonFile& file, Config& config);
+void read_llama_without_mask(const JsonFile& file, Config& config);
 void read_mistral(const JsonFile& file, Config& config);
 void read_gemma3(const JsonFile& file, Config& config);
 void read_embedding_gemma2(const JsonFile& file, Config& config);
 void read_qwen2(const JsonFile& file, Config& config);
 void read_qwen3(const JsonFile& file, Config& config);
+void read_qwen3_without_mask(const JsonFile& file, Config& config);
+void read_voyage(const JsonFile& file, Config& config);
+void read_jina_v5_decoder(const JsonFile& file, Config& config);
 void read_t5(const JsonFile& file, Config& config);
 void read_clip(const JsonFile& file, Config& config);
 void read_bart(const JsonFile& file, Config& config);

@@ -5,7 +5,9 @@
 #include <numbers>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -154,6 +156,22 @@ void interpolate(const JsonFile& file, const JsonField& parameters, double theta
   }
 }
 
+// What {"rope_type": "linear", "factor"} divides the frequencies by (Chen et al. 2023).
+double linear_factor(const JsonField& parameters) {
+  for (const char* name : {"rope_type", "type"}) {
+    if (!parameters.has(name)) continue;
+    const std::string type = parameters.at(name).string();
+    if (type == "linear") return positive(parameters, "factor");
+    if (type != "default") parameters.at(name).fail("\"default\" or \"linear\"");
+  }
+  return 1;
+}
+
+std::vector<float> divided(std::vector<float> frequencies, double factor) {
+  for (float& frequency : frequencies) frequency /= static_cast<float>(factor);
+  return frequencies;
+}
+
 }  // namespace
 
 double rope_theta(const JsonField& parameters, double fallback) {
@@ -183,8 +201,8 @@ void read_rope(const JsonFile& file, double fallback, Config& config) {
   for (const char* key : {"type", "rope_type"}) {  // the old name and the new one
     if (!parameters.has(key)) continue;
     type = parameters.at(key).string();
-    if (type != "default" && type != "llama3" && type != "yarn") {
-      parameters.at(key).fail("\"default\", \"llama3\" or \"yarn\"");
+    if (type != "default" && type != "linear" && type != "llama3" && type != "yarn") {
+      parameters.at(key).fail("\"default\", \"linear\", \"llama3\" or \"yarn\"");
     }
   }
   constexpr const char* kPart = "partial_rotary_factor";
@@ -193,6 +211,9 @@ void read_rope(const JsonFile& file, double fallback, Config& config) {
   }
   if (parameters.has("rope_theta")) theta = positive(parameters, "rope_theta");
   config.frequencies = engine::rotary_frequencies(theta, width);
+  if (type == "linear") {
+    config.frequencies = divided(config.frequencies, positive(parameters, "factor"));
+  }
   if (type == "llama3") stretch(file, parameters, config.frequencies);
   if (type != "yarn") return;
   interpolate(file, parameters, theta, config.frequencies);
@@ -284,19 +305,28 @@ std::vector<int> read_published_windows(const JsonFile& file, const Config& conf
   return windows;
 }
 
-void read_rotary(const JsonFile& file, Thetas thetas, Config& config) {
-  expect_absent(file, "rope_scaling");
+void read_rotary(const JsonFile& file, Thetas thetas, Config& config, const char* global_scaling) {
+  double global_factor = 1, local_factor = 1;
   if (file.has("rope_parameters")) {
+    expect_absent(file, "rope_scaling");
     const JsonField parameters = file.at("rope_parameters");
-    for (auto [type, theta] : {std::pair("full_attention", &thetas.global),
-                               std::pair("sliding_attention", &thetas.local)}) {
-      if (parameters.has(type)) *theta = rope_theta(parameters.at(type), *theta);
+    for (auto [type, theta, factor] :
+         {std::tuple("full_attention", &thetas.global, &global_factor),
+          std::tuple("sliding_attention", &thetas.local, &local_factor)}) {
+      if (!parameters.has(type)) continue;
+      const JsonField of_type = parameters.at(type);
+      if (of_type.has("rope_theta")) *theta = positive(of_type, "rope_theta");
+      *factor = linear_factor(of_type);
     }
+  } else if (*global_scaling && file.has(global_scaling)) {
+    global_factor = linear_factor(file.at(global_scaling));
+  } else {
+    expect_absent(file, "rope_scaling");
   }
   const int64_t width = head_width(file, config);
   const int64_t global = config.global_heads ? config.global_heads->size : width;
-  config.frequencies = engine::rotary_frequencies(thetas.global, global);
-  config.local_frequencies = engine::rotary_frequencies(thetas.local, width);
+  config.frequencies = divided(engine::rotary_frequencies(thetas.global, global), global_factor);
+  config.local_frequencies = divided(engine::rotary_frequencies(thetas.local, width), local_factor);
 }
 
 }  // namespace bert::models

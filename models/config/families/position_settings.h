@@ -22,14 +22,16 @@ int64_t head_width(const JsonFile& file, const Config& config);  // even, as pai
 // The theta of {"rope_theta", "rope_type": "default"}, as transformers 5 writes it.
 double rope_theta(const JsonField& parameters, double fallback);
 // Sets the frequencies from rope_theta and rope_scaling, or from rope_parameters, as transformers 5
-// writes them. The type may be "llama3" or "yarn" too, of which the latter also scales attention.
+// writes them. The type may be "linear", "llama3" or "yarn", too; the last also scales attention.
 void read_rope(const JsonFile& file, double fallback, Config& config);
 // For global layers and for those with a window.
 struct Thetas {
   double global, local;
 };
-// Sets the frequencies from these thetas, or from those in rope_parameters for either kind.
-void read_rotary(const JsonFile& file, Thetas thetas, Config& config);
+// Sets the frequencies from these thetas, or from those in rope_parameters for either kind, whose
+// type may be "linear", too. global_scaling: an older field with such parameters for global layers.
+void read_rotary(const JsonFile& file, Thetas thetas, Config& config,
+                 const char* global_scaling = "");
 
 // Config::windows: which layers see `reach` tokens to each side, and which are global. Without
 // layer_types, every `every`-th layer is global, beginning with layer `first`.

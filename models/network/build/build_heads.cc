@@ -58,9 +58,13 @@ Head::Head(Checkpoint& checkpoint, const Config& config, const HeadRow& head_row
   if (*row.norm) norm.emplace(read_norm(checkpoint, row.norm, width, config));
   const std::string name = row.output;
   if (!masked_lm) {
-    output.emplace(read_linear(
-        checkpoint, {{name}, std::ssize(config.labels_of(row)), config.hidden, row.has_bias},
-        Activation::none, f32, team));
+    output.emplace(read_linear(checkpoint,
+                               {.names = {name},
+                                .columns = std::ssize(config.labels_of(row)),
+                                .width = config.hidden,
+                                .has_bias = row.has_bias,
+                                .scale = config.logit_scale},
+                               Activation::none, f32, team));
     return;
   }
   own_decoder = read_decoder(checkpoint, config, name, embeddings.word);

@@ -32,20 +32,23 @@ struct Variant {
   bool sinks = false;
   bool by_pair() const { return with_query || disentangled; }
 };
-const Variant kVariants[] = {{.name = "plain"},
-                             {.name = "window", .window = 64},
-                             {.name = "wide window", .window = 4200},
-                             {.name = "ALiBi", .by_distance = true},
-                             {.name = "relative", .with_query = true},
-                             {.name = "relative, both", .with_query = true, .with_key = true},
-                             {.name = "disentangled", .disentangled = true},
-                             {.name = "unattended", .unattended = true},
-                             {.name = "causal", .causal = true},
-                             {.name = "both", .unattended = true, .causal = true},
-                             {.name = "sinks", .sinks = true},
-                             {.name = "all", .window = 4200, .unattended = true, .sinks = true},
-                             {.name = "sinks in a window", .window = 90, .sinks = true},
-                             {.name = "causal sinks", .causal = true, .sinks = true}};
+const Variant kVariants[] = {
+    {.name = "plain"},
+    {.name = "window", .window = 64},
+    {.name = "wide window", .window = 4200},
+    {.name = "ALiBi", .by_distance = true},
+    {.name = "relative", .with_query = true},
+    {.name = "relative, both", .with_query = true, .with_key = true},
+    {.name = "disentangled", .disentangled = true},
+    {.name = "unattended", .unattended = true},
+    {.name = "causal", .causal = true},
+    {.name = "both", .unattended = true, .causal = true},
+    {.name = "sinks", .sinks = true},
+    {.name = "all", .window = 4200, .unattended = true, .sinks = true},
+    {.name = "sinks in a window", .window = 90, .sinks = true},
+    {.name = "causal sinks", .causal = true, .sinks = true},
+    {.name = "causal window", .window = 64, .causal = true},
+    {.name = "wide causal window", .window = 4200, .causal = true, .sinks = true}};
 // One that takes most of the probability, and one that takes nearly none.
 constexpr float kSinks[kHeads] = {6.5f, -2.25f};
 

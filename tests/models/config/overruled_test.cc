@@ -136,14 +136,14 @@ TEST(Overruled, Windows) {
     return config_with("mistral-classification",
                        {{"sliding_window", window}, {"max_position_embeddings", 9000}});
   };
-  EXPECT_EQ(mistral(nullptr).positions, 9000);
-  EXPECT_EQ(mistral(70).positions, 70);
+  EXPECT_EQ(mistral(nullptr).windows, std::vector<int>());
+  EXPECT_EQ(mistral(70).windows, std::vector(2, 69));
   const CopiedModel copy("mistral-classification");
   json config = json::parse(copy.read("config.json"));
   config.erase("sliding_window");
   config["max_position_embeddings"] = 9000;
   copy.write_json("config.json", config);
-  EXPECT_EQ(models::read_config(copy.path(), "").positions, 4096);
+  EXPECT_EQ(models::read_config(copy.path(), "").windows, std::vector(2, 4095));
   EXPECT_EQ(config_with("modernbert", {{"sliding_window", 3}}).windows[1], 3);
   EXPECT_THAT(error_with("ultrabert-published", {{"attention_windows", {0, 3, 5}}}),
               HasSubstr("attention_windows[2]: found 5, expected 0 or 3"));

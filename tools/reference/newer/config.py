@@ -16,13 +16,16 @@ FAMILIES = {"modernbert": ("ModernBert", ("model.",)), "nomic_bert": ("NomicBert
             "embedding_gemma2": ("EmbeddingGemma2", ("language_model.",)),
             "embedding_gemma2_text": ("EmbeddingGemma2Text", ("model.",)),
             "llama": ("Llama", ("model.",)), "mistral": ("Mistral", ("model.",)), "qwen2": ("Qwen2", ("model.",)),
-            "qwen3": ("Qwen3", ("model.",)), "t5": ("T5", ("transformer.",)),
+            "qwen3": ("Qwen3", ("model.",)), "llama_bidirec": ("LlamaBidirectional", ("model.",)),
+            "ministral3": ("Ministral3", ("model.",)), "bidirectional_pplx_qwen3": ("PPLXQwen3", ("model.",)),
+            "jina_embeddings_v5": ("JinaEmbeddingsV5", ("model.",)), "t5": ("T5", ("transformer.",)),
             "mt5": ("MT5", ("transformer.",)), "esm": ("Esm", ("esm.",)),
             "esmc": ("Esmc", ("esmc.",)), "neobert": ("NeoBERT", ("model.",)),
             "bart": ("Bart", ("model.",)), "clip": ("CLIP", ("text_model.",)),
             "clip_text_model": ("CLIPText", ("text_model.",)),
             "openai_privacy_filter": ("OpenAIPrivacyFilter", ("model.",))}
-DECODERS = ("llama", "mistral", "qwen2", "qwen3")
+DECODERS = ("llama", "mistral", "qwen2", "qwen3", "llama_bidirec", "ministral3", "bidirectional_pplx_qwen3",
+            "jina_embeddings_v5")
 GEMMAS = ("gemma3_text", "embedding_gemma2", "embedding_gemma2_text")
 NO_TYPES = ("modernbert", "eurobert", "ultrabert", *GEMMAS, *DECODERS, "t5", "mt5", "esm", "esmc", "neobert",
             "bart", "clip", "clip_text_model", "openai_privacy_filter")

@@ -28,6 +28,10 @@ def scores(config: NewerConfig, t: Tensors, x: np.ndarray) -> dict[str, np.ndarr
         return neo_bert(t, x, head)
     if config.kind == "ultrabert":
         return ultra_bert(config, t, x, head)
+    if config.kind == "llama_bidirec" and of_input:
+        pooling = config.get("pooling", "avg")
+        x = x.mean(0, keepdims=True) if pooling == "avg" else x[:1] if pooling == "cls" else x[-1:]
+        return {"logits": t.linear(x, "score") / config.get("temperature", 1.0)}
     if config.kind in DECODERS and head.endswith("Classification"):
         return {"logits": t.linear(x[-1:] if of_input else x, "score")}
     if config.kind in (*GEMMAS, *DECODERS) or head == "EncoderModel":

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """EuroBERT, UltraBERT and both EmbeddingGemmas in float64: the layers of the language models Llama and Gemma 3
-without a mask; Llama, Mistral, Qwen2 and Qwen3 with it; ESM C; NeoBERT; and T5's encoder. Written from the papers
+without a mask; Llama, Mistral, Qwen2, Qwen3 and Gemma 3 with it, and embedding models made of them with it or
+without; ESM C; NeoBERT; and T5's encoder. Written from the papers
 (Boizard et al. 2025, Schechter Vera et al. 2025, Grattafiori et al. 2024, Jiang et al. 2023, Yang et al. 2025,
 Le Breton et al. 2025, Raffel et al. 2020) and the published code, in its names."""
 import numpy as np
@@ -47,34 +48,62 @@ def yarn(rope: dict, theta: float, size: int) -> tuple[np.ndarray, float]:
     kept, powers = 1 - np.clip(ramp, 0, 1), theta ** (np.arange(0, size, 2, dtype=np.float32) / np.float32(size))
     powers = powers.astype(np.float32)
     inv_freq = 1 / (np.float32(factor) * powers) * (1 - kept) + 1 / powers * kept
-    return inv_freq, rope.get("attention_factor", 0.1 * np.log(factor) + 1)
+    gain = 0.1 * np.log(factor) + 1
+    if "mscale" in rope and "mscale_all_dim" in rope:
+        gain = (rope["mscale"] * (gain - 1) + 1) / (rope["mscale_all_dim"] * (gain - 1) + 1)
+    return inv_freq, rope.get("attention_factor", gain)
+
+
+def windows(config: NewerConfig) -> list[int | None]:
+    """How many tokens a token attends to, itself included, in each layer."""
+    width = config.get("sliding_window")
+    if config.kind in ("mistral", "ministral3"):
+        return [width] * config.layers
+    if not config.get("use_sliding_window"):
+        return [None] * config.layers
+    types = config.get("layer_types", ["sliding_attention" if i >= config.get("max_window_layers", 28)
+                                       else "full_attention" for i in range(config.layers)])
+    return [width if kind == "sliding_attention" else None for kind in types]
+
+
+def is_causal(config: NewerConfig, t: Tensors) -> bool:
+    """Of Jina's two models, the one with norms of heads is."""
+    if config.kind == "jina_embeddings_v5":
+        return "layers.0.self_attn.q_norm.weight" in t
+    if config.kind in ("eurobert", "llama_bidirec", "bidirectional_pplx_qwen3") or "linear.weight" in t:
+        return False
+    return config.get("is_causal", True)
 
 
 def llama(config: NewerConfig, t: Tensors, ids: np.ndarray, _) -> list[np.ndarray]:
-    """EuroBERT; Llama, Mistral, Qwen2 and Qwen3, in which no token attends to later ones."""
+    """EuroBERT; Llama, Mistral, Qwen2 and Qwen3, in which no token attends to later ones; and what is made of them."""
     act = activation(config.get("hidden_act", "silu"))
-    causal = config.kind != "eurobert" and config.get("is_causal", True)
+    causal = is_causal(config, t)
     rope = config.get("rope_parameters", config.get("rope_scaling", {}))
     theta = rope.get("rope_theta", config.get("rope_theta", 10000.0))
     inv_freq = frequencies(theta, config.get("head_dim", config.hidden // config.heads))
     gain = 1.0
-    if rope.get("rope_type") == "llama3":
+    if rope.get("rope_type") == "linear":
+        inv_freq = inv_freq / np.float32(rope["factor"])
+    elif rope.get("rope_type") == "llama3":
         inv_freq = slowed(rope, inv_freq)
     elif rope.get("rope_type") == "yarn":
         inv_freq, gain = yarn(rope, theta, config.get("head_dim", config.hidden // config.heads))
     norm = lambda x, name: rms_norm(config, x, t[name + ".weight"])  # noqa: E731
     x = t["embed_tokens.weight"][ids]
     stages = [x]
-    for i in range(config.layers):
+    for i, width in enumerate(windows(config)):
         p = f"layers.{i}."
         q, k, v = projections(config, t, norm(x, p + "input_layernorm"), p + "self_attn.")
-        if config.kind == "qwen3":
+        if p + "self_attn.q_norm.weight" in t:
             q, k = norm(q, p + "self_attn.q_norm"), norm(k, p + "self_attn.k_norm")
         q, k = gain * rotate(q, inv_freq), gain * rotate(k, inv_freq)
-        x = x + t.linear(attend(t.keys, q, k, v, causal=causal), p + "self_attn.o_proj")
+        reach = width - 1 if width and causal else width
+        x = x + t.linear(attend(t.keys, q, k, v, window=reach, causal=causal), p + "self_attn.o_proj")
         x = x + feed_forward(t, norm(x, p + "post_attention_layernorm"), p + "mlp.", act)
         stages.append(x)
-    stages[-1] = norm(x, "norm")
+    x = norm(x, "norm")
+    stages[-1] = t.linear(x, "linear") if "linear.weight" in t else x
     return stages
 
 
@@ -113,17 +142,21 @@ def gemma3(config: NewerConfig, t: Tensors, ids: np.ndarray, _) -> list[np.ndarr
     every = config.get("_sliding_window_pattern", 6)
     types = config.get("layer_types", ["sliding_attention" if (i + 1) % every else "full_attention"
                                        for i in range(config.layers)])
-    # A token and as many on either side as make up the window, or one more.
-    reach = config.get("sliding_window") // 2
+    causal, width, size = not config.get("use_bidirectional_attention"), config.get("sliding_window"), config.get("head_dim")
+    # The last of as many tokens as the window has, or as many on either side as make it up, or one more.
+    reach = width - 1 if causal else width // 2
+    slower = {"full_attention": (config.get("rope_scaling") or {}).get("factor", 1)}
+    slower |= {kind: values.get("factor", 1) for kind, values in rope.items()}
+    scale = np.sqrt(size / config.get("query_pre_attn_scalar"))  # beside that of attend()
     norm = lambda x, name: rms_norm(config, x, 1 + t[name + ".weight"])  # noqa: E731
     x = t["embed_tokens.weight"][ids] * np.sqrt(np.float32(config.hidden)).astype(float)
     stages = [x]
     for i, kind in enumerate(types):
-        p, inv_freq = f"layers.{i}.", frequencies(thetas[kind], config.hidden // config.heads)
+        p, inv_freq = f"layers.{i}.", frequencies(thetas[kind], size) / np.float32(slower.get(kind, 1))
         q, k, v = projections(config, t, norm(x, p + "input_layernorm"), p + "self_attn.")
-        q, k = norm(q, p + "self_attn.q_norm"), norm(k, p + "self_attn.k_norm")
+        q, k = scale * norm(q, p + "self_attn.q_norm"), norm(k, p + "self_attn.k_norm")
         context = attend(t.keys, rotate(q, inv_freq), rotate(k, inv_freq), v,
-                         window=reach if kind == "sliding_attention" else None)
+                         window=reach if kind == "sliding_attention" else None, causal=causal)
         y = t.linear(context, p + "self_attn.o_proj")
         x = x + norm(y, p + "post_attention_layernorm")
         y = feed_forward(t, norm(x, p + "pre_feedforward_layernorm"), p + "mlp.", act)

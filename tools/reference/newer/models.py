@@ -14,8 +14,7 @@ from tensor_file import FormatError
 
 # By the option --family.
 CLASSES = {"modernbert": "ModernBert", "nomic": "NomicBert", "nomic-moe": "NomicBert", "nomic5": "NomicBert",
-           "gte": "New",
-           "gte5": "Gte", "jina": "JinaBert", "jina-code": "JinaBert", "deberta": "DebertaV2",
+           "gte": "New", "gte5": "Gte", "jina": "JinaBert", "jina-code": "JinaBert", "deberta": "DebertaV2",
            "eurobert": "EuroBert", "gemma3": "Gemma3Text", "jina-roberta": "XLMRoberta",
            "jina-v3": "JinaEmbeddingsV3", "ultrabert": "Ultrabert", "deberta1": "Deberta",
            "llama": "Llama", "mistral": "Mistral", "qwen2": "Qwen2", "qwen3": "Qwen3",
@@ -29,8 +28,7 @@ MODEL_TYPES = {"modernbert": "modernbert", "nomic": "nomic_bert", "nomic-moe": "
                "deberta": "deberta-v2", "eurobert": "eurobert", "gemma3": "gemma3_text",
                "jina-roberta": "xlm-roberta", "jina-v3": "jina_embeddings_v3", "ultrabert": "ultrabert",
                "deberta1": "deberta", "t5": "t5", "t5-gated": "t5", "mt5": "mt5", "esm": "esm",
-               "esmc": "esmc",
-               "embedding-gemma2": "embedding_gemma2_text", "neobert": "neobert", "bart": "bart",
+               "esmc": "esmc", "embedding-gemma2": "embedding_gemma2_text", "neobert": "neobert", "bart": "bart",
                "clip": "clip_text_model", "clip-text": "clip_text_model", "privacy-filter": "openai_privacy_filter",
                **{name: name for name in DECODERS}}
 PREFIXES = {"modernbert": "model.", "nomic": "bert.", "nomic-moe": "bert.", "nomic5": "nomic_bert.", "gte": "new.",
@@ -187,6 +185,8 @@ def encoder(w, args: argparse.Namespace, c: dict, vocab: int) -> None:
         w.norm(p + "final_norm", hidden, c["norm_bias"])
     if args.family in ("eurobert", "ultrabert", "gemma3", *DECODERS):
         gains(w, p + "norm", hidden, c)
+    if "Qwen3BidirectionalModel" in str(c.get("auto_map")):
+        w.dense("linear", c["num_labels"], hidden, 1, False)
     if args.family in T5:
         gains(w, p + "encoder.final_layer_norm", hidden, c)
     if args.family in ("deberta", "deberta1"):
@@ -352,7 +352,7 @@ def language_model_layer(w, p: str, i: int, shape: list[int], c: dict) -> None:
     norms = ["input_layernorm", "post_attention_layernorm"]
     if c["model_type"] == "gemma3_text":
         norms += ["pre_feedforward_layernorm", "post_feedforward_layernorm"]
-    if c["model_type"] in ("gemma3_text", "qwen3"):
+    if c["model_type"] in ("gemma3_text", "qwen3", "bidirectional_pplx_qwen3") or c.get("is_decoder"):
         for name in "qk":
             gains(w, f"{p}self_attn.{name}_norm", size, c)
     for name in norms:

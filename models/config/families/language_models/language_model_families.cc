@@ -12,7 +12,6 @@ namespace {
 using enum HeadKind;
 using enum ReadBy;
 
-constexpr SettingNames kGemma3Settings = with_activation("hidden_activation", "gelu_pytorch_tanh");
 constexpr SettingNames t5_settings(std::string_view classes) {
   return {.layers = "num_layers",
           .hidden = "d_model",
@@ -37,30 +36,12 @@ constexpr Default kClipDefaults[] = {{"eos_token_id", 49407},      {"hidden_size
                                      {"num_attention_heads", 8},   {"num_hidden_layers", 12},
                                      {"text_projection_dim", 512}, {"vocab_size", 49408}};
 
-constexpr LayerNames kEuroBertLayer =
-    projections_layer(".input_layernorm", ".post_attention_layernorm");
 constexpr LayerNames esmc_layer() {
-  LayerNames names = kEuroBertLayer;
+  LayerNames names = kLlamaLayer;
   names.query_norm = ".self_attn.q_norm";
   names.key_norm = ".self_attn.k_norm";
   return names;
 }
-constexpr LayerNames gemma3_layer() {
-  LayerNames names = projections_layer(".input_layernorm", ".pre_feedforward_layernorm");
-  names.query_norm = ".self_attn.q_norm";
-  names.key_norm = ".self_attn.k_norm";
-  names.norms_heads = true;
-  names.attention_post_norm = ".post_attention_layernorm";
-  names.output_post_norm = ".post_feedforward_layernorm";
-  return names;
-}
-
-constexpr LayerNames embedding_gemma2_layer() {
-  LayerNames names = gemma3_layer();
-  names.norms_values = true;
-  return names;
-}
-
 constexpr LayerNames t5_layer(const char* intermediate, const char* up) {
   return {.layer = "encoder.block.{}",
           .query = ".layer.0.SelfAttention.q",
@@ -166,66 +147,31 @@ constexpr HeadRow kBartHeads[] = {{.suffix = "ForSequenceClassification",
                                    .output = "lm_head",
                                    .bias = "final_logits_bias"}};
 
-constexpr HeadRow kDecoderHeads[] = {{.suffix = "ForSequenceClassification",
-                                      .kind = classification,
-                                      .reads = classifier_pooling,
-                                      .output = "score",
-                                      .has_bias = false},
-                                     kTokenScore};
-
-constexpr SettingNames with_head_size(SettingNames names, bool may_lack_it = false) {
-  names.head_size = "head_dim";
-  names.may_lack_head_size = may_lack_it;
-  return names;
-}
-
-// The language models that embedding models and rerankers are made of.
-constexpr Family decoder(const char* model_type, const char* classes, SettingNames settings,
-                         void (*read_more)(const JsonFile&, Config&)) {
+constexpr Family euro_bert(const char* model_type, const char* classes, const char* code) {
   return {.model_type = model_type,
           .classes = classes,
-          .other_base = "ForCausalLM",
           .prefix = "model.",
-          .settings = settings,
-          .layer = kEuroBertLayer,
+          .settings = kSiluSettings,
+          .layer = kLlamaLayer,
           .embeddings = {.words = "embed_tokens.weight", .norm = ""},
           .has_types = false,
-          .norm_epsilon = {.name = "rms_norm_eps", .fallback = 1e-6},
-          .heads = kDecoderHeads,
-          .unused_head = "lm_head.",
+          .norm_epsilon = {.name = "rms_norm_eps", .fallback = 1e-5},
+          .heads = kEuroBertHeads,
+          .code = code,
           .tied = false,
+          .aliases = kEuroBertAliases,
           .pre_norm = true,
           .final_norm = "norm",
           .gate = Gate::separate,
           .position_type = PositionType::rotary,
-          .read_more = read_more};
+          .read_more = read_euro_bert};
 }
-constexpr Family qwen3() {
-  Family family = decoder("qwen3", "Qwen3", with_head_size(kSiluSettings), read_qwen3);
-  family.layer.query_norm = ".self_attn.q_norm";
-  family.layer.key_norm = ".self_attn.k_norm";
-  family.layer.norms_heads = true;
+// With an adapter for each task (Akram et al. 2026).
+constexpr Family jina_v5_nano() {
+  Family family = euro_bert("jina_embeddings_v5", "JinaEmbeddingsV5", "JinaEmbeddingsV5Config");
+  family.heads = {};
+  family.default_adapter = "retrieval";
   return family;
-}
-
-// By itself, or as the part for texts of the model that embeds images and sounds, too.
-constexpr Family embedding_gemma2(const char* model_type, const char* classes, const char* prefix,
-                                  const char* nested) {
-  return {.model_type = model_type,
-          .classes = classes,
-          .prefix = prefix,
-          .settings = with_head_size(kGemma3Settings),
-          .layer = embedding_gemma2_layer(),
-          .embeddings = {.words = "embed_tokens.weight", .norm = ""},
-          .output_projection = "embedding_projection",
-          .has_types = false,
-          .norm_epsilon = {.name = "rms_norm_eps", .fallback = 1e-6},
-          .nested = nested,
-          .pre_norm = true,
-          .final_norm = "norm",
-          .gate = Gate::separate,
-          .position_type = PositionType::rotary,
-          .read_more = read_embedding_gemma2};
 }
 
 // T5's encoder alone; the second version, also mT5's, is gated.
@@ -278,29 +224,14 @@ constexpr Family clip(const char* model_type, const char* classes, const char* b
 }
 
 constexpr Family kLanguageModelFamilies[] = {
-    {.model_type = "eurobert",
-     .classes = "EuroBert",
-     .prefix = "model.",
-     .settings = kSiluSettings,
-     .layer = kEuroBertLayer,
-     .embeddings = {.words = "embed_tokens.weight", .norm = ""},
-     .has_types = false,
-     .norm_epsilon = {.name = "rms_norm_eps", .fallback = 1e-5},
-     .heads = kEuroBertHeads,
-     .code = "EuroBertConfig",
-     .tied = false,
-     .aliases = kEuroBertAliases,
-     .pre_norm = true,
-     .final_norm = "norm",
-     .gate = Gate::separate,
-     .position_type = PositionType::rotary,
-     .read_more = read_euro_bert},
+    euro_bert("eurobert", "EuroBert", "EuroBertConfig"),
+    jina_v5_nano(),
     {.model_type = "ultrabert",
      .classes = "Ultrabert",
      .prefix = "model.",
      .published_prefix = "ultrabert.",
      .settings = kSiluSettings,
-     .layer = kEuroBertLayer,
+     .layer = kLlamaLayer,
      .embeddings = {.words = "embed_tokens.weight", .norm = ""},
      .has_types = false,
      .norm_epsilon = {.name = "rms_norm_eps", .fallback = 1e-6},
@@ -344,25 +275,6 @@ constexpr Family kLanguageModelFamilies[] = {
      .gate = Gate::separate,
      .position_type = PositionType::rotary,
      .read_more = read_esmc},
-    {.model_type = "gemma3_text",
-     .classes = "Gemma3Text",
-     .prefix = "model.",
-     .settings = kGemma3Settings,
-     .layer = gemma3_layer(),
-     .embeddings = {.words = "embed_tokens.weight", .norm = ""},
-     .has_types = false,
-     .norm_epsilon = {.name = "rms_norm_eps", .fallback = 1e-6},
-     .pre_norm = true,
-     .final_norm = "norm",
-     .gate = Gate::separate,
-     .position_type = PositionType::rotary,
-     .read_more = read_gemma3},
-    embedding_gemma2("embedding_gemma2", "EmbeddingGemma2", "language_model.", "text_config"),
-    embedding_gemma2("embedding_gemma2_text", "EmbeddingGemma2Text", "model.", ""),
-    decoder("llama", "Llama", with_head_size(kSiluSettings, true), read_llama),
-    decoder("mistral", "Mistral", with_head_size(kSiluSettings, true), read_mistral),
-    decoder("qwen2", "Qwen2", kSiluSettings, read_qwen2),
-    qwen3(),
     t5("t5", "T5", Gate::none),
     t5("t5", "T5", Gate::separate),
     t5("mt5", "MT5", Gate::separate),

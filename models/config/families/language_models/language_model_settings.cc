@@ -3,7 +3,6 @@
 // The settings of families with the layers of language models, and of T5, BART and CLIP.
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,9 +13,7 @@
 #include "models/config/families/position_settings.h"
 
 namespace bert::models {
-namespace {
 
-// For encoders with the layers of language models: query heads may share keys and values.
 void read_key_heads(const JsonFile& file, Config& config) {
   constexpr const char* kKeyHeads = "num_key_value_heads";
   config.key_heads = static_cast<int>(file.integer(kKeyHeads, 1, config.heads, config.heads));
@@ -45,23 +42,6 @@ void read_llama_layers(const JsonFile& file, Config& config) {
                      .down = feed_forward};
   read_heads(file, config);
 }
-
-// As embedding models and rerankers have the layers of language models. Only with is_causal false,
-// a token attends to those after it.
-void read_decoder(const JsonFile& file, Config& config) {
-  if (file.has("auto_map") && !file.has("is_causal")) {  // some such code attends to all tokens
-    file.fail("is_causal", "true or false, as the code that auto_map names is never run");
-  }
-  config.is_causal = file.boolean("is_causal", true);
-  read_rope(file, 10000, config);
-  config.classifier_pooling = Config::ClassifierPooling::last;
-  config.pad_token = static_cast<int>(file.integer("pad_token_id", -1, config.vocabulary - 1, -1));
-  for (const std::string& layer : config.layer_names) {  // in older files
-    config.not_evaluated.push_back(layer + ".self_attn.rotary_emb.inv_freq");
-  }
-}
-
-}  // namespace
 
 // Boizard et al. 2025
 void read_euro_bert(const JsonFile& file, Config& config) {
@@ -150,137 +130,6 @@ void read_privacy_filter(const JsonFile& file, Config& config) {
                             "router_aux_loss_coef"}) {
     file.find(field);  // of training, or the same as in rope_parameters
   }
-}
-
-// EmbeddingGemma (Schechter Vera et al. 2025): Gemma 3's layers without a mask.
-void read_gemma3(const JsonFile& file, Config& config) {
-  constexpr const char* kNoMask = "use_bidirectional_attention";
-  if (!file.boolean(kNoMask, false)) file.fail(kNoMask, "true: only encoders are supported");
-  expect_absent(file, "is_causal");  // it would overrule that, with other windows
-  config.is_rms_norm = true;
-  config.gain_offset = 1;
-  config.embedding_scale = std::sqrt(static_cast<float>(config.hidden));
-  const bool bias = file.boolean("attention_bias", false);
-  config.has_bias = {
-      .norm = false, .qkv = bias, .attention_output = bias, .up = false, .down = false};
-  read_heads(file, config);
-  const int64_t width = config.head_size;
-  if (file.number("query_pre_attn_scalar", 256) != static_cast<double>(width)) {
-    file.fail("query_pre_attn_scalar", fmt::format("{}, the width of a head", width));
-  }
-  for (const char* field : {"attn_logit_softcapping", "final_logit_softcapping"}) {
-    expect_absent(file, field);
-  }
-  const char* const pattern =
-      file.has("sliding_window_pattern") ? "sliding_window_pattern" : "_sliding_window_pattern";
-  const int64_t every = file.integer(pattern, 1, 1 << 20, 6);
-  const int reach = half_of(file, "sliding_window", 4096);
-  config.windows = read_windows(file, config, reach, every, every - 1);
-  read_rotary(
-      file, {positive(file, "rope_theta", 1000000), positive(file, "rope_local_base_freq", 10000)},
-      config);
-}
-
-namespace {
-
-// Layers without a window have heads of another shape, which transformers writes by layer.
-Config::HeadShape read_global_heads(const JsonFile& file, const Config& config) {
-  constexpr const char* kByLayer = "per_layer_config";
-  std::optional<Config::HeadShape> shape;
-  const JsonField by_layer = file.at(kByLayer);
-  for (int i = 0; i < config.layers; ++i) {
-    const auto layers = by_layer.members();
-    const auto found = std::ranges::find_if(layers, [&](const auto& layer) {
-      const std::string& name = layer.first;  // "5", or "05" where there are ten layers or more
-      return name == std::to_string(i) || name == fmt::format("{:02}", i);
-    });
-    const bool is_global = config.windows[i] == 0;
-    if (is_global != (found != layers.end())) {
-      by_layer.fail_with(fmt::format("layer {} is {}, expected the layers with full_attention", i,
-                                     is_global ? "missing" : "among them"));
-    }
-    if (!is_global) continue;
-    const JsonField size = found->second.at("head_dim");
-    const JsonField key_heads = found->second.at("num_key_value_heads");
-    if (!shape) {
-      shape = {size.integer(2, 1 << 12), static_cast<int>(key_heads.integer(1, config.heads))};
-      if (shape->size % 2 != 0) size.fail("an even number");
-      if (config.heads % shape->key_heads != 0) {
-        key_heads.fail(fmt::format("a divisor of {}", config.heads));
-      }
-    }
-    if (size.integer(2, 1 << 12) != shape->size) size.fail(fmt::format("{}", shape->size));
-    if (key_heads.integer(1, config.heads) != shape->key_heads) {
-      key_heads.fail(fmt::format("{}", shape->key_heads));
-    }
-  }
-  return *shape;
-}
-
-}  // namespace
-
-// EmbeddingGemma 2. Only its part for texts is evaluated.
-void read_embedding_gemma2(const JsonFile& file, Config& config) {
-  config.is_rms_norm = true;
-  config.embedding_scale = std::sqrt(static_cast<float>(config.hidden));
-  config.attention_scale = 1;
-  const bool bias = file.boolean("attention_bias", false);
-  config.has_bias = {
-      .norm = false, .qkv = bias, .attention_output = bias, .up = false, .down = false};
-  read_heads(file, config);
-  config.windows = read_windows(file, config,
-                                static_cast<int>(file.integer("sliding_window", 1, 1 << 20)), 6, 5);
-  config.windows.back() = 0;
-  config.global_heads = read_global_heads(file, config);
-  read_rotary(file, {1000000, 10000}, config);
-  config.layer_inputs = static_cast<int>(file.integer("hidden_size_per_layer_input", 1, 1 << 16));
-  config.output = static_cast<int>(file.integer("embedding_dim", 1, 1 << 16));
-  for (const char* part : {"audio_tower.", "embed_audio.", "embed_vision.", "vision_tower."}) {
-    config.not_evaluated.emplace_back(part);
-  }
-  for (const char* field :
-       {"audio_config", "audio_token_id", "boa_token_id", "boi_token_id", "eoa_token_index",
-        "eoi_token_id", "image_token_id", "text_config", "video_token_id", "vision_config"}) {
-    file.find(field);
-  }
-}
-
-// Llama (Touvron et al. 2023; Grattafiori et al. 2024)
-void read_llama(const JsonFile& file, Config& config) {
-  read_llama_layers(file, config);
-  read_decoder(file, config);
-}
-
-// Mistral (Jiang et al. 2023). A token attends to those before it within the window; inputs that
-// are no longer see no difference.
-void read_mistral(const JsonFile& file, Config& config) {
-  read_llama(file, config);
-  config.has_bias = {
-      .norm = false, .qkv = false, .attention_output = false, .up = false, .down = false};
-  constexpr const char* kWindow = "sliding_window";
-  if (file.root().contains(kWindow) && !file.has(kWindow)) return;  // null: there is none
-  config.positions =
-      std::min(config.positions, static_cast<int>(file.integer(kWindow, 1, kMaxConfigSize, 4096)));
-}
-
-// Qwen3 (Yang et al. 2025)
-void read_qwen3(const JsonFile& file, Config& config) {
-  read_llama_layers(file, config);
-  config.has_bias.up = config.has_bias.down = false;
-  if (file.boolean("use_sliding_window", false)) file.fail("use_sliding_window", "false");
-  for (const char* field : {"max_window_layers", "sliding_window"}) file.find(field);
-  const std::vector<int> windows = read_windows(file, config, 1, 1, 0);
-  if (std::ranges::count(windows, 0) != config.layers) {
-    file.fail("layer_types", "full_attention for all layers");
-  }
-  read_decoder(file, config);
-}
-
-// Qwen2 has other biases.
-void read_qwen2(const JsonFile& file, Config& config) {
-  read_qwen3(file, config);
-  config.has_bias.qkv = true;
-  config.has_bias.attention_output = false;
 }
 
 // T5 (Raffel et al. 2020): norms keep the mean, there are no biases, and scores are not scaled.

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The settings of language models that embedding models and rerankers are made of.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "models/config/config.h"
+#include "tests/models/copied_model.h"
+
+namespace bert::language_models {
+namespace {
+
+using nlohmann::json;
+
+std::string error_with(const char* golden, const json& changes) {
+  const test::CopiedModel copy(golden);
+  copy.change("config.json", changes);
+  return test::load_error(copy);
+}
+
+models::Config config_with(const char* golden, const json& changes) {
+  const test::CopiedModel copy(golden);
+  if (!changes.is_null()) copy.change("config.json", changes);
+  return models::read_config(copy.path(), "");
+}
+
+TEST(LanguageModels, SettingsThatWouldChangeThemAreRefused) {
+  for (const auto& [changes, error] : std::vector<std::pair<nlohmann::json, const char*>>{
+           {{{"architectures", {"Qwen3ForQuestionAnswering"}}},
+            "expected one of Qwen3ForCausalLM, Qwen3ForSequenceClassification"},
+           {{{"auto_map", {{"AutoModel", "modeling_qwen.Qwen2Model"}}}},
+            "\"is_causal\" is missing"},
+           {{{"use_sliding_window", true}, {"sliding_window", 1}},
+            "found 1, expected an integer from 2"},
+           {{{"layer_types", {"full_attention", "sliding_attention", "full_attention"}}},
+            "expected full_attention for all layers"},
+           {{{"rope_scaling", {{"type", "ntk"}, {"factor", 4.0}}}},
+            "found \"ntk\", expected \"default\", \"linear\", \"llama3\" or \"yarn\""},
+           {{{"rope_scaling", {{"type", "yarn"}, {"factor", 4.0}}}},
+            "\"original_max_position_embeddings\" is missing"},
+           {{{"head_dim", nullptr}}, "\"head_dim\" is missing"},
+           {{{"head_dim", 12}}, "has shape [80, 48], expected [48, 48]"},
+           {{{"num_key_value_heads", 3}},
+            "found 3, expected a divisor of 'num_attention_heads'"}}) {
+    EXPECT_THAT(error_with("qwen3", changes), testing::HasSubstr(error)) << changes;
+  }
+  const auto scaling = [](const char* field, const nlohmann::json& value) {
+    return error_with("llama", {{"rope_scaling", {{field, value}}}});
+  };
+  EXPECT_THAT(scaling("factor", 0),
+              testing::HasSubstr("factor: found 0, expected a positive number"));
+  EXPECT_THAT(scaling("rope_theta", -1),
+              testing::HasSubstr("rope_theta: found -1, expected a positive"));
+  EXPECT_THAT(scaling("high_freq_factor", 1),
+              testing::HasSubstr("high_freq_factor: found 1, expected more than low_freq_factor"));
+  EXPECT_THAT(scaling("factor", nullptr), testing::HasSubstr("\"factor\" is missing"));
+  EXPECT_THAT(scaling("rope_type", "ntk"), testing::HasSubstr("\"llama3\" or \"yarn\""));
+  EXPECT_THAT(error_with("llama", {{"rope_parameters", {{"rope_theta", 500.0}}}}),
+              testing::HasSubstr("rope_scaling: found an object, expected null"));
+  EXPECT_THAT(error_with("mistral-classification", {{"sliding_window", 0}}),
+              testing::HasSubstr("found 0, expected an integer"));
+}
+
+TEST(LanguageModels, WindowsEndWithTheTokenOrReachToBothSides) {
+  const auto windows = [](const char* golden, const json& changes) {
+    return config_with(golden, changes).windows;
+  };
+  EXPECT_EQ(windows("mistral-window", {}), std::vector(3, 39));
+  EXPECT_EQ(windows("mistral-window", {{"is_causal", false}}), std::vector(3, 40));
+  EXPECT_EQ(windows("ministral3", {{"sliding_window", 40}}), std::vector(3, 40));
+  const json on = {{"use_sliding_window", true}, {"sliding_window", 10}};
+  json changes = on;
+  EXPECT_EQ(windows("qwen3", changes), std::vector<int>());  // max_window_layers is 3
+  changes["max_window_layers"] = 1;
+  EXPECT_EQ(windows("qwen3", changes), (std::vector<int>{0, 9, 9}));
+  changes["layer_types"] = {"sliding_attention", "full_attention", "full_attention"};
+  EXPECT_EQ(windows("qwen3", changes), (std::vector<int>{9, 0, 0}));
+  EXPECT_EQ(windows("gemma3-causal", {}), (std::vector<int>{8, 8, 0, 8}));
+  EXPECT_EQ(windows("gemma3-causal", {{"use_bidirectional_attention", true}}),
+            (std::vector<int>{4, 4, 0, 4}));
+}
+
+TEST(LanguageModels, MinistralEndsWhereItsQueriesWouldGrow) {
+  EXPECT_EQ(config_with("ministral3", {}).positions, 256);
+  const test::CopiedModel copy("ministral3");
+  auto rope = json::parse(copy.read("config.json")).at("rope_parameters");
+  rope["llama_4_scaling_beta"] = 0;
+  EXPECT_EQ(config_with("ministral3", {{"rope_parameters", rope}}).positions, 2048);
+  rope["llama_4_scaling_beta"] = 0.1;
+  rope["original_max_position_embeddings"] = 0;
+  EXPECT_THAT(error_with("ministral3", {{"rope_parameters", rope}}),
+              testing::HasSubstr("original_max_position_embeddings: found 0, expected"));
+  EXPECT_THAT(error_with("ministral3", {{"rope_parameters", nullptr}}),
+              testing::HasSubstr("\"rope_parameters\" is missing, expected the settings that"));
+}
+
+TEST(LanguageModels, CodeThatTakesTheMaskAwayIsKnownByName) {
+  EXPECT_THAT(error_with("voyage", {{"auto_map", {{"AutoModel", "other.OtherModel"}}}}),
+              testing::HasSubstr("found \"other.OtherModel\", expected Qwen3BidirectionalModel, as "
+                                 "the model has a tensor linear.weight"));
+  EXPECT_THAT(error_with("voyage", {{"auto_map", nullptr}}),
+              testing::HasSubstr("\"auto_map\" is missing"));
+  EXPECT_THAT(error_with("voyage", {{"num_labels", 45}}),
+              testing::HasSubstr("has shape [44, 48], expected [45, 48]"));
+  for (const char* golden : {"voyage", "perplexity", "llama-without-mask"}) {
+    EXPECT_THAT(error_with(golden, {{"use_bidirectional_attention", false}}),
+                testing::HasSubstr("use_bidirectional_attention: found false, expected true"))
+        << golden;
+  }
+  EXPECT_THAT(error_with("perplexity", {{"is_causal", true}}),
+              testing::HasSubstr("is_causal: found true, expected false"));
+  EXPECT_THAT(error_with("perplexity", {{"auto_map", {{"AutoConfig", "other.OtherConfig"}}}}),
+              testing::HasSubstr("expected a known one, PPLXQwen3Config"));
+}
+
+TEST(LanguageModels, ARerankerOfNvidiasPoolsAsItsFileSays) {
+  constexpr const char* kGolden = "llama-without-mask-classification";
+  using enum models::Config::ClassifierPooling;
+  EXPECT_EQ(config_with(kGolden, {{"pooling", "cls"}}).classifier_pooling, first);
+  EXPECT_EQ(config_with(kGolden, {{"pooling", "last"}}).classifier_pooling, last);
+  EXPECT_THAT(error_with(kGolden, {{"pooling", "weighted_avg"}}),
+              testing::HasSubstr("pooling: found \"weighted_avg\", expected avg, cls or last"));
+  EXPECT_THAT(error_with(kGolden, {{"temperature", 0}}),
+              testing::HasSubstr("temperature: found 0, expected a positive number"));
+}
+
+TEST(LanguageModels, JinasAreWithoutAnAdapterIfNoneIsThere) {
+  for (const char* golden : {"jina-v5-small", "jina-v5-nano"}) {
+    const Model model = test::load_golden(golden);
+    EXPECT_THAT(model.info().notes, testing::Contains(testing::HasSubstr("no adapter is there")));
+  }
+}
+
+}  // namespace
+}  // namespace bert::language_models
