@@ -4,6 +4,8 @@
 
     tests/transformers/adapters_test.py build/release/bin
 """
+import json
+
 import judge
 from judge import JudgeTest
 
@@ -70,6 +72,43 @@ class Adapters(JudgeTest):
                                  (plain, self.infer(directory, *task, inputs=TEXTS))):
             for answer, expected in zip(answers, precise, strict=True):
                 self.assert_close(answer[key], expected.tolist())
+
+    def test_jina_v5(self):
+        """A folder of adapters in the model's, of which its code takes the one for retrieval unless another is named."""
+        eos = {"head_dim": 12, "num_key_value_heads": 3}
+        for family, settings in (("Qwen3", eos | {"is_decoder": True}), ("EuroBert", eos | {"is_decoder": False})):
+            if not hasattr(transformers, family + "Model"):
+                continue
+            with self.subTest(family):
+                directory = random_models.fresh(self.dir / "jina")
+                random_models.make_word_piece(directory, random_models.BERT_SPECIAL)
+                tokenizer = transformers.BertTokenizerFast.from_pretrained(str(directory))
+                tokenizer.save_pretrained(str(directory))
+                kind = getattr(transformers, family + "Model")
+                config = kind.config_class(vocab_size=len(tokenizer), **{**SIZES, **settings})
+                model = kind(config).eval()
+                random_models.randomise(model, 1, 1.5)
+                model.save_pretrained(str(directory))
+                path, tasks = directory / "config.json", ["retrieval", "clustering"]
+                path.write_text(json.dumps(json.loads(path.read_text()) | {
+                    "model_type": "jina_embeddings_v5", "architectures": ["JinaEmbeddingsV5Model"], "task_names": tasks,
+                    "auto_map": {"AutoConfig": "configuration_jina_embeddings_v5.JinaEmbeddingsV5Config"}}))
+                wanted = {}
+                for seed, task in enumerate(tasks):
+                    torch.manual_seed(seed)
+                    lora = peft.LoraConfig(r=4, lora_alpha=4, init_lora_weights=False, task_type="FEATURE_EXTRACTION",
+                                           target_modules=["q_proj", "o_proj", "gate_proj", "down_proj"])
+                    adapted = peft.get_peft_model(model, lora).eval()
+                    with torch.no_grad():
+                        wanted[task] = self.outputs(adapted, tokenizer)
+                    adapted.save_pretrained(str(directory / "adapters" / task))
+                    model = adapted.unload()
+                for task, options in (("retrieval", []), ("retrieval", ["--adapter", "retrieval"]),
+                                      ("clustering", ["--adapter", "clustering"]),
+                                      ("clustering", ["--adapter", "adapters/clustering"])):
+                    answers = self.infer(directory, "--task", "hidden", *options, inputs=TEXTS)
+                    for answer, expected in zip(answers, wanted[task], strict=True):
+                        self.assert_close(answer["hidden"], expected.tolist())
 
     def test_heads(self):
         """An adapter with a head of its own (modules_to_save), for a model that has another or none."""

@@ -17,6 +17,7 @@ from judge import IS_OLDER, ROOT, JudgeTest
 sys.path.append(str(ROOT / "tests" / "tokenizer" / "bytepair"))
 import export_reference
 import random_models
+import safetensors.torch
 import torch
 import transformers
 from bpe_codes import BpeCodes  # noqa: F401
@@ -58,7 +59,8 @@ ESM = {"mask_token_id": 4, "token_dropout": True, "position_embedding_type": "ro
 FAMILIES["Esm"] = (USUAL, ESM)
 MORE += [("Esm", ESM | {"position_embedding_type": "absolute", "emb_layer_norm_before": True}),
          ("Esm", ESM | {"token_dropout": False, "layer_norm_eps": 1e-3})]
-FAMILIES["Gemma3Text"] = (["Model"], random_models.GEMMA)
+FAMILIES["Gemma3Text"] = (["Model", "ForSequenceClassification"], random_models.GEMMA)
+CAUSAL_GEMMA = random_models.GEMMA | {"use_bidirectional_attention": False, "head_dim": 20, "query_pre_attn_scalar": 24}
 FAMILIES |= {"T5": (["EncoderModel", "ForTokenClassification"], {"d_kv": 20}),
              "MT5": (["EncoderModel", "ForTokenClassification"], {"d_kv": 7, "feed_forward_proj": "gated-gelu"})}
 QWEN3 = {"head_dim": 20, "num_key_value_heads": 1}
@@ -69,8 +71,9 @@ LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_fr
 FAMILIES["Llama"] = (FAMILIES["Qwen3"][0], {
     "num_key_value_heads": 1, **({"rope_theta": 5e5, "rope_scaling": LLAMA3} if IS_OLDER else
                                  {"rope_parameters": LLAMA3 | {"rope_theta": 5e5}})})
-FAMILIES["Mistral"] = (FAMILIES["Qwen3"][0], {"num_key_value_heads": 1, "sliding_window": 110})
-MORE += [("Llama", {"head_dim": 20, "attention_bias": True, "mlp_bias": True}), ("Mistral", QWEN3)]
+FAMILIES["Mistral"] = (FAMILIES["Qwen3"][0], {"num_key_value_heads": 1, "sliding_window": 20})
+WINDOWS = {"use_sliding_window": True, "sliding_window": 9, "max_window_layers": 2}
+MORE += [("Qwen2", {"num_key_value_heads": 1} | WINDOWS), ("Gemma3Text", CAUSAL_GEMMA), ("Llama", {"head_dim": 20, "attention_bias": True, "mlp_bias": True}), ("Mistral", QWEN3)]
 MORE.append(("Qwen3", {"head_dim": 6, "num_attention_heads": 6, "num_key_value_heads": 3, "attention_bias": True,
                        "hidden_act": "gelu"}))
 FAMILIES["Bart"] = (["Model", "ForSequenceClassification", "ForQuestionAnswering", "ForConditionalGeneration"], {})
@@ -81,6 +84,13 @@ T5_SIZES = {"d_model": 36, "num_heads": 3, "num_layers": 4, "d_ff": 50, "pad_tok
 if not IS_OLDER:
     MORE.append(("Qwen3", QWEN3 | {"is_causal": False, "rope_parameters": {"rope_theta": 700.0,
                                                                            "rope_type": "default"}}))
+    LINEAR = {"rope_type": "linear", "factor": 8.0}
+    MORE += [("Gemma3Text", CAUSAL_GEMMA | {"sliding_window": 5, "rope_parameters": {
+        "full_attention": LINEAR | {"rope_theta": 1e4}, "sliding_attention": ROPE["sliding_attention"]}}),
+             ("Llama", {"head_dim": 20, "rope_parameters": LINEAR | {"rope_theta": 1e4}}),
+             ("Mistral", QWEN3 | {"sliding_window": 11, "is_causal": False}),
+             ("Qwen3", QWEN3 | WINDOWS | {"is_causal": False, "layer_types": ["sliding_attention"] * 3 + [
+                 "full_attention"]})]
     FAMILIES |= {"NomicBert": (USUAL, {}), "Gte": (USUAL, {}), "EuroBert": (USUAL, {}),
                  "JinaEmbeddingsV3": ([*USUAL, "ForQuestionAnswering"], {}),
                  "Ultrabert": ([*USUAL, "ForQuestionAnswering"], {"sliding_window": 6, "prediction_head_size": 20})}
@@ -104,6 +114,11 @@ if not IS_OLDER:
         "rope_parameters": {"rope_type": "default", "rope_theta": 700.0}}))
     MORE += [("Llama", {"head_dim": 20, "rope_parameters": YARN | {"rope_theta": 5e5} | more})
              for more in ({}, {"mscale": 1.0, "mscale_all_dim": 0.7}, {"attention_factor": 0.9, "beta_fast": 2.0})]
+    MINISTRAL = QWEN3 | {"rope_parameters": YARN | {
+        "rope_theta": 1e6, "original_max_position_embeddings": 110, "mscale": 1.0, "mscale_all_dim": 1.0,
+        "llama_4_scaling_beta": 0.1, "max_position_embeddings": 128, "beta_fast": 32.0, "beta_slow": 1.0}}
+    FAMILIES["Ministral3"] = (FAMILIES["Qwen3"][0], MINISTRAL | {"is_causal": False})
+    MORE.append(("Ministral3", MINISTRAL | {"sliding_window": 20}))
     FAMILIES["Esmc"] = (USUAL, {})
     MORE.append(("Esmc", {"attention_bias": True, "mlp_bias": True, "hidden_act": "gelu", "num_hidden_layers": 9}))
     FAMILIES["EmbeddingGemma2Text"] = (["Model"], random_models.GEMMA_2)
@@ -198,6 +213,39 @@ class Newer(JudgeTest):
                 expected = (answer.last_hidden_state if hidden else answer.logits)[0].numpy()
                 [row] = self.infer(directory, "--task", "hidden" if hidden else "logits", inputs=[{"ids": ids}])
                 self.assert_close(row["hidden" if hidden else "logits"], expected, 1e-4)
+
+    @unittest.skipIf(IS_OLDER, "transformers 4 always has a mask")
+    def test_code_that_takes_the_mask_away(self):
+        """Code on the hub does no more than that to transformers' classes, or adds a dense layer."""
+        bidirectional = {"use_bidirectional_attention": True}
+        kinds = [("Qwen3", "PPLXQwen3Model", bidirectional | {
+                     "model_type": "bidirectional_pplx_qwen3", "auto_map": {"AutoConfig": "code.PPLXQwen3Config"}}),
+                 ("Llama", "LlamaBidirectionalModel", {
+                     "model_type": "llama_bidirec", "auto_map": {"AutoConfig": "code.LlamaBidirectionalConfig"}}),
+                 ("Qwen3", "Qwen3ForCausalLM", bidirectional | {
+                     "num_labels": 44, "auto_map": {"AutoModel": "code.Qwen3BidirectionalModel"}})]
+        for family, name, edit in kinds:
+            with self.subTest(name):
+                directory = random_models.fresh(self.dir / "code")
+                config = getattr(transformers, family + "Config")(
+                    vocab_size=90, is_causal=False, **SIZES, **FAMILIES[family][1])
+                model = getattr(transformers, family + "Model")(config).eval()
+                random_models.randomise(model, 1, 1)
+                linear = torch.nn.Linear(36, edit.get("num_labels", 36), bias=False)
+                weights = {"model." + key: value for key, value in model.state_dict().items()}
+                if "num_labels" in edit:
+                    weights["linear.weight"] = linear.weight.detach()
+                safetensors.torch.save_file(weights, directory / "model.safetensors")
+                config.save_pretrained(str(directory))
+                content = json.loads((directory / "config.json").read_text()) | edit | {"architectures": [name]}
+                del content["is_causal"]
+                (directory / "config.json").write_text(json.dumps(content))
+                ids = [4, 11, 25, 33, 12, 40, 41, 17, 22, 9, 30, 5] * 5
+                with torch.no_grad():
+                    wanted = model(torch.tensor([ids])).last_hidden_state[0]
+                    wanted = linear(wanted) if "num_labels" in edit else wanted
+                [row] = self.infer(directory, "--task", "hidden", inputs=[{"ids": ids}])
+                self.assert_close(row["hidden"], wanted.numpy(), 1e-4)
 
     def test_mmbert(self):
         """ModernBERT with Gemma's tokenizer, whose file also pads and truncates: that is a caller's to do."""
