@@ -16,7 +16,13 @@ namespace {
 
 // Queries per block. With a window, larger blocks would multiply more keys outside the queries'
 // windows, and smaller ones would pack the same keys more often. The same holds for later keys.
-constexpr int64_t kQueries = 768, kQueriesOfWindow = 48, kCausalQueries = 192;
+constexpr int64_t kQueries = 768, kCausalQueries = 192, kLeastQueries = 48;
+
+// With a window of so many tokens before and after together: with 511, blocks of 144 take a third
+// less time than blocks of 48 (bf16 on AMX).
+int64_t queries_for(int64_t window) {
+  return std::clamp(window / 3 / kLeastQueries * kLeastQueries, kLeastQueries, kCausalQueries);
+}
 constexpr float kNone = -std::numeric_limits<float>::infinity();
 
 // Some queries of a sequence and the keys that any of them attends to, by position in the sequence.
@@ -39,10 +45,10 @@ std::vector<Block> blocks_of(std::span<const int32_t> starts, const AttentionOpt
     const int64_t keys = options.attended.empty() ? length : options.attended[i];
     const bool has_window = options.window > 0 && options.window < length - 1;
     const int64_t window = has_window ? options.window : length;
-    const int64_t step = has_window       ? kQueriesOfWindow
+    const int64_t after = options.causal ? 0 : window;
+    const int64_t step = has_window       ? queries_for(window + after)
                          : options.causal ? kCausalQueries
                                           : kQueries;
-    const int64_t after = options.causal ? 0 : window;
     const bool all = options.reads == Reads::all;
     for (int64_t first = 0; first < (all ? length : 1); first += step) {
       const int64_t last = std::min(length, first + step);

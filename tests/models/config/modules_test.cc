@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Where modules.json says that the parts of a model are.
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -49,6 +51,40 @@ TEST(Modules, MayNameTheTransformersFolder) {
   modules[0]["path"] = "../0_Transformer";
   copy.write_json("modules.json", modules);
   EXPECT_THAT(load_error(copy), HasSubstr("expected a folder in the model's directory"));
+}
+
+// As in Perplexity's directories; a module of theirs by another name may do anything.
+TEST(Modules, MayRoundTheEmbedding) {
+  const CopiedModel copy("st-mean");
+  auto modules = json::parse(copy.read("modules.json"));
+  while (modules.size() > 2) modules.erase(2);
+  const std::vector<Input> inputs = {{"a man plays the guitar"}, {"two dogs", "the beach"}, {""}};
+  copy.write_json("modules.json", modules);
+  const Output exact = Model::load(copy.path()).embed(inputs);
+  modules.push_back({{"idx", 2},
+                     {"name", "2"},
+                     {"path", ""},
+                     {"type", "st_quantize.FlexibleQuantizer"},
+                     {"kwargs", {"quantization"}}});
+  copy.write_json("modules.json", modules);
+  const Model model = Model::load(copy.path());
+  EXPECT_EQ(model.info().pooling, "mean, rounded to int8");
+  const Output rounded = model.embed(inputs);
+  std::set<float> values;
+  for (size_t i = 0; i < exact.values.size(); ++i) {
+    const double want = 127 * std::tanh(static_cast<double>(exact.values[i]));
+    EXPECT_NEAR(rounded.values[i], want, 0.5 + 1e-4);
+    EXPECT_EQ(rounded.values[i], std::round(rounded.values[i]));
+    values.insert(rounded.values[i]);
+  }
+  EXPECT_GT(values.size(), 30u);
+  modules[2]["type"] = "other.FlexibleQuantizer";
+  copy.write_json("modules.json", modules);
+  EXPECT_THAT(load_error(copy), HasSubstr("'type' is 'other.FlexibleQuantizer', expected"));
+  std::swap(modules[1], modules[2]);
+  modules[1]["type"] = "st_quantize.FlexibleQuantizer";
+  copy.write_json("modules.json", modules);
+  EXPECT_THAT(load_error(copy), HasSubstr("module 1: 'type' is 'st_quantize.FlexibleQuantizer'"));
 }
 
 TEST(Modules, OfARouterAreThoseForDocuments) {
