@@ -32,7 +32,8 @@ const std::vector<std::string> kNewerModels = names_in(R"(
     jina-roberta-mlm jina-reranker jina-v3 jina-v3-tokens ultrabert-mlm ultrabert-qa
     ultrabert-classification ultrabert-published ultrabert-newer ernie ernie-pretraining deberta1 deberta1-qa
     deberta1-far mt5 t5 llama qwen2 qwen3 qwen3-tokens esm-mlm esmc-mlm esmc-tokens
-    esm1b esm-classification neobert-mlm bart bart-mlm clip privacy-filter privacy-filter-tokens)");
+    esm1b esm-classification neobert-mlm bart bart-mlm clip privacy-filter privacy-filter-tokens
+    gemma3-causal mistral-window qwen2-window voyage jina-v5-small)");
 
 // Every family with every head, and what only some have. Listed here and not read from the index,
 // which does not exist yet when the tests are discovered.
@@ -295,7 +296,8 @@ const std::vector<std::string> kRest = names_in(R"(
     jina-qa jina-reglu jina-code-tokens eurobert deberta1-classification deberta1-mlm
     deberta1-tokens jina-roberta jina-roberta-classification jina-v3-qa ultrabert
     ultrabert-tokens bart-qa bart-classification clip-projection clip-text esm esm-tokens esm1v neobert neobert-classification
-    t5-tokens llama-tokens mistral-classification qwen3-classification qwen3-score splade modernbert-splade bge-m3
+    t5-tokens llama-tokens mistral-classification qwen3-classification gemma3-linear ministral3 llama-without-mask
+    llama-without-mask-classification perplexity jina-v5-nano qwen3-score splade modernbert-splade bge-m3
     colbert xlm-roberta-colbert relative-key-colbert mpnet-colbert jina-colbert modernbert-colbert jina-roberta-colbert
     modernbert-long jina-long deberta-long relative-key-long)");
 
@@ -322,7 +324,7 @@ INSTANTIATE_TEST_SUITE_P(Families, FewModels,
                                          "embedding-gemma2", "deberta-conv", "jina-reranker",
                                          "ultrabert-mlm", "deberta1-far", "megatron", "nomic-moe",
                                          "t5", "qwen3", "esm-mlm", "neobert-mlm", "bart-mlm",
-                                         "clip", "wide", "privacy-filter"),
+                                         "clip", "wide", "privacy-filter", "gemma3-causal"),
                          test_name);
 
 TEST(Features, OfNothingAreNothing) {
