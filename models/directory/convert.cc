@@ -11,6 +11,7 @@
 
 #include "engine/kernels/pick_kernels.h"
 #include "models/model_impl.h"
+#include "models/network/variants/layer_inputs.h"
 
 namespace bert::models {
 namespace {
@@ -71,8 +72,8 @@ engine::Linear::Stored joined(const std::vector<const engine::Linear*>& linears)
   return all;
 }
 
-void add_bf16(const Checkpoint& checkpoint, const std::string& name, Replacements& to) {
-  const StoredTensor& tensor = checkpoint.stored(name + ".weight");
+void add_bf16(const Checkpoint& checkpoint, const std::string& weight, Replacements& to) {
+  const StoredTensor& tensor = checkpoint.stored(weight);
   engine::Buffer values(tensor.elements()), words((tensor.elements() + 1) / 2);
   tensor.copy_to(values.data());
   engine::best_kernels().round_bf16(values.data(), tensor.elements(),
@@ -90,8 +91,25 @@ void add_adapted(const StoredTensor& tensor, Replacements& to) {
   to[tensor.name] = {{tensor.name, "F32", tensor.shape, bytes_of(floats)}};
 }
 
-Replacements replacements(const Encoder& encoder, const Checkpoint& checkpoint) {
+// The weights of dense layers that are no Layer::dense_layers(): of experts, and of
+// EmbeddingGemma 2.
+std::vector<std::string> other_weights(const Config& config) {
+  const LayerNames::ExpertNames& experts = config.family->layer.experts;
+  std::vector<std::string> all;
+  for (size_t i = 0; i < config.layer_names.size(); ++i) {
+    const std::string& layer = config.layer_names[i];
+    if (config.experts.are_in(i)) all.insert(all.end(), {layer + experts.in, layer + experts.out});
+    if (config.layer_inputs == 0) continue;
+    const std::vector<std::string> more = LayerInputs::weights(layer);
+    all.insert(all.end(), more.begin(), more.end());
+  }
+  return all;
+}
+
+Replacements replacements(const Encoder& encoder, const Config& config,
+                          const Checkpoint& checkpoint) {
   Replacements all;
+  for (const std::string& name : other_weights(config)) add_bf16(checkpoint, name, all);
   for (const Layer& layer : encoder.layers) {
     for (const auto& [names, linears] : layer.dense_layers()) {
       const int64_t width = linears.front()->width();
@@ -103,7 +121,7 @@ Replacements replacements(const Encoder& encoder, const Checkpoint& checkpoint) 
         if (int8) {
           add_int8(checkpoint, name, stored, first, rows, width, all);
         } else {
-          add_bf16(checkpoint, name, all);
+          add_bf16(checkpoint, name + ".weight", all);
         }
         first += rows;
       }
@@ -124,18 +142,21 @@ void write_converted(const Model& model, const std::function<void(std::string_vi
     throw Error(impl.checkpoint.path() +
                 ": nothing to convert: the weights are already in the model's precision");
   }
-  if (impl.config.experts.every > 0) {
-    throw Error(impl.checkpoint.path() + ": models with experts cannot be converted yet");
-  }
-  if (impl.config.layer_inputs > 0) {
+  const bool int8 = impl.encoder.precision == engine::Precision::int8;
+  if (int8 && impl.config.experts.every > 0) {
     throw Error(impl.checkpoint.path() +
-                ": models whose layers read the embeddings cannot be converted yet");
+                ": models with experts cannot be converted to int8 yet, but to bf16");
   }
-  if (impl.config.branch_scale != 1 && impl.encoder.precision != engine::Precision::int8) {
+  if (int8 && impl.config.layer_inputs > 0) {
+    throw Error(
+        impl.checkpoint.path() +
+        ": models whose layers read the embeddings cannot be converted to int8 yet, but to bf16");
+  }
+  if (impl.config.branch_scale != 1 && !int8) {
     throw Error(impl.checkpoint.path() +
                 ": weights that are scaled as they are loaded cannot be converted to bf16 yet");
   }
-  const Replacements replaced = replacements(impl.encoder, impl.checkpoint);
+  const Replacements replaced = replacements(impl.encoder, impl.config, impl.checkpoint);
   nlohmann::ordered_json header = {{"__metadata__", {{"format", "pt"}}}};
   int64_t at = 0;
   const auto declare = [&](const std::string& name, std::string_view dtype,

@@ -73,8 +73,14 @@ class ConvertTest(ToolTest):
         self.assertEqual(answer(source), answer(target))
         self.tool = "bert-convert"
         self.fail_with(1, "scaled as they are loaded", "-m", source, "--precision", "bf16", "-o", new)
-        shared = self.make_model("shared", "--family", "embedding-gemma2", *shape)
-        self.fail_with(1, "whose layers read the embeddings", "-m", shared, "--precision", "int8", "-o", new)
+        for family, error in (("embedding-gemma2", "whose layers read the embeddings"), ("nomic-moe", "with experts"),
+                              ("privacy-filter", "with experts")):
+            types = ("--set", "type_vocab_size=2") if family == "nomic-moe" else ()
+            source, target = self.convert(family, "bf16", "--family", family, "--head", "none", *shape, *types)
+            self.assertEqual(self.answer(target, "bf16"), self.answer(source, "bf16"))
+            weights = [(d / "model.safetensors").stat().st_size for d in (target, source)]
+            self.assertLess(weights[0], 0.8 * weights[1])
+            self.fail_with(1, error, "-m", source, "--precision", "int8", "-o", new)
         self.assertFalse(new.exists())
 
     def test_every_format_converts_to_the_same(self):

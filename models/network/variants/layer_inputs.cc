@@ -10,9 +10,13 @@ using engine::Tensor;
 
 namespace {
 
+constexpr const char *kProjection = "ple.per_layer_model_projection",
+                     *kGate = ".ple_block.per_layer_input_gate",
+                     *kOutput = ".ple_block.per_layer_projection";
+
 // The layer's part of the projection for all layers.
 DenseNames projection_names(size_t number, const Config& config) {
-  return {.names = {"ple.per_layer_model_projection"},
+  return {.names = {kProjection},
           .columns = config.layers * config.layer_inputs,
           .width = config.hidden,
           .has_bias = false,
@@ -42,18 +46,20 @@ LayerInputs::LayerInputs(Checkpoint& checkpoint, const std::string& layer, size_
                          const Config& config, const engine::Product& product, engine::Team& team)
     : projection_(read_linear(checkpoint, projection_names(number, config), Activation::none,
                               product, team)),
-      gate_(read_linear(
-          checkpoint,
-          {{layer + ".ple_block.per_layer_input_gate"}, config.layer_inputs, config.hidden, false},
-          config.activation, product, team)),
-      output_(read_linear(
-          checkpoint,
-          {{layer + ".ple_block.per_layer_projection"}, config.hidden, config.layer_inputs, false},
-          Activation::none, product, team)),
+      gate_(read_linear(checkpoint, {{layer + kGate}, config.layer_inputs, config.hidden, false},
+                        config.activation, product, team)),
+      output_(read_linear(checkpoint,
+                          {{layer + kOutput}, config.hidden, config.layer_inputs, false},
+                          Activation::none, product, team)),
       projection_norm_(projection_norm(checkpoint, config)),
       output_norm_(read_norm(checkpoint, layer + ".ple_block.post_per_layer_input_norm",
                              config.hidden, config)),
       factor_(checkpoint.vector(layer + ".layer_scalar", 1).data()[0]) {}
+
+std::vector<std::string> LayerInputs::weights(const std::string& layer) {
+  return {std::string(kProjection) + ".weight", layer + kGate + ".weight",
+          layer + kOutput + ".weight"};
+}
 
 void LayerInputs::run_add(engine::Team& team, const engine::Buffer& embeddings,
                           engine::Buffer& wide, engine::Buffer& normed, engine::Buffer& scratch,

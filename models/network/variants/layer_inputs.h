@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "engine/dense/linear.h"
 #include "engine/rows/rows.h"
@@ -21,6 +22,9 @@ class LayerInputs {
  public:
   LayerInputs(Checkpoint& checkpoint, const std::string& layer, size_t number, const Config& config,
               const engine::Product& product, engine::Team& team);
+
+  // The names of its dense layers' weights, of which all layers share the first.
+  static std::vector<std::string> weights(const std::string& layer);
 
   // Changes x [T, H]. embeddings: [T, H], of the same tokens. wide, normed, scratch: memory for the
   // call. before: as for experts.
