@@ -166,6 +166,10 @@ TEST(VocabTxt, SpecialTokensWithFlags) {
               ElementsAre(2, 5, 9, 3));
   EXPECT_THAT(encode(R"({"extra_special_tokens": {"b": "<x>", "a": "<y>"}})", "{}", "<x><y>").ids,
               ElementsAre(2, 9, 10, 3));  // in the file's order
+  EXPECT_THAT(encode(R"({"additional_special_tokens": ["<x>"], "extra_special_tokens": ["<y>"]})",
+                     "{}", "a<y>")
+                  .ids,
+              ElementsAre(2, 5, 9, 3));  // the older field does not count
   EXPECT_THAT(encode(R"({"model_specific_special_tokens": {"a": "<x>"}})", "{}", "a<x>").ids,
               ElementsAre(2, 5, 9, 3));
   EXPECT_EQ(offsets_of(encode(mask, R"({"mask_token": "[MASK]"})", "a  [mask]")),

@@ -160,7 +160,11 @@ void read_config(const JsonField& config, TokenizerConfig& out) {
   for (const char* name : kTokenFields) {
     if (config.has(name)) out.special_tokens[name] = read_named_token(config.at(name));
   }
-  read_more_special_tokens(config, "additional_special_tokens", out);
+  // Version 5 of transformers, the first that takes a list, ignores the older field beside one.
+  const bool has_list = config.has("extra_special_tokens") &&
+                        !config.at("extra_special_tokens").is_object() &&
+                        !config.at("extra_special_tokens").elements().empty();
+  if (!has_list) read_more_special_tokens(config, "additional_special_tokens", out);
   read_more_special_tokens(config, "extra_special_tokens", out);
   read_more_special_tokens(config, "model_specific_special_tokens", out);
   if (optional_bool(config, "split_special_tokens").value_or(false)) {

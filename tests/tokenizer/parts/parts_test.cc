@@ -177,6 +177,27 @@ TEST(Parts, SplitDoesWithMatchesWhatItsBehaviorSays) {
   }
 }
 
+// Whatever the installed Oniguruma knows: a letter of Unicode 16, an emoji of 15, and old ones.
+TEST(Parts, CategoriesAreThoseOfHuggingFace) {
+  const std::string letter = "\U00011380", emoji = "\U0001fa77";
+  const std::vector<std::string> all = {"a", "A", "1", "$", letter, emoji};
+  for (const auto& [expression, expected] :
+       std::vector<std::pair<const char*, std::string>>{{R"(\P{Lo})", letter},
+                                                        {R"([\p{Lu}\p{^Ll}])", "a"},
+                                                        {R"(\p{Lu}|\p{Ll}|\p{N}|\p{S})", letter},
+                                                        {R"([^\p{S}])", "$ " + emoji},
+                                                        {R"(\P{^Other_Letter}|\p{so})", "a A 1 $"},
+                                                        {R"(\p{Cn}|\p{Letter})", "1 $ " + emoji}}) {
+    const TextEncoder tokenizer = load_definition(word_level(all, split_at(expression, "Removed")));
+    std::string found;
+    for (const std::string& one : all) {
+      const std::string tokens = tokens_of(tokenizer, one);
+      if (!tokens.empty()) found += (found.empty() ? "" : " ") + tokens;
+    }
+    EXPECT_EQ(found, expected) << expression;
+  }
+}
+
 TEST(Parts, SayWhatIsWrongAndWhere) {
   json broken = word_level({}, split_at("(", "Removed"));
   EXPECT_EQ(error_of_definition(broken),

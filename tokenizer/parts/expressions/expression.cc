@@ -6,7 +6,6 @@
 #include <array>
 #include <chrono>
 #include <ctime>
-#include <iterator>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
@@ -18,15 +17,13 @@
 
 #include "tokenizer/parts/expressions/onig_library.h"
 #include "tokenizer/parts/expressions/pattern.h"
-#include "tokenizer/unicode/text_tables.h"
+#include "tokenizer/parts/expressions/properties.h"
 
 namespace bert::tokenizer {
 
 namespace {
 
 constexpr size_t kMaxExpression = 1 << 16;  // bytes
-constexpr const char* kLetterProperty = "BertInferLetter";
-constexpr const char* kNumberProperty = "BertInferNumber";
 
 std::string onig_message(int code, const OnigErrorInfo* info = nullptr) {
   std::array<OnigUChar, ONIG_MAX_ERROR_MESSAGE_LEN> text{};
@@ -34,69 +31,14 @@ std::string onig_message(int code, const OnigErrorInfo* info = nullptr) {
   return {reinterpret_cast<const char*>(text.data()), static_cast<size_t>(length)};
 }
 
-// Defines, for the system's Oniguruma, which may be old, the letters and numbers of Hugging Face's.
-// The name and the ranges must live as long as the process.
-void define_property(const char* name, uint8_t flag, std::vector<OnigCodePoint>& ranges) {
-  ranges = {0};
-  for (OnigCodePoint c = 0; c < 0x110000; ++c) {
-    const bool is_scalar = c < 0xd800 || c >= 0xe000;
-    if (!is_scalar || !(unicode::text_flags(c) & flag)) continue;
-    if (ranges.size() > 1 && ranges.back() + 1 == c) {
-      ranges.back() = c;
-    } else {
-      ranges.insert(ranges.end(), {c, c});
-    }
-  }
-  ranges[0] = static_cast<OnigCodePoint>((ranges.size() - 1) / 2);
-  if (const int code = onig().define_property(name, ranges.data()); code < 0) {
-    throw std::runtime_error(onig_message(code));
-  }
-}
-
 void initialize_onig() {
-  static auto &letters = *new std::vector<OnigCodePoint>, &numbers = *new auto(letters);
   static const bool done = [] {
     OnigEncoding encodings[] = {onig().utf8};
     if (const int code = onig().initialize(encodings, 1))
       throw std::runtime_error(onig_message(code));
-    define_property(kLetterProperty, unicode::kLetter, letters);
-    define_property(kNumberProperty, unicode::kNumber, numbers);
     return true;
   }();
   static_cast<void>(done);
-}
-
-// How an expression spells a class of letters or numbers or its complement, and which of our
-// properties replaces it.
-struct PropertySpelling {
-  std::string_view given;
-  char sign;
-  const char* name;
-};
-constexpr PropertySpelling kPropertySpellings[] = {
-    {R"(\p{L})", 'p', kLetterProperty},  {R"(\p{N})", 'p', kNumberProperty},
-    {R"(\P{L})", 'P', kLetterProperty},  {R"(\P{N})", 'P', kNumberProperty},
-    {R"(\p{^L})", 'P', kLetterProperty}, {R"(\p{^N})", 'P', kNumberProperty},
-};
-
-std::string with_our_properties(std::string_view expression) {
-  const auto is_next = [&](const PropertySpelling& spelling) {
-    return expression.starts_with(spelling.given);
-  };
-  std::string out;
-  while (!expression.empty()) {
-    const auto* const spelling = std::ranges::find_if(kPropertySpellings, is_next);
-    if (spelling != std::end(kPropertySpellings)) {
-      out += fmt::format("\\{}{{{}}}", spelling->sign, spelling->name);
-      expression.remove_prefix(spelling->given.size());
-    } else {
-      // An escape stays whole: the second backslash of \\p{L} begins no property.
-      const std::string_view kept = expression.substr(0, expression[0] == '\\' ? 2 : 1);
-      out += kept;
-      expression.remove_prefix(kept.size());
-    }
-  }
-  return out;
 }
 
 // Whether matches depend on where a search begins or resumes: with \G, or option L, for the longest
