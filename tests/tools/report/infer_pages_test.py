@@ -73,6 +73,25 @@ class InferPages(PageTest):
         self.assertNotIn('class="heat"', page)
         self.shows(page, 'role="img" aria-label="Layer 0, head 0')
 
+    def test_where_attention_goes(self):
+        """Also over many tokens, of which each gets so little that its rounding would count."""
+        model = self.make_model("even", "--positions", "1024", "--scale", "0.02")
+        pair = ["a man " * 200, "two dogs " * 100]
+        path, found = self.make_page("even", "-m", model, "--task", "attention", *pair)
+        row, = self.answers("-m", model, "--task", "attention", "--layers", "0,1", *pair)
+        segments = np.array([token["segment"] for token in found["inputs"][0]["tokens"]])
+        others = segments[:, None] != segments
+        self.assertEqual(len(segments), 603)
+        page = self.browse(path)
+        for layer, one in enumerate(found["inputs"][0]["layers"]):
+            for head, sums in enumerate(one["sums"]):
+                values = np.array(row["attention"][str(layer)][head])
+                expected = [values[others].sum(), values.trace(), values[:, 0].sum(), values[:, -1].sum()]
+                shares = [sums[key] for key in ("other", "self", "first", "last")]
+                np.testing.assert_allclose(shares, np.array(expected) / 603, rtol=1e-3)
+                cells = "".join(f'<td class="number">{100 * share:.1f}</td>' for share in shares)
+                self.shows(page, f'<th scope="row">Layer {layer}, head {head}</th>{cells}')
+
     def test_the_embedding_layer(self):
         path, found = self.make_page("embedding", "--task", "hidden", "--layers", "0", *PAIR)
         row, = self.answers("--task", "hidden", "--layers", "0", *PAIR)

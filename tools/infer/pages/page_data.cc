@@ -24,6 +24,29 @@ ordered_json rounded_rows(const bert::Output& rows) {
   return all;
 }
 
+// Where a head's attention goes, of all tokens together. Not from packed_shares: over many tokens,
+// what is rounded away there adds up to more than what is left.
+ordered_json summed_shares(std::span<const float> head, std::span<const int32_t> segments) {
+  const size_t tokens = segments.size();
+  double self = 0, first = 0, last = 0, other = 0;
+  for (size_t i = 0; i < tokens; ++i) {
+    const auto row = head.subspan(i * tokens, tokens);
+    self += row[i];
+    first += row.front();
+    last += row.back();
+    for (size_t j = 0; j < tokens; ++j) {
+      if ((segments[i] > 0) != (segments[j] > 0)) other += row[j];
+    }
+  }
+  const auto share = [&](double sum) {
+    return rounded_number(sum / static_cast<double>(tokens), 4);
+  };
+  return {{"self", share(self)},
+          {"first", share(first)},
+          {"last", share(last)},
+          {"other", share(other)}};
+}
+
 }  // namespace
 
 std::string packed_shares(std::span<const float> values) {
@@ -61,12 +84,14 @@ ordered_json attention_page(const bert::Model& model, const bert::Encoding& enco
   for (size_t j = 0; j < layers.size(); ++j) {
     const bert::Output& all = attention.layers[j];  // [A * S, S]
     const auto size = static_cast<size_t>(all.columns * all.columns);
-    ordered_json heads = ordered_json::array();
+    ordered_json heads = ordered_json::array(), sums = ordered_json::array();
     for (size_t at = 0; at < all.values.size(); at += size) {
-      heads.push_back(packed_shares(std::span(all.values).subspan(at, size)));
+      const auto head = std::span(all.values).subspan(at, size);
+      heads.push_back(packed_shares(head));
+      sums.push_back(summed_shares(head, encoding.type_ids));
     }
     const int layer = layers[j] < 0 ? layers[j] + model.info().layers : layers[j];
-    page["layers"].push_back({{"layer", layer}, {"heads", heads}});
+    page["layers"].push_back({{"layer", layer}, {"heads", heads}, {"sums", sums}});
   }
   return page;
 }

@@ -20,8 +20,10 @@ std::string packed_shares(std::span<const float> values);
 nlohmann::ordered_json page_tokens(const bert::Tokenizer& tokenizer,
                                    const bert::Encoding& encoding);
 
-// The above and "layers": [{"layer", "heads": [packed_shares of [S, S]]}]. layers: those of the
-// attention, which may count from the end.
+// The above and "layers": [{"layer", "heads": [packed_shares of [S, S]], "sums": [{"self", "first",
+// "last", "other"}]}], where the sums are shares of each head's attention: to the token itself, the
+// first and the last token, and the other text. layers: those of the attention, which may count
+// from the end.
 nlohmann::ordered_json attention_page(const bert::Model& model, const bert::Encoding& encoding,
                                       const bert::Attention& attention,
                                       std::span<const int> layers);

@@ -52,7 +52,7 @@ function heatTable(rows, title) {
   const heading = (scope) => (one, i) => make("th", {scope, text: one.text, className: `s${segment(i)} ${second(i)}`});
   const body = make("tbody", {}, ...rows.map((row, y) => make("tr", {className: second(y)}, heading("row")(shown.tokens[y], y),
     ...row.map((value, x) => {
-      const cell = make("td", {text: percent(value), title: `${visible(shown.tokens[y].text)} → ${visible(shown.tokens[x].text)}: ${value.toFixed(3)}`,
+      const cell = make("td", {text: percent(value), title: `${apart(shown.tokens[y].text)} → ${apart(shown.tokens[x].text)}: ${value.toFixed(3)}`,
         tabIndex: x + y === 0 ? 0 : -1, className: `${second(x)} ${value > 0.6 ? "deep" : ""}`});
       cell.style.backgroundColor = `rgba(var(--heat),${value.toFixed(3)})`;
       return cell;
@@ -75,17 +75,8 @@ const attended = place(() => {
 // Of each head, what share goes where: between the texts, to the special tokens at the ends, to the token itself.
 const summary = place(() => {
   const last = shown.tokens.length - 1;
-  const rows = shown.layers.flatMap((one, j) => one.heads.map((_, h) => {
-    const sums = {layer: one.layer, head: h, other: 0, first: 0, last: 0, self: 0};
-    rowsOf(j, h).forEach((row, y) => row.forEach((value, x) => {
-      if (segment(x) !== segment(y)) sums.other += value;
-      if (x === 0) sums.first += value;
-      if (x === last) sums.last += value;
-      if (x === y) sums.self += value;
-    }));
-    return sums;
-  }));
-  const share = (name, key) => ({name, number: true, cell: (row) => (100 * row[key] / shown.tokens.length).toFixed(1)});
+  const rows = shown.layers.flatMap((one) => one.sums.map((sums, h) => ({layer: one.layer, head: h, ...sums})));
+  const share = (name, key) => ({name, number: true, cell: (row) => (100 * row[key]).toFixed(1)});
   const columns = [{name: "Layer", cell: (row) => `Layer ${row.layer}, head ${row.head}`}, share("To itself", "self"),
     share(`To ${visible(shown.tokens[0].text)}`, "first"), share(`To the last ${visible(shown.tokens[last].text)}`, "last")];
   if (isPair()) columns.splice(1, 0, share("To the other text", "other"));

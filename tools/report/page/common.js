@@ -12,6 +12,8 @@ const data = JSON.parse(document.getElementById("data").textContent);
 
 // What a reader could not see, or what would turn the direction of the text around it, is spelled out.
 const visible = (text) => String(text).replace(/[\p{C}\u2028\u2029]/gu, (c) => `\\u{${c.codePointAt(0).toString(16)}}`);
+// In a title, where texts from right to left would turn what stands between them, too.
+const apart = (text) => `\u2068${visible(text)}\u2069`;
 
 function make(tag, properties = {}, ...children) {
   const element = document.createElement(tag);
