@@ -70,6 +70,15 @@ class BenchPage(PageTest):
         self.assertNotIn("Since the baseline", page)
         self.assertEqual(page.count("<title>linear: "), len(found["rows"]))
 
+    def test_long_shapes(self):
+        """A chart shows how they begin, a table all of them."""
+        shape, path = "lengths:" + ",".join(map(str, range(1, 20))), self.dir / "long.html"
+        self.succeed("--html", path, "--threads", "1", "--runs", "1", shape)
+        page = self.browse(path)
+        self.shows(page, ">lengths:1,2,3,4,5,6…  f32")
+        self.assertNotIn(f">{shape}  f32  panels  1 thread</text>", page)
+        self.shows(page, f'<th class="tight" scope="row">{shape}</th>')
+
     def test_a_baseline(self):
         path, fast = self.dir / "old.jsonl", self.dir / "bench_baseline.html"
         # The last row of a shape counts, if nothing else differs.

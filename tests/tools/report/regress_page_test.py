@@ -142,6 +142,21 @@ class RegressPage(PageTest):
             # Rounding may move an error at the edge of a step.
             self.assertLessEqual(abs(count - (steps == step + stage["histogram"]["first"]).sum()), 1)
 
+    def test_the_scale_of_the_errors(self):
+        """Where the limit, which is no power of ten, lies before all errors as well as among them."""
+        for atol in 3e-13, 3e-8, 1e-13:
+            path = self.dir / f"scale_{atol}.html"
+            self.run_tool(self.reference, "--atol", atol, "--rtol", 0, "--html", path)
+            drawn = re.search('<svg[^>]*aria-label="Errors of .*?</svg>', self.browse(path), re.DOTALL)[0]
+            labels = [(float(x), float(power)) for x, power in re.findall(r'x="([\d.]+)"[^>]*>1e(-\d+)<', drawn)]
+            self.assertGreater(len(labels), 2)
+            widths = [(x - labels[0][0]) / (power - labels[0][1]) for x, power in labels[1:]]
+            np.testing.assert_allclose(widths, widths[0])
+            line = float(re.search(r'<line x1="([\d.]+)"', drawn)[1])
+            # A power of ten has two bars, and its name is in the middle of the first.
+            shown = labels[0][1] + (line - labels[0][0]) / widths[0] + 1 / 4
+            self.assertAlmostEqual(shown, math.log10(atol), 6)
+
     def test_changed_labels(self):
         file = TensorFile(self.reference)
         tensors = {name: np.array(file.read(name)) for name in file.entries}

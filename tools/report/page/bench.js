@@ -3,6 +3,8 @@ const rows = data.rows;
 document.getElementById("about").textContent = visible(`${data.model}, ${data.task === "hidden" ? "the last hidden state" : "logits"}`);
 
 const rowName = (row) => `${row.shape}  ${row.precision}  ${row.backend}  ${row.threads} thread${row.threads > 1 ? "s" : ""}`;
+// What a chart has room for.
+const cut = (row) => row.shape.length > 20 ? {...row, shape: row.shape.slice(0, 19) + "…"} : row;
 const percent = (value) => `${value > 0 ? "+" : ""}${(100 * value).toFixed(1)} %`;
 const floorOf = (row) => row.floor_ms ? Math.max(row.floor_ms.compute, row.floor_ms.weights) : null;
 const interval = (ends) => ends ? `${short(ends[0], 4)} to ${short(ends[1], 4)}` : "too few runs";
@@ -58,7 +60,7 @@ function lyingChart(title, most, ticks, draw, unit) {
     svg("text", {x: x(tick), y: height - 20, "text-anchor": "middle", class: "soft", text: short(tick) + unit})));
   rows.forEach((row, i) => {
     const y = top + i * step;
-    parts.push(svg("text", {x: left - 8, y: y + 18, "text-anchor": "end", text: rowName(row)}), ...[draw(row, x, y + 4)].flat().filter(Boolean));
+    parts.push(svg("text", {x: left - 8, y: y + 18, "text-anchor": "end", text: rowName(cut(row))}), ...[draw(row, x, y + 4)].flat().filter(Boolean));
   });
   return drawing(width, height, title, hatchings(6), ...parts);
 }

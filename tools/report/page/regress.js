@@ -121,7 +121,7 @@ function errorHistogram(stage) {
   const {first, zeros, not_finite: endless, steps} = stage.histogram;
   const filled = steps.map((count, i) => count ? i : -1).filter((i) => i >= 0);
   const limit = stage.atol ? 2 * Math.log10(stage.atol) - first : null;
-  const from = Math.max(0, Math.min(...filled, limit ?? Infinity) - 1), to = Math.min(steps.length, Math.max(...filled, limit ?? 0, 0) + 2);
+  const from = Math.max(0, Math.floor(Math.min(...filled, limit ?? Infinity)) - 1), to = Math.min(steps.length, Math.max(...filled, limit ?? 0, 0) + 2);
   const counts = steps.slice(from, to);
   const labels = counts.map((_, i) => (first + from + i) % 2 === 0 ? `1e${(first + from + i) / 2}` : "");
   return [make("h3", {text: `Errors of ${stage.name} by size`}),
