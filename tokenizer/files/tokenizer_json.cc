@@ -99,6 +99,20 @@ void compare_switches(const TokenizerConfig& config, Definition& out) {
                  out);
 }
 
+// Version 5 of transformers makes this class anew of the vocabulary, without the normalizer that
+// puts a "\u2581" before every text; version 4 and Mistral's models keep to tokenizer.json.
+void compare_llama(const std::string& directory, const TokenizerConfig& config,
+                   const JsonField& document, Definition& out) {
+  if (!is_tokenizer_class(config.tokenizer_class, "Llama") || !document.has("normalizer") ||
+      read_model_text(directory, "model_type") != "llama") {
+    return;
+  }
+  out.notes.push_back(
+      fmt::format("{}: its normalizer is used; the {} of transformers 5 has none, and differs "
+                  "where a text begins with white space or follows a special token",
+                  out.file, config.tokenizer_class));
+}
+
 // tokenizer.json does not say which of its tokens is the mask.
 std::string find_mask(const TokenizerConfig& config, const Definition& out) {
   const auto named = config.special_tokens.find("mask_token");
@@ -204,6 +218,7 @@ Definition read_tokenizer_json(const std::string& directory) {
   read_truncation(document, out);
   read_added_tokens(document, out);
   compare_config(config, out);
+  compare_llama(directory, config, document, out);
   if (out.model == Definition::Model::word_piece) compare_vocabulary(directory, out);
   return out;
 }

@@ -7,6 +7,7 @@
 #include <random>
 #include <set>
 #include <span>
+#include <tuple>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -375,6 +376,21 @@ TEST(BytePair, HostileLinesTakeNoSquareTime) {
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
     EXPECT_EQ(encoding.ids.size(), line.size() / unit.size() / 16 + 2) << unit;
     EXPECT_LT(seconds.count(), 20) << unit;  // n^2 would take hours
+  }
+}
+
+TEST(BytePair, WhatALlamaTokenizerLeavesOutIsNoted) {
+  const TestDirectory directory;
+  json definition = byte_level({});
+  for (const auto& [normalizer, type, notes] :
+       {std::tuple(R"({"type": "NFC"})", "llama", size_t{1}),
+        {"null", "llama", size_t{0}},
+        {R"({"type": "NFC"})", "mistral", size_t{0}}}) {
+    definition["normalizer"] = json::parse(normalizer);
+    directory.write("tokenizer.json", definition.dump());
+    directory.write("tokenizer_config.json", R"({"tokenizer_class": "LlamaTokenizerFast"})");
+    directory.write("config.json", json{{"model_type", type}}.dump());
+    EXPECT_EQ(directory.load().notes().size(), notes) << type;
   }
 }
 
