@@ -3,7 +3,9 @@
 """bert-serve's page for people, and /attention, which it shows. In headless Chromium where it is installed;
 without it, those tests are skipped, or fail if BERT_INFER_REQUIRE_BROWSER=1.
 Usage: page_test.py BIN_DIR [--screenshots DIR]"""
+import html
 import html.parser
+import http.server
 import json
 import os
 import re
@@ -11,6 +13,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import unittest
 from pathlib import Path
 
@@ -39,6 +43,33 @@ class Elements(html.parser.HTMLParser):
 
     def of(self, *tags):
         return [attributes for tag, attributes in self.all if tag in tags]
+
+
+class Proxy(http.server.BaseHTTPRequestHandler):
+    """Between a browser and a server: the page does more once it is loaded, some paths have an answer (status and
+    body) of the proxy's own, and some take long."""
+    server_of, does, answers, seconds = None, "", {}, {}
+
+    def answer(self):
+        body = self.rfile.read(int(self.headers["Content-Length"] or 0))
+        time.sleep(self.seconds.get(self.path, 0))
+        status, headers, text = self.server_of.request(self.command, self.path, body or None)
+        if self.path == "/":
+            script = f"<script>setTimeout(() => {{{self.does}}}, 1500);</script>"
+            text = text.replace(b"</body>", script.encode() + b"</body>")
+        status, text = self.answers.get(self.path, (status, text))
+        self.send_response(status)
+        for name, value in headers.items():
+            if name.startswith("X-") or name == "Content-Type":
+                self.send_header(name, value)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    do_GET = do_POST = answer  # noqa: N815
+
+    def log_message(self, *_):
+        pass
 
 
 def luminance(colour) -> float:
@@ -117,6 +148,52 @@ class Page(ServeTest):
                 capture_output=True, text=True, timeout=120)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
+
+    def browse_through(self, does="", answers=None, seconds=None) -> str:
+        handler = type("Through", (Proxy,), {"server_of": self.server, "does": does, "answers": answers or {},
+                                             "seconds": seconds or {}})
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as proxy:
+            threading.Thread(target=proxy.serve_forever, daemon=True).start()
+            proxy.address = f"127.0.0.1:{proxy.server_port}"
+            page = self.browse("--dump-dom", server=proxy).split("<script>")[0]
+            proxy.shutdown()
+        return page
+
+    @unittest.skipUnless(CHROMIUM, "chromium is not installed")
+    def test_actions_at_the_same_time(self):
+        """Neither takes away the other's answer, whichever comes first."""
+        [row] = self.infer(self.model, inputs=[["two dogs", "two dogs"]])
+        change = '$("first").value = $("second").value = "two dogs"; $("sentences").value = "a\\nb\\nc";'
+        compute, compare = '$("form").requestSubmit();', '$("similar-form").requestSubmit();'
+        for does, slow in ((compute + compare, "predict"), (compute + compare, "embed"), (compare + compute, "embed")):
+            page = self.browse_through(change + does, seconds={f"/models/classes/{slow}": 0.5})
+            self.assertRegex(page, 'role="status">Done: ')
+            self.assertIn(f"<td>{row['probability']:.4f}</td>", page)
+            self.assertEqual(page.count(">1.00</td>"), 3)
+
+    @unittest.skipUnless(CHROMIUM, "chromium is not installed")
+    def test_errors_in_a_browser(self):
+        for path, answer, shown in [
+            ("predict", (502, b"<html>Bad Gateway</html>"), "The answer has status 502 Bad Gateway and is not JSON."),
+            ("predict", (503, b'{"error": "stopping", "error_type": "Unhealthy"}'), "stopping"),
+            ("embed", (400, b'{"detail": "in Jina\'s words"}'), "in Jina's words"),
+            ("embed", (500, b"null"), "The answer has status 500 Internal Server Error."),
+        ]:
+            page = self.browse_through(answers={f"/models/classes/{path}": answer})
+            self.assertRegex(page, f'role="alert">{re.escape(shown)}</p>')
+            self.assertRegex(page, 'role="status"></p>')
+        # An error stays until what failed has an answer.
+        page = self.browse_through('$("similar-form").requestSubmit()', {"/models/classes/predict": (500, b"null")})
+        self.assertRegex(page, 'role="alert">The answer has status 500')
+
+    @unittest.skipUnless(CHROMIUM, "chromium is not installed")
+    def test_names_of_models_in_a_browser(self):
+        names = ["b?#%2f", "7", "__proto__", "<b>"]
+        server = self.start(*[x for name in names for x in ("-m", f"{name}={self.model}")])
+        page = self.browse("--dump-dom", server=server)
+        self.assertEqual(re.findall('<option value="([^"]*)">[^<]*: text-classification', page),
+                         [html.escape(name) for name in names])
+        self.assertRegex(page, r'role="status">Done: \d+ tokens in ')
 
     @unittest.skipUnless(CHROMIUM, "chromium is not installed")
     def test_in_a_browser(self):
