@@ -251,7 +251,9 @@ void pool_at_end(const Config& config, SentenceModules& modules) {
 SentenceModules read_sentence_modules(const std::string& directory, const Config& config,
                                       bool has_head) {
   SentenceModules modules;
-  if (config.is_causal_lm && config.is_causal) modules.poolings = {Pooling::last};
+  // As sentence-transformers has it, going by is_causal, which Gemma's mask does not depend on.
+  const bool is_gemma = config.family->model_type == std::string_view("gemma3_text");
+  if (config.is_causal_lm && (config.is_causal || is_gemma)) modules.poolings = {Pooling::last};
   if (config.embeds_first) modules.poolings = {Pooling::cls};
   modules.columns = config.output;
   if (config.embeds_end) pool_at_end(config, modules);

@@ -21,6 +21,8 @@ namespace bert::models {
 namespace {
 
 constexpr std::string_view kStart = "base_model.model.";  // of PEFT's tensors' names
+// Ends the name of embeddings that PEFT stores beside what it adds to them.
+constexpr std::string_view kBaseLayer = ".base_layer.weight";
 
 // The two factors of what is added to a weight, as stored in their file.
 struct Factor {
@@ -78,6 +80,11 @@ class Target {
       if (found != of_file.end()) return &*found;
     }
     return nullptr;
+  }
+  void erase(const std::string& name) {
+    for (auto& of_file : tensors_) {
+      std::erase_if(of_file, [&](const StoredTensor& tensor) { return tensor.name == name; });
+    }
   }
   void put_back() {
     for (size_t i = 0; i < tensors_.size(); ++i) {
@@ -223,16 +230,19 @@ WeightFile read_peft_weights(const std::string& folder) {
   return !is_there(path) && is_there(older) ? read_pytorch(older) : read_safetensors(path);
 }
 
-// Modules are named as in the class that was trained: with or without the encoder's prefix.
-StoredTensor* find_module(Target& target, const std::string& module,
-                          const std::vector<std::string>& prefixes) {
-  std::vector<std::string> names = {module};
+// Tensors are named as in the class that was trained: with or without the encoder's prefix, which
+// may also be another one.
+StoredTensor* find_named(Target& target, const std::string& name,
+                         const std::vector<std::string>& prefixes) {
+  std::vector<std::string> names = {name};
   for (const std::string& prefix : prefixes) {
-    if (module.starts_with(prefix)) names.push_back(module.substr(prefix.size()));
-    names.push_back(prefix + module);
+    if (name.starts_with(prefix)) names.push_back(name.substr(prefix.size()));
   }
-  for (const std::string& name : names) {
-    if (StoredTensor* const found = target.find(name + ".weight")) return found;
+  for (size_t i = 0, count = names.size(); i < count; ++i) {
+    for (const std::string& prefix : prefixes) names.push_back(prefix + names[i]);
+  }
+  for (const std::string& each : names) {
+    if (StoredTensor* const found = target.find(each)) return found;
   }
   return nullptr;
 }
@@ -253,26 +263,26 @@ void add_peft(StoredTensor& weight, const Factors& factors, bool is_embedding,
               read_factor(right, 0, rank, columns, is_embedding, 1)});
 }
 
-// Adds the file of the modules that are saved as a whole, and drops the model's tensors that they
-// replace. tensors: of that file.
-void replace_saved(Weights& weights, WeightFile file, std::vector<StoredTensor> tensors,
+// Adds a file with the modules that are saved as a whole, under the names of the model's tensors
+// that they replace. names: of the tensors.
+void replace_saved(Weights& weights, WeightFile file, const std::set<std::string>& names,
                    const std::vector<std::string>& prefixes) {
+  std::vector<StoredTensor> tensors = file.tensors();
+  std::erase_if(tensors, [&](const StoredTensor& each) { return !names.contains(each.name); });
+  Target target(weights);
   for (StoredTensor& tensor : tensors) {
     tensor.name.erase(0, kStart.size());
+    if (const auto module = without_ending(tensor.name, kBaseLayer)) {
+      tensor.name = *module + ".weight";
+    }
+    if (const StoredTensor* const old = find_named(target, tensor.name, prefixes)) {
+      tensor.name = old->name;
+      target.erase(tensor.name);
+      continue;
+    }
     for (const std::string& prefix : prefixes) {
       if (tensor.name.starts_with(prefix)) tensor.name.erase(0, prefix.size());
     }
-  }
-  Target target(weights);
-  for (auto& of_file : target.tensors()) {
-    std::erase_if(of_file, [&](const StoredTensor& old) {
-      return std::ranges::any_of(tensors, [&](const StoredTensor& tensor) {
-        return old.name == tensor.name ||
-               std::ranges::any_of(prefixes, [&](const std::string& prefix) {
-                 return old.name == prefix + tensor.name;
-               });
-      });
-    });
   }
   target.put_back();
   file.replace_tensors(std::move(tensors));
@@ -281,9 +291,9 @@ void replace_saved(Weights& weights, WeightFile file, std::vector<StoredTensor> 
 
 int use_peft(Weights& weights, const std::string& folder, const AdapterSources& sources) {
   const PeftSettings settings(folder);
-  WeightFile file = read_peft_weights(folder);
+  const WeightFile file = read_peft_weights(folder);
   weights.added = {folder + "/adapter_config.json"};
-  std::vector<StoredTensor> saved;
+  std::set<std::string> saved;
   std::map<std::pair<std::string, bool>, Factors> factors;  // by module; true: an embedding
   for (const StoredTensor& tensor : file.tensors()) {
     const std::string_view name = tensor.name;
@@ -296,13 +306,19 @@ int use_peft(Weights& weights, const std::string& folder, const AdapterSources& 
     if (!is(".lora_A.weight", false, &Factors::a) && !is(".lora_B.weight", false, &Factors::b) &&
         !is(".lora_embedding_A", true, &Factors::a) &&
         !is(".lora_embedding_B", true, &Factors::b)) {
-      if (name.starts_with(kStart) && settings.saves(tensor.name)) {
-        saved.push_back(tensor);
+      const bool is_saved = settings.saves(tensor.name) || name.ends_with(kBaseLayer);
+      if (name.starts_with(kStart) && is_saved) {
+        saved.insert(tensor.name);
         continue;
       }
       fail(file.path(),
            fmt::format("unexpected tensor '{}', expected LoRA factors only", tensor.name));
     }
+  }
+  if (saved.empty()) {
+    weights.added.push_back(file.path());
+  } else {
+    replace_saved(weights, read_peft_weights(folder), saved, sources.prefixes);
   }
   Target target(weights);
   for (const auto& [key, of_module] : factors) {
@@ -310,7 +326,7 @@ int use_peft(Weights& weights, const std::string& folder, const AdapterSources& 
     if (!of_module.a.tensor || !of_module.b.tensor) {
       fail(file.path(), fmt::format("'{}' has only one of its two factors", module));
     }
-    StoredTensor* const weight = find_module(target, module, sources.prefixes);
+    StoredTensor* const weight = find_named(target, module + ".weight", sources.prefixes);
     if (!weight || weight->shape.size() != 2) {
       fail(file.path(),
            fmt::format("the model has no matrix '{}.weight', which the adapter adds to", module));
@@ -323,11 +339,6 @@ int use_peft(Weights& weights, const std::string& folder, const AdapterSources& 
   }
   if (factors.empty()) fail(file.path(), "no tensors");
   target.put_back();
-  if (saved.empty()) {
-    weights.added.push_back(file.path());
-  } else {
-    replace_saved(weights, std::move(file), std::move(saved), sources.prefixes);
-  }
   return static_cast<int>(factors.size());
 }
 

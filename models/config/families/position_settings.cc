@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/config/families/position_settings.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <optional>
@@ -139,7 +140,11 @@ void interpolate(const JsonFile& file, const JsonField& parameters, double theta
     return width * std::log(trained / (turns * 2 * std::numbers::pi)) / (2 * std::log(theta));
   };
   double low = dimension("beta_fast", 32), high = dimension("beta_slow", 1);
-  if (!parameters.has("truncate") || parameters.at("truncate").boolean()) {
+  constexpr const char* kTruncate = "truncate";
+  const auto members = parameters.members();
+  const bool is_there =  // null means false
+      std::ranges::count(members, kTruncate, [](const auto& member) { return member.first; }) > 0;
+  if (parameters.has(kTruncate) ? parameters.at(kTruncate).boolean() : !is_there) {
     low = std::floor(low);
     high = std::ceil(high);
   }
@@ -158,13 +163,22 @@ void interpolate(const JsonFile& file, const JsonField& parameters, double theta
 
 // What {"rope_type": "linear", "factor"} divides the frequencies by (Chen et al. 2023).
 double linear_factor(const JsonField& parameters) {
-  for (const char* name : {"rope_type", "type"}) {
-    if (!parameters.has(name)) continue;
-    const std::string type = parameters.at(name).string();
-    if (type == "linear") return positive(parameters, "factor");
-    if (type != "default") parameters.at(name).fail("\"default\" or \"linear\"");
-  }
+  const char* const name = parameters.has("rope_type") ? "rope_type" : "type";  // the old name
+  if (!parameters.has(name)) return 1;
+  const std::string type = parameters.at(name).string();
+  if (type == "linear") return positive(parameters, "factor");
+  if (type != "default") parameters.at(name).fail("\"default\" or \"linear\"");
   return 1;
+}
+
+// The older field for global layers. Where transformers' versions 4 and 5 read it differently, it
+// is refused.
+double scaling_factor(const JsonField& scaling) {
+  if (!scaling.has("rope_type") && scaling.has("type")) {
+    scaling.at("type").fail("\"rope_type\" as the name of this field");
+  }
+  if (scaling.has("rope_theta")) scaling.at("rope_theta").fail("no such field");
+  return linear_factor(scaling);
 }
 
 std::vector<float> divided(std::vector<float> frequencies, double factor) {
@@ -197,14 +211,18 @@ void read_rope(const JsonFile& file, double fallback, Config& config) {
     return;
   }
   const JsonField parameters = file.at(name);
-  std::string type = "default";
+  std::string type;
   for (const char* key : {"type", "rope_type"}) {  // the old name and the new one
     if (!parameters.has(key)) continue;
-    type = parameters.at(key).string();
+    const std::string older = std::exchange(type, parameters.at(key).string());
+    if (!older.empty() && older != type) {  // transformers 4 takes that one, version 5 this
+      parameters.at(key).fail(fmt::format("\"{}\", as in \"type\"", older));
+    }
     if (type != "default" && type != "linear" && type != "llama3" && type != "yarn") {
       parameters.at(key).fail("\"default\", \"linear\", \"llama3\" or \"yarn\"");
     }
   }
+  if (type.empty()) type = "default";
   constexpr const char* kPart = "partial_rotary_factor";
   if (type != "default" && parameters.has(kPart) && parameters.at(kPart).number() != 1) {
     parameters.at(kPart).fail("1");
@@ -319,7 +337,7 @@ void read_rotary(const JsonFile& file, Thetas thetas, Config& config, const char
       *factor = linear_factor(of_type);
     }
   } else if (*global_scaling && file.has(global_scaling)) {
-    global_factor = linear_factor(file.at(global_scaling));
+    global_factor = scaling_factor(file.at(global_scaling));
   } else {
     expect_absent(file, "rope_scaling");
   }

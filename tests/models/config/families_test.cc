@@ -97,8 +97,8 @@ TEST(Families, SettingsThatOnlyLanguageModelsHaveAreRefused) {
            {{{"query_pre_attn_scalar", 0}}, "query_pre_attn_scalar: found 0, expected a positive"},
            {{{"attn_logit_softcapping", 50}}, "found 50, expected null: it is not supported"},
            {{{"sliding_window", 1}}, "found 1, expected an integer from 2 to"},
-           {{{"rope_scaling", {{"type", "yarn"}}}}, "found \"yarn\", expected \"default\" or"},
-           {{{"rope_scaling", {{"type", "linear"}, {"factor", 0}}}},
+           {{{"rope_scaling", {{"rope_type", "yarn"}}}}, "found \"yarn\", expected \"default\" or"},
+           {{{"rope_scaling", {{"rope_type", "linear"}, {"factor", 0}}}},
             "factor: found 0, expected"}}) {
     EXPECT_THAT(error_with("gemma3", changes), testing::HasSubstr(error)) << changes;
   }

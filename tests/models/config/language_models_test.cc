@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The settings of language models that embedding models and rerankers are made of.
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "models/config/config.h"
+#include "models/config/sentence_settings.h"
 #include "tests/models/copied_model.h"
 
 namespace bert::language_models {
@@ -27,6 +29,17 @@ models::Config config_with(const char* golden, const json& changes) {
   if (!changes.is_null()) copy.change("config.json", changes);
   return models::read_config(copy.path(), "");
 }
+
+// Sets fields also to null.
+struct Edited : test::CopiedModel {
+  Edited(const char* golden, const json& fields) : CopiedModel(golden) {
+    json config = json::parse(read("config.json"));
+    config.update(fields);
+    write_json("config.json", config);
+  }
+  models::Config config() const { return models::read_config(path(), ""); }
+  std::string error() const { return test::load_error(*this); }
+};
 
 TEST(LanguageModels, SettingsThatWouldChangeThemAreRefused) {
   for (const auto& [changes, error] : std::vector<std::pair<nlohmann::json, const char*>>{
@@ -82,6 +95,80 @@ TEST(LanguageModels, WindowsEndWithTheTokenOrReachToBothSides) {
   EXPECT_EQ(windows("gemma3-causal", {}), (std::vector<int>{8, 8, 0, 8}));
   EXPECT_EQ(windows("gemma3-causal", {{"use_bidirectional_attention", true}}),
             (std::vector<int>{4, 4, 0, 4}));
+}
+
+TEST(LanguageModels, NullIsNotAlwaysAFieldThatIsLeftOut) {
+  EXPECT_THAT(Edited("qwen3", {{"is_causal", nullptr}}).error(),
+              testing::HasSubstr("is_causal: found null, expected true or false"));
+  EXPECT_THAT(Edited("gemma3", {{"is_causal", nullptr}}).error(),
+              testing::HasSubstr("is_causal: found null, expected no such field"));
+  json changes = {{"use_sliding_window", true}, {"max_window_layers", 1}};
+  changes["sliding_window"] = 10;
+  EXPECT_EQ(Edited("qwen3", changes).config().windows, (std::vector<int>{0, 9, 9}));
+  changes["sliding_window"] = nullptr;
+  EXPECT_EQ(Edited("qwen3", changes).config().windows, std::vector<int>());
+  changes = {{"sliding_window", nullptr}};
+  EXPECT_THAT(Edited("gemma3-causal", changes).error(),
+              testing::HasSubstr("sliding_window: found null, expected a number"));
+  changes["layer_types"] = std::vector<std::string>(4, "full_attention");
+  EXPECT_EQ(Edited("gemma3-causal", changes).error(), "no error");
+  for (const auto& [golden, padding] : {std::pair("gemma3", 0), std::pair("ministral3", 11)}) {
+    EXPECT_EQ(Edited(golden, {{"pad_token_id", nullptr}}).config().pad_token, -1) << golden;
+    EXPECT_EQ(config_with(golden, {{"pad_token_id", nullptr}}).pad_token, padding) << golden;
+    EXPECT_EQ(config_with(golden, {{"pad_token_id", 3}}).pad_token, 3) << golden;
+  }
+  json rope = {{"rope_type", "yarn"}, {"factor", 4}, {"original_max_position_embeddings", 64}};
+  const auto frequencies = [&](const json& value) {
+    rope["truncate"] = value;
+    return Edited("qwen3", {{"rope_scaling", rope}}).config().frequencies;
+  };
+  EXPECT_NE(frequencies(true), frequencies(false));
+  EXPECT_EQ(frequencies(nullptr), frequencies(false));
+}
+
+// transformers writes its name with a line before it, too, but never reads that.
+TEST(LanguageModels, PatternsOfWindowsHaveOneName) {
+  const json changes = {{"sliding_window_pattern", nullptr}, {"_sliding_window_pattern", 2}};
+  EXPECT_EQ(config_with("gemma3-causal", changes).windows, std::vector(4, 8));
+  const json types = {{"layer_types", nullptr}, {"sliding_window_pattern", 2}};
+  EXPECT_THAT(config_with("embedding-gemma2", types).windows,
+              testing::ElementsAre(testing::Gt(0), 0, testing::Gt(0), 0));
+  const json same = {{"num_key_value_heads", nullptr}};  // left out where it is that of all layers
+  const json layers = {{"per_layer_config", {{"01", same}, {"03", same}}}};
+  EXPECT_EQ(config_with("embedding-gemma2", layers).global_heads->key_heads, 4);
+}
+
+TEST(LanguageModels, WithoutModulesTheLastTokenIsAsInSentenceTransformers) {
+  const auto poolings = [](const char* golden, json changes, const char* architecture) {
+    changes["architectures"] = {architecture};
+    const Edited copy(golden, changes);
+    std::filesystem::remove(copy.path("modules.json"));
+    return models::read_sentence_modules(copy.path(), copy.config(), false).poolings;
+  };
+  using enum models::Pooling;
+  const json both = {{"is_causal", false}}, gemma = {{"use_bidirectional_attention", true}};
+  EXPECT_EQ(poolings("qwen3", json::object(), "Qwen3ForCausalLM"), std::vector{last});
+  EXPECT_EQ(poolings("qwen3", both, "Qwen3ForCausalLM"), std::vector{mean});
+  EXPECT_EQ(poolings("gemma3", gemma, "Gemma3ForCausalLM"), std::vector{last});
+  EXPECT_EQ(poolings("gemma3", gemma, "Gemma3TextModel"), std::vector{mean});
+}
+
+TEST(LanguageModels, TurnsThatVersionsReadDifferentlyAreRefused) {
+  EXPECT_THAT(
+      error_with("qwen3", {{"rope_scaling", {{"type", "linear"}, {"rope_type", "default"}}}}),
+      testing::HasSubstr("rope_type: found \"default\", expected \"linear\", as in"));
+  const auto gemma = [](const json& scaling) {
+    return error_with("gemma3", {{"rope_scaling", scaling}});
+  };
+  EXPECT_THAT(gemma({{"type", "linear"}, {"factor", 8}}),
+              testing::HasSubstr("type: found \"linear\", expected \"rope_type\" as the name"));
+  EXPECT_THAT(gemma({{"rope_type", "linear"}, {"factor", 8}, {"rope_theta", 500}}),
+              testing::HasSubstr("rope_theta: found 500, expected no such field"));
+  const json both = {{"rope_type", "default"}, {"type", "linear"}, {"factor", 8}};
+  EXPECT_EQ(config_with("gemma3", {{"rope_scaling", both}}).frequencies,
+            config_with("gemma3", {}).frequencies);
+  EXPECT_THAT(error_with("ultrabert", {{"rope_theta", {1, 2, 3}}}),
+              testing::HasSubstr("rope_theta: found an array, expected null"));
 }
 
 TEST(LanguageModels, MinistralEndsWhereItsQueriesWouldGrow) {

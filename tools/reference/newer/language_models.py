@@ -139,7 +139,7 @@ def gemma3(config: NewerConfig, t: Tensors, ids: np.ndarray, _) -> list[np.ndarr
     thetas = {"full_attention": config.get("rope_theta", 1e6),
               "sliding_attention": config.get("rope_local_base_freq", 1e4)}
     thetas |= {kind: values["rope_theta"] for kind, values in rope.items()}
-    every = config.get("_sliding_window_pattern", 6)
+    every = config.get("sliding_window_pattern", 6)
     types = config.get("layer_types", ["sliding_attention" if (i + 1) % every else "full_attention"
                                        for i in range(config.layers)])
     causal, width, size = not config.get("use_bidirectional_attention"), config.get("sliding_window"), config.get("head_dim")

@@ -117,7 +117,7 @@ def base_config(args: argparse.Namespace, head: str, vocab: int) -> dict:
         "gemma3": {"hidden_activation": "gelu_pytorch_tanh", "rms_norm_eps": 1e-6,
                    "num_key_value_heads": 1, "head_dim": hidden // heads, "attention_bias": False,
                    "query_pre_attn_scalar": hidden // heads, "sliding_window": 16,
-                   "_sliding_window_pattern": 3, "rope_theta": 1e6, "rope_local_base_freq": 1e4,
+                   "sliding_window_pattern": 3, "rope_theta": 1e6, "rope_local_base_freq": 1e4,
                    "use_bidirectional_attention": True, "attn_logit_softcapping": None,
                    "final_logit_softcapping": None},
         "qwen3": {"hidden_act": "silu", "rms_norm_eps": 1e-6, "rope_theta": 1e6, "rope_scaling": None,

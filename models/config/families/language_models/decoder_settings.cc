@@ -15,10 +15,30 @@
 namespace bert::models {
 namespace {
 
-// Classifiers read the last token.
-void read_last_token(const JsonFile& file, Config& config) {
+constexpr const char *kIsCausal = "is_causal", *kSlidingWindow = "sliding_window";
+
+// In transformers, a field that is null is not always one that is left out.
+bool is_null(const JsonFile& file, const char* field) {
+  return file.root().contains(field) && !file.has(field);
+}
+
+void refuse_null(const JsonFile& file, const char* field, const char* expected) {
+  if (is_null(file, field)) JsonField(file.root().at(field), file.path(), field).fail(expected);
+}
+
+// Classifiers read the last token that is no padding. standard: its id in files that leave it out.
+void read_last_token(const JsonFile& file, Config& config, int standard = -1) {
+  constexpr const char* kPadding = "pad_token_id";
   config.classifier_pooling = Config::ClassifierPooling::last;
-  config.pad_token = static_cast<int>(file.integer("pad_token_id", -1, config.vocabulary - 1, -1));
+  config.pad_token = is_null(file, kPadding) ? -1 : standard;
+  if (file.has(kPadding)) {
+    config.pad_token = static_cast<int>(file.integer(kPadding, -1, config.vocabulary - 1));
+  }
+}
+
+bool read_causality(const JsonFile& file) {
+  refuse_null(file, kIsCausal, "true or false");  // transformers takes it for false
+  return file.boolean(kIsCausal, true);
 }
 
 void read_language_model(const JsonFile& file, bool is_causal, Config& config) {
@@ -32,10 +52,10 @@ void read_language_model(const JsonFile& file, bool is_causal, Config& config) {
 
 // Only with is_causal false, a token attends to those after it.
 void read_decoder(const JsonFile& file, Config& config) {
-  if (file.has("auto_map") && !file.has("is_causal")) {  // some such code attends to all tokens
-    file.fail("is_causal", "true or false, as the code that auto_map names is never run");
+  if (file.has("auto_map") && !file.has(kIsCausal)) {  // some such code attends to all tokens
+    file.fail(kIsCausal, "true or false, as the code that auto_map names is never run");
   }
-  read_language_model(file, file.boolean("is_causal", true), config);
+  read_language_model(file, read_causality(file), config);
 }
 
 // For code on the hub that takes the mask away.
@@ -48,7 +68,7 @@ void read_without_mask(const JsonFile& file, Config& config) {
 // A token attends to `sliding_window` tokens, of which it is the last; without a mask, to so many
 // on each side.
 int reach_of(const JsonFile& file, const Config& config) {
-  const auto width = static_cast<int>(file.integer("sliding_window", 2, kMaxConfigSize, 4096));
+  const auto width = static_cast<int>(file.integer(kSlidingWindow, 2, kMaxConfigSize, 4096));
   return config.is_causal ? width - 1 : width;
 }
 
@@ -57,11 +77,12 @@ void read_qwen3_layers(const JsonFile& file, Config& config) {
   config.has_bias.up = config.has_bias.down = false;
 }
 
-// With use_sliding_window, layers from max_window_layers on have windows.
+// With use_sliding_window and a width, layers from max_window_layers on have windows.
 void read_qwen3_windows(const JsonFile& file, Config& config) {
-  const bool has_windows = file.boolean("use_sliding_window", false);
+  const bool has_windows =
+      file.boolean("use_sliding_window", false) && !is_null(file, kSlidingWindow);
   const auto first = file.integer("max_window_layers", 0, kMaxConfigSize, 28);
-  file.find("sliding_window");  // otherwise it means nothing
+  file.find(kSlidingWindow);  // otherwise it means nothing
   const int reach = has_windows ? reach_of(file, config) : 1;
   config.windows = read_windows(file, config, reach, 1, 0);
   const auto layers = static_cast<int64_t>(config.windows.size());
@@ -103,14 +124,13 @@ void read_mistral(const JsonFile& file, Config& config) {
   config.has_bias = {
       .norm = false, .qkv = false, .attention_output = false, .up = false, .down = false};
   read_decoder(file, config);
-  constexpr const char *kWindow = "sliding_window", *kRope = "rope_parameters",
-                       *kGrowth = "llama_4_scaling_beta";
+  constexpr const char *kRope = "rope_parameters", *kGrowth = "llama_4_scaling_beta";
   const bool is_newer = config.family->model_type == std::string_view("ministral3");
-  const bool is_null = file.root().contains(kWindow) && !file.has(kWindow);
-  if (file.has(kWindow) || !(is_newer || is_null)) {
+  if (file.has(kSlidingWindow) || !(is_newer || is_null(file, kSlidingWindow))) {
     config.windows.assign(static_cast<size_t>(config.layers), reach_of(file, config));
   }
   if (!is_newer) return;
+  read_last_token(file, config, 11);
   if (!file.has(kRope)) file.fail(kRope, "the settings that the model was trained with");
   const JsonField rope = file.at(kRope);
   if (!rope.has(kGrowth) || rope.at(kGrowth).number() == 0) return;
@@ -153,13 +173,25 @@ void read_voyage(const JsonFile& file, Config& config) {
 // jina-embeddings-v5-text-small: Qwen3 with an adapter for each task (Akram et al. 2026).
 void read_jina_v5_decoder(const JsonFile& file, Config& config) {
   read_qwen3_layers(file, config);
-  read_language_model(file, file.boolean("is_causal", true), config);
+  read_language_model(file, read_causality(file), config);
   read_qwen3_windows(file, config);
 }
 
+namespace {
+
+// Of how many layers the last has no window, if layer_types does not say it. transformers writes
+// the field with a line before its name, but never reads that.
+int64_t read_pattern(const JsonFile& file) {
+  file.find("_sliding_window_pattern");
+  return file.integer("sliding_window_pattern", 1, 1 << 20, 6);
+}
+
+}  // namespace
+
 // Gemma 3 (Gemma Team 2025), and without a mask EmbeddingGemma (Schechter Vera et al. 2025).
 void read_gemma3(const JsonFile& file, Config& config) {
-  expect_absent(file, "is_causal");  // it would overrule what follows, with other windows
+  expect_absent(file, kIsCausal);  // it would overrule what follows, with other windows
+  refuse_null(file, kIsCausal, "no such field");
   config.is_causal = !file.boolean("use_bidirectional_attention", false);
   config.is_rms_norm = true;
   config.gain_offset = 1;
@@ -168,18 +200,16 @@ void read_gemma3(const JsonFile& file, Config& config) {
   config.has_bias = {
       .norm = false, .qkv = bias, .attention_output = bias, .up = false, .down = false};
   read_heads(file, config);
-  read_last_token(file, config);
+  read_last_token(file, config, 0);
   config.attention_scale =
       static_cast<float>(1 / std::sqrt(positive(file, "query_pre_attn_scalar", 256)));
   for (const char* field : {"attn_logit_softcapping", "final_logit_softcapping"}) {
     expect_absent(file, field);
   }
-  const char* const pattern =
-      file.has("sliding_window_pattern") ? "sliding_window_pattern" : "_sliding_window_pattern";
-  const int64_t every = file.integer(pattern, 1, 1 << 20, 6);
-  const int reach =
-      config.is_causal ? reach_of(file, config) : half_of(file, "sliding_window", 4096);
+  const int64_t every = read_pattern(file);
+  const int reach = config.is_causal ? reach_of(file, config) : half_of(file, kSlidingWindow, 4096);
   config.windows = read_windows(file, config, reach, every, every - 1);
+  if (std::ranges::count(config.windows, reach) > 0) refuse_null(file, kSlidingWindow, "a number");
   read_rotary(
       file, {positive(file, "rope_theta", 1000000), positive(file, "rope_local_base_freq", 10000)},
       config, "rope_scaling");
@@ -204,8 +234,10 @@ Config::HeadShape read_global_heads(const JsonFile& file, const Config& config) 
                                      is_global ? "missing" : "among them"));
     }
     if (!is_global) continue;
-    const JsonField size = found->second.at("head_dim");
-    const JsonField key_heads = found->second.at("num_key_value_heads");
+    const auto own = [&](const char* field) {  // left out where it is that of all layers
+      return found->second.has(field) ? found->second.at(field) : file.at(field);
+    };
+    const JsonField size = own("head_dim"), key_heads = own("num_key_value_heads");
     if (!shape) {
       shape = {size.integer(2, 1 << 12), static_cast<int>(key_heads.integer(1, config.heads))};
       if (shape->size % 2 != 0) size.fail("an even number");
@@ -232,8 +264,9 @@ void read_embedding_gemma2(const JsonFile& file, Config& config) {
   config.has_bias = {
       .norm = false, .qkv = bias, .attention_output = bias, .up = false, .down = false};
   read_heads(file, config);
-  config.windows = read_windows(file, config,
-                                static_cast<int>(file.integer("sliding_window", 1, 1 << 20)), 6, 5);
+  const auto reach = static_cast<int>(file.integer(kSlidingWindow, 1, 1 << 20));
+  const int64_t every = read_pattern(file);
+  config.windows = read_windows(file, config, reach, every, every - 1);
   config.windows.back() = 0;
   config.global_heads = read_global_heads(file, config);
   read_rotary(file, {1000000, 10000}, config);

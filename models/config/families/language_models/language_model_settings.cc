@@ -65,7 +65,7 @@ void read_ultra_bert(const JsonFile& file, Config& config) {
   const auto reach = static_cast<int>(file.integer("sliding_window", 1, 1 << 20, 128));
   Thetas thetas{2560000, 10000};
   const bool published = file.has("attention_windows");
-  if (published) expect_absent(file, "layer_types");
+  expect_absent(file, published ? "layer_types" : "rope_theta");
   config.windows = published ? read_published_windows(file, config, thetas)
                              : read_windows(file, config, reach, 3, 2);
   read_rotary(file, thetas, config);
