@@ -35,6 +35,7 @@ class Refusals(ServeTest):
         self.refused("/embed", r'{"inputs": "\ud800"}', 400, "surrogate")
         self.refused("/embed", "[" * 2000, 400, "nested more than 16 deep")
         self.refused("/embed", "1e999999", 400, "out of range")
+        self.refused("/embed", '{"inputs": "a"}\0{"inputs": "b"}', 400, "not JSON at byte 15: the byte is 0")
         self.refused("/embed", "[1, 2]", 422, "the body is an array, expected an object")
 
     def test_fields(self):
@@ -48,6 +49,7 @@ class Refusals(ServeTest):
             ({"inputs": [3, "a"]}, "^`inputs` is or holds a string, expected only token ids"),
             ({"inputs": [3, -1]}, "the token id -1, expected one from 0 to "),
             ({"inputs": [3, 10**30]}, "`inputs` is or holds a number, expected only token ids"),
+            ({"inputs": [3, 2**64 - 1]}, "`inputs` holds 18446744073709551615, which is no token id"),
             ({"inputs": [7] * 65}, "`inputs` holds 65 token ids, expected at most 64"),
             ({"inputs": "a", "normalize": "yes"}, "`normalize` is or holds a string, expected true or"),
             ({"inputs": "a", "dimensions": 0}, "`dimensions` is 0, expected a whole number from 1 to 16"),
@@ -74,6 +76,7 @@ class Refusals(ServeTest):
         self.assertEqual(error["param"], "input")
         self.assertRegex(error["message"], "^`input` holds the token id 999")
         self.refused("/predict", {"inputs": ["a", "b", "c"]}, 422, "expected a string, a pair")
+        self.refused("/models/classes", {"inputs": {"text": "a"}}, 422, "is or holds an object, expected a string")
         self.refused("/decode", {"ids": [[1], 2]}, 422, "`ids` is or holds a number")
         self.refused("/similarity", {"inputs": {"source_sentence": "a"}}, 422,
                      "`inputs.sentences` is missing")
@@ -115,6 +118,24 @@ class Refusals(ServeTest):
             answer = self.post("/v2/models/classes/infer", {"inputs": [tensor]}, 422)
             self.assertEqual(list(answer), ["error"])
             self.assertRegex(answer["error"], pattern)
+        text = {"name": "text", "datatype": "BYTES"}
+        outputs = [{"name": "logits", "parameters": {"binary_data": True}}]
+        answers = []
+        for shape, data, pattern in [
+            ([2, 2], [["a"], ["b", "c", "d"]], "^`inputs.0..data` has a row of 1 elements, expected 2 by its shape$"),
+            ([2], [["a", "b"]], "a row of 2 elements, expected 1"), ([1, 2], [[["a"], ["b"]]], "holds an array"),
+            ([2, 2], [["a", "b"], "c", "d"], "neither flat nor"), ([2, 2], ["a", "b", ["c", "d"]], "neither flat"),
+            ([2, 2], [["a", "b"]], "holds 2 elements, expected 4"), ([2, 1], ["a", "b"], None),
+            ([2, 1], [["a"], ["b"]], None), ([2], [["a"], ["b"]], None),
+        ]:
+            body = {"inputs": [text | {"shape": shape, "data": data}], "id": "", "outputs": outputs}
+            answer = self.post("/v2/models/classes/infer", body, 422 if pattern else 200)
+            answers += [] if pattern else [answer]
+            self.assertRegex(answer.get("error", ""), pattern or "^$")
+        self.assertEqual(answers[1:], answers[:-1])
+        body["outputs"] = [{"name": "logits", "parameters": {"classification": 2}}]
+        self.assertEqual(self.post("/v2/models/classes/infer", body, 422)["error"],
+                         "`outputs.parameters.classification` is unknown, expected content_type, binary_data")
         # Also where there is no such route, method or model.
         for method, path, status, keys in [
             ("GET", "/v2/models/nope", 404, ["error"]), ("GET", "/v2/rerank", 405, ["message"]),
@@ -126,6 +147,16 @@ class Refusals(ServeTest):
         for method, path, code in [("GET", "/embeddings", None), ("POST", "/v1/nope", "unknown_url"),
                                    ("POST", "/models/nope/v1/embeddings", "model_not_found")]:
             self.assertEqual(json.loads(self.server.request(method, path, "{}")[2])["error"]["code"], code)
+
+    def test_an_empty_array_is_of_one_kind(self):
+        """Of all that a field may be, exactly one alternative of a `oneOf` has to fit."""
+        paths = self.get("/openapi.json")["paths"]
+        for path, field, kinds in (("/decode", "ids", 1), ("/embed", "inputs", 0), ("/predict", "inputs", 0)):
+            schema = paths[path]["post"]["requestBody"]["content"]["application/json"]["schema"]
+            fits = [kind for kind in schema["properties"][field]["oneOf"] if kind["type"] == "array"
+                    and not kind.get("minItems", 0)]
+            self.assertEqual(len(fits), kinds, path)
+            self.post(path, {field: []}, 200 if kinds else 400)
 
     def test_paths_and_methods(self):
         for path in ("/nothing", "/embed/more", "/models", "/models/", "/%zz", "/models/{model}"):

@@ -78,6 +78,11 @@ std::string shown(std::string_view text) { return tokenizer::printable(text, 60)
 
 json parse_body(std::string_view text) {
   if (text.empty()) throw RequestError(Refusal::syntax, "the body is empty, expected JSON");
+  // The parser would take it for the end, and leave out what follows.
+  if (const size_t zero = text.find('\0'); zero != std::string_view::npos) {
+    throw RequestError(Refusal::syntax,
+                       fmt::format("the body is not JSON at byte {}: the byte is 0", zero));
+  }
   const Extent extent = extent_of(text);
   if (extent.depth > kMostDepth) {
     throw RequestError(Refusal::syntax,
@@ -233,6 +238,9 @@ std::vector<int64_t> JsonObject::ids_in(std::string_view name, const json& value
   std::vector<int64_t> ids;
   for (const json& id : value) {
     if (!id.is_number_integer()) wrong(name, id, "only token ids in an array that begins with one");
+    if (id.is_number_unsigned() && id.get<uint64_t>() > INT64_MAX) {
+      fail(name, fmt::format("holds {}, which is no token id", id.get<uint64_t>()));
+    }
     ids.push_back(id.get<int64_t>());
   }
   return ids;

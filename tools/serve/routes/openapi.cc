@@ -15,6 +15,11 @@ using nlohmann::ordered_json;
 
 ordered_json array_of(const ordered_json& items) { return {{"type", "array"}, {"items", items}}; }
 
+// So that of several kinds of arrays, an empty one is of no more than one.
+ordered_json some_of(const ordered_json& items) {
+  return {{"type", "array"}, {"items", items}, {"minItems", 1}};
+}
+
 ordered_json schema_of(FieldType type) {
   const ordered_json string = {{"type", "string"}}, integer = {{"type", "integer"}, {"minimum", 0}};
   const ordered_json ids = array_of(integer);
@@ -34,15 +39,15 @@ ordered_json schema_of(FieldType type) {
     case FieldType::some_text:
       return {{"oneOf", {string, array_of(string)}}};
     case FieldType::inputs:
-      return {{"oneOf", {string, ids, array_of({{"oneOf", {string, ids}}})}}};
+      return {
+          {"oneOf", {string, some_of(integer), some_of({{"oneOf", {string, some_of(integer)}}})}}};
     case FieldType::pairs: {
-      ordered_json texts = array_of(string);
-      texts["minItems"] = 1;
+      ordered_json texts = some_of(string);
       texts["maxItems"] = 2;
-      return {{"oneOf", {string, texts, array_of(texts)}}};
+      return {{"oneOf", {string, texts, some_of(texts)}}};
     }
     case FieldType::ids:
-      return {{"oneOf", {ids, array_of(ids)}}};
+      return {{"oneOf", {ids, some_of(ids)}}};
     case FieldType::documents: {
       const ordered_json object = {{"type", "object"},
                                    {"properties", {{"text", string}}},

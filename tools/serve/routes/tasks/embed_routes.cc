@@ -56,7 +56,7 @@ constexpr Field kOpenAiFields[] = {
     {"encoding_format", FieldType::text,
      "float or base64, of little-endian 32-bit floating-point numbers.", false, "\"float\""},
     {"dimensions", FieldType::count, "Only the first so many numbers, scaled to length 1."},
-    {"user", FieldType::text, "Is ignored."},
+    {"user", FieldType::any, "Is ignored."},
 };
 
 // How a row becomes the embedding that was asked for.

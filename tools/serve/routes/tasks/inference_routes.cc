@@ -38,6 +38,11 @@ constexpr Field kOutputFields[] = {
 
 constexpr Field kInferParameters[] = {kTruncateFields[0]};
 
+// Which clients send with each tensor; whatever they say, an answer has its numbers in its JSON.
+constexpr Field kTensorParameters[] = {{"content_type", FieldType::any, ""}};
+constexpr Field kOutputParameters[] = {{"content_type", FieldType::any, ""},
+                                       {"binary_data", FieldType::any, ""}};
+
 constexpr int64_t kMost = int64_t{1} << 31;
 
 // The outputs of a model, all of FP32 and [N, columns]. SPLADE and ColBERT models have none.
@@ -70,11 +75,29 @@ std::vector<int64_t> shape_in(const JsonObject& tensor) {
   return shape;
 }
 
-// The data in row-major order, flat or nested.
-void flatten(const json& data, std::vector<const json*>& out) {
-  for (const json& value : data) {
-    value.is_array() ? flatten(value, out) : out.push_back(&value);
+// The data in row-major order: flat, or nested by the shape. Rows of other lengths would be cut
+// anew, and texts meet in pairs that nobody sent.
+std::vector<const json*> data_in(const JsonObject& tensor, const std::vector<int64_t>& shape) {
+  const json& data = *tensor.find("data");
+  const bool is_nested = !data.empty() && data[0].is_array();
+  std::vector<const json*> out;
+  for (const json& row : data) {
+    if (row.is_array() != is_nested) tensor.fail("data", "is neither flat nor an array of arrays");
+    if (!is_nested) {
+      out.push_back(&row);
+      continue;
+    }
+    if (std::ssize(row) != shape[1]) {
+      tensor.fail("data", fmt::format("has a row of {} elements, expected {} by its shape",
+                                      row.size(), shape[1]));
+    }
+    for (const json& value : row) out.push_back(&value);
   }
+  if (std::ssize(out) != shape[0] * shape[1]) {
+    tensor.fail("data", fmt::format("holds {} elements, expected {} by its shape", out.size(),
+                                    shape[0] * shape[1]));
+  }
+  return out;
 }
 
 std::vector<bert::Encoding> read_texts(const Call& call, const ServedModel& model,
@@ -129,12 +152,8 @@ std::vector<bert::Encoding> read_tensor(const Call& call, const ServedModel& mod
   }
   const std::string name = *tensor.text("name"), type = *tensor.text("datatype");
   const std::vector<int64_t> shape = shape_in(tensor);
-  std::vector<const json*> data;
-  flatten(*tensor.find("data"), data);
-  if (std::ssize(data) != shape[0] * shape[1]) {
-    tensor.fail("data", fmt::format("holds {} elements, expected {} by its shape", data.size(),
-                                    shape[0] * shape[1]));
-  }
+  const std::vector<const json*> data = data_in(tensor, shape);
+  tensor.object("parameters", kTensorParameters);
   const bool is_text = name == "text";
   if (!is_text && name != "input_ids") {
     tensor.fail("name", fmt::format("is '{}', expected text or input_ids", name));
@@ -154,6 +173,7 @@ std::vector<std::string> wanted_outputs(const JsonObject& object, const Outputs&
   std::vector<std::string> names;
   for (const json& each : *wanted) {
     const JsonObject output(each, kOutputFields, "outputs.");
+    output.object("parameters", kOutputParameters);
     names.push_back(*output.text("name"));
     if (std::ranges::find(outputs.names, names.back()) == outputs.names.end()) {
       output.fail("name", fmt::format("is '{}', expected {}", names.back(),

@@ -43,7 +43,8 @@ Ability asked_for(const JsonObject& object) {
     return Ability::given_labels;
   }
   if (inputs != nullptr && inputs->is_object()) {
-    return inputs->contains("source_sentence") ? Ability::embed : Ability::answer;
+    if (inputs->contains("source_sentence")) return Ability::embed;
+    if (inputs->contains("question") || inputs->contains("context")) return Ability::answer;
   }
   return Ability::any;
 }

@@ -32,9 +32,9 @@ constexpr Field kCohereFields[] = {
     {"query", FieldType::text, "What the documents should answer.", true},
     {"documents", FieldType::documents, "Strings, or objects with a string \"text\".", true},
     {"top_n", FieldType::count, "How many of the best to return. Without it, all."},
-    {"max_tokens_per_doc", FieldType::whole,
+    {"max_tokens_per_doc", FieldType::any,
      "Is ignored: documents are cut where the model's limit is."},
-    {"priority", FieldType::whole, "Is ignored."},
+    {"priority", FieldType::any, "Is ignored."},
 };
 
 constexpr Field kJinaFields[] = {
@@ -45,7 +45,7 @@ constexpr Field kJinaFields[] = {
     {"return_documents", FieldType::flag, "Whether the answer repeats the documents.", false,
      "true"},
     {"truncation", FieldType::flag, "Whether documents that are too long are cut."},
-    {"max_chunks_per_doc", FieldType::whole, "Is ignored: a document is one chunk."},
+    {"max_chunks_per_doc", FieldType::any, "Is ignored: a document is one chunk."},
 };
 
 struct Ranked {
