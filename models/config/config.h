@@ -20,7 +20,7 @@ struct Config {
   std::string path;  // of the file
   const Family* family = nullptr;
   std::string architecture;
-  std::string adapter;  // the one that is added to the weights, or ""
+  std::string adapter;                       // the one that is added to the weights, or ""
   std::string custom_name;                   // config.json's own name for it, or ""
   std::vector<const HeadRow*> heads_on_top;  // at most one for sequences and one for tokens
   // Prefixes of the names of tensors that checkpoints of this architecture often contain but the
@@ -36,8 +36,21 @@ struct Config {
   };
   std::optional<HeadShape> global_heads;  // of layers without a window, if different
   HeadShape heads_of(size_t layer) const {
+    if (short_convolutions.are_in(layer)) return {hidden / heads, heads};  // three parts of H
     if (global_heads && windows[layer] == 0) return *global_heads;
     return {head_size, key_heads};
+  }
+  // Some layers have a convolution instead of attention.
+  struct ShortConvolutions {
+    std::vector<bool> layers;  // [L], or none
+    int taps = 0;
+    bool is_causal = false;  // of earlier tokens alone, not of those on both sides
+    // Whether tokens that cannot be attended to are zeros there, too; nothing: unknown.
+    std::optional<bool> are_masked = true;
+    bool are_in(size_t layer) const { return layer < layers.size() && layers[layer]; }
+  } short_convolutions;
+  const LayerNames& names_of(size_t layer) const {
+    return short_convolutions.are_in(layer) ? *family->convolution_layer : family->layer;
   }
   int embedding = 0;     // width of the embedding tables
   int output = 0;        // width of the last hidden state

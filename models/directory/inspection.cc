@@ -165,6 +165,7 @@ Pass::Work Pass::work(bool logits) const {
     }
     int64_t pairs = 0;  // of a query and a key it attends to
     for (int64_t sequence = 0; sequence < batch_.sequences(); ++sequence) {
+      if (layer.short_convolution) break;
       const int64_t length = batch_.starts[sequence + 1] - batch_.starts[sequence];
       const int64_t window = layer.positions.window > 0 ? layer.positions.window : length;
       for (int64_t t = 0; t < (first ? 1 : length); ++t) {

@@ -80,7 +80,9 @@ HeadRows find_heads(const Config& config, const Checkpoint& checkpoint) {
       named, [](const HeadRow* row) { return row->kind == HeadKind::masked_lm; });
   const bool absent = std::ranges::none_of(named, [&](const HeadRow* row) {
     const std::string inner = *row->transform ? row->transform : row->output;
-    return checkpoint.has(inner + ".weight") || checkpoint.has(row->bias);
+    const bool stores_nothing =
+        row->kind == HeadKind::masked_lm && config.tied && !*row->transform && !*row->bias;
+    return stores_nothing || checkpoint.has(inner + ".weight") || checkpoint.has(row->bias);
   });
   return predicts && absent ? HeadRows() : named;
 }
@@ -120,7 +122,7 @@ void check_positions(const Options& options, const Config& config) {
 // no choice.
 ChosenPrecision choose_precision(Precision wanted, const Checkpoint& checkpoint,
                                  const Config& config) {
-  const std::string layer = config.layer_names.front() + config.family->layer.attention_output;
+  const std::string layer = config.layer_names.front() + config.names_of(0).attention_output;
   const bool is_int8 = checkpoint.is_int8(layer);
   if (is_int8 && (wanted == Precision::f32 || wanted == Precision::bf16)) {
     throw Error(checkpoint.path() + ": holds int8 weights, expected precision int8 or auto");

@@ -49,11 +49,14 @@ void Layer::attend_by_groups(const Pass& pass, engine::AttentionOptions options,
     const int64_t rows = starts.back(), sequences = std::ssize(starts) - 1;
     const Tensor states = space.wide.tensor(rows, columns);
     project(row, starts, states);
-    if (!batch.attended.empty()) {
+    if (!batch.attended.empty())
       options.attended = std::span(batch.attended).subspan(first, sequences);
+    const Tensor to = {context.row(all ? row : first), all ? rows : sequences, context.columns};
+    if (short_convolution) {
+      short_convolution->run(team, states, starts, options, to);
+    } else {
+      engine::attention(team, states, starts, options, space.scratch, to);
     }
-    engine::attention(team, states, starts, options, space.scratch,
-                      {context.row(all ? row : first), all ? rows : sequences, context.columns});
     first += sequences;
   }
 }
@@ -122,10 +125,9 @@ Tensor Layer::run(const Batch& batch, engine::Team& team, Reads reads, bool prob
   x = attend(pass, reads, probabilities, rows_at_a_time, x);
   if (cross) attend_to_encoder(pass, rows_at_a_time, x);
   feed_forward(pass, rows_at_a_time, x);
-  if (layer_inputs) {
+  if (layer_inputs)
     layer_inputs->run_add(team, space.kept, space.wide, space.normed, space.scratch, x,
                           pass.before);
-  }
   return x;
 }
 

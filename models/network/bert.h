@@ -23,6 +23,7 @@
 #include "models/network/variants/decoder.h"
 #include "models/network/variants/experts.h"
 #include "models/network/variants/layer_inputs.h"
+#include "models/network/variants/short_convolution.h"
 #include "models/weights/checkpoint.h"
 
 namespace bert::models {
@@ -123,7 +124,8 @@ struct Layer {
   engine::Linear qkv;  // [3H, H], or less where heads share keys and values
   std::optional<engine::Norm> query_norm, key_norm, value_norm;
   Positions positions;
-  engine::Linear attention_output;  // [H, H]
+  std::optional<ShortConvolution> short_convolution;  // instead of attention
+  engine::Linear attention_output;                    // [H, H]
   // Before or after attention and feed-forward; some models' first layer has none before attention.
   std::optional<engine::Norm> attention_norm, residual_norm, output_norm;
   std::optional<engine::Norm> attention_post_norm, output_post_norm;  // over what is added to x

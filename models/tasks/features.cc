@@ -102,6 +102,10 @@ std::vector<Hidden> Model::Impl::hidden(std::span<const Encoding> encodings,
 std::vector<Attention> Model::Impl::attention(std::span<const Encoding> encodings,
                                               std::span<const int> layers) const {
   const std::vector<int> wanted = resolve_layers(layers, config.layers, "attention");
+  for (const int layer : wanted) {
+    if (!config.short_convolutions.are_in(layer)) continue;
+    throw Error(fmt::format("attention: layer {} has none, but a convolution", layer));
+  }
   for (size_t i = 0; i < encodings.size(); ++i) {
     if (encodings[i].unattended == 0) continue;
     throw Error(fmt::format("input {}: unattended is {}, expected 0 for attention()", i,

@@ -69,6 +69,24 @@ MODELS = [
      "--family qwen3 --shape 3,48,4,50 --positions 128 --scale 0.8 --head none --set head_dim=20 --set "
      'model_type="bidirectional_pplx_qwen3" --set architectures=["PPLXQwen3Model"] --set '
      "use_bidirectional_attention=true " + CODE % ("AutoConfig", "PPLXQwen3Config"), WINDOWED),
+    ("lfm2", "convolutions in place of some layers' attention; the last token's state",
+     "--family lfm2 --shape 4,48,4,50 --positions 512 --scale 0.8 --head none --sentence-transformers lasttoken",
+     [*WINDOWED, 250]),
+    ("lfm2-without-mask", "by code, taps to both sides", "--family lfm2 --shape 4,48,4,50 --positions 128 --scale 0.8 "
+     '--head none --set architectures=["Lfm2BidirectionalModel"] --sentence-transformers cls '
+     + CODE % ("AutoModel", "Lfm2BidirectionalModel"), WINDOWED),
+    ("lfm2-without-mask-mlm", "by code, an even number of taps, F16",
+     '--family lfm2 --shape 4,48,4,50 --positions 128 --scale 0.8 --dtype F16 --head mlm --set conv_L_cache=4 --set '
+     'architectures=["Lfm2BidirectionalForMaskedLM"] ' + CODE % ("AutoModel", "Lfm2BidirectionalModel"), WINDOWED),
+    ("lfm2-bidirectional-tokens", "transformers' own; layer_types, all of the network's width",
+     '--family lfm2 --shape 3,48,4,52 --positions 128 --scale 0.8 --head tokens --set model_type="lfm2_bidirectional" '
+     '--set architectures=["Lfm2BidirectionalForTokenClassification"] --set block_auto_adjust_ff_dim=false --set '
+     'full_attn_idxs=[0,2] --set layer_types=["full_attention","conv","full_attention"] --set conv_zero_padding=true',
+     WINDOWED),
+    ("lfm2-bidirectional-classification", "the last token is classified",
+     '--family lfm2 --shape 4,48,4,52 --positions 128 --scale 0.8 --head classification --set '
+     'model_type="lfm2_bidirectional" --set architectures=["Lfm2BidirectionalForSequenceClassification"] --set '
+     'head_dim=16 --set num_key_value_heads=1 --set rope_parameters={"rope_theta":900.0,"rope_type":"default"}', WINDOWED),
     ("jina-v5-small", "Qwen3, whose adapters are elsewhere", "--family qwen3 --shape 3,48,4,50 --positions 512 --scale 0.8 "
      '--head none --set head_dim=20 --set is_decoder=true --set model_type="jina_embeddings_v5" --set '
      'architectures=["JinaEmbeddingsV5Model"] --sentence-transformers lasttoken --normalize --set '

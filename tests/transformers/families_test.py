@@ -150,5 +150,59 @@ class Families(JudgeTest):
                 self.compare(directory)
 
 
+class Lfm2(JudgeTest):
+    """Some layers have a convolution instead of attention; Liquid AI's encoders are by code on the hub, which reaches to
+    both sides, as does the later class of transformers."""
+    SIZES = {"hidden_size": 36, "num_attention_heads": 3, "num_hidden_layers": 4, "intermediate_size": 50,
+             "max_position_embeddings": 128, "pad_token_id": 0, "num_key_value_heads": 1, "vocab_size": 90}
+    TYPES = ["conv", "full_attention", "conv", "full_attention"]
+    CODE = {"architectures": ["Lfm2BidirectionalModel"], "auto_map": {"AutoModel": "code.Lfm2BidirectionalModel"}}
+
+    def reach_to_both_sides(self, model):
+        """As that code does."""
+        for layer in model.layers:
+            if layer.is_attention_layer:
+                layer.self_attn.is_causal = False
+                continue
+            conv = layer.conv
+
+            def forward(hidden_states, conv=conv, **_):
+                x = hidden_states
+                gate_in, gate_out, values = conv.in_proj(x).transpose(1, 2).chunk(3, 1)
+                sums = torch.nn.functional.conv1d(gate_in * values, conv.conv.weight, padding=conv.conv_kernel_size // 2,
+                                                  groups=x.shape[2])[..., :x.shape[1]]
+                return conv.out_proj((gate_out * sums).transpose(1, 2))
+
+            conv.forward = forward
+
+    def test_with_the_mask_and_without(self):
+        cases = [({}, None), ({"conv_L_cache": 4, "block_auto_adjust_ff_dim": False}, None)]
+        if not IS_OLDER:
+            cases += [({"is_causal": False}, self.CODE),
+                      ({"is_causal": False, "conv_L_cache": 4, "block_multiple_of": 10}, self.CODE),
+                      ({"is_causal": False}, {"model_type": "lfm2_bidirectional"} | {
+                          "architectures": ["Lfm2BidirectionalModel"]})]
+        for settings, edit in cases:
+            with self.subTest(settings, edit=edit):
+                directory = random_models.fresh(self.dir / "lfm2")
+                config = transformers.Lfm2Config(**self.SIZES, layer_types=self.TYPES, **settings)
+                torch.manual_seed(1)
+                model = transformers.Lfm2Model(config).eval()
+                random_models.randomise(model, 1, 1)
+                model.save_pretrained(str(directory))
+                if edit:
+                    self.reach_to_both_sides(model)
+                    path = directory / "config.json"
+                    content = json.loads(path.read_text()) | edit
+                    del content["is_causal"]
+                    path.write_text(json.dumps(content))
+                for length in (1, 2, 5, 100):
+                    ids = [(7 * i + i * i) % 89 + 1 for i in range(length)]
+                    with torch.no_grad():
+                        wanted = model(torch.tensor([ids]), use_cache=False).last_hidden_state[0]
+                    [row] = self.infer(directory, "--task", "hidden", inputs=[{"ids": ids}])
+                    self.assert_close(row["hidden"], wanted.numpy(), 1e-4)
+
+
 if __name__ == "__main__":
     judge.main()

@@ -284,7 +284,8 @@ std::span<const Family> families() {
   // Never destroyed, as are other tables: a model may be loaded, and used, while a process exits.
   static const auto& all = *new const auto([] {
     std::vector<Family> rows(std::begin(kFamilies), std::end(kFamilies));
-    for (const auto more : {newer_families(), decoder_families(), language_model_families()}) {
+    for (const auto more :
+         {newer_families(), decoder_families(), lfm2_families(), language_model_families()}) {
       rows.insert(rows.end(), more.begin(), more.end());
     }
     return rows;

@@ -56,8 +56,9 @@ struct LayerNames {
   const char *distance_key = "", *distance_query = "";  // for disentangled positions
   // Norms of what attention and the feed-forward network add to the hidden state.
   const char *attention_post_norm = "", *output_post_norm = "";
-  bool norms_values = false;  // each head's, by a norm without weights
-  const char* sinks = "";     // of attention
+  bool norms_values = false;     // each head's, by a norm without weights
+  const char* sinks = "";        // of attention
+  const char* convolution = "";  // instead of attention: its taps
   // Of feed-forward networks of which a token takes a few: the router's weights, and, stacked over
   // all networks, those from the hidden state and back to it, and their biases; or one bias for the
   // sum. [E I, H] both, or if is_stacked [E, H, 2 I], the gate's half first, and [E, I, H].
@@ -141,6 +142,7 @@ struct Family {
   const char* published_prefix = "";  // used by published code instead of transformers' prefix
   SettingNames settings;
   LayerNames layer;
+  const LayerNames* convolution_layer = nullptr;  // of layers with a convolution, not attention
   EmbeddingNames embeddings = {};
   DecoderNames decoder = {};
   const char* projection = "";         // dense, from the embedding width to the hidden size
@@ -200,5 +202,6 @@ std::span<const Family> families();
 std::span<const Family> newer_families();  // some of them
 std::span<const Family> language_model_families();
 std::span<const Family> decoder_families();
+std::span<const Family> lfm2_families();
 
 }  // namespace bert::models

@@ -45,9 +45,14 @@ inline constexpr LayerNames kLlamaLayer =
 inline constexpr HeadRow kTokenClassifier = {.suffix = "ForTokenClassification",
                                              .kind = HeadKind::token_classification,
                                              .output = "classifier"};
-// As transformers' generic class has it.
+// As transformers' generic classes have them.
 inline constexpr HeadRow kTokenScore = {
     .suffix = "ForTokenClassification", .kind = HeadKind::token_classification, .output = "score"};
+inline constexpr HeadRow kClassificationScore = {.suffix = "ForSequenceClassification",
+                                                 .kind = HeadKind::classification,
+                                                 .reads = ReadBy::classifier_pooling,
+                                                 .output = "score",
+                                                 .has_bias = false};
 inline constexpr HeadRow kQuestionAnswering = {
     .suffix = "ForQuestionAnswering", .kind = HeadKind::question_answering, .output = "qa_outputs"};
 

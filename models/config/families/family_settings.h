@@ -16,6 +16,9 @@ Config::ClassifierPooling read_first_or_mean(const JsonFile& file);
 void read_key_heads(const JsonFile& file, Config& config);
 void read_heads(const JsonFile& file, Config& config);
 void read_llama_layers(const JsonFile& file, Config& config);
+// Classifiers read the last token that is no padding. standard: its id in files that leave it out.
+void read_last_token(const JsonFile& file, Config& config, int standard = -1);
+bool read_causality(const JsonFile& file);  // is_causal
 
 void read_ernie(const JsonFile& file, Config& config);
 void read_dpr(const JsonFile& file, Config& config);

@@ -14,17 +14,30 @@
 namespace bert::models {
 namespace {
 
-// The configuration's class in the code on the hub that the directory names, or "":
-// "NomicBertConfig" of "nomic-ai/nomic-bert-2048--configuration_hf_nomic_bert.NomicBertConfig".
-// JinaBert's files may have lost their auto_map in further training.
-std::string custom_code(const JsonFile& file) {
-  if (!file.has("auto_map") || !file.at("auto_map").has("AutoConfig")) {
-    const bool jina = file.text("model_type", "bert") == "bert" &&
-                      file.text("_name_or_path", "").find("jina-bert-") != std::string::npos;
-    return jina ? "JinaBertConfig" : "";
-  }
-  const std::string name = file.at("auto_map").at("AutoConfig").string();
+// The class that auto_map has there, or "": "NomicBertConfig" of
+// "nomic-ai/nomic-bert-2048--configuration_hf_nomic_bert.NomicBertConfig".
+std::string class_in_code(const JsonFile& file, const char* kind) {
+  if (!file.has("auto_map") || !file.at("auto_map").has(kind)) return "";
+  const std::string name = file.at("auto_map").at(kind).string();
   return name.substr(name.rfind('.') + 1);
+}
+
+bool is_known(const std::string& code) {
+  return std::ranges::any_of(
+      families(), [&](const Family& family) { return *family.code && family.code == code; });
+}
+
+// The configuration's class in the code on the hub that the directory names, or where that is
+// transformers' own a known model's class, or "". JinaBert's files may have lost their auto_map in
+// further training.
+std::string custom_code(const JsonFile& file) {
+  const std::string config = class_in_code(file, "AutoConfig");
+  if (!config.empty()) return config;
+  const std::string model = class_in_code(file, "AutoModel");
+  if (is_known(model)) return model;
+  const bool jina = file.text("model_type", "bert") == "bert" &&
+                    file.text("_name_or_path", "").find("jina-bert-") != std::string::npos;
+  return jina ? "JinaBertConfig" : "";
 }
 
 // The model_type of directories that leave it to the code.

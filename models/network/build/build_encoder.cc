@@ -108,13 +108,14 @@ Layer::Layer(Checkpoint& checkpoint, const std::string& name_in_checkpoint, cons
              const engine::Products& products, size_t number, Positions of_layer,
              engine::Team& team)
     : name(name_in_checkpoint),
-      names(config.family->layer),
+      names(config.names_of(number)),
       precision(products.layers.precision),
       heads(config.heads),
       key_heads(config.heads_of(number).key_heads),
       attention_scale(config.attention_scale),
       pre_norm(config.family->pre_norm),
-      qkv(read_qkv(checkpoint, name, config, config.heads_of(number), products.layers, team)),
+      qkv(read_qkv(checkpoint, name, names, config, config.heads_of(number), products.layers,
+                   team)),
       query_norm(read_norm_if(*names.query_norm, checkpoint, name + names.query_norm,
                               config.heads_of(number).size * (names.norms_heads ? 1 : heads),
                               config, config.has_bias.query_norm)),
@@ -137,6 +138,7 @@ Layer::Layer(Checkpoint& checkpoint, const std::string& name_in_checkpoint, cons
   // A layer keeps one copy of x in Workspace::normed.
   assert(!residual_norm || (!pre_norm && !attention_post_norm));
   assert(!config.experts.are_in(number) || !output_post_norm);
+  if (*names.convolution) short_convolution.emplace(checkpoint, name, config);
   if (*names.sinks) sinks = checkpoint.vector(name + names.sinks, heads);
   if (names.norms_values) value_norm = unit_norm(config.heads_of(number).size, config);
   if (config.layer_inputs > 0)
@@ -253,9 +255,10 @@ Encoder::Encoder(Checkpoint& checkpoint, const Config& config, const engine::Pro
 Positions Encoder::positions_of(size_t layer, Checkpoint& checkpoint, const Config& config,
                                 const engine::Product& f32, engine::Team& team) const {
   const int window = config.windows.empty() ? 0 : config.windows[layer];
-  const engine::Rotary* rotary = rotaries.empty() ? nullptr
-                                 : window == 0    ? rotaries.front().get()
-                                                  : rotaries.back().get();
+  const bool rotates = !rotaries.empty() && !config.short_convolutions.are_in(layer);
+  const engine::Rotary* rotary = !rotates      ? nullptr
+                                 : window == 0 ? rotaries.front().get()
+                                               : rotaries.back().get();
   const std::string& name = config.layer_names[layer];
   Positions positions = {.bias = relative_bias.get(),
                          .keys = read_relative_keys(checkpoint, name, config, team),

@@ -32,9 +32,9 @@ engine::Linear read_linear(Checkpoint& checkpoint, const DenseNames& dense,
                            engine::Team& team);
 // A layer's queries, keys and values side by side, from three tensors or one. Queries and keys
 // whose neighbours are rotated together are sorted, so that those of two halves are.
-engine::Linear read_qkv(Checkpoint& checkpoint, const std::string& layer, const Config& config,
-                        const Config::HeadShape& heads, const engine::Product& product,
-                        engine::Team& team);
+engine::Linear read_qkv(Checkpoint& checkpoint, const std::string& layer, const LayerNames& names,
+                        const Config& config, const Config::HeadShape& heads,
+                        const engine::Product& product, engine::Team& team);
 // name.weight and, unless the model's norms have none, name.bias [width]
 engine::Norm read_norm(Checkpoint& checkpoint, const std::string& name, int64_t width,
                        const Config& config, bool may_have_bias = true);

@@ -16,9 +16,8 @@ using engine::Tensor;
 namespace {
 
 // Three tensors, or one if the family always has one or this checkpoint does.
-DenseNames qkv_names(const Checkpoint& checkpoint, const std::string& name, const Config& config,
-                     const Config::HeadShape& heads) {
-  const LayerNames& names = config.family->layer;
+DenseNames qkv_names(const Checkpoint& checkpoint, const std::string& name, const LayerNames& names,
+                     const Config& config, const Config::HeadShape& heads) {
   const int64_t hidden = config.hidden, columns = config.heads * heads.size;
   const int64_t later = heads.key_heads * heads.size;
   const bool packed = *names.qkv && (!*names.query || checkpoint.has(name + names.qkv + ".weight"));
@@ -109,11 +108,10 @@ engine::Linear read_neighbours(Checkpoint& checkpoint, const DenseNames& dense, 
 
 }  // namespace
 
-engine::Linear read_qkv(Checkpoint& checkpoint, const std::string& layer, const Config& config,
-                        const Config::HeadShape& heads, const engine::Product& product,
-                        engine::Team& team) {
-  const LayerNames& names = config.family->layer;
-  const DenseNames dense = qkv_names(checkpoint, layer, config, heads);
+engine::Linear read_qkv(Checkpoint& checkpoint, const std::string& layer, const LayerNames& names,
+                        const Config& config, const Config::HeadShape& heads,
+                        const engine::Product& product, engine::Team& team) {
+  const DenseNames dense = qkv_names(checkpoint, layer, names, config, heads);
   // In int8, they are already sorted, with biases for all three, beside which the files have
   // theirs.
   const bool is_int8 = checkpoint.is_int8(dense.names.front());

@@ -60,6 +60,11 @@ LateInteraction::LateInteraction(const TokenSettings& settings,
                                ": queries are padded with tokens that are not attended to, which "
                                "is not supported for deberta-v2");
     }
+    if (!is_attended_ && !config.short_convolutions.are_masked.value_or(false)) {
+      throw std::runtime_error(config.path +
+                               ": queries are padded with tokens that are not attended to, for "
+                               "which conv_zero_padding has to be true");
+    }
     if (expanded_ > config.positions) {
       throw std::runtime_error(
           fmt::format("{}: queries are padded to {} tokens, but the model has {} positions",

@@ -47,10 +47,8 @@ std::vector<Cells> read_table(const std::string& path, const std::string& start)
 }
 
 std::string name_in_docs(const Family& family) {
-  const bool is_projected = *family.output_projection && *family.mark;
   return std::string(family.model_type) +
-         (family.needs_code ? std::string("` with `") + family.code : "") +
-         (is_projected ? std::string("` with `") + family.mark : "");
+         (family.needs_code ? std::string("` with `") + family.code : "");
 }
 
 // NeoBERT and BART have names of their own.

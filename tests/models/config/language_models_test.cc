@@ -2,6 +2,7 @@
 //
 // The settings of language models that embedding models and rerankers are made of.
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -187,10 +188,9 @@ TEST(LanguageModels, MinistralEndsWhereItsQueriesWouldGrow) {
 
 TEST(LanguageModels, CodeThatTakesTheMaskAwayIsKnownByName) {
   EXPECT_THAT(error_with("voyage", {{"auto_map", {{"AutoModel", "other.OtherModel"}}}}),
-              testing::HasSubstr("found \"other.OtherModel\", expected Qwen3BidirectionalModel, as "
-                                 "the model has a tensor linear.weight"));
+              testing::HasSubstr("\"is_causal\" is missing, expected true or false, as the code"));
   EXPECT_THAT(error_with("voyage", {{"auto_map", nullptr}}),
-              testing::HasSubstr("\"auto_map\" is missing"));
+              testing::HasSubstr("unexpected tensor 'linear.weight'"));
   EXPECT_THAT(error_with("voyage", {{"num_labels", 45}}),
               testing::HasSubstr("has shape [44, 48], expected [45, 48]"));
   for (const char* golden : {"voyage", "perplexity", "llama-without-mask"}) {
@@ -213,6 +213,59 @@ TEST(LanguageModels, ARerankerOfNvidiasPoolsAsItsFileSays) {
               testing::HasSubstr("pooling: found \"weighted_avg\", expected avg, cls or last"));
   EXPECT_THAT(error_with(kGolden, {{"temperature", 0}}),
               testing::HasSubstr("temperature: found 0, expected a positive number"));
+}
+
+TEST(LanguageModels, OfLiquidAiHaveConvolutionsInSomeLayers) {
+  const auto of = [](const char* golden, const json& changes) {
+    return config_with(golden, changes).short_convolutions;
+  };
+  const std::vector<bool> some = {true, false, true, false};
+  EXPECT_EQ(of("lfm2", {}).layers, some);
+  EXPECT_TRUE(of("lfm2", {}).is_causal);
+  EXPECT_FALSE(of("lfm2-without-mask", {}).is_causal);
+  EXPECT_EQ(of("lfm2", {{"full_attn_idxs", {0, 1, 2}}}).layers[3], true);
+  EXPECT_EQ(config_with("lfm2", {}).intermediate, 36);  // 1.1 times two thirds of 50, by sixes
+  EXPECT_EQ(config_with("lfm2", {{"block_auto_adjust_ff_dim", false}}).intermediate, 50);
+  EXPECT_EQ(config_with("lfm2", {{"intermediate_size", 70}}).intermediate, 36);
+  EXPECT_EQ(of("lfm2-without-mask", {}).are_masked, true);
+  EXPECT_EQ(of("lfm2-bidirectional-tokens", {{"conv_zero_padding", nullptr}}).are_masked,
+            std::nullopt);
+  for (const auto& [changes, error] : std::vector<std::pair<json, const char*>>{
+           {{{"conv_bias", true}}, "conv_bias: found true, expected false"},
+           {{{"full_attn_idxs", {1, 4}}}, "full_attn_idxs[1]: found 4, expected an integer from 0"},
+           {{{"layer_types", {"conv", "full_attention"}}}, "found 2 entries, expected 4"},
+           {{{"layer_types", {"conv", "linear_attention", "conv", "conv"}}},
+            "layer_types[1]: found \"linear_attention\", expected conv or full_attention"},
+           {{{"conv_L_cache", 4}}, "conv.conv.weight' has shape [48, 1, 3], expected [48, 1, 4]"},
+           {{{"tie_embedding", false}}, "tie_embedding: found false, expected true"},
+           {{{"auto_map", {{"AutoModel", "other.OtherModel"}}}}, "\"is_causal\" is missing"}}) {
+    EXPECT_THAT(error_with("lfm2", changes), testing::HasSubstr(error)) << changes;
+  }
+}
+
+TEST(LanguageModels, LayersWithAConvolutionHaveNoAttentionToShow) {
+  const Model model = test::load_golden("lfm2");
+  const std::vector<Encoding> inputs = {{.ids = {3, 4, 5}, .type_ids = {0, 0, 0}}};
+  const std::vector<int> shown = {1, 3}, hidden = {0};
+  EXPECT_EQ(model.attention(inputs, shown)[0].layers.size(), 2u);
+  EXPECT_EQ(test::error_of([&] { model.attention(inputs, hidden); }),
+            "attention: layer 0 has none, but a convolution");
+}
+
+// Queries for late interaction are filled up with tokens that nobody attends to: zeros there, too.
+TEST(LanguageModels, ConvolutionsDoNotReachWhatIsUnattended) {
+  for (const char* golden : {"lfm2", "lfm2-without-mask"}) {
+    const Model model = test::load_golden(golden);
+    const std::vector<Encoding> inputs = {
+        {.ids = {3, 4, 5, 6}, .type_ids = {0, 0, 0, 0}},
+        {.ids = {3, 4, 5, 6, 7, 8}, .type_ids = std::vector<int32_t>(6), .unattended = 2}};
+    const std::vector<int> last = {-1};
+    const std::vector<Hidden> hidden = model.hidden(inputs, last);
+    const Output &alone = hidden[0].layers[0], &filled = hidden[1].layers[0];
+    for (int64_t i = 0; i < 4 * alone.columns; ++i) {
+      ASSERT_NEAR(alone.values[i], filled.values[i], 1e-5) << golden << ": " << i;
+    }
+  }
 }
 
 TEST(LanguageModels, JinasAreWithoutAnAdapterIfNoneIsThere) {

@@ -297,7 +297,8 @@ const std::vector<std::string> kRest = names_in(R"(
     deberta1-tokens jina-roberta jina-roberta-classification jina-v3-qa ultrabert
     ultrabert-tokens bart-qa bart-classification clip-projection clip-text esm esm-tokens esm1v neobert neobert-classification
     t5-tokens llama-tokens mistral-classification qwen3-classification gemma3-linear ministral3 llama-without-mask
-    llama-without-mask-classification perplexity jina-v5-nano qwen3-score splade modernbert-splade bge-m3
+    llama-without-mask-classification perplexity jina-v5-nano lfm2 lfm2-without-mask lfm2-without-mask-mlm
+    lfm2-bidirectional-tokens lfm2-bidirectional-classification qwen3-score splade modernbert-splade bge-m3
     colbert xlm-roberta-colbert relative-key-colbert mpnet-colbert jina-colbert modernbert-colbert jina-roberta-colbert
     modernbert-long jina-long deberta-long relative-key-long)");
 

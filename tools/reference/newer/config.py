@@ -18,7 +18,8 @@ FAMILIES = {"modernbert": ("ModernBert", ("model.",)), "nomic_bert": ("NomicBert
             "llama": ("Llama", ("model.",)), "mistral": ("Mistral", ("model.",)), "qwen2": ("Qwen2", ("model.",)),
             "qwen3": ("Qwen3", ("model.",)), "llama_bidirec": ("LlamaBidirectional", ("model.",)),
             "ministral3": ("Ministral3", ("model.",)), "bidirectional_pplx_qwen3": ("PPLXQwen3", ("model.",)),
-            "jina_embeddings_v5": ("JinaEmbeddingsV5", ("model.",)), "t5": ("T5", ("transformer.",)),
+            "jina_embeddings_v5": ("JinaEmbeddingsV5", ("model.",)), "lfm2": ("Lfm2", ("model.", "lfm2.")),
+            "lfm2_bidirectional": ("Lfm2Bidirectional", ("model.", "lfm2.")), "t5": ("T5", ("transformer.",)),
             "mt5": ("MT5", ("transformer.",)), "esm": ("Esm", ("esm.",)),
             "esmc": ("Esmc", ("esmc.",)), "neobert": ("NeoBERT", ("model.",)),
             "bart": ("Bart", ("model.",)), "clip": ("CLIP", ("text_model.",)),
@@ -28,7 +29,7 @@ DECODERS = ("llama", "mistral", "qwen2", "qwen3", "llama_bidirec", "ministral3",
             "jina_embeddings_v5")
 GEMMAS = ("gemma3_text", "embedding_gemma2", "embedding_gemma2_text")
 NO_TYPES = ("modernbert", "eurobert", "ultrabert", *GEMMAS, *DECODERS, "t5", "mt5", "esm", "esmc", "neobert",
-            "bart", "clip", "clip_text_model", "openai_privacy_filter")
+            "bart", "clip", "clip_text_model", "openai_privacy_filter", "lfm2", "lfm2_bidirectional")
 # By the class of its configuration, which auto_map names.
 CODE = {"JinaBertConfig": "jina", "XLMRobertaFlashConfig": "jina-roberta"}
 
@@ -64,6 +65,8 @@ def is_newer(content: dict) -> bool:
 
 
 def kind_of(content: dict) -> str:
+    if "Lfm2Bidirectional" in str(content.get("auto_map")):
+        return "lfm2_bidirectional"
     code = content.get("auto_map", {}).get("AutoConfig", "").split(".")[-1]
     return CODE.get(code) or content.get("model_type", "bert")
 
@@ -80,7 +83,8 @@ def read_newer_config(directory: Path) -> NewerConfig:
     vocabulary, multiple = c["vocab_size"], c.get("pad_vocab_size_multiple", 1)
     epsilon = {"modernbert": "norm_eps", "eurobert": "rms_norm_eps", "ultrabert": "rms_norm_eps",
                **dict.fromkeys(GEMMAS, "rms_norm_eps"), **dict.fromkeys(DECODERS, "rms_norm_eps"),
-               "openai_privacy_filter": "rms_norm_eps", "neobert": "norm_eps", "t5": "layer_norm_epsilon",
+               "openai_privacy_filter": "rms_norm_eps", "neobert": "norm_eps", "lfm2": "norm_eps",
+               "lfm2_bidirectional": "norm_eps", "t5": "layer_norm_epsilon",
                "mt5": "layer_norm_epsilon"}.get(kind, "layer_norm_eps")
     longest, padding = 1 << 15 if kind.endswith("t5") else get("max_position_embeddings",
                                                                       "n_positions", "max_length"), None

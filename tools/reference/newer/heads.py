@@ -34,7 +34,11 @@ def scores(config: NewerConfig, t: Tensors, x: np.ndarray) -> dict[str, np.ndarr
         return {"logits": t.linear(x, "score") / config.get("temperature", 1.0)}
     if config.kind in DECODERS and head.endswith("Classification"):
         return {"logits": t.linear(x[-1:] if of_input else x, "score")}
-    if config.kind in (*GEMMAS, *DECODERS) or head == "EncoderModel":
+    if config.kind == "lfm2_bidirectional" and head != "Model":
+        if head == "ForMaskedLM":
+            return {"logits": x @ t["embed_tokens.weight"].T}
+        return {"logits": t.linear(x[-1:] if of_input else x, "score")}
+    if config.kind in (*GEMMAS, *DECODERS, "lfm2", "lfm2_bidirectional") or head == "EncoderModel":
         return {}
     if config.kind in ("esmc", "openai_privacy_filter") and head == "ForTokenClassification":
         return {"logits": t.linear(x, "score")}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """EuroBERT, UltraBERT and both EmbeddingGemmas in float64: the layers of the language models Llama and Gemma 3
 without a mask; Llama, Mistral, Qwen2, Qwen3 and Gemma 3 with it, and embedding models made of them with it or
-without; ESM C; NeoBERT; and T5's encoder. Written from the papers
+without; LFM2 (Liquid AI 2025), also without; ESM C; NeoBERT; and T5's encoder. Written from the papers
 (Boizard et al. 2025, Schechter Vera et al. 2025, Grattafiori et al. 2024, Jiang et al. 2023, Yang et al. 2025,
 Le Breton et al. 2025, Raffel et al. 2020) and the published code, in its names."""
 import numpy as np
@@ -194,6 +194,45 @@ def embedding_gemma2(config: NewerConfig, t: Tensors, ids: np.ndarray, _) -> lis
         x = (x + norm(y, block + "post_per_layer_input_norm")) * t[p + "layer_scalar"]
         stages.append(x)
     stages[-1] = t.linear(norm(x, "norm"), "embedding_projection")
+    return stages
+
+
+def short_convolution(t: Tensors, x: np.ndarray, p: str, before: int) -> np.ndarray:
+    """Of each column's product with a gate, which begins `before` tokens earlier; times another gate. What nobody
+    attends to counts as zeros."""
+    x = np.where(np.arange(len(x))[:, None] < t.keys, x, 0)
+    gate_in, gate_out, values = np.split(t.linear(x, p + "in_proj"), 3, 1)
+    taps = t[p + "conv.weight"][:, 0]  # [H, K]
+    padded = np.pad(gate_in * values, ((before, taps.shape[1]), (0, 0)))
+    sums = sum(taps[:, k] * padded[k:k + len(x)] for k in range(taps.shape[1]))
+    return t.linear(gate_out * sums, p + "out_proj")
+
+
+def lfm2(config: NewerConfig, t: Tensors, ids: np.ndarray, _) -> list[np.ndarray]:
+    causal = config.kind == "lfm2"
+    taps, act = config.get("conv_L_cache", 3), activation("silu")
+    rope = config.get("rope_parameters", {})
+    theta = rope.get("rope_theta", config.get("rope_theta", 1e6))
+    inv_freq = frequencies(theta, config.get("head_dim", config.hidden // config.heads))
+    types = config.get("layer_types", ["full_attention" if i in config.get("full_attn_idxs") else "conv"
+                                       for i in range(config.layers)])
+    norm = lambda x, name: rms_norm(config, x, t[name + ".weight"])  # noqa: E731
+    x = t["embed_tokens.weight"][ids]
+    stages = [x]
+    for i, kind in enumerate(types):
+        p = f"layers.{i}."
+        y = norm(x, p + "operator_norm")
+        if kind == "conv":
+            x = x + short_convolution(t, y, p + "conv.", taps - 1 if causal else taps // 2)
+        else:
+            q, k, v = projections(config, t, y, p + "self_attn.")
+            q, k = norm(q, p + "self_attn.q_layernorm"), norm(k, p + "self_attn.k_layernorm")
+            context = attend(t.keys, rotate(q, inv_freq), rotate(k, inv_freq), v, causal=causal)
+            x = x + t.linear(context, p + "self_attn.out_proj")
+        y, p = norm(x, p + "ffn_norm"), p + "feed_forward."
+        x = x + t.linear(act(t.linear(y, p + "w1")) * t.linear(y, p + "w3"), p + "w2")
+        stages.append(x)
+    stages[-1] = norm(x, "embedding_norm")
     return stages
 
 

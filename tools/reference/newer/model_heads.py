@@ -47,7 +47,9 @@ def head(w, args: argparse.Namespace, c: dict, vocab: int) -> None:
             w.dense("dense", hidden, hidden, 1)
             w.dense("classifier", args.labels, hidden, 2)
         return
-    if family in DECODERS and kind in columns:
+    if family == "lfm2" and kind == "mlm":
+        return  # tied to the word embeddings
+    if (family in DECODERS or family == "lfm2") and kind in columns:
         w.dense("score", columns[kind], hidden, 2, kind == "tokens")
         return
     if family == "esmc" and kind == "mlm":

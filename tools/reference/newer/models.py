@@ -20,7 +20,7 @@ CLASSES = {"modernbert": "ModernBert", "nomic": "NomicBert", "nomic-moe": "Nomic
            "llama": "Llama", "mistral": "Mistral", "qwen2": "Qwen2", "qwen3": "Qwen3",
            "t5": "T5", "t5-gated": "T5", "mt5": "MT5", "embedding-gemma2": "EmbeddingGemma2Text",
            "esm": "Esm", "esmc": "Esmc", "neobert": "NeoBERT", "bart": "Bart", "clip": "CLIPText",
-           "clip-text": "CLIPText", "privacy-filter": "OpenAIPrivacyFilter"}
+           "clip-text": "CLIPText", "privacy-filter": "OpenAIPrivacyFilter", "lfm2": "Lfm2"}
 T5 = ("t5", "t5-gated", "mt5")
 DECODERS = ("llama", "mistral", "qwen2", "qwen3")
 MODEL_TYPES = {"modernbert": "modernbert", "nomic": "nomic_bert", "nomic-moe": "nomic_bert", "nomic5": "nomic_bert",
@@ -29,14 +29,14 @@ MODEL_TYPES = {"modernbert": "modernbert", "nomic": "nomic_bert", "nomic-moe": "
                "jina-roberta": "xlm-roberta", "jina-v3": "jina_embeddings_v3", "ultrabert": "ultrabert",
                "deberta1": "deberta", "t5": "t5", "t5-gated": "t5", "mt5": "mt5", "esm": "esm",
                "esmc": "esmc", "embedding-gemma2": "embedding_gemma2_text", "neobert": "neobert", "bart": "bart",
-               "clip": "clip_text_model", "clip-text": "clip_text_model", "privacy-filter": "openai_privacy_filter",
+               "clip": "clip_text_model", "clip-text": "clip_text_model", "privacy-filter": "openai_privacy_filter", "lfm2": "lfm2",
                **{name: name for name in DECODERS}}
 PREFIXES = {"modernbert": "model.", "nomic": "bert.", "nomic-moe": "bert.", "nomic5": "nomic_bert.", "gte": "new.",
             "gte5": "gte.", "jina": "bert.", "jina-code": "bert.", "deberta": "deberta.",
             "eurobert": "model.", "gemma3": "model.", "jina-roberta": "roberta.",
             "jina-v3": "roberta.", "ultrabert": "ultrabert.", "deberta1": "deberta.",
             "esm": "esm.", "esmc": "esmc.", "neobert": "model.", "embedding-gemma2": "model.",
-            "bart": "model.", "privacy-filter": "model.", "clip": "text_model.", "clip-text": "text_model.", **dict.fromkeys(DECODERS, "model."),
+            "bart": "model.", "privacy-filter": "model.", "lfm2": "model.", "clip": "text_model.", "clip-text": "text_model.", **dict.fromkeys(DECODERS, "model."),
             "t5": "transformer.", "t5-gated": "transformer.", "mt5": "transformer."}
 CODE = {"jina": "jinaai/jina-bert-implementation--configuration_bert.JinaBertConfig",
         "jina-code": "jinaai/jina-bert-v2-qk-post-norm--configuration_bert.JinaBertConfig",
@@ -137,7 +137,7 @@ def base_config(args: argparse.Namespace, head: str, vocab: int) -> dict:
     more["esm"] = published_models.esm_config()
     more["esmc"] = published_models.esm_c_config()
     more["embedding-gemma2"] = published_models.gemma_2_config(args)
-    more["privacy-filter"] = privacy_filter.random_config(args)
+    more["privacy-filter"], more["lfm2"] = privacy_filter.random_config(args), published_models.lfm2_config(args)
     more["llama"] = {key: more["qwen3"][key] for key in ("hidden_act", "rms_norm_eps", "attention_bias", "rope_theta",
                                                          "num_key_value_heads")} | {
         "mlp_bias": False, "rope_scaling": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random ESM, ESM C, NeoBERT and EmbeddingGemma 2 encoders, for models.py, with every tensor that the published files
+"""Random ESM, ESM C, NeoBERT, LFM2 and EmbeddingGemma 2 encoders, for models.py, with every tensor that the published files
 have; the last is the part for texts, as a model of its own."""
 import argparse
 
@@ -124,4 +124,41 @@ def gemma_2(w, args: argparse.Namespace, c: dict, vocab: int) -> None:
     w.dense(p + "embedding_projection", c["embedding_dim"], hidden, 1, False)
 
 
-ENCODERS = {"esm": esm, "esmc": esm_c, "neobert": neo_bert, "embedding-gemma2": gemma_2}
+def lfm2_config(args: argparse.Namespace) -> dict:
+    _, hidden, heads, intermediate = args.shape
+    return {"head_dim": hidden // heads, "num_key_value_heads": heads // 2, "norm_eps": 1e-5, "conv_L_cache": 3,
+            "conv_bias": False, "block_auto_adjust_ff_dim": True, "block_ff_dim": intermediate,
+            "block_ffn_dim_multiplier": 1.1, "block_multiple_of": 6, "full_attn_idxs": [1, 3], "rope_theta": 1e6,
+            "tie_word_embeddings": True, "use_pos_enc": True, "num_heads": heads, "conv_dim": hidden}
+
+
+def lfm2(w, args: argparse.Namespace, c: dict, vocab: int) -> None:
+    layers, hidden, heads, _ = args.shape
+    p, wide = "lfm2." if c["architectures"][0].endswith("ForMaskedLM") else "model.", c["block_ff_dim"]
+    if c["block_auto_adjust_ff_dim"]:
+        wide = int(c["block_ffn_dim_multiplier"] * int(2 * wide / 3))
+        wide = -(-wide // c["block_multiple_of"]) * c["block_multiple_of"]
+    inside, shared = heads * c["head_dim"], c["num_key_value_heads"] * c["head_dim"]
+    gains = lambda name, width: w.add(name + ".weight", (width,), 0.1, 1)  # noqa: E731
+    w.add(p + "embed_tokens.weight", (vocab, hidden), 0.1)
+    for i in range(layers):
+        layer = f"{p}layers.{i}."
+        if i in c["full_attn_idxs"]:
+            for name, rows in (("q", inside), ("k", shared), ("v", shared)):
+                w.dense(f"{layer}self_attn.{name}_proj", rows, hidden, 1.2, False)
+            w.dense(layer + "self_attn.out_proj", hidden, inside, 1, False)
+            for name in "qk":
+                gains(f"{layer}self_attn.{name}_layernorm", c["head_dim"])
+        else:
+            w.dense(layer + "conv.in_proj", 3 * hidden, hidden, 1.2, False)
+            w.add(layer + "conv.conv.weight", (hidden, 1, c["conv_L_cache"]), 0.6)
+            w.dense(layer + "conv.out_proj", hidden, hidden, 1, False)
+        for name in ("operator_norm", "ffn_norm"):
+            gains(layer + name, hidden)
+        for name in ("w1", "w3"):
+            w.dense(f"{layer}feed_forward.{name}", wide, hidden, 1, False)
+        w.dense(layer + "feed_forward.w2", hidden, wide, 1, False)
+    gains(p + "embedding_norm", hidden)
+
+
+ENCODERS = {"lfm2": lfm2, "esm": esm, "esmc": esm_c, "neobert": neo_bert, "embedding-gemma2": gemma_2}

@@ -9,9 +9,6 @@
 namespace bert::models {
 namespace {
 
-using enum HeadKind;
-using enum ReadBy;
-
 constexpr SettingNames with_head_size(SettingNames names, bool may_lack_it = false) {
   names.head_size = "head_dim";
   names.may_lack_head_size = may_lack_it;
@@ -41,12 +38,7 @@ constexpr LayerNames embedding_gemma2_layer() {
   return names;
 }
 
-constexpr HeadRow kDecoderHeads[] = {{.suffix = "ForSequenceClassification",
-                                      .kind = classification,
-                                      .reads = classifier_pooling,
-                                      .output = "score",
-                                      .has_bias = false},
-                                     kTokenScore};
+constexpr HeadRow kDecoderHeads[] = {kClassificationScore, kTokenScore};
 
 constexpr Family decoder(const char* model_type, const char* classes, SettingNames settings,
                          void (*read_more)(const JsonFile&, Config&)) {
@@ -92,10 +84,9 @@ constexpr Family by_code(Family family, const char* code) {
 
 // Without a mask, and with a dense layer after the last one.
 constexpr Family voyage() {
-  Family family = qwen3("qwen3", "Qwen3", read_voyage);
-  family.heads = {};
+  Family family = by_code(qwen3("qwen3", "Qwen3", read_voyage), "Qwen3BidirectionalModel");
+  family.needs_code = true;
   family.output_projection = "linear";
-  family.mark = "linear.weight";
   return family;
 }
 

@@ -26,8 +26,9 @@ void refuse_null(const JsonFile& file, const char* field, const char* expected) 
   if (is_null(file, field)) JsonField(file.root().at(field), file.path(), field).fail(expected);
 }
 
-// Classifiers read the last token that is no padding. standard: its id in files that leave it out.
-void read_last_token(const JsonFile& file, Config& config, int standard = -1) {
+}  // namespace
+
+void read_last_token(const JsonFile& file, Config& config, int standard) {
   constexpr const char* kPadding = "pad_token_id";
   config.classifier_pooling = Config::ClassifierPooling::last;
   config.pad_token = is_null(file, kPadding) ? -1 : standard;
@@ -40,6 +41,8 @@ bool read_causality(const JsonFile& file) {
   refuse_null(file, kIsCausal, "true or false");  // transformers takes it for false
   return file.boolean(kIsCausal, true);
 }
+
+namespace {
 
 void read_language_model(const JsonFile& file, bool is_causal, Config& config) {
   config.is_causal = is_causal;
@@ -159,13 +162,8 @@ void read_qwen3_without_mask(const JsonFile& file, Config& config) {
   read_qwen3_windows(file, config);
 }
 
-// voyage-4-nano, whose code auto_map names.
+// voyage-4-nano.
 void read_voyage(const JsonFile& file, Config& config) {
-  constexpr std::string_view kCode = "Qwen3BidirectionalModel";
-  const JsonField code = file.at("auto_map").at("AutoModel");
-  if (!code.string().ends_with(kCode)) {
-    code.fail(fmt::format("{}, as the model has a tensor linear.weight", kCode));
-  }
   read_qwen3_without_mask(file, config);
   config.output = static_cast<int>(file.integer("num_labels", 1, 1 << 16));
 }
