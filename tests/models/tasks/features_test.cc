@@ -89,7 +89,8 @@ using Answers = std::map<std::string, std::vector<float>>;  // by call
 // Everything that the model can say about each input.
 std::vector<Answers> all_answers(const Model& model, std::span<const Encoding> inputs) {
   const int last = model.info().layers;
-  const std::vector<int> states = {0, 1, -1}, attended = {0, last - 1};
+  const bool convolves = model.info().architecture.starts_with("Lfm2");  // in its first layer
+  const std::vector<int> states = {0, 1, -1}, attended = {convolves ? 1 : 0, last - 1};
   std::vector<Answers> answers(inputs.size());
   const auto rows = [&](const char* name, const Output& output) {
     for (size_t i = 0; i < inputs.size(); ++i) {
@@ -325,7 +326,8 @@ INSTANTIATE_TEST_SUITE_P(Families, FewModels,
                                          "embedding-gemma2", "deberta-conv", "jina-reranker",
                                          "ultrabert-mlm", "deberta1-far", "megatron", "nomic-moe",
                                          "t5", "qwen3", "esm-mlm", "neobert-mlm", "bart-mlm",
-                                         "clip", "wide", "privacy-filter", "gemma3-causal"),
+                                         "clip", "wide", "privacy-filter", "gemma3-causal", "lfm2",
+                                         "lfm2-without-mask"),
                          test_name);
 
 TEST(Features, OfNothingAreNothing) {

@@ -140,7 +140,7 @@ def lfm2(w, args: argparse.Namespace, c: dict, vocab: int) -> None:
         wide = -(-wide // c["block_multiple_of"]) * c["block_multiple_of"]
     inside, shared = heads * c["head_dim"], c["num_key_value_heads"] * c["head_dim"]
     gains = lambda name, width: w.add(name + ".weight", (width,), 0.1, 1)  # noqa: E731
-    w.add(p + "embed_tokens.weight", (vocab, hidden), 0.1)
+    w.add(p + "embed_tokens.weight", (vocab, hidden), 0.12)
     for i in range(layers):
         layer = f"{p}layers.{i}."
         if i in c["full_attn_idxs"]:
@@ -150,14 +150,14 @@ def lfm2(w, args: argparse.Namespace, c: dict, vocab: int) -> None:
             for name in "qk":
                 gains(f"{layer}self_attn.{name}_layernorm", c["head_dim"])
         else:
-            w.dense(layer + "conv.in_proj", 3 * hidden, hidden, 1.2, False)
-            w.add(layer + "conv.conv.weight", (hidden, 1, c["conv_L_cache"]), 0.6)
+            w.dense(layer + "conv.in_proj", 3 * hidden, hidden, 0.6, False)
+            w.add(layer + "conv.conv.weight", (hidden, 1, c["conv_L_cache"]), 0.7)
             w.dense(layer + "conv.out_proj", hidden, hidden, 1, False)
         for name in ("operator_norm", "ffn_norm"):
             gains(layer + name, hidden)
         for name in ("w1", "w3"):
             w.dense(f"{layer}feed_forward.{name}", wide, hidden, 1, False)
-        w.dense(layer + "feed_forward.w2", hidden, wide, 1, False)
+        w.dense(layer + "feed_forward.w2", hidden, wide, 0.7, False)
     gains(p + "embedding_norm", hidden)
 
 
