@@ -22,9 +22,9 @@ namespace bert::models {
 enum class Pooling { cls, max, mean, mean_sqrt_len, weighted_mean, last, end };
 
 // modules.json and the folders it names: Pooling, then dense layers, then normalisation or
-// Perplexity's rounding to whole numbers. Without
-// modules.json, or for a CrossEncoder (which has a head instead): the mean of the last hidden
-// state, or of a causal language model the last token's. CLIP pools by itself without a Pooling.
+// Perplexity's rounding to whole numbers. Without modules.json, or for a CrossEncoder (which has a
+// head instead): the mean of the last hidden state, or of a causal language model the last token's.
+// CLIP pools by itself without a Pooling.
 struct SentenceModules {
   struct Dense {
     std::string directory;  // holds its weights, unless the model's do

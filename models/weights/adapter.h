@@ -24,9 +24,9 @@ struct AdapterSources {
 
 // Adds an adapter to the weights, before they are read: the one of that name among the model's own,
 // or the one in a folder as PEFT writes it (adapter_config.json with adapter_model.safetensors or
-// .bin), looked for in the model's directory and its folder adapters first. Modules that it saves as a whole replace the
-// model's. An empty name adds none. Anything but these and plain low-rank matrices is an error:
-// std::runtime_error.
+// .bin), looked for in the model's directory first, then in its folder adapters. Modules that it
+// saves as a whole replace the model's. An empty name adds none. Anything but these and plain
+// low-rank matrices is an error: std::runtime_error.
 void apply_adapter(Weights& weights, const AdapterSources& sources, const std::string& name);
 
 // The folder of PEFT's adapter of that name, if there is one.
