@@ -49,8 +49,9 @@ void Layer::attend_by_groups(const Pass& pass, engine::AttentionOptions options,
     const int64_t rows = starts.back(), sequences = std::ssize(starts) - 1;
     const Tensor states = space.wide.tensor(rows, columns);
     project(row, starts, states);
-    if (!batch.attended.empty())
+    if (!batch.attended.empty()) {
       options.attended = std::span(batch.attended).subspan(first, sequences);
+    }
     const Tensor to = {context.row(all ? row : first), all ? rows : sequences, context.columns};
     if (short_convolution) {
       short_convolution->run(team, states, starts, options, to);
@@ -95,8 +96,7 @@ Tensor Layer::attend(const Pass& pass, Reads reads, bool probabilities, int64_t 
 // The feed-forward network, on at most rows_at_a_time tokens at a time. x: [T, H].
 void Layer::feed_forward(const Pass& pass, int64_t rows_at_a_time, Tensor x) const {
   const auto& [batch, team, space, before] = pass;
-  const Tensor routed = experts ? pre_normed(output_norm, pass, x) : x;
-  if (experts) experts->run_add(team, space.routed, space.wide, space.scratch, routed, x, before);
+  if (experts) run_experts(pass, x);
   for (int64_t first = 0; first < x.rows && !experts; first += rows_at_a_time) {
     const Tensor part = {x.row(first), std::min(rows_at_a_time, x.rows - first), x.columns};
     // Slices add to x, of which the next ones read what it was.
@@ -125,9 +125,7 @@ Tensor Layer::run(const Batch& batch, engine::Team& team, Reads reads, bool prob
   x = attend(pass, reads, probabilities, rows_at_a_time, x);
   if (cross) attend_to_encoder(pass, rows_at_a_time, x);
   feed_forward(pass, rows_at_a_time, x);
-  if (layer_inputs)
-    layer_inputs->run_add(team, space.kept, space.wide, space.normed, space.scratch, x,
-                          pass.before);
+  if (layer_inputs) add_layer_inputs(pass, x);
   return x;
 }
 

@@ -156,6 +156,8 @@ struct Layer {
   void attend_by_groups(const Pass& pass, engine::AttentionOptions options, int64_t rows_at_a_time,
                         int64_t columns, const Project& project, engine::Tensor context) const;
   void feed_forward(const Pass& pass, int64_t rows_at_a_time, engine::Tensor x) const;
+  void run_experts(const Pass& pass, engine::Tensor x) const;
+  void add_layer_inputs(const Pass& pass, engine::Tensor x) const;
   // norm(x) if norms come first, else x.
   engine::Tensor pre_normed(const std::optional<engine::Norm>& norm, const Pass& pass,
                             engine::Tensor x) const;

@@ -40,6 +40,14 @@ std::optional<engine::Norm> read_norm_if(bool has, Checkpoint& checkpoint, const
   return read_norm(checkpoint, name, width, config, may_have_bias);
 }
 
+// Of queries or keys, over all heads together or over each.
+std::optional<engine::Norm> read_head_norm(Checkpoint& checkpoint, const std::string& layer,
+                                           const char* norm, const Config& config, size_t number) {
+  const int heads = config.names_of(number).norms_heads ? 1 : config.heads;
+  return read_norm_if(*norm, checkpoint, layer + norm, heads * config.heads_of(number).size, config,
+                      config.has_bias.query_norm);
+}
+
 // Some files store them several times.
 WeightTable read_words(Checkpoint& checkpoint, const Config& config) {
   WeightTable words = checkpoint.table(checkpoint.words(), config.vocabulary, config.embedding);
@@ -116,12 +124,8 @@ Layer::Layer(Checkpoint& checkpoint, const std::string& name_in_checkpoint, cons
       pre_norm(config.family->pre_norm),
       qkv(read_qkv(checkpoint, name, names, config, config.heads_of(number), products.layers,
                    team)),
-      query_norm(read_norm_if(*names.query_norm, checkpoint, name + names.query_norm,
-                              config.heads_of(number).size * (names.norms_heads ? 1 : heads),
-                              config, config.has_bias.query_norm)),
-      key_norm(read_norm_if(*names.key_norm, checkpoint, name + names.key_norm,
-                            config.heads_of(number).size * (names.norms_heads ? 1 : heads), config,
-                            config.has_bias.query_norm)),
+      query_norm(read_head_norm(checkpoint, name, names.query_norm, config, number)),
+      key_norm(read_head_norm(checkpoint, name, names.key_norm, config, number)),
       positions(std::move(of_layer)),
       attention_output(read_branch(
           checkpoint, name + names.attention_output, heads * config.heads_of(number).size,

@@ -86,6 +86,17 @@ void Layer::add_normed(const engine::Linear& product, const std::optional<engine
   engine::add_layer_norm(team, y, *norm, x);
 }
 
+void Layer::run_experts(const Pass& pass, Tensor x) const {
+  const auto& [batch, team, space, before] = pass;
+  const Tensor inputs = pre_normed(output_norm, pass, x);
+  experts->run_add(team, space.routed, space.wide, space.scratch, inputs, x, before);
+}
+
+void Layer::add_layer_inputs(const Pass& pass, Tensor x) const {
+  const auto& [batch, team, space, before] = pass;
+  layer_inputs->run_add(team, space.kept, space.wide, space.normed, space.scratch, x, before);
+}
+
 Tensor Head::widened(engine::Team& team, engine::ConstTensor x, Workspace& space) const {
   const Tensor y = space.wide.tensor(x.rows, widen->columns());
   widen->run(team, x, space.scratch, y);
@@ -102,8 +113,7 @@ Tensor Layer::calibrate(const Batch& example, engine::Team& team, Workspace& spa
   x = attend(pass, Reads::all, false, x.rows, x);
   if (cross) attend_to_encoder(pass, x.rows, x);
   feed_forward(pass, x.rows, x);  // all rows at once, as statistics cover all of a product's inputs
-  if (layer_inputs)
-    layer_inputs->run_add(team, space.kept, space.wide, space.normed, space.scratch, x, quantise);
+  if (layer_inputs) add_layer_inputs(pass, x);
   return x;
 }
 

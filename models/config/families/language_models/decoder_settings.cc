@@ -54,18 +54,17 @@ void read_language_model(const JsonFile& file, bool is_causal, Config& config) {
 }
 
 // Only with is_causal false, a token attends to those after it.
-void read_decoder(const JsonFile& file, Config& config) {
+bool is_decoder(const JsonFile& file) {
   if (file.has("auto_map") && !file.has(kIsCausal)) {  // some such code attends to all tokens
     file.fail(kIsCausal, "true or false, as the code that auto_map names is never run");
   }
-  read_language_model(file, read_causality(file), config);
+  return read_causality(file);
 }
 
 // For code on the hub that takes the mask away.
-void read_without_mask(const JsonFile& file, Config& config) {
+void expect_no_mask(const JsonFile& file) {
   constexpr const char* kNoMask = "use_bidirectional_attention";
   if (!file.boolean(kNoMask, true)) file.fail(kNoMask, "true");
-  read_language_model(file, false, config);
 }
 
 // A token attends to `sliding_window` tokens, of which it is the last; without a mask, to so many
@@ -73,11 +72,6 @@ void read_without_mask(const JsonFile& file, Config& config) {
 int reach_of(const JsonFile& file, const Config& config) {
   const auto width = static_cast<int>(file.integer(kSlidingWindow, 2, kMaxConfigSize, 4096));
   return config.is_causal ? width - 1 : width;
-}
-
-void read_qwen3_layers(const JsonFile& file, Config& config) {
-  read_llama_layers(file, config);
-  config.has_bias.up = config.has_bias.down = false;
 }
 
 // With use_sliding_window and a width, layers from max_window_layers on have windows.
@@ -97,18 +91,26 @@ void read_qwen3_windows(const JsonFile& file, Config& config) {
   if (!has_any) config.windows.clear();
 }
 
+void read_qwen3(const JsonFile& file, bool is_causal, Config& config) {
+  read_llama_layers(file, config);
+  config.has_bias.up = config.has_bias.down = false;
+  read_language_model(file, is_causal, config);
+  read_qwen3_windows(file, config);
+}
+
 }  // namespace
 
 // Llama (Touvron et al. 2023; Grattafiori et al. 2024)
 void read_llama(const JsonFile& file, Config& config) {
   read_llama_layers(file, config);
-  read_decoder(file, config);
+  read_language_model(file, is_decoder(file), config);
 }
 
 // NVIDIA's embedding models and rerankers, of which the latter divide scores by a temperature.
 void read_llama_without_mask(const JsonFile& file, Config& config) {
   read_llama_layers(file, config);
-  read_without_mask(file, config);
+  expect_no_mask(file);
+  read_language_model(file, false, config);
   constexpr const char* kPooling = "pooling";
   const std::string pooling = file.text(kPooling, "avg");
   if (pooling != "avg" && pooling != "cls" && pooling != "last") {
@@ -126,7 +128,7 @@ void read_mistral(const JsonFile& file, Config& config) {
   read_llama_layers(file, config);
   config.has_bias = {
       .norm = false, .qkv = false, .attention_output = false, .up = false, .down = false};
-  read_decoder(file, config);
+  read_language_model(file, is_decoder(file), config);
   constexpr const char *kRope = "rope_parameters", *kGrowth = "llama_4_scaling_beta";
   const bool is_newer = config.family->model_type == std::string_view("ministral3");
   if (file.has(kSlidingWindow) || !(is_newer || is_null(file, kSlidingWindow))) {
@@ -143,9 +145,7 @@ void read_mistral(const JsonFile& file, Config& config) {
 
 // Qwen3 (Yang et al. 2025)
 void read_qwen3(const JsonFile& file, Config& config) {
-  read_qwen3_layers(file, config);
-  read_decoder(file, config);
-  read_qwen3_windows(file, config);
+  read_qwen3(file, is_decoder(file), config);
 }
 
 // Qwen2 has other biases.
@@ -157,9 +157,8 @@ void read_qwen2(const JsonFile& file, Config& config) {
 
 // Perplexity's embedding models.
 void read_qwen3_without_mask(const JsonFile& file, Config& config) {
-  read_qwen3_layers(file, config);
-  read_without_mask(file, config);
-  read_qwen3_windows(file, config);
+  expect_no_mask(file);
+  read_qwen3(file, false, config);
 }
 
 // voyage-4-nano.
@@ -170,9 +169,7 @@ void read_voyage(const JsonFile& file, Config& config) {
 
 // jina-embeddings-v5-text-small: Qwen3 with an adapter for each task (Akram et al. 2026).
 void read_jina_v5_decoder(const JsonFile& file, Config& config) {
-  read_qwen3_layers(file, config);
-  read_language_model(file, read_causality(file), config);
-  read_qwen3_windows(file, config);
+  read_qwen3(file, read_causality(file), config);
 }
 
 namespace {
