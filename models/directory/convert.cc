@@ -11,7 +11,6 @@
 
 #include "engine/kernels/pick_kernels.h"
 #include "models/model_impl.h"
-#include "models/network/variants/layer_inputs.h"
 
 namespace bert::models {
 namespace {
@@ -31,29 +30,47 @@ std::string bytes_of(std::span<const T> values) {
 // By the stored name of the tensor that they replace.
 using Replacements = std::map<std::string, std::vector<ConvertedTensor>>;
 
-// Adds rows [first, first + rows) of an int8 layer as the checkpoint's dense layer `name`.
-void add_int8(const Checkpoint& checkpoint, const std::string& name,
-              const engine::Linear::Stored& stored, int64_t first, int64_t rows, int64_t width,
-              Replacements& to) {
+// Adds rows [first, first + rows) of an int8 layer as tensors whose names begin with `start`, and
+// returns the bias.
+ConvertedTensor add_int8(const std::string& start, const engine::Linear::Stored& stored,
+                         int64_t first, int64_t rows, std::vector<ConvertedTensor>& to) {
   const auto part = [&]<typename T>(const std::vector<T>& values, int64_t per_row) {
     return bytes_of(std::span<const T>(values).subspan(first * per_row, rows * per_row));
   };
+  const int64_t width = std::ssize(stored.q) / std::ssize(stored.bias);
+  to.push_back({start + "weight", "I8", {rows, width}, part(stored.q, width)});
+  to.push_back({start + "weight_scale", "F32", {rows}, part(stored.scales, 1)});
+  if (const int64_t exact = std::ssize(stored.exact); exact > 0) {
+    to.push_back({start + "exact_inputs", "I32", {exact}, bytes_of(std::span(stored.exact))});
+    to.push_back({start + "exact_weight", "F32", {rows, exact}, part(stored.exact_weights, exact)});
+  }
+  return {start + "bias", "F32", {rows}, part(stored.bias, 1)};
+}
+
+// The checkpoint's dense layer `name`.
+void add_dense(const Checkpoint& checkpoint, const std::string& name,
+               const engine::Linear::Stored& stored, int64_t first, int64_t rows,
+               Replacements& to) {
   const std::string weight = checkpoint.stored(name + ".weight").name;
   const std::string start = weight.substr(0, weight.size() - std::string("weight").size());
   auto& written = to[weight];
-  written.push_back({weight, "I8", {rows, width}, part(stored.q, width)});
-  written.push_back({start + "weight_scale", "F32", {rows}, part(stored.scales, 1)});
-  if (const int64_t exact = std::ssize(stored.exact); exact > 0) {
-    written.push_back({start + "exact_inputs", "I32", {exact}, bytes_of(std::span(stored.exact))});
-    written.push_back(
-        {start + "exact_weight", "F32", {rows, exact}, part(stored.exact_weights, exact)});
-  }
-  const ConvertedTensor bias = {start + "bias", "F32", {rows}, part(stored.bias, 1)};
+  const ConvertedTensor bias = add_int8(start, stored, first, rows, written);
   if (checkpoint.has(name + ".bias")) {
     to[bias.name] = {bias};
   } else {
     written.push_back(bias);  // quantisation corrects it, so it is no longer zero
   }
+}
+
+// A product of an expert, which is part of a tensor for all experts: NAME is that tensor's, and the
+// expert's number.
+void add_expert(const Checkpoint& checkpoint, const std::string& name,
+                const engine::Linear::Stored& stored, Replacements& to) {
+  const size_t dot = name.rfind('.');
+  const std::string table = checkpoint.stored(name.substr(0, dot)).name;
+  auto& written = to[table];
+  written.push_back(
+      add_int8(table + name.substr(dot) + ".", stored, 0, std::ssize(stored.bias), written));
 }
 
 // The columns of all linears, one after the other.
@@ -91,40 +108,57 @@ void add_adapted(const StoredTensor& tensor, Replacements& to) {
   to[tensor.name] = {{tensor.name, "F32", tensor.shape, bytes_of(floats)}};
 }
 
-// The weights of dense layers that are no Layer::dense_layers(): of experts, and of
-// EmbeddingGemma 2.
-std::vector<std::string> other_weights(const Config& config) {
-  const LayerNames::ExpertNames& experts = config.family->layer.experts;
-  std::vector<std::string> all;
-  for (size_t i = 0; i < config.layer_names.size(); ++i) {
-    const std::string& layer = config.layer_names[i];
-    if (config.experts.are_in(i)) all.insert(all.end(), {layer + experts.in, layer + experts.out});
-    if (config.layer_inputs == 0) continue;
-    const std::vector<std::string> more = LayerInputs::weights(layer);
-    all.insert(all.end(), more.begin(), more.end());
+// Of all layers, some of which share a name.
+std::map<std::vector<std::string>, std::vector<const engine::Linear*>> dense_layers(
+    const Encoder& encoder) {
+  std::map<std::vector<std::string>, std::vector<const engine::Linear*>> all;
+  for (const Layer& layer : encoder.layers) {
+    for (const DenseLayer& dense : layer.dense_layers()) {
+      auto& linears = all[dense.names];
+      linears.insert(linears.end(), dense.linears.begin(), dense.linears.end());
+    }
   }
   return all;
+}
+
+// What becomes of the tensors that have all experts' weights and biases.
+void add_experts(const Encoder& encoder, const Config& config, const Checkpoint& checkpoint,
+                 Replacements& to) {
+  const LayerNames::ExpertNames& experts = config.family->layer.experts;
+  for (const Layer& layer : encoder.layers) {
+    if (!layer.experts) continue;
+    if (encoder.precision != engine::Precision::int8) {
+      add_bf16(checkpoint, layer.name + experts.in, to);
+      add_bf16(checkpoint, layer.name + experts.out, to);
+    } else if (experts.is_stacked) {  // each has its own by now
+      for (const char* name : {experts.in_bias, experts.out_bias}) {
+        to[checkpoint.stored(layer.name + name).name] = {};
+      }
+    }
+  }
 }
 
 Replacements replacements(const Encoder& encoder, const Config& config,
                           const Checkpoint& checkpoint) {
   Replacements all;
-  for (const std::string& name : other_weights(config)) add_bf16(checkpoint, name, all);
-  for (const Layer& layer : encoder.layers) {
-    for (const auto& [names, linears] : layer.dense_layers()) {
-      const int64_t width = linears.front()->width();
-      int64_t first = 0;
-      const bool int8 = encoder.precision == engine::Precision::int8;
-      const auto stored = int8 ? joined(linears) : engine::Linear::Stored();
-      for (const std::string& name : names) {
-        const int64_t rows = checkpoint.stored(name + ".weight").shape[0];
-        if (int8) {
-          add_int8(checkpoint, name, stored, first, rows, width, all);
-        } else {
-          add_bf16(checkpoint, name + ".weight", all);
-        }
-        first += rows;
+  add_experts(encoder, config, checkpoint, all);
+  const bool int8 = encoder.precision == engine::Precision::int8;
+  for (const auto& [names, linears] : dense_layers(encoder)) {
+    const bool is_expert = !checkpoint.has(names.front() + ".weight");
+    const auto stored = int8 ? joined(linears) : engine::Linear::Stored();
+    if (is_expert) {
+      if (int8) add_expert(checkpoint, names.front(), stored, all);
+      continue;
+    }
+    int64_t first = 0;
+    for (const std::string& name : names) {
+      const int64_t rows = checkpoint.stored(name + ".weight").shape[0];
+      if (int8) {
+        add_dense(checkpoint, name, stored, first, rows, all);
+      } else {
+        add_bf16(checkpoint, name + ".weight", all);
       }
+      first += rows;
     }
   }
   for (const StoredTensor* tensor : checkpoint.tensors()) {
@@ -137,21 +171,13 @@ Replacements replacements(const Encoder& encoder, const Config& config,
 
 void write_converted(const Model& model, const std::function<void(std::string_view)>& write) {
   const auto& impl = Internals::impl(model);
-  const std::string layer = impl.config.layer_names.front() + impl.config.family->layer.output;
+  const std::string layer =
+      impl.config.layer_names.front() + impl.config.names_of(0).attention_output;
   if (impl.encoder.precision == engine::Precision::f32 || impl.checkpoint.is_int8(layer)) {
     throw Error(impl.checkpoint.path() +
                 ": nothing to convert: the weights are already in the model's precision");
   }
   const bool int8 = impl.encoder.precision == engine::Precision::int8;
-  if (int8 && impl.config.experts.every > 0) {
-    throw Error(impl.checkpoint.path() +
-                ": models with experts cannot be converted to int8 yet, but to bf16");
-  }
-  if (int8 && impl.config.layer_inputs > 0) {
-    throw Error(
-        impl.checkpoint.path() +
-        ": models whose layers read the embeddings cannot be converted to int8 yet, but to bf16");
-  }
   if (impl.config.branch_scale != 1 && !int8) {
     throw Error(impl.checkpoint.path() +
                 ": weights that are scaled as they are loaded cannot be converted to bf16 yet");

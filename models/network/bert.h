@@ -106,11 +106,7 @@ struct Layer {
   // Makes the tables of disentangled positions with the layer's weights, once these are packed.
   void make_distance_tables(engine::Team& team);
 
-  struct Dense {
-    std::vector<std::string> names;  // in the checkpoint; their columns follow each other
-    std::vector<const engine::Linear*> linears;  // which share those columns
-  };
-  std::vector<Dense> dense_layers() const;
+  std::vector<DenseLayer> dense_layers() const;
 
   std::string name;
   const LayerNames& names;

@@ -23,7 +23,7 @@ namespace {
 
 // Throws unless all or none of the dense layers are stored in int8: calibration packs all or none.
 void check_precision(const Checkpoint& checkpoint, const Layer& layer, bool is_int8) {
-  for (const Layer::Dense& dense : layer.dense_layers()) {
+  for (const DenseLayer& dense : layer.dense_layers()) {
     for (const std::string& name : dense.names) {
       if (checkpoint.is_int8(name) == is_int8) continue;
       throw std::runtime_error(checkpoint.path() + ": '" + name + ".weight' is " +
@@ -197,8 +197,8 @@ void Layer::make_distance_tables(engine::Team& team) {
   positions.distance_queries.reset();
 }
 
-std::vector<Layer::Dense> Layer::dense_layers() const {
-  std::vector<Dense> all = {{{name + names.attention_output}, {&attention_output}}};
+std::vector<DenseLayer> Layer::dense_layers() const {
+  std::vector<DenseLayer> all = {{{name + names.attention_output}, {&attention_output}}};
   if (is_packed_qkv) {
     all.push_back({{name + names.qkv}, {&qkv}});
   } else {
@@ -209,7 +209,14 @@ std::vector<Layer::Dense> Layer::dense_layers() const {
     all.push_back({{name + names.cross_key, name + names.cross_value}, {&cross->key_value}});
     all.push_back({{name + names.cross_output}, {&cross->output}});
   }
-  if (experts) return all;
+  const auto append = [&](const std::vector<DenseLayer>& more) {
+    all.insert(all.end(), more.begin(), more.end());
+  };
+  if (layer_inputs) append(layer_inputs->dense_layers(name));
+  if (experts) {
+    append(experts->dense_layers(name, names.experts));
+    return all;
+  }
   all.push_back({{name + names.output}, {&*output}});
   const std::string in = name + names.intermediate;
   switch (gate) {
@@ -289,7 +296,8 @@ void Encoder::load_layers(Checkpoint& checkpoint, const Config& config,
                           const engine::Products& products, const Batch& example,
                           engine::Team& team,
                           const std::function<void(int loaded, int layers)>& progress) {
-  const bool stored = checkpoint.is_int8(config.layer_names.front() + config.family->layer.output);
+  const bool stored =
+      checkpoint.is_int8(config.layer_names.front() + config.names_of(0).attention_output);
   const bool calibrates = precision == Precision::int8 && !stored;
   Workspace space;
   Tensor x = space.x.tensor(example.tokens(), hidden);

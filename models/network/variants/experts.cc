@@ -23,6 +23,11 @@ struct Stored {
   engine::Buffer in_bias, out_bias;  // [E, N], or none
 };
 
+// A network's own tensors, in int8.
+std::string network_name(const std::string& layer, const char* tensor, int64_t network) {
+  return layer + tensor + "." + std::to_string(network);
+}
+
 Stored read_stored(Checkpoint& checkpoint, const std::string& layer, const Config& config) {
   const ExpertNames& names = config.family->layer.experts;
   const int64_t count = config.experts.count, wide = config.intermediate, hidden = config.hidden;
@@ -120,8 +125,22 @@ Experts::Experts(Checkpoint& checkpoint, const std::string& layer, const Config&
       limit_(config.experts.limit),
       most_(limit_ / (1 + std::exp(-1.702f * limit_))) {
   const ExpertNames& names = config.family->layer.experts;
+  if (*names.bias) bias_ = checkpoint.vector(layer + names.bias, config.hidden);
+  if (checkpoint.is_int8(network_name(layer, names.in, 0))) {
+    read_int8(checkpoint, layer, config, product, team);
+  } else {
+    read_floats(checkpoint, layer, config, product, team);
+  }
+  for (Network& network : networks_) {
+    network.in.set_prefetch_target(network.up ? *network.up : network.out);
+    if (network.up) network.up->set_prefetch_target(network.out);
+  }
+}
+
+void Experts::read_floats(Checkpoint& checkpoint, const std::string& layer, const Config& config,
+                          const engine::Product& product, engine::Team& team) {
+  const ExpertNames& names = config.family->layer.experts;
   const int64_t wide = config.intermediate, hidden = config.hidden;
-  if (*names.bias) bias_ = checkpoint.vector(layer + names.bias, hidden);
   const Stored stored = read_stored(checkpoint, layer, config);
   ProductReader reader(product, team);
   const auto read_in = [&](int64_t network, bool is_up) {
@@ -138,18 +157,46 @@ Experts::Experts(Checkpoint& checkpoint, const std::string& layer, const Config&
     networks_.push_back({read_in(network, false),
                          names.is_stacked ? std::optional(read_in(network, true)) : std::nullopt,
                          reader.read(out, hidden, wide, Activation::none)});
-    Network& made = networks_.back();
-    made.in.set_prefetch_target(made.up ? *made.up : made.out);
-    if (made.up) made.up->set_prefetch_target(made.out);
   }
   Checkpoint::release(stored.in);
   Checkpoint::release(stored.out);
 }
 
-std::vector<const engine::Linear*> Experts::products() const {
-  const Network& one = networks_.front();
-  if (one.up) return {&one.in, &*one.up, &one.out};
-  return {&one.in, &one.out};
+void Experts::read_int8(Checkpoint& checkpoint, const std::string& layer, const Config& config,
+                        const engine::Product& product, engine::Team& team) {
+  const ExpertNames& names = config.family->layer.experts;
+  const int64_t wide = config.intermediate, hidden = config.hidden;
+  for (int64_t network = 0; network < config.experts.count; ++network) {
+    DenseNames in = {.names = {network_name(layer, names.in, network)},
+                     .columns = names.is_stacked ? 2 * wide : wide,
+                     .width = hidden,
+                     .count = wide};
+    engine::Linear first = read_linear(checkpoint, in, config.activation, product, team);
+    std::optional<engine::Linear> up;
+    in.first = wide;
+    if (names.is_stacked) up = read_linear(checkpoint, in, Activation::none, product, team);
+    networks_.push_back(
+        {std::move(first), std::move(up),
+         read_linear(checkpoint, {{network_name(layer, names.out, network)}, hidden, wide},
+                     Activation::none, product, team)});
+  }
+}
+
+std::vector<const engine::Linear*> Experts::products_of(const Network& network) {
+  if (network.up) return {&network.in, &*network.up, &network.out};
+  return {&network.in, &network.out};
+}
+
+std::vector<DenseLayer> Experts::dense_layers(const std::string& layer,
+                                              const ExpertNames& names) const {
+  std::vector<DenseLayer> all;
+  for (int64_t i = 0; i < count(); ++i) {
+    std::vector<const engine::Linear*> in = products_of(networks_[i]);
+    in.pop_back();
+    all.push_back({{network_name(layer, names.in, i)}, in});
+    all.push_back({{network_name(layer, names.out, i)}, {&networks_[i].out}});
+  }
+  return all;
 }
 
 // For each network, the tokens that take it. Of equal scores, the first network wins.

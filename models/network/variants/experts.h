@@ -14,6 +14,13 @@
 
 namespace bert::models {
 
+// Products as bert-convert writes them: their columns follow each other under these names. In a
+// checkpoint with floats, they may be parts of other tensors.
+struct DenseLayer {
+  std::vector<std::string> names;
+  std::vector<const engine::Linear*> linears;
+};
+
 // Feed-forward networks, of which each token takes the few that a router scores highest (Shazeer et
 // al. 2017), as in nomic-embed-text-v2-moe, or gated ones as in OpenAI's Privacy Filter. The scores
 // are a softmax over all networks, without rescaling those of the chosen few to a sum of 1, or over
@@ -35,7 +42,10 @@ class Experts {
   int64_t chosen() const { return chosen_; }
   int64_t count() const { return std::ssize(networks_); }
   // The products of one network.
-  std::vector<const engine::Linear*> products() const;
+  std::vector<const engine::Linear*> products() const { return products_of(networks_.front()); }
+  // Of all networks: tensor.0, tensor.1, …
+  std::vector<DenseLayer> dense_layers(const std::string& layer,
+                                       const LayerNames::ExpertNames& names) const;
 
  private:
   struct Network {
@@ -48,6 +58,11 @@ class Experts {
     int64_t token;
     float score;
   };
+  static std::vector<const engine::Linear*> products_of(const Network& network);
+  void read_floats(Checkpoint& checkpoint, const std::string& layer, const Config& config,
+                   const engine::Product& product, engine::Team& team);
+  void read_int8(Checkpoint& checkpoint, const std::string& layer, const Config& config,
+                 const engine::Product& product, engine::Team& team);
   std::vector<std::vector<Place>> choose(engine::ConstTensor scores) const;
   // y [rows, H] = the network's outputs for the inputs.
   void run(const Network& network, engine::Team& team, engine::Buffer& wide,

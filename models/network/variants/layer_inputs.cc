@@ -56,9 +56,10 @@ LayerInputs::LayerInputs(Checkpoint& checkpoint, const std::string& layer, size_
                              config.hidden, config)),
       factor_(checkpoint.vector(layer + ".layer_scalar", 1).data()[0]) {}
 
-std::vector<std::string> LayerInputs::weights(const std::string& layer) {
-  return {std::string(kProjection) + ".weight", layer + kGate + ".weight",
-          layer + kOutput + ".weight"};
+std::vector<DenseLayer> LayerInputs::dense_layers(const std::string& layer) const {
+  return {{{kProjection}, {&projection_}},
+          {{layer + kGate}, {&gate_}},
+          {{layer + kOutput}, {&output_}}};
 }
 
 void LayerInputs::run_add(engine::Team& team, const engine::Buffer& embeddings,

@@ -23,8 +23,8 @@ class LayerInputs {
   LayerInputs(Checkpoint& checkpoint, const std::string& layer, size_t number, const Config& config,
               const engine::Product& product, engine::Team& team);
 
-  // The names of its dense layers' weights, of which all layers share the first.
-  static std::vector<std::string> weights(const std::string& layer);
+  // All layers share the name of the first, of which each has some columns.
+  std::vector<DenseLayer> dense_layers(const std::string& layer) const;
 
   // Changes x [T, H]. embeddings: [T, H], of the same tokens. wide, normed, scratch: memory for the
   // call. before: as for experts.
