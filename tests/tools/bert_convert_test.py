@@ -221,6 +221,10 @@ class ConvertTest(ToolTest):
         wide = self.make_model("wide", "--shape", "1,2,1,65537")
         self.fail_with(1, "has 65537 inputs, expected at most 65536 in int8", "-m", wide, "-o", new,
                        "--precision", "int8")
+        wide = self.make_model("wide-experts", "--family", "privacy-filter", "--head", "none", "--shape", "1,4,2,65537",
+                               "--set", "num_local_experts=1", "--set", "num_experts_per_tok=1")
+        self.fail_with(1, "'layers.0.mlp.experts.down_proj' has 65537 inputs, expected at most 65536 in int8", "-m", wide,
+                       "-o", new, "--precision", "int8")
         inner = self.make_model("inner", "--head", "none")
         (inner / "modules.json").write_text(
             '[{"path": "0_Transformer", "type": "sentence_transformers.models.Transformer"}]')

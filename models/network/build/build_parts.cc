@@ -95,18 +95,22 @@ void scale_dense(float scale, Weight& weight, engine::Buffer& bias) {
 
 }  // namespace
 
+void check_width(const Checkpoint& checkpoint, const std::string& weight, int64_t width,
+                 Precision precision) {
+  constexpr int64_t kMaxInt8Width = 1 << 16;  // sums of more products could overflow 32 bits
+  if (precision != Precision::int8 || width <= kMaxInt8Width) return;
+  throw std::runtime_error(fmt::format("{}: '{}' has {} inputs, expected at most {} in int8",
+                                       checkpoint.path(), weight, width, kMaxInt8Width));
+}
+
 Linear read_linear(Checkpoint& checkpoint, const DenseNames& dense, Activation activation,
                    const engine::Product& product, engine::Team& team) {
-  constexpr int64_t kMaxInt8Width = 1 << 16;  // sums of more products could overflow 32 bits
   const auto& [names, columns, width, has_bias, first, some, later, scale] = dense;
   std::vector<int64_t> of_each(names.size(), later > 0 ? later : columns);
   of_each.front() = columns;
   const bool stored = checkpoint.is_int8(names.front());
-  if ((stored || product.precision == Precision::int8) && width > kMaxInt8Width) {
-    throw std::runtime_error(
-        fmt::format("{}: '{}.weight' has {} inputs, expected at most {} in int8", checkpoint.path(),
-                    names.front(), width, kMaxInt8Width));
-  }
+  check_width(checkpoint, names.front() + ".weight", width,
+              stored ? Precision::int8 : product.precision);
   if (stored) {
     const Linear::Stored all = checkpoint.int8(names, of_each, width);
     return Linear(team, some > 0 ? columns_of(all, first, some) : all, width, activation,

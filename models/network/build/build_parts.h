@@ -16,6 +16,10 @@
 
 namespace bert::models {
 
+// Throws std::runtime_error if a weight has more inputs than can be multiplied in that precision.
+void check_width(const Checkpoint& checkpoint, const std::string& weight, int64_t width,
+                 engine::Precision precision);
+
 // The dense layers name.weight [columns, width] and name.bias [columns] of all names, stacked into
 // one. Layers stored in int8 stay int8, whatever the product's precision.
 struct DenseNames {

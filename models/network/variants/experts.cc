@@ -141,6 +141,8 @@ void Experts::read_floats(Checkpoint& checkpoint, const std::string& layer, cons
                           const engine::Product& product, engine::Team& team) {
   const ExpertNames& names = config.family->layer.experts;
   const int64_t wide = config.intermediate, hidden = config.hidden;
+  check_width(checkpoint, layer + names.in, hidden, product.precision);
+  check_width(checkpoint, layer + names.out, wide, product.precision);
   const Stored stored = read_stored(checkpoint, layer, config);
   ProductReader reader(product, team);
   const auto read_in = [&](int64_t network, bool is_up) {
