@@ -7,7 +7,7 @@ import json
 from packages import PAIR, PAIRS, TEXTS, PackageTest, main, np  # makes the next ones importable
 
 # isort: split
-from bert_infer import CrossEncoder, Model, SentenceTransformer, pipeline
+from bert_infer import CrossEncoder, Error, Model, SentenceTransformer, pipeline
 
 SIGMOID = "torch.nn.modules.activation.Sigmoid"
 IDENTITY = "torch.nn.modules.linear.Identity"
@@ -108,9 +108,69 @@ class Inputs(PackageTest):
         settings.write_text(json.dumps({"truncate_dim": 100}))  # more than there are
         self.assert_bits(SentenceTransformer(directory).encode(TEXTS), whole)
 
+    def test_none_is_an_argument_that_is_not_given(self):
+        fill = pipeline("fill-mask", self.make_model("mlm", "--head", "mlm"), top_k=2, targets=["man", "dog", "a"])
+        expected = fill("a [MASK] is")
+        self.assertEqual(len(expected), 2)
+        self.assertEqual(fill("a [MASK] is", top_k=None, targets=None), expected)
+        self.assertEqual(fill(("a [MASK] is",)), expected)
+        answer = pipeline("question-answering", self.make_model("qa", "--head", "qa"), max_answer_len=1)
+        asked = "a man", "two dogs eat"
+        self.assertEqual(answer(*asked, max_answer_len=None, top_k=None), answer(*asked))
+        classify = pipeline("text-classification", self.model, function_to_apply="none", top_k=2)
+        self.assertEqual(classify("a man", function_to_apply=None), classify("a man"))
+        self.assertEqual(len(classify("a man", top_k=None)), 3)  # of which it is a value: all
+
+    def test_sequences_are_cleaned_up(self):
+        text = "a [MASK] , it ' a man 's ? [MASK]"
+        for family in (), ("--family", "xlm-roberta"):
+            directory = self.make_model(f"cleaned {family}", "--head", "mlm", *family)
+            spelled = text.replace("[MASK]", "<mask>") if family else text
+            settings = directory / "tokenizer_config.json"
+            read, answers = json.loads(settings.read_text()), []
+            for cleans in False, True:
+                settings.write_text(json.dumps(read | {"clean_up_tokenization_spaces": cleans}))
+                answers.append(pipeline("fill-mask", directory)(spelled))
+            plain, cleaned = answers
+            self.assertNotEqual(cleaned, plain)
+            for fill, other in zip(cleaned[0] + cleaned[1], plain[0] + plain[1]):
+                sequence = other["sequence"]
+                for found, becomes in ((" .", "."), (" ?", "?"), (" !", "!"), (" ,", ","), (" ' ", "'"), (" 's", "'s")):
+                    sequence = sequence.replace(found, becomes)
+                self.assertEqual(fill["sequence"], sequence)
+
+    def test_groups_of_other_labels(self):
+        names = "O,B-WHO,I-WHO,E-WHO,S-A-B,B-C-D"
+        tag = pipeline("ner", self.make_model("groups", "--head", "tokens", "--labels", "6", "--label-names", names))
+        self.assertEqual([tag._group(kind) for kind in ("WHO", "E-WHO", "S-A-B", "C-D", "O")],
+                         ["WHO", "WHO", "A-B", "C-D", "O"])
+        self.assertEqual({"-" in each["entity_group"] for text in TEXTS
+                          for each in tag(text, aggregation_strategy="simple")
+                          if each["entity_group"] not in ("A-B", "C-D")}, {False})
+        self.assertNotIn("WHO", [each["entity_group"] for text in TEXTS for each in
+                                 tag(text, aggregation_strategy="simple", ignore_labels=["O", "WHO"])])
+
+    def test_labels_of_entailment(self):
+        directory = self.make_model("entailment", "--labels", "3", "--label-names", "no,maybe,entailment")
+        task = "zero-shot-classification"
+        classify = pipeline(task, directory, candidate_labels=np.array(["man", "dog"]))
+        self.assertEqual(classify("a man"), classify("a man", "man, dog"))
+        found = classify("a man", ["dog", "man", "DOG"])["labels"]  # of equal scores the last first
+        self.assertEqual([label for label in found if label != "man"], ["DOG", "dog"])
+        config = json.loads((directory / "config.json").read_text())
+        for ids, index in (({"entailment": 2, "no": 0}, None), ({}, None), ({"no": 0, "Entails": 1}, 1)):
+            (directory / "config.json").write_text(json.dumps(config | {"label2id": ids}))
+            if index is None:
+                again = pipeline(task, directory, candidate_labels=["man", "dog"])
+                self.assertEqual(again("a man"), classify("a man"))
+            else:
+                self.assertRaisesRegex(Error, "config.json: label2id: found 1 for the label of entailment, expected 2",
+                                       pipeline, task, directory)
+
     def test_what_is_refused(self):
         model = SentenceTransformer(self.encoder)
         extract = pipeline("feature-extraction", self.encoder)
+        rank = CrossEncoder(self.make_model("one", "--labels", "1", "--label-names", "relevance")).rank
         fill = pipeline("fill-mask", self.make_model("mlm", "--head", "mlm"))
         for kind, pattern, call in [
                 (TypeError, "inputs: found NoneType, expected a list of texts", lambda: model.encode(None)),
@@ -122,6 +182,9 @@ class Inputs(PackageTest):
                 (TypeError, "max_seq_length: found NoneType", lambda: setattr(model, "max_seq_length", None)),
                 (TypeError, r"prompts\['a'\]: found int, expected a str",
                  lambda: SentenceTransformer(self.encoder, prompts={"a": 3})),
+                (TypeError, r"inputs\[1\]: found None, expected a pair of texts", lambda: rank("a", ["b", None])),
+                (ValueError, "found embeddings of 3 dimensions", lambda: model.similarity_pairwise([[[1]]], [[[1]]])),
+                (ValueError, "found embeddings of 0 dimensions", lambda: model.similarity(1, 1)),
                 (ValueError, r"inputs\[1\]: found tuple, expected a text", lambda: extract(["a", ("a", "b")])),
                 (ValueError, r"inputs\[0\]: found list, expected a text", lambda: fill([["a", "[MASK]"]]))]:
             with self.subTest(pattern), self.assertRaisesRegex(kind, pattern):

@@ -6,6 +6,7 @@ differences.
 
     tests/python/judge_test.py [--transformers4] build/release/bin
 """
+import json
 import sys
 import unittest
 from pathlib import Path
@@ -192,6 +193,11 @@ class TransformersPipelines(Compared, Pipelines):
                       ([texts], {"ignore_labels": ["O", "LOC"], "aggregation_strategy": "simple"}))
             self.each("token-classification, a long text", pipelines,
                       ([long_text(400, 2)], {"aggregation_strategy": "simple", "stride": 7}))
+        other = ["O", "E-PER", "S-A-B", "B-A-B", "I-LOC"]
+        pipelines = self.both("token-classification", "bert", "ForTokenClassification", other)
+        self.each("token-classification, other labels", pipelines, ([texts], {}),
+                  ([texts], {"aggregation_strategy": "simple"}),
+                  ([texts], {"aggregation_strategy": "first", "ignore_labels": ["O", "PER"]}))
 
     def test_fill_mask(self):
         for family, mask in MASKS.items():
@@ -200,7 +206,22 @@ class TransformersPipelines(Compared, Pipelines):
             pad = pipelines[0].tokenizer.pad_token
             self.each(f"fill-mask, {family}", pipelines, ([texts], {"top_k": 7}), ([texts[0]], {}),
                       ([texts[1]], {"targets": pad}),
-                      ([texts[:1]], {}), ([texts[2]], {"targets": ["the", "model"]}))
+                      ([texts[:1]], {}), ([texts[2]], {"targets": ["the", "model"]}),
+                      ([texts[2]], {"targets": None, "top_k": None}))
+
+    def test_fill_mask_cleans_up(self):
+        for family, mask in MASKS.items():
+            if family == "roberta" and IS_OLDER:  # which cleans up after byte-pair encodings too
+                continue
+            theirs, directory = self.pipeline("fill-mask", family, "ForMaskedLM")
+            path = directory / "tokenizer_config.json"
+            settings = json.loads(path.read_text()) | {"clean_up_tokenization_spaces": True}
+            path.write_text(json.dumps(settings))
+            tokenizer = transformers.AutoTokenizer.from_pretrained(str(directory))
+            theirs = transformers.pipeline("fill-mask", model=theirs.model.double(), tokenizer=tokenizer)
+            self.each(f"fill-mask cleans up, {family}", (theirs, bert_infer.pipeline("fill-mask", directory)),
+                      ([f"it ' s a {mask} , I 'm . do n't you 've we 're ' it 's a ? no !"], {}),
+                      ([f"hello , {mask} 's {mask} ! don't"], {}))
 
     def test_feature_extraction(self):
         pipelines = self.both("feature-extraction", "bert", "Model")
@@ -215,6 +236,7 @@ class TransformersPipelines(Compared, Pipelines):
                   ([TEXTS, candidates], {}), ([TEXTS[0]], {"candidate_labels": "a dog, errors"}),
                   ([TEXTS, candidates], {"multi_label": True}), ([TEXTS[0], ["dogs"]], {}),
                   ([TEXTS[0], candidates], {"hypothesis_template": "It is about {}"}),
+                  ([TEXTS[0], ["dogs", "Dogs", "DOGS"]], {}),  # whose scores are equal
                   ([long_text(200, 3), candidates], {}))
 
     @unittest.skipUnless(IS_OLDER, "transformers 5 has no question-answering pipeline")

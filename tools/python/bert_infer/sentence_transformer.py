@@ -186,7 +186,10 @@ class SentenceTransformer(PromptedModel):
         return a, b
 
     def _rows(self, embeddings: ArrayLike) -> Matrix:
-        rows = np.array(embeddings, np.float32, ndmin=2, order="C")
+        rows = np.array(embeddings, np.float32, order="C")
+        if rows.ndim not in (1, 2):
+            raise ValueError(f"found embeddings of {rows.ndim} dimensions, expected a matrix or a vector")
+        rows = np.atleast_2d(rows)
         if self.similarity_fn_name == "cosine":
             _core.normalize(rows)
         return rows

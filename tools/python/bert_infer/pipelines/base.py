@@ -25,6 +25,9 @@ class Pipeline:
     task: ClassVar[str] = ""
     parameters: ClassVar[dict[str, Any]] = {}
     """The arguments that a call takes, and their defaults."""
+    none_counts: ClassVar[frozenset[str]] = frozenset()
+    """Those of which None is a value. As one of the others it stands for the default, as in
+    transformers."""
 
     def __init__(self, model: Model, **settings: Any) -> None:
         self.model = model
@@ -67,7 +70,8 @@ class Pipeline:
         if unknown:
             raise TypeError(f"{self.task}: unknown arguments {', '.join(unknown)}, expected some of "
                             f"{', '.join(sorted(self.parameters))}")
-        merged = {**defaults, **settings}
+        merged = defaults | {name: value for name, value in settings.items()
+                             if value is not None or name in self.none_counts}
         self.check(merged)
         return merged
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from bert_infer._core import Error
 from bert_infer.cross_encoder import saved_activation, sigmoid, softmax
 from bert_infer.model import Matrix, Model, Text
 from bert_infer.pipelines.base import Pipeline, check_positive
@@ -35,6 +36,10 @@ def read_text(item: Any, index: int) -> Text:
     return item
 
 
+def entails(label: str) -> bool:
+    return label.lower().startswith("entail")
+
+
 class TextClassification(Pipeline):
     """{"label", "score"} of each text: the best, or with top_k a list of the best, or of all (None).
 
@@ -45,6 +50,7 @@ class TextClassification(Pipeline):
     """
     task = "text-classification"
     parameters: ClassVar = {"top_k": NOT_GIVEN, "function_to_apply": None, "max_length": None}
+    none_counts = frozenset({"top_k", "max_length"})
 
     def check_model(self) -> None:
         self.model.run([])
@@ -108,11 +114,26 @@ class ZeroShotClassification(Pipeline):
     task = "zero-shot-classification"
     parameters: ClassVar = {"candidate_labels": None,
                             "hypothesis_template": "This example is {}.", "multi_label": False}
+    none_counts = frozenset({"hypothesis_template", "multi_label"})
 
     def check_model(self) -> None:
         self.model.zero_shot([], ["label"])
+        ids = read_json(self.model.directory, "config.json").get("label2id")
+        if not isinstance(ids, dict):
+            return
+        # transformers looks for the label there, and takes the last one if it finds none.
+        labels = self.model.info.labels
+        own = next(i for i, label in enumerate(labels) if entails(label))
+        saved = next((id for label, id in ids.items() if entails(label)), len(labels) - 1)
+        if saved != own:
+            raise Error(f"{self.model.directory}/config.json: label2id: found {saved!r} for the "
+                        f"label of entailment, expected {own}, as in id2label")
 
     def check(self, settings: dict[str, Any]) -> None:
+        labels = settings["candidate_labels"]
+        if isinstance(labels, str):
+            labels = [label.strip() for label in labels.split(",") if label.strip()]
+        settings["candidate_labels"] = [] if labels is None else list(labels)
         template = settings["hypothesis_template"]
         try:
             has_label = template.format("label") != template
@@ -124,20 +145,18 @@ class ZeroShotClassification(Pipeline):
     def __call__(self, sequences: Any,  # type: ignore[override]  # transformers' name
                  candidate_labels: Any = None, **settings: Any) -> Any:
         if candidate_labels is not None:
-            labels = candidate_labels
-            settings["candidate_labels"] = labels if isinstance(labels, str) else list(labels)
+            settings["candidate_labels"] = candidate_labels
         return super().__call__(sequences, **settings)
 
     def answers(self, items: list[Any], settings: dict[str, Any]) -> list[Any]:
         labels = settings["candidate_labels"]
-        if isinstance(labels, str):
-            labels = [label.strip() for label in labels.split(",") if label.strip()]
         if not labels:
             raise ValueError("candidate_labels: expected at least one")
         hypotheses = [settings["hypothesis_template"].format(label) for label in labels]
         found = []
-        for item, (scores, best) in zip(items, self.model.zero_shot(items, hypotheses,
-                                                                     settings["multi_label"])):
+        for item, (scores, _) in zip(items, self.model.zero_shot(items, hypotheses,
+                                                                  settings["multi_label"])):
+            best = np.argsort(scores)[::-1]  # of equal ones the last first, as in transformers
             found.append({"sequence": item, "labels": [labels[i] for i in best],
                           "scores": scores[best].tolist()})
         return found

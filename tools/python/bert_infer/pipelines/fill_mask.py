@@ -2,6 +2,7 @@
 """The tokens that mask tokens stand for."""
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,6 +11,10 @@ from bert_infer._core import Encoding, Error
 from bert_infer.pipelines.base import Pipeline, check_positive, require_texts
 from bert_infer.prompted_model import read_json
 from bert_infer.results import Blank, Fill
+
+# What a tokenizer's clean_up_tokenization_spaces takes the white space from, in this order.
+CLEANED = (" .", " ?", " !", " ,", " ' ", " n't", " 'm", " 's", " 've", " 're")
+CLEANS_BPE = "clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output"
 
 
 class FillMask(Pipeline):
@@ -27,13 +32,16 @@ class FillMask(Pipeline):
         self._tokenizer = self.model.tokenizer
         self._ids: dict[str, int] = {}
         self._pad_id = self._find_pad()
+        settings = read_json(self.model.directory, "tokenizer_config.json")
+        self._cleans = bool(settings.get("clean_up_tokenization_spaces")
+                            and (self.model.info.tokenizer != "BPE" or settings.get(CLEANS_BPE)))
 
     def check(self, settings: dict[str, Any]) -> None:
         check_positive(settings, "top_k")
 
     def __call__(self, inputs: Any, **settings: Any) -> Any:
         found = super().__call__(inputs, **settings)
-        return found[0] if isinstance(inputs, list) and len(inputs) == 1 else found
+        return found[0] if isinstance(inputs, (list, tuple)) and len(inputs) == 1 else found
 
     def answers(self, items: list[Any], settings: dict[str, Any]) -> list[Any]:
         require_texts(items)
@@ -53,12 +61,18 @@ class FillMask(Pipeline):
     def _filled(self, encoding: Encoding, blank: Blank, fill: Fill, alone: bool) -> dict[str, Any]:
         ids = np.array(encoding.ids)
         ids[blank.token] = fill.id
-        decode = self._tokenizer.decode
         ids = ids[ids != self._pad_id]
         # Where there are other masks, they are shown, and so are all special tokens but padding.
         return {"score": fill.probability, "token": fill.id,
-                "token_str": decode([fill.id], skip_special_tokens=False),
-                "sequence": decode(ids, skip_special_tokens=alone)}
+                "token_str": self._decoded([fill.id], skip_special_tokens=False),
+                "sequence": self._decoded(ids, skip_special_tokens=alone)}
+
+    def _decoded(self, ids: Iterable[int], skip_special_tokens: bool) -> str:
+        text = self._tokenizer.decode(ids, skip_special_tokens)
+        if self._cleans:
+            for before in CLEANED:
+                text = text.replace(before, before.strip())
+        return text
 
     def _find_pad(self) -> int:
         """Of the padding token, which sequences are shown without; -1 if there is none."""
