@@ -56,7 +56,7 @@ void add_dense(const Checkpoint& checkpoint, const std::string& name,
   auto& written = to[weight];
   const ConvertedTensor bias = add_int8(start, stored, first, rows, written);
   if (checkpoint.has(name + ".bias")) {
-    to[bias.name] = {bias};
+    to[checkpoint.stored(name + ".bias").name] = {bias};  // whose prefix may differ
   } else {
     written.push_back(bias);  // quantisation corrects it, so it is no longer zero
   }

@@ -58,6 +58,15 @@ class ConvertTest(ToolTest):
                         self.assertEqual(self.answer(target, "auto"), wanted)
                         self.assertNotEqual(self.answer(source, "f32"), wanted)
 
+    def test_a_bias_without_the_prefix_of_its_weight(self):
+        source, target = self.make_model("mixed", "--prefix"), self.dir / "mixed-int8"
+        file = TensorFile(source / "model.safetensors")
+        bias = LAYER + "output.dense.bias"
+        write_tensors(source / "model.safetensors", {name.removeprefix("bert.") if name == bias else name:
+                                                     np.array(file.read(name)) for name in file.entries}, {})
+        self.succeed("-m", source, "--precision", "int8", "-o", target)
+        self.assertEqual(self.answer(target, "int8"), self.answer(source, "int8"))
+
     def test_layers_that_share_a_tensor(self):
         """Experts, and EmbeddingGemma 2, each of whose layers reads some columns of a product for all."""
         for family, *more in (["nomic-moe", "--set", "type_vocab_size=2"], ["privacy-filter"], ["embedding-gemma2"]):
