@@ -3,11 +3,13 @@
 """What decides between two answers in sentence-transformers and transformers, and arguments that are
 refused: arguments_test.py BUILD_DIR"""
 import json
+import unittest.mock
 
 from packages import PAIR, PAIRS, TEXTS, PackageTest, main, np  # makes the next ones importable
 
 # isort: split
 from bert_infer import CrossEncoder, Error, Model, SentenceTransformer, pipeline
+from bert_infer.pipelines import base
 
 SIGMOID = "torch.nn.modules.activation.Sigmoid"
 IDENTITY = "torch.nn.modules.linear.Identity"
@@ -138,6 +140,16 @@ class Inputs(PackageTest):
                 for found, becomes in ((" .", "."), (" ?", "?"), (" !", "!"), (" ,", ","), (" ' ", "'"), (" 's", "'s")):
                     sequence = sequence.replace(found, becomes)
                 self.assertEqual(fill["sequence"], sequence)
+
+    def test_a_call_of_a_pipeline_has_few_characters(self):
+        extract = pipeline("feature-extraction", self.encoder, threads=1)
+        expected = extract(TEXTS * 3)
+        hidden = unittest.mock.patch.object(extract.model, "hidden", wraps=extract.model.hidden)
+        with unittest.mock.patch.object(base, "CHARACTERS", 30), hidden as calls:
+            for inputs in TEXTS * 3, iter(TEXTS * 3):
+                self.assertEqual(list(extract(inputs)), expected)
+        sizes = [len(call.args[0]) for call in calls.call_args_list]
+        self.assertEqual(sizes, [2, 3] * 6)
 
     def test_groups_of_other_labels(self):
         names = "O,B-WHO,I-WHO,E-WHO,S-A-B,B-C-D"

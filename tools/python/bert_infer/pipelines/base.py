@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,9 +11,9 @@ from bert_infer import prompted_model
 from bert_infer._core import Encoding, Error
 from bert_infer.model import Model, Text, Tokenizer
 
-# Of an iterator's inputs, this many are read at a time. Of a list's, so many for each worker are
-# answered at a time, and in between Ctrl-C gets its turn.
-STREAMED = 256
+# Of an iterator's inputs, this many are read at a time, or fewer that have so many characters. Of a
+# list's, as many for each worker are answered at a time, and in between Ctrl-C gets its turn.
+STREAMED, CHARACTERS = 256, 65536
 UNLIMITED = 2**31 - 1
 # transformers' arguments that make no difference to answers here.
 WITHOUT_EFFECT = {"batch_size", "num_workers", "padding", "use_fast", *prompted_model.WITHOUT_EFFECT}
@@ -47,14 +46,15 @@ class Pipeline:
         if isinstance(inputs, (str, dict)):
             return self.answers([inputs], merged)[0]
         if isinstance(inputs, (list, tuple, np.ndarray)):
-            return list(self._streamed(iter(inputs), STREAMED * self.model.info.workers, merged))
+            return list(self._streamed(iter(inputs), self.model.info.workers, merged))
         if isinstance(inputs, Iterable) and not isinstance(inputs, (bytes, bytearray)):
-            return self._streamed(iter(inputs), STREAMED, merged)
+            return self._streamed(iter(inputs), 1, merged)
         raise TypeError(f"{self.task}: found {type(inputs).__name__}, expected a text or a list")
 
-    def _streamed(self, inputs: Iterator[Any], size: int, settings: dict[str, Any]) -> Iterator[Any]:
+    def _streamed(self, inputs: Iterator[Any], workers: int,
+                  settings: dict[str, Any]) -> Iterator[Any]:
         start = 0
-        while part := list(islice(inputs, size)):
+        for part in parts_of(inputs, STREAMED * workers, CHARACTERS * workers):
             try:
                 found = self.answers(part, settings)
             except (Error, TypeError, ValueError) as error:
@@ -83,6 +83,19 @@ class Pipeline:
         if self._whole_texts is None:
             self._whole_texts = Tokenizer(self.model.directory, UNLIMITED)
         return self._whole_texts.encode(texts)
+
+
+def parts_of(inputs: Iterable[Any], size: int, characters: int) -> Iterator[list[Any]]:
+    part: list[Any] = []
+    length = 0
+    for item in inputs:
+        part.append(item)
+        length += len(item if isinstance(item, str) else str(item))
+        if len(part) >= size or length >= characters:
+            yield part
+            part, length = [], 0
+    if part:
+        yield part
 
 
 def require_texts(items: list[Any]) -> None:
