@@ -101,7 +101,7 @@ class CrossEncoder(PromptedModel):
         single = len(pairs) > 0 and isinstance(pairs[0], str)
         if single:
             pairs = [pairs]
-        for i, pair in enumerate(pairs):
+        for i, pair in enumerate(pairs):  # of which the tokenizer takes None for no second text
             if isinstance(pair, (list, tuple)) and any(text is None for text in pair):
                 raise TypeError(f"inputs[{i}]: found None, expected a pair of texts")
         calls = self._calls(pairs, self._prompt(prompt, prompt_name), batch_size, show_progress_bar)

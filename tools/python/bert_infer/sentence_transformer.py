@@ -188,7 +188,8 @@ class SentenceTransformer(PromptedModel):
     def _rows(self, embeddings: ArrayLike) -> Matrix:
         rows = np.array(embeddings, np.float32, order="C")
         if rows.ndim not in (1, 2):
-            raise ValueError(f"found embeddings of {rows.ndim} dimensions, expected a matrix or a vector")
+            raise ValueError(f"found embeddings of {rows.ndim} dimensions, expected a matrix or a "
+                             "vector")
         rows = np.atleast_2d(rows)
         if self.similarity_fn_name == "cosine":
             _core.normalize(rows)
