@@ -60,6 +60,18 @@ constexpr std::string_view kHarmless[] = {
     "remove_invalid_values", "repetition_penalty", "return_dict_in_generate", "suppress_tokens",
     "temperature", "tie_encoder_decoder", "top_k", "top_p", "typical_p"};
 
+// bert-convert's; earlier versions wrote a quant_method.
+void check_quantization(const JsonField& settings) {
+  const bool is_new = settings.is_object() && !settings.has("quant_method");
+  if (is_new && settings.has("written_by")) {
+    const JsonField writer = settings.at("written_by");
+    if (writer.string() != "bert-convert") writer.fail("\"bert-convert\"");
+    return;
+  }
+  const JsonField method = settings.at("quant_method");
+  if (method.string() != "bert-infer") method.fail("\"bert-infer\", of bert-convert");
+}
+
 }  // namespace
 
 void check_other_keys(const JsonFile& file, Config& config) {
@@ -67,10 +79,7 @@ void check_other_keys(const JsonFile& file, Config& config) {
   if (by_layer && !by_layer->empty() && !config.global_heads) {
     file.fail("per_layer_config", "none");
   }
-  if (file.has("quantization_config")) {
-    const JsonField method = file.at("quantization_config").at("quant_method");
-    if (method.string() != "bert-infer") method.fail("\"bert-infer\", which bert-convert writes");
-  }
+  if (file.has("quantization_config")) check_quantization(file.at("quantization_config"));
   std::vector<std::string> unknown;
   for (const std::string& key : file.unread()) {
     if (!std::ranges::count(kHarmless, key)) unknown.push_back(key);

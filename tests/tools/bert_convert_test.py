@@ -158,7 +158,17 @@ class ConvertTest(ToolTest):
                 found[:, exact] = after.read(f"{LAYER}{name}.exact_weight")
             self.assertLess((abs(found - wanted) / scale[:, None]).max(), 0.501)
         config = json.loads((target / "config.json").read_text())
-        self.assertEqual(config["quantization_config"], {"quant_method": "bert-infer", "bits": 8})
+        self.assertEqual(config["quantization_config"], {"written_by": "bert-convert", "bits": 8})
+        wanted = self.answer(target, "int8")
+        change = lambda marks: (target / "config.json").write_text(json.dumps(  # noqa: E731
+            config | {"quantization_config": marks}))
+        self.tool = "bert-infer"
+        for marks, error in (({"written_by": "x"}, r'written_by: found "x", expected "bert-convert"'),
+                             ({"written_by": "bert-convert", "quant_method": "gptq"}, 'quant_method: found "gptq"')):
+            change(marks)
+            self.fail_with(1, "config.json: quantization_config." + error, "-m", target, "a")
+        change({"quant_method": "bert-infer", "bits": 8})  # as earlier versions wrote
+        self.assertEqual(self.answer(target, "int8"), wanted)
 
     def test_a_dense_module_comes_along(self):
         source = self.make_model("dense", "--head", "none", "--sentence-transformers", "mean")
@@ -232,8 +242,8 @@ class ConvertTest(ToolTest):
                        "--precision", "int8")
         wide = self.make_model("wide-experts", "--family", "privacy-filter", "--head", "none", "--shape", "1,4,2,65537",
                                "--set", "num_local_experts=1", "--set", "num_experts_per_tok=1")
-        self.fail_with(1, "'layers.0.mlp.experts.down_proj' has 65537 inputs, expected at most 65536 in int8", "-m", wide,
-                       "-o", new, "--precision", "int8")
+        self.fail_with(1, "experts.down_proj' has 65537 inputs, expected at most 65536 in int8", "-m", wide, "-o", new,
+                       "--precision", "int8")
         inner = self.make_model("inner", "--head", "none")
         (inner / "modules.json").write_text(
             '[{"path": "0_Transformer", "type": "sentence_transformers.models.Transformer"}]')

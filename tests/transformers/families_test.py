@@ -109,6 +109,16 @@ class Families(JudgeTest):
             with self.subTest(pattern), self.assertRaisesRegex(FormatError, pattern):
                 export_reference.load(directory, config)
 
+    def test_int8_that_transformers_refuses(self):
+        """Instead of taking the weights for floats."""
+        target = self.dir / "int8"
+        shutil.rmtree(target, ignore_errors=True)
+        done = self.run_tool("bert-convert", "-m", self.make("bert", "Model", "safetensors"), "--precision", "int8",
+                             "-o", target)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with self.assertRaisesRegex(ValueError, "no `quant_method`"):
+            transformers.AutoModel.from_pretrained(str(target))
+
     def test_a_prompt(self):
         directory = self.make("xlm-roberta", "Model", "safetensors")
         (directory / "config_sentence_transformers.json").write_text(json.dumps(

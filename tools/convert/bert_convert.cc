@@ -162,7 +162,8 @@ void set_head(const bert::Info& info, nlohmann::ordered_json& config) {
 
 // Changes config.json, or a GLiNER's gliner_config.json, where needed. A bert_config.json becomes a
 // config.json that every program knows, completed with what the weights say; int8 is marked, so
-// that no other program takes the weights for floats.
+// that no other program takes the weights for floats: without a quant_method, transformers refuses
+// the directory, but ignores one that it does not know.
 void write_config(const bert::Info& info, const fs::path& to, bool is_int8, bool is_adapted) {
   const fs::path gliner = to / "gliner_config.json", google = to / "bert_config.json";
   const fs::path path = fs::exists(gliner) ? gliner : to / "config.json";
@@ -181,7 +182,7 @@ void write_config(const bert::Info& info, const fs::path& to, bool is_int8, bool
   if (is_google || (is_adapted && path != gliner)) set_head(info, config);
   fs::remove(path);  // the copy of a read-only file is read-only too
   if (is_int8) {
-    config["quantization_config"] = {{"quant_method", "bert-infer"}, {"bits", 8}};
+    config["quantization_config"] = {{"written_by", "bert-convert"}, {"bits", 8}};
   }
   OutputFile out(path);
   out.append(config.dump(2) + "\n");
