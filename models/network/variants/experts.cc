@@ -169,18 +169,19 @@ void Experts::read_int8(Checkpoint& checkpoint, const std::string& layer, const 
   const ExpertNames& names = config.family->layer.experts;
   const int64_t wide = config.intermediate, hidden = config.hidden;
   for (int64_t network = 0; network < config.experts.count; ++network) {
-    DenseNames in = {.names = {network_name(layer, names.in, network)},
-                     .columns = names.is_stacked ? 2 * wide : wide,
-                     .width = hidden,
-                     .count = wide};
-    engine::Linear first = read_linear(checkpoint, in, config.activation, product, team);
-    std::optional<engine::Linear> up;
-    in.first = wide;
-    if (names.is_stacked) up = read_linear(checkpoint, in, Activation::none, product, team);
+    const DenseNames in = {.names = {network_name(layer, names.in, network)},
+                           .columns = names.is_stacked ? 2 * wide : wide,
+                           .width = hidden,
+                           .count = wide};
+    DenseNames up = in;
+    up.first = wide;
+    const auto read = [&](const DenseNames& dense, Activation activation) {
+      return read_linear(checkpoint, dense, activation, product, team);
+    };
     networks_.push_back(
-        {std::move(first), std::move(up),
-         read_linear(checkpoint, {{network_name(layer, names.out, network)}, hidden, wide},
-                     Activation::none, product, team)});
+        {read(in, config.activation),
+         names.is_stacked ? std::optional(read(up, Activation::none)) : std::nullopt,
+         read({{network_name(layer, names.out, network)}, hidden, wide}, Activation::none)});
   }
 }
 

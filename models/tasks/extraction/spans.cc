@@ -68,6 +68,7 @@ std::vector<Span> entities_of(const std::vector<Span>& words, std::span<const Sc
   std::vector<Span> entities;
   std::vector<int> counts;
   const Span* previous = nullptr;  // null at the start and after an O or an end
+  std::string kind_before;
   for (const Span& word : words) {
     if (!is_entity(word)) {
       previous = nullptr;
@@ -78,18 +79,19 @@ std::vector<Span> entities_of(const std::vector<Span>& words, std::span<const Sc
     const bool prefixed = begins || word.label.starts_with("I-") || whole_spans;
     const std::string kind = prefixed ? word.label.substr(2) : word.label;
     const bool continues =
-        previous && !begins && previous->text == word.text && entities.back().label == kind;
+        previous && !begins && previous->text == word.text && kind_before == kind;
     if (continues) {
       entities.back().offset.end = word.offset.end;
       entities.back().probability += word.probability;
       ++counts.back();
     } else {
       entities.push_back(word);
-      entities.back().label = kind;
+      entities.back().label = word.label.substr(word.label.find('-') + 1);
       counts.push_back(1);
     }
     const bool ends = whole_spans && (word.label.starts_with("E-") || word.label.starts_with("S-"));
     previous = ends ? nullptr : &word;
+    kind_before = kind;
   }
   for (size_t i = 0; i < entities.size(); ++i) {
     entities[i].probability /= static_cast<float>(counts[i]);

@@ -40,8 +40,9 @@ class ScalarText {
 inline bool is_entity(const Span& word) { return word.label != "O"; }
 
 // Joins neighbouring words of one entity (Ramshaw and Marcus 1995): B-KIND begins one, I-KIND
-// continues it; other labels continue as long as they stay the same. O is not an entity. texts: the
-// first and, if there is one, the second. whole_spans: E-KIND ends one, too, and S-KIND is one.
+// continues it; other labels continue as long as they stay the same, and as in transformers, an
+// entity is named by what follows their first hyphen, if any. O is not an entity. texts: the first
+// and, if there is one, the second. whole_spans: E-KIND ends one, too, and S-KIND is one.
 std::vector<Span> entities_of(const std::vector<Span>& words, std::span<const ScalarText> texts,
                               bool whole_spans = false);
 

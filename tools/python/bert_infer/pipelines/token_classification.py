@@ -65,24 +65,17 @@ class TokenClassification(Pipeline):
             tokens, next_token = self._tokens_of(span, encoding, offsets, next_token)
             if strategy == "none":
                 next_token += 1
-            label = span.label if strategy == "none" else self._group(span.label)
-            if label in ignored:
+            if span.label in ignored:
                 continue
             where = {"start": span.begin, "end": span.end}
             if strategy == "none":
                 token = tokens[0]
-                found.append({"entity": label, "score": span.probability, "index": token,
+                found.append({"entity": span.label, "score": span.probability, "index": token,
                               "word": self._spelled(text, encoding, token), **where})
             else:
-                found.append({"entity_group": label, "score": span.probability,
+                found.append({"entity_group": span.label, "score": span.probability,
                               "word": self._word(text, encoding, tokens), **where})
         return found
-
-    def _group(self, kind: str) -> str:
-        """As transformers names a group of the words of a kind: B- and I- are gone already, and of
-        other labels, such as E-KIND, it leaves out what is before the first hyphen."""
-        prefixed = {f"B-{kind}", f"I-{kind}"} & set(self.model.info.labels)
-        return kind if prefixed else kind.split("-", 1)[-1]
 
     def _tokens_of(self, span: Span, encoding: Encoding, offsets: list[list[int]],
                    start: int) -> tuple[list[int], int]:
