@@ -152,6 +152,9 @@ void read_config(const JsonField& config, TokenizerConfig& out) {
   out.trim_offsets = optional_bool(config, "trim_offsets");
   out.split_by_punct = optional_bool(config, "split_by_punct");
   out.normalization = optional_bool(config, "normalization");
+  out.cleans_up = optional_bool(config, "clean_up_tokenization_spaces");
+  out.cleans_up_bpe = optional_bool(
+      config, "clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output");
   out.strip_accents = optional_bool(config, "strip_accents");
   out.tokenize_chinese_chars = optional_bool(config, "tokenize_chinese_chars");
   out.clean_text = optional_bool(config, "clean_text");

@@ -36,6 +36,7 @@ struct TokenizerConfig {
   std::optional<bool> trim_offsets;                    // for RoBERTa
   std::optional<bool> split_by_punct;                  // for DeBERTa
   std::optional<bool> normalization;                   // for BERTweet
+  std::optional<bool> cleans_up, cleans_up_bpe;        // clean_up_tokenization_spaces, in fills
   std::optional<bool> strip_accents;                   // null or absent: as do_lower_case
   std::map<std::string, NamedToken> special_tokens;    // by "cls_token" and the like
   std::vector<DeclaredToken> added_tokens;             // with their ids, sorted by id

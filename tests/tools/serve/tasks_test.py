@@ -35,6 +35,7 @@ class Tasks(ServeTest):
             "qa": cls.make_model("qa", "--head", "qa"),
             "mlm": cls.make_model("mlm", "--head", "mlm"),
             "pieces": cls.make_model("pieces", "--head", "mlm", "--family", "xlm-roberta"),
+            "cleaned": cls.make_model("cleaned", "--head", "mlm", "--family", "xlm-roberta"),
             "splade": cls.make_model("splade", "--head", "mlm", "--retrieval", "splade"),
             "colbert": cls.make_model("colbert", "--head", "none", "--prefix", "--retrieval", "colbert"),
         }
@@ -42,8 +43,11 @@ class Tasks(ServeTest):
         cls.names["gliner"] = cls.dir / "gliner"
         prompts = {"prompts": {"query": "two dogs: "}, "default_prompt_name": "query"}
         (cls.names["prompted"] / "config_sentence_transformers.json").write_text(json.dumps(prompts))
-        config = cls.names["regression"] / "config.json"
-        config.write_text(json.dumps(json.loads(config.read_text()) | {"problem_type": "regression"}))
+        for name, file, field, value in (("regression", "config.json", "problem_type", "regression"),
+                                         ("pieces", "tokenizer_config.json", "clean_up_tokenization_spaces", False),
+                                         ("cleaned", "tokenizer_config.json", "clean_up_tokenization_spaces", True)):
+            config = cls.names[name] / file
+            config.write_text(json.dumps(json.loads(config.read_text()) | {field: value}))
         return [f"{name}={path}" for name, path in cls.names.items()]
 
     def test_embeddings_are_normalised_once(self):
@@ -177,6 +181,12 @@ class Tasks(ServeTest):
             pad = "[PAD]" if name == "mlm" else "<pad>"
             [[found], _] = self.post(f"/models/{name}", {"inputs": text, "parameters": {"targets": pad}})
             self.assertEqual((found["token_str"], found["sequence"]), (pad, expected))
+
+    def test_sequences_are_cleaned_up(self):
+        """As tokenizer_config.json asks for, beside a decoder that does not."""
+        for name, expected in ("pieces", "a man 's dog ."), ("cleaned", "a man's dog."):
+            [found] = self.post(f"/models/{name}", {"inputs": "a man 's dog . <mask>", "parameters": {"targets": "a"}})
+            self.assertEqual(found["sequence"], expected + "a")
 
     def test_no_answer(self):
         """Where that is the most probable, and is asked for."""

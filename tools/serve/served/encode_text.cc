@@ -86,7 +86,12 @@ TextReader::TextReader(const std::string& directory, const bert::Model& model)
   if (!prompts.default_name.empty() && !model.info().has_chat_template) {
     default_prompt_ = prompts_[prompts.default_name];
   }
-  if (whole_.mask_id() >= 0) padding_ = padding_of(directory, whole_);
+  if (whole_.mask_id() < 0) return;
+  padding_ = padding_of(directory, whole_);
+  const tokenizer::TokenizerConfig config = tokenizer::read_tokenizer_config(directory);
+  const bool is_bpe = model.info().tokenizer == "BPE";
+  cleans_up_ =
+      config.cleans_up.value_or(false) && (!is_bpe || config.cleans_up_bpe.value_or(false));
 }
 
 bert::Input TextReader::prompted(const bert::Input& input, const EncodeOptions& options) const {
@@ -188,6 +193,20 @@ std::string TextReader::decode(const std::vector<int64_t>& ids, bool skips_speci
   } catch (const bert::Error& error) {
     throw RequestError(Refusal::validation, error.what());
   }
+}
+
+std::string TextReader::decode_filled(const std::vector<int64_t>& ids, bool skips_special) const {
+  std::string text = decode(ids, skips_special, "inputs");
+  if (!cleans_up_) return text;
+  // As transformers does, in this order.
+  for (const std::string_view spaced :
+       {" .", " ?", " !", " ,", " ' ", " n't", " 'm", " 's", " 've", " 're"}) {
+    const std::string_view plain = spaced == " ' " ? "'" : spaced.substr(1);
+    for (size_t at = 0; (at = text.find(spaced, at)) != text.npos; at += plain.size()) {
+      text.replace(at, spaced.size(), plain);
+    }
+  }
+  return text;
 }
 
 std::optional<int32_t> TextReader::id_of(std::string_view token) const {

@@ -43,6 +43,8 @@ class TextReader {
                                 bool with_special) const;
   std::string decode(const std::vector<int64_t>& ids, bool skips_special,
                      const std::string& field) const;
+  // A text with a filled mask, without what tokenizer_config.json has cleaned up.
+  std::string decode_filled(const std::vector<int64_t>& ids, bool skips_special) const;
   // The id of a token as the vocabulary spells it.
   std::optional<int32_t> id_of(std::string_view token) const;
   int32_t padding() const { return padding_; }  // the padding token's id; -1: none
@@ -58,6 +60,7 @@ class TextReader {
   std::string default_prompt_;
   int max_length_, vocabulary_;
   int32_t padding_ = -1;
+  bool cleans_up_ = false;
   mutable std::once_flag is_listed_;
   mutable std::unordered_map<std::string_view, int32_t> ids_;  // once they are asked for
 };

@@ -194,9 +194,9 @@ struct FillMaskAnswer {
     line += "{\"score\": ";
     append_finite(line, fill.probability);
     line += fmt::format(", \"token\": {}, \"token_str\": ", fill.id);
-    append_quoted(line, model.reader.decode({fill.id}, false, "inputs"));
+    append_quoted(line, model.reader.decode_filled({fill.id}, false));
     line += ", \"sequence\": ";
-    append_quoted(line, model.reader.decode(ids, is_only, "inputs"));
+    append_quoted(line, model.reader.decode_filled(ids, is_only));
     line += '}';
   }
 
