@@ -4,7 +4,9 @@
 #include <exception>
 #include <filesystem>
 #include <optional>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -110,6 +112,19 @@ ordered_json report_of(const Regression& regression, const std::string& model,
   return all;
 }
 
+// With the texts' length, which an error must not call an option of this program's.
+bert::Model load(const RegressOptions& options, const std::string& directory) {
+  bert::Options load = options.load;
+  load.max_length = max_length_of_reference(options.reference);
+  load.progress = loading_bar();
+  try {
+    return bert::Model::load(directory, load);
+  } catch (const bert::Error& error) {
+    if (!std::string_view(error.what()).starts_with("max_length ")) throw;
+    throw std::runtime_error(fmt::format("{}: __metadata__ {}", options.reference, error.what()));
+  }
+}
+
 struct Result {
   std::string difference;  // "": none
   std::string junit;       // the file's contents
@@ -118,10 +133,7 @@ struct Result {
 Result run(const RegressOptions& options, const std::string& directory, Outputs& outputs) {
   ordered_json baseline = nullptr;  // read first: what is wrong with it costs no time
   if (!options.baseline.empty()) baseline = read_baseline(options.baseline);
-  bert::Options load = options.load;
-  load.max_length = max_length_of_reference(options.reference);
-  load.progress = loading_bar();
-  const bert::Model model = bert::Model::load(directory, load);
+  const bert::Model model = load(options, directory);
   for (const std::string& note : model.info().notes) spdlog::info("note: {}", note);
   Regression regression(options, model);
   regression.run();

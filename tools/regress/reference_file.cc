@@ -72,7 +72,11 @@ void ReferenceFile::read_texts() {
     }
     bert::Input input = {text[0].get<std::string>()};
     if (pair) input.second = text[1].get<std::string>();
-    encodings_.push_back(model_.tokenizer().encode(input));
+    try {
+      encodings_.push_back(model_.tokenizer().encode(input));
+    } catch (const bert::Error& error) {
+      fail(fmt::format("__metadata__ inputs, at {}: {}", encodings_.size(), error.what()));
+    }
     texts_.push_back(std::move(input));
   }
 }
@@ -93,6 +97,7 @@ void ReferenceFile::read_ids() {
   const bool texts = !encodings_.empty();
   if (!file_.find("ids") && !file_.find("type_ids") && !file_.find("starts")) {
     if (!texts) fail("has neither ids nor __metadata__ inputs");
+    if (file_.find("unattended")) fail("has unattended, but no ids that it could be of");
     return;
   }
   const StoredTensor &ids = integers("ids"), &types = integers("type_ids"),
@@ -109,10 +114,13 @@ void ReferenceFile::read_ids() {
     fail(fmt::format("has {}, but starts has {}", counted(std::ssize(encodings_), "text"),
                      counted(inputs, "input")));
   }
-  std::vector<bert::Encoding> given(static_cast<size_t>(inputs));
+  // All of them before any is used: one that lies beyond the ids comes before one that is smaller.
   for (int64_t n = 0; n < inputs; ++n) {
     if (!(starts.at(n) < starts.at(n + 1)))
       fail(fmt::format("starts does not increase after element {}", n));
+  }
+  std::vector<bert::Encoding> given(static_cast<size_t>(inputs));
+  for (int64_t n = 0; n < inputs; ++n) {
     for (auto t = static_cast<int64_t>(starts.at(n)); t < static_cast<int64_t>(starts.at(n + 1));
          ++t) {
       given[n].ids.push_back(id(ids, t));

@@ -36,8 +36,8 @@ class RegressJson {
             {"beyond", stage.out_of_tolerance},
             {"largest_error", rounded_number(stage.max_error)},
             {"largest_at", stage.describe(stage.max_error_at)},
-            {"mean_error", rounded_number(stage.mean_error())},
-            {"mean_expected", rounded_number(stage.mean_expected())},
+            {"mean_error", rounded_number(stage.mean_error)},
+            {"mean_expected", rounded_number(stage.mean_expected)},
             {"atol", rounded_number(stage.tolerance.atol)},
             {"rtol", rounded_number(stage.tolerance.rtol)},
             {"mean_tolerance", rounded_number(stage.tolerance.mean)},
@@ -106,10 +106,15 @@ class RegressJson {
   ordered_json inputs_ = ordered_json::object();
 };
 
-// XML has no way to write most control characters.
+// XML has no way to write most control characters, nor U+FFFE and U+FFFF.
 std::string xml_text(std::string_view text) {
-  std::string escaped;
-  for (const char c : tokenizer::printable(text)) {
+  std::string escaped, shown = tokenizer::printable(text);
+  for (const char* const none : {"\xef\xbf\xbe", "\xef\xbf\xbf"}) {
+    for (size_t at; (at = shown.find(none)) != std::string::npos;) {
+      shown.replace(at, 3, none[2] == '\xbe' ? "\\ufffe" : "\\uffff");
+    }
+  }
+  for (const char c : shown) {
     switch (c) {
       case '&':
         escaped += "&amp;";
@@ -162,7 +167,7 @@ std::string regress_table(const Regression& regression) {
     const models::StoredTensor& expected = *stage.reference.expected;
     text +=
         fmt::format("{:<12} {:>10} {:>14.3e} {:>12.3e}  {}\n", expected.name, expected.elements(),
-                    stage.max_error, stage.mean_error(), stage.describe(stage.max_error_at));
+                    stage.max_error, stage.mean_error, stage.describe(stage.max_error_at));
   }
   if (regression.difference().empty()) {
     text += counted(std::ssize(reference.encodings()), "input") +

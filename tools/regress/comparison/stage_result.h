@@ -45,7 +45,8 @@ struct StageResult {
   ReferenceStage reference;
   Tolerance tolerance;
   bool seen = false;
-  double max_error = 0, error_sum = 0, expected_sum = 0;
+  double max_error = 0, mean_error = 0;
+  double mean_expected = 0;      // of |expected|
   int64_t out_of_tolerance = 0;  // elements
   Place max_error_at = {};
   Element first = {};  // out of tolerance
@@ -53,10 +54,8 @@ struct StageResult {
   std::vector<Element> worst = {};  // at most kWorst, the worst first
 
   void compare(double found, double expected, Place place);
-  double mean_error() const;
-  double mean_expected() const;  // of |expected|
   double allowed_mean() const;
-  bool mean_is_within() const { return !(mean_error() > allowed_mean()); }
+  bool mean_is_within() const { return !(mean_error > allowed_mean()); }
   bool is_within() const { return out_of_tolerance == 0 && mean_is_within(); }
   std::string describe(Place at) const;
   // What is out of tolerance, in one sentence without a period; "" if nothing is.
