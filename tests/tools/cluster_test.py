@@ -98,6 +98,23 @@ class ClusterTest(ToolTest):
             self.assertEqual((done.returncode, done.stderr),
                              (2, f"{name}: x.npy: expected a name that ends in .jsonl or .tsv\n"))
 
+    @needs("parallel")
+    def test_what_only_one_process_could_read(self):
+        os.mkfifo(self.dir / "fifo.tsv")
+        for name in "slurm", "parallel":
+            for given, found in (([], "nothing"), (["-i", "-"], "-"), (["-i-"], "-"), (["-qi", "-"], "-"),
+                                 (["--input=/dev/stdin"], "/dev/stdin"), (["--input", "/dev/fd/63"], "/dev/fd/63"),
+                                 (["-i", "fifo.tsv"], "fifo.tsv")):
+                done = subprocess.run([ROOT / "tools" / "cluster" / name, "2", "x.jsonl", "-m", self.model, *given],
+                                      capture_output=True, text=True, cwd=self.dir, stdin=subprocess.DEVNULL)
+                self.assertEqual((done.returncode, done.stderr), (
+                    2, f"{name}: --input: found {found}, expected a file, which each process reads\n"))
+        asking = self.asking()
+        for number, given in enumerate((["-ix.tsv"], ["-qix.tsv"], ["-qi", "x.tsv"], ["--input=x.tsv"])):
+            done = subprocess.run([ROOT / "tools" / "cluster" / "parallel", "2", f"given-{number}.jsonl", *given],
+                                  capture_output=True, text=True, cwd=self.dir, env=os.environ | asking)
+            self.assertEqual(done.returncode, 0, done.stderr)
+
     def stub(self, name: str, script: str):
         path = self.write(name, f"#!/bin/sh\n{script}\n")
         path.chmod(0o755)
