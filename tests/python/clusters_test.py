@@ -149,6 +149,9 @@ class Clusters(ToolTest):
                 self.dir / "dask", schema={"embedding": pyarrow.list_(pyarrow.float32())})
             saved = pyarrow.parquet.read_table(self.dir / "dask")["embedding"].to_numpy()
             self.check(saved, SentenceTransformer(self.encoder).encode(["a", "c"]))
+            numbers = pandas.DataFrame({"first": ["a", "b"], "second": [3, 4]})
+            with self.assertRaisesRegex(TypeError, "'second' has a value of type int in row 0 of 2, expected texts"):
+                predict(dask.dataframe.from_pandas(numbers, npartitions=1), self.classifier).compute()
             bag = dask.bag.from_sequence(TEXTS, npartitions=8)
             self.check(encode(bag, self.encoder, options={"threads": 1}, normalize_embeddings=True)
                        .compute())
@@ -186,6 +189,7 @@ class Clusters(ToolTest):
             self.assertEqual([(row.first, row.second) for row in rows], PAIRS)
             self.check((np.array(row.scores, np.float32) for row in rows), self.scores)
             self.check_mistakes(frame, encode, predict)
+            self.assertRaisesRegex(TypeError, "frame is a builtins.list, expected", encode, TEXTS, self.encoder)
             self.assertRaisesRegex(ValueError, "Spark takes 'ID' for it", encode, frame, self.encoder,
                                    "first", "ID")
             # Which pandas would change.
@@ -226,6 +230,7 @@ class Clusters(ToolTest):
             self.assertEqual([(row["first"], row["second"]) for row in rows], PAIRS)
             self.check((row["scores"] for row in rows), self.scores)
             self.check_mistakes(dataset, partial(encode, actors=1), partial(predict, actors=1))
+            self.assertRaisesRegex(TypeError, "is a builtins.list, expected", encode, TEXTS, self.encoder, 1)
             # Which NumPy would change.
             others = {"big": [None, *(2**60 + i for i in range(1, len(PAIRS)))],
                       "price": [Decimal("1.20"), None] * (len(PAIRS) // 2),
@@ -237,9 +242,12 @@ class Clusters(ToolTest):
             self.check(row.pop("embedding") for row in rows)
             self.assertEqual(rows, table.to_pylist())
             actor = Worker(Job.encode(self.encoder, "text", "embedding", None, {}))
+            one_null = pyarrow.DictionaryArray.from_arrays([0, 1], ["a", None])
             for columns, message in [({"text": ["a", None]}, "'text' has a null in 1 of 2 rows"),
+                                     ({"text": one_null}, "'text' has a null in 1 of 2 rows"),
+                                     ({"text": [b"a"]}, "'text' has a value of type bytes in row 0 of 1"),
                                      ({"text": ["a"], "embedding": [1]}, "'embedding' is there")]:
-                self.assertRaisesRegex(ValueError, message, actor, pyarrow.table(columns))
+                self.assertRaisesRegex((TypeError, ValueError), message, actor, pyarrow.table(columns))
         finally:
             ray.shutdown()
 

@@ -56,6 +56,9 @@ def predict(dataset: Any, model: str, actors: int, columns: Sequence[str] = ("fi
 def _map(dataset: Any, job: Job, actors: int, batch_size: int, num_cpus: float) -> Any:
     from ray.data import ActorPoolStrategy  # type: ignore[import-not-found, unused-ignore]
 
+    if not hasattr(dataset, "map_batches"):
+        raise TypeError(f"dataset is a {type(dataset).__module__}.{type(dataset).__name__}, expected a "
+                        "ray.data.Dataset")
     there = dataset.columns(fetch_if_missing=False)
     if there is not None:
         job.check_columns(there)

@@ -100,12 +100,20 @@ class Job:
                              f"{[len(inputs), labels]}: activation_fn must keep that of the logits")
         return scores.reshape(len(inputs), labels).astype(np.float32, copy=False)
 
+    def check_texts(self, column: str, values: Sequence[Any]) -> None:
+        """The model would call a number by its place among the pairs of one call, and the pair a tuple."""
+        self.check_nulls(column, sum(value is None for value in values), len(values))
+        texts = str if len(self.columns) > 1 else (str, list, tuple)  # of one column also pairs
+        for row, value in enumerate(values):
+            if not isinstance(value, texts):
+                raise TypeError(f"column {column!r} has a value of type {type(value).__name__} in row "
+                                f"{row} of {len(values)}, expected texts")
+
     def of_columns(self, model: Any, *columns: list[Any]) -> Any:
+        for name, column in zip(self.columns, columns):
+            self.check_texts(name, column)
         return self.answers(model, list(zip(*columns)) if len(columns) > 1 else columns[0])
 
     def of_arrow(self, model: Any, rows: Any) -> Any:
         """The answers for a pyarrow.Table or RecordBatch, [N, E] or [N, C]."""
-        columns = [rows.column(name) for name in self.columns]
-        for name, column in zip(self.columns, columns):
-            self.check_nulls(name, column.null_count, len(column))
-        return self.of_columns(model, *(column.to_pylist() for column in columns))
+        return self.of_columns(model, *(rows.column(name).to_pylist() for name in self.columns))
