@@ -36,8 +36,8 @@ def _map(frame: Any, job: Job) -> Any:
     from pyspark.sql import types  # type: ignore[import-not-found, unused-ignore]
 
     if not hasattr(frame, "mapInArrow"):
-        raise TypeError(f"frame is a {type(frame).__module__}.{type(frame).__name__}, expected a pyspark "
-                        "DataFrame")
+        raise TypeError(f"frame is a {type(frame).__module__}.{type(frame).__name__}, expected a "
+                        "pyspark DataFrame")
     job.check_columns(frame.columns)
     for name in frame.columns:  # Spark does not tell them apart
         if name.lower() == job.to.lower():

@@ -101,7 +101,7 @@ class Job:
         return scores.reshape(len(inputs), labels).astype(np.float32, copy=False)
 
     def check_texts(self, column: str, values: Sequence[Any]) -> None:
-        """The model would call a number by its place among the pairs of one call, and the pair a tuple."""
+        """The model's own error would call a pair with a number a tuple."""
         self.check_nulls(column, sum(value is None for value in values), len(values))
         texts = str if len(self.columns) > 1 else (str, list, tuple)  # of one column also pairs
         for row, value in enumerate(values):
