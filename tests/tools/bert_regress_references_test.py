@@ -1,11 +1,15 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """bert-regress on references that are wrong in themselves. Usage: bert_regress_references_test.py BIN_DIR"""
+import signal
+import subprocess
+import sys
+import time
 import xml.etree.ElementTree as ElementTree
 
 import bert_regress_test
 import numpy as np
-from command_line import main
+from command_line import ROOT, main
 
 NO_IDS = dict.fromkeys(["ids", "type_ids", "starts"])
 
@@ -83,6 +87,23 @@ class ReferencesTest(bert_regress_test.RegressCase):
                            path, "--precision", precision)
         self.fail_with(1, "layer.0 has a mean error", path, "--rtol", "1", "--mean", "0.9")
         self.succeed(path, "--rtol", "1", "--mean", "1")
+
+    def test_a_signal_is_an_error_of_the_report(self):
+        """What an earlier run wrote does not stand for one that was ended."""
+        demo, path = ROOT / "models" / "demo", self.dir / "demo.safetensors"
+        subprocess.run([sys.executable, ROOT / "tools" / "reference" / "reference.py", "-m", demo, "-o", path,
+                        "--random", "16", "--lengths", "128", "--stages", "logits"], check=True)
+        junit, html = self.write("report.xml", "old"), self.write("report.html", "old")
+        command = self.command("-m", demo, path, "--threads", "1", "--junit", junit, "--html", html)
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            while process.poll() is None and not (self.dir / "report.html.partial").exists():
+                time.sleep(0.001)
+            process.terminate()
+            output, error = process.communicate(timeout=120)
+        self.assertEqual((process.returncode, output), (-signal.SIGTERM, ""))
+        self.assertEqual(error, "bert-regress: Terminated: not everything was compared\n")
+        self.assertIn(' message="Terminated: not everything was compared"/>', junit.read_text())
+        self.assertEqual((html.read_text(), list(self.dir.glob("*.partial"))), ("old", []))
 
     def test_names_that_xml_cannot_write(self):
         for name in "\ufffe", "\uffff", "\x01":

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // bert-regress: runs the inputs of a reference file and compares every stage that the file holds.
+#include <cstring>
 #include <exception>
 #include <filesystem>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "tools/console/json_text.h"
 #include "tools/console/output_file.h"
 #include "tools/console/progress_bar.h"
+#include "tools/console/signals/stop.h"
 #include "tools/regress/baseline.h"
 #include "tools/regress/comparison/regression.h"
 #include "tools/regress/regress_options.h"
@@ -112,11 +114,21 @@ ordered_json report_of(const Regression& regression, const std::string& model,
   return all;
 }
 
+// So that what an earlier run wrote does not stand for one that was ended from outside.
+void end_if_asked(const Stop& stop) {
+  if (stop.signal() == 0) return;
+  throw std::runtime_error(
+      fmt::format("{}: not everything was compared", strsignal(stop.signal())));
+}
+
 // With the texts' length, which an error must not call an option of this program's.
-bert::Model load(const RegressOptions& options, const std::string& directory) {
+bert::Model load(const RegressOptions& options, const std::string& directory, const Stop& stop) {
   bert::Options load = options.load;
   load.max_length = max_length_of_reference(options.reference);
-  load.progress = loading_bar();
+  load.progress = [&stop, bar = loading_bar()](int loaded, int layers) {
+    end_if_asked(stop);
+    bar(loaded, layers);
+  };
   try {
     return bert::Model::load(directory, load);
   } catch (const bert::Error& error) {
@@ -130,13 +142,14 @@ struct Result {
   std::string junit;       // the file's contents
 };
 
-Result run(const RegressOptions& options, const std::string& directory, Outputs& outputs) {
+Result run(const RegressOptions& options, const std::string& directory, const Stop& stop,
+           Outputs& outputs) {
   ordered_json baseline = nullptr;  // read first: what is wrong with it costs no time
   if (!options.baseline.empty()) baseline = read_baseline(options.baseline);
-  const bert::Model model = load(options, directory);
+  const bert::Model model = load(options, directory, stop);
   for (const std::string& note : model.info().notes) spdlog::info("note: {}", note);
   Regression regression(options, model);
-  regression.run();
+  regression.run([&stop] { end_if_asked(stop); });
   ordered_json all;
   if (options.json || outputs.html) all = report_of(regression, directory, baseline);
   if (!has_file_alone(options)) {
@@ -158,6 +171,7 @@ Result run(const RegressOptions& options, const std::string& directory, Outputs&
 
 int regress(const RegressOptions& options) {
   check(options);
+  const Stop stop;
   std::string directory = options.model.value_or("");
   Outputs outputs;
   Result result;
@@ -165,7 +179,7 @@ int regress(const RegressOptions& options) {
     open_outputs(options, outputs);
     directory = model_directory(options.model);
     refuse_files_of(directory, options, outputs);
-    result = run(options, directory, outputs);
+    result = run(options, directory, stop, outputs);
   } catch (const std::exception& error) {
     // What an earlier run wrote must not stand for this one.
     const std::string xml = junit_error(directory, error.what());
@@ -173,6 +187,10 @@ int regress(const RegressOptions& options) {
       if (outputs.junit) write(*outputs.junit, xml);
     } catch (const OutputError&) {  // the first error is the one to report
     }
+    if (stop.signal() == 0) throw;
+    outputs.html.reset();
+    spdlog::error("{}", error.what());
+    stop.end_process();
     throw;
   }
   if (outputs.junit) write(*outputs.junit, result.junit);

@@ -52,7 +52,7 @@ Either ids or texts may be left out. If both are there, the texts must tokenize 
 Prints the largest and the mean absolute error of each stage, and names the first stage (in the
 order of the forward pass) and its first element that are out of tolerance. The files are written
 whether it passes or not, the page with the environment and the SHA-256 of the model's files; after
-a failure, the one of --junit holds a test case with the error.
+a failure or a signal, the one of --junit holds a test case with the error.
 
 The default tolerance of each precision:
          atol  rtol   mean

@@ -19,10 +19,11 @@ Regression::Regression(const RegressOptions& options, const bert::Model& model)
   }
 }
 
-void Regression::run() {
+void Regression::run(const std::function<void()>& before_each) {
   ProgressBar bar("comparing", static_cast<double>(reference_.starts().back()), "tokens");
   for (size_t n = 0; n < reference_.encodings().size(); ++n) {
     const bert::Encoding& encoding = reference_.encodings()[n];
+    before_each();
     try {
       models::run_traced(model_, encoding,
                          [&](std::string_view name, const float* values, int64_t rows,

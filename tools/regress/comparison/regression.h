@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,7 +20,8 @@ class Regression {
   // The model must outlive it.
   Regression(const RegressOptions& options, const bert::Model& model);
 
-  void run();
+  // What is called before each input may throw to end it.
+  void run(const std::function<void()>& before_each);
 
   const bert::Model& model() const { return model_; }
   const ReferenceFile& reference() const { return reference_; }
