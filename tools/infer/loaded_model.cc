@@ -148,6 +148,10 @@ LoadedModel load(const InferOptions& options) {
 
 // What is written must be nothing that is read.
 void check_files(const InferOptions& options, const LoadedModel& loaded) {
+  if (options.output == "-") {  // which >> may add to any file; OutputFile knows the input's
+    refuse_files_read(loaded.info.files, "/dev/stdout");
+    return refuse_files_read({options.corpus}, "/dev/stdout");
+  }
   const std::string& model = loaded.directory;
   std::vector<std::string> written = {options.output};
   if (!options.projector.empty()) {

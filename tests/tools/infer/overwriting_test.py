@@ -166,6 +166,12 @@ class Overwriting(InferTest):
         corpus = self.write("corpus.tsv", "a man\ntwo dogs\n")
         self.refused(corpus, "-m", model, "--task", "search", "--corpus", corpus, "-o", corpus.name,
                      "--output-format", "jsonl", "a")
+        for read in corpus, model / "config.json":  # which the shell adds to
+            before = read.read_bytes()
+            with read.open("ab") as output:
+                self.fail_with(1, "/dev/stdout: is both the input and the output", "-m", model, "--task", "search",
+                               "--corpus", corpus, "a", stdout=output)
+            self.assertEqual(read.read_bytes(), before)
 
     def test_inputs_in_the_folder_of_the_projector(self):
         (self.dir / "folder").mkdir()
