@@ -316,10 +316,10 @@ class BERT_INFER_API Tokenizer {
 };
 
 // A loaded model. Immutable, so many threads may use it at once; copies share the weights. A
-// moved-from model may only be assigned to or destroyed. After a fork, the child's calls run on the
-// threads that make them alone. The word embeddings are read in place from their file, which is
-// mapped as long as the model lives: replacing that file is fine, but truncating it or writing into
-// it kills the process (SIGBUS) or changes answers.
+// moved-from model or tokenizer may only be assigned to or destroyed. After a fork, the child's
+// calls run on the threads that make them alone. The word embeddings are read in place from their
+// file, which is mapped as long as the model lives: replacing that file is fine, but truncating it
+// or writing into it kills the process (SIGBUS) or changes answers.
 // An input gives the same bits regardless of what else is in the call, of the batch size and of the
 // number of threads.
 class BERT_INFER_API Model {

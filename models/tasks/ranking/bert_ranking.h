@@ -71,7 +71,7 @@ struct Matches {
 // sentence-transformers' encode_query() and encode_document() would give them, or Options::prompt.
 //
 // Many threads may search at once, but not while another adds. A score depends on the query and the
-// text alone.
+// text alone. A moved-from corpus may only be assigned to or destroyed.
 class BERT_INFER_API Corpus {
  public:
   explicit Corpus(const Model& model);
