@@ -151,6 +151,10 @@ class ClusterTest(ToolTest):
             self.assertEqual(self.asked.read_text().count(f"--query {own} "), 4)
             (self.dir / "words.jsonl").unlink()
             self.asked.write_text("")
+        done = self.recipe("parallel", "-x.jsonl", **asking)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("merge -o ./-x.jsonl ./-x.shard-0.jsonl ./-x.shard-1.jsonl ", self.asked.read_text())
+        self.asked.write_text("")
         done = self.recipe("parallel", self.dir / "one.jsonl", **asking)
         self.assertEqual((done.returncode, self.asked.read_text()), (0, ""))
         self.assertIn("one.jsonl is whole already", done.stderr)
@@ -177,6 +181,7 @@ class ClusterTest(ToolTest):
         path = {"PATH": f"{stub.parent}:{os.environ['PATH']}"}
         for name, given, end, shard in (
                 ("données.jsonl", [], "--threads 1 --workers 1", "données.shard-2.jsonl"),
+                ("-x.jsonl", [], "--threads 1 --workers 1", "./-x.shard-2.jsonl"),
                 ("x.shard-.y $z's.tsv", ["--threads", "3", "--on-error", "skip"], "--quiet",
                  "x.shard-.y $z's.shard-2.tsv")):
             with self.subTest(name):
