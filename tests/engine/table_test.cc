@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -50,8 +51,9 @@ TEST(Table, WidensEveryHalf) {
 
 TEST(Table, WidensEveryBfloatAtAnyAlignment) {
   const std::vector<uint16_t> bits = all_bits();
-  std::vector<std::byte> moved(2 * bits.size() + 1);
-  std::memcpy(moved.data() + 1, bits.data(), 2 * bits.size());
+  const std::span bytes = std::as_bytes(std::span(bits));
+  std::vector<std::byte> moved = {std::byte{}};
+  moved.insert(moved.end(), bytes.begin(), bytes.end());
   std::vector<float> floats(bits.size());
   widen(FloatType::bf16, moved.data() + 1, std::ssize(bits), floats.data());
   for (const uint16_t each : bits) {
