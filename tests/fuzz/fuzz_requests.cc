@@ -50,7 +50,9 @@ Service& service() {
 }
 
 HttpRequest read_request(const uint8_t* data, size_t size) {
-  HttpRequest request = {.caller = "fuzzer", .came = Clock::now()};
+  HttpRequest request;
+  request.caller = "fuzzer";
+  request.came = Clock::now();
   std::string text(reinterpret_cast<const char*>(data) + 1, size - 1);
   const auto routes = all_routes();
   if (data[0] < routes.size()) {
