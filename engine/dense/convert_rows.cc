@@ -54,6 +54,17 @@ Linear::ConvertedRows Linear::Packed::convert(Team& team, ConstTensor x, int64_t
           .scales = scales};
 }
 
+Linear::ConvertedRows Linear::Packed::interleave(Team& team, ConstTensor x, float* to) const {
+  const Timed timed(Step::convert);
+  const int64_t rows_per_task = product->panel.interleaved_rows;
+  team.run(divide_up(x.rows, rows_per_task), [&](int64_t task, int) {
+    const int64_t first = task * rows_per_task;
+    product->panel.interleave(x.row(first), std::min(rows_per_task, x.rows - first), x.columns,
+                              as_words(to) + first * x.columns);
+  });
+  return {.words = as_words(to), .stride = x.columns, .interleaved = true};
+}
+
 void Linear::Packed::add_scales(const ConvertedRows& inputs, int64_t row, int64_t column,
                                 MatmulTask& task) const {
   task.exact = std::ssize(exact);

@@ -57,7 +57,11 @@ void Linear::run(Team& team, ConstTensor x, Buffer& scratch, Tensor y, const Int
   ConvertedRows inputs{.words = as_words(x.data), .stride = x.columns};
   if (w.converts()) inputs = w.convert(team, x, part.words(), scratch);
   const int64_t wide_floats = w.widens() ? part.words() * width : 0;
-  if (w.widens()) scratch.resize_discarding(team.threads() * wide_floats);
+  const int64_t all_wide_floats = whole_lines(team.threads() * wide_floats);
+  const bool interleaves = w.interleaves(x.rows, panels);
+  const int64_t strip_floats = interleaves ? w.strip_floats(x) : 0;
+  if (w.widens() || interleaves) scratch.resize_discarding(all_wide_floats + strip_floats);
+  if (interleaves) inputs = w.interleave(team, x, scratch.data() + all_wide_floats);
   const Timed timed(Step::linear);
   const RowBlocks blocks(x.rows, product.panel.tiles ? inputs.stride : 0, panels,
                          w.n * w.k <= kFewWeights, product.panel.row_step, team.threads());
@@ -85,6 +89,7 @@ void Linear::run(Team& team, ConstTensor x, Buffer& scratch, Tensor y, const Int
         .activation = w.activation,
         .add = into.add,
         .multiply = into.multiply,
+        .interleaved = inputs.interleaved,
         .widened = scratch.data() + worker * wide_floats};
     if (product.precision == Precision::int8) w.add_scales(inputs, first, column, task);
     product.multiply(task);

@@ -27,6 +27,9 @@ struct PanelFormat {
   bool dense_rows = false;  // the exact inputs follow all rows, otherwise each row's own
   bool tiles = false;       // matrix tiles multiply, which read 16 rows at once
   bool halved = false;      // of f32: a word holds the weights of inputs 2i and 2i + 1, in bf16
+  // How f32 inputs are interleaved, or 0 and null: see KernelTable.
+  int64_t interleaved_rows = 0;
+  void (*interleave)(const float* x, int64_t rows, int64_t k, Word32* strips) = nullptr;
   // How f32 inputs are split, or null: see KernelTable::split_row.
   void (*split)(const float* row, int64_t k, Word32* words) = nullptr;
   Int8Format int8 = {.bytes = 1, .max_input = 255};

@@ -23,6 +23,7 @@ void matmul_f32(const MatmulTask& task);
 void matmul_bf16(const MatmulTask& task);
 void matmul_int8(const MatmulTask& task);
 void matmul_halved(const MatmulTask& task);
+void interleave(const float* x, int64_t rows, int64_t k, Word32* strips);
 #if defined(HAS_TILES)
 void matmul_split(const MatmulTask& task);
 void split_row(const float* row, int64_t k, Word32* words);
@@ -104,6 +105,8 @@ extern constinit const KernelTable kernels = {
     .matmul_split = matmul_split,
     .split_row = split_row,
 #endif
+    .interleaved_rows = kInterleaves ? kRows : 0,
+    .interleave = kInterleaves ? interleave : nullptr,
     .matmul_halved = matmul_halved,
     .finish = finish,
     .finish_int8 = finish_int8,

@@ -64,6 +64,7 @@ struct MatmulTask {
   int64_t rows = 0, words = 0, columns = 0, x_stride = 0, y_stride = 0;
   Activation activation = Activation::none;
   bool add = false, multiply = false;
+  bool interleaved = false;  // f32 only: x is in strips, as KernelTable::interleave() makes them
   float* widened = nullptr;  // matmul_halved: [words, panel_columns], unless rows are split
   // int8 only.
   int64_t exact = 0;                // inputs that are multiplied in f32
@@ -116,6 +117,11 @@ struct KernelTable {
   Panels split_panels = {};
   void (*matmul_split)(const MatmulTask& task) = nullptr;
   void (*split_row)(const float* row, int64_t k, Word32* words) = nullptr;
+  // Turns rows x [rows, k] of f32 into strips [k, interleaved_rows], of which the last is padded:
+  // a tile reads one strip faster than as many rows. Null and 0 where that is not so. matmul_f32
+  // and matmul_halved have the same bits either way.
+  int64_t interleaved_rows = 0;
+  void (*interleave)(const float* x, int64_t rows, int64_t k, Word32* strips) = nullptr;
   // f32 by weights that are bf16: the bits of matmul_split, if there is one, or of matmul_f32, from
   // panels [words / 2, panel_columns] that hold the weights of two inputs in a word.
   void (*matmul_halved)(const MatmulTask& task);

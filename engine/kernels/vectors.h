@@ -33,6 +33,7 @@ constexpr int kRows = 4, kVectors = 2;
 #endif
 constexpr int64_t kPanel = kVectors * W;  // columns of a tile
 constexpr int64_t kLine = 16;             // words in a cache line
+constexpr bool kInterleaves = W == 8;     // see matmul/interleaved_rows.h
 typedef float Vec __attribute__((vector_size(W * sizeof(float))));
 typedef int32_t IntVec __attribute__((vector_size(W * sizeof(int32_t))));
 
@@ -186,8 +187,9 @@ inline typename Kind::In load_row(const Word32* b, int64_t b_stride, int i, int 
 constexpr int64_t kStep = W == 8 ? 8 : 4;
 
 // sum += a[R, Rows] b[Rows, V * W] in registers. a: the addresses of N evenly spaced rows; rows lie
-// a_stride apart. Calls beside(row, half) at the beginning and in the middle of each row of b.
-template <typename Kind, int Rows, int R, int V, int N, typename Beside>
+// a_stride apart, and the words of a row AStep apart. Calls beside(row, half) at the beginning and
+// in the middle of each row of b.
+template <typename Kind, int Rows, int AStep = 1, int R, int V, int N, typename Beside>
 [[gnu::always_inline]] inline void add_rows(const Word32* const (&a)[N], int64_t a_stride,
                                             const Word32* b, int64_t b_stride,
                                             typename Kind::Sum (&sum)[R][V], const Beside& beside) {
@@ -201,7 +203,7 @@ template <typename Kind, int Rows, int R, int V, int N, typename Beside>
     for (int r = 0; r < R; ++r) {
       if (r == 0 || r == R / 2) beside(i, r > 0);
       const typename Kind::In x =
-          Kind::broadcast(a[r / kRowsPerAddress] + r % kRowsPerAddress * a_stride + i);
+          Kind::broadcast(a[r / kRowsPerAddress] + r % kRowsPerAddress * a_stride + i * AStep);
 #pragma GCC unroll 8
       for (int v = 0; v < V; ++v) sum[r][v] = Kind::dot(sum[r][v], x, row[v]);
     }

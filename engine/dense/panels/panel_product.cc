@@ -15,9 +15,9 @@ namespace {
 class PanelProduct final : public Product {
  public:
   PanelProduct(Precision in, const KernelTable& kernels)
-      : Product(
-            Backend::panels, in,
-            format(in == Precision::f32 ? kernels.panels : kernels.narrow_panels, kernels.int8)),
+      : Product(Backend::panels, in,
+                in == Precision::f32 ? f32_format(kernels)
+                                     : format(kernels.narrow_panels, kernels.int8)),
         kernels_(kernels),
         matmul_(in == Precision::f32    ? kernels.matmul_f32
                 : in == Precision::bf16 ? kernels.matmul_bf16
@@ -39,6 +39,12 @@ class PanelProduct final : public Product {
             .row_step = panels.row_step,
             .tiles = panels.word_step > 1,
             .int8 = int8};
+  }
+  static PanelFormat f32_format(const KernelTable& kernels) {
+    PanelFormat all = format(kernels.panels, kernels.int8);
+    all.interleaved_rows = kernels.interleaved_rows;
+    all.interleave = kernels.interleave;
+    return all;
   }
 
   const KernelTable& kernels_;

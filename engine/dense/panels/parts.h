@@ -24,7 +24,7 @@ inline void multiply_in_parts(Matmul matmul, const MatmulTask& whole, const Pane
   MatmulTask task = whole;
   for (int64_t part = 0; part < parts; ++part) {
     const int64_t begin = begin_of(part), end = begin_of(part + 1);
-    task.x = whole.x + begin;
+    task.x = whole.x + begin * (whole.interleaved ? panel.interleaved_rows : 1);
     task.panel = whole.panel + panel.rows(begin) * panel.columns;
     task.next = part + 1 < parts ? whole.panel + panel.rows(end) * panel.columns : whole.next;
     task.words = end - begin;

@@ -15,6 +15,7 @@
 #include "engine/kernels/matmul/few_rows.h"
 #include "engine/kernels/matmul/finish.h"
 #include "engine/kernels/matmul/halved_panels.h"
+#include "engine/kernels/matmul/interleaved_rows.h"
 #include "engine/kernels/matmul/split_panels.h"
 #include "engine/kernels/matmul/tile_panels.h"
 #include "engine/kernels/narrow/narrow_kinds.h"
@@ -136,6 +137,9 @@ void matmul(const MatmulTask& task) {
   if constexpr (kVectors == 4) {
     if (task.rows >= kMinFewRows && task.rows <= kMaxFewRows) return matmul_few<Kind>(task);
   }
+  if constexpr (kInterleaves && std::is_same_v<Kind, F32>) {
+    if (task.interleaved) return matmul_interleaved(task);
+  }
   // Tiles of nearly equal height: one of few rows waits for its own sums, and is too short to hide
   // what it should prefetch (16 rows as 6, 6 and 4: 1.4 times as long on Zen 3).
   const int64_t tiles = (task.rows + Kind::kTileRows - 1) / Kind::kTileRows;
@@ -192,7 +196,8 @@ void split_row(const float* row, int64_t k, Word32* words) { split_row_in_parts(
 void matmul_bf16(const MatmulTask& task) { matmul<Bf16>(task); }
 void matmul_int8(const MatmulTask& task) { matmul_bytes<Bytes>(task); }
 void matmul_halved(const MatmulTask& task) {
-  task.rows <= kMaxHalvedRows ? matmul<Halved>(task) : matmul<F32>(widen_panel(task));
+  const bool few = task.rows <= kMaxHalvedRows && !task.interleaved;
+  few ? matmul<Halved>(task) : matmul<F32>(widen_panel(task));
 }
 #endif
 

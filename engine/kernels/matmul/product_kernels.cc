@@ -45,6 +45,31 @@ void pack_panel(const Word32* const* rows, int64_t columns, int64_t words, int64
   }
 }
 
+void interleave(const float* x, int64_t rows, int64_t k, Word32* strips) {
+  for (int64_t first = 0; first < rows; first += kRows, strips += kRows * k) {
+    const int64_t height = rows - first < kRows ? rows - first : kRows;
+    for (int64_t i = 0; i < k; i += W) {
+      const int64_t left = k - i < W ? k - i : W;
+      Vec block[W] = {};
+      for (int64_t r = 0; r < height; ++r) {
+        const float* from = x + (first + r) * k + i;
+        block[r] = left == W ? load(from) : load_part(from, left, 0);
+      }
+      transpose(block);
+      Word32* to = strips + i * kRows;
+      // A vector is longer than kRows: the next one overwrites what is too much.
+      if (i + W < k) {
+#pragma GCC unroll 8
+        for (int64_t d = 0; d < W; ++d) store(to + d * kRows, block[d]);
+      } else {
+        for (int64_t d = 0; d < left; ++d) {
+          __builtin_memcpy(to + d * kRows, &block[d], kRows * sizeof(Word32));
+        }
+      }
+    }
+  }
+}
+
 void finish(const MatmulTask& task, int64_t row, int64_t rows, float* sums, int64_t stride) {
   finish_rows<F32>(task, rows, sums, stride, task.y + row * task.y_stride);
 }

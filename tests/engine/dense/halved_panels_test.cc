@@ -88,9 +88,11 @@ TEST(HalvedPanels, GiveTheBitsOfWholeOnes) {
         expect_same_bits(*product, inputs, columns, Activation::gelu);
       }
     }
+    expect_same_bits(*product, 160, 649, Activation::gelu);  // with enough columns to interleave
     // In parts, which begin at multiples of 32 inputs.
     for (const int64_t inputs : {3072, 4096}) {
       expect_same_bits(*product, inputs, 37, Activation::none);
+      expect_same_bits(*product, inputs, 649, Activation::none);
     }
   }
 }

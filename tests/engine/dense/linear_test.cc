@@ -53,13 +53,16 @@ std::vector<const Product*> panels_of(Precision precision) {
 }
 
 // Every product that pick_product() may return for a precision: panels of the best instruction set,
-// whose others RowKernelsTest tests, and whatever oneDNN has.
+// and of those whose inputs are interleaved (RowKernelsTest tests the others), and what oneDNN has.
 std::vector<const Product*> products_of(Precision precision) {
   std::vector<const Product*> all = {panels_of(precision).back()};
   std::vector<const Product*> others = {micro_kernel_product(precision), matmul_product(precision)};
   for (const KernelTable* kernels : tested_kernels()) {
     if (precision == Precision::f32) others.push_back(split_product(*kernels));
   }
+  std::ranges::copy_if(panels_of(precision), std::back_inserter(others), [&](const Product* p) {
+    return p->panel.interleaved_rows > 0 && p != all.front();
+  });
   std::ranges::copy_if(others, std::back_inserter(all), [](const Product* p) { return p; });
   return all;
 }
@@ -265,7 +268,7 @@ TEST_P(LinearBits, AreTheSameAtEveryHeightAndThreadCount) {
 
 INSTANTIATE_TEST_SUITE_P(Shapes, LinearBits,
                          testing::Values(std::pair{104, 312}, std::pair{48, 2}, std::pair{768, 768},
-                                         std::pair{3101, 70}),
+                                         std::pair{3101, 70}, std::pair{1703, 649}),
                          shape_name);
 
 TEST(Linear, AddsToTheResidual) {
