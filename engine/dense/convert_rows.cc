@@ -54,15 +54,18 @@ Linear::ConvertedRows Linear::Packed::convert(Team& team, ConstTensor x, int64_t
           .scales = scales};
 }
 
-Linear::ConvertedRows Linear::Packed::interleave(Team& team, ConstTensor x, float* to) const {
+Linear::ConvertedRows Linear::Packed::interleave(Team& team, ConstTensor x, int64_t kept,
+                                                 Buffer& scratch) const {
   const Timed timed(Step::convert);
   const int64_t rows_per_task = product->panel.interleaved_rows;
+  scratch.resize_discarding(kept + round_up(x.rows, rows_per_task) * x.columns);
+  Word32* const to = as_words(scratch.data() + kept);
   team.run(divide_up(x.rows, rows_per_task), [&](int64_t task, int) {
     const int64_t first = task * rows_per_task;
     product->panel.interleave(x.row(first), std::min(rows_per_task, x.rows - first), x.columns,
-                              as_words(to) + first * x.columns);
+                              to + first * x.columns);
   });
-  return {.words = as_words(to), .stride = x.columns, .interleaved = true};
+  return {.words = to, .stride = x.columns, .interleaved = true};
 }
 
 void Linear::Packed::add_scales(const ConvertedRows& inputs, int64_t row, int64_t column,

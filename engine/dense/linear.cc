@@ -16,9 +16,8 @@ constexpr int64_t kFewWeights = 128 << 10;
 // Divides the rows of a product into blocks whose height follows the second-level cache: 240 with 1
 // MiB, where 60 took 2 % longer and 480 1 %. Rows are independent, so the height changes no bits.
 // Heights differ by less than step_, a multiple of the kernel's tile: with few panels, threads
-// would wait for the one with the tallest block. Where it costs little, each thread gets the same
-// number of blocks, and so finds the same rows in its own cache from one product to the next (2
-// threads, 128 tokens of hidden size 128: 9 % faster, 512 of 768: 3 %).
+// would wait for the tallest block. Where it costs little, each thread gets as many blocks, and so
+// finds the same rows in its own cache from one product to the next (2 threads: 3 to 9 % faster).
 class RowBlocks {
  public:
   // row_words: of a row that tiles read, 0 otherwise.
@@ -58,10 +57,8 @@ void Linear::run(Team& team, ConstTensor x, Buffer& scratch, Tensor y, const Int
   if (w.converts()) inputs = w.convert(team, x, part.words(), scratch);
   const int64_t wide_floats = w.widens() ? part.words() * width : 0;
   const int64_t all_wide_floats = whole_lines(team.threads() * wide_floats);
-  const bool interleaves = w.interleaves(x.rows, panels);
-  const int64_t strip_floats = interleaves ? w.strip_floats(x) : 0;
-  if (w.widens() || interleaves) scratch.resize_discarding(all_wide_floats + strip_floats);
-  if (interleaves) inputs = w.interleave(team, x, scratch.data() + all_wide_floats);
+  if (w.widens()) scratch.resize_discarding(all_wide_floats);
+  if (w.interleaves(x.rows, panels)) inputs = w.interleave(team, x, all_wide_floats, scratch);
   const Timed timed(Step::linear);
   const RowBlocks blocks(x.rows, product.panel.tiles ? inputs.stride : 0, panels,
                          w.n * w.k <= kFewWeights, product.panel.row_step, team.threads());

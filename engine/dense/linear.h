@@ -136,12 +136,8 @@ class Linear {
     // with two threads nothing for 768 columns of output and less than 64 rows.
     bool interleaves(int64_t input_rows, int64_t panels_read) const {
       constexpr int64_t kMinRows = 32, kMinPanels = 40;
-      return product->panel.interleaved_rows > 0 && input_rows >= kMinRows &&
-             panels_read >= kMinPanels;
-    }
-    // That interleaved inputs take.
-    int64_t strip_floats(ConstTensor x) const {
-      return round_up(x.rows, product->panel.interleaved_rows) * x.columns;
+      return product->precision == Precision::f32 && product->panel.interleaved_rows > 0 &&
+             input_rows >= kMinRows && panels_read >= kMinPanels;
     }
     bool widens() const { return product->panel.halved && !product->panel.split; }
     // Of converted rows. Tiles load 16 rows at once, each from the beginning of a cache line; with
@@ -162,8 +158,8 @@ class Linear {
     void pack(Team& team, const FillRow& fill);
     // Of a slice of the inputs, input_words of them.
     ConvertedRows convert(Team& team, ConstTensor x, int64_t input_words, Buffer& scratch) const;
-    // to: [strip_floats(x)]
-    ConvertedRows interleave(Team& team, ConstTensor x, float* to) const;
+    // Into scratch, after its first `kept` floats.
+    ConvertedRows interleave(Team& team, ConstTensor x, int64_t kept, Buffer& scratch) const;
     // Adds what only int8 tasks have, for inputs from `row` on and columns from `column` on.
     void add_scales(const ConvertedRows& inputs, int64_t row, int64_t column,
                     MatmulTask& task) const;

@@ -57,7 +57,9 @@ const char* name_of(Precision precision) {
 // -7 % for those that attention reads; f32 on tiles: -10 %); otherwise reading the weights again
 // costs more than that saves.
 int64_t Product::rows_at_a_time(int threads) const {
-  if (panel.interleaved_rows > 0) return 480 * int64_t{threads};  // interleaving takes memory
+  if (precision == Precision::f32 && panel.interleaved_rows > 0) {
+    return 480 * int64_t{threads};  // interleaved rows take as much memory again
+  }
   const bool fast = precision == Precision::int8 || panel.tiles;
   if (!fast) return std::numeric_limits<int64_t>::max();
   return (second_level_cache() < 2 << 20 ? 96 : panel.tiles ? 256 : 128) * int64_t{threads};

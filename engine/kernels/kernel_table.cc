@@ -105,8 +105,8 @@ extern constinit const KernelTable kernels = {
     .matmul_split = matmul_split,
     .split_row = split_row,
 #endif
-    .interleaved_rows = kInterleaves ? kRows : 0,
-    .interleave = kInterleaves ? interleave : nullptr,
+    .interleaved_rows = W == 8 ? kRows : 0,
+    .interleave = W == 8 ? interleave : nullptr,
     .matmul_halved = matmul_halved,
     .finish = finish,
     .finish_int8 = finish_int8,

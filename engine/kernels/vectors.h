@@ -33,7 +33,6 @@ constexpr int kRows = 4, kVectors = 2;
 #endif
 constexpr int64_t kPanel = kVectors * W;  // columns of a tile
 constexpr int64_t kLine = 16;             // words in a cache line
-constexpr bool kInterleaves = W == 8;     // see matmul/interleaved_rows.h
 typedef float Vec __attribute__((vector_size(W * sizeof(float))));
 typedef int32_t IntVec __attribute__((vector_size(W * sizeof(int32_t))));
 
@@ -72,8 +71,7 @@ inline Vec max(Vec a, Vec b) { return a > b ? a : b; }
 inline Vec min(Vec a, Vec b) { return a < b ? a : b; }
 #endif
 // Prefetch a cache line to the first or second level. In assembly, so that each stays in its place:
-// compilers group those of neighbouring lines, which can halve the speed of reading memory
-// (measured on Granite Rapids).
+// grouping those of neighbouring lines can halve the speed of reading memory (Granite Rapids).
 #if defined(__SSE2__)
 inline void prefetch_l1(const void* p) {
   asm volatile("prefetcht0 %0" : : "m"(*static_cast<const float*>(p)));
@@ -187,8 +185,7 @@ inline typename Kind::In load_row(const Word32* b, int64_t b_stride, int i, int 
 constexpr int64_t kStep = W == 8 ? 8 : 4;
 
 // sum += a[R, Rows] b[Rows, V * W] in registers. a: the addresses of N evenly spaced rows; rows lie
-// a_stride apart, and the words of a row AStep apart. Calls beside(row, half) at the beginning and
-// in the middle of each row of b.
+// a_stride apart, words AStep. Calls beside(row, half) at the start and in the middle of b's rows.
 template <typename Kind, int Rows, int AStep = 1, int R, int V, int N, typename Beside>
 [[gnu::always_inline]] inline void add_rows(const Word32* const (&a)[N], int64_t a_stride,
                                             const Word32* b, int64_t b_stride,

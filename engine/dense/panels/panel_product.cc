@@ -16,8 +16,7 @@ class PanelProduct final : public Product {
  public:
   PanelProduct(Precision in, const KernelTable& kernels)
       : Product(Backend::panels, in,
-                in == Precision::f32 ? f32_format(kernels)
-                                     : format(kernels.narrow_panels, kernels.int8)),
+                format(kernels, in == Precision::f32 ? kernels.panels : kernels.narrow_panels)),
         kernels_(kernels),
         matmul_(in == Precision::f32    ? kernels.matmul_f32
                 : in == Precision::bf16 ? kernels.matmul_bf16
@@ -33,18 +32,14 @@ class PanelProduct final : public Product {
   std::string name() const override { return fmt::format("panels for {}", kernels_.name); }
 
  private:
-  static PanelFormat format(const KernelTable::Panels& panels, Int8Format int8) {
+  static PanelFormat format(const KernelTable& kernels, const KernelTable::Panels& panels) {
     return {.columns = panels.columns,
             .word_step = panels.word_step,
             .row_step = panels.row_step,
             .tiles = panels.word_step > 1,
-            .int8 = int8};
-  }
-  static PanelFormat f32_format(const KernelTable& kernels) {
-    PanelFormat all = format(kernels.panels, kernels.int8);
-    all.interleaved_rows = kernels.interleaved_rows;
-    all.interleave = kernels.interleave;
-    return all;
+            .interleaved_rows = kernels.interleaved_rows,
+            .interleave = kernels.interleave,
+            .int8 = kernels.int8};
   }
 
   const KernelTable& kernels_;

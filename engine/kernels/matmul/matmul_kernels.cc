@@ -30,8 +30,7 @@ namespace {
 constexpr int64_t kPrefetchLines = kPanel > kLine ? 2 * kPanel / kLine : 2;
 // Processors prefetch sequential reads by themselves, but not into the next page.
 constexpr int64_t kPageBytes = 4096;
-// By measurement, GELU overlaps with the next tile only where there are 32 registers: it needs four
-// in addition to the tile's.
+// By measurement, GELU, which takes four registers more, overlaps only where there are 32.
 constexpr bool kOverlapGelu = W == 16;
 
 // The epilogue of a tile whose sums are complete, row by row. It is mostly not multiplication, so
@@ -73,7 +72,6 @@ template <typename Kind, int R, typename Of>
   const auto prefetch = [&](int row, bool half) {
     for (int64_t l = 0; row % kPair<Kind> == 0 && !half && l < lines; ++l, ahead += kLine) {
       prefetch_l1(ahead);
-      // With the first lines of the next page under way, the processor fetches the rest in time.
       constexpr int64_t kPage = kPageBytes / sizeof(Word32);
       if (reinterpret_cast<uintptr_t>(ahead) % kPageBytes > 0) continue;
       for (int64_t j = 0; j < 3; ++j) prefetch_l1(ahead + kPage + j * kLine);
@@ -119,25 +117,22 @@ void tile(const MatmulTask& task, int64_t first, int64_t lines, const Word32* ah
   }
 }
 
-template <typename Kind>
-using Tile = void (*)(const MatmulTask&, int64_t, int64_t, const Word32*, const Epilogue<Kind>&,
-                      float*);
 // Indexed by the number of rows.
 template <typename Kind>
-constexpr Tile<Kind> kTiles[] = {nullptr,
-                                 tile<Kind, 1>,
-                                 tile<Kind, 2>,
-                                 tile<Kind, 3>,
-                                 tile<Kind, 4>,
-                                 tile<Kind, (Kind::kTileRows > 4 ? 5 : 4)>,
-                                 tile<Kind, (Kind::kTileRows > 4 ? 6 : 4)>};
+constexpr decltype(&tile<Kind, 1>) kTiles[] = {nullptr,
+                                               tile<Kind, 1>,
+                                               tile<Kind, 2>,
+                                               tile<Kind, 3>,
+                                               tile<Kind, 4>,
+                                               tile<Kind, (Kind::kTileRows > 4 ? 5 : 4)>,
+                                               tile<Kind, (Kind::kTileRows > 4 ? 6 : 4)>};
 
 template <typename Kind>
 void matmul(const MatmulTask& task) {
   if constexpr (kVectors == 4) {
     if (task.rows >= kMinFewRows && task.rows <= kMaxFewRows) return matmul_few<Kind>(task);
   }
-  if constexpr (kInterleaves && std::is_same_v<Kind, F32>) {
+  if constexpr (W == 8 && std::is_same_v<Kind, F32>) {
     if (task.interleaved) return matmul_interleaved(task);
   }
   // Tiles of nearly equal height: one of few rows waits for its own sums, and is too short to hide
@@ -148,10 +143,10 @@ void matmul(const MatmulTask& task) {
   const int64_t before_last = tiles > kPrefetchLines ? begin(tiles - kPrefetchLines) : 0;
   int64_t prefetched = 0;
   alignas(64) float sums[2][kRows * kPanel];
-  const bool can_wait = !task.multiply && (task.activation == Activation::none ||
-                                           (kOverlapGelu && task.activation == Activation::gelu));
-  const bool overlaps = can_wait && task.columns == kPanel;
   const bool gelu = !task.add && task.activation == Activation::gelu;
+  const bool overlaps = task.columns == kPanel && !task.multiply &&
+                        (task.activation == Activation::none ||
+                         (kOverlapGelu && task.activation == Activation::gelu));
   float* before = nullptr;  // where the previous tile's sums go, if they wait
   int64_t rows_before = 0;
   for (int64_t t = 0; t < tiles; ++t) {

@@ -46,23 +46,21 @@ Buffer shared_scratch;  // for all calls, as in a forward pass
 // The panels of every instruction set that runs here.
 std::vector<const Product*> panels_of(Precision precision) {
   std::vector<const Product*> all;
-  for (const KernelTable* kernels : runnable_kernels()) {
-    all.push_back(&panel_product(precision, *kernels));
-  }
+  for (const KernelTable* k : runnable_kernels()) all.push_back(&panel_product(precision, *k));
   return all;
 }
 
-// Every product that pick_product() may return for a precision: panels of the best instruction set,
-// and of those whose inputs are interleaved (RowKernelsTest tests the others), and what oneDNN has.
+// Every product that pick_product() may return for a precision, and panels that interleave their
+// inputs; RowKernelsTest tests the other instruction sets.
 std::vector<const Product*> products_of(Precision precision) {
-  std::vector<const Product*> all = {panels_of(precision).back()};
-  std::vector<const Product*> others = {micro_kernel_product(precision), matmul_product(precision)};
-  for (const KernelTable* kernels : tested_kernels()) {
-    if (precision == Precision::f32) others.push_back(split_product(*kernels));
+  std::vector<const Product*> all = {panels_of(precision).back()},
+                              others = {micro_kernel_product(precision), matmul_product(precision)};
+  if (precision == Precision::f32) {
+    for (const KernelTable* kernels : tested_kernels()) others.push_back(split_product(*kernels));
+    for (const Product* p : panels_of(precision)) {
+      if (p->panel.interleaved_rows > 0) others.push_back(p);
+    }
   }
-  std::ranges::copy_if(panels_of(precision), std::back_inserter(others), [&](const Product* p) {
-    return p->panel.interleaved_rows > 0 && p != all.front();
-  });
   std::ranges::copy_if(others, std::back_inserter(all), [](const Product* p) { return p; });
   return all;
 }
