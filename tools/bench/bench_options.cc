@@ -28,7 +28,7 @@ A SHAPE is BxS, a batch of B inputs of S tokens, or lengths:17,31,128, a batch o
       --precision P,.. auto (default), f32, bf16 or int8, or several, one after the other
       --backend B      what multiplies: auto (default), onednn or panels
       --compare        both backends side by side, run in turns; onednn / panels: how many times as
-                       fast as panels onednn is
+                       fast as panels onednn is; panels alone where oneDNN has no fast product
       --threads N,..   default: as many as the process may use
       --runs N         the least number of timed runs of each shape (default 7); runs continue until
                        half a second has passed

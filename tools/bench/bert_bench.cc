@@ -2,6 +2,7 @@
 //
 // bert-bench: times the forward pass and compares it with the machine's peak, measured alongside.
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <optional>
 #include <set>
@@ -14,6 +15,7 @@
 #include <nlohmann/json.hpp>
 #include <spdlog/spdlog.h>
 
+#include "engine/dense/product.h"
 #include "models/bert_infer.h"
 #include "tools/bench/bench_options.h"
 #include "tools/bench/bench_report.h"
@@ -28,16 +30,30 @@
 namespace bert::tools {
 namespace {
 
-// The model, or with --compare the same with each backend, panels first.
+bool has_onednn_product(const std::string& precision) {
+  using enum engine::Precision;
+  return std::ranges::any_of(std::array{f32, bf16, int8}, [&](engine::Precision each) {
+    return engine::name_of(each) == precision && engine::has_onednn_product(each);
+  });
+}
+
+// The model, or with --compare the same with each backend that can multiply in its precision, panels
+// first.
 std::vector<bert::Model> load_models(const std::string& directory, const BenchOptions& options,
                                      const bert::Options& wanted) {
   bert::Options load = wanted;
   load.progress = loading_bar();
   if (!options.compare) return {bert::Model::load(directory, load)};
   std::vector<bert::Model> models;
-  for (const Backend backend : {Backend::panels, Backend::onednn}) {
-    load.backend = backend;
+  load.backend = Backend::panels;
+  models.push_back(bert::Model::load(directory, load));
+  const std::string precision = models.front().info().precision;
+  if (has_onednn_product(precision)) {
+    load.backend = Backend::onednn;
     models.push_back(bert::Model::load(directory, load));
+  } else {
+    spdlog::info("note: oneDNN {} has no fast {} product for this processor: panels alone",
+                 engine::onednn_version(), precision);
   }
   return models;
 }
@@ -124,7 +140,7 @@ class Bench {
       for (const Timing& timing : timings) {
         report({options_.shapes[i], lengths_[i].size(), timing.work, timing, info});
       }
-      if (options_.compare && !options_.json) {
+      if (timings.size() == 2 && !options_.json) {
         print(fmt::format("    onednn / panels: {:.2f}\n",
                           timings[0].median() / timings[1].median()));
       }
