@@ -22,8 +22,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PAIRS = ROOT / "tests" / "demo" / "everyday.tsv"
 # The largest shapes of these tests take minutes under emulation.
-LONG = ["*LinearBits*/768x768", "*LinearBits*/3101x70", "*LinearBits*/104x312",
-        "*LinearTwin*/768x31", "*LinearTwin*/3101x70", "*LinearTwin*/104x312",
+LONG = ["*LinearBits*/768x768", "*LinearBits*/3101x70", "*LinearBits*/104x312", "*LinearBits*/1703x649",
+        "*LinearTwin*/768x31", "*LinearTwin*/3101x70", "*LinearTwin*/104x312", "HalvedPanels.GiveTheBitsOfWholeOnes",
         "BlockAttention.AgreesWithItsTwinInDouble", "BlockAttention.KeepsTheProbabilitiesOfAllKeys",
         "BlockAttention.GivesTheSameBitsInAnyBatchAndForAnyThreadCount",
         "BlockAttention.TakesMemoryThatGrowsWithTheTokens"]

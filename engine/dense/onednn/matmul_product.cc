@@ -116,11 +116,17 @@ class MatmulProduct final : public Product {
     return fmt::format("oneDNN {} matmul, {}", onednn_version(), implementation_);
   }
 
-  // In oneDNN's older kernels, a row's bits depend on the block's height, but not on the row's
-  // place in it if the height is a multiple of 16 or 24. So all their blocks have 16 rows: by
+  // In oneDNN's older kernels for x86-64, a row's bits depend on the block's height, but not on the
+  // row's place in it if the height is a multiple of 16 or 24. So all their blocks have 16 rows: by
   // measurement, 48 take three times as long for an input of 16 tokens and are no faster for longer
-  // ones. The kernels for AVX-512 give a row the same bits at any height.
-  static constexpr int64_t kMaxRows = 96, kRowStep = 16;
+  // ones. The kernels for AVX-512 give a row the same bits at any height. Elsewhere, rows beyond a
+  // multiple of 6 are summed in another order as soon as there are more than 256 inputs.
+#ifdef __x86_64__
+  static constexpr int64_t kRowStep = 16;
+#else
+  static constexpr int64_t kRowStep = 24;
+#endif
+  static constexpr int64_t kMaxRows = 96;
 
  private:
   void multiply_rows(const MatmulTask& task, int64_t first, int64_t rows, dnnl::stream& stream,
