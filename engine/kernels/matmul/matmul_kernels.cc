@@ -69,13 +69,16 @@ template <typename Kind, int R, typename Of>
   const Word32* const x = task.x + first * task.x_stride + begin;
   const Word32* const panel = task.panel + 2 * begin / kPair<Kind> * kPanel;
   const int64_t stride = task.x_stride, k = end - begin;
-  const auto prefetch = [&](int row, bool half) {
-    for (int64_t l = 0; row % kPair<Kind> == 0 && !half && l < lines; ++l, ahead += kLine) {
+  const auto prefetch_lines = [&](int64_t count) {
+    for (int64_t l = 0; l < count; ++l, ahead += kLine) {
       prefetch_l1(ahead);
       constexpr int64_t kPage = kPageBytes / sizeof(Word32);
       if (reinterpret_cast<uintptr_t>(ahead) % kPageBytes > 0) continue;
       for (int64_t j = 0; j < 3; ++j) prefetch_l1(ahead + kPage + j * kLine);
     }
+  };
+  const auto prefetch = [&](int row, bool half) {
+    if (row % kPair<Kind> == 0 && !half) prefetch_lines(lines);
   };
   constexpr int64_t kRowsPerEpilogueRow = kStep * kVectors;
   const int64_t rows = epilogue.rows;
@@ -88,7 +91,8 @@ template <typename Kind, int R, typename Of>
       due = done < rows ? due + kRowsPerEpilogueRow : k;
     }
     if constexpr (std::is_same_v<Kind, PairedBytes>) {
-      add_row_pairs<kStep>(x + i, stride, panel + i * kPanel, sum, prefetch);
+      if (lines > 0) prefetch_lines(lines * kStep / kPair<Kind>);
+      add_row_pairs<kStep>(x + i, stride, panel + i * kPanel, sum);
     } else {
       add_rows<Kind, kStep>({x + i}, stride, panel + 2 * i / kPair<Kind> * kPanel, kPanel, sum,
                             prefetch);
