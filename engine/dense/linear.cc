@@ -14,12 +14,10 @@ namespace {
 constexpr int64_t kFewWeights = 128 << 10;
 
 // Divides the rows of a product into blocks whose height follows the second-level cache: 240 with 1
-// MiB, where 60 took 2 % longer and 480 1 %. Interleaved rows are read from end to end, and so they
-// may come from the third level (240 rows with 512 KiB: 1 to 5 % faster than 120, BERT-base on Zen
-// 3). Rows are independent, so the height changes no bits.
-// Heights differ by less than step_, a multiple of the kernel's tile: with few panels, threads
-// would wait for the tallest block. Where it costs little, each thread gets as many blocks, and so
-// finds the same rows in its own cache from one product to the next (2 threads: 3 to 9 % faster).
+// MiB, where 60 took 2 % longer and 480 1 %. Interleaved rows may come from the third (512 KiB, Zen
+// 3: 240 are 1 to 5 % faster than 120). Rows are independent, so the height changes no bits. Where
+// it costs little, each thread gets as many blocks, all nearly as high, and so finds the same rows
+// in its own cache from one product to the next (2 threads: 3 to 9 % faster).
 class RowBlocks {
  public:
   // row_words: of a row that tiles read, 0 otherwise.

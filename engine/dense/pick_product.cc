@@ -29,14 +29,10 @@ struct Choice {
   std::string reason;
 };
 
-const Product* onednn_product(Precision precision) {
-  const Product* const micro_kernels = micro_kernel_product(precision);
-  return micro_kernels ? micro_kernels : matmul_product(precision);
-}
-
 Choice choose(Precision precision, Backend wanted) {
   const Product& panels = panel_product(precision, best_kernels());
-  const Product* const onednn = onednn_product(precision);
+  const Product* const micro_kernels = micro_kernel_product(precision);
+  const Product* const onednn = micro_kernels ? micro_kernels : matmul_product(precision);
   if (wanted == Backend::panels) return {panels, "as asked"};
   if (wanted == Backend::onednn) {
     if (onednn) return {*onednn, "as asked"};
@@ -93,8 +89,6 @@ const Product& pick_layer_product(Precision precision, Backend wanted) {
   log().info("f32 products of layers: {}", split->name());
   return *split;
 }
-
-bool has_onednn_product(Precision precision) { return onednn_product(precision) != nullptr; }
 
 std::string describe_products() {
   std::string backends;

@@ -80,9 +80,6 @@ const Product& pick_product(Precision precision, Backend wanted = Backend::autom
 // where that is faster. Only a Linear can use it, as others don't convert f32 inputs.
 const Product& pick_layer_product(Precision precision, Backend wanted);
 
-// Whether oneDNN has a product for a precision that is more than reference code on this processor.
-bool has_onednn_product(Precision precision);
-
 std::string onednn_version();  // of the library that runs, such as "2.6.3"
 
 // What would run on this machine, in lines for people: oneDNN's version, the backend of each

@@ -33,11 +33,12 @@ namespace {
 bool has_onednn_product(const std::string& precision) {
   using enum engine::Precision;
   return std::ranges::any_of(std::array{f32, bf16, int8}, [&](engine::Precision each) {
-    return engine::name_of(each) == precision && engine::has_onednn_product(each);
+    return engine::name_of(each) == precision &&
+           (engine::micro_kernel_product(each) || engine::matmul_product(each));
   });
 }
 
-// The model, or with --compare the same with each backend that can multiply in its precision, panels
+// The model, or with --compare the same with each backend that multiplies in its precision, panels
 // first.
 std::vector<bert::Model> load_models(const std::string& directory, const BenchOptions& options,
                                      const bert::Options& wanted) {
