@@ -31,7 +31,7 @@ class Compare(unittest.TestCase):
         return subprocess.run(
             [ROOT / "tools" / "peers" / "compare", "--bin", BIN, "--texts", self.dir / "texts",
              "--rounds", "2", "--sentences", "150", "--threads", "1", *arguments],
-            capture_output=True, text=True, timeout=280)
+            capture_output=True, text=True, timeout=700)
 
     def test_every_engine(self):
         done = self.compare("--model", "tiny", "--precision", "f32,int8", "--json",
