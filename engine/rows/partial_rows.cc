@@ -6,6 +6,13 @@
 
 namespace bert::engine {
 
+void Norm::scale_and_shift(const float* x, int64_t rows, float* y) const {
+  const int64_t width = gamma.size();
+  for (; rows > 0; --rows, x += width, y += width) {
+    for (int64_t j = 0; j < width; ++j) y[j] = x[j] * gamma.data()[j] + beta.data()[j];
+  }
+}
+
 void layer_norm_columns(Team& team, Tensor x, int64_t first, int64_t count, const Norm& norm) {
   const Timed timed(Step::norm);
   for_row_blocks(team, x.rows, [&](int64_t begin, int64_t end) {

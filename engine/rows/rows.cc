@@ -11,7 +11,6 @@ namespace {
 
 // Rows per task: enough to outweigh the cost of handing them out.
 constexpr int64_t kRowsPerTask = 32;
-
 constexpr int64_t kRowsAhead = 4;
 
 }  // namespace
@@ -24,6 +23,7 @@ void for_row_blocks(Team& team, int64_t rows,
 }
 
 void Norm::run(const float* x, int64_t rows, float* y) const {
+  if (!normalises) return scale_and_shift(x, rows, y);
   best_kernels().layer_norm(x, gamma.data(), beta.data(), epsilon, is_centred, rows, gamma.size(),
                             y);
 }

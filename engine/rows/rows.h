@@ -23,8 +23,10 @@ struct Norm {
   Buffer gamma, beta;
   float epsilon = 0;
   bool is_centred = true;
+  bool normalises = true;  // if not, y = gamma x + beta: NoNorm (Sun et al. 2020)
 
   void run(const float* x, int64_t rows, float* y) const;  // [rows, columns]; y may be x
+  void scale_and_shift(const float* x, int64_t rows, float* y) const;  // without normalising
 };
 void layer_norm(Team& team, ConstTensor x, const Norm& norm, Tensor y);  // y may be x
 // The same in place for `count` columns of x from `first` on, a multiple of the norm's width; each

@@ -173,7 +173,8 @@ void find_not_evaluated(Config& config) {
     const bool is_unused = compares_sentences || (predicts_tokens && !predicts);
     if (!is_unused && !config.has_new_head) continue;
     if (std::ranges::count(heads, &head)) continue;
-    for (const char* name : {head.widen, head.transform, head.norm, head.output}) {
+    for (const char* name :
+         {head.widen, head.transform, head.norm, head.output, head.more_columns}) {
       if (*name) config.not_evaluated.push_back(std::string(name) + '.');
     }
     if (*head.bias) config.not_evaluated.emplace_back(head.bias);

@@ -52,6 +52,16 @@ struct Config {
   const LayerNames& names_of(size_t layer) const {
     return short_convolutions.are_in(layer) ? *family->convolution_layer : family->layer;
   }
+  // Of MobileBERT, whose layers work on a narrower state than the hidden state.
+  struct Bottleneck {
+    int width = 0;     // N; 0: there is none
+    int networks = 1;  // feed-forward networks, one after the other
+  } bottleneck;
+  int inner_width() const { return bottleneck.width > 0 ? bottleneck.width : hidden; }
+  // Embeddings are a dense layer of those of the token and its two neighbours, to which those of
+  // the position and the segment are added only then.
+  bool embeds_neighbours = false;
+  int summed_width() const { return embeds_neighbours ? hidden : embedding; }
   int embedding = 0;     // width of the embedding tables
   int output = 0;        // width of the last hidden state
   int layer_inputs = 0;  // width of what each layer reads from the embeddings; 0: nothing
@@ -77,6 +87,7 @@ struct Config {
   }
   float norm_epsilon = 0;
   bool is_rms_norm = false;  // norms keep the mean
+  bool normalises = true;    // if not, norms only scale and shift
   float gain_offset = 0;     // added to the norms' stored weights
   float embedding_scale = 1;
   int dropped_token = -1;     // has no embedding, for which the other tokens' make up; -1: none

@@ -39,6 +39,8 @@ Output rows_of(const engine::Table& table, const std::vector<int32_t>& rows) {
   return copy;
 }
 
+Tensor tensor_of(Output& output) { return {output.values.data(), output.rows, output.columns}; }
+
 std::string kind_of_positions(const Config& config) {
   if (!config.frequencies.empty()) return "rotary";
   return config.position_type == PositionType::alibi ? "linear biases" : "relative";
@@ -78,15 +80,21 @@ EmbeddingParts embedding_parts(const Model& model, const Encoding& encoding) {
     const int64_t order[] = {0};
     const Batch batch = make_batch({&encoding, 1}, order, impl.config);
     const Embeddings& tables = impl.encoder.embeddings;
+    engine::Team team(impl.workers.scheduler());
     EmbeddingParts parts;
     parts.rows = batch.positions;
-    parts.word = rows_of(tables.word.view, batch.ids);
     if (impl.config.adds_positions) parts.position = rows_of(tables.position.view, batch.positions);
     if (impl.config.types > 0) parts.type = rows_of(tables.type.view, batch.type_ids);
+    if (tables.embeds_neighbours) {
+      Workspace space;
+      parts.normed = parts.word = Output(batch.tokens(), impl.config.hidden);
+      tables.join_neighbours(batch, team, space, tensor_of(parts.word));
+      tables.run_with_neighbours(batch, team, space, tensor_of(parts.normed));
+      return parts;
+    }
+    parts.word = rows_of(tables.word.view, batch.ids);
     parts.normed = Output(parts.word.rows, parts.word.columns);
-    const Tensor sum = {parts.normed.values.data(), parts.normed.rows, parts.normed.columns};
-    engine::Team team(impl.workers.scheduler());
-    tables.look_up(batch, team, sum);
+    tables.look_up(batch, team, tensor_of(parts.normed));
     parts.projected = tables.projection.has_value();
     return parts;
   });

@@ -25,7 +25,8 @@ std::string product_of(const Model& model);
 // How many segments its type_ids may name; 0: it ignores them.
 int segments_of(const Model& model);
 
-// What the embedding layer adds up for one input of S tokens; E is the width of its tables.
+// What the embedding layer adds up for one input of S tokens; E is the width of its tables, or in
+// MobileBERT, whose `word` is the product of three tokens' embeddings, H.
 struct EmbeddingParts {
   std::vector<int32_t> rows;    // [S]: of the position table
   Output word, position, type;  // [S, E]; empty if there is no such table

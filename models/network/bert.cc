@@ -13,6 +13,7 @@ using engine::Reads;
 using engine::Tensor;
 
 void Embeddings::run(const Batch& batch, engine::Team& team, Workspace& space, Tensor x) const {
+  if (embeds_neighbours) return run_with_neighbours(batch, team, space, x);
   const Tensor sum = projection ? space.embedded.tensor(x.rows, word.view.columns) : x;
   look_up(batch, team, sum);
   if (projection) projection->run(team, sum, space.scratch, x);
@@ -76,11 +77,8 @@ Tensor Layer::attend(const Pass& pass, Reads reads, bool probabilities, int64_t 
     qkv.run(pass.team, part, pass.space.scratch, states);  // [rows, 3H]
     norm_and_rotate(starts, pass.team, states);
   };
-  engine::AttentionOptions options = attention_options();
-  options.reads = reads;
-  options.probabilities = probabilities ? space.probabilities.data() : nullptr;
-  attend_by_groups(pass, options, probabilities ? x.rows : rows_at_a_time, qkv.columns(), project,
-                   context);
+  attend_by_groups(pass, attention_options(reads, probabilities, space),
+                   probabilities ? x.rows : rows_at_a_time, qkv.columns(), project, context);
   if (reads == Reads::first) x = first_rows(batch, x, space);  // [rows, H] from here on
   const Tensor before_attention = residual_norm ? copy(team, x, space.normed) : x;
   before(attention_output, context);
@@ -122,6 +120,7 @@ Tensor Layer::run(const Batch& batch, engine::Team& team, Reads reads, bool prob
                   Workspace& space, Tensor x) const {
   const Pass pass{batch, team, space, [](const engine::Linear&, Tensor) {}};
   const int64_t rows_at_a_time = qkv.product().rows_at_a_time(team.threads());
+  if (bottleneck) return run_narrowed(pass, probabilities, rows_at_a_time, x);
   x = attend(pass, reads, probabilities, rows_at_a_time, x);
   if (cross) attend_to_encoder(pass, rows_at_a_time, x);
   feed_forward(pass, rows_at_a_time, x);

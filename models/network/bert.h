@@ -19,11 +19,12 @@
 #include "models/config/config.h"
 #include "models/network/batch.h"
 #include "models/network/trace.h"
-#include "models/network/variants/convolution.h"
+#include "models/network/variants/bottleneck.h"
+#include "models/network/variants/convolutions/convolution.h"
+#include "models/network/variants/convolutions/short_convolution.h"
 #include "models/network/variants/decoder.h"
 #include "models/network/variants/experts.h"
 #include "models/network/variants/layer_inputs.h"
-#include "models/network/variants/short_convolution.h"
 #include "models/weights/checkpoint.h"
 
 namespace bert::models {
@@ -37,6 +38,7 @@ struct Workspace {
   engine::Buffer normed;         // [T, H]: what a norm before or after a product writes
   engine::Buffer kept;           // [T, H]: embeddings or the encoder's output, for later layers
   engine::Buffer routed;         // [3 T, H]: the sums, inputs and outputs of experts
+  engine::Buffer narrowed;       // [2 T, N]: what a bottleneck passes on
   engine::Buffer scratch;        // for one call into the engine
   engine::Buffer probabilities;  // of attention, [A, S, S] for each sequence, if asked for
   engine::Buffer rows;           // [N, H]: what a head reads
@@ -47,8 +49,8 @@ struct Workspace {
   int64_t bytes() const {
     int64_t floats = 0;
     for (const engine::Buffer* buffer :
-         {&x, &embedded, &wide, &context, &normed, &kept, &routed, &scratch, &probabilities, &rows,
-          &pooled, &transformed, &logits}) {
+         {&x, &embedded, &wide, &context, &normed, &kept, &routed, &narrowed, &scratch,
+          &probabilities, &rows, &pooled, &transformed, &logits}) {
       floats += buffer->size();
     }
     return floats * static_cast<int64_t>(sizeof(float));
@@ -66,6 +68,12 @@ struct Embeddings {
   void look_up(const Batch& batch, engine::Team& team, engine::Tensor sum) const;
   // Takes the dropped tokens' embeddings out of the sum and scales the others'.
   void drop_tokens(const Batch& batch, engine::Team& team, engine::Tensor sum) const;
+  // The same as run() for a model whose projection reads each token's neighbours, too; and the
+  // projection alone.
+  void run_with_neighbours(const Batch& batch, engine::Team& team, Workspace& space,
+                           engine::Tensor x) const;
+  void join_neighbours(const Batch& batch, engine::Team& team, Workspace& space,
+                       engine::Tensor x) const;
 
   WeightTable word;  // [V, E]
   Weight position;   // [positions, E]
@@ -73,7 +81,8 @@ struct Embeddings {
   float scale;
   int dropped_token;  // -1: none
   std::optional<engine::Norm> norm;
-  std::optional<engine::Linear> projection;  // [H, E]
+  bool embeds_neighbours;                    // position and type are then [., H]
+  std::optional<engine::Linear> projection;  // [H, E], or of three tokens [H, 3E]
 };
 
 // How a layer knows where tokens are, besides the embeddings: by the encoder's parts or its own.
@@ -125,8 +134,9 @@ struct Layer {
   // Before or after attention and feed-forward; some models' first layer has none before attention.
   std::optional<engine::Norm> attention_norm, residual_norm, output_norm;
   std::optional<engine::Norm> attention_post_norm, output_post_norm;  // over what is added to x
-  std::optional<CrossAttention> cross;  // in a decoder, after attention
-  std::optional<Experts> experts;       // instead of the next three, the feed-forward network
+  std::optional<CrossAttention> cross;   // in a decoder, after attention
+  std::optional<Bottleneck> bottleneck;  // around attention and feed-forward: qkv is then [2N, N]
+  std::optional<Experts> experts;        // instead of the next three, the feed-forward network
   std::optional<engine::Linear> intermediate,  // [I, H], the activation fused; the gate if gated
       up,                                      // [I, H], multiplied by the gate
       output;                                  // [H, I]
@@ -141,9 +151,18 @@ struct Layer {
     Workspace& space;
     Experts::BeforeProduct before;
   };
-  engine::AttentionOptions attention_options() const;
+  engine::AttentionOptions attention_options(engine::Reads reads, bool probabilities,
+                                             const Workspace& space) const;
   engine::Tensor attend(const Pass& pass, engine::Reads reads, bool probabilities,
                         int64_t rows_at_a_time, engine::Tensor x) const;
+  // run() of a layer with a bottleneck, and its steps.
+  engine::Tensor run_narrowed(const Pass& pass, bool probabilities, int64_t rows_at_a_time,
+                              engine::Tensor x) const;
+  void narrow(const Pass& pass, const engine::Linear& product, const engine::Norm& norm,
+              engine::Tensor x, engine::Tensor y) const;
+  void attend_narrowed(const Pass& pass, bool probabilities, int64_t rows_at_a_time,
+                       engine::Tensor x, engine::Tensor shared, engine::Tensor y) const;
+  void run_networks(const Pass& pass, int64_t rows_at_a_time, engine::Tensor y) const;
   void attend_to_encoder(const Pass& pass, int64_t rows_at_a_time, engine::Tensor x) const;
   // Makes queries, keys and values [rows, columns] from row `row` of the batch on.
   using Project =
@@ -205,7 +224,8 @@ struct Encoder {
                          const engine::Product& f32, engine::Team& team) const;
   // Whether the last layer must compute all rows, because what follows attention reads them.
   bool needs_all_rows() const {
-    return (convolution && order.size() == 1) || layers.back().layer_inputs || decoder;
+    return (convolution && order.size() == 1) || layers.back().layer_inputs || decoder ||
+           layers.back().bottleneck;
   }
   // The final norm and projection of x, the last layer's output, for the rows that are read.
   engine::Tensor finish(const Batch& batch, engine::Team& team, engine::Reads reads,

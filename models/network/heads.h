@@ -46,7 +46,7 @@ struct Head {
   std::optional<engine::Linear> output;  // [C, H]; a masked language model has a decoder instead
   engine::Table decoder;                 // [V, E]: the word embeddings or own_decoder
   WeightTable own_decoder;
-  engine::Buffer decoder_floats;  // of one that is stored as f16
+  engine::Buffer decoder_floats;  // of one that is stored as f16, or of which parts are joined
   engine::Buffer decoder_bias;    // [V]
 };
 

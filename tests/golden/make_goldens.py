@@ -174,7 +174,8 @@ def newer() -> list[tuple[str, str, str, list[int] | None]]:
                           ("eurobert", ("none", "classification", "mlm", "tokens")),
                           ("esm", ("none", "classification", "mlm", "tokens")),
                           ("neobert", ("none", "classification", "mlm")), ("clip", ("none",)),
-                          ("privacy-filter", ("none", "tokens")), ("bart", ("none", "qa", "mlm"))):
+                          ("privacy-filter", ("none", "tokens")), ("bart", ("none", "qa", "mlm")),
+                          ("mobilebert", tuple(HEADS))):
         for head in heads:
             arguments = MODERN if family == "modernbert" else f"--family {family} {shape}"
             name = family if head == "none" else f"{family}-{head}"
@@ -183,6 +184,9 @@ def newer() -> list[tuple[str, str, str, list[int] | None]]:
     return models + [
         ("bart-classification", "the state of the last end of sequence; one layer in the decoder, F16",
          f"--family bart {shape} --set decoder_layers=1 --labels 3 --dtype F16", WINDOWED[1:]),
+        ("mobilebert-pretraining", "both heads; one network in a layer, a pooler without weights, BF16",
+         f"--family mobilebert {shape} --set classifier_activation=false --set num_feedforward_networks=1 "
+         "--head pretraining --dtype BF16", WINDOWED),
         ("clip-text", "CLIP without its projection", f"--family clip-text {shape} --head none", WINDOWED),
         ("clip-projection", "with it, and the wrong end of text in its file; gelu, F16",
          f'--family clip-text {shape} --set architectures=["CLIPTextModelWithProjection"] --set eos_token_id=2 '

@@ -48,6 +48,7 @@ class ConvertTest(ToolTest):
                                      ["--family", "qwen3", "--shape", "2,48,4,60", "--set", "head_dim=20"],
                                      ["--family", "mt5", "--head", "none", "--shape", "2,48,4,60"],
                                      ["--family", "bart", "--shape", "2,48,4,60"],
+                                     ["--family", "mobilebert", "--shape", "2,48,4,60"],
                                      ["--family", "clip", "--shape", "2,48,4,60"]]):
             for precision in ["int8", "bf16"]:
                 with self.subTest(options, precision=precision):

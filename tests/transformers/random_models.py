@@ -21,17 +21,17 @@ FAMILIES = {"bert": "Bert", "distilbert": "DistilBert", "electra": "Electra", "a
             "roberta": "Roberta", "xlm-roberta": "XLMRoberta", "camembert": "Camembert",
             "mpnet": "MPNet", "ernie": "Ernie", "megatron-bert": "MegatronBert",
             "data2vec-text": "Data2VecText", "roberta-prelayernorm": "RobertaPreLayerNorm",
-            "xlm-roberta-xl": "XLMRobertaXL", "bart": "Bart"}
+            "xlm-roberta-xl": "XLMRobertaXL", "bart": "Bart", "mobilebert": "MobileBert"}
 # Of another family.
 TOKENIZERS = {"ernie": "bert", "megatron-bert": "bert", "data2vec-text": "roberta", "roberta-prelayernorm": "roberta",
-              "xlm-roberta-xl": "xlm-roberta", "bart": "roberta"}
+              "xlm-roberta-xl": "xlm-roberta", "bart": "roberta", "mobilebert": "bert"}
 EVERY_FAMILY = ["Model", "ForSequenceClassification", "ForTokenClassification",
                 "ForQuestionAnswering", "ForMultipleChoice", "ForMaskedLM"]
 HEADS = {"bart": ["Model", "ForSequenceClassification", "ForQuestionAnswering", "ForConditionalGeneration"]}
 MORE = {"bert": ["ForPreTraining", "ForNextSentencePrediction"],
         "ernie": ["ForPreTraining", "ForNextSentencePrediction"],
         "megatron-bert": ["ForPreTraining", "ForNextSentencePrediction"], "electra": ["ForPreTraining"],
-        "albert": ["ForPreTraining"]}
+        "albert": ["ForPreTraining"], "mobilebert": ["ForPreTraining", "ForNextSentencePrediction"]}
 # EmbeddingGemma's kind, for heads of 12.
 GEMMA = {"num_key_value_heads": 1, "head_dim": 12, "query_pre_attn_scalar": 12, "sliding_window": 16,
          "use_bidirectional_attention": True,
@@ -104,10 +104,12 @@ def make_config(family: str, tokenizer, **settings):
         sizes = {f"{part}_{name}": size for part in ("encoder", "decoder") for name, size in
                  (("attention_heads", 3), ("layers", 2), ("ffn_dim", 77))} | {"d_model": 39}
     sizes["max_position_embeddings"] = 64
-    if family in ("albert", "electra"):
+    if family in ("albert", "electra", "mobilebert"):
         sizes["embedding_size"] = 21
     if family == "albert":
         sizes |= {"num_hidden_groups": 2, "num_hidden_layers": 4, "inner_group_num": 2}
+    if family == "mobilebert":
+        sizes |= {"intra_bottleneck_size": 24, "num_feedforward_networks": 3}
     kind = getattr(transformers, FAMILIES[family] + "Config")
     return kind(vocab_size=len(tokenizer), pad_token_id=tokenizer.pad_token_id, bos_token_id=tokenizer.bos_token_id,
                 eos_token_id=tokenizer.eos_token_id, **{**sizes, **settings})
@@ -134,6 +136,11 @@ def make_model(family: str, head: str, tokenizer, seed: int, head_gain: float = 
     config = make_config(family, tokenizer, **settings)
     model = getattr(transformers, FAMILIES[family] + head)(config).eval()
     randomise(model, seed, head_gain)
+    if family == "mobilebert":  # without norms between them, layers amplify each other's rounding
+        with torch.no_grad():
+            for name, weight in model.named_parameters():
+                if weight.dim() == 2 and "encoder" in name:
+                    weight *= 0.4
     return model
 
 

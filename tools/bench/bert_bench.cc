@@ -48,13 +48,9 @@ std::vector<bert::Model> load_models(const std::string& directory, const BenchOp
   std::vector<bert::Model> models;
   load.backend = Backend::panels;
   models.push_back(bert::Model::load(directory, load));
-  const std::string precision = models.front().info().precision;
-  if (has_onednn_product(precision)) {
+  if (has_onednn_product(models.front().info().precision)) {
     load.backend = Backend::onednn;
     models.push_back(bert::Model::load(directory, load));
-  } else {
-    spdlog::info("note: oneDNN {} has no fast {} product for this processor: panels alone",
-                 engine::onednn_version(), precision);
   }
   return models;
 }
@@ -131,8 +127,12 @@ class Bench {
   void time(const std::vector<bert::Model>& models) {
     const bert::Info& info = models.front().info();
     check(info);
+    if (options_.compare && models.size() == 1) {
+      note(fmt::format("oneDNN {} has no fast {} product for this processor: panels alone",
+                       engine::onednn_version(), info.precision));
+    }
     if (options_.profile) {
-      for (const std::string& note : info.notes) spdlog::info("note: {}", note);
+      for (const std::string& each : info.notes) note(each);
     }
     if (!options_.json && !std::exchange(has_header_, true)) print(timing_header());
     for (size_t i = 0; i < lengths_.size(); ++i) {
@@ -148,6 +148,10 @@ class Bench {
     }
   }
 
+  void note(const std::string& text) {
+    if (notes_.insert(text).second) spdlog::info("note: {}", text);
+  }
+
   void print(const std::string& text) {
     if (has_page_alone_) return;
     out_.append(text);
@@ -161,8 +165,7 @@ class Bench {
   void report(TimedShape timed) {
     nlohmann::ordered_json row = timing_json(timed, options_.task, environment_);
     if (baseline_) {
-      const std::string note = baseline_->compare(row);
-      if (!note.empty() && notes_.insert(note).second) spdlog::info("note: {}", note);
+      if (const std::string found = baseline_->compare(row); !found.empty()) note(found);
     }
     if (options_.json) {
       print(row.dump() + "\n");

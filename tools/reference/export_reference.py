@@ -61,7 +61,8 @@ def load(directory: Path, config: Config):
     no_pooler = any("pooler." in key for key in missing)
     if required or (no_pooler and config.architecture.partition("For")[1]):
         raise FormatError(f"{directory}: the checkpoint lacks {', '.join(required or missing)}")
-    has_pooler = not no_pooler and getattr(model.base_model, "pooler", None) is not None
+    pooler = getattr(model.base_model, "pooler", None)  # MobileBERT's may have no weights
+    has_pooler = not no_pooler and pooler is not None and any(True for _ in pooler.parameters())
     return model.double().eval(), has_pooler
 
 
@@ -92,7 +93,7 @@ def run(model, has_pooler: bool, config: Config, item: Input) -> dict[str, torch
 
 
 def scores(architecture: str, output) -> dict[str, torch.Tensor]:
-    if architecture in ("BertForPreTraining", "ErnieForPreTraining", "MegatronBertForPreTraining"):
+    if architecture.removesuffix("ForPreTraining") in ("Bert", "Ernie", "MegatronBert", "MobileBert"):
         return {"logits": output.prediction_logits[0],
                 "next_sentence": output.seq_relationship_logits}
     if architecture == "AlbertForPreTraining":

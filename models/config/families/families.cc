@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The older families, whose layers are BERT's under other names. In this order: settings, layers,
-// heads, and last the table, whose rows combine them; newer_families.cc has the same order.
+// The older families, whose layers are BERT's under other names, or in MobileBERT around them. In
+// this order: settings, layers, heads, and last the table, whose rows combine them;
+// newer_families.cc has the same order.
 #include "models/config/families/families.h"
 
+#include <array>
 #include <iterator>
 #include <vector>
 
@@ -80,6 +82,23 @@ constexpr HeadRow kBertHeads[] = {kPooledClassifier,
                                   kTokenClassifier,
                                   kQuestionAnswering,
                                   as_multiple_choice(kPooledClassifier)};
+
+// reads: the pooler, unless it has no weights and so returns the first token's state.
+constexpr std::array<HeadRow, 8> mobile_bert_heads(ReadBy reads) {
+  HeadRow classifier = kPooledClassifier, next = kNextSentence, predictions = kBertPredictions;
+  classifier.reads = next.reads = reads;
+  predictions.more_columns = "cls.predictions.dense";
+  return {classifier,
+          next,
+          predictions,
+          with_suffix(predictions, "ForPreTraining"),
+          with_suffix(next, "ForPreTraining"),
+          kTokenClassifier,
+          kQuestionAnswering,
+          as_multiple_choice(classifier)};
+}
+constexpr auto kMobileBertHeads = mobile_bert_heads(pooler),
+               kUnpooledMobileBertHeads = mobile_bert_heads(first);
 
 constexpr HeadRow kDistilBertClassifier = {.suffix = "ForSequenceClassification",
                                            .kind = classification,
@@ -190,6 +209,21 @@ constexpr Family xlm_roberta_xl() {
   return family;
 }
 
+constexpr Family mobile_bert(const char* pooler_name, std::span<const HeadRow> heads,
+                             const char* mark) {
+  return {.model_type = "mobilebert",
+          .classes = "MobileBert",
+          .prefix = "mobilebert.",
+          .settings = with_activation("hidden_act", "relu"),
+          .layer = kBertLayer,
+          .projection = "embeddings.embedding_transformation",
+          .always_projected = true,
+          .pooler = pooler_name,
+          .heads = heads,
+          .mark = mark,
+          .read_more = read_mobile_bert};
+}
+
 // Either of the two encoders, each with the names of its own class.
 constexpr Family dpr(const char* base, const char* prefix, const char* mark) {
   return {.model_type = "dpr",
@@ -233,6 +267,8 @@ constexpr Family kFamilies[] = {
      .heads = kBertHeads,
      .pre_norm = true,
      .final_norm = "encoder.ln"},
+    mobile_bert("pooler.dense", kMobileBertHeads, "pooler.dense.weight"),
+    mobile_bert("", kUnpooledMobileBertHeads, ""),
     {.model_type = "distilbert",
      .classes = "DistilBert",
      .prefix = "distilbert.",

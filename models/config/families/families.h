@@ -120,6 +120,8 @@ struct HeadRow {
   const char* output = "";  // dense; in masked_lm usually tied to the word embeddings
   bool has_bias = true;     // the output, except in masked_lm
   const char* bias = "";    // of masked_lm's output
+  // Of masked_lm: the tensor [H - E, V] with the output's columns after the word embeddings'.
+  const char* more_columns = "";
 };
 
 // A setting that some of a family's files store under another name.

@@ -55,6 +55,39 @@ void read_dpr(const JsonFile& file, Config& config) {
   config.not_evaluated.emplace_back("pooler.");  // BERT's, in older files
 }
 
+// Sun et al. 2020.
+void read_mobile_bert(const JsonFile& file, Config& config) {
+  for (const char* field : {"use_bottleneck", "key_query_shared_bottleneck", "trigram_input"}) {
+    if (!file.boolean(field, true)) file.fail(field, "true");
+  }
+  if (file.boolean("use_bottleneck_attention", false)) {
+    file.fail("use_bottleneck_attention", "false");
+  }
+  expect_text(file, "normalization_type", "no_norm");
+  config.normalises = false;
+  const auto width = static_cast<int>(file.integer("intra_bottleneck_size", 1, 1 << 16, 128));
+  if (width % config.heads != 0) {
+    file.fail("intra_bottleneck_size",
+              fmt::format("a multiple of num_attention_heads, which is {}", config.heads));
+  }
+  if (file.integer("true_hidden_size", 1, 1 << 16, width) != width) {
+    file.fail("true_hidden_size", fmt::format("{}, as intra_bottleneck_size is", width));
+  }
+  config.bottleneck = {width, static_cast<int>(file.integer("num_feedforward_networks", 1, 64, 4))};
+  config.head_size = width / config.heads;
+  config.embeds_neighbours = true;
+  if (config.embedding > config.hidden) {
+    file.fail("embedding_size", fmt::format("at most hidden_size, which is {}", config.hidden));
+  }
+  const bool pools = *config.family->pooler != '\0';
+  constexpr const char* kActivates = "classifier_activation";
+  const bool reads_pooler = std::ranges::any_of(
+      config.heads_on_top, [](const HeadRow* head) { return head->reads != ReadBy::every; });
+  if (file.boolean(kActivates, true) != pools && (pools || reads_pooler)) {
+    file.fail(kActivates, fmt::format("{}, going by the tensors", pools));
+  }
+}
+
 // Beltagy et al. 2020. Only tokens that attend to all others have the second set of projections.
 void read_longformer(const JsonFile& file, Config& config) {
   config.windows = read_layer_windows(file, config);

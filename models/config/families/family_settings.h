@@ -22,6 +22,7 @@ bool read_causality(const JsonFile& file);  // is_causal
 
 void read_ernie(const JsonFile& file, Config& config);
 void read_dpr(const JsonFile& file, Config& config);
+void read_mobile_bert(const JsonFile& file, Config& config);
 void read_longformer(const JsonFile& file, Config& config);
 void read_esm(const JsonFile& file, Config& config);
 void read_esmc(const JsonFile& file, Config& config);

@@ -59,11 +59,11 @@ WeightTable read_words(Checkpoint& checkpoint, const Config& config) {
   return words;
 }
 
-// Gives what is added to the hidden state.
+// Gives what is added to the hidden state, or to that within a bottleneck.
 engine::Linear read_branch(Checkpoint& checkpoint, const std::string& name, int64_t width,
                            bool has_bias, const Config& config, const engine::Product& product,
                            engine::Team& team) {
-  DenseNames dense = {{name}, config.hidden, width, has_bias};
+  DenseNames dense = {{name}, config.inner_width(), width, has_bias};
   dense.scale = config.branch_scale;
   return read_linear(checkpoint, dense, Activation::none, product, team);
 }
@@ -78,7 +78,8 @@ Embeddings::Embeddings(Checkpoint& checkpoint, const Config& config, const engin
       scale(config.embedding_scale),
       dropped_token(config.dropped_token),
       norm(read_norm_if(*config.family->embeddings.norm, checkpoint, config.family->embeddings.norm,
-                        config.embedding, config)),
+                        config.summed_width(), config)),
+      embeds_neighbours(config.embeds_neighbours),
       projection(read_projection(checkpoint, config, f32, team)) {}
 
 namespace {
@@ -87,7 +88,7 @@ namespace {
 DenseNames gate_names(const std::string& name, const Config& config) {
   DenseNames dense = {{name + config.family->layer.intermediate},
                       config.intermediate,
-                      config.hidden,
+                      config.inner_width(),
                       config.has_bias.up};
   const bool halves = config.gate == Gate::first_half || config.gate == Gate::second_half;
   if (!halves) return dense;
@@ -131,10 +132,12 @@ Layer::Layer(Checkpoint& checkpoint, const std::string& name_in_checkpoint, cons
           checkpoint, name + names.attention_output, heads * config.heads_of(number).size,
           config.has_bias.attention_output, config, products.layers, team)),
       attention_norm(read_norm_if(config.has_first_norm || name != config.layer_names.front(),
-                                  checkpoint, name + names.attention_norm, config.hidden, config)),
+                                  checkpoint, name + names.attention_norm, config.inner_width(),
+                                  config)),
       residual_norm(read_norm_if(*names.residual_norm, checkpoint, name + names.residual_norm,
                                  config.hidden, config)),
-      output_norm(read_norm_if(true, checkpoint, name + names.output_norm, config.hidden, config)),
+      output_norm(
+          read_norm_if(true, checkpoint, name + names.output_norm, config.inner_width(), config)),
       attention_post_norm(read_norm_if(*names.attention_post_norm, checkpoint,
                                        name + names.attention_post_norm, config.hidden, config)),
       output_post_norm(read_norm_if(*names.output_post_norm, checkpoint,
@@ -147,6 +150,8 @@ Layer::Layer(Checkpoint& checkpoint, const std::string& name_in_checkpoint, cons
   if (names.norms_values) value_norm = unit_norm(config.heads_of(number).size, config);
   if (config.layer_inputs > 0)
     layer_inputs.emplace(checkpoint, name, number, config, products.layers, team);
+  if (config.bottleneck.width > 0)
+    bottleneck.emplace(checkpoint, name, config, products.layers, team);
   if (config.decodes(number)) cross.emplace(checkpoint, name, config, products.layers, team);
   is_packed_qkv = checkpoint.has(name + names.qkv + ".weight");
   gate = config.gate;
@@ -166,6 +171,7 @@ Layer::Layer(Checkpoint& checkpoint, const std::string& name_in_checkpoint, cons
   if (cross) cross->prefetch_in_turn(*intermediate);
   intermediate->set_prefetch_target(up ? *up : *output);
   if (up) up->set_prefetch_target(*output);
+  if (bottleneck) bottleneck->prefetch_in_turn(qkv, attention_output, *intermediate, *output);
   output->set_slice_target(*intermediate);
   if (!output_post_norm) slices = intermediate->product().slices(config.intermediate);
 }
@@ -201,6 +207,8 @@ std::vector<DenseLayer> Layer::dense_layers() const {
   std::vector<DenseLayer> all = {{{name + names.attention_output}, {&attention_output}}};
   if (is_packed_qkv) {
     all.push_back({{name + names.qkv}, {&qkv}});
+  } else if (bottleneck) {
+    all.push_back({{name + names.query, name + names.key}, {&qkv}});
   } else {
     all.push_back({{name + names.query, name + names.key, name + names.value}, {&qkv}});
   }
@@ -212,6 +220,7 @@ std::vector<DenseLayer> Layer::dense_layers() const {
   const auto append = [&](const std::vector<DenseLayer>& more) {
     all.insert(all.end(), more.begin(), more.end());
   };
+  if (bottleneck) append(bottleneck->dense_layers(name, name + names.value));
   if (layer_inputs) append(layer_inputs->dense_layers(name));
   if (experts) {
     append(experts->dense_layers(name, names.experts));
@@ -258,8 +267,12 @@ Encoder::Encoder(Checkpoint& checkpoint, const Config& config, const engine::Pro
   if (config.first_decoder_layer > 0) decoder.emplace(checkpoint, config);
   load_layers(checkpoint, config, products, example, team, progress);
   for (size_t i = 0; i < layers.size(); ++i) {  // after the last one, the next batch's first runs
-    if (!layers[i].output) continue;
-    layers[i].output->set_prefetch_target(layers[(i + 1) % layers.size()].qkv);
+    Layer &layer = layers[i], &next = layers[(i + 1) % layers.size()];
+    if (layer.bottleneck) {
+      layer.bottleneck->output.set_prefetch_target(next.bottleneck->input);
+    } else if (layer.output) {
+      layer.output->set_prefetch_target(next.qkv);
+    }
   }
 }
 

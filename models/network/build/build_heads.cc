@@ -37,6 +37,22 @@ engine::Linear read_token_score(Checkpoint& checkpoint, const Config& config,
   return engine::Linear(team, std::span(&part, 1), Activation::none, f32);
 }
 
+// The word embeddings' columns, and after them those that the head stores transposed.
+engine::Tensor join_decoder(Checkpoint& checkpoint, const Config& config, const HeadRow& row,
+                            const engine::Table& words, engine::Buffer& to) {
+  const int64_t width = config.embedding, more = config.hidden - width;
+  const Weight stored =
+      checkpoint.finite_matrix(std::string(row.more_columns) + ".weight", more, config.vocabulary);
+  const engine::Tensor all = to.tensor(config.vocabulary, config.hidden);
+  engine::Buffer room(width);
+  for (int64_t i = 0; i < all.rows; ++i) {
+    std::copy_n(words.row(i, room.data()), width, all.row(i));
+    for (int64_t j = 0; j < more; ++j) all.row(i)[width + j] = stored.view.row(j)[i];
+  }
+  Checkpoint::release(stored);
+  return all;
+}
+
 }  // namespace
 
 Head::Head(Checkpoint& checkpoint, const Config& config, const HeadRow& head_row,
@@ -47,7 +63,7 @@ Head::Head(Checkpoint& checkpoint, const Config& config, const HeadRow& head_row
     return;
   }
   const bool masked_lm = row.kind == HeadKind::masked_lm;
-  const int64_t width = masked_lm ? config.embedding : config.hidden;
+  const int64_t width = masked_lm && !*row.more_columns ? config.embedding : config.hidden;
   const auto read = [&](const char* name, int64_t outputs, int64_t inputs) {
     return read_linear(checkpoint, {{name}, outputs, inputs, config.has_bias.head},
                        config.head_activations.at(&row), f32, team);
@@ -55,7 +71,10 @@ Head::Head(Checkpoint& checkpoint, const Config& config, const HeadRow& head_row
   if (*row.widen) widen.emplace(read(row.widen, config.head_width, config.hidden));
   const int64_t inputs = widen ? config.head_width : config.hidden;
   if (*row.transform) transform.emplace(read(row.transform, width, inputs));
-  if (*row.norm) norm.emplace(read_norm(checkpoint, row.norm, width, config));
+  if (*row.norm) {
+    norm.emplace(read_norm(checkpoint, row.norm, width, config));
+    norm->normalises = true;  // whatever those of the layers do
+  }
   const std::string name = row.output;
   if (!masked_lm) {
     output.emplace(read_linear(checkpoint,
@@ -70,7 +89,11 @@ Head::Head(Checkpoint& checkpoint, const Config& config, const HeadRow& head_row
   own_decoder = read_decoder(checkpoint, config, name, embeddings.word);
   const WeightTable& table = config.tied ? embeddings.word : own_decoder;
   decoder = table.view;
-  if (decoder.type == engine::FloatType::f16) {  // widening it in each product takes too long
+  if (*row.more_columns) {
+    decoder = engine::ConstTensor(join_decoder(checkpoint, config, row, decoder, decoder_floats));
+    Checkpoint::release(table);
+  } else if (decoder.type ==
+             engine::FloatType::f16) {  // widening it in each product takes too long
     const engine::Tensor floats = decoder_floats.tensor(decoder.rows, decoder.columns);
     table.stored->copy_to(floats.data);
     decoder = engine::ConstTensor(floats);

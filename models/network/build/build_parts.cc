@@ -54,7 +54,7 @@ Norm read_norm(Checkpoint& checkpoint, const std::string& name, int64_t width, c
   for (int64_t i = 0; i < width; ++i) gamma.data()[i] += config.gain_offset;
   return {std::move(gamma),
           has_bias ? checkpoint.vector(name + ".bias", width) : engine::Buffer(width),
-          config.norm_epsilon, !config.is_rms_norm};
+          config.norm_epsilon, !config.is_rms_norm, config.normalises};
 }
 
 Norm unit_norm(int64_t width, const Config& config) {
@@ -157,9 +157,9 @@ Weight with_first_task(Checkpoint& checkpoint, const Config& config, const Weigh
 }  // namespace
 
 Weight read_type_table(Checkpoint& checkpoint, const Config& config) {
-  if (config.types == 0) return zeros(config.embedding);
+  if (config.types == 0) return zeros(config.summed_width());
   Weight table = checkpoint.finite_matrix("embeddings.token_type_embeddings.weight", config.types,
-                                          config.embedding);
+                                          config.summed_width());
   return config.tasks > 0 ? with_first_task(checkpoint, config, table) : std::move(table);
 }
 
@@ -170,7 +170,7 @@ Weight read_position_table(Checkpoint& checkpoint, const Config& config) {
   const std::string name = config.family->embeddings.positions;
   const int64_t rows = config.first_position + config.positions;
   if (config.sinusoidal && !checkpoint.has(name)) return sinusoids(rows, config.embedding);
-  Weight table = checkpoint.finite_matrix(name, rows, config.embedding);
+  Weight table = checkpoint.finite_matrix(name, rows, config.summed_width());
   return config.adds_positions ? std::move(table) : zeros(config.embedding);
 }
 
@@ -178,8 +178,9 @@ std::optional<Linear> read_projection(Checkpoint& checkpoint, const Config& conf
                                       const engine::Product& f32, engine::Team& team) {
   const Family& family = *config.family;
   if (config.embedding == config.hidden && !family.always_projected) return std::nullopt;
-  return read_linear(checkpoint, {{family.projection}, config.hidden, config.embedding},
-                     Activation::none, f32, team);
+  const int64_t width = (config.embeds_neighbours ? 3 : 1) * config.embedding;
+  return read_linear(checkpoint, {{family.projection}, config.hidden, width}, Activation::none, f32,
+                     team);
 }
 
 std::optional<Linear> read_output_projection(Checkpoint& checkpoint, const Config& config,

@@ -20,6 +20,9 @@ DenseNames qkv_names(const Checkpoint& checkpoint, const std::string& name, cons
                      const Config& config, const Config::HeadShape& heads) {
   const int64_t hidden = config.hidden, columns = config.heads * heads.size;
   const int64_t later = heads.key_heads * heads.size;
+  if (config.bottleneck.width > 0) {  // values are projected from another state
+    return {{name + names.query, name + names.key}, columns, config.inner_width()};
+  }
   const bool packed = *names.qkv && (!*names.query || checkpoint.has(name + names.qkv + ".weight"));
   if (packed) return {{name + names.qkv}, 3 * columns, hidden, config.has_bias.qkv};
   return {.names = {name + names.query, name + names.key, name + names.value},

@@ -44,9 +44,11 @@ void Embeddings::drop_tokens(const Batch& batch, engine::Team& team, Tensor sum)
   });
 }
 
-engine::AttentionOptions Layer::attention_options() const {
+engine::AttentionOptions Layer::attention_options(Reads reads, bool probabilities,
+                                                  const Workspace& space) const {
   return {.heads = heads,
           .key_heads = key_heads,
+          .reads = reads,
           .precision = precision,
           .scale = attention_scale,
           .bias = positions.bias,
@@ -54,7 +56,8 @@ engine::AttentionOptions Layer::attention_options() const {
           .disentangled = positions.disentangled ? &*positions.disentangled : nullptr,
           .window = positions.window,
           .causal = positions.causal,
-          .sinks = sinks.data()};
+          .sinks = sinks.data(),
+          .probabilities = probabilities ? space.probabilities.data() : nullptr};
 }
 
 void Layer::norm_and_rotate(std::span<const int32_t> starts, engine::Team& team,
@@ -110,6 +113,7 @@ Tensor Layer::calibrate(const Batch& example, engine::Team& team, Workspace& spa
     if (&product == &qkv) make_distance_tables(team);
   };
   const Pass pass{example, team, space, quantise};
+  if (bottleneck) return run_narrowed(pass, false, x.rows, x);
   x = attend(pass, Reads::all, false, x.rows, x);
   if (cross) attend_to_encoder(pass, x.rows, x);
   feed_forward(pass, x.rows, x);  // all rows at once, as statistics cover all of a product's inputs

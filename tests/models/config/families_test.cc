@@ -316,6 +316,23 @@ TEST(Families, NeoBertsVariantsAreRefused) {
 }
 
 // snowflake-arctic-embed-m-v2.0 has the code of gte-multilingual-base under its own names.
+TEST(Families, MobileBertsVariantsAreRefused) {
+  for (const auto& [changes, error] : std::initializer_list<std::pair<nlohmann::json, const char*>>{
+           {{{"use_bottleneck", false}}, "use_bottleneck: found false, expected true"},
+           {{{"key_query_shared_bottleneck", false}}, "bottleneck: found false, expected true"},
+           {{{"trigram_input", false}}, "trigram_input: found false, expected true"},
+           {{{"use_bottleneck_attention", true}}, "attention: found true, expected false"},
+           {{{"normalization_type", "layer_norm"}}, "found \"layer_norm\", expected \"no_norm\""},
+           {{{"intra_bottleneck_size", 25}}, "a multiple of num_attention_heads, which is 12"},
+           {{{"true_hidden_size", 48}}, "expected 24, as intra_bottleneck_size is"},
+           {{{"embedding_size", 49}}, "expected at most hidden_size, which is 48"},
+           {{{"classifier_activation", false}}, "expected true, going by the tensors"}}) {
+    EXPECT_THAT(error_with("mobilebert", changes), testing::HasSubstr(error)) << changes;
+  }
+  EXPECT_THAT(error_with("mobilebert-pretraining", {{"classifier_activation", true}}),
+              testing::HasSubstr("classifier_activation: found true, expected false"));
+}
+
 TEST(Families, GtesCodeHasTwoNames) {
   const test::CopiedModel copy("gte");
   const std::vector<Input> inputs = {{"a man plays"}};

@@ -23,7 +23,7 @@ FAMILIES = {"modernbert": ("ModernBert", ("model.",)), "nomic_bert": ("NomicBert
             "mt5": ("MT5", ("transformer.",)), "esm": ("Esm", ("esm.",)),
             "esmc": ("Esmc", ("esmc.",)), "neobert": ("NeoBERT", ("model.",)),
             "bart": ("Bart", ("model.",)), "clip": ("CLIP", ("text_model.",)),
-            "clip_text_model": ("CLIPText", ("text_model.",)),
+            "clip_text_model": ("CLIPText", ("text_model.",)), "mobilebert": ("MobileBert", ("mobilebert.",)),
             "openai_privacy_filter": ("OpenAIPrivacyFilter", ("model.",))}
 DECODERS = ("llama", "mistral", "qwen2", "qwen3", "llama_bidirec", "ministral3", "bidirectional_pplx_qwen3",
             "jina_embeddings_v5")

@@ -2,7 +2,7 @@
 """The heads of the random models of models.py."""
 import argparse
 
-from newer import bart
+from newer.families import bart, mobile_bert
 from newer.models import DECODERS, PREFIXES, padded
 
 
@@ -13,6 +13,8 @@ def head(w, args: argparse.Namespace, c: dict, vocab: int) -> None:
     columns = {"classification": args.labels, "tokens": args.labels, "qa": 2, "choice": 1}
     if family == "bart":
         return bart.random_head(w, args, vocab)
+    if family == "mobilebert":
+        return mobile_bert.random_head(w, args, c, vocab)
     if family == "modernbert":
         if kind != "none":
             w.dense("head.dense", hidden, hidden, 1.5, c["classifier_bias"])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random ModernBERT, NomicBert, GTE, JinaBert, Jina's XLM-RoBERTa, DeBERTa v2, EuroBERT, UltraBERT,
 EmbeddingGemma, Llama, Mistral, Qwen and T5 encoders, for make_model.py; those of ESM, NeoBERT and EmbeddingGemma 2 are
-in published_models.py, and BART's, CLIP's and the Privacy Filter's in files of their own.
+in published_models.py, and BART's, CLIP's, MobileBERT's and the Privacy Filter's in families/.
 
 config.json as the hub has it, tensors by the published code's names; --set KEY=JSON changes a field
 before the tensors are made. The reference beside it has names and formulas of its own.
@@ -9,34 +9,34 @@ before the tensors are made. The reference beside it has names and formulas of i
 import argparse
 
 from model_tokenizers import vocabulary
-from newer import bart, clip, privacy_filter, published_models
+from newer import published_models
+from newer.families import bart, clip, mobile_bert, privacy_filter
 from tensor_file import FormatError
 
 # By the option --family.
 CLASSES = {"modernbert": "ModernBert", "nomic": "NomicBert", "nomic-moe": "NomicBert", "nomic5": "NomicBert",
            "gte": "New", "gte5": "Gte", "jina": "JinaBert", "jina-code": "JinaBert", "deberta": "DebertaV2",
-           "eurobert": "EuroBert", "gemma3": "Gemma3Text", "jina-roberta": "XLMRoberta",
-           "jina-v3": "JinaEmbeddingsV3", "ultrabert": "Ultrabert", "deberta1": "Deberta",
-           "llama": "Llama", "mistral": "Mistral", "qwen2": "Qwen2", "qwen3": "Qwen3",
-           "t5": "T5", "t5-gated": "T5", "mt5": "MT5", "embedding-gemma2": "EmbeddingGemma2Text",
+           "eurobert": "EuroBert", "gemma3": "Gemma3Text", "jina-roberta": "XLMRoberta", "jina-v3": "JinaEmbeddingsV3",
+           "ultrabert": "Ultrabert", "deberta1": "Deberta", "llama": "Llama", "mistral": "Mistral", "qwen2": "Qwen2",
+           "qwen3": "Qwen3", "t5": "T5", "t5-gated": "T5", "mt5": "MT5", "embedding-gemma2": "EmbeddingGemma2Text",
            "esm": "Esm", "esmc": "Esmc", "neobert": "NeoBERT", "bart": "Bart", "clip": "CLIPText",
-           "clip-text": "CLIPText", "privacy-filter": "OpenAIPrivacyFilter", "lfm2": "Lfm2"}
+           "clip-text": "CLIPText", "privacy-filter": "OpenAIPrivacyFilter", "lfm2": "Lfm2", "mobilebert": "MobileBert"}
 T5 = ("t5", "t5-gated", "mt5")
 DECODERS = ("llama", "mistral", "qwen2", "qwen3")
 MODEL_TYPES = {"modernbert": "modernbert", "nomic": "nomic_bert", "nomic-moe": "nomic_bert", "nomic5": "nomic_bert",
-               "gte": "new", "gte5": "gte", "jina": "bert", "jina-code": "bert",
-               "deberta": "deberta-v2", "eurobert": "eurobert", "gemma3": "gemma3_text",
-               "jina-roberta": "xlm-roberta", "jina-v3": "jina_embeddings_v3", "ultrabert": "ultrabert",
-               "deberta1": "deberta", "t5": "t5", "t5-gated": "t5", "mt5": "mt5", "esm": "esm",
-               "esmc": "esmc", "embedding-gemma2": "embedding_gemma2_text", "neobert": "neobert", "bart": "bart",
-               "clip": "clip_text_model", "clip-text": "clip_text_model", "privacy-filter": "openai_privacy_filter", "lfm2": "lfm2",
-               **{name: name for name in DECODERS}}
+               "gte": "new", "gte5": "gte", "jina": "bert", "jina-code": "bert", "deberta": "deberta-v2",
+               "eurobert": "eurobert", "gemma3": "gemma3_text", "jina-roberta": "xlm-roberta",
+               "jina-v3": "jina_embeddings_v3", "ultrabert": "ultrabert", "deberta1": "deberta", "t5": "t5",
+               "t5-gated": "t5", "mt5": "mt5", "esm": "esm", "esmc": "esmc",
+               "embedding-gemma2": "embedding_gemma2_text", "neobert": "neobert", "bart": "bart",
+               "clip": "clip_text_model", "clip-text": "clip_text_model", "privacy-filter": "openai_privacy_filter",
+               "lfm2": "lfm2", "mobilebert": "mobilebert", **{name: name for name in DECODERS}}
 PREFIXES = {"modernbert": "model.", "nomic": "bert.", "nomic-moe": "bert.", "nomic5": "nomic_bert.", "gte": "new.",
-            "gte5": "gte.", "jina": "bert.", "jina-code": "bert.", "deberta": "deberta.",
-            "eurobert": "model.", "gemma3": "model.", "jina-roberta": "roberta.",
-            "jina-v3": "roberta.", "ultrabert": "ultrabert.", "deberta1": "deberta.",
-            "esm": "esm.", "esmc": "esmc.", "neobert": "model.", "embedding-gemma2": "model.",
-            "bart": "model.", "privacy-filter": "model.", "lfm2": "model.", "clip": "text_model.", "clip-text": "text_model.", **dict.fromkeys(DECODERS, "model."),
+            "gte5": "gte.", "jina": "bert.", "jina-code": "bert.", "deberta": "deberta.", "eurobert": "model.",
+            "gemma3": "model.", "jina-roberta": "roberta.", "jina-v3": "roberta.", "ultrabert": "ultrabert.",
+            "deberta1": "deberta.", "esm": "esm.", "esmc": "esmc.", "neobert": "model.", "embedding-gemma2": "model.",
+            "bart": "model.", "privacy-filter": "model.", "lfm2": "model.", "mobilebert": "mobilebert.",
+            "clip": "text_model.", "clip-text": "text_model.", **dict.fromkeys(DECODERS, "model."),
             "t5": "transformer.", "t5-gated": "transformer.", "mt5": "transformer."}
 CODE = {"jina": "jinaai/jina-bert-implementation--configuration_bert.JinaBertConfig",
         "jina-code": "jinaai/jina-bert-v2-qk-post-norm--configuration_bert.JinaBertConfig",
@@ -134,10 +134,9 @@ def base_config(args: argparse.Namespace, head: str, vocab: int) -> dict:
                       "attention_bias": False, "mlp_bias": False, "head_dim": hidden // heads,
                       "sliding_window": 8, "prediction_head_size": 40, "classifier_pooling": "cls",
                       "tie_word_embeddings": False}}
-    more["esm"] = published_models.esm_config()
-    more["esmc"] = published_models.esm_c_config()
-    more["embedding-gemma2"] = published_models.gemma_2_config(args)
-    more["privacy-filter"], more["lfm2"] = privacy_filter.random_config(args), published_models.lfm2_config(args)
+    more |= {"esm": published_models.esm_config(), "esmc": published_models.esm_c_config(),
+             "embedding-gemma2": published_models.gemma_2_config(args), "lfm2": published_models.lfm2_config(args),
+             "privacy-filter": privacy_filter.random_config(args), "mobilebert": mobile_bert.random_config(args)}
     more["llama"] = {key: more["qwen3"][key] for key in ("hidden_act", "rms_norm_eps", "attention_bias", "rope_theta",
                                                          "num_key_value_heads")} | {
         "mlp_bias": False, "rope_scaling": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
@@ -156,7 +155,8 @@ def padded(c: dict, vocab: int) -> int:
 def encoder(w, args: argparse.Namespace, c: dict, vocab: int) -> None:
     hidden, p, vocab = args.shape[1], PREFIXES[args.family], padded(c, vocab)
     wholes = published_models.ENCODERS | {"bart": bart.random_weights, "privacy-filter": privacy_filter.random_weights,
-                                          "clip": clip.random_weights, "clip-text": clip.random_weights}
+                                          "clip": clip.random_weights, "clip-text": clip.random_weights,
+                                          "mobilebert": mobile_bert.random_weights}
     if whole := wholes.get(args.family):
         return whole(w, args, c, vocab)
     names = {"modernbert": ("embeddings.tok_embeddings", "embeddings.norm"),

@@ -2,15 +2,17 @@
 """The encoders of encoders.py, language_models.py and the files beside them in float64, for reference.py."""
 import numpy as np
 
-from newer.bart import bart
-from newer.bart import scores as bart_scores
-from newer.clip import clip, text_embedding
 from newer.config import DECODERS, NewerConfig
 from newer.encoders import deberta, esm, jina_bert, jina_roberta, modern_bert, turned_bert
+from newer.families.bart import bart
+from newer.families.bart import scores as bart_scores
+from newer.families.clip import clip, text_embedding
+from newer.families.mobile_bert import mobile_bert
+from newer.families.mobile_bert import scores as mobile_bert_scores
+from newer.families.privacy_filter import privacy_filter
 from newer.heads import scores
 from newer.tensors import Tensors
 from newer.language_models import embedding_gemma2, esm_c, gemma3, lfm2, llama, neo_bert, t5, ultra_bert
-from newer.privacy_filter import privacy_filter
 from reference_inputs import Input
 
 ENCODERS = {"modernbert": modern_bert, "nomic_bert": turned_bert, "new": turned_bert,
@@ -18,8 +20,10 @@ ENCODERS = {"modernbert": modern_bert, "nomic_bert": turned_bert, "new": turned_
             "jina-roberta": jina_roberta, "jina_embeddings_v3": jina_roberta,
             "ultrabert": ultra_bert, "gemma3_text": gemma3, "embedding_gemma2": embedding_gemma2,
             "embedding_gemma2_text": embedding_gemma2, **dict.fromkeys(DECODERS, llama), "t5": t5, "mt5": t5,
-            "esm": esm, "esmc": esm_c, "neobert": neo_bert, "openai_privacy_filter": privacy_filter, "bart": bart, "clip": clip, "clip_text_model": clip, "lfm2": lfm2, "lfm2_bidirectional": lfm2}
-HEADS = {"bart": bart_scores, "clip": text_embedding, "clip_text_model": text_embedding}
+            "esm": esm, "esmc": esm_c, "neobert": neo_bert, "openai_privacy_filter": privacy_filter, "bart": bart,
+            "clip": clip, "clip_text_model": clip, "lfm2": lfm2, "lfm2_bidirectional": lfm2, "mobilebert": mobile_bert}
+HEADS = {"bart": bart_scores, "clip": text_embedding, "clip_text_model": text_embedding,
+         "mobilebert": mobile_bert_scores}
 
 
 def compute_newer(config: NewerConfig, inputs: list[Input]) -> dict[str, np.ndarray]:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/network/variants/short_convolution.h"
+#include "models/network/variants/convolutions/short_convolution.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/network/variants/convolution.h"
+#include "models/network/variants/convolutions/convolution.h"
 
 #include <algorithm>
 
