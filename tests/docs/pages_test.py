@@ -180,7 +180,7 @@ class Pages(ToolTest):
         with open(here / "errors", "w") as errors:
             try:
                 subprocess.run(["bash", "-c", script], cwd=here, env=self.environment, stdout=end,
-                               stdin=subprocess.DEVNULL, stderr=errors, timeout=240)
+                               stdin=subprocess.DEVNULL, stderr=errors, timeout=900)
             finally:
                 os.close(end)
                 reader.join(10)
@@ -229,7 +229,7 @@ class Pages(ToolTest):
         (here / name).write_text(begin + between.join(code for code, _ in parts) + end)
         environment = {**self.environment, "PYSPARK_PYTHON": self.python_for(page)}
         done = subprocess.run(command, cwd=here, env=environment, capture_output=True, text=True,
-                              timeout=240)
+                              timeout=900)
         self.assertEqual(done.returncode, 0, f"{page.name}: {done.stderr}")
         for (code, expected), printed in zip(parts, done.stdout.split(BETWEEN), strict=True):
             self.assert_printed(printed, expected, f"{page.name}:\n{code}")
