@@ -157,12 +157,18 @@ Pass::Work Pass::work(bool logits) const {
   for (int64_t i = 0; i < layers; ++i) {
     const Layer& layer =
         encoder.layers[encoder.order[i / encoder.layers_per_group] + i % encoder.layers_per_group];
-    const bool first = i + 1 == layers && logits && impl.sequence_reads() == engine::Reads::first;
+    const bool first = i + 1 == layers && logits && !layer.bottleneck &&
+                       impl.sequence_reads() == engine::Reads::first;
     const int64_t rows = first ? batch_.sequences() : batch_.tokens();
     multiply(layer.qkv, batch_.tokens());
     multiply(layer.attention_output, rows);
     for (const auto* linear : {&layer.intermediate, &layer.up, &layer.output}) {
       if (*linear) multiply(**linear, rows);
+    }
+    if (layer.bottleneck) {
+      for (const DenseLayer& dense : layer.bottleneck->dense_layers("", "")) {
+        multiply(*dense.linears.front(), rows);
+      }
     }
     if (const auto& experts = layer.experts) {
       for (const engine::Linear* linear : experts->products()) {
