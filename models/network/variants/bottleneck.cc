@@ -37,8 +37,8 @@ Linear read_narrow_dense(Checkpoint& checkpoint, const std::string& name, int64_
 
 Bottleneck::Bottleneck(Checkpoint& checkpoint, const std::string& layer, const Config& config,
                        const engine::Product& product, engine::Team& team)
-    : input(read_narrow_dense(checkpoint, std::string(layer) + kNarrowInput + ".dense",
-                              config.bottleneck.width, config.hidden, product, team)),
+    : input(read_narrow_dense(checkpoint, layer + kNarrowInput + ".dense", config.bottleneck.width,
+                              config.hidden, product, team)),
       shared(read_narrow_dense(checkpoint, layer + kSharedInput + ".dense", config.bottleneck.width,
                                config.hidden, product, team)),
       value(read_narrow_dense(checkpoint, layer + config.family->layer.value,
