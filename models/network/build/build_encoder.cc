@@ -148,20 +148,18 @@ Layer::Layer(Checkpoint& checkpoint, const std::string& name_in_checkpoint, cons
   if (*names.convolution) short_convolution.emplace(checkpoint, name, config);
   if (*names.sinks) sinks = checkpoint.vector(name + names.sinks, heads);
   if (names.norms_values) value_norm = unit_norm(config.heads_of(number).size, config);
-  if (config.layer_inputs > 0)
-    layer_inputs.emplace(checkpoint, name, number, config, products.layers, team);
-  if (config.bottleneck.width > 0)
-    bottleneck.emplace(checkpoint, name, config, products.layers, team);
-  if (config.decodes(number)) cross.emplace(checkpoint, name, config, products.layers, team);
+  const engine::Product& product = products.layers;
+  if (config.layer_inputs) layer_inputs.emplace(checkpoint, name, number, config, product, team);
+  if (config.bottleneck.width > 0) bottleneck.emplace(checkpoint, name, config, product, team);
+  if (config.decodes(number)) cross.emplace(checkpoint, name, config, product, team);
   is_packed_qkv = checkpoint.has(name + names.qkv + ".weight");
   gate = config.gate;
   qkv.set_prefetch_target(attention_output);
   if (config.experts.are_in(number)) {
-    experts.emplace(checkpoint, name, config, products.layers, products.f32, team);
+    experts.emplace(checkpoint, name, config, product, products.f32, team);
     attention_output.set_prefetch_target(*experts->products().front());
     return;
   }
-  const engine::Product& product = products.layers;
   intermediate.emplace(
       read_linear(checkpoint, gate_names(name, config), config.activation, product, team));
   up = read_up(checkpoint, name, config, product, team);
