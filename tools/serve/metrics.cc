@@ -14,10 +14,10 @@ Histogram::Histogram(double first, double factor) {
   }
 }
 
-void Histogram::add(double value) {
+void Histogram::add(double value, int64_t times) {
   const auto bucket = std::ranges::lower_bound(bounds_, value) - bounds_.begin();
-  counts_[static_cast<size_t>(bucket)].fetch_add(1, std::memory_order_relaxed);
-  sum_.fetch_add(value, std::memory_order_relaxed);
+  counts_[static_cast<size_t>(bucket)].fetch_add(times, std::memory_order_relaxed);
+  sum_.fetch_add(value * static_cast<double>(times), std::memory_order_relaxed);
 }
 
 void append_metric(std::string& text, std::string_view name, std::string_view type,
@@ -68,6 +68,8 @@ void Metrics::append(std::string& text) const {
   queue.append(text, "te_request_queue_duration", "Seconds before computation.");
   inference.append(text, "te_request_inference_duration", "Seconds of computation.");
   input_length.append(text, "te_request_input_length", "Tokens of a request's mean input.");
+  batch_inputs.append(text, "te_batch_next_size", "Inputs in a batch.");
+  batch_tokens.append(text, "te_batch_next_tokens", "Tokens in a batch.");
   const std::lock_guard lock(mutex_);
   append_metric(text, "te_request_failure", "counter", "Requests that were refused or failed.");
   for (const auto& [reason, count] : failures_) {

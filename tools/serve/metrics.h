@@ -17,7 +17,7 @@ namespace bert::tools::serve {
 class Histogram {
  public:
   Histogram(double first, double factor);
-  void add(double value);
+  void add(double value, int64_t times = 1);
   // In Prometheus' text format.
   void append(std::string& text, std::string_view name, std::string_view about) const;
 
@@ -41,7 +41,7 @@ class Metrics {
 
   Histogram duration{15e-6, 1.5}, tokenization{15e-6, 1.5}, queue{15e-6, 1.5},
       inference{15e-6, 1.5};
-  Histogram input_length{1, 2};
+  Histogram input_length{1, 2}, batch_inputs{1, 2}, batch_tokens{1, 2};
 
   void append(std::string& text) const;
 

@@ -28,8 +28,8 @@ Limits
   --max-batch-tokens N     tokens that are computed at a time (16384)
   --max-client-batch N     inputs of a request (2048)
   --max-body BYTES         size of a request's body (8000000)
-  --max-bodies BYTES       of all bodies over 64 kB that are being read or answered (512000000);
-                           others get 503
+  --max-bodies BYTES       of all bodies and answers over 64 kB together (512000000); others get 503,
+                           and a request whose answer would be larger by itself 422
   --max-connections N      open connections (4096)
   --timeout SECONDS        for a request, with its time in the queue (60)
   --auto-truncate BOOL     whether inputs that are too long are cut, where a request does not say it

@@ -127,7 +127,9 @@ void ServeOptions::settle() {
   }
   limits.body_bytes = http.body_bytes = static_cast<size_t>(body);
   http.all_bodies = static_cast<size_t>(std::max(bodies, body));
+  limits.answer_bytes = http.all_bodies;
   http.connections = static_cast<size_t>(connections);
+  http.drain = std::max(http.drain, limits.seconds);
   load.batch_tokens = limits.batch_tokens;
   if (http_threads == 0) {
     http_threads = std::clamp(static_cast<int>(std::thread::hardware_concurrency()) / 4, 1, 8);

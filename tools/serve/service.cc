@@ -17,8 +17,14 @@
 namespace bert::tools::serve {
 namespace {
 
-// An answer of this many inputs is spelt where it does not hold up others.
-constexpr int64_t kLongAnswer = 64;
+// From so many bytes on, a body is parsed and tokenised where it does not hold up others, and one
+// whose route puts a text together with each of others from fewer on. An answer of so many inputs
+// or numbers is spelt there.
+constexpr size_t kLongBody = 65536, kLongPairs = 4096;
+constexpr int64_t kLongAnswer = 64, kManyNumbers = 65536;
+
+// What a number takes in memory and in an answer.
+constexpr int64_t kBytesOfNumber = 16;
 
 double in_seconds(Clock::duration time) { return std::chrono::duration<double>(time).count(); }
 int64_t in_milliseconds(Clock::duration time) {
@@ -137,6 +143,14 @@ Service::Service(const ServeLimits& limits, std::string api_key,
   state_.limits = limits;
 }
 
+Service::~Service() {
+  {
+    const std::lock_guard lock(mutex_);
+    state_.ready = false;  // what is called from now on must not see the models any more
+  }
+  state_.turns.close();
+}
+
 void Service::set_post(Post post, std::function<HttpStatistics()> statistics) {
   post_ = std::move(post);
   state_.http = std::move(statistics);
@@ -206,7 +220,11 @@ bool Service::takes(const HttpRequest& request, HttpResponse& response) {
 
 void Service::handle(HttpRequest request, Reply reply) {
   try {
-    run(request, find_route(request.method, plain(request.path), models()), reply);
+    const FoundRoute found = find_route(request.method, plain(request.path), models());
+    if (request.body.size() < (found.route->makes_pairs ? kLongPairs : kLongBody)) {
+      return run(request, found, reply);
+    }
+    post_([this, found, request = std::move(request), reply] { run(request, found, reply); }, true);
   } catch (...) {
     reply(
         failed(dialect_of(request.path), error_of(std::current_exception(), Refusal::validation)));
@@ -214,6 +232,14 @@ void Service::handle(HttpRequest request, Reply reply) {
 }
 
 void Service::run(const HttpRequest& request, const FoundRoute& found, const Reply& reply) {
+  try {
+    start(request, found, reply);
+  } catch (...) {
+    reply(failed(found.route->dialect, error_of(std::current_exception(), Refusal::validation)));
+  }
+}
+
+void Service::start(const HttpRequest& request, const FoundRoute& found, const Reply& reply) {
   const Route& route = *found.route;
   const bool reads_body = !route.fields.empty();
   if (!reads_body) {
@@ -235,6 +261,12 @@ void Service::run(const HttpRequest& request, const FoundRoute& found, const Rep
 
 void Service::ask(const HttpRequest& request, std::shared_ptr<Pending> pending, Work work,
                   const Reply& reply) {
+  if (work.numbers > static_cast<int64_t>(state_.limits.answer_bytes) / kBytesOfNumber) {
+    throw RequestError(Refusal::validation,
+                       fmt::format("the answer would have about {} numbers, expected at most {}: "
+                                   "send fewer inputs at a time",
+                                   work.numbers, state_.limits.answer_bytes / kBytesOfNumber));
+  }
   pending->inputs = work.inputs;
   pending->tokens = work.tokens;
   pending->characters = work.characters;
@@ -257,7 +289,7 @@ void Service::ask(const HttpRequest& request, std::shared_ptr<Pending> pending, 
   turn->start = [this, pending, work = std::move(work), options = std::move(options)](
                     const std::shared_ptr<Turn>& started, bool background) mutable {
     options.background = background;
-    const bool is_long = work.is_long || work.inputs >= kLongAnswer;
+    const bool is_long = work.is_long || work.inputs >= kLongAnswer || work.numbers >= kManyNumbers;
     work.ask(std::move(options), [this, pending, started, is_long](Work::Spell spell) {
       pending->computed = Clock::now();
       deliver({pending, std::move(spell)}, is_long);
@@ -275,12 +307,28 @@ void Service::deliver(Answer answer, bool is_long) {
   answers_.push_back(std::move(answer));
 }
 
+// The batches since the last time: mostly one.
+void Service::count_batches() {
+  const bert::QueueStatistics now = state_.models.statistics();
+  const auto since = [](int64_t& seen, int64_t value) {
+    return value - std::exchange(seen, value);
+  };
+  const int64_t batches = since(batches_.batches, now.batches);
+  const auto inputs = static_cast<double>(since(batches_.batch_inputs, now.batch_inputs));
+  const auto tokens = static_cast<double>(since(batches_.batch_tokens, now.batch_tokens));
+  if (batches < 1) return;
+  const auto count = static_cast<double>(batches);
+  state_.metrics.batch_inputs.add(inputs / count, batches);
+  state_.metrics.batch_tokens.add(tokens / count, batches);
+}
+
 // Waking the thread that writes once for each answer would cost as much as writing them.
 void Service::hand_on() {
   std::vector<Answer> answers;
   {
     const std::lock_guard lock(mutex_);
     answers.swap(answers_);
+    if (state_.ready) count_batches();
   }
   if (answers.empty()) return;
   post_(

@@ -21,7 +21,7 @@ class Service final : public HttpHandler {
   Service(const ServeLimits& limits, std::string api_key,
           std::shared_ptr<spdlog::logger> access_log);
   // Requests that still wait for their turn are not answered.
-  ~Service() { state_.turns.close(); }
+  ~Service();
 
   // Where answers are spelt, as HttpServer::post() does it; must be set before requests come.
   using Post = std::function<void(std::function<void()> work, bool is_long)>;
@@ -48,9 +48,11 @@ class Service final : public HttpHandler {
   void check(const HttpRequest& request, const FoundRoute& found, bool is_ready) const;
   const ServedModels* models() const { return state_.ready ? &state_.models : nullptr; }
   void run(const HttpRequest& request, const FoundRoute& found, const Reply& reply);
+  void start(const HttpRequest& request, const FoundRoute& found, const Reply& reply);
   void ask(const HttpRequest& request, std::shared_ptr<Pending> pending, Work work,
            const Reply& reply);
   void deliver(Answer answer, bool is_long);
+  void count_batches();
   void hand_on();
   void finish(Pending& pending, const Work::Spell& spell);
   HttpResponse failed(Dialect dialect, const RequestError& error);
@@ -60,8 +62,9 @@ class Service final : public HttpHandler {
   const std::shared_ptr<spdlog::logger> access_log_;
   Post post_;
   std::mutex mutex_;
-  std::vector<Answer> answers_;  // of batches, which are handed on together
-  ServeState state_;             // last, as its queues call what is above
+  std::vector<Answer> answers_;    // of batches, which are handed on together
+  bert::QueueStatistics batches_;  // those that were counted
+  ServeState state_;               // last, as its queues call what is above
 };
 
 }  // namespace bert::tools::serve

@@ -4,6 +4,8 @@
 import json
 import re
 import socket
+import threading
+import time
 
 from serving import ServeTest, main
 
@@ -66,8 +68,55 @@ class Http(ServeTest):
         ask(connections[1])
         for _ in range(2):
             self.assertEqual(server.request("GET", "/health")[0], 200)
+        began = time.monotonic()
+        for _ in range(30):  # at once, not one at each tick of the server's clock
+            connections.append(socket.create_connection(("127.0.0.1", server.port), timeout=60))
+            ask(connections[-1])
+        self.assertLess(time.monotonic() - began, 3)
         for connection in connections:
             connection.close()
+
+    def test_time_to_arrive(self):
+        """10 seconds for a header and 30 for a body, to which each 100 kB add one, also where they come in chunks."""
+        server, ends = self.start("-m", f"x={self.models()[0][2:]}"), {}
+        chunked = b"POST /embed HTTP/1.1\r\n" + CLOSE + b"Transfer-Encoding: chunked\r\n\r\n"
+
+        def send(name, first, rest=(), pause=0.0):
+            with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
+                began = time.monotonic()
+                connection.sendall(first)
+                for part in rest:
+                    time.sleep(pause)
+                    connection.sendall(part)
+                ends[name] = connection.recv(65536)[9:12], time.monotonic() - began
+        part = b"15f90\r\n" + b" " * 90000 + b"\r\n"
+        threads = [threading.Thread(target=send, args=arguments) for arguments in (
+            ("header", b"POST /embed HTTP/1.1\r\nHost: a\r\n"),
+            ("body", b"POST /embed HTTP/1.1\r\nHost: a\r\nContent-Length: 15\r\n\r\n{"),
+            ("chunked", chunked + b"f\r\n{\"inputs\": \"a\"}\r\n", [part] * 34 + [b"0\r\n\r\n"], 0.95))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for name, status, least, most in (("header", b"408", 9, 15), ("body", b"408", 29, 35),
+                                          ("chunked", b"200", 32, 50)):
+            self.assertEqual(ends[name][0], status, ends)
+            self.assertTrue(least < ends[name][1] < most, ends)
+        self.assertEqual(server.metric("bert_serve_timeouts_total"), 2)
+
+    def test_a_chunk_without_end(self):
+        """Neither the name of a chunk's extension nor a line after the last chunk goes on for ever."""
+        head = b"POST /embed HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+        for endless in (b"1;" + b"x" * 300000, b"0\r\nx: " + b"y" * 300000):
+            with socket.create_connection(("127.0.0.1", self.server.port), timeout=60) as connection:
+                connection.sendall(head)
+                try:
+                    for at in range(0, len(endless), 1000):
+                        connection.sendall(endless[at:at + 1000])
+                except OSError:
+                    pass
+                self.assertRegex(connection.recv(65536), b"^HTTP/1.1 4(00|31) ")
+        self.assertEqual([line for line in self.server.messages if "failed" in line], [])
 
     def test_ids_of_requests(self):
         """A client's own are repeated if they are short and plain."""

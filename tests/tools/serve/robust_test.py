@@ -88,6 +88,52 @@ class Robust(ServeTest):
         self.assertEqual(self.server.metric("te_queue_size"), 0)
         self.assertGreaterEqual(self.server.metric('te_request_failure{err="cancelled"}'), 1)
 
+    def test_who_hangs_up_is_in_the_log(self):
+        log = self.dir / "hung-up.log"
+        server = self.start("-m", f"x={self.model}", "--access-log", log)
+        body = json.dumps(self.LONG).encode()
+        connection = self.connect(server)
+        connection.sendall(HEAD.replace(b"embed", b"predict") % len(body) + body)
+        self.until(lambda: server.metric("bert_serve_requests_in_progress") > 0, "no request")
+        connection.close()
+        self.until(lambda: server.metric("bert_serve_requests_in_progress") == 0, "still there")
+        server.stop()
+        lines = [json.loads(line) for line in log.read_text().splitlines()]
+        self.assertEqual([(line["path"], line["status"], line["bytes"]) for line in lines
+                          if line["path"] != "/metrics"], [("/predict", 499, 0)])
+
+    def test_one_long_text_with_many(self):
+        """A query is not copied for each of 2,000 texts, nor tokenised again when its time has passed, and others
+        are answered meanwhile."""
+        ranks, classes = (self.make_model(f"long_{name}", *options) for name, options in (
+            ("ranks", ("--labels", "1")), ("classes", ("--labels", "2", "--label-names", "entailment,other"))))
+        server = self.start("-m", f"ranks={ranks}", "-m", f"classes={classes}", "--timeout", "2")
+        long, began, statuses = "a " * 2_000_000, time.monotonic(), []
+        join = self.start_threads(1, lambda: statuses.extend(server.request("POST", path, body)[0] for path, body in (
+            ("/rerank", {"query": long, "texts": ["a"] * 2000}),
+            ("/v1/rerank", {"query": long[:1_000_000], "documents": ["a"] * 2000, "truncation": True}),
+            ("/models/classes", {"inputs": long, "parameters": {"candidate_labels": ["a"] * 2000}}))))
+        slowest = 0.0
+        while len(statuses) < 3 and time.monotonic() - began < 60:
+            asked = time.monotonic()
+            self.assertEqual(server.request("GET", "/health")[0], 200)
+            slowest = max(slowest, time.monotonic() - asked)
+            time.sleep(0.01)
+        join()
+        self.assertLessEqual(set(statuses), {200, 504})
+        self.assertIn(504, statuses)
+        self.assertLess(time.monotonic() - began, 40)
+        self.assertLess(slowest, 2)
+        self.assertLess(server.metric("process_resident_memory_bytes"), 1.5e9)
+
+    def test_answers_have_a_size(self):
+        """What would not fit into --max-bodies is refused before it is computed."""
+        server = self.start("-m", f"x={self.model}", "--max-body", "300000", "--max-bodies", "300000")
+        status, _, text = server.request("POST", "/embed_all", {"inputs": ["two dogs"] * 1000})
+        self.assertEqual(status, 422)
+        self.assertRegex(text, b"the answer would have about [0-9]+ numbers, expected at most 18750: send fewer")
+        self.assertEqual(server.request("POST", "/embed_all", {"inputs": ["two dogs"] * 40})[0], 200)
+
     def test_timeout(self):
         wide = self.make_model("wide", "--shape", "4,128,2,512")
         server = self.start("-m", f"x={wide}", "--timeout", "1", "--max-client-batch", "20000")

@@ -356,8 +356,8 @@ class Routes(ServeTest):
                   for path, methods in api["paths"].items() if "requestBody" in methods.get("post", {})}
         self.assertEqual(fields["/v1/embeddings"]["dimensions"]["minimum"], 1)
         self.assertEqual(fields["/v2/rerank"]["top_n"]["type"], ["integer", "null"])
-        self.assertEqual(fields["/v2/rerank"]["query"]["type"], "string")
         self.assertEqual(fields["/v1/rerank"]["documents"]["items"]["oneOf"][1]["required"], ["text"])
+        self.assertIn("doc_stride", fields["/pipeline/question-answering"]["parameters"]["properties"])
         page = self.server.request("GET", "/docs")[2].decode()
         for path in api["paths"]:
             self.assertIn(path, page)
@@ -384,6 +384,7 @@ class Routes(ServeTest):
         self.assertEqual(buckets, sorted(buckets))
         self.assertEqual(buckets[-1], self.server.metric("te_request_duration_count"))
         self.assertGreater(buckets[-1], 0)
+        self.assertGreater(self.server.metric('te_batch_next_size_bucket{le="+Inf"}'), 0)
         names = set()
         for line in text.splitlines():
             if line.startswith("# TYPE "):

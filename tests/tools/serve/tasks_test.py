@@ -254,6 +254,18 @@ class Tasks(ServeTest):
                      "^batch size 5000 > maximum allowed batch size ")
 
 
+    def test_tokens_of_a_document(self):
+        """max_tokens_per_doc cuts documents, not the query."""
+        body = {"model": "ranks", "query": "who eats two dogs"}
+        whole, cut = (self.post("/v2/rerank", {**body, "documents": texts, **more})["results"] for texts, more in (
+            (["two dogs", "dogs"], {}), (["two dogs eat a man", "dogs"], {"max_tokens_per_doc": 2})))
+        self.assertEqual(cut, whole)
+        many = {**body, "documents": ["two dogs", "dogs"], "max_tokens_per_doc": 4096}
+        self.assertEqual(self.post("/v2/rerank", many)["results"], whole)
+        self.assertRegex(self.post("/v2/rerank", {**many, "max_tokens_per_doc": 0}, 422)["message"],
+                         "^`max_tokens_per_doc` is 0, expected ")
+
+
 class Uncut(ServeTest):
     """--auto-truncate false is for every route whose requests do not say it."""
     options = ("--auto-truncate", "false")

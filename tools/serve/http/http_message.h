@@ -22,7 +22,6 @@ struct HttpRequest {
   std::string query;          // after "?"
   std::string id;             // the client's x-request-id, or one of our own
   std::string authorization;  // the header, or ""
-  std::string origin;         // the header, or ""
   std::string body;
   std::string client;      // its address and port, for the log
   std::string caller;      // whom it counts for among others: see HttpLimits::caller_header

@@ -44,7 +44,7 @@ struct HttpServer::Impl {
       : acceptor(asio::make_strand(io)),
         timer(acceptor.get_executor()),
         context(std::make_shared<SessionContext>(handler, limits)) {
-    context->run_long = [this](std::function<void()> body) { asio::post(pool, std::move(body)); };
+    context->on_room = [this] { asio::post(acceptor.get_executor(), [this] { resume(); }); };
   }
 
   void listen(const std::string& host, uint16_t port);
@@ -57,6 +57,7 @@ struct HttpServer::Impl {
   bool is_full() const {
     return context->open >= static_cast<int64_t>(context->limits.connections);
   }
+  void resume();
   void close_oldest_idle();
   void tick();
   void stop_listening();
@@ -103,12 +104,21 @@ void HttpServer::Impl::on_accept(const boost::system::error_code& error, Socket 
   if (!error) add(std::move(socket));
   // Without a free file descriptor, or with as many connections as allowed, the others wait in the
   // kernel's queue.
-  if (error || is_full()) {
-    close_oldest_idle();
-    paused = true;
-  } else {
-    accept();
+  if (!error && !is_full()) return accept();
+  paused = true;
+  context->waits_for_room = true;
+  close_oldest_idle();
+}
+
+// Also at every tick, for want of a file descriptor ends without a session's end.
+void HttpServer::Impl::resume() {
+  if (!paused || !acceptor.is_open()) return;
+  if (is_full()) {
+    context->waits_for_room = true;
+    return;
   }
+  paused = false;
+  accept();
 }
 
 std::vector<std::shared_ptr<HttpSession>> HttpServer::Impl::sessions() const {
@@ -136,10 +146,7 @@ void HttpServer::Impl::close_oldest_idle() {
 void HttpServer::Impl::tick() {
   const Clock::time_point now = Clock::now();
   for (const auto& session : sessions()) session->check_time(now);
-  if (paused && !is_full() && acceptor.is_open()) {
-    paused = false;
-    accept();
-  }
+  resume();
   timer.expires_after(kTick);
   timer.async_wait([this](const boost::system::error_code& error) {
     if (!error) tick();
@@ -189,6 +196,7 @@ void HttpServer::start(int threads) {
 }
 
 void HttpServer::stop() {
+  impl_->context->waits_for_room = false;
   impl_->pool.stop();
   impl_->pool.join();
   impl_->work.reset();
@@ -223,7 +231,5 @@ HttpStatistics HttpServer::statistics() const {
           .timed_out = context.timed_out,
           .unreadable = context.unreadable};
 }
-
-bool HttpServer::is_draining() const { return impl_->context->draining; }
 
 }  // namespace bert::tools::serve

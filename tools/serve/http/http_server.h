@@ -14,7 +14,7 @@ struct HttpLimits {
   size_t header_bytes = 16384;
   size_t body_bytes = 8'000'000;
   size_t connections = 4096;
-  size_t all_bodies = 512'000'000;  // bytes of all large bodies at a time
+  size_t all_bodies = 512'000'000;  // bytes of all large bodies and answers at a time
   // Seconds: between requests, for a header, for a body or an answer (of which each 100 kB adds
   // another one), and for the answers that are due when the server stops.
   int idle = 120, header = 10, transfer = 30, drain = 60;
@@ -35,7 +35,8 @@ class HttpHandler {
   // Whether the body of this request (it is still empty) should be read. If not, `response` is the
   // answer and the connection is closed after it.
   virtual bool takes(const HttpRequest& request, HttpResponse& response) = 0;
-  // Answers by calling reply once, at any time, from any thread. Must not throw, nor take long.
+  // Answers by calling reply once, at any time, from any thread. Must not throw, nor take long,
+  // for which there is HttpServer::post().
   virtual void handle(HttpRequest request, Reply reply) = 0;
   // The answer to a request that cannot be read, of which `request` has what could be: status and
   // reason are HTTP's.
@@ -77,7 +78,6 @@ class HttpServer {
   // happens once the threads have ended.
   void post(std::function<void()> work, bool is_long = false);
   HttpStatistics statistics() const;
-  bool is_draining() const;
 
  private:
   struct Impl;

@@ -22,7 +22,7 @@ using std::chrono::seconds;
 
 constexpr size_t kBodyRead = 65536;
 constexpr size_t kMostAhead = 16384;     // of the next requests, while one is being answered
-constexpr size_t kLongBody = 65536;      // from here on, parsing and tokenising takes long
+constexpr size_t kLarge = 65536;         // from here on, a body counts among all bodies
 constexpr size_t kMostLinger = 1 << 24;  // bytes that are read only to be thrown away
 constexpr seconds kLinger{2};
 
@@ -55,8 +55,11 @@ HttpSession::HttpSession(Socket socket, std::shared_ptr<SessionContext> context)
 HttpSession::~HttpSession() {
   --context_->open;
   context_->held -= held_;
-  const std::lock_guard lock(context_->mutex);
-  context_->sessions.erase(place_);
+  {
+    const std::lock_guard lock(context_->mutex);
+    context_->sessions.erase(place_);
+  }
+  if (context_->waits_for_room.exchange(false)) context_->on_room();
 }
 
 void HttpSession::start() {
@@ -106,9 +109,14 @@ void HttpSession::on_read(boost::system::error_code error, size_t bytes) {
   reading_ = false;
   if (state_ == State::closed) return;
   if (error) return on_end();
+  if (buffer_.size() + bytes > buffer_.max_size()) {  // of which nothing could be parsed
+    ++context_->unreadable;
+    return refuse(431, "the head of a chunk, or what follows the last one, is too long");
+  }
   bytes = asio::buffer_copy(buffer_.prepare(bytes), asio::buffer(first_, bytes));
   buffer_.commit(bytes);
-  if (bytes == first_.size() && state_ == State::body) {  // the rest of a body, at once
+  const bool has_room = buffer_.max_size() - buffer_.size() >= kBodyRead;
+  if (bytes == first_.size() && state_ == State::body && has_room) {  // the rest of it, at once
     const size_t more = socket_.read_some(buffer_.prepare(kBodyRead), error);
     if (!error) buffer_.commit(more);
     bytes += more;
@@ -163,24 +171,35 @@ bool HttpSession::parse_some() {
     return false;
   }
   if (state_ == State::header && parser_->is_header_done() && !on_header()) return false;
-  if (!hold(parser_->get().body().size())) return false;
+  const size_t body = parser_->get().body().size();
+  if (!hold(body)) {
+    answer(refuse_held(), true);
+    return false;
+  }
+  // In chunks, a body's length is only known as it comes.
+  if (state_ == State::body && parser_->chunked()) {
+    deadline_ = (request_.came + transfer_time(body)).time_since_epoch().count();
+  }
   if (parser_->is_done()) on_request();
   return used > 0 && (state_ == State::header || state_ == State::body);
 }
 
-// Counts a body's bytes until it is answered. False if all connections together have sent too many,
-// which is then the answer. Small bodies always pass, or else a few large ones would keep them out.
+// Counts the bytes of a body until it is answered, and then those of its answer until it is
+// written. False if those of all connections together are too many. Small bodies always pass, or
+// else a few large ones would keep them out.
 bool HttpSession::hold(size_t bytes) {
-  const size_t holds = bytes > kLongBody ? bytes : 0;
+  const size_t holds = bytes > kLarge ? bytes : 0;
   const size_t held = context_->held.fetch_add(holds - held_) + (holds - held_);
   const bool is_more = holds > held_;
   held_ = holds;
-  if (!is_more || held <= context_->limits.all_bodies) return true;
+  return !is_more || held <= context_->limits.all_bodies;
+}
+
+HttpResponse HttpSession::refuse_held() {
   HttpResponse response = context_->handler.refuse(
       request_, 503, "too many bytes of other requests are being read or answered, try again");
   response.headers.emplace_back("Retry-After", "1");
-  answer(std::move(response), true);
-  return false;
+  return response;
 }
 
 void HttpSession::fill_request() {
@@ -228,14 +247,7 @@ void HttpSession::on_request() {
       self->answer(std::move(response), false);
     });
   };
-  if (request.body.size() < kLongBody) {
-    context_->handler.handle(std::move(request), std::move(reply));
-  } else {
-    context_->run_long([self = shared_from_this(), request = std::move(request),
-                        reply = std::move(reply)]() mutable {
-      self->context_->handler.handle(std::move(request), std::move(reply));
-    });
-  }
+  context_->handler.handle(std::move(request), std::move(reply));
 }
 
 void HttpSession::refuse(const boost::system::error_code& error) {
@@ -259,7 +271,14 @@ void HttpSession::refuse(int status, const std::string& reason) {
 
 void HttpSession::answer(HttpResponse response, bool closes) {
   if (state_ == State::closed) return;
-  if (ended_) return close();
+  if (ended_) {
+    context_->handler.log(request_, response, 0);
+    return close();
+  }
+  if (!hold(response.body.size())) {
+    response = refuse_held();
+    hold(response.body.size());
+  }
   response_ = std::move(response);
   closes_ = closes_ || closes || context_->draining;
   const auto reason = http::obsolete_reason(static_cast<http::status>(response_.status));
@@ -299,10 +318,10 @@ void HttpSession::on_written(const boost::system::error_code& error, size_t byte
 }
 
 void HttpSession::finish() {
+  if (ended_) return close();
   context_->handler.log(request_, response_, written_);
   response_ = HttpResponse();
   hold(0);
-  if (ended_) return close();
   if (closes_) return linger();
   if (buffer_.size() == 0 && buffer_.capacity() > first_.size()) release_buffer();
   expect_next();
@@ -323,6 +342,7 @@ void HttpSession::linger() {
 }
 
 void HttpSession::close() {
+  if (state_ == State::writing) context_->handler.log(request_, response_, written_);
   enter(State::closed, milliseconds(0));
   if (has_stop_) gone_.request_stop();
   boost::system::error_code ignored;

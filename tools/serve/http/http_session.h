@@ -44,10 +44,11 @@ struct SessionContext {
 
   HttpHandler& handler;
   const HttpLimits limits;
-  std::function<void(std::function<void()>)> run_long;  // elsewhere than on the I/O threads
+  std::function<void()> on_room;  // called once after waits_for_room, when a session has ended
+  std::atomic<bool> waits_for_room = false;
   std::atomic<bool> draining = false;
   std::atomic<int64_t> open = 0, timed_out = 0, unreadable = 0;
-  std::atomic<size_t> held = 0;  // bytes of bodies that are being read or answered
+  std::atomic<size_t> held = 0;  // bytes of bodies and answers in memory
   // Another process has other ids.
   std::string make_id() { return fmt::format("{:08x}{:08x}", process, ++next_id); }
   const uint32_t process = std::random_device()();
@@ -89,6 +90,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   bool parse_some();
   bool on_header();
   bool hold(size_t bytes);
+  HttpResponse refuse_held();
   void on_request();
   void refuse(const boost::system::error_code& error);
   void refuse(int status, const std::string& reason);

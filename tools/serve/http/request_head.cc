@@ -48,7 +48,6 @@ void read_head(const HttpMessage& message, const std::string& caller_header, Htt
   request.path = target.substr(0, question);
   if (question != std::string::npos) request.query = target.substr(question + 1);
   request.authorization = text(message[http::field::authorization]);
-  request.origin = text(message[http::field::origin]);
   if (!caller_header.empty()) {
     const auto [begin, end] = message.equal_range(caller_header);
     if (begin != end) request.caller = last_element(text(std::prev(end)->value()));

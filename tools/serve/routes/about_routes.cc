@@ -111,35 +111,18 @@ int64_t resident_bytes() {
   return resident * sysconf(_SC_PAGESIZE);
 }
 
-// The queues' figures, those that add up over all models as one.
 void append_queues(std::string& text, const ServeState& state) {
-  bert::QueueStatistics sum = {.waiting_requests = state.turns.waiting_requests(),
-                               .waiting_tokens = state.turns.waiting_tokens()};
-  for (const auto& model : state.models.all()) {
-    const bert::QueueStatistics one = model->queue.statistics();
-    sum.waiting_requests += one.waiting_requests;
-    sum.waiting_tokens += one.waiting_tokens;
-    sum.computing_requests += one.computing_requests;
-    sum.computing_tokens += one.computing_tokens;
-    sum.batches += one.batches;
-    sum.batch_inputs += one.batch_inputs;
-    sum.batch_tokens += one.batch_tokens;
-  }
+  bert::QueueStatistics sum = state.models.statistics();
+  sum.waiting_requests += state.turns.waiting_requests();
+  sum.waiting_tokens += state.turns.waiting_tokens();
   const auto gauge = [&](const char* name, const char* about, int64_t value) {
     append_metric(text, name, "gauge", about);
     append_value(text, name, "", static_cast<double>(value));
-  };
-  const auto summary = [&](const std::string& name, const char* about, int64_t value) {
-    append_metric(text, name, "summary", about);
-    append_value(text, name + "_sum", "", static_cast<double>(value));
-    append_value(text, name + "_count", "", static_cast<double>(sum.batches));
   };
   gauge("te_queue_size", "Requests that wait for computation.", sum.waiting_requests);
   gauge("bert_serve_queue_tokens", "Tokens that wait for computation.", sum.waiting_tokens);
   gauge("bert_serve_computing_requests", "Requests being computed.", sum.computing_requests);
   gauge("bert_serve_computing_tokens", "Tokens being computed.", sum.computing_tokens);
-  summary("te_batch_next_size", "Inputs in a batch.", sum.batch_inputs);
-  summary("te_batch_next_tokens", "Tokens in a batch.", sum.batch_tokens);
 }
 
 Outcome metrics(const Call& call) {

@@ -70,9 +70,9 @@ void allow_null(ordered_json& schema) {
   if (schema.contains("type")) schema["type"] = {schema["type"], "null"};
 }
 
-ordered_json body_schema(const Route& route) {
+ordered_json object_schema(std::span<const Field> fields) {
   ordered_json properties = ordered_json::object(), required = ordered_json::array();
-  for (const Field& field : route.fields) {
+  for (const Field& field : fields) {
     ordered_json schema = schema_of(field.type);
     if (!field.required) allow_null(schema);
     if (*field.about != '\0') schema["description"] = field.about;
@@ -86,6 +86,39 @@ ordered_json body_schema(const Route& route) {
   return schema;
 }
 
+ordered_json body_schema(const Route& route) {
+  ordered_json schema = object_schema(route.fields);
+  if (route.parameters.empty()) return schema;
+  ordered_json parameters = object_schema(route.parameters)["properties"];
+  for (const char* const beside : {"inputs", "model"}) parameters.erase(beside);
+  schema["properties"]["parameters"]["properties"] = parameters;
+  return schema;
+}
+
+// As spell_error() spells it.
+ordered_json error_schema(Dialect dialect) {
+  const ordered_json text = {{"type", "string"}};
+  const auto object = [](const ordered_json& properties) -> ordered_json {
+    return {{"type", "object"}, {"properties", properties}};
+  };
+  switch (dialect) {
+    case Dialect::openai:
+      return object({{"error", object({{"message", text},
+                                       {"type", text},
+                                       {"param", {{"type", {"string", "null"}}}},
+                                       {"code", {{"type", {"string", "null"}}}}})}});
+    case Dialect::cohere:
+      return object({{"message", text}});
+    case Dialect::jina:
+      return object({{"detail", text}});
+    case Dialect::inference:
+      return object({{"error", text}});
+    case Dialect::tei:
+      break;
+  }
+  return object({{"error", text}, {"error_type", text}});
+}
+
 ordered_json operation_of(const Route& route) {
   ordered_json operation = {{"summary", route.summary}};
   if (route.path.find("{model}") != std::string_view::npos) {
@@ -97,8 +130,10 @@ ordered_json operation_of(const Route& route) {
     if (!route.example.empty()) content["example"] = ordered_json::parse(route.example);
     operation["requestBody"] = {{"required", true}, {"content", {{"application/json", content}}}};
   }
-  operation["responses"] = {{"200", {{"description", "The answer"}}},
-                            {"default", {{"description", "An error, in words"}}}};
+  const ordered_json error = {{"application/json", {{"schema", error_schema(route.dialect)}}}};
+  operation["responses"] = {
+      {"200", {{"description", "The answer"}}},
+      {"default", {{"description", "An error, in words"}, {"content", error}}}};
   operation["security"] = ordered_json::array();
   if (!route.is_public) operation["security"].push_back({{"key", ordered_json::array()}});
   return operation;
@@ -167,6 +202,11 @@ void append_fields(std::string& page, const ordered_json& schema) {
                         escaped(field.value("description", "")), standard);
   }
   page += "</table>";
+  if (!schema["properties"].contains("parameters")) return;
+  const ordered_json& parameters = schema["properties"]["parameters"];
+  if (!parameters.contains("properties")) return;
+  page += "<p><code>parameters</code>:</p>";
+  append_fields(page, parameters);
 }
 
 constexpr std::string_view kHead = R"(<!doctype html><html lang="en"><head><meta charset="utf-8">

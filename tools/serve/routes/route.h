@@ -29,6 +29,7 @@ struct ServeLimits {
   int batch_tokens = 16384;  // that are computed at a time
   int client_batch = 2048;   // inputs of a request
   size_t body_bytes = 8'000'000;
+  size_t answer_bytes = 512'000'000;
   bool auto_truncate = true;
   int seconds = 60;  // for a request
 };
@@ -59,6 +60,8 @@ struct Call {
   const ServedModel& model(Ability ability) const;
   // Throws if a batch is empty or too large.
   void check_batch(size_t inputs, const char* field) const;
+  // Throws if nobody waits for the answer any more.
+  void check_wanted() const;
 };
 
 using Outcome = std::variant<HttpResponse, Work>;
@@ -71,6 +74,8 @@ struct Route {
   std::span<const Field> fields = {};
   std::string_view example = {};  // of a body
   bool is_public = false;         // answered without a key, and while models are loaded
+  bool makes_pairs = false;       // of one text and each of others, as many as a body may have
+  std::span<const Field> parameters = {};  // what "parameters" may have
 };
 
 std::span<const Route> all_routes();
@@ -109,7 +114,10 @@ inline constexpr Field kTruncateFields[] = {
 EncodeOptions encode_options(const Call& call, const JsonObject& object);
 
 // Texts to encodings, in `work` what it took.
-std::vector<bert::Encoding> encode(const ServedModel& model, const std::vector<bert::Input>& inputs,
+bert::Encoding encode(const Call& call, const ServedModel& model, const bert::Input& input,
+                      const EncodeOptions& options, Work& work);
+std::vector<bert::Encoding> encode(const Call& call, const ServedModel& model,
+                                   const std::vector<bert::Input>& inputs,
                                    const EncodeOptions& options, Work& work);
 // The scores of each row, as the model's head means them, or raw.
 std::vector<float> scores_of(std::span<const float> logits, const bert::Info& info, bool raw);

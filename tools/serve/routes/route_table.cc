@@ -101,6 +101,16 @@ void Call::check_batch(size_t inputs, const char* field) const {
   }
 }
 
+void Call::check_wanted() const {
+  if (request.gone.stop_requested()) {
+    throw RequestError(Refusal::cancelled, "the client has hung up");
+  }
+  if (Clock::now() > request.came + std::chrono::seconds(state.limits.seconds)) {
+    throw RequestError(Refusal::deadline,
+                       "the deadline of the request passed before all inputs were tokenized");
+  }
+}
+
 EncodeOptions encode_options(const Call& call, const JsonObject& object) {
   EncodeOptions options;
   options.truncates = object.flag("truncate", call.state.limits.auto_truncate);
@@ -117,18 +127,26 @@ EncodeOptions encode_options(const Call& call, const JsonObject& object) {
   return options;
 }
 
-std::vector<bert::Encoding> encode(const ServedModel& model, const std::vector<bert::Input>& inputs,
+bert::Encoding encode(const Call& call, const ServedModel& model, const bert::Input& input,
+                      const EncodeOptions& options, Work& work) {
+  call.check_wanted();
+  bert::Encoding encoding = model.reader.encode(input, options);
+  ++work.inputs;
+  work.tokens += std::ssize(encoding.ids);
+  work.characters +=
+      static_cast<int64_t>(tokenizer::utf8::count_scalars(input.first) +
+                           (input.second ? tokenizer::utf8::count_scalars(*input.second) : 0));
+  return encoding;
+}
+
+std::vector<bert::Encoding> encode(const Call& call, const ServedModel& model,
+                                   const std::vector<bert::Input>& inputs,
                                    const EncodeOptions& options, Work& work) {
   std::vector<bert::Encoding> encodings;
   encodings.reserve(inputs.size());
   for (const bert::Input& input : inputs) {
-    encodings.push_back(model.reader.encode(input, options));
-    work.tokens += std::ssize(encodings.back().ids);
-    work.characters +=
-        static_cast<int64_t>(tokenizer::utf8::count_scalars(input.first) +
-                             (input.second ? tokenizer::utf8::count_scalars(*input.second) : 0));
+    encodings.push_back(encode(call, model, input, options, work));
   }
-  work.inputs += std::ssize(inputs);
   return encodings;
 }
 

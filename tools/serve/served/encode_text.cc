@@ -122,6 +122,10 @@ bert::Encoding TextReader::encode(const bert::Input& input, const EncodeOptions&
   } catch (const bert::Error& error) {
     throw RequestError(Refusal::validation, error.what());
   }
+  const auto second = static_cast<int64_t>(size_of(encoding.second));
+  if (second > options.second.value_or(second)) {
+    keep(encoding, encoding.second, static_cast<size_t>(*options.second), Side::right);
+  }
   const size_t size = encoding.ids.size();
   if (!options.truncates && size > static_cast<size_t>(max_length_)) {
     throw RequestError(

@@ -20,6 +20,7 @@ enum class Side { left, right };
 struct EncodeOptions {
   bool truncates = true;                   // if not, what is too long is refused
   std::optional<Side> cut = {};            // where; nothing: where the tokenizer's files say
+  std::optional<int64_t> second = {};      // tokens of a pair's second text that are kept, at most
   std::optional<std::string> prompt = {};  // a name; nothing: the model's default
 };
 

@@ -92,6 +92,21 @@ const ServedModel& ServedModels::first(Ability ability) const {
                      fmt::format("none of the models {} is {} model", names(), in_words(ability)));
 }
 
+bert::QueueStatistics ServedModels::statistics() const {
+  bert::QueueStatistics sum;
+  for (const auto& model : models_) {
+    const bert::QueueStatistics one = model->queue.statistics();
+    sum.waiting_requests += one.waiting_requests;
+    sum.waiting_tokens += one.waiting_tokens;
+    sum.computing_requests += one.computing_requests;
+    sum.computing_tokens += one.computing_tokens;
+    sum.batches += one.batches;
+    sum.batch_inputs += one.batch_inputs;
+    sum.batch_tokens += one.batch_tokens;
+  }
+  return sum;
+}
+
 std::pair<const ServedModel*, std::string_view> ServedModels::in_path(std::string_view path) const {
   const ServedModel* found = nullptr;
   for (const auto& model : models_) {

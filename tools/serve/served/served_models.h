@@ -23,6 +23,7 @@ class ServedModels {
             const std::function<void()>& answered);
 
   const std::vector<std::unique_ptr<ServedModel>>& all() const { return models_; }
+  bert::QueueStatistics statistics() const;  // of all queues together
   // Throw RequestError where there is no such model, or where it cannot do this.
   const ServedModel& named(std::string_view name) const;
   const ServedModel& named(std::string_view name, Ability ability) const;

@@ -27,6 +27,7 @@ struct Work {
   using Deliver = std::function<void(Spell)>;
 
   int64_t inputs = 0, tokens = 0, characters = 0;
+  int64_t numbers = 0;  // in the answer, about
   bool is_batch = false;
   bool is_long = false;                // spelling takes long
   Refusal failure = Refusal::backend;  // what a bert::Error in the answer means

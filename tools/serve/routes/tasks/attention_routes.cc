@@ -69,16 +69,22 @@ Outcome attention(const Call& call) {
   const std::vector<bert::Input> inputs = object.pairs("inputs", is_batch);
   if (is_batch) object.fail("inputs", "is a batch, expected a text or a pair");
   const auto layer = static_cast<int>(object.whole("layer", 0, model.info.layers - 1).value_or(0));
-  auto encodings = encode(model, inputs, encode_options(call, object), work);
+  auto encodings = encode(call, model, inputs, encode_options(call, object), work);
   if (work.tokens > kMostTokens) {
     object.fail("inputs",
                 fmt::format("has {} tokens, expected at most {}", work.tokens, kMostTokens));
   }
   // Not by the model's queue, which has no attention probabilities.
   work.is_long = true;
-  work.ask = [&model, encoding = std::move(encodings[0]), layer](const bert::RequestOptions&,
-                                                                 const Work::Deliver& deliver) {
-    deliver([&model, encoding, layer] { return attention_of(model, encoding, layer); });
+  work.ask = [&model, encoding = std::move(encodings[0]), layer](
+                 const bert::RequestOptions& options, const Work::Deliver& deliver) {
+    deliver([&model, encoding, layer, gone = options.stop, end = options.deadline] {
+      if (gone.stop_requested()) throw RequestError(Refusal::cancelled, "the client has hung up");
+      if (end && Clock::now() > *end) {
+        throw RequestError(Refusal::deadline, "the deadline of the request passed");
+      }
+      return attention_of(model, encoding, layer);
+    });
   };
   return work;
 }

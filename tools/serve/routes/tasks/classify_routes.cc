@@ -23,29 +23,9 @@ namespace {
 constexpr Field kPredictFields[] = {
     {"inputs", FieldType::pairs,
      "A text, a pair as an array of two, or a batch as an array of arrays of one or two.", true},
-    {"raw_scores", FieldType::flag, "Whether scores are logits rather than probabilities.", false,
-     "false"},
+    kRawScoresField,
     kTruncateFields[0],
     kTruncateFields[1],
-    kModelField,
-};
-
-constexpr Field kClassificationTask[] = {
-    {"inputs", FieldType::any, "", true},
-    {"top_k", FieldType::count, ""},
-    {"function_to_apply", FieldType::text, ""},
-    kPredictFields[1],
-    kTruncateFields[0],
-    kTruncateFields[1],
-    kModelField,
-};
-
-constexpr Field kZeroShotTask[] = {
-    {"inputs", FieldType::some_text, "", true},
-    {"candidate_labels", FieldType::some_text, "", true},
-    {"hypothesis_template", FieldType::text, ""},
-    {"multi_label", FieldType::flag, ""},
-    kTruncateFields[0],
     kModelField,
 };
 
@@ -93,9 +73,9 @@ bert::Scores scores_named(const JsonObject& task, bert::Scores usual) {
   task.fail("function_to_apply", fmt::format("is '{}', expected softmax, sigmoid or none", *name));
 }
 
-Work labels_work(const ServedModel& model, const std::vector<bert::Input>& inputs,
+Work labels_work(const Call& call, const ServedModel& model, const std::vector<bert::Input>& inputs,
                  const EncodeOptions& options, Work work, Labelling labelling) {
-  auto encodings = encode(model, inputs, options, work);
+  auto encodings = encode(call, model, inputs, options, work);
   return logits_work(model, std::move(encodings), std::move(work), std::move(labelling));
 }
 
@@ -108,7 +88,7 @@ Outcome predict(const Call& call) {
   const bool raw = object.flag("raw_scores", false);
   Labelling labelling = {info_with(model, raw ? bert::Scores::raw : model.info.scores),
                          model.info.labels.size(), work.is_batch};
-  return labels_work(model, inputs, encode_options(call, object), std::move(work),
+  return labels_work(call, model, inputs, encode_options(call, object), std::move(work),
                      std::move(labelling));
 }
 
@@ -163,7 +143,18 @@ std::vector<bert::Encoding> encode_hypotheses(const Call& call, const ServedMode
                                               const std::vector<std::string>& texts,
                                               const std::vector<std::string>& labels, Work& work) {
   const std::string form = task.text("hypothesis_template").value_or("This example is {}.");
-  auto encodings = models::encode_here(model.model, texts, labels, form);
+  // Some labels at a time, as each repeats its text, and nobody may wait any more.
+  constexpr size_t kBytes = size_t{1} << 20;
+  std::vector<bert::Encoding> encodings;
+  for (const std::string& text : texts) {
+    const size_t most = std::max<size_t>(1, kBytes / (text.size() + 1));
+    for (size_t first = 0; first < labels.size(); first += most) {
+      call.check_wanted();
+      const auto some = std::span(labels).subspan(first, std::min(most, labels.size() - first));
+      auto part = models::encode_here(model.model, std::span(&text, 1), some, form);
+      std::ranges::move(part, std::back_inserter(encodings));
+    }
+  }
   const bool truncates = task.flag("truncate", call.state.limits.auto_truncate);
   for (const bert::Encoding& encoding : encodings) {
     if (encoding.truncated && !truncates) {
@@ -207,7 +198,7 @@ Work classification_work(const Call& call, const ServedModel& model) {
   const auto top = object.whole("top_k", 1, 1 << 20).value_or(static_cast<int64_t>(all));
   Labelling labelling = {info_with(model, scores_named(object, model.info.scores)),
                          static_cast<size_t>(top), true};
-  return labels_work(model, inputs, encode_options(call, object), std::move(work),
+  return labels_work(call, model, inputs, encode_options(call, object), std::move(work),
                      std::move(labelling));
 }
 

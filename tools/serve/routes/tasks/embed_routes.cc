@@ -92,8 +92,7 @@ std::vector<bert::Encoding> encode_inputs(const Call& call, const ServedModel& m
       work.tokens += std::ssize(*ids);
       work.characters += std::ssize(*ids);
     } else {
-      auto one = encode(model, {{std::get<std::string>(input)}}, options, work);
-      encodings.push_back(std::move(one[0]));
+      encodings.push_back(encode(call, model, {std::get<std::string>(input)}, options, work));
     }
   }
   return encodings;
@@ -103,6 +102,7 @@ std::vector<bert::Encoding> encode_inputs(const Call& call, const ServedModel& m
 template <typename Spell>
 Work embedding_work(const ServedModel& model, std::vector<bert::Encoding> encodings, Work work,
                     Spell spell) {
+  work.numbers = work.inputs * model.info.embedding;
   set_ask<bert::Output>(
       work,
       [&model, encodings = std::move(encodings)](auto options, auto done) mutable {
@@ -124,6 +124,7 @@ Outcome embed_all(const Call& call) {
   const ServedModel& model = call.model(Ability::embed);
   Work work;
   auto encodings = encode_inputs(call, model, object, "inputs", work);
+  work.numbers = work.tokens * model.info.hidden;
   set_ask<std::vector<bert::Hidden>>(
       work,
       [&model, encodings = std::move(encodings)](auto options, auto done) mutable {
@@ -270,7 +271,7 @@ Work similarity_work(const Call& call, const ServedModel& model) {
   call.check_batch(texts.size(), "inputs.sentences");
   Work work;
   work.is_batch = true;
-  auto encodings = encode(model, texts, encode_options(call, object), work);
+  auto encodings = encode(call, model, texts, encode_options(call, object), work);
   return embedding_work(model, std::move(encodings), std::move(work), [](const bert::Output& rows) {
     std::vector<float> cosines;
     for (int64_t i = 1; i < rows.rows; ++i)

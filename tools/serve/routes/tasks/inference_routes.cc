@@ -117,7 +117,7 @@ std::vector<bert::Encoding> read_texts(const Call& call, const ServedModel& mode
       inputs.push_back({value->get<std::string>()});
     }
   }
-  return encode(model, inputs, options, work);
+  return encode(call, model, inputs, options, work);
 }
 
 std::vector<bert::Encoding> read_ids(const Call& call, const ServedModel& model,

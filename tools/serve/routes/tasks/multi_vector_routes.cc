@@ -98,6 +98,7 @@ Outcome multi_vector(const Call& call) {
   Work work;
   auto encodings = encode_as(call, model, role, work);
   MultiVectorAnswer answer = {model.name, columns, columns < size, work.tokens};
+  work.numbers = work.tokens * columns;
   set_ask<std::vector<bert::Output>>(
       work,
       [&model, role, encodings = std::move(encodings)](auto options, auto done) mutable {

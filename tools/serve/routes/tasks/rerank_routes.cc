@@ -19,8 +19,7 @@ namespace {
 constexpr Field kRerankFields[] = {
     {"query", FieldType::text, "What the texts should answer.", true},
     {"texts", FieldType::texts, "", true},
-    {"raw_scores", FieldType::flag, "Whether scores are logits rather than probabilities.", false,
-     "false"},
+    kRawScoresField,
     {"return_text", FieldType::flag, "Whether the answer repeats the texts.", false, "false"},
     kTruncateFields[0],
     kTruncateFields[1],
@@ -32,8 +31,8 @@ constexpr Field kCohereFields[] = {
     {"query", FieldType::text, "What the documents should answer.", true},
     {"documents", FieldType::documents, "Strings, or objects with a string \"text\".", true},
     {"top_n", FieldType::count, "How many of the best to return. Without it, all."},
-    {"max_tokens_per_doc", FieldType::any,
-     "Is ignored: documents are cut where the model's limit is."},
+    {"max_tokens_per_doc", FieldType::count,
+     "How many tokens of a document are read, if the model's limit allows as many."},
     {"priority", FieldType::any, "Is ignored."},
 };
 
@@ -73,10 +72,14 @@ std::vector<bert::Encoding> encode_documents(const Call& call, const ServedModel
     throw RequestError(Refusal::empty, fmt::format("`{}` cannot be empty", field), field);
   }
   call.check_batch(documents.size(), field);
-  std::vector<bert::Input> pairs;
-  for (const std::string& document : documents) pairs.push_back({query, document});
   work.is_batch = true;
-  return encode(model, pairs, options, work);
+  std::vector<bert::Encoding> encodings;
+  bert::Input pair = {query, ""};  // for all, as a query may be long
+  for (const std::string& document : documents) {
+    pair.second = document;
+    encodings.push_back(encode(call, model, pair, options, work));
+  }
+  return encodings;
 }
 
 Outcome rerank(const Call& call) { return rerank_work(call, call.model(Ability::rerank)); }
@@ -128,7 +131,8 @@ Outcome rerank_documents(const Call& call, bool is_cohere) {
   const ServedModel& model = call.model(Ability::rerank);
   std::vector<std::string> documents = object.documents("documents");
   const bool usual = call.state.limits.auto_truncate;
-  const EncodeOptions options = {.truncates = is_cohere ? usual : object.flag("truncation", usual)};
+  EncodeOptions options = {.truncates = is_cohere ? usual : object.flag("truncation", usual)};
+  if (is_cohere) options.second = object.whole("max_tokens_per_doc", 1, 1 << 20);
   Work work;
   auto encodings =
       encode_documents(call, model, *object.text("query"), documents, "documents", options, work);
@@ -150,11 +154,12 @@ constexpr std::string_view kDocumentsExample =
 std::span<const Route> rerank_routes() {
   static constexpr Route kRoutes[] = {
       {"POST", "/rerank", Dialect::tei, rerank, "Texts by how well they answer a query, best first",
-       kRerankFields, R"({"query": "Who plays?", "texts": ["A man plays.", "It rains."]})"},
+       kRerankFields, R"({"query": "Who plays?", "texts": ["A man plays.", "It rains."]})", false,
+       true},
       {"POST", "/v2/rerank", Dialect::cohere, cohere_rerank, "The same for Cohere's clients",
-       kCohereFields, kDocumentsExample},
+       kCohereFields, kDocumentsExample, false, true},
       {"POST", "/v1/rerank", Dialect::jina, jina_rerank, "The same for Jina's clients", kJinaFields,
-       kDocumentsExample},
+       kDocumentsExample, false, true},
   };
   return kRoutes;
 }

@@ -13,42 +13,9 @@
 namespace bert::tools::serve {
 namespace {
 
-constexpr Field kTagTask[] = {
-    {"inputs", FieldType::some_text, "", true},
-    {"aggregation_strategy", FieldType::text, ""},
-    {"ignore_labels", FieldType::texts, ""},
-    {"stride", FieldType::whole, ""},
-    {"candidate_labels", FieldType::texts, ""},
-    {"threshold", FieldType::fraction, ""},
-    {"nested", FieldType::flag, ""},
-    {"multi_label", FieldType::flag, ""},
-    kModelField,
-};
-
 constexpr Field kQuestion[] = {
     {"question", FieldType::text, "", true},
     {"context", FieldType::text, "", true},
-};
-
-constexpr Field kAnswerTask[] = {
-    {"inputs", FieldType::any, "", true},
-    {"top_k", FieldType::whole, ""},
-    {"doc_stride", FieldType::whole, ""},
-    {"max_answer_len", FieldType::whole, ""},
-    {"max_question_len", FieldType::whole, ""},
-    {"max_seq_len", FieldType::whole, ""},
-    {"handle_impossible_answer", FieldType::flag, ""},
-    {"align_to_words", FieldType::flag, ""},
-    kModelField,
-};
-
-constexpr Field kFillMaskTask[] = {
-    {"inputs", FieldType::some_text, "", true},
-    {"top_k", FieldType::count, ""},
-    {"targets", FieldType::some_text, ""},
-    kTruncateFields[0],
-    kTruncateFields[1],
-    kModelField,
 };
 
 // The most fills of all masks of a request, as each is answered with its whole text, and the most
@@ -336,7 +303,8 @@ Work fill_mask_work(const Call& call, const ServedModel& model) {
   for (std::string& text : task.some_text("inputs", work.is_batch))
     texts.push_back({std::move(text)});
   call.check_batch(texts.size(), "inputs");
-  std::vector<bert::Encoding> encodings = encode(model, texts, encode_options(call, task), work);
+  std::vector<bert::Encoding> encodings =
+      encode(call, model, texts, encode_options(call, task), work);
   const int64_t masks = count_masks(model, encodings);
   std::vector<int32_t> targets = target_ids(call, model, task);
   const auto top = task.whole("top_k", 1, model.info.vocabulary)
@@ -351,6 +319,7 @@ Work fill_mask_work(const Call& call, const ServedModel& model) {
     task.fail("targets",
               fmt::format("are for {} masks, expected at most {}", masks, kMostProbabilities / k));
   }
+  work.numbers = masks * top * (work.tokens / std::ssize(encodings));  // a text for each fill
   FillMaskAnswer answer = {model, encodings, static_cast<size_t>(top), std::move(targets),
                            work.is_batch};
   set_ask<std::vector<std::vector<bert::Blank>>>(
