@@ -208,6 +208,30 @@ class ShardsTest(InferTest):
         for option in [], ["--resume"]:
             self.fail_with(1, "fifo.jsonl.partial: is a pipe", "-i", self.pairs, *option, "-o", self.dir / "fifo.jsonl")
 
+    def test_the_first_process_of_a_container(self):
+        """It is not ended by a signal as others are, and must not look complete."""
+        out = self.dir / "init.jsonl"
+        process = subprocess.Popen(["unshare", "-rpf", *self.command("--shard", "0/2", "--resume", "-o", out)],
+                                   stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+        process.stdin.write(b"a man\tb\n")
+        process.stdin.flush()
+        found = subprocess.CompletedProcess([], 1)
+        while found.returncode != 0 and process.poll() is None:
+            found = subprocess.run(["pgrep", "-P", str(process.pid), "bert-infer"], capture_output=True)
+        is_possible = process.poll() is None
+        for _ in range(60):
+            if process.poll() is not None:
+                break
+            time.sleep(1)  # until it listens
+            subprocess.run(["kill", "-TERM", *found.stdout.split()], capture_output=True)
+        process.stdin.close()
+        errors = process.stderr.read()
+        process.stderr.close()
+        if not is_possible:
+            self.skipTest("no namespace of processes can be made")
+        self.assertEqual(process.wait(60), 128 + signal.SIGTERM, errors)
+        self.assertFalse(out.exists())
+
     def test_slurm(self):
         def array(task: int, count: int, first: int, last: int) -> dict:
             names = {"ID": task, "COUNT": count, "MIN": first, "MAX": last}

@@ -24,6 +24,14 @@ std::atomic<int> requested_by = 0, event = -1;
 std::atomic<int64_t> requested_at = 0;
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free);
 
+// The first process of a container is not ended by a signal without a handler: it ends with the
+// status that a shell gives such an end. Elsewhere, in a handler, the signal comes once it returns.
+void end_by(int signal) {
+  std::signal(signal, SIG_DFL);
+  if (getpid() == 1) _exit(128 + signal);
+  raise(signal);
+}
+
 void on_signal(int signal) {
   const int error = errno;
   timespec now{};
@@ -35,8 +43,7 @@ void on_signal(int signal) {
     const uint64_t one = 1;
     if (write(event, &one, sizeof one) < 0) errno = error;  // then it is readable already
   } else if (at - requested_at >= kOneRequestMs) {
-    std::signal(signal, SIG_DFL);
-    raise(signal);  // delivered once this handler returns
+    end_by(signal);
   }
 }
 
@@ -77,18 +84,18 @@ void Stop::request() const { eventfd_write(fd_, 1); }
 int Stop::signal() const { return requested_by; }
 
 void Stop::end_process() const {
-  std::signal(requested_by, SIG_DFL);
-  raise(requested_by);
+  end_by(requested_by);
+  _exit(128 + requested_by);  // where the signal is blocked
 }
 
 EndBySignal::EndBySignal() : stops_(event >= 0) {
   if (!stops_) return;
-  replace_handlers(on_signal, SIG_DFL);
-  if (requested_by != 0) raise(requested_by);
+  replace_handlers(on_signal, end_by);
+  if (requested_by != 0) end_by(requested_by);
 }
 
 EndBySignal::~EndBySignal() {
-  if (stops_) replace_handlers(SIG_DFL, on_signal);
+  if (stops_) replace_handlers(end_by, on_signal);
 }
 
 }  // namespace bert::tools

@@ -18,7 +18,7 @@ class Stop {
   int fd() const { return fd_; }  // becomes readable with the request
   int signal() const;             // the signal that made the request, or 0
   // Ends the process by that signal, so that the parent process sees it.
-  void end_process() const;
+  [[noreturn]] void end_process() const;
 
  private:
   const int fd_;
