@@ -12,6 +12,7 @@ import socket
 import subprocess
 import time
 import unittest
+from pathlib import Path
 
 from command_line import ROOT, ToolTest, main
 
@@ -153,7 +154,7 @@ class ClusterTest(ToolTest):
             self.asked.write_text("")
         done = self.recipe("parallel", "-x.jsonl", **asking)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("merge -o ./-x.jsonl ./-x.shard-0.jsonl ./-x.shard-1.jsonl ", self.asked.read_text())
+        self.assertIn("merge -o ./-x.jsonl ./-x.shard-0-of-4.jsonl ./-x.shard-1-of-4.jsonl ", self.asked.read_text())
         self.asked.write_text("")
         done = self.recipe("parallel", self.dir / "one.jsonl", **asking)
         self.assertEqual((done.returncode, self.asked.read_text()), (0, ""))
@@ -174,16 +175,31 @@ class ClusterTest(ToolTest):
         self.assertEqual(len(re.findall("--shard 2/4 --resume .*\nmerge ", self.asked.read_text())), 1)
         self.assertEqual(self.asked.read_text().count("\n"), 2)
 
+    @needs("parallel")
+    def test_parts_of_other_options_are_not_merged(self):
+        asking = self.asking()
+        failing = self.stub("fails", "exit 1")
+        for name, again in ("slurm", ["--max-length", "9"]), ("parallel", ["--max-length", "9"]):
+            out = self.dir / f"begun-by-{name}.jsonl"
+            path = {"PATH": f"{self.stub('sbatch', 'cat > /dev/null; echo 7').parent}:{os.environ['PATH']}"}
+            self.recipe(name, out, BERT_INFER=str(failing), **path)
+            self.asked.write_text("")
+            done = self.recipe(name, out, *again, **asking | path)
+            self.assertEqual((done.returncode, self.asked.read_text()), (2, ""), done.stderr)
+            self.assertRegex(done.stderr, f"^{name}: .*{out.name} was begun with other options, see .*{out.name}.command")
+            Path(f"{out}.command").unlink()
+            self.assertEqual(self.recipe(name, out, *again, **asking | path).returncode, 0)
+
     def test_what_slurm_asks(self):
         asking = self.asking()
         stub = self.stub("sbatch", f'for job in array merge; do [ -s {self.dir}/$job ] || break; done\n'
                                    f'cat > {self.dir}/$job; echo 7')
         path = {"PATH": f"{stub.parent}:{os.environ['PATH']}"}
         for name, given, end, shard in (
-                ("données.jsonl", [], "--threads 1 --workers 1", "données.shard-2.jsonl"),
-                ("-x.jsonl", [], "--threads 1 --workers 1", "./-x.shard-2.jsonl"),
+                ("données.jsonl", [], "--threads 1 --workers 1", "données.shard-2-of-4.jsonl"),
+                ("-x.jsonl", [], "--threads 1 --workers 1", "./-x.shard-2-of-4.jsonl"),
                 ("x.shard-.y $z's.tsv", ["--threads", "3", "--on-error", "skip"], "--quiet",
-                 "x.shard-.y $z's.shard-2.tsv")):
+                 "x.shard-.y $z's.shard-2-of-4.tsv")):
             with self.subTest(name):
                 self.asked.write_text("")
                 for job in "array", "merge":
