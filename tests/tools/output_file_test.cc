@@ -85,6 +85,30 @@ TEST_F(OutputFiles, LeaveNothingBehindUnlessTheyAreClosedOrKept) {
   EXPECT_TRUE(fs::exists(path("x.partial")));
 }
 
+TEST_F(OutputFiles, WhatCannotGetItsNameStays) {
+  {
+    OutputFile file(path("taken"));
+    file.append("answer");
+    fs::create_directories(path("taken/folder"));
+    EXPECT_THROW(file.close(), OutputError);
+    EXPECT_EQ(file.keep_partial(), path("taken.partial"));
+  }
+  {
+    OutputFile file(path("x"));
+    file.append("answer");
+    fs::create_directories(path("x/folder"));
+    EXPECT_THROW(file.close(), OutputError);
+  }
+  EXPECT_EQ(fs::file_size(path("taken.partial")), 6u);
+  EXPECT_EQ(fs::file_size(path("x.partial")), 6u);
+}
+
+TEST_F(OutputFiles, OfALinkAreNamedByWhereItLeads) {
+  fs::create_directory(path("data"));
+  fs::create_symlink("data/x", path("link"));
+  EXPECT_EQ(OutputFile(path("link")).keep_partial(), fs::canonical(path("data")) / "x.partial");
+}
+
 TEST_F(OutputFiles, ALinkInThePartialFilesPlaceIsNotFollowed) {
   fs::create_symlink(path("victim"), path("x.partial"));
   EXPECT_THROW(OutputFile(path("x")), OutputError);
@@ -96,7 +120,7 @@ TEST_F(OutputFiles, ThatTwoFinishAtOnceAreWhole) {
   std::atomic<int> written = 0, torn = 0;
   std::atomic<bool> ended = false;
   const auto write = [&] {
-    for (int i = 0; i < 2000; ++i) {
+    for (int i = 0; i < 500; ++i) {
       try {
         OutputFile file(path("both"));
         file.append(std::string(1000, 'x'));

@@ -98,7 +98,8 @@ OutputFile::OutputFile(const std::string& path, int input_fd, bool resumes) : Ou
 
 void OutputFile::open_partial(const std::string& path, int input_fd, bool resumes) {
   // A file that may not be written stays as it is, though its folder would let it be replaced.
-  target_ = end_of_links(path);
+  std::error_code ignored;
+  target_ = fs::is_symlink(path, ignored) ? end_of_links(path) : path;
   const int before = open(target_.c_str(), O_WRONLY | O_CLOEXEC);
   if (before < 0 && errno != ENOENT) fail("cannot be opened for writing");
   struct stat status {};
@@ -114,7 +115,6 @@ void OutputFile::open_partial(const std::string& path, int input_fd, bool resume
   fd_ = open(partial_.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
   if (fd_ < 0) {
     const int reason = errno;
-    std::error_code ignored;
     if (fs::exists(fs::symlink_status(partial_, ignored))) name_ = partial_;  // it is in the way
     errno = reason;
     fail("cannot be opened for writing");
@@ -172,27 +172,32 @@ void OutputFile::patch(int64_t offset, std::string_view bytes) {
   if (lseek(fd_, 0, SEEK_END) < 0) fail("cannot seek, as this format requires");
 }
 
-void OutputFile::close() {
+void OutputFile::sync() {
   flush();
-  // Nobody else may have the lock before the file has its name, and write into what is whole.
-  const int lock = partial_.empty() ? -1 : fcntl(fd_, F_DUPFD_CLOEXEC, 0);
-  const bool is_closed = ::close(std::exchange(fd_, -1)) == 0;
-  const bool is_named =
-      is_closed && (partial_.empty() || rename(partial_.c_str(), target_.c_str()) == 0);
-  const int reason = errno;
-  if (lock >= 0) ::close(lock);
-  errno = reason;
-  if (!is_named) fail(is_closed ? "cannot be replaced" : "cannot be closed");
+  if (partial_.empty() || fdatasync(fd_) == 0) return;
+  if (errno != EINVAL && errno != ENOSYS) fail("cannot be written");  // not all file systems do it
+}
+
+void OutputFile::close() {
+  sync();
+  begun_ = false;  // whole, it stays even if it cannot get its name
+  // Before it is closed, as nobody else may have the lock, and write into what is whole, until the
+  // file has its name.
+  if (!partial_.empty() && rename(partial_.c_str(), target_.c_str()) != 0) {
+    fail("cannot be replaced");
+  }
+  if (::close(std::exchange(fd_, -1)) != 0) fail("cannot be closed");
 }
 
 std::string OutputFile::keep_partial() {
+  if (fd_ < 0) return "";  // it has its name
   flush();
   if (::close(std::exchange(fd_, -1)) != 0) fail("cannot be closed");
-  return partial_.empty() ? "" : name_ + ".partial";
+  return partial_;
 }
 
 void OutputFile::discard() {
-  if (!partial_.empty()) unlink(partial_.c_str());
+  if (fd_ >= 0 && !partial_.empty()) unlink(partial_.c_str());
 }
 
 int64_t OutputFile::cut() {

@@ -54,6 +54,9 @@ class OutputFile {
   void flush();
   // Overwrites. The file must be able to seek, and hold nothing but what this object has written.
   void patch(int64_t offset, std::string_view bytes);
+  // Until this has succeeded, a machine that stops may leave less than what was written.
+  void sync();
+  // After a failure, what was written can still be kept, or cut.
   void close();
 
   // Instead of close(), where something went wrong. Leaves what was written as PATH.partial, and

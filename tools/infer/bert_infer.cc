@@ -44,7 +44,7 @@ void run(const InferOptions& options) {
   Progress progress(!options.quiet, options.output == "-" && isatty(STDOUT_FILENO) != 0,
                     input ? input->fd() : -1);
   std::unique_ptr<AnswerWriter> writer;
-  bool is_cut = false;
+  Written written = Written::so_far;
   int signal = 0;
   try {
     writer = make_task_writer(options, loaded, output);
@@ -58,19 +58,21 @@ void run(const InferOptions& options) {
     signal = stop.signal();
     if (signal == 0) {
       writer->finish();
+      writer->flush();
+      written = Written::whole;
       writer->close();
     }
   } catch (const ClosedPipe&) {
     throw;
   } catch (const OutputError&) {
     error = std::current_exception();
-    is_cut = true;
+    if (written == Written::so_far) written = Written::cut;
   } catch (...) {
     error = std::current_exception();
   }
   progress.clear();
   std::string kept;
-  if (error || signal != 0) kept = keep_answers(output, writer.get(), is_cut, progress);
+  if (error || signal != 0) kept = keep_answers(output, writer.get(), written, progress);
   if (error) rethrow_with(error, kept);
   if (input) report(progress, loaded, options.load);
   if (signal == 0) return;

@@ -10,17 +10,29 @@
 #include <spdlog/spdlog.h>
 
 namespace bert::tools {
+namespace {
 
-std::string keep_answers(OutputFile& output, AnswerWriter* writer, bool is_cut,
-                         const Progress& progress) {
-  int64_t answers = writer ? progress.lines() : 0;
-  try {
-    if (writer && is_cut) {
-      answers = writer->finish_cut();
-    } else if (writer) {
-      writer->finish();
+// Returns how many answers there are.
+int64_t finish(AnswerWriter& writer, Written written, const Progress& progress) {
+  if (written == Written::so_far) {
+    try {
+      writer.finish();
+      writer.flush();
+      return progress.lines();
+    } catch (const OutputError&) {  // there is no room for all of them
     }
-    if (writer && (answers > 0 || output.resumed())) return writer->keep_partial();
+  }
+  return written == Written::whole ? progress.lines() : writer.finish_cut();
+}
+
+}  // namespace
+
+std::string keep_answers(OutputFile& output, AnswerWriter* writer, Written written,
+                         const Progress& progress) {
+  try {
+    if (writer && (finish(*writer, written, progress) > 0 || output.resumed())) {
+      return writer->keep_partial();
+    }
     if (output.resumed()) return output.keep_partial();
   } catch (const OutputError&) {  // there is no room for anything
   }

@@ -12,8 +12,9 @@
 namespace bert::tools {
 
 // Whatever went wrong, the answers so far can be read. Returns the file that has them, if it is not
-// the output itself. writer: or null. is_cut: whether writing to the output failed.
-std::string keep_answers(OutputFile& output, AnswerWriter* writer, bool is_cut,
+// the output itself. writer: or null.
+enum class Written { so_far, cut, whole };  // cut: by a failure to write
+std::string keep_answers(OutputFile& output, AnswerWriter* writer, Written written,
                          const Progress& progress);
 
 // Adds to the error's message where the answers were kept, if they were.

@@ -191,7 +191,6 @@ int regress(const RegressOptions& options) {
     outputs.html.reset();
     spdlog::error("{}", error.what());
     stop.end_process();
-    throw;
   }
   if (outputs.junit) write(*outputs.junit, result.junit);
   if (!result.difference.empty()) spdlog::error("{}", result.difference);

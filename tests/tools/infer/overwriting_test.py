@@ -8,6 +8,7 @@ import resource
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -101,6 +102,32 @@ class Projector(InferTest):
             self.assertEqual(len((self.folder / "metadata.tsv.partial").read_text().splitlines()) - 1,
                              kept.count("\n"))
             self.assertEqual(kept == vectors, whole)
+
+    def test_a_name_that_is_taken(self):
+        """No file gets its name then."""
+        process = subprocess.Popen(self.command(*self.arguments), stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+        process.stdin.write(b"a man\n")
+        process.stdin.flush()
+        while not (self.folder / "vectors.tsv.partial").exists():
+            time.sleep(0.01)
+        (self.folder / "index.html").unlink()
+        (self.folder / "index.html" / "taken").mkdir(parents=True)
+        errors = process.communicate(timeout=60)[1]
+        self.assertEqual(process.returncode, 1)
+        self.assertRegex(errors, b"index.html: cannot be replaced: Is a directory; the answers so far are in "
+                                 b".*vectors.tsv.partial")
+        for name in "metadata.tsv", "vectors.tsv":
+            self.assertEqual((self.folder / name).read_text(), "yesterday's")
+            self.assertTrue((self.folder / f"{name}.partial").stat().st_size)
+
+    def test_a_full_disk_and_another_error(self):
+        lines = '{"first": "a man"}\n' * 380 + '{"ids": [99999999]}\n'
+        out = self.dir / "two-errors.jsonl"
+        self.fail_with(1, "<stdin>:381: id 99999999 is not in the vocabulary.*; the answers so far are in ",
+                       "--task", "tokens", "--input-format", "jsonl", "-o", out, stdin=lines,
+                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (70000, 70000)))
+        kept = Path(f"{out}.partial").read_text()
+        self.assertGreater(len([json.loads(line) for line in kept.splitlines()]), 300)
 
     def test_a_full_disk_that_the_files_share(self):
         """Of which nothing is left for the texts of the last vectors."""

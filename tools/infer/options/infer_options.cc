@@ -177,7 +177,7 @@ void InferCommandLine::declare_input(CLI::App& app) {
 void InferCommandLine::declare_output(CLI::App& app) {
   for (auto output = outputs_.begin(); output != outputs_.end(); ++output) {
     output->option = app.add_option(output->names, output->path)->type_name(output->value);
-    if (output->page) output->option->check(not_empty());
+    output->option->check(not_empty());
     for (auto other = outputs_.begin(); other != output; ++other) {
       output->option->excludes(other->option);
     }

@@ -102,13 +102,10 @@ class ProjectorWriter final : public AnswerWriter {
   void flush() override {
     file_.flush();
     metadata_.flush();
-  }
-
-  void finish() override {
-    flush();
-    page_.append(report_page(PageKind::projector, describe()));
     page_.flush();
   }
+
+  void finish() override { page_.append(report_page(PageKind::projector, describe())); }
 
   // Without a page, for which there may be no room.
   int64_t finish_cut() override {
@@ -125,9 +122,10 @@ class ProjectorWriter final : public AnswerWriter {
   }
 
   void close() override {
-    file_.close();
-    metadata_.close();
+    for (OutputFile* const file : {&file_, &metadata_, &page_}) file->sync();
     page_.close();
+    metadata_.close();
+    file_.close();
   }
 
   std::string keep_partial() override {

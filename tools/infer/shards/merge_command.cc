@@ -274,7 +274,7 @@ int merge_main(int argc, char** argv) {
   return run_tool(
       "bert-infer", kManual, argc, argv,
       [&](CLI::App& app) {
-        app.add_option("-o,--output", options.output)->type_name("FILE");
+        app.add_option("-o,--output", options.output)->type_name("FILE")->check(not_empty());
         app.add_option("--format")
             ->check(CLI::IsMember({"jsonl", "tsv"}))
             ->each([&](const std::string& text) {
