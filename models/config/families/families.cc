@@ -276,6 +276,7 @@ constexpr Family kFamilies[] = {
      .layer = kDistilBertLayer,
      .has_types = false,
      .norm_epsilon = {.name = ""},
+     .may_be_sinusoidal = true,
      .heads = kDistilBertHeads},
     {.model_type = "electra",
      .classes = "Electra",

@@ -162,6 +162,7 @@ struct Family {
   // as in fairseq (Liu et al. 2019). That id is pad_token_id, or always 1.
   enum class Positions { from_0, after_pad_token, after_1 } positions = Positions::from_0;
   bool relative_keys = false;  // position_embedding_type may be relative_key and relative_key_query
+  bool may_be_sinusoidal = false;  // by sinusoidal_pos_embds: computed if no table is stored
   // The table of attention biases by bucketed distance, possibly in addition to other positions.
   const char* relative_bias = "";
   std::span<const HeadRow> heads = {};
