@@ -144,7 +144,7 @@ std::vector<ZeroShot> zero_shot(const Model& model, std::span<const std::string>
     const auto count = std::ssize(labels);
     const std::vector<Encoding> encodings =
         impl.encode_hypotheses(texts, labels, options.hypothesis, impl.on_workers());
-    const Output logits = impl.run(encodings);
+    const Output logits = impl.run(encodings, [&](size_t pair) { return pair / labels.size(); });
     std::vector<ZeroShot> output(texts.size());
     for (int64_t i = 0; i < std::ssize(output); ++i) {
       ZeroShot& found = output[i];
