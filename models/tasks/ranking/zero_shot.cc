@@ -19,7 +19,7 @@ namespace bert {
 namespace models {
 
 std::optional<int> find_entailment(const Info& info) {
-  if (info.task != Task::classify || info.labels.size() < 2) return std::nullopt;
+  if (info.head_task != Task::classify || info.labels.size() < 2) return std::nullopt;
   for (int i = 0; i < static_cast<int>(std::ssize(info.labels)); ++i) {
     std::string label = info.labels[i];
     std::ranges::transform(label, label.begin(), [](unsigned char c) { return std::tolower(c); });
