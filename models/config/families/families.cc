@@ -218,6 +218,7 @@ constexpr Family mobile_bert(const char* pooler_name, std::span<const HeadRow> h
           .layer = kBertLayer,
           .projection = "embeddings.embedding_transformation",
           .always_projected = true,
+          .splits_hidden = false,
           .pooler = pooler_name,
           .heads = heads,
           .mark = mark,

@@ -149,6 +149,7 @@ struct Family {
   DecoderNames decoder = {};
   const char* projection = "";         // dense, from the embedding width to the hidden size
   bool always_projected = false;       // even if the two are equal
+  bool splits_hidden = true;           // between the heads; otherwise read_more sets their size
   const char* pooler = "";             // dense
   const char* output_projection = "";  // dense without a bias, of the last hidden state
   const char* text_projection = "";    // likewise, of an embedding
