@@ -108,16 +108,16 @@ struct Options {  // how a model is loaded and run
   // At most this many bytes of memory that a call worked in are kept for the next ones; what
   // exceeds it is given back at once. -1 takes 256 MB for each worker.
   int64_t kept_memory = -1;
-  // Truncates inputs to this many tokens. 0 takes max_seq_length of sentence_bert_config.json, else
-  // model_max_length of tokenizer_config.json, else the number of the model's positions, which is
-  // the limit in any case. Like transformers, it does not go by the truncation of tokenizer.json.
+  // Truncates inputs to this many tokens, except queries whose length the files set. 0 takes
+  // max_seq_length of sentence_bert_config.json, else model_max_length of tokenizer_config.json,
+  // else the number of positions, the limit in any case. Truncation in tokenizer.json is ignored.
   int max_length = 0;
   // The name of a prompt in config_sentence_transformers.json, to put before each first text. ""
   // takes the directory's default_prompt_name, if there is one.
   std::string prompt = {};
   // An adapter to add to the weights: one of those in the model's own files, by its name in
   // config.json's lora_adaptations, or a folder that PEFT wrote, which is looked for in the model's
-  // directory first. "" adds none.
+  // directory first. "" adds none, but to jina_embeddings_v5 its "retrieval".
   std::string adapter = {};
   // Called by the thread that loads, after each layer, with the number of layers loaded so far and
   // the total. An exception from it aborts loading: one derived from std::exception becomes an

@@ -30,8 +30,8 @@ void Model::Impl::check_answer(size_t i, std::span<const float> values) const {
                           checkpoint.path(), std::isnan(*bad) ? std::fabs(*bad) : *bad));
 }
 
-void Model::Impl::check_rows(const Output& output) const {
-  for (int64_t i = 0; i < output.rows; ++i) check_answer(static_cast<size_t>(i), output.row(i));
+void Model::Impl::check_rows(const Output& output, const InputOf& input_of) const {
+  for (int64_t i = 0; i < output.rows; ++i) check_answer(input_of(i), output.row(i));
 }
 
 engine::Tensor Model::Impl::by_sequence(const models::Batch& batch, engine::Tensor x,
@@ -47,18 +47,18 @@ engine::Tensor Model::Impl::by_sequence(const models::Batch& batch, engine::Tens
   return sequence_head->run(team, pooled ? pooler->run(team, rows, space) : rows, space);
 }
 
-Output Model::Impl::run(std::span<const Encoding> encodings) const {
+Output Model::Impl::run(std::span<const Encoding> encodings, const InputOf& input_of) const {
   if (!sequence_head) refuse_head("a whole input");
   Output output(std::ssize(encodings), sequence_head->columns());
-  for_batches(encodings, sequence_reads(),
-              [&](const models::Batch& batch, const auto& order, engine::Tensor x,
-                  engine::Team& team, Workspace& space) {
-                const engine::Tensor logits = by_sequence(batch, x, team, space);
-                for (int64_t i = 0; i < logits.rows; ++i) {
-                  std::copy_n(logits.row(i), output.columns, output.row(order[i]).data());
-                }
-              });
-  check_rows(output);
+  const auto copy = [&](const models::Batch& batch, const auto& order, engine::Tensor x,
+                        engine::Team& team, Workspace& space) {
+    const engine::Tensor logits = by_sequence(batch, x, team, space);
+    for (int64_t i = 0; i < logits.rows; ++i) {
+      std::copy_n(logits.row(i), output.columns, output.row(order[i]).data());
+    }
+  };
+  for_batches(encodings, sequence_reads(), copy, input_of);
+  check_rows(output, input_of);
   return output;
 }
 

@@ -3,6 +3,8 @@
 // What the public API's Model holds.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -40,17 +42,21 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   // In directory/load.cc.
   static std::shared_ptr<const Impl> load(const std::string& name, const Options& options);
 
+  // The input that encoding i is of, for errors: a call's inputs may have several each.
+  using InputOf = std::function<size_t(size_t i)>;
   // Calls body(batch, order, x, team, space) for each batch of the encodings. Sequence i of the
   // batch is encoding order[i]; x is its last hidden state, as `reads` says. make_trace(batch,
   // order) returns the Trace of a batch's forward pass. In for_batches.h.
   template <typename Body, typename MakeTrace>
   void for_batches(std::span<const Encoding> encodings, engine::Reads reads, const Body& body,
-                   const MakeTrace& make_trace) const;
+                   const MakeTrace& make_trace, const InputOf& input_of = std::identity()) const;
   template <typename Body>
-  void for_batches(std::span<const Encoding> encodings, engine::Reads reads,
-                   const Body& body) const {
-    for_batches(encodings, reads, body,
-                [](const models::Batch&, const std::vector<int64_t>&) { return models::Trace(); });
+  void for_batches(std::span<const Encoding> encodings, engine::Reads reads, const Body& body,
+                   const InputOf& input_of = std::identity()) const {
+    const auto none = [](const models::Batch&, const std::vector<int64_t>&) {
+      return models::Trace();
+    };
+    for_batches(encodings, reads, body, none, input_of);
   }
   std::vector<Encoding> tokenize(std::span<const Input> inputs) const {
     return tokenizer.impl_->encode(inputs, on_workers());
@@ -63,8 +69,9 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   models::ForEach on_workers() const {
     return [this](size_t count, const auto& body) { workers.for_each(count, body); };
   }
-  Output run(std::span<const Encoding> encodings) const;
-  std::vector<Output> run_tokens(std::span<const Encoding> encodings) const;
+  Output run(std::span<const Encoding> encodings, const InputOf& input_of = std::identity()) const;
+  std::vector<Output> run_tokens(std::span<const Encoding> encodings,
+                                 const InputOf& input_of = std::identity()) const;
   Output embed(std::span<const Encoding> encodings) const;
   std::vector<Hidden> hidden(std::span<const Encoding> encodings,
                              std::span<const int> layers) const;
@@ -91,7 +98,8 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   void check_task(Task wanted) const;
   // Throws if an answer to input i is not finite: weights read in place were not checked before.
   void check_answer(size_t i, std::span<const float> values) const;
-  void check_rows(const Output& output) const;            // the answer to input i is row i
+  // The answer to encoding i is row i.
+  void check_rows(const Output& output, const InputOf& input_of = std::identity()) const;
   [[noreturn]] void refuse_head(const char* what) const;  // throws: no head gives logits for `what`
   std::string head_description() const;  // what the model has instead, for error messages
   // What sequence_head reads.

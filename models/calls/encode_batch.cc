@@ -33,7 +33,7 @@ void for_each_on_threads(size_t threads, size_t count, const std::function<void(
 
 std::vector<Encoding> encode_batch(const tokenizer::TextEncoder& encoder,
                                    std::span<const Texts> inputs, int max_length,
-                                   const ForEach& for_each) {
+                                   const ForEach& for_each, const Finish& finish) {
   // So few that no thread is left with most of the long ones, and that others need not wait long;
   // less text than this is encoded by the time that another thread has started.
   constexpr size_t kInputsAtATime = 64, kBytesAtATime = size_t{64} << 10;
@@ -55,6 +55,7 @@ std::vector<Encoding> encode_batch(const tokenizer::TextEncoder& encoder,
     try {
       for (; i < ends[part]; ++i) {
         out[i] = encoder.encode(inputs[i].first, inputs[i].second, max_length);
+        if (finish) finish(out[i]);
       }
     } catch (const std::exception&) {
       const std::lock_guard lock(mutex);

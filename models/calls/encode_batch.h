@@ -24,10 +24,12 @@ using ForEach = std::function<void(size_t count, const std::function<void(size_t
 // On so many threads that end with it, or as many of them as can be started.
 void for_each_on_threads(size_t threads, size_t count, const std::function<void(size_t i)>& body);
 
-// Encodes all inputs, in order, a few at a time by for_each. If any fail, throws the error of the
-// first that does, as "input i: ...".
+// Encodes all inputs, in order, a few at a time by for_each, and calls finish with each, before the
+// next one is encoded on the same thread. If any fail, throws the error of the first that does, as
+// "input i: ...".
+using Finish = std::function<void(Encoding& encoding)>;
 std::vector<Encoding> encode_batch(const tokenizer::TextEncoder& encoder,
                                    std::span<const Texts> inputs, int max_length,
-                                   const ForEach& for_each);
+                                   const ForEach& for_each, const Finish& finish = {});
 
 }  // namespace bert::models

@@ -13,9 +13,10 @@ namespace bert {
 
 template <typename Body, typename MakeTrace>
 void Model::Impl::for_batches(std::span<const Encoding> encodings, engine::Reads reads,
-                              const Body& body, const MakeTrace& make_trace) const {
+                              const Body& body, const MakeTrace& make_trace,
+                              const InputOf& input_of) const {
   for (size_t i = 0; i < encodings.size(); ++i) {
-    models::check_encoding(encodings[i], static_cast<int64_t>(i), config);
+    models::check_encoding(encodings[i], static_cast<int64_t>(input_of(i)), config);
   }
   const auto orders =
       models::plan_batches(encodings, workers.batch_budget(encodings, batch_tokens));

@@ -254,7 +254,7 @@ void read_sizes(const JsonFile& file, Config& config) {
   config.output = config.hidden;
   if (*names.head_size && (!names.may_lack_head_size || file.has(names.head_size))) {
     config.head_size = size(names.head_size, 1 << 12);
-  } else if (config.hidden % config.heads != 0) {
+  } else if (config.family->splits_hidden && config.hidden % config.heads != 0) {
     file.fail(names.heads, fmt::format("a divisor of '{}', which is {}",
                                        file.at(names.hidden).path(), config.hidden));
   } else {

@@ -47,7 +47,11 @@ std::vector<Choice> Model::choose(std::span<const Choices> inputs) const {
     impl_->check_task(Task::choose);
     const std::vector<Encoding> encodings = encode_choices(
         impl_->tokenizer, inputs, [&](const auto& pairs) { return impl_->tokenize(pairs); });
-    const Output logits = impl_->run(encodings);
+    std::vector<size_t> input_of;  // by pair
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      input_of.insert(input_of.end(), inputs[i].choices.size(), i);
+    }
+    const Output logits = impl_->run(encodings, [&](size_t pair) { return input_of[pair]; });
     std::vector<Choice> output;
     size_t pair = 0;
     for (const Choices& input : inputs) {

@@ -40,7 +40,8 @@ Output copy_rows(engine::ConstTensor x, int64_t begin, int64_t end) {
 
 }  // namespace
 
-std::vector<Output> Model::Impl::run_tokens(std::span<const Encoding> encodings) const {
+std::vector<Output> Model::Impl::run_tokens(std::span<const Encoding> encodings,
+                                            const InputOf& input_of) const {
   if (!token_head) refuse_head("each token");
   std::vector<Output> output(encodings.size());
   for_batches(
@@ -59,8 +60,9 @@ std::vector<Output> Model::Impl::run_tokens(std::span<const Encoding> encodings)
           }
         };
         models::run_in_parts(*token_head, team, x, space, copy);
-        for (const int64_t each : order) check_answer(each, output[each].values);
-      });
+        for (const int64_t each : order) check_answer(input_of(each), output[each].values);
+      },
+      input_of);
   return output;
 }
 

@@ -184,9 +184,10 @@ def newer() -> list[tuple[str, str, str, list[int] | None]]:
     return models + [
         ("bart-classification", "the state of the last end of sequence; one layer in the decoder, F16",
          f"--family bart {shape} --set decoder_layers=1 --labels 3 --dtype F16", WINDOWED[1:]),
-        ("mobilebert-pretraining", "both heads; one network in a layer, a pooler without weights, BF16",
-         f"--family mobilebert {shape} --set classifier_activation=false --set num_feedforward_networks=1 "
-         "--head pretraining --dtype BF16", WINDOWED),
+        ("mobilebert-pretraining", "both heads; one network in a layer, a pooler without weights, 12 heads for 50, "
+         "BF16", "--family mobilebert --shape 3,50,5,50 --positions 128 --scale 0.8 --set num_attention_heads=12 "
+         "--set intra_bottleneck_size=24 --set true_hidden_size=24 --set classifier_activation=false "
+         "--set num_feedforward_networks=1 --head pretraining --dtype BF16", WINDOWED),
         ("clip-text", "CLIP without its projection", f"--family clip-text {shape} --head none", WINDOWED),
         ("clip-projection", "with it, and the wrong end of text in its file; gelu, F16",
          f'--family clip-text {shape} --set architectures=["CLIPTextModelWithProjection"] --set eos_token_id=2 '

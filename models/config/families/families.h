@@ -149,6 +149,7 @@ struct Family {
   DecoderNames decoder = {};
   const char* projection = "";         // dense, from the embedding width to the hidden size
   bool always_projected = false;       // even if the two are equal
+  bool splits_hidden = true;           // between the heads; otherwise read_more sets their size
   const char* pooler = "";             // dense
   const char* output_projection = "";  // dense without a bias, of the last hidden state
   const char* text_projection = "";    // likewise, of an embedding
@@ -162,6 +163,7 @@ struct Family {
   // as in fairseq (Liu et al. 2019). That id is pad_token_id, or always 1.
   enum class Positions { from_0, after_pad_token, after_1 } positions = Positions::from_0;
   bool relative_keys = false;  // position_embedding_type may be relative_key and relative_key_query
+  bool may_be_sinusoidal = false;  // by sinusoidal_pos_embds: computed if no table is stored
   // The table of attention biases by bucketed distance, possibly in addition to other positions.
   const char* relative_bias = "";
   std::span<const HeadRow> heads = {};

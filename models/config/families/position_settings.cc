@@ -42,7 +42,8 @@ void read_positions(const JsonFile& file, Config& config) {
   config.positions = rows - config.first_position;
   config.adds_positions = config.position_type == PositionType::absolute;
   if (config.position_type != PositionType::absolute) return;
-  config.sinusoidal = file.boolean("sinusoidal_pos_embds", false);
+  config.sinusoidal =
+      config.family->may_be_sinusoidal && file.boolean("sinusoidal_pos_embds", false);
   const std::string type = file.text("position_embedding_type", "absolute");
   if (type == "absolute") return;
   if (!config.family->relative_keys) file.fail("position_embedding_type", "absolute");

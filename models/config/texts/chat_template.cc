@@ -95,7 +95,7 @@ class Renderer : private JinjaScanner {
       check_known(value);
       holds = holds != next_is("not");
       if (name() != "defined") fail_here("'is defined' or 'is not defined' at most");
-      return value.text.has_value() == holds;
+      return is_defined(value) == holds;
     }
     const Pieces pieces = text_of(value);
     if (std::ranges::count(pieces, Part::text, &Piece::part) != std::ssize(pieces)) {
@@ -104,6 +104,12 @@ class Renderer : private JinjaScanner {
     const bool is_true =
         std::ranges::any_of(pieces, [](const Piece& p) { return !p.text.empty(); });
     return is_true == holds;
+  }
+
+  bool is_defined(const Value& value) const {
+    using enum Value::Kind;
+    if (value.kind == message) return contents_.contains(*value.role);
+    return value.kind != text || value.text.has_value();  // lists may be empty
   }
 
   Value expression() {
@@ -149,15 +155,17 @@ class Renderer : private JinjaScanner {
     return found == variables_.end() ? Value{.unset = word} : found->second;
   }
 
-  // .content or ["content"] of a message.
+  // .content or ["content"] of a message. Where nothing is rendered, there may be none.
   Value content(Value value) {
     const char c = peek();
     if (c != '.' && c != '[') return value;
-    if (value.kind != Value::Kind::message) fail_here("a filter");
+    const bool is_unset = !value.unset.empty() && !is_taken();
+    if (value.kind != Value::Kind::message && !is_unset) fail_here("a filter");
     take(c);
     const std::string field = c == '.' ? name() : string();
     if (c == '[') take(']');
     if (field != "content") fail(fmt::format("found '{}' of a message, expected content", field));
+    if (!is_taken()) return {};
     const auto found = contents_.find(*value.role);
     if (found == contents_.end()) fail(fmt::format("no message has the role '{}'", *value.role));
     return {.text = found->second};

@@ -58,6 +58,8 @@ Batch example_batch(const EncodePair& encode, const Config& config) {
       input.ids.resize(longest);
       input.type_ids.resize(longest);
     }
+    // A token that was added to the tokenizer alone has no row in the model: any other will do.
+    for (int32_t& id : input.ids) id %= config.vocabulary;
     for (int32_t& type : input.type_ids) type = std::min(type, std::max(config.types - 1, 0));
     order.push_back(std::ssize(order));
   }

@@ -14,7 +14,8 @@
 namespace bert::models {
 namespace {
 
-// FlagEmbedding ignores the tokens that begin and end a text, padding and the unknown token.
+// FlagEmbedding ignores the tokens that begin and end a text, padding and the unknown token. Those
+// without a row in the model have no weight in any case.
 std::vector<int32_t> ignored_ids(const tokenizer::TextEncoder& tokenizer, const Config& config) {
   std::vector<int32_t> ids = tokenizer.encode("", std::nullopt, 0).ids;
   const int usual = std::max(0, config.padding);
@@ -22,6 +23,7 @@ std::vector<int32_t> ignored_ids(const tokenizer::TextEncoder& tokenizer, const 
   ids.push_back(
       static_cast<int32_t>(file.integer("pad_token_id", 0, config.vocabulary - 1, usual)));
   if (tokenizer.unknown_id() >= 0) ids.push_back(tokenizer.unknown_id());
+  std::erase_if(ids, [&](int32_t id) { return id >= config.vocabulary; });
   return ids;
 }
 

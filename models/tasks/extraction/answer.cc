@@ -140,7 +140,8 @@ std::vector<Answer> Model::Impl::answer(std::span<const Input> inputs,
       throw Error(fmt::format("input {}: {}", i, error.what()));
     }
   }
-  const std::vector<Output> logits = run_tokens(windows.encodings);
+  const std::vector<Output> logits =
+      run_tokens(windows.encodings, [&](size_t window) { return windows.input_of(window); });
   std::vector<Answer> output;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const size_t first = windows.inputs[i], count = windows.inputs[i + 1] - first;

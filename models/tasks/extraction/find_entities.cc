@@ -144,20 +144,21 @@ Found decode(const models::SpanSettings& settings, size_t words, ConstTensor log
 }
 
 std::vector<Found> find(const Internals::Impl& model, const NamedLabels& labels,
-                        std::span<const NamedWindow* const> windows, const TagOptions& options) {
+                        std::span<const NamedWindow* const> windows, std::span<const size_t> inputs,
+                        const TagOptions& options) {
   std::vector<Encoding> encodings;
   for (const NamedWindow* window : windows) encodings.push_back(window->encoding);
   std::vector<Found> found(windows.size());
-  model.for_batches(encodings, engine::Reads::all,
-                    [&](const models::Batch& batch, const auto& order, engine::Tensor x,
-                        engine::Team& team, models::Workspace&) {
-                      const auto take = [&](int64_t i, ConstTensor logits) {
-                        const size_t words = windows[order[i]]->beginning.size();
-                        found[order[i]] = decode(*model.config.spans, words, logits, options);
-                      };
-                      model.entity_head->run(
-                          team, x, models::tokens_of(windows, order, labels, batch), take);
-                    });
+  const auto decode_all = [&](const models::Batch& batch, const auto& order, engine::Tensor x,
+                              engine::Team& team, models::Workspace&) {
+    const auto take = [&](int64_t i, ConstTensor logits) {
+      const size_t words = windows[order[i]]->beginning.size();
+      found[order[i]] = decode(*model.config.spans, words, logits, options);
+    };
+    model.entity_head->run(team, x, models::tokens_of(windows, order, labels, batch), take);
+  };
+  const Internals::Impl::InputOf input_of = [&](size_t window) { return inputs[window]; };
+  model.for_batches(encodings, engine::Reads::all, decode_all, input_of);
   return found;
 }
 
@@ -212,10 +213,14 @@ std::vector<Tags> Model::Impl::find_entities(std::span<const Input> inputs,
   const NamedLabels prompt(text_encoder(), *config.spans, labels);
   const std::vector<NamedText> named = read_all(*this, prompt, inputs, options.stride);
   std::vector<const NamedWindow*> windows;
-  for (const NamedText& text : named) {
-    for (const NamedWindow& window : text.windows) windows.push_back(&window);
+  std::vector<size_t> input_of;  // by window
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    for (const NamedWindow& window : named[i].windows) {
+      windows.push_back(&window);
+      input_of.push_back(i);
+    }
   }
-  const std::vector<Found> found = find(*this, prompt, windows, options);
+  const std::vector<Found> found = find(*this, prompt, windows, input_of, options);
   std::vector<Tags> output;
   size_t window = 0;
   for (size_t i = 0; i < inputs.size(); ++i) {

@@ -156,7 +156,8 @@ std::vector<Tags> Model::Impl::tag(std::span<const Input> inputs, const TagOptio
     if (inputs[i].second) wholes[i] = tokenizer.encode(inputs[i]);
     windows.add(wholes[i], wholes[i].first, info.max_length, options.stride);
   }
-  const std::vector<Output> logits = run_tokens(windows.encodings);
+  const std::vector<Output> logits =
+      run_tokens(windows.encodings, [&](size_t window) { return windows.input_of(window); });
   const bool is_automatic = options.aggregation == Aggregation::automatic;
   const auto& span_tags = config.by_token.span_tags;
   const Aggregation aggregation = !is_automatic ? options.aggregation

@@ -3,6 +3,7 @@
 // Reads texts that are longer than the model's inputs in windows.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -20,6 +21,10 @@ struct Windows {
   std::vector<Encoding> encodings;   // without offsets
   std::vector<int64_t> starts;       // by window: the text's token that it begins with
   std::vector<size_t> inputs = {0};  // input i has the windows [inputs[i], inputs[i + 1])
+
+  size_t input_of(size_t window) const {
+    return static_cast<size_t>(std::ranges::upper_bound(inputs, window) - inputs.begin()) - 1;
+  }
 
   // Adds the next input's windows. `text` is whole.first or whole.second. Neighbouring windows
   // overlap by `stride` tokens, at most half a window. Throws if max_length has no room for the

@@ -19,7 +19,7 @@ namespace bert {
 namespace models {
 
 std::optional<int> find_entailment(const Info& info) {
-  if (info.task != Task::classify || info.labels.size() < 2) return std::nullopt;
+  if (info.head_task != Task::classify || info.labels.size() < 2) return std::nullopt;
   for (int i = 0; i < static_cast<int>(std::ssize(info.labels)); ++i) {
     std::string label = info.labels[i];
     std::ranges::transform(label, label.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -63,18 +63,15 @@ std::vector<float> entailment_scores(const Output& logits, int64_t first, int64_
 namespace {
 
 // Drops tokens of the first text only, like Hugging Face's truncation "only_first", on the side
-// that the tokenizer's files name.
+// that the tokenizer's files name, and their memory; of a text for which there is no room, all.
 void fit_first(Encoding& encoding, int most, bool from_left) {
-  const auto excess = static_cast<int32_t>(std::ssize(encoding.ids)) - most;
+  const auto excess = std::min(static_cast<int32_t>(std::ssize(encoding.ids)) - most,
+                               encoding.first.end - encoding.first.begin);
   if (excess <= 0) return;
-  if (excess > encoding.first.end - encoding.first.begin) {
-    throw Error(
-        fmt::format("a hypothesis of {} tokens leaves no room for the text in an input of {}",
-                    encoding.second.end - encoding.second.begin, most));
-  }
   const int32_t begin = from_left ? encoding.first.begin : encoding.first.end - excess;
   const auto erase = [&](auto& values) {
     values.erase(values.begin() + begin, values.begin() + begin + excess);
+    values.shrink_to_fit();
   };
   erase(encoding.ids);
   erase(encoding.type_ids);
@@ -83,6 +80,12 @@ void fit_first(Encoding& encoding, int most, bool from_left) {
   encoding.second.begin -= excess;
   encoding.second.end -= excess;
   encoding.truncated = true;
+}
+
+void check_fits(const Encoding& encoding, int most) {
+  if (std::ssize(encoding.ids) <= most) return;
+  throw Error(fmt::format("a hypothesis of {} tokens leaves no room for the text in an input of {}",
+                          encoding.second.end - encoding.second.begin, most));
 }
 
 // Throws an error that names the text, label or hypothesis that cannot be encoded, not a pair.
@@ -116,9 +119,12 @@ std::vector<Encoding> Model::Impl::encode_hypotheses(std::span<const std::string
     for (const std::string& follows : hypotheses) pairs.push_back({text, follows});
   }
   const tokenizer::TextEncoder& to_ids = tokenizer.impl_->text_encoder;
+  const auto fit = [&](Encoding& each) {  // at once: a long text has one for each label
+    fit_first(each, info.max_length, to_ids.truncates_left());
+  };
   try {
-    std::vector<Encoding> encodings = models::encode_batch(to_ids, pairs, 0, for_each);
-    for (Encoding& each : encodings) fit_first(each, info.max_length, to_ids.truncates_left());
+    std::vector<Encoding> encodings = models::encode_batch(to_ids, pairs, 0, for_each, fit);
+    for (const Encoding& each : encodings) check_fits(each, info.max_length);
     return encodings;
   } catch (const std::exception&) {
     blame(to_ids, texts, labels, form);
@@ -144,7 +150,7 @@ std::vector<ZeroShot> zero_shot(const Model& model, std::span<const std::string>
     const auto count = std::ssize(labels);
     const std::vector<Encoding> encodings =
         impl.encode_hypotheses(texts, labels, options.hypothesis, impl.on_workers());
-    const Output logits = impl.run(encodings);
+    const Output logits = impl.run(encodings, [&](size_t pair) { return pair / labels.size(); });
     std::vector<ZeroShot> output(texts.size());
     for (int64_t i = 0; i < std::ssize(output); ++i) {
       ZeroShot& found = output[i];

@@ -73,5 +73,29 @@ TEST(EncodeBatch, ThrowsTheErrorOfTheFirstInput) {
   }
 }
 
+// Before the next: that many long texts need not be held.
+TEST(EncodeBatch, FinishesEachAsItIsMade) {
+  const tokenizer::TextEncoder encoder = small_encoder();
+  const std::vector<Texts> inputs(200, Texts{"a b c"});
+  const std::vector<int32_t> whole = encoder.encode("a b c", std::nullopt, 0).ids;
+  std::vector<size_t> finished;  // by the parts' ends
+  size_t count = 0;
+  const auto one_part_at_a_time = [&](size_t parts, const auto& body) {
+    for (size_t i = 0; i < parts; ++i) {
+      body(i);
+      finished.push_back(count);
+    }
+  };
+  const auto cut = [&](Encoding& encoding) {
+    EXPECT_EQ(encoding.ids, whole);
+    encoding.ids.resize(1);
+    ++count;
+  };
+  for (const Encoding& each : encode_batch(encoder, inputs, 0, one_part_at_a_time, cut)) {
+    EXPECT_EQ(each.ids.size(), 1u);
+  }
+  EXPECT_EQ(finished, (std::vector<size_t>{64, 128, 192, 200}));
+}
+
 }  // namespace
 }  // namespace bert::models

@@ -254,5 +254,21 @@ TEST(Architecture, KeysThatNobodyKnowsAreNotedOnce) {
   }
 }
 
+// What other families' files say of sinusoidal_pos_embds is not read: they store a table.
+TEST(Architecture, OnlyDistilBertsPositionsMayBeComputed) {
+  for (const char* golden : {"mobilebert", "plain", "relative-key"}) {
+    const CopiedModel copy(golden);
+    copy.change("config.json", {{"sinusoidal_pos_embds", true}});
+    EXPECT_THAT(Model::load(copy.path()).info().notes,
+                ElementsAre(HasSubstr("ignored unknown fields: sinusoidal_pos_embds")));
+    std::string weights = copy.read("model.safetensors");
+    const std::string name = "position_embeddings.weight";
+    weights.replace(weights.find(name), name.size(), "position_embeddings.absent");
+    copy.write("model.safetensors", weights);
+    EXPECT_THAT(load_error(copy), HasSubstr("embeddings.position_embeddings.weight' is missing"))
+        << golden;
+  }
+}
+
 }  // namespace
 }  // namespace bert

@@ -89,6 +89,23 @@ TEST(ChatTemplate, MayDependOnWhetherAnAnswerIsToFollow) {
   EXPECT_THAT(render_error("{% if " + kQuery + " %}"), HasSubstr("found a condition on the texts"));
 }
 
+TEST(ChatTemplate, MayDependOnWhetherThereIsAMessage) {
+  const std::string both = "{{" + kQuery + "}}{{" + kDocument + "}}",
+                    set = R"({% set s = messages | selectattr("role", "eq", "system") )";
+  const std::string source =
+      both + set + "| first %}{% if s is defined %}{{ s.content }}{% else %}find{% endif %}";
+  EXPECT_EQ(render(source, "search"), "QDsearch");
+  EXPECT_EQ(render(source), "QDfind");
+  EXPECT_EQ(render(both + set + "| first %}{% if s is not defined %}.{% endif %}", "a"), "QD");
+  for (const char* always : {"", "| list", "| map(attribute='content')"}) {
+    const std::string list = set + always + " %}{% if s is defined %}!{% endif %}";
+    EXPECT_EQ(render(both + list), "QD!") << always;
+  }
+  EXPECT_EQ(render(both + "{% if messages is not defined %}{% set m = messages | selectattr('role',"
+                          "'eq','user') | first %}{{ m.content }}{% endif %}"),
+            "QD");
+}
+
 TEST(ChatTemplate, NamesWhatItDoesNotKnow) {
   const std::string both = "{{" + kQuery + "}}{{" + kDocument + "}}";
   EXPECT_THAT(render_error("{{" + kQuery + "}}"),

@@ -326,6 +326,7 @@ TEST(Families, MobileBertsVariantsAreRefused) {
            {{{"intra_bottleneck_size", 25}}, "a multiple of num_attention_heads, which is 12"},
            {{{"true_hidden_size", 48}}, "expected 24, as intra_bottleneck_size is"},
            {{{"embedding_size", 49}}, "expected at most hidden_size, which is 48"},
+           {{{"hidden_size", 50}}, "has shape [128, 48], expected [128, 50]"},
            {{{"classifier_activation", false}}, "expected true, going by the tensors"}}) {
     EXPECT_THAT(error_with("mobilebert", changes), testing::HasSubstr(error)) << changes;
   }

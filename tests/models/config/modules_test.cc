@@ -278,5 +278,20 @@ TEST(Modules, OfASparseEncoderWithOtherSettingsAreRefused) {
               HasSubstr("similarity_fn_name: found \"cosine\", expected dot"));
 }
 
+TEST(Modules, ThatPoolLeaveAHeadItsLabels) {
+  const CopiedModel copy("plain");
+  copy.change("config.json", {{"id2label", {{"0", "no"}, {"1", "?"}, {"2", "entailment"}}},
+                              {"label2id", nullptr}});
+  const auto found = [&] {
+    const Model model = Model::load(copy.path());
+    return zero_shot(model, std::vector<std::string>{"a man"}, std::vector<std::string>{"a", "b"});
+  };
+  const std::vector<float> want = found()[0].probabilities;
+  copy.write("modules.json", CopiedModel("st-mean").read("modules.json"));
+  copy.write_json("1_Pooling/config.json", {{"pooling_mode", "mean"}});
+  EXPECT_EQ(Model::load(copy.path()).info().task, Task::embed);
+  EXPECT_EQ(found()[0].probabilities, want);
+}
+
 }  // namespace
 }  // namespace bert

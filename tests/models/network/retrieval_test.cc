@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/models/copied_model.h"
+#include "tests/tokenizer/test_directory.h"
 
 namespace bert {
 namespace {
@@ -280,6 +281,28 @@ TEST(Retrieval, FilesOfBgeM3) {
   const Model model = Model::load(copy.path());
   EXPECT_TRUE(model.info().has_sparse);
   EXPECT_EQ(model.info().token_vector, 0);
+}
+
+// The first token of a text has no weight, whether or not it has a row in the model.
+TEST(Retrieval, TokensThatBgeM3IgnoresMayBeOutsideItsVocabulary) {
+  const CopiedModel copy("bge-m3");
+  const std::vector<Encoding> inputs = {
+      {.ids = {70, 90, 110}, .type_ids = {0, 0, 0}, .offsets = {}}};
+  const SparseVector want = Model::load(copy.path()).sparse(inputs)[0];
+  constexpr int kFirst = 300;
+  auto definition = tokenizer::small_tokenizer({});
+  for (int id = 5; id <= kFirst; ++id) {
+    definition["added_tokens"].push_back(
+        tokenizer::added_token("[" + std::to_string(id) + "]", id));
+  }
+  definition["post_processor"]["special_tokens"]["[CLS]"]["ids"] = {kFirst};
+  definition["post_processor"]["special_tokens"]["[CLS]"]["tokens"] = {"[300]"};
+  copy.write_json("tokenizer.json", definition);
+  const Model model = Model::load(copy.path());
+  ASSERT_EQ(model.tokenizer().encode({"a"}).ids[0], kFirst);
+  const SparseVector found = model.sparse(inputs)[0];
+  EXPECT_EQ(found.ids, want.ids);
+  EXPECT_TRUE(same_bits(found.weights, want.weights));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "models/tasks/on_this_thread.h"
 #include "models/tasks/ranking/bert_ranking.h"
 #include "tests/models/copied_model.h"
 
@@ -382,6 +383,9 @@ TEST(ZeroShotErrors, OnlyTheTextIsTruncated) {
     const ZeroShot& kept = side == std::string_view("left") ? found[2] : found[1];
     EXPECT_EQ(found[0].probabilities, kept.probabilities) << side;
     EXPECT_THAT(error_of([&] { zero_shot(model, texts, longer); }), HasSubstr("leaves no room"));
+    for (const Encoding& each : models::encode_here(model, texts, labels, "{}")) {
+      EXPECT_LE(each.ids.capacity(), 16u) << "memory for what was cut off";
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Broken directories give an error that names the file, or the same answer as before.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -11,6 +12,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "models/network/build/example_batch.h"
 #include "tests/models/goldens.h"
 
 namespace bert {
@@ -346,6 +348,22 @@ TEST_F(Directory, VocabularyOfAnotherSizeIsAnErrorOrANote) {
              good.substr(0, good.size() - 2).substr(0, good.rfind('\n', good.size() - 2) + 1));
   EXPECT_THAT(Model::load(path_).info().notes,
               testing::ElementsAre(HasSubstr("has 199 ids, but config.json's vocab_size is 200")));
+}
+
+// int8 is calibrated on texts, whose words may be among the tokens without a row.
+TEST_F(Directory, ExamplesOfInputsHaveTokensOfTheModelAlone) {
+  write_file(path_ / "added_tokens.json", R"({"violin": 200})");
+  Options options;
+  options.precision = Precision::int8;
+  const Model model = Model::load(path_, options);
+  EXPECT_EQ(model.run(std::vector<Input>{{"a man"}}).rows, 1);
+  const models::Config config = models::read_config(path_, "");
+  const models::Batch batch = models::example_batch(
+      [&](const char* first, const char* second) {
+        return model.tokenizer().encode({first, second});
+      },
+      config);
+  EXPECT_LT(std::ranges::max(batch.ids), config.vocabulary);
 }
 
 TEST_F(Directory, UnsupportedPoolingIsRefusedByName) {

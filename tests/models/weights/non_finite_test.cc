@@ -3,11 +3,13 @@
 // Weights that are NaN or infinite are refused when they are read; those that are read in place, by
 // the answers that they spoil.
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "models/tasks/ranking/bert_ranking.h"
 #include "tests/models/copied_model.h"
 
 namespace bert {
@@ -126,6 +128,46 @@ TEST(NonFinite, AnswersAreErrorsThatNameTheInputAndTheModel) {
       EXPECT_EQ(error_of([&] { model.multi_vector(all, Role::document); }), expected(copy));
     }
   }
+}
+
+// The embedding of "man" is NaN, and "violin" has none: both are errors of input 1, although the
+// texts of input 0 are encoded in several parts.
+void expect_errors_of_input_1(const char* golden,
+                              const std::function<void(const Model&, const std::string& others,
+                                                       const std::string& word)>& call) {
+  SCOPED_TRACE(golden);
+  const CopiedModel copy(golden);
+  copy.change("config.json",
+              {{"id2label", {{"0", "a"}, {"1", "b"}, {"2", "entailment"}}}, {"label2id", nullptr}});
+  copy.write_json("added_tokens.json", {{"violin", 200}});
+  const int32_t man = Tokenizer::load(copy.path()).encode({"man"}).ids[1];
+  copy.change_tensor("bert.embeddings.word_embeddings.weight",
+                     [&](float* values, size_t count) { values[man * count / 200] = kNan; });
+  Options options = with(Precision::f32);
+  options.max_length = 16;
+  const Model model = Model::load(copy.path(), options);
+  const std::string others = "a dog a dog a dog a dog a dog a dog a dog a dog a dog a dog a dog";
+  const auto error = [&](const char* word) { return error_of([&] { call(model, others, word); }); };
+  EXPECT_THAT(error("man"), testing::MatchesRegex("input 1: the model of .* produced nan, .*"));
+  EXPECT_THAT(error("violin"),
+              testing::MatchesRegex("input 1: ids\\[[0-9]+\\] is 200, outside .*"));
+  EXPECT_EQ(error("dog"), "no error");
+}
+
+TEST(NonFinite, AnswersOfSeveralPartsNameTheInput) {
+  expect_errors_of_input_1("bert-tokens", [](const Model& model, const auto& others, auto& word) {
+    model.tag(std::vector<Input>{{others}, {word}});
+  });
+  expect_errors_of_input_1("bert-qa", [](const Model& model, const auto& others, auto& word) {
+    model.answer(std::vector<Input>{{"a", others}, {"a", word}});
+  });
+  expect_errors_of_input_1("bert-choice", [](const Model& model, const auto& others, auto& word) {
+    model.choose(std::vector<Choices>{{"a", {others, "b"}}, {"a", {"b", word}}});
+  });
+  expect_errors_of_input_1("plain", [](const Model& model, const auto& others, auto& word) {
+    zero_shot(model, std::vector<std::string>{others, word}, std::vector<std::string>{"a", "b"},
+              {.hypothesis = "is {}"});
+  });
 }
 
 }  // namespace
