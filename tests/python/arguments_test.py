@@ -120,8 +120,19 @@ class Inputs(PackageTest):
         asked = "a man", "two dogs eat"
         self.assertEqual(answer(*asked, max_answer_len=None, top_k=None), answer(*asked))
         classify = pipeline("text-classification", self.model, function_to_apply="none", top_k=2)
+        self.assertEqual(classify("a man", function_to_apply="SIGMOID"), classify("a man", function_to_apply="sigmoid"))
         self.assertEqual(classify("a man", function_to_apply=None), classify("a man"))
         self.assertEqual(len(classify("a man", top_k=None)), 3)  # of which it is a value: all
+
+    def test_rows_without_a_token(self):
+        """Of a vocabulary that is larger than the tokenizer's: their fills have no text, and others keep theirs."""
+        directory = self.make_model("padded", "--head", "mlm")
+        vocab = directory / "vocab.txt"
+        vocab.write_text("".join(vocab.read_text().splitlines(keepends=True)[:-3]))
+        (directory / "tokenizer.json").unlink(missing_ok=True)
+        fills = pipeline("fill-mask", directory, top_k=1000)("a [MASK] is")
+        self.assertEqual(sum(fill["token_str"] == "" for fill in fills), 3)
+        self.assertEqual({fill["sequence"] for fill in fills if fill["token_str"] == ""}, {"a is"})
 
     def test_sequences_are_cleaned_up(self):
         text = "a [MASK] , it ' a man 's ? [MASK]"

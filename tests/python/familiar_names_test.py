@@ -73,6 +73,7 @@ class SentenceTransformers(PackageTest):
             self.assert_bits(found, plain.encode([prompt + text for text in TEXTS]))
         answers = self.infer(directory, "--prompt", "query", inputs=TEXTS)
         self.assert_bits(model.encode_query(TEXTS), [answer["embedding"] for answer in answers])
+        self.assert_bits(model.encode_query(TEXTS, "query", None, 2, False), model.encode_query(TEXTS))
         query = ["a dog " + text for text in TEXTS]
         named = SentenceTransformer(directory, prompt="query")
         for found in named, pickle.loads(pickle.dumps(named)):

@@ -34,11 +34,14 @@ class Tasks(ServeTest):
             "tags": cls.make_model("tags", "--head", "tokens", *tags),
             "qa": cls.make_model("qa", "--head", "qa"),
             "mlm": cls.make_model("mlm", "--head", "mlm"),
+            "padded": cls.make_model("padded", "--head", "mlm"),
             "pieces": cls.make_model("pieces", "--head", "mlm", "--family", "xlm-roberta"),
             "cleaned": cls.make_model("cleaned", "--head", "mlm", "--family", "xlm-roberta"),
             "splade": cls.make_model("splade", "--head", "mlm", "--retrieval", "splade"),
             "colbert": cls.make_model("colbert", "--head", "none", "--prefix", "--retrieval", "colbert"),
         }
+        vocab = cls.names["padded"] / "vocab.txt"
+        vocab.write_text("".join(vocab.read_text().splitlines(keepends=True)[:-3]))
         write_span_model(cls.dir, "gliner")
         cls.names["gliner"] = cls.dir / "gliner"
         prompts = {"prompts": {"query": "two dogs: "}, "default_prompt_name": "query"}
@@ -253,6 +256,11 @@ class Tasks(ServeTest):
         self.refused("/models/classes", {"inputs": "a", "parameters": {"candidate_labels": ["a"] * 5000}},
                      "^batch size 5000 > maximum allowed batch size ")
 
+
+    def test_fills_without_a_token(self):
+        """Of a vocabulary that is larger than the tokenizer's, as in the others' pipelines."""
+        fills = self.post("/models/padded", {"inputs": "a [MASK] is", "parameters": {"top_k": 197}})
+        self.assertEqual([fill["sequence"] for fill in fills if fill["token_str"] == ""], ["a is"] * 3)
 
     def test_tokens_of_a_document(self):
         """max_tokens_per_doc cuts documents, not the query."""

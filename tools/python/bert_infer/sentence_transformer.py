@@ -132,15 +132,19 @@ class SentenceTransformer(PromptedModel):
 
     def encode_query(self, inputs: str | Sequence[Text] | NDArray[Any],
                      prompt_name: str | None = None, prompt: str | None = None,
+                     batch_size: int = 32, show_progress_bar: bool | None = None,
                      **settings: Any) -> Any:
         """`encode` with the prompt "query", if there is one and the call names none."""
-        return self._encode_as(["query"], inputs, prompt_name, prompt, **settings)
+        return self._encode_as(["query"], inputs, prompt_name, prompt, batch_size=batch_size,
+                               show_progress_bar=show_progress_bar, **settings)
 
     def encode_document(self, inputs: str | Sequence[Text] | NDArray[Any],
                         prompt_name: str | None = None, prompt: str | None = None,
+                        batch_size: int = 32, show_progress_bar: bool | None = None,
                         **settings: Any) -> Any:
         """`encode` with the first of the prompts "document", "passage" and "corpus" that there is."""
         return self._encode_as(["document", "passage", "corpus"], inputs, prompt_name, prompt,
+                               batch_size=batch_size, show_progress_bar=show_progress_bar,
                                **settings)
 
     def _encode_as(self, names: Iterable[str], inputs: Any, prompt_name: str | None,

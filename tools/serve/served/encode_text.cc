@@ -199,7 +199,8 @@ std::string TextReader::decode(const std::vector<int64_t>& ids, bool skips_speci
   }
 }
 
-std::string TextReader::decode_filled(const std::vector<int64_t>& ids, bool skips_special) const {
+std::string TextReader::decode_filled(std::vector<int64_t> ids, bool skips_special) const {
+  std::erase_if(ids, [this](int64_t id) { return !has_token(static_cast<int32_t>(id)); });
   std::string text = decode(ids, skips_special, "inputs");
   if (!cleans_up_) return text;
   // As transformers does, in this order.
@@ -213,13 +214,19 @@ std::string TextReader::decode_filled(const std::vector<int64_t>& ids, bool skip
   return text;
 }
 
+bool TextReader::has_token(int32_t id) const {
+  try {
+    whole_.token(id);
+    return true;
+  } catch (const bert::Error&) {  // the last rows of a model's embeddings may have no token
+    return false;
+  }
+}
+
 std::optional<int32_t> TextReader::id_of(std::string_view token) const {
   std::call_once(is_listed_, [this] {
     for (int32_t id = 0; id < vocabulary_; ++id) {
-      try {
-        ids_.try_emplace(whole_.token(id), id);
-      } catch (const bert::Error&) {  // the last rows of a model's embeddings may have no token
-      }
+      if (has_token(id)) ids_.try_emplace(whole_.token(id), id);
     }
   });
   const auto found = ids_.find(token);

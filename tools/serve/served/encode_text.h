@@ -45,12 +45,13 @@ class TextReader {
   std::string decode(const std::vector<int64_t>& ids, bool skips_special,
                      const std::string& field) const;
   // A text with a filled mask, without what tokenizer_config.json has cleaned up.
-  std::string decode_filled(const std::vector<int64_t>& ids, bool skips_special) const;
+  std::string decode_filled(std::vector<int64_t> ids, bool skips_special) const;
   // The id of a token as the vocabulary spells it.
   std::optional<int32_t> id_of(std::string_view token) const;
   int32_t padding() const { return padding_; }  // the padding token's id; -1: none
 
  private:
+  bool has_token(int32_t id) const;
   bert::Input prompted(const bert::Input& input, const EncodeOptions& options) const;
   std::vector<int32_t> check_ids(const std::vector<int64_t>& ids, const std::string& field) const;
 

@@ -72,7 +72,7 @@ class TextClassification(Pipeline):
             check_positive(settings, "top_k")
         check_positive(settings, "max_length")
         function = settings["function_to_apply"]
-        if function is not None and function not in FUNCTIONS:
+        if function is not None and str(function).lower() not in FUNCTIONS:
             raise ValueError(f"function_to_apply is {function!r}, expected one of "
                              f"{', '.join(FUNCTIONS)}")
 
@@ -84,7 +84,7 @@ class TextClassification(Pipeline):
     def answers(self, items: list[Any], settings: dict[str, Any]) -> list[Any]:
         model = self._limited(settings["max_length"])
         logits = model.run([read_text(item, i) for i, item in enumerate(items)])
-        function = settings["function_to_apply"] or self._function
+        function = (settings["function_to_apply"] or self._function or "").lower()
         scores = FUNCTIONS[function](logits) if function else self.model.probabilities(logits)
         return [self._labelled(row, settings["top_k"]) for row in scores]
 

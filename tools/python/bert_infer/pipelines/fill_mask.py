@@ -68,11 +68,22 @@ class FillMask(Pipeline):
                 "sequence": self._decoded(ids, skip_special_tokens=alone)}
 
     def _decoded(self, ids: Iterable[int], skip_special_tokens: bool) -> str:
-        text = self._tokenizer.decode(ids, skip_special_tokens)
+        try:
+            text = self._tokenizer.decode(ids, skip_special_tokens)
+        except Error:  # the last rows of a model's embeddings may have no token
+            text = self._tokenizer.decode([id for id in ids if self._has_token(id)],
+                                          skip_special_tokens)
         if self._cleans:
             for before in CLEANED:
                 text = text.replace(before, before.strip())
         return text
+
+    def _has_token(self, id: int) -> bool:
+        try:
+            self._tokenizer.token(int(id))
+        except Error:
+            return False
+        return True
 
     def _find_pad(self) -> int:
         """Of the padding token, which sequences are shown without; -1 if there is none."""
@@ -90,10 +101,8 @@ class FillMask(Pipeline):
     def _vocabulary(self) -> dict[str, int]:
         ids = {}
         for id in range(self.model.info.vocabulary):
-            try:
+            if self._has_token(id):
                 ids[self._tokenizer.token(id)] = id
-            except Error:  # the last rows of a model's embeddings may have no token
-                continue
         return ids
 
     def _target_ids(self, targets: str | list[str]) -> set[int]:
