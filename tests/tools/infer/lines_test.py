@@ -139,11 +139,12 @@ class Formats(LinesTest):
                 self.fail_with(1, "cannot be decompressed as", "-i", path)
                 if name.endswith(".zst"):  # whose frames here have no checksum
                     continue
+                self.assertEqual(self.succeed(stdin=data + bytes(1 << 19)), expected)  # up to a tape's block
+                self.fail_with(1, "cannot be decompressed as", stdin=data + bytes(9) + b"rest")
                 damaged = bytearray(data)
                 damaged[len(data) // 2] ^= 0x55
                 self.write(name, bytes(damaged))
-                self.fail_with(1, "cannot be decompressed as|ends in the middle|UTF-8|fields",
-                               "-i", path)
+                self.fail_with(1, "cannot be decompressed as|ends in the middle|UTF-8|fields", "-i", path)
 
     def test_a_pipe_that_begins_with_what_is_skipped(self):
         data = b"\x53\x2a\x4d\x18\1\0\0\0x" + zstd(b"a man\n")
