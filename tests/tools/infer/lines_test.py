@@ -239,6 +239,7 @@ class ErrorsAndKeys(LinesTest):
         self.fail_with(1, '<stdin>:1: the header names no column "other", which --keep asks for', "--input-format",
                        "csv", "--keep", "id,other", stdin="id,first\n1,a\n")
         for lines, reason in [('{"first": "a", "id": 1, "id": 2}', '"id" is given twice'),
+                              ('{"id": [-1e400]}', '<stdin>:1: "id" holds -1e400, expected numbers from -1.797'),
                               ('{"first": "a", "other": 1}', 'unknown key "other", expected .*--keep')]:
             self.fail_with(1, reason, "--input-format", "jsonl", "--keep", "id", stdin=lines)
         for arguments, reason in [(["--keep", "first", "-i", "x.jsonl"], "'first' is not the name"),
