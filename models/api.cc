@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/model_impl.h"
+#include "tokenizer/files/files.h"
 #include "tokenizer/unicode/printable.h"
 
 namespace bert {
@@ -50,6 +51,7 @@ Model Model::load(const std::string& name, const Options& options) {
     if (options.adapter.find('\0') != std::string::npos) {
       throw Error("adapter is '" + options.adapter + "', expected no NUL in it");
     }
+    const tokenizer::FilesRead files_read;  // for Info::files
     return Model(Impl::load(name, options));
   });
 }

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/directory/description.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "tokenizer/files/files.h"
 
 namespace bert::models {
 namespace {
@@ -128,6 +131,10 @@ std::vector<std::string> files_of(const Config& config, const Checkpoint& checkp
   std::vector<std::string> files = {config.path};
   for (std::string& file : checkpoint.paths()) files.push_back(std::move(file));
   if (tokenizer.takes_text()) files.push_back(tokenizer.file());
+  // Modules, prompts, settings of the tokenizer: results depend on them as well.
+  for (std::string& file : tokenizer::FilesRead::so_far()) {
+    if (std::ranges::count(files, file) == 0) files.push_back(std::move(file));
+  }
   return files;
 }
 

@@ -45,7 +45,7 @@ Info make_info(const Config& config, const Workers& workers, const Heads& heads,
                const SentenceEmbedding& sentence, const RetrievalParts& retrieval,
                const Decisions& decisions);
 
-// Info::files, in this order.
+// Info::files, in this order; then all others that Model::load has read in this thread.
 std::vector<std::string> files_of(const Config& config, const Checkpoint& checkpoint,
                                   const tokenizer::TextEncoder& tokenizer);
 

@@ -73,6 +73,8 @@ std::string product_of(const Model& model) {
   return Internals::impl(model).encoder.layers.front().qkv.product().name();
 }
 
+std::string adapter_of(const Model& model) { return Internals::impl(model).config.adapter; }
+
 EmbeddingParts embedding_parts(const Model& model, const Encoding& encoding) {
   return guarded([&] {
     const auto& impl = Internals::impl(model);

@@ -22,6 +22,9 @@ void run_traced(const Model& model, const Encoding& encoding, const OnStage& on_
 // The implementation of the layers' products: "oneDNN 3.7 micro-kernels", "panels for avx512", ...
 std::string product_of(const Model& model);
 
+// The adapter that is added to the weights, as it was named or chosen; "": none.
+std::string adapter_of(const Model& model);
+
 // How many segments its type_ids may name; 0: it ignores them.
 int segments_of(const Model& model);
 

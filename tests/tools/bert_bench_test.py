@@ -6,6 +6,7 @@ import math
 import os
 import resource
 import shutil
+import signal
 import subprocess
 import time
 
@@ -193,6 +194,18 @@ class BenchTest(ToolTest):
             process.wait()
             left = [path for path in scratch.rglob("*") if path.lstat().st_size > 100 and not path.is_dir()]
             self.assertEqual(left, [])
+
+    def test_a_signal_leaves_nothing_behind(self):
+        scratch = self.dir / "stopped"
+        scratch.mkdir()
+        for stop in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
+            with subprocess.Popen([self.bin / self.tool, "--shape", "tiny", "--runs", "1000000", "1x512"],
+                                  env={**os.environ, "TMPDIR": str(scratch)}, stdout=subprocess.DEVNULL) as process:
+                while not list(scratch.glob("*/vocab.*")):
+                    time.sleep(0.01)
+                process.send_signal(stop)
+                self.assertEqual(process.wait(60), -stop)
+            self.assertEqual(list(scratch.iterdir()), [])
 
     def test_messages_do_not_name_the_temporary_directory(self):
         done = subprocess.run([self.bin / self.tool, "--shape", "1,32,2,64", "1x600"], capture_output=True,

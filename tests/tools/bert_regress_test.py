@@ -108,7 +108,9 @@ class RegressTest(RegressCase):
                 (["--rtol", "2"], (1e-4, 2, None), (1e-4, 2, None)),
                 (["--rtol", "2", "--mean", "3"], (1e-4, 2, 3), (1e-4, 2, 3)),
                 (["--precision", "bf16"], (None, 0.1, 0.01), (1, 0.1, 0.01)),
-                (["--precision", "int8"], (None, 0.1, 0.05), (1, 0.1, 0.05))]:
+                (["--precision", "int8"], (None, 0.1, 0.05), (1, 0.1, 0.05)),
+                (["--precision", "int8", "--rtol", "2"], (None, 2, 0.05), (1, 2, None)),
+                (["--precision", "int8", "--atol", "2"], (2, 0.1, None), (2, 0.1, None))]:
             stages = {stage["name"]: stage for stage in self.json(self.path, *options)["stages"]}
             for name, wanted in ("layer.0", hidden), ("logits", logits):
                 stage = stages[name]
@@ -166,6 +168,7 @@ class RegressTest(RegressCase):
             self.fail_with(1, "layer.1 has a mean error of 0.[01].*, expected at most 0.0", path,
                            "--precision", precision)
             self.succeed(path, "--precision", precision, "--mean", "0.2")
+            self.fail_with(1, "layer.1 has a mean error", path, "--precision", precision, "--rtol", "0.2")
         path = self.spoil(layer1=lambda values: values * 1.01)
         self.fail_with(1, "layer.1 has a mean error of 0.00", path, "--rtol", "0.1", "--mean", "1e-3")
         self.succeed(path, "--rtol", "0.1", "--mean", "0.02")

@@ -24,6 +24,8 @@ namespace {
   throw UnreadableFile(fmt::format("{}: cannot be read: {}", path, reason));
 }
 
+thread_local std::optional<std::vector<std::string>> files_read;
+
 }  // namespace
 
 bool is_there(const std::string& path) {
@@ -47,9 +49,17 @@ RegularFile::RegularFile(const std::string& path)
     refuse(path, "not a regular file");
   }
   size_ = static_cast<size_t>(status.st_size);
+  if (files_read && std::ranges::count(*files_read, path) == 0) files_read->push_back(path);
 }
 
 RegularFile::~RegularFile() { close(descriptor_); }
+
+FilesRead::FilesRead() { files_read.emplace(); }
+FilesRead::~FilesRead() { files_read.reset(); }
+
+std::vector<std::string> FilesRead::so_far() {
+  return files_read.value_or(std::vector<std::string>());
+}
 
 void refuse_pointer(std::string_view content, const std::string& path) {
   if (!content.starts_with("version https://git-lfs.github.com/spec/")) return;

@@ -42,6 +42,18 @@ class RegularFile {
   size_t size_ = 0;
 };
 
+// While one lives, keeps the names of the regular files that its thread opens, in their order.
+class FilesRead {
+ public:
+  FilesRead();
+  ~FilesRead();
+  FilesRead(const FilesRead&) = delete;
+  FilesRead& operator=(const FilesRead&) = delete;
+
+  // Each once; none without a FilesRead in this thread.
+  static std::vector<std::string> so_far();
+};
+
 // Throws if the content is a Git LFS pointer instead of the file.
 void refuse_pointer(std::string_view content, const std::string& path);
 // Throws if the file cannot be read.

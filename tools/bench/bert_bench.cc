@@ -93,6 +93,7 @@ class Bench {
       }
     }
     bar_.clear();
+    random_.reset();  // a signal ends the wait for a pipe's reader at once
     if (!options_.html.empty()) write_page();
     out_.close();
   }

@@ -10,14 +10,18 @@
 #include <map>
 #include <stdexcept>
 #include <string_view>
+#include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <poll.h>
 #include <unistd.h>
 
 #include "tools/console/command_line.h"
+#include "tools/console/signals/stop.h"
 
 namespace bert::tools {
 namespace {
@@ -160,6 +164,41 @@ class RandomModel::NamelessFile {
   int fd_;
 };
 
+// The directory of links, which has a name. A thread waits for a signal, so that one that ends the
+// process does so as soon as without this, but without leaving the directory behind.
+class RandomModel::Links {
+ public:
+  explicit Links(const std::string& folder) : directory_(folder + "/bert-bench-XXXXXX") {
+    if (!mkdtemp(directory_.data())) fail();
+    waits_ = std::thread([this] {
+      pollfd stop{stop_.fd(), POLLIN, 0};
+      while (poll(&stop, 1, -1) < 0 && errno == EINTR) {
+      }
+      remove_and_end();
+    });
+  }
+  ~Links() {
+    stop_.request();
+    waits_.join();
+    remove_and_end();  // by a signal that came after the request
+  }
+  Links(const Links&) = delete;
+  Links& operator=(const Links&) = delete;
+
+  const std::string& directory() const { return directory_; }
+
+ private:
+  void remove_and_end() const {
+    std::error_code ignored;
+    std::filesystem::remove_all(directory_, ignored);
+    if (stop_.signal() != 0) stop_.end_process();
+  }
+
+  const Stop stop_;
+  std::string directory_;
+  std::thread waits_;
+};
+
 RandomModel::RandomModel(const std::string& shape) {
   const Sizes sizes = parse_sizes(shape);
   const char* const temporary = std::getenv("TMPDIR");
@@ -185,24 +224,14 @@ RandomModel::RandomModel(const std::string& shape) {
   add("vocab.txt").append(vocabulary);
   add("tokenizer_config.json").append(R"({"do_lower_case": true})");
   write_weights(add("model.safetensors"), tensors(sizes));
-  std::string pattern = folder + "/bert-bench-XXXXXX";
-  if (!mkdtemp(pattern.data())) fail();
-  directory_ = pattern;
+  links_ = std::make_unique<Links>(folder);
   for (const auto& [name, file] : files_) {
-    if (symlink(file->path().c_str(), fmt::format("{}/{}", directory_, name).c_str()) == 0)
-      continue;
-    const int reason = errno;
-    remove_directory();  // as no destructor will
-    errno = reason;
-    fail();
+    const std::string link = fmt::format("{}/{}", links_->directory(), name);
+    if (symlink(file->path().c_str(), link.c_str()) != 0) fail();
   }
 }
 
-RandomModel::~RandomModel() { remove_directory(); }
-
-void RandomModel::remove_directory() const {
-  std::error_code ignored;
-  std::filesystem::remove_all(directory_, ignored);
-}
+RandomModel::~RandomModel() = default;
+const std::string& RandomModel::directory() const { return links_->directory(); }
 
 }  // namespace bert::tools

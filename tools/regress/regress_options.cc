@@ -38,7 +38,8 @@ Either ids or texts may be left out. If both are there, the texts must tokenize 
       --atol X       a found value may differ from the expected one by
       --rtol X       atol + rtol * |expected|
       --mean X       the mean error of a stage may be X times the mean of |expected|; without this
-                     option, in f32 also atol
+                     option, in f32 also atol. --atol or --rtol without --mean drops this check,
+                     but not where a single element may have any error
       --threads N    default: as many as the process may use
       --json         all results as one JSON object instead of the table
       --html FILE    the same as a page: the errors by stage in a table and a chart, their
@@ -70,10 +71,11 @@ Exit status: 0 all within the tolerance, 1 something is not, or a failure; 2 wro
 Tolerance RegressOptions::tolerance(const std::string& precision,
                                     const ReferenceStage& stage) const {
   Tolerance all = default_tolerance(precision, stage);
-  // An error that is allowed for each element is allowed for their mean.
-  if (atol || rtol) all.mean = INFINITY;
   all.atol = atol.value_or(all.atol);
   all.rtol = rtol.value_or(all.rtol);
+  // An error that is allowed for each element is allowed for their mean. Where any is allowed,
+  // nothing but the mean would be left to check.
+  if ((atol || rtol) && std::isfinite(all.atol)) all.mean = INFINITY;
   all.mean = mean.value_or(all.mean);
   if (precision == "f32" && !mean) all.least_mean = all.atol;
   return all;

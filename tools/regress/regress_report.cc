@@ -196,7 +196,7 @@ ordered_json regress_json(const Regression& regression, const std::string& direc
           {"inputs_compared", reference.encodings().size()},
           {"tokens", reference.starts().back()},
           {"environment", describe_environment(regression.model())},
-          {"files", describe_files(regression.model().info())},
+          {"files", describe_files(directory, regression.model().info())},
           {"ids", ids},
           {"stages", stages},
           {"labels", labels},

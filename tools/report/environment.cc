@@ -41,6 +41,12 @@ std::string system_name() {
   return fmt::format("{} {} {}", names.sysname, names.release, names.machine);
 }
 
+std::string name_in(const std::string& directory, const std::string& file) {
+  const std::filesystem::path path(file), folder(directory);
+  std::string name = path.lexically_normal().lexically_relative(folder.lexically_normal());
+  return name.empty() || name.starts_with("..") ? file : name;
+}
+
 }  // namespace
 
 ordered_json describe_environment() {
@@ -57,6 +63,8 @@ ordered_json describe_environment(const bert::Model& model) {
   ordered_json all = describe_environment();
   const bert::Info& info = model.info();
   all["architecture"] = info.architecture;
+  const std::string adapter = models::adapter_of(model);
+  if (!adapter.empty()) all["adapter"] = adapter;
   all["precision"] = info.precision;
   all["backend"] = info.backend;
   all["product"] = models::product_of(model);
@@ -65,7 +73,7 @@ ordered_json describe_environment(const bert::Model& model) {
   return all;
 }
 
-ordered_json describe_files(const bert::Info& info) {
+ordered_json describe_files(const std::string& directory, const bert::Info& info) {
   uintmax_t total = 0;
   for (const std::string& file : info.files) total += std::filesystem::file_size(file);
   constexpr double kMegabyte = 1e6;
@@ -74,7 +82,7 @@ ordered_json describe_files(const bert::Info& info) {
   for (const std::string& file : info.files) {
     const std::string sum =
         sha256_of(file, [&](size_t bytes) { bar.add(static_cast<double>(bytes) / kMegabyte); });
-    files.push_back({{"name", std::filesystem::path(file).filename().string()},
+    files.push_back({{"name", name_in(directory, file)},
                      {"bytes", std::filesystem::file_size(file)},
                      {"sha256", sum}});
   }

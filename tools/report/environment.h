@@ -12,13 +12,15 @@
 namespace bert::tools {
 
 // What a figure depends on: {"processor", "instruction_set", "system", "bert_infer", "onednn",
-// "created"}, and of a model also "architecture", "precision", "backend", "product", "workers" and
-// "threads".
+// "created"}, and of a model also "architecture", "adapter" if it has one, "precision", "backend",
+// "product", "workers" and "threads".
 nlohmann::ordered_json describe_environment();
 nlohmann::ordered_json describe_environment(const bert::Model& model);
 
-// The files that a model was read from: [{"name", "bytes", "sha256"}]. Reads them as a whole.
-nlohmann::ordered_json describe_files(const bert::Info& info);
+// The files that a model was read from: [{"name", "bytes", "sha256"}]. Reads them as a whole. They
+// are named as in the directory, "1_Pooling/config.json", or by their whole path if they are
+// elsewhere.
+nlohmann::ordered_json describe_files(const std::string& directory, const bert::Info& info);
 
 // Of a number, what a reader needs and JSON can hold: so many significant digits, null if it is not
 // finite.

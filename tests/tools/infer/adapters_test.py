@@ -117,6 +117,10 @@ class Adapters(InferTest):
         self.assertIn("the adapters retrieval.query, separation, text-matching are not applied", text)
         text = self.info(self.own, "--adapter", "separation")
         self.assertIn(f"adapter separation: added to {len(self.adapted)} weights", text)
+        page = self.dir / "adapter.html"
+        for named in ["--adapter", "separation"], []:
+            self.succeed("-m", self.own, *named, "--task", "attention", "--html", page, "a")
+            self.assertEqual('"adapter": "separation"' in page.read_text().replace('":"', '": "'), bool(named))
         self.fail_with(1, "adapter 'queries' is unknown, expected retrieval.query, separation, text-matching or a "
                           "folder with adapter_config.json", "-m", self.own, "--adapter", "queries", "a")
         self.fail_with(1, "adapter 'x' is unknown, expected a folder", "-m", self.plain, "--adapter", "x", "a")

@@ -139,11 +139,12 @@ class Formats(LinesTest):
                 self.fail_with(1, "cannot be decompressed as", "-i", path)
                 if name.endswith(".zst"):  # whose frames here have no checksum
                     continue
+                self.assertEqual(self.succeed(stdin=data + bytes(1 << 19)), expected)  # up to a tape's block
+                self.fail_with(1, "cannot be decompressed as", stdin=data + bytes(9) + b"rest")
                 damaged = bytearray(data)
                 damaged[len(data) // 2] ^= 0x55
                 self.write(name, bytes(damaged))
-                self.fail_with(1, "cannot be decompressed as|ends in the middle|UTF-8|fields",
-                               "-i", path)
+                self.fail_with(1, "cannot be decompressed as|ends in the middle|UTF-8|fields", "-i", path)
 
     def test_a_pipe_that_begins_with_what_is_skipped(self):
         data = b"\x53\x2a\x4d\x18\1\0\0\0x" + zstd(b"a man\n")
@@ -238,6 +239,7 @@ class ErrorsAndKeys(LinesTest):
         self.fail_with(1, '<stdin>:1: the header names no column "other", which --keep asks for', "--input-format",
                        "csv", "--keep", "id,other", stdin="id,first\n1,a\n")
         for lines, reason in [('{"first": "a", "id": 1, "id": 2}', '"id" is given twice'),
+                              ('{"id": [-1e400]}', '<stdin>:1: "id" holds -1e400, expected numbers from -1.797'),
                               ('{"first": "a", "other": 1}', 'unknown key "other", expected .*--keep')]:
             self.fail_with(1, reason, "--input-format", "jsonl", "--keep", "id", stdin=lines)
         for arguments, reason in [(["--keep", "first", "-i", "x.jsonl"], "'first' is not the name"),

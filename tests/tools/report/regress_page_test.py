@@ -87,10 +87,44 @@ class RegressPage(PageTest):
         _, found, _ = self.regress(self.model, "environment")
         for key in ("processor", "instruction_set", "bert_infer", "onednn", "precision", "backend", "threads"):
             self.assertTrue(found["environment"][key], key)
-        self.assertIn("model.safetensors", [file["name"] for file in found["files"]])
-        for file in found["files"]:
-            content = (self.model / file["name"]).read_bytes()
+        self.check_hashes(self.model, found["files"], ["config.json", "model.safetensors", "vocab.txt"])
+
+    def check_hashes(self, model: Path, files: list[dict], wanted: list[str]):
+        self.assertEqual([file["name"] for file in files][:3], wanted[:3])
+        self.assertLessEqual(set(wanted), {file["name"] for file in files})
+        for file in files:
+            content = (model / file["name"]).read_bytes()
             self.assertEqual((file["bytes"], file["sha256"]), (len(content), hashlib.sha256(content).hexdigest()))
+
+    def test_files_in_folders(self):
+        """Vectors of tokens depend on the modules; a baseline's names may have no folders."""
+        model = self.make_model("modules", "--head", "none", "--prefix", "--retrieval", "multi-vector")
+        path, _, _ = self.reference_of(model, "--random", "1", "--lengths", "5")
+        (model / "0_Transformer").mkdir()
+        own = ["config.json", "model.safetensors", "vocab.txt"]
+        for name in *own, "tokenizer_config.json":
+            (model / name).rename(model / "0_Transformer" / name)
+        modules = json.loads((model / "modules.json").read_text())
+        modules[0]["path"] = "0_Transformer"
+        (model / "modules.json").write_text(json.dumps(modules))
+        before = json.loads(self.succeed("-m", model, path, "--json"))
+        self.check_hashes(model, before["files"], [
+            *(f"0_Transformer/{name}" for name in own), "0_Transformer/tokenizer_config.json", "modules.json",
+            *(f"{i}_Dense/{name}" for i in (1, 2) for name in own[:2]), "3_Mask/config.json"])
+        with (model / "1_Dense" / "config.json").open("a") as changed:
+            changed.write("\n")
+        page, baseline = self.dir / "folders.html", self.dir / "folders.json"
+        bare = [{**file, "name": name} for name, file in zip(own, before["files"])]
+        for files in before["files"], bare:
+            baseline.write_text(json.dumps(before | {"files": files}))
+            self.succeed("-m", model, path, "--html", page, "--baseline", baseline)
+            rows = re.findall(r'<th scope="row">([^<]*): SHA-256</th><td>([^<]*)</td>', self.browse(page))
+            self.assertIn(("1_Dense/config.json", next((file["sha256"][:16] for file in files if
+                                                        file["name"].startswith("1_Dense/c")), "")), rows)
+            if files is not bare:
+                self.assertEqual(len(rows), 1, rows)
+            for name in own:
+                self.assertNotIn(name, [row[0].removeprefix("0_Transformer/") for row in rows])
 
     def test_a_wrong_layer(self):
         """A weight of the second layer is changed by 1 %."""

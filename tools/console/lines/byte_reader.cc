@@ -48,7 +48,12 @@ class Gzip final : public ByteReader::Codec {
 
   const char* name() const override { return "gzip"; }
   size_t decompress(std::string_view& raw, char* to, size_t room) override {
-    if (is_whole_) inflateReset(&stream_);
+    if (is_whole_) {
+      // Zeros that fill up a block, as on a tape, are no part of what was compressed.
+      raw.remove_prefix(std::min(raw.find_first_not_of('\0'), raw.size()));
+      if (raw.empty()) return 0;
+      inflateReset(&stream_);
+    }
     stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(raw.data()));
     stream_.avail_in = static_cast<uInt>(raw.size());
     stream_.next_out = reinterpret_cast<Bytef*>(to);

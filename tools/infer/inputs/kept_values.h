@@ -10,7 +10,8 @@
 namespace bert::tools {
 
 // Writes the values of some keys of a line down again while they are parsed, as members of a JSON
-// object: numbers as they are spelled, and all in the spacing of the answers.
+// object: numbers, which must be within the range of a double, as they are spelled, and all in the
+// spacing of the answers.
 class KeptValues {
  public:
   bool open() const { return open_; }  // a value is being taken down

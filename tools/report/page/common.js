@@ -64,8 +64,8 @@ function facts(pairs) {
 
 const environmentNames = {
   processor: "Processor", instruction_set: "Instruction set", system: "System", bert_infer: "bert-infer",
-  onednn: "oneDNN", created: "Made", architecture: "Architecture", precision: "Precision", backend: "Backend",
-  product: "Products by", workers: "Workers", threads: "Threads",
+  onednn: "oneDNN", created: "Made", architecture: "Architecture", adapter: "Adapter", precision: "Precision",
+  backend: "Backend", product: "Products by", workers: "Workers", threads: "Threads",
 };
 const environmentFacts = (environment) =>
   facts(Object.entries(environment).map(([key, value]) => [environmentNames[key] ?? key, value]));

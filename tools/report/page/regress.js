@@ -73,8 +73,11 @@ function showBaseline() {
     compare(environmentNames[key], data.environment[key], before.environment[key]);
   }
   const sum = (files, name) => files.find((file) => file.name === name)?.sha256;
-  for (const name of new Set([...data.files, ...before.files].map((file) => file.name))) {
-    compare(`${name}: SHA-256`, sum(data.files, name)?.slice(0, 16), sum(before.files, name)?.slice(0, 16));
+  // Baselines once named files without their folders, and only those that still come first.
+  const nameNow = ({name}) => sum(data.files, name) ? name : data.files.find((file) => file.name.endsWith("/" + name))?.name ?? name;
+  const then = before.files.map((file) => ({...file, name: nameNow(file)}));
+  for (const name of new Set([...data.files, ...then].map((file) => file.name))) {
+    compare(`${name}: SHA-256`, sum(data.files, name)?.slice(0, 16), sum(then, name)?.slice(0, 16));
   }
   for (const stage of stages) {
     const then = old(stage);

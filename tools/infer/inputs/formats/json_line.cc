@@ -107,8 +107,10 @@ class JsonInput final : public nlohmann::json_sax<nlohmann::json> {
     if (is_other) kept_.begin(key_);
     return true;
   }
-  bool parse_error(size_t position, const std::string&,
+  bool parse_error(size_t position, const std::string& last,
                    const nlohmann::json::exception& error) override {
+    constexpr int kNumberOverflow = 406;
+    if (error.id == kNumberOverflow) too_large(last);
     // what() reads "[id] parse error at line 1, column 7: reason; last read: ...", or "[id]
     // reason".
     std::string_view what = error.what();
@@ -162,6 +164,13 @@ class JsonInput final : public nlohmann::json_sax<nlohmann::json> {
     if (!in_array_ || chooses_ || value < 0) wrong(fmt::format("{}", value));
     numbers()->push_back(static_cast<int32_t>(value));
     return true;
+  }
+
+  // It is JSON, but at a number that no double can hold the parser ends.
+  [[noreturn]] void too_large(const std::string& number) const {
+    if (!kept_.open()) wrong(shown(number));
+    fail(fmt::format("\"{}\" holds {}, expected numbers from {} to {}", key_, shown(number),
+                     std::numeric_limits<double>::lowest(), std::numeric_limits<double>::max()));
   }
 
   [[noreturn]] void wrong(std::string_view found) const {
