@@ -76,29 +76,6 @@ int64_t expected_tokens(const Work& work) {
   return std::max({work.tokens, work.characters / kCharactersOfToken, int64_t{1}});
 }
 
-// Unescaped, and without slashes at its end.
-std::string plain(const std::string& path) {
-  std::string out;
-  const auto digit = [](char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    c = static_cast<char>(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-  };
-  for (size_t i = 0; i < path.size(); ++i) {
-    if (path[i] != '%') {
-      out += path[i];
-      continue;
-    }
-    if (i + 2 >= path.size() || digit(path[i + 1]) < 0 || digit(path[i + 2]) < 0) {
-      throw RequestError(Refusal::no_route, "the path has a % that escapes nothing");
-    }
-    out += static_cast<char>(digit(path[i + 1]) << 4 | digit(path[i + 2]));
-    i += 2;
-  }
-  while (out.size() > 1 && out.back() == '/') out.pop_back();
-  return out;
-}
-
 // The key of "Bearer KEY", or "". The scheme's case does not matter (RFC 9110, 11.1).
 std::string_view key_of(std::string_view authorization) {
   constexpr std::string_view kScheme = "bearer ";
@@ -203,7 +180,7 @@ HttpResponse Service::failed(Dialect dialect, const RequestError& error) {
 bool Service::takes(const HttpRequest& request, HttpResponse& response) {
   FoundRoute found;
   try {
-    const std::string path = plain(request.path);
+    const std::string path = plain_path(request.path);
     found = find_route(request.method, path, nullptr);
     // Before a model is looked for: the names, too, are for those who have the key.
     if (found.route == nullptr || !found.route->is_public) check_key(request.authorization);
@@ -220,7 +197,7 @@ bool Service::takes(const HttpRequest& request, HttpResponse& response) {
 
 void Service::handle(HttpRequest request, Reply reply) {
   try {
-    const FoundRoute found = find_route(request.method, plain(request.path), models());
+    const FoundRoute found = find_route(request.method, plain_path(request.path), models());
     if (request.body.size() < (found.route->makes_pairs ? kLongPairs : kLongBody)) {
       return run(request, found, reply);
     }

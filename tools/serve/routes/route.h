@@ -79,6 +79,8 @@ struct Route {
 };
 
 std::span<const Route> all_routes();
+// Unescaped, and without slashes at its end. Throws RequestError.
+std::string plain_path(const std::string& path);
 // Of a path as it was sent, whether or not there is such a route or model.
 Dialect dialect_of(std::string_view path);
 

@@ -28,6 +28,28 @@ FoundRoute find_exactly(std::string_view method, std::string_view path) {
 
 }  // namespace
 
+std::string plain_path(const std::string& path) {
+  std::string out;
+  const auto digit = [](char c) {
+    if (c >= '0' && c <= '9') return c - '0';
+    c = static_cast<char>(c | 0x20);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+  };
+  for (size_t i = 0; i < path.size(); ++i) {
+    if (path[i] != '%') {
+      out += path[i];
+      continue;
+    }
+    if (i + 2 >= path.size() || digit(path[i + 1]) < 0 || digit(path[i + 2]) < 0) {
+      throw RequestError(Refusal::no_route, "the path has a % that escapes nothing");
+    }
+    out += static_cast<char>(digit(path[i + 1]) << 4 | digit(path[i + 2]));
+    i += 2;
+  }
+  while (out.size() > 1 && out.back() == '/') out.pop_back();
+  return out;
+}
+
 Dialect dialect_of(std::string_view path) {
   while (path.size() > 1 && path.back() == '/') path.remove_suffix(1);
   if (path.starts_with(kInferenceModels)) return Dialect::inference;
