@@ -181,13 +181,18 @@ TEST(Parts, SplitDoesWithMatchesWhatItsBehaviorSays) {
 TEST(Parts, CategoriesAreThoseOfHuggingFace) {
   const std::string letter = "\U00011380", emoji = "\U0001fa77";
   const std::vector<std::string> all = {"a", "A", "1", "$", letter, emoji};
-  for (const auto& [expression, expected] :
-       std::vector<std::pair<const char*, std::string>>{{R"(\P{Lo})", letter},
-                                                        {R"([\p{Lu}\p{^Ll}])", "a"},
-                                                        {R"(\p{Lu}|\p{Ll}|\p{N}|\p{S})", letter},
-                                                        {R"([^\p{S}])", "$ " + emoji},
-                                                        {R"(\P{^Other_Letter}|\p{so})", "a A 1 $"},
-                                                        {R"(\p{Cn}|\p{Letter})", "1 $ " + emoji}}) {
+  for (const auto& [expression, expected] : std::vector<std::pair<const char*, std::string>>{
+           {R"(\P{Lo})", letter},
+           {R"([\p{Lu}\p{^Ll}])", "a"},
+           {R"(\p{Lu}|\p{Ll}|\p{N}|\p{S})", letter},
+           {R"([^\p{S}])", "$ " + emoji},
+           {R"(\P{^Other_Letter}|\p{so})", "a A 1 $"},
+           {R"(\p{Cn}|\p{Letter})", "1 $ " + emoji},
+           {"[[:punct:]]", "a A 1 " + letter},
+           {"[^a[:punct:]]", "a $ " + emoji},
+           {"[]1[:^punct:]]", "$ " + emoji},
+           {R"(\[|[^]\[[:punct:]A])", "A $ " + emoji},
+           {"[:punct:]|a", "A 1 $ " + letter + " " + emoji}}) {
     const TextEncoder tokenizer = load_definition(word_level(all, split_at(expression, "Removed")));
     std::string found;
     for (const std::string& one : all) {
