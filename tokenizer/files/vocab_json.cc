@@ -119,6 +119,7 @@ void read_parts(const BytePairConvention& convention, Definition& out) {
   read_pre_tokenizers(parts.at("pre_tokenizer"), out.pre_tokenizers);
   out.byte_pair.suffix = convention.suffix;
   out.byte_pair.unknown = out.word_piece.unknown = convention.special[0];
+  out.byte_pair.file = out.file;
   pick_pipeline(out);
 }
 
