@@ -184,6 +184,9 @@ TEST(TokenizerJson, SpecialTokensThatTheConfigAloneNamesAreFound) {
   directory.write("tokenizer_config.json", R"({"tokenizer_class": "BertTokenizer"})");
   EXPECT_EQ(tokens_of(directory.load(), "a [MASK]"), "a [MASK]");  // by the class's default
   EXPECT_EQ(directory.load().mask_id(), 4);
+  directory.write("tokenizer_config.json",
+                  R"({"tokenizer_class": "BertTokenizer", "mask_token": null})");
+  EXPECT_EQ(tokens_of(directory.load(), "a [MASK]"), "a [UNK] [UNK] [UNK]");
 }
 
 TEST(TokenizerJson, EqualNormalizedTokensAreAnError) {
@@ -326,6 +329,8 @@ TEST(TokenizerJson, TheMaskIsASpecialToken) {
   EXPECT_EQ(directory.load().mask_id(), 4);
   directory.write("tokenizer_config.json", R"({"mask_token": "<mask>"})");
   EXPECT_EQ(directory.load().mask_id(), 6);
+  directory.write("tokenizer_config.json", R"({"mask_token": null})");
+  EXPECT_EQ(directory.load().mask_id(), -1);
   directory.remove("tokenizer_config.json");
   definition["added_tokens"].back()["special"] = false;
   directory.write("tokenizer.json", definition.dump());

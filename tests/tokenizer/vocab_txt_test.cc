@@ -224,6 +224,29 @@ TEST(VocabTxt, WithoutMask) {
   EXPECT_EQ(directory.load().mask_id(), -1);
 }
 
+// As in transformers, where a special token that is null has no default. The template needs its
+// own.
+TEST(VocabTxt, NullIsNoToken) {
+  const TestDirectory directory;
+  directory.write("vocab.txt", kLines + "[\n]\nmask\nunk\n");
+  directory.write("tokenizer_config.json", R"({"mask_token": null})");
+  EXPECT_EQ(tokens_of(directory.load(), "a[MASK]"), "a [ mask ]");
+  EXPECT_EQ(directory.load().mask_id(), -1);
+  directory.write("special_tokens_map.json", R"({"mask_token": "[MASK]"})");
+  EXPECT_EQ(tokens_of(directory.load(), "a[MASK]"), "a [MASK]");
+  EXPECT_THAT(directory.load().notes()[0],
+              HasSubstr("tokenizer_config.json: mask_token is null, but"));
+  directory.write("tokenizer_config.json", R"({"mask_token": "[MASK]"})");
+  directory.write("special_tokens_map.json", R"({"mask_token": null, "unk_token": null})");
+  EXPECT_EQ(tokens_of(directory.load(), "a[MASK][UNK]"), "a [ mask ] [ unk ]");
+  EXPECT_THAT([&] { directory.load().encode("b", std::nullopt, 0); },
+              testing::ThrowsMessage<std::runtime_error>(HasSubstr("no unknown token is named")));
+  directory.write("tokenizer_config.json", R"({"mask_token": null, "added_tokens_decoder": {}})");
+  EXPECT_EQ(tokens_of(directory.load(), "[MASK][UNK]"), "[ mask ] [UNK]");
+  directory.write("tokenizer_config.json", R"({"cls_token": null})");
+  EXPECT_EQ(directory.error(), "tokenizer_config.json: cls_token: found null, expected a token");
+}
+
 // Of ESM: cut at the tokens themselves, and at white space.
 TEST(VocabTxt, Esm) {
   const TestDirectory directory;

@@ -61,8 +61,11 @@ class BpeCodesReader {
     out_.max_length = config_.model_max_length;
     out_.truncate_left = config_.truncate_left.value_or(false);
     for (const auto& [name, token] : kSpecialTokens) {
-      std::string& content = config_.special_tokens[name].content;
-      if (content.empty()) content = token;
+      const auto [known, is_absent] = config_.special_tokens.try_emplace(name);
+      if (is_absent) known->second.content = token;
+      const std::string_view field = name;  // the Python classes do without these two
+      if (!known->second.content.empty() || field == "mask_token" || field == "pad_token") continue;
+      throw null_token(config_, name);
     }
     read_vocabulary();
     read_merges(directory_ + "/bpe.codes");

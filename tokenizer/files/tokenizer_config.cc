@@ -37,6 +37,16 @@ NamedToken read_named_token(const JsonField& field) {
   return token;
 }
 
+std::optional<NamedToken> read_special_token(const JsonField& config, const char* name) {
+  if (config.has(name)) return read_named_token(config.at(name));
+  if (config.has_null(name)) return NamedToken();
+  return std::nullopt;
+}
+
+std::string in_quotes(const std::string& token) {
+  return token.empty() ? "null" : fmt::format("\"{}\"", token);
+}
+
 // Reads a list; extra_special_tokens may also be an object, with names that the model chooses, and
 // model_specific_special_tokens is one.
 void read_more_special_tokens(const JsonField& config, const char* name, TokenizerConfig& out) {
@@ -107,17 +117,17 @@ void read_special_tokens_map(const std::string& path, TokenizerConfig& out) {
   const nlohmann::json document = parse_json(path);
   const JsonField map(document, path);
   for (const char* name : kTokenFields) {
-    if (!map.has(name)) continue;
-    const NamedToken token = read_named_token(map.at(name));
+    const std::optional<NamedToken> token = read_special_token(map, name);
+    if (!token) continue;
     const auto known = out.special_tokens.find(name);
-    if (known != out.special_tokens.end() && known->second.content != token.content) {
-      const std::string &ours = known->second.content, &theirs = token.content;
+    if (known != out.special_tokens.end() && known->second.content != token->content) {
+      const std::string ours = in_quotes(known->second.content), theirs = in_quotes(token->content);
       out.notes.push_back(
-          fmt::format("{}: {} is \"{}\", but {} has \"{}\", which is used",
+          fmt::format("{}: {} is {}, but {} has {}, which is used",
                       out.has_decoder ? path : out.file, name, out.has_decoder ? theirs : ours,
                       out.has_decoder ? out.file : path, out.has_decoder ? ours : theirs));
     }
-    if (!out.has_decoder) out.special_tokens[name] = token;
+    if (!out.has_decoder) out.special_tokens[name] = *token;
   }
   if (!out.has_decoder) read_more_special_tokens(map, "additional_special_tokens", out);
 }
@@ -161,7 +171,7 @@ void read_config(const JsonField& config, TokenizerConfig& out) {
   out.do_basic_tokenize = optional_bool(config, "do_basic_tokenize");
   out.model_max_length = read_max_length(config);
   for (const char* name : kTokenFields) {
-    if (config.has(name)) out.special_tokens[name] = read_named_token(config.at(name));
+    if (auto token = read_special_token(config, name)) out.special_tokens[name] = *token;
   }
   // Version 5 of transformers, the first that takes a list, ignores the older field beside one.
   const bool has_list = config.has("extra_special_tokens") &&
@@ -191,6 +201,7 @@ std::vector<NamedToken> named_tokens(const TokenizerConfig& config,
     NamedToken token;
     if (const auto named = config.special_tokens.find(kTokenFields[i]);
         named != config.special_tokens.end()) {
+      if (named->second.content.empty()) continue;
       token = named->second;
     } else if (i >= kWithoutDefault && !ids.empty() &&
                ids.contains(defaults[i - kWithoutDefault])) {
@@ -205,6 +216,10 @@ std::vector<NamedToken> named_tokens(const TokenizerConfig& config,
     tokens.push_back(std::move(token));
   }
   return tokens;
+}
+
+std::runtime_error null_token(const TokenizerConfig& config, const char* name) {
+  return std::runtime_error(fmt::format("{}: {}: found null, expected a token", config.file, name));
 }
 
 AddedToken read_added_token(const JsonField& field) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -38,7 +39,7 @@ struct TokenizerConfig {
   std::optional<bool> normalization;                   // for BERTweet
   std::optional<bool> cleans_up, cleans_up_bpe;        // clean_up_tokenization_spaces, in fills
   std::optional<bool> strip_accents;                   // null or absent: as do_lower_case
-  std::map<std::string, NamedToken> special_tokens;    // by "cls_token" and the like
+  std::map<std::string, NamedToken> special_tokens;    // by "cls_token" etc.; empty if it is null
   std::vector<DeclaredToken> added_tokens;             // with their ids, sorted by id
   bool has_decoder = false;                            // added_tokens_decoder, with all of them
   std::vector<NamedToken> additional_special_tokens;   // with extra_special_tokens
@@ -48,6 +49,8 @@ struct TokenizerConfig {
 };
 
 TokenizerConfig read_tokenizer_config(const std::string& directory);
+// The error for a special token that is null, but without which the class does not work.
+std::runtime_error null_token(const TokenizerConfig& config, const char* name);
 // A string field of config.json, or empty.
 std::string read_model_text(const std::string& directory, const char* field);
 // Whether a class is Hugging Face's slow or fast tokenizer for a stem: "BertTokenizer" or
@@ -56,9 +59,10 @@ bool is_tokenizer_class(std::string_view name, std::string_view stem);
 // Whether a class reads vocab.txt like BertTokenizer.
 bool is_bert_like_class(std::string_view name);
 
-// The special tokens in transformers' order: those that the files name, otherwise the class's
-// defaults (of unk_token, sep_token, pad_token, cls_token and mask_token) if the vocabulary has
-// them. mask_strips: the class's mask token strips the white space on its left.
+// The special tokens in transformers' order: those that the files name, otherwise, unless they are
+// null there, the class's defaults (of unk_token, sep_token, pad_token, cls_token and mask_token)
+// if the vocabulary has them. mask_strips: the class's mask token strips the white space on its
+// left.
 using TokenIds = std::unordered_map<std::string_view, int32_t>;
 std::vector<NamedToken> named_tokens(const TokenizerConfig& config,
                                      const std::array<const char*, 5>& defaults, bool mask_strips,

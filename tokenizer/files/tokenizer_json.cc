@@ -134,7 +134,7 @@ void compare_config(const TokenizerConfig& config, Definition& out) {
   }
   const auto unknown = config.special_tokens.find("unk_token");
   const bool has_unknown = !out.word_piece.unknown.empty();  // BPE may have none
-  if (has_unknown && unknown != config.special_tokens.end() &&
+  if (has_unknown && unknown != config.special_tokens.end() && !unknown->second.content.empty() &&
       unknown->second.content != out.word_piece.unknown) {
     out.notes.push_back(fmt::format("{}: unk_token is \"{}\", but {} has \"{}\", which is used",
                                     config.file, unknown->second.content, out.file,

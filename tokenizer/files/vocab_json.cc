@@ -96,6 +96,7 @@ void set_special_tokens(const TokenizerConfig& config, const BytePairConvention&
   };
   const auto id_of = [&](const char* name, const char* otherwise) {
     const std::string token = special(name, otherwise);
+    if (token.empty()) throw null_token(config, name);
     if (const auto found = ids.find(token); found != ids.end()) return found->second;
     throw std::runtime_error(
         fmt::format("{}: the {} \"{}\" is not in the vocabulary", out.file, name, token));
