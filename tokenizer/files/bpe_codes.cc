@@ -148,14 +148,12 @@ class BpeCodesReader {
 
   void set_added_tokens() {
     out_.added_tokens = config_.added_tokens;
+    TokenList list(out_.added_tokens);
     // Of these, version 5 takes the content alone.
     const auto add = [&](const NamedToken& token) {
-      auto known = std::ranges::find(out_.added_tokens, token.content, &AddedToken::content);
-      if (known == out_.added_tokens.end()) {
-        known = out_.added_tokens.insert(known, DeclaredToken());
-        known->content = token.content;
-      }
-      known->special = true;
+      DeclaredToken bare;
+      bare.content = token.content;
+      list.add(bare).first.special = true;
     };
     for (const NamedToken& token : named_tokens(config_, {}, false, {})) add(token);
     for (const NamedToken& token : config_.additional_special_tokens) add(token);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -64,12 +65,8 @@ void read_more_special_tokens(const JsonField& config, const char* name, Tokeniz
   } else {
     fields = config.at(name).elements();
   }
-  for (const JsonField& field : fields) {
-    NamedToken token = read_named_token(field);
-    const auto is_it = [&](const NamedToken& known) { return known.content == token.content; };
-    if (std::ranges::any_of(out.additional_special_tokens, is_it)) continue;
-    out.additional_special_tokens.push_back(std::move(token));
-  }
+  TokenList list(out.additional_special_tokens);
+  for (const JsonField& field : fields) list.add(read_named_token(field));
 }
 
 int read_max_length(const JsonField& config) {
@@ -99,13 +96,14 @@ void read_added_tokens_decoder(const JsonField& config, TokenizerConfig& out) {
 // The older form of added_tokens_decoder: {"token": id}.
 void read_added_tokens_json(const std::string& path, TokenizerConfig& out) {
   const nlohmann::json document = parse_json(path);
+  std::unordered_set<std::string_view> special;
+  for (const NamedToken& token : out.additional_special_tokens) special.insert(token.content);
+  for (const auto& [name, token] : out.special_tokens) special.insert(token.content);
   for (const auto& [content, field] : JsonField(document, path).members()) {
     DeclaredToken token;
     token.content = content;
     token.id = field.integer(0, Vocabulary::kMaxId);
-    const auto is_it = [&](const AddedToken& named) { return named.content == token.content; };
-    token.special = std::ranges::any_of(out.additional_special_tokens, is_it);
-    for (const auto& [name, named] : out.special_tokens) token.special |= is_it(named);
+    token.special = special.contains(content);
     token.normalized = !token.special;
     out.added_tokens.push_back(std::move(token));
   }

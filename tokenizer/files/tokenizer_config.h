@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "tokenizer/files/definition.h"
@@ -58,6 +59,27 @@ std::string read_model_text(const std::string& directory, const char* field);
 bool is_tokenizer_class(std::string_view name, std::string_view stem);
 // Whether a class reads vocab.txt like BertTokenizer.
 bool is_bert_like_class(std::string_view name);
+
+// A list of AddedToken or of what is made of one, in which tokens are found by their content; of
+// equal ones, the first.
+template <typename Token>
+class TokenList {
+ public:
+  // Nobody else may add to the tokens meanwhile.
+  explicit TokenList(std::vector<Token>& tokens) : tokens_(tokens) {
+    for (size_t i = 0; i < tokens.size(); ++i) places_.emplace(tokens[i].content, i);
+  }
+  // Adds the token unless there is one. Returns that with its content, and whether it is new.
+  std::pair<Token&, bool> add(Token token) {
+    const auto [known, is_new] = places_.emplace(token.content, tokens_.size());
+    if (is_new) tokens_.push_back(std::move(token));
+    return {tokens_[known->second], is_new};
+  }
+
+ private:
+  std::vector<Token>& tokens_;
+  std::unordered_map<std::string, size_t> places_;
+};
 
 // The special tokens in transformers' order: those that the files name, otherwise, unless they are
 // null there, the class's defaults (of unk_token, sep_token, pad_token, cls_token and mask_token)

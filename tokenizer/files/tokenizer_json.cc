@@ -144,17 +144,14 @@ void compare_config(const TokenizerConfig& config, Definition& out) {
   out.truncate_left = config.truncate_left.value_or(out.truncate_left);
   // transformers adds these to tokenizer.json's. Those of added_tokens_decoder come with flags,
   // which count for more than tokenizer.json's; but what is special stays so.
-  const auto add = [&](const DeclaredToken& token, bool replaces = false) {
-    const auto known = std::ranges::find(out.added_tokens, token.content, &AddedToken::content);
-    if (known == out.added_tokens.end()) {
-      out.added_tokens.push_back(token);
-    } else if (replaces) {
-      const bool is_special = known->special || token.special;
-      static_cast<AddedToken&>(*known) = token;
-      known->special = is_special;
-    }
-  };
-  for (const DeclaredToken& token : config.added_tokens) add(token, config.has_decoder);
+  TokenList list(out.added_tokens);
+  for (const DeclaredToken& token : config.added_tokens) {
+    auto [known, is_new] = list.add(token);
+    if (is_new || !config.has_decoder) continue;
+    const bool is_special = known.special || token.special;
+    static_cast<AddedToken&>(known) = token;
+    known.special = is_special;
+  }
   TokenIds ids;  // of the class's own special tokens, which the files need not name
   std::array<const char*, 5> defaults = {};
   if (is_bert_like_class(config.tokenizer_class)) {
@@ -163,8 +160,8 @@ void compare_config(const TokenizerConfig& config, Definition& out) {
       if (std::ranges::find(defaults, token) != defaults.end()) ids.emplace(token, id);
     }
   }
-  for (const NamedToken& token : named_tokens(config, defaults, false, ids)) add({token});
-  for (const NamedToken& token : config.additional_special_tokens) add({token});
+  for (const NamedToken& token : named_tokens(config, defaults, false, ids)) list.add({token});
+  for (const NamedToken& token : config.additional_special_tokens) list.add({token});
   out.mask = find_mask(config, out);
 }
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <array>
 #include <stdexcept>
 
@@ -104,12 +103,11 @@ void set_special_tokens(const TokenizerConfig& config, const BytePairConvention&
   const int32_t begin = id_of(convention.begin, cls);
   set_templates(begin, id_of(convention.end, sep), convention.is_roberta, out);
   out.added_tokens = config.added_tokens;
-  const auto add = [&](const NamedToken& token) {
-    const auto is_it = [&](const DeclaredToken& known) { return known.content == token.content; };
-    if (std::ranges::none_of(out.added_tokens, is_it)) out.added_tokens.push_back({token});
-  };
-  for (const NamedToken& token : named_tokens(config, convention.special, true, ids)) add(token);
-  for (const NamedToken& token : config.additional_special_tokens) add(token);
+  TokenList list(out.added_tokens);
+  for (const NamedToken& token : named_tokens(config, convention.special, true, ids)) {
+    list.add({token});
+  }
+  for (const NamedToken& token : config.additional_special_tokens) list.add({token});
   out.mask = special("mask_token", mask);
 }
 

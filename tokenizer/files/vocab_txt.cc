@@ -163,19 +163,15 @@ class VocabTxtReader {
 
   void set_added_tokens() {
     out_.added_tokens = config_.added_tokens;
-    const auto add = [&](const NamedToken& token) {
-      const auto is_it = [&](const DeclaredToken& known) { return known.content == token.content; };
-      if (std::ranges::any_of(out_.added_tokens, is_it)) return;
-      out_.added_tokens.push_back({token});
-    };
+    TokenList list(out_.added_tokens);
     out_.mask = special("mask_token", convention_.mask);
     const VocabularyConvention& names = convention_;
     for (const NamedToken& token : named_tokens(
              config_, {names.unknown, names.separator, names.padding, names.classifier, names.mask},
              names.is_roberta, ids_)) {
-      add(token);
+      list.add({token});
     }
-    for (const NamedToken& token : config_.additional_special_tokens) add(token);
+    for (const NamedToken& token : config_.additional_special_tokens) list.add({token});
   }
 
   // Whatever is between two tokens of the vocabulary is one unknown token for each of its words.
