@@ -184,8 +184,10 @@ TEST(TokenizerJson, SpecialTokensThatTheConfigAloneNamesAreFound) {
   directory.write("tokenizer_config.json", R"({"tokenizer_class": "BertTokenizer"})");
   EXPECT_EQ(tokens_of(directory.load(), "a [MASK]"), "a [MASK]");  // by the class's default
   EXPECT_EQ(directory.load().mask_id(), 4);
-  directory.write("tokenizer_config.json",
-                  R"({"tokenizer_class": "BertTokenizer", "mask_token": null})");
+  directory.remove("tokenizer_config.json");
+  directory.write("config.json", R"({"model_type": "electra"})");
+  EXPECT_EQ(tokens_of(directory.load(), "a [MASK]"), "a [MASK]");
+  directory.write("tokenizer_config.json", R"({"mask_token": null})");
   EXPECT_EQ(tokens_of(directory.load(), "a [MASK]"), "a [UNK] [UNK] [UNK]");
 }
 

@@ -255,6 +255,13 @@ bool is_bert_like_class(std::string_view name) {
                              [&](const char* stem) { return is_tokenizer_class(name, stem); });
 }
 
+bool is_bert_like_type(std::string_view type) {
+  constexpr std::string_view kTypes[] = {"bert",       "convbert",   "distilbert",  "electra",
+                                         "ernie",      "layoutlm",   "lxmert",      "megatron-bert",
+                                         "mobilebert", "nomic_bert", "squeezebert", "visual_bert"};
+  return std::ranges::find(kTypes, type) != std::end(kTypes);
+}
+
 TokenizerConfig read_tokenizer_config(const std::string& directory) {
   TokenizerConfig out;
   out.file = directory + "/tokenizer_config.json";

@@ -59,6 +59,8 @@ std::string read_model_text(const std::string& directory, const char* field);
 bool is_tokenizer_class(std::string_view name, std::string_view stem);
 // Whether a class reads vocab.txt like BertTokenizer.
 bool is_bert_like_class(std::string_view name);
+// Whether transformers takes such a class for a model_type if no file names one.
+bool is_bert_like_type(std::string_view type);
 
 // A list of AddedToken or of what is made of one, in which tokens are found by their content; of
 // equal ones, the first.

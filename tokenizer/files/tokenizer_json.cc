@@ -125,7 +125,7 @@ std::string find_mask(const TokenizerConfig& config, const Definition& out) {
   return "";
 }
 
-void compare_config(const TokenizerConfig& config, Definition& out) {
+void compare_config(const std::string& directory, const TokenizerConfig& config, Definition& out) {
   out.notes.insert(out.notes.end(), config.notes.begin(), config.notes.end());
   if (out.model == Definition::Model::word_piece && !out.by_parts) compare_switches(config, out);
   if (out.model == Definition::Model::byte_pair && !out.by_parts) {
@@ -154,10 +154,13 @@ void compare_config(const TokenizerConfig& config, Definition& out) {
   }
   TokenIds ids;  // of the class's own special tokens, which the files need not name
   std::array<const char*, 5> defaults = {};
-  if (is_bert_like_class(config.tokenizer_class)) {
+  if (is_bert_like_class(config.tokenizer_class) ||
+      (config.tokenizer_class.empty() &&
+       is_bert_like_type(read_model_text(directory, "model_type")))) {
     defaults = {"[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"};
     for (const auto& [token, id] : out.vocabulary) {
-      if (std::ranges::find(defaults, token) != defaults.end()) ids.emplace(token, id);
+      const bool may_be = token.starts_with('[');  // comparing all takes a millisecond
+      if (may_be && std::ranges::find(defaults, token) != defaults.end()) ids.emplace(token, id);
     }
   }
   for (const NamedToken& token : named_tokens(config, defaults, false, ids)) list.add({token});
@@ -214,7 +217,7 @@ Definition read_tokenizer_json(const std::string& directory) {
   const TokenizerConfig config = read_tokenizer_config(directory);
   read_truncation(document, out);
   read_added_tokens(document, out);
-  compare_config(config, out);
+  compare_config(directory, config, out);
   compare_llama(directory, config, document, out);
   if (out.model == Definition::Model::word_piece) compare_vocabulary(directory, out);
   return out;
