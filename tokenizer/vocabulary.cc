@@ -60,4 +60,12 @@ void Vocabulary::name(int32_t id, std::string token) {
   has_[index] = true;
 }
 
+int32_t UnknownToken::refuse_word() const {
+  const std::string why = token_.empty()
+                              ? "no unknown token is named"
+                              : fmt::format("neither is the unknown token \"{}\"", token_);
+  throw std::runtime_error(
+      fmt::format("{}: a word of the text is not in the vocabulary, and {}", file_, why));
+}
+
 }  // namespace bert::tokenizer

@@ -51,4 +51,24 @@ class Vocabulary {
   WordTable words_{0};
 };
 
+// The token for what a vocabulary does not have. It may itself be missing, as in Hugging Face's
+// tokenizers: only a text that needs it is then an error.
+class UnknownToken {
+ public:
+  // token: empty if none is named. file: where, for the error.
+  UnknownToken(const Vocabulary& vocabulary, std::string token, std::string file)
+      : id_(vocabulary.find(token)), token_(std::move(token)), file_(std::move(file)) {}
+
+  // Vocabulary::kNone if it is missing.
+  int32_t id() const { return id_; }
+  // The id for an unknown word. Throws if it is missing.
+  int32_t needed_id() const { return id_ != Vocabulary::kNone ? id_ : refuse_word(); }
+
+ private:
+  [[noreturn]] int32_t refuse_word() const;
+
+  int32_t id_;
+  std::string token_, file_;
+};
+
 }  // namespace bert::tokenizer

@@ -62,8 +62,6 @@ TEST(TokenizerJson, SaysWhatIsWrongWithModels) {
             json_file + "model: found \"merges\", which WordPiece does not have");
   EXPECT_EQ(error_of([](json& d) { d["model"].erase("unk_token"); }),
             json_file + "model: \"unk_token\" is missing");
-  EXPECT_EQ(error_of([](json& d) { d["model"]["unk_token"] = "<unk>"; }),
-            json_file + "the unknown token \"<unk>\" is not in the vocabulary");
   EXPECT_EQ(error_of([](json& d) { d["model"]["vocab"]["a"] = -1; }),
             json_file + "model.vocab[\"a\"]: found -1, expected an integer from 0 to 4194303");
   EXPECT_EQ(error_of([](json& d) { d["model"]["vocab"]["a"] = 1.5; }),
@@ -186,6 +184,11 @@ TEST(TokenizerJson, SpecialTokensThatTheConfigAloneNamesAreFound) {
   directory.write("tokenizer_config.json", R"({"tokenizer_class": "BertTokenizer"})");
   EXPECT_EQ(tokens_of(directory.load(), "a [MASK]"), "a [MASK]");  // by the class's default
   EXPECT_EQ(directory.load().mask_id(), 4);
+  directory.remove("tokenizer_config.json");
+  directory.write("config.json", R"({"model_type": "electra"})");
+  EXPECT_EQ(tokens_of(directory.load(), "a [MASK]"), "a [MASK]");
+  directory.write("tokenizer_config.json", R"({"mask_token": null})");
+  EXPECT_EQ(tokens_of(directory.load(), "a [MASK]"), "a [UNK] [UNK] [UNK]");
 }
 
 TEST(TokenizerJson, EqualNormalizedTokensAreAnError) {
@@ -328,6 +331,8 @@ TEST(TokenizerJson, TheMaskIsASpecialToken) {
   EXPECT_EQ(directory.load().mask_id(), 4);
   directory.write("tokenizer_config.json", R"({"mask_token": "<mask>"})");
   EXPECT_EQ(directory.load().mask_id(), 6);
+  directory.write("tokenizer_config.json", R"({"mask_token": null})");
+  EXPECT_EQ(directory.load().mask_id(), -1);
   directory.remove("tokenizer_config.json");
   definition["added_tokens"].back()["special"] = false;
   directory.write("tokenizer.json", definition.dump());

@@ -224,6 +224,50 @@ TEST(VocabTxt, WithoutMask) {
   EXPECT_EQ(directory.load().mask_id(), -1);
 }
 
+// Each is added once, in the order of the files that name it.
+TEST(VocabTxt, ManyAddedTokens) {
+  const TestDirectory directory;
+  directory.write("vocab.txt", kLines);
+  nlohmann::json config = {{"tokenizer_class", "BertTokenizer"}, {"mask_token", "<150>"}};
+  for (int i = 0; i < 600; ++i) {
+    config["additional_special_tokens"].push_back("<" + std::to_string(i % 300) + ">");
+  }
+  directory.write("tokenizer_config.json", config.dump());
+  directory.write("added_tokens.json", R"({"<299>": 8, "<x>": 9})");
+  for (const bool is_json : {false, true}) {
+    if (is_json) directory.write("tokenizer.json", small_tokenizer({"a", "##b", "\u00e9"}).dump());
+    const TextEncoder tokenizer = directory.load();
+    EXPECT_EQ(tokens_of(tokenizer, "a<0> <x><299>a"), "a <0> <x> <299> a");
+    EXPECT_THAT(tokenizer.encode("<299><x><150><0><1><149><151><298>", std::nullopt, 0).ids,
+                ElementsAre(2, 8, 9, 10, 11, 12, 160, 161, 308, 3));
+    EXPECT_EQ(tokenizer.vocabulary_size(), 309);
+    EXPECT_EQ(tokenizer.decode(std::vector<int32_t>{5, 8, 9, 308}, true), "a <x>");
+  }
+}
+
+// As in transformers, where a special token that is null has no default. The template needs its
+// own.
+TEST(VocabTxt, NullIsNoToken) {
+  const TestDirectory directory;
+  directory.write("vocab.txt", kLines + "[\n]\nmask\nunk\n");
+  directory.write("tokenizer_config.json", R"({"mask_token": null})");
+  EXPECT_EQ(tokens_of(directory.load(), "a[MASK]"), "a [ mask ]");
+  EXPECT_EQ(directory.load().mask_id(), -1);
+  directory.write("special_tokens_map.json", R"({"mask_token": "[MASK]"})");
+  EXPECT_EQ(tokens_of(directory.load(), "a[MASK]"), "a [MASK]");
+  EXPECT_THAT(directory.load().notes()[0],
+              HasSubstr("tokenizer_config.json: mask_token is null, but"));
+  directory.write("tokenizer_config.json", R"({"mask_token": "[MASK]"})");
+  directory.write("special_tokens_map.json", R"({"mask_token": null, "unk_token": null})");
+  EXPECT_EQ(tokens_of(directory.load(), "a[MASK][UNK]"), "a [ mask ] [ unk ]");
+  EXPECT_THAT([&] { directory.load().encode("b", std::nullopt, 0); },
+              testing::ThrowsMessage<std::runtime_error>(HasSubstr("no unknown token is named")));
+  directory.write("tokenizer_config.json", R"({"mask_token": null, "added_tokens_decoder": {}})");
+  EXPECT_EQ(tokens_of(directory.load(), "[MASK][UNK]"), "[ mask ] [UNK]");
+  directory.write("tokenizer_config.json", R"({"cls_token": null})");
+  EXPECT_EQ(directory.error(), "tokenizer_config.json: cls_token: found null, expected a token");
+}
+
 // Of ESM: cut at the tokens themselves, and at white space.
 TEST(VocabTxt, Esm) {
   const TestDirectory directory;

@@ -61,8 +61,11 @@ class BpeCodesReader {
     out_.max_length = config_.model_max_length;
     out_.truncate_left = config_.truncate_left.value_or(false);
     for (const auto& [name, token] : kSpecialTokens) {
-      std::string& content = config_.special_tokens[name].content;
-      if (content.empty()) content = token;
+      const auto [known, is_absent] = config_.special_tokens.try_emplace(name);
+      if (is_absent) known->second.content = token;
+      const std::string_view field = name;  // the Python classes do without these two
+      if (!known->second.content.empty() || field == "mask_token" || field == "pad_token") continue;
+      throw null_token(config_, name);
     }
     read_vocabulary();
     read_merges(directory_ + "/bpe.codes");
@@ -145,14 +148,12 @@ class BpeCodesReader {
 
   void set_added_tokens() {
     out_.added_tokens = config_.added_tokens;
+    TokenList list(out_.added_tokens);
     // Of these, version 5 takes the content alone.
     const auto add = [&](const NamedToken& token) {
-      auto known = std::ranges::find(out_.added_tokens, token.content, &AddedToken::content);
-      if (known == out_.added_tokens.end()) {
-        known = out_.added_tokens.insert(known, DeclaredToken());
-        known->content = token.content;
-      }
-      known->special = true;
+      DeclaredToken bare;
+      bare.content = token.content;
+      list.add(bare).first.special = true;
     };
     for (const NamedToken& token : named_tokens(config_, {}, false, {})) add(token);
     for (const NamedToken& token : config_.additional_special_tokens) add(token);

@@ -16,6 +16,12 @@ bool JsonField::has(std::string_view name) const {
   return member != value_->end() && !member->is_null();
 }
 
+bool JsonField::has_null(std::string_view name) const {
+  if (!value_->is_object()) fail("an object");
+  const auto member = value_->find(name);
+  return member != value_->end() && member->is_null();
+}
+
 JsonField JsonField::at(std::string_view name) const {
   if (!value_->is_object()) fail("an object");
   const auto member = value_->find(name);

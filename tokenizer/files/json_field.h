@@ -24,6 +24,7 @@ class JsonField {
   bool is_object() const { return value_->is_object(); }
   // Whether this object has the member and it is not null.
   bool has(std::string_view name) const;
+  bool has_null(std::string_view name) const;
   JsonField at(std::string_view name) const;
   std::vector<JsonField> elements() const;                         // of an array
   std::vector<std::pair<std::string, JsonField>> members() const;  // of an object, sorted by name

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -37,6 +38,16 @@ NamedToken read_named_token(const JsonField& field) {
   return token;
 }
 
+std::optional<NamedToken> read_special_token(const JsonField& config, const char* name) {
+  if (config.has(name)) return read_named_token(config.at(name));
+  if (config.has_null(name)) return NamedToken();
+  return std::nullopt;
+}
+
+std::string in_quotes(const std::string& token) {
+  return token.empty() ? "null" : fmt::format("\"{}\"", token);
+}
+
 // Reads a list; extra_special_tokens may also be an object, with names that the model chooses, and
 // model_specific_special_tokens is one.
 void read_more_special_tokens(const JsonField& config, const char* name, TokenizerConfig& out) {
@@ -54,12 +65,8 @@ void read_more_special_tokens(const JsonField& config, const char* name, Tokeniz
   } else {
     fields = config.at(name).elements();
   }
-  for (const JsonField& field : fields) {
-    NamedToken token = read_named_token(field);
-    const auto is_it = [&](const NamedToken& known) { return known.content == token.content; };
-    if (std::ranges::any_of(out.additional_special_tokens, is_it)) continue;
-    out.additional_special_tokens.push_back(std::move(token));
-  }
+  TokenList list(out.additional_special_tokens);
+  for (const JsonField& field : fields) list.add(read_named_token(field));
 }
 
 int read_max_length(const JsonField& config) {
@@ -89,13 +96,14 @@ void read_added_tokens_decoder(const JsonField& config, TokenizerConfig& out) {
 // The older form of added_tokens_decoder: {"token": id}.
 void read_added_tokens_json(const std::string& path, TokenizerConfig& out) {
   const nlohmann::json document = parse_json(path);
+  std::unordered_set<std::string_view> special;
+  for (const NamedToken& token : out.additional_special_tokens) special.insert(token.content);
+  for (const auto& [name, token] : out.special_tokens) special.insert(token.content);
   for (const auto& [content, field] : JsonField(document, path).members()) {
     DeclaredToken token;
     token.content = content;
     token.id = field.integer(0, Vocabulary::kMaxId);
-    const auto is_it = [&](const AddedToken& named) { return named.content == token.content; };
-    token.special = std::ranges::any_of(out.additional_special_tokens, is_it);
-    for (const auto& [name, named] : out.special_tokens) token.special |= is_it(named);
+    token.special = special.contains(content);
     token.normalized = !token.special;
     out.added_tokens.push_back(std::move(token));
   }
@@ -107,17 +115,17 @@ void read_special_tokens_map(const std::string& path, TokenizerConfig& out) {
   const nlohmann::json document = parse_json(path);
   const JsonField map(document, path);
   for (const char* name : kTokenFields) {
-    if (!map.has(name)) continue;
-    const NamedToken token = read_named_token(map.at(name));
+    const std::optional<NamedToken> token = read_special_token(map, name);
+    if (!token) continue;
     const auto known = out.special_tokens.find(name);
-    if (known != out.special_tokens.end() && known->second.content != token.content) {
-      const std::string &ours = known->second.content, &theirs = token.content;
+    if (known != out.special_tokens.end() && known->second.content != token->content) {
+      const std::string ours = in_quotes(known->second.content), theirs = in_quotes(token->content);
       out.notes.push_back(
-          fmt::format("{}: {} is \"{}\", but {} has \"{}\", which is used",
+          fmt::format("{}: {} is {}, but {} has {}, which is used",
                       out.has_decoder ? path : out.file, name, out.has_decoder ? theirs : ours,
                       out.has_decoder ? out.file : path, out.has_decoder ? ours : theirs));
     }
-    if (!out.has_decoder) out.special_tokens[name] = token;
+    if (!out.has_decoder) out.special_tokens[name] = *token;
   }
   if (!out.has_decoder) read_more_special_tokens(map, "additional_special_tokens", out);
 }
@@ -161,7 +169,7 @@ void read_config(const JsonField& config, TokenizerConfig& out) {
   out.do_basic_tokenize = optional_bool(config, "do_basic_tokenize");
   out.model_max_length = read_max_length(config);
   for (const char* name : kTokenFields) {
-    if (config.has(name)) out.special_tokens[name] = read_named_token(config.at(name));
+    if (auto token = read_special_token(config, name)) out.special_tokens[name] = *token;
   }
   // Version 5 of transformers, the first that takes a list, ignores the older field beside one.
   const bool has_list = config.has("extra_special_tokens") &&
@@ -191,6 +199,7 @@ std::vector<NamedToken> named_tokens(const TokenizerConfig& config,
     NamedToken token;
     if (const auto named = config.special_tokens.find(kTokenFields[i]);
         named != config.special_tokens.end()) {
+      if (named->second.content.empty()) continue;
       token = named->second;
     } else if (i >= kWithoutDefault && !ids.empty() &&
                ids.contains(defaults[i - kWithoutDefault])) {
@@ -205,6 +214,10 @@ std::vector<NamedToken> named_tokens(const TokenizerConfig& config,
     tokens.push_back(std::move(token));
   }
   return tokens;
+}
+
+std::runtime_error null_token(const TokenizerConfig& config, const char* name) {
+  return std::runtime_error(fmt::format("{}: {}: found null, expected a token", config.file, name));
 }
 
 AddedToken read_added_token(const JsonField& field) {
@@ -240,6 +253,13 @@ bool is_bert_like_class(std::string_view name) {
       "RetriBert"};
   return std::ranges::any_of(kStems,
                              [&](const char* stem) { return is_tokenizer_class(name, stem); });
+}
+
+bool is_bert_like_type(std::string_view type) {
+  constexpr std::string_view kTypes[] = {"bert",       "convbert",   "distilbert",  "electra",
+                                         "ernie",      "layoutlm",   "lxmert",      "megatron-bert",
+                                         "mobilebert", "nomic_bert", "squeezebert", "visual_bert"};
+  return std::ranges::find(kTypes, type) != std::end(kTypes);
 }
 
 TokenizerConfig read_tokenizer_config(const std::string& directory) {

@@ -125,7 +125,7 @@ std::string find_mask(const TokenizerConfig& config, const Definition& out) {
   return "";
 }
 
-void compare_config(const TokenizerConfig& config, Definition& out) {
+void compare_config(const std::string& directory, const TokenizerConfig& config, Definition& out) {
   out.notes.insert(out.notes.end(), config.notes.begin(), config.notes.end());
   if (out.model == Definition::Model::word_piece && !out.by_parts) compare_switches(config, out);
   if (out.model == Definition::Model::byte_pair && !out.by_parts) {
@@ -134,7 +134,7 @@ void compare_config(const TokenizerConfig& config, Definition& out) {
   }
   const auto unknown = config.special_tokens.find("unk_token");
   const bool has_unknown = !out.word_piece.unknown.empty();  // BPE may have none
-  if (has_unknown && unknown != config.special_tokens.end() &&
+  if (has_unknown && unknown != config.special_tokens.end() && !unknown->second.content.empty() &&
       unknown->second.content != out.word_piece.unknown) {
     out.notes.push_back(fmt::format("{}: unk_token is \"{}\", but {} has \"{}\", which is used",
                                     config.file, unknown->second.content, out.file,
@@ -144,27 +144,27 @@ void compare_config(const TokenizerConfig& config, Definition& out) {
   out.truncate_left = config.truncate_left.value_or(out.truncate_left);
   // transformers adds these to tokenizer.json's. Those of added_tokens_decoder come with flags,
   // which count for more than tokenizer.json's; but what is special stays so.
-  const auto add = [&](const DeclaredToken& token, bool replaces = false) {
-    const auto known = std::ranges::find(out.added_tokens, token.content, &AddedToken::content);
-    if (known == out.added_tokens.end()) {
-      out.added_tokens.push_back(token);
-    } else if (replaces) {
-      const bool is_special = known->special || token.special;
-      static_cast<AddedToken&>(*known) = token;
-      known->special = is_special;
-    }
-  };
-  for (const DeclaredToken& token : config.added_tokens) add(token, config.has_decoder);
+  TokenList list(out.added_tokens);
+  for (const DeclaredToken& token : config.added_tokens) {
+    auto [known, is_new] = list.add(token);
+    if (is_new || !config.has_decoder) continue;
+    const bool is_special = known.special || token.special;
+    static_cast<AddedToken&>(known) = token;
+    known.special = is_special;
+  }
   TokenIds ids;  // of the class's own special tokens, which the files need not name
   std::array<const char*, 5> defaults = {};
-  if (is_bert_like_class(config.tokenizer_class)) {
+  if (is_bert_like_class(config.tokenizer_class) ||
+      (config.tokenizer_class.empty() &&
+       is_bert_like_type(read_model_text(directory, "model_type")))) {
     defaults = {"[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"};
     for (const auto& [token, id] : out.vocabulary) {
-      if (std::ranges::find(defaults, token) != defaults.end()) ids.emplace(token, id);
+      const bool may_be = token.starts_with('[');  // comparing all takes a millisecond
+      if (may_be && std::ranges::find(defaults, token) != defaults.end()) ids.emplace(token, id);
     }
   }
-  for (const NamedToken& token : named_tokens(config, defaults, false, ids)) add({token});
-  for (const NamedToken& token : config.additional_special_tokens) add({token});
+  for (const NamedToken& token : named_tokens(config, defaults, false, ids)) list.add({token});
+  for (const NamedToken& token : config.additional_special_tokens) list.add({token});
   out.mask = find_mask(config, out);
 }
 
@@ -217,7 +217,7 @@ Definition read_tokenizer_json(const std::string& directory) {
   const TokenizerConfig config = read_tokenizer_config(directory);
   read_truncation(document, out);
   read_added_tokens(document, out);
-  compare_config(config, out);
+  compare_config(directory, config, out);
   compare_llama(directory, config, document, out);
   if (out.model == Definition::Model::word_piece) compare_vocabulary(directory, out);
   return out;

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <array>
 #include <stdexcept>
 
@@ -96,6 +95,7 @@ void set_special_tokens(const TokenizerConfig& config, const BytePairConvention&
   };
   const auto id_of = [&](const char* name, const char* otherwise) {
     const std::string token = special(name, otherwise);
+    if (token.empty()) throw null_token(config, name);
     if (const auto found = ids.find(token); found != ids.end()) return found->second;
     throw std::runtime_error(
         fmt::format("{}: the {} \"{}\" is not in the vocabulary", out.file, name, token));
@@ -103,12 +103,11 @@ void set_special_tokens(const TokenizerConfig& config, const BytePairConvention&
   const int32_t begin = id_of(convention.begin, cls);
   set_templates(begin, id_of(convention.end, sep), convention.is_roberta, out);
   out.added_tokens = config.added_tokens;
-  const auto add = [&](const NamedToken& token) {
-    const auto is_it = [&](const DeclaredToken& known) { return known.content == token.content; };
-    if (std::ranges::none_of(out.added_tokens, is_it)) out.added_tokens.push_back({token});
-  };
-  for (const NamedToken& token : named_tokens(config, convention.special, true, ids)) add(token);
-  for (const NamedToken& token : config.additional_special_tokens) add(token);
+  TokenList list(out.added_tokens);
+  for (const NamedToken& token : named_tokens(config, convention.special, true, ids)) {
+    list.add({token});
+  }
+  for (const NamedToken& token : config.additional_special_tokens) list.add({token});
   out.mask = special("mask_token", mask);
 }
 
@@ -119,6 +118,7 @@ void read_parts(const BytePairConvention& convention, Definition& out) {
   read_pre_tokenizers(parts.at("pre_tokenizer"), out.pre_tokenizers);
   out.byte_pair.suffix = convention.suffix;
   out.byte_pair.unknown = out.word_piece.unknown = convention.special[0];
+  out.byte_pair.file = out.file;
   pick_pipeline(out);
 }
 

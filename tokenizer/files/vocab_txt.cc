@@ -152,6 +152,7 @@ class VocabTxtReader {
   }
 
   int32_t id_of(const char* name, const std::string& token) const {
+    if (token.empty()) throw null_token(config_, name);
     const auto found = ids_.find(token);
     if (found == ids_.end()) {
       throw std::runtime_error(
@@ -162,34 +163,19 @@ class VocabTxtReader {
 
   void set_added_tokens() {
     out_.added_tokens = config_.added_tokens;
-    const auto add = [&](const NamedToken& token) {
-      const auto is_it = [&](const DeclaredToken& known) { return known.content == token.content; };
-      if (std::ranges::any_of(out_.added_tokens, is_it)) return;
-      out_.added_tokens.push_back({token});
-    };
+    TokenList list(out_.added_tokens);
     out_.mask = special("mask_token", convention_.mask);
     const VocabularyConvention& names = convention_;
     for (const NamedToken& token : named_tokens(
              config_, {names.unknown, names.separator, names.padding, names.classifier, names.mask},
              names.is_roberta, ids_)) {
-      add(token);
+      list.add({token});
     }
-    for (const NamedToken& token : config_.additional_special_tokens) add(token);
-  }
-
-  // Models of genomes do without; EsmTokenizer then adds none, and refuses pairs.
-  void expect_separator() const {
-    const std::string& path = config_.file;
-    const nlohmann::json config = is_there(path) ? parse_json(path) : nlohmann::json::object();
-    const auto field = config.find(convention_.separator_field);
-    if (field == config.end() || !field->is_null()) return;
-    throw std::runtime_error(
-        fmt::format("{}: {}: found null, expected a token", path, convention_.separator_field));
+    for (const NamedToken& token : config_.additional_special_tokens) list.add({token});
   }
 
   // Whatever is between two tokens of the vocabulary is one unknown token for each of its words.
   void split_at_tokens() {
-    expect_separator();
     out_.model = Definition::Model::word_level;
     out_.by_parts = out_.first_gets_odd = true;
     out_.pre_tokenizers = {{.kind = PreTokenizer::Kind::whitespace_split}};

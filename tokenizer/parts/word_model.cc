@@ -5,7 +5,6 @@
 #include <numeric>
 #include <optional>
 #include <span>
-#include <stdexcept>
 #include <string>
 
 #include <fmt/format.h>
@@ -18,13 +17,6 @@ namespace bert::tokenizer {
 
 namespace {
 
-int32_t find_unknown(const Definition& definition, const Vocabulary& vocabulary) {
-  const std::string& token = definition.word_piece.unknown;
-  const int32_t id = vocabulary.find(token);
-  if (id != Vocabulary::kNone) return id;
-  throw std::runtime_error(fmt::format("the unknown token \"{}\" is not in the vocabulary", token));
-}
-
 // Takes the longest tokens greedily.
 class WordPieceModel : public WordModel {
  public:
@@ -32,7 +24,7 @@ class WordPieceModel : public WordModel {
       : trie_(vocabulary.trie()),
         has_continuing_(definition.word_piece.continuing_prefix.empty() ||
                         trie_.start() != DoubleArray::kRoot),
-        unknown_(find_unknown(definition, vocabulary)),
+        unknown_(vocabulary, definition.word_piece.unknown, definition.file),
         max_chars_(definition.word_piece.max_chars) {}
 
   void tokenize(std::string_view word, PieceScratch&, std::vector<WordToken>& out) const override {
@@ -45,33 +37,30 @@ class WordPieceModel : public WordModel {
       if (known) out.push_back({match.value, at, at + match.length});
       at += match.length;
     }
-    if (!known) out.assign(1, {unknown_, 0, word.size()});
+    if (!known) out.assign(1, {unknown_.needed_id(), 0, word.size()});
   }
 
  private:
   const DoubleArray& trie_;
   bool has_continuing_;  // some tokens continue words
-  int32_t unknown_;
+  UnknownToken unknown_;
   size_t max_chars_;
 };
 
 class WordLevelModel : public WordModel {
  public:
   WordLevelModel(const Definition& definition, const Vocabulary& vocabulary)
-      : vocabulary_(vocabulary), unknown_(vocabulary.find(definition.word_piece.unknown)) {}
+      : vocabulary_(vocabulary),
+        unknown_(vocabulary, definition.word_piece.unknown, definition.file) {}
 
   void tokenize(std::string_view word, PieceScratch&, std::vector<WordToken>& out) const override {
-    int32_t id = vocabulary_.find(word);
-    if (id == Vocabulary::kNone) id = unknown_;
-    if (id == Vocabulary::kNone) {
-      throw std::runtime_error("a word is not in the vocabulary, which has no unknown token");
-    }
-    out.assign(1, {id, 0, word.size()});
+    const int32_t id = vocabulary_.find(word);
+    out.assign(1, {id == Vocabulary::kNone ? unknown_.needed_id() : id, 0, word.size()});
   }
 
  private:
   const Vocabulary& vocabulary_;
-  int32_t unknown_;
+  UnknownToken unknown_;
 };
 
 class BytePairModel : public WordModel {

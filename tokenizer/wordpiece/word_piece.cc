@@ -2,9 +2,6 @@
 #include "tokenizer/wordpiece/word_piece.h"
 
 #include <bit>
-#include <stdexcept>
-
-#include <fmt/format.h>
 
 #include "tokenizer/token_sequence.h"
 #include "tokenizer/unicode/unicode_tables.h"
@@ -12,17 +9,13 @@
 
 namespace bert::tokenizer {
 
-WordPiece::WordPiece(const Vocabulary& vocabulary, const WordPieceOptions& options)
+WordPiece::WordPiece(const Vocabulary& vocabulary, const WordPieceOptions& options,
+                     const std::string& file)
     : trie_(vocabulary.trie()),
       words_(vocabulary.words()),
       has_continuing_(options.continuing_prefix.empty() || trie_.start() != DoubleArray::kRoot),
-      unknown_(vocabulary.find(options.unknown)),
-      max_chars_(options.max_chars) {
-  if (unknown_ == Vocabulary::kNone) {
-    throw std::runtime_error(
-        fmt::format("the unknown token \"{}\" is not in the vocabulary", options.unknown));
-  }
-}
+      unknown_(vocabulary, options.unknown, file),
+      max_chars_(options.max_chars) {}
 
 void WordPiece::tokenize(const NormalizedText& text, size_t begin, size_t end, size_t limit,
                          TokenSequence& out) const {
@@ -73,7 +66,7 @@ void WordPiece::tokenize_word(const NormalizedText& text, size_t begin, size_t e
   }
   if (!known) {
     out.size = before;
-    out.push(unknown_, text.source(begin), text.source(end - 1) + 1);
+    out.push(unknown_.needed_id(), text.source(begin), text.source(end - 1) + 1);
   }
   out.full = out.size >= limit;
 }

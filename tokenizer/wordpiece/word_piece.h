@@ -22,13 +22,14 @@ struct WordPieceOptions {
 // into the longest tokens (Wu et al. 2016, as in BERT).
 class WordPiece {
  public:
-  // The vocabulary must outlive this. Throws if it does not have options.unknown.
-  WordPiece(const Vocabulary& vocabulary, const WordPieceOptions& options);
+  // The vocabulary must outlive this. file: for errors.
+  WordPiece(const Vocabulary& vocabulary, const WordPieceOptions& options, const std::string& file);
 
   // Appends the tokens of the words in bytes [begin, end) of `text`, up to and including the word
-  // that brings `out` to `limit` tokens.
+  // that brings `out` to `limit` tokens. Throws if a word is unknown and there is no unknown token.
   void tokenize(const NormalizedText& text, size_t begin, size_t end, size_t limit,
                 TokenSequence& out) const;
+  int32_t unknown() const { return unknown_.id(); }
 
  private:
   void tokenize_word(const NormalizedText& text, size_t begin, size_t end, size_t limit,
@@ -37,7 +38,7 @@ class WordPiece {
   const DoubleArray& trie_;
   const WordTable& words_;
   bool has_continuing_;  // some tokens continue words
-  int32_t unknown_;
+  UnknownToken unknown_;
   size_t max_chars_;
 };
 

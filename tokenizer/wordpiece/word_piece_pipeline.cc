@@ -18,9 +18,8 @@ class WordPiecePipeline : public Pipeline {
  public:
   WordPiecePipeline(const Definition& definition, const Vocabulary& vocabulary)
       : normalizer_(definition.normalizer),
-        word_piece_(vocabulary, definition.word_piece),
-        prefix_(definition.word_piece.continuing_prefix),
-        unknown_(vocabulary.find(definition.word_piece.unknown)) {}
+        word_piece_(vocabulary, definition.word_piece, definition.file),
+        prefix_(definition.word_piece.continuing_prefix) {}
 
   bool encode(std::string_view piece, int32_t first, size_t limit, const AddedTokenMatcher& tokens,
               PieceScratch& scratch, TokenSequence& out) const override {
@@ -58,13 +57,12 @@ class WordPiecePipeline : public Pipeline {
   bool continues_word(std::string_view piece) const override {
     return !prefix_.empty() && piece.starts_with(prefix_);
   }
-  int32_t unknown() const override { return unknown_; }
+  int32_t unknown() const override { return word_piece_.unknown(); }
 
  private:
   BertNormalizer normalizer_;
   WordPiece word_piece_;
   std::string prefix_;
-  int32_t unknown_;
 };
 
 }  // namespace

@@ -127,6 +127,14 @@ TEST(BpeCodes, AreReadForTheirClasses) {
   EXPECT_THAT(ids(), ElementsAre(1, 3, 2));
 }
 
+TEST(BpeCodes, NullIsNoToken) {
+  const TestDirectory directory;
+  write_files(directory);
+  directory.write("tokenizer_config.json", R"({"mask_token": null, "pad_token": null})");
+  EXPECT_EQ(tokens_of(directory.load(), "ab <s><pad>"), "ab <s> <unk> <unk> a@@ <unk> <unk>");
+  EXPECT_EQ(directory.load().mask_id(), -1);
+}
+
 TEST(BpeCodes, Errors) {
   const TestDirectory directory;
   write_files(directory);
@@ -154,6 +162,8 @@ TEST(BpeCodes, Errors) {
             config + "normalization: found true, expected false");
   EXPECT_EQ(error("tokenizer_config.json", R"({"cls_token": "[CLS]"})"),
             "vocab.txt: the cls_token \"[CLS]\" is not in the vocabulary");
+  EXPECT_EQ(error("tokenizer_config.json", R"({"unk_token": null})"),
+            config + "unk_token: found null, expected a token");
   EXPECT_EQ(
       error("tokenizer_config.json",
             R"({"added_tokens_decoder": {"14": {"content": "<e>", "lstrip": false, "rstrip": false,

@@ -72,6 +72,17 @@ TEST(VocabJson, OtherFilesNameTokensAndLengths) {
               ElementsAre(testing::HasSubstr("special_tokens_map.json: cls_token is \"<s>\"")));
 }
 
+TEST(VocabJson, NullIsNoToken) {
+  const TestDirectory directory;
+  write_files(directory, {{"<s>", 0}, {"<pad>", 1}, {"</s>", 2}, {"<unk>", 3}, {"<mask>", 4}});
+  directory.write("config.json", R"({"model_type": "roberta"})");
+  directory.write("tokenizer_config.json", R"({"mask_token": null, "bos_token": null})");
+  EXPECT_EQ(tokens_of(directory.load(), "<s><mask>"), "<s> < m a s k >");
+  EXPECT_EQ(directory.load().mask_id(), -1);
+  directory.write("tokenizer_config.json", R"({"sep_token": null})");
+  EXPECT_EQ(directory.error(), "tokenizer_config.json: sep_token: found null, expected a token");
+}
+
 TEST(VocabJson, IsTheFirstDebertas) {
   const TestDirectory directory;
   write_files(directory, {{"[PAD]", 0}, {"[CLS]", 1}, {"[SEP]", 2}, {"[UNK]", 3}, {"[MASK]", 4}});

@@ -17,6 +17,7 @@ namespace bert::tokenizer {
 namespace {
 
 using nlohmann::json;
+using testing::EndsWith;
 using testing::HasSubstr;
 
 std::string error_of_definition(const json& definition) {
@@ -181,13 +182,18 @@ TEST(Parts, SplitDoesWithMatchesWhatItsBehaviorSays) {
 TEST(Parts, CategoriesAreThoseOfHuggingFace) {
   const std::string letter = "\U00011380", emoji = "\U0001fa77";
   const std::vector<std::string> all = {"a", "A", "1", "$", letter, emoji};
-  for (const auto& [expression, expected] :
-       std::vector<std::pair<const char*, std::string>>{{R"(\P{Lo})", letter},
-                                                        {R"([\p{Lu}\p{^Ll}])", "a"},
-                                                        {R"(\p{Lu}|\p{Ll}|\p{N}|\p{S})", letter},
-                                                        {R"([^\p{S}])", "$ " + emoji},
-                                                        {R"(\P{^Other_Letter}|\p{so})", "a A 1 $"},
-                                                        {R"(\p{Cn}|\p{Letter})", "1 $ " + emoji}}) {
+  for (const auto& [expression, expected] : std::vector<std::pair<const char*, std::string>>{
+           {R"(\P{Lo})", letter},
+           {R"([\p{Lu}\p{^Ll}])", "a"},
+           {R"(\p{Lu}|\p{Ll}|\p{N}|\p{S})", letter},
+           {R"([^\p{S}])", "$ " + emoji},
+           {R"(\P{^Other_Letter}|\p{so})", "a A 1 $"},
+           {R"(\p{Cn}|\p{Letter})", "1 $ " + emoji},
+           {"[[:punct:]]", "a A 1 " + letter},
+           {"[^a[:punct:]]", "a $ " + emoji},
+           {"[]1[:^punct:]]", "$ " + emoji},
+           {R"(\[|[^]\[[:punct:]A])", "A $ " + emoji},
+           {"[:punct:]|a", "A 1 $ " + letter + " " + emoji}}) {
     const TextEncoder tokenizer = load_definition(word_level(all, split_at(expression, "Removed")));
     std::string found;
     for (const std::string& one : all) {
@@ -219,10 +225,24 @@ TEST(Parts, SayWhatIsWrongAndWhere) {
   EXPECT_EQ(error_of_definition(word_level({}, nested)), "");
   nested = {{"type", "Sequence"}, {"pretokenizers", {nested}}};
   EXPECT_THAT(error_of_definition(word_level({}, nested)), HasSubstr("are nested too deeply"));
-  json no_unknown = word_level({}, nullptr);
-  no_unknown["model"]["unk_token"] = "<none>";
-  EXPECT_EQ(error_of_text(no_unknown, "a"),
-            "a word is not in the vocabulary, which has no unknown token");
+}
+
+// As in Hugging Face's tokenizers: added tokens do not count.
+TEST(Parts, UnknownTokensMayBeMissingUntilTheyAreNeeded) {
+  const json word_piece = small_tokenizer({"a"});
+  json bytes = byte_level_tokenizer();
+  bytes["model"]["vocab"]["<q>"] = bytes["model"]["vocab"]["q"];
+  bytes["model"]["vocab"].erase("q");
+  for (json definition :
+       {word_piece, by_parts(word_piece), word_level({"a"}, nullptr), bytes, by_parts(bytes)}) {
+    definition["model"]["unk_token"] = "<unk>";
+    definition["added_tokens"].push_back(added_token("<unk>", 1000));
+    EXPECT_EQ(tokens_of(load_definition(definition), "a<unk>a"), "a <unk> a");
+    EXPECT_THAT(
+        error_of_text(definition, "q"),
+        EndsWith("/tokenizer.json: a word of the text is not in the vocabulary, and neither "
+                 "is the unknown token \"<unk>\""));
+  }
 }
 
 // Seconds of this thread until an expression is given up.

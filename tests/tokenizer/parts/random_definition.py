@@ -10,7 +10,7 @@ WORDS = ["the", "ing", "un", "ab", "abc", "bc", "cab", "hello", "world", "s", "'
          "\n", "i\u0307", "\ufb01", "fi", "\u2126", "\u03c9", "\u30ac", "\u30ab\u3099", "\u0f72", "x", "y", "z"]
 EXPRESSIONS = [r"\s+", r"\d", r"\d{1,3}", r"\w+|[^\w\s]+", r"[aeiou]", r"(?i)the", r"^", r"$", r"", r"(?=[A-Z])", r"b*",
                r"(?<=a)b", r"\p{L}+", r"\p{^N}", r"[^\p{L}\p{N}]+", r"\P{L}", r"\.", r"a|ab", r"(a+)+", r"\b", r"\X", r"\R",
-               r" {2,}", r"\p{P}", r"[\u4e00-\u9fff]", r".", r"(?m).+", r"\A.", r"\n|\r\n?",
+               r" {2,}", r"\p{P}", r"[[:punct:]]|[^\s[:punct:]]+", r"[\u4e00-\u9fff]", r".", r"(?m).+", r"\A.", r"\n|\r\n?",
                r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
                r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
                r"|\s*[\r\n]+|\s+(?!\S)|\s+"]

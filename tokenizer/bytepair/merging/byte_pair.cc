@@ -30,12 +30,8 @@ BytePair::BytePair(const Vocabulary& vocabulary, const BytePairOptions& options)
       fuse_unknown_(options.fuse_unknown),
       ignore_merges_(options.ignore_merges),
       at_once_(options.at_once),
-      unknown_(vocabulary.find(options.unknown)),
+      unknown_(vocabulary, options.unknown, options.file),
       table_(checked_count(options)) {
-  if (has_unknown_ && unknown_ == Vocabulary::kNone) {
-    throw std::runtime_error(
-        fmt::format("the unknown token \"{}\" is not in the vocabulary", options.unknown));
-  }
   for (int byte = 0; options.byte_fallback && byte < 256; ++byte) {
     bytes_.push_back(vocabulary.find(fmt::format("<0x{:02X}>", byte)));
   }
@@ -134,13 +130,13 @@ void BytePair::tokenize_anew(std::string_view word, BytePairScratch& scratch) co
     // As in Hugging Face's tokenizers, the unknown token comes before a known character, but after
     // one that is spelled in bytes.
     if (unknown > 0 && (known == Known::itself || (known == Known::no && !fuse_unknown_))) {
-      parts.insert(parts.begin() + static_cast<ptrdiff_t>(before), {unknown_, unknown});
+      parts.insert(parts.begin() + static_cast<ptrdiff_t>(before), {unknown_.needed_id(), unknown});
       unknown = 0;
     }
     if (known == Known::no && has_unknown_) unknown += static_cast<int32_t>(end - at);
     has_unknown |= unknown > 0;
   }
-  if (unknown > 0) parts.push_back({unknown_, unknown});
+  if (unknown > 0) parts.push_back({unknown_.needed_id(), unknown});
   // To a merge, unknown tokens of different lengths are the same; only the queue gets that right.
   has_unknown || at_once_ ? merge_long(scratch) : merge(scratch);
 }

@@ -18,6 +18,7 @@ namespace bert::tokenizer {
 struct BytePairOptions {
   std::vector<std::pair<std::string, std::string>> merges = {};  // in order of rank
   std::string unknown = {};                                      // empty: there is none
+  std::string file = {};    // that names it, for error messages
   std::string prefix = {};  // of characters that do not begin a word ("##")
   std::string suffix = {};  // of the character that ends a word ("</w>")
   bool fuse_unknown = false;
@@ -51,7 +52,8 @@ class BytePair {
   BytePair(const Vocabulary& vocabulary, const BytePairOptions& options);
 
   // Splits a word, in well-formed UTF-8, into scratch.parts. A character that has neither a token
-  // nor a substitute is left out, and so is its length.
+  // nor a substitute is left out, and so is its length. Throws if one needs an unknown token that
+  // the vocabulary does not have.
   void tokenize(std::string_view word, BytePairScratch& scratch) const;
   // Merges scratch.parts, in time n log n. Returns the rank of the last merge; MergeTable::kNone if
   // there was none.
@@ -70,7 +72,7 @@ class BytePair {
   // Forgets the merges that never happen, which makes the table smaller, and counts ranks anew.
   // happens: by rank.
   void keep_merges(const std::vector<bool>& happens);
-  int32_t unknown() const { return unknown_; }
+  int32_t unknown() const { return unknown_.id(); }
   // Ids of "<0x00>" to "<0xFF>", or Vocabulary::kNone if missing; empty without byte_fallback.
   const std::vector<int32_t>& bytes() const { return bytes_; }
   // Whether every character has a token, or tokens for its bytes, wherever it is in a word, and
@@ -89,7 +91,7 @@ class BytePair {
   uint64_t owner_ = WordCache::new_owner();
   std::string prefix_, suffix_;
   bool has_unknown_, fuse_unknown_, ignore_merges_, at_once_;
-  int32_t unknown_;
+  UnknownToken unknown_;
   std::vector<int32_t> bytes_;
   MergeTable table_;
   std::vector<Merge> merges_;  // by rank

@@ -51,6 +51,7 @@ void read_options(const JsonField& model, BytePairOptions& out) {
     model.at("dropout").fail("none, as it makes tokens random");
   }
   out.unknown = text(model, "unk_token");
+  out.file = model.file();
   out.prefix = text(model, "continuing_subword_prefix");
   out.suffix = text(model, "end_of_word_suffix");
   out.fuse_unknown = flag(model, "fuse_unk");
