@@ -164,7 +164,8 @@ TEST(Loading, LogsWhatItDecided) {
   EXPECT_THAT(files, testing::ElementsAre(
                          start + "config.json", start + "model.safetensors", start + "vocab.txt",
                          start + "1_Pooling/config.json", start + "modules.json",
-                         start + "sentence_bert_config.json", start + "tokenizer_config.json"));
+                         start + "sentence_bert_config.json", start + "special_tokens_map.json",
+                         start + "tokenizer_config.json"));
 }
 
 // transformers hard-codes 1e-12 for DistilBERT.
