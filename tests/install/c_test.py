@@ -163,7 +163,8 @@ class CApi(unittest.TestCase):
         self.assertEqual(colbert.texts("backend"), ["onednn"])
         self.assertEqual(self.load("st-mean").texts("pooling"), ["mean, normalised"])
         self.assertEqual([Path(file).name for file in plain.texts("files")],
-                         ["config.json", "model.safetensors", "vocab.txt"])
+                         ["config.json", "model.safetensors", "vocab.txt", "tokenizer_config.json",
+                          "special_tokens_map.json"])
         self.assertEqual(plain.texts("notes"), [])
         self.assertRegex(" ".join(colbert.texts("notes")), "HF_ColBERT is treated as a BertModel")
         splade = self.load("splade")

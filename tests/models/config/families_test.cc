@@ -267,6 +267,8 @@ TEST(Families, ProteinsAreSplitIntoTheVocabularysTokens) {
   const test::CopiedModel genome("esm-mlm");
   genome.write_json("tokenizer_config.json",
                     {{"tokenizer_class", "EsmTokenizer"}, {"eos_token", nullptr}});
+  EXPECT_EQ(Model::load(genome.path()).tokenize(inputs)[0].ids, want[0]);  // by the map's <eos>
+  genome.write_json("special_tokens_map.json", {{"eos_token", nullptr}});
   EXPECT_THAT(test::error_of([&] { Model::load(genome.path()).tokenize(inputs); }),
               testing::HasSubstr("eos_token: found null, expected a token"));
 }
