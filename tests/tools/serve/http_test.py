@@ -72,7 +72,7 @@ class Http(ServeTest):
         for _ in range(30):  # at once, not one at each tick of the server's clock
             connections.append(socket.create_connection(("127.0.0.1", server.port), timeout=60))
             ask(connections[-1])
-        self.assertLess(time.monotonic() - began, 3)
+        self.assertLess(time.monotonic() - began, 5)
         for connection in connections:
             connection.close()
 
@@ -98,8 +98,8 @@ class Http(ServeTest):
             thread.start()
         for thread in threads:
             thread.join()
-        for name, status, least, most in (("header", b"408", 9, 15), ("body", b"408", 29, 35),
-                                          ("chunked", b"200", 32, 50)):
+        for name, status, least, most in (("header", b"408", 9, 25), ("body", b"408", 29, 45),
+                                          ("chunked", b"200", 32, 90)):
             self.assertEqual(ends[name][0], status, ends)
             self.assertTrue(least < ends[name][1] < most, ends)
         self.assertEqual(server.metric("bert_serve_timeouts_total"), 2)
