@@ -268,6 +268,10 @@ class Tasks(ServeTest):
         whole, cut = (self.post("/v2/rerank", {**body, "documents": texts, **more})["results"] for texts, more in (
             (["two dogs", "dogs"], {}), (["two dogs eat a man", "dogs"], {"max_tokens_per_doc": 2})))
         self.assertEqual(cut, whole)
+        query = "who eats two dogs " * 12  # for which there is room beside short documents alone
+        short, long = (self.post("/v2/rerank", {**body, "query": query, "documents": texts, **more})["results"]
+                       for texts, more in ((["two dogs"], {}), (["two dogs " * 99], {"max_tokens_per_doc": 2})))
+        self.assertEqual(long, short)
         many = {**body, "documents": ["two dogs", "dogs"], "max_tokens_per_doc": 4096}
         self.assertEqual(self.post("/v2/rerank", many)["results"], whole)
         self.assertRegex(self.post("/v2/rerank", {**many, "max_tokens_per_doc": 0}, 422)["message"],

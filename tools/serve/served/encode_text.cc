@@ -24,7 +24,7 @@ size_t size_of(const bert::TokenRange& range) {
   return static_cast<size_t>(range.end - range.begin);
 }
 
-void keep(bert::Encoding& encoding, const bert::TokenRange& range, size_t kept, Side cut) {
+void keep(bert::Encoding& encoding, bert::TokenRange& range, size_t kept, Side cut) {
   const auto size = static_cast<int32_t>(kept);
   const int32_t begin = cut == Side::left ? range.begin : range.begin + size;
   const int32_t end = cut == Side::left ? range.end - size : range.end;
@@ -34,6 +34,7 @@ void keep(bert::Encoding& encoding, const bert::TokenRange& range, size_t kept, 
   erase(encoding.ids);
   erase(encoding.type_ids);
   erase(encoding.offsets);
+  range.end -= end - begin;
 }
 
 void truncate(bert::Encoding& encoding, size_t most, Side cut) {
@@ -86,9 +87,10 @@ TextReader::TextReader(const std::string& directory, const bert::Model& model)
   if (!prompts.default_name.empty() && !model.info().has_chat_template) {
     default_prompt_ = prompts_[prompts.default_name];
   }
+  const tokenizer::TokenizerConfig config = tokenizer::read_tokenizer_config(directory);
+  cuts_left_ = config.truncate_left.value_or(false);
   if (whole_.mask_id() < 0) return;
   padding_ = padding_of(directory, whole_);
-  const tokenizer::TokenizerConfig config = tokenizer::read_tokenizer_config(directory);
   const bool is_bpe = model.info().tokenizer == "BPE";
   cleans_up_ =
       config.cleans_up.value_or(false) && (!is_bpe || config.cleans_up_bpe.value_or(false));
@@ -113,7 +115,8 @@ bert::Input TextReader::prompted(const bert::Input& input, const EncodeOptions& 
 
 bert::Encoding TextReader::encode(const bert::Input& input, const EncodeOptions& options) const {
   const auto encoded = [&] {
-    if (options.cut || !options.truncates) return whole_.encode(prompted(input, options));
+    const bool is_whole = options.cut || options.second || !options.truncates;
+    if (is_whole) return whole_.encode(prompted(input, options));
     return options.prompt ? limited_.encode(prompted(input, options)) : usual_.encode(input);
   };
   bert::Encoding encoding;
@@ -133,7 +136,8 @@ bert::Encoding TextReader::encode(const bert::Input& input, const EncodeOptions&
         fmt::format("an input has {} tokens, expected at most {}, as it is not to be cut", size,
                     max_length_));
   }
-  if (options.cut) truncate(encoding, static_cast<size_t>(max_length_), *options.cut);
+  const Side usual = cuts_left_ ? Side::left : Side::right;
+  truncate(encoding, static_cast<size_t>(max_length_), options.cut.value_or(usual));
   return encoding;
 }
 

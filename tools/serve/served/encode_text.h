@@ -62,7 +62,7 @@ class TextReader {
   std::string default_prompt_;
   int max_length_, vocabulary_;
   int32_t padding_ = -1;
-  bool cleans_up_ = false;
+  bool cleans_up_ = false, cuts_left_ = false;
   mutable std::once_flag is_listed_;
   mutable std::unordered_map<std::string_view, int32_t> ids_;  // once they are asked for
 };
