@@ -63,7 +63,9 @@ void Buffer::resize_in_shared_pages(int64_t size) {
   if (bytes < kMinShared || bytes > SharedMapping::kSize / 4) return resize_discarding(size);
   static std::mutex mutex;
   static auto& latest = *new std::weak_ptr<SharedMapping>;  // also used by threads at exit
-  const std::lock_guard lock(mutex);
+  // In a child process, a thread that was not forked may hold it for ever.
+  const std::unique_lock lock(mutex, std::try_to_lock);
+  if (!lock) return resize_discarding(size);
   std::shared_ptr<SharedMapping> shared = latest.lock();
   if (!shared || SharedMapping::kSize - shared->used < bytes) {
     latest = shared = std::make_shared<SharedMapping>();

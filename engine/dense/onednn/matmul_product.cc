@@ -179,10 +179,10 @@ class MatmulProduct final : public Product {
 
   const Primitive& at(const MatmulShape& shape) const {
     {
-      const std::shared_lock lock(mutex_);
+      const std::shared_lock lock(generated_mutex());
       if (const auto found = matmuls_.find(shape); found != matmuls_.end()) return found->second;
     }
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(generated_mutex());
     return matmuls_.try_emplace(shape, shape, panel).first->second;
   }
   std::unique_ptr<Workspace> take_workspace() const {
@@ -195,10 +195,8 @@ class MatmulProduct final : public Product {
 
   const std::string implementation_;
   const int64_t max_rows_;
-  mutable std::shared_mutex mutex_;
   mutable std::map<MatmulShape, Primitive> matmuls_;
   // Only ever try_lock: in a child process, a thread that was not forked may hold it for ever.
-  // (mutex_ is only locked shared by then, as every shape was met while the model was loaded.)
   mutable std::mutex spaces_mutex_;
   mutable std::vector<std::unique_ptr<Workspace>> spaces_;  // those that no call is using
 };

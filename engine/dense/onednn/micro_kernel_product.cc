@@ -91,16 +91,15 @@ class MicroKernels {
   explicit MicroKernels(int64_t columns) : columns_(columns) {}
   const MicroKernel& at(const CallShape& shape) {
     {
-      const std::shared_lock lock(mutex_);
+      const std::shared_lock lock(generated_mutex());
       if (const auto found = kernels_.find(shape); found != kernels_.end()) return found->second;
     }
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(generated_mutex());
     return kernels_.try_emplace(shape, shape, columns_).first->second;
   }
 
  private:
   const int64_t columns_;
-  std::shared_mutex mutex_;
   std::map<CallShape, MicroKernel> kernels_;
 };
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/dense/onednn/onednn.h"
 
+#include <new>
+
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <pthread.h>
 
 #include "engine/dense/product.h"
 
@@ -25,6 +28,16 @@ const OpenMp& open_mp() {
 dnnl::engine& onednn_cpu() {
   static auto& engine = *new dnnl::engine(dnnl::engine::kind::cpu, 0);  // used by threads at exit
   return engine;
+}
+
+std::shared_mutex& generated_mutex() {
+  static std::shared_mutex& mutex = *[] {
+    pthread_atfork([] { generated_mutex().lock(); }, [] { generated_mutex().unlock(); },
+                   // glibc lets only the thread that locked it unlock it, by its id, which is new.
+                   [] { new (&generated_mutex()) std::shared_mutex; });
+    return new std::shared_mutex;
+  }();
+  return mutex;
 }
 
 std::string onednn_version() {

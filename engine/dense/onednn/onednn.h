@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <shared_mutex>
 
 #include <oneapi/dnnl/dnnl.hpp>
 
@@ -12,6 +13,10 @@
 namespace bert::engine {
 
 dnnl::engine& onednn_cpu();
+
+// Locked, shared, to look up what oneDNN has generated, and to generate more; and by whoever forks:
+// in the child, no thread that is no longer there holds this or a lock of oneDNN's own.
+std::shared_mutex& generated_mutex();
 
 // Instruction sets that oneDNN may use here: those of the processor, up to ONEDNN_MAX_CPU_ISA. Each
 // level includes the ones before it.
