@@ -46,8 +46,7 @@ struct Input {
 
 // A row-major matrix of float32.
 struct Output {
-  int64_t rows = 0;
-  int64_t columns = 0;
+  int64_t rows = 0, columns = 0;
   std::vector<float> values;  // [rows, columns]
 
   Output() = default;
@@ -80,13 +79,12 @@ struct Attention {
 //   f32        as close to float64 as float32 gets: logits agree to the fifth decimal
 //   bf16       three quarters of the memory, close to f32; faster only if the processor multiplies
 //              bf16, which info().notes tells for a BF16 checkpoint
-//   int8       half the memory, a third of the time; about one label in a thousand changes.
-//              Weights are s8 with one scale per output, inputs u8 with one scale per token, so a
-//              result does not depend on the rest of its batch. On processors without VNNI, inputs
-//              have 7 bits, and about two labels in a thousand change
+//   int8       half the memory, a third of the time; about one label in a thousand changes (two
+//              without VNNI, with 7-bit activations). Weights are s8 with one scale per output,
+//              activations u8 with one scale per token
 enum class Precision { automatic, f32, bf16, int8 };
 
-// What multiplies in dense layers.
+// The matrix products of dense layers.
 //   automatic  the faster of the two on this processor, by measurement
 //   onednn     oneDNN: its micro-kernels from 3.6 on, its matmul primitives before. Not every
 //              precision runs on every processor
@@ -105,8 +103,8 @@ struct Options {  // how a model is loaded and run
   // go first.
   int workers = 0, threads = 0;
   int batch_tokens = 4096;  // at most this many tokens at a time (a longer input runs alone)
-  // At most this many bytes of memory that a call worked in are kept for the next ones; what
-  // exceeds it is given back at once. -1 takes 256 MB for each worker.
+  // At most this many bytes of working memory are kept for later calls; the rest is freed at
+  // once. -1: 256 MB for each worker.
   int64_t kept_memory = -1;
   // Truncates inputs to this many tokens, except queries whose length the files set. 0 takes
   // max_seq_length of sentence_bert_config.json, else model_max_length of tokenizer_config.json,
@@ -117,7 +115,7 @@ struct Options {  // how a model is loaded and run
   std::string prompt = {};
   // An adapter to add to the weights: one of those in the model's own files, by its name in
   // config.json's lora_adaptations, or a folder that PEFT wrote, which is looked for in the model's
-  // directory first. "" adds none, but to jina_embeddings_v5 its "retrieval".
+  // directory first. "" adds none, except "retrieval" for jina_embeddings_v5.
   std::string adapter = {};
   // Called by the thread that loads, after each layer, with the number of layers loaded so far and
   // the total. An exception from it aborts loading: one derived from std::exception becomes an
@@ -159,15 +157,14 @@ struct Info {                      // what a model is, and how it was loaded
   Scores scores = Scores::raw;
   std::string pooling;  // what embed() does: "mean", "cls, normalised", ...; "" if it does not
   int embedding = 0;    // size of its vectors: H, unless dense modules or truncate_dim change it
-  bool has_sparse = false;  // whether there is a sparse()
+  bool has_sparse = false;  // whether sparse() works
   int token_vector = 0;     // size of multi_vector()'s vectors; 0 if there are none
   // How two inputs are compared: by the "cosine" of embeddings, unless the directory names their
   // "dot" product or negative "euclidean" or "manhattan" distance; by the "dot" product of sparse
   // vectors; by max_sim(): "maxsim", or that divided by the number of the query's vectors:
   // "meanmaxsim".
   std::string similarity;
-  std::string precision;           // the one in use: "f32", "bf16" or "int8"
-  std::string backend;             // the one in use: "onednn" or "panels"
+  std::string precision, backend;  // in use: "f32", "bf16" or "int8"; "onednn" or "panels"
   int workers = 0, threads = 0;    // threads of each worker
   int64_t kept_memory = 0;         // the limit, in bytes
   std::vector<std::string> notes;  // what a user should know about loading, one sentence each
@@ -231,7 +228,7 @@ struct Span {
 //   simple   every token by itself; neighbouring tokens of one entity are joined
 //   first    a word has the label of its first token; neighbouring words of one entity are joined
 //   average, max  the same with the mean of its tokens' probabilities, or its most certain token's
-//   automatic  first, or if each kind has labels B-, I-, E- and S-KIND, the most probable spans
+//   automatic  first, or for BIOES labels (B-, I-, E- and S-KIND) the most probable spans
 enum class Aggregation { none, simple, first, average, max, automatic };
 struct TagOptions {  // of Model::tag()
   Aggregation aggregation = Aggregation::automatic;
@@ -258,15 +255,18 @@ struct Tags {               // the words and entities of one input
 struct AnswerOptions {   // of Model::answer()
   int stride = 128;      // tokens by which windows overlap, at most half a window
   int most_tokens = 15;  // the longest answer
+  int top_k = 1;         // the most answers
 };
-struct Answer {        // the part of a text that answers a question
+// score: the probability of its start times that of its end, in its window. Among a window's
+// 2 top_k + 10 best, scores of strings equal but for case add up, as in Hugging Face's pipeline.
+struct AnswerSpan {
   Offset offset;       // in the second text, in Unicode scalars
   std::string string;  // the text at that offset, in whole words
-  // score: the probability in its window that the answer starts there times that it ends there.
-  // no_answer: the same for the first token, which stands for no answer; the minimum over all
-  // windows. Spans of the same string, but for case, count together: the score is their sum. All
-  // as in Hugging Face's question-answering pipeline.
-  float score = 0, no_answer = 0;
+  float score = 0;
+};
+struct Answer : AnswerSpan {  // the part of a text that answers a question best
+  float no_answer = 0;        // the score of the first token, [CLS]; the least over all windows
+  std::vector<AnswerSpan> others;  // the next best, [up to top_k - 1]
   int windows = 0;
   int32_t tokens = 0;  // in all windows
 };
@@ -284,7 +284,7 @@ struct Choice {                              // the candidate that fits best
 
 // Text to ids. Needs only the tokenizer files of a model directory: tokenizer.json, vocab.txt or a
 // SentencePiece model, with tokenizer_config.json. It does not know a model's positions and default
-// prompt; Model::tokenizer() does. A pair is put into the directory's chat template for pairs.
+// prompt; Model::tokenizer() does. A pair is put into the chat template for pairs, if there is one.
 class BERT_INFER_API Tokenizer {
  public:
   // name: as find_model() takes it. max_length: 0 takes that of the tokenizer's files, if any.
@@ -295,8 +295,8 @@ class BERT_INFER_API Tokenizer {
   // Encodes all inputs, in order, on this many threads (0: as many as this process may use). If any
   // fail, throws the error of the first that does, as "input i: ...".
   std::vector<Encoding> encode(std::span<const Input> inputs, int threads = 0) const;
-  // The strings of the tokens that encode() gives: the vocabulary's, but of added tokens what of
-  // the text they matched, and of unknown SentencePiece pieces what they stand for.
+  // The strings of encode()'s tokens: the vocabulary's, but for added tokens and unknown
+  // SentencePiece pieces the part of the text that they stand for.
   std::vector<std::string> strings(const Input& input) const;
   // Ids to text, as Hugging Face's fast tokenizers decode them; special tokens such as [SEP] are
   // left out if skips_special. Throws if the vocabulary does not have one of the ids.
@@ -317,7 +317,7 @@ class BERT_INFER_API Tokenizer {
 
 // A loaded model. Immutable, so many threads may use it at once; copies share the weights. A
 // moved-from model or tokenizer may only be assigned to or destroyed. After a fork, the child's
-// calls run on the threads that make them alone. The word embeddings are read in place from their
+// calls run on the calling threads alone. The word embeddings are read in place from their
 // file, which is mapped as long as the model lives: replacing that file is fine, but truncating it
 // or writing into it kills the process (SIGBUS) or changes answers.
 // An input gives the same bits regardless of what else is in the call, of the batch size and of the
@@ -377,7 +377,7 @@ class BERT_INFER_API Model {
   std::vector<Encoding> tokenize(std::span<const Input> inputs, Role role) const;
   const Tokenizer& tokenizer() const;
   const Info& info() const;
-  // The bytes that are kept for the next call, at most info().kept_memory; and gives them back.
+  // The bytes of working memory kept for later calls; release_memory() frees them.
   int64_t kept_memory() const;
   void release_memory() const;
 

@@ -17,9 +17,9 @@
 // Letters in shapes: N inputs (the argument `count`), S tokens of one input (special tokens
 // included), H hidden size (that of the last state, if it is projected), L layers, C labels.
 //
-// Errors: a function that returns a bert_status sets what it would have returned to NULL or zeros
-// if it fails, and bert_error_message() says why. NULL where an argument is needed is an error too,
-// unless a comment says what it stands for.
+// Errors: a function that fails returns another bert_status than BERT_OK and sets its output
+// arguments to NULL or zeros, and bert_error_message() says why. NULL where an argument is needed
+// is an error too, unless a comment says what it stands for.
 //
 // Ownership: texts and arrays that are passed in are read before the function returns and belong to
 // the caller. Answers are arrays in a bert_result, and valid until bert_result_free(). Texts, names
@@ -258,7 +258,7 @@ typedef struct bert_tags {  // the words and entities of one input
 
 // The labelled words and entities of each input, [N]. Options:
 //   aggregation  none, simple, first, average or max, as in Hugging Face's pipeline; or auto:
-//                first, or of labels B-, I-, E- and S-KIND the most probable spans (auto)
+//                first, or for BIOES labels the most probable spans (auto)
 //   stride       tokens by which the windows of a long text overlap (128)
 // and of a GLiNER, which gives no words:
 //   labels       those of the entities to find, "person,city"
@@ -270,18 +270,27 @@ BERT_INFER_API bert_status bert_model_tag(const bert_model* model, const bert_in
                                           size_t option_count, bert_result** result,
                                           const bert_tags** tags);
 
-typedef struct bert_answer {  // the part of a text that answers a question
-  bert_text string;           // the text at the offset, in whole words
-  bert_offset offset;         // in the second text
-  float score;                // probability of the answer, and of none: see bert_infer.h
-  float no_answer;
+typedef struct bert_answer_span {  // a part of a text that answers a question
+  bert_text string;                // the text at the offset, in whole words
+  bert_offset offset;              // in the second text
+  float score;                     // see bert_infer.h
+} bert_answer_span;
+
+typedef struct bert_answer {  // the best part, and what it was chosen from
+  bert_text string;           // as in bert_answer_span
+  bert_offset offset;
+  float score;
+  float no_answer;  // the score of [CLS], for no answer
   int32_t windows;
-  int32_t tokens;  // in all windows
+  int32_t tokens;                  // in all windows
+  const bert_answer_span* others;  // [other_count] the next best, with the option top_k
+  size_t other_count;
 } bert_answer;
 
 // The part of each second text that answers the first, [N]. Options:
 //   stride         tokens by which the windows of a long text overlap (128)
 //   answer_tokens  the most tokens of an answer (15)
+//   top_k          how many answers to give, at most (1)
 BERT_INFER_API bert_status bert_model_answer(const bert_model* model, const bert_input* inputs,
                                              size_t count, const bert_option* options,
                                              size_t option_count, bert_result** result,

@@ -135,7 +135,8 @@ std::vector<KnownOption> tag_options(TagOptions& read) {
 }
 
 std::vector<KnownOption> answer_options(AnswerOptions& read) {
-  return {number("stride", read.stride, 0), number("answer_tokens", read.most_tokens, 1)};
+  return {number("stride", read.stride, 0), number("answer_tokens", read.most_tokens, 1),
+          number("top_k", read.top_k, 1)};
 }
 
 // Reads "0,-1".

@@ -185,7 +185,7 @@ struct __attribute__((visibility("hidden"))) Queue::Impl {
                                           RequestOptions options,
                                           OnAnswer<std::vector<Answer>> done) {
     return read(
-        fmt::format("answer {} {}", how.stride, how.most_tokens), std::move(inputs),
+        fmt::format("answer {} {} {}", how.stride, how.most_tokens, how.top_k), std::move(inputs),
         std::move(options), std::move(done),
         [how](const Model& m, auto items) { return m.answer(items, how); },
         [this](const Input& input) { return whole_length(input); });

@@ -78,9 +78,17 @@ class Tags(Structure):
                 ("truncated", c_int32)]
 
 
+class AnswerSpan(Structure):
+    _fields_ = [("string", Text), ("offset", Range), ("score", c_float)]
+
+    def values(self) -> dict:
+        return {"answer": str(self.string), "begin": self.offset.begin, "end": self.offset.end,
+                "score": self.score}
+
+
 class Answer(Structure):
-    _fields_ = [("string", Text), ("offset", Range), ("score", c_float), ("no_answer", c_float),
-                ("windows", c_int32), ("tokens", c_int32)]
+    _fields_ = [*AnswerSpan._fields_, ("no_answer", c_float), ("windows", c_int32), ("tokens", c_int32),
+                ("others", POINTER(AnswerSpan)), ("other_count", c_size_t)]
 
 
 class ChoicesInput(Structure):
@@ -189,9 +197,10 @@ class Model:
 
     def answer(self, pairs, **given) -> list[dict]:
         def read(answer):
-            return {"answer": str(answer.string), "begin": answer.offset.begin, "end": answer.offset.end,
-                    "score": answer.score, "no_answer": answer.no_answer, "windows": answer.windows,
-                    "tokens": answer.tokens}
+            others = [other.values() for other in answer.others[:answer.other_count]]
+            return AnswerSpan.values(answer) | {
+                "no_answer": answer.no_answer, "windows": answer.windows, "tokens": answer.tokens,
+                "others": others}
         return self.answers("answer", Answer, read, self.inputs(pairs), *options(given))
 
     def choose(self, first: str, choices: list[str]) -> dict:

@@ -229,10 +229,11 @@ class CApi(unittest.TestCase):
         self.assert_answers(tags, self.infer("bert-tokens", "tag", PAIRS[0]))
         self.assertEqual({span["text"] for span in tags["words"]}, {0, 1})
         question = ("Where do dogs play?", LONG)
-        [answer] = self.load("bert-qa").answer([question], stride=8, answer_tokens=4)
+        [answer] = self.load("bert-qa").answer([question], stride=8, answer_tokens=4, top_k=3)
         self.assertGreater(answer["windows"], 1)
+        self.assertEqual(len(answer["others"]), 2)
         self.assert_answers(answer, self.infer("bert-qa", "answer", question, "--stride", "8",
-                                               "--answer-tokens", "4"))
+                                               "--answer-tokens", "4", "--top-k", "3"))
         texts = ["The sky is dark.", "It will rain.", "It is noon.", "Who knows?"]
         for choices in texts[1:], [texts[1], LONG]:  # the latter is truncated
             self.assert_answers(self.load("bert-choice").choose(texts[0], choices),

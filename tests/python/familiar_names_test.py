@@ -107,7 +107,7 @@ class SentenceTransformers(PackageTest):
                 (TypeError, "unknown options cache_folder",
                  lambda: SentenceTransformer(directory, cache_folder="there")),
                 (ValueError, "batch_size is 0", lambda: model.encode(["a"], batch_size=0)),
-                (ValueError, "truncate_dim is '5', expected at least 1",
+                (TypeError, "truncate_dim: found str, expected an int",
                  lambda: model.encode("a", truncate_dim="5")),
                 (ValueError, "truncate_dim is 0", lambda: SentenceTransformer(directory, truncate_dim=0)),
                 (ValueError, "prompt_name is 'spam'",
@@ -302,11 +302,20 @@ class Pipelines(PackageTest):
         one = answer("a man", "two dogs", doc_stride=0)
         self.assertEqual(answer(question=["a man", "a man"], context="two dogs"), [one, one])
         asked = {"question": "a man", "context": "two dogs"}
+        best, *others = answer(asked, top_k=3, doc_stride=0)
+        self.assertEqual([best["answer"], *sorted(each["answer"] for each in others)],
+                         sorted(["dogs", "two", "two dogs"], key=lambda text: text != best["answer"]))
+        self.assertEqual(answer(question="a man", context="dogs", top_k=3)["answer"], "dogs")  # as theirs: no list
         for kind, pattern, call in [
                 (ValueError, "found 2 questions and 1 contexts", lambda: answer(question=["a", "b"], context=["c"])),
                 (ValueError, r"inputs\[1\]: context is empty", lambda: answer([asked, asked | {"context": ""}])),
                 (ValueError, r"inputs\[0\]: expected", lambda: answer({"question": "a man"})),
-                (ValueError, "top_k is 2, expected 1", lambda: answer(asked, top_k=2)),
+                (ValueError, "top_k is 0, expected at least 1", lambda: answer(asked, top_k=0)),
+                (TypeError, "top_k: found float, expected an int", lambda: answer(asked, top_k=2.5)),
+                (ValueError, "max_seq_len is 0, expected at least 1",
+                 lambda: pipeline("question-answering", directory, max_seq_len=0)),
+                (TypeError, "revision: the model is loaded already",
+                 lambda: pipeline("question-answering", answer.model, revision="main")),
                 (TypeError, "expected question and context", lambda: answer(question="a man"))]:
             with self.subTest(pattern), self.assertRaisesRegex(kind, pattern):
                 call()

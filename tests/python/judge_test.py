@@ -252,7 +252,9 @@ class TransformersPipelines(Compared, Pipelines):
             self.each(f"question-answering, {family}", (theirs, ours), ([], asked[0]),
                       ([asked], {"doc_stride": 16}),
                       ([asked], {"doc_stride": 16, "max_answer_len": 4}),
-                      ([asked], {"doc_stride": 16, "handle_impossible_answer": True}))
+                      ([asked], {"doc_stride": 16, "handle_impossible_answer": True}),
+                      ([asked], {"doc_stride": 16, "top_k": 3}), ([], {**asked[0], "top_k": 50}),
+                      ([asked], {"doc_stride": 16, "top_k": 5, "handle_impossible_answer": True}))
             self.each("question-answering, max_seq_len",
                       (transformers.pipeline("question-answering", model=theirs.model,
                                              tokenizer=theirs.tokenizer, max_seq_len=40),

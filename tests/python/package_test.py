@@ -151,8 +151,11 @@ class LowLevel(PackageTest):
                          [(span["string"], span["label"]) for span in expected["entities"]])
         self.assertGreater(len(tags.entities), 5)
         reader = self.make_model("reader", "--head", "qa", *wide)
-        [expected] = self.infer(reader, inputs=[("a man", long)])
-        [answer] = Model(reader).answer([("a man", long)])
+        [expected] = self.infer(reader, "--top-k", "3", inputs=[("a man", long)])
+        [answer] = Model(reader).answer([("a man", long)], top_k=3)
+        self.assertEqual([(other.begin, other.end, other.string) for other in answer.others],
+                         [(other["begin"], other["end"], other["answer"]) for other in expected["others"]])
+        self.assertEqual(len(answer.others), 2)
         self.assertEqual((answer.string, answer.windows, answer.tokens),
                          (expected["answer"], expected["windows"], expected["tokens"]))
         [[blank]] = Model(self.make_model("mask", "--head", "mlm")).fill_mask(["a man [MASK]"])

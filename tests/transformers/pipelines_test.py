@@ -162,6 +162,17 @@ class Pipelines(JudgeTest):
                     self.assertEqual(or_none["answer"].strip(), found["answer"]
                                      if found["score"] >= found["no_answer"] else "")
                     self.assert_close(max(found["score"], found["no_answer"]), or_none["score"])
+                    self.compare_answers(pipeline, ask, directory)
+
+    def compare_answers(self, pipeline, ask: dict, directory):
+        """The best seven. Those of almost the same score may be in another order."""
+        wanted = pipeline(**ask, top_k=7)
+        [found] = self.infer(directory, "--stride", ask["doc_stride"], "--answer-tokens", ask["max_answer_len"],
+                             "--top-k", "7", inputs=[[ask["question"], ask["context"]]])
+        spans = [found, *found["others"]]
+        self.assert_close([span["score"] for span in spans], [span["score"] for span in wanted])
+        ends = [span["end"] for span in wanted]
+        self.assertGreaterEqual(sum(span["end"] in ends for span in spans), len(ends) - 1)
 
 
 if __name__ == "__main__":

@@ -59,7 +59,7 @@ Task resolve_task(const InferOptions& options, const bert::Info& info,
                                   info.architecture));
   }
   if (traits(task).head && traits(task).head != info.head_task) {
-    throw bert::Error(fmt::format("{}: {} has no head for --task {}, it is for --task {}",
+    throw bert::Error(fmt::format("{}: {} has no head for --task {}, but one for --task {}",
                                   directory, info.architecture, task_name(task), task_name(usual)));
   }
   return task == Task::hidden && !options.layers.empty() ? Task::layers : task;

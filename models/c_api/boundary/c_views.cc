@@ -30,6 +30,10 @@ bert_span view(const Span& span) {
   return {view(span.string), view(span.label), view(span.offset), span.text, span.probability};
 }
 
+bert_answer_span view(const AnswerSpan& span) {
+  return {view(span.string), view(span.offset), span.score};
+}
+
 bert_fill view(const Blank::Fill& fill) { return {view(fill.token), fill.id, fill.probability}; }
 
 template <typename Value>
@@ -82,9 +86,15 @@ const bert_tags* keep_tags(bert_result& owner, std::vector<Tags> answers) {
 }
 
 const bert_answer* keep_answers(bert_result& owner, std::vector<Answer> answers) {
-  return keep_views(owner, owner.keep(std::move(answers)), [](const Answer& answer) {
-    return bert_answer{view(answer.string), view(answer.offset), answer.score,
-                       answer.no_answer,    answer.windows,      answer.tokens};
+  return keep_views(owner, owner.keep(std::move(answers)), [&](const Answer& answer) {
+    return bert_answer{view(answer.string),
+                       view(answer.offset),
+                       answer.score,
+                       answer.no_answer,
+                       answer.windows,
+                       answer.tokens,
+                       keep_array(owner, answer.others),
+                       answer.others.size()};
   });
 }
 

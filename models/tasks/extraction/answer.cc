@@ -3,8 +3,10 @@
 // The part of a text that answers a question, as Hugging Face's question-answering pipeline
 // (transformers 4.57, the last to have one) finds it.
 #include <algorithm>
+#include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -15,6 +17,8 @@
 #include "models/tasks/extraction/spans.h"
 #include "models/tasks/extraction/windows.h"
 #include "models/tasks/logits.h"
+#include "tokenizer/unicode/unicode_tables.h"
+#include "tokenizer/unicode/utf8.h"
 
 namespace bert {
 namespace {
@@ -25,18 +29,21 @@ using models::Windows;
 struct ScoredSpan {
   int64_t first, last;  // tokens of the window
   float score;
+
+  bool is_better_than(const ScoredSpan& other) const {
+    if (score != other.score) return score > other.score;
+    return std::pair(first, last) < std::pair(other.first, other.last);
+  }
 };
 struct WindowAnswers {
   std::vector<ScoredSpan> spans;  // best first
   float no_answer;
 };
 
-// The spans that compete in a window: as many as in the pipeline, if one answer is wanted.
-constexpr size_t kSpans = 12;
-
-// The most probable spans within the text's tokens [begin, end); the window's first token means no
-// answer.
-WindowAnswers best_spans(const Output& logits, int64_t begin, int64_t end, int64_t most_tokens) {
+// The most probable spans within the text's tokens [begin, end), as many as compete in the
+// pipeline; the window's first token means no answer.
+WindowAnswers best_spans(const Output& logits, int64_t begin, int64_t end,
+                         const AnswerOptions& options) {
   std::vector<float> starts, ends;
   for (int64_t t = 0; t < logits.rows; ++t) {
     const bool allowed = t == 0 || (t >= begin && t < end);
@@ -46,18 +53,43 @@ WindowAnswers best_spans(const Output& logits, int64_t begin, int64_t end, int64
   starts = models::softmax(starts);
   ends = models::softmax(ends);
   WindowAnswers best = {{}, starts[0] * ends[0]};
-  std::vector<ScoredSpan>& spans = best.spans;
+  const size_t most = 2 * static_cast<size_t>(options.top_k) + 10;
+  std::vector<ScoredSpan>& spans = best.spans;  // a heap, whose front is the worst
   for (int64_t i = begin; i < end; ++i) {
-    for (int64_t j = i; j < std::min(end, i + most_tokens); ++j) {
-      const float score = starts[i] * ends[j];
-      if (spans.size() == kSpans && !(score > spans.back().score)) continue;
-      if (spans.size() == kSpans) spans.pop_back();
-      const auto worse = [&](const ScoredSpan& other) { return score > other.score; };
-      spans.insert(std::ranges::find_if(spans, worse), {i, j, score});
+    for (int64_t j = i; j < std::min(end, i + options.most_tokens); ++j) {
+      const ScoredSpan span = {i, j, starts[i] * ends[j]};
+      if (spans.size() == most) {
+        if (!span.is_better_than(spans.front())) continue;
+        std::ranges::pop_heap(spans, &ScoredSpan::is_better_than);
+        spans.pop_back();
+      }
+      spans.push_back(span);
+      std::ranges::push_heap(spans, &ScoredSpan::is_better_than);
     }
   }
+  std::ranges::sort_heap(spans, &ScoredSpan::is_better_than);
   return best;
 }
+
+// Compares parts of a text without regard to case.
+class LowerText {
+ public:
+  explicit LowerText(std::string_view text) {
+    for (size_t at = 0; at < text.size();) {
+      starts_.push_back(lower_.size());
+      lower_ += tokenizer::unicode::to_lower(tokenizer::utf8::decode(text.data(), at));
+    }
+    starts_.push_back(lower_.size());
+  }
+  std::u32string_view part(Offset offset) const {
+    const size_t begin = starts_[offset.begin];
+    return std::u32string_view(lower_).substr(begin, starts_[offset.end] - begin);
+  }
+
+ private:
+  std::u32string lower_;
+  std::vector<size_t> starts_;  // of each of the text's scalars, and of the end
+};
 
 // The part of the text that contains tokens [first, last], extended to whole words, except words
 // cut by the window's edges. window: its tokens of the text. begins: of each of the text's tokens,
@@ -70,21 +102,23 @@ Offset whole_words(const std::vector<bool>& begins, const Encoding& whole, Token
   return {whole.offsets[first].begin, whole.offsets[last].end};
 }
 
-// The best answer of all windows. Spans that differ only in case or place count together. logits:
+// The best answers of all windows. Spans that differ only in case or place count together. logits:
 // of the input's windows, which begin with the text's tokens `starts`.
 Answer make_answer(const std::vector<bool>& word_begins, const Encoding& whole,
-                   const models::ScalarText& text, std::span<const Output> logits,
-                   std::span<const int64_t> starts, int64_t most_tokens) {
+                   const std::string& context, std::span<const Output> logits,
+                   std::span<const int64_t> starts, const AnswerOptions& options) {
   Answer answer;
   answer.windows = static_cast<int>(logits.size());
   answer.no_answer = 1;
   const int64_t after_text = std::ssize(whole.ids) - whole.second.end;
   std::vector<std::pair<double, Offset>> candidates;  // score and where it was first seen
-  std::unordered_map<std::u32string, size_t> by_string;
+  const models::ScalarText text(context);
+  const LowerText lower(context);
+  std::unordered_map<std::u32string_view, size_t> by_string;
   for (size_t i = 0; i < logits.size(); ++i) {
     answer.tokens += static_cast<int32_t>(logits[i].rows);
     const auto begin = static_cast<int64_t>(whole.second.begin), end = logits[i].rows - after_text;
-    const WindowAnswers best = best_spans(logits[i], begin, end, most_tokens);
+    const WindowAnswers best = best_spans(logits[i], begin, end, options);
     answer.no_answer = std::min(answer.no_answer, best.no_answer);
     const TokenRange window = {static_cast<int32_t>(begin + starts[i]),
                                static_cast<int32_t>(end + starts[i])};
@@ -92,18 +126,20 @@ Answer make_answer(const std::vector<bool>& word_begins, const Encoding& whole,
       const Offset offset =
           whole_words(word_begins, whole, window, span.first + starts[i], span.last + starts[i]);
       // As in the pipeline, including the space that a SentencePiece word begins with.
-      const auto [same, is_new] =
-          by_string.try_emplace(models::lower_case(text.cut(offset)), candidates.size());
+      const auto [same, is_new] = by_string.try_emplace(lower.part(offset), candidates.size());
       if (is_new) candidates.emplace_back(0, offset);
       candidates[same->second].first += span.score;
     }
   }
-  if (candidates.empty()) return answer;  // the text has no tokens
-  const auto& [score, offset] =
-      *std::ranges::max_element(candidates, {}, [](const auto& of) { return of.first; });
-  answer.score = static_cast<float>(score);
-  answer.offset = text.without_spaces(offset);
-  answer.string = text.cut(answer.offset);
+  std::ranges::stable_sort(candidates, std::greater(), [](const auto& of) { return of.first; });
+  if (std::ssize(candidates) > options.top_k) candidates.resize(options.top_k);
+  for (const auto& [score, seen] : candidates) {
+    const Offset offset = text.without_spaces(seen);
+    answer.others.push_back({offset, text.cut(offset), static_cast<float>(score)});
+  }
+  if (answer.others.empty()) return answer;  // the text has no tokens
+  static_cast<AnswerSpan&>(answer) = std::move(answer.others.front());
+  answer.others.erase(answer.others.begin());
   return answer;
 }
 
@@ -126,9 +162,10 @@ void add_windows(Windows& windows, const Input& input, const Encoding& whole, in
 std::vector<Answer> Model::Impl::answer(std::span<const Input> inputs,
                                         const AnswerOptions& options) const {
   check_task(Task::answer);
-  if (options.stride < 0 || options.most_tokens < 1) {
-    throw Error(fmt::format("stride is {} and most_tokens {}, expected at least 0 and 1",
-                            options.stride, options.most_tokens));
+  if (options.stride < 0 || options.most_tokens < 1 || options.top_k < 1) {
+    throw Error(
+        fmt::format("stride is {}, most_tokens {} and top_k {}, expected at least 0, 1 and 1",
+                    options.stride, options.most_tokens, options.top_k));
   }
   const std::vector<Encoding> wholes =
       models::encode_whole(tokenizer.impl_->text_encoder, inputs, on_workers());
@@ -147,9 +184,8 @@ std::vector<Answer> Model::Impl::answer(std::span<const Input> inputs,
     const size_t first = windows.inputs[i], count = windows.inputs[i + 1] - first;
     const std::string& text = *inputs[i].second;
     const std::vector<bool> begins = tokenizer.impl_->text_encoder.word_begins(text);
-    output.push_back(make_answer(
-        begins, wholes[i], models::ScalarText(text), std::span(logits).subspan(first, count),
-        std::span(windows.starts).subspan(first, count), options.most_tokens));
+    output.push_back(make_answer(begins, wholes[i], text, std::span(logits).subspan(first, count),
+                                 std::span(windows.starts).subspan(first, count), options));
   }
   return output;
 }

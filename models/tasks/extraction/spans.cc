@@ -20,14 +20,6 @@ bool is_same_word(const Tokenizer& tokenizer, const Encoding& encoding, int64_t 
          !token.starts_with(kSpace) && encoding.offsets[t].begin <= encoding.offsets[t - 1].end;
 }
 
-std::u32string lower_case(std::string_view text) {
-  std::u32string lower;
-  for (size_t at = 0; at < text.size();) {
-    lower += tokenizer::unicode::to_lower(tokenizer::utf8::decode(text.data(), at));
-  }
-  return lower;
-}
-
 ScalarText::ScalarText(std::string_view text) : text_(text) {
   int32_t scalar = 0;
   for (size_t at = 0; at < text.size(); ++scalar) {

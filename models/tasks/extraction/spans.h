@@ -17,9 +17,6 @@ namespace bert::models {
 // Whether token t > 0 belongs to the same word as the token before it.
 bool is_same_word(const Tokenizer& tokenizer, const Encoding& encoding, int64_t t);
 
-// For case-insensitive comparison.
-std::u32string lower_case(std::string_view text);
-
 // Cuts parts out of a text, by offsets that count its scalars. The text must outlive this.
 class ScalarText {
  public:

@@ -66,9 +66,12 @@ TEST(QueueAnswers, TasksAnswerAsTheModelDoes) {
   ASSERT_EQ(words.size(), want_words.size());
   EXPECT_EQ(words[2].string, want_words[2].string);
   EXPECT_EQ(words[2].probability, want_words[2].probability);
-  const auto found = answers.answer(texts).get(), want = answerer.answer(texts);
+  const AnswerOptions three = {.top_k = 3};
+  const auto found = answers.answer(texts, three).get(), want = answerer.answer(texts, three);
   EXPECT_EQ(found[1].string, want[1].string);
   EXPECT_EQ(found[1].score, want[1].score);
+  ASSERT_EQ(found[0].others.size(), 2);
+  EXPECT_EQ(found[0].others[1].score, want[0].others[1].score);
   const std::vector<Choices> asked = {{"dogs", {"a man", "music", "a guitar"}}};
   const auto chosen = choices.choose(asked).get(), want_chosen = chooser.choose(asked);
   EXPECT_TRUE(same_bits(chosen[0].logits, want_chosen[0].logits));
@@ -108,6 +111,7 @@ TEST(QueueAnswers, RequestsWhoseOptionsDifferShareNoBatch) {
   EXPECT_EQ(answer({}), 1);
   EXPECT_EQ(answer({.stride = 1}), 2);
   EXPECT_EQ(answer({.most_tokens = 1}), 2);
+  EXPECT_EQ(answer({.top_k = 2}), 2);
   const auto fill = [&](Queue& queue, int i) { return queue.fill_mask(texts, 1 + i); };
   EXPECT_EQ(batches_of_two("bert-mlm", fill), 2);
   const auto hidden = [&](Queue& queue, int i) { return queue.hidden(texts, {i}); };

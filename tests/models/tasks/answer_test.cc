@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <random>
+#include <set>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -57,6 +58,7 @@ Text random_text(int words, uint32_t seed) {
 
 struct Twin {
   double score = -1, no_answer = 1;
+  std::vector<std::pair<double, Offset>> others;  // the next best
   int windows = 0;
   int64_t tokens = 0;
   Offset offset;
@@ -131,7 +133,8 @@ Twin slow_answer(const Model& model, const PairForm& form, const Input& input, c
       }
     }
     std::ranges::stable_sort(in_window, std::greater(), &TwinSpan::score);
-    if (in_window.size() > 12) in_window.resize(12);
+    const size_t most = 10 + 2 * options.top_k;
+    if (in_window.size() > most) in_window.resize(most);
     spans.insert(spans.end(), in_window.begin(), in_window.end());
     if (end == context) break;
   }
@@ -144,11 +147,19 @@ Twin slow_answer(const Model& model, const PairForm& form, const Input& input, c
   };
   std::map<std::u32string, double> scores;
   for (const TwinSpan& span : spans) scores[string(grown(span))] += span.score;
+  const auto total = [&](const TwinSpan& span) { return scores[string(grown(span))]; };
+  std::ranges::stable_sort(spans, std::greater(), total);
+  std::set<std::u32string> seen;
   for (const TwinSpan& span : spans) {
-    const double score = scores[string(grown(span))];
-    if (score <= twin.score) continue;
-    twin.score = score;
-    twin.offset = strip(grown(span), text.scalars);
+    if (!seen.insert(string(grown(span))).second) continue;
+    if (std::ssize(seen) > options.top_k) break;
+    const Offset offset = strip(grown(span), text.scalars);
+    if (seen.size() > 1) {
+      twin.others.emplace_back(total(span), offset);
+      continue;
+    }
+    twin.score = total(span);
+    twin.offset = offset;
     const Offset found = strip(span.found, text.scalars);
     twin.grown = twin.offset.end != found.end || twin.offset.begin != found.begin;
     twin.several = string(twin.offset).find(U' ') != std::u32string::npos;
@@ -171,12 +182,13 @@ class AnswerTwin : public testing::TestWithParam<PairForm> {};
 TEST_P(AnswerTwin, FindsTheSameSpanAndScores) {
   const PairForm form = GetParam();
   int grown = 0, several = 0, most_windows = 0;
+  int64_t others = 0, same_place = 0;
   for (const int max_length : {0, 24}) {
     const Model model = load_golden(form.name, 2, Precision::automatic, max_length);
     EXPECT_EQ(model.info().task, Task::answer);
     for (const int words : {1, 2, 7, 40, 150}) {
       for (const AnswerOptions& options :
-           {AnswerOptions{}, {0, 15}, {3, 4}, {1000, 1}, {5, 1000}}) {
+           {AnswerOptions{}, {0, 15, 3}, {3, 4}, {1000, 1, 20}, {5, 1000, 1000}}) {
         SCOPED_TRACE(testing::Message() << max_length << " " << words << " " << options.stride);
         const Text text = random_text(words, words * 100 + options.stride);
         const Input input = {words % 2 ? "two dogs" : "\U0001F600 zebra", text.utf8};
@@ -190,6 +202,14 @@ TEST_P(AnswerTwin, FindsTheSameSpanAndScores) {
         EXPECT_NEAR(got.no_answer, want.no_answer, 1e-5 * want.no_answer);
         EXPECT_EQ(got.windows, want.windows);
         EXPECT_EQ(got.tokens, want.tokens);
+        ASSERT_EQ(got.others.size(), want.others.size());
+        for (size_t i = 0; i < got.others.size(); ++i) {
+          const auto& [score, offset] = want.others[i];
+          EXPECT_NEAR(got.others[i].score, score, 1e-5 * score) << i;
+          EXPECT_EQ(got.others[i].string, cut(text.utf8, got.others[i].offset)) << i;
+          same_place += got.others[i].offset == offset;
+        }
+        others += std::ssize(got.others);
         grown += want.grown;
         several += want.several;
         most_windows = std::max(most_windows, want.windows);
@@ -199,6 +219,8 @@ TEST_P(AnswerTwin, FindsTheSameSpanAndScores) {
   EXPECT_GT(grown, 3);
   EXPECT_GT(several, 1);
   EXPECT_GT(most_windows, 10);
+  EXPECT_GT(others, 1000);
+  EXPECT_GE(100 * same_place, 99 * others);  // but for those of almost the same score
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, AnswerTwin,
@@ -270,6 +292,7 @@ TEST(Answer, RefusesWhatItCannotRead) {
   EXPECT_THAT(error({fine, fine, {"\xff", "a"}}), HasSubstr("input 2: "));
   EXPECT_THAT(error({fine}, {-1, 15}), HasSubstr("stride is -1"));
   EXPECT_THAT(error({fine}, {0, 0}), HasSubstr("most_tokens 0"));
+  EXPECT_THAT(error({fine}, {0, 1, 0}), HasSubstr("top_k 0"));
   EXPECT_TRUE(model.answer(std::span<const Input>()).empty());
 }
 

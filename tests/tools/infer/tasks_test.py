@@ -31,7 +31,7 @@ class Tasks(InferTest):
         cls.encoder = cls.make_model("encoder", "--head", "none")
 
     def test_options_of_other_tasks_are_refused(self):
-        for option, tasks, others in [("--top-k", "logits, sparse, fill-mask, zero-shot, rank or search", ["auto", "embed"]),
+        for option, tasks, others in [("--top-k", "logits, sparse, fill-mask, answer, zero-shot, rank or search", ["auto", "embed"]),
                                       ("--role", "multi-vector", ["embed", "similarity"]),
                                       ("--stride", "tag or answer", ["auto", "similarity"]),
                                       ("--aggregation", "tag", ["auto", "answer"]),
@@ -124,6 +124,16 @@ class Tasks(InferTest):
         self.assertIn(single["answer"], WORDS)
         self.assertRegex(self.text("-m", self.qa, "who eats", "two dogs eat"),
                          r"\(no answer: 0\.\d+; characters \d+ to \d+\)")
+        [several] = self.answers("-m", self.qa, "-i", path, "--top-k", "4")
+        self.assertEqual(len(several["others"]), 3)
+        scores = [span["score"] for span in (several, *several["others"])]
+        self.assertEqual(scores, sorted(scores, reverse=True))
+        self.assertEqual(len({span["answer"].lower() for span in (several, *several["others"])}), 4)
+        for span in several["others"]:
+            self.assertEqual(text[span["begin"]:span["end"]], span["answer"])
+        self.assertEqual(self.answers("-m", self.qa, "--top-k", "1", "-i", path), [{**answer, "others": []}])
+        self.assertRegex(self.text("-m", self.qa, "--top-k", "2", "who eats", "two dogs eat"),
+                         r"\n.+  0\.\d{4}  \(characters \d+ to \d+\)\n$")
         self.fail_with(1, "leaves no room", "-m", self.qa, "who " * 70, "a man")
         self.fail_with(1, "one text, expected two", "-m", self.qa, "who")
 
@@ -203,7 +213,7 @@ class Tasks(InferTest):
 
     def test_a_task_that_the_head_is_not_for_is_refused(self):
         for task in ("fill-mask", "tag", "answer", "choose"):
-            self.fail_with(1, f"has no head for --task {task}, it is for --task logits",
+            self.fail_with(1, f"has no head for --task {task}, but one for --task logits",
                            "--task", task, "a", "b")
         self.fail_with(1, "this task needs text", "-m", self.tokens, "--input-format", "jsonl",
                        stdin='{"ids": [5, 6]}')

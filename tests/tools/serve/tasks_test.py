@@ -77,7 +77,7 @@ class Tasks(ServeTest):
         self.refused("/models/gliner", {"inputs": TEXTS, "parameters": {**asked, "threshold": 2}},
                      "threshold.* is 2, expected a number from 0 to 1")
         self.refused("/models/tags/pipeline/token-classification", {"inputs": TEXTS, "parameters": asked},
-                     "a BertForTokenClassification has its own labels")
+                     "BertForTokenClassification has its own labels")
 
     def test_fields_beside_and_in_parameters(self):
         for name, field, value in [
@@ -108,7 +108,7 @@ class Tasks(ServeTest):
                              ("encoder", sentences)]:
             for where in ({"truncate": False}, {"parameters": {"truncate": False}}):
                 for path in f"/models/{name}", f"/models/{name}/invocations":
-                    self.refused(path, {"inputs": inputs, **where}, r"has \d+ tokens, expected at most 64")
+                    self.refused(path, {"inputs": inputs, **where}, r"found \d+ tokens, expected at most 64")
         inputs = {"qa": {"question": "who", "context": "a man"}, "mlm": "a [MASK]"}
         for name in self.names:
             if name in ("colbert", "ranks", "regression", "large"):
@@ -141,7 +141,7 @@ class Tasks(ServeTest):
         """Their own task, and no word of what they cannot do."""
         self.assertEqual(self.post("/models/splade", {"inputs": TEXTS}), self.post("/embed_sparse", {"inputs": TEXTS}))
         error = self.post("/models/colbert", {"inputs": "a"}, 424)["error"]
-        self.assertRegex(error, "not an embedding model: colbert is a .* which gives a vector for each token")
+        self.assertRegex(error, "not an embedding model: colbert is .*, which gives a vector for each token")
         self.assertNotIn(str(self.dir), error)
         for name, kind, task in (("splade", {"embedding": {"pooling": "splade"}}, "sparse"),
                                  ("colbert", {"multi_vector": {}}, "multi-vector")):
@@ -202,8 +202,23 @@ class Tasks(ServeTest):
             self.assertEqual((found["answer"], found["score"]),
                              ("", row["no_answer"]) if none else (row["answer"], row["score"]))
         self.assertIn(True, kinds)
-        self.refused("/models/qa", {"inputs": inputs, "parameters": {"top_k": 2}},
-                     "^`parameters.top_k` is 2, expected a whole number from 1 to 1")
+
+    def test_several_answers(self):
+        inputs = {"question": "who plays", "context": LONG + "a man plays music"}
+        [row] = self.infer(self.names["qa"], "--top-k", "5", inputs=[list(inputs.values())])
+        expected = [{"answer": span["answer"], "score": span["score"], "start": span["begin"], "end": span["end"]}
+                    for span in (row, *row["others"])]
+        ask = {"inputs": inputs, "parameters": {"top_k": 5}}
+        self.assertEqual(self.post("/models/qa", ask), expected)
+        self.assertEqual(self.post("/models/qa", {**ask, "inputs": [inputs]}), [expected])
+        none = {"answer": "", "score": row["no_answer"], "start": 0, "end": 0}
+        ask["parameters"]["handle_impossible_answer"] = True
+        self.assertEqual(self.post("/models/qa", ask),
+                         sorted([*expected, none], key=lambda span: -span["score"])[:5])
+        one = {"inputs": {**inputs, "context": "dogs"}, "parameters": {"top_k": 2}}
+        self.assertEqual([span["answer"] for span in self.post("/models/qa", one)], ["dogs"])
+        self.refused("/models/qa", {"inputs": inputs, "parameters": {"top_k": 101}},
+                     "^`parameters.top_k` is 101, expected a whole number from 1 to 100")
 
     def test_zero_shot(self):
         labels, form = ["music", "the beach", "dogs"], "it is {}."

@@ -105,10 +105,21 @@ class TagAnswers final : public Answers {
   std::vector<bert::Tags> found_;
 };
 
+ordered_json json_span(const bert::AnswerSpan& span) {
+  return {{"answer", span.string},
+          {"begin", span.offset.begin},
+          {"end", span.offset.end},
+          {"score", json_number(span.score)}};
+}
+
 class QuestionAnswers final : public Answers {
  public:
   QuestionAnswers(const InferOptions& options, const LoadedModel& loaded)
-      : model_(*loaded.model), options_(options.answer) {}
+      : model_(*loaded.model),
+        options_(options.answer),
+        lists_others_(options.is_given("--top-k")) {
+    if (lists_others_) options_.top_k = options.top_k;
+  }
 
   void compute(const Window& window, size_t first, size_t count) override {
     found_ = model_.answer(std::span(window.texts).subspan(first, count), options_);
@@ -118,24 +129,32 @@ class QuestionAnswers final : public Answers {
 
   void append_json(std::string& line, size_t i) const override {
     const bert::Answer& found = found_[i];
-    append_members(line, {{"answer", found.string},
-                          {"begin", found.offset.begin},
-                          {"end", found.offset.end},
-                          {"score", json_number(found.score)},
-                          {"no_answer", json_number(found.no_answer)},
-                          {"windows", found.windows}});
+    ordered_json members = json_span(found);
+    members["no_answer"] = json_number(found.no_answer);
+    members["windows"] = found.windows;
+    if (lists_others_) {
+      ordered_json& others = members["others"] = ordered_json::array();
+      for (const bert::AnswerSpan& other : found.others) others.push_back(json_span(other));
+    }
+    append_members(line, members);
   }
 
   std::string text(size_t i) const override {
     const bert::Answer& found = found_[i];
-    return fmt::format("{}  {:.4f}  (no answer: {:.4f}; characters {} to {})",
-                       printable(found.string), found.score, found.no_answer, found.offset.begin,
-                       found.offset.end);
+    std::string text =
+        fmt::format("{}  {:.4f}  (no answer: {:.4f}; characters {} to {})", printable(found.string),
+                    found.score, found.no_answer, found.offset.begin, found.offset.end);
+    for (const bert::AnswerSpan& other : found.others) {
+      text += fmt::format("\n{}  {:.4f}  (characters {} to {})", printable(other.string),
+                          other.score, other.offset.begin, other.offset.end);
+    }
+    return text;
   }
 
  private:
   const bert::Model& model_;
-  const bert::AnswerOptions& options_;
+  bert::AnswerOptions options_;
+  const bool lists_others_;
   std::vector<bert::Answer> found_;
 };
 

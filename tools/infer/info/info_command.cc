@@ -28,7 +28,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr const char* kManual = R"(bert-infer info: what a model directory is taken for
+constexpr const char* kManual = R"(bert-infer info: how a model directory is interpreted
 
   bert-infer info [-m DIR] [OPTIONS]
 

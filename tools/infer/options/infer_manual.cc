@@ -24,13 +24,14 @@ Model
                          int8    half the memory, a third of the time; about one label in a
                                  thousand changes
                          auto    f32, or int8 if bert-convert wrote DIR in int8 (default)
-      --backend B        what multiplies: onednn, panels (kernels of bert-infer's own), or auto, the
-                         faster of the two on this processor (default)
+      --backend B        matrix products by onednn, by panels (bert-infer's own kernels), or by
+                         auto, the faster of the two on this processor (default)
       --workers N        batches computed at the same time, with one copy of the weights
       --threads N        threads per worker; without --workers, there is one worker. Default: as
                          many single-threaded workers as the process may use threads
-      --batch-tokens N   the most tokens per batch (default 4096); each takes about 20 H bytes of
-                         memory besides the weights. These three options do not change results
+      --batch-tokens N   the most tokens per batch (default 4096); a token takes about 20 times the
+                         hidden size in bytes, besides the weights. These three options do not
+                         change results
       --max-length N     truncate texts to N tokens, special tokens included (default: the model's)
 
 Input
@@ -50,7 +51,7 @@ Input
                          tsv)
       --keep KEY,...     other keys of .jsonl, or columns of .csv, to pass through: they come back
                          in "kept" with the answer. Keys that are not named are errors
-      --on-error E       stop: a line that is no input ends the run (default)
+      --on-error E       stop: a bad line ends the run (default)
                          skip: it is answered with an error; the exit status is 0, and the
                          summary counts the lines and quotes the first error
 
@@ -71,8 +72,8 @@ Task and output
                                      GLiNER, the entities of --labels
                          answer      the part of the second text that answers the first
                          choose      which of several choices goes with the text
-                         zero-shot   which of --labels fit the text, which the model, one of
-                                     entailment, was not trained for
+                         zero-shot   which of --labels fit the text, by an entailment (NLI) model
+                                     that was not trained on them
                          rank        the texts by how well they answer --query, best first: by a
                                      model with one label (a cross-encoder), or by their vectors
                          search      the texts of --corpus that are most similar to each text
@@ -82,7 +83,8 @@ Task and output
                                      neither the model's limit of tokens nor its prompts
       --top-k N          fill-mask: tokens per mask (default 5); logits: the N most probable
                          labels; sparse: the N greatest weights; rank: the N best texts; zero-shot:
-                         the N best labels (default: all); search: texts of the corpus (default 10)
+                         the N best labels (default: all); search: texts of the corpus (default 10);
+                         answer: the N best answers
       --labels A,B,...   zero-shot, tag: the labels
       --hypothesis TEXT  zero-shot: the sentence that follows from a text with the label {}
                          (default: "This example is {}.")
@@ -105,14 +107,14 @@ Task and output
                          N tokens (default 128; half a window at most)
       --answer-tokens N  answer: the most tokens of an answer (default 15)
       --aggregation A    tag: how tokens become words and entities, as in Hugging Face's pipeline:
-                         none, simple, first, average or max; or auto (default): first, or of
-                         labels B-, I-, E- and S-KIND the most probable spans
+                         none, simple, first, average or max; or auto (default): first, or for
+                         BIOES labels (B-, I-, E- and S-KIND) the most probable spans
       --layers N,...     hidden: 0 is the input of the first layer, -1 the last hidden state;
                          attention: 0 is the first layer, -1 the last
       --prompt NAME      embed, logits: put the prompt that config_sentence_transformers.json
                          calls NAME before each first text
-      --adapter NAME     add a LoRA adapter to the weights: one of the model's own files (such as
-                         jina-embeddings-v3's retrieval.query), or a folder that PEFT wrote
+      --adapter NAME     add a LoRA adapter to the weights: one in the model's files, by name (such
+                         as jina-embeddings-v3's retrieval.query), or a folder that PEFT wrote
   -o, --output FILE      the format follows from the ending; - is standard output, JSON Lines:
                            .jsonl        any task
                            .tsv          logits, embed: a header line, then one line per input
@@ -120,8 +122,8 @@ Task and output
                            .safetensors  logits, embedding: [inputs, columns]; hidden: [tokens, H]
                                          and vectors: [rows, columns], where input i owns the
                                          rows from starts[i] to starts[i + 1]
-      --html FILE        instead of --output, a page to look at, in one file without network, of at
-                         most 100 inputs:
+      --html FILE        instead of --output, an HTML page in one file that needs no network, of
+                         at most 100 inputs:
                          attention: by layer (default: all) and head, between tokens;
                          hidden with --layers 0: the embedding layer, each token's rows and their
                          sum, and how similar positions are to each other
@@ -140,7 +142,7 @@ Many machines
                          .tsv and .npy
 
 Other
-  -q, --quiet            errors alone on standard error
+  -q, --quiet            only errors on standard error
   -h, --help             this text
       --version          versions of this and of oneDNN, backend, instruction set
       --                 what follows is text, even if it begins with a dash
@@ -152,11 +154,11 @@ JSON Lines come in input order (but for rank); their numbers read back to the sa
   label and probability are there only if the head's scores are probabilities (softmax or
   sigmoid). embed gives "embedding"; hidden gives "hidden" and, if the model has one, "pooler";
   tokens gives "ids", "type_ids", "tokens" and "offsets"; fill-mask "masks"; tag "entities",
-  "words" and "windows"; answer "answer", "begin", "end", "score", "no_answer" and "windows";
-  choose "choice", "string", "probabilities" and "logits"; similarity "similarity"; sparse "sparse";
-  multi-vector "vectors"; --top-k and --threshold "labels", as does zero-shot; rank, a line per
-  text, best first, "score" and "text"; search "matches", each with "corpus_index", "score" and
-  "text"; --keep "kept", before the answer.
+  "words" and "windows"; answer "answer", "begin", "end", "score", "no_answer" and "windows", and
+  with --top-k "others", the next best; choose "choice", "string", "probabilities" and "logits";
+  similarity "similarity"; sparse "sparse"; multi-vector "vectors"; --top-k and --threshold
+  "labels", as does zero-shot; rank, a line per text, best first, "score" and "text"; search
+  "matches", each with "corpus_index", "score" and "text"; --keep "kept", before the answer.
   Positions count Unicode characters.
 
 A bad line stops the run with FILE:LINE and the reason; so do a full disk, Ctrl-C and SIGTERM. The

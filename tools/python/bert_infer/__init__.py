@@ -17,10 +17,10 @@ from bert_infer._core import Encoding, Error, demo_model, version
 from bert_infer.cross_encoder import CrossEncoder
 from bert_infer.model import Info, Model, Options, Tokenizer, find_model, max_sim
 from bert_infer.pipelines import Pipeline, pipeline
-from bert_infer.results import Answer, Blank, Choice, Fill, Hidden, Span, SparseVector, Tags
+from bert_infer.results import Answer, AnswerSpan, Blank, Choice, Fill, Hidden, Span, SparseVector, Tags
 from bert_infer.sentence_transformer import SentenceTransformer
 
 __version__ = version()
-__all__ = ["Answer", "Blank", "Choice", "CrossEncoder", "Encoding", "Error", "Fill", "Hidden", "Info",
+__all__ = ["Answer", "AnswerSpan", "Blank", "Choice", "CrossEncoder", "Encoding", "Error", "Fill", "Hidden", "Info",
            "Model", "Options", "Pipeline", "SentenceTransformer", "Span", "SparseVector",
            "Tags", "Tokenizer", "demo_model", "find_model", "max_sim", "pipeline", "version"]

@@ -283,11 +283,12 @@ class Model:
             inputs, word("aggregation", aggregation), whole("stride", stride), labels,
             float(threshold), bool(nested), bool(multi_label))]
 
-    def answer(self, inputs: Iterable[Text], stride: int = 128,
-               most_tokens: int = 15) -> list[results.Answer]:
-        """The part of each second text that answers the first, [N], of at most `most_tokens`."""
-        return [results.Answer(*found) for found in self._core.answer(
-            inputs, whole("stride", stride), whole("most_tokens", most_tokens))]
+    def answer(self, inputs: Iterable[Text], stride: int = 128, most_tokens: int = 15,
+               top_k: int = 1) -> list[results.Answer]:
+        """The part of each second text that answers the first, [N], of at most `most_tokens`; top_k:
+        with the next best, so many answers at most."""
+        return [results.answer(found) for found in self._core.answer(
+            inputs, whole("stride", stride), whole("most_tokens", most_tokens), whole("top_k", top_k))]
 
     def zero_shot(self, texts: Iterable[str], hypotheses: Iterable[str],
                   multi_label: bool = False) -> list[tuple[Matrix, list[int]]]:

@@ -63,8 +63,16 @@ class Tags(NamedTuple):
     truncated: bool
 
 
+class AnswerSpan(NamedTuple):
+    """A part of the second text that answers the first."""
+    begin: int
+    end: int
+    string: str
+    score: float
+
+
 class Answer(NamedTuple):
-    """The part of the second text that answers the first."""
+    """The part of the second text that answers the first best."""
     begin: int
     end: int
     string: str
@@ -74,6 +82,8 @@ class Answer(NamedTuple):
     windows: int
     tokens: int
     """In all windows."""
+    others: list[AnswerSpan]
+    """The next best, with top_k."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,3 +103,8 @@ def blank(found: tuple[int, list[tuple[int, str, float]]]) -> Blank:
 def tags(found: tuple[Any, ...]) -> Tags:
     words, entities, *rest = found
     return Tags([Span(*span) for span in words], [Span(*span) for span in entities], *rest)
+
+
+def answer(found: tuple[Any, ...]) -> Answer:
+    *best, others = found
+    return Answer(*best, [AnswerSpan(*other) for other in others])

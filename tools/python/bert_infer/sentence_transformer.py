@@ -9,16 +9,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bert_infer import _core
-from bert_infer.model import Matrix, Path, Text
+from bert_infer.model import Matrix, Path, Text, whole
 from bert_infer.prompted_model import SETTINGS, PromptedModel, listed, refuse_device, to_tensor
 
 SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
 
 
 def checked_columns(truncate_dim: int | None) -> int | None:
-    if truncate_dim is None or (isinstance(truncate_dim, (int, np.integer)) and truncate_dim > 0):
-        return truncate_dim
-    raise ValueError(f"truncate_dim is {truncate_dim!r}, expected at least 1")
+    if truncate_dim is None:
+        return None
+    if whole("truncate_dim", truncate_dim) < 1:
+        raise ValueError(f"truncate_dim is {truncate_dim}, expected at least 1")
+    return truncate_dim
 
 
 class SentenceTransformer(PromptedModel):

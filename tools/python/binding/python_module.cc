@@ -79,9 +79,14 @@ py::tuple tags_tuple(Tags&& tags) {
                         tags.truncated);
 }
 
+py::tuple answer_span_tuple(AnswerSpan&& span) {
+  return py::make_tuple(span.offset.begin, span.offset.end, span.string, span.score);
+}
+
 py::tuple answer_tuple(Answer&& answer) {
   return py::make_tuple(answer.offset.begin, answer.offset.end, answer.string, answer.score,
-                        answer.no_answer, answer.windows, answer.tokens);
+                        answer.no_answer, answer.windows, answer.tokens,
+                        list_of(std::move(answer.others), answer_span_tuple));
 }
 
 py::tuple choice_tuple(Choice&& choice) {
@@ -292,8 +297,8 @@ void add_tasks_of_model(py::class_<Model>& model) {
                 tags_tuple);
           })
       .def("answer",
-           [](const Model& self, const py::object& items, int stride, int most_tokens) {
-             const AnswerOptions options = {stride, most_tokens};
+           [](const Model& self, const py::object& items, int stride, int most_tokens, int top_k) {
+             const AnswerOptions options = {stride, most_tokens, top_k};
              return list_of(
                  compute_texts(read_texts, items,
                                [&](const auto& texts) { return self.answer(texts, options); }),

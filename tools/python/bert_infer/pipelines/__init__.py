@@ -44,6 +44,8 @@ def pipeline(task: str, model: Path | Model, *, tokenizer: Path | None = None, d
     if isinstance(model, Model):
         if options:
             raise TypeError(f"{', '.join(sorted(options))}: the model is loaded already")
+        if revision is not None and tokenizer is None:
+            raise TypeError("revision: the model is loaded already")
         loaded = model
     else:
         loaded = Model(at_revision(model, revision), **options)

@@ -9,7 +9,7 @@ import numpy as np
 
 from bert_infer import prompted_model
 from bert_infer._core import Encoding, Error
-from bert_infer.model import Model, Text, Tokenizer
+from bert_infer.model import Model, Text, Tokenizer, whole
 
 # Of an iterator's inputs, this many are read at a time, or fewer that have so many characters. Of a
 # list's, as many for each worker are answered at a time, and in between Ctrl-C gets its turn.
@@ -105,6 +105,8 @@ def require_texts(items: list[Any]) -> None:
 
 
 def check_positive(settings: dict[str, Any], name: str, least: int = 1) -> None:
-    value = settings[name]
-    if value is not None and (not isinstance(value, int) or value < least):
-        raise ValueError(f"{name} is {value!r}, expected at least {least}")
+    if settings[name] is None:
+        return
+    settings[name] = whole(name, settings[name])
+    if settings[name] < least:
+        raise ValueError(f"{name} is {settings[name]}, expected at least {least}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from bert_infer.model import Model
+from bert_infer.model import Model, whole
 from bert_infer.pipelines.base import Pipeline, check_positive
 
 MOST_TOKENS = 384
@@ -17,6 +17,8 @@ class QuestionAnswering(Pipeline):
     doc_stride                tokens by which windows over a long context overlap (128, or half of
                               max_seq_len if that is less)
     max_answer_len            the longest answer, in tokens
+    top_k                     with more than 1, a list of so many answers at most, best first, unless
+                              there is only one
     handle_impossible_answer  whether the answer may be "", that there is none
     max_seq_len               tokens of a window, question included (384, or the model's limit if that
                               is less); only for pipeline()
@@ -26,7 +28,9 @@ class QuestionAnswering(Pipeline):
                             "handle_impossible_answer": False, "align_to_words": True}
 
     def __init__(self, model: Model, max_seq_len: int | None = None, **settings: Any) -> None:
-        length = max_seq_len or min(MOST_TOKENS, model.info.max_length)
+        length = min(MOST_TOKENS, model.info.max_length) if max_seq_len is None else max_seq_len
+        if whole("max_seq_len", length) < 1:
+            raise ValueError(f"max_seq_len is {length}, expected at least 1")
         if length != model.info.max_length:
             model = Model(model.directory, model.options, max_length=length)
         super().__init__(model, **settings)
@@ -37,9 +41,9 @@ class QuestionAnswering(Pipeline):
     def check(self, settings: dict[str, Any]) -> None:
         check_positive(settings, "doc_stride", 0)
         check_positive(settings, "max_answer_len")
-        for name, only in (("top_k", 1), ("align_to_words", True)):
-            if settings[name] != only:
-                raise ValueError(f"{name} is {settings[name]!r}, expected {only}")
+        check_positive(settings, "top_k")
+        if settings["align_to_words"] is not True:
+            raise ValueError(f"align_to_words is {settings['align_to_words']!r}, expected True")
 
     def __call__(self, *inputs: Any, question: Any = None, context: Any = None,
                  **settings: Any) -> Any:
@@ -57,14 +61,17 @@ class QuestionAnswering(Pipeline):
         stride = settings["doc_stride"]
         if stride is None:
             stride = min(self.model.info.max_length // 2, 128)
+        top_k = settings["top_k"]
         found = []
         for answer in self.model.answer([read_question(item, i) for i, item in enumerate(items)], stride,
-                                        settings["max_answer_len"]):
-            if settings["handle_impossible_answer"] and answer.no_answer > answer.score:
-                found.append({"score": answer.no_answer, "start": 0, "end": 0, "answer": ""})
-            else:
-                found.append({"score": answer.score, "start": answer.begin, "end": answer.end,
-                              "answer": answer.string})
+                                        settings["max_answer_len"], top_k):
+            best = [{"score": span.score, "start": span.begin, "end": span.end, "answer": span.string}
+                    for span in (answer, *answer.others)]
+            if settings["handle_impossible_answer"]:
+                best.append({"score": answer.no_answer, "start": 0, "end": 0, "answer": ""})
+                best.sort(key=lambda one: -one["score"])  # stable: it stands behind equal ones
+            del best[top_k:]
+            found.append(best[0] if len(best) == 1 else best)
         return found
 
 

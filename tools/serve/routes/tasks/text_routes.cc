@@ -25,6 +25,9 @@ constexpr int64_t kMostProbabilities = int64_t{1} << 22;
 
 constexpr int64_t kMostTokens = 1 << 20;
 
+// The most answers to a question: of each window of a context, twice as many compete.
+constexpr int64_t kMostAnswers = 100;
+
 void count_texts(const std::vector<bert::Input>& texts, Work& work) {
   work.inputs = std::ssize(texts);
   for (const bert::Input& text : texts) {
@@ -95,15 +98,27 @@ struct TagAnswer {
 
 struct QuestionAnswer {
   bool may_be_none, nested;
+  size_t top_k;
+
+  static void append_span(std::string& line, const bert::AnswerSpan& span) {
+    line += "{\"answer\": ";
+    append_quoted(line, span.string);
+    line += ", \"score\": ";
+    append_finite(line, span.score);
+    line += fmt::format(", \"start\": {}, \"end\": {}}}", span.offset.begin, span.offset.end);
+  }
 
   void append(std::string& line, const bert::Answer& answer) const {
-    const bool none = may_be_none && answer.no_answer > answer.score;
-    line += "{\"answer\": ";
-    append_quoted(line, none ? "" : answer.string);
-    line += ", \"score\": ";
-    append_finite(line, none ? answer.no_answer : answer.score);
-    line += fmt::format(", \"start\": {}, \"end\": {}}}", none ? 0 : answer.offset.begin,
-                        none ? 0 : answer.offset.end);
+    std::vector<bert::AnswerSpan> spans = {answer};
+    spans.insert(spans.end(), answer.others.begin(), answer.others.end());
+    if (may_be_none) {  // it stands behind those that are as likely
+      const auto place = std::ranges::find_if(
+          spans, [&](const auto& span) { return answer.no_answer > span.score; });
+      spans.insert(place, {{}, "", answer.no_answer});
+    }
+    if (spans.size() > top_k) spans.resize(top_k);
+    if (top_k == 1) return append_span(line, spans[0]);
+    append_array(line, std::span<const bert::AnswerSpan>(spans), append_span);
   }
 
   Spelled operator()(const std::vector<bert::Answer>& all) const {
@@ -223,6 +238,7 @@ std::vector<int32_t> target_ids(const Call& call, const ServedModel& model,
 // Each encoding must have one.
 int64_t count_masks(const ServedModel& model, const std::vector<bert::Encoding>& encodings) {
   const int32_t mask = model.model.tokenizer().mask_id();
+  if (mask < 0) throw RequestError(Refusal::backend, "the tokenizer has no mask token");
   int64_t all = 0;
   for (const bert::Encoding& encoding : encodings) {
     const int64_t masks = std::ranges::count(encoding.ids, mask);
@@ -272,7 +288,6 @@ Work answer_work(const Call& call, const ServedModel& model) {
   const JsonObject task = call.task(kAnswerTask);
   refuse_parameter(task, "max_seq_len");
   refuse_parameter(task, "max_question_len");
-  task.whole("top_k", 1, 1);
   if (!task.flag("align_to_words", true)) {
     task.fail("align_to_words", "is false, expected true: answers are whole words");
   }
@@ -281,12 +296,18 @@ Work answer_work(const Call& call, const ServedModel& model) {
       static_cast<int>(task.whole("doc_stride", 0, kMostTokens).value_or(wanted.stride));
   wanted.most_tokens =
       static_cast<int>(task.whole("max_answer_len", 1, kMostTokens).value_or(wanted.most_tokens));
+  wanted.top_k = static_cast<int>(task.whole("top_k", 1, kMostAnswers).value_or(wanted.top_k));
   Work work;
   work.failure = Refusal::validation;
   std::vector<bert::Input> questions = questions_of(task, work.is_batch);
   call.check_batch(questions.size(), "inputs");
   count_texts(questions, work);
-  const QuestionAnswer answer = {task.flag("handle_impossible_answer", false), work.is_batch};
+  for (const bert::Input& question : questions) {
+    const auto characters = static_cast<int64_t>(tokenizer::utf8::count_scalars(*question.second));
+    work.numbers += wanted.top_k * std::min<int64_t>(wanted.most_tokens, characters);
+  }
+  const QuestionAnswer answer = {task.flag("handle_impossible_answer", false), work.is_batch,
+                                 static_cast<size_t>(wanted.top_k)};
   set_ask<std::vector<bert::Answer>>(
       work,
       [&model, questions = std::move(questions), wanted](auto options, auto done) mutable {

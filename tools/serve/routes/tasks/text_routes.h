@@ -23,7 +23,8 @@ inline constexpr Field kTagTask[] = {
 
 inline constexpr Field kAnswerTask[] = {
     {"inputs", FieldType::any, "", true},
-    {"top_k", FieldType::whole, "1, as there is one answer.", false, "1"},
+    {"top_k", FieldType::count, "How many of the best answers to return, in an array if over 1.",
+     false, "1"},
     {"doc_stride", FieldType::whole, "Tokens by which the windows of a long context overlap.",
      false, "128"},
     {"max_answer_len", FieldType::whole, "Tokens of an answer, at most.", false, "15"},
