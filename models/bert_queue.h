@@ -24,8 +24,8 @@
 
 namespace bert {
 
-// A request that ended without an answer, and why. That of a request with a wrong input is any
-// other Error, as the Model throws it.
+// Why a request ended without an answer. A wrong input is no such reason: its request ends with the
+// Error that the Model throws.
 class BERT_INFER_API Unanswered : public Error {
  public:
   enum class Reason {  // why there is no answer
@@ -54,7 +54,7 @@ struct RequestOptions {  // how a request may end early, and tell how far it is
   // Called with 0 when the first of the inputs begin to be computed, and after each batch with the
   // number of inputs that are done; never twice at a time, and never after the answer.
   std::function<void(int64_t done, int64_t inputs)> progress = {};
-  // Goes behind small requests that do not, which interrupt it, as if it were a large one: for work
+  // Is treated as a large request, however small: small ones go first and interrupt it. For work
   // nobody waits for, or for heavy users who share the queue with light ones.
   bool background = false;
 };
@@ -64,8 +64,8 @@ template <typename Result>
 using OnAnswer = std::function<void(std::future<Result> answer)>;
 
 struct QueueOptions {  // its limits
-  // Requests that come when so many requests or tokens already wait are refused. 0: no limit. A
-  // request with more tokens than the limit is accepted if none wait.
+  // Requests are refused while this many requests or tokens are waiting. 0: no limit. A request
+  // with more tokens than the limit is accepted if none wait.
   int64_t max_requests = 0, max_tokens = 0;
   // Called after answers have been given, in the thread that gave them: once for all of a batch, so
   // that `done` can collect answers to be delivered together.
@@ -142,7 +142,7 @@ class BERT_INFER_API Queue {
   void choose(std::vector<Choices> inputs, RequestOptions options,
               OnAnswer<std::vector<Choice>> done);
 
-  const Model& model() const;          // that it asks
+  const Model& model() const;          // the queue's
   QueueStatistics statistics() const;  // now
 
  private:

@@ -49,6 +49,9 @@ engine::Tensor Model::Impl::by_sequence(const models::Batch& batch, engine::Tens
 
 Output Model::Impl::run(std::span<const Encoding> encodings, const InputOf& input_of) const {
   if (!sequence_head) refuse_head("a whole input");
+  for (size_t i = 0; i < encodings.size(); ++i) {
+    models::check_end(encodings[i], static_cast<int64_t>(input_of(i)), config);
+  }
   Output output(std::ssize(encodings), sequence_head->columns());
   const auto copy = [&](const models::Batch& batch, const auto& order, engine::Tensor x,
                         engine::Team& team, Workspace& space) {

@@ -211,6 +211,8 @@ TextEncoder TextEncoder::load(const std::string& directory) {
   const std::string file = definition.file;
   try {
     return TextEncoder(std::make_unique<const Impl>(std::move(definition)));
+  } catch (const std::bad_alloc&) {
+    throw;
   } catch (const std::exception& error) {
     throw std::runtime_error(fmt::format("{}: {}", file, error.what()));
   }

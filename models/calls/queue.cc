@@ -103,6 +103,7 @@ struct __attribute__((visibility("hidden"))) Queue::Impl {
   std::future<Result> encode(std::string task, Inputs inputs, RequestOptions options,
                              OnAnswer<Result> done, const Compute& compute,
                              const Tokenize& tokenized) {
+    const bool reads_end = task == "run";
     return submit<Encoding, Result>(
         std::move(task), std::move(options), std::move(done), compute, [&](auto& request) {
           if (const auto* texts = std::get_if<std::vector<Input>>(&inputs)) {
@@ -111,8 +112,10 @@ struct __attribute__((visibility("hidden"))) Queue::Impl {
           auto& encodings = std::get<std::vector<Encoding>>(inputs);
           std::vector<int64_t> tokens;
           for (size_t i = 0; i < encodings.size(); ++i) {
-            models::check_encoding(encodings[i], static_cast<int64_t>(i),
-                                   Internals::impl(model).config);
+            const auto index = static_cast<int64_t>(i);
+            const models::Config& config = Internals::impl(model).config;
+            models::check_encoding(encodings[i], index, config);
+            if (reads_end) models::check_end(encodings[i], index, config);
             tokens.push_back(std::ssize(encodings[i].ids));
           }
           request.set_items(std::move(encodings), std::move(tokens));

@@ -40,7 +40,12 @@ std::vector<Pooling> read_pooling_flags(const JsonFile& file) {
     if (file.boolean(field, false))
       file.fail(field, "false: sentence-transformers has no such pooling");
   }
-  if (poolings.empty()) return {Pooling::mean};
+  if (poolings.empty()) {
+    if (!file.boolean("pooling_mode_mean_tokens", true)) {
+      file.fail("pooling_mode_mean_tokens", "true, as no other pooling_mode_ is");
+    }
+    return {Pooling::mean};
+  }
   // If absent, older versions of sentence-transformers take it as true and newer ones as false.
   if (!file.find("pooling_mode_mean_tokens"))
     file.fail("pooling_mode_mean_tokens", "true or false");

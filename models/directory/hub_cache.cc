@@ -111,6 +111,10 @@ std::string find_model(const std::string& name) {
   }
   std::error_code error;
   if (fs::is_directory(name, error)) return name;
+  if (error && error != std::errc::no_such_file_or_directory &&
+      error != std::errc::not_a_directory) {
+    throw Error(fmt::format("{}: cannot be read: {}", name, error.message()));
+  }
   const HubName hub = parse_hub_name(name);
   std::string cached;
   if (!hub.folder.empty()) {

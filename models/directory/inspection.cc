@@ -52,6 +52,7 @@ void run_traced(const Model& model, const Encoding& encoding, const OnStage& on_
   guarded([&] {
     const auto& impl = Internals::impl(model);
     check_encoding(encoding, 0, impl.config);
+    if (impl.sequence_head) check_end(encoding, 0, impl.config);
     const Trace trace{on_stage};
     impl.spaces.use([&](Workspace& space) {
       const int64_t order[] = {0};
@@ -113,6 +114,8 @@ PositionTable position_table(const Model& model) {
 }
 
 int segments_of(const Model& model) { return Internals::impl(model).config.types; }
+
+bool truncates_left(const Model& model) { return Internals::impl(model).truncates_left(); }
 
 Pass::Pass(const Model& model, std::span<const Encoding> encodings) : model_(model) {
   const Config& config = Internals::impl(model).config;

@@ -28,6 +28,8 @@ std::string adapter_of(const Model& model);
 // How many segments its type_ids may name; 0: it ignores them.
 int segments_of(const Model& model);
 
+bool truncates_left(const Model& model);  // what does not fit
+
 // What the embedding layer adds up for one input of S tokens; E is the width of its tables, or in
 // MobileBERT, whose `word` is the product of three tokens' embeddings, H.
 struct EmbeddingParts {

@@ -31,11 +31,14 @@ void check_encoding(const Encoding& encoding, int64_t index, const Config& confi
                        config.types));
     }
   }
-  if (config.end_token >= 0 && !std::ranges::count(encoding.ids, config.end_token)) {
-    fail(fmt::format("no token {} (eos_token_id), whose state the classifier reads",
-                     config.end_token));
-  }
   check_unattended(encoding, index, config);
+}
+
+void check_end(const Encoding& encoding, int64_t index, const Config& config) {
+  if (config.end_token < 0 || std::ranges::count(encoding.ids, config.end_token)) return;
+  throw std::runtime_error(fmt::format(
+      "input {}: found no token {} (eos_token_id in config.json), whose state the classifier reads",
+      index, config.end_token));
 }
 
 Batch make_batch(std::span<const Encoding> encodings, std::span<const int64_t> order,

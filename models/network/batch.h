@@ -23,9 +23,12 @@ struct Batch {
 };
 
 // Throws if an encoding does not fit the model: it is empty or longer than the model's positions,
-// ids and type_ids differ in length, an id or type id is out of range, or the token that a
-// classifier reads is missing. index: the input's, for the message.
+// ids and type_ids differ in length, or an id or type id is out of range. index: the input's, for
+// the message.
 void check_encoding(const Encoding& encoding, int64_t index, const Config& config);
+
+// Throws if the token whose state a classifier reads is missing.
+void check_end(const Encoding& encoding, int64_t index, const Config& config);
 
 // Throws if all of the encoding's tokens are unattended, or so many that some token could attend to
 // nothing.

@@ -51,13 +51,13 @@ using models::name_of;
 
 void Model::Impl::check_task(Task wanted) const {
   if (info.head_task == wanted) return;
-  throw Error(fmt::format("a {} has no head for {}, but {}", config.architecture, name_of(wanted),
+  throw Error(fmt::format("{} has no head for {}: {}", config.architecture, name_of(wanted),
                           head_description()));
 }
 
 void Model::Impl::refuse_head(const char* what) const {
-  throw Error(fmt::format("a {} has no head that gives logits for {}, but {}", config.architecture,
-                          what, head_description()));
+  throw Error(fmt::format("{} has no head that gives logits for {}: {}", config.architecture, what,
+                          head_description()));
 }
 
 std::string Model::Impl::head_description() const {

@@ -139,6 +139,8 @@ TEST(Options, ThatMakeNoSenseAreRefused) {
   }
   EXPECT_THAT(error_of([] { Model::load("/nonexistent/model"); }),
               HasSubstr("/nonexistent/model: not a directory"));
+  EXPECT_THAT(error_of([] { find_model(std::string(5000, 'a')); }),
+              HasSubstr("cannot be read: File name too long"));
 }
 
 TEST(Loading, LogsWhatItDecided) {

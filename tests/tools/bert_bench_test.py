@@ -156,6 +156,8 @@ class BenchTest(ToolTest):
                 self.fail_with(1, f"bad.jsonl:2: {key} is {expected}", "--baseline", path, "1x3")
         path = self.write("bad.jsonl", json.dumps(row)[:-1])
         self.fail_with(1, "bad.jsonl:1: is not a JSON object", "--baseline", path, "1x3")
+        deep = self.write("deep.jsonl", '{"shape": ' + "[" * 10**6 + "]" * 10**6 + "}")
+        self.fail_with(1, "deep.jsonl:1: is not a JSON object", "--baseline", deep, "1x3")
         for option in "--baseline", "--html":
             self.fail_with(2, f"{option}: the value is empty", option, "", "1x3")
 

@@ -137,8 +137,22 @@ std::optional<std::string> duplicate_key(std::string_view text) {
   return duplicates.found;
 }
 
+bool nests_too_deep(std::string_view text) {
+  int depth = 0;
+  for (size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c == '"') {
+      for (++at; at < text.size() && text[at] != '"'; ++at) at += text[at] == '\\';
+    }
+    if (c == ']' || c == '}') --depth;
+    if ((c == '[' || c == '{') && ++depth > 100) return true;
+  }
+  return false;
+}
+
 json parse_json_text(std::string_view text, const std::string& name) {
   json document = parse_any_json_text(text, name);
+  if (nests_too_deep(text)) throw std::runtime_error(name + ": nests more than 100 deep");
   if (const auto key = duplicate_key(text)) {
     throw std::runtime_error(fmt::format("{}: {} is given twice", name, json(*key).dump()));
   }

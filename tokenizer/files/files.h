@@ -60,6 +60,8 @@ void refuse_pointer(std::string_view content, const std::string& path);
 std::string read_file(const std::string& path);
 // The first key that an object in a valid JSON text has twice.
 std::optional<std::string> duplicate_key(std::string_view text);
+// Whether a valid JSON text nests more than 100 deep: copying and writing such values recurses.
+bool nests_too_deep(std::string_view text);
 // Errors begin with the name. A duplicate key is an error, as choosing a value would be a guess,
 // except in parse_any_json_text, where the last one counts.
 nlohmann::json parse_any_json_text(std::string_view text, const std::string& name);

@@ -90,7 +90,7 @@ void PartedText::edit(const Part& part, std::span<const Edit> edits, size_t remo
     } else {
       if (at >= in.size()) {
         throw std::runtime_error(
-            "the normalizers cannot be applied to this text one after another");
+            "the tokenizer's normalizers cannot be applied to this text in turn");
       }
       source = sources[at];
       skip(static_cast<size_t>(1 - change));

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include <fmt/format.h>
+
 #include "tokenizer/token_sequence.h"
 #include "tokenizer/unicode/utf8.h"
 #include "tokenizer/unigram/all_prefixes.h"
@@ -63,8 +65,8 @@ size_t Unigram::find_best(std::string_view word, size_t at, size_t end, Window& 
       UnigramScratch::Node& node = window[to];
       if (node.begin != kNowhere && !(sum > node.score)) return;
       if (id < 0)
-        throw std::runtime_error(
-            "a character is no piece of the vocabulary, and unk_id is missing");
+        throw std::runtime_error(fmt::format(
+            "'{}' is not in the vocabulary, and model.unk_id is missing", word.substr(at, length)));
       node = {sum, static_cast<int32_t>(at), id};
     };
     trie.for_each_prefix(word.substr(at), [&](int32_t id, size_t size) {

@@ -26,9 +26,9 @@ A SHAPE is BxS, a batch of B inputs of S tokens, or lengths:17,31,128, a batch o
       --task TASK      hidden (default): the last hidden state of every token; logits: the head's
                        scores, which need only one row per input of the last layer
       --precision P,.. auto (default), f32, bf16 or int8, or several, one after the other
-      --backend B      what multiplies: auto (default), onednn or panels
-      --compare        both backends side by side, run in turns; onednn / panels: how many times as
-                       fast as panels onednn is; panels alone where oneDNN has no fast product
+      --backend B      matrix products by auto (default), onednn or panels
+      --compare        both backends side by side, run in turns; onednn / panels: oneDNN's speed
+                       relative to panels; panels alone where oneDNN has no fast product
       --threads N,..   default: as many as the process may use
       --runs N         the least number of timed runs of each shape (default 7); runs continue until
                        half a second has passed
@@ -42,9 +42,9 @@ A SHAPE is BxS, a batch of B inputs of S tokens, or lengths:17,31,128, a batch o
   -h, --help           this text
       --version        versions of this and of oneDNN, backend, instruction set
 
-gflops counts the multiplications and additions of the matrix products and of attention, with a
-window those of the keys in it.
-peak_fraction relates it to what the machine can do on the same threads, timed just before and after:
+gflops counts the multiplications and additions of the matrix products and of attention (of a
+sliding window, only the keys in it).
+peak_fraction relates it to what the machine can do on the same threads, timed before and after:
 a oneDNN matmul of 1024 x 1024 x 1024 in the same precision (int8: u8 by s8), or multiply-adds in
 registers if they are faster, which are measured in f32, and with AMX on its tiles in each precision
 (f32: a sixth of bf16's, or a third if the weights are bf16). --profile and --json show both. In
@@ -52,8 +52,9 @@ int8 without VNNI, the panels need fewer instructions than that matmul and come 
 floor is the larger of two times: the operations at that peak, and reading the weights at the
 threads' memory bandwidth.
 
-Intervals are 95 % confidence intervals, from the order of the runs' times, of which it takes 6; that
-of a change joins those of the two medians. They tell the spread within a run, not how the machine changes from one hour to the next.
+Intervals are 95 % confidence intervals, from the order of the times of at least 6 runs; that of a
+change joins those of the two medians. They tell the spread within a run, not how the machine
+changes from one hour to the next.
 
 Exit status: 0 success, 1 failure, 2 wrong usage.
 )";

@@ -135,7 +135,9 @@ void OutputFile::open_partial(const std::string& path, int input_fd, bool resume
   size_ = lseek(fd_, 0, SEEK_END);
   resumed_ = size_ > 0;
   begun_ = !resumed_;
-  if (replaces && fchmod(fd_, status.st_mode & 07777) != 0) fail("cannot be opened for writing");
+  if (replaces && fchmod(fd_, status.st_mode & 07777) != 0) {
+    fail("cannot be given the permissions of the file before");
+  }
 }
 
 OutputFile::~OutputFile() {

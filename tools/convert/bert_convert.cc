@@ -116,9 +116,8 @@ void check(const Stop& stop) {
 
 void check_copied(const std::error_code& error, const fs::path& from, const fs::path& to) {
   if (!error) return;
-  const bool is_read = error != std::errc::permission_denied;  // the new folder is this program's
-  throw std::runtime_error(fmt::format("{}: cannot be {}: {}", (is_read ? to : from).string(),
-                                       is_read ? "written" : "read", error.message()));
+  throw std::runtime_error(
+      fmt::format("{}: cannot be copied to {}: {}", from.string(), to.string(), error.message()));
 }
 
 // Skips hidden files and folders, which are the downloading tool's, unless one is a module's or

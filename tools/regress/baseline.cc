@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "tokenizer/files/files.h"
 #include "tools/report/environment.h"
 
 namespace bert::tools {
@@ -69,8 +70,10 @@ class Fields {
 }  // namespace
 
 ordered_json read_baseline(const std::string& path) {
-  ordered_json all = ordered_json::parse(read_whole(path), nullptr, false);
-  if (!all.is_object() || !all.contains("tool") || all["tool"] != "bert-regress") {
+  const std::string text = read_whole(path);
+  ordered_json all = ordered_json::parse(text, nullptr, false);
+  if (!all.is_object() || tokenizer::nests_too_deep(text) || !all.contains("tool") ||
+      all["tool"] != "bert-regress") {
     throw std::runtime_error(path + ": is not what bert-regress --json writes");
   }
   const Fields fields(path, all, "");

@@ -33,13 +33,13 @@ Either ids or texts may be left out. If both are there, the texts must tokenize 
 
   -m, --model DIR    default: the demo model
       --precision P  auto (default), f32, bf16 or int8
-      --backend B    what multiplies: auto (default), onednn or panels
-      --adapter NAME a LoRA adapter, of the model's own or a folder, as for bert-infer
+      --backend B    matrix products by auto (default), onednn or panels
+      --adapter NAME a LoRA adapter, a name in the model's files or a folder, as for bert-infer
       --atol X       a found value may differ from the expected one by
       --rtol X       atol + rtol * |expected|
       --mean X       the mean error of a stage may be X times the mean of |expected|; without this
                      option, in f32 also atol. --atol or --rtol without --mean drops this check,
-                     but not where a single element may have any error
+                     except where single elements are not checked
       --threads N    default: as many as the process may use
       --json         all results as one JSON object instead of the table
       --html FILE    the same as a page: the errors by stage in a table and a chart, their
@@ -61,8 +61,8 @@ The default tolerance of each precision:
                              as small as the tanh form of GELU instead of the erf form exceeds it.
   bf16   1     0.1    0.01   Here the mean tells whether a model is right; for embeddings and layers
   int8   1     0.1    0.05   it alone is checked. Measured: 0.001 to 0.006 in bf16 and 0.004 to
-                             0.025 in int8. Single values may be far off: logits by up to 0.57
-                             and 0.88, over 5,001 pairs with the demo model. Where int8's inputs
+                             0.025 in int8. Single values may be far off: logits by up to 0.6
+                             and 0.9, over 5,001 pairs with the demo model. Where activations
                              have 7 bits (AVX2 without VNNI), twice as much: --mean 0.1.
 
 Exit status: 0 all within the tolerance, 1 something is not, or a failure; 2 wrong usage.

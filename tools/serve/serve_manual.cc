@@ -7,8 +7,8 @@ const char* const ServeOptions::kManual = R"(bert-serve: serve models over HTTP
 
   bert-serve [-m [NAME=]DIR]... [OPTIONS]
 
-To the clients of OpenAI, text-embeddings-inference, Hugging Face, Cohere, Jina and the Open Inference
-Protocol. GET /docs lists the routes.
+For clients of OpenAI, text-embeddings-inference, Hugging Face, Cohere, Jina and the Open
+Inference Protocol. GET /docs lists the routes.
 
   -m, --model [NAME=]DIR   a model directory, as for bert-infer; may be given several times. A
                            request may name one, by "model" in its body or /models/NAME before the
@@ -20,11 +20,10 @@ Protocol. GET /docs lists the routes.
                            it better than the command line
 
 Limits
-  --max-concurrent N       requests that are answered at a time (512); others get 429, but for
-                           clients that have less than an equal share of them
-  --client-header NAME     a request's header that names its client, where a proxy that you trust sets
-                           it: X-Forwarded-For, of which the last element counts. Without it, a client
-                           is an address
+  --max-concurrent N       requests that are answered at a time (512); others get 429, unless
+                           their client has less than its share
+  --client-header NAME     the header by which a trusted proxy names the client: X-Forwarded-For,
+                           whose last element counts. Default: a client is an IP address
   --max-batch-tokens N     tokens that are computed at a time (16384)
   --max-client-batch N     inputs of a request (2048)
   --max-body BYTES         size of a request's body (8000000)
@@ -32,8 +31,8 @@ Limits
                            and a request whose answer would be larger by itself 422
   --max-connections N      open connections (4096)
   --timeout SECONDS        for a request, with its time in the queue (60)
-  --auto-truncate BOOL     whether inputs that are too long are cut, where a request does not say it
-                           (true), or refused (false)
+  --auto-truncate BOOL     whether inputs that are too long are cut (true) or refused (false), where
+                           the request does not say it
 
 Computing
   --precision P            auto, f32, bf16 or int8, as for bert-infer (auto)
@@ -48,7 +47,7 @@ Other
   -h, --help               print this
   --version                print the versions, backend and instruction set
 
-Each long option is also a variable of the environment: --max-body is BERT_SERVE_MAX_BODY.
+Each long option is also an environment variable: --max-body is BERT_SERVE_MAX_BODY.
 BERT_SERVE_MODEL and BERT_SERVE_ADAPTER hold several values with colons between them.
 
 SIGTERM and SIGINT: new requests are refused, those that were accepted are answered, and the program

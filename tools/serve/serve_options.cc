@@ -19,15 +19,6 @@ namespace {
 
 constexpr int kMost = 1'000'000'000;
 
-// Each option has a variable of the environment: --max-body is BERT_SERVE_MAX_BODY.
-CLI::Option* with_variable(CLI::Option* option) {
-  std::string name = option->get_lnames()[0];
-  std::ranges::transform(name, name.begin(), [](char c) {
-    return c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  });
-  return option->envname("BERT_SERVE_" + name);
-}
-
 // Refuses what a shell makes of a variable that is not set: an empty host would be all addresses,
 // and an empty key none.
 CLI::Validator text(const char* expected, const std::function<bool(std::string_view)>& is_right) {
@@ -62,6 +53,22 @@ void add_list(const char* variable, std::vector<std::string>& values) {
   for (std::string element; std::getline(elements, element, ':');) values.push_back(element);
 }
 
+// What a variable gives where the command line gives nothing. (CLI11 from 2.4 on ignores variables
+// whose value is wrong, as if a key that is no key were none.)
+void take_variable(const std::string& variable, CLI::Option& option) {
+  const char* const value = std::getenv(variable.c_str());
+  if (value == nullptr || *value == '\0' || option.count() > 0) return;
+  try {
+    option.add_result(value);
+    option.run_callback();
+  } catch (const CLI::Error& error) {
+    std::string reason = error.what();
+    const std::string name = option.get_name() + ": ";
+    if (reason.starts_with(name)) reason.erase(0, name.size());
+    throw UsageError(fmt::format("{}: {}", variable, reason));
+  }
+}
+
 bool is_truth(std::string_view text) {
   bool value = false;
   return CLI::detail::lexical_cast(std::string(text), value);
@@ -81,6 +88,16 @@ void add_adapter(const std::string& text, std::vector<ServedModels::Source>& sou
 }
 
 }  // namespace
+
+// Each option has a variable of the environment: --max-body is BERT_SERVE_MAX_BODY.
+CLI::Option* ServeOptions::with_variable(CLI::Option* option) {
+  std::string name = option->get_lnames()[0];
+  std::ranges::transform(name, name.begin(), [](char c) {
+    return c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  });
+  variables_.push_back({"BERT_SERVE_" + name, option});
+  return option;
+}
 
 void ServeOptions::declare(CLI::App& app) {
   const auto number = [&](const char* name, int& value, int least, int most) {
@@ -118,9 +135,10 @@ void ServeOptions::declare(CLI::App& app) {
 }
 
 void ServeOptions::settle() {
+  for (const auto& [variable, option] : variables_) take_variable(variable, *option);
   add_list("BERT_SERVE_MODEL", models);
   add_list("BERT_SERVE_ADAPTER", adapters);
-  // CLI11 leaves out empty variables, but who sets this one wants a key to be asked for.
+  // Empty variables count for nothing, but who sets this one wants a key to be asked for.
   const char* const key = std::getenv("BERT_SERVE_API_KEY");
   if (key != nullptr && *key == '\0' && api_key.empty()) {
     throw UsageError("BERT_SERVE_API_KEY is empty, expected a key");

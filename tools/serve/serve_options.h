@@ -20,7 +20,7 @@ struct ServeOptions {
   void declare(CLI::App& app);
   // The models, with their names. Throws UsageError where two have one name.
   std::vector<ServedModels::Source> sources() const;
-  // What several options say together, and the environment's lists.
+  // What several options say together, and the environment.
   void settle();
 
   std::vector<std::string> models, adapters;
@@ -31,6 +31,14 @@ struct ServeOptions {
   bert::Options load;
   ServeLimits limits;
   HttpLimits http;
+
+ private:
+  CLI::Option* with_variable(CLI::Option* option);
+  struct Variable {
+    std::string name;
+    CLI::Option* option;
+  };
+  std::vector<Variable> variables_;  // of the environment
 };
 
 }  // namespace bert::tools::serve

@@ -233,7 +233,7 @@ void read_gte(const JsonFile& file, Config& config) {
   if (scaling.has("rope_type") && scaling.at("rope_type").string() == "default") return;
   if (scaling.at("type").string() != "ntk") scaling.at("type").fail("\"ntk\"");
   const double factor = scaling.at("factor").number();
-  if (!(factor > 0 && std::isfinite(factor))) scaling.at("factor").fail("a positive number");
+  if (!is_positive(factor)) scaling.at("factor").fail("a positive number that a float can hold");
   if (factor <= 1) return;
   const auto d = static_cast<double>(width);
   if (!scaling.has("mixed_b")) {
@@ -247,6 +247,7 @@ void read_gte(const JsonFile& file, Config& config) {
   double m = 0;
   for (float& frequency : config.frequencies) {
     frequency /= static_cast<float>(std::exp(a * std::pow(++m, b)));
+    if (!std::isfinite(frequency)) scaling.at("mixed_b").fail("one that leaves frequencies finite");
   }
 }
 

@@ -73,7 +73,7 @@ const Family& find_family(const JsonFile& file, const std::string& directory) {
   }
   if (rows.empty()) {
     file.at("auto_map")
-        .at("AutoConfig")
+        .at(class_in_code(file, "AutoConfig").empty() ? "AutoModel" : "AutoConfig")
         .fail(fmt::format(
             "{}: code beside a model is never run",
             codes.empty() ? "none" : fmt::format("a known one, {}", fmt::join(codes, ", "))));

@@ -66,9 +66,11 @@ int64_t head_width(const JsonFile& file, const Config& config) {
   return width;
 }
 
+bool is_positive(double value) { return value > 0 && std::isnormal(static_cast<float>(value)); }
+
 double positive(const JsonFile& file, const char* field, double fallback) {
   const double value = file.number(field, fallback);
-  if (!(value > 0 && std::isfinite(value))) file.fail(field, "a positive number");
+  if (!is_positive(value)) file.fail(field, "a positive number that a float can hold");
   return value;
 }
 
@@ -77,7 +79,7 @@ namespace {
 double positive(const JsonField& parameters, const char* name) {
   const JsonField field = parameters.at(name);
   const double value = field.number();
-  if (!(value > 0 && std::isfinite(value))) field.fail("a positive number");
+  if (!is_positive(value)) field.fail("a positive number that a float can hold");
   return value;
 }
 

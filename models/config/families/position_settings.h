@@ -17,6 +17,8 @@ void read_positions(const JsonFile& file, Config& config);
 
 void expect_absent(const JsonFile& file, const char* field);
 double positive(const JsonFile& file, const char* field, double fallback);
+// Whether a float can hold the number and its inverse.
+bool is_positive(double value);
 int64_t head_width(const JsonFile& file, const Config& config);  // even, as pairs are rotated
 
 // The theta of {"rope_theta", "rope_type": "default"}, as transformers 5 writes it.

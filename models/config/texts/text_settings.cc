@@ -40,7 +40,8 @@ Prompt find_prompt(const std::string& directory, const std::string& wanted, cons
   if (!is_taken) {
     if (wanted.empty()) return {};
     throw Error(
-        fmt::format("prompt '{}' is only for embeddings and scores of whole inputs, but {} is a {}",
+        fmt::format("prompt '{}' is only for embeddings and scores of whole inputs, but {} is for "
+                    "other tasks ({})",
                     wanted, directory, config.architecture));
   }
   const Prompts prompts = read_prompts(directory);

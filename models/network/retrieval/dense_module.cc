@@ -40,6 +40,10 @@ class ModuleTensors {
       fail(file.path(), fmt::format("tensor '{}' has shape [{}], expected [{}]", name,
                                     fmt::join(tensor.shape, ", "), fmt::join(shape, ", ")));
     }
+    if (!is_float(tensor.dtype)) {
+      fail(file.path(), fmt::format("tensor '{}' is {}, expected F32, F16 or BF16", name,
+                                    dtype_name(tensor.dtype)));
+    }
     file.check(tensor);
     engine::Buffer values(tensor.elements());
     tensor.copy_to(values.data());

@@ -85,8 +85,8 @@ NamedText read_named(const tokenizer::TextEncoder& encoder, const SpanSettings& 
   const auto words = std::ssize(named.words);
   if (room < 1 && words > 0) {
     throw std::runtime_error(
-        fmt::format("inputs have at most {} tokens, which must hold {} of the labels and some of "
-                    "the text",
+        fmt::format("inputs have at most {} tokens, expected room for {} of the labels and for the "
+                    "text",
                     max_length, around));
   }
   for (int64_t first = 0; first < words;) {

@@ -147,7 +147,7 @@ std::vector<Tags> Model::Impl::tag(std::span<const Input> inputs, const TagOptio
   if (entity_head) return find_entities(inputs, options);
   if (!options.labels.empty()) {
     throw Error(
-        fmt::format("a {} has its own labels, expected none to look for", config.architecture));
+        fmt::format("{} has its own labels, expected none to look for", config.architecture));
   }
   std::vector<Encoding> wholes =
       models::encode_whole(tokenizer.impl_->text_encoder, inputs, on_workers());

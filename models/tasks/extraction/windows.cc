@@ -14,7 +14,7 @@ void Windows::add(const Encoding& whole, TokenRange text, int64_t max_length, in
   const int64_t room = max_length - around;
   if (room < std::min<int64_t>(size, 1)) {
     throw Error(
-        fmt::format("inputs have at most {} tokens, which must hold {} others and some text",
+        fmt::format("inputs have at most {} tokens, expected room for {} special tokens and text",
                     max_length, around));
   }
   const int64_t step = std::max<int64_t>(1, room - std::min(stride, room / 2));

@@ -20,7 +20,7 @@ std::vector<Relevance> score_pairs(const Model& of, const std::string& query,
                                    std::span<const std::string> documents) {
   const Internals::Impl& model = Internals::impl(of);
   if (model.info.labels.size() != 1) {
-    throw Error(fmt::format("{}: id2label: found {} labels for a {}, expected one to rank by",
+    throw Error(fmt::format("{}: id2label: found {} labels of {}, expected one to rank by",
                             model.config.path, model.info.labels.size(), model.info.architecture));
   }
   std::vector<Input> pairs;

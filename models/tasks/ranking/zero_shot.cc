@@ -140,7 +140,7 @@ std::vector<ZeroShot> zero_shot(const Model& model, std::span<const std::string>
     const std::optional<int> entailment = models::find_entailment(impl.info);
     if (!entailment) {
       throw Error(fmt::format(
-          "{}: id2label: found {} for a {}, expected several labels of which one begins with "
+          "{}: id2label: found {} in {}, expected several labels of which one begins with "
           "\"entail\", for zero-shot classification",
           impl.config.path,
           impl.info.labels.empty() ? "none" : fmt::format("{}", fmt::join(impl.info.labels, ", ")),

@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "models/bert_queue.h"
 #include "tests/models/copied_model.h"
 
 namespace bert {
@@ -60,8 +61,14 @@ TEST(Decoder, AClassifierNeedsAnEndOfSequence) {
     return test::error_of([&] { model.run(inputs); });
   };
   EXPECT_EQ(error({7, end, 9}), "no error");
-  EXPECT_EQ(error({7, 9}), "input 0: no token " + std::to_string(end) +
-                               " (eos_token_id), whose state the classifier reads");
+  const std::string missing = "input 0: found no token " + std::to_string(end) +
+                              " (eos_token_id in config.json), whose state the classifier reads";
+  EXPECT_EQ(error({7, 9}), missing);
+  const std::vector<Encoding> without = {{.ids = {7, 9}, .type_ids = {0, 0}}};
+  EXPECT_EQ(model.hidden(without)[0].states.rows, 2);
+  Queue queue(model);
+  EXPECT_EQ(queue.hidden(without).get()[0].states.rows, 2);
+  EXPECT_EQ(test::error_of([&] { queue.run(without).get(); }), missing);
 }
 
 }  // namespace

@@ -194,6 +194,10 @@ TEST(DenseModules, ThatDoNotFitAreRefusedByFileAndField) {
   EXPECT_EQ(error({{"module_output_name", "sentence_embedding"}}), "no error");
   EXPECT_THAT(error({{"bias", false}}), AllOf(HasSubstr(weights), HasSubstr("'linear.bias'")));
 
+  std::string integers = copy.read("2_Dense/model.safetensors");
+  integers.replace(integers.find("F32"), 3, "I32");
+  copy.write("2_Dense/model.safetensors", integers);
+  EXPECT_THAT(error(json::object()), HasSubstr("is I32, expected F32, F16 or BF16"));
   DenseModule{48, 20, kTanh, false}.write(copy, 2);
   EXPECT_THAT(error({{"bias", true}}),
               AllOf(HasSubstr(weights), HasSubstr("'linear.bias' is missing")));
@@ -319,6 +323,8 @@ TEST(Pooling, DefaultsAreThoseOfSentenceTransformers) {
   EXPECT_THAT(pooling({{"pooling_mode", "max"}}), HasSubstr("max"));
   EXPECT_THAT(pooling({{"pooling_mode_cls_token", true}, {"pooling_mode_mean_tokens", false}}),
               HasSubstr("cls"));
+  EXPECT_THAT(pooling({{"pooling_mode_cls_token", false}, {"pooling_mode_mean_tokens", false}}),
+              HasSubstr("pooling_mode_mean_tokens: found false, expected true"));
   // Whether the mean is meant too depends on sentence-transformers' version.
   EXPECT_THAT(pooling({{"pooling_mode_cls_token", true}}), HasSubstr("pooling_mode_mean_tokens"));
   EXPECT_THAT(pooling({{"pooling_mode_mean_sqrt_len_tokens", true},

@@ -119,7 +119,7 @@ TEST(Heads, MissingOnesAreNamedWithTheOneThereIs) {
         EXPECT_EQ(error, "no error") << wanted;
       } else {
         EXPECT_THAT(error, HasSubstr(one.architecture));
-        EXPECT_THAT(error, HasSubstr(wanted + ", but " + one.has));
+        EXPECT_THAT(error, HasSubstr(wanted + ": " + one.has));
       }
     }
     EXPECT_EQ(error_of([&] { model.embed(inputs); }), "no error");

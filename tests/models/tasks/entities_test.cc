@@ -305,14 +305,14 @@ TEST(NamedEntities, ErrorsSayWhatIsWrong) {
   const auto error = [](const Model& of, const Texts& in, const Texts& named) {
     return error_of([&] { find_entities(of, in, named); });
   };
-  EXPECT_THAT(error(other, texts, labels), HasSubstr("a BertForTokenClassification has its own"));
+  EXPECT_THAT(error(other, texts, labels), HasSubstr("BertForTokenClassification has its own"));
   EXPECT_THAT(error(model, texts, {}), HasSubstr("labels is empty, expected some to look for"));
   EXPECT_THAT(error(model, {}, {"man", " "}), HasSubstr("label 1 has no tokens"));
   EXPECT_THAT(error(model, {}, {"\xc3"}), HasSubstr("label 0: the first text is not valid UTF-8"));
   EXPECT_EQ(error(model, texts, labels), "input 1: the text is not valid UTF-8 at byte 2");
   EXPECT_THAT(
       error(model, {"a"}, Texts(40, "man")),
-      HasSubstr("input 0: inputs have at most 64 tokens, which must hold 83 of the labels"));
+      HasSubstr("input 0: inputs have at most 64 tokens, expected room for 83 of the labels"));
   TagOptions options;
   options.labels = labels;
   EXPECT_EQ(error_of([&] {

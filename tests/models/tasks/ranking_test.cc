@@ -287,7 +287,7 @@ TEST(RelevanceOfDocuments, IsTheScoreOfACrossEncoder) {
               {{"sentence_transformers", {{"activation_fn", "torch.nn.modules.linear.Identity"}}}});
   EXPECT_EQ(relevance(Model::load(copy.path()), "two dogs", texts)[7].score, logits.row(7)[0]);
   EXPECT_THAT(error_of([] { relevance(load_golden("plain"), "a", {}); }),
-              HasSubstr("plain/config.json: id2label: found 3 labels for a "
+              HasSubstr("plain/config.json: id2label: found 3 labels of "
                         "BertForSequenceClassification, expected one to rank by"));
 }
 
@@ -356,7 +356,7 @@ TEST(ZeroShotErrors, NameTheTextOrTheLabel) {
   const CopiedModel alone("one-label");
   alone.change("config.json", {{"id2label", {{"0", "entailment"}}}, {"label2id", nullptr}});
   EXPECT_THAT(error_of([&] { zero_shot(Model::load(alone.path()), good, good); }),
-              HasSubstr("found entailment for a BertFor"));
+              HasSubstr("found entailment in BertFor"));
   EXPECT_TRUE(zero_shot(model, {}, good).empty());
 }
 

@@ -213,7 +213,7 @@ TEST(Tag, ReadsATextOfAnyLength) {
     const Model without_room = load_golden(name, 1, Precision::automatic, 2);
     EXPECT_EQ(without_room.tag(std::vector<Input>{{""}})[0].windows, 1);
     EXPECT_EQ(test::error_of([&] { without_room.tag(std::vector<Input>{{text}}); }),
-              "inputs have at most 2 tokens, which must hold 2 others and some text");
+              "inputs have at most 2 tokens, expected room for 2 special tokens and text");
   }
 }
 

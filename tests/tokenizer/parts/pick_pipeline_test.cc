@@ -68,7 +68,7 @@ TEST(PickPipeline, NotThatOfUnigram) {
   definition["model"].erase("unk_id");
   EXPECT_EQ(tokens_of(load_definition(definition), "ab"), "\u2581a b");
   EXPECT_EQ(error_of_text(definition, "c"),
-            "a character is no piece of the vocabulary, and unk_id is missing");
+            "'c' is not in the vocabulary, and model.unk_id is missing");
 }
 
 TEST(PickPipeline, NotThatOfByteLevel) {

@@ -67,7 +67,7 @@ class Entities(InferTest):
     def test_what_is_refused(self):
         ask, tags = ("-m", self.gliner, "--labels", "a"), self.make_model("tags", "--head", "tokens")
         self.fail_with(1, "--labels is empty, expected some to look for: a GLiNER has none of its own", "-m", self.gliner, "a")
-        self.fail_with(1, "--labels: a BertForTokenClassification has its own labels, expected none", "-m", tags, "--labels",
+        self.fail_with(1, "--labels: BertForTokenClassification has its own labels, expected none", "-m", tags, "--labels",
                        "b", "a")
         for model, *options in ((tags, "--labels", "b"), (self.gliner,), (tags, "--max-length", "2")):
             # No mistake of a line's, which would be skipped.
@@ -77,7 +77,7 @@ class Entities(InferTest):
         self.fail_with(2, "--task tag: --threshold goes with --labels", "-m", tags, "--threshold", "0.1", "a")
         self.fail_with(2, "--task tag: --aggregation goes without --labels", *ask, "--aggregation", "max", "a")
         self.fail_with(1, "there are two texts, but a GLiNER reads one", *ask, stdin="a\tb\n")
-        self.fail_with(1, "which must hold [0-9]+ of the labels", *ask[:2], "--labels", "a b " * 30, "a")
+        self.fail_with(1, "expected room for [0-9]+ of the labels", *ask[:2], "--labels", "a b " * 30, "a")
         done = self.run_tool(*ask, "--on-error", "skip", stdin=b"a man\n\xff\ntwo dogs\n")
         answers = [json.loads(line) for line in done.stdout.splitlines()]
         self.assertEqual(["error" in answer for answer in answers], [False, True, False])

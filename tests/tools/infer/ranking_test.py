@@ -116,10 +116,10 @@ class ZeroShot(Ranking):
         self.fail_with(1, "there are two texts, expected one", *ask, "--labels", "a", stdin="a\tb\n")
         self.fail_with(1, "this task needs text", *ask, "--labels", "a", "--input-format", "jsonl",
                        stdin='{"ids": [5]}\n')
-        self.fail_with(1, r'config.json: id2label: found yes, no, maybe for a BertForSequenceClassification, '
+        self.fail_with(1, r'config.json: id2label: found yes, no, maybe in BertForSequenceClassification, '
                        r'expected several labels of which one begins with "entail"', "--task", "zero-shot",
                        "--labels", "a", "a")
-        self.fail_with(1, "id2label: found none for a BertModel", "-m", self.encoder, "--task", "zero-shot",
+        self.fail_with(1, "id2label: found none in BertModel", "-m", self.encoder, "--task", "zero-shot",
                        "--labels", "a", "a")
         done = self.run_tool(*ask, "--labels", "a", "--on-error", "skip", stdin=b"a man\n\xff\ntwo dogs\n")
         answers = [json.loads(line) for line in done.stdout.splitlines()]
@@ -180,7 +180,7 @@ class Rank(Ranking):
                        self.dir / "x.jsonl", stdin="a\n")
         self.fail_with(2, "cannot hold the answers of --task rank", *ask, "--query", "a", "-o",
                        self.dir / "x.npy", stdin="a\n")
-        self.fail_with(1, "config.json: id2label: found 3 labels for a BertForSequenceClassification, "
+        self.fail_with(1, "config.json: id2label: found 3 labels of BertForSequenceClassification, "
                        "expected one to rank by", "-m", self.nli, "--task", "rank", "--query", "a", "a")
         done = self.fail_with(1, "<stdin>:3: there are two texts", *ask, "--query", "a", "--quiet",
                               stdin="a\nb\na\tb\n")

@@ -59,7 +59,7 @@ class Refusals(ServeTest):
             ({"inputs": "a", "prompt_name": "query"}, "is 'query', expected none"),
             ({"inputs": [3], "prompt_name": "query"}, "^`prompt_name` cannot be given with token ids$"),
             ({"inputs": "a", "model": 7}, "`model` is or holds a number, expected a string"),
-            ({"inputs": "dogs " * 100}, r"an input has \d+ tokens, expected at most 64"),
+            ({"inputs": "dogs " * 100}, r"input 0: found \d+ tokens, expected at most 64, as truncation is off"),
             ({"inputs": ["a"] * 5}, "^batch size 5 > maximum allowed batch size 4$"),
         ]:
             with self.subTest(body):
@@ -87,7 +87,7 @@ class Refusals(ServeTest):
         self.refused("/rerank", {"query": "a", "texts": ["b"]}, 424,
                      "none of the models encoder, classes is a re-ranker model", "Backend")
         self.refused("/models/encoder/predict", {"inputs": "a"}, 424,
-                     "not a sequence classification model: encoder is a BertModel, which embeds texts",
+                     "not a sequence classification model: encoder is BertModel, which embeds texts",
                      "Backend")
         self.refused("/embed", {"inputs": "a", "model": "other"}, 404,
                      "there is no model 'other', expected one of: encoder, classes", "NotFound")
@@ -227,6 +227,19 @@ class Starting(ServeTest):
                                       capture_output=True, text=True, timeout=60)
                 self.assertEqual(done.returncode, code, done.stderr)
                 self.assertRegex(done.stderr.splitlines()[-1], pattern)
+
+    def test_wrong_variables(self):
+        for name, value, reason in [("PORT", "abc", "abc"), ("PORT", "70000", "from 0 to 65535"),
+                                    ("API_KEY", "secret\n", "expected a key without control characters"),
+                                    ("MAX_BODY", "8MB", "8MB"), ("AUTO_TRUNCATE", "perhaps", "expected true or false"),
+                                    ("PRECISION", "f64", "f64")]:
+            with self.subTest(name):
+                done = subprocess.run([str(self.bin / "bert-serve"), "-m", self.dir / "nowhere"],
+                                      env={**os.environ, f"BERT_SERVE_{name}": value},
+                                      capture_output=True, text=True, timeout=60)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertRegex(done.stderr, f"^bert-serve: BERT_SERVE_{name}: .*{reason}")
+                self.assertNotIn("secret", done.stderr)
 
     def test_an_empty_key_in_the_environment(self):
         for key, code in ("", 2), (None, 1):

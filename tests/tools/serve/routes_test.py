@@ -135,7 +135,7 @@ class Routes(ServeTest):
         self.assertEqual(left, self.post("/embed", {"inputs": [[ids[0], *ids[-63:]]]}))
         error = self.post("/embed", {"inputs": ["a", LONG], "truncate": False}, 422)
         [tokens] = self.post("/tokenize", {"inputs": LONG})
-        self.assertIn(f"has {len(tokens)} tokens, expected at most 64", error["error"])
+        self.assertIn(f"found {len(tokens)} tokens, expected at most 64", error["error"])
         self.assertEqual(error["error_type"], "Validation")
 
     def test_pairs_are_truncated_as_by_the_tokenizer(self):

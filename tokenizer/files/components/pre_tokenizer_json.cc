@@ -129,7 +129,7 @@ PatternText read_pattern(const JsonField& field) {
   try {
     out.pattern = make_expression_pattern(out.text);
   } catch (const std::runtime_error& error) {
-    text.fail_with(fmt::format("not a valid Oniguruma expression: {}", error.what()));
+    text.fail_with(error.what());
   }
   return out;
 }

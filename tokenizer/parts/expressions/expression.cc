@@ -66,7 +66,9 @@ class ExpressionPattern : public Pattern {
     regex_t* compiled = nullptr;
     const int code = onig().make(&compiled, begin, begin + own.size(), ONIG_OPTION_NONE,
                                  onig().utf8, onig().syntax, &info);
-    if (code != ONIG_NORMAL) throw std::runtime_error(onig_message(code, &info));
+    if (code != ONIG_NORMAL) {
+      throw std::runtime_error("not a valid Oniguruma expression: " + onig_message(code, &info));
+    }
     regex_.reset(compiled);
   }
 
@@ -118,8 +120,8 @@ class ExpressionPattern : public Pattern {
              code == ONIGERR_RETRY_LIMIT_IN_SEARCH_OVER;
     }
     [[noreturn]] static void refuse(const std::string& reason) {
-      throw std::runtime_error(
-          fmt::format("an expression of the tokenizer takes too long on this text ({})", reason));
+      throw std::runtime_error(fmt::format(
+          "a regular expression of the tokenizer takes too long on this text ({})", reason));
     }
     // Where the first match at `from` or later begins, or ONIG_MISMATCH. A search that meets its
     // limit does not say where it stopped, so then each place is tried by itself.
@@ -218,8 +220,8 @@ std::unique_ptr<const Pattern> make_expression_pattern(const std::string& expres
   if (expression == kByteLevelExpression) return make_byte_level_pattern();
   if (is_literal(expression)) return make_literal_pattern(expression);
   if (expression.size() > kMaxExpression) {
-    throw std::runtime_error(
-        fmt::format("it has {} bytes, expected at most {}", expression.size(), kMaxExpression));
+    throw std::runtime_error(fmt::format("the expression has {} bytes, expected at most {}",
+                                         expression.size(), kMaxExpression));
   }
   return std::make_unique<ExpressionPattern>(expression);
 }

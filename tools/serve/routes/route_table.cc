@@ -152,7 +152,15 @@ EncodeOptions encode_options(const Call& call, const JsonObject& object) {
 bert::Encoding encode(const Call& call, const ServedModel& model, const bert::Input& input,
                       const EncodeOptions& options, Work& work) {
   call.check_wanted();
-  bert::Encoding encoding = model.reader.encode(input, options);
+  const auto encoded = [&] {
+    try {
+      return model.reader.encode(input, options);
+    } catch (const RequestError& error) {
+      if (!error.field.empty()) throw;
+      throw RequestError(error.why, fmt::format("input {}: {}", work.inputs, error.what()));
+    }
+  };
+  bert::Encoding encoding = encoded();
   ++work.inputs;
   work.tokens += std::ssize(encoding.ids);
   work.characters +=

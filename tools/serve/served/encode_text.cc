@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "models/config/sentence_settings.h"
+#include "models/directory/inspection.h"
 #include "tokenizer/files/tokenizer_config.h"
 #include "tokenizer/truncate.h"
 #include "tokenizer/unicode/utf8.h"
@@ -42,7 +43,9 @@ void truncate(bert::Encoding& encoding, size_t most, Side cut) {
   size_t first = size_of(encoding.first), second = size_of(encoding.second);
   const size_t special = encoding.ids.size() - first - second;
   if (special > most)
-    throw RequestError(Refusal::validation, "the special tokens alone do not fit");
+    throw RequestError(
+        Refusal::validation,
+        fmt::format("expected at most {} tokens, but {} are special tokens alone", most, special));
   tokenizer::longest_first(most - special, first, second);
   keep(encoding, encoding.second, second, cut);
   keep(encoding, encoding.first, first, cut);
@@ -87,10 +90,11 @@ TextReader::TextReader(const std::string& directory, const bert::Model& model)
   if (!prompts.default_name.empty() && !model.info().has_chat_template) {
     default_prompt_ = prompts_[prompts.default_name];
   }
-  const tokenizer::TokenizerConfig config = tokenizer::read_tokenizer_config(directory);
-  cuts_left_ = config.truncate_left.value_or(false);
+  const std::string files = models::transformer_folder(directory);
+  const tokenizer::TokenizerConfig config = tokenizer::read_tokenizer_config(files);
+  cuts_left_ = models::truncates_left(model);
   if (whole_.mask_id() < 0) return;
-  padding_ = padding_of(directory, whole_);
+  padding_ = padding_of(files, whole_);
   const bool is_bpe = model.info().tokenizer == "BPE";
   cleans_up_ =
       config.cleans_up.value_or(false) && (!is_bpe || config.cleans_up_bpe.value_or(false));
@@ -131,10 +135,9 @@ bert::Encoding TextReader::encode(const bert::Input& input, const EncodeOptions&
   }
   const size_t size = encoding.ids.size();
   if (!options.truncates && size > static_cast<size_t>(max_length_)) {
-    throw RequestError(
-        Refusal::validation,
-        fmt::format("an input has {} tokens, expected at most {}, as it is not to be cut", size,
-                    max_length_));
+    throw RequestError(Refusal::validation,
+                       fmt::format("found {} tokens, expected at most {}, as truncation is off",
+                                   size, max_length_));
   }
   const Side usual = cuts_left_ ? Side::left : Side::right;
   truncate(encoding, static_cast<size_t>(max_length_), options.cut.value_or(usual));

@@ -89,7 +89,7 @@ bool ServedModel::can(Ability ability) const {
 }
 
 std::string ServedModel::description() const {
-  return fmt::format("a {}, which {}", info.architecture, in_words(info.task));
+  return fmt::format("{}, which {}", info.architecture, in_words(info.task));
 }
 
 const char* ServedModel::kind() const {

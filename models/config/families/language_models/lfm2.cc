@@ -55,7 +55,8 @@ int read_intermediate(const JsonFile& file) {
   if (!file.boolean("block_auto_adjust_ff_dim", true)) return static_cast<int>(width);
   width = 2 * width / 3;
   if (file.has(kWidthFactor) || !file.root().contains(kWidthFactor)) {  // null: neither
-    width = static_cast<int64_t>(factor * static_cast<double>(width));
+    const double exact = factor * static_cast<double>(width);
+    width = exact > kMaxConfigSize ? int64_t{kMaxConfigSize} + 1 : static_cast<int64_t>(exact);
     width = (width + multiple - 1) / multiple * multiple;
   }
   if (width < 1 || width > kMaxConfigSize) {

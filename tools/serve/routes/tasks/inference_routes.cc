@@ -64,7 +64,8 @@ std::vector<int64_t> shape_in(const JsonObject& tensor) {
   std::vector<int64_t> shape;
   for (const json& size : *tensor.find("shape")) {
     if (!size.is_number_integer() || size.get<int64_t>() < 1 || size.get<int64_t>() > kMost) {
-      tensor.fail("shape", "holds what is no size, expected whole numbers of at least 1");
+      tensor.fail("shape", fmt::format("holds {}, expected whole numbers from 1 to {}",
+                                       tokenizer::printable(size.dump(), 60), kMost));
     }
     shape.push_back(size.get<int64_t>());
   }
