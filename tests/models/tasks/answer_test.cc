@@ -101,6 +101,36 @@ Encoding window_of(const Encoding& whole, int64_t begin, int64_t first, int64_t 
   return window;
 }
 
+// Spans of the same words count together.
+void choose(Twin& twin, std::vector<TwinSpan> spans, const PairForm& form, const Text& text,
+            const AnswerOptions& options) {
+  const auto grown = [&](const TwinSpan& span) {
+    return grow(span.found, span.window, text.scalars, form.sentence_piece);
+  };
+  const auto string = [&](Offset offset) {
+    return text.letters.substr(offset.begin, offset.end - offset.begin);
+  };
+  std::map<std::u32string, double> scores;
+  for (const TwinSpan& span : spans) scores[string(grown(span))] += span.score;
+  const auto total = [&](const TwinSpan& span) { return scores[string(grown(span))]; };
+  std::ranges::stable_sort(spans, std::greater(), total);
+  std::set<std::u32string> seen;
+  for (const TwinSpan& span : spans) {
+    if (!seen.insert(string(grown(span))).second) continue;
+    if (std::ssize(seen) > options.top_k) break;
+    const Offset offset = strip(grown(span), text.scalars);
+    if (seen.size() > 1) {
+      twin.others.emplace_back(total(span), offset);
+      continue;
+    }
+    twin.score = total(span);
+    twin.offset = offset;
+    const Offset found = strip(span.found, text.scalars);
+    twin.grown = twin.offset.end != found.end || twin.offset.begin != found.begin;
+    twin.several = string(twin.offset).find(U' ') != std::u32string::npos;
+  }
+}
+
 Twin slow_answer(const Model& model, const PairForm& form, const Input& input, const Text& text,
                  const AnswerOptions& options) {
   const Tokenizer tokenizer = Tokenizer::load(test::golden(form.name), 1 << 20);
@@ -138,32 +168,7 @@ Twin slow_answer(const Model& model, const PairForm& form, const Input& input, c
     spans.insert(spans.end(), in_window.begin(), in_window.end());
     if (end == context) break;
   }
-  // Spans of the same words count together.
-  const auto grown = [&](const TwinSpan& span) {
-    return grow(span.found, span.window, text.scalars, form.sentence_piece);
-  };
-  const auto string = [&](Offset offset) {
-    return text.letters.substr(offset.begin, offset.end - offset.begin);
-  };
-  std::map<std::u32string, double> scores;
-  for (const TwinSpan& span : spans) scores[string(grown(span))] += span.score;
-  const auto total = [&](const TwinSpan& span) { return scores[string(grown(span))]; };
-  std::ranges::stable_sort(spans, std::greater(), total);
-  std::set<std::u32string> seen;
-  for (const TwinSpan& span : spans) {
-    if (!seen.insert(string(grown(span))).second) continue;
-    if (std::ssize(seen) > options.top_k) break;
-    const Offset offset = strip(grown(span), text.scalars);
-    if (seen.size() > 1) {
-      twin.others.emplace_back(total(span), offset);
-      continue;
-    }
-    twin.score = total(span);
-    twin.offset = offset;
-    const Offset found = strip(span.found, text.scalars);
-    twin.grown = twin.offset.end != found.end || twin.offset.begin != found.begin;
-    twin.several = string(twin.offset).find(U' ') != std::u32string::npos;
-  }
+  choose(twin, spans, form, text, options);
   return twin;
 }
 

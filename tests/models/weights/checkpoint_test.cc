@@ -274,12 +274,14 @@ TEST_F(ConfigFile, ErrorsNameTheFieldWhatWasFoundAndWhatWasExpected) {
   copy("plain");
   write_file(path_ / "config.json", "{\"hidden_size\": ");
   EXPECT_THAT(error(), HasSubstr("config.json: not valid JSON at byte"));
-  write_file(path_ / "config.json",
-             "{\"model_type\": \"nomic_bert\", \"n_layer\": " + std::string(1000000, '[') +
-                 std::string(1000000, ']') + "}");
-  EXPECT_THAT(error(), HasSubstr("config.json: nests more than 100 deep"));
   write_file(path_ / "config.json", "[]");
   EXPECT_THAT(error(), HasSubstr("config.json: found an array, expected an object"));
+}
+
+TEST_F(ConfigFile, MayNotNestDeeply) {
+  copy("plain");
+  write_file(path_ / "config.json", std::string(1000000, '[') + std::string(1000000, ']'));
+  EXPECT_THAT(error(), HasSubstr("config.json: nests more than 100 deep"));
 }
 
 // 240 mutants from a fixed seed. A mutant of the weights must be an error or leave the answer as it
