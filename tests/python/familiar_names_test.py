@@ -302,7 +302,7 @@ class Pipelines(PackageTest):
         one = answer("a man", "two dogs", doc_stride=0)
         self.assertEqual(answer(question=["a man", "a man"], context="two dogs"), [one, one])
         asked = {"question": "a man", "context": "two dogs"}
-        best, *others = answer(asked, top_k=3, doc_stride=0)
+        best, *others = answer(asked, top_k=np.int64(3), doc_stride=0)
         self.assertEqual([best["answer"], *sorted(each["answer"] for each in others)],
                          sorted(["dogs", "two", "two dogs"], key=lambda text: text != best["answer"]))
         self.assertEqual(answer(question="a man", context="dogs", top_k=3)["answer"], "dogs")  # as theirs: no list

@@ -213,6 +213,8 @@ TEST(LanguageModels, ARerankerOfNvidiasPoolsAsItsFileSays) {
               testing::HasSubstr("pooling: found \"weighted_avg\", expected avg, cls or last"));
   EXPECT_THAT(error_with(kGolden, {{"temperature", 0}}),
               testing::HasSubstr("temperature: found 0, expected a positive number"));
+  EXPECT_THAT(error_with(kGolden, {{"temperature", 1e-50}}),
+              testing::HasSubstr("expected a positive number that a float can hold"));
 }
 
 TEST(LanguageModels, OfLiquidAiHaveConvolutionsInSomeLayers) {

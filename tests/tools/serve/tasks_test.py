@@ -30,6 +30,7 @@ class Tasks(ServeTest):
             "prompted": cls.make_model("prompted", *three),
             "large": cls.make_model("large", "--head", "mlm", "--vocab", "60000"),
             "ranks": cls.make_model("ranks", "--labels", "1"),
+            "bart": cls.make_model("bart", "--family", "bart", *three),
             "regression": cls.make_model("regression", "--labels", "1"),
             "tags": cls.make_model("tags", "--head", "tokens", *tags),
             "qa": cls.make_model("qa", "--head", "qa"),
@@ -202,6 +203,11 @@ class Tasks(ServeTest):
             self.assertEqual((found["answer"], found["score"]),
                              ("", row["no_answer"]) if none else (row["answer"], row["score"]))
         self.assertIn(True, kinds)
+
+    def test_a_classifier_that_reads_the_end_of_a_text(self):
+        [row] = self.infer(self.names["bart"], inputs=["a man plays"])
+        [[found]] = self.post("/models/bart", {"inputs": "a man plays", "parameters": {"top_k": 1}})
+        self.assertEqual((found["label"], found["score"]), (row["label"], row["probability"]))
 
     def test_several_answers(self):
         inputs = {"question": "who plays", "context": LONG + "a man plays music"}
