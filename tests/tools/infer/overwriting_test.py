@@ -108,7 +108,7 @@ class Projector(InferTest):
         process = subprocess.Popen(self.command(*self.arguments), stdin=subprocess.PIPE, stderr=subprocess.PIPE)
         process.stdin.write(b"a man\n")
         process.stdin.flush()
-        while not (self.folder / "vectors.tsv.partial").exists():
+        while not (self.folder / "index.html.partial").exists():  # opened last, once its name was found free
             time.sleep(0.01)
         (self.folder / "index.html").unlink()
         (self.folder / "index.html" / "taken").mkdir(parents=True)
