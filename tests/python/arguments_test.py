@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What decides between two answers in sentence-transformers and transformers, and arguments that are
 refused: arguments_test.py BUILD_DIR"""
+import collections
 import json
 import unittest.mock
 
@@ -161,6 +162,77 @@ class Inputs(PackageTest):
                 self.assertEqual(list(extract(inputs)), expected)
         sizes = [len(call.args[0]) for call in calls.call_args_list]
         self.assertEqual(sizes, [2, 3] * 6)
+
+    def test_a_pipelines_inputs(self):
+        """An iterator's answers come as soon as batch_size inputs are read, and before the error of a later one."""
+        classify, read = pipeline("text-classification", self.model, batch_size=2), []
+        expected = classify(TEXTS)
+
+        def texts(last=()):
+            for text in (*TEXTS, *last):
+                read.append(text)
+                yield text
+
+        for settings, size in ({"batch_size": 1}, 1), ({}, 2), ({"batch_size": None}, 2):
+            del read[:]
+            answers = classify(texts(), **settings)
+            self.assertEqual(next(answers), expected[0])
+            self.assertEqual(len(read), size)
+            self.assertEqual(list(answers), expected[1:])
+        answers = classify(texts([3]), batch_size=100)
+        self.assertEqual([next(answers) for _ in TEXTS], expected)
+        self.assertRaisesRegex(ValueError, fr"inputs\[{len(TEXTS)}\]: found int", next, answers)
+        self.assertRaisesRegex(ValueError, "batch_size is -1", classify, "a", batch_size=-1)
+
+        class KeyDataset:  # as transformers has it
+            def __len__(self):
+                return len(TEXTS)
+
+            def __getitem__(self, i):
+                return TEXTS[i]
+
+        self.assertEqual(list(classify(KeyDataset())), expected)
+        self.assertEqual(classify(collections.deque(TEXTS)), expected)
+
+    def test_tables_are_refused(self):
+        """Their items are the names of columns."""
+        class Table(list):
+            columns = ("first", "second")
+
+        for call in (SentenceTransformer(self.encoder).encode, CrossEncoder(self.model).predict,
+                     pipeline("text-classification", self.model)):
+            self.assertRaisesRegex(TypeError, "inputs: found Table, expected a list: take one of its columns", call,
+                                   Table(["first", "second"]))
+
+    def test_older_names_and_defaults(self):
+        model = SentenceTransformer(self.encoder, backend="torch", model_kwargs={}, tokenizer_kwargs=None)
+        for call in model.encode, model.encode_query, model.encode_document:
+            self.assert_bits(call(sentences=TEXTS), model.encode(TEXTS))
+        self.assertRaisesRegex(TypeError, "inputs and its older name sentences: expected one", model.encode,
+                               inputs=TEXTS, sentences=TEXTS)
+        self.assertRaisesRegex(ValueError, "backend is 'onnx'", SentenceTransformer, self.encoder, backend="onnx")
+        plain = CrossEncoder(self.model)
+        negative = CrossEncoder(self.model, default_activation_function=np.negative)
+        self.assert_bits(negative.predict(sentences=PAIRS, num_workers=2), -plain.model.run(PAIRS))
+        self.assert_bits(plain.predict(PAIRS, activation_fct=np.negative), negative.predict(PAIRS))
+        classify = pipeline("text-classification", self.model, dtype="auto", device_map=None, model_kwargs=None,
+                            config=None, truncation=None)
+        self.assertEqual(classify("a"), pipeline("text-classification", self.model)("a"))
+        self.assertRaisesRegex(TypeError, "unknown arguments dtype", pipeline, "text-classification", self.model,
+                               dtype="float16")
+        extract = pipeline("feature-extraction", self.encoder)
+        self.assertEqual(extract("a", tokenize_kwargs={"truncation": True, "padding": True}), extract("a"))
+        self.assertRaisesRegex(ValueError, "truncation must be True", extract, "a",
+                               tokenize_kwargs={"truncation": False})
+
+    def test_labels_without_o(self):
+        tag = pipeline("ner", self.make_model("parts of speech", "--head", "tokens", "--labels", "2", "--label-names",
+                                              "NOUN,VERB"), aggregation_strategy="simple")
+        self.assertEqual([tag(text, ignore_labels=[]) for text in TEXTS], [tag(text) for text in TEXTS])
+        other = pipeline("ner", self.make_model("people", "--head", "tokens", "--labels", "2", "--label-names",
+                                                "O,B-WHO"))
+        self.assertRaisesRegex(ValueError, "expected O, one of the model's labels", other, "a", ignore_labels=[],
+                               aggregation_strategy="simple")
 
     def test_groups_of_other_labels(self):
         names = "O,B-WHO,I-WHO,E-WHO,S-A-B,B-C-D"

@@ -137,6 +137,7 @@ class SentenceTransformers(Compared):
                 answers = [model.predict(PAIRS), model.predict(PAIRS[0]),
                            model.predict(PAIRS[:5], activation_fn=torch.nn.Sigmoid()),
                            model.predict(PAIRS[:5], activation_fn=torch.nn.Softmax(dim=0)),
+                           model.predict(PAIRS[:5], activation_fn=torch.sigmoid),
                            model.predict(PAIRS[:5], apply_softmax=True, batch_size=2),
                            model.predict(PAIRS[:5], convert_to_tensor=True), model.num_labels]
                 if labels == 1:

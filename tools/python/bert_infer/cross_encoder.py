@@ -16,6 +16,7 @@ from bert_infer.prompted_model import (
     listed,
     read_json,
     refuse_device,
+    renamed,
     to_tensor,
 )
 
@@ -31,9 +32,11 @@ def sigmoid(logits: Matrix) -> Matrix:
 
 
 def activated(activation: Callable[[Any], Any], logits: Matrix) -> Any:
-    """By a function of a NumPy array, or a module of those who have torch anyway."""
+    """By a function of a NumPy array, or one of those who have torch anyway."""
     torch = sys.modules.get("torch")
-    if torch is not None and isinstance(activation, torch.nn.Module):
+    own = getattr(activation, "__module__", None) or getattr(activation, "__qualname__", "")
+    is_torch = own.startswith(("torch.", "_VariableFunctions"))  # the latter: torch.sigmoid
+    if torch is not None and (is_torch or isinstance(activation, torch.nn.Module)):
         return activation(to_tensor(logits)).detach().numpy()
     return np.asarray(activation(logits))
 
@@ -54,13 +57,14 @@ class CrossEncoder(PromptedModel):
     model_name_or_path  as in SentenceTransformer; a NAME alone is looked for among cross-encoder's
     max_length          truncates pairs to this many tokens; it can be set later too
     activation_fn       what makes scores of logits [N, C], where a call names none: a function of a
-                        NumPy array, or a torch.nn.Module. By default what the directory names, else a
+                        NumPy array, or one of torch's. By default what the directory names, else a
                         sigmoid for one label and the logits for several
     prompts, default_prompt_name, revision  as in SentenceTransformer
     options             those of Options: precision="int8", threads=2, ...
     """
     organization: ClassVar[str] = "cross-encoder"
 
+    @renamed(default_activation_function="activation_fn")
     def __init__(self, model_name_or_path: Path, *, max_length: int | None = None,
                  activation_fn: Callable[[Any], Any] | None = None,
                  prompts: dict[str, str] | None = None, default_prompt_name: str | None = None,
@@ -81,6 +85,7 @@ class CrossEncoder(PromptedModel):
     def num_labels(self) -> int:
         return len(self.model.info.labels)
 
+    @renamed(sentences="inputs", activation_fct="activation_fn", num_workers=None)
     def predict(self, inputs: Sequence[Any] | NDArray[Any], prompt_name: str | None = None,
                 prompt: str | None = None, batch_size: int = 32,
                 show_progress_bar: bool | None = None,
@@ -131,6 +136,7 @@ class CrossEncoder(PromptedModel):
             scores = scores[:, 0]
         return softmax(scores) if apply_softmax and scores.ndim > 1 else scores
 
+    @renamed(activation_fct="activation_fn", num_workers=None)
     def rank(self, query: str, documents: Sequence[str], top_k: int | None = None,
              return_documents: bool = False, prompt_name: str | None = None,
              prompt: str | None = None, batch_size: int = 32,

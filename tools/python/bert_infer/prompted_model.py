@@ -2,12 +2,13 @@
 """What SentenceTransformer and CrossEncoder share: prompts and arguments of sentence-transformers."""
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 
@@ -37,7 +38,37 @@ def to_tensor(array: Any) -> Any:
     return torch.from_numpy(array)
 
 
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def renamed(**names: str | None) -> Callable[[Function], Function]:
+    """Lets a function take arguments by older names, as sentence-transformers does; those of None have no
+    effect."""
+    def decorate(function: Function) -> Function:
+        @functools.wraps(function)
+        def call(*arguments: Any, **named: Any) -> Any:
+            for older, name in names.items():
+                if older not in named:
+                    continue
+                if name in named:
+                    raise TypeError(f"{name} and its older name {older}: expected one of them")
+                value = named.pop(older)
+                if name is not None:
+                    named[name] = value
+            return function(*arguments, **named)
+        return cast(Function, call)
+    return decorate
+
+
+def refuse_table(inputs: Any) -> None:
+    """A pandas.DataFrame, whose items are the names of its columns."""
+    if hasattr(inputs, "columns") and not isinstance(inputs, np.ndarray):
+        raise TypeError(f"inputs: found {type(inputs).__name__}, expected a list: take one of its columns, or "
+                        ".values.tolist()")
+
+
 def listed(inputs: Any, kind: str) -> list[Any]:
+    refuse_table(inputs)
     if isinstance(inputs, (str, bytes, bytearray, dict)):
         raise TypeError(f"inputs: found one {type(inputs).__name__}, expected a list of {kind}")
     try:
@@ -66,7 +97,8 @@ class PromptedModel:
     def __init__(self, name: Path, prompts: dict[str, str] | None, default_prompt_name: str | None,
                  max_length: int | None, revision: str | None = None, **options: Any) -> None:
         known = {option: value for option, value in options.items() if option not in WITHOUT_EFFECT
-                 and (value is not None or option not in ONLY_NONE)}
+                 and not (option in ONLY_NONE and value in (None, {}))
+                 and (option, value) != ("backend", "torch")}  # sentence-transformers' default
         self.model = Model(self._find(at_revision(name, revision)), max_length=max_length or 0, **known)
         self._max_seq_length = self.model.info.max_length
         self.settings = read_json(self.model.directory, SETTINGS)

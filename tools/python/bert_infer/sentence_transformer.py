@@ -10,7 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from bert_infer import _core
 from bert_infer.model import Matrix, Path, Text, whole
-from bert_infer.prompted_model import SETTINGS, PromptedModel, listed, refuse_device, to_tensor
+from bert_infer.prompted_model import (
+    SETTINGS,
+    PromptedModel,
+    listed,
+    refuse_device,
+    renamed,
+    to_tensor,
+)
 
 SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
 
@@ -82,6 +89,7 @@ class SentenceTransformer(PromptedModel):
 
     get_sentence_embedding_dimension = get_embedding_dimension
 
+    @renamed(sentences="inputs")
     def encode(self, inputs: str | Sequence[Text] | NDArray[Any], prompt_name: str | None = None,
                prompt: str | None = None, batch_size: int = 32,
                show_progress_bar: bool | None = None,
@@ -132,6 +140,7 @@ class SentenceTransformer(PromptedModel):
             _core.normalize(whole)
         return whole
 
+    @renamed(sentences="inputs")
     def encode_query(self, inputs: str | Sequence[Text] | NDArray[Any],
                      prompt_name: str | None = None, prompt: str | None = None,
                      batch_size: int = 32, show_progress_bar: bool | None = None,
@@ -140,6 +149,7 @@ class SentenceTransformer(PromptedModel):
         return self._encode_as(["query"], inputs, prompt_name, prompt, batch_size=batch_size,
                                show_progress_bar=show_progress_bar, **settings)
 
+    @renamed(sentences="inputs")
     def encode_document(self, inputs: str | Sequence[Text] | NDArray[Any],
                         prompt_name: str | None = None, prompt: str | None = None,
                         batch_size: int = 32, show_progress_bar: bool | None = None,

@@ -18,6 +18,8 @@ __all__ = ["Pipeline", "pipeline"]
 TASKS: dict[str, type[Pipeline]] = {
     kind.task: kind for kind in (TextClassification, TokenClassification, QuestionAnswering, FillMask,
                                  FeatureExtraction, ZeroShotClassification)}
+# transformers' arguments of which only the default has a meaning here.
+UNSET = ("config", "device_map", "dtype", "framework", "model_kwargs", "torch_dtype")
 ALIASES = {"sentiment-analysis": "text-classification", "ner": "token-classification"}
 
 
@@ -40,6 +42,9 @@ def pipeline(task: str, model: Path | Model, *, tokenizer: Path | None = None, d
     kind = TASKS.get(ALIASES.get(task, task))
     if kind is None:
         raise ValueError(f"task is {task!r}, expected one of {', '.join([*TASKS, *ALIASES])}")
+    for name in UNSET:
+        if settings.get(name) in (None, "auto"):
+            settings.pop(name, None)
     options = {name: settings.pop(name) for name in OPTION_NAMES & settings.keys()}
     if isinstance(model, Model):
         if options:

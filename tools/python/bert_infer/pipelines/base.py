@@ -2,25 +2,29 @@
 """What all pipelines share: their arguments, and the shapes of inputs."""
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sized
 from typing import Any, ClassVar
-
-import numpy as np
 
 from bert_infer import prompted_model
 from bert_infer._core import Encoding, Error
 from bert_infer.model import Model, Text, Tokenizer, whole
 
-# Of an iterator's inputs, this many are read at a time, or fewer that have so many characters. Of a
-# list's, as many for each worker are answered at a time, and in between Ctrl-C gets its turn.
+# Of an iterator's inputs, batch_size are read at a time, by default so many, or fewer that have so many
+# characters. Of a list's, so many for each worker are answered at a time, and in between Ctrl-C gets
+# its turn.
 STREAMED, CHARACTERS = 256, 65536
 UNLIMITED = 2**31 - 1
 # transformers' arguments that make no difference to answers here.
-WITHOUT_EFFECT = {"batch_size", "num_workers", "padding", "use_fast", *prompted_model.WITHOUT_EFFECT}
+WITHOUT_EFFECT = {"num_workers", "padding", "use_fast", *prompted_model.WITHOUT_EFFECT}
 
 
 class Pipeline:
-    """A model for one task. Arguments given here are defaults for those of the calls."""
+    """A model for one task. Arguments given here are defaults for those of the calls.
+
+    A text, or a dict, is answered by itself, a list or an array by a list, and an iterator, or what has only
+    a length and items, as transformers' KeyDataset, by an iterator, which reads batch_size inputs at a time
+    (256): a generator that waits for answers needs batch_size=1.
+    """
     task: ClassVar[str] = ""
     parameters: ClassVar[dict[str, Any]] = {}
     """The arguments that a call takes, and their defaults."""
@@ -45,33 +49,55 @@ class Pipeline:
         merged = self._merged(self._settings, settings)
         if isinstance(inputs, (str, dict)):
             return self.answers([inputs], merged)[0]
-        if isinstance(inputs, (list, tuple, np.ndarray)):
-            return list(self._streamed(iter(inputs), self.model.info.workers, merged))
-        if isinstance(inputs, Iterable) and not isinstance(inputs, (bytes, bytearray)):
-            return self._streamed(iter(inputs), 1, merged)
+        prompted_model.refuse_table(inputs)
+        if not isinstance(inputs, (bytes, bytearray)):
+            if isinstance(inputs, Iterable) and isinstance(inputs, Sized):
+                return list(self._in_parts(iter(inputs), merged))
+            if isinstance(inputs, Iterable):
+                return self._streamed(iter(inputs), merged)
+            if hasattr(inputs, "__getitem__") and hasattr(inputs, "__len__"):
+                return self._streamed((inputs[i] for i in range(len(inputs))), merged)
         raise TypeError(f"{self.task}: found {type(inputs).__name__}, expected a text or a list")
 
-    def _streamed(self, inputs: Iterator[Any], workers: int,
-                  settings: dict[str, Any]) -> Iterator[Any]:
-        start = 0
+    def _in_parts(self, inputs: Iterator[Any], settings: dict[str, Any]) -> Iterator[Any]:
+        start, workers = 0, self.model.info.workers
         for part in parts_of(inputs, STREAMED * workers, CHARACTERS * workers):
+            yield from self._part(part, start, settings)
+            start += len(part)
+
+    def _streamed(self, inputs: Iterator[Any], settings: dict[str, Any]) -> Iterator[Any]:
+        start = 0
+        for part in parts_of(inputs, settings["batch_size"] or STREAMED, CHARACTERS):
             try:
-                found = self.answers(part, settings)
-            except (Error, TypeError, ValueError) as error:
-                raise prompted_model.counted_from(start, error) from None
+                found = self._part(part, start, settings)
+            except (Error, TypeError, ValueError):  # after the answers to those before
+                for i, item in enumerate(part):
+                    yield from self._part([item], start + i, settings)
+                raise
             yield from found
             start += len(part)
 
+    def _part(self, items: list[Any], start: int, settings: dict[str, Any]) -> list[Any]:
+        """The answers to the inputs from `start` on."""
+        try:
+            return self.answers(items, settings)
+        except (Error, TypeError, ValueError) as error:
+            raise prompted_model.counted_from(start, error) from None
+
     def _merged(self, defaults: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
+        for name in "tokenizer_kwargs", "tokenize_kwargs":  # some pipelines' names for these
+            settings = {**(settings.pop(name, None) or {}), **settings}
         settings = {name: value for name, value in settings.items() if name not in WITHOUT_EFFECT}
-        if settings.pop("truncation", True) not in (True, "longest_first"):
+        if settings.pop("truncation", None) not in (None, True, "longest_first"):
             raise ValueError(f"{self.task}: truncation must be True: long inputs are truncated")
+        batch_size = {"batch_size": settings.pop("batch_size", None) or defaults.get("batch_size")}
+        check_positive(batch_size, "batch_size")
         unknown = sorted(settings.keys() - self.parameters.keys())
         if unknown:
             raise TypeError(f"{self.task}: unknown arguments {', '.join(unknown)}, expected some of "
                             f"{', '.join(sorted(self.parameters))}")
         merged = defaults | {name: value for name, value in settings.items()
-                             if value is not None or name in self.none_counts}
+                             if value is not None or name in self.none_counts} | batch_size
         self.check(merged)
         return merged
 

@@ -42,9 +42,10 @@ class TokenClassification(Pipeline):
         ignored = settings["ignore_labels"]
         if isinstance(ignored, str):
             raise ValueError(f"ignore_labels is {ignored!r}, expected a list of labels")
-        if strategy != "none" and ignored is not None and "O" not in ignored:
-            raise ValueError(f"ignore_labels is {ignored!r}, expected O among them unless "
-                             "aggregation_strategy is none")
+        if (strategy != "none" and ignored is not None and "O" not in ignored
+                and "O" in self.model.info.labels):
+            raise ValueError(f"ignore_labels is {ignored!r}, expected O, one of the model's labels, "
+                             "among them unless aggregation_strategy is none")
 
     def answers(self, items: list[Any], settings: dict[str, Any]) -> list[Any]:
         require_texts(items)
@@ -57,7 +58,7 @@ class TokenClassification(Pipeline):
 
     def _entities(self, text: str, encoding: Encoding, tags: Tags, strategy: str,
                   ignored: list[str]) -> list[dict[str, Any]]:
-        spans = tags.entities if "O" in ignored else tags.words
+        spans = tags.entities if "O" in ignored or strategy != "none" else tags.words
         found = []
         offsets = encoding.offsets.tolist()
         next_token = encoding.first[0]
