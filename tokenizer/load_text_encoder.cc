@@ -113,6 +113,11 @@ TextEncoder::Impl::Impl(Definition definition)
       max_length(definition.max_length),
       notes(std::move(definition.notes)) {
   add_tokens(definition);
+  if (!definition.has_types) {  // transformers gives models none, which they take for zeros
+    for (Template* pieces : {&single, &pair}) {
+      for (TemplatePiece& piece : *pieces) piece.type_id = 0;
+    }
+  }
   check_template(single);
   check_template(pair);
   trimmer = OffsetTrimmer(std::move(definition.trims), vocabulary);

@@ -251,6 +251,7 @@ void read_sizes(const JsonFile& file, Config& config) {
         file.integer("type_vocab_size", least, kMaxConfigSize, config.family->default_types));
   }
   config.embedding = *config.family->projection ? size("embedding_size", 1 << 16) : config.hidden;
+  config.decoder_width = config.embedding;
   config.output = config.hidden;
   if (*names.head_size && (!names.may_lack_head_size || file.has(names.head_size))) {
     config.head_size = size(names.head_size, 1 << 12);
@@ -365,8 +366,8 @@ Config read_config(const std::string& directory, const std::string& adapter) {
   read_positions(file, config);
   name_layers(file, config);
   config.gate = config.family->gate;
-  if (config.family->read_more) config.family->read_more(file, config);
   config.tied = file.boolean("tie_word_embeddings", config.family->tied);
+  if (config.family->read_more) config.family->read_more(file, config);
   read_score(file, directory, config);
   find_not_evaluated(config);
   for (const HeadRow* head : config.heads_on_top) {
@@ -374,6 +375,7 @@ Config read_config(const std::string& directory, const std::string& adapter) {
         read_head_labels(file, directory, head->kind);
     config.head_activations[head] = read_head_activation(file, config, *head);
   }
+  if (std::string note = note_on_label_ids(file); !note.empty()) config.notes.push_back(note);
   check_tables(file, config);
   check_other_keys(file, config);
   if (config.spans) config.architecture = "GLiNER";

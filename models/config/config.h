@@ -102,6 +102,7 @@ struct Config {
     bool distance_key = true;
   } has_bias;
   int64_t head_width = 0;      // the outputs of a head's `widen`
+  int64_t decoder_width = 0;   // of masked_lm's decoder: the embeddings', or RemBERT's own
   bool has_first_norm = true;  // the first layer has a norm before attention
   std::vector<int> windows;    // [L] or empty: how far attention reaches to each side; 0: anywhere
   bool is_causal = false;      // no token attends to later ones
@@ -132,13 +133,15 @@ struct Config {
   // Unless other files say otherwise, embeddings are the first token's state, and similarity their
   // product.
   bool embeds_first = false;
-  // Embeddings are the state of the first token `id`, or if that is -1 of the first of the highest,
-  // and if `columns` are not 0, they are multiplied with Family::text_projection.
-  struct TextEnd {
-    int id = -1;
+  // An embedding is one token's state: the first one's, or that of the first with the id `end`, or
+  // if that is -1, of the first with the highest id. If `columns` is not 0, Family::text_projection
+  // turns it into so many numbers.
+  struct TextState {
+    bool is_first = false;
+    int end = -1;
     int columns = 0;
   };
-  std::optional<TextEnd> embeds_end;
+  std::optional<TextState> text_state;
   int convolution = 0;  // in tokens, after the first layer; 0: none
   engine::Activation convolution_activation = engine::Activation::tanh;
 

@@ -84,6 +84,19 @@ Scores read_scores(const JsonFile& file, const std::string& function, size_t lab
 
 }  // namespace
 
+std::string note_on_label_ids(const JsonFile& file) {
+  if (!file.has("id2label") || !file.has("label2id")) return "";
+  const nlohmann::json &names = *file.find("id2label"), &ids = *file.find("label2id");
+  if (!names.is_object() || !ids.is_object()) return "";
+  for (const auto& [name, id] : ids.items()) {
+    const auto same = names.find(id.dump());
+    if (same != names.end() && (*same == name || same->dump() == name)) continue;
+    return fmt::format("{}: label2id does not say the same as id2label, which is used",
+                       file.path());
+  }
+  return "";
+}
+
 Config::Labels read_head_labels(const JsonFile& file, const std::string& directory, HeadKind kind) {
   switch (kind) {
     case HeadKind::classification: {

@@ -236,11 +236,11 @@ void ModuleList::refuse(size_t i, const char* expected) const {
 namespace {
 
 // As CLIP does, without a Pooling module.
-void pool_at_end(const Config& config, SentenceModules& modules) {
+void take_text_state(const Config& config, SentenceModules& modules) {
+  const auto& [is_first, end, columns] = *config.text_state;
   modules.configured = true;
-  modules.poolings = {Pooling::end};
-  modules.end_token = config.embeds_end->id;
-  const int64_t columns = config.embeds_end->columns;
+  modules.poolings = {is_first ? Pooling::cls : Pooling::end};
+  modules.end_token = end;
   if (columns == 0) return;
   modules.dense.push_back({.directory = {},
                            .width = modules.columns,
@@ -261,7 +261,7 @@ SentenceModules read_sentence_modules(const std::string& directory, const Config
   if (config.is_causal_lm && (config.is_causal || is_gemma)) modules.poolings = {Pooling::last};
   if (config.embeds_first) modules.poolings = {Pooling::cls};
   modules.columns = config.output;
-  if (config.embeds_end) pool_at_end(config, modules);
+  if (config.text_state) take_text_state(config, modules);
   const ModuleList list(directory);
   if (!list.exists) return modules;
   for (size_t i = 0; i < list.modules.size(); ++i) {
@@ -279,7 +279,7 @@ SentenceModules read_sentence_modules(const std::string& directory, const Config
     } else if (name == "Normalize" && modules.configured && !modules.normalize) {
       modules.normalize = true;
       expect_sentence_features(folder + "/config.json");
-    } else if (!(i == 0 && (name == "Transformer" || (name == "CLIPModel" && config.embeds_end))) &&
+    } else if (!(i == 0 && (name == "Transformer" || (name == "CLIPModel" && config.text_state))) &&
                !(name == "LogitScore" && !config.score_tokens.empty())) {
       list.refuse(i, "Transformer, Pooling and optionally Dense and Normalize");
     }

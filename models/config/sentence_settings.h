@@ -18,7 +18,7 @@ namespace bert::models {
 
 // How a sequence's hidden states become one row: the first or the last token's, the maximum of each
 // column, their sum divided by the number of tokens or its square root, or a mean with rising
-// weights; or that of the token that Config::embeds_end says.
+// weights; or that of the token that Config::text_state says.
 enum class Pooling { cls, max, mean, mean_sqrt_len, weighted_mean, last, end };
 
 // modules.json and the folders it names: Pooling, then dense layers, then normalisation or

@@ -41,10 +41,10 @@ struct Head {
   const HeadRow& row;
   const engine::Product& product;           // f32
   std::optional<engine::Linear> widen;      // [W, H]
-  std::optional<engine::Linear> transform;  // [H, H] or [E, H], the activation fused
+  std::optional<engine::Linear> transform;  // [H, H] or [D, H], the activation fused
   std::optional<engine::Norm> norm;
   std::optional<engine::Linear> output;  // [C, H]; a masked language model has a decoder instead
-  engine::Table decoder;                 // [V, E]: the word embeddings or own_decoder
+  engine::Table decoder;                 // [V, D]: the word embeddings or own_decoder
   WeightTable own_decoder;
   engine::Buffer decoder_floats;  // of one that is stored as f16, or of which parts are joined
   engine::Buffer decoder_bias;    // [V]

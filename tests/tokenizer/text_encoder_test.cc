@@ -73,6 +73,31 @@ TEST(Encode, PairAndEmptyTexts) {
   EXPECT_EQ(tokenizer.encode("\x01 \xc2\xa0", std::nullopt, 0).ids, (std::vector<int32_t>{2, 3}));
 }
 
+// transformers then passes none to the model.
+TEST(Encode, SegmentIdsAreZeroIfTheModelsInputsLackThem) {
+  const TestDirectory directory;
+  directory.write("tokenizer.json", small_tokenizer(kWords).dump());
+  const auto types = [&](const std::string& inputs) {
+    directory.write("tokenizer_config.json", "{\"model_input_names\": " + inputs + "}");
+    return directory.load().encode("a b", "c", 0).type_ids;
+  };
+  const std::vector<int32_t> one_segment(6, 0), two = {0, 0, 0, 0, 1, 1};
+  EXPECT_EQ(types("null"), two);
+  EXPECT_EQ(types(R"(["input_ids", "token_type_ids", "attention_mask"])"), two);
+  EXPECT_EQ(types(R"(["input_ids", "attention_mask"])"), one_segment);
+  for (const char* name : {"DistilBertTokenizerFast", "XLMRobertaTokenizer"}) {
+    directory.write("tokenizer_config.json", json({{"tokenizer_class", name}}).dump());
+    EXPECT_EQ(directory.load().encode("a b", "c", 0).type_ids, one_segment);
+  }
+  directory.remove("tokenizer.json");
+  directory.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\n");
+  EXPECT_EQ(types("null"), two);
+  EXPECT_EQ(types(R"(["input_ids"])"), one_segment);
+  directory.write("tokenizer_config.json", R"({"model_input_names": ["input_ids", 7]})");
+  EXPECT_EQ(directory.error(),
+            "tokenizer_config.json: model_input_names[1]: found 7, expected a string");
+}
+
 TEST(Encode, OffsetsCountScalars) {
   const TextEncoder tokenizer = make(small_tokenizer(kWords));
   // U+10400 is unknown, U+0301 is stripped, U+00E9 is an e, and the Chinese character stands alone.

@@ -333,5 +333,17 @@ TEST(VocabTxt, ConfigErrors) {
   }
 }
 
+// model_type implies the class.
+TEST(TokenizerJson, IsComparedWithTheDefaultClassToo) {
+  const TestDirectory directory;
+  nlohmann::json definition = small_tokenizer({"a"});
+  definition["normalizer"]["lowercase"] = false;
+  directory.write("tokenizer.json", definition.dump());
+  for (const auto& [type, notes] : {std::pair{"bert", 2}, {"llama", 0}}) {
+    directory.write("config.json", nlohmann::json({{"model_type", type}}).dump());
+    EXPECT_EQ(directory.load().notes().size(), notes) << type;
+  }
+}
+
 }  // namespace
 }  // namespace bert::tokenizer

@@ -344,51 +344,6 @@ class Newer(JudgeTest):
             self.assertEqual([tuple(pair) if pair else (0, 0) for pair in row["offsets"]],
                              found["offset_mapping"], text)
 
-    def test_clip(self):
-        """All three classes, with the tokenizer's two forms, in a folder as sentence-transformers has it."""
-        directory = random_models.fresh(self.dir / "clip")
-        folder = directory / "0_CLIPModel"
-        folder.mkdir()
-        random_models.train_byte_pair(folder, [], suffix="</w>")
-        vocabulary = json.loads((folder / "vocab.json").read_text())
-        begin, end = len(vocabulary), len(vocabulary) + 1
-        vocabulary |= {"<|startoftext|>": begin, "<|endoftext|>": end}
-        (folder / "vocab.json").write_text(json.dumps(vocabulary))
-        (folder / "tokenizer_config.json").write_text(json.dumps(
-            {"tokenizer_class": "CLIPTokenizer", "model_max_length": 40}))
-        modules = [{"idx": 0, "name": "0", "path": folder.name, "type": "sentence_transformers.models.CLIPModel"}]
-        (directory / "modules.json").write_text(json.dumps(modules))
-        tokenizer = transformers.CLIPTokenizerFast.from_pretrained(str(folder))
-        part = {"hidden_size": 36, "num_attention_heads": 3, "num_hidden_layers": 3, "intermediate_size": 50}
-        text = part | {"vocab_size": end + 1, "bos_token_id": begin, "eos_token_id": end, "max_position_embeddings": 40}
-        texts = ["A photo of a cat's  \n2 dogs!!", "", "na\u00efve \u4e2d\u6587 \U0001f600 don't", "word " * 60,
-                 "the end <|endoftext|> is early"]
-        for name, saves in (("CLIPModel", False), ("CLIPTextModelWithProjection", True), ("CLIPTextModel", True)):
-            with self.subTest(name):
-                config = transformers.CLIPTextConfig(projection_dim=20, **text)
-                if name == "CLIPModel":
-                    vision = part | {"image_size": 32, "patch_size": 16}
-                    config = transformers.CLIPConfig(text_config=text, vision_config=vision, projection_dim=20)
-                model = getattr(transformers, name)(config).eval()
-                random_models.randomise(model, 5, 1.5)
-                model.save_pretrained(str(folder))
-                if saves:
-                    tokenizer.save_pretrained(str(folder))
-                answers = self.infer(directory, "--task", "embed", inputs=texts)
-                rows = self.infer(directory, "--task", "tokens", "--output-format", "jsonl", inputs=texts)
-                for input, answer, row in zip(texts, answers, rows):
-                    found = tokenizer(input, truncation=True, return_offsets_mapping=True)
-                    self.assertEqual(row["ids"], found["input_ids"], input)
-                    self.assertEqual([tuple(pair) if pair else (0, 0) for pair in row["offsets"]],
-                                     found["offset_mapping"], input)
-                    with torch.no_grad():
-                        of = model.get_text_features if name == "CLIPModel" else model
-                        wanted = of(torch.tensor([found["input_ids"]]))
-                    if not torch.is_tensor(wanted):
-                        wanted = getattr(wanted, "text_embeds", None) if name.endswith("Projection") else \
-                            wanted.pooler_output
-                    self.assert_close(answer["embedding"], wanted[0], 1e-5)
-
     def test_settings(self):
         for seed, (family, settings) in enumerate(MORE):
             with self.subTest(f"{family} {settings}"):

@@ -21,7 +21,7 @@ FAMILIES = {"bert": "Bert", "distilbert": "DistilBert", "electra": "Electra", "a
             "roberta": "Roberta", "xlm-roberta": "XLMRoberta", "camembert": "Camembert",
             "mpnet": "MPNet", "ernie": "Ernie", "megatron-bert": "MegatronBert",
             "data2vec-text": "Data2VecText", "roberta-prelayernorm": "RobertaPreLayerNorm",
-            "xlm-roberta-xl": "XLMRobertaXL", "bart": "Bart", "mobilebert": "MobileBert"}
+            "xlm-roberta-xl": "XLMRobertaXL", "bart": "Bart", "mobilebert": "MobileBert", "rembert": "RemBert"}
 # Of another family.
 TOKENIZERS = {"ernie": "bert", "megatron-bert": "bert", "data2vec-text": "roberta", "roberta-prelayernorm": "roberta",
               "xlm-roberta-xl": "xlm-roberta", "bart": "roberta", "mobilebert": "bert"}
@@ -84,6 +84,9 @@ def make_tokenizer(family: str, directory: Path):
     if family == "albert":
         train_unigram(directory / "spiece.model", pad_id=0, unk_id=1, bos_id=-1, eos_id=-1,
                       control_symbols=BERT_SPECIAL[2:])
+    elif family == "rembert":
+        train_unigram(directory / "sentencepiece.model", pad_id=0, eos_id=1, unk_id=2, bos_id=-1,
+                      control_symbols=BERT_SPECIAL[2:])
     elif family in ("xlm-roberta", "camembert", "xlm-roberta-xl"):
         train_unigram(directory / "sentencepiece.bpe.model", unk_id=0, bos_id=1, eos_id=2)
     elif family in ("roberta", "data2vec-text", "roberta-prelayernorm", "bart"):
@@ -91,7 +94,11 @@ def make_tokenizer(family: str, directory: Path):
     else:
         make_word_piece(directory, MPNET_SPECIAL if family == "mpnet" else BERT_SPECIAL)
     kind = getattr(transformers, FAMILIES[TOKENIZERS.get(family, family)] + "TokenizerFast")
-    return kind.from_pretrained(str(directory), model_max_length=60)
+    tokenizer = kind.from_pretrained(str(directory), model_max_length=60)
+    if family == "rembert":  # version 5 puts no special tokens around texts before it reads its own tokenizer.json
+        tokenizer.save_pretrained(str(directory))
+        tokenizer = kind.from_pretrained(str(directory))
+    return tokenizer
 
 
 def make_config(family: str, tokenizer, **settings):
@@ -108,6 +115,8 @@ def make_config(family: str, tokenizer, **settings):
         sizes["embedding_size"] = 21
     if family == "albert":
         sizes |= {"num_hidden_groups": 2, "num_hidden_layers": 4, "inner_group_num": 2}
+    if family == "rembert":
+        sizes |= {"input_embedding_size": 21, "output_embedding_size": 56}
     if family == "mobilebert":
         sizes |= {"intra_bottleneck_size": 24, "num_feedforward_networks": 3}
     kind = getattr(transformers, FAMILIES[family] + "Config")

@@ -58,8 +58,7 @@ class BpeCodesReader {
     out_.model = Definition::Model::byte_pair;
     out_.is_fast_bpe = out_.first_gets_odd = true;
     out_.notes = config_.notes;
-    out_.max_length = config_.model_max_length;
-    out_.truncate_left = config_.truncate_left.value_or(false);
+    set_encoding(config_, out_);
     for (const auto& [name, token] : kSpecialTokens) {
       const auto [known, is_absent] = config_.special_tokens.try_emplace(name);
       if (is_absent) known->second.content = token;

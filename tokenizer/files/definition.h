@@ -68,6 +68,7 @@ struct Definition {
   bool has_decoders = false;      // there was a tokenizer.json: its Sequence may be empty
   int max_length = 0;             // 0: none given
   bool truncate_left = false;
+  bool has_types = true;        // if not, all segment ids are 0
   bool first_gets_odd = false;  // see longest_first()
   std::vector<std::string> notes;
 };

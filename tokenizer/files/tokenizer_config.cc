@@ -18,6 +18,9 @@ constexpr double kMaxNamedLength = 1e6;
 constexpr const char* kTokenFields[] = {"bos_token", "eos_token", "unk_token", "sep_token",
                                         "pad_token", "cls_token", "mask_token"};
 constexpr size_t kWithoutDefault = 2;  // bos_token and eos_token
+// The classes that give models no segment ids.
+constexpr const char* kWithoutTypes[] = {"DistilBert", "Roberta", "XLMRoberta", "MPNet",
+                                         "Camembert"};
 
 std::optional<bool> optional_bool(const JsonField& config, const char* name) {
   if (!config.has(name)) return std::nullopt;
@@ -186,6 +189,11 @@ void read_config(const JsonField& config, TokenizerConfig& out) {
     if (side.string() != "left" && side.string() != "right") side.fail("\"left\" or \"right\"");
     out.truncate_left = side.string() == "left";
   }
+  if (config.has("model_input_names")) {
+    const auto names = config.at("model_input_names").elements();
+    out.has_types = std::ranges::any_of(
+        names, [](const JsonField& name) { return name.string() == "token_type_ids"; });
+  }
   read_added_tokens_decoder(config, out);
 }
 
@@ -214,6 +222,15 @@ std::vector<NamedToken> named_tokens(const TokenizerConfig& config,
     tokens.push_back(std::move(token));
   }
   return tokens;
+}
+
+void set_encoding(const TokenizerConfig& config, Definition& out) {
+  out.max_length = config.model_max_length;
+  out.truncate_left = config.truncate_left.value_or(out.truncate_left);
+  const bool class_has_types = std::ranges::none_of(kWithoutTypes, [&](const char* stem) {
+    return is_tokenizer_class(config.tokenizer_class, stem);
+  });
+  out.has_types = config.has_types.value_or(class_has_types);
 }
 
 std::runtime_error null_token(const TokenizerConfig& config, const char* name) {
@@ -256,9 +273,10 @@ bool is_bert_like_class(std::string_view name) {
 }
 
 bool is_bert_like_type(std::string_view type) {
-  constexpr std::string_view kTypes[] = {"bert",       "convbert",   "distilbert",  "electra",
-                                         "ernie",      "layoutlm",   "lxmert",      "megatron-bert",
-                                         "mobilebert", "nomic_bert", "squeezebert", "visual_bert"};
+  constexpr std::string_view kTypes[] = {
+      "bert",        "convbert",    "distilbert",    "electra",    "ernie",
+      "layoutlm",    "lxmert",      "megatron-bert", "mobilebert", "nomic_bert",
+      "squeezebert", "visual_bert", "chinese_clip"};
   return std::ranges::find(kTypes, type) != std::end(kTypes);
 }
 

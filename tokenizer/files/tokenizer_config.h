@@ -46,10 +46,13 @@ struct TokenizerConfig {
   std::vector<NamedToken> additional_special_tokens;   // with extra_special_tokens
   int model_max_length = 0;  // 0: none, or a number so large that it means none
   std::optional<bool> truncate_left;
+  std::optional<bool> has_types;  // whether model_input_names has token_type_ids
   std::vector<std::string> notes;
 };
 
 TokenizerConfig read_tokenizer_config(const std::string& directory);
+// Copies what it says about encodings, whatever makes the tokens.
+void set_encoding(const TokenizerConfig& config, Definition& out);
 // The error for a special token that is null, but without which the class does not work.
 std::runtime_error null_token(const TokenizerConfig& config, const char* name);
 // A string field of config.json, or empty.

@@ -71,30 +71,39 @@ void read_added_tokens(const JsonField& document, Definition& out) {
   }
 }
 
-// otherwise: the default of the class that the config names, if it has one.
+// otherwise: the default of the class `by_default`, if it has one.
 void compare_switch(const std::optional<bool>& other, bool ours, const char* name,
                     const char* json_name, const TokenizerConfig& config, Definition& out,
-                    std::optional<bool> otherwise = std::nullopt) {
+                    std::optional<bool> otherwise = std::nullopt,
+                    const std::string& by_default = "") {
   const std::optional<bool> theirs = other ? other : otherwise;
   if (!theirs || *theirs == ours) return;
-  const std::string by = other ? "" : " by default for " + config.tokenizer_class;
+  const std::string by = other ? "" : " by default for " + by_default;
   out.notes.push_back(fmt::format("{}: {} is {}{}, but {} has {} {}, which is used", config.file,
                                   name, *theirs, by, out.file, json_name, ours));
 }
 
-void compare_switches(const TokenizerConfig& config, Definition& out) {
+// The class like BertTokenizer that transformers takes, or "".
+std::string bert_like_class(const std::string& directory, const TokenizerConfig& config) {
+  if (is_bert_like_class(config.tokenizer_class)) return config.tokenizer_class;
+  if (!config.tokenizer_class.empty()) return "";
+  return is_bert_like_type(read_model_text(directory, "model_type")) ? "BertTokenizer" : "";
+}
+
+void compare_switches(const TokenizerConfig& config, const std::string& by_default,
+                      Definition& out) {
   const NormalizerOptions& n = out.normalizer;
   std::optional<bool> yes, as_case;  // transformers uses the defaults of these classes, too
-  if (is_bert_like_class(config.tokenizer_class)) {
+  if (!by_default.empty()) {
     yes = true;
     as_case = config.do_lower_case.value_or(true);
   }
   compare_switch(config.do_lower_case, n.lowercase, "do_lower_case", "normalizer.lowercase", config,
-                 out, yes);
+                 out, yes, by_default);
   compare_switch(config.strip_accents, n.strip_accents, "strip_accents", "normalizer.strip_accents",
-                 config, out, as_case);
+                 config, out, as_case, by_default);
   compare_switch(config.tokenize_chinese_chars, n.handle_chinese_chars, "tokenize_chinese_chars",
-                 "normalizer.handle_chinese_chars", config, out, yes);
+                 "normalizer.handle_chinese_chars", config, out, yes, by_default);
   compare_switch(config.clean_text, n.clean_text, "clean_text", "normalizer.clean_text", config,
                  out);
 }
@@ -127,7 +136,10 @@ std::string find_mask(const TokenizerConfig& config, const Definition& out) {
 
 void compare_config(const std::string& directory, const TokenizerConfig& config, Definition& out) {
   out.notes.insert(out.notes.end(), config.notes.begin(), config.notes.end());
-  if (out.model == Definition::Model::word_piece && !out.by_parts) compare_switches(config, out);
+  const std::string bert_like = bert_like_class(directory, config);
+  if (out.model == Definition::Model::word_piece && !out.by_parts) {
+    compare_switches(config, bert_like, out);
+  }
   if (out.model == Definition::Model::byte_pair && !out.by_parts) {
     compare_switch(config.add_prefix_space, out.byte_level.add_prefix_space, "add_prefix_space",
                    "pre_tokenizer.add_prefix_space", config, out);
@@ -140,8 +152,7 @@ void compare_config(const std::string& directory, const TokenizerConfig& config,
                                     config.file, unknown->second.content, out.file,
                                     out.word_piece.unknown));
   }
-  out.max_length = config.model_max_length;
-  out.truncate_left = config.truncate_left.value_or(out.truncate_left);
+  set_encoding(config, out);
   // transformers adds these to tokenizer.json's. Those of added_tokens_decoder come with flags,
   // which count for more than tokenizer.json's; but what is special stays so.
   TokenList list(out.added_tokens);
@@ -154,9 +165,7 @@ void compare_config(const std::string& directory, const TokenizerConfig& config,
   }
   TokenIds ids;  // of the class's own special tokens, which the files need not name
   std::array<const char*, 5> defaults = {};
-  if (is_bert_like_class(config.tokenizer_class) ||
-      (config.tokenizer_class.empty() &&
-       is_bert_like_type(read_model_text(directory, "model_type")))) {
+  if (!bert_like.empty()) {
     defaults = {"[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"};
     for (const auto& [token, id] : out.vocabulary) {
       const bool may_be = token.starts_with('[');  // comparing all takes a millisecond

@@ -140,8 +140,7 @@ Definition read_vocab_json(const std::string& directory) {
   } else if (convention.is_roberta && config.trim_offsets.value_or(true)) {
     out.trims.push_back({out.byte_level.add_prefix_space});
   }
-  out.max_length = config.model_max_length;
-  out.truncate_left = config.truncate_left.value_or(false);
+  set_encoding(config, out);
   set_special_tokens(config, convention, out);
   return out;
 }

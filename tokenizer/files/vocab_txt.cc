@@ -142,8 +142,7 @@ class VocabTxtReader {
     out_.normalizer.strip_accents = config_.strip_accents.value_or(out_.normalizer.lowercase);
     out_.normalizer.handle_chinese_chars = config_.tokenize_chinese_chars.value_or(true);
     out_.normalizer.clean_text = config_.clean_text.value_or(true);
-    out_.max_length = config_.model_max_length;
-    out_.truncate_left = config_.truncate_left.value_or(false);
+    set_encoding(config_, out_);
   }
 
   std::string special(const char* name, const char* otherwise) const {

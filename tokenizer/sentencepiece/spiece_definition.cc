@@ -86,8 +86,7 @@ class SpieceDirectoryReader {
     out_.model = Definition::Model::unigram;
     out_.file = path_;
     out_.notes = config_.notes;
-    out_.max_length = config_.model_max_length;
-    out_.truncate_left = config_.truncate_left.value_or(false);
+    set_encoding(config_, out_);
     set_vocabulary();
     set_steps();
     if (config_.add_prefix_space == false) {

@@ -23,7 +23,15 @@ except ImportError as error:
 from newer.config import NewerConfig
 from reference import arguments, sentence_embedding, write_reference
 from reference_config import Config, read_config
-from reference_inputs import Input, random_inputs, read_inputs, read_limits, with_prompt
+from reference_inputs import (
+    Input,
+    lacks_types,
+    random_inputs,
+    read_inputs,
+    read_json,
+    read_limits,
+    with_prompt,
+)
 from tensor_file import FormatError
 
 
@@ -31,12 +39,16 @@ def tokenize_with(directory: Path, config: Config, max_length: int | None):
     """The callable that read_inputs takes, using the directory's own tokenizer."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(str(directory))
     limit, lower_first = read_limits(directory, config.longest, max_length)
+    path = directory / "tokenizer_config.json"
+    # Version 5's classes leave out some models' segment ids, though these were trained with them.
+    returns_types = None if path.exists() and lacks_types(read_json(path)) else True
 
     def tokenize(texts: list[str]) -> tuple[list[int], list[int]]:
         texts = [text.lower() for text in texts] if lower_first else texts
         encoding = tokenizer(*texts, truncation="longest_first", max_length=limit,
-                             return_token_type_ids=True)
-        return list(encoding["input_ids"]), list(encoding["token_type_ids"])
+                             return_token_type_ids=returns_types)
+        ids = list(encoding["input_ids"])
+        return ids, list(encoding.get("token_type_ids", [0] * len(ids)))
 
     return with_prompt(config, tokenize)
 

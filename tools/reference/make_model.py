@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 
 import retrieval_models
-from model_families import (FAMILIES, HEADS, POSITION_TYPES, Family, config, layer_names,
-                            resolve_options)
+from model_families import (FAMILIES, HEADS, POSITION_TYPES, Family, config, decoder_width, layer_names,
+                            projection_width, resolve_options)
 from model_tokenizers import write_json, write_tokenizer
 from newer import models as newer_models
 from newer.model_heads import head as newer_head
@@ -71,7 +71,7 @@ class Weights:
             self.norm(e + "LayerNorm", width)
         if family.final_norm:
             self.norm(family.prefix + family.final_norm, width)
-        if args.family == "albert":
+        if args.family in ("albert", "rembert"):
             self.dense(family.prefix + "encoder.embedding_hidden_mapping_in", hidden, width, 1)
         elif width != hidden:
             self.dense(family.prefix + "embeddings_project", hidden, width, 1)
@@ -113,16 +113,21 @@ class Weights:
         hidden = args.shape[1]
         if family.pooler and args.head in family.pooled and not args.no_pooler:
             self.dense(family.prefix + family.pooler, hidden, hidden, 1)
-        sizes = {"H": hidden, "E": args.embedding_size, "V": vocab, "C": args.labels}
+        sizes = {"H": hidden, "E": args.embedding_size, "O": decoder_width(args), "V": vocab, "C": args.labels,
+                 "P": projection_width(args)}
         for part in filter(None, family.heads.get(args.head, "").split("; ")):
             kind, name, outputs, *rest = part.split()
             size = sizes.get(outputs) or int(outputs)
-            if kind == "dense":
-                self.dense(name, size, sizes[rest[0]], float(rest[1]))
+            if kind in ("dense", "matrix"):
+                self.dense(name, size, sizes[rest[0]], float(rest[1]), kind == "dense")
             elif kind == "norm":
                 self.norm(name, size)
             else:
                 self.add(name, (size,), 0.1)
+        if args.family == "chinese_clip":  # the part for images
+            self.add("logit_scale", (), 1)
+            self.dense("visual_projection", sizes["P"], 4, 1, False)
+            self.norm("vision_model.pre_layrnorm", 4)
         if args.decoder == "stored":
             words = self.tensors[family.prefix + "embeddings.word_embeddings.weight"]
             self.tensors[family.decoder] = words
@@ -130,7 +135,7 @@ class Weights:
                 bias = family.decoder_bias.replace("decoder.", "")
                 self.tensors[family.decoder_bias] = self.tensors[bias]
         elif args.decoder == "untied":
-            self.add(family.decoder, (vocab, args.embedding_size), 0.05)
+            self.add(family.decoder, (vocab, decoder_width(args)), 0.05)
 
 
 def sinusoids(positions: int, width: int) -> np.ndarray:
@@ -258,7 +263,7 @@ def arguments() -> argparse.ArgumentParser:
     add("--position-type", choices=list(POSITION_TYPES), default="absolute",
         help="position_embedding_type; sinusoidal for DistilBERT")
     add("--embedding-size", type=int, metavar="E",
-        help="width of ELECTRA's and ALBERT's embeddings (default: H)")
+        help="width of ELECTRA's, ALBERT's and RemBERT's embeddings (default: H)")
     add("--groups", type=int, default=1, help="ALBERT's num_hidden_groups")
     add("--inner-groups", type=int, default=1, help="ALBERT's inner_group_num")
     add("--types", type=int, help="type_vocab_size (default: the family's)")
@@ -297,7 +302,7 @@ def arguments() -> argparse.ArgumentParser:
 def resolve_head(args: argparse.Namespace) -> None:
     """Models for search have one head, and encoders out of language models none."""
     needs = {"colbert": "none", "splade": "mlm", "splade-sum": "mlm", "logit-score": "none"}.get(args.retrieval)
-    headless = "gemma" in args.family or args.family.startswith("clip")
+    headless = "gemma" in args.family or "clip" in args.family
     if headless:
         needs = "none"
     if needs and args.head not in (None, needs):

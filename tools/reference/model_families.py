@@ -34,16 +34,18 @@ class Family:
 
     def decoder_in(self, head: str) -> bool:
         """Whether the head predicts vocabulary entries."""
-        return head == "mlm" or self.heads["mlm"] in self.heads.get(head, "")
+        return head == "mlm" or ("mlm" in self.heads and self.heads["mlm"] in self.heads.get(head, ""))
 
 
-# Each layer of a head: kind, name, outputs, inputs, gain. H hidden, E embedding, V vocabulary,
-# C labels.
+# Each layer of a head: kind, name, outputs, inputs, gain. H hidden, E embedding, O decoder, V vocabulary,
+# C labels, P projection.
 ONE_LAYER = {"tokens": "dense classifier C H 2", "qa": "dense qa_outputs 2 H 2"}
 ON_POOLER = {"classification": "dense classifier C H 2", "choice": "dense classifier 1 H 2"}
 ON_FIRST = {"classification": "dense classifier.dense H H 1.5; dense classifier.out_proj C H 2",
             "choice": "dense classifier 1 H 2"}
 LM_HEAD = {"mlm": "bias lm_head.bias V; dense lm_head.dense H H 1; norm lm_head.layer_norm H"}
+REMBERT_LM = ("bias cls.predictions.decoder.bias V; dense cls.predictions.dense O H 1; "
+              "norm cls.predictions.LayerNorm O")
 BERT_LM = ("bias cls.predictions.bias V; dense cls.predictions.transform.dense H H 1; "
            "norm cls.predictions.transform.LayerNorm H")
 ALBERT_LM = "bias predictions.bias V; dense predictions.dense E H 1; norm predictions.LayerNorm E"
@@ -103,6 +105,11 @@ MPNET = Family(
 ERNIE = replace(BERT, classes="Ernie", prefix="ernie.",
                 settings={"use_task_id": True, "task_type_vocab_size": 3})
 
+REMBERT = replace(BERT, classes="RemBert", prefix="rembert.", pooled=("none", "classification", "choice"),
+                  heads={**ONE_LAYER, **ON_POOLER, "mlm": REMBERT_LM}, decoder_bias="")
+CHINESE_CLIP = replace(BERT, classes="ChineseCLIP", prefix="text_model.", pooled=(),
+                       heads={"none": "matrix text_projection P H 1"})
+
 DATA2VEC = replace(XLM_ROBERTA, classes="Data2VecText", prefix="data2vec_text.")
 LONGFORMER = replace(XLM_ROBERTA, classes="Longformer", prefix="longformer.", pooled=("none",),
                      heads={"tokens": ONE_LAYER["tokens"], **LM_HEAD},
@@ -123,7 +130,7 @@ XLM_ROBERTA_XL = norms_first(XLM_ROBERTA, "attention.self_attn_layer_norm", "Lay
 FAMILIES = {"bert": BERT, "ernie": ERNIE, "megatron-bert": MEGATRON, "distilbert": DISTILBERT, "electra": ELECTRA,
             "albert": ALBERT, "xlm-roberta": XLM_ROBERTA, "camembert": CAMEMBERT, "data2vec-text": DATA2VEC,
             "roberta-prelayernorm": PRE_LAYER_NORM, "xlm-roberta-xl": XLM_ROBERTA_XL, "longformer": LONGFORMER,
-            "mpnet": MPNET}
+            "mpnet": MPNET, "rembert": REMBERT, "chinese_clip": CHINESE_CLIP}
 HEADS = {"none": "Model", "classification": "ForSequenceClassification",
          "nsp": "ForNextSentencePrediction", "pretraining": "ForPreTraining",
          "mlm": "ForMaskedLM", "tokens": "ForTokenClassification", "qa": "ForQuestionAnswering",
@@ -135,13 +142,15 @@ POSITION_TYPES = {"absolute": tuple(FAMILIES), "relative_key": ("bert",),
 def resolve_options(args: argparse.Namespace) -> Family:
     """Fills in the family's defaults; refuses options that it does not support."""
     family = FAMILIES[args.family]
+    if args.family == "rembert" and args.head == "mlm":
+        args.decoder = "untied"
     if args.head != "none" and args.head not in family.heads:
         raise FormatError(f"--head is {args.head}, expected one of none, "
                           f"{', '.join(family.heads)} for --family {args.family}")
     if args.family not in POSITION_TYPES[args.position_type]:
         raise FormatError(f"--position-type {args.position_type} requires --family "
                           f"{' or '.join(POSITION_TYPES[args.position_type])}")
-    restricted = (("--embedding-size", args.embedding_size, None, ("albert", "electra")),
+    restricted = (("--embedding-size", args.embedding_size, None, ("albert", "electra", "rembert")),
                   ("--groups", args.groups, 1, ("albert",)),
                   ("--inner-groups", args.inner_groups, 1, ("albert",)))
     for option, value, default, families in restricted:
@@ -163,6 +172,24 @@ def layer_names(args: argparse.Namespace) -> list[str]:
         return [family.prefix + family.layer.format(group, inner)
                 for group in range(args.groups) for inner in range(args.inner_groups)]
     return [family.prefix + family.layer.format(i) for i in range(args.shape[0])]
+
+
+def decoder_width(args: argparse.Namespace) -> int:
+    """Of RemBERT wider than the hidden state, as in the published model."""
+    return args.shape[1] + 7 if args.family == "rembert" else args.embedding_size
+
+
+def projection_width(args: argparse.Namespace) -> int:
+    return args.shape[1] // 2 + 1
+
+
+def with_images(text: dict, projection: int) -> dict:
+    """The config.json of Chinese CLIP, of which the part for images is as small as can be."""
+    top = ("architectures", "model_type", "torch_dtype")
+    return {key: text[key] for key in top} | {
+        "projection_dim": projection, "logit_scale_init_value": 2.6592, "initializer_factor": 1.0,
+        "text_config": {key: value for key, value in text.items() if key not in top},
+        "vision_config": {"hidden_size": 4, "model_type": "chinese_clip_vision_model"}}
 
 
 def config(args: argparse.Namespace, vocab: int) -> dict:
@@ -189,6 +216,10 @@ def config(args: argparse.Namespace, vocab: int) -> dict:
     if args.family == "albert":
         return {**common, "embedding_size": args.embedding_size,
                 "inner_group_num": args.inner_groups, "num_hidden_groups": args.groups}
+    if args.family == "rembert":
+        common |= {"input_embedding_size": args.embedding_size, "output_embedding_size": decoder_width(args)}
+    if args.family == "chinese_clip":
+        return with_images(common, projection_width(args))
     if args.family == "electra":
         common["embedding_size"] = args.embedding_size
     return {**common, "use_cache": True}

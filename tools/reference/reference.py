@@ -19,7 +19,8 @@ end and never padded (T tokens, N inputs, H hidden, C labels, V vocabulary):
                                  ELECTRA's pretraining, C = 1
          [T, V]                  masked language model; BERT's and ALBERT's pretraining
   next_sentence [N, 2]           the other head of those two; ALBERT's is sentence order
-  embedding [N, H]               sentence embedding as modules.json says; without it, the mean
+  embedding [N, H]               sentence embedding as modules.json says; without it, the mean, or of Chinese
+                                 CLIP [N, P] the first token's hidden state, projected
   sparse [N, V], vectors [T, D]  of models for search: see retrieval_reference.py
   unattended [N] I64             if any: so many tokens at the input's end no token attends to
   __metadata__ "inputs"          JSON array of [first] or [first, second], if all are texts
@@ -138,10 +139,10 @@ def embed(config: Config, checkpoint: Checkpoint, inputs: list[Input]) -> np.nda
         x += checkpoint.get(e + "task_type_embeddings.weight", config.tasks, width)[0]
     if config.family.norms_embeddings:
         x = checkpoint.layer_norm(x, e + "LayerNorm", config.epsilon)
-    # ALBERT always projects, ELECTRA only where the widths differ.
-    if config.family.projection and (config.layer_names[0].startswith("encoder.albert")
-                                     or width != config.hidden):
-        x = checkpoint.linear(x, config.family.projection, config.hidden)
+    # ALBERT and RemBERT always project, ELECTRA only where the widths differ.
+    projection = config.family.projection
+    if projection and (projection.startswith("encoder.") or width != config.hidden):
+        x = checkpoint.linear(x, projection, config.hidden)
     return x
 
 

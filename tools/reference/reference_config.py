@@ -54,6 +54,7 @@ class Family:
     has_types: bool = True
     final_norm: str | None = None  # with it, the norms come before attention and feed-forward
     norms_embeddings: bool = True
+    projects_texts: bool = False  # an embedding is the first token's hidden state, projected
 
 
 POOLED = Head(None, "", "classifier")  # on the pooler's output
@@ -96,6 +97,11 @@ FAMILIES = {
         projection="encoder.embedding_hidden_mapping_in"),
     "xlm-roberta": Family("XLMRoberta", "roberta.", *BERT_LAYER, DENSE_TANH, POOLED, LM_HEAD),
     "camembert": Family("Camembert", "roberta.", *BERT_LAYER, DENSE_TANH, POOLED, LM_HEAD),
+    "rembert": Family(
+        "RemBert", "rembert.", *BERT_LAYER, POOLED, POOLED,
+        MaskedLM("cls.predictions.dense", "cls.predictions.LayerNorm", "cls.predictions.decoder.weight",
+                 "cls.predictions.decoder.bias"),
+        projection="encoder.embedding_hidden_mapping_in"),
     "mpnet": Family(
         "MPNet", "mpnet.",
         ("attention.attn.q", "attention.attn.k", "attention.attn.v", "attention.attn.o"),
@@ -107,6 +113,7 @@ BERT, ROBERTA = FAMILIES["bert"], FAMILIES["xlm-roberta"]
 MODEL_TYPES = {
     **FAMILIES, "roberta": replace(ROBERTA, classes="Roberta"),
     "ernie": replace(BERT, classes="Ernie", prefix="ernie."),
+    "chinese_clip": replace(BERT, classes="ChineseCLIP", prefix="text_model.", pooler=None, projects_texts=True),
     "data2vec-text": replace(ROBERTA, classes="Data2VecText", prefix="data2vec_text."),
     "longformer": replace(ROBERTA, classes="Longformer", prefix="longformer."),
     "megatron-bert": replace(BERT, classes="MegatronBert", attention_norm="attention.ln", norm="ln",
@@ -142,6 +149,8 @@ class Config:
     activation: str
     epsilon: float
     embedding: int  # width of the embeddings
+    projection: int  # width of text embeddings, where these are projected
+    decoder: int  # width of the masked language model's decoder
     padding: int | None  # positions count from padding + 1; None: from 0
     position_type: str
     buckets: int  # for MPNet's relative positions; 0: none
@@ -160,6 +169,8 @@ class ConfigFile:
     def __init__(self, directory: Path):
         self.path = directory / "config.json"
         self.content = read_json(self.path)
+        self.content |= {key: value for key, value in self.content.get("text_config", {}).items()
+                         if key not in ("architectures", "model_type")}
         self.model_type = self.expect("model_type", tuple(MODEL_TYPES), "bert")
 
     def key(self, name: str) -> str:
@@ -233,6 +244,10 @@ def read_config(directory: Path) -> Config | NewerConfig:
         raise FormatError(f"{file.path}: {file.key('hidden_size')} is {hidden}, expected a "
                           f"multiple of {file.key('num_attention_heads')}, {heads}")
     activation = "gelu_new" if kind == "albert" else "gelu"
+    embedding = hidden
+    if family.projection:
+        embedding = (file.number("input_embedding_size", 256) if kind == "rembert" else
+                     file.number("embedding_size", 128))
     return Config(
         directory, family, architecture, file.number("num_hidden_layers"),
         file.layer_names(family), hidden, heads,
@@ -243,10 +258,11 @@ def read_config(directory: Path) -> Config | NewerConfig:
         labels=file.labels(),
         activation=file.expect("hidden_act", tuple(ACTIVATIONS), activation),
         epsilon=1e-12 if kind == "distilbert" else float(file.content.get("layer_norm_eps", 1e-12)),
-        embedding=file.number("embedding_size", 128) if family.projection else hidden,
+        embedding=embedding, projection=file.number("projection_dim", 512) if family.projects_texts else hidden,
+        decoder=file.number("output_embedding_size", 1664) if kind == "rembert" else embedding,
         padding=file.padding(),
         position_type=file.expect("position_embedding_type", ("absolute", *relative), "absolute"),
         # transformers' bucket formula is for 32 regardless of the config.
         buckets=file.expect("relative_attention_num_buckets", (32,), 32) if kind == "mpnet" else 0,
-        tied=file.expect("tie_word_embeddings", (True, False), True),
+        tied=kind != "rembert" and file.expect("tie_word_embeddings", (True, False), True),
         windows=file.windows(file.number("num_hidden_layers")))

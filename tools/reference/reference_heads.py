@@ -32,6 +32,9 @@ def add_heads(config: Config, checkpoint: Checkpoint, stages: dict[str, np.ndarr
         name = "discriminator_predictions.dense"
         wide = ACTIVATIONS[config.activation](checkpoint.linear(states, name, config.hidden))
         stages["logits"] = checkpoint.linear(wide, name + "_prediction", 1)
+    if family.projects_texts:
+        rows = config.projection, config.hidden
+        stages["embedding"] = first @ checkpoint.get("text_projection.weight", *rows).T
     if head in sentence:
         x = stages["pooler"] if needs_pooler else first
         name = "next_sentence" if head == "ForPreTraining" else "logits"
@@ -49,17 +52,16 @@ def sentence_scores(checkpoint: Checkpoint, x: np.ndarray, head: Head, columns: 
 def masked_lm(config: Config, checkpoint: Checkpoint, states: np.ndarray) -> np.ndarray:
     """[T, V]: each token's scores over the vocabulary."""
     names = config.family.masked_lm
-    x = checkpoint.linear(states, names.dense, config.embedding)
+    x = checkpoint.linear(states, names.dense, config.decoder)
     x = ACTIVATIONS[names.activation or config.activation](x)
     x = checkpoint.layer_norm(x, names.norm, config.epsilon)
-    shape = config.vocabulary, config.embedding
-    words = checkpoint.get("embeddings.word_embeddings.weight", *shape)
     bias = checkpoint.get(names.bias, config.vocabulary)
     has_own_bias = names.decoder_bias in checkpoint.tensors
     if not config.tied:
         if has_own_bias:
             bias = checkpoint.get(names.decoder_bias, config.vocabulary)
-        return x @ checkpoint.get(names.decoder, *shape).T + bias
+        return x @ checkpoint.get(names.decoder, config.vocabulary, config.decoder).T + bias
+    words = checkpoint.get("embeddings.word_embeddings.weight", config.vocabulary, config.embedding)
     if has_own_bias:
         require_equal(checkpoint, names.decoder_bias, bias, names.bias)
     if names.decoder in checkpoint.tensors:

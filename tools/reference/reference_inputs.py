@@ -42,6 +42,15 @@ def read_json(path: Path, kind: type = dict):
     return content
 
 
+def lacks_types(tokenizer_config: dict) -> bool:
+    """Whether transformers' versions agree that the model gets no type ids, which it takes for zeros."""
+    names, kind = tokenizer_config.get("model_input_names"), str(tokenizer_config.get("tokenizer_class"))
+    if names is not None:
+        return "token_type_ids" not in names
+    return kind.removesuffix("Fast").removesuffix("Tokenizer") in ("DistilBert", "Roberta", "XLMRoberta", "MPNet",
+                                                                   "Camembert")
+
+
 def is_punctuation(c: str) -> bool:
     return c in "$+<=>^`|~" or unicodedata.category(c).startswith("P")
 
@@ -90,6 +99,7 @@ class WordPiece:
             ("cls_token", "[CLS]"), (sep, "[SEP]"), ("unk_token", "[UNK]")))
         # MPNet, like RoBERTa: <s> first </s></s> second </s>, all of type 0.
         self.like_roberta = str(config.get("tokenizer_class")).startswith("MPNet")
+        self.one_segment = self.like_roberta or lacks_types(config)
         self.max_length, self.lower_first = read_limits(directory, positions, max_length)
 
     def _special(self, config: dict, key: str, default: str) -> int:
@@ -120,7 +130,7 @@ class WordPiece:
             between = [self.sep] if segment and self.like_roberta else []
             ids += between + part + [self.sep]
             type_ids += [segment] * (len(part) + 1)
-        return ids, [0] * len(ids) if self.like_roberta else type_ids
+        return ids, [0] * len(ids) if self.one_segment else type_ids
 
     def text_ids(self, text: str) -> list[int]:
         """Stops after the word that reaches the maximum length, as Hugging Face tokenizers (0.23)

@@ -26,6 +26,13 @@ constexpr SettingNames kDistilBertSettings = {.layers = "n_layers",
                                               .activation = "activation",
                                               .default_activation = "gelu"};
 
+constexpr Alias kRemBertAliases[] = {{"input_embedding_size", "embedding_size"}};
+constexpr Default kRemBertDefaults[] = {{"embedding_size", 256}};
+constexpr Default kChineseClipDefaults[] = {
+    {"hidden_size", 768},        {"intermediate_size", 3072}, {"max_position_embeddings", 512},
+    {"num_attention_heads", 12}, {"num_hidden_layers", 12},   {"text_projection_dim", 512},
+    {"vocab_size", 30522}};
+
 constexpr LayerNames kBertLayer = {.layer = "encoder.layer.{}",
                                    .query = ".attention.self.query",
                                    .key = ".attention.self.key",
@@ -156,6 +163,17 @@ constexpr HeadRow kAlbertHeads[] = {kPooledClassifier,
                                     kTokenClassifier,
                                     kQuestionAnswering,
                                     as_multiple_choice(kPooledClassifier)};
+
+constexpr HeadRow kRemBertHeads[] = {kPooledClassifier,
+                                     {.suffix = "ForMaskedLM",
+                                      .kind = masked_lm,
+                                      .transform = "cls.predictions.dense",
+                                      .norm = "cls.predictions.LayerNorm",
+                                      .output = "cls.predictions.decoder",
+                                      .bias = "cls.predictions.decoder.bias"},
+                                     kTokenClassifier,
+                                     kQuestionAnswering,
+                                     as_multiple_choice(kPooledClassifier)};
 
 constexpr Family roberta(const char* model_type, const char* classes,
                          const char* prefix = "roberta.") {
@@ -295,6 +313,29 @@ constexpr Family kFamilies[] = {
      .always_projected = true,
      .pooler = "pooler",
      .heads = kAlbertHeads},
+    {.model_type = "rembert",
+     .classes = "RemBert",
+     .prefix = "rembert.",
+     .settings = kBertSettings,
+     .layer = kBertLayer,
+     .projection = "encoder.embedding_hidden_mapping_in",
+     .always_projected = true,
+     .pooler = "pooler.dense",
+     .heads = kRemBertHeads,
+     .tied = false,
+     .aliases = kRemBertAliases,
+     .defaults = kRemBertDefaults,
+     .read_more = read_rem_bert},
+    {.model_type = "chinese_clip",
+     .classes = "ChineseCLIP",
+     .prefix = "text_model.",
+     .settings = kBertSettings,
+     .layer = kBertLayer,
+     .text_projection = "text_projection",
+     .aliases = kTextProjectionAliases,
+     .defaults = kChineseClipDefaults,
+     .nested = "text_config",
+     .read_more = read_chinese_clip},
     roberta("roberta", "Roberta"),
     roberta("xlm-roberta", "XLMRoberta"),
     roberta("camembert", "Camembert"),

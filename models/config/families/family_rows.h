@@ -24,6 +24,9 @@ constexpr SettingNames with_activation(const char* field, const char* standard) 
 
 inline constexpr SettingNames kSiluSettings = with_activation("hidden_act", "silu");
 
+// Beside an encoder of images, the whole model's counts, not that of its part for texts.
+inline constexpr Alias kTextProjectionAliases[] = {{"projection_dim", "text_projection_dim"}};
+
 // As transformers 5 names the tensors of several families.
 constexpr LayerNames projections_layer(const char* attention_norm, const char* output_norm) {
   return {.layer = "layers.{}",

@@ -88,6 +88,12 @@ void read_mobile_bert(const JsonFile& file, Config& config) {
   }
 }
 
+// Chung et al. 2021.
+void read_rem_bert(const JsonFile& file, Config& config) {
+  config.decoder_width = file.integer("output_embedding_size", 1, 1 << 16, 1664);
+  config.tied = false;  // whatever the file says
+}
+
 // Beltagy et al. 2020. Only tokens that attend to all others have the second set of projections.
 void read_longformer(const JsonFile& file, Config& config) {
   config.windows = read_layer_windows(file, config);

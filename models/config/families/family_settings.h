@@ -22,6 +22,7 @@ bool read_causality(const JsonFile& file);  // is_causal
 
 void read_ernie(const JsonFile& file, Config& config);
 void read_dpr(const JsonFile& file, Config& config);
+void read_rem_bert(const JsonFile& file, Config& config);
 void read_mobile_bert(const JsonFile& file, Config& config);
 void read_longformer(const JsonFile& file, Config& config);
 void read_esm(const JsonFile& file, Config& config);
@@ -48,6 +49,7 @@ void read_voyage(const JsonFile& file, Config& config);
 void read_jina_v5_decoder(const JsonFile& file, Config& config);
 void read_t5(const JsonFile& file, Config& config);
 void read_clip(const JsonFile& file, Config& config);
+void read_chinese_clip(const JsonFile& file, Config& config);
 void read_bart(const JsonFile& file, Config& config);
 
 }  // namespace bert::models

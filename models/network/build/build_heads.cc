@@ -63,7 +63,7 @@ Head::Head(Checkpoint& checkpoint, const Config& config, const HeadRow& head_row
     return;
   }
   const bool masked_lm = row.kind == HeadKind::masked_lm;
-  const int64_t width = masked_lm && !*row.more_columns ? config.embedding : config.hidden;
+  const int64_t width = masked_lm && !*row.more_columns ? config.decoder_width : config.hidden;
   const auto read = [&](const char* name, int64_t outputs, int64_t inputs) {
     return read_linear(checkpoint, {{name}, outputs, inputs, config.has_bias.head},
                        config.head_activations.at(&row), f32, team);

@@ -291,7 +291,7 @@ WeightTable read_decoder(Checkpoint& checkpoint, const Config& config, const std
         "into its model, as PEFT's merge_and_unload does");
   }
   if (config.tied && !checkpoint.has(name + ".weight")) return {};
-  WeightTable own = checkpoint.table(name + ".weight", config.vocabulary, config.embedding);
+  WeightTable own = checkpoint.table(name + ".weight", config.vocabulary, config.decoder_width);
   if (!config.tied) return own;
   checkpoint.expect_equal(own, words, "config.json's tie_word_embeddings is true");
   return {};

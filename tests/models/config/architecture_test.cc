@@ -74,12 +74,12 @@ std::vector<std::pair<const char*, json>> published_configs() {
 
 TEST(Architecture, EncoderMayHaveUnusedPreTrainingHeads) {
   const std::pair<const char*, const char*> cases[] = {
-      {"bert-mlm", "BertModel"},          {"pretraining", "BertModel"},
-      {"next-sentence", "BertModel"},     {"distilbert-mlm", "DistilBertModel"},
-      {"electra-mlm", "ElectraModel"},    {"electra-pretraining", "ElectraModel"},
-      {"albert-mlm", "AlbertModel"},      {"albert-pretraining", "AlbertModel"},
-      {"mpnet-mlm", "MPNetModel"},        {"xlm-roberta-mlm", "XLMRobertaModel"},
-      {"camembert-mlm", "CamembertModel"}};
+      {"bert-mlm", "BertModel"},           {"pretraining", "BertModel"},
+      {"next-sentence", "BertModel"},      {"distilbert-mlm", "DistilBertModel"},
+      {"electra-mlm", "ElectraModel"},     {"electra-pretraining", "ElectraModel"},
+      {"albert-mlm", "AlbertModel"},       {"albert-pretraining", "AlbertModel"},
+      {"mpnet-mlm", "MPNetModel"},         {"xlm-roberta-mlm", "XLMRobertaModel"},
+      {"camembert-mlm", "CamembertModel"}, {"rembert-mlm", "RemBertModel"}};
   for (const auto& [golden, architecture] : cases) {
     const CopiedModel copy(golden);
     copy.change("config.json", {{"architectures", {architecture}}});
@@ -117,6 +117,19 @@ TEST(Architecture, ActivationsHaveSeveralNames) {
   EXPECT_FALSE(same_bits(logits("gelu"), logits("gelu_new")));
 }
 
+TEST(Architecture, LabelsThatDifferFromTheirIdsAreNoted) {
+  const CopiedModel copy("plain");
+  for (const auto& [first, differs] : {std::pair{"a", false}, {"LABEL_0", true}}) {
+    copy.change("config.json",
+                {{"id2label", {{"0", "a"}, {"1", "b"}, {"2", "c"}}},
+                 {"label2id", {{"LABEL_0", nullptr}, {"LABEL_1", nullptr}, {"LABEL_2", nullptr}}}});
+    copy.change("config.json", {{"label2id", {{first, 0}, {"b", 1}, {"c", 2}}}});
+    EXPECT_EQ(testing::Value(Model::load(copy.path()).info().notes,
+                             Contains(HasSubstr("label2id does not say the same as id2label"))),
+              differs);
+  }
+}
+
 TEST(Architecture, WithPoolingIsForEmbeddingsWhateverItsHead) {
   const CopiedModel copy("bert-mlm");
   EXPECT_EQ(Model::load(copy.path()).info().task, Task::fill_mask);
@@ -146,8 +159,8 @@ TEST(Architecture, PreTrainingMayLackItsHeads) {
 }
 
 TEST(Architecture, IsInferredFromTheWeightsIfNoneIsNamed) {
-  for (const char* golden :
-       {"encoder", "distilbert", "electra", "albert", "xlm-roberta", "camembert", "mpnet"}) {
+  for (const char* golden : {"encoder", "distilbert", "electra", "albert", "rembert", "xlm-roberta",
+                             "camembert", "mpnet"}) {
     const CopiedModel copy(golden);
     for (const json& named : {json(nullptr), json::array()}) {
       copy.change("config.json", {{"architectures", named}});

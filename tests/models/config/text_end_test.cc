@@ -33,24 +33,45 @@ const std::vector<Encoding> kInputs = encodings({{7, 199, 9, 11, 62, 4, 62}, {62
 
 Output embed(const CopiedModel& copy) { return Model::load(copy.path()).embed(kInputs); }
 
+// That each embedding is that row of the hidden state.
+void expect_rows(const CopiedModel& copy, const std::vector<int64_t>& rows,
+                 const std::vector<Encoding>& inputs) {
+  const Model model = Model::load(copy.path());
+  const Output embeddings = model.embed(inputs);
+  const std::vector<Hidden> hidden = model.hidden(inputs);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const auto row = hidden[i].states.row(rows[i]);
+    EXPECT_TRUE(same_bits(embeddings.row(i), {row.data(), row.size()})) << i;
+  }
+}
+
 TEST(TextEnd, IsTheFirstOfItsToken) {
   const CopiedModel copy("clip-text");
-  const auto expect_rows = [&](const std::vector<int64_t>& rows,
-                               const std::vector<Encoding>& inputs) {
-    const Model model = Model::load(copy.path());
-    const Output embeddings = model.embed(inputs);
-    const std::vector<Hidden> hidden = model.hidden(inputs);
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      const auto row = hidden[i].states.row(rows[i]);
-      EXPECT_TRUE(same_bits(embeddings.row(i), {row.data(), row.size()})) << i;
-    }
-  };
   ASSERT_EQ(json::parse(copy.read("config.json")).at("eos_token_id"), 62);
-  expect_rows({4, 0, 1}, kInputs);
-  expect_rows({0, 2}, encodings({{7, 9}, {7, 9, 62}}));
+  expect_rows(copy, {4, 0, 1}, kInputs);
+  expect_rows(copy, {0, 2}, encodings({{7, 9}, {7, 9, 62}}));
   copy.change("config.json", {{"eos_token_id", 2}});  // which older files have for all vocabularies
-  expect_rows({1, 0, 1}, kInputs);
+  expect_rows(copy, {1, 0, 1}, kInputs);
   EXPECT_THAT(Model::load(copy.path()).info().pooling, "end of text");
+}
+
+TEST(TextEnd, OfMetaClip2HasTheIdTwo) {
+  const CopiedModel copy("clip-text");
+  copy.change("config.json", {{"architectures", {"MetaClip2TextModel"}},
+                              {"model_type", "metaclip_2_text_model"},
+                              {"eos_token_id", 2}});
+  expect_rows(copy, {0, 2}, encodings({{7, 199, 9}, {7, 62, 2, 9, 2}}));
+}
+
+TEST(TextEnd, OfChineseClipIsTheFirstToken) {
+  const CopiedModel copy("chinese-clip");
+  const Model model = Model::load(copy.path());
+  EXPECT_THAT(model.info().pooling, "cls, dense to 20");
+  EXPECT_EQ(embed(copy).columns, 20);
+  EXPECT_THAT(model.info().notes, ElementsAre(HasSubstr("4 tensors of other heads or parts")));
+  copy.change("config.json", {{"projection_dim", 21}});
+  EXPECT_THAT(load_error(copy),
+              HasSubstr("'text_projection.weight' has shape [20, 39], expected [21, 39]"));
 }
 
 TEST(TextEnd, OfAPairIsTheFirstTextsAlone) {

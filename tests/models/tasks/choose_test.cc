@@ -57,8 +57,8 @@ TEST_P(Choose, IsASoftmaxOverTheLogitsOfThePairs) {
 
 INSTANTIATE_TEST_SUITE_P(Families, Choose,
                          testing::Values("bert-choice", "distilbert-choice", "electra-choice",
-                                         "albert-choice", "xlm-roberta-choice", "camembert-choice",
-                                         "mpnet-choice"));
+                                         "albert-choice", "rembert-choice", "xlm-roberta-choice",
+                                         "camembert-choice", "mpnet-choice"));
 
 TEST(Choose, SaysWhichChoicesAreTruncatedAndWhichInputIsWrong) {
   const Model model = load_golden("bert-choice", 1, Precision::automatic, 13);

@@ -33,6 +33,7 @@ const std::vector<std::string> kNewerModels = names_in(R"(
     ultrabert-classification ultrabert-published ultrabert-newer ernie ernie-pretraining deberta1 deberta1-qa
     deberta1-far mt5 t5 llama qwen2 qwen3 qwen3-tokens esm-mlm esmc-mlm esmc-tokens
     esm1b esm-classification neobert-mlm bart bart-mlm clip privacy-filter privacy-filter-tokens
+    rembert rembert-mlm chinese-clip
     gemma3-causal mistral-window qwen2-window voyage jina-v5-small mobilebert mobilebert-mlm mobilebert-pretraining)");
 
 // Every family with every head, and what only some have. Listed here and not read from the index,
@@ -302,7 +303,8 @@ const std::vector<std::string> kRest = names_in(R"(
     lfm2-bidirectional-tokens lfm2-bidirectional-classification qwen3-score splade modernbert-splade bge-m3
     colbert xlm-roberta-colbert relative-key-colbert mpnet-colbert jina-colbert modernbert-colbert jina-roberta-colbert
     modernbert-long jina-long deberta-long relative-key-long
-    mobilebert-classification mobilebert-tokens mobilebert-qa mobilebert-choice)");
+    mobilebert-classification mobilebert-tokens mobilebert-qa mobilebert-choice
+    rembert-classification rembert-tokens rembert-qa rembert-choice)");
 
 TEST(AllModels, AreListedHere) {
   for (const std::string& name : test::golden_names()) {
@@ -328,7 +330,7 @@ INSTANTIATE_TEST_SUITE_P(Families, FewModels,
                                          "ultrabert-mlm", "deberta1-far", "megatron", "nomic-moe",
                                          "t5", "qwen3", "esm-mlm", "neobert-mlm", "bart-mlm",
                                          "clip", "wide", "privacy-filter", "gemma3-causal", "lfm2",
-                                         "lfm2-without-mask", "mobilebert"),
+                                         "lfm2-without-mask", "mobilebert", "rembert-mlm"),
                          test_name);
 
 TEST(Features, OfNothingAreNothing) {

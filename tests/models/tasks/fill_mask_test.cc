@@ -105,8 +105,9 @@ INSTANTIATE_TEST_SUITE_P(
     Families, FillMask,
     testing::Values(std::pair{"bert-mlm", "[MASK]"}, std::pair{"distilbert-mlm", "[MASK]"},
                     std::pair{"electra-mlm", "[MASK]"}, std::pair{"albert-mlm", "[MASK]"},
-                    std::pair{"xlm-roberta-mlm", "<mask>"}, std::pair{"camembert-mlm", "<mask>"},
-                    std::pair{"mpnet-mlm", "<mask>"}, std::pair{"pretraining", "[MASK]"}));
+                    std::pair{"rembert-mlm", "[MASK]"}, std::pair{"xlm-roberta-mlm", "<mask>"},
+                    std::pair{"camembert-mlm", "<mask>"}, std::pair{"mpnet-mlm", "<mask>"},
+                    std::pair{"pretraining", "[MASK]"}));
 
 TEST(FillMask, LowestIdIsFirstAmongEquals) {
   const CopiedModel copy("bert-mlm");

@@ -29,8 +29,6 @@ constexpr SettingNames kBartSettings = {.layers = "encoder_layers",
                                         .default_activation = "gelu"};
 constexpr Alias kEuroBertAliases[] = {{"clf_pooling", "classifier_pooling"}};
 constexpr Alias kNeoBertAliases[] = {{"max_length", "max_position_embeddings"}};
-// The whole model's counts, not that of its part for texts.
-constexpr Alias kClipAliases[] = {{"projection_dim", "text_projection_dim"}};
 constexpr Default kClipDefaults[] = {{"eos_token_id", 49407},      {"hidden_size", 512},
                                      {"intermediate_size", 2048},  {"max_position_embeddings", 77},
                                      {"num_attention_heads", 8},   {"num_hidden_layers", 12},
@@ -201,7 +199,7 @@ constexpr Family t5(const char* model_type, const char* classes, Gate gate) {
 // Beside the part for images, or by itself with or without its projection.
 constexpr Family clip(const char* model_type, const char* classes, const char* base,
                       const char* projection) {
-  const bool is_whole = classes == std::string_view("CLIP");
+  const bool is_whole = !std::string_view(model_type).ends_with("_text_model");
   return {.model_type = model_type,
           .classes = classes,
           .base = base,
@@ -215,7 +213,7 @@ constexpr Family clip(const char* model_type, const char* classes, const char* b
           .has_types = false,
           .norm_epsilon = {.fallback = 1e-5},
           .mark = *projection && !is_whole ? "text_projection.weight" : "",
-          .aliases = kClipAliases,
+          .aliases = kTextProjectionAliases,
           .defaults = kClipDefaults,
           .nested = is_whole ? "text_config" : "",
           .pre_norm = true,
@@ -298,6 +296,9 @@ constexpr Family kLanguageModelFamilies[] = {
     clip("clip", "CLIP", "Model", "text_projection"),
     clip("clip_text_model", "CLIPText", "ModelWithProjection", "text_projection"),
     clip("clip_text_model", "CLIPText", "Model", ""),
+    clip("metaclip_2", "MetaClip2", "Model", "text_projection"),
+    clip("metaclip_2_text_model", "MetaClip2Text", "ModelWithProjection", "text_projection"),
+    clip("metaclip_2_text_model", "MetaClip2Text", "Model", ""),
 };
 
 }  // namespace

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The settings of families with the layers of language models, and of T5, BART and CLIP.
+// The settings of families with the layers of language models, and of T5, BART, CLIP
+// and Chinese CLIP.
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -201,23 +203,38 @@ void read_bart(const JsonFile& file, Config& config) {
   }
 }
 
-// CLIP (Radford et al. 2021). Only its part for texts is evaluated, in which no token attends to
-// later ones, so that the state of the end is the text's.
-void read_clip(const JsonFile& file, Config& config) {
-  config.is_causal = true;
-  Config::TextEnd text_end;
-  constexpr int kWrong = 2;  // in files of transformers before 4.31, whatever the tokenizer's is
-  const auto end = static_cast<int>(file.integer("eos_token_id", 0, config.vocabulary - 1));
-  if (end != kWrong) text_end.id = end;
+namespace {
+
+// Of an encoder of texts beside one of images, which is not evaluated.
+void read_beside_images(const JsonFile& file, Config& config) {
+  config.text_state.emplace();
   const auto columns = static_cast<int>(file.integer("text_projection_dim", 1, kMaxConfigSize));
-  if (*config.family->text_projection) text_end.columns = columns;
-  config.embeds_end = text_end;
+  if (*config.family->text_projection) config.text_state->columns = columns;
   for (const char* part : {"logit_scale", "vision_model.", "visual_projection."}) {
     config.not_evaluated.emplace_back(part);
   }
   for (const char* field : {"logit_scale_init_value", "vision_config", "vision_config_dict"}) {
     file.find(field);
   }
+}
+
+}  // namespace
+
+// CLIP (Radford et al. 2021). Only its part for texts is evaluated, in which no token attends to
+// later ones, so that the state of the end is the text's.
+void read_clip(const JsonFile& file, Config& config) {
+  config.is_causal = true;
+  read_beside_images(file, config);
+  constexpr int kWrong = 2;  // in CLIP's files before transformers 4.31, whatever the tokenizer's
+  const bool is_clip = std::string_view(config.family->classes).starts_with("CLIP");
+  const auto end = static_cast<int>(file.integer("eos_token_id", 0, config.vocabulary - 1));
+  if (!is_clip || end != kWrong) config.text_state->end = end;
+}
+
+// Yang et al. 2022: BERT beside an encoder of images.
+void read_chinese_clip(const JsonFile& file, Config& config) {
+  read_beside_images(file, config);
+  config.text_state->is_first = true;
 }
 
 }  // namespace bert::models
