@@ -34,8 +34,7 @@ def sigmoid(logits: Matrix) -> Matrix:
 def activated(activation: Callable[[Any], Any], logits: Matrix) -> Any:
     """By a function of a NumPy array, or one of those who have torch anyway."""
     torch = sys.modules.get("torch")
-    own = getattr(activation, "__module__", None) or getattr(activation, "__qualname__", "")
-    is_torch = own.startswith(("torch.", "_VariableFunctions"))  # the latter: torch.sigmoid
+    is_torch = (getattr(activation, "__module__", None) or "").partition(".")[0] == "torch"
     if torch is not None and (is_torch or isinstance(activation, torch.nn.Module)):
         return activation(to_tensor(logits)).detach().numpy()
     return np.asarray(activation(logits))
