@@ -87,5 +87,14 @@ TEST(ParseTokenizerJson, GivesWhatTheGeneralParserGives) {
   EXPECT_EQ(whole(name, is_scanned), json::parse(name));
 }
 
+TEST(ParseJson, SaysTheLineAndTheColumn) {
+  const TestDirectory directory;
+  directory.write("tokenizer.json", small_tokenizer({"a"}).dump());
+  directory.write("tokenizer_config.json", "{\n  \"a\": 1,\n  \"\u00e9\" 2\n}");
+  EXPECT_EQ(directory.error(), "tokenizer_config.json: not valid JSON at line 3, column 7");
+  directory.write("tokenizer_config.json", "{\"a\" 1}");
+  EXPECT_EQ(directory.error(), "tokenizer_config.json: not valid JSON at byte 5");
+}
+
 }  // namespace
 }  // namespace bert::tokenizer

@@ -111,11 +111,21 @@ class DuplicateKeys final : public nlohmann::json_sax<json> {
   std::vector<std::set<std::string>> keys_;  // of each open object
 };
 
+// "byte 7" in the first line, otherwise "line 2, column 3", in characters.
+std::string place_in(std::string_view text, size_t byte) {
+  const std::string_view before = text.substr(0, byte);
+  const size_t end = before.rfind('\n');
+  if (end == std::string_view::npos) return fmt::format("byte {}", byte);
+  const auto characters = std::ranges::count_if(
+      before.substr(end + 1), [](char c) { return (static_cast<uint8_t>(c) & 0xC0) != 0x80; });
+  return fmt::format("line {}, column {}", std::ranges::count(before, '\n') + 1, characters + 1);
+}
+
 }  // namespace
 
 json parse_any_json_text(std::string_view text, const std::string& name) {
   const auto fail = [&](size_t byte) {
-    throw UnreadableFile(fmt::format("{}: not valid JSON at byte {}", name, byte));
+    throw UnreadableFile(fmt::format("{}: not valid JSON at {}", name, place_in(text, byte)));
   };
   // The parser would take a NUL for the end.
   if (const size_t nul = text.find('\0'); nul != std::string_view::npos) fail(nul);
